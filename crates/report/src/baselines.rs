@@ -2,8 +2,13 @@
 
 use ws_results::ResultFile;
 
-/// The lab's machines without a hypervisor, one per architecture.
-const NATIVES: [&str; 2] = ["lab:native", "lab:arm-native"];
+/// The lab's machines without a hypervisor: one per architecture, and on Bochs one per processor.
+const NATIVES: [&str; 4] = [
+    "lab:native",
+    "lab:arm-native",
+    "lab:intel-native",
+    "lab:amd-native",
+];
 
 /// Whether a platform is a baseline: the `named` one, or by default a lab machine without a hypervisor.
 pub fn is_baseline(platform: &str, named: Option<&str>) -> bool {
@@ -15,12 +20,13 @@ pub fn is_baseline(platform: &str, named: Option<&str>) -> bool {
 
 /// The baseline of each result, as an index into `results`: that of its own run, else the first one. A
 /// `named` baseline applies to all results; if units differ, the comparison reports it. By default only
-/// results in instructions have one, of their own architecture. A baseline is its own baseline.
+/// results in instructions have one, of their own architecture and, on Bochs, of their own processor. A baseline is its own baseline.
 pub fn baselines(results: &[ResultFile], named: Option<&str>) -> Vec<Option<usize>> {
     let of = |here: &ResultFile| {
         let fits = |there: &ResultFile| {
             is_baseline(&there.platform, named)
-                && (named.is_some() || counts(here) && counts(there) && arch(here) == arch(there))
+                && (named.is_some()
+                    || counts(here) && counts(there) && machine(here) == machine(there))
         };
         let all = || results.iter().enumerate().filter(|(_, there)| fits(there));
         let of_its_run = all().find(|(_, there)| there.created == here.created);
@@ -34,6 +40,10 @@ fn counts(result: &ResultFile) -> bool {
     unit.and_then(|unit| unit.as_str()) == Some("insns")
 }
 
-fn arch(result: &ResultFile) -> Option<&serde_json::Value> {
-    result.identity.conditions.get("arch")
+/// What a result and its baseline have in common: the architecture, and on Bochs the processor.
+fn machine(result: &ResultFile) -> [Option<&str>; 2] {
+    let condition = |key| result.identity.conditions.get(key)?.as_str();
+    let is_bochs = condition("emulator").is_some_and(|name| name.starts_with("bochs"));
+    let processor = condition("emulator_cpu").filter(|_| is_bochs);
+    [condition("arch"), processor]
 }

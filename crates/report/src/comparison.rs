@@ -155,10 +155,14 @@ pub(crate) fn legend(comparisons: &[SuiteComparison]) -> Vec<&'static str> {
             "scatter: a robust standard deviation of the boots' values, of the side where it is greater.",
         ]);
     }
-    if rows().any(|row| row.counts.is_some()) {
+    let counts = |unit| rows().any(|row| row.counts.is_some() && row.unit.as_deref() == Some(unit));
+    if counts("insns") {
         legend.push(
             "added: instructions per operation, other minus base, of the modes; in brackets of the means.",
         );
+    }
+    if counts("count") {
+        legend.push("added: exits per operation, other minus base.");
     }
     legend
 }

@@ -38,7 +38,11 @@ fn hypervisors(table: &Table) -> Vec<usize> {
     if !counted.is_empty() {
         return counted;
     }
-    let measured = |column: &usize| table.rows.iter().any(|row| value(row, *column).is_some());
+    // What an operation costs is not in a count of its exits.
+    let measured = |column: &usize| {
+        table.columns[*column].unit.as_deref() != Some("count")
+            && table.rows.iter().any(|row| value(row, *column).is_some())
+    };
     let columns = (0..table.columns.len()).filter(measured);
     // A baseline is news only if nothing else was measured.
     let (others, baselines): (Vec<_>, Vec<_>) =

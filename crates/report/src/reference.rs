@@ -126,6 +126,17 @@ pub struct SuiteRow {
     pub published: bool,
 }
 
+/// A machine of the lab with what a paper measured on: the same kind of processor and hypervisor.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct Machine {
+    /// The paper.
+    pub paper: String,
+    /// Our platform, without variant and options.
+    pub platform: String,
+    /// What the paper ran there, as in [`Value::setup`].
+    pub setup: String,
+}
+
 /// All published data.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reference {
@@ -141,6 +152,8 @@ pub struct Reference {
     pub registers: Vec<Register>,
     /// The suites, each in the order of its table.
     pub suites: Vec<SuiteRow>,
+    /// Our machines that are like the papers'.
+    pub machines: Vec<Machine>,
 }
 
 /// A file of `reference/` is damaged.
@@ -188,6 +201,7 @@ pub fn load() -> Result<Reference, Error> {
         values,
         registers: read(file!("neve-2017-registers.csv"))?,
         suites: read(file!("suites.csv"))?,
+        machines: read(file!("machines.csv"))?,
     })
 }
 
@@ -221,6 +235,16 @@ impl Reference {
         self.values
             .iter()
             .filter(move |v| v.paper == paper && v.table == table)
+    }
+
+    /// What a paper ran on a machine like this platform, as in [`Value::setup`].
+    pub fn setup_of(&self, paper: &str, platform: &str) -> Option<&str> {
+        let base = platform.split(['@', '+']).next().unwrap_or(platform);
+        let machine = self
+            .machines
+            .iter()
+            .find(|machine| machine.paper == paper && machine.platform == base);
+        machine.map(|machine| &*machine.setup)
     }
 
     /// The lines of a suite, in order; empty if there is no such suite.

@@ -22,6 +22,10 @@ impl Table {
         let published = Published::of(suite, reference);
         let mut columns = self.columns;
         let ours = columns.len();
+        for column in &mut columns {
+            let note = published.like(&column.platform, reference);
+            column.notes.extend(note.map(|note| notes.add(note)));
+        }
         let mut found: BTreeMap<String, Vec<Option<Cell>>> = self
             .rows
             .into_iter()
@@ -117,6 +121,17 @@ impl<'a> Published<'a> {
             }
         };
         self.columns.iter().map(column).collect()
+    }
+
+    /// Which published column one of our machines is like: the same processor's vendor and hypervisor.
+    fn like(&self, platform: &str, reference: &Reference) -> Option<String> {
+        let paper = &*self.columns.first()?.paper;
+        let setup = reference.setup_of(paper, platform)?;
+        let column = self.columns.iter().find(|column| column.setup == setup)?;
+        Some(format!(
+            "like the published column {}: the same setup on a processor of the same vendor",
+            column.column
+        ))
     }
 
     /// A line's cells, with the published slowdown and notes.

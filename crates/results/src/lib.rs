@@ -130,8 +130,11 @@ impl Row {
     }
 }
 
-/// The metric that the guest measures for every benchmark.
+/// The metric that every benchmark has: what an operation costs. The guest measures it; of a machine whose
+/// clock counts nothing of the guest's it is the monitor's count of exits.
 pub const COST: &str = "cost";
+/// The unit of that metric where it is a number of exits.
+pub const EXITS_UNIT: &str = "count";
 /// The same batches, timed by the host.
 pub const COST_EXTERNAL: &str = "cost_external";
 
@@ -280,6 +283,10 @@ pub struct HostView {
     /// KVM's own counters that changed, by their kernel names; absent if the kernel has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kvm: Option<BTreeMap<String, u64>>,
+    /// In a nested machine, the same of the KVM that runs the guest's hypervisor: its `exits` are the
+    /// traps to the host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub below: Option<BTreeMap<String, u64>>,
     /// Exits by reason, counted in a run of their own.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub reasons: BTreeMap<String, u64>,

@@ -18,6 +18,7 @@ fn kvm(engine: Engine) -> Kvm {
 pub fn qemu(engine: Option<Engine>) -> Qemu {
     Qemu::new(qemu::Settings {
         emulator: Emulator {
+            name: "qemu",
             program: "qemu".into(),
             leading: Vec::new(),
             version: "10.0".into(),

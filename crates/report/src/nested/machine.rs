@@ -31,7 +31,10 @@ impl<'a> Machine<'a> {
 
     /// Whether its guest runs in a nested VM.
     pub fn is_nested(&self) -> bool {
-        matches!(self.base, "lab:neve-nested" | "lab:kvm-nested")
+        matches!(
+            self.base,
+            "lab:neve-nested" | "lab:kvm-nested" | "lab:kvm-intel-nested"
+        )
     }
 
     /// Whether it is a VM that `nested` is compared with, if the hypervisors are alike.
@@ -39,6 +42,7 @@ impl<'a> Machine<'a> {
         let base = match nested.base {
             "lab:neve-nested" => "lab:neve",
             "lab:kvm-nested" => "lab:kvm-vhe",
+            "lab:kvm-intel-nested" => "lab:kvm-intel",
             _ => return false,
         };
         // The paper's host hypervisor is without VHE, and so is the one here.
@@ -54,6 +58,10 @@ impl<'a> Machine<'a> {
             .any(|option| option.starts_with("depth="));
         let vhe = if self.has("vhe=1") { " VHE" } else { "" };
         match (self.base, self.variant) {
+            ("lab:kvm-intel", _) => Some("x86 VM".into()),
+            ("lab:kvm-intel-nested", _) if !self.has("vmcs-shadowing=0") => {
+                Some("x86 Nested VM".into())
+            }
             ("lab:kvm-vhe" | "lab:kvm-nvhe", _) => Some("ARMv8.3 VM".into()),
             ("lab:neve", _) if is_papers && vhe.is_empty() => Some("ARMv8.3 VM".into()),
             ("lab:neve-nested", Some("nv" | "pv")) if is_papers && !depth => {

@@ -16,7 +16,7 @@ use serde::Serialize;
 use serde_json::json;
 use std::collections::BTreeMap;
 use ws_analysis::{Summary, unlike};
-use ws_results::{ResultFile, Row};
+use ws_results::{HostView, ResultFile, Row};
 
 /// The schema of the JSON.
 pub const NESTED_SCHEMA: &str = "worldswitch-nested/2";
@@ -34,6 +34,9 @@ const HOST_POLICY: &str = "lean";
 
 /// The row that ends an interrupt that it sent to itself.
 const EOI: &str = "irq-completion";
+
+/// The cause of traps that a KVM below the guest's own counted without their causes.
+const BELOW: &str = "exits";
 /// The traps of that row that are not due to the end of interrupt: sending the interrupt, and in split
 /// mode the call from the hypervisor's host half to its other half.
 const SENDING: [&str; 2] = ["write_ICC_SGI1R_EL1", "hvc"];
@@ -240,6 +243,9 @@ fn is_alike(result: &ResultFile, other: &ResultFile) -> bool {
 
 /// Traps per operation by cause, from the first boot in which neve counted them.
 fn causes(row: &Row) -> BTreeMap<String, f64> {
+    if let Some(traps) = row.host.iter().find_map(of_below) {
+        return traps;
+    }
     let counted = row.host.iter().find(|view| view.kvm.is_none());
     let Some((view, operations)) = counted.and_then(|view| Some((view, view.operations?))) else {
         return BTreeMap::new();
@@ -250,9 +256,21 @@ fn causes(row: &Row) -> BTreeMap<String, f64> {
         .collect()
 }
 
+/// The same of a KVM below the guest's own: its exits, without those for interrupts of the host itself.
+fn of_below(view: &HostView) -> Option<BTreeMap<String, f64>> {
+    let (below, operations) = (view.below.as_ref()?, view.operations?);
+    let count = |name: &str| below.get(name).copied().unwrap_or(0);
+    let traps = count("exits").saturating_sub(count("irq_exits"));
+    Some(BTreeMap::from([(
+        BELOW.to_owned(),
+        traps as f64 / operations as f64,
+    )]))
+}
+
 /// The number of traps; for [`EOI`] only those that the end of interrupt itself can cause.
 fn traps(benchmark: &str, causes: &BTreeMap<String, f64>) -> Option<f64> {
-    if causes.is_empty() {
+    // KVM's exits as a whole do not tell those of the end.
+    if causes.is_empty() || benchmark == EOI && causes.contains_key(BELOW) {
         return None;
     }
     let of_end = |cause: &str| !cause.starts_with("el2_") && !SENDING.contains(&cause);

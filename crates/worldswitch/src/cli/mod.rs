@@ -109,7 +109,7 @@ pub enum Command {
     IoClient { task: String },
     /// Measure applications natively and in a VM, in the lab.
     Apps(Box<AppsArgs>),
-    /// Measure nested virtualization on Arm, beside the NEVE paper.
+    /// Measure nested virtualization, beside the NEVE paper.
     Nested(Box<NestedArgs>),
     /// Rewrite an Arm hypervisor so that it runs as a guest hypervisor.
     PatchHyp(PatchHypArgs),

@@ -80,7 +80,7 @@ pub struct ReportArgs {
     #[arg(short, long, value_name = "FILE", default_value = "report.html")]
     pub output: PathBuf,
     /// What the results are compared with. A platform among them: the others are shown relative to it
-    /// (default: lab:native and lab:arm-native). Else older results: each platform is judged against
+    /// (default: the lab's machines without a hypervisor). Else older results: each platform is judged against
     /// the same one in them. May be given twice, once for each.
     #[arg(long, value_name = "PLATFORM|RUN", alias = "baseline")]
     pub base: Vec<String>,

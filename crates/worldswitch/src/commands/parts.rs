@@ -10,6 +10,7 @@ use ws_lab::lab::Lab;
 use ws_lab::sets::Architecture;
 use ws_lab::store::Store;
 use ws_machines::image;
+use ws_machines::recording::Recording;
 use ws_machines::resources::{LabFiles, Resources};
 
 /// A file that comes with this program.
@@ -106,13 +107,17 @@ pub fn resources(parts: &Parts, pins: Vec<u32>) -> Resources {
     }
 }
 
-/// The folder of the plugins that record what a machine executes.
+/// Recording what a machine executes into `file`.
 ///
 /// # Errors
-/// There is none: where it was searched, and how to build it.
-pub fn plugins() -> Result<PathBuf, String> {
-    let plugin = found(PLUGIN)?;
-    Ok(plugin.parent().unwrap_or(&plugin).to_owned())
+/// There are no plugins for that: where they were searched, and how to build them.
+pub fn recording(file: &Path, counts_only: bool) -> anyhow::Result<Recording> {
+    let plugin = found(PLUGIN).map_err(anyhow::Error::msg)?;
+    Ok(Recording {
+        plugins: plugin.parent().unwrap_or(&plugin).to_owned(),
+        file: file.to_owned(),
+        counts_only,
+    })
 }
 
 /// Checks that a machine of these architectures uses each file that the user named. Machines of

@@ -45,7 +45,10 @@ pub fn text(table: &Table, shown: Shown, colours: Colours) -> String {
     finding + &main.to_terminal_in_brief(colours.stdout, columns)
 }
 
-/// Prints three commands that come next, for the results in this folder.
+/// Intel's machines, which are not among the default ones: a boot of Bochs takes half a minute.
+const INTEL: &str = "run --on lab:intel-native,lab:kvm-intel,lab:kvm-intel-shadow";
+
+/// Prints the commands that come next, for the results in this folder.
 pub fn next(table: &Table, folder: &Path, colours: Colours) {
     let program = std::env::args_os().next().unwrap_or_default();
     let program = program.to_string_lossy();
@@ -64,6 +67,14 @@ pub fn next(table: &Table, folder: &Path, colours: Colours) {
         format!("compare {folder} LATER"),
         "what got better or worse in a later run".to_owned(),
     ));
+    if table
+        .columns
+        .iter()
+        .any(|column| column.platform == "lab:kvm")
+    {
+        let what = "the same on Intel's VMX, once \"lab fetch kvm-intel\" has run";
+        lines.push((INTEL.to_owned(), what.to_owned()));
+    }
     let width = lines.iter().map(|(command, _)| command.len()).max();
     let width = width.unwrap_or(0);
     let lines = lines
@@ -75,7 +86,9 @@ pub fn next(table: &Table, folder: &Path, colours: Colours) {
 /// A benchmark and a machine of the lab that can explain it: the first of the main rows that one measured.
 fn explained(table: &Table) -> Option<(&'static str, &str)> {
     let machines = table.columns.iter().enumerate().filter(|(index, column)| {
-        column.platform.starts_with("lab:") && column.baseline != Some(*index)
+        column.platform.starts_with("lab:")
+            && column.unit.as_deref() == Some("insns")
+            && column.baseline != Some(*index)
     });
     let (index, column) = machines.into_iter().next()?;
     let measured = |benchmark: &&str| {

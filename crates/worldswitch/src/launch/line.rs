@@ -1,14 +1,15 @@
 //! One console while it is read: its records, and the end of its other text.
 
 use crate::launch::marks::{self, Heard};
-use crate::launch::state::{Event, GUEST, LaunchReport};
+use crate::launch::state::{BELOW, Event, GUEST, LaunchReport};
 use ws_machines::earshot::Chunk;
 use ws_records::{Counts, Decoder, Expect, Item};
 use ws_results::Launch;
 
-/// Sources of records that run the guest: the project's monitor and its hypervisor. Other sources (a
+/// Sources of records that run the guest: the project's monitor, its hypervisor, and the monitor below a
+/// nested machine's. Other sources (a
 /// guest hypervisor, Xen's dom0) are part of what these two count.
-const MONITORS: [&str; 2] = ["vmm", "neve"];
+const MONITORS: [&str; 3] = ["vmm", "neve", BELOW];
 
 /// How much of the console's end is kept in results.
 const TAIL_BYTES: usize = 4096;

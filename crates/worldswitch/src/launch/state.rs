@@ -8,6 +8,7 @@ use crate::launch::limits::Limits;
 use crate::launch::marks::{Heard, Marks};
 use crate::outcome::row::{External, RowReport};
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::time::Duration;
 use ws_machines::image::ROWS_MAX;
 use ws_records::{BenchResult, CheckVerdict, Exits, Fault, Hello, Kind, Record, ResultAssembler};
@@ -16,6 +17,9 @@ use ws_results::{Check, LaunchEnd, Status, Verdict};
 /// The source of the guest's own records (docs/records.md). A guest could forge its monitor's records,
 /// because it knows the launch's nonce; nothing here prevents that.
 pub const GUEST: &str = "guest";
+
+/// The source of the monitor below a nested machine's: the host's.
+pub const BELOW: &str = "l0";
 
 /// What can happen to a launch.
 #[derive(Clone, Debug)]
@@ -85,6 +89,8 @@ struct Current {
     /// Why parts of its result do not fit together.
     damage: Option<String>,
     exits: Option<Exits>,
+    /// What the host of a nested machine counted.
+    below: Option<BTreeMap<String, u64>>,
     strayed: Vec<String>,
 }
 
@@ -130,7 +136,7 @@ impl LaunchState {
         }
         match event {
             Event::Record(record) if record.source == GUEST => self.record(*record, now),
-            Event::Record(record) => self.monitor(record.kind),
+            Event::Record(record) => self.monitor(*record),
             Event::Mark(heard) => {
                 if let Some(current) = &mut self.current {
                     current.marks.hear(heard);
@@ -283,11 +289,20 @@ impl LaunchState {
     }
 
     /// Takes a monitor's record. Its counts go to the benchmark that it names, if that is running.
-    fn monitor(&mut self, kind: Kind) {
-        if let (Kind::Exits(exits), Some(current)) = (kind, &mut self.current) {
-            if current.bench == exits.bench {
-                current.exits = Some(*exits);
-            }
+    /// A nested machine's host sends its counts first: they are kept beside those of the guest's own
+    /// monitor.
+    fn monitor(&mut self, record: Record) {
+        let (Kind::Exits(exits), Some(current)) = (record.kind, &mut self.current) else {
+            return;
+        };
+        if current.bench != exits.bench {
+            return;
+        }
+        if record.source == BELOW {
+            current.below = exits.kvm;
+        } else {
+            let below = current.below.take();
+            current.exits = Some(Exits { below, ..*exits });
         }
     }
 
@@ -322,6 +337,7 @@ impl LaunchState {
             report: None,
             damage: None,
             exits: None,
+            below: None,
             strayed: Vec::new(),
         });
     }

@@ -283,6 +283,7 @@ pub fn view(report: &RowReport, boot: u32) -> Option<HostView> {
         view.host_ns = Some(exits.host_ns);
         view.returns = exits.returns;
         view.kvm = exits.kvm;
+        view.below = exits.below;
         view.reasons = exits.reasons;
         view.threads = exits.threads;
         view.steps = exits.steps;

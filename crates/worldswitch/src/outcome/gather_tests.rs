@@ -189,6 +189,28 @@ fn what_the_host_counted_becomes_metrics_behind_the_cost() {
 }
 
 #[test]
+fn where_only_exits_count_they_are_the_cost_and_the_guest_s_clock_is_not() {
+    let mut counted = good("a", 5, None);
+    counted.exits = serde_json::from_value(json!({"bench": "a", "operations": 64,
+        "kvm": {"exits": 65, "io_exits": 64, "irq_exits": 1}}))
+    .unwrap();
+    let mut gathered = Gathered::of_image(&[known("a")]);
+    gathered.add(boot(1), vec![counted], EXITS_UNIT, None);
+    gathered.add(boot(2), vec![good("a", 5, None)], EXITS_UNIT, None);
+    let row = &gathered.rows()[0];
+    assert_eq!(
+        (&*row.metrics[0].name, &*row.metrics[0].unit),
+        ("cost", "count")
+    );
+    let [first, uncounted] = &row.metrics[0].boots[..] else {
+        panic!("{row:?}");
+    };
+    assert_eq!((first.iterations, &first.run[..]), (64, &[65][..]));
+    assert!(uncounted.run.is_empty(), "no count, no figure");
+    assert_eq!(row.exact, None);
+}
+
+#[test]
 fn what_the_host_timed_stands_beside_what_the_guest_timed() {
     let timed = |external: External| {
         let mut report = good("a", 7, None);

@@ -152,16 +152,33 @@ impl Job {
     }
 }
 
+/// The rows that a machine can't run, with the reason, and the others.
+fn barred<'a>(
+    machine: &dyn Machine,
+    rows: &'a [BenchmarkRow],
+) -> (Vec<(&'a BenchmarkRow, String)>, Vec<&'a BenchmarkRow>) {
+    let forbidden = hypercall::forbidden(machine.engine());
+    let bar = |row: &BenchmarkRow| {
+        let forbidden = || forbidden.filter(|_| row.has_hypercall).map(str::to_owned);
+        let missing = row.missing.clone();
+        missing.or_else(forbidden).or_else(|| machine.lacks(row))
+    };
+    let (mut barred, mut others) = (Vec::new(), Vec::new());
+    for row in rows {
+        match bar(row) {
+            Some(why) => barred.push((row, why)),
+            None => others.push(row),
+        }
+    }
+    (barred, others)
+}
+
 impl OneBoot {
     /// Makes the boot on a machine.
     pub fn run(&mut self, instance: &mut Instance, common: &Common, progress: &Progress) {
         let engine = instance.machine.engine();
-        let forbidden = hypercall::forbidden(engine);
-        let forbidden = |row: &BenchmarkRow| forbidden.filter(|_| row.has_hypercall);
-        let bar = |row: &BenchmarkRow| row.missing.clone().or(forbidden(row).map(str::to_owned));
         let selection = Arc::clone(&self.selection);
-        let (barred, rows): (Vec<&BenchmarkRow>, Vec<&BenchmarkRow>) =
-            selection.rows.iter().partition(|row| bar(row).is_some());
+        let (barred, rows) = barred(instance.machine.as_ref(), &selection.rows);
         let mut planned = plan::launches(&rows, common.smp);
         if let Some(seed) = self.seed {
             plan::shuffle(&mut planned, seed);
@@ -182,7 +199,7 @@ impl OneBoot {
         }
         let skipped = barred
             .into_iter()
-            .filter_map(|row| Some(RowReport::without(&row.name, Status::Skip, bar(row)?)));
+            .map(|(row, why)| RowReport::without(&row.name, Status::Skip, why));
         self.reports.extend(skipped);
         self.took = self.started.elapsed();
     }

@@ -4,7 +4,7 @@ use crate::launch::state::LaunchReport;
 use crate::terminal::Progress;
 use ws_machines::machine::Machine;
 use ws_records::Hello;
-use ws_results::{Launch, LaunchEnd};
+use ws_results::{EXITS_UNIT, Launch, LaunchEnd};
 
 /// Units in which a guest may count.
 const UNITS: [&str; 4] = ["insns", "tsc_ticks", "cntvct_ticks", "ns"];
@@ -51,8 +51,11 @@ impl Instance {
         self.machine.unit() == Some("insns")
     }
 
-    /// The unit of its ticks.
+    /// The unit of its figures.
     pub fn unit(&self) -> &str {
+        if self.machine.counts_only_exits() {
+            return EXITS_UNIT;
+        }
         let said = self.hello.as_ref().map(|hello| hello.unit.as_str());
         said.or(self.machine.unit()).unwrap_or("unknown")
     }

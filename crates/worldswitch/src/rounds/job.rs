@@ -208,11 +208,15 @@ impl Job {
             Control::Launched => self.selection.image_sha256.as_deref(),
             Control::Listened | Control::Replayed => None,
         };
+        let hello = self.hello().map(|hello| Hello {
+            unit: self.instance.unit().to_owned(),
+            ..hello
+        });
         identity::complete(
             self.instance.machine.identity(),
             &self.name,
             image,
-            self.hello().as_ref(),
+            hello.as_ref(),
         )
     }
 

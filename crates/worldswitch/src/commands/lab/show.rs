@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use ws_lab::lab::{Lab, split};
 use ws_lab::quirks::Quirk;
-use ws_lab::recipe::{Emulator, Hypervisor, Monitor, Recipe, Source};
+use ws_lab::recipe::{Emulator, EmulatorKind, Hypervisor, Monitor, Recipe, Source};
 use ws_lab::sets::Package;
 use ws_lab::store::{Store, Unpacked};
 
@@ -141,13 +141,20 @@ fn described(recipe: &Recipe) -> String {
             line(&mut text, &parameter.word, &parameter.why);
         }
     }
-    if !recipe.options.is_empty() {
-        let options = recipe.options.iter().map(|option| option.name());
-        let options: Vec<&str> = options.collect();
-        head(
-            &mut text,
-            &format!("options of its name: {}", options.join(", ")),
-        );
+    let options = recipe.option_names();
+    if !options.is_empty() {
+        let options = options.join(", ");
+        head(&mut text, &format!("options of its name: {options}"));
+    }
+    for choice in &recipe.choices {
+        let words = format!("+{}={}", choice.option, choice.value);
+        line(&mut text, &words, &choice.why);
+    }
+    if !recipe.skips.is_empty() {
+        head(&mut text, "benchmarks that it skips");
+    }
+    for skip in &recipe.skips {
+        line(&mut text, &skip.benchmark, &skip.why);
     }
     text
 }
@@ -169,9 +176,20 @@ fn tell_emulator(text: &mut String, emulator: &Emulator) {
             &fault.why,
         );
     }
-    let machine = format!("-machine {} -m {}", emulator.machine, emulator.memory_mib);
-    line(text, &machine, "");
-    line(text, &format!("-cpu {}", emulator.cpu.to_argument()), "");
+    let (machine, memory, cpu) = (&emulator.machine, emulator.memory_mib, &emulator.cpu);
+    let words = match emulator.kind {
+        EmulatorKind::Qemu => [
+            format!("-machine {machine} -m {memory}"),
+            format!("-cpu {}", cpu.to_argument()),
+        ],
+        EmulatorKind::Bochs => [
+            format!("pci: chipset={machine}, memory: guest={memory}"),
+            format!("cpu: model={}, count={}", cpu.model, emulator.cpus),
+        ],
+    };
+    for words in words {
+        line(text, &words, "");
+    }
     for property in &emulator.cpu.properties {
         line(text, &format!("    {}", property.word), &property.why);
     }

@@ -31,8 +31,8 @@ pub enum Answer {
 impl Answer {
     /// The answer for `row` on a machine.
     pub fn of(row: &BenchmarkRow, machine: &dyn Machine) -> Self {
-        if let Some(why) = &row.missing {
-            return Self::No(why.clone());
+        if let Some(why) = row.missing.clone().or_else(|| machine.lacks(row)) {
+            return Self::No(why);
         }
         let answered = Hypercall::answered_by(machine.engine());
         // What the guest of a machine that somebody else boots has is not known here.

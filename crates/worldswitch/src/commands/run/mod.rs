@@ -18,7 +18,6 @@ use std::path::Path;
 use std::rc::Rc;
 use std::time::SystemTime;
 use ws_machines::machine::Control;
-use ws_machines::recording::Recording;
 use ws_results::{ResultFile, SCHEMA};
 
 /// The results of a measurement, before any is shown.
@@ -115,11 +114,7 @@ pub fn measure(
     let pins = choose::pins(args)?;
     let mut resources = parts::resources(&args.parts, pins.cpus.clone());
     if let Some(file) = &args.recording {
-        resources.recording = Some(Recording {
-            plugins: parts::plugins().map_err(anyhow::Error::msg)?,
-            file: file.clone(),
-            counts_only: args.counts_only,
-        });
+        resources.recording = Some(parts::recording(file, args.counts_only)?);
     }
     let names = choose::platforms(args, &resources, colours)?;
     let base = choose::base(args, &names)?;
