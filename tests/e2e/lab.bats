@@ -28,7 +28,7 @@ calls() { grep -c "$1" "$CALLS" || true; }
     [[ $output == *'linux-6.12'*'not fetched'* ]]
     run ws lab list --json
     [ "$(jq -r '[.recipes[].name] | join(" ")' <<<"$output")" = \
-        'arm-native arm-xen kvm kvm-linux kvm-nested kvm-nvhe kvm-shadow kvm-vel2 kvm-vhe linux native neve neve-nested qemu-kvm xen' ]
+        "$(basename -s .toml "$ROOT"/lab/recipes/*.toml | LC_ALL=C sort | paste -sd ' ')" ]
     [ "$(jq -r '[.sets[].state] | unique[]' <<<"$output")" = 'not fetched' ]
 }
 
@@ -39,13 +39,16 @@ calls() { grep -c "$1" "$CALLS" || true; }
     [[ $output == *'kernel: of the packages linux-6.12'* ]]
     [[ $output == *'packages of linux-6.12 (not fetched)'* ]]
     [ "$(ws lab show kvm --json | jq -r '.digest | length')" -eq 64 ]
+    run ws lab show kvm-intel
+    [[ $output == *'cpu: model=corei7_skylake_x'*'ips=1000000000'*'one instruction'* ]]
+    [[ $output == *'options of its name: cpu, memory, bochs, mitigations, apicv'*'+apicv=0 '*'posted interrupts'* ]]
     [ "$(ws lab show kvm --json | jq .digest)" != "$(ws lab show kvm-shadow --json | jq .digest)" ]
 }
 
 @test "an error in a recipe or a name is reported, with the known names" {
     run ws lab show kmv
     [ "$status" -eq 1 ]
-    [[ $output == *'no lab recipe "kmv"; there are arm-native, arm-xen, kvm, kvm-linux'* ]]
+    [[ $output == *'no lab recipe "kmv"; there are amd-native, arm-native, arm-xen, intel-native, kvm, kvm-amd'* ]]
     run ws lab show kvm@5.10
     [ "$status" -eq 1 ]
     [[ $output == *'the variants are 6.1, 6.12, unstable'* ]]
