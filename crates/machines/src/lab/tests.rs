@@ -146,7 +146,7 @@ fn an_inner_linux_gets_the_guest_and_its_words() {
         kernel: b"inner kernel".to_vec(),
         parameters: "console=ttyAMA0".into(),
         files: vec![payload::init(b"monitor".to_vec())],
-        lines: vec!["module=/kvm.ko".into()],
+        lines: vec!["module=/inner-kvm.ko".into()],
         memory_beside_mib: 256,
     };
     let Payload::Linux(linux) = linux() else {
@@ -164,7 +164,15 @@ fn an_inner_linux_gets_the_guest_and_its_words() {
     }
     // The inner Linux has its own initramfs, with only its own lines.
     assert_eq!(text.matches("vmm.conf").count(), 2);
-    assert!(text.contains("cpus=2\n") && !text.contains("module=/kvm.ko\ncpus=2\n"));
+    assert!(text.contains("module=/inner-kvm.ko\ncpus=2\n"));
+    assert_eq!(text.matches("module=/kvm.ko").count(), 1);
+    assert!(!text.contains("source="));
+    // With words of its own, the outer monitor counts too, under another name.
+    let bytes = linux.nested_initramfs(&inner, &[], "below=9", 2, 768);
+    let bytes = bytes.unwrap();
+    let text = String::from_utf8_lossy(&bytes);
+    assert!(text.contains("append=console=ttyAMA0 below=9\n"));
+    assert!(text.contains("source=l0\n"));
 }
 
 #[test]
