@@ -116,6 +116,49 @@ fn of_the_end_of_an_interrupt_only_its_own_traps_count() {
 }
 
 #[test]
+fn intel_s_nested_vm_has_the_traps_that_the_kvm_below_counted_and_the_paper_s_x86_columns() {
+    let on_intel = |platform: &str, name: &str, insns, exits| {
+        let mut row = row(name, insns, &[]);
+        row.host[0].kvm = Some([("exits".to_owned(), 64)].into());
+        row.host[0].below = Some([("exits".to_owned(), exits), ("irq_exits".to_owned(), 3)].into());
+        result(platform, 2, json!({"unit": "insns"}), vec![row])
+    };
+    let nested_eoi = on_intel(
+        "lab:kvm-intel-nested+vmcs-shadowing=0",
+        "irq-completion",
+        900,
+        67,
+    );
+    let mut vm = on_intel("lab:kvm-intel", "hypercall", 1000, 0);
+    vm.rows[0].host[0].below = None;
+    let all = nested(&[
+        vm,
+        on_intel("lab:kvm-intel-nested", "hypercall", 13_500, 195),
+        nested_eoi,
+    ]);
+    let [vm, shadowing, without] = &all[0].lines[..] else {
+        panic!("{all:?}");
+    };
+    assert_eq!(
+        (vm.traps, shadowing.traps, without.traps),
+        (None, Some(3.0), None)
+    );
+    let over = shadowing.over_l0.as_ref().unwrap();
+    assert_eq!((&*over.vm, over.ratio), ("lab:kvm-intel", Some(13.5)));
+    let published = shadowing.published.as_ref().unwrap();
+    assert_eq!(
+        (&*published.column, published.slowdown, published.traps),
+        ("x86 Nested VM", Some(31.0), Some(5.0))
+    );
+    assert_eq!(without.published, None);
+    // All exits of the row together do not tell which were for the end of the interrupt.
+    assert_eq!(
+        (all[3].lines[2].value, all[3].lines[2].traps),
+        (Some(900.0), None)
+    );
+}
+
+#[test]
 fn unlike_machines_are_not_set_beside_each_other() {
     let mut all = results();
     let conditions = &mut all[1].identity.conditions;

@@ -363,6 +363,37 @@ fn what_the_monitor_counted_stands_with_its_benchmark() {
 }
 
 #[test]
+fn what_the_monitor_below_counted_stands_beside_the_own_monitor_s_counts() {
+    let mut told = Told::new();
+    let mut below = Encoder::new("l0", NONCE).unwrap();
+    let mut below_counts = |told: &mut Told, bench: &str| {
+        let value = serde_json::json!({"bench": bench, "operations": 100, "kvm": {"exits": 300}});
+        told.line(&below.line("exits", &value).unwrap());
+    };
+    told.begin("in");
+    below_counts(&mut told, "out"); // which does not run
+    exits(&mut told, "in");
+    told.result("in", 1, 1, "unproven");
+    told.end("in");
+    told.begin("out");
+    below_counts(&mut told, "out");
+    exits(&mut told, "out");
+    told.result("out", 1, 1, "unproven");
+    told.end("out");
+    // The count of one row is not that of the next.
+    told.begin("print");
+    exits(&mut told, "print");
+    told.result("print", 1, 1, "unproven");
+    told.end("print");
+    let report = told.state.finish();
+    let counts = |index: usize| report.rows[index].exits.as_ref().unwrap();
+    assert_eq!(counts(0).below, None);
+    assert_eq!(counts(1).returns["io"], 100);
+    assert_eq!(counts(1).below.as_ref().unwrap()["exits"], 300);
+    assert_eq!(counts(2).below, None);
+}
+
+#[test]
 fn counts_of_a_benchmark_that_does_not_run_are_nobodys() {
     let mut told = Told::new();
     exits(&mut told, "in");
