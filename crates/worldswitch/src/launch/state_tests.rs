@@ -365,7 +365,12 @@ fn what_the_monitor_counted_stands_with_its_benchmark() {
 #[test]
 fn what_the_monitor_below_counted_stands_beside_the_own_monitor_s_counts() {
     let mut told = Told::new();
+    let mut own = Encoder::new("vmm", NONCE).unwrap();
     let mut below = Encoder::new("l0", NONCE).unwrap();
+    let mut exits = |told: &mut Told, bench: &str| {
+        let value = serde_json::json!({"bench": bench, "operations": 100, "returns": {"io": 100}});
+        told.line(&own.line("exits", &value).unwrap());
+    };
     let mut below_counts = |told: &mut Told, bench: &str| {
         let value = serde_json::json!({"bench": bench, "operations": 100, "kvm": {"exits": 300}});
         told.line(&below.line("exits", &value).unwrap());
