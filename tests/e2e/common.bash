@@ -25,6 +25,8 @@ LAB_STORE=${LAB_STORE:-${XDG_CACHE_HOME:-$HOME/.cache}/worldswitch}
 export LAB_STORE
 new_user() {
     mkdir -p "$1/home"
+    # For make, which a test may call: where rustup keeps its compilers.
+    export RUSTUP_HOME=${RUSTUP_HOME:-$HOME/.rustup} CARGO_HOME=${CARGO_HOME:-$HOME/.cargo}
     export HOME=$1/home XDG_DATA_HOME=$1/data
     unset WORLDSWITCH_DATA NO_COLOR XDG_CONFIG_HOME
     use_cache "$1/cache"

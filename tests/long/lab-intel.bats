@@ -9,7 +9,7 @@ load ../e2e/common
 LONG=1700
 INTEL=lab:intel-native,lab:kvm-intel,lab:kvm-intel-shadow
 
-setup_file() { fetch_packages --newest kvm-intel kvm-intel-smp kvm-amd; }
+setup_file() { fetch_packages --newest kvm-intel kvm-intel-smp kvm-amd kvm-intel-nested; }
 
 setup() { common_setup; }
 
@@ -44,6 +44,22 @@ between() {
     LIMIT=$LONG ws run --on lab:kvm-amd,lab:kvm-amd+nrips=0 --boots 1 --perturb 0 --bench '^(hypercall|cpuid)$' -o nrips
     between nrips/lab-kvm-amd hypercall 1304 1442
     between nrips/lab-kvm-amd+nrips=0 hypercall 3093 3419
+}
+
+@test "nested: what an exit of L2 costs, and its traps to L0, with VMCS shadowing and without" {
+    LIMIT=$LONG ws run --on lab:kvm-intel-nested,lab:kvm-intel-nested+vmcs-shadowing=0 --boots 1 --perturb 0 \
+        --bench '^(hypercall|in)$' -o nested >/dev/null
+    # traps OPTION BENCHMARK: for each operation, without exits for interrupts of the host's clock.
+    traps() {
+        value "nested/lab-kvm-intel-nested$1" "$2" \
+            '.host[0] | ((.below.exits - (.below.irq_exits // 0)) / .operations | round) | tojson'
+    }
+    [ "$(traps '' hypercall)" -eq 3 ]
+    [ "$(traps '' in)" -eq 5 ]
+    [ "$(traps +vmcs-shadowing=0 hypercall)" -eq 13 ]
+    [ "$(traps +vmcs-shadowing=0 in)" -eq 15 ]
+    between nested/lab-kvm-intel-nested hypercall 13270 13810
+    between nested/lab-kvm-intel-nested+vmcs-shadowing=0 hypercall 23370 24322
 }
 
 @test "an interrupt by irqfd of a guest that runs: no exit where the processor posts it, else two" {

@@ -3,10 +3,12 @@
 //! L0 is the software on the (emulated) machine itself, L1 what runs in its VM, and so on; the guest is the last.
 
 use crate::debug::Piece;
+use crate::flow::Flow;
 use crate::load::{self, Code};
 use crate::render::number::grouped;
 use crate::symbols::{Symbols, SymbolsError};
-use crate::trace::{Insn, Trace};
+use crate::trace::{Architecture, Insn, Trace};
+use crate::x86;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -182,6 +184,10 @@ pub struct Places<'a> {
     insns: Vec<Found<'a>>,
     /// Location minus address of L0's kernel or hypervisor, which is the same for all of its own code.
     host: Option<u64>,
+    /// The instruction at which exits enter L0, if machines of the architecture have one.
+    exit: Option<u32>,
+    /// Instructions that enter a guest.
+    enters: Vec<bool>,
     /// All functions that were met.
     pub functions: Vec<Function>,
     numbers: HashMap<Function, u32>,
@@ -207,6 +213,8 @@ impl<'a> Places<'a> {
             machine,
             insns: trace.insns.iter().map(|insn| find(machine, insn)).collect(),
             host: None,
+            exit: None,
+            enters: Vec::new(),
             functions: Vec::new(),
             numbers: HashMap::new(),
         };
@@ -214,6 +222,12 @@ impl<'a> Places<'a> {
             .paths
             .iter()
             .find_map(|path| places.host_of(&path.insns));
+        if trace.architecture == Architecture::X86_64 {
+            let mut paths = trace.paths.iter();
+            places.exit = paths.find_map(|path| places.exit_of(&path.insns));
+            let enters = |insn| x86::flow(insn) == Flow::EnterGuest;
+            places.enters = trace.insns.iter().map(enters).collect();
+        }
         if let Some(host) = places.host {
             for (found, insn) in places.insns.iter_mut().zip(&trace.insns) {
                 if found.symbol.is_none() {
@@ -225,22 +239,31 @@ impl<'a> Places<'a> {
     }
 
     /// What runs first after a guest's exit is L0's.
+    fn after_exit<'b>(&self, path: &'b [u32]) -> impl Iterator<Item = &'b u32> {
+        let is_guest = |insn: &&u32| self.insns[**insn as usize].is_guest();
+        let before = path.iter().skip_while(move |insn| !is_guest(insn));
+        before.skip_while(is_guest)
+    }
+
     fn host_of(&self, path: &[u32]) -> Option<u64> {
-        let is_guest = |insn: &u32| self.insns[*insn as usize].is_guest();
-        let guest = path.iter().position(is_guest)?;
-        let mut outside = path[guest..].iter().skip_while(|insn| is_guest(insn));
+        let mut outside = self.after_exit(path);
         outside.find_map(|insn| self.insns[*insn as usize].distance)
+    }
+
+    /// VMX's HOST_RIP, or what follows SVM's VMRUN: the same instruction for exits of every level.
+    fn exit_of(&self, path: &[u32]) -> Option<u32> {
+        self.after_exit(path).next().copied()
     }
 
     /// Where the instructions of a path belong, in their order.
     pub fn path(&mut self, path: &[u32]) -> Vec<Place> {
         let mut level = self.machine.hypervisors;
-        let mut was_guest = true;
+        let mut before: Option<u32> = None;
         path.iter()
             .map(|insn| {
                 let found = self.insns[*insn as usize];
-                level = self.level(&found, level, was_guest);
-                was_guest = found.is_guest();
+                level = self.level(*insn, level, before);
+                before = Some(*insn);
                 let function = self.function(&found, level);
                 Place {
                     function,
@@ -263,16 +286,21 @@ impl<'a> Places<'a> {
         Some((piece, symbol.address + offset))
     }
 
-    /// Code of a kernel says by its location which level it is of; all other code is of the level of what ran before.
-    fn level(&self, found: &Found<'_>, before: u8, was_guest: bool) -> u8 {
+    /// Code of a kernel says by its location which level it is of. All other code, such as modules, is of the level of
+    /// what ran before, unless a guest was just entered or left.
+    fn level(&self, insn: u32, level: u8, before: Option<u32>) -> u8 {
         let last = self.machine.hypervisors;
+        let found = &self.insns[insn as usize];
+        let was_guest = before.is_none_or(|before| self.insns[before as usize].is_guest());
+        let entered = |before: u32| self.enters.get(before as usize) == Some(&true);
         match found.distance {
             _ if found.is_guest() => last,
             _ if found.is_alias => 0,
             Some(distance) if Some(distance) == self.host || last < 2 => 0,
             Some(_) => 1,
-            None if was_guest => 0,
-            None => before.min(last.saturating_sub(1)),
+            None if was_guest || self.exit == Some(insn) => 0,
+            None if level == 0 && last > 1 && before.is_some_and(entered) => 1,
+            None => level.min(last.saturating_sub(1)),
         }
     }
 

@@ -122,3 +122,42 @@ fn levels_are_told_apart_by_where_their_kernel_lies() {
     ];
     assert_eq!(said(&machine(2), &path), wanted);
 }
+
+/// Modules do not say by their location which level they are of: entries and exits do.
+#[test]
+fn exits_and_entries_tell_the_levels_of_modules() {
+    const VMRESUME: [u8; 3] = [0x0f, 0x01, 0xc3];
+    const NOP: [u8; 1] = [0x90];
+    let path: [(u64, u64, &[u8]); 9] = [
+        (0x10_0000, 5, &NOP),
+        (MODULE, 70, &NOP),
+        (MODULE + 1, 71, &VMRESUME),
+        (MODULE, 80, &NOP),     // L1 is told of its guest's exit
+        (MODULE + 8, 88, &NOP), // and is left again
+        (MODULE, 70, &NOP),
+        (MODULE + 1, 71, &VMRESUME), // into L1
+        (MODULE + 1, 81, &VMRESUME), // which enters the guest, for which it is left
+        (MODULE, 70, &NOP),
+    ];
+    let mut trace = trace(&[(0, 0); 9]);
+    let mut insns: Vec<Insn> = Vec::new();
+    trace.paths[0].insns.clear();
+    for (address, location, bytes) in path {
+        let insn = Insn::new(address, location, bytes);
+        let known = insns.iter().position(|known| *known == insn);
+        let number = known.unwrap_or(insns.len());
+        if known.is_none() {
+            insns.push(insn);
+        }
+        trace.paths[0].insns.push(number as u32);
+    }
+    trace.insns = insns;
+    let machine = machine(2);
+    let mut places = Places::of(&trace, &machine);
+    let levels = places.path(&trace.paths[0].insns);
+    let levels: Vec<u8> = levels
+        .iter()
+        .map(|place| places.functions[place.function as usize].level)
+        .collect();
+    assert_eq!(levels, [2, 0, 0, 1, 1, 0, 0, 1, 0]);
+}

@@ -132,6 +132,23 @@ mod tests {
         };
         assert_eq!(x86(&[0x0f, 0x01, 0xd9]), "VMMCALL");
         assert_eq!(x86(&[0xec]), "IN, OUT");
+        assert_eq!(x86(&[0x0f, 0x01, 0xc3]), "VMRESUME");
+        assert_eq!(x86(&[0x0f, 0x01, 0xd8]), "VMRUN");
+        assert_eq!(x86(&[0x0f, 0x78, 0xd0]), "VMREAD");
+        assert_eq!(x86(&[0x44, 0x0f, 0x79, 0xc0]), "VMWRITE");
+        assert_eq!(x86(&[0x0f, 0xc7, 0x30]), "VMPTRLD");
+        assert_eq!(x86(&[0x66, 0x0f, 0xc7, 0x30]), "VMCLEAR");
+        assert_eq!(x86(&[0x66, 0x0f, 0x38, 0x80, 0x08]), "INVEPT");
+        assert_eq!(
+            x86(&[0x0f, 0xc7, 0x08]),
+            "memory access, interrupt",
+            "cmpxchg8b"
+        );
+        assert_eq!(
+            x86(&[0x0f, 0x01, 0xd0]),
+            "memory access, interrupt",
+            "xgetbv"
+        );
         assert_eq!(x86(&[0x48, 0x8b, 0x07]), "memory access, interrupt");
     }
 }

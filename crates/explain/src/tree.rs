@@ -205,6 +205,8 @@ impl Walker<'_> {
             // A trap of this level was handled below it, and it goes on.
             (false, _) if from.address == to => {}
             (false, Flow::SystemCall | Flow::ExceptionReturn) => self.jump(level, at),
+            // The exit of a nested guest, which the level below hands on.
+            (false, Flow::EnterGuest) if from.next() != to => self.push(level, at, Back::Exit),
             (false, _) => self.transfer(level, last, at),
         }
     }

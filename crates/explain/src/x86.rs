@@ -144,6 +144,17 @@ pub fn trap_name(insn: &Insn) -> &'static str {
         (0x0f20 | 0x0f22, _) => "access to a control register",
         (0x0f21 | 0x0f23, _) => "access to a debug register",
         (0x0f01, modrm) if modrm >> 6 != 3 && parts.reg() == 7 => "INVLPG",
+        (0x0fc7, _) if !parts.is_register() && parts.reg() == 6 => match parts.prefix {
+            0 => "VMPTRLD",
+            0x66 => "VMCLEAR",
+            _ => "VMXON",
+        },
+        (0x0f_3880, _) => "INVEPT",
+        (0x0f_3881, _) => "INVVPID",
+        (0x0f01 | 0x0f78 | 0x0f79, _) => match register(insn) {
+            Some((Class::Virtualization, name, _)) => name,
+            _ => "memory access, interrupt",
+        },
         _ => "memory access, interrupt",
     }
 }
