@@ -9,6 +9,7 @@ use anyhow::{Context, bail};
 use std::fs::{self, File};
 use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use ws_explain::bochs;
 use ws_explain::debug::Sites;
 use ws_explain::explained::Explained;
@@ -28,6 +29,9 @@ use ws_results::{Metric, ResultFile, Row, Status};
 
 /// Room for a plugin's trace (of `lab:kvm-nested`: 1 MB) and a console (at most 16 MiB).
 const ROOM_BYTES: u64 = 64 << 20;
+/// The longest time of a benchmark whose every instruction Bochs' debugger tells: of two million (an I/O of a nested
+/// guest, 64 times) it needs half a minute or more.
+const DEBUGGER_LIMIT: Duration = Duration::from_secs(300);
 
 /// Explains a benchmark on machines.
 pub struct Explainer<'a> {
@@ -70,7 +74,7 @@ impl Explainer<'_> {
         let Some(symbols) = symbols(name, &resources, self.stop, self.colours)? else {
             return Ok(None);
         };
-        let measured = self.record(name, folder.path(), &file)?;
+        let measured = self.record(name, emulator, folder.path(), &file)?;
         if measured.interrupted {
             return Ok(None);
         }
@@ -122,7 +126,13 @@ impl Explainer<'_> {
     }
 
     /// Boots the machine once with only this benchmark, and records it into `file`.
-    fn record(&self, name: &PlatformName, folder: &Path, file: &Path) -> anyhow::Result<Measured> {
+    fn record(
+        &self,
+        name: &PlatformName,
+        emulator: EmulatorKind,
+        folder: &Path,
+        file: &Path,
+    ) -> anyhow::Result<Measured> {
         let run = RunArgs {
             boots: Some(1),
             perturb: Some(0),
@@ -131,6 +141,10 @@ impl Explainer<'_> {
                 force: false,
             },
             recording: Some(file.to_owned()),
+            timeout: match emulator {
+                EmulatorKind::Qemu => None,
+                EmulatorKind::Bochs => Some(DEBUGGER_LIMIT),
+            },
             ..RunArgs::of(
                 vec![name.clone()],
                 vec![self.benchmark.to_owned()],
