@@ -139,6 +139,15 @@ mod tests {
         assert_eq!(x86(&[0x0f, 0xc7, 0x30]), "VMPTRLD");
         assert_eq!(x86(&[0x66, 0x0f, 0xc7, 0x30]), "VMCLEAR");
         assert_eq!(x86(&[0x66, 0x0f, 0x38, 0x80, 0x08]), "INVEPT");
+        let table = "access to a descriptor table";
+        assert_eq!(x86(&[0x0f, 0x01, 0x10]), table, "lgdt");
+        assert_eq!(x86(&[0x0f, 0x00, 0xc8]), table, "str");
+        assert_eq!(x86(&[0x0f, 0x01, 0xd1]), "XSETBV");
+        assert_eq!(
+            x86(&[0x0f, 0x01, 0xf8]),
+            "memory access, interrupt",
+            "swapgs"
+        );
         assert_eq!(
             x86(&[0x0f, 0xc7, 0x08]),
             "memory access, interrupt",

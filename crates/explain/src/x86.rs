@@ -151,8 +151,10 @@ pub fn trap_name(insn: &Insn) -> &'static str {
         },
         (0x0f_3880, _) => "INVEPT",
         (0x0f_3881, _) => "INVVPID",
-        (0x0f01 | 0x0f78 | 0x0f79, _) => match register(insn) {
+        (0x0f00 | 0x0f01 | 0x0f78 | 0x0f79, _) => match register(insn) {
             Some((Class::Virtualization, name, _)) => name,
+            Some((Class::Segment, name, _)) if name != "SWAPGS" => "access to a descriptor table",
+            Some((_, "XSETBV", _)) => "XSETBV",
             _ => "memory access, interrupt",
         },
         _ => "memory access, interrupt",
