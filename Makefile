@@ -78,6 +78,7 @@ build: command x86
 	@$(MAKE) -s $(JOBS) -C guest ARCH=aarch64 >&2
 	@$(MAKE) -s -C lab/init >&2
 	@$(MAKE) -s $(JOBS) -C lab/agent >&2
+	@$(if $(CHOSEN),[ ! -e /usr/aarch64-linux-gnu/lib/libc.a ] ||) $(MAKE) -s $(JOBS) -C lab/agent ARCH=aarch64 >&2
 	@$(MAKE) -s -C plugin >&2
 	@$(if $(CHOSEN),[ ! -e /usr/aarch64-linux-gnu/lib/libc.a ] ||) $(MAKE) -s $(JOBS) -C vmm ARCH=aarch64 >&2
 	@$(if $(CHOSEN),[ ! -e /usr/aarch64-linux-gnu/lib/libc.a ] ||) $(MAKE) -s -C lab/init ARCH=aarch64 >&2

@@ -19,9 +19,7 @@ struct reasons {
 	} rows[MAX_REASONS];
 	unsigned count;
 };
-/* The histogram of kvm:kvm_exit by exit_reason. */
+/* The histogram of kvm:kvm_exit by its reason. */
 bool counts_reasons(const char *text, size_t bytes, struct reasons *reasons);
 /* Takes the counts of `other` off; never below 0. */
 void counts_reasons_subtract(struct reasons *reasons, const struct reasons *other);
-/* Writes SVM's name of an exit code: npf, io, ... */
-void counts_reason_name(uint64_t code, struct text *out);

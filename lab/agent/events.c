@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "files.h"
+#include "machine.h"
 #include "paths.h"
 
 void events_setup(void)
@@ -25,7 +26,7 @@ static bool write_to(const struct trace_event *event, const char *file, const ch
 bool events_begin(const struct trace_event *events, unsigned count)
 {
 	int trace = open(TRACING "/trace", O_WRONLY | O_TRUNC | O_CLOEXEC);
-	bool begun = trace >= 0 && file_write(TRACING "/trace_clock", "x86-tsc");
+	bool begun = trace >= 0 && file_write(TRACING "/trace_clock", TRACE_CLOCK);
 
 	if (trace >= 0)
 		close(trace);

@@ -11,10 +11,11 @@
 #include "files.h"
 #include "paths.h"
 #include "say.h"
+#include "machine.h"
 #include "events.h"
 
 #define EXIT_EVENT TRACING "/events/kvm/kvm_exit"
-#define HISTOGRAM  "hist:keys=exit_reason:sort=exit_reason"
+#define HISTOGRAM  "hist:keys=" EXIT_KEY ":sort=" EXIT_KEY
 
 static char *names[MAX_COUNTERS];
 static unsigned counters;

@@ -19,6 +19,7 @@
 #include "root.h"
 #include "row.h"
 #include "say.h"
+#include "machine.h"
 #include "servers.h"
 
 #ifdef __clang__
@@ -61,15 +62,15 @@ static void send_hello(const struct message *facts)
 	record_u64(&record, "protocol", 1);
 	record_string(&record, "guest", AGENT_VERSION);
 	record_string(&record, "compiler", COMPILER);
-	record_string(&record, "arch", "x86_64");
+	record_string(&record, "arch", ARCH_NAME);
 	record_string(&record, "boot", "linux");
-	record_string(&record, "unit", selection.insns ? "insns" : "tsc_ticks");
+	record_string(&record, "unit", selection.insns ? "insns" : CLOCK_UNIT);
 	record_u64(&record, "cpus", facts->cpus);
 	record_u64(&record, "cpus_wanted", selection.cpus_wanted);
 	record_u64(&record, "memory_bytes", facts->memory_bytes);
 	record_string(&record, "cpu", facts->text);
 	record_string(&record, "hypervisor", strcmp(facts->name, "-") ? facts->name : "");
-	record_string(&record, "clock", "tsc");
+	record_string(&record, "clock", CLOCK);
 	record_string(&record, "hypercall", "none");
 	record_u64(&record, "samples", selection.samples);
 	record_u64(&record, "pad", selection.pad);
@@ -86,8 +87,8 @@ static void send_monitor_hello(void)
 	facts_read(&facts);
 	record_start(&record, "hello");
 	record_u64(&record, "protocol", 1);
-	record_string(&record, "arch", "x86_64");
-	record_string(&record, "unit", selection.insns ? "insns" : "tsc_ticks");
+	record_string(&record, "arch", ARCH_NAME);
+	record_string(&record, "unit", selection.insns ? "insns" : CLOCK_UNIT);
 	record_u64(&record, "cpus", facts.cpus);
 	record_u64(&record, "memory_bytes", facts.memory_bytes);
 	say_record(&record, SOURCE_MONITOR);

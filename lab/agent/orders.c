@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <termios.h>
-#include <x86intrin.h>
 
 #include "channel.h"
 #include "facts.h"
@@ -19,6 +18,7 @@
 #include "servers.h"
 #include "step.h"
 #include "transaction.h"
+#include "machine.h"
 #include "window.h"
 
 static struct channel channel;

@@ -9,4 +9,3 @@
 #define STEP_OUTPUT   "/run/step.out"  /* of the other commands of a workload */
 #define STATISTICS    "/sys/kernel/debug/kvm"
 #define TRACING	      "/sys/kernel/tracing"
-#define SERIAL	      "/dev/ttyS1" /* the guest's side of the marks */

@@ -1,4 +1,5 @@
 /* Requests to a device; see requests.h. */
+#include "machine.h"
 #include "requests.h"
 
 #include <arpa/inet.h>
@@ -18,7 +19,6 @@
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <x86intrin.h>
 
 #define WARM_UP	      200
 #define BLOCK_BYTES   4096
@@ -241,10 +241,10 @@ bool requests_prepare(const struct requests *wanted, struct outcome *outcome)
 
 bool requests_make(uint64_t count, uint64_t *ticks)
 {
-	uint64_t begin = __rdtsc();
+	uint64_t begin = clock_now();
 	bool done = make(count);
 
-	*ticks = __rdtsc() - begin;
+	*ticks = clock_now() - begin;
 	return done;
 }
 

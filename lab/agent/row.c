@@ -17,6 +17,7 @@
 #include "step.h"
 #include "transaction.h"
 #include "window.h"
+#include "processor.h"
 
 /* Runs that took longer are not run once more to count exits by reason. */
 #define REASONS_LIMIT_TICKS 300000000
@@ -225,7 +226,7 @@ static bool all_phases(struct row *row)
 
 static void name_reason(const void *names, unsigned counter, struct text *out)
 {
-	counts_reason_name(((const struct reasons *)names)->rows[counter].code, out);
+	processor_exit_name(((const struct reasons *)names)->rows[counter].code, out);
 }
 
 static void name_step(const void *unused, unsigned step, struct text *out)

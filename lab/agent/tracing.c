@@ -9,6 +9,7 @@
 #include "idle.h"
 #include "kvm_counts.h"
 #include "paths.h"
+#include "machine.h"
 #include "pins.h"
 
 /* A CPU becomes idle; and what ends it. Only interrupts do. */
@@ -41,7 +42,7 @@ bool tracing_start(void)
 	/* Another clock empties the trace. */
 	return file_write(TRACING "/tracing_on", "0") &&
 	       file_write(TRACING "/trace_clock", "local") &&
-	       file_write(TRACING "/trace_clock", "x86-tsc") && idle_events_write("1") &&
+	       file_write(TRACING "/trace_clock", TRACE_CLOCK) && idle_events_write("1") &&
 	       kvm_reasons_begin();
 }
 

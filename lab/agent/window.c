@@ -2,12 +2,12 @@
 #include "window.h"
 
 #include <string.h>
-#include <x86intrin.h>
 
 #include <unistd.h>
 
 #include "counts.h"
 #include "files.h"
+#include "machine.h"
 #include "say.h"
 
 /* The machine's clock has a tick a nanosecond, and one a instruction (docs/lab.md). */
@@ -30,23 +30,17 @@ void window_pad(uint64_t instructions)
 	uint64_t passes = instructions / 2;
 
 	if (passes)
-		__asm__ volatile("1: sub $1, %0\n\tjnz 1b" : "+r"(passes) : : "cc");
-}
-
-/* A no-operation by which a recording knows the window (plugin/counts.h). Nothing else here executes it. */
-static inline void mark(void)
-{
-	__asm__ volatile("xchg %%bx, %%bx" : : : "memory");
+		clock_loop(passes);
 }
 
 uint64_t window_run(struct command *command, uint64_t *ticks)
 {
 	uint64_t begin, status;
 
-	mark();
-	begin = __rdtsc();
+	clock_mark();
+	begin = clock_now();
 	status = command_run(command, false);
-	*ticks = __rdtsc() - begin;
-	mark();
+	*ticks = clock_now() - begin;
+	clock_mark();
 	return status;
 }

@@ -7,7 +7,8 @@ load common
 
 setup_file() {
     make -s -C "$ROOT/lab/agent" >&2
-    fetch_packages --newest linux kvm-linux
+    make -s -C "$ROOT/lab/agent" ARCH=aarch64 >&2
+    fetch_packages --newest linux kvm-linux arm-linux kvm-vhe-linux
 }
 
 setup() { common_setup; }
@@ -46,12 +47,12 @@ workload() {
     # Its steps, which cost what the traced run did but for its start and end; the client's is the same on both.
     jq -e '.rows[] | select(.benchmark == "tcp-rr").host[0] | ((.steps | keys == ["recv-to-send", "send-to-recv"] and add > 60e6) and (.steps | add) < .traced)' \
         native/lab-linux.json
-    executed native/lab-linux.json tcp-rr 75000039
+    executed native/lab-linux.json tcp-rr 75113219
     jq -e '.rows[] | select(.benchmark == "tcp-rr") | .metrics[0].boots[0] as $cost | .host[0] |
         (.steps | length == 4 and add > 140e6) and (.steps | add) < .traced and
         (.threads | keys == ["other", "qemu", "vcpu0", "vhost"] and add == $cost.run[0] - $cost.control[0])' \
         vm/lab-kvm-linux.json
-    executed vm/lab-kvm-linux.json tcp-rr 170033840
+    executed vm/lab-kvm-linux.json tcp-rr 170353489
     # Results are compared as those of any benchmark.
     ws compare --all vm:lab:kvm-linux vm:lab:kvm-linux | grep -q 'tcp-rr'
     # One row lost, with the reason; the others are measured.
@@ -60,6 +61,16 @@ workload() {
     grep -q '^c-unproved on lab:linux: proof ' apps.txt
     grep -q '^d-full on lab:linux: .*/tmp is full' apps.txt
     [ "$(of e-good lab:linux '.insns > 0 and .why == null')" = true ]
+}
+
+@test "ARM: TCP_RR natively and in a VM of KVM with VHE, beside each other" {
+    ws apps --on lab:arm-linux,lab:kvm-vhe-linux --workload '^tcp-rr$' --boots 1 --perturb 0 -o arm --export-json apps.json
+    [ "$(of tcp-rr lab:arm-linux '.insns > 30000 and .insns < 45000')" = true ]
+    [ "$(of tcp-rr lab:kvm-vhe-linux '.ratio > 1.9 and .ratio < 2.6')" = true ]
+    # Each transaction writes to a device and waits once; the end of an interrupt is no exit.
+    [ "$(of tcp-rr lab:kvm-vhe-linux '.counts.exits > 1.5 and .counts.exits < 2.5 and .reasons.dabt > 0.95')" = true ]
+    executed arm/lab-arm-linux.json tcp-rr 73995220
+    executed arm/lab-kvm-vhe-linux.json tcp-rr 164535845
 }
 
 @test "wrong arguments are wrong usage; a workload's mistake is named with its line" {

@@ -44,7 +44,8 @@ pub enum SetKind {
     Debug,
 }
 
-/// The modules of a machine that boots a whole Linux: its root file system in an NVDIMM, and a
+/// The modules of a machine that boots a whole Linux: its root file system in an NVDIMM or
+/// persistent memory, and a
 /// network between it and its VMs.
 const MODULES: [&str; 18] = [
     "usr/lib/modules/*/kernel/drivers/acpi/nfit/*",
@@ -95,9 +96,9 @@ impl SetKind {
 
     /// More of them, which versions of this program before there was a set of kind `root` did not
     /// keep.
-    fn modules(self, architecture: Architecture) -> &'static [&'static str] {
-        match (self, architecture) {
-            (Self::Kernel, Architecture::X86_64) => &MODULES,
+    fn modules(self) -> &'static [&'static str] {
+        match self {
+            Self::Kernel => &MODULES,
             _ => &[],
         }
     }
@@ -141,7 +142,7 @@ impl Set {
     pub(crate) fn patterns(&self) -> impl Iterator<Item = &str> {
         let own = self.keep.iter().map(|pattern| &**pattern);
         let of_kind = self.kind.keep(self.architecture).iter();
-        own.chain(of_kind.chain(self.kind.modules(self.architecture)).copied())
+        own.chain(of_kind.chain(self.kind.modules()).copied())
     }
 
     /// The paths of its programs.
@@ -168,7 +169,7 @@ impl Set {
     /// Whether a set whose manifest states no [`Self::kept_by`] has the files that are kept now. Its
     /// own patterns and programs are taken to be the same.
     pub(crate) fn keeps_as_before(&self) -> bool {
-        self.kind.modules(self.architecture).is_empty()
+        self.kind.modules().is_empty()
     }
 }
 
@@ -396,12 +397,6 @@ mod tests {
         assert!(root.keeps_as_before());
         let kernel = set("kind = \"kernel\"");
         assert!(!kernel.keeps_as_before());
-        let architecture = Architecture::Aarch64;
-        let kernel = Set {
-            architecture,
-            ..kernel
-        };
-        assert!(kernel.keeps_as_before());
     }
 
     #[test]

@@ -36,6 +36,8 @@ pub struct Resources {
     /// The first process of a lab machine whose guest is a whole Linux; or why there is none, and the
     /// cure.
     pub agent: Option<Result<PathBuf, String>>,
+    /// The same for aarch64.
+    pub arm_agent: Option<Result<PathBuf, String>>,
     /// The project's own back-end of disks, which serves some of a VM in a lab machine; or why there is
     /// none, and the cure.
     pub elvis: Option<Result<PathBuf, String>>,
@@ -168,11 +170,17 @@ impl Resources {
     ///
     /// # Errors
     /// There is none, and the cure.
-    pub fn agent(&self) -> Result<PathBuf, MachineError> {
-        found(
-            &self.agent,
-            "first process of lab machines with applications",
-        )
+    pub fn agent_for(&self, architecture: Architecture) -> Result<PathBuf, MachineError> {
+        match architecture {
+            Architecture::X86_64 => found(
+                &self.agent,
+                "first process of lab machines with applications",
+            ),
+            Architecture::Aarch64 => found(
+                &self.arm_agent,
+                "first process of lab machines with applications for aarch64",
+            ),
+        }
     }
 
     /// The back-end of disks.

@@ -94,7 +94,7 @@ static void fuzz_counts(const char *text, size_t bytes)
 	assert(reasons.count <= MAX_REASONS);
 	for (unsigned i = 0; i < reasons.count; i++) {
 		text_start(&out, name, sizeof(name));
-		counts_reason_name(reasons.rows[i].code, &out);
+		processor_exit_name(reasons.rows[i].code, &out);
 		assert(!out.full);
 	}
 }

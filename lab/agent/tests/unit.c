@@ -308,11 +308,11 @@ static void exits_are_read_by_reason(void **state)
 	for (size_t i = 0; i < sizeof(cut) / sizeof(cut[0]); i++)
 		assert_false(counts_reasons(cut[i], strlen(cut[i]), &reasons));
 	text_start(&out, name, sizeof(name));
-	counts_reason_name(0x400, &out);
+	processor_exit_name(0x400, &out);
 	text_printf(&out, " ");
-	counts_reason_name(0x13, &out);
+	processor_exit_name(0x13, &out);
 	text_printf(&out, " ");
-	counts_reason_name(0x999, &out);
+	processor_exit_name(0x999, &out);
 	assert_string_equal(name, "npf write_cr3 code_999");
 }
 

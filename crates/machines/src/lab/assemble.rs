@@ -34,7 +34,7 @@ pub fn missing(recipe: &Recipe, resources: &Resources) -> Result<(), MachineErro
     }
     emulator(recipe, resources)?;
     if recipe.root.is_some() {
-        return resources.agent().map(drop);
+        return resources.agent_for(recipe.architecture).map(drop);
     }
     match recipe.monitor {
         Monitor::None => {}
@@ -68,7 +68,7 @@ fn has_dom0(recipe: &Recipe) -> bool {
 fn guest(recipe: &Recipe, resources: &Resources) -> Result<PathBuf, MachineError> {
     if recipe.root.is_some() {
         return match &resources.kernel {
-            None => resources.agent(),
+            None => resources.agent_for(recipe.architecture),
             Some(_) => Err(MachineError::Other(format!(
                 "lab:{} boots its own kernel with the root file system of its packages: another kernel of Debian is lab:{0}@VERSION, and yours lab:{0}@FOLDER",
                 recipe.name

@@ -1,10 +1,11 @@
 //! The command line of a lab machine's QEMU: the only file that knows it.
 
-use super::io::{IoVm, Placed};
 use super::payload::Payload;
 use super::tree::{MODULE, SECOND_MODULE};
+use super::whole::Whole;
+use super::whole_memory::Root;
 use std::path::{Path, PathBuf};
-use ws_lab::recipe::{DeviceKind, Hypervisor, Neve, Recipe, Served};
+use ws_lab::recipe::{Hypervisor, Neve, Recipe};
 
 /// With these words QEMU traces who requested the machine's shutdown, which tells a power-off from
 /// a reset: with `-no-reboot` QEMU exits with status 0 after a triple fault as well. A reset
@@ -32,6 +33,8 @@ pub struct Launch<'a> {
     /// The path of the file made for this launch: the initramfs, or under Xen on ARM the device
     /// tree.
     pub made: &'a str,
+    /// The path of the device tree of an ARM machine whose guest is a whole Linux.
+    pub tree: &'a str,
 }
 
 /// The guest of a QEMU that is the monitor inside a lab machine.
@@ -63,133 +66,6 @@ pub fn monitor(inner: &Inner<'_>) -> Vec<String> {
     arguments
 }
 
-/// The VM of a machine whose guest is a whole Linux. Paths are those in the machine.
-#[derive(Clone, Copy, Debug)]
-pub struct Whole<'a> {
-    /// QEMU.
-    pub program: &'a str,
-    pub vcpus: u32,
-    pub memory_mib: u64,
-    /// The block device with the root file system, and its size.
-    pub root: &'a str,
-    pub root_bytes: u64,
-    pub kernel: &'a str,
-    pub initrd: &'a str,
-    /// The kernel's command line.
-    pub parameters: &'a str,
-    /// The devices whose requests are measured.
-    pub io: Option<&'a IoVm<'a>>,
-}
-
-/// The words that start such a VM. Its second serial port is how the two agents talk, by FIFOs that
-/// the host's agent makes (`lab/agent`).
-pub fn vm(vm: &Whole<'_>) -> Vec<String> {
-    let memory = format!(
-        "{}M,slots=1,maxmem={}M",
-        vm.memory_mib,
-        vm.memory_mib + NVDIMM_MIB
-    );
-    let mut arguments = vec![vm.program.to_owned()];
-    let mut add = |words: &[&str]| arguments.extend(words.iter().map(|w| (*w).to_owned()));
-    let machine = match vm.io {
-        None => "pc,nvdimm=on",
-        Some(_) => "pc,nvdimm=on,memory-backend=ram",
-    };
-    add(&["-no-user-config", "-nodefaults", "-machine", machine]);
-    add(&["-accel", "kvm", "-cpu", "host"]);
-    add(&["-smp", &vm.vcpus.to_string(), "-m", &memory]);
-    add(&["-seed", "1", "-rtc", "base=2024-01-01T00:00:00,clock=vm"]);
-    add(&["-display", "none", "-monitor", "none", "-no-reboot"]);
-    add(&["-serial", "file:/tmp/guest.log"]);
-    add(&[
-        "-chardev",
-        "pipe,id=marks,path=/tmp/marks",
-        "-serial",
-        "chardev:marks",
-    ]);
-    let mut tap = "tap,id=net,ifname=tap0,script=no,downscript=no,vhost=on".to_owned();
-    let mut card = "virtio-net-pci,netdev=net,mac=52:54:00:00:00:01,romfile=".to_owned();
-    if vm.vcpus > 1 {
-        // A pair of queues for each vCPU, and an interrupt for each queue, the control queue and changes
-        // of the configuration.
-        tap += &format!(",queues={}", vm.vcpus);
-        card += &format!(",mq=on,vectors={}", 2 * vm.vcpus + 2);
-    }
-    add(&["-netdev", &tap, "-device", &card]);
-    let root = nvdimm(vm.root, vm.root_bytes);
-    add(&["-object", &root, "-device", "nvdimm,memdev=root,unarmed=on"]);
-    add(&[
-        "-kernel",
-        vm.kernel,
-        "-initrd",
-        vm.initrd,
-        "-append",
-        vm.parameters,
-    ]);
-    if let Some(io) = vm.io {
-        let size = vm.memory_mib;
-        let memory = format!("memory-backend-memfd,id=ram,size={size}M,share=on");
-        // What serves by vhost-user maps the memory; the agent knows threads by their names.
-        add(&["-object", &memory, "-name", "vm,debug-threads=on"]);
-        arguments.extend(io.placed().flat_map(|placed| io_device(&placed)));
-    }
-    arguments
-}
-
-/// A device whose requests are measured.
-fn io_device(placed: &Placed<'_>) -> Vec<String> {
-    let (id, slot) = (format!("io-{}", placed.device.name), placed.slot());
-    let (tap, file, socket) = (placed.tap(), placed.file(), placed.socket());
-    let on_disk = format!("driver=file,filename={file},node-name={id},aio=threads");
-    let disk = format!("num-queues=1,addr={slot}");
-    let (back_end, device) = match (placed.device.kind, placed.device.served) {
-        (DeviceKind::Net, served) => (
-            vec!["-netdev".to_owned(), {
-                let vhost = if served == Served::VhostNet {
-                    "on"
-                } else {
-                    "off"
-                };
-                format!("tap,id={id},ifname={tap},script=no,downscript=no,vhost={vhost}")
-            }],
-            format!(
-                "virtio-net-pci,netdev={id},mac={},romfile=,addr={slot}",
-                placed.mac()
-            ),
-        ),
-        (_, Served::QemuStorageDaemon | Served::Elvis) => (
-            vec![
-                "-chardev".to_owned(),
-                format!("socket,id={id},path={socket}"),
-            ],
-            format!("vhost-user-blk-pci,chardev={id},{disk}"),
-        ),
-        (_, Served::Iothread) => (
-            ["-object", "iothread,id=io0", "-blockdev", &on_disk]
-                .map(str::to_owned)
-                .to_vec(),
-            format!("virtio-blk-pci,drive={id},iothread=io0,{disk}"),
-        ),
-        (_, Served::MainLoop | Served::VhostNet) => (
-            vec!["-blockdev".to_owned(), on_disk],
-            format!("virtio-blk-pci,drive={id},{disk}"),
-        ),
-    };
-    back_end
-        .into_iter()
-        .chain(["-device".to_owned(), device])
-        .collect()
-}
-
-/// Room for the NVDIMM in the machine's addresses.
-const NVDIMM_MIB: u64 = 8192;
-
-/// The memory of an NVDIMM that is a file or a block device, which nobody writes.
-fn nvdimm(path: &str, bytes: u64) -> String {
-    let path = path.replace(',', ",,");
-    format!("memory-backend-file,id=root,mem-path={path},share=off,readonly=on,size={bytes}")
-}
-
 /// QEMU's arguments. The console goes to standard output by file name, not by `-serial stdio`,
 /// which would read standard input and change the terminal. The output of the serial port of the
 /// guest's Print is dropped.
@@ -204,15 +80,15 @@ pub fn arguments(recipe: &Recipe, payload: &Payload, launch: &Launch<'_>) -> Vec
     }
     add(&["-cpu", &emulator.cpu.to_argument()]);
     add(&["-smp", &cpus(payload, launch).to_string()]);
-    add(&["-m", &memory(payload, launch.memory_mib)]);
+    if !is_whole(payload) {
+        add(&["-m", &launch.memory_mib.to_string()]);
+    }
     add(&["-display", "none", "-monitor", "none", "-no-reboot"]);
     add(&["-serial", "file:/dev/stdout"]);
     match payload {
         Payload::Whole(whole) => {
-            let root = nvdimm(&whole.root.to_string_lossy(), whole.root_bytes);
-            add(&["-object", &root, "-device", "nvdimm,memdev=root,unarmed=on"]);
-            add(&["-kernel", &whole.kernel.to_string_lossy()]);
-            add(&["-initrd", launch.made, "-append", &whole.parameters]);
+            let words = self::whole(whole, launch);
+            add(&words.iter().map(String::as_str).collect::<Vec<_>>());
         }
         Payload::Guest => {
             add(&["-serial", "null"]);
@@ -258,6 +134,33 @@ pub fn arguments(recipe: &Recipe, payload: &Payload, launch: &Launch<'_>) -> Vec
     arguments
 }
 
+/// The words that boot a whole Linux.
+fn whole(whole: &Whole, launch: &Launch<'_>) -> Vec<String> {
+    let path = whole.root.to_string_lossy();
+    let root = Root::of(
+        whole.architecture,
+        launch.memory_mib,
+        &path,
+        whole.root_bytes,
+    );
+    let mut words = root.words();
+    if !launch.tree.is_empty() {
+        words.extend(["-dtb", launch.tree].map(str::to_owned));
+    }
+    let (kernel, parameters) = (whole.kernel.to_string_lossy(), root.parameters());
+    let parameters = [&*whole.parameters, &parameters].concat();
+    let boot = [
+        "-kernel",
+        &kernel,
+        "-initrd",
+        launch.made,
+        "-append",
+        &parameters,
+    ];
+    words.extend(boot.map(str::to_owned));
+    words
+}
+
 /// The argument of `-smp`. The guest of a whole Linux is a VM with CPUs of its own.
 fn cpus(payload: &Payload, launch: &Launch<'_>) -> u32 {
     match payload {
@@ -266,12 +169,8 @@ fn cpus(payload: &Payload, launch: &Launch<'_>) -> u32 {
     }
 }
 
-/// The argument of `-m`.
-fn memory(payload: &Payload, mib: u64) -> String {
-    match payload {
-        Payload::Whole(_) => format!("{mib}M,slots=1,maxmem={}M", mib + NVDIMM_MIB),
-        _ => mib.to_string(),
-    }
+fn is_whole(payload: &Payload) -> bool {
+    matches!(payload, Payload::Whole(_))
 }
 
 /// Xen's multiboot modules, separated by commas: each a path and its words. A comma in the words is

@@ -1,7 +1,7 @@
 //! Tests of the devices whose requests are measured: what is told to whom.
 
 use super::*;
-use crate::lab::command::{self, Whole};
+use crate::lab::vm::{self, Whole};
 use ws_lab::lab::Lab;
 
 /// The devices of the tree's own machine.
@@ -23,6 +23,7 @@ fn with_elvis() -> Io {
 
 fn words(io: &IoVm<'_>) -> String {
     let whole = Whole {
+        architecture: ws_lab::sets::Architecture::X86_64,
         program: "/usr/bin/q",
         vcpus: 1,
         memory_mib: 512,
@@ -33,7 +34,7 @@ fn words(io: &IoVm<'_>) -> String {
         parameters: "quiet",
         io: Some(io),
     };
-    command::vm(&whole).join(" ")
+    vm::vm(&whole).join(" ")
 }
 
 #[test]

@@ -1,11 +1,11 @@
 //! The machine of a lab platform.
 
+mod made;
+
 use super::bochs::{self, Bochs};
-use super::command::{self, Inner, Launch};
+use super::command::{self, Launch};
 use super::disc::Boot;
-use super::payload::{GUEST, INITRD, Linux, LinuxMonitor, Payload};
-use super::tree::{self, Domain};
-use super::whole::Launched;
+use super::payload::{LinuxMonitor, Payload};
 use crate::child::{Child, Look};
 use crate::debugger::Keeper;
 use crate::emulator::{self, Emulator};
@@ -192,6 +192,7 @@ impl LabMachine {
         let initrd = settings.initrd.as_deref().map(Path::to_string_lossy);
         let made = made.map(|bytes| Inherited::of("the machine's files", bytes));
         let made = made.transpose()?;
+        let tree = self.tree(request)?;
         let launch = Launch {
             vcpus: request.vcpus,
             host_cpus: request.host_cpus,
@@ -201,6 +202,7 @@ impl LabMachine {
             guest: &settings.guest.to_string_lossy(),
             initrd: initrd.as_deref(),
             made: &made.as_ref().map(Inherited::path).unwrap_or_default(),
+            tree: &tree.as_ref().map(Inherited::path).unwrap_or_default(),
         };
         let mut arguments = command::arguments(&settings.recipe, &settings.payload, &launch);
         if let Some(Witness::Complaint(_)) = self.witness() {
@@ -212,102 +214,9 @@ impl LabMachine {
         let arguments = settings.emulator.with_leading(arguments);
         let mut command = Command::new(&settings.emulator.program);
         command.args(&arguments);
-        let inherited = made.map(Inherited::into_file).into_iter().collect();
+        let files = made.into_iter().chain(tree);
+        let inherited = files.map(Inherited::into_file).collect();
         Child::start(command, request.timed, limit, inherited)
-    }
-
-    /// The file that is made anew for a launch: an initramfs or a device tree.
-    fn made(&self, request: &LaunchRequest) -> Result<Option<Vec<u8>>, MachineError> {
-        match &self.settings.payload {
-            Payload::Guest | Payload::Xen { .. } | Payload::Neve { .. } => Ok(None),
-            Payload::Linux(linux) => self.initramfs(linux, request).map(Some),
-            Payload::Whole(whole) => {
-                let launched = Launched {
-                    words: &request.command_line,
-                    vm: &request.vm,
-                    vcpus: request.vcpus,
-                    memory_mib: self.settings.guest_memory_mib(request),
-                };
-                whole.initramfs(launched).map(Some)
-            }
-            Payload::Dom0less { parameters, .. } => {
-                let guest = &self.settings.guest;
-                let image = std::fs::metadata(guest)
-                    .map_err(|e| MachineError::io("read the guest image", guest, e))?;
-                let tree = tree::tree(&Domain {
-                    cpus: request.vcpus,
-                    memory_mib: self.settings.guest_memory_mib(request),
-                    image_bytes: image.len(),
-                    command_line: &request.command_line,
-                    parameters,
-                });
-                let failed = |e| MachineError::Other(format!("can't make a device tree: {e}"));
-                tree.map(Some).map_err(failed)
-            }
-        }
-    }
-
-    /// The words on a nested Linux's command line by which the host's monitor counts what the guest's
-    /// rings, passed on, enclose: the launch's own. None if the guest does not ring, or where rings can't
-    /// be passed on.
-    fn outer_words(&self, request: &LaunchRequest) -> String {
-        let words = request.command_line.split(' ');
-        let mut taken = words.filter(|word| {
-            ["nonce=", "unit=", "doorbell="]
-                .iter()
-                .any(|key| word.starts_with(key))
-        });
-        let has_bell = request.command_line.contains("doorbell=");
-        match self.architecture() == Architecture::X86_64 && has_bell {
-            true => taken.by_ref().collect::<Vec<_>>().join(" "),
-            false => String::new(),
-        }
-    }
-
-    /// The initramfs of a launch.
-    fn initramfs(&self, linux: &Linux, request: &LaunchRequest) -> Result<Vec<u8>, MachineError> {
-        let memory_mib = self.settings.guest_memory_mib(request);
-        if let LinuxMonitor::Qemu(words) = &linux.monitor {
-            let inner = command::monitor(&Inner {
-                vcpus: request.vcpus,
-                memory_mib,
-                command_line: &request.command_line,
-                guest: &format!("/{GUEST}"),
-                initrd: self.settings.initrd.as_ref().map(|_| format!("/{INITRD}")),
-            });
-            let witnessed = command::WITNESSED.map(str::to_owned);
-            let more = usize::from(!self.settings.is_own) * witnessed.len();
-            let lines: Vec<String> = words
-                .iter()
-                .chain(&inner)
-                .chain(witnessed.iter().take(more))
-                .map(|word| format!("word={word}"))
-                .collect();
-            return linux.initramfs(&lines);
-        }
-        let mut lines = vec![
-            format!("kernel=/{GUEST}"),
-            format!("append={}", request.command_line),
-            format!("memory={memory_mib}"),
-            format!("cpus={}", request.vcpus),
-        ];
-        if self.settings.initrd.is_some() {
-            lines.push(format!("initrd=/{INITRD}"));
-        }
-        if linux.monitor == (LinuxMonitor::Vmm { is_flat: true }) {
-            lines.push("flat".into());
-        }
-        match &linux.nested {
-            None => linux.initramfs(&lines),
-            Some(inner) => {
-                let memory_mib = memory_mib + inner.memory_beside_mib;
-                let words = self.outer_words(request);
-                if !words.is_empty() {
-                    lines.push(format!("below={DOORBELL:#x}"));
-                }
-                linux.nested_initramfs(inner, &lines, &words, request.vcpus, memory_mib)
-            }
-        }
     }
 }
 

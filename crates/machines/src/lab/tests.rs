@@ -1,7 +1,7 @@
 //! Tests of the emulator's command line for each kind of payload, and of a machine's identity.
 
 use super::assemble::warn_of;
-use super::command::{self, Launch, arguments};
+use super::command::{Launch, arguments};
 use super::machine::{LabMachine, Settings};
 use super::payload::{self, Linux, LinuxMonitor, Payload};
 use crate::emulator::Emulator;
@@ -27,6 +27,7 @@ fn line(recipe: &Recipe, payload: &Payload) -> String {
         guest: "/g/guest.elf",
         initrd: None,
         made: "/dev/fd/9",
+        tree: "",
     };
     arguments(recipe, payload, &launch).join(" ")
 }
@@ -255,7 +256,8 @@ fn an_initramfs_has_the_launch_s_words_behind_those_of_all() {
 #[test]
 fn a_network_card_has_a_pair_of_queues_for_each_vcpu() {
     let of = |vcpus| {
-        let words = command::vm(&command::Whole {
+        let words = crate::lab::vm::vm(&crate::lab::vm::Whole {
+            architecture: ws_lab::sets::Architecture::X86_64,
             program: "/usr/bin/qemu",
             vcpus,
             memory_mib: 512,

@@ -6,10 +6,8 @@
 //! those of QEMU's `hw/arm/virt.c`, the bindings those of Linux's `Documentation/devicetree` and of
 //! Xen's `docs/misc/arm/device-tree/booting.txt`. QEMU itself adds the memory and PSCI.
 
+use super::virt::{MEMORY, machine, two_cells};
 use vm_fdt::{Error, FdtWriter};
-
-/// The base of the memory of QEMU's `virt`.
-const MEMORY: u64 = 0x4000_0000;
 
 /// The address of the guest's image: above Xen, which QEMU puts at the bottom, and the tree, at 128
 /// MiB. Xen copies the image into the domain.
@@ -41,15 +39,6 @@ pub struct Domain<'a> {
     pub parameters: &'a str,
 }
 
-/// The phandle of the interrupt controller.
-const GIC: u32 = 1;
-
-/// The first cell of an interrupt: shared (a device's), or private to a CPU.
-const SPI: u32 = 0;
-const PPI: u32 = 1;
-/// The third cell of an interrupt.
-const LEVEL_HIGH: u32 = 4;
-
 /// The tree as bytes.
 ///
 /// # Errors
@@ -57,61 +46,8 @@ const LEVEL_HIGH: u32 = 4;
 pub fn tree(domain: &Domain<'_>) -> Result<Vec<u8>, Error> {
     let mut to = FdtWriter::new()?;
     let root = to.begin_node("")?;
-    to.property_string("compatible", "linux,dummy-virt")?;
-    two_cells(&mut to)?;
-    to.property_u32("interrupt-parent", GIC)?;
+    machine(&mut to, domain.cpus)?;
     chosen(&mut to, domain)?;
-
-    let aliases = to.begin_node("aliases")?;
-    to.property_string("serial0", "/pl011@9000000")?;
-    to.end_node(aliases)?;
-
-    let cpus = to.begin_node("cpus")?;
-    to.property_u32("#address-cells", 1)?;
-    to.property_u32("#size-cells", 0)?;
-    for cpu in 0..domain.cpus {
-        // Affinity as QEMU numbers it: sixteen CPUs a cluster with a GICv3.
-        let affinity = ((cpu / 16) << 8) | (cpu % 16);
-        let node = to.begin_node(&format!("cpu@{affinity:x}"))?;
-        to.property_string("device_type", "cpu")?;
-        to.property_string("compatible", "arm,armv8")?;
-        to.property_string("enable-method", "psci")?;
-        to.property_u32("reg", affinity)?;
-        to.end_node(node)?;
-    }
-    to.end_node(cpus)?;
-
-    let gic = to.begin_node("intc@8000000")?;
-    to.property_string("compatible", "arm,gic-v3")?;
-    to.property_null("interrupt-controller")?;
-    to.property_u32("#interrupt-cells", 3)?;
-    to.property_u32("#redistributor-regions", 1)?;
-    two_cells(&mut to)?;
-    to.property_array_u64("reg", &[0x0800_0000, 0x1_0000, 0x080a_0000, 0xf6_0000])?;
-    to.property_array_u32("interrupts", &[PPI, 9, LEVEL_HIGH])?;
-    to.property_phandle(GIC)?;
-    to.end_node(gic)?;
-
-    let timer = to.begin_node("timer")?;
-    to.property_string_list(
-        "compatible",
-        vec!["arm,armv8-timer".into(), "arm,armv7-timer".into()],
-    )?;
-    // The secure, non-secure, virtual and EL2 timers.
-    let interrupts = [13, 14, 11, 10].map(|number| [PPI, number, LEVEL_HIGH]);
-    to.property_array_u32("interrupts", interrupts.as_flattened())?;
-    to.property_null("always-on")?;
-    to.end_node(timer)?;
-
-    let uart = to.begin_node("pl011@9000000")?;
-    to.property_string_list(
-        "compatible",
-        vec!["arm,pl011".into(), "arm,primecell".into()],
-    )?;
-    to.property_array_u64("reg", &[0x0900_0000, 0x1000])?;
-    to.property_array_u32("interrupts", &[SPI, 1, LEVEL_HIGH])?;
-    to.end_node(uart)?;
-
     to.end_node(root)?;
     to.finish()
 }
@@ -190,12 +126,6 @@ impl Guest<'_> {
         }
         to.end_node(node)
     }
-}
-
-/// Makes addresses and sizes 64 bits long.
-fn two_cells(to: &mut FdtWriter) -> Result<(), Error> {
-    to.property_u32("#address-cells", 2)?;
-    to.property_u32("#size-cells", 2)
 }
 
 #[cfg(test)]

@@ -1,12 +1,13 @@
 //! A machine whose guest is a whole Linux with programs: what its initramfs has, and what the agent
 //! there (`lab/agent`) is told.
 
-use super::command::{self, Whole as Inner};
 use super::io::{ELVIS, Io, IoVm};
+use super::vm::{self, VmTree, Whole as Inner};
 use crate::image::BenchmarkRow;
 use crate::initramfs::{self, Entry};
 use crate::machine::MachineError;
 use std::path::PathBuf;
+use ws_lab::sets::Architecture;
 use ws_lab::workload::Workload;
 
 /// The block device that Linux makes of the NVDIMM with the root file system.
@@ -19,6 +20,7 @@ const CONFIG: &str = "init.conf";
 /// Everything that the machine boots.
 #[derive(Clone, Debug)]
 pub struct Whole {
+    pub architecture: Architecture,
     pub kernel: PathBuf,
     /// The kernel's command line.
     pub parameters: String,
@@ -83,7 +85,8 @@ impl Whole {
         if let Some(elvis) = io.and_then(IoVm::elvis) {
             files.push(Entry::file(ELVIS, &*elvis.bytes));
         }
-        let qemu = command::vm(&Inner {
+        let inner = Inner {
+            architecture: self.architecture,
             program: &vm.program,
             vcpus: launched.vcpus,
             memory_mib: launched.memory_mib,
@@ -93,8 +96,10 @@ impl Whole {
             kernel: &format!("/lab/{KERNEL}"),
             initrd: &format!("/lab/{INITRD}"),
             parameters: &vm.parameters,
-        });
+        };
+        let qemu = vm::vm(&inner);
         let mut lines = vec!["role=host".to_owned(), format!("queues={}", launched.vcpus)];
+        lines.extend(VmTree::of(&inner).map(|tree| format!("setup={}", tree.command())));
         lines.extend(qemu.iter().map(|word| format!("word={word}")));
         lines.extend(io.map(IoVm::host_lines).unwrap_or_default());
         lines.extend(benchmarks);
@@ -118,6 +123,7 @@ impl Whole {
     }
 
     fn workload_lines(&self) -> Vec<String> {
+        let told = |workload| told(workload, self.architecture);
         self.workloads.iter().flat_map(told).collect()
     }
 
@@ -131,14 +137,16 @@ impl Whole {
     }
 }
 
-/// A workload's lines of the agent's configuration.
-fn told(workload: &Workload) -> Vec<String> {
+/// A workload's lines of the agent's configuration. Its transactions are not taken apart on ARM: KVM does not
+/// tell there how far the clocks of host and VM are apart.
+fn told(workload: &Workload, architecture: Architecture) -> Vec<String> {
     let mut lines = vec![
         format!("workload={}", workload.name),
         format!("units={}", workload.units),
         format!("place={}", workload.place.word()),
     ];
-    lines.extend(workload.steps.then(|| "steps=yes".to_owned()));
+    let has_steps = workload.steps && architecture == Architecture::X86_64;
+    lines.extend(has_steps.then(|| "steps=yes".to_owned()));
     let commands = [
         ("prepare", workload.prepare.as_ref()),
         ("serve", workload.serve.as_ref()),

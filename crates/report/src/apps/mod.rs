@@ -26,11 +26,17 @@ pub const APPS_SCHEMA: &str = "worldswitch-apps/1";
 /// The category of workloads in results.
 pub const APPLICATION: &str = "application";
 
-/// The machine without a hypervisor.
-const NATIVE: &str = "lab:linux";
+/// The machines without a hypervisor: ratios relate to the one of the same architecture.
+const NATIVES: [&str; 2] = ["lab:linux", "lab:arm-linux"];
 
-/// The machine whose setup is that of the paper's KVM.
-const KVM: &str = "lab:kvm-linux";
+/// The machines whose setups are those of Dall et al., with the setup and the machine of their tables, and a
+/// name. Their
+/// ARM processors were older than VHE.
+const SETUPS: [(&str, &str, &str, &str); 3] = [
+    ("lab:kvm-linux", "kvm", "r320", "KVM on x86"),
+    ("lab:xen-linux", "xen", "r320", "Xen on x86"),
+    ("lab:kvm-nvhe-linux", "kvm", "m400", "KVM on ARM"),
+];
 
 /// All data of this view. Strings are not escaped yet; the renderers do that.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -38,8 +44,9 @@ pub struct Apps {
     /// Always `worldswitch-apps/1`.
     #[schemars(extend("const" = APPS_SCHEMA))]
     pub schema: &'static str,
-    /// The platform without a hypervisor that ratios relate to, if it was measured.
-    pub native: Option<String>,
+    /// The platforms without a hypervisor that were measured; ratios relate to that of the same
+    /// architecture.
+    pub natives: Vec<String>,
     /// The paper's in its order, then the others.
     pub workloads: Vec<App>,
     /// Where the instructions of a transaction go, for workloads and platforms that say so.
@@ -77,7 +84,7 @@ pub struct AppLine {
     pub band: Option<[f64; 2]>,
     /// Whether all boots but the perturbed ones gave the same.
     pub exact: Option<bool>,
-    /// Relative to the native platform.
+    /// Relative to the native platform of the same architecture.
     pub ratio: Option<f64>,
     /// The range of the ratio that follows from both bands.
     pub ratio_band: Option<[f64; 2]>,
@@ -85,8 +92,11 @@ pub struct AppLine {
     pub counts: BTreeMap<String, f64>,
     /// Exits for one unit by reason.
     pub reasons: BTreeMap<String, f64>,
-    /// Dall et al., Table 5, x86: the time in a VM relative to the time natively.
+    /// Dall et al., Table 5: the time in a VM relative to the time natively.
     pub published: Option<f64>,
+    /// The setup of `published`, such as `KVM on ARM`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub published_setup: Option<&'static str>,
     pub why: Option<String>,
 }
 
@@ -121,8 +131,8 @@ impl Apps {
     /// From these results, the native ones first and else in their order; rows that are no workloads are
     /// left out.
     pub fn of(results: &[ResultFile], reference: &Reference) -> Self {
-        let is_native = |result: &&ResultFile| base(&result.platform) == NATIVE;
-        let native = results.iter().find(is_native);
+        let is_native = |result: &&ResultFile| NATIVES.contains(&base(&result.platform));
+        let natives: Vec<&ResultFile> = results.iter().filter(is_native).collect();
         let mut results: Vec<&ResultFile> = results.iter().collect();
         results.sort_by_key(|result| !is_native(result));
         let mut names: Vec<&str> = Vec::new();
@@ -145,14 +155,17 @@ impl Apps {
             lines: results
                 .iter()
                 .filter(|result| result.row(name).is_some() || !needs_vm(name, &measured))
-                .map(|result| line(name, result, native, reference))
+                .map(|result| line(name, result, &natives, reference))
                 .collect(),
             nested: published::nested(name, reference),
         });
         Self {
             schema: APPS_SCHEMA,
             workloads: workloads.collect(),
-            native: native.map(|native| native.platform.clone()),
+            natives: natives
+                .iter()
+                .map(|native| native.platform.clone())
+                .collect(),
             transactions: parts::transactions(&results, &names, reference),
             vcpus: vcpus::spreads(&results, &names, reference),
             explained: Vec::new(),
@@ -181,27 +194,46 @@ fn needs_vm(workload: &str, rows: &[&Row]) -> bool {
     of_workload.any(|row| vcpus(row).is_some_and(|vcpus| vcpus > 1))
 }
 
+/// The architecture of the machine, as its guest says.
+fn architecture(result: &ResultFile) -> Option<&str> {
+    let launches = result.boots.iter().flat_map(|boot| &boot.launches);
+    let mut hellos = launches.filter_map(|launch| launch.hello.as_ref());
+    hellos.find_map(|hello| hello.get("arch")?.as_str())
+}
+
 fn line(
     workload: &str,
     result: &ResultFile,
-    native: Option<&ResultFile>,
+    natives: &[&ResultFile],
     reference: &Reference,
 ) -> AppLine {
     let unit = |result: &ResultFile| Unit::of(result.row(workload), result);
     let here = unit(result);
-    let other = native.filter(|native| native.platform != result.platform);
-    let there = other.map(unit);
+    let mut others = natives
+        .iter()
+        .filter(|native| architecture(native) == architecture(result));
+    let other = others
+        .next()
+        .filter(|native| native.platform != result.platform);
+    let there = other.map(|native| unit(native));
     let there = there.filter(|there| there.insns.is_some_and(|insns| insns > 0.0));
     let bands = here.band.zip(there.as_ref().and_then(|there| there.band));
     let insns = here.insns.zip(there.and_then(|there| there.insns));
-    let setup = (base(&result.platform) == KVM).then_some("kvm");
+    let published = SETUPS
+        .iter()
+        .find(|(platform, ..)| base(&result.platform) == *platform)
+        .and_then(|(_, setup, hardware, name)| {
+            let ratio = published::slowdown(workload, setup, hardware, reference)?;
+            Some((ratio, *name))
+        });
     AppLine {
         platform: result.platform.clone(),
         ratio: insns.map(|(here, there)| here / there),
         ratio_band: bands.and_then(|([low, high], [least, most])| {
             (least > 0.0).then(|| [low / most, high / least])
         }),
-        published: setup.and_then(|setup| published::slowdown(workload, setup, reference)),
+        published: published.map(|(ratio, _)| ratio),
+        published_setup: published.map(|(_, name)| name),
         insns: here.insns,
         band: here.band,
         exact: here.exact,

@@ -1,7 +1,7 @@
 //! The parts of a transaction, after Table 6 of Dall et al. (2015): where the instructions between a
 //! packet and its reply go, natively and in a VM.
 
-use super::{KVM, NATIVE, published};
+use super::published;
 use crate::reference::Reference;
 use crate::unit_of_work::{Unit, base};
 use schemars::JsonSchema;
@@ -81,8 +81,8 @@ fn transaction(workload: &str, result: &ResultFile, reference: &Reference) -> Op
     let serving = step(SERVING).or_else(|| (!within.is_empty()).then(|| within.iter().sum()));
     let whole = step(PARTS[0].0)? + serving?;
     let setup = match base(&result.platform) {
-        NATIVE => "native",
-        KVM => "kvm",
+        "lab:linux" => "native",
+        "lab:kvm-linux" => "kvm",
         _ => "",
     };
     let published_us = |part: &str| {

@@ -4,10 +4,9 @@ use crate::reference::{Reference, Value};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// The paper with applications in VMs, its table, and the machine that is nearest to ours.
+/// The paper with applications in VMs, and its table.
 pub(super) const PAPER: &str = "dall-2015";
 pub(super) const TABLE: &str = "5";
-const HARDWARE: &str = "r320";
 
 /// The paper with applications in nested VMs; its section, as its Figure 2 has no numbers.
 const NESTED_PAPER: &str = "neve-2017";
@@ -28,12 +27,17 @@ pub struct NestedRatio {
     pub note: String,
 }
 
-/// The published time of a workload in a setup relative to the native one; a rate is the reciprocal of
-/// a time.
-pub(super) fn slowdown(workload: &str, setup: &str, reference: &Reference) -> Option<f64> {
+/// The published time of a workload in a setup relative to the native one of the same machine; a rate is the
+/// reciprocal of a time.
+pub(super) fn slowdown(
+    workload: &str,
+    setup: &str,
+    hardware: &str,
+    reference: &Reference,
+) -> Option<f64> {
     let of = |setup: &str| -> Option<&Value> {
         reference.of_table(PAPER, TABLE).find(|value| {
-            value.benchmark == workload && value.setup == setup && value.hardware == HARDWARE
+            value.benchmark == workload && value.setup == setup && value.hardware == hardware
         })
     };
     let (native, here) = (of("native")?, of(setup)?);

@@ -12,7 +12,7 @@ use maud::{Markup, html};
 use ws_results::ResultFile;
 
 /// The paper's bars, in the key.
-const DALL: &str = "Dall et al. 2015, KVM on x86: time, from Table 5";
+const DALL: &str = "Dall et al. 2015: time, from Table 5";
 
 /// The view; empty if no result has a workload. `led`: whether the page opened with its figure.
 pub(crate) fn apps(
@@ -106,26 +106,31 @@ fn figure(apps: &Apps, platforms: &[&str]) -> Markup {
     }
 }
 
-/// A bar for each platform with a ratio, and the paper's.
+/// A bar for each platform with a ratio, and the paper's of the same setups.
 fn lane(app: &App, platforms: &[&str]) -> Lane {
     let ours = app.lines.iter().filter_map(|line| ours(line, platforms));
     let mut bars: Vec<Bar> = ours.collect();
-    let published = app.lines.iter().find_map(|line| line.published);
+    let published = app.lines.iter().filter_map(theirs);
     if !bars.is_empty() {
-        bars.extend(published.map(|ratio| Bar {
-            fill: Fill::Theirs,
-            value: ratio,
-            before: None,
-            band: None,
-            text: two(ratio),
-            remark: None,
-            detail: DALL.to_owned(),
-        }));
+        bars.extend(published);
     }
     Lane {
         name: app.workload.clone(),
         bars,
     }
+}
+
+fn theirs(line: &AppLine) -> Option<Bar> {
+    let (ratio, setup) = line.published.zip(line.published_setup)?;
+    Some(Bar {
+        fill: Fill::Theirs,
+        value: ratio,
+        before: None,
+        band: None,
+        text: two(ratio),
+        remark: Some(("note", setup.to_owned())),
+        detail: format!("{DALL}, {setup}"),
+    })
 }
 
 fn ours(line: &AppLine, platforms: &[&str]) -> Option<Bar> {

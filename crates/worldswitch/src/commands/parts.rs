@@ -73,6 +73,13 @@ const AGENT: Part = Part {
     cure: "run make build (or make -C lab/agent)",
 };
 
+const ARM_AGENT: Part = Part {
+    name: "first process of lab machines with applications for aarch64",
+    path: "lab/aarch64/agent",
+    tree: "build",
+    cure: "run make build (or make -C lab/agent ARCH=aarch64)",
+};
+
 const PLUGIN: Part = Part {
     name: "plugin of QEMU that records what is executed",
     path: "plugin/api-3.so",
@@ -100,6 +107,7 @@ pub fn resources(parts: &Parts, pins: Vec<u32>) -> Resources {
         init: Some(found(INIT)),
         arm_init: Some(found(ARM_INIT)),
         agent: Some(found(AGENT)),
+        arm_agent: Some(found(ARM_AGENT)),
         elvis: Some(elvis()),
         lab: Some(files(&parts.lab).map_err(|e| e.to_string())),
         pins,

@@ -67,6 +67,7 @@ pub(super) fn whole(
     let workloads = names.iter().map(|name| lab.workload(name));
     let workloads = workloads.collect::<Result<_, _>>().map_err(|e| said(&e))?;
     Ok(Payload::Whole(Box::new(Whole {
+        architecture: recipe.architecture,
         kernel: system.image,
         parameters: words(&kernel.parameters),
         files,

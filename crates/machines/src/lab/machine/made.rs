@@ -1,0 +1,123 @@
+//! The files that are made anew for a launch.
+
+use super::LabMachine;
+use crate::inherited::Inherited;
+use crate::lab::command::{self, Inner};
+use crate::lab::payload::{GUEST, INITRD, Linux, LinuxMonitor, Payload};
+use crate::lab::tree::{self, Domain};
+use crate::lab::virt;
+use crate::lab::whole::Launched;
+use crate::machine::{LaunchRequest, Machine, MachineError};
+use crate::vmm::DOORBELL;
+use ws_lab::sets::Architecture;
+
+impl LabMachine {
+    /// The device tree of an ARM machine whose guest is a whole Linux.
+    pub(super) fn tree(&self, request: &LaunchRequest) -> Result<Option<Inherited>, MachineError> {
+        let Payload::Whole(whole) = &self.settings.payload else {
+            return Ok(None);
+        };
+        if whole.architecture == Architecture::X86_64 {
+            return Ok(None);
+        }
+        let address = virt::MEMORY + (self.settings.machine_memory_mib(request) << 20);
+        let tree = virt::with_root(request.host_cpus, address, whole.root_bytes);
+        let tree =
+            tree.map_err(|e| MachineError::Other(format!("can't make a device tree: {e}")))?;
+        Inherited::of("the machine's device tree", &tree).map(Some)
+    }
+
+    /// The file that is made anew for a launch: an initramfs or a device tree.
+    pub(super) fn made(&self, request: &LaunchRequest) -> Result<Option<Vec<u8>>, MachineError> {
+        match &self.settings.payload {
+            Payload::Guest | Payload::Xen { .. } | Payload::Neve { .. } => Ok(None),
+            Payload::Linux(linux) => self.initramfs(linux, request).map(Some),
+            Payload::Whole(whole) => {
+                let launched = Launched {
+                    words: &request.command_line,
+                    vm: &request.vm,
+                    vcpus: request.vcpus,
+                    memory_mib: self.settings.guest_memory_mib(request),
+                };
+                whole.initramfs(launched).map(Some)
+            }
+            Payload::Dom0less { parameters, .. } => {
+                let guest = &self.settings.guest;
+                let image = std::fs::metadata(guest)
+                    .map_err(|e| MachineError::io("read the guest image", guest, e))?;
+                let tree = tree::tree(&Domain {
+                    cpus: request.vcpus,
+                    memory_mib: self.settings.guest_memory_mib(request),
+                    image_bytes: image.len(),
+                    command_line: &request.command_line,
+                    parameters,
+                });
+                let failed = |e| MachineError::Other(format!("can't make a device tree: {e}"));
+                tree.map(Some).map_err(failed)
+            }
+        }
+    }
+
+    /// The words on a nested Linux's command line by which the host's monitor counts what the guest's
+    /// rings, passed on, enclose: the launch's own. None if the guest does not ring, or where rings can't
+    /// be passed on.
+    fn outer_words(&self, request: &LaunchRequest) -> String {
+        let words = request.command_line.split(' ');
+        let mut taken = words.filter(|word| {
+            ["nonce=", "unit=", "doorbell="]
+                .iter()
+                .any(|key| word.starts_with(key))
+        });
+        let has_bell = request.command_line.contains("doorbell=");
+        match self.architecture() == Architecture::X86_64 && has_bell {
+            true => taken.by_ref().collect::<Vec<_>>().join(" "),
+            false => String::new(),
+        }
+    }
+
+    /// The initramfs of a launch.
+    fn initramfs(&self, linux: &Linux, request: &LaunchRequest) -> Result<Vec<u8>, MachineError> {
+        let memory_mib = self.settings.guest_memory_mib(request);
+        if let LinuxMonitor::Qemu(words) = &linux.monitor {
+            let inner = command::monitor(&Inner {
+                vcpus: request.vcpus,
+                memory_mib,
+                command_line: &request.command_line,
+                guest: &format!("/{GUEST}"),
+                initrd: self.settings.initrd.as_ref().map(|_| format!("/{INITRD}")),
+            });
+            let witnessed = command::WITNESSED.map(str::to_owned);
+            let more = usize::from(!self.settings.is_own) * witnessed.len();
+            let lines: Vec<String> = words
+                .iter()
+                .chain(&inner)
+                .chain(witnessed.iter().take(more))
+                .map(|word| format!("word={word}"))
+                .collect();
+            return linux.initramfs(&lines);
+        }
+        let mut lines = vec![
+            format!("kernel=/{GUEST}"),
+            format!("append={}", request.command_line),
+            format!("memory={memory_mib}"),
+            format!("cpus={}", request.vcpus),
+        ];
+        if self.settings.initrd.is_some() {
+            lines.push(format!("initrd=/{INITRD}"));
+        }
+        if linux.monitor == (LinuxMonitor::Vmm { is_flat: true }) {
+            lines.push("flat".into());
+        }
+        match &linux.nested {
+            None => linux.initramfs(&lines),
+            Some(inner) => {
+                let memory_mib = memory_mib + inner.memory_beside_mib;
+                let words = self.outer_words(request);
+                if !words.is_empty() {
+                    lines.push(format!("below={DOORBELL:#x}"));
+                }
+                linux.nested_initramfs(inner, &lines, &words, request.vcpus, memory_mib)
+            }
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! The command line of QEMU in a machine whose guest is a whole Linux: the VM with the same Linux.
+
+use super::io::{IoVm, Placed};
+use super::virt;
+use super::whole_memory::Root;
+use ws_lab::recipe::{DeviceKind, Served};
+use ws_lab::sets::Architecture;
+
+/// The VM of a machine whose guest is a whole Linux. Paths are those in the machine.
+#[derive(Clone, Copy, Debug)]
+pub struct Whole<'a> {
+    pub architecture: Architecture,
+    /// QEMU.
+    pub program: &'a str,
+    pub vcpus: u32,
+    pub memory_mib: u64,
+    /// The block device with the root file system, and its size.
+    pub root: &'a str,
+    pub root_bytes: u64,
+    pub kernel: &'a str,
+    pub initrd: &'a str,
+    /// The kernel's command line.
+    pub parameters: &'a str,
+    /// The devices whose requests are measured.
+    pub io: Option<&'a IoVm<'a>>,
+}
+
+/// The words that start such a VM. Its second serial port is how the two agents talk, by FIFOs that
+/// the host's agent makes (`lab/agent`).
+pub fn vm(vm: &Whole<'_>) -> Vec<String> {
+    let root = Root::of(vm.architecture, vm.memory_mib, vm.root, vm.root_bytes);
+    let mut arguments = vec![vm.program.to_owned()];
+    arguments.extend(machine(vm, &root));
+    let mut add = |words: &[&str]| arguments.extend(words.iter().map(|w| (*w).to_owned()));
+    add(&["-seed", "1", "-rtc", "base=2024-01-01T00:00:00,clock=vm"]);
+    add(&["-monitor", "none", "-no-reboot"]);
+    add(&["-serial", "file:/tmp/guest.log"]);
+    add(&[
+        "-chardev",
+        "pipe,id=marks,path=/tmp/marks",
+        "-serial",
+        "chardev:marks",
+    ]);
+    let mut tap = "tap,id=net,ifname=tap0,script=no,downscript=no,vhost=on".to_owned();
+    let mut card = "virtio-net-pci,netdev=net,mac=52:54:00:00:00:01,romfile=".to_owned();
+    if vm.vcpus > 1 {
+        // A pair of queues for each vCPU, and an interrupt for each queue, the control queue and changes
+        // of the configuration.
+        tap += &format!(",queues={}", vm.vcpus);
+        card += &format!(",mq=on,vectors={}", 2 * vm.vcpus + 2);
+    }
+    add(&["-netdev", &tap, "-device", &card]);
+    if vm.architecture == Architecture::Aarch64 {
+        add(&["-dtb", VM_TREE]);
+    }
+    let parameters = [vm.parameters, &root.parameters()].concat();
+    add(&[
+        "-kernel",
+        vm.kernel,
+        "-initrd",
+        vm.initrd,
+        "-append",
+        &parameters,
+    ]);
+    if let Some(io) = vm.io {
+        let size = vm.memory_mib;
+        let memory = format!("memory-backend-memfd,id=ram,size={size}M,share=on");
+        // What serves by vhost-user maps the memory; the agent knows threads by their names.
+        add(&["-object", &memory, "-name", "vm,debug-threads=on"]);
+        arguments.extend(io.placed().flat_map(|placed| io_device(&placed)));
+    }
+    arguments
+}
+
+/// What its device tree depends on.
+fn machine(vm: &Whole<'_>, root: &Root) -> Vec<String> {
+    let machine = match (vm.architecture, vm.io) {
+        (Architecture::Aarch64, _) => "virt,gic-version=3,dtb-randomness=off",
+        (Architecture::X86_64, None) => "pc,nvdimm=on",
+        (Architecture::X86_64, Some(_)) => "pc,nvdimm=on,memory-backend=ram",
+    };
+    let cpus = vm.vcpus.to_string();
+    let words = ["-no-user-config", "-nodefaults", "-machine", machine]
+        .into_iter()
+        .chain([
+            "-accel", "kvm", "-cpu", "host", "-smp", &cpus, "-display", "none",
+        ]);
+    words.map(str::to_owned).chain(root.words()).collect()
+}
+
+/// Where the agent makes the device tree of an ARM VM: QEMU's own, with the root file system in it.
+const VM_TREE: &str = "/run/vm.dtb";
+
+/// How that is made.
+pub struct VmTree(String);
+
+impl VmTree {
+    /// Nothing on x86: there ACPI tells of the NVDIMM.
+    pub fn of(vm: &Whole<'_>) -> Option<Self> {
+        let (address, bytes) = match vm.architecture {
+            Architecture::X86_64 => return None,
+            Architecture::Aarch64 => (virt::MEMORY + (vm.memory_mib << 20), vm.root_bytes),
+        };
+        let root = Root::of(vm.architecture, vm.memory_mib, vm.root, vm.root_bytes);
+        let words = machine(vm, &root).join(" ");
+        let (program, node) = (vm.program, format!("{VM_TREE} /pmem@{address:x}"));
+        let cells =
+            [address, bytes].map(|value| format!("{:x} {:x}", value >> 32, value & 0xffff_ffff));
+        Some(Self(format!(
+            "{program} {words} -machine dumpdtb={VM_TREE} -serial null -serial null -monitor none && \
+             fdtput -c {node} && fdtput -t s {node} compatible pmem-region && \
+             fdtput -t x {node} reg {}",
+            cells.join(" ")
+        )))
+    }
+
+    /// The shell's line.
+    pub fn command(&self) -> &str {
+        &self.0
+    }
+}
+
+/// A device whose requests are measured.
+fn io_device(placed: &Placed<'_>) -> Vec<String> {
+    let (id, slot) = (format!("io-{}", placed.device.name), placed.slot());
+    let (tap, file, socket) = (placed.tap(), placed.file(), placed.socket());
+    let on_disk = format!("driver=file,filename={file},node-name={id},aio=threads");
+    let disk = format!("num-queues=1,addr={slot}");
+    let (back_end, device) = match (placed.device.kind, placed.device.served) {
+        (DeviceKind::Net, served) => (
+            vec!["-netdev".to_owned(), {
+                let vhost = if served == Served::VhostNet {
+                    "on"
+                } else {
+                    "off"
+                };
+                format!("tap,id={id},ifname={tap},script=no,downscript=no,vhost={vhost}")
+            }],
+            format!(
+                "virtio-net-pci,netdev={id},mac={},romfile=,addr={slot}",
+                placed.mac()
+            ),
+        ),
+        (_, Served::QemuStorageDaemon | Served::Elvis) => (
+            vec![
+                "-chardev".to_owned(),
+                format!("socket,id={id},path={socket}"),
+            ],
+            format!("vhost-user-blk-pci,chardev={id},{disk}"),
+        ),
+        (_, Served::Iothread) => (
+            ["-object", "iothread,id=io0", "-blockdev", &on_disk]
+                .map(str::to_owned)
+                .to_vec(),
+            format!("virtio-blk-pci,drive={id},iothread=io0,{disk}"),
+        ),
+        (_, Served::MainLoop | Served::VhostNet) => (
+            vec!["-blockdev".to_owned(), on_disk],
+            format!("virtio-blk-pci,drive={id},{disk}"),
+        ),
+    };
+    back_end
+        .into_iter()
+        .chain(["-device".to_owned(), device])
+        .collect()
+}

@@ -1,0 +1,68 @@
+//! The memory of a machine of a whole Linux, or of its VM, and in it the root file system: a file or a block
+//! device that nobody writes.
+
+use ws_lab::sets::Architecture;
+
+/// Room for an NVDIMM in the machine's addresses.
+const NVDIMM_MIB: u64 = 8192;
+
+/// Memory, and a root file system beside it.
+#[derive(Clone, Debug)]
+pub struct Root {
+    architecture: Architecture,
+    memory_mib: u64,
+    path: String,
+    bytes: u64,
+}
+
+impl Root {
+    /// `path`: of a file or block device of `bytes`, which are whole MiB.
+    pub fn of(architecture: Architecture, memory_mib: u64, path: &str, bytes: u64) -> Self {
+        Self {
+            architecture,
+            memory_mib,
+            path: path.replace(',', ",,"),
+            bytes,
+        }
+    }
+
+    /// QEMU's words. On x86 the root is an NVDIMM. `virt` takes none without firmware: there it is the second
+    /// half of the memory, which a device tree calls persistent ([`super::virt::with_root`]).
+    pub fn words(&self) -> Vec<String> {
+        let (mib, path, bytes) = (self.memory_mib, &self.path, self.bytes);
+        let file = format!(
+            "memory-backend-file,id=root,mem-path={path},share=off,readonly=on,size={bytes}"
+        );
+        match self.architecture {
+            Architecture::X86_64 => vec![
+                "-m".into(),
+                format!("{mib}M,slots=1,maxmem={}M", mib + NVDIMM_MIB),
+                "-object".into(),
+                file,
+                "-device".into(),
+                "nvdimm,memdev=root,unarmed=on".into(),
+            ],
+            Architecture::Aarch64 => vec![
+                "-m".into(),
+                format!("{}M", mib + (bytes >> 20)),
+                "-object".into(),
+                format!("memory-backend-ram,id=memory,size={mib}M"),
+                "-object".into(),
+                file + ",rom=off",
+                "-numa".into(),
+                "node,memdev=memory".into(),
+                "-numa".into(),
+                "node,memdev=root".into(),
+            ],
+        }
+    }
+
+    /// What Linux's command line says of it, with a blank before it. QEMU's memory nodes of `virt` have the
+    /// root too.
+    pub fn parameters(&self) -> String {
+        match self.architecture {
+            Architecture::X86_64 => String::new(),
+            Architecture::Aarch64 => format!(" mem={}M numa=off", self.memory_mib),
+        }
+    }
+}
