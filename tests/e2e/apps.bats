@@ -84,6 +84,8 @@ workload() {
     [[ $output == *'one to 3 workloads'* ]]
     run -2 ws apps --explain --workload '^tcp-rr$' --on lab:kvm-linux,lab:linux
     [[ $output == *'in this order'* ]]
+    run -2 ws apps --explain --workload '^tcp-rr$' --on lab:arm-linux,lab:kvm-vhe-linux
+    [[ $output == *'only x86'* ]]
     mkdir -p mine/workloads
     printf 'summary = "x"\nunit = "x"\nunits = 0\nplace = "inside"\nrun = "true"\n' >mine/workloads/x.toml
     run -1 ws apps --lab-dir mine --list

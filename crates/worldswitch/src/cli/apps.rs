@@ -15,14 +15,15 @@ Examples:
   worldswitch apps --workload '^tcp-rr$' --boots 1 --perturb 0     the quickest
   worldswitch apps --workload '^tcp-rr$' --explain                 which functions are the difference
   worldswitch apps --on lab:linux,lab:kvm-linux,lab:kvm-linux@6.1 -o apps
+  worldswitch apps --on lab:arm-linux,lab:kvm-vhe-linux             on ARM
   worldswitch apps --of apps --export-markdown apps.md
   worldswitch compare old:lab:kvm-linux new:lab:kvm-linux          two results, as of any benchmark";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct AppsArgs {
-    /// Platforms, separated by commas; may be repeated. lab:linux is the one without a hypervisor, to
-    /// which ratios relate.
+    /// Platforms, separated by commas; may be repeated. lab:linux, and on ARM lab:arm-linux, is the one
+    /// without a hypervisor, to which ratios relate.
     #[arg(long, value_name = "PLATFORM,...", value_parser = platforms,
         default_value = "lab:linux,lab:kvm-linux")]
     pub on: Vec<PlatformList>,

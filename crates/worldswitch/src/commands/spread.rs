@@ -12,6 +12,7 @@ use ws_explain::spread::{Comparison, Run, Spread, WorkloadExplained};
 use ws_explain::symbols::Symbols;
 use ws_lab::lab::Lab;
 use ws_lab::recipe::Hypervisor;
+use ws_lab::sets::Architecture;
 use ws_lab::workload::Workload;
 use ws_machines::name::PlatformName;
 use ws_report::text::aligned;
@@ -42,6 +43,11 @@ pub fn choice(args: &AppsArgs) -> anyhow::Result<Choice> {
     };
     for (name, has_vm) in [(natively, false), (in_vm, true)] {
         let recipe = lab.recipe(&name.name, None)?;
+        if recipe.architecture != Architecture::X86_64 {
+            bail!(Usage(format!(
+                "--explain can't record what {name} executes, only x86: choose --on lab:linux,lab:kvm-linux"
+            )));
+        }
         if (recipe.hypervisor == Hypervisor::Kvm) != has_vm {
             bail!(Usage(format!(
                 "--explain compares a machine without a VM with one that has one, in this order: {name} is none; \
