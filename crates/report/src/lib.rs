@@ -36,7 +36,8 @@ pub mod text;
 mod unit_of_work;
 
 pub use apps::{
-    APPLICATION, APPS_SCHEMA, App, AppLine, Apps, NestedRatio, Part, Spread, Transaction,
+    APPLICATION, APPS_SCHEMA, App, AppLine, Apps, NestedRatio, Part, Predicted, PricedExit, Spread,
+    Transaction,
 };
 pub use baselines::{baselines, is_baseline};
 pub use comparison::{COMPARISON_SCHEMA, ChangeExplained, Comparisons, comparison_schema};

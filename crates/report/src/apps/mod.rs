@@ -3,11 +3,13 @@
 //! have them, also the parts of a transaction ([`parts`]) and the instructions by vCPU ([`vcpus`]).
 
 mod parts;
+mod predicted;
 mod published;
 mod text;
 mod vcpus;
 
 pub use parts::{Part, Transaction};
+pub use predicted::{Predicted, PricedExit};
 pub use published::NestedRatio;
 pub use vcpus::Spread;
 
@@ -55,6 +57,9 @@ pub struct Apps {
     /// Instructions by vCPU, for workloads with several vCPUs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub vcpus: Vec<Spread>,
+    /// Each workload as the cost model predicts it, if there are results with prices of exits.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub predicted: Vec<Predicted>,
     /// With `--explain`: which functions the instructions of a workload are in.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub explained: Vec<WorkloadExplained>,
@@ -146,22 +151,29 @@ impl Apps {
                 names.push(name);
             }
         }
-        let workloads = names.iter().map(|name| App {
-            workload: (*name).to_owned(),
-            unit: measured
-                .iter()
-                .find(|row| row.benchmark == *name)
-                .and_then(|row| row.work.clone()),
-            lines: results
-                .iter()
-                .filter(|result| result.row(name).is_some() || !needs_vm(name, &measured))
-                .map(|result| line(name, result, &natives, reference))
-                .collect(),
-            nested: published::nested(name, reference),
-        });
+        let workloads: Vec<App> = names
+            .iter()
+            .map(|name| App {
+                workload: (*name).to_owned(),
+                unit: measured
+                    .iter()
+                    .find(|row| row.benchmark == *name)
+                    .and_then(|row| row.work.clone()),
+                lines: results
+                    .iter()
+                    .filter(|result| result.row(name).is_some() || !needs_vm(name, &measured))
+                    .map(|result| line(name, result, &natives, reference))
+                    .collect(),
+                nested: published::nested(name, reference),
+            })
+            .collect();
+        let all: Vec<ResultFile> = results.iter().map(|result| (*result).clone()).collect();
         Self {
             schema: APPS_SCHEMA,
-            workloads: workloads.collect(),
+            predicted: predicted::predictions(&workloads, &all, &|workload, platform| {
+                serving(workload, platform, &all)
+            }),
+            workloads,
             natives: natives
                 .iter()
                 .map(|native| native.platform.clone())
@@ -192,6 +204,14 @@ fn needs_vm(workload: &str, rows: &[&Row]) -> bool {
     let vcpus = |row: &&Row| row.conditions.get("vcpus")?.as_u64();
     let mut of_workload = rows.iter().filter(|row| row.benchmark == workload);
     of_workload.any(|row| vcpus(row).is_some_and(|vcpus| vcpus > 1))
+}
+
+/// Instructions of one unit that threads beside the vCPUs execute for the VM's devices.
+fn serving(workload: &str, platform: &str, results: &[ResultFile]) -> Option<f64> {
+    let result = results.iter().find(|result| result.platform == platform)?;
+    let threads = Unit::of(result.row(workload), result).threads;
+    let of = |name: &str| threads.get(name).copied();
+    Some(of("vhost")? + of("qemu")?)
 }
 
 /// The architecture of the machine, as its guest says.

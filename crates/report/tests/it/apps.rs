@@ -117,6 +117,42 @@ fn without_the_native_machine_there_are_no_ratios() {
     );
 }
 
+/// Natively 100 instructions, in the VM 230 with 3.1 exits for nested page faults and 1.5 halts.
+#[test]
+fn a_workload_is_predicted_from_its_exits_and_what_they_cost_elsewhere() {
+    let mut results = results();
+    assert!(apps(&results).predicted.is_empty());
+    let price = |name, insns: u64| measured(name, "exception", "insns", &[&[insns], &[insns]]);
+    let prices = [("hypercall", 3), ("out-eventfd", 10), ("ipi-halted", 20)];
+    let prices = prices.map(|(name, insns)| price(name, insns)).to_vec();
+    results.push(machine("lab:kvm@6.12", prices));
+    let apps = apps(&results);
+    let of = |workload: &str| {
+        let mut all = apps.predicted.iter();
+        all.find(|one| one.workload == workload).unwrap()
+    };
+    // One for each workload on the platform with a VM: none is left out.
+    assert_eq!(apps.predicted.len(), apps.workloads.len());
+    let rr = of("tcp-rr");
+    let exits: Vec<(&str, &str, f64)> = rr
+        .events
+        .iter()
+        .map(|exit| (&*exit.reason, &*exit.benchmark, exit.each))
+        .collect();
+    assert_eq!(
+        exits,
+        [("npf", "out-eventfd", 10.0), ("hlt", "ipi-halted", 20.0)]
+    );
+    let cost = 3.1 * 10.0 + 1.5 * 20.0;
+    assert_eq!(rr.exits_cost, Some(cost));
+    let error = (rr.direct.unwrap() + cost) / rr.measured.unwrap() - 1.0;
+    assert!((rr.error.unwrap() - error).abs() < 1e-9 && rr.why.is_none());
+    // A row that was lost says so.
+    let lost = of("kernbench");
+    assert!(lost.error.is_none() && lost.why.as_ref().unwrap().contains("exit status 1"));
+    assert!(apps.to_markdown().contains("npf 3.10 x 10 (out-eventfd)"));
+}
+
 /// A row with what the host counted of 10 units.
 fn with(mut row: Row, view: HostView) -> Row {
     row.host = vec![HostView {

@@ -40,6 +40,10 @@ pub struct AppsArgs {
     /// Show these results of an earlier run instead of measuring; may be repeated.
     #[arg(long, value_name = "RUN", conflicts_with_all = ["on", "boots", "perturb", "output"])]
     pub of: Vec<String>,
+    /// Also predict each workload from its exits by the cost model, with the costs in these results of
+    /// microbenchmarks (worldswitch run --on lab:kvm@6.12 ...), and show the errors; may be repeated.
+    #[arg(long, value_name = "RUN")]
+    pub prices: Vec<String>,
     /// Boots of each platform; the second proves that the counts are exact.
     #[arg(long, value_name = "N", default_value_t = 2,
         value_parser = clap::value_parser!(u32).range(1..=1000))]

@@ -29,6 +29,8 @@ pub fn apps(args: &AppsArgs, colours: Colours) -> anyhow::Result<Done> {
         true => measured(args, colours)?,
         false => (ws_results::load_all(&args.of)?, Done::Whole),
     };
+    let mut results = results;
+    results.extend(ws_results::load_all(&args.prices)?);
     let mut apps = Apps::of(&results, &ws_report::reference::load()?);
     if apps.workloads.is_empty() {
         bail!("no workload was measured: worldswitch apps --list shows all");
