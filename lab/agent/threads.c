@@ -21,10 +21,47 @@ static uint64_t vcpus[MAX_CPUS], own[MAX_THREADS];
 static unsigned vcpu_count;
 static bool own_known;
 
+/* The number in QEMU's name of a vCPU's thread, `CPU 0/KVM`. */
+static bool is_vcpu(const char *folder, unsigned *number)
+{
+	char path[384], name[64], end[8];
+	size_t bytes;
+
+	snprintf(path, sizeof(path), "%s/comm", folder);
+	bytes = file_read(path, name, sizeof(name) - 1);
+	name[bytes] = '\0';
+	return sscanf(name, "CPU %u/%4s", number, end) == 2 && strcmp(end, "KVM") == 0 &&
+	       *number < MAX_CPUS;
+}
+
+/* Where KVM does not say which threads are vCPUs, as on aarch64, QEMU's names do. */
+static void find_by_name(void)
+{
+	char path[64], folder[320];
+	struct dirent *entry;
+	unsigned number;
+	DIR *tasks;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", guest_process());
+	tasks = opendir(path);
+	while (tasks && (entry = readdir(tasks))) {
+		snprintf(folder, sizeof(folder), "%s/%s", path, entry->d_name);
+		if (!is_vcpu(folder, &number))
+			continue;
+		vcpus[number] = strtoul(entry->d_name, NULL, 10);
+		if (number >= vcpu_count)
+			vcpu_count = number + 1;
+	}
+	if (tasks)
+		closedir(tasks);
+}
+
 void threads_setup(void)
 {
 	while (vcpu_count < MAX_CPUS && vm_files_thread(vcpu_count, &vcpus[vcpu_count]))
 		vcpu_count++;
+	if (vcpu_count == 0)
+		find_by_name();
 }
 
 /* The row of a thread of the VM's process. */

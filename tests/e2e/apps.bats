@@ -47,12 +47,12 @@ workload() {
     # Its steps, which cost what the traced run did but for its start and end; the client's is the same on both.
     jq -e '.rows[] | select(.benchmark == "tcp-rr").host[0] | ((.steps | keys == ["recv-to-send", "send-to-recv"] and add > 60e6) and (.steps | add) < .traced)' \
         native/lab-linux.json
-    executed native/lab-linux.json tcp-rr 75113219
+    executed native/lab-linux.json tcp-rr 75124147
     jq -e '.rows[] | select(.benchmark == "tcp-rr") | .metrics[0].boots[0] as $cost | .host[0] |
         (.steps | length == 4 and add > 140e6) and (.steps | add) < .traced and
         (.threads | keys == ["other", "qemu", "vcpu0", "vhost"] and add == $cost.run[0] - $cost.control[0])' \
         vm/lab-kvm-linux.json
-    executed vm/lab-kvm-linux.json tcp-rr 170353489
+    executed vm/lab-kvm-linux.json tcp-rr 170398909
     # Results are compared as those of any benchmark.
     ws compare --all vm:lab:kvm-linux vm:lab:kvm-linux | grep -q 'tcp-rr'
     # One row lost, with the reason; the others are measured.
@@ -69,8 +69,8 @@ workload() {
     [ "$(of tcp-rr lab:kvm-vhe-linux '.ratio > 1.9 and .ratio < 2.6')" = true ]
     # Each transaction writes to a device and waits once; the end of an interrupt is no exit.
     [ "$(of tcp-rr lab:kvm-vhe-linux '.counts.exits > 1.5 and .counts.exits < 2.5 and .reasons.dabt > 0.95')" = true ]
-    executed arm/lab-arm-linux.json tcp-rr 73995220
-    executed arm/lab-kvm-vhe-linux.json tcp-rr 164535845
+    executed arm/lab-arm-linux.json tcp-rr 73990017
+    executed arm/lab-kvm-vhe-linux.json tcp-rr 164134616
 }
 
 @test "wrong arguments are wrong usage; a workload's mistake is named with its line" {

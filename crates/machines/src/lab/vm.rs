@@ -51,7 +51,8 @@ pub fn vm(vm: &Whole<'_>) -> Vec<String> {
     }
     add(&["-netdev", &tap, "-device", &card]);
     if vm.architecture == Architecture::Aarch64 {
-        add(&["-dtb", VM_TREE]);
+        // The agent knows vCPUs by their threads' names: KVM does not show them on ARM.
+        add(&["-dtb", VM_TREE, "-name", "vm,debug-threads=on"]);
     }
     let parameters = [vm.parameters, &root.parameters()].concat();
     add(&[
