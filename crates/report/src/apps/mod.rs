@@ -210,8 +210,8 @@ fn needs_vm(workload: &str, rows: &[&Row]) -> bool {
 fn serving(workload: &str, platform: &str, results: &[ResultFile]) -> Option<f64> {
     let result = results.iter().find(|result| result.platform == platform)?;
     let threads = Unit::of(result.row(workload), result).threads;
-    let of = |name: &str| threads.get(name).copied();
-    Some(of("vhost")? + of("qemu")?)
+    let of = |name: &str| threads.get(name).copied().unwrap_or(0.0);
+    (!threads.is_empty()).then(|| of("vhost") + of("qemu"))
 }
 
 /// The architecture of the machine, as its guest says.
