@@ -9,6 +9,7 @@
 #include "counts.h"
 #include "idle.h"
 #include "message.h"
+#include "processor.h"
 #include "steps.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

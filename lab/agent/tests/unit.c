@@ -9,6 +9,7 @@
 
 #include "counts.h"
 #include "message.h"
+#include "processor.h"
 
 #define WORKLOAD(name) "workload=" name "\nunits=10\nplace=client\nrun=work\n"
 #define NATIVE	       "module=/a.ko x=1\nroot=/dev/pmem0\nrole=native\n"
