@@ -1,4 +1,5 @@
-# Whole Linux machines whose VM fails: rows are lost, each with its reason, and no more than must be.
+# Whole Linux machines on x86: a transaction and its steps, natively and in a VM; and machines whose VM fails: rows are
+# lost, each with its reason, and no more than must be.
 # `make test-long` runs it.
 
 # `run` sets $output and $status.
@@ -8,7 +9,7 @@ load ../e2e/common
 
 setup_file() {
     make -s -C "$ROOT/lab/agent" >&2
-    fetch_packages --newest kvm-linux
+    fetch_packages --newest linux kvm-linux
 }
 
 setup() {
@@ -20,6 +21,31 @@ setup() {
 workload() {
     mkdir -p mine/workloads
     printf '%s\n' "summary = \"$1\"" 'unit = "time"' 'units = 10' 'place = "inside"' "run = \"$2\"" >"mine/workloads/$1.toml"
+}
+
+# of WORKLOAD PLATFORM EXPRESSION: a value from one line of the table.
+of() {
+    jq -r "walk(if type == \"number\" then . + 0 else . end)
+        | .workloads[] | select(.workload == \"$1\").lines[] | select(.platform == \"$2\") | $3" apps.json
+}
+
+# Not in tests/e2e: 65 s of a core.
+@test "TCP_RR natively and in a VM, beside Dall's ratio, with its steps" {
+    ws apps --on lab:linux,lab:kvm-linux --workload '^tcp-rr$' --boots 1 --perturb 0 -o out --export-json apps.json
+    # 35,000 and 90,000 instructions, and 3.1 exits, give or take what a new kernel may change.
+    [ "$(of tcp-rr lab:linux '.insns > 30000 and .insns < 42000')" = true ]
+    [ "$(of tcp-rr lab:kvm-linux '.insns > 75000 and .insns < 105000')" = true ]
+    [ "$(of tcp-rr lab:kvm-linux '.ratio > 2 and .ratio < 2.8 and .published > 1.83 and .published < 1.84')" = true ]
+    [ "$(of tcp-rr lab:kvm-linux '.counts.exits > 2 and .counts.exits < 4 and .reasons.npf > 0.5')" = true ]
+    # Its steps, which cost what the traced run did but for its start and end; the client's is the same on both.
+    jq -e '.rows[] | select(.benchmark == "tcp-rr").host[0] | ((.steps | keys == ["recv-to-send", "send-to-recv"] and add > 60e6) and (.steps | add) < .traced)' \
+        out/lab-linux.json
+    executed out/lab-linux.json tcp-rr 75005424
+    jq -e '.rows[] | select(.benchmark == "tcp-rr") | .metrics[0].boots[0] as $cost | .host[0] |
+        (.steps | length == 4 and add > 140e6) and (.steps | add) < .traced and
+        (.threads | keys == ["other", "qemu", "vcpu0", "vhost"] and add == $cost.run[0] - $cost.control[0])' \
+        out/lab-kvm-linux.json
+    executed out/lab-kvm-linux.json tcp-rr 170398909
 }
 
 # Not in tests/e2e: two boots of a whole Linux in a VM, 51 s of a core.

@@ -1,4 +1,5 @@
-# worldswitch explain on machines of Bochs, which its debugger records: two to four boots of 30 s for each.
+# worldswitch explain on more machines: KVM on ARM with and without VHE, and those of Bochs, which its debugger records
+# (two to four boots of 30 s for each).
 # `make test-long` runs it.
 
 # `run` sets $output and $status.
@@ -69,4 +70,46 @@ accesses() {
     ws explain hypercall --on lab:kvm-intel+mitigations=auto --json >auto.json
     jq -e '[.functions[].name] | index("vmx_vmexit") and index("vmx_l1d_flush")' auto.json
     [ "$(jq -c '[.phases[].phase]' auto.json)" = '["exit","handling","entry"]' ]
+}
+
+@test "ARM: with and without VHE, and the difference adds up" {
+    fetch_packages kvm-vhe kvm-nvhe
+    ws run --on lab:kvm-vhe,lab:kvm-nvhe --bench '^hypercall$' --boots 1 -o measured
+    ws explain hypercall --on lab:kvm-vhe --json >vhe.json
+    ws explain hypercall --on lab:kvm-nvhe --json >nvhe.json
+    for mode in vhe nvhe; do
+        read -r attributed guest measured intercepted < <(sum $mode.json)
+        [ "$measured" -eq "$(insns measured/lab-kvm-$mode hypercall)" ]
+        [ $((attributed + guest)) -eq $((measured + intercepted)) ]
+    done
+    # Without VHE, the EL1 system registers are saved and restored in both directions.
+    registers() { jq "[.registers[] | select(.class == \"$2\") | .reads + .writes] | add // 0" "$1.json"; }
+    [ "$(registers nvhe el1)" -gt $((4 * $(registers vhe el1))) ]
+}
+
+@test "ARM: a list register in use, and floating point that is saved and restored with a trap of its own" {
+    fetch_packages kvm-vhe
+    accesses() { jq -r "[.registers[] | select(.register == \"$2\")] | \"\([.[].reads] | add) \([.[].writes] | add)\"" "$1.json"; }
+    for row in hypercall-pending in-fp; do
+        ws explain "$row" --on lab:kvm-vhe --json >"$row.json"
+        read -r attributed guest measured intercepted < <(sum "$row.json")
+        [ $((attributed + guest)) -eq $((measured + intercepted)) ]
+    done
+    [ "$(accesses hypercall-pending ICH_LR0_EL2)" = '1 2' ]
+    # The monitor's 32 and the guest's; FPSR twice too.
+    [ "$(accesses in-fp V0-V31)" = '64 64' ]
+    [ "$(accesses in-fp FPSR)" = '2 2' ]
+    [ "$(jq -c '[.traps[] | [.cause, .count]]' in-fp.json)" = '[["memory access",1],["floating point",1]]' ]
+    [ "$(jq '[.registers[] | select(.class == "floating-point" and .phase == "handling").writes] | add' in-fp.json)" -eq 33 ]
+}
+
+@test "compare --explain: the functions of what VHE changes" {
+    fetch_packages kvm-vhe kvm-nvhe
+    ws run --on lab:kvm-vhe,lab:kvm-nvhe --bench '^hypercall$' --boots 1 -o measured
+    run ws compare "measured:lab:kvm-vhe" "measured:lab:kvm-nvhe" --explain
+    echo "$output"
+    [[ $output == *'From hypercall on lab:kvm-vhe to hypercall on lab:kvm-nvhe: +'* ]]
+    [[ $output == *'__sysreg_save_state_nvhe: gained'* ]]
+    more=$(($(insns measured/lab-kvm-nvhe hypercall) - $(insns measured/lab-kvm-vhe hypercall)))
+    grep -qE "^ *\+$more .* in all, as measured$" <<<"$output"
 }

@@ -72,8 +72,8 @@ fn boxes(one: &Explained) -> Vec<Box<'_>> {
             let width = node.total as f64 * scale;
             if width >= NARROWEST && depth < DEEPEST {
                 let function = &one.functions[node.function as usize];
-                let [total, own, calls] =
-                    [node.total, node.own, node.calls].map(|number| grouped(number as i64));
+                let [total, own] = [node.total, node.own].map(|number| grouped(number as i64));
+                let calls = function.calls(node.calls);
                 boxes.push(Box {
                     x,
                     width,

@@ -83,11 +83,9 @@ fn functions(one: &Explained) -> Markup {
     let left_out = all - counts.len();
     let lines = counts.iter().map(|count| {
         let function = &one.functions[count.function as usize];
-        let numbers = [count.own, count.total, count.calls];
-        (
-            one.label(function),
-            numbers.map(|number| grouped(number as i64)).to_vec(),
-        )
+        let [own, total] = [count.own, count.total].map(|number| grouped(number as i64));
+        let numbers = vec![own, total, function.calls(count.calls)];
+        (one.label(function), numbers)
     });
     html! {
         (table(&format!("functions of {}, by instructions of their own", title(one)), &["function", "own", "total", "calls"], lines))

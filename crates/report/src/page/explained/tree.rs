@@ -92,7 +92,8 @@ impl Lines {
 }
 
 fn call(one: &Explained, node: &Node) -> Markup {
-    let numbers = [node.total, node.own, node.calls].map(|number| grouped(number as i64));
-    let label = one.label(&one.functions[node.function as usize]);
-    html! { @for number in numbers { b { (number) } } span { (plain(&label)) } }
+    let function = &one.functions[node.function as usize];
+    let [total, own] = [node.total, node.own].map(|number| grouped(number as i64));
+    let numbers = [total, own, function.calls(node.calls)];
+    html! { @for number in numbers { b { (number) } } span { (plain(&one.label(function))) } }
 }
