@@ -22,6 +22,8 @@
 /* Offsets of the test device's registers. */
 #define TEST_SCRATCH  0x0 /* holds 64 bits */
 #define TEST_DOORBELL 0x8 /* write only; docs/guest.md, the doorbell */
+#define TEST_WINDOW \
+	0x100 /* holds a doorbell note of a guest that does not know physical addresses */
 
 /* PPIs of the four non-secure timers, one bit each. */
 #define TIMER_PPIS                                                                                 \
@@ -30,7 +32,7 @@
 
 struct guest_machine {
 	unsigned cpus;
-	struct memory_range ram;	     /* guest-physical */
+	struct memory_range ram, pmem;	     /* guest-physical; pmem.start 0: none */
 	const struct memory_range *ramdisks; /* MAX_RAMDISKS; start 0: none */
 	uint64_t redistributor_bytes;	     /* of all vCPUs */
 	const char *bootargs;
