@@ -22,8 +22,6 @@
 /* Offsets of the test device's registers. */
 #define TEST_SCRATCH  0x0 /* holds 64 bits */
 #define TEST_DOORBELL 0x8 /* write only; docs/guest.md, the doorbell */
-#define TEST_WINDOW \
-	0x100 /* holds a doorbell note of a guest that does not know physical addresses */
 
 /* PPIs of the four non-secure timers, one bit each. */
 #define TIMER_PPIS                                                                                 \

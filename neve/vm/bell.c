@@ -59,8 +59,7 @@ void bell_ring(struct vcpu *vcpu, uint64_t at)
 	struct bell_note note;
 	struct counts passed;
 
-	note = bell->window;
-	if ((at && !vm_read(vm, &note, at, sizeof(note))) || note.magic != BELL_MAGIC)
+	if (!vm_read(vm, &note, at, sizeof(note)) || note.magic != BELL_MAGIC)
 		return;
 	note.bench[sizeof(note.bench) - 1] = 0;
 	if (note.kind == BELL_BEGIN) {

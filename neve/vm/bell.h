@@ -15,7 +15,6 @@ struct bell {
 	struct counts begin, own; /* at the first ring; of an empty pair of rings */
 	uint64_t begin_ticks;
 	struct bell_note passed_on;
-	struct bell_note window; /* what the guest wrote to the test device's window */
 };
 
 struct vcpu;
@@ -23,7 +22,7 @@ struct vcpu;
 /* Rings the doorbell of the hypervisor below as well; see outer_bell(). */
 void bell_use_outer(uint64_t address);
 
-/* The guest wrote the guest-physical address `note` to the doorbell; 0: the note is in the window. */
+/* The guest wrote the guest-physical address `note` to the doorbell. */
 void bell_ring(struct vcpu *vcpu, uint64_t note);
 
 #endif

@@ -37,14 +37,9 @@ static void send_to_console(void *context, uint8_t byte)
 static void test_row(struct vcpu *vcpu, void *context, struct access *access)
 {
 	uint64_t *scratch = context;
-	struct bell *bell = &vcpu->vm->bell;
-	uint64_t word = (access->offset - TEST_WINDOW) / sizeof(uint64_t);
 
 	if (access->write && access->offset == TEST_DOORBELL && access->bytes == 8)
 		bell_ring(vcpu, access->value);
-	else if (access->write && access->offset >= TEST_WINDOW && access->bytes == 8 &&
-		 !(access->offset & 7) && word < sizeof(bell->window) / sizeof(uint64_t))
-		__builtin_memcpy((uint64_t *)&bell->window + word, &access->value, 8);
 	else if (access->offset == TEST_SCRATCH && access->write)
 		*scratch = access->value;
 	else if (access->offset == TEST_SCRATCH)
