@@ -114,10 +114,9 @@ static void ring_below(struct bell *bell, const struct bell_note *note)
 	if (!bell->vm->config->below)
 		return;
 	bell->passed_on = *note;
-	if (!memory_physical(&bell->passed_on, &at) || at > UINT32_MAX)
-		vm_end(bell->vm, END_ERROR,
-		       "below=: a ring can't be passed on: vmm must be root, in less than 4 GiB");
-	else if (!arch_ring((uint16_t)bell->vm->config->below, (uint32_t)at))
+	if (!memory_physical(&bell->passed_on, &at))
+		vm_end(bell->vm, END_ERROR, "below=: a ring can't be passed on: vmm must be root");
+	else if (!arch_ring(bell->vm->config->below, at))
 		vm_end(bell->vm, END_ERROR, "below=: %s", error_text);
 }
 

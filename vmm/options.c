@@ -34,8 +34,8 @@ static const struct key {
 	{ "el2", NULL, "aarch64: start the guest at a virtual EL2", FLAG, AT(el2), 0, 1 },
 	{ "flat", NULL, "aarch64: kernel without a header, loaded at 512 KiB", FLAG, AT(flat), 0,
 	  1 },
-	{ "below", "PORT", "x86_64: doorbell of the vmm in whose guest this one runs", NUMBER,
-	  AT(below), 1, ARCH_PORT_MAX },
+	{ "below", "PORT", "doorbell of the vmm in whose guest this one runs, on aarch64 of neve",
+	  NUMBER, AT(below), 1, ARCH_PORT_MAX },
 	{ "source", "NAME", "source of its records (vmm)", TEXT_OF(source) },
 	{ "module", "FILE", "load this kernel module first (up to 8)", MODULE, 0, 0,
 	  MAX_PATH_BYTES },
@@ -175,8 +175,6 @@ bool config_check(const struct config *config)
 		return fail("el2 is for aarch64 only");
 	if (config->flat && strcmp(ARCH_NAME, "aarch64") != 0)
 		return fail("flat is for aarch64 only");
-	if (config->below && strcmp(ARCH_NAME, "x86_64") != 0)
-		return fail("below is for x86_64 only");
 	if (!config->source[0] ||
 	    config->source[strspn(config->source, "abcdefghijklmnopqrstuvwxyz0123456789")])
 		return fail("source=%s: expected 1 to %d of a-z and 0-9", config->source,

@@ -27,8 +27,9 @@ bool arch_boot_program(struct vm *vm, const void *program, size_t bytes);
  * third time; sets vCPU 0 to start it. */
 bool arch_boot_probe(struct vm *vm, uint8_t doorbell, uint16_t exits);
 
-/* Writes to a port of the machine that vmm itself runs in: rings the doorbell of the monitor below. */
-bool arch_ring(uint16_t port, uint32_t value);
+/* Writes to a port of the machine that vmm itself runs in, on aarch64 to an address: rings the doorbell of the
+ * hypervisor below. */
+bool arch_ring(uint64_t port, uint64_t value);
 
 bool arch_vcpu_init(struct vcpu *vcpu);
 /* Handles the exit with which KVM_RUN returned; calls vm_end() if it cannot. */

@@ -6,7 +6,8 @@
 
 #define DEFAULT_MIB  256
 #define MAX_MIB	     (64 * 1024)
-#define STAGE2_SMALL 0x1000
+#define PAGE_BYTES   0x1000
+#define STAGE2_SMALL PAGE_BYTES
 #define STAGE2_LARGE 0x200000
 
 /* ---- Modules -------------------------------------------------------------------------------- */
@@ -204,10 +205,27 @@ static bool take_for_vm(struct vm_config *vm, unsigned i, const struct word *wor
 	return good;
 }
 
+/* ADDRESS+BYTES, in whole pages. */
+static bool take_range(const struct word *word, struct memory_range *range)
+{
+	const char *plus = word->value, *end = word->value + word->value_bytes;
+	uint64_t bytes;
+
+	while (plus < end && *plus != '+')
+		plus++;
+	if (plus == end || !parse_u64(word->value, (size_t)(plus - word->value), &range->start) ||
+	    !parse_u64(plus + 1, (size_t)(end - plus - 1), &bytes))
+		return false;
+	return range->start && bytes && !((range->start | bytes) & (PAGE_BYTES - 1)) &&
+	       !__builtin_add_overflow(range->start, bytes, &range->end);
+}
+
 static bool take_word(struct config *config, const struct word *word)
 {
 	uint64_t address;
 
+	if (word_is(word, "pmem"))
+		return take_range(word, &config->vms[0].pmem);
 	if (word_is(word, "level"))
 		return word_number(word, 0, 9, &config->level);
 	if (word_is(word, "doorbell")) /* read by mmu.c and main.c */
@@ -231,7 +249,7 @@ static bool take_words(struct config *config, const char *line, struct text *wro
 			    " is none of cpus=N,... (1 to %u), memory=MIB,..., "
 			    "stage2=2m|4k, nest=none|nv|nv2|pv|neve,..., vhe=0|1,..., "
 			    "policy=lean|kvm-4.10[-authors|-gicv3|-notimer|-gicv3-notimer],..., "
-			    "level=N, doorbell=0xADDRESS",
+			    "level=N, doorbell=0xADDRESS, pmem=0xADDRESS+0xBYTES",
 			    MAX_VCPUS);
 		return false;
 	}

@@ -10,6 +10,8 @@
  *   policy=NAME,... what a world switch saves and restores (lean): kvm-4.10 and its variants (docs/neve.md)
  *   level=N         number of hypervisors below us, for our records (0)
  *   doorbell=ADDR   doorbell of the hypervisor below, in hexadecimal (none)
+ *   pmem=ADDR+BYTES this memory of the machine is VM 0's too, at the same guest-physical address: persistent
+ *                   memory, which keeps what is in it (none)
  *
  * A module is a node under /chosen as in Xen (docs/misc/arm/device-tree/booting.txt) and from QEMU's
  * guest-loader: compatible "multiboot,module" with "multiboot,kernel" or "multiboot,ramdisk"; reg;
@@ -49,6 +51,7 @@ struct vm_config {
 	enum mechanism nest;
 	enum policy policy;
 	bool vhe;
+	struct memory_range pmem;		    /* in the machine's memory; start 0: none */
 	struct memory_range kernel;		    /* in the machine's memory */
 	struct memory_range ramdisks[MAX_RAMDISKS]; /* start 0: none */
 	char bootargs[MAX_CMDLINE_BYTES];

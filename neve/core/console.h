@@ -1,7 +1,7 @@
 /*
  * The machine's serial port, shared by the guests' consoles and our own records. With one VM its output
- * passes through byte by byte; with several it is buffered until a line is complete, so that lines do not
- * mix.
+ * passes through byte by byte; with several, and if it is a guest hypervisor, whose lines are not complete
+ * when its programs ring the doorbell, output is buffered until a line is, so that lines do not mix.
  */
 #ifndef CONSOLE_H
 #define CONSOLE_H

@@ -68,6 +68,20 @@ static void put_chosen(struct tree_writer *tree, const struct guest_machine *mac
 	tree_node_end(tree);
 }
 
+/* Memory that Linux takes for persistent, with a file system in it. */
+static void put_pmem(struct tree_writer *tree, const struct memory_range *range)
+{
+	char buffer[32];
+	struct text name;
+
+	text_start(&name, buffer, sizeof(buffer));
+	text_printf(&name, "pmem@%lx", range->start);
+	tree_node(tree, buffer);
+	tree_text(tree, "compatible", "pmem-region");
+	TREE_CELLS(tree, "reg", TREE_WIDE(range->start), TREE_WIDE(range->end - range->start));
+	tree_node_end(tree);
+}
+
 uint32_t guest_tree_write(const struct guest_machine *machine, uint8_t *to, uint32_t room)
 {
 	const struct virt_gic gic = { .version = 3,
@@ -85,6 +99,8 @@ uint32_t guest_tree_write(const struct guest_machine *machine, uint8_t *to, uint
 	tree_text(tree, "model", "worldswitch neve VM");
 	put_chosen(tree, machine);
 	virt_tree_memory(tree, machine->ram.start, machine->ram.end - machine->ram.start);
+	if (machine->pmem.start)
+		put_pmem(tree, &machine->pmem);
 	tree_node(tree, "hypervisor");
 	tree_text(tree, "compatible", "neve,neve-0.1");
 	tree_node_end(tree);

@@ -30,7 +30,7 @@
 
 struct guest_machine {
 	unsigned cpus;
-	struct memory_range ram;	     /* guest-physical */
+	struct memory_range ram, pmem;	     /* guest-physical; pmem.start 0: none */
 	const struct memory_range *ramdisks; /* MAX_RAMDISKS; start 0: none */
 	uint64_t redistributor_bytes;	     /* of all vCPUs */
 	const char *bootargs;

@@ -6,7 +6,9 @@
 #define CSV2_MOST	  1u   /* from 2 on there is SCXTNUM_ELx, which traps */
 #define PHYSICAL_BITS_36  1u   /* PARange */
 #define PHYSICAL_BITS_40  2u   /* ... for a guest hypervisor: KVM's default for its VMs */
-#define NO_LPA2_AT_STAGE2 2ull /* TGran4_2: our walk of its tables does not support LPA2 */
+#define TGRAN4_LPA2	  1u   /* 0: supported without */
+#define TGRAN16_PLAIN	  1u   /* 2: with LPA2 */
+#define NO_LPA2_AT_STAGE2 2ull /* TGran4_2 */
 #define ACCESS_AND_DIRTY  2u   /* HAFDBS; 3 needs TCR2_EL1, which traps */
 
 #define EL0_AND_EL1_AARCH64 (ONLY_AARCH64 << PFR0_EL0 | ONLY_AARCH64 << PFR0_EL1)
@@ -50,12 +52,47 @@ bool register_identifies(uint32_t encoding)
 	       m >= 1 && m <= 7;
 }
 
+bool register_debugs(uint32_t encoding, uint64_t dfr0)
+{
+	unsigned op1 = ENCODED_OP1(encoding), n = ENCODED_CRN(encoding);
+	unsigned m = ENCODED_CRM(encoding), op2 = ENCODED_OP2(encoding);
+
+	if (ENCODED_OP0(encoding) != 2)
+		return false;
+	if (op1 == 0 && n == 0 && op2 >= 4) /* breakpoints, watchpoints: value and control */
+		return m <= (dfr0 >> (op2 < 6 ? DFR0_BRPS : DFR0_WRPS) & 15);
+	switch (encoding) {
+	case ENCODING(2u, 0u, 0u, 0u, 2u):  /* OSDTRRX_EL1 */
+	case ENCODING(2u, 0u, 0u, 2u, 0u):  /* MDCCINT_EL1 */
+	case ENCODING(2u, 0u, 0u, 3u, 2u):  /* OSDTRTX_EL1 */
+	case ENCODING(2u, 0u, 0u, 6u, 2u):  /* OSECCR_EL1 */
+	case ENCODING(2u, 0u, 7u, 8u, 6u):  /* DBGCLAIMSET_EL1 */
+	case ENCODING(2u, 0u, 7u, 9u, 6u):  /* DBGCLAIMCLR_EL1 */
+	case ENCODING(2u, 0u, 7u, 14u, 6u): /* DBGAUTHSTATUS_EL1 */
+	case ENCODING(2u, 3u, 0u, 1u, 0u):  /* MDCCSR_EL0 */
+	case ENCODING(2u, 3u, 0u, 4u, 0u):  /* DBGDTR_EL0 */
+	case ENCODING(2u, 3u, 0u, 5u, 0u):  /* DBGDTRRX_EL0, DBGDTRTX_EL0 */
+		return true;
+	default:
+		return false;
+	}
+}
+
 /* Limits one field to what we support: higher values announce features that we do not have. */
 static uint64_t at_most(uint64_t most, uint64_t value, unsigned bit)
 {
 	uint64_t field = value >> bit & 15;
 
 	return (value & ~FIELD(bit)) | (field < most ? field : most) << bit;
+}
+
+/* Our walks of a guest hypervisor's tables and of its VM's do not support LPA2. */
+static uint64_t without_lpa2(uint64_t value)
+{
+	if ((value >> MMFR0_TGRAN4 & 15) == TGRAN4_LPA2)
+		value &= ~FIELD(MMFR0_TGRAN4);
+	value = at_most(TGRAN16_PLAIN, value, MMFR0_TGRAN16);
+	return value | NO_LPA2_AT_STAGE2 << MMFR0_TGRAN4_2;
 }
 
 uint64_t register_identity(enum register_number number, uint64_t own, enum identity identity,
@@ -69,8 +106,7 @@ uint64_t register_identity(enum register_number number, uint64_t own, enum ident
 			(is_vm ? 0 : ONLY_AARCH64 << PFR0_EL2);
 	if (number == REG_ID_AA64MMFR0_EL1)
 		value = is_vm ? at_most(PHYSICAL_BITS_36, value, MMFR0_PARANGE)
-			      : at_most(PHYSICAL_BITS_40, value, MMFR0_PARANGE) |
-					NO_LPA2_AT_STAGE2 << MMFR0_TGRAN4_2;
+			      : without_lpa2(at_most(PHYSICAL_BITS_40, value, MMFR0_PARANGE));
 	if (number == REG_ID_AA64MMFR1_EL1) /* our walk of L1's tables updates no flags */
 		value = at_most(is_vm ? ACCESS_AND_DIRTY : 0, value, MMFR1_HAFDBS);
 	if (is_vm)

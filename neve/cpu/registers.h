@@ -263,6 +263,9 @@ enum register_number register_find(uint32_t encoding);
  * without a row read as zero. */
 bool register_identifies(uint32_t encoding);
 
+/* Is it a debug register other than MDSCR_EL1 that MDCR_EL2.TDA traps, on a CPU with this ID_AA64DFR0_EL1? */
+bool register_debugs(uint32_t encoding, uint64_t dfr0);
+
 /* Which CPU a VM sees: without EL2, or with virtual EL2 and this value of ID_AA64MMFR2_EL1.NV. */
 enum identity { IDENTITY_VM, IDENTITY_EL2, IDENTITY_EL2_NV, IDENTITY_EL2_NV2 };
 

@@ -1,6 +1,7 @@
 /*
  * A VM's stage 2 and VMID. A page is mapped when the guest first touches it. A VM's memory is one piece of
- * the machine's, so a page's physical address is known before it is mapped; mapping zeroes it.
+ * the machine's, so a page's physical address is known before it is mapped; mapping zeroes it. Persistent
+ * memory (pmem=) keeps its address and contents.
  */
 #include "core/arch.h"
 #include "core/guest_tree.h"
@@ -35,6 +36,11 @@ const char *arch_vm_init(struct vm *vm)
 	return vm->config->nest == MECHANISM_NONE ? NULL : nested_vm_init(vm);
 }
 
+static bool in_range(const struct memory_range *range, uint64_t address)
+{
+	return address >= range->start && address < range->end;
+}
+
 static void empty(uint64_t at, uint64_t bytes)
 {
 	uint64_t *word = (uint64_t *)at;
@@ -47,10 +53,17 @@ static void empty(uint64_t at, uint64_t bytes)
 /* Maps the page or block around `ipa`, which must be in the VM's memory. */
 static bool make_page(struct vm *vm, uint64_t ipa)
 {
+	const struct memory_range *pmem = &vm->config->pmem;
 	uint64_t bytes = vm->config->stage2_bytes, start = ipa & ~(bytes - 1);
-	uint64_t at = vm->ram + (start - vm->ram_start);
+	uint64_t at = start;
 
-	empty(at, bytes);
+	if (!in_range(pmem, ipa)) {
+		at = vm->ram + (start - vm->ram_start);
+		empty(at, bytes);
+	} else if (start < pmem->start || start + bytes > pmem->end) {
+		bytes = PAGE_BYTES;
+		at = start = ipa & ~(PAGE_BYTES - 1);
+	}
 	if (!table_map(&vm->arch.stage2, start, at, bytes, ATTRIBUTES, bytes))
 		return false;
 	__asm__ volatile("dsb ishst" : : : "memory"); /* make it visible to the walkers */
@@ -61,7 +74,8 @@ uint8_t *arch_guest_memory(struct vm *vm, uint64_t ipa, uint64_t *bytes)
 {
 	struct table_leaf leaf;
 
-	if (ipa < vm->ram_start || ipa - vm->ram_start >= vm->ram_bytes)
+	if ((ipa < vm->ram_start || ipa - vm->ram_start >= vm->ram_bytes) &&
+	    !in_range(&vm->config->pmem, ipa))
 		return NULL;
 	if (!table_walk(&vm->arch.stage2, ipa, &leaf) &&
 	    (!make_page(vm, ipa) || !table_walk(&vm->arch.stage2, ipa, &leaf)))

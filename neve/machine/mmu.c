@@ -73,8 +73,8 @@ static void map_memory(struct table *table, const struct memory_range *ram)
 /* Maps what the device tree names; the tree itself is in RAM. If it cannot be read, maps only the image. */
 void map_ourselves(const struct tree *tree)
 {
-	struct table_pool pool = { (uint64_t)pool_pages,
-				   (uint64_t)pool_pages + sizeof(pool_pages) };
+	struct table_pool pool = { .next = (uint64_t)pool_pages,
+				   .end = (uint64_t)pool_pages + sizeof(pool_pages) };
 	struct memory_range image = { (uint64_t)image_start, (uint64_t)image_end };
 	uint64_t bits = READ_REGISTER(id_aa64mmfr0_el1) & 15;
 	struct table table;

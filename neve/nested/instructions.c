@@ -3,6 +3,7 @@
 #include "core/arch.h"
 #include "cpu/accessors.h"
 #include "cpu/cpu.h"
+#include "cpu/debug.h"
 #include "cpu/hardware.h"
 #include "gic/gic.h"
 #include "nested/gic_switch.h"
@@ -148,6 +149,17 @@ static void access(struct vcpu *vcpu, enum register_number number, unsigned rt, 
 		x[rt] = read_one(vcpu, number);
 }
 
+static void access_debug(struct vcpu *vcpu, uint32_t encoding, unsigned rt, bool read)
+{
+	uint64_t *x = vcpu->arch.context.x;
+
+	vcpu_count(vcpu, CAUSE_REGISTERS + 2 * (unsigned)REG_NONE + !read);
+	if (!read)
+		debug_write(encoding, rt == XZR ? 0 : x[rt]);
+	else if (rt != XZR)
+		x[rt] = debug_read(encoding);
+}
+
 static void invalidate(struct vcpu *vcpu, unsigned op1, unsigned m, unsigned op2, unsigned rt)
 {
 	unsigned concerns = !op1 && is_host(vcpu) ? TLBI_EL2 : tlbi_concerns(op1, m, op2);
@@ -173,6 +185,8 @@ bool nested_register(struct vcpu *vcpu, uint64_t esr)
 
 	if (is_nest(number))
 		access(vcpu, number, rt, esr & ISS_READ);
+	else if (register_debugs(encoding, READ_REGISTER(id_aa64dfr0_el1)))
+		access_debug(vcpu, encoding, rt, esr & ISS_READ);
 	else if (instruction == TLBI_CRN)
 		invalidate(vcpu, op1, m, op2, rt);
 	else if (instruction == AT_CRN && op1 == 0 && (m & ~1u) == AT_STAGE1)

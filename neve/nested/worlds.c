@@ -354,7 +354,9 @@ enum identity nested_identity(const struct vcpu *vcpu)
 const char *nested_vm_init(struct vm *vm)
 {
 	uint64_t own = READ(ID_AA64MMFR2_EL1) >> MMFR2_NV & 15;
-	uint64_t pages, bytes = ((uint64_t)SHADOWS * SHADOW_PAGES + vm->vcpu_count) * PAGE_BYTES;
+	const struct memory_range *pmem = &vm->config->pmem;
+	uint64_t each = shadow_pages_needed(vm->ram_bytes + pmem->end - pmem->start);
+	uint64_t pages, bytes = (SHADOWS * each + vm->vcpu_count) * PAGE_BYTES;
 
 	if (vm->config->nest == MECHANISM_NV && own < 1)
 		return "this CPU has no FEAT_NV: nest=pv and nest=neve need none";
@@ -369,7 +371,8 @@ const char *nested_vm_init(struct vm *vm)
 		vm->vcpus[i].arch.nested.own_page = pages;
 		pages += PAGE_BYTES;
 	}
-	shadows_init(&vm->arch.shadows, pages, (vm->arch.vttbr >> VTTBR_VMID_SHIFT) + VMID_SHADOWS);
+	shadows_init(&vm->arch.shadows, pages, each,
+		     (vm->arch.vttbr >> VTTBR_VMID_SHIFT) + VMID_SHADOWS);
 	return NULL;
 }
 

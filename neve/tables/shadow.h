@@ -11,7 +11,7 @@
 #include "tables/table.h"
 
 #define SHADOWS	     9	 /* contexts (VTTBR_EL2, VTCR_EL2) kept for one VM; more than vCPUs */
-#define SHADOW_PAGES 128 /* for the tables of each; when they are used up, the shadow is cleared */
+#define SHADOW_PAGES 128 /* at least, for the tables of each */
 
 struct shadow {
 	uint64_t vttbr, vtcr; /* the guest hypervisor's; vttbr 0: it is free */
@@ -22,14 +22,17 @@ struct shadow {
 	uint64_t largest; /* largest of the guest hypervisor's leaves in it, in bytes */
 };
 
+/* The pages for each shadow of a guest hypervisor with that memory: when they are used up, it is cleared,
+ * which must not happen to a VM that has all of it. */
+uint64_t shadow_pages_needed(uint64_t memory_bytes);
+
 struct shadows {
 	struct shadow all[SHADOWS];
 	unsigned next; /* the last one taken for a new context */
 };
 
-/* Sets up all shadows. `pages`: SHADOWS * SHADOW_PAGES zeroed pages; `first_vmid`: the first of SHADOWS
- * VMIDs. */
-void shadows_init(struct shadows *shadows, uint64_t pages, uint64_t first_vmid);
+/* Sets up all shadows. `pages`: SHADOWS * `each` zeroed pages; `first_vmid`: the first of SHADOWS VMIDs. */
+void shadows_init(struct shadows *shadows, uint64_t pages, uint64_t each, uint64_t first_vmid);
 
 /* The shadow of a context. If there is none, takes and clears one that no CPU uses (`in_use`: a bit for
  * each). */

@@ -10,8 +10,14 @@
 
 static uint64_t *new_table(struct table_pool *pool)
 {
-	uint64_t *page = (uint64_t *)(uintptr_t)pool->next;
+	uint64_t *page = (uint64_t *)(uintptr_t)pool->returned;
 
+	if (page) {
+		pool->returned = page[0];
+		page[0] = 0;
+		return page;
+	}
+	page = (uint64_t *)(uintptr_t)pool->next;
 	if (pool->end - pool->next < PAGE_BYTES)
 		return NULL;
 	pool->next += PAGE_BYTES;
@@ -90,19 +96,53 @@ bool table_map(struct table *table, uint64_t from, uint64_t to, uint64_t bytes, 
 	return true;
 }
 
-bool table_unmap_block(struct table *table, uint64_t from)
+/* The entry of level 2 for `from`, or that of level 1 if it has no table; NULL if there is none. */
+static uint64_t *block_entry(const struct table *table, uint64_t from)
 {
 	uint64_t *entry;
 
 	if (from >> TABLE_INPUT_BITS)
-		return false;
+		return NULL;
 	entry = slot(table->root, from, TOP_SHIFT);
-	if (*entry & ENTRY_TABLE)
-		entry = slot(below(*entry), from, TOP_SHIFT - 9);
-	if (!(*entry & ENTRY_VALID))
+	return *entry & ENTRY_TABLE ? slot(below(*entry), from, TOP_SHIFT - 9) : entry;
+}
+
+bool table_unmap_block(struct table *table, uint64_t from, uint64_t *page)
+{
+	uint64_t *entry = block_entry(table, from);
+
+	*page = 0;
+	if (!entry || !(*entry & ENTRY_VALID))
 		return false;
+	*page = *entry & ENTRY_TABLE ? *entry & ENTRY_ADDRESS : 0;
 	__atomic_store_n(entry, 0, __ATOMIC_RELEASE);
 	return true;
+}
+
+void table_give_back(struct table *table, uint64_t page)
+{
+	uint64_t *words = (uint64_t *)(uintptr_t)page;
+
+	if (!page)
+		return;
+	__builtin_memset(words, 0, PAGE_BYTES);
+	words[0] = table->pool->returned;
+	table->pool->returned = page;
+}
+
+uint64_t *table_pages(const struct table *table, uint64_t from)
+{
+	uint64_t *entry = block_entry(table, from);
+
+	return entry && *entry & ENTRY_TABLE ? below(*entry) : NULL;
+}
+
+void table_unmap_page(struct table *table, uint64_t from)
+{
+	uint64_t *entries = table_pages(table, from);
+
+	if (entries)
+		__atomic_store_n(slot(entries, from, LAST_SHIFT), 0, __ATOMIC_RELEASE);
 }
 
 bool table_walk(const struct table *table, uint64_t from, struct table_leaf *leaf)

@@ -18,6 +18,8 @@
 /* Zeroed pages for tables. Their physical addresses are the addresses by which we write them. */
 struct table_pool {
 	uint64_t next, end;
+	uint64_t
+		returned; /* a page that was given back, whose first word has the next one; 0: none */
 };
 
 struct table {
@@ -39,9 +41,16 @@ bool table_init(struct table *table, struct table_pool *pool);
 bool table_map(struct table *table, uint64_t from, uint64_t to, uint64_t bytes, uint64_t attributes,
 	       uint64_t largest);
 
-/* Unmaps the 2 MiB around `from`, whatever is mapped there; a table below is not reused. Returns false if
- * nothing was mapped. The caller invalidates the TLBs. */
-bool table_unmap_block(struct table *table, uint64_t from);
+/* Unmaps the 2 MiB around `from`, whatever is mapped there. Returns false if nothing was mapped. The caller
+ * invalidates the TLBs, and then gives back the table that was below; `*below` is 0 if there was none. */
+bool table_unmap_block(struct table *table, uint64_t from, uint64_t *below);
+void table_give_back(struct table *table, uint64_t below);
+
+/* The entries of the pages around `from`, or NULL if none of these 2 MiB is mapped by pages. */
+uint64_t *table_pages(const struct table *table, uint64_t from);
+
+/* Unmaps the page at `from`, which is mapped as a page. The caller invalidates the TLBs. */
+void table_unmap_page(struct table *table, uint64_t from);
 
 struct table_leaf {
 	uint64_t output; /* of that byte */

@@ -1,5 +1,6 @@
 /* Unit tests of the configuration, the VM's device tree, PSCI and system registers, on the host, under
  * ASan and UBSan (make -C neve test). */
+#define _GNU_SOURCE /* memmem() */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -104,6 +105,14 @@ static void modules_become_vms_by_address(void **state)
 	assert_int_equal(config.vms[1].stage2_bytes, 0x1000);
 }
 
+static void persistent_memory_is_the_first_vms(void **state)
+{
+	(void)state;
+	assert_true(read_with(two_kernels, "pmem=0xa0000000+0x18c00000"));
+	assert_true(config.vms[0].pmem.start == 0xa0000000 && config.vms[0].pmem.end == 0xb8c00000);
+	assert_int_equal(config.vms[1].pmem.start, 0);
+}
+
 static void what_is_left_out_has_defaults(void **state)
 {
 	(void)state;
@@ -115,9 +124,24 @@ static void what_is_left_out_has_defaults(void **state)
 
 static void a_wrong_word_is_named(void **state)
 {
-	const char *const words[] = { "cpus=0",	      "cpus=9",	    "cpus=2,",	   "cpus=",
-				      "memory=70000", "memory=64M", "stage2=1g",   "colour=blue",
-				      "cpus",	      "=1",	    "stage2=2m,4k" };
+	const char *const words[] = { "cpus=0",
+				      "cpus=9",
+				      "cpus=2,",
+				      "cpus=",
+				      "memory=70000",
+				      "memory=64M",
+				      "stage2=1g",
+				      "colour=blue",
+				      "cpus",
+				      "=1",
+				      "stage2=2m,4k",
+				      "pmem=",
+				      "pmem=0x1000",
+				      "pmem=0x1000+",
+				      "pmem=+0x1000",
+				      "pmem=0x1001+0x1000",
+				      "pmem=0x1000+0x800",
+				      "pmem=0xfffffffffffff000+0x2000" };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
@@ -160,6 +184,7 @@ static void the_tree_says_what_the_machine_has(void **state)
 	const struct guest_machine machine = {
 		.cpus = 3,
 		.ram = { 0x40000000, 0x50000000 },
+		.pmem = { 0x60000000, 0x60200000 },
 		.ramdisks = ramdisks,
 		.redistributor_bytes = 3 * 0x20000,
 		.bootargs = "bench=idle",
@@ -172,6 +197,8 @@ static void the_tree_says_what_the_machine_has(void **state)
 	assert_null(tree_read(&tree, bytes, size));
 	assert_string_equal(tree.bootargs, "bench=idle");
 	assert_true(tree.ram[0].start == 0x40000000 && tree.ram[0].end == 0x50000000);
+	assert_int_equal(tree.ram_count, 1); /* persistent memory is none */
+	assert_non_null(memmem(bytes, size, "pmem-region", sizeof("pmem-region")));
 	assert_true(tree.reserved[0].start == 0x42000000 && tree.reserved[0].end == 0x42001234);
 	assert_int_equal(tree.cpu_count, 3);
 	assert_int_equal(tree.cpu_ids[2], 2);
@@ -334,6 +361,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(modules_become_vms_by_address),
+		cmocka_unit_test(persistent_memory_is_the_first_vms),
 		cmocka_unit_test(what_is_left_out_has_defaults),
 		cmocka_unit_test(a_wrong_word_is_named),
 		cmocka_unit_test(modules_that_cannot_be_run_are_explained),

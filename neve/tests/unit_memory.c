@@ -26,8 +26,8 @@ static int set_up(void **state)
 	(void)state;
 	pool_bytes = aligned_alloc(PAGE_BYTES, POOL_PAGES * PAGE_BYTES);
 	memset(pool_bytes, 0, POOL_PAGES * PAGE_BYTES);
-	pool = (struct table_pool){ (uintptr_t)pool_bytes,
-				    (uintptr_t)pool_bytes + POOL_PAGES * PAGE_BYTES };
+	pool = (struct table_pool){ .next = (uintptr_t)pool_bytes,
+				    .end = (uintptr_t)pool_bytes + POOL_PAGES * PAGE_BYTES };
 	return !table_init(&table, &pool);
 }
 

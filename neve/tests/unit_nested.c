@@ -77,12 +77,30 @@ static void virtual_el2_is_told_of_itself(void **state)
 			 0x2000000);
 	assert_int_equal(register_identity(REG_ID_AA64ISAR0_EL1, ~0ull, IDENTITY_EL2, false),
 			 ~FIELD(56));
-	/* 40 bits, and LPA2 only at stage 1. */
-	assert_true(register_identity(REG_ID_AA64MMFR0_EL1, 0x10000005, IDENTITY_EL2_NV2, true) ==
-		    0x20010000002);
+	/* 40 bits, and no LPA2; no granule of 4 KiB stays none. */
+	assert_true(register_identity(REG_ID_AA64MMFR0_EL1, 0x10200005, IDENTITY_EL2_NV2, true) ==
+		    0x20000100002);
+	assert_true(register_identity(REG_ID_AA64MMFR0_EL1, 0xf0000005, IDENTITY_EL2_NV2, true) ==
+		    0x200f0000002);
 	assert_int_equal(register_identity(REG_ID_AA64MMFR0_EL1, 0, IDENTITY_EL2, true) & 15, 0);
 	/* Our walk of its stage 2 sets no access flag and no dirty state. */
 	assert_int_equal(register_identity(REG_ID_AA64MMFR1_EL1, 2, IDENTITY_EL2, false), 0);
+}
+
+static void debug_registers_are_those_of_the_cpu(void **state)
+{
+	const uint64_t dfr0 = 5ull << 12 | 3ull << 20; /* 6 breakpoints, 4 watchpoints */
+
+	(void)state;
+	assert_true(register_debugs(ENCODING(2u, 0u, 0u, 5u, 4u), dfr0));  /* DBGBVR5_EL1 */
+	assert_false(register_debugs(ENCODING(2u, 0u, 0u, 6u, 5u), dfr0)); /* DBGBCR6_EL1 */
+	assert_true(register_debugs(ENCODING(2u, 0u, 0u, 3u, 7u), dfr0));  /* DBGWCR3_EL1 */
+	assert_false(register_debugs(ENCODING(2u, 0u, 0u, 4u, 6u), dfr0)); /* DBGWVR4_EL1 */
+	assert_true(register_debugs(ENCODING(2u, 3u, 0u, 5u, 0u), dfr0));  /* DBGDTRTX_EL0 */
+	/* MDSCR_EL1 has a row; OSLAR_EL1 is trapped by TDOSA; the last is no debug register. */
+	assert_false(register_debugs(ENCODING(2u, 0u, 0u, 2u, 2u), dfr0));
+	assert_false(register_debugs(ENCODING(2u, 0u, 1u, 0u, 4u), dfr0));
+	assert_false(register_debugs(ENCODING(3u, 0u, 0u, 0u, 4u), dfr0));
 }
 
 static void no_vm_is_told_of_registers_that_trap(void **state)
@@ -302,7 +320,7 @@ static int make_shadows(void **state)
 	(void)state;
 	pages = aligned_alloc(PAGE_BYTES, SHADOWS * SHADOW_PAGES * PAGE_BYTES);
 	memset(pages, 0, SHADOWS * SHADOW_PAGES * PAGE_BYTES);
-	shadows_init(&shadows, (uintptr_t)pages, 3);
+	shadows_init(&shadows, (uintptr_t)pages, SHADOW_PAGES, 3);
 	flushes = 0;
 	return 0;
 }
@@ -318,6 +336,8 @@ static const struct guest_leaf small = { 0, 0x45678123, 0x1000, LEAF & ~1ull };
 static const struct guest_leaf block = { 0, 0x45678123, 0x200000, LEAF & ~1ull & ~LEAF_WRITE };
 static const struct guest_leaf huge = { 0, 0x45678123, 0x40000000, LEAF & ~1ull };
 
+#define SOFTWARE (3ull << 55) /* bits of a leaf that the hardware ignores */
+
 static void a_shadow_is_what_both_stages_agree_on(void **state)
 {
 	struct shadow *shadow = shadow_find(&shadows, 0x1000, 0x42, 0);
@@ -332,7 +352,7 @@ static void a_shadow_is_what_both_stages_agree_on(void **state)
 	shadow_map(shadow, 0x12678123, &block, &own);
 	assert_true(table_walk(&shadow->table, 0x12600000, &found));
 	assert_true(found.output == 0x95800000 && found.bytes == 0x200000 &&
-		    found.attributes == block.attributes);
+		    (found.attributes & ~SOFTWARE) == block.attributes);
 	own.bytes = 0x1000; /* ours is the smaller one */
 	shadow_map(shadow, 0x12878123, &block, &own);
 	assert_true(table_walk(&shadow->table, 0x12878000, &found) && found.bytes == 0x1000);
@@ -360,6 +380,61 @@ static void what_is_invalidated_is_gone_from_the_shadow(void **state)
 	shadow_drop(shadow, 0x7ffff000);
 	assert_false(table_walk(&shadow->table, 0x40000000, &found));
 	assert_false(table_walk(&shadow->table, 0x12400000, &found));
+}
+
+static void a_page_is_dropped_alone(void **state)
+{
+	struct shadow *shadow = shadow_find(&shadows, 0x1000, 0x42, 0);
+	struct table_leaf own = { 0x95678000, 0x1000, 0x7fc }, found;
+
+	(void)state;
+	shadow_map(shadow, 0x12345000, &small, &own);
+	shadow_map(shadow, 0x12346000, &small, &own);
+	flushes = 0;
+	shadow_drop(shadow, 0x12345000);
+	assert_int_equal(flushes, 1);
+	assert_false(table_walk(&shadow->table, 0x12345000, &found));
+	assert_true(table_walk(&shadow->table, 0x12346000, &found));
+	shadow_drop(shadow, 0x12347000); /* never mapped */
+	assert_int_equal(flushes, 1);
+	assert_true(table_walk(&shadow->table, 0x12346000, &found));
+}
+
+static void tables_are_used_again(void **state)
+{
+	struct shadow *shadow = shadow_find(&shadows, 0x1000, 0x42, 0);
+	struct table_leaf own = { 0x95600000, 0x200000, 0x7fc }, found;
+
+	(void)state;
+	shadow_map(shadow, 0, &small, &own);
+	/* A block where pages were, and pages where a block was, more often than there are tables. */
+	for (unsigned i = 0; i < 2 * SHADOW_PAGES; i++) {
+		shadow_map(shadow, 0x12345000, &block, &own);
+		assert_true(table_walk(&shadow->table, 0x12344000, &found));
+		shadow_drop(shadow, 0x12345000);
+		shadow_map(shadow, 0x12345000, &small, &own);
+		assert_false(table_walk(&shadow->table, 0x12344000, &found));
+		assert_true(table_walk(&shadow->table, 0x12345000, &found));
+	}
+	assert_true(table_walk(&shadow->table, 0, &found)); /* it was never cleared */
+}
+
+static void a_shadow_has_room_for_all_of_its_vm(void **state)
+{
+	const uint64_t memory = 1ull << 30;
+	uint64_t each = shadow_pages_needed(memory);
+	struct table_leaf own = { 0x95678000, 0x1000, 0x7fc }, found;
+	struct shadow *shadow;
+
+	(void)state;
+	free(pages);
+	pages = aligned_alloc(PAGE_BYTES, SHADOWS * each * PAGE_BYTES);
+	memset(pages, 0, SHADOWS * each * PAGE_BYTES);
+	shadows_init(&shadows, (uintptr_t)pages, each, 3);
+	shadow = shadow_find(&shadows, 0x1000, 0x42, 0);
+	for (uint64_t ipa = 0x40000000; ipa < 0x40000000 + memory; ipa += BLOCK_BYTES)
+		shadow_map(shadow, ipa, &small, &own);
+	assert_true(table_walk(&shadow->table, 0x40000000, &found));
 }
 
 static void contexts_are_told_apart_and_those_in_use_are_kept(void **state)
@@ -450,6 +525,7 @@ int main(void)
 		cmocka_unit_test(each_register_has_a_place_of_its_own_in_the_page),
 		cmocka_unit_test(a_vhe_name_finds_the_vms_register),
 		cmocka_unit_test(virtual_el2_is_told_of_itself),
+		cmocka_unit_test(debug_registers_are_those_of_the_cpu),
 		cmocka_unit_test(no_vm_is_told_of_registers_that_trap),
 		cmocka_unit_test(tlb_maintenance_concerns_what_it_says),
 		cmocka_unit_test_setup(pages_of_4_kib_and_blocks_are_found, clear_memory),
@@ -463,6 +539,11 @@ int main(void)
 						free_shadows),
 		cmocka_unit_test_setup_teardown(what_is_invalidated_is_gone_from_the_shadow,
 						make_shadows, free_shadows),
+		cmocka_unit_test_setup_teardown(a_page_is_dropped_alone, make_shadows,
+						free_shadows),
+		cmocka_unit_test_setup_teardown(tables_are_used_again, make_shadows, free_shadows),
+		cmocka_unit_test_setup_teardown(a_shadow_has_room_for_all_of_its_vm, make_shadows,
+						free_shadows),
 		cmocka_unit_test_setup_teardown(contexts_are_told_apart_and_those_in_use_are_kept,
 						make_shadows, free_shadows),
 		cmocka_unit_test_setup_teardown(a_shadow_that_is_full_begins_anew, make_shadows,

@@ -78,7 +78,7 @@ static void a_shadow_that_was_found_is_in_use_before_another_looks(void **state)
 
 	(void)state;
 	memset(pages, 0, SHADOWS * SHADOW_PAGES * PAGE_BYTES);
-	shadows_init(&vm.arch.shadows, (uintptr_t)pages, 3);
+	shadows_init(&vm.arch.shadows, (uintptr_t)pages, SHADOW_PAGES, 3);
 	for (unsigned i = 0; i < 2; i++) {
 		vm.vcpus[i].vm = &vm;
 		vm.vcpus[i].arch.nested.page = deferred[i];

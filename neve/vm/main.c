@@ -22,6 +22,15 @@ static _Noreturn void give_up(const char *what, const char *wrong)
 	arch_power_off();
 }
 
+static bool in_ram(const struct tree *tree, const struct memory_range *range)
+{
+	bool found = range->start == range->end;
+
+	for (unsigned i = 0; i < tree->ram_count; i++)
+		found |= tree->ram[i].start <= range->start && range->end <= tree->ram[i].end;
+	return found;
+}
+
 /* All RAM is free except the image, the device tree, the modules, and the ranges that the tree reserves. */
 static void find_memory(const struct tree *tree, uint64_t tree_at)
 {
@@ -38,6 +47,9 @@ static void find_memory(const struct tree *tree, uint64_t tree_at)
 	for (unsigned i = 0; i < config.vm_count; i++) {
 		const struct vm_config *vm = &config.vms[i];
 
+		if (!in_ram(tree, &vm->pmem))
+			give_up("cannot run", "the range of pmem= is not memory of the machine");
+		good &= memory_take_away(&machine_memory, vm->pmem.start, vm->pmem.end);
 		good &= memory_take_away(&machine_memory, vm->kernel.start, vm->kernel.end);
 		for (unsigned j = 0; j < MAX_RAMDISKS && vm->ramdisks[j].start; j++)
 			good &= memory_take_away(&machine_memory, vm->ramdisks[j].start,
@@ -70,7 +82,8 @@ static void make_vms(void)
 		char what[32];
 		struct text text;
 
-		vms[i].console.by_lines = config.vm_count > 1;
+		vms[i].console.by_lines = config.vm_count > 1 ||
+					  config.vms[i].nest != MECHANISM_NONE;
 		wrong = wrong ? wrong : vm_load(&vms[i]);
 		text_start(&text, what, sizeof(what));
 		text_printf(&text, "cannot run VM %u", i);

@@ -9,6 +9,7 @@
 
 #define BLOCK	       0x200000ull /* alignment of everything that is loaded */
 #define MAX_TREE_BYTES 16384
+#define PMEM_ENDS      2 /* tables for its first and last 2 MiB, of which it may have only a part */
 
 struct vm vms[MAX_VMS];
 unsigned vm_count;
@@ -102,7 +103,10 @@ bool vm_read(struct vm *vm, void *to, uint64_t ipa, uint64_t bytes)
 
 static const char *take_memory(struct vm *vm)
 {
-	uint64_t pages = table_pages_needed(vm->ram_bytes, vm->config->stage2_bytes);
+	const struct memory_range *pmem = &vm->config->pmem;
+	uint64_t size = vm->config->stage2_bytes;
+	uint64_t pages = table_pages_needed(vm->ram_bytes, size) +
+			 table_pages_needed(pmem->end - pmem->start, size) + PMEM_ENDS;
 	uint64_t tables;
 
 	vm->ram = memory_take(&machine_memory, vm->ram_bytes, BLOCK);
@@ -113,7 +117,7 @@ static const char *take_memory(struct vm *vm)
 	if (!tables)
 		return "the machine has no memory left for its tables";
 	__builtin_memset((void *)tables, 0, pages * PAGE_BYTES);
-	vm->arch.pool = (struct table_pool){ tables, tables + pages * PAGE_BYTES };
+	vm->arch.pool = (struct table_pool){ .next = tables, .end = tables + pages * PAGE_BYTES };
 	return NULL;
 }
 
@@ -131,6 +135,8 @@ const char *vm_create(unsigned number, const struct vm_config *config, unsigned 
 	vm->ram_bytes = (config->memory_bytes + BLOCK - 1) & ~(BLOCK - 1);
 	if (config->nest != MECHANISM_NONE && config->policy != POLICY_LEAN)
 		return "a guest hypervisor (nest=) needs policy=lean";
+	if (config->pmem.start && config->pmem.start < vm->ram_start + vm->ram_bytes)
+		return "its persistent memory (pmem=) overlaps its memory: give it less (memory=)";
 	if (first_cpu + vm->vcpu_count > machine_cpu_count)
 		return "the machine has too few CPUs: each vCPU needs one of its own (cpus=)";
 	for (unsigned i = 0; i < vm->vcpu_count; i++) {
@@ -177,6 +183,7 @@ const char *vm_load(struct vm *vm)
 		return "its kernel and ramdisk do not fit in its memory: give it more (memory=)";
 	machine = (struct guest_machine){ .cpus = vm->vcpu_count,
 					  .ram = { vm->ram_start, vm->ram_start + vm->ram_bytes },
+					  .pmem = config->pmem,
 					  .redistributor_bytes = (uint64_t)vm->vcpu_count *
 								 VGIC_REDISTRIBUTOR_BYTES,
 					  .ramdisks = ramdisks,

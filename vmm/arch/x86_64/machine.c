@@ -116,10 +116,12 @@ bool arch_add_devices(struct vm *vm)
 }
 
 /* The port is open only for the write: with ports open, each return to user space costs more. */
-bool arch_ring(uint16_t port, uint32_t value)
+bool arch_ring(uint64_t port, uint64_t value)
 {
-	if (ioperm(port, sizeof(value), 1) < 0)
-		return fail("can't write to port 0x%x: %m", port);
-	outl(value, port);
-	return ioperm(port, sizeof(value), 0) == 0 || fail("can't give up port 0x%x: %m", port);
+	if (value > UINT32_MAX)
+		return fail("the note is above 4 GiB: give the machine less memory");
+	if (ioperm(port, sizeof(uint32_t), 1) < 0)
+		return fail("can't write to port 0x%lx: %m", port);
+	outl((uint32_t)value, (uint16_t)port);
+	return ioperm(port, sizeof(uint32_t), 0) == 0 || fail("can't give up port 0x%lx: %m", port);
 }
