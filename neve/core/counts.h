@@ -33,6 +33,7 @@
 	ROW(AT, "at")                           \
 	ROW(SHADOW_FAULT, "shadow_fault")       \
 	ROW(WAIT, "wfx")                        \
+	ROW(FP, "fp")                           \
 	ROW(PAGE_FAULT, "page_fault")           \
 	ROW(OTHER, "other")
 

@@ -220,7 +220,7 @@ static void synchronous(struct vcpu *vcpu)
 		stage2_abort(vcpu, esr, class == EC_DATA_ABORT);
 		break;
 	case EC_FP:
-		vcpu_count(vcpu, CAUSE_OTHER);
+		vcpu_count(vcpu, CAUSE_FP);
 		if (is_kvm410(vcpu))
 			kvm410_let_fp(vcpu);
 		else

@@ -113,6 +113,7 @@ static bool exit_of_l2(struct vcpu *vcpu, uint64_t esr)
 		vcpu_count(vcpu, class == EC_HVC    ? CAUSE_HVC
 				 : class == EC_SMC  ? CAUSE_SMC
 				 : class == EC_WFX  ? CAUSE_WAIT
+				 : class == EC_FP   ? CAUSE_FP
 				 : class == EC_ERET ? CAUSE_ERET
 						    : CAUSE_OTHER);
 	nested_exit_to_l1(vcpu, VECTOR_LOWER, esr, vcpu->arch.exit.hpfar);

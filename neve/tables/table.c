@@ -63,7 +63,10 @@ static bool map_piece(struct table *table, uint64_t from, unsigned leaf_shift, u
 
 			if (!more)
 				return false;
-			*entry = (uint64_t)(uintptr_t)more | ENTRY_TABLE | ENTRY_VALID;
+			/* A walker must not see what was in the page before. */
+			__atomic_store_n(entry,
+					 (uint64_t)(uintptr_t)more | ENTRY_TABLE | ENTRY_VALID,
+					 __ATOMIC_RELEASE);
 		} else if (!(*entry & ENTRY_TABLE)) {
 			return false; /* a block is mapped there */
 		}
