@@ -5,14 +5,24 @@
 #include "cpu/registers.h"
 
 /* DBGBVR<n>_EL1, DBGBCR<n>_EL1, DBGWVR<n>_EL1, DBGWCR<n>_EL1: n is CRm, the kind is op2. */
-#define FIRST_KIND 4
-#define ROWS_OF_KIND(ROW, kind)                                                                    \
-	ROW(0, kind)                                                                               \
-	ROW(1, kind) ROW(2, kind) ROW(3, kind) ROW(4, kind) ROW(5, kind) ROW(6, kind) ROW(7, kind) \
-		ROW(8, kind) ROW(9, kind) ROW(10, kind) ROW(11, kind) ROW(12, kind) ROW(13, kind)  \
-			ROW(14, kind) ROW(15, kind)
-#define ROWS(ROW) \
-	ROWS_OF_KIND(ROW, 4) ROWS_OF_KIND(ROW, 5) ROWS_OF_KIND(ROW, 6) ROWS_OF_KIND(ROW, 7)
+#define KINDS(ROW, n) ROW(n, 4) ROW(n, 5) ROW(n, 6) ROW(n, 7)
+#define ROWS(ROW)      \
+	KINDS(ROW, 0)  \
+	KINDS(ROW, 1)  \
+	KINDS(ROW, 2)  \
+	KINDS(ROW, 3)  \
+	KINDS(ROW, 4)  \
+	KINDS(ROW, 5)  \
+	KINDS(ROW, 6)  \
+	KINDS(ROW, 7)  \
+	KINDS(ROW, 8)  \
+	KINDS(ROW, 9)  \
+	KINDS(ROW, 10) \
+	KINDS(ROW, 11) \
+	KINDS(ROW, 12) \
+	KINDS(ROW, 13) \
+	KINDS(ROW, 14) \
+	KINDS(ROW, 15)
 
 uint64_t debug_read(uint32_t encoding)
 {
