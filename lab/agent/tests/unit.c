@@ -7,9 +7,9 @@
 
 #include <cmocka.h>
 
+#include "common/reasons.h"
 #include "counts.h"
 #include "message.h"
-#include "processor.h"
 
 #define WORKLOAD(name) "workload=" name "\nunits=10\nplace=client\nrun=work\n"
 #define NATIVE	       "module=/a.ko x=1\nroot=/dev/pmem0\nrole=native\n"
@@ -302,18 +302,18 @@ static void exits_are_read_by_reason(void **state)
 	struct reasons reasons;
 
 	(void)state;
-	assert_true(counts_reasons(text, strlen(text), &reasons));
+	assert_true(reasons_parse(text, strlen(text), &reasons));
 	assert_int_equal(reasons.count, 2);
 	assert_int_equal(reasons.rows[0].count, 43);
 	assert_int_equal(reasons.rows[1].code, 0x400);
 	for (size_t i = 0; i < sizeof(cut) / sizeof(cut[0]); i++)
-		assert_false(counts_reasons(cut[i], strlen(cut[i]), &reasons));
+		assert_false(reasons_parse(cut[i], strlen(cut[i]), &reasons));
 	text_start(&out, name, sizeof(name));
-	processor_exit_name(0x400, &out);
+	reasons_name(0x400, &out);
 	text_printf(&out, " ");
-	processor_exit_name(0x13, &out);
+	reasons_name(0x13, &out);
 	text_printf(&out, " ");
-	processor_exit_name(0x999, &out);
+	reasons_name(0x999, &out);
 	assert_string_equal(name, "npf write_cr3 code_999");
 }
 
@@ -323,7 +323,7 @@ static void reasons_are_subtracted_by_their_code(void **state)
 	struct reasons own = { .rows = { { 0x78, 4 }, { 0x400, 3 }, { 0x7b, 1 } }, .count = 3 };
 
 	(void)state;
-	counts_reasons_subtract(&all, &own);
+	reasons_subtract(&all, &own);
 	assert_int_equal(all.count, 3);
 	assert_int_equal(all.rows[0].count, 5);
 	assert_int_equal(all.rows[1].count, 5);

@@ -3,7 +3,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/io.h>
 #include <sys/ioctl.h>
 
 #include "vmm/vmm_arch.h"
@@ -34,6 +33,14 @@ void arch_memory_layout(struct memory *memory, uint64_t bytes)
 	*memory = (struct memory){ .bytes = bytes, .count = bytes > low ? 2 : 1 };
 	memory->regions[0] = (struct region){ .guest = 0, .bytes = low };
 	memory->regions[1] = (struct region){ .guest = HOLE_END, .bytes = bytes - low };
+}
+
+uint64_t arch_pmem_address(const struct memory *memory)
+{
+	const struct region *last = &memory->regions[memory->count - 1];
+	uint64_t end = last->guest + last->bytes;
+
+	return end < HOLE_END ? HOLE_END : (end + PMEM_BOUNDARY - 1) & ~(PMEM_BOUNDARY - 1);
 }
 
 bool arch_machine_init(struct vm *vm)
@@ -113,15 +120,4 @@ bool arch_add_devices(struct vm *vm)
 		if (!devices_add(&vm->devices, &rows[i]))
 			return false;
 	return true;
-}
-
-/* The port is open only for the write: with ports open, each return to user space costs more. */
-bool arch_ring(uint64_t port, uint64_t value)
-{
-	if (value > UINT32_MAX)
-		return fail("the note is above 4 GiB: give the machine less memory");
-	if (ioperm(port, sizeof(uint32_t), 1) < 0)
-		return fail("can't write to port 0x%lx: %m", port);
-	outl((uint32_t)value, (uint16_t)port);
-	return ioperm(port, sizeof(uint32_t), 0) == 0 || fail("can't give up port 0x%lx: %m", port);
 }

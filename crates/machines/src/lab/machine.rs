@@ -2,6 +2,7 @@
 
 mod made;
 
+use super::below::NEVE_DOORBELL;
 use super::bochs::{self, Bochs};
 use super::command::{self, Launch};
 use super::disc::Boot;
@@ -29,7 +30,6 @@ const XEN_WORDS: &[&str] = &["print=0x3e8"];
 
 /// The test device of a VM of neve (neve/core/guest_tree.h).
 const NEVE_WORDS: &[&str] = &["in=0xa000000"];
-const NEVE_DOORBELL: u64 = 0xa00_0008;
 
 /// A kernel and a hypervisor boot before the guest: about 6 s on an idle host. The limit must hold
 /// on a loaded host too.
@@ -190,6 +190,7 @@ impl LabMachine {
     ) -> Result<Child, MachineError> {
         let settings = &self.settings;
         let initrd = settings.initrd.as_deref().map(Path::to_string_lossy);
+        let made_bytes = made.map_or(0, |bytes| bytes.len() as u64);
         let made = made.map(|bytes| Inherited::of("the machine's files", bytes));
         let made = made.transpose()?;
         let tree = self.tree(request)?;
@@ -202,9 +203,10 @@ impl LabMachine {
             guest: &settings.guest.to_string_lossy(),
             initrd: initrd.as_deref(),
             made: &made.as_ref().map(Inherited::path).unwrap_or_default(),
+            made_bytes,
             tree: &tree.as_ref().map(Inherited::path).unwrap_or_default(),
         };
-        let mut arguments = command::arguments(&settings.recipe, &settings.payload, &launch);
+        let mut arguments = command::arguments(&settings.recipe, &settings.payload, &launch)?;
         if let Some(Witness::Complaint(_)) = self.witness() {
             arguments.extend(command::WITNESSED.map(str::to_owned));
         }

@@ -4,11 +4,13 @@
 #include "vmm/guest_memory.h"
 
 /* The hole for devices, below 4 GiB. */
-#define HOLE_START 0xc0000000ull
-#define HOLE_END   0x100000000ull
-#define LOCAL_APIC 0xfee00000u
-#define IO_APIC	   0xfec00000u
-#define TSS_PAGES  0xfffbd000u /* three pages for KVM (KVM_SET_TSS_ADDR) */
+#define HOLE_START    0xc0000000ull
+#define HOLE_END      0x100000000ull
+/* Linux maps persistent memory in such pieces (SUBSECTION_SHIFT). */
+#define PMEM_BOUNDARY 0x200000ull
+#define LOCAL_APIC    0xfee00000u
+#define IO_APIC	      0xfec00000u
+#define TSS_PAGES     0xfffbd000u /* three pages for KVM (KVM_SET_TSS_ADDR) */
 
 #define COM1		 0x3f8
 #define COM1_INTERRUPT	 4
