@@ -9,8 +9,9 @@ mod whole;
 
 use crate::lab::LabError;
 use crate::recipe::{
-    Below, BelowHypervisor, Choice, Cpu, Emulator, EmulatorKind, Flag, Hypervisor, Kernel, MEMORY_MIB, Mechanism, Module,
-    Monitor, Nested, Neve, OptionName, Recipe, Since, Skip, Source, Word,
+    Below, BelowHypervisor, Choice, Cpu, Emulator, EmulatorKind, Flag, Hypervisor, Kernel,
+    MEMORY_MIB, Mechanism, Module, Monitor, Nested, Neve, OptionName, Recipe, Since, Skip, Source,
+    Word,
 };
 use crate::sets::Architecture;
 use below::BelowPart;
@@ -329,10 +330,13 @@ fn check_words(recipe: &Recipe) -> Result<(), String> {
     });
     let modules = kernel.into_iter().flat_map(|kernel| &kernel.modules);
     let modules = modules.chain(recipe.vm.iter().flat_map(|vm| &vm.modules));
-    let of_below = recipe.below.iter().filter_map(|below| match &below.hypervisor {
-        BelowHypervisor::Kvm { kernel, .. } => Some(&kernel.modules),
-        BelowHypervisor::Neve { .. } => None,
-    });
+    let of_below = recipe
+        .below
+        .iter()
+        .filter_map(|below| match &below.hypervisor {
+            BelowHypervisor::Kvm { kernel, .. } => Some(&kernel.modules),
+            BelowHypervisor::Neve { .. } => None,
+        });
     let modules = modules.chain(of_below.flatten());
     let modules = modules.map(|module| ("module", &*module.name, &*module.why));
     for (what, word, why) in words.chain(flags).chain(modules) {

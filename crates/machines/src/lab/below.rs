@@ -121,10 +121,7 @@ impl Below {
                 "-append".into(),
                 linux.parameters.clone(),
             ]),
-            BelowHypervisor::Neve {
-                image,
-                words: own,
-            } => {
+            BelowHypervisor::Neve { image, words: own } => {
                 let of_kernel = fs::metadata(vm.kernel)
                     .map_err(|e| MachineError::io("read", vm.kernel, e))?
                     .len();

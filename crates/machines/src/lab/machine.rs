@@ -39,6 +39,9 @@ const BOOT_LIMIT: Duration = Duration::from_secs(180);
 /// times its cores.
 const NESTED_BOOT_LIMIT: Duration = Duration::from_secs(900);
 
+/// A whole Linux below whole Linuxes: five minutes alone on a host, and one step as long as that.
+const NESTED_WHOLE_LIMIT: Duration = Duration::from_secs(3600);
+
 /// Why rows of several CPUs are skipped on Bochs.
 const ONE_CPU: &str = "Bochs' clock counts instructions on one CPU only; lab:native, lab:kvm and lab:xen have this row, and lab:kvm-intel-smp counts its exits";
 
@@ -246,6 +249,7 @@ impl Machine for LabMachine {
 
     fn boot_limit(&self) -> Option<Duration> {
         Some(match &self.settings.payload {
+            Payload::Whole(whole) if whole.below.is_some() => NESTED_WHOLE_LIMIT,
             Payload::Linux(linux) if linux.nested.is_some() => NESTED_BOOT_LIMIT,
             Payload::Whole(_) => NESTED_BOOT_LIMIT,
             _ => BOOT_LIMIT,

@@ -39,7 +39,11 @@ impl Below {
     /// Adds those of another record of the same row.
     pub fn add(&mut self, other: Self) {
         if let Some(counts) = other.counts {
-            each(self.counts.get_or_insert_default(), counts, u64::saturating_add);
+            each(
+                self.counts.get_or_insert_default(),
+                counts,
+                u64::saturating_add,
+            );
         }
         each(&mut self.causes, other.causes, u64::saturating_add);
     }
@@ -91,7 +95,9 @@ mod tests {
     use super::*;
 
     fn counts(of: &[(&str, u64)]) -> Counts {
-        of.iter().map(|(name, n)| ((*name).to_owned(), *n)).collect()
+        of.iter()
+            .map(|(name, n)| ((*name).to_owned(), *n))
+            .collect()
     }
 
     #[test]
@@ -111,7 +117,10 @@ mod tests {
             causes: counts(&[("sysreg", 701)]),
         };
         let all = all.without(&marks);
-        assert_eq!(all.counts.unwrap(), counts(&[("exits", 800), ("wfi_exit_stat", 4)]));
+        assert_eq!(
+            all.counts.unwrap(),
+            counts(&[("exits", 800), ("wfi_exit_stat", 4)])
+        );
         assert_eq!(all.causes, counts(&[("sysreg", 0), ("eret", 90)]));
     }
 
@@ -128,6 +137,9 @@ mod tests {
         for hvc in [3, 2, 4] {
             marks.learn(of(hvc));
         }
-        assert_eq!((marks.counts.unwrap()["exits"], marks.causes["hvc"]), (7, 2));
+        assert_eq!(
+            (marks.counts.unwrap()["exits"], marks.causes["hvc"]),
+            (7, 2)
+        );
     }
 }
