@@ -82,10 +82,11 @@ static void devices_are_read_with_what_serves_them(void **state)
 
 	(void)state;
 	assert_true(read_config(
-		"role=host\nroot=/x\nword=q\nsetup=a; b=c\nserver=2 serve --it\nsocket=/s\n"
+		"role=host\nroot=/x\nword=q\ndoorbell=0x9100000\nsetup=a; b=c\nserver=2 serve --it\nsocket=/s\n"
 		"pin=1 CPU 0/KVM\npin=2 vhost-\n"
 		"workload=d\nunits=3\nplace=inside\nrequests=disk /dev/x 8 busy\n"
 		"workload=n\nunits=3\nplace=inside\nrequests=net 10.1.4.1 1\n"));
+	assert_int_equal(config.doorbell, 0x9100000);
 	assert_int_equal(config.setup_count, 1);
 	assert_string_equal(config.setups[0], "a; b=c");
 	assert_int_equal(config.server_count, 1);
@@ -153,6 +154,8 @@ static void nonsense_is_refused_by_its_line(void **state)
 		{ "workload=a\nplace=moon\n", "line 2: place= must be client or inside" },
 		{ "workload=a\nsteps=no\n", "line 2: steps= must be yes" },
 		{ "queues=0\n", "line 1: queues= must be a number from 1 to 64" },
+		{ "doorbell=0\n", "line 1: doorbell= must be a multiple of 8" },
+		{ "doorbell=0x9100004\n", "line 1: doorbell= must be a multiple of 8" },
 		{ "queues=65\n", "line 1: queues= must be a number from 1 to 64" },
 		{ NATIVE "workload=a\nunits=1\nplace=inside\nrun=x\nsteps=yes\n",
 		  "workload a has no line place=client, which steps= needs" },

@@ -157,3 +157,100 @@ impl Below {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::payload::{self, LinuxMonitor};
+    use super::*;
+
+    const LINE: &str = "bench=^(a)$ unit=insns smp=1 nonce=ab12";
+
+    fn file(folder: &Path, name: &str, bytes: usize) -> PathBuf {
+        let path = folder.join(name);
+        fs::write(&path, vec![b'x'; bytes]).unwrap();
+        path
+    }
+
+    fn vm<'a>(kernel: &'a Path, root: &'a Path) -> Vm<'a> {
+        Vm {
+            architecture: Architecture::Aarch64,
+            kernel,
+            parameters: "console=ttyAMA0 a=b,c",
+            memory_mib: 1536,
+            root,
+            root_bytes: 4 << 20,
+        }
+    }
+
+    #[test]
+    fn neve_gets_the_root_behind_the_memory_and_modules_at_its_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let kernel = file(folder.path(), "vmlinuz", (2 << 20) + 1);
+        let below = Below {
+            memory_beside_mib: 384,
+            hypervisor: BelowHypervisor::Neve {
+                image: "/n/neve.img".into(),
+                words: "vhe=1 nest=nv2".into(),
+            },
+        };
+        let vm = vm(&kernel, Path::new("/r/image"));
+        let words = below.words(vm.architecture, LINE);
+        assert_eq!(words, "unit=insns nonce=ab12 doorbell=0xa000008");
+        assert_eq!(below.initramfs(&vm, &words, vec![7]).unwrap(), [7]);
+        let line = below
+            .boot(&vm, &words, 1920, ("/dev/fd/9", 100))
+            .unwrap()
+            .join(" ");
+        for part in [
+            "-m 1924M",
+            "-append vhe=1 nest=nv2 cpus=1 memory=1536 pmem=0xb8000000+0x400000",
+            "guest-loader,addr=0xb7a00000,kernel=",
+            "bootargs=console=ttyAMA0 a=b,,c unit=insns nonce=ab12 doorbell=0xa000008",
+            "guest-loader,addr=0xb7e00000,initrd=/dev/fd/9",
+        ] {
+            assert!(line.contains(part), "{part}: {line}");
+        }
+        assert!(!line.contains("-dtb"), "{line}");
+    }
+
+    #[test]
+    fn a_linux_below_has_kernel_initramfs_and_root_in_its_own_initramfs() {
+        let folder = tempfile::tempdir().unwrap();
+        let kernel = file(folder.path(), "vmlinuz", 10);
+        let root = file(folder.path(), "image", 4096);
+        let below = Below {
+            memory_beside_mib: 1536,
+            hypervisor: BelowHypervisor::Kvm(Box::new(Linux {
+                kernel: "/k/vmlinuz".into(),
+                parameters: "kvm-arm.mode=nested".into(),
+                files: vec![payload::init(b"vmm".to_vec())],
+                monitor: LinuxMonitor::Vmm { is_flat: false },
+                lines: vec!["el2".into()],
+                nested: None,
+            })),
+        };
+        let vm = vm(&kernel, &root);
+        let words = below.words(vm.architecture, LINE);
+        let made = below
+            .initramfs(&vm, &words, b"L1's files".to_vec())
+            .unwrap();
+        let text = String::from_utf8_lossy(&made);
+        for part in [
+            "L1's files",
+            "root.img",
+            "el2\nkernel=/vmlinuz\ninitrd=/initrd\npmem=/root.img\n\
+             append=console=ttyAMA0 a=b,c unit=insns nonce=ab12 doorbell=0x9100000\n\
+             memory=1536\nsource=l0\n",
+        ] {
+            assert!(text.contains(part), "{part}");
+        }
+        let line = below
+            .boot(&vm, &words, 3072, ("/dev/fd/9", 100))
+            .unwrap()
+            .join(" ");
+        assert_eq!(
+            line,
+            "-m 3072 -kernel /k/vmlinuz -initrd /dev/fd/9 -append kvm-arm.mode=nested"
+        );
+    }
+}
