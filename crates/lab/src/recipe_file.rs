@@ -239,7 +239,11 @@ impl RecipeFile {
                 }),
             },
             root: root.map_err(lacks)?,
-            vm: self.vm.map(VmPart::complete),
+            // Devices need several CPUs, which a hypervisor below does not give its Linux.
+            vm: self.vm.map(|vm| match self.below {
+                Some(_) => vm.without_io().complete(),
+                None => vm.complete(),
+            }),
             below: (self.below.map(BelowPart::complete).transpose())
                 .map_err(|what| fail(what.to_owned()))?,
             options: self.options.unwrap_or_default(),

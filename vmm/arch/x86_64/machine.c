@@ -2,6 +2,7 @@
 #include <arch/board.h>
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 
@@ -104,6 +105,30 @@ static void keyboard_access(void *context, struct access *access)
 		vm_end(context, END_RESET, "the guest asked for a reset");
 }
 
+/* The configuration ports of a PCI bus without devices: the address keeps what is written, all data are ones. Linux
+ * makes resources of persistent memory only where it has found a PCI bus (e820__reserve_resources_late()). */
+static void pci_access(void *context, struct access *access)
+{
+	uint32_t *address = context;
+
+	if (access->bytes != sizeof(*address) || access->offset)
+		return;
+	if (access->write)
+		*address = (uint32_t)access->value;
+	else
+		access->value = *address;
+}
+
+static bool add_pci(struct vm *vm)
+{
+	uint32_t *address = calloc(1, sizeof(*address)); /* never freed */
+
+	if (!address)
+		return fail("no memory for a PCI bus");
+	return devices_add(&vm->devices, &(struct device){ "PCI", SPACE_PORT, PCI_ADDRESS, 4,
+							   pci_access, address });
+}
+
 bool arch_add_devices(struct vm *vm)
 {
 	const struct device rows[] = {
@@ -119,5 +144,5 @@ bool arch_add_devices(struct vm *vm)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		if (!devices_add(&vm->devices, &rows[i]))
 			return false;
-	return true;
+	return !vm->config->pmem[0] || add_pci(vm);
 }

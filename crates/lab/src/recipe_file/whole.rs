@@ -47,6 +47,10 @@ impl VmPart {
         }
     }
 
+    pub(super) fn without_io(self) -> Self {
+        Self { io: None, ..self }
+    }
+
     pub(super) fn complete(self) -> Vm {
         Vm {
             parameters: self.parameter,
@@ -68,8 +72,8 @@ pub(super) fn check(recipe: &Recipe) -> Result<(), String> {
     if recipe.kernel.is_none() {
         return Err("[root] needs a [kernel]".into());
     }
-    if recipe.below.is_some() && recipe.vm.as_ref().is_none_or(|vm| vm.io.is_some()) {
-        return Err("[below] needs a [vm], without vm.io".into());
+    if recipe.below.is_some() && recipe.vm.is_none() {
+        return Err("[below] needs a [vm]".into());
     }
     if let Some(io) = recipe.vm.as_ref().and_then(|vm| vm.io.as_ref()) {
         check_io(io)?;

@@ -104,7 +104,6 @@ fn columns(platform: &str) -> &'static [&'static str] {
     match (base(platform), Machine::of(platform).variant()) {
         (JUDGED, Some(TRAPPING)) => &["ARMv8.3 Nested VM VHE", "ARMv8.3 Nested VM"],
         (JUDGED | "lab:kvm-nested-linux", _) => &["NEVE Nested VM VHE", "NEVE Nested VM"],
-        ("lab:kvm-svm-nested-linux", _) => &["x86 Nested VM"],
         _ => &[],
     }
 }

@@ -43,7 +43,6 @@ impl<'a> Machine<'a> {
                 | "lab:kvm-intel-nested"
                 | "lab:neve-linux"
                 | "lab:kvm-nested-linux"
-                | "lab:kvm-svm-nested-linux"
         )
     }
 

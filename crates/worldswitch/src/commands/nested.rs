@@ -103,7 +103,8 @@ fn long(args: &NestedArgs, colours: Colours) -> anyhow::Result<(Vec<ResultFile>,
     };
     let run = RunArgs {
         bench: args.workload.clone(),
-        rows: Some(RowsOf::Applications),
+        // vCPUs of an L2 would take turns on the one CPU of an L1.
+        rows: Some(RowsOf::ApplicationsOfOneCpu),
         ..whole::run(&on, (args.boots.unwrap_or(1), 0), &args.parts, &args.output)
     };
     let has_no = "applications: choose lab:neve-linux or another recipe with a [root]";

@@ -18,7 +18,8 @@
 #define PM1_EVENT	 0x600 /* four bytes */
 #define PM1_CONTROL	 0x604 /* two bytes */
 #define KEYBOARD_COMMAND 0x64
-#define DEBUG_CONSOLE	 0xe9 /* as in Bochs and Xen */
+#define PCI_ADDRESS	 0xcf8 /* four bytes; the data behind it are nobody's */
+#define DEBUG_CONSOLE	 0xe9  /* as in Bochs and Xen */
 
 #define SLEEP_TYPE_OFF 5 /* in \_S5_; the guest writes it to PM1_CONTROL */
 
