@@ -5,9 +5,13 @@
 
 #include <stdint.h>
 
-#define BELL_MAGIC 0x31425357u /* "WSB1" */
-#define BELL_BEGIN 1
-#define BELL_END   2
+#define BELL_MAGIC	   0x31425357u /* "WSB1" */
+#define BELL_BEGIN	   1
+#define BELL_END	   2
+/* The same around a run of its own in which counting may cost instructions: by reason. Monitors that count by reason
+ * always need none, and ignore it. */
+#define BELL_BEGIN_REASONS 3
+#define BELL_END_REASONS   4
 
 struct bell_note {
 	uint32_t magic, kind;

@@ -36,6 +36,14 @@ void virt_tree_memory(struct tree_writer *tree, uint64_t start, uint64_t bytes)
 	tree_node_end(tree);
 }
 
+void virt_tree_pmem(struct tree_writer *tree, uint64_t start, uint64_t bytes)
+{
+	node_at(tree, "pmem", start);
+	tree_text(tree, "compatible", "pmem-region");
+	TREE_CELLS(tree, "reg", TREE_WIDE(start), TREE_WIDE(bytes));
+	tree_node_end(tree);
+}
+
 void virt_tree_cpus(struct tree_writer *tree, unsigned count)
 {
 	tree_node(tree, "cpus");

@@ -19,6 +19,8 @@
 /* Properties of the root node: cell counts and the interrupt parent. */
 void virt_tree_root(struct tree_writer *tree);
 void virt_tree_memory(struct tree_writer *tree, uint64_t start, uint64_t bytes);
+/* Memory that Linux shows as /dev/pmem0. */
+void virt_tree_pmem(struct tree_writer *tree, uint64_t start, uint64_t bytes);
 /* CPU n has affinity n / 16 . n % 16, as in KVM (reset_mpidr() in arch/arm64/kvm/sys_regs.c). */
 void virt_tree_cpus(struct tree_writer *tree, unsigned count);
 /* Calls by SMC at virtual EL2, where HVC goes to the guest itself. */

@@ -6,6 +6,9 @@
 #include <sys/resource.h>
 
 #include "common/exits.h"
+#include "common/physical.h"
+#include "common/reasons.h"
+#include "common/ring.h"
 #include "vmm/vmm_arch.h"
 
 /* The counters: KVM_RUN's returns by reason, KVM's statistics, then these. */
@@ -32,6 +35,7 @@ struct bell {
 	struct snapshot begin; /* taken at that ring */
 	bool own_known;
 	uint64_t own[COUNTS]; /* the cost of a pair of rings itself */
+	bool reasons_begun;   /* exits are counted by reason */
 };
 
 static void count(struct vm *vm, struct snapshot *to)
@@ -107,17 +111,45 @@ static void send(struct bell *bell, const struct bell_note *note, const struct s
 
 /* Passes a ring on to the monitor below: last at the begin and first at the end, so that it does not count
  * our own work at the rings. */
-static void ring_below(struct bell *bell, const struct bell_note *note)
+static void pass_on(struct bell *bell, const struct bell_note *note)
 {
+	const char *failed;
 	uint64_t at;
 
 	if (!bell->vm->config->below)
 		return;
 	bell->passed_on = *note;
-	if (!memory_physical(&bell->passed_on, &at))
+	if (!physical_address(&bell->passed_on, &at)) {
 		vm_end(bell->vm, END_ERROR, "below=: a ring can't be passed on: vmm must be root");
-	else if (!arch_ring(bell->vm->config->below, at))
-		vm_end(bell->vm, END_ERROR, "below=: %s", error_text);
+		return;
+	}
+	failed = ring_below(bell->vm->config->below, at);
+	if (failed)
+		vm_end(bell->vm, END_ERROR, "below=: can't %s: %m", failed);
+}
+
+/* Exits by reason, of a run of its own. */
+static void reasons_send(struct bell *bell, const struct bell_note *note)
+{
+	uint64_t counts[REASONS_MAX];
+	struct reasons found;
+	struct record record;
+
+	reasons_read(&found);
+	reasons_end();
+	for (unsigned i = 0; i < found.count; i++)
+		counts[i] = found.rows[i].count;
+	exits_start(&record, note);
+	exits_counts(&record, "reasons", counts, found.count, reasons_name_row, &found);
+	record_send(&record, &bell->vm->console);
+}
+
+static void reasons_access(struct bell *bell, const struct bell_note *note)
+{
+	if (bell->reasons_begun && note->kind == BELL_END_REASONS)
+		reasons_send(bell, note);
+	tracefs_mount();
+	bell->reasons_begun = note->kind == BELL_BEGIN_REASONS && reasons_begin();
 }
 
 static void bell_access(void *context, struct access *access)
@@ -134,10 +166,10 @@ static void bell_access(void *context, struct access *access)
 	if (note.magic == BELL_MAGIC && note.kind == BELL_BEGIN) {
 		snapshot_take(bell->vm, &bell->begin, true);
 		bell->begun = true;
-		ring_below(bell, &note);
+		pass_on(bell, &note);
 	} else if (note.magic == BELL_MAGIC && note.kind == BELL_END && bell->begun) {
 		bell->begun = false;
-		ring_below(bell, &note);
+		pass_on(bell, &note);
 		snapshot_take(bell->vm, &end, false);
 		exits_subtract(end.counts, bell->begin.counts, COUNTS);
 		if (!note.iterations && !note.samples) {
@@ -146,6 +178,9 @@ static void bell_access(void *context, struct access *access)
 		}
 		exits_subtract(end.counts, bell->own, COUNTS);
 		send(bell, &note, &end);
+	} else if (note.magic == BELL_MAGIC &&
+		   (note.kind == BELL_BEGIN_REASONS || note.kind == BELL_END_REASONS)) {
+		reasons_access(bell, &note);
 	}
 }
 

@@ -3,12 +3,12 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* Documentation/admin-guide/mm/pagemap.rst: one word per page. */
 #define PAGEMAP_PRESENT (1ull << 63)
 #define PAGEMAP_SWAPPED (1ull << 62)
-#define PAGEMAP_FRAME	((1ull << 55) - 1)
 #define PAGEMAP_WORDS	1024u /* read at a time */
 
 bool memory_map(struct memory *memory)
@@ -24,6 +24,28 @@ bool memory_map(struct memory *memory)
 		memory->regions[i].host = at;
 		at += memory->regions[i].bytes;
 	}
+	return true;
+}
+
+bool memory_map_file(struct memory *memory, const char *path, uint64_t guest)
+{
+	uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	uint8_t *at = MAP_FAILED;
+	struct stat status;
+
+	if (fd < 0 || fstat(fd, &status) < 0)
+		return fail("can't open %.200s: %m", path);
+	if (!status.st_size || (uint64_t)status.st_size % page_bytes) {
+		close(fd);
+		return fail("%.200s has %ld bytes: persistent memory has whole pages", path,
+			    status.st_size);
+	}
+	at = mmap(NULL, (size_t)status.st_size, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+	close(fd);
+	if (at == MAP_FAILED)
+		return fail("can't map %.200s: %m", path);
+	memory->pmem = (struct region){ guest, (uint64_t)status.st_size, at };
 	return true;
 }
 
@@ -59,19 +81,4 @@ bool memory_pages(const struct memory *memory, uint64_t *pages)
 	if (fd >= 0)
 		close(fd);
 	return got > 0;
-}
-
-bool memory_physical(const void *data, uint64_t *physical)
-{
-	uint64_t word = 0, page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
-	uint64_t page = (uint64_t)data / page_bytes;
-	int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
-
-	if (fd >= 0) {
-		if (pread(fd, &word, sizeof(word), (off_t)(page * sizeof(word))) < 0)
-			word = 0;
-		close(fd);
-	}
-	*physical = (word & PAGEMAP_FRAME) * page_bytes + (uint64_t)data % page_bytes;
-	return (word & PAGEMAP_PRESENT) && (word & PAGEMAP_FRAME);
 }

@@ -15,19 +15,19 @@ struct memory {
 	unsigned count;
 	uint8_t *base; /* one mapping with all regions */
 	uint64_t bytes;
+	struct region pmem; /* a file that the guest takes for persistent memory; 0 bytes: none */
 };
 
 /* Maps memory->bytes, the sum of the regions, and gives each region its part. Pages are 4 KiB: with
  * transparent huge pages one touch by the guest would allocate 512. */
 bool memory_map(struct memory *memory);
+/* Maps a file of whole pages at a guest address, as memory->pmem: what the guest writes to it is not written to
+ * the file. */
+bool memory_map_file(struct memory *memory, const char *path, uint64_t guest);
 /* The host address of [guest, guest + bytes); NULL unless all of it is memory. */
 void *memory_at(const struct memory *memory, uint64_t guest, uint64_t bytes);
 /* Counts the guest's pages that the host has allocated, present or swapped. False: not readable. */
 bool memory_pages(const struct memory *memory, uint64_t *pages);
-
-/* The address in this machine's own memory of data that lie within a page. False: it is not known; only
- * root is told. */
-bool memory_physical(const void *data, uint64_t *physical);
 
 /* A loaded kernel. */
 struct kernel {

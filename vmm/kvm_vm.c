@@ -20,20 +20,28 @@
 #define KICK_SIGNAL    SIGUSR1 /* gets a vCPU thread out of the guest */
 #define STAT_PROCESSOR 39      /* proc(5), /proc/pid/stat */
 
+static bool give_region(const struct vm *vm, unsigned number, const struct region *region)
+{
+	struct kvm_userspace_memory_region slot = { number, 0, region->guest, region->bytes,
+						    (uint64_t)region->host };
+
+	return ioctl(vm->fd, KVM_SET_USER_MEMORY_REGION, &slot) == 0 ||
+	       fail("can't give the guest its memory: %m");
+}
+
 static bool give_memory(struct vm *vm)
 {
-	arch_memory_layout(&vm->memory, vm->config->memory_mib << 20);
-	if (!memory_map(&vm->memory))
-		return false;
-	for (unsigned i = 0; i < vm->memory.count; i++) {
-		const struct region *region = &vm->memory.regions[i];
-		struct kvm_userspace_memory_region slot = { i, 0, region->guest, region->bytes,
-							    (uint64_t)region->host };
+	struct memory *memory = &vm->memory;
+	const char *pmem = vm->config->pmem;
 
-		if (ioctl(vm->fd, KVM_SET_USER_MEMORY_REGION, &slot) < 0)
-			return fail("can't give the guest its memory: %m");
-	}
-	return true;
+	arch_memory_layout(memory, vm->config->memory_mib << 20);
+	if (!memory_map(memory))
+		return false;
+	for (unsigned i = 0; i < memory->count; i++)
+		if (!give_region(vm, i, &memory->regions[i]))
+			return false;
+	return !pmem[0] || (memory_map_file(memory, pmem, arch_pmem_address(memory)) &&
+			    give_region(vm, memory->count, &memory->pmem));
 }
 
 static bool create_vcpu(struct vcpu *vcpu, struct vm *vm, unsigned number)

@@ -23,6 +23,8 @@ static const struct key {
 	{ "append", "TEXT", "its command line", TEXT_OF(append) },
 	{ "cpus", "N", "vCPUs, 1 to 64 (1)", NUMBER, AT(vcpus), 1, MAX_VCPUS },
 	{ "memory", "MIB", "its memory (512)", NUMBER, AT(memory_mib), 16, 1 << 20 },
+	{ "pmem", "FILE", "a file that Linux finds as persistent memory, /dev/pmem0",
+	  TEXT_OF(pmem) },
 	{ "pin", "CPUS", "host CPU of each vCPU, as 0,1; -: not pinned", PIN, 0, 0, 0 },
 	{ "console", "FILE", "output of its serial port (-: standard output)", TEXT_OF(console) },
 	{ "console-max", "BYTES", "output limit (16 MiB)", NUMBER, AT(console_max_bytes), 1,

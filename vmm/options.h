@@ -18,6 +18,7 @@ struct config {
 	uint64_t action;
 	char kernel[MAX_PATH_BYTES], append[MAX_APPEND_BYTES];
 	char initrd[MAX_PATH_BYTES];				  /* "": none */
+	char pmem[MAX_PATH_BYTES];				  /* "": none */
 	char console[MAX_PATH_BYTES];				  /* "-": standard output */
 	char file[MAX_PATH_BYTES];				  /* config=; "": none */
 	char source[MAX_SOURCE_BYTES];				  /* of its records */

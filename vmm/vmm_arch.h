@@ -8,6 +8,8 @@
 bool arch_kvm_is_software(void);
 /* Lays out that much memory in guest-physical addresses. */
 void arch_memory_layout(struct memory *memory, uint64_t bytes);
+/* Where persistent memory begins, beside that memory. */
+uint64_t arch_pmem_address(const struct memory *memory);
 /* Creates interrupt controllers and timers, before the first vCPU. */
 bool arch_machine_init(struct vm *vm);
 /* Adds serial ports, power-off, reset. */
@@ -26,10 +28,6 @@ bool arch_boot_program(struct vm *vm, const void *program, size_t bytes);
 /* Loads a small program that does `exits` writes to a port between two rings of `doorbell`, then rings a
  * third time; sets vCPU 0 to start it. */
 bool arch_boot_probe(struct vm *vm, uint8_t doorbell, uint16_t exits);
-
-/* Writes to a port of the machine that vmm itself runs in, on aarch64 to an address: rings the doorbell of the
- * hypervisor below. */
-bool arch_ring(uint64_t port, uint64_t value);
 
 bool arch_vcpu_init(struct vcpu *vcpu);
 /* Handles the exit with which KVM_RUN returned; calls vm_end() if it cannot. */

@@ -6,6 +6,7 @@
  *	role=native|host|guest
  *	word=TEXT			role host: a word of the command that starts the guest; the first is its path
  *	queues=N			role host: pairs of queues of the VM's network card; 1 if left out
+ *	doorbell=ADDRESS		role host: of the hypervisor below (below.h), if there is one
  *	setup=COMMAND			runs once before all workloads, on this role's side
  *	server=CPU COMMAND		role host: runs beside the VM, and is started before it
  *	socket=PATH			role host: a server makes it; the VM is started when all are there
@@ -72,6 +73,14 @@ static const char *set_queues(struct config *config, const char *value)
 	    config->queues <= MAX_CPUS)
 		return NULL;
 	return "queues= must be a number from 1 to 64";
+}
+
+static const char *set_doorbell(struct config *config, const char *value)
+{
+	if (parse_u64(value, strlen(value), &config->doorbell) && config->doorbell &&
+	    config->doorbell % sizeof(uint64_t) == 0)
+		return NULL;
+	return "doorbell= must be a multiple of 8";
 }
 
 static const char *set_command(const char **command, const char *value)
@@ -183,6 +192,8 @@ static const char *take_line(struct config *config, const char *key, char *value
 		return set_role(config, value);
 	if (strcmp(key, "queues") == 0)
 		return set_queues(config, value);
+	if (strcmp(key, "doorbell") == 0)
+		return set_doorbell(config, value);
 	if (strcmp(key, "workload") == 0)
 		return add_workload(config, value);
 	if (config->workload_count == 0)

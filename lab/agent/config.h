@@ -55,7 +55,8 @@ struct config {
 	struct place servers[MAX_SERVERS], pins[MAX_PINS];
 	unsigned setup_count, socket_count, server_count, pin_count;
 	const char *root, *append;
-	uint64_t queues; /* pairs of the VM's network card */
+	uint64_t queues;   /* pairs of the VM's network card */
+	uint64_t doorbell; /* of the hypervisor below; 0: none */
 	enum role role;
 };
 

@@ -3,17 +3,11 @@
 
 #include <fcntl.h>
 #include <stdio.h>
-#include <sys/mount.h>
 #include <unistd.h>
 
 #include "files.h"
 #include "machine.h"
 #include "paths.h"
-
-void events_setup(void)
-{
-	(void)mount("tracefs", TRACING, "tracefs", 0, NULL);
-}
 
 static bool write_to(const struct trace_event *event, const char *file, const char *text)
 {

@@ -10,8 +10,6 @@ struct trace_event {
 	const char *filter; /* which of them; NULL: all */
 };
 
-/* Mounts tracefs, once. */
-void events_setup(void);
 /* Begins with an empty trace. False: the kernel can't. */
 bool events_begin(const struct trace_event *events, unsigned count);
 void events_end(const struct trace_event *events, unsigned count);

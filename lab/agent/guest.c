@@ -27,6 +27,8 @@
 #define STOP_LIMIT_S   10
 /* How often threads that are to be put on their CPUs are looked for, until all are there. */
 #define PINS_MS	       20
+/* Windows with nothing in them. */
+#define LEARNED	       3
 
 static struct channel channel = { .in = -1, .out = -1 };
 static pid_t process;
@@ -148,15 +150,19 @@ static _Noreturn void become(char *const words[])
 	_exit(127);
 }
 
-/* What a mark costs by itself. */
+/* What a mark costs by itself, for the hypervisor below also by reason. */
 static bool learn(void)
 {
-	struct measured nothing = { .traced = NULL };
+	struct measured nothing = { .note = {
+					    .bench = BELOW_MARKS, .iterations = 1, .samples = 1 } };
+	unsigned windows = below_is_there() ? 2 * LEARNED : LEARNED;
 	struct outcome outcome;
 
-	for (unsigned i = 0; i < 3; i++)
+	for (unsigned i = 0; i < windows; i++) {
+		nothing.reasons = i >= LEARNED;
 		if (!guest_do(PHASE_MEASURE, NO_WORKLOAD, 0, &outcome, &nothing))
 			return false;
+	}
 	return true;
 }
 
@@ -213,9 +219,11 @@ static bool follow_window(const char *workload, struct measured *measured)
 	idle = window_idle_ticks();
 	if (measured->traced)
 		tracing_begin(measured->traced);
+	below_begin(&measured->note, measured->reasons);
 	go();
 	if (!expect(MESSAGE_END, &message, ANSWER_LIMIT_S))
 		return false;
+	below_end(&measured->note, measured->reasons);
 	if (measured->traced)
 		tracing_end(measured->traced);
 	measured->idle_ticks = window_idle_ticks() - idle;

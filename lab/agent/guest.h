@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include "below.h"
 #include "command.h"
 #include "kvm_counts.h"
 #include "message.h"
@@ -11,6 +12,8 @@
 
 /* What was measured. */
 struct measured {
+	struct bell_note note; /* for the hypervisor below (below.h) */
+	bool reasons;	       /* that one counts by reason */
 	uint64_t ticks, idle_ticks;
 	struct kvm_counts counts;
 	struct threads threads;

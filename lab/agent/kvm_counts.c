@@ -8,14 +8,11 @@
 #include <sys/mount.h>
 
 #include "common/exits.h"
+#include "common/reasons.h"
+#include "counts.h"
 #include "files.h"
 #include "paths.h"
 #include "say.h"
-#include "machine.h"
-#include "events.h"
-
-#define EXIT_EVENT TRACING "/events/kvm/kvm_exit"
-#define HISTOGRAM  "hist:keys=" EXIT_KEY ":sort=" EXIT_KEY
 
 static char *names[MAX_COUNTERS];
 static unsigned counters;
@@ -48,7 +45,7 @@ void kvm_counts_setup(void)
 	int count;
 
 	(void)mount("debugfs", "/sys/kernel/debug", "debugfs", 0, NULL);
-	events_setup();
+	tracefs_mount();
 	count = scandir(STATISTICS, &entries, NULL, alphasort);
 	for (int i = 0; i < count; i++) {
 		if (entries[i]->d_type == DT_REG)
@@ -96,29 +93,4 @@ static void name_of(const void *unused, unsigned counter, struct text *out)
 void kvm_counts_send(struct record *record, const struct kvm_counts *sum)
 {
 	exits_counts(record, "kvm", sum->values, counters, name_of, NULL);
-}
-
-bool kvm_reasons_begin(void)
-{
-	return file_write(EXIT_EVENT "/trigger", HISTOGRAM);
-}
-
-void kvm_reasons_read(struct reasons *reasons)
-{
-	static char text[1 << 14];
-	size_t bytes = file_read(EXIT_EVENT "/hist", text, sizeof(text));
-
-	if (!counts_reasons(text, bytes, reasons))
-		reasons->count = 0;
-}
-
-void kvm_reasons_end(struct reasons *reasons)
-{
-	kvm_reasons_read(reasons);
-	kvm_reasons_drop();
-}
-
-void kvm_reasons_drop(void)
-{
-	(void)file_write(EXIT_EVENT "/trigger", "!" HISTOGRAM);
 }

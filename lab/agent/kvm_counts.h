@@ -4,7 +4,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "counts.h"
 #include "common/record.h"
 
 #define MAX_COUNTERS 96
@@ -24,10 +23,3 @@ void kvm_counts_add(struct kvm_counts *sum, const struct kvm_counts *begin,
 		    const struct kvm_counts *end, bool marked);
 /* The field `kvm`. */
 void kvm_counts_send(struct record *record, const struct kvm_counts *sum);
-
-/* Counts exits by reason from here on, until they are read. It costs instructions at each exit, so never in a
- * measured window. False: the kernel can't. */
-bool kvm_reasons_begin(void);
-void kvm_reasons_read(struct reasons *reasons);
-void kvm_reasons_end(struct reasons *reasons);
-void kvm_reasons_drop(void);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "common/duties.h"
+#include "below.h"
 #include "facts.h"
 #include "files.h"
 #include "guest.h"
@@ -161,6 +162,7 @@ static const char *run_host(void)
 	if (config.pin_count)
 		pins_stay(0);
 	kvm_counts_setup();
+	below_setup(config.doorbell);
 	if (config.queues > 1)
 		set_turns();
 	launch.no_network = network_up(&config);

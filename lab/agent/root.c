@@ -2,6 +2,7 @@
 #include "root.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <ftw.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,17 +20,19 @@
 #define WAITS	 10000
 #define WAIT_NS	 1000000
 
+/* A device is there before it can be opened. */
 static void wait_for(const char *device)
 {
-	struct stat status;
+	int fd;
 
-	for (unsigned i = 0; stat(device, &status) < 0; i++) {
+	for (unsigned i = 0; (fd = open(device, O_RDONLY | O_CLOEXEC)) < 0; i++) {
 		if (i == WAITS)
-			give_up("there is no %s: is the NVDIMM given to the machine, and are the modules of "
-				"its driver in " CONFIG_FILE "?",
-				device);
+			give_up("there is no %s: is the NVDIMM given to the machine, and are the modules of its "
+				"driver in " CONFIG_FILE "? (%s)",
+				device, strerror(errno));
 		nanosleep(&(struct timespec){ .tv_nsec = WAIT_NS }, NULL);
 	}
+	close(fd);
 }
 
 static void mount_memory(const char *path)

@@ -9,6 +9,8 @@
 #include <time.h>
 
 #include "common/exits.h"
+#include "common/reasons.h"
+#include "below.h"
 #include "guest.h"
 #include "network.h"
 #include "paths.h"
@@ -17,10 +19,11 @@
 #include "step.h"
 #include "transaction.h"
 #include "window.h"
-#include "processor.h"
 
 /* Runs that took longer are not run once more to count exits by reason. */
 #define REASONS_LIMIT_TICKS 300000000
+/* ... with a hypervisor below, which counts its traps by cause then. */
+#define NESTED_LIMIT_TICKS  60000000000
 /* After this time nothing polls any more that served the row before. It is idle time then, which costs nothing. */
 #define SETTLE_MS	    300
 /* A row of requests says so if all CPUs were idle for more of its ticks. */
@@ -109,7 +112,9 @@ static void measure_here(struct row *row, struct measured *measured, struct outc
 	threads_read(&threads_begin);
 	window_pad(row->launch->selection->pad);
 	idle = window_idle_ticks();
+	below_begin(&measured->note, measured->reasons);
 	status = window_run(&command, &measured->ticks);
+	below_end(&measured->note, measured->reasons);
 	measured->idle_ticks = window_idle_ticks() - idle;
 	threads_read(&threads_end);
 	kvm_counts_read(&end);
@@ -118,17 +123,35 @@ static void measure_here(struct row *row, struct measured *measured, struct outc
 	command_outcome(status, RUN_OUTPUT, outcome);
 }
 
+static struct bell_note note_of(const struct row *row, unsigned samples)
+{
+	struct bell_note note = { .index = row->index,
+				  .iterations = row->workload->units,
+				  .samples = samples };
+
+	snprintf(note.bench, sizeof(note.bench), "%s", row->workload->name);
+	return note;
+}
+
+/* Runs it, measured. */
+static bool run_measured(struct row *row, struct measured *measured)
+{
+	struct outcome outcome;
+
+	measured->note = note_of(row, 1);
+	if (!is_remote(row, PHASE_MEASURE))
+		measure_here(row, measured, &outcome);
+	else if (!guest_do(PHASE_MEASURE, row->workload->name, row->launch->selection->pad,
+			   &outcome, measured))
+		return is_lost(row);
+	return succeeded(row, PHASE_MEASURE, &outcome);
+}
+
 static bool measure(struct row *row)
 {
 	struct measured measured = { .counts = row->counts, .threads = row->threads };
-	struct outcome outcome;
 
-	if (!is_remote(row, PHASE_MEASURE))
-		measure_here(row, &measured, &outcome);
-	else if (!guest_do(PHASE_MEASURE, row->workload->name, row->launch->selection->pad,
-			   &outcome, &measured))
-		return is_lost(row);
-	if (!succeeded(row, PHASE_MEASURE, &outcome))
+	if (!run_measured(row, &measured))
 		return false;
 	row->run[row->samples] = measured.ticks;
 	row->idle[row->samples++] = measured.idle_ticks;
@@ -166,7 +189,7 @@ static void trace_requests(struct row *row)
 	if (!trace(NO_WORKLOAD, pad, &own, &ticks) ||
 	    !trace(row->workload->name, pad, &traced, &ticks))
 		return;
-	counts_reasons_subtract(&traced.reasons, &own.reasons);
+	reasons_subtract(&traced.reasons, &own.reasons);
 	row->reasons = traced.reasons;
 	row->knows_idle = traced.knows_idle;
 	row->idle_ticks = traced.idle_ticks;
@@ -176,12 +199,16 @@ static void trace_requests(struct row *row)
 /* A run of its own, as counting by reason costs instructions. If it fails, what was measured stays valid. */
 static void count_reasons(struct row *row)
 {
-	if (!on_host(row) || row->run[0] > REASONS_LIMIT_TICKS || !kvm_reasons_begin())
+	struct measured measured = { .reasons = true };
+	uint64_t limit = below_is_there() ? NESTED_LIMIT_TICKS : REASONS_LIMIT_TICKS;
+	bool done;
+
+	if (!on_host(row) || row->run[0] > limit || !reasons_begin())
 		return;
-	if (step(row, PHASE_RUN))
-		kvm_reasons_end(&row->reasons);
-	else
-		kvm_reasons_drop();
+	done = below_is_there() ? run_measured(row, &measured) : step(row, PHASE_RUN);
+	if (done)
+		reasons_read(&row->reasons);
+	reasons_end();
 }
 
 /* A run of its own too, as tracing costs instructions. */
@@ -224,11 +251,6 @@ static bool all_phases(struct row *row)
 	return true;
 }
 
-static void name_reason(const void *names, unsigned counter, struct text *out)
-{
-	processor_exit_name(((const struct reasons *)names)->rows[counter].code, out);
-}
-
 static void name_step(const void *unused, unsigned step, struct text *out)
 {
 	(void)unused;
@@ -248,21 +270,20 @@ static uint64_t executed(const struct row *row)
 /* Of a machine without a VM only if there are steps. */
 static void send_exits(const struct row *row)
 {
-	struct bell_note note = { .index = row->index,
-				  .iterations = row->workload->units,
-				  .samples = row->samples };
-	uint64_t reasons[MAX_REASONS];
+	struct bell_note note = note_of(row, row->samples);
+	uint64_t reasons[REASONS_MAX];
 
-	snprintf(note.bench, sizeof(note.bench), "%s", row->workload->name);
 	for (unsigned i = 0; i < row->reasons.count; i++)
 		reasons[i] = row->reasons.rows[i].count;
 	exits_start(&record, &note);
 	if (on_host(row)) {
+		if (below_is_there() && is_remote(row, PHASE_MEASURE))
+			text_printf(&record.text, ",\"marked\":true");
 		kvm_counts_send(&record, &row->counts);
 		threads_send(&record, &row->threads, executed(row));
 	}
 	if (row->reasons.count)
-		exits_counts(&record, "reasons", reasons, row->reasons.count, name_reason,
+		exits_counts(&record, "reasons", reasons, row->reasons.count, reasons_name_row,
 			     &row->reasons);
 	if (row->steps_ticks) {
 		exits_counts(&record, "steps", row->steps.ticks, STEP_NAMES, name_step, NULL);

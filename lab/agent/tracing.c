@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "common/reasons.h"
 #include "files.h"
 #include "idle.h"
-#include "kvm_counts.h"
 #include "paths.h"
 #include "machine.h"
 #include "pins.h"
@@ -43,7 +43,7 @@ bool tracing_start(void)
 	return file_write(TRACING "/tracing_on", "0") &&
 	       file_write(TRACING "/trace_clock", "local") &&
 	       file_write(TRACING "/trace_clock", TRACE_CLOCK) && idle_events_write("1") &&
-	       kvm_reasons_begin();
+	       reasons_begin();
 }
 
 void tracing_begin(struct traced *traced)
@@ -52,14 +52,14 @@ void tracing_begin(struct traced *traced)
 	(void)file_write(TRACING "/tracing_on", "1");
 	/* A CPU that is idle shows so: one without any event runs. */
 	pins_visit(cpu_count());
-	kvm_reasons_read(&before);
+	reasons_read(&before);
 }
 
 void tracing_end(struct traced *traced)
 {
-	kvm_reasons_read(&traced->reasons);
+	reasons_read(&traced->reasons);
 	(void)file_write(TRACING "/tracing_on", "0");
-	counts_reasons_subtract(&traced->reasons, &before);
+	reasons_subtract(&traced->reasons, &before);
 }
 
 static void read_idle(struct traced *traced)
@@ -84,7 +84,7 @@ static void read_idle(struct traced *traced)
 void tracing_stop(struct traced *traced)
 {
 	(void)idle_events_write("0");
-	kvm_reasons_drop();
+	reasons_end();
 	read_idle(traced);
 	(void)file_write(TRACING "/tracing_on", "1");
 }

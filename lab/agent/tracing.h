@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "counts.h"
+#include "common/reasons.h"
 
 struct traced {
 	struct reasons reasons;

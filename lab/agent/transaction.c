@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "common/reasons.h"
 #include "guest.h"
 #include "events.h"
 #include "vm_files.h"
@@ -24,7 +25,7 @@ static const struct trace_event of_card[EVENTS] = {
 
 const char *transaction_trace(bool of_client)
 {
-	events_setup();
+	tracefs_mount();
 	return events_begin(of_client ? of_bridge : of_card, EVENTS)
 		       ? NULL
 		       : "the kernel can't trace its packets";

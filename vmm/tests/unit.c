@@ -819,6 +819,34 @@ static bool arguments(int count, const char *const *words)
 	return config_arguments(&config, count, (char *const *)(uintptr_t)words);
 }
 
+static void a_file_is_persistent_memory_in_whole_pages(void **state)
+{
+	char path[] = "/tmp/pmem-XXXXXX";
+	struct memory memory = { .count = 0 };
+	int fd = mkstemp(path);
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_false(memory_map_file(&memory, path, 0x100000000)); /* empty */
+	assert_int_equal(write(fd, "root", 4), 4);
+	assert_false(memory_map_file(&memory, path, 0x100000000));
+	assert_int_equal(memory.pmem.bytes, 0);
+	assert_int_equal(ftruncate(fd, 8192), 0);
+	assert_true(memory_map_file(&memory, path, 0x100000000));
+	assert_true(memory.pmem.guest == 0x100000000 && memory.pmem.bytes == 8192);
+	/* What the guest writes is not in the file. */
+	memcpy(memory.pmem.host, "none", 4);
+	assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
+	assert_int_equal(read(fd, path + 5, 4), 4);
+	assert_memory_equal(path + 5, "root", 4);
+	memcpy(path + 5, "pmem", 4);
+	unlink(path);
+	close(fd);
+	assert_false(memory_map_file(&memory, path, 0));
+	/* It is no memory that the monitor itself uses. */
+	assert_null(memory_at(&memory, 0x100000000, 1));
+}
+
 static void config_takes_arguments(void **state)
 {
 	static const char *const words[] = { "--kernel",   "a.elf", "--append=bench=^x$ iters=1",
@@ -922,6 +950,7 @@ int main(void)
 		cmocka_unit_test(console_has_an_end),
 		cmocka_unit_test(console_gives_up_when_told),
 		cmocka_unit_test(records_are_lines_that_readers_know),
+		cmocka_unit_test(a_file_is_persistent_memory_in_whole_pages),
 		cmocka_unit_test(config_takes_arguments),
 		cmocka_unit_test(config_refuses_what_it_can_not_use),
 		cmocka_unit_test(config_takes_a_file),

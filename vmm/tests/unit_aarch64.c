@@ -53,6 +53,41 @@ static void the_guest_finds_what_the_monitor_has(void **state)
 	assert_true(tree.redistributors[0].end == GIC_REDISTRIBUTORS + 20 * 0x20000);
 }
 
+/* Whether the tree has this property, as its words. */
+static bool has_words(size_t size, const uint32_t *words, size_t count)
+{
+	for (size_t at = 0; at + count * sizeof(*words) <= size; at += sizeof(*words)) {
+		size_t same = 0;
+
+		while (same < count &&
+		       memcmp(bytes + at + same * sizeof(*words),
+			      &(uint32_t){ __builtin_bswap32(words[same]) }, sizeof(*words)) == 0)
+			same++;
+		if (same == count)
+			return true;
+	}
+	return false;
+}
+
+static void persistent_memory_is_told_if_there_is_some(void **state)
+{
+	static const uint32_t reg[] = { 1, 0x80000000, 0, 0x18c00000 };
+	struct machine_tree other = machine;
+	size_t size;
+
+	(void)state;
+	size = tree_write(bytes, sizeof(bytes), &other);
+	assert_false(has_words(size, reg, 4));
+	other.pmem = 0x180000000;
+	other.pmem_bytes = 0x18c00000;
+	size = tree_write(bytes, sizeof(bytes), &other);
+	assert_true(has_words(size, reg, 4));
+	assert_non_null(memmem(bytes, size, "pmem-region", sizeof("pmem-region")));
+	/* It is no memory. */
+	read_back(&other);
+	assert_int_equal(tree.ram_count, 1);
+}
+
 static void version_2_and_virtual_el2_are_told(void **state)
 {
 	const struct machine_tree other = { .cpus = 1,
@@ -190,6 +225,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_guest_finds_what_the_monitor_has),
+		cmocka_unit_test(persistent_memory_is_told_if_there_is_some),
 		cmocka_unit_test(version_2_and_virtual_el2_are_told),
 		cmocka_unit_test(a_tree_that_does_not_fit_is_none),
 		cmocka_unit_test(an_image_is_loaded_where_it_wants),

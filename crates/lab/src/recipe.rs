@@ -3,6 +3,7 @@
 //!
 //! These types are complete and checked; `recipe_file` reads them from TOML and resolves `extends`.
 
+mod below;
 mod choice;
 mod emulator;
 mod neve;
@@ -13,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::path::PathBuf;
 
+pub use below::{Below, BelowHypervisor};
 pub use choice::Choice;
 pub use emulator::{Cpu, Emulator, EmulatorKind, Flag, Since};
 pub use neve::{Mechanism, Neve};
@@ -41,6 +43,8 @@ pub struct Recipe {
     pub root: Option<Root>,
     /// The VM of such a machine; none if its Linux runs without a hypervisor.
     pub vm: Option<Vm>,
+    /// The hypervisor below the machine's Linux, which is then in a VM itself; most machines have none.
+    pub below: Option<Below>,
     /// The options (`+key=value`) of the machine.
     pub options: Vec<OptionName>,
     /// More of them, whose effect the recipe itself says.
@@ -234,6 +238,9 @@ impl Recipe {
             add(&root.package);
             add(&root.mkfs);
         }
+        if let Some(set) = self.below.as_ref().and_then(Below::set) {
+            add(set);
+        }
         sets
     }
 
@@ -360,6 +367,9 @@ impl Recipe {
         // Left out of all other machines, whose digests are older.
         if let (Some(root), Some(fields)) = (&self.root, value.as_object_mut()) {
             fields.insert("root".into(), serde_json::json!([root, self.vm]));
+        }
+        if let (Some(below), Some(fields)) = (&self.below, value.as_object_mut()) {
+            fields.insert("below".into(), serde_json::json!(below));
         }
         strip(&mut value);
         // serde_json sorts the keys of objects, so the text is always the same.

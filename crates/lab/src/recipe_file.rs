@@ -4,14 +4,17 @@
 //! replaces the parent's, and so does a flag, parameter, property or module with the same first
 //! word (up to '=') or name. Others are appended to the parent's.
 
+mod below;
 mod whole;
 
 use crate::lab::LabError;
 use crate::recipe::{
-    Choice, Cpu, Emulator, EmulatorKind, Flag, Hypervisor, Kernel, MEMORY_MIB, Mechanism, Module,
-    Monitor, Nested, Neve, OptionName, Recipe, Since, Skip, Source, Word,
+    Below, BelowHypervisor, Choice, Cpu, Emulator, EmulatorKind, Flag, Hypervisor, Kernel,
+    MEMORY_MIB, Mechanism, Module, Monitor, Nested, Neve, OptionName, Recipe, Since, Skip, Source,
+    Word,
 };
 use crate::sets::Architecture;
+use below::BelowPart;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -36,6 +39,7 @@ pub(crate) struct RecipeFile {
     nested: Option<NestedPart>,
     root: Option<RootPart>,
     vm: Option<VmPart>,
+    below: Option<BelowPart>,
     /// Options of the machine's name, with what they change.
     #[serde(default)]
     choice: Vec<Choice>,
@@ -186,6 +190,10 @@ impl RecipeFile {
                 (Some(mine), Some(parents)) => Some(mine.over(parents)),
                 (mine, parents) => mine.or(parents),
             },
+            below: match (self.below, parent.below) {
+                (Some(mine), Some(parents)) => Some(mine.over(parents)),
+                (mine, parents) => mine.or(parents),
+            },
         }
     }
 
@@ -231,7 +239,13 @@ impl RecipeFile {
                 }),
             },
             root: root.map_err(lacks)?,
-            vm: self.vm.map(VmPart::complete),
+            // Devices need several CPUs, which a hypervisor below does not give its Linux.
+            vm: self.vm.map(|vm| match self.below {
+                Some(_) => vm.without_io().complete(),
+                None => vm.complete(),
+            }),
+            below: (self.below.map(BelowPart::complete).transpose())
+                .map_err(|what| fail(what.to_owned()))?,
             options: self.options.unwrap_or_default(),
             choices: self.choice,
             skips: self.skip,
@@ -309,6 +323,7 @@ fn check_words(recipe: &Recipe) -> Result<(), String> {
         .chain(own.into_iter().flatten())
         .chain(nested)
         .chain(recipe.vm.iter().flat_map(|vm| &vm.parameters))
+        .chain(recipe.below.iter().flat_map(Below::words))
         .chain(kernel.into_iter().flat_map(|kernel| &kernel.parameters))
         .map(|word| ("word", &*word.word, &*word.why));
     let flags = recipe.emulator.flags.iter().flat_map(|flag| {
@@ -319,6 +334,14 @@ fn check_words(recipe: &Recipe) -> Result<(), String> {
     });
     let modules = kernel.into_iter().flat_map(|kernel| &kernel.modules);
     let modules = modules.chain(recipe.vm.iter().flat_map(|vm| &vm.modules));
+    let of_below = recipe
+        .below
+        .iter()
+        .filter_map(|below| match &below.hypervisor {
+            BelowHypervisor::Kvm { kernel, .. } => Some(&kernel.modules),
+            BelowHypervisor::Neve { .. } => None,
+        });
+    let modules = modules.chain(of_below.flatten());
     let modules = modules.map(|module| ("module", &*module.name, &*module.why));
     for (what, word, why) in words.chain(flags).chain(modules) {
         if word.is_empty() || word.chars().any(|c| c.is_control() || c == ' ') {

@@ -292,6 +292,53 @@ fn words_of_the_monitor_and_an_inner_linux_are_for_our_own_monitor() {
 }
 
 #[test]
+fn below_a_whole_linux_is_another_linux_or_neve() {
+    let whole = "extends = \"base\"\nsummary = \"x\"\nhypervisor.kind = \"kvm\"\n\
+        monitor.kind = \"qemu\"\nmonitor.package = \"apps\"\nmonitor.program = \"q\"\n\
+        root.package = \"apps\"\nroot.mkfs = \"erofs\"\nkernel.package = \"linux-6.1\"\n";
+    let read = |below: &str| recipe(&format!("{whole}[vm]\n[below]\n{below}"));
+    let kvm = "kind = \"kvm\"\npackage = \"linux-6.12\"\nmemory_beside_mib = 64\n";
+    let word = "[[below.word]]\nword = \"el2\"\nwhy = \"y\"\n";
+    let made = read(&format!("{kvm}{word}")).unwrap();
+    assert!(made.sets().contains(&"linux-6.12"));
+    let without = recipe(&format!("{whole}[vm]\n")).unwrap();
+    assert_ne!(made.digest(), without.digest());
+    let below = made.below.unwrap();
+    assert_eq!(
+        (below.memory_beside_mib, below.set()),
+        (64, Some("linux-6.12"))
+    );
+    let neve = "kind = \"neve\"\nnest = \"nv\"\nmemory_beside_mib = 64\n";
+    assert_eq!(read(neve).unwrap().below.unwrap().set(), None);
+    for (below, said) in [
+        (
+            "kind = \"neve\"\nmemory_beside_mib = 64\n".to_owned(),
+            "kind = \"neve\" with nest",
+        ),
+        (format!("{neve}{word}"), "kind = \"neve\" with nest"),
+        (
+            format!("{kvm}nest = \"nv\"\n"),
+            "kind = \"kvm\" with a package",
+        ),
+        (
+            "kind = \"neve\"\nnest = \"nv\"\n".to_owned(),
+            "memory_beside_mib",
+        ),
+        (
+            format!("{kvm}[[below.word]]\nword = \"el2\"\nwhy = \"\"\n"),
+            "gives no reason",
+        ),
+    ] {
+        let error = read(&below).unwrap_err();
+        assert!(error.contains(said), "{error}");
+    }
+    let error = recipe(&format!(
+        "extends = \"kernel\"\nsummary = \"x\"\n[below]\n{neve}"
+    ));
+    assert!(error.unwrap_err().contains("[below] needs a [root]"));
+}
+
+#[test]
 fn devices_of_a_vm_are_served_by_what_has_such() {
     let whole = "extends = \"base\"\nsummary = \"x\"\nhypervisor.kind = \"kvm\"\n\
         monitor.kind = \"qemu\"\nmonitor.package = \"apps\"\nmonitor.program = \"q\"\n\

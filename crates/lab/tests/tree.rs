@@ -32,6 +32,7 @@ fn every_recipe_is_whole_and_its_sets_are_there() {
             "kvm-intel-smp",
             "kvm-linux",
             "kvm-nested",
+            "kvm-nested-linux",
             "kvm-nvhe",
             "kvm-nvhe-linux",
             "kvm-shadow",
@@ -41,6 +42,7 @@ fn every_recipe_is_whole_and_its_sets_are_there() {
             "linux",
             "native",
             "neve",
+            "neve-linux",
             "neve-nested",
             "qemu-kvm",
             "xen"

@@ -25,6 +25,13 @@ pub struct Exits {
     /// traps to the host. Not in the record: a second monitor counts them.
     #[serde(skip)]
     pub below: Option<BTreeMap<String, u64>>,
+    /// The same by cause. Not in the record.
+    #[serde(skip)]
+    pub below_causes: BTreeMap<String, u64>,
+    /// Whether the windows that were counted begin and end with the VM's marks, of which the counts of a
+    /// monitor below include the cost.
+    #[serde(default)]
+    pub marked: bool,
     /// Exits by reason, where the kernel's trace counted them: in a run of their own, as counting them
     /// costs instructions.
     #[serde(default)]

@@ -44,7 +44,10 @@ pub use comparison::{COMPARISON_SCHEMA, ChangeExplained, Comparisons, comparison
 pub use finding::finding;
 pub use main_rows::{MAIN, MainRow};
 pub use model::{MODEL_SCHEMA, Modelled, Models, model_schema};
-pub use nested::{NESTED_SCHEMA, Nested, NestedBenchmark, NestedLine, Published, Slowdown};
+pub use nested::{
+    NESTED_APPS_SCHEMA, NESTED_SCHEMA, Nested, NestedApp, NestedAppLine, NestedApps,
+    NestedBenchmark, NestedLine, Published, Slowdown, Took,
+};
 pub use number::value;
 pub use outside::Outside;
 pub use requests::{IO, IO_SCHEMA, IoLine, IoRow, PublishedRate, Requests};

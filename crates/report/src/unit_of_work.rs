@@ -19,6 +19,9 @@ pub(crate) struct Unit {
     pub counts: BTreeMap<String, f64>,
     /// Exits for one unit by reason.
     pub reasons: BTreeMap<String, f64>,
+    /// What the hypervisor below the VM's own counted, and its traps by cause.
+    pub below: BTreeMap<String, f64>,
+    pub below_causes: BTreeMap<String, f64>,
     /// Instructions for one unit by thread.
     pub threads: BTreeMap<String, f64>,
     /// Ticks of one unit by part, traced.
@@ -49,6 +52,8 @@ impl Unit {
             exact: summary.as_ref().and_then(|summary| summary.exact),
             counts: of(|view| view.kvm.as_ref()),
             reasons: of(|view| Some(&view.reasons)),
+            below: of(|view| view.below.as_ref()),
+            below_causes: of(|view| Some(&view.below_causes)),
             threads: of(|view| Some(&view.threads)),
             steps: of(|view| Some(&view.steps)),
             traced: row.and_then(traced),

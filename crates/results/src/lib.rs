@@ -287,6 +287,9 @@ pub struct HostView {
     /// traps to the host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub below: Option<BTreeMap<String, u64>>,
+    /// The same by cause.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub below_causes: BTreeMap<String, u64>,
     /// Exits by reason, counted in a run of their own.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub reasons: BTreeMap<String, u64>,

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/reasons.h"
 #include "counts.h"
 #include "idle.h"
 #include "message.h"
-#include "processor.h"
 #include "steps.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -90,12 +90,12 @@ static void fuzz_counts(const char *text, size_t bytes)
 	(void)counts_signed(text, bytes, &value);
 	(void)counts_first(text, bytes, &value);
 	(void)counts_idle_ns(text, bytes, &value);
-	if (!counts_reasons(text, bytes, &reasons))
+	if (!reasons_parse(text, bytes, &reasons))
 		return;
-	assert(reasons.count <= MAX_REASONS);
+	assert(reasons.count <= REASONS_MAX);
 	for (unsigned i = 0; i < reasons.count; i++) {
 		text_start(&out, name, sizeof(name));
-		processor_exit_name(reasons.rows[i].code, &out);
+		reasons_name(reasons.rows[i].code, &out);
 		assert(!out.full);
 	}
 }

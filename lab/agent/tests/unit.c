@@ -7,9 +7,9 @@
 
 #include <cmocka.h>
 
+#include "common/reasons.h"
 #include "counts.h"
 #include "message.h"
-#include "processor.h"
 
 #define WORKLOAD(name) "workload=" name "\nunits=10\nplace=client\nrun=work\n"
 #define NATIVE	       "module=/a.ko x=1\nroot=/dev/pmem0\nrole=native\n"
@@ -82,10 +82,11 @@ static void devices_are_read_with_what_serves_them(void **state)
 
 	(void)state;
 	assert_true(read_config(
-		"role=host\nroot=/x\nword=q\nsetup=a; b=c\nserver=2 serve --it\nsocket=/s\n"
+		"role=host\nroot=/x\nword=q\ndoorbell=0x9100000\nsetup=a; b=c\nserver=2 serve --it\nsocket=/s\n"
 		"pin=1 CPU 0/KVM\npin=2 vhost-\n"
 		"workload=d\nunits=3\nplace=inside\nrequests=disk /dev/x 8 busy\n"
 		"workload=n\nunits=3\nplace=inside\nrequests=net 10.1.4.1 1\n"));
+	assert_int_equal(config.doorbell, 0x9100000);
 	assert_int_equal(config.setup_count, 1);
 	assert_string_equal(config.setups[0], "a; b=c");
 	assert_int_equal(config.server_count, 1);
@@ -153,6 +154,8 @@ static void nonsense_is_refused_by_its_line(void **state)
 		{ "workload=a\nplace=moon\n", "line 2: place= must be client or inside" },
 		{ "workload=a\nsteps=no\n", "line 2: steps= must be yes" },
 		{ "queues=0\n", "line 1: queues= must be a number from 1 to 64" },
+		{ "doorbell=0\n", "line 1: doorbell= must be a multiple of 8" },
+		{ "doorbell=0x9100004\n", "line 1: doorbell= must be a multiple of 8" },
 		{ "queues=65\n", "line 1: queues= must be a number from 1 to 64" },
 		{ NATIVE "workload=a\nunits=1\nplace=inside\nrun=x\nsteps=yes\n",
 		  "workload a has no line place=client, which steps= needs" },
@@ -302,18 +305,18 @@ static void exits_are_read_by_reason(void **state)
 	struct reasons reasons;
 
 	(void)state;
-	assert_true(counts_reasons(text, strlen(text), &reasons));
+	assert_true(reasons_parse(text, strlen(text), &reasons));
 	assert_int_equal(reasons.count, 2);
 	assert_int_equal(reasons.rows[0].count, 43);
 	assert_int_equal(reasons.rows[1].code, 0x400);
 	for (size_t i = 0; i < sizeof(cut) / sizeof(cut[0]); i++)
-		assert_false(counts_reasons(cut[i], strlen(cut[i]), &reasons));
+		assert_false(reasons_parse(cut[i], strlen(cut[i]), &reasons));
 	text_start(&out, name, sizeof(name));
-	processor_exit_name(0x400, &out);
+	reasons_name(0x400, &out);
 	text_printf(&out, " ");
-	processor_exit_name(0x13, &out);
+	reasons_name(0x13, &out);
 	text_printf(&out, " ");
-	processor_exit_name(0x999, &out);
+	reasons_name(0x999, &out);
 	assert_string_equal(name, "npf write_cr3 code_999");
 }
 
@@ -323,7 +326,7 @@ static void reasons_are_subtracted_by_their_code(void **state)
 	struct reasons own = { .rows = { { 0x78, 4 }, { 0x400, 3 }, { 0x7b, 1 } }, .count = 3 };
 
 	(void)state;
-	counts_reasons_subtract(&all, &own);
+	reasons_subtract(&all, &own);
 	assert_int_equal(all.count, 3);
 	assert_int_equal(all.rows[0].count, 5);
 	assert_int_equal(all.rows[1].count, 5);

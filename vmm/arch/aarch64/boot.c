@@ -93,6 +93,8 @@ bool arch_boot(struct vm *vm, const struct kernel *kernel, const struct region *
 				     .memory_bytes = vm->memory.bytes,
 				     .initrd = initrd->guest,
 				     .initrd_bytes = initrd->bytes,
+				     .pmem = vm->memory.pmem.guest,
+				     .pmem_bytes = vm->memory.pmem.bytes,
 				     .command_line = command_line };
 	uint64_t at = (kernel->end + ARM64_IMAGE_BOUNDARY - 1) & ~(ARM64_IMAGE_BOUNDARY - 1);
 	uint8_t *to = memory_at(&vm->memory, at, TREE_BYTES);

@@ -2,11 +2,8 @@
  * controller, after the vCPUs. */
 #include <arch/board.h>
 
-#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "vmm/vmm_arch.h"
 #include "common/pl011.h"
@@ -21,6 +18,11 @@ void arch_memory_layout(struct memory *memory, uint64_t bytes)
 {
 	*memory = (struct memory){ .bytes = bytes, .count = 1 };
 	memory->regions[0] = (struct region){ .guest = RAM, .bytes = bytes };
+}
+
+uint64_t arch_pmem_address(const struct memory *memory)
+{
+	return (RAM + memory->bytes + PMEM_BOUNDARY - 1) & ~(PMEM_BOUNDARY - 1);
 }
 
 bool arch_machine_init(struct vm *vm)
@@ -88,27 +90,4 @@ bool arch_add_devices(struct vm *vm)
 		return fail("no memory for serial ports");
 	uarts[0] = (struct uart){ .port = { .send = uart0_send, .context = vm }, .vm = vm };
 	return devices_add(&vm->devices, &rows[0]) && devices_add(&vm->devices, &rows[1]);
-}
-
-/* The page stays mapped: the doorbell is rung at the begin and end of what is counted. */
-bool arch_ring(uint64_t port, uint64_t value)
-{
-	static volatile uint64_t *bell;
-	uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE), inside = port % page_bytes;
-	uint8_t *page;
-	int fd;
-
-	if (!bell) {
-		fd = open("/dev/mem", O_RDWR | O_SYNC | O_CLOEXEC);
-		if (fd < 0)
-			return fail("can't open /dev/mem: %m");
-		page = mmap(NULL, page_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
-			    (off_t)(port - inside));
-		close(fd);
-		if (page == MAP_FAILED)
-			return fail("can't map 0x%lx: %m", port);
-		bell = (volatile uint64_t *)(page + inside);
-	}
-	*bell = value;
-	return true;
 }

@@ -44,6 +44,8 @@ size_t tree_write(uint8_t *to, size_t most, const struct machine_tree *machine)
 	virt_tree_root(tree);
 	add_chosen(tree, machine);
 	virt_tree_memory(tree, RAM, machine->memory_bytes);
+	if (machine->pmem_bytes)
+		virt_tree_pmem(tree, machine->pmem, machine->pmem_bytes);
 	virt_tree_cpus(tree, machine->cpus);
 	virt_tree_psci(tree, machine->el2);
 	virt_tree_timer(tree);

@@ -16,7 +16,8 @@
 
 #define RAM	     1 /* in the memory maps of all protocols */
 #define RESERVED     2
-#define MAX_RANGES   4
+#define PERSISTENT   12 /* only Linux knows it (E820_TYPE_PRAM): it makes /dev/pmem0 of it */
+#define MAX_RANGES   5
 #define LOADER_OTHER 0xff /* an unregistered loader */
 
 /* The boot information at BOOT_INFO. */
@@ -112,6 +113,10 @@ static void write_linux(struct boot_params *params, const struct setup_header *h
 	params->hdr.ramdisk_size = (uint32_t)initrd->bytes;
 	params->acpi_rsdp_addr = ACPI_START;
 	params->e820_entries = (uint8_t)write_ranges(memory, ranges);
+	if (memory->pmem.bytes)
+		ranges[params->e820_entries++] = (struct pvh_memory){ memory->pmem.guest,
+								      memory->pmem.bytes,
+								      PERSISTENT, 0 };
 	for (unsigned i = 0; i < params->e820_entries; i++)
 		params->e820_table[i] = (struct boot_e820_entry){ ranges[i].start, ranges[i].bytes,
 								  ranges[i].type };

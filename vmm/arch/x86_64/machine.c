@@ -2,8 +2,8 @@
 #include <arch/board.h>
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/io.h>
 #include <sys/ioctl.h>
 
 #include "vmm/vmm_arch.h"
@@ -34,6 +34,14 @@ void arch_memory_layout(struct memory *memory, uint64_t bytes)
 	*memory = (struct memory){ .bytes = bytes, .count = bytes > low ? 2 : 1 };
 	memory->regions[0] = (struct region){ .guest = 0, .bytes = low };
 	memory->regions[1] = (struct region){ .guest = HOLE_END, .bytes = bytes - low };
+}
+
+uint64_t arch_pmem_address(const struct memory *memory)
+{
+	const struct region *last = &memory->regions[memory->count - 1];
+	uint64_t end = last->guest + last->bytes;
+
+	return end < HOLE_END ? HOLE_END : (end + PMEM_BOUNDARY - 1) & ~(PMEM_BOUNDARY - 1);
 }
 
 bool arch_machine_init(struct vm *vm)
@@ -97,6 +105,30 @@ static void keyboard_access(void *context, struct access *access)
 		vm_end(context, END_RESET, "the guest asked for a reset");
 }
 
+/* The configuration ports of a PCI bus without devices: the address keeps what is written, all data are ones. Linux
+ * makes resources of persistent memory only where it has found a PCI bus (e820__reserve_resources_late()). */
+static void pci_access(void *context, struct access *access)
+{
+	uint32_t *address = context;
+
+	if (access->bytes != sizeof(*address) || access->offset)
+		return;
+	if (access->write)
+		*address = (uint32_t)access->value;
+	else
+		access->value = *address;
+}
+
+static bool add_pci(struct vm *vm)
+{
+	uint32_t *address = calloc(1, sizeof(*address)); /* never freed */
+
+	if (!address)
+		return fail("no memory for a PCI bus");
+	return devices_add(&vm->devices, &(struct device){ "PCI", SPACE_PORT, PCI_ADDRESS, 4,
+							   pci_access, address });
+}
+
 bool arch_add_devices(struct vm *vm)
 {
 	const struct device rows[] = {
@@ -112,16 +144,5 @@ bool arch_add_devices(struct vm *vm)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		if (!devices_add(&vm->devices, &rows[i]))
 			return false;
-	return true;
-}
-
-/* The port is open only for the write: with ports open, each return to user space costs more. */
-bool arch_ring(uint64_t port, uint64_t value)
-{
-	if (value > UINT32_MAX)
-		return fail("the note is above 4 GiB: give the machine less memory");
-	if (ioperm(port, sizeof(uint32_t), 1) < 0)
-		return fail("can't write to port 0x%lx: %m", port);
-	outl((uint32_t)value, (uint16_t)port);
-	return ioperm(port, sizeof(uint32_t), 0) == 0 || fail("can't give up port 0x%lx: %m", port);
+	return !vm->config->pmem[0] || add_pci(vm);
 }

@@ -47,6 +47,10 @@ impl VmPart {
         }
     }
 
+    pub(super) fn without_io(self) -> Self {
+        Self { io: None, ..self }
+    }
+
     pub(super) fn complete(self) -> Vm {
         Vm {
             parameters: self.parameter,
@@ -59,13 +63,17 @@ impl VmPart {
 /// Checks a machine with a root file system.
 pub(super) fn check(recipe: &Recipe) -> Result<(), String> {
     let Some(root) = &recipe.root else {
-        return match recipe.vm {
-            Some(_) => Err("[vm] needs a [root]".into()),
-            None => Ok(()),
+        return match (&recipe.vm, &recipe.below) {
+            (Some(_), _) => Err("[vm] needs a [root]".into()),
+            (None, Some(_)) => Err("[below] needs a [root] and a [vm]".into()),
+            (None, None) => Ok(()),
         };
     };
     if recipe.kernel.is_none() {
         return Err("[root] needs a [kernel]".into());
+    }
+    if recipe.below.is_some() && recipe.vm.is_none() {
+        return Err("[below] needs a [vm]".into());
     }
     if let Some(io) = recipe.vm.as_ref().and_then(|vm| vm.io.as_ref()) {
         check_io(io)?;

@@ -34,7 +34,8 @@ pub fn missing(recipe: &Recipe, resources: &Resources) -> Result<(), MachineErro
     }
     emulator(recipe, resources)?;
     if recipe.root.is_some() {
-        return resources.agent_for(recipe.architecture).map(drop);
+        resources.agent_for(recipe.architecture)?;
+        return whole::missing_below(recipe, resources);
     }
     match recipe.monitor {
         Monitor::None => {}

@@ -4,6 +4,7 @@ use super::payload::Payload;
 use super::tree::{MODULE, SECOND_MODULE};
 use super::whole::Whole;
 use super::whole_memory::Root;
+use crate::machine::MachineError;
 use std::path::{Path, PathBuf};
 use ws_lab::recipe::{Hypervisor, Neve, Recipe};
 
@@ -33,6 +34,8 @@ pub struct Launch<'a> {
     /// The path of the file made for this launch: the initramfs, or under Xen on ARM the device
     /// tree.
     pub made: &'a str,
+    /// Its size.
+    pub made_bytes: u64,
     /// The path of the device tree of an ARM machine whose guest is a whole Linux.
     pub tree: &'a str,
 }
@@ -69,7 +72,14 @@ pub fn monitor(inner: &Inner<'_>) -> Vec<String> {
 /// QEMU's arguments. The console goes to standard output by file name, not by `-serial stdio`,
 /// which would read standard input and change the terminal. The output of the serial port of the
 /// guest's Print is dropped.
-pub fn arguments(recipe: &Recipe, payload: &Payload, launch: &Launch<'_>) -> Vec<String> {
+///
+/// # Errors
+/// A file's size can't be read.
+pub fn arguments(
+    recipe: &Recipe,
+    payload: &Payload,
+    launch: &Launch<'_>,
+) -> Result<Vec<String>, MachineError> {
     let emulator = &recipe.emulator;
     let mut arguments: Vec<String> = Vec::new();
     let mut add = |words: &[&str]| arguments.extend(words.iter().map(|w| (*w).to_owned()));
@@ -87,7 +97,7 @@ pub fn arguments(recipe: &Recipe, payload: &Payload, launch: &Launch<'_>) -> Vec
     add(&["-serial", "file:/dev/stdout"]);
     match payload {
         Payload::Whole(whole) => {
-            let words = self::whole(whole, launch);
+            let words = self::whole(whole, launch)?;
             add(&words.iter().map(String::as_str).collect::<Vec<_>>());
         }
         Payload::Guest => {
@@ -131,11 +141,19 @@ pub fn arguments(recipe: &Recipe, payload: &Payload, launch: &Launch<'_>) -> Vec
             }
         }
     }
-    arguments
+    Ok(arguments)
 }
 
 /// The words that boot a whole Linux.
-fn whole(whole: &Whole, launch: &Launch<'_>) -> Vec<String> {
+fn whole(whole: &Whole, launch: &Launch<'_>) -> Result<Vec<String>, MachineError> {
+    if let Some(below) = &whole.below {
+        return below.boot(
+            &whole.nested(launch.memory_mib),
+            &below.words(whole.architecture, launch.command_line),
+            launch.memory_mib + below.memory_beside_mib,
+            (launch.made, launch.made_bytes),
+        );
+    }
     let path = whole.root.to_string_lossy();
     let root = Root::of(
         whole.architecture,
@@ -158,7 +176,7 @@ fn whole(whole: &Whole, launch: &Launch<'_>) -> Vec<String> {
         &parameters,
     ];
     words.extend(boot.map(str::to_owned));
-    words
+    Ok(words)
 }
 
 /// The argument of `-smp`. The guest of a whole Linux is a VM with CPUs of its own.

@@ -2,6 +2,7 @@
 
 mod made;
 
+use super::below::NEVE_DOORBELL;
 use super::bochs::{self, Bochs};
 use super::command::{self, Launch};
 use super::disc::Boot;
@@ -29,7 +30,6 @@ const XEN_WORDS: &[&str] = &["print=0x3e8"];
 
 /// The test device of a VM of neve (neve/core/guest_tree.h).
 const NEVE_WORDS: &[&str] = &["in=0xa000000"];
-const NEVE_DOORBELL: u64 = 0xa00_0008;
 
 /// A kernel and a hypervisor boot before the guest: about 6 s on an idle host. The limit must hold
 /// on a loaded host too.
@@ -38,6 +38,9 @@ const BOOT_LIMIT: Duration = Duration::from_secs(180);
 /// Two nested kernels take ten times as long: 180 s were not enough on a host with a load of seven
 /// times its cores.
 const NESTED_BOOT_LIMIT: Duration = Duration::from_secs(900);
+
+/// A whole Linux below whole Linuxes: five minutes alone on a host, and one step as long as that.
+const NESTED_WHOLE_LIMIT: Duration = Duration::from_secs(3600);
 
 /// Why rows of several CPUs are skipped on Bochs.
 const ONE_CPU: &str = "Bochs' clock counts instructions on one CPU only; lab:native, lab:kvm and lab:xen have this row, and lab:kvm-intel-smp counts its exits";
@@ -190,6 +193,7 @@ impl LabMachine {
     ) -> Result<Child, MachineError> {
         let settings = &self.settings;
         let initrd = settings.initrd.as_deref().map(Path::to_string_lossy);
+        let made_bytes = made.map_or(0, |bytes| bytes.len() as u64);
         let made = made.map(|bytes| Inherited::of("the machine's files", bytes));
         let made = made.transpose()?;
         let tree = self.tree(request)?;
@@ -202,9 +206,10 @@ impl LabMachine {
             guest: &settings.guest.to_string_lossy(),
             initrd: initrd.as_deref(),
             made: &made.as_ref().map(Inherited::path).unwrap_or_default(),
+            made_bytes,
             tree: &tree.as_ref().map(Inherited::path).unwrap_or_default(),
         };
-        let mut arguments = command::arguments(&settings.recipe, &settings.payload, &launch);
+        let mut arguments = command::arguments(&settings.recipe, &settings.payload, &launch)?;
         if let Some(Witness::Complaint(_)) = self.witness() {
             arguments.extend(command::WITNESSED.map(str::to_owned));
         }
@@ -244,6 +249,7 @@ impl Machine for LabMachine {
 
     fn boot_limit(&self) -> Option<Duration> {
         Some(match &self.settings.payload {
+            Payload::Whole(whole) if whole.below.is_some() => NESTED_WHOLE_LIMIT,
             Payload::Linux(linux) if linux.nested.is_some() => NESTED_BOOT_LIMIT,
             Payload::Whole(_) => NESTED_BOOT_LIMIT,
             _ => BOOT_LIMIT,

@@ -7,6 +7,7 @@
 //! options; `disc` makes the CD that Bochs boots.
 
 mod assemble;
+mod below;
 mod bochs;
 mod command;
 mod described;

@@ -84,7 +84,7 @@ pub enum LinuxMonitor {
 
 impl LinuxMonitor {
     /// The file from which `/init` reads its configuration.
-    fn config(&self) -> &'static str {
+    pub(super) fn config(&self) -> &'static str {
         match self {
             LinuxMonitor::Vmm { .. } => "vmm.conf",
             LinuxMonitor::Qemu(_) => "init.conf",
@@ -137,7 +137,7 @@ impl Linux {
 }
 
 /// An initramfs of these files and a configuration of these lines.
-fn with_config(
+pub(super) fn with_config(
     files: &[Entry],
     config: &str,
     first: &[String],

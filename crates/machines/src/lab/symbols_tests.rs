@@ -113,6 +113,7 @@ fn the_machine_boots_its_modules_and_nothing_else() {
         root_bytes: 2 << 20,
         workloads: Vec::new(),
         vm: None,
+        below: None,
     }));
     let packed = [linux, whole].map(|payload| packed(&payload).unwrap());
     assert_eq!(packed[0], packed[1]);

@@ -27,9 +27,10 @@ fn line(recipe: &Recipe, payload: &Payload) -> String {
         guest: "/g/guest.elf",
         initrd: None,
         made: "/dev/fd/9",
+        made_bytes: 0,
         tree: "",
     };
-    arguments(recipe, payload, &launch).join(" ")
+    arguments(recipe, payload, &launch).unwrap().join(" ")
 }
 
 fn settings(name: &str, payload: Payload) -> Settings {

@@ -1,6 +1,7 @@
 //! A machine whose guest is a whole Linux with programs: what its initramfs has, and what the agent
 //! there (`lab/agent`) is told.
 
+use super::below::{Below, Vm as Nested};
 use super::io::{ELVIS, Io, IoVm};
 use super::vm::{self, VmTree, Whole as Inner};
 use crate::image::BenchmarkRow;
@@ -33,6 +34,8 @@ pub struct Whole {
     pub root_bytes: u64,
     pub workloads: Vec<Workload>,
     pub vm: Option<Vm>,
+    /// The hypervisor below this Linux, which is then a VM's itself.
+    pub below: Option<Below>,
 }
 
 /// The VM in which the same Linux runs, if the machine has a hypervisor.
@@ -59,14 +62,40 @@ pub struct Launched<'a> {
     /// The VM's CPUs.
     pub vcpus: u32,
     pub memory_mib: u64,
+    /// The memory of the machine's Linux, of which the VM's is a part.
+    pub host_memory_mib: u64,
 }
 
 impl Whole {
-    /// The initramfs of a launch.
+    /// What the hypervisor below starts, if there is one.
+    pub fn nested(&self, host_memory_mib: u64) -> Nested<'_> {
+        Nested {
+            architecture: self.architecture,
+            kernel: &self.kernel,
+            parameters: &self.parameters,
+            memory_mib: host_memory_mib,
+            root: &self.root,
+            root_bytes: self.root_bytes,
+        }
+    }
+
+    /// The initramfs that the machine gets in a launch.
     ///
     /// # Errors
-    /// A file is too large for one.
-    pub fn initramfs(&self, launched: Launched<'_>) -> Result<Vec<u8>, MachineError> {
+    /// A file is too large for one, or can't be read.
+    pub fn made(&self, launched: Launched<'_>) -> Result<Vec<u8>, MachineError> {
+        let own = self.initramfs(launched)?;
+        match &self.below {
+            None => Ok(own),
+            Some(below) => {
+                let words = below.words(self.architecture, launched.words);
+                below.initramfs(&self.nested(launched.host_memory_mib), &words, own)
+            }
+        }
+    }
+
+    /// That of its Linux.
+    fn initramfs(&self, launched: Launched<'_>) -> Result<Vec<u8>, MachineError> {
         let Some(vm) = &self.vm else {
             let mut lines = vec!["role=native".to_owned()];
             lines.extend(self.workload_lines());
@@ -99,6 +128,9 @@ impl Whole {
         };
         let qemu = vm::vm(&inner);
         let mut lines = vec!["role=host".to_owned(), format!("queues={}", launched.vcpus)];
+        let doorbell = self.below.iter();
+        let doorbell = doorbell.map(|below| below.doorbell(self.architecture));
+        lines.extend(doorbell.map(|address| format!("doorbell={address:#x}")));
         lines.extend(VmTree::of(&inner).map(|tree| format!("setup={}", tree.command())));
         lines.extend(qemu.iter().map(|word| format!("word={word}")));
         lines.extend(io.map(IoVm::host_lines).unwrap_or_default());

@@ -4,7 +4,7 @@
 
 mod parts;
 mod predicted;
-mod published;
+pub(crate) mod published;
 mod text;
 mod vcpus;
 

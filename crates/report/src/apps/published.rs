@@ -46,7 +46,7 @@ pub(super) fn slowdown(
 }
 
 /// What NEVE's text states of a workload.
-pub(super) fn nested(workload: &str, reference: &Reference) -> Vec<NestedRatio> {
+pub(crate) fn nested(workload: &str, reference: &Reference) -> Vec<NestedRatio> {
     let values = reference.of_table(NESTED_PAPER, NESTED_TEXT);
     let of_workload = values.filter(|value| value.benchmark == workload);
     let ratio = |value: &Value| {

@@ -29,11 +29,20 @@ impl<'a> Machine<'a> {
         self.options.contains(&option)
     }
 
+    /// What follows `@`.
+    pub fn variant(&self) -> Option<&'a str> {
+        self.variant
+    }
+
     /// Whether its guest runs in a nested VM.
     pub fn is_nested(&self) -> bool {
         matches!(
             self.base,
-            "lab:neve-nested" | "lab:kvm-nested" | "lab:kvm-intel-nested"
+            "lab:neve-nested"
+                | "lab:kvm-nested"
+                | "lab:kvm-intel-nested"
+                | "lab:neve-linux"
+                | "lab:kvm-nested-linux"
         )
     }
 

@@ -2,15 +2,19 @@
 //! microbenchmark the cost in a nested VM, its ratio to the cost in a VM that is not nested, the number
 //! of traps, and the published numbers.
 
+mod apps;
 mod finding;
 mod machine;
 
+use crate::apps::APPLICATION;
 use crate::number;
 use crate::reference::{Reference, SuiteRow};
 use crate::sheet::{Set, Sheet, below_in_markdown, below_on_terminal};
 use crate::text::{markdown, terminal};
 use crate::unit_of_work::dash;
 use machine::Machine;
+
+pub use apps::{NESTED_APPS_SCHEMA, NestedApp, NestedAppLine, NestedApps, Took};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
@@ -118,10 +122,12 @@ impl Nested {
         }
     }
 
-    /// Whether any of these results is from a nested VM.
+    /// Whether any of these results has microbenchmarks of a nested VM.
     pub fn concerns(results: &[ResultFile]) -> bool {
+        let is_micro = |row: &Row| row.category != APPLICATION;
         let is_nested = |result: &ResultFile| Machine::of(&result.platform).is_nested();
-        results.iter().any(is_nested)
+        let mut results = results.iter();
+        results.any(|result| is_nested(result) && result.rows.iter().any(is_micro))
     }
 
     /// As JSON. Ends in a newline.

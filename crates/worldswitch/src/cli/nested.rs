@@ -8,6 +8,8 @@ const EXAMPLES: &str = "\
 Examples:
   worldswitch nested -o nested                  everything: three minutes of one core
   worldswitch nested --short                    only the paper's world switch, without Linux: 20 s
+  worldswitch nested --long -o long             applications in nested VMs: see docs/apps.md for the time it takes
+  worldswitch nested --long --workload '^(hackbench|kernbench|sevenzip|tcp-rr)$'
   worldswitch nested --of nested --export-markdown nested.md
   worldswitch nested --on lab:neve+policy=kvm-4.10,lab:neve-nested@pv+cpu=cortex-a57+policy=kvm-4.10
   worldswitch report nested -o nested.html      the same as an HTML page, with plots";
@@ -23,13 +25,19 @@ pub struct NestedArgs {
     /// Only the world switch of Linux 4.10, which the paper measured; without Linux itself.
     #[arg(long)]
     pub short: bool,
+    /// Applications in a nested VM of a whole Linux with KVM and QEMU, under Linux KVM and under neve by
+    /// FEAT_NV and FEAT_NV2; for comparison also natively and in a VM.
+    #[arg(long, conflicts_with = "short")]
+    pub long: bool,
+    /// With --long: only workloads whose name matches this regular expression (any part of it).
+    #[arg(long, value_name = "REGEX", value_parser = regex::Regex::new, requires = "long")]
+    pub workload: Option<regex::Regex>,
     /// Show these results of an earlier run instead of measuring; may be repeated.
     #[arg(long, value_name = "RUN", conflicts_with_all = ["on", "short", "boots", "output"])]
     pub of: Vec<String>,
-    /// Boots of each platform; the second proves that the counts are exact.
-    #[arg(long, value_name = "N", default_value_t = 2,
-        value_parser = clap::value_parser!(u32).range(1..=1000))]
-    pub boots: u32,
+    /// Boots of each platform; the second proves that the counts are exact. Default: 2, with --long 1.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub boots: Option<u32>,
     #[command(flatten, next_help_heading = OUTPUT)]
     pub output: Output,
     #[command(flatten, next_help_heading = OUTPUT)]

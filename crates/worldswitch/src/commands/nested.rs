@@ -3,12 +3,13 @@
 
 use crate::cli::{NestedArgs, RunArgs, Suite};
 use crate::commands::run::measure;
-use crate::commands::{Done, on_stdout, put};
+use crate::commands::{Done, on_stdout, put, whole};
+use crate::rounds::rows::RowsOf;
 use crate::terminal::{Colours, Stop};
 use anyhow::bail;
 use std::time::Duration;
 use ws_machines::name::parse_list;
-use ws_report::Nested;
+use ws_report::{Nested, NestedApps};
 use ws_results::ResultFile;
 
 const MECHANISMS: [&str; 4] = ["nv", "pv", "neve", "nv2"];
@@ -18,6 +19,14 @@ const POLICIES: [&str; 2] = ["+policy=kvm-4.10", ""];
 const LINUX: [&str; 2] = ["lab:kvm-vhe@unstable+cpu=max", "lab:kvm-nested@unstable"];
 /// The IPI benchmarks take longer than the default limit under Linux KVM in Linux KVM.
 const BENCH_LIMIT: Duration = Duration::from_secs(120);
+/// Whole Linuxes: without a hypervisor, in a VM, and in nested VMs. All have the same CPU.
+const LONG: [&str; 5] = [
+    "lab:arm-linux+cpu=max",
+    "lab:kvm-vhe-linux+cpu=max",
+    "lab:kvm-nested-linux",
+    "lab:neve-linux@nv",
+    "lab:neve-linux@nv2",
+];
 
 /// Measures, or loads earlier results, and shows them.
 ///
@@ -32,7 +41,21 @@ pub fn nested(args: &NestedArgs, colours: Colours) -> anyhow::Result<Done> {
     if results.is_empty() {
         bail!("nothing was measured");
     }
-    let nested = Nested::of(&results, &ws_report::reference::load()?);
+    let reference = ws_report::reference::load()?;
+    if args.long {
+        let nested = NestedApps::of(&results, &reference);
+        if nested.workloads.is_empty() {
+            bail!("no workload was measured: worldswitch apps --list shows all");
+        }
+        put(
+            &args.exports,
+            || nested.to_terminal(),
+            || nested.to_json(),
+            || nested.to_markdown(),
+        )?;
+        return Ok(done);
+    }
+    let nested = Nested::of(&results, &reference);
     put(
         &args.exports,
         || nested.to_terminal(),
@@ -52,6 +75,9 @@ fn earlier(runs: &[String]) -> anyhow::Result<Vec<ResultFile>> {
 }
 
 fn measured(args: &NestedArgs, colours: Colours) -> anyhow::Result<(Vec<ResultFile>, Done)> {
+    if args.long {
+        return long(args, colours);
+    }
     let on = match args.on.is_empty() {
         false => args.on.clone(),
         true => vec![parse_list(&platforms(args.short).join(","))?],
@@ -59,7 +85,7 @@ fn measured(args: &NestedArgs, colours: Colours) -> anyhow::Result<(Vec<ResultFi
     let run = RunArgs {
         on,
         suite: Some(Suite::Neve2017),
-        boots: Some(args.boots),
+        boots: Some(args.boots.unwrap_or(2)),
         timeout: Some(BENCH_LIMIT),
         parts: args.parts.clone(),
         output: args.output.clone(),
@@ -67,6 +93,22 @@ fn measured(args: &NestedArgs, colours: Colours) -> anyhow::Result<(Vec<ResultFi
     };
     let measured = measure(&run, None, &Stop::listen()?, colours)?;
     Ok(measured.told(colours))
+}
+
+/// Measures applications.
+fn long(args: &NestedArgs, colours: Colours) -> anyhow::Result<(Vec<ResultFile>, Done)> {
+    let on = match args.on.is_empty() {
+        false => args.on.clone(),
+        true => vec![parse_list(&LONG.join(","))?],
+    };
+    let run = RunArgs {
+        bench: args.workload.clone(),
+        // vCPUs of an L2 would take turns on the one CPU of an L1.
+        rows: Some(RowsOf::ApplicationsOfOneCpu),
+        ..whole::run(&on, (args.boots.unwrap_or(1), 0), &args.parts, &args.output)
+    };
+    let has_no = "applications: choose lab:neve-linux or another recipe with a [root]";
+    whole::measured(&run, |recipe| recipe.root.is_some(), has_no, colours)
 }
 
 /// The default platforms: each VM before the nested VMs that are compared with it.

@@ -23,7 +23,7 @@ pub fn check(name: &str, value: &serde_json::Value) {
 /// `WS_BLESS=1 cargo test -p worldswitch schemas` writes them anew after the types have changed.
 #[test]
 fn the_committed_schemas_are_those_of_the_types() {
-    let schemas: [(&str, Schema); 15] = [
+    let schemas: [(&str, Schema); 16] = [
         ("apps", of::<ws_report::Apps>()),
         ("benchmarks", of::<super::list::Benchmarks<'_>>()),
         ("bisect", of::<super::bisect::Bisected<'_>>()),
@@ -36,6 +36,7 @@ fn the_committed_schemas_are_those_of_the_types() {
         ("io-servers", of::<super::io::Servers>()),
         ("lab", of::<super::lab::Listed<'_>>()),
         ("nested", of::<ws_report::Nested>()),
+        ("nested-apps", of::<ws_report::NestedApps>()),
         ("platforms", of::<super::list::Platforms<'_>>()),
         ("series", of::<super::history::Series<'_>>()),
         ("workloads", of::<super::apps::Workloads>()),

@@ -1,5 +1,6 @@
 //! One launch: turns a machine's console into the outcome of each benchmark.
 
+mod below;
 pub mod follow;
 pub mod limits;
 mod line;

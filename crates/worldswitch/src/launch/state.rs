@@ -4,11 +4,11 @@
 //! Pure: it reads no clock and touches no machine, so that unit tests cover every way in which a launch
 //! can fail. `follow` and `listen` feed it. All times are relative to the launch's start.
 
+use crate::launch::below::{Below, MARKS};
 use crate::launch::limits::Limits;
 use crate::launch::marks::{Heard, Marks};
 use crate::outcome::row::{External, RowReport};
 use serde_json::Value;
-use std::collections::BTreeMap;
 use std::time::Duration;
 use ws_machines::image::ROWS_MAX;
 use ws_records::{BenchResult, CheckVerdict, Exits, Fault, Hello, Kind, Record, ResultAssembler};
@@ -20,6 +20,9 @@ pub const GUEST: &str = "guest";
 
 /// The source of the monitor below a nested machine's: the host's.
 pub const BELOW: &str = "l0";
+
+/// The source of neve's, which is below a nested machine's monitor if there is one.
+const NEVE: &str = "neve";
 
 /// What can happen to a launch.
 #[derive(Clone, Debug)]
@@ -71,6 +74,8 @@ pub struct LaunchState {
     /// When the current step began.
     step_since: Duration,
     current: Option<Current>,
+    /// What the host of a nested machine counted of windows with nothing in them.
+    marks: Below,
     /// A fault outside of any benchmark, in words.
     guest_fault: Option<String>,
     rows: Vec<RowReport>,
@@ -90,7 +95,7 @@ struct Current {
     damage: Option<String>,
     exits: Option<Exits>,
     /// What the host of a nested machine counted.
-    below: Option<BTreeMap<String, u64>>,
+    below: Option<Below>,
     strayed: Vec<String>,
 }
 
@@ -116,6 +121,7 @@ impl LaunchState {
             has_spoken: false,
             step_since: Duration::ZERO,
             current: None,
+            marks: Below::default(),
             guest_fault: None,
             rows: Vec::new(),
             surplus: 0,
@@ -292,17 +298,37 @@ impl LaunchState {
     /// A nested machine's host sends its counts first: they are kept beside those of the guest's own
     /// monitor.
     fn monitor(&mut self, record: Record) {
-        let (Kind::Exits(exits), Some(current)) = (record.kind, &mut self.current) else {
+        let Kind::Exits(exits) = record.kind else {
+            return;
+        };
+        let is_below = [BELOW, NEVE].contains(&&*record.source);
+        if is_below && exits.bench == MARKS {
+            self.marks.learn(Below::of(*exits));
+            return;
+        }
+        let Some(current) = &mut self.current else {
             return;
         };
         if current.bench != exits.bench {
             return;
         }
-        if record.source == BELOW {
-            current.below = exits.kvm;
-        } else {
-            let below = current.below.take();
-            current.exits = Some(Exits { below, ..*exits });
+        if is_below {
+            let of_below = Below::of((*exits).clone());
+            current.below.get_or_insert_default().add(of_below);
+        }
+        if record.source == NEVE {
+            // Of the guest itself, unless a monitor above it speaks.
+            current.exits = Some(*exits);
+        } else if !is_below {
+            let below = match current.below.take() {
+                Some(below) if exits.marked => below.without(&self.marks),
+                below => below.unwrap_or_default(),
+            };
+            current.exits = Some(Exits {
+                below: below.counts,
+                below_causes: below.causes,
+                ..*exits
+            });
         }
     }
 

@@ -399,6 +399,45 @@ fn what_the_monitor_below_counted_stands_beside_the_own_monitor_s_counts() {
 }
 
 #[test]
+fn what_marks_cost_below_is_taken_off_rows_that_have_marks() {
+    let mut told = Told::new();
+    let mut own = Encoder::new("vmm", NONCE).unwrap();
+    let mut neve = Encoder::new("neve", NONCE).unwrap();
+    let mut traps = |told: &mut Told, bench: &str, eret: u64| {
+        let value =
+            serde_json::json!({"bench": bench, "operations": 1, "returns": {"el2_eret": eret}});
+        told.line(&neve.line("exits", &value).unwrap());
+    };
+    let mut exits = |told: &mut Told, bench: &str, marked: bool| {
+        let value = serde_json::json!({"bench": bench, "operations": 1, "marked": marked, "kvm": {"exits": 9}});
+        told.line(&own.line("exits", &value).unwrap());
+    };
+    traps(&mut told, "marks", 70);
+    traps(&mut told, "marks", 60);
+    for (bench, marked) in [("in", true), ("out", false)] {
+        told.begin(bench);
+        traps(&mut told, bench, 100);
+        exits(&mut told, bench, marked);
+        told.result(bench, 1, 1, "unproven");
+        told.end(bench);
+    }
+    // Without a monitor above, neve's own counts are the guest's.
+    told.begin("print");
+    traps(&mut told, "print", 5);
+    told.result("print", 1, 1, "unproven");
+    told.end("print");
+    let report = told.state.finish();
+    let counts = |index: usize| report.rows[index].exits.as_ref().unwrap();
+    assert_eq!(counts(0).below.as_ref().unwrap()["exits"], 40);
+    assert_eq!(counts(0).below_causes["el2_eret"], 40);
+    assert_eq!(counts(1).below.as_ref().unwrap()["exits"], 100);
+    assert_eq!(
+        (counts(2).returns["el2_eret"], &counts(2).below),
+        (5, &None)
+    );
+}
+
+#[test]
 fn counts_of_a_benchmark_that_does_not_run_are_nobodys() {
     let mut told = Told::new();
     exits(&mut told, "in");

@@ -284,6 +284,7 @@ pub fn view(report: &RowReport, boot: u32) -> Option<HostView> {
         view.returns = exits.returns;
         view.kvm = exits.kvm;
         view.below = exits.below;
+        view.below_causes = exits.below_causes;
         view.reasons = exits.reasons;
         view.threads = exits.threads;
         view.steps = exits.steps;

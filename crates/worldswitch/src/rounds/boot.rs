@@ -252,7 +252,8 @@ impl OneBoot {
             nonce::random()
         };
         let usual = match machine.workloads() {
-            Some(_) => WORKLOAD_LIMIT,
+            // A machine that boots for long also runs workloads for long.
+            Some(_) => WORKLOAD_LIMIT.max(machine.boot_limit().unwrap_or_default()),
             None => BENCH_LIMIT,
         };
         let mut limits = Limits::launched(common.bench_limit.unwrap_or(usual));

@@ -8,6 +8,8 @@ use ws_report::{APPLICATION, IO, IoRow};
 pub enum RowsOf {
     /// Workloads.
     Applications,
+    /// Workloads of one CPU.
+    ApplicationsOfOneCpu,
     /// Devices of a VM.
     Devices(Devices),
 }
@@ -27,7 +29,7 @@ impl RowsOf {
     /// Whether the command measures rows like this at all.
     pub fn knows(&self, row: &BenchmarkRow) -> bool {
         match self {
-            Self::Applications => row.category == APPLICATION,
+            Self::Applications | Self::ApplicationsOfOneCpu => row.category == APPLICATION,
             Self::Devices(_) => row.category == IO && IoRow::parse(&row.name).is_some(),
         }
     }
@@ -37,6 +39,7 @@ impl RowsOf {
         self.knows(row)
             && match self {
                 Self::Applications => true,
+                Self::ApplicationsOfOneCpu => row.cpus == 1,
                 Self::Devices(devices) => {
                     IoRow::parse(&row.name).is_some_and(|row| devices.want(&row))
                 }
@@ -71,6 +74,9 @@ mod tests {
         let applications = RowsOf::Applications;
         assert!(applications.wants(&row("tcp-rr", "application")));
         assert!(!applications.wants(&row("io-qemu-d1", "io")));
+        let mut two = row("apache-interrupts-one", "application");
+        two.cpus = 2;
+        assert!(applications.wants(&two) && !RowsOf::ApplicationsOfOneCpu.wants(&two));
         let all = RowsOf::Devices(Devices::default());
         assert!(all.wants(&row("io-qemu-d1", "io")) && !all.wants(&row("in", "io")));
         assert!(!all.knows(&row("tcp-rr", "application")));

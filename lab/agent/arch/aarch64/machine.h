@@ -7,7 +7,6 @@
 #define CLOCK_UNIT  "cntvct_ticks"
 #define TRACE_CLOCK "mono"
 #define SERIAL	    "/dev/ttyAMA1" /* the guest's side of the marks */
-#define EXIT_KEY    "esr_ec"	   /* the field of kvm:kvm_exit that says why */
 
 static inline uint64_t clock_now(void)
 {

@@ -7,8 +7,7 @@
 #define CLOCK	    "tsc"
 #define CLOCK_UNIT  "tsc_ticks"
 #define TRACE_CLOCK "x86-tsc"
-#define SERIAL	    "/dev/ttyS1"  /* the guest's side of the marks */
-#define EXIT_KEY    "exit_reason" /* the field of kvm:kvm_exit that says why */
+#define SERIAL	    "/dev/ttyS1" /* the guest's side of the marks */
 
 static inline uint64_t clock_now(void)
 {

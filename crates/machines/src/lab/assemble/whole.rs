@@ -1,9 +1,10 @@
 //! Finds the parts of a machine whose guest is a whole Linux.
 
 use super::{found, kernel_of, modules, read, said, words};
+use crate::lab::below::{Below, BelowHypervisor};
 use crate::lab::described::Described;
 use crate::lab::io::{Elvis, Io};
-use crate::lab::payload::{self, Payload};
+use crate::lab::payload::{self, Linux, LinuxMonitor, Payload};
 use crate::lab::whole::{Vm, Whole};
 use crate::machine::MachineError;
 use crate::resources::Resources;
@@ -76,8 +77,70 @@ pub(super) fn whole(
         root: image.path,
         workloads,
         vm,
+        below: (recipe.below.as_ref())
+            .map(|below| self::below(below, recipe, resources, described))
+            .transpose()?,
     })))
 }
+
+/// What is missing for the hypervisor below, and the cure.
+pub(super) fn missing_below(recipe: &Recipe, resources: &Resources) -> Result<(), MachineError> {
+    match recipe.below.as_ref().map(|below| &below.hypervisor) {
+        None => Ok(()),
+        Some(recipe::BelowHypervisor::Kvm { .. }) => {
+            resources.monitor_for(recipe.architecture).map(drop)
+        }
+        Some(recipe::BelowHypervisor::Neve { .. }) => resources.neve(NEVE).map(drop),
+    }
+}
+
+/// The hypervisor below the machine's Linux.
+fn below(
+    below: &recipe::Below,
+    recipe: &Recipe,
+    resources: &Resources,
+    described: &mut Described,
+) -> Result<Below, MachineError> {
+    let hypervisor = match &below.hypervisor {
+        recipe::BelowHypervisor::Kvm {
+            kernel,
+            words: lines,
+        } => {
+            let system = kernel_of(&kernel.source, resources, &mut Described::default())?;
+            described.file("kernel below", &system.image)?;
+            described.part("kernel_below", json!(format!("linux {}", system.release)));
+            described.part("kernel_below_parameters", json!(words(&kernel.parameters)));
+            let (mut files, mut modules) =
+                super::modules(&system, &kernel.modules, "below ", described)?;
+            let monitor = resources.monitor_for(recipe.architecture)?;
+            described.file("monitor below", &monitor)?;
+            files.push(payload::init(read(&monitor)?));
+            modules.extend(lines.iter().map(|word| word.word.clone()));
+            BelowHypervisor::Kvm(Box::new(Linux {
+                kernel: system.image,
+                parameters: words(&kernel.parameters),
+                files,
+                monitor: LinuxMonitor::Vmm { is_flat: false },
+                lines: modules,
+                nested: None,
+            }))
+        }
+        recipe::BelowHypervisor::Neve { nest, parameters } => {
+            let image = resources.neve(NEVE)?;
+            described.file("neve below", &image)?;
+            let words = format!("{} nest={}", words(parameters), nest.word());
+            described.part("below", json!(format!("neve {words}")));
+            BelowHypervisor::Neve { image, words }
+        }
+    };
+    Ok(Below {
+        memory_beside_mib: below.memory_beside_mib,
+        hypervisor,
+    })
+}
+
+/// The build of neve as a host's hypervisor.
+const NEVE: &str = "aarch64";
 
 /// The devices whose I/O is measured. A machine without elvis has all others.
 fn io(

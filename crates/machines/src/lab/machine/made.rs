@@ -17,7 +17,8 @@ impl LabMachine {
         let Payload::Whole(whole) = &self.settings.payload else {
             return Ok(None);
         };
-        if whole.architecture == Architecture::X86_64 {
+        // A hypervisor below makes the tree of its VM itself.
+        if whole.architecture == Architecture::X86_64 || whole.below.is_some() {
             return Ok(None);
         }
         let address = virt::MEMORY + (self.settings.machine_memory_mib(request) << 20);
@@ -38,8 +39,9 @@ impl LabMachine {
                     vm: &request.vm,
                     vcpus: request.vcpus,
                     memory_mib: self.settings.guest_memory_mib(request),
+                    host_memory_mib: self.settings.machine_memory_mib(request),
                 };
-                whole.initramfs(launched).map(Some)
+                whole.made(launched).map(Some)
             }
             Payload::Dom0less { parameters, .. } => {
                 let guest = &self.settings.guest;

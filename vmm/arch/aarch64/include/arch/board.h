@@ -17,6 +17,9 @@
 #define UART1			0x09010000ull
 #define RAM			0x40000000ull
 
+/* Linux maps persistent memory in such pieces (SUBSECTION_SHIFT). */
+#define PMEM_BOUNDARY 0x200000ull
+
 #define UART0_INTID 33
 #define UART1_INTID 34
 
@@ -28,6 +31,7 @@ struct machine_tree {
 	bool has_its, el2;
 	uint64_t memory_bytes;
 	uint64_t initrd, initrd_bytes; /* 0 bytes: none */
+	uint64_t pmem, pmem_bytes;     /* the same */
 	const char *command_line;
 };
 /* Writes the tree. Returns its bytes; 0: more than `most`. */

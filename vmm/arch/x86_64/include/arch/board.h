@@ -4,11 +4,13 @@
 #include "vmm/guest_memory.h"
 
 /* The hole for devices, below 4 GiB. */
-#define HOLE_START 0xc0000000ull
-#define HOLE_END   0x100000000ull
-#define LOCAL_APIC 0xfee00000u
-#define IO_APIC	   0xfec00000u
-#define TSS_PAGES  0xfffbd000u /* three pages for KVM (KVM_SET_TSS_ADDR) */
+#define HOLE_START    0xc0000000ull
+#define HOLE_END      0x100000000ull
+/* Linux maps persistent memory in such pieces (SUBSECTION_SHIFT). */
+#define PMEM_BOUNDARY 0x200000ull
+#define LOCAL_APIC    0xfee00000u
+#define IO_APIC	      0xfec00000u
+#define TSS_PAGES     0xfffbd000u /* three pages for KVM (KVM_SET_TSS_ADDR) */
 
 #define COM1		 0x3f8
 #define COM1_INTERRUPT	 4
@@ -16,7 +18,8 @@
 #define PM1_EVENT	 0x600 /* four bytes */
 #define PM1_CONTROL	 0x604 /* two bytes */
 #define KEYBOARD_COMMAND 0x64
-#define DEBUG_CONSOLE	 0xe9 /* as in Bochs and Xen */
+#define PCI_ADDRESS	 0xcf8 /* four bytes; the data behind it are nobody's */
+#define DEBUG_CONSOLE	 0xe9  /* as in Bochs and Xen */
 
 #define SLEEP_TYPE_OFF 5 /* in \_S5_; the guest writes it to PM1_CONTROL */
 

@@ -1,0 +1,364 @@
+//! Applications in nested VMs, as Figure 2 of Lim et al., NEVE, SOSP 2017: for each workload the instructions of one
+//! unit of work natively, in a VM, and in nested VMs; the exits of the nested VM to its hypervisor, and that
+//! hypervisor's traps to the one below, by cause.
+
+use super::machine::Machine;
+use crate::apps::{APPLICATION, NestedRatio, published};
+use crate::number;
+use crate::reference::Reference;
+use crate::sheet::{Set, Sheet, below_in_markdown, below_on_terminal};
+use crate::unit_of_work::{Unit, base, dash, insns_of, two};
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use ws_results::ResultFile;
+
+/// The schema of the JSON.
+pub const NESTED_APPS_SCHEMA: &str = "worldswitch-nested-apps/1";
+
+/// The counter of all exits, and of all traps.
+const EXITS: &str = "exits";
+
+/// The nested machine whose mechanism is judged, and the two mechanisms.
+const JUDGED: &str = "lab:neve-linux";
+const TRAPPING: &str = "nv";
+const SAVING: &str = "nv2";
+
+/// A mechanism takes away a part of the nested VM's cost only where there is one: at least this part of
+/// the VM's.
+const COST_AT_LEAST: f64 = 0.05;
+
+/// All data of this view. Strings are not escaped yet; the renderers do that.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct NestedApps {
+    /// Always `worldswitch-nested-apps/1`.
+    #[schemars(extend("const" = NESTED_APPS_SCHEMA))]
+    pub schema: &'static str,
+    /// In the order of their results.
+    pub workloads: Vec<NestedApp>,
+    /// How long each platform took.
+    pub took: Vec<Took>,
+}
+
+/// A workload.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct NestedApp {
+    pub workload: String,
+    /// What a unit of its work is.
+    pub unit: Option<String>,
+    /// One for each result: without a hypervisor, in a VM, then in nested VMs.
+    pub lines: Vec<NestedAppLine>,
+}
+
+/// A workload on a platform.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct NestedAppLine {
+    pub platform: String,
+    /// Instructions of one unit, of everything in the machine; absent if there are none, with the reason
+    /// in `why`.
+    pub insns: Option<f64>,
+    /// Whether all boots but the perturbed ones gave the same.
+    pub exact: Option<bool>,
+    /// Relative to the machine without a hypervisor.
+    pub over_native: Option<f64>,
+    /// A nested VM: relative to the VM.
+    pub over_vm: Option<f64>,
+    /// Exits of one unit to the hypervisor that runs the VM.
+    pub exits: Option<f64>,
+    /// A nested VM: traps of one unit to the hypervisor below, L2's exits and those of L1.
+    pub traps: Option<f64>,
+    /// The same by cause. Of Linux KVM they are of a run of their own.
+    pub causes: BTreeMap<String, f64>,
+    /// neve by FEAT_NV2: the part of what a nested VM costs over a VM by FEAT_NV that is not there.
+    pub taken_away: Option<f64>,
+    /// What Lim et al. state of the corresponding setup: time relative to native time.
+    pub published: Option<NestedRatio>,
+    pub why: Option<String>,
+}
+
+/// How long a platform took, from the start to the end of its machines.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Took {
+    pub platform: String,
+    pub seconds: f64,
+}
+
+/// What a platform is to the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Part {
+    Native,
+    Vm,
+    Nested,
+}
+
+fn part(platform: &str) -> Option<Part> {
+    match base(platform) {
+        "lab:arm-linux" | "lab:linux" => Some(Part::Native),
+        "lab:kvm-vhe-linux" | "lab:kvm-linux" => Some(Part::Vm),
+        _ => Machine::of(platform).is_nested().then_some(Part::Nested),
+    }
+}
+
+/// The paper's columns that correspond, the best first.
+fn columns(platform: &str) -> &'static [&'static str] {
+    match (base(platform), Machine::of(platform).variant()) {
+        (JUDGED, Some(TRAPPING)) => &["ARMv8.3 Nested VM VHE", "ARMv8.3 Nested VM"],
+        (JUDGED | "lab:kvm-nested-linux", _) => &["NEVE Nested VM VHE", "NEVE Nested VM"],
+        _ => &[],
+    }
+}
+
+impl NestedApps {
+    /// From these results, of one architecture; rows that are no workloads are left out.
+    pub fn of(results: &[ResultFile], reference: &Reference) -> Self {
+        let mut results: Vec<&ResultFile> = (results.iter())
+            .filter(|result| part(&result.platform).is_some())
+            .collect();
+        results.sort_by_key(|result| part(&result.platform));
+        let mut names: Vec<&str> = Vec::new();
+        for row in results.iter().flat_map(|result| &result.rows) {
+            if row.category == APPLICATION && !names.contains(&&*row.benchmark) {
+                names.push(&row.benchmark);
+            }
+        }
+        Self {
+            schema: NESTED_APPS_SCHEMA,
+            workloads: (names.iter())
+                .map(|name| workload(name, &results, reference))
+                .collect(),
+            took: results.iter().map(|result| took(result)).collect(),
+        }
+    }
+
+    /// As JSON. Ends in a newline.
+    ///
+    /// # Errors
+    /// Only by a bug in this program.
+    pub fn to_json(&self) -> serde_json::Result<String> {
+        Ok(serde_json::to_string_pretty(self)? + "\n")
+    }
+
+    /// Aligned text. Ends in a newline.
+    pub fn to_terminal(&self) -> String {
+        let below = self.below();
+        let below = below.iter().map(String::as_str);
+        self.sheet().to_terminal("") + "\n" + &below_on_terminal(below)
+    }
+
+    /// A Markdown table. Ends in a newline.
+    pub fn to_markdown(&self) -> String {
+        let below = self.below();
+        let below = below.iter().map(String::as_str);
+        self.sheet().to_markdown() + "\n" + &below_in_markdown(below)
+    }
+
+    fn sheet(&self) -> Sheet {
+        let mut sheet = Sheet::new(COLUMNS);
+        sheet.extend(self.workloads.iter().flat_map(NestedApp::cells));
+        sheet
+    }
+
+    /// Reasons, the legend and the time.
+    fn below(&self) -> Vec<String> {
+        let lines = self.workloads.iter().flat_map(|app| {
+            let reason = |line: &NestedAppLine| {
+                let (workload, platform) = (&app.workload, &line.platform);
+                Some(format!("{workload} on {platform}: {}", line.why.as_ref()?))
+            };
+            app.lines.iter().filter_map(reason)
+        });
+        let of_one = |took: &Took| format!("{} {}", took.platform, minutes(took.seconds));
+        let each: Vec<String> = self.took.iter().map(of_one).collect();
+        let all = minutes(self.took.iter().map(|took| took.seconds).sum());
+        lines
+            .chain(LEGEND.map(str::to_owned))
+            .chain([format!(
+                "Took {all} of machines' time: {}.",
+                each.join(", ")
+            )])
+            .collect()
+    }
+}
+
+fn minutes(seconds: f64) -> String {
+    format!("{:.1} min", seconds / 60.0)
+}
+
+fn took(result: &ResultFile) -> Took {
+    let launches = result.boots.iter().flat_map(|boot| &boot.launches);
+    let ms: u64 = launches.map(|launch| launch.wall_ms).sum();
+    Took {
+        platform: result.platform.clone(),
+        seconds: ms as f64 / 1000.0,
+    }
+}
+
+fn workload(name: &str, results: &[&ResultFile], reference: &Reference) -> NestedApp {
+    let rows = results.iter().filter_map(|result| result.row(name));
+    let mut lines: Vec<NestedAppLine> = (results.iter())
+        .map(|result| line(name, result, reference))
+        .collect();
+    let insns_of = |wanted: Part| {
+        let mut lines = lines.iter();
+        lines
+            .find(|line| part(&line.platform) == Some(wanted))?
+            .insns
+    };
+    let (native, vm) = (insns_of(Part::Native), insns_of(Part::Vm));
+    let of_variant = |variant| {
+        let is_it = |line: &&NestedAppLine| {
+            base(&line.platform) == JUDGED && Machine::of(&line.platform).variant() == Some(variant)
+        };
+        lines.iter().find(is_it).and_then(|line| line.insns)
+    };
+    let taken_away = taken_away(vm, of_variant(TRAPPING), of_variant(SAVING));
+    for line in &mut lines {
+        let over = |other: Option<f64>| {
+            let other = other.filter(|other| *other > 0.0)?;
+            Some(line.insns? / other)
+        };
+        let place = part(&line.platform);
+        (line.over_native, line.over_vm) = (
+            over(native).filter(|_| place != Some(Part::Native)),
+            over(vm).filter(|_| place == Some(Part::Nested)),
+        );
+        let is_saving = Machine::of(&line.platform).variant() == Some(SAVING);
+        line.taken_away = taken_away.filter(|_| is_saving);
+    }
+    NestedApp {
+        workload: name.to_owned(),
+        unit: rows.into_iter().find_map(|row| row.work.clone()),
+        lines,
+    }
+}
+
+/// Which part of what trapping costs over a VM is saved.
+fn taken_away(vm: Option<f64>, trapping: Option<f64>, saving: Option<f64>) -> Option<f64> {
+    let (vm, trapping, saving) = (vm?, trapping?, saving?);
+    let cost = trapping - vm;
+    (cost > COST_AT_LEAST * vm).then(|| (trapping - saving) / cost)
+}
+
+fn line(workload: &str, result: &ResultFile, reference: &Reference) -> NestedAppLine {
+    let unit = Unit::of(result.row(workload), result);
+    let stated = published::nested(workload, reference);
+    let published = (columns(&result.platform).iter())
+        .find_map(|column| stated.iter().find(|ratio| ratio.column == *column));
+    NestedAppLine {
+        platform: result.platform.clone(),
+        insns: unit.insns,
+        exact: unit.exact,
+        over_native: None,
+        over_vm: None,
+        exits: unit.counts.get(EXITS).copied(),
+        traps: unit.below.get(EXITS).copied(),
+        causes: unit.below_causes,
+        taken_away: None,
+        published: published.cloned(),
+        why: unit.why,
+    }
+}
+
+// ---- Renderers ----------------------------------------------------------------------------------
+
+const COLUMNS: [(&str, Set); 11] = [
+    ("workload", Set::Text),
+    ("platform", Set::Text),
+    ("insns a unit", Set::Number),
+    ("native", Set::Number),
+    ("VM", Set::Number),
+    ("exits", Set::Number),
+    ("traps", Set::Number),
+    ("an exit", Set::Number),
+    ("taken away", Set::Number),
+    ("NEVE", Set::Number),
+    ("most traps by cause", Set::Text),
+];
+
+const LEGEND: [&str; 6] = [
+    "insns a unit: executed instructions of one unit of work, of everything in the machine: client, server, all kernels and hypervisors; idle time left out.",
+    "native, VM: relative to the machine without a hypervisor, and to the VM; exits: of the VM to the KVM that runs it, which in a nested VM is L1's.",
+    "traps: to the hypervisor below L1's, L0; an exit: for one exit of L2. Without the cost of the marks at both ends of a measured run.",
+    "most traps by cause: neve's begin with el2_ if they are L1's; Linux KVM counts by exception class, in a run of its own. The JSON has all.",
+    "taken away: what FEAT_NV2 takes away of what a nested VM by FEAT_NV costs over a VM, (nv - nv2) / (nv - VM); none where that cost is below 5 % of the VM's.",
+    "NEVE: time in a nested VM to native time, as section 7.2 of Lim et al., NEVE, SOSP 2017, states it for its machine (m400), whose L1 was a changed Linux 4.10; L1 with VHE where it is stated. >: more than, <: less than.",
+];
+
+/// As many causes of traps are in the table.
+const CAUSES: usize = 4;
+
+impl NestedApp {
+    fn cells(&self) -> impl Iterator<Item = Vec<String>> {
+        self.lines.iter().enumerate().map(move |(index, line)| {
+            let name = match (&self.unit, index) {
+                (_, 1..) => String::new(),
+                (Some(unit), 0) => format!("{} ({unit})", self.workload),
+                (None, 0) => self.workload.clone(),
+            };
+            let an_exit = line.traps.zip(line.exits.filter(|exits| *exits > 0.0));
+            vec![
+                name,
+                line.platform.clone(),
+                insns_of(line.insns, line.exact),
+                dash(line.over_native.map(two)),
+                dash(line.over_vm.map(two)),
+                dash(line.exits.map(two)),
+                dash(line.traps.map(two)),
+                dash(an_exit.map(|(traps, exits)| format!("{:.1}", traps / exits))),
+                dash(line.taken_away.map(number::percent)),
+                dash(line.published.as_ref().map(stated)),
+                line.most_causes(),
+            ]
+        })
+    }
+}
+
+/// What the paper states: `1.14`, `11`, `>40`.
+fn stated(ratio: &NestedRatio) -> String {
+    let sign = match &*ratio.printed {
+        printed if printed.starts_with("more than") => ">",
+        printed if printed.starts_with("less than") => "<",
+        _ => "",
+    };
+    match ratio.printed.ends_with('%') {
+        true => two(ratio.ratio),
+        false => format!("{sign}{}", number::value(ratio.ratio, "count")),
+    }
+}
+
+impl NestedAppLine {
+    fn most_causes(&self) -> String {
+        let mut causes: Vec<(&String, f64)> = self.causes.iter().map(|(k, n)| (k, *n)).collect();
+        causes.sort_by(|a, b| b.1.total_cmp(&a.1));
+        let most = causes.iter().take(CAUSES);
+        let most = most.filter(|(_, count)| *count >= 0.005);
+        let words: Vec<String> = most.map(|(name, n)| format!("{name} {n:.2}")).collect();
+        words.join(", ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_part_taken_away_is_of_the_cost_over_the_vm() {
+        assert_eq!(
+            taken_away(Some(100.0), Some(500.0), Some(200.0)),
+            Some(0.75)
+        );
+        assert_eq!(taken_away(Some(100.0), Some(104.0), Some(101.0)), None);
+        assert_eq!(taken_away(None, Some(500.0), Some(200.0)), None);
+    }
+
+    #[test]
+    fn platforms_have_their_parts_and_the_papers_columns() {
+        assert_eq!(part("lab:arm-linux+cpu=max"), Some(Part::Native));
+        assert_eq!(part("lab:kvm-vhe-linux+cpu=max"), Some(Part::Vm));
+        assert_eq!(part("lab:neve-linux@nv"), Some(Part::Nested));
+        assert_eq!(part("lab:xen"), None);
+        assert!(columns("lab:kvm-linux").is_empty());
+        assert_eq!(columns("lab:neve-linux@nv2")[1], "NEVE Nested VM");
+        assert_eq!(columns("lab:neve-linux@nv")[0], "ARMv8.3 Nested VM VHE");
+    }
+}

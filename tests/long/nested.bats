@@ -1,0 +1,37 @@
+# `worldswitch nested --long`: a whole Linux with KVM below Linux KVM and below neve, on the real packages.
+
+# `run` sets $output and $status.
+# shellcheck disable=SC2154
+
+load ../e2e/common
+
+setup_file() {
+    make -s -C "$ROOT/lab/agent" ARCH=aarch64 >&2
+    make -s -C "$ROOT/vmm" ARCH=aarch64 >&2
+    make -s -C "$ROOT/neve" >&2
+    fetch_packages --newest kvm-nested-linux neve-linux linux-arm64-unstable
+}
+
+setup() { common_setup; }
+
+# of PLATFORM EXPRESSION: whether it is true of the line of TCP_RR.
+of() {
+    jq -e ".workloads[] | select(.workload == \"tcp-rr\").lines[] | select(.platform == \"$1\") | $2" nested.json
+}
+
+@test "TCP_RR of a nested VM: natively, in a VM, by Linux KVM, nv and nv2, with traps by cause" {
+    ws nested --long --workload '^tcp-rr$' -o nested --export-json nested.json >nested.txt
+    of lab:kvm-vhe-linux+cpu=max '.over_native > 1.6 and .over_native < 2.6 and .traps == null'
+    # Each hypervisor's traps by cause are what it counted in all, or nearly: Linux counts them in another run.
+    of lab:neve-linux@nv '.traps as $all | .causes | (add - $all | fabs) < 1'
+    of lab:neve-linux@nv '.traps > 200 and .causes.el2_read_TPIDR_EL2 > 100'
+    of lab:neve-linux@nv2 '.traps > 15 and .traps < 60 and .causes.el2_eret > 1 and .causes.el2_read_TPIDR_EL2 == null'
+    of lab:kvm-nested-linux '.traps > 20 and .traps < 80 and .causes.sysreg > 10 and .causes.eret > 1'
+    # What the mechanism takes away, and that trapping by it costs less than Linux below.
+    of lab:neve-linux@nv2 '.taken_away > 0.7 and .over_vm < 1.6'
+    of lab:kvm-nested-linux '.over_vm > 2.5'
+    grep -q '^Took [0-9.]* min of machines' nested.txt
+    # The same table of the results.
+    ws nested --long --of nested --export-json again.json >/dev/null
+    cmp nested.json again.json
+}
