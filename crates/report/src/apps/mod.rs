@@ -91,7 +91,7 @@ pub struct App {
     pub workload: String,
     /// What a unit of its work is.
     pub unit: Option<String>,
-    /// One for each result, in their order.
+    /// One for each result with a workload, in their order.
     pub lines: Vec<AppLine>,
     /// What Lim et al. (NEVE, 2017) state of it in nested VMs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -181,6 +181,7 @@ impl Apps {
                     .and_then(|row| row.work.clone()),
                 lines: results
                     .iter()
+                    .filter(|result| result.rows.iter().any(|row| is_workload(&row)))
                     .filter(|result| result.row(name).is_some() || !needs_vm(name, &measured))
                     .map(|result| line(name, result, &natives, reference))
                     .collect(),

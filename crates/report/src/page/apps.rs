@@ -7,9 +7,8 @@ use super::lead::{Lead, View};
 use super::text_table::text_table;
 use super::words::plain;
 use crate::apps::{App, AppLine, Apps, NestedRatio, is_nested, is_primitive};
-use crate::number;
 use crate::reference::Reference;
-use crate::unit_of_work::two;
+use crate::unit_of_work::{base, insns as insns_text, two};
 use maud::{Markup, html};
 use ws_results::ResultFile;
 
@@ -33,8 +32,11 @@ pub(crate) fn apps(
     let apps = Apps::of(results, reference);
     html! {
         section #apps {
-            h2 { "Applications (Dall et al., Figure 4)" }
-            @for figure in figures(&apps, platforms).iter().skip(usize::from(led)) { (figure) }
+            h2 { "Applications" }
+            @for (heading, figure) in figures(&apps, platforms).iter().skip(usize::from(led)) {
+                h3 { (heading) }
+                (figure)
+            }
             @for block in apps.blocks() {
                 (text_table(block.title.unwrap_or("a unit of work"), &block.sheet))
                 ul.legend { @for text in &block.below { li { (plain(text)) } } }
@@ -71,7 +73,7 @@ pub(crate) fn lead(
             most.2,
             two(most.0)
         ),
-        figure: figures(&apps, platforms).into_iter().next()?,
+        figure: figures(&apps, platforms).into_iter().next()?.1,
         of: View::Apps,
     })
 }
@@ -80,14 +82,22 @@ fn finite(line: &AppLine) -> Option<f64> {
     line.ratio.filter(|ratio| ratio.is_finite())
 }
 
-/// Those that have bars.
-fn figures(apps: &Apps, platforms: &[&str]) -> Vec<Markup> {
+/// Those that have bars, with their headings.
+fn figures(apps: &Apps, platforms: &[&str]) -> Vec<(&'static str, Markup)> {
     let all = [
-        in_vms(apps, platforms),
-        in_nested_vms(apps, platforms),
-        primitives(apps, platforms),
+        ("In VMs (Dall et al., Figure 4)", in_vms(apps, platforms)),
+        (
+            "In nested VMs (NEVE, Figure 2)",
+            in_nested_vms(apps, platforms),
+        ),
+        (
+            "What lmbench measures (HyperBench, Figure 7)",
+            primitives(apps, platforms),
+        ),
     ];
-    all.into_iter().flatten().collect()
+    let all = all.into_iter();
+    all.filter_map(|(heading, figure)| Some((heading, figure?)))
+        .collect()
 }
 
 /// The keys of the platforms that a chart has bars of.
@@ -136,15 +146,16 @@ fn in_vms(apps: &Apps, platforms: &[&str]) -> Option<Markup> {
     })
 }
 
-/// After NEVE, Figure 2: each workload in VMs and in nested VMs of the same architecture, with what the paper's text
-/// states of it.
+/// After NEVE, Figure 2: each workload in VMs and in nested VMs of KVM, with what the paper's text states of it.
 fn in_nested_vms(apps: &Apps, platforms: &[&str]) -> Option<Markup> {
     let with_nested = apps.workloads.iter().filter(|app| {
         let mut lines = app.lines.iter();
         lines.any(|line| is_nested(&line.platform) && finite(line).is_some())
     });
     let lanes = with_nested.map(|app| {
-        let lines = app.lines.iter().filter_map(|line| ours(line, platforms));
+        let of_kvm = |line: &&AppLine| !base(&line.platform).starts_with("lab:xen");
+        let lines = app.lines.iter().filter(of_kvm);
+        let lines = lines.filter_map(|line| ours(line, platforms));
         lane(&app.workload, lines, app.nested.iter().map(stated))
     });
     let lanes: Vec<Lane> = lanes.collect();
@@ -203,7 +214,12 @@ fn primitives(apps: &Apps, platforms: &[&str]) -> Option<Markup> {
 fn lane(name: &str, ours: impl Iterator<Item = Bar>, theirs: impl Iterator<Item = Bar>) -> Lane {
     let mut bars: Vec<Bar> = ours.collect();
     if !bars.is_empty() {
-        bars.extend(theirs);
+        // Variants of a machine have the same of the paper.
+        for bar in theirs {
+            if !bars.iter().any(|other| other.detail == bar.detail) {
+                bars.push(bar);
+            }
+        }
     }
     Lane {
         name: name.to_owned(),
@@ -234,13 +250,9 @@ fn absolute(line: &AppLine, platforms: &[&str]) -> Option<Bar> {
         value: insns,
         before: None,
         band: None,
-        text: number::value(insns, "insns"),
+        text: insns_text(insns),
         remark: ratio,
-        detail: format!(
-            "{}: {} instructions",
-            line.platform,
-            number::value(insns, "insns")
-        ),
+        detail: format!("{}: {} instructions", line.platform, insns_text(insns)),
     })
 }
 
