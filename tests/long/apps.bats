@@ -40,12 +40,12 @@ of() {
     # Its steps, which cost what the traced run did but for its start and end; the client's is the same on both.
     jq -e '.rows[] | select(.benchmark == "tcp-rr").host[0] | ((.steps | keys == ["recv-to-send", "send-to-recv"] and add > 60e6) and (.steps | add) < .traced)' \
         out/lab-linux.json
-    executed out/lab-linux.json tcp-rr 75005424
+    executed out/lab-linux.json tcp-rr 75164668
     jq -e '.rows[] | select(.benchmark == "tcp-rr") | .metrics[0].boots[0] as $cost | .host[0] |
         (.steps | length == 4 and add > 140e6) and (.steps | add) < .traced and
         (.threads | keys == ["other", "qemu", "vcpu0", "vhost"] and add == $cost.run[0] - $cost.control[0])' \
         out/lab-kvm-linux.json
-    executed out/lab-kvm-linux.json tcp-rr 170398909
+    executed out/lab-kvm-linux.json tcp-rr 170000798
 }
 
 # Not in tests/e2e: two boots of a whole Linux in a VM, 51 s of a core.
