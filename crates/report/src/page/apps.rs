@@ -171,7 +171,6 @@ fn in_nested_vms(apps: &Apps, platforms: &[&str]) -> Option<Markup> {
         keys,
     };
     (!lanes.is_empty()).then(|| html! {
-        h3 { "In nested VMs (NEVE, Figure 2)" }
         (chart.markup())
         p.legend {
             "NEVE's are ratios of time on its machines; its Figure 2 has no numbers, so only those of its text are here."
@@ -201,7 +200,6 @@ fn primitives(apps: &Apps, platforms: &[&str]) -> Option<Markup> {
         keys: keys(&lanes, platforms),
     };
     (!lanes.is_empty()).then(|| html! {
-        h3 { "What lmbench measures (HyperBench, Figure 7)" }
         (chart.markup())
         p.legend {
             "The paper's bars are times on two machines and have no numbers. A number behind a bar is the ratio to the "
@@ -216,7 +214,8 @@ fn lane(name: &str, ours: impl Iterator<Item = Bar>, theirs: impl Iterator<Item 
     if !bars.is_empty() {
         // Variants of a machine have the same of the paper.
         for bar in theirs {
-            if !bars.iter().any(|other| other.detail == bar.detail) {
+            let is_same = |other: &Bar| other.detail == bar.detail && other.text == bar.text;
+            if !bars.iter().any(is_same) {
                 bars.push(bar);
             }
         }

@@ -399,11 +399,13 @@ fn nested_vms_have_a_figure_of_their_own_with_what_neve_s_text_states() {
         ">1.60<",
         ">more than 40 <",
         ">less than 3 <",
+        ">2.5 <",
         "ARMv8.3 Nested VM",
         "log axis",
     ] {
         assert!(section.contains(text), "no {text} in {section}");
     }
+    assert_eq!(section.matches("NEVE, Figure 2").count(), 1);
     assert!(!section.contains("not measured here"));
     let apps = apps(&results);
     assert_eq!(
@@ -411,6 +413,22 @@ fn nested_vms_have_a_figure_of_their_own_with_what_neve_s_text_states() {
         Some(7.0)
     );
     assert!(crate::page::page(&results[..2]).contains("not measured here"));
+}
+
+#[test]
+fn variants_of_a_machine_share_the_paper_s_bar() {
+    let native = machine("lab:linux", vec![row("tcp-rr", &[40], None)]);
+    let vm = |platform: &str, insns| machine(platform, vec![row("tcp-rr", &[insns], None)]);
+    let both = page(&[
+        native,
+        vm("lab:xen-linux", 80),
+        vm("lab:xen-linux@apart", 90),
+    ]);
+    let opening = crate::page::opening(&both);
+    for text in [">2.00<", ">2.25<"] {
+        assert!(opening.contains(text), "no {text} in {opening}");
+    }
+    assert_eq!(opening.matches("bar theirs").count(), 1);
 }
 
 #[test]
