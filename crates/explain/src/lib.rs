@@ -10,6 +10,7 @@
 pub mod a64;
 pub mod adds;
 pub mod bochs;
+mod components;
 pub mod counts;
 pub mod debug;
 pub mod diff;

@@ -1,5 +1,6 @@
 //! Which functions the work of a workload is in, natively and with a VM, and which of them do more with a VM.
 
+use crate::components;
 use crate::counts::{Counts, LEVELS};
 use crate::place::{Kind, is_kvm};
 use crate::render::number::{grouped, signed};
@@ -48,6 +49,18 @@ pub struct Part {
     pub module: Option<String>,
     /// What kind of software.
     pub kind: Kind,
+}
+
+/// The names of parts that are no function.
+const PROGRAMS: &str = "all programs";
+const UNNAMED: &str = "code without a name";
+const UNNAMED_MODULES: &str = "modules of the VM's kernel";
+
+impl Part {
+    /// Whether it is all modules of a VM's kernel, whose functions have no names here.
+    pub fn is_unnamed_module(&self) -> bool {
+        self.module.is_none() && self.name == UNNAMED_MODULES
+    }
 }
 
 /// Executed instructions by function and level.
@@ -160,13 +173,13 @@ fn part(address: u64, is_named: bool, symbols: &Symbols) -> Part {
         kind,
     };
     if address >> KERNEL_BIT == 0 {
-        return unnamed("all programs", Kind::User);
+        return unnamed(PROGRAMS, Kind::User);
     }
     let symbol = symbols.find(address).filter(|_| is_named);
     let Some(symbol) = symbol.and_then(|(index, _)| symbols.get(index)) else {
         return match is_named {
-            true => unnamed("code without a name", Kind::Kernel),
-            false => unnamed("modules of the VM's kernel", Kind::Kernel),
+            true => unnamed(UNNAMED, Kind::Kernel),
+            false => unnamed(UNNAMED_MODULES, Kind::Kernel),
         };
     };
     Part {
@@ -204,8 +217,22 @@ pub struct WorkloadExplained {
     pub natively: Recorded,
     /// The machine with one.
     pub in_vm: Recorded,
+    /// The sums of what functions are part of, the one with the largest difference first.
+    pub components: Vec<ComponentExplained>,
     /// The one with the largest difference first.
     pub functions: Vec<FunctionExplained>,
+}
+
+/// The functions that are part of one component.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct ComponentExplained {
+    pub component: &'static str,
+    /// On the machine without a VM.
+    pub natively: u64,
+    /// By the host, with a VM.
+    pub host: u64,
+    /// In the VM.
+    pub vm: u64,
 }
 
 /// A recorded run.
@@ -225,6 +252,8 @@ pub struct FunctionExplained {
     /// The kernel's module that it is in.
     pub module: Option<String>,
     pub kind: Kind,
+    /// What it is part of.
+    pub component: &'static str,
     /// On the machine without a VM.
     pub natively: u64,
     /// By the host, with a VM.
@@ -270,6 +299,47 @@ impl Comparison<'_> {
             .collect();
         lines.sort_by_key(|(_, line)| std::cmp::Reverse(line.difference()));
         lines
+    }
+
+    /// The sums of all components, the one with the largest difference first.
+    fn components(&self) -> Vec<(&'static str, Line)> {
+        let mut sums: BTreeMap<&'static str, Line> = BTreeMap::new();
+        for (part, line) in self.lines() {
+            sums.entry(components::of(part)).or_default().add(&line);
+        }
+        let mut sums: Vec<(&'static str, Line)> = sums.into_iter().collect();
+        sums.sort_by_key(|(_, line)| std::cmp::Reverse(line.difference()));
+        sums
+    }
+
+    /// The same table by what the functions are part of. `exits_cost`: what the cost model predicts for the exits of
+    /// a unit; the difference that it does not predict is its error, as a last line.
+    pub fn components_table(&self, exits_cost: Option<f64>) -> (String, Vec<[String; 6]>) {
+        let (name, unit) = self.workload;
+        let title = format!("{name}: instructions a {unit}, by what their functions are part of");
+        let heads = ["part", "", "natively", "host", "VM", "difference"];
+        let components = self.components();
+        let mut all = Line::default();
+        components.iter().for_each(|(_, line)| all.add(line));
+        let mut table = vec![heads.map(str::to_owned)];
+        table.extend(
+            components
+                .iter()
+                .map(|(name, line)| self.cells((*name).to_owned(), "", line)),
+        );
+        table.push(self.cells("all".to_owned(), "", &all));
+        if let Some(cost) = exits_cost.map(|cost| cost.round() as i64) {
+            let of = |name: &str, difference: i64| {
+                let mut cells = [const { String::new() }; 6];
+                cells[0] = name.to_owned();
+                cells[5] = signed(difference);
+                cells
+            };
+            let rest = self.a_unit(all.difference()) - cost;
+            table.push(of("less what the cost model predicts for exits", -cost));
+            table.push(of("the model's error: in all less that", rest));
+        }
+        (title, table)
     }
 
     fn a_unit(&self, number: i64) -> i64 {
@@ -329,6 +399,16 @@ impl Comparison<'_> {
                 function: part.name.clone(),
                 module: part.module.clone(),
                 kind: part.kind,
+                component: components::of(part),
+                natively: line.natively,
+                host,
+                vm,
+            }
+        });
+        let components = self.components().into_iter().map(|(component, line)| {
+            let [host, vm] = line.in_vm;
+            ComponentExplained {
+                component,
                 natively: line.natively,
                 host,
                 vm,
@@ -340,6 +420,7 @@ impl Comparison<'_> {
             units: self.units,
             natively: recorded(self.natively),
             in_vm: recorded(self.in_vm),
+            components: components.collect(),
             functions: functions.collect(),
         }
     }

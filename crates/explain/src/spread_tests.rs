@@ -94,7 +94,27 @@ fn the_difference_is_by_function_and_the_sum_is_whole() {
             "all |  | 200 | 440 | 176 | +416",
         ]
     );
+    let (_, table) = comparison.components_table(Some(290.0));
+    let lines: Vec<String> = table[1..].iter().map(|line| line.join(" | ")).collect();
+    assert_eq!(
+        lines,
+        [
+            "KVM |  | 0 | 300 | 0 | +300",
+            "other kernel code |  | 100 | 120 | 90 | +110",
+            "virtio drivers in the VM |  | 0 | 0 | 7 | +7",
+            "programs |  | 40 | 20 | 21 | +1",
+            "network stack |  | 60 | 0 | 58 | -2",
+            "all |  | 200 | 440 | 176 | +416",
+            "less what the cost model predicts for exits |  |  |  |  | -290",
+            "the model's error: in all less that |  |  |  |  | +126",
+        ]
+    );
+    let (_, unpriced) = comparison.components_table(None);
+    assert_eq!(unpriced.len(), table.len() - 2);
     let explained = comparison.explained();
+    let sum = |of: fn(&ComponentExplained) -> u64| explained.components.iter().map(of).sum::<u64>();
+    assert_eq!(sum(|part| part.natively), explained.natively.counted);
+    assert_eq!(sum(|part| part.host + part.vm), explained.in_vm.counted);
     assert_eq!(
         (explained.natively.counted, explained.in_vm.by_clock),
         (2000, 6160)

@@ -64,8 +64,8 @@ impl LabError {
 /// The name of a folder's lock file.
 const LOCK: &str = "lock.toml";
 
-/// All recipes, sets and workloads. A folder may have `recipes/NAME.toml`, `workloads/NAME.toml`,
-/// `packages.toml`, `lock.toml` and `quirks.toml`.
+/// All recipes, sets and workloads. A folder may have `recipes/NAME.toml`, `workloads/NAME.toml` with
+/// the files that it names, `packages.toml`, `lock.toml` and `quirks.toml`.
 #[derive(Clone, Debug)]
 pub struct Lab {
     folders: Vec<PathBuf>,
@@ -201,17 +201,26 @@ impl Lab {
     /// There is no such workload, or its file is wrong, with the line.
     pub fn workload(&self, name: &str) -> Result<Workload, LabError> {
         if workload::is_name(name) {
-            for folder in &self.folders {
-                let path = folder.join("workloads").join(format!("{name}.toml"));
-                if let Some(text) = read(&path)? {
-                    return Workload::parse(name, &text, &path);
-                }
+            if let Some((text, path)) = self.of_workloads(&format!("{name}.toml"))? {
+                let find = |name: &str| Ok(self.of_workloads(name)?.map(|(text, _)| text));
+                return Workload::parse(name, &text, &path, &find);
             }
         }
         Err(LabError::NoWorkload {
             name: name.to_owned(),
             known: list(&self.workloads()?),
         })
+    }
+
+    /// The text of a file beside workloads, and where it is.
+    fn of_workloads(&self, name: &str) -> Result<Option<(String, PathBuf)>, LabError> {
+        for folder in &self.folders {
+            let path = folder.join("workloads").join(name);
+            if let Some(text) = read(&path)? {
+                return Ok(Some((text, path)));
+            }
+        }
+        Ok(None)
     }
 
     /// The names of the files in a subfolder of any folder, without `.toml`, sorted.

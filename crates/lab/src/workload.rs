@@ -5,6 +5,7 @@ use crate::lab::LabError;
 use crate::recipe::hex;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
 use toml::Spanned;
@@ -44,6 +45,8 @@ pub struct Workload {
     pub vcpus: u32,
     /// Its units are transactions of one byte each way, which are taken apart.
     pub steps: bool,
+    /// Texts that its commands find in /lab/workloads, by name: a program to be compiled, or a program's settings.
+    pub files: BTreeMap<String, String>,
     /// Runs in the measured system before all else, not measured.
     pub prepare: Option<String>,
     /// Starts servers in the measured system, and returns when they answer.
@@ -65,6 +68,8 @@ struct WorkloadFile {
     place: Place,
     vcpus: Option<Spanned<u32>>,
     steps: Option<Spanned<bool>>,
+    #[serde(default)]
+    files: Vec<Spanned<String>>,
     prepare: Option<Spanned<String>>,
     serve: Option<Spanned<String>>,
     run: Spanned<String>,
@@ -81,20 +86,32 @@ const UNITS: u64 = 1_000_000_000;
 const VCPUS: u32 = 2;
 
 impl Workload {
-    /// Reads a workload's file.
+    /// Reads a workload's file. `find` gives the text of a file beside workloads, if there is one.
     ///
     /// # Errors
     /// What is wrong, with its line.
-    pub(crate) fn parse(name: &str, text: &str, path: &Path) -> Result<Self, LabError> {
+    pub(crate) fn parse(
+        name: &str,
+        text: &str,
+        path: &Path,
+        find: &dyn Fn(&str) -> Result<Option<String>, LabError>,
+    ) -> Result<Self, LabError> {
         let file: WorkloadFile = toml::from_str(text).map_err(|e| LabError::toml(path, &e))?;
-        file.check().map_err(|(place, what)| {
+        let wrong = |(place, what): (Range<usize>, String)| {
             let before = text.get(..place.start).unwrap_or_default();
             let line = before.matches('\n').count() + 1;
             LabError::Toml {
                 path: path.to_owned(),
                 text: format!("line {line}: {what}"),
             }
-        })?;
+        };
+        file.check().map_err(wrong)?;
+        let mut files = BTreeMap::new();
+        for file in &file.files {
+            let found = find(file.get_ref())?;
+            let none = || wrong((file.span(), format!("there is no file {}", file.get_ref())));
+            files.insert(file.get_ref().clone(), found.ok_or_else(none)?);
+        }
         Ok(Self {
             name: name.to_owned(),
             summary: file.summary.into_inner(),
@@ -103,6 +120,7 @@ impl Workload {
             place: file.place,
             vcpus: file.vcpus.map_or(1, Spanned::into_inner),
             steps: file.steps.is_some_and(Spanned::into_inner),
+            files,
             prepare: file.prepare.map(Spanned::into_inner),
             serve: file.serve.map(Spanned::into_inner),
             run: file.run.into_inner(),
@@ -126,7 +144,9 @@ impl Workload {
         ];
         let commands = [&self.prepare, &self.serve, &self.proof];
         let commands = commands.map(|command| command.as_deref().unwrap_or_default());
-        for field in fields.into_iter().chain(commands) {
+        let files = self.files.iter();
+        let files = files.flat_map(|(name, text)| [&**name, text]);
+        for field in fields.into_iter().chain(commands).chain(files) {
             // No field contains a zero byte.
             hash.update(field);
             hash.update([0]);
@@ -140,6 +160,12 @@ pub(crate) fn is_name(name: &str) -> bool {
     let good = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     let is_first = |c: char| good(c) && c != '-';
     (1..=40).contains(&name.len()) && name.chars().all(good) && name.starts_with(is_first)
+}
+
+/// Whether a text can be the name of a workload's file: a name is not a path.
+fn is_file_name(name: &str) -> bool {
+    let good = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    (1..=40).contains(&name.len()) && name.chars().all(good) && !name.starts_with('.')
 }
 
 impl WorkloadFile {
@@ -163,6 +189,11 @@ impl WorkloadFile {
         if let Some(steps) = steps.filter(|_| self.place != Place::Client) {
             let what = "steps are those of a client's transactions: place is \"client\"";
             return Err((steps.span(), what.into()));
+        }
+        if let Some(file) = self.files.iter().find(|file| !is_file_name(file.get_ref())) {
+            let what =
+                "files are names of 1 to 40 letters, digits and -_. of files beside this one";
+            return Err((file.span(), what.into()));
         }
         let commands = [
             ("prepare", self.prepare.as_ref()),
@@ -194,7 +225,9 @@ mod tests {
     use proptest::prelude::*;
 
     fn parse(text: &str) -> Result<Workload, String> {
-        let workload = Workload::parse("x", text, Path::new("lab/workloads/x.toml"));
+        let find = |name: &str| Ok((name == "x.c").then(|| "int x;\n".to_owned()));
+        let path = Path::new("lab/workloads/x.toml");
+        let workload = Workload::parse("x", text, path, &find);
         workload.map_err(|e| e.to_string())
     }
 
@@ -211,6 +244,9 @@ mod tests {
         assert_eq!(workload.prepare, None);
         let workload = parse(&format!("{LEAST}vcpus = 2\nsteps = true\n")).unwrap();
         assert_eq!((workload.vcpus, workload.steps), (2, true));
+        assert!(workload.files.is_empty());
+        let workload = parse(&format!("{LEAST}files = [\"x.c\"]\n")).unwrap();
+        assert_eq!(workload.files["x.c"], "int x;\n");
     }
 
     #[test]
@@ -227,6 +263,16 @@ mod tests {
                 "x.toml: line 5: run is not one line",
             ),
             ("run = \"true\"", "", "missing field `run`"),
+            (
+                "run =",
+                "files = [\"x.c\", \"y.c\"]\nrun =",
+                "line 5: there is no file y.c",
+            ),
+            (
+                "run =",
+                "files = [\"../x.c\"]\nrun =",
+                "line 5: files are names",
+            ),
             ("run =", "seconds = 5\nrun =", "line 5"),
             ("run =", "seconds = 5\nrun =", "seconds"),
             ("run =", "vcpus = 3\nrun =", "line 5: vcpus is not 1 to 2"),
@@ -272,6 +318,7 @@ mod tests {
             ("run =", "proof = \"true\"\nrun ="),
             ("run =", "vcpus = 2\nrun ="),
             ("run =", "steps = true\nrun ="),
+            ("run =", "files = [\"x.c\"]\nrun ="),
         ] {
             assert_ne!(digest(from, to), same, "{to}");
         }

@@ -60,7 +60,7 @@ fn every_recipe_is_whole_and_its_sets_are_there() {
 fn every_workload_is_whole_and_proves_its_work() {
     let lab = lab();
     let names = lab.workloads().unwrap();
-    assert_eq!(names.len(), 19, "{names:?}");
+    assert_eq!(names.len(), 28, "{names:?}");
     for name in names {
         let workload = lab.workload(&name).unwrap();
         let serves = workload.serve.is_some();
@@ -69,7 +69,7 @@ fn every_workload_is_whole_and_proves_its_work() {
     }
     let error = lab.workload("../kvm").unwrap_err().to_string();
     assert!(
-        error.contains("apache-interrupts-spread, fio, fork-exec"),
+        error.contains("context-switch-2p-16k, fio, fork-exec, fork-exit"),
         "{error}"
     );
 }

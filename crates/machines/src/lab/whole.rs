@@ -7,6 +7,7 @@ use super::vm::{self, VmTree, Whole as Inner};
 use crate::image::BenchmarkRow;
 use crate::initramfs::{self, Entry};
 use crate::machine::MachineError;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use ws_lab::sets::Architecture;
 use ws_lab::workload::Workload;
@@ -17,6 +18,7 @@ pub const ROOT_DEVICE: &str = "/dev/pmem0";
 const KERNEL: &str = "vmlinuz";
 const INITRD: &str = "guest-initrd";
 const CONFIG: &str = "init.conf";
+const WORKLOADS: &str = "workloads";
 
 /// Everything that the machine boots.
 #[derive(Clone, Debug)]
@@ -150,6 +152,12 @@ impl Whole {
         lines.push(format!("append={words}"));
         lines.extend_from_slice(more);
         let mut files = files.to_vec();
+        let of_workloads = self.workloads.iter().flat_map(|workload| &workload.files);
+        let of_workloads: BTreeMap<&String, &String> = of_workloads.collect();
+        let of_workloads = of_workloads.into_iter();
+        files.extend(
+            of_workloads.map(|(name, text)| Entry::file(format!("{WORKLOADS}/{name}"), &**text)),
+        );
         files.push(Entry::file(CONFIG, lines.join("\n") + "\n"));
         initramfs::pack(&files)
     }

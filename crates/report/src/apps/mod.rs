@@ -31,6 +31,26 @@ pub const APPLICATION: &str = "application";
 /// The machines without a hypervisor: ratios relate to the one of the same architecture.
 const NATIVES: [&str; 2] = ["lab:linux", "lab:arm-linux"];
 
+/// The machines whose VM is in another VM.
+const NESTED: [&str; 3] = [
+    "lab:kvm-nested-linux",
+    "lab:kvm-nested-x86-linux",
+    "lab:neve-linux",
+];
+
+/// How names of workloads begin that are what lmbench measures, and not applications.
+const PRIMITIVES: [&str; 5] = ["context-switch-", "pipe", "fork-exit", "mmap", "page-fault"];
+
+/// Whether a workload is one that lmbench has, and no application.
+pub(crate) fn is_primitive(workload: &str) -> bool {
+    PRIMITIVES.iter().any(|name| workload.starts_with(name))
+}
+
+/// Whether a platform's VM is in another VM.
+pub(crate) fn is_nested(platform: &str) -> bool {
+    NESTED.contains(&base(platform))
+}
+
 /// The machines whose setups are those of Dall et al., with the setup and the machine of their tables, and a
 /// name. Their
 /// ARM processors were older than VHE.
@@ -71,7 +91,7 @@ pub struct App {
     pub workload: String,
     /// What a unit of its work is.
     pub unit: Option<String>,
-    /// One for each result, in their order.
+    /// One for each result with a workload, in their order.
     pub lines: Vec<AppLine>,
     /// What Lim et al. (NEVE, 2017) state of it in nested VMs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -161,6 +181,7 @@ impl Apps {
                     .and_then(|row| row.work.clone()),
                 lines: results
                     .iter()
+                    .filter(|result| result.rows.iter().any(|row| is_workload(&row)))
                     .filter(|result| result.row(name).is_some() || !needs_vm(name, &measured))
                     .map(|result| line(name, result, &natives, reference))
                     .collect(),

@@ -1,6 +1,7 @@
 //! What the papers state of applications in VMs, and in nested VMs.
 
 use crate::reference::{Reference, Value};
+use crate::unit_of_work::two;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -25,6 +26,16 @@ pub struct NestedRatio {
     pub hardware: String,
     /// What a reader must know.
     pub note: String,
+}
+
+impl NestedRatio {
+    /// As a ratio: an overhead in percent as such, a bound with its word.
+    pub(crate) fn stated(&self) -> String {
+        match self.printed.strip_suffix('%') {
+            Some(_) => two(self.ratio),
+            None => self.printed.trim_end_matches(" times").to_owned(),
+        }
+    }
 }
 
 /// The published time of a workload in a setup relative to the native one of the same machine; a rate is the

@@ -1,7 +1,9 @@
 //! The tables of applications as text.
 
 use super::vcpus::is_vcpu;
-use super::{App, AppLine, Apps, NestedRatio, Part, Predicted, Spread, Transaction, named};
+use super::{
+    App, AppLine, Apps, NestedRatio, Part, Predicted, Spread, Transaction, is_nested, named,
+};
 use crate::number;
 use crate::sheet::{Set, Sheet, below_in_markdown, below_on_terminal};
 use crate::unit_of_work::{dash, insns, insns_of, two};
@@ -105,13 +107,7 @@ impl App {
 
     /// What NEVE states of it: `memcached more than 40 times (ARMv8.3 Nested VM)`.
     fn nested(&self) -> Option<String> {
-        let words = |ratio: &NestedRatio| {
-            let stated = match ratio.printed.strip_suffix('%') {
-                Some(_) => two(ratio.ratio),
-                None => ratio.printed.trim_end_matches(" times").to_owned(),
-            };
-            format!("{stated} ({})", ratio.column)
-        };
+        let words = |ratio: &NestedRatio| format!("{} ({})", ratio.stated(), ratio.column);
         let stated: Vec<String> = self.nested.iter().map(words).collect();
         (!stated.is_empty()).then(|| format!("{} {}", self.workload, stated.join(", ")))
     }
@@ -246,9 +242,15 @@ impl Apps {
                 machines.push(name);
             }
         }
+        let lines = self.workloads.iter().flat_map(|app| &app.lines);
+        let mut nested = lines.filter(|line| line.insns.is_some() && is_nested(&line.platform));
+        let measured = match nested.next() {
+            Some(_) => "",
+            None => ", not measured here",
+        };
         (!stated.is_empty()).then(|| {
             format!(
-                "NEVE: time in a nested VM to native time, as section 7.2 of Lim et al. (2017) states it for {}, not measured here: {}.",
+                "NEVE: time in a nested VM to native time, as section 7.2 of Lim et al. (2017) states it for {}{measured}: {}.",
                 machines.join(" and "),
                 stated.join("; ")
             )

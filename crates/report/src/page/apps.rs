@@ -1,20 +1,25 @@
-//! The view of applications, after Figure 4 of Dall et al. (2015): the cost of a unit of work in a VM
-//! relative to the native one, with the paper's beside. See [`crate::Apps`].
+//! The view of applications, after Figure 4 of Dall et al. (2015), Figure 2 of Lim et al. (NEVE, 2017) and Figure 7 of
+//! HyperBench (2019): the cost of a unit of work in a VM relative to the native one, with the papers' numbers beside.
+//! See [`crate::Apps`].
 
 use super::chart::{Bar, Chart, Fill, Lane};
 use super::lead::{Lead, View};
 use super::text_table::text_table;
 use super::words::plain;
-use crate::apps::{App, AppLine, Apps};
+use crate::apps::{App, AppLine, Apps, NestedRatio, is_nested, is_primitive};
 use crate::reference::Reference;
-use crate::unit_of_work::two;
+use crate::unit_of_work::{base, insns as insns_text, two};
 use maud::{Markup, html};
 use ws_results::ResultFile;
 
-/// The paper's bars, in the key.
+/// The papers' bars, in the key.
 const DALL: &str = "Dall et al. 2015: time, from Table 5";
+const NEVE: &str = "Lim et al. 2017 (NEVE): time, from section 7.2";
 
-/// The view; empty if no result has a workload. `led`: whether the page opened with its figure.
+/// A chart with a greater ratio has a logarithmic axis.
+const LINEAR_UP_TO: f64 = 10.0;
+
+/// The view; empty if no result has a workload. `led`: whether the page opened with its first figure.
 pub(crate) fn apps(
     reference: &Reference,
     results: &[ResultFile],
@@ -25,11 +30,13 @@ pub(crate) fn apps(
         return html! {};
     }
     let apps = Apps::of(results, reference);
-    let figure = (!led).then(|| figure(&apps, platforms));
     html! {
         section #apps {
-            h2 { "Applications (Dall et al., Figure 4)" }
-            @if let Some(figure) = figure { (figure) }
+            h2 { "Applications" }
+            @for (heading, figure) in figures(&apps, platforms).iter().skip(usize::from(led)) {
+                h3 { (heading) }
+                (figure)
+            }
             @for block in apps.blocks() {
                 (text_table(block.title.unwrap_or("a unit of work"), &block.sheet))
                 ul.legend { @for text in &block.below { li { (plain(text)) } } }
@@ -66,7 +73,7 @@ pub(crate) fn lead(
             most.2,
             two(most.0)
         ),
-        figure: figure(&apps, platforms),
+        figure: figures(&apps, platforms).into_iter().next()?.1,
         of: View::Apps,
     })
 }
@@ -75,49 +82,177 @@ fn finite(line: &AppLine) -> Option<f64> {
     line.ratio.filter(|ratio| ratio.is_finite())
 }
 
-/// A lane for each workload with a ratio; empty without.
-fn figure(apps: &Apps, platforms: &[&str]) -> Markup {
-    let lanes = apps.workloads.iter().map(|app| lane(app, platforms));
-    let lanes: Vec<Lane> = lanes.filter(|lane| !lane.bars.is_empty()).collect();
-    let has_ratio = |platform: &str| {
-        let mut lines = apps.workloads.iter().flat_map(|app| &app.lines);
-        lines.any(|line| line.platform == platform && line.ratio.is_some())
+/// Those that have bars, with their headings.
+fn figures(apps: &Apps, platforms: &[&str]) -> Vec<(&'static str, Markup)> {
+    let all = [
+        ("In VMs (Dall et al., Figure 4)", in_vms(apps, platforms)),
+        (
+            "In nested VMs (NEVE, Figure 2)",
+            in_nested_vms(apps, platforms),
+        ),
+        (
+            "What lmbench measures (HyperBench, Figure 7)",
+            primitives(apps, platforms),
+        ),
+    ];
+    let all = all.into_iter();
+    all.filter_map(|(heading, figure)| Some((heading, figure?)))
+        .collect()
+}
+
+/// The keys of the platforms that a chart has bars of.
+fn keys(lanes: &[Lane], platforms: &[&str]) -> Vec<(Fill, String)> {
+    let is_there = |fill: Fill| {
+        lanes
+            .iter()
+            .flat_map(|lane| &lane.bars)
+            .any(|bar| bar.fill == fill)
     };
-    let ours = platforms
-        .iter()
-        .enumerate()
-        .filter(|(_, name)| has_ratio(name));
+    let ours = platforms.iter().enumerate();
     let ours = ours.map(|(index, name)| (Fill::Platform(index), (*name).to_owned()));
+    ours.filter(|(fill, _)| is_there(*fill)).collect()
+}
+
+/// After Dall et al., Figure 4: a lane for each workload with a ratio in a VM that is not nested.
+fn in_vms(apps: &Apps, platforms: &[&str]) -> Option<Markup> {
+    let workloads = apps
+        .workloads
+        .iter()
+        .filter(|app| !is_primitive(&app.workload));
+    let lanes = workloads.map(|app| {
+        let lines = || app.lines.iter().filter(|line| !is_nested(&line.platform));
+        lane(
+            &app.workload,
+            lines().filter_map(|line| ours(line, platforms)),
+            lines().filter_map(theirs),
+        )
+    });
+    let lanes: Vec<Lane> = lanes.filter(|lane| !lane.bars.is_empty()).collect();
+    let mut keys = keys(&lanes, platforms);
+    keys.push((Fill::Theirs, DALL.to_owned()));
     let chart = Chart {
         name: "Instructions of one unit of work in a VM relative to native; shorter is better",
         log: false,
         lanes: &lanes,
         mark: Some(1.0),
-        keys: ours.chain([(Fill::Theirs, DALL.to_owned())]).collect(),
+        keys,
     };
-    html! {
-        @if !lanes.is_empty() {
-            (chart.markup())
-            p.legend {
-                "Ours are ratios of instructions of client, server and hypervisor together, Dall's of time, where client "
-                "and server were two machines. The thin line in a bar is its band."
+    (!lanes.is_empty()).then(|| html! {
+        (chart.markup())
+        p.legend {
+            "Ours are ratios of instructions of client, server and hypervisor together, Dall's of time, where client "
+            "and server were two machines. The thin line in a bar is its band."
+        }
+    })
+}
+
+/// After NEVE, Figure 2: each workload in VMs and in nested VMs of KVM, with what the paper's text states of it.
+fn in_nested_vms(apps: &Apps, platforms: &[&str]) -> Option<Markup> {
+    let with_nested = apps.workloads.iter().filter(|app| {
+        let mut lines = app.lines.iter();
+        lines.any(|line| is_nested(&line.platform) && finite(line).is_some())
+    });
+    let lanes = with_nested.map(|app| {
+        let of_kvm = |line: &&AppLine| !base(&line.platform).starts_with("lab:xen");
+        let lines = app.lines.iter().filter(of_kvm);
+        let lines = lines.filter_map(|line| ours(line, platforms));
+        lane(&app.workload, lines, app.nested.iter().map(stated))
+    });
+    let lanes: Vec<Lane> = lanes.collect();
+    let mut keys = keys(&lanes, platforms);
+    keys.push((Fill::Theirs, NEVE.to_owned()));
+    let bars = lanes.iter().flat_map(|lane| &lane.bars);
+    let most = bars.map(|bar| bar.value).fold(0.0, f64::max);
+    let chart = Chart {
+        name: "Instructions of one unit of work in VMs and nested VMs relative to native; shorter is better",
+        log: most > LINEAR_UP_TO,
+        lanes: &lanes,
+        mark: Some(1.0),
+        keys,
+    };
+    (!lanes.is_empty()).then(|| html! {
+        (chart.markup())
+        p.legend {
+            "NEVE's are ratios of time on its machines; its Figure 2 has no numbers, so only those of its text are here."
+        }
+    })
+}
+
+/// After HyperBench, Figure 7: what a kernel does most, in instructions, natively and in VMs.
+fn primitives(apps: &Apps, platforms: &[&str]) -> Option<Markup> {
+    let workloads = apps
+        .workloads
+        .iter()
+        .filter(|app| is_primitive(&app.workload));
+    let lanes = workloads.map(|app| {
+        let bars = app
+            .lines
+            .iter()
+            .filter_map(|line| absolute(line, platforms));
+        lane(&app.name(), bars, std::iter::empty())
+    });
+    let lanes: Vec<Lane> = lanes.filter(|lane| !lane.bars.is_empty()).collect();
+    let chart = Chart {
+        name: "Instructions of what lmbench measures, natively and in VMs; shorter is better",
+        log: true,
+        lanes: &lanes,
+        mark: None,
+        keys: keys(&lanes, platforms),
+    };
+    (!lanes.is_empty()).then(|| html! {
+        (chart.markup())
+        p.legend {
+            "The paper's bars are times on two machines and have no numbers. A number behind a bar is the ratio to the "
+            "native instructions; what the hypervisors differ in, the benchmarks below tell."
+        }
+    })
+}
+
+/// Ours, and if there are any, the paper's.
+fn lane(name: &str, ours: impl Iterator<Item = Bar>, theirs: impl Iterator<Item = Bar>) -> Lane {
+    let mut bars: Vec<Bar> = ours.collect();
+    if !bars.is_empty() {
+        // Variants of a machine have the same of the paper.
+        for bar in theirs {
+            let is_same = |other: &Bar| other.detail == bar.detail && other.text == bar.text;
+            if !bars.iter().any(is_same) {
+                bars.push(bar);
             }
         }
     }
-}
-
-/// A bar for each platform with a ratio, and the paper's of the same setups.
-fn lane(app: &App, platforms: &[&str]) -> Lane {
-    let ours = app.lines.iter().filter_map(|line| ours(line, platforms));
-    let mut bars: Vec<Bar> = ours.collect();
-    let published = app.lines.iter().filter_map(theirs);
-    if !bars.is_empty() {
-        bars.extend(published);
-    }
     Lane {
-        name: app.workload.clone(),
+        name: name.to_owned(),
         bars,
     }
+}
+
+/// What NEVE states of a workload.
+fn stated(ratio: &NestedRatio) -> Bar {
+    Bar {
+        fill: Fill::Theirs,
+        value: ratio.ratio,
+        before: None,
+        band: None,
+        text: ratio.stated(),
+        remark: Some(("note", ratio.column.clone())),
+        detail: format!("{NEVE}, {}, {}", ratio.column, ratio.hardware),
+    }
+}
+
+/// A bar of instructions.
+fn absolute(line: &AppLine, platforms: &[&str]) -> Option<Bar> {
+    let insns = line.insns.filter(|insns| *insns > 0.0)?;
+    let platform = platforms.iter().position(|name| *name == line.platform)?;
+    let ratio = finite(line).map(|ratio| ("note", format!("x {}", two(ratio))));
+    Some(Bar {
+        fill: Fill::Platform(platform),
+        value: insns,
+        before: None,
+        band: None,
+        text: insns_text(insns),
+        remark: ratio,
+        detail: format!("{}: {} instructions", line.platform, insns_text(insns)),
+    })
 }
 
 fn theirs(line: &AppLine) -> Option<Bar> {

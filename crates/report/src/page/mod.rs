@@ -121,6 +121,7 @@ pub fn render(report: &Report) -> Result<String, ReportError> {
         ),
         normalized::iterations(results, series),
         normalized::placement(results, series),
+        normalized::variants(reference, results, series),
     ];
     let page = html! {
         (DOCTYPE)

@@ -2,13 +2,15 @@
 //! settings, relative to the first.
 //!
 //! Figure 5 varies the iterations: the model's operator depends on whether cost is linear in count.
-//! Figure 6 varies where the vCPUs run.
+//! Figure 6 varies where the vCPUs run: by pinning, or by variants of a lab machine.
 
 use super::boots::HUES;
 use super::plot::{Lane, Plot};
 use super::series::Series;
 use super::words::{plain, value_text};
 use crate::number;
+use crate::reference::Reference;
+use crate::unit_of_work::base;
 use maud::{Markup, html};
 use std::collections::BTreeMap;
 use ws_analysis::statistics::median;
@@ -86,6 +88,100 @@ pub(crate) fn placement(results: &[ResultFile], series: &[Series]) -> Markup {
          each, if all other conditions agree.",
         &panels,
     )
+}
+
+/// The machines whose variants are drawn: where Xen's dom0 runs, as in the paper.
+const VARIED: &str = "lab:xen";
+
+/// The view after Figure 6, of a lab machine's variants, with what the paper's text says.
+pub(crate) fn variants(reference: &Reference, results: &[ResultFile], series: &[Series]) -> Markup {
+    let mut machines: Vec<&str> = Vec::new();
+    for platform in platforms(results) {
+        let machine = base(platform);
+        if machine.starts_with(VARIED) && !machines.contains(&machine) {
+            machines.push(machine);
+        }
+    }
+    let panels: Vec<Panel> = machines
+        .into_iter()
+        .flat_map(|machine| of_variants(machine, series))
+        .collect();
+    let stated = reference.of_table("hyperbench-2019", "text 6.3");
+    let stated = stated.filter(|value| value.unit == "ratio");
+    let stated: Vec<String> = stated
+        .map(|value| format!("{} on {}: {}", value.row, value.column, value.printed))
+        .collect();
+    let words = format!(
+        "The cost of one operation, or of one unit of an application's work, on a machine in several variants, relative \
+         to the first. HyperBench's figure has no numbers; its text says: {}.",
+        stated.join("; ")
+    );
+    section(
+        (
+            "variants",
+            "variants",
+            "Cost by variant of a machine (HyperBench, Figure 6)",
+        ),
+        &words,
+        &panels,
+    )
+}
+
+/// A panel for each unit in which several variants of a machine were measured.
+fn of_variants<'a>(machine: &'a str, series: &[Series<'a>]) -> Vec<Panel<'a>> {
+    let mut runs: Vec<&Series> = Vec::new();
+    for run in series
+        .iter()
+        .filter(|s| base(&s.result.platform) == machine)
+    {
+        // The newest run of each.
+        match runs
+            .iter_mut()
+            .find(|other| other.result.platform == run.result.platform)
+        {
+            Some(other) => *other = run,
+            None => runs.push(run),
+        }
+    }
+    let mut panels: Vec<Panel> = Vec::new();
+    let mut names: Vec<&str> = Vec::new();
+    for row in runs.iter().flat_map(|run| &run.result.rows) {
+        if !names.contains(&&*row.benchmark) {
+            names.push(&row.benchmark);
+        }
+    }
+    for benchmark in names {
+        let costs = runs.iter().filter_map(|run| {
+            let summary = run.cost(benchmark)?;
+            Some((run.result.platform.clone(), summary))
+        });
+        let costs: Vec<(String, &Summary)> = costs.collect();
+        let Some(unit) = costs.first().map(|(_, summary)| summary.unit.clone()) else {
+            continue;
+        };
+        let settings = costs
+            .into_iter()
+            .filter(|(_, summary)| summary.unit == unit);
+        let settings: Vec<(String, f64)> = settings
+            .map(|(platform, summary)| (platform, summary.value))
+            .collect();
+        if settings.len() < 2 {
+            continue;
+        }
+        let row = Row {
+            benchmark,
+            settings,
+        };
+        match panels.iter_mut().find(|panel| panel.unit == unit) {
+            Some(panel) => panel.rows.push(row),
+            None => panels.push(Panel {
+                platform: machine,
+                unit,
+                rows: vec![row],
+            }),
+        }
+    }
+    panels
 }
 
 /// The view; nothing if no panel has a row.

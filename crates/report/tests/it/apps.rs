@@ -131,6 +131,9 @@ fn a_workload_is_predicted_from_its_exits_and_what_they_cost_elsewhere() {
         let mut all = apps.predicted.iter();
         all.find(|one| one.workload == workload).unwrap()
     };
+    // The platform with the prices has no workloads, and no lines.
+    let mut lines = apps.workloads.iter().flat_map(|app| &app.lines);
+    assert!(lines.all(|line| line.platform != "lab:kvm@6.12"));
     // One for each workload on the platform with a VM: none is left out.
     assert_eq!(apps.predicted.len(), apps.workloads.len());
     let rr = of("tcp-rr");
@@ -367,4 +370,76 @@ fn applications_have_bars_beside_dall_s() {
     assert!(!alone[..alone.find("id=\"boots\"").unwrap()].contains("relative to native;"));
     assert!(apps.contains(">226<"));
     assert!(!page(&house()).contains("id=\"apps\""));
+}
+
+#[test]
+fn nested_vms_have_a_figure_of_their_own_with_what_neve_s_text_states() {
+    let native = vec![
+        row("memcached", &[100], None),
+        row("sevenzip", &[100], None),
+    ];
+    let vm = vec![
+        row("memcached", &[160], None),
+        row("sevenzip", &[101], None),
+    ];
+    let nested = vec![row("memcached", &[700], None)];
+    let results = [
+        machine("lab:arm-linux", native),
+        machine("lab:kvm-vhe-linux", vm),
+        machine("lab:neve-linux@nv2", nested),
+    ];
+    let whole = page(&results);
+    // The first figure is that of VMs, and the nested one is not in it.
+    let opening = crate::page::opening(&whole);
+    assert!(opening.contains(">1.60<") && !opening.contains(">7.00<"));
+    let section = section(&whole, "apps");
+    for text in [
+        "NEVE, Figure 2",
+        ">7.00<",
+        ">1.60<",
+        ">more than 40 <",
+        ">less than 3 <",
+        ">2.5 <",
+        "ARMv8.3 Nested VM",
+        "log axis",
+    ] {
+        assert!(section.contains(text), "no {text} in {section}");
+    }
+    assert_eq!(section.matches("NEVE, Figure 2").count(), 1);
+    assert!(!section.contains("not measured here"));
+    let apps = apps(&results);
+    assert_eq!(
+        line(&apps, "memcached", "lab:neve-linux@nv2").ratio,
+        Some(7.0)
+    );
+    assert!(crate::page::page(&results[..2]).contains("not measured here"));
+}
+
+#[test]
+fn variants_of_a_machine_share_the_paper_s_bar() {
+    let native = machine("lab:linux", vec![row("tcp-rr", &[40], None)]);
+    let vm = |platform: &str, insns| machine(platform, vec![row("tcp-rr", &[insns], None)]);
+    let both = page(&[
+        native,
+        vm("lab:xen-linux", 80),
+        vm("lab:xen-linux@apart", 90),
+    ]);
+    let opening = crate::page::opening(&both);
+    for text in [">2.00<", ">2.25<"] {
+        assert!(opening.contains(text), "no {text} in {opening}");
+    }
+    assert_eq!(opening.matches("bar theirs").count(), 1);
+}
+
+#[test]
+fn what_lmbench_measures_is_drawn_in_instructions_beside_the_ratio() {
+    let native = vec![row("context-switch-2p-0k", &[6_000], None)];
+    let vm = vec![row("context-switch-2p-0k", &[6_600], None)];
+    let whole = page(&[machine("lab:linux", native), machine("lab:kvm-linux", vm)]);
+    // It is the only figure here, so the page opens with it.
+    let opening = crate::page::opening(&whole);
+    for text in ["lmbench", ">6,000<", ">x 1.10<", ">6,600 <", "log axis"] {
+        assert!(opening.contains(text), "no {text} in {opening}");
+    }
+    assert!(!section(&whole, "apps").contains("<figure"));
 }

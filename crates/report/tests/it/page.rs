@@ -247,6 +247,31 @@ fn placement_is_drawn_where_pinnings_differ() {
 }
 
 #[test]
+fn variants_of_a_xen_machine_are_drawn_relative_to_the_first() {
+    let run = |platform: &str, value| {
+        let rows = vec![measured("in", "io", "insns", &[&[value]])];
+        result(platform, 1, json!({"unit": "insns"}), rows)
+    };
+    let both = page(&[run("lab:xen-linux", 100), run("lab:xen-linux@apart", 150)]);
+    let variants = section(&both, "variants");
+    for text in [
+        "1.50x",
+        "lab:xen-linux@apart",
+        "HyperBench, Figure 6",
+        "3021x",
+    ] {
+        assert!(variants.contains(text), "no {text} in {variants}");
+    }
+    // Another machine, and variants of machines without Xen's dom0.
+    for alone in [
+        [run("lab:xen-linux", 100), run("lab:xen", 150)],
+        [run("lab:kvm", 100), run("lab:kvm@6.12", 150)],
+    ] {
+        assert!(!page(&alone).contains("id=\"variants\""));
+    }
+}
+
+#[test]
 fn the_papers_figures_name_their_machine_and_unit() {
     let page = page(&house());
     let published = section(&page, "published");

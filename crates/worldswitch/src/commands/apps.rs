@@ -41,7 +41,7 @@ pub fn apps(args: &AppsArgs, colours: Colours) -> anyhow::Result<Done> {
     }
     let mut done = done;
     if let Some(choice) = choice {
-        match spread::explained(args, &choice, !on_stdout, colours)? {
+        match spread::explained(args, &choice, !on_stdout, &apps.predicted, colours)? {
             Some(explained) => apps.explained = explained,
             None => done = Done::InPart,
         }

@@ -15,6 +15,7 @@ use ws_lab::recipe::Hypervisor;
 use ws_lab::sets::Architecture;
 use ws_lab::workload::Workload;
 use ws_machines::name::PlatformName;
+use ws_report::Predicted;
 use ws_report::text::aligned;
 use ws_results::ResultFile;
 
@@ -89,7 +90,8 @@ fn workloads(args: &AppsArgs, lab: &Lab) -> anyhow::Result<Vec<Workload>> {
     Ok(workloads)
 }
 
-/// Boots each platform once more, recorded. `print`: also prints the functions. Nothing if the user stopped it.
+/// Boots each platform once more, recorded. `print`: also prints the functions. `predicted`: what the cost model says
+/// of the same workloads. Nothing if the user stopped it.
 ///
 /// # Errors
 /// A workload was not measured or not recorded, or there are no symbols.
@@ -97,6 +99,7 @@ pub fn explained(
     args: &AppsArgs,
     choice: &Choice,
     print: bool,
+    predicted: &[Predicted],
     colours: Colours,
 ) -> anyhow::Result<Option<Vec<WorkloadExplained>>> {
     let stop = Stop::listen()?;
@@ -118,9 +121,15 @@ pub fn explained(
             in_vm: (&names[1], in_vm),
         };
         if print {
-            let (title, table) = comparison.table();
-            let table = aligned(&table, |column| column < 2).join("\n");
-            output::data(&format!("\n{title}\n{table}\n\n{}", comparison.proof()))?;
+            let mut of_it = predicted.iter();
+            let of_it = of_it.find(|of| of.workload == workload.name && of.platform == names[1]);
+            let exits_cost = of_it.and_then(|predicted| predicted.exits_cost);
+            let tables = [comparison.table(), comparison.components_table(exits_cost)];
+            for (title, table) in tables {
+                let table = aligned(&table, |column| column < 2).join("\n");
+                output::data(&format!("\n{title}\n{table}\n"))?;
+            }
+            output::data(&format!("\n{}", comparison.proof()))?;
         }
         explained.push(comparison.explained());
     }
