@@ -142,6 +142,8 @@ pub enum Monitor {
     },
     /// QEMU, from a set of packages.
     Qemu { package: String, program: String },
+    /// Xen's own tool stack, from a set of packages, in dom0, which is a whole Linux.
+    Xl { package: String },
 }
 
 /// An option of a lab platform's name.
@@ -227,8 +229,11 @@ impl Recipe {
         {
             add(set);
         }
-        if let Monitor::Qemu { package, .. } = &self.monitor {
+        if let Monitor::Qemu { package, .. } | Monitor::Xl { package } = &self.monitor {
             add(package);
+        }
+        if let Some(set) = self.vm.as_ref().and_then(|vm| vm.package.as_ref()) {
+            add(set);
         }
         if let Some(root) = &self.root {
             add(&root.package);

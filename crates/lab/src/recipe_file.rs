@@ -109,6 +109,7 @@ enum MonitorKind {
     None,
     Vmm,
     Qemu,
+    Xl,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -251,11 +252,19 @@ fn check(recipe: &Recipe) -> Result<(), String> {
         Hypervisor::Kvm if recipe.monitor == Monitor::None => {
             return Err("hypervisor.kind = \"kvm\" needs a [monitor]".into());
         }
+        Hypervisor::Kvm if matches!(recipe.monitor, Monitor::Xl { .. }) => {
+            return Err("monitor.kind = \"xl\" is for hypervisor.kind = \"xen\"".into());
+        }
         Hypervisor::Kvm => {}
+        Hypervisor::Xen { .. } if matches!(recipe.monitor, Monitor::Xl { .. }) => {
+            if kernel.is_none() {
+                return Err("monitor.kind = \"xl\" needs a [kernel], which is dom0's".into());
+            }
+        }
         Hypervisor::None | Hypervisor::Xen { .. } | Hypervisor::Neve(_)
             if recipe.monitor != Monitor::None =>
         {
-            return Err("[monitor] is for hypervisor.kind = \"kvm\"".into());
+            return Err("[monitor] is for hypervisor.kind = \"kvm\", or \"xl\" for Xen".into());
         }
         Hypervisor::None | Hypervisor::Xen { .. } | Hypervisor::Neve(_) => {}
     }
@@ -292,7 +301,7 @@ fn check_words(recipe: &Recipe) -> Result<(), String> {
     let kernel = recipe.kernel.as_ref();
     let own = match &recipe.monitor {
         Monitor::Vmm { words } => Some(words),
-        Monitor::None | Monitor::Qemu { .. } => None,
+        Monitor::None | Monitor::Qemu { .. } | Monitor::Xl { .. } => None,
     };
     if recipe.nested.is_some() && own.is_none() {
         return Err("[nested] is for monitor.kind = \"vmm\"".into());
@@ -309,6 +318,7 @@ fn check_words(recipe: &Recipe) -> Result<(), String> {
         .chain(own.into_iter().flatten())
         .chain(nested)
         .chain(recipe.vm.iter().flat_map(|vm| &vm.parameters))
+        .chain(recipe.vm.iter().flat_map(|vm| &vm.settings))
         .chain(kernel.into_iter().flat_map(|kernel| &kernel.parameters))
         .map(|word| ("word", &*word.word, &*word.why));
     let flags = recipe.emulator.flags.iter().flat_map(|flag| {
@@ -426,6 +436,14 @@ impl HypervisorPart {
 
 impl MonitorPart {
     fn complete(self) -> Result<Monitor, String> {
+        if let (Some(MonitorKind::Xl), None, true) =
+            (self.kind, &self.program, self.word.is_empty())
+        {
+            let package = self
+                .package
+                .ok_or("monitor.kind = \"xl\" needs monitor.package")?;
+            return Ok(Monitor::Xl { package });
+        }
         let program = self.package.zip(self.program);
         if self.kind != Some(MonitorKind::Vmm) && !self.word.is_empty() {
             return Err("monitor.word is for kind = \"vmm\"".into());
@@ -439,7 +457,7 @@ impl MonitorPart {
             (Some(MonitorKind::Qemu), None) => {
                 Err("monitor.kind = \"qemu\" needs monitor.package and monitor.program".into())
             }
-            _ => Err("monitor.package and monitor.program are for kind = \"qemu\"".into()),
+            _ => Err("monitor.package and monitor.program are for kind = \"qemu\", monitor.package also for \"xl\"".into()),
         }
     }
 }

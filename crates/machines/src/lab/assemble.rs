@@ -34,10 +34,12 @@ pub fn missing(recipe: &Recipe, resources: &Resources) -> Result<(), MachineErro
     }
     emulator(recipe, resources)?;
     if recipe.root.is_some() {
+        agent(recipe, resources)?;
         return resources.agent_for(recipe.architecture).map(drop);
     }
     match recipe.monitor {
         Monitor::None => {}
+        Monitor::Xl { .. } => drop(resources.init_for(recipe.architecture)?),
         Monitor::Vmm { .. } => drop(resources.monitor_for(recipe.architecture)?),
         Monitor::Qemu { .. } => drop(resources.init_for(recipe.architecture)?),
     }
@@ -61,6 +63,15 @@ fn has_own_qemu(recipe: &Recipe, resources: &Resources) -> bool {
 fn has_dom0(recipe: &Recipe) -> bool {
     matches!(recipe.hypervisor, Hypervisor::Xen { .. })
         && recipe.architecture == Architecture::X86_64
+        && recipe.monitor == Monitor::None
+}
+
+/// The first process of a machine whose guest is a whole Linux: dom0's under Xen.
+fn agent(recipe: &Recipe, resources: &Resources) -> Result<PathBuf, MachineError> {
+    match recipe.monitor {
+        Monitor::Xl { .. } => resources.xen_agent(),
+        _ => resources.agent_for(recipe.architecture),
+    }
 }
 
 /// The file to boot: a user's kernel, or the guest image. On x86_64 the ELF file itself is booted;
@@ -68,7 +79,7 @@ fn has_dom0(recipe: &Recipe) -> bool {
 fn guest(recipe: &Recipe, resources: &Resources) -> Result<PathBuf, MachineError> {
     if recipe.root.is_some() {
         return match &resources.kernel {
-            None => resources.agent_for(recipe.architecture),
+            None => agent(recipe, resources),
             Some(_) => Err(MachineError::Other(format!(
                 "lab:{} boots its own kernel with the root file system of its packages: another kernel of Debian is lab:{0}@VERSION, and yours lab:{0}@FOLDER",
                 recipe.name
@@ -122,7 +133,7 @@ pub fn assemble(mut recipe: Recipe, resources: &Resources) -> Result<Settings, M
     described.file("guest", &guest)?;
     describe_emulator(&mut recipe, resources, &emulator, &mut described)?;
     let payload = match &recipe.hypervisor {
-        Hypervisor::None | Hypervisor::Kvm if recipe.root.is_some() => {
+        Hypervisor::None | Hypervisor::Kvm | Hypervisor::Xen { .. } if recipe.root.is_some() => {
             whole::whole(&recipe, resources, &guest, &mut described)?
         }
         Hypervisor::None => Payload::Guest,
@@ -369,8 +380,8 @@ fn monitor(
                 is_flat: kind == Some(kernel_file::Kind::Flat),
             })
         }
-        Monitor::None => Err(MachineError::Other(format!(
-            "lab:{}: its recipe has no monitor",
+        Monitor::None | Monitor::Xl { .. } => Err(MachineError::Other(format!(
+            "lab:{}: its recipe has no monitor that Linux runs",
             recipe.name
         ))),
     }

@@ -149,6 +149,12 @@ fn whole(whole: &Whole, launch: &Launch<'_>) -> Vec<String> {
     }
     let (kernel, parameters) = (whole.kernel.to_string_lossy(), root.parameters());
     let parameters = [&*whole.parameters, &parameters].concat();
+    if let Some(xen) = &whole.xen {
+        // Xen's own output goes to standard error.
+        words.extend(["-serial", "file:/dev/stderr"].map(str::to_owned));
+        words.extend(xen.words(&kernel, &parameters, launch.made));
+        return words;
+    }
     let boot = [
         "-kernel",
         &kernel,

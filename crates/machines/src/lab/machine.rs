@@ -276,7 +276,7 @@ impl Machine for LabMachine {
         match (&self.settings.recipe.monitor, self.architecture()) {
             (Monitor::Vmm { .. }, Architecture::X86_64) => Some(DOORBELL),
             (Monitor::Vmm { .. }, Architecture::Aarch64) => Some(DOORBELL_ARM),
-            (Monitor::None | Monitor::Qemu { .. }, _) => None,
+            (Monitor::None | Monitor::Qemu { .. } | Monitor::Xl { .. }, _) => None,
         }
     }
 

@@ -211,6 +211,10 @@ fn tell_monitor(text: &mut String, monitor: &Monitor) {
             text,
             &format!("monitor: {program} of the packages {package}"),
         ),
+        Monitor::Xl { package } => head(
+            text,
+            &format!("monitor: Xen's tool stack of the packages {package}"),
+        ),
     }
 }
 
