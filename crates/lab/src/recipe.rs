@@ -366,6 +366,9 @@ impl Recipe {
         if let (Some(root), Some(fields)) = (&self.root, value.as_object_mut()) {
             fields.insert("root".into(), serde_json::json!([root, self.vm]));
         }
+        if let (None, Some(vm), Some(fields)) = (&self.root, &self.vm, value.as_object_mut()) {
+            fields.insert("vm".into(), serde_json::json!(vm));
+        }
         strip(&mut value);
         // serde_json sorts the keys of objects, so the text is always the same.
         hex(&Sha256::digest(value.to_string()))

@@ -286,12 +286,13 @@ fn check_emulator(recipe: &Recipe) -> Result<(), String> {
         return Err("emulator.disc is for emulator.kind = \"bochs\", which needs it".into());
     }
     // QEMU's machines have as many CPUs as a launch asks for, which take turns on one clock.
-    let most = match emulator.kind {
-        EmulatorKind::Qemu => 1,
-        EmulatorKind::Bochs => 2,
+    let most = match (emulator.kind, &recipe.monitor) {
+        (EmulatorKind::Qemu, Monitor::Xl { .. }) if recipe.root.is_none() => 2,
+        (EmulatorKind::Qemu, _) => 1,
+        (EmulatorKind::Bochs, _) => 2,
     };
     if !(1..=most).contains(&emulator.cpus) {
-        return Err("emulator.cpus is 1, or 2 with emulator.kind = \"bochs\"".into());
+        return Err("emulator.cpus is 1, or 2 with emulator.kind = \"bochs\" or where dom0 has a CPU beside the guest's".into());
     }
     Ok(())
 }

@@ -33,6 +33,16 @@ pub struct Vm {
     pub io: Option<Io>,
 }
 
+impl Vm {
+    /// Whether it says nothing of a Linux.
+    pub(crate) fn has_only_settings(&self) -> bool {
+        self.package.is_none()
+            && self.parameters.is_empty()
+            && self.modules.is_empty()
+            && self.io.is_none()
+    }
+}
+
 /// Devices of the VM whose requests are measured, on a machine of several CPUs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -66,9 +66,12 @@ impl VmPart {
 /// Checks a machine with a root file system.
 pub(super) fn check(recipe: &Recipe) -> Result<(), String> {
     let Some(root) = &recipe.root else {
-        return match recipe.vm {
-            Some(_) => Err("[vm] needs a [root]".into()),
-            None => Ok(()),
+        let under_xl = matches!(recipe.monitor, Monitor::Xl { .. });
+        return match &recipe.vm {
+            Some(vm) if !under_xl || !vm.has_only_settings() => {
+                Err("[vm] needs a [root]; vm.setting alone is for a monitor of kind \"xl\"".into())
+            }
+            _ => Ok(()),
         };
     };
     if recipe.kernel.is_none() {

@@ -79,7 +79,7 @@ pub fn arguments(recipe: &Recipe, payload: &Payload, launch: &Launch<'_>) -> Vec
         add(&words);
     }
     add(&["-cpu", &emulator.cpu.to_argument()]);
-    add(&["-smp", &cpus(payload, launch).to_string()]);
+    add(&["-smp", &cpus(recipe, payload, launch).to_string()]);
     if !is_whole(payload) {
         add(&["-m", &launch.memory_mib.to_string()]);
     }
@@ -101,6 +101,15 @@ pub fn arguments(recipe: &Recipe, payload: &Payload, launch: &Launch<'_>) -> Vec
             add(&["-serial", "null"]);
             add(&["-kernel", &linux.kernel.to_string_lossy()]);
             add(&["-initrd", launch.made, "-append", &linux.parameters]);
+        }
+        Payload::Dom0(dom0) => {
+            // As below.
+            add(&["-serial", "file:/dev/stderr"]);
+            let (kernel, parameters) = (&dom0.linux.kernel, &dom0.linux.parameters);
+            let words = dom0
+                .xen
+                .words(&kernel.to_string_lossy(), parameters, launch.made);
+            add(&words.iter().map(String::as_str).collect::<Vec<_>>());
         }
         Payload::Xen {
             hypervisor,
@@ -167,10 +176,12 @@ fn whole(whole: &Whole, launch: &Launch<'_>) -> Vec<String> {
     words
 }
 
-/// The argument of `-smp`. The guest of a whole Linux is a VM with CPUs of its own.
-fn cpus(payload: &Payload, launch: &Launch<'_>) -> u32 {
+/// The argument of `-smp`. The guest of a whole Linux is a VM with CPUs of its own; dom0 may have one beside
+/// the guest's.
+fn cpus(recipe: &Recipe, payload: &Payload, launch: &Launch<'_>) -> u32 {
     match payload {
         Payload::Whole(_) => launch.host_cpus,
+        Payload::Dom0(_) => launch.vcpus + recipe.emulator.cpus - 1,
         _ => launch.vcpus,
     }
 }

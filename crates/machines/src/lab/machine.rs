@@ -230,7 +230,8 @@ impl Machine for LabMachine {
     }
 
     fn counts_only_exits(&self) -> bool {
-        self.settings.recipe.emulator.cpus > 1
+        // Those of QEMU take turns on one clock.
+        self.settings.bochs.is_some() && self.settings.recipe.emulator.cpus > 1
     }
 
     fn engine(&self) -> Engine {
@@ -245,7 +246,7 @@ impl Machine for LabMachine {
     fn boot_limit(&self) -> Option<Duration> {
         Some(match &self.settings.payload {
             Payload::Linux(linux) if linux.nested.is_some() => NESTED_BOOT_LIMIT,
-            Payload::Whole(_) => NESTED_BOOT_LIMIT,
+            Payload::Whole(_) | Payload::Dom0(_) => NESTED_BOOT_LIMIT,
             _ => BOOT_LIMIT,
         })
     }
@@ -282,9 +283,11 @@ impl Machine for LabMachine {
 
     fn words(&self) -> &'static [&'static str] {
         match self.settings.payload {
-            Payload::Guest | Payload::Linux(_) | Payload::Whole(_) | Payload::Dom0less { .. } => {
-                &[]
-            }
+            Payload::Guest
+            | Payload::Linux(_)
+            | Payload::Whole(_)
+            | Payload::Dom0(_)
+            | Payload::Dom0less { .. } => &[],
             Payload::Xen { .. } => XEN_WORDS,
             Payload::Neve { .. } => NEVE_WORDS,
         }
@@ -351,7 +354,7 @@ impl Machine for LabMachine {
             Payload::Guest if self.settings.bochs.is_some() => {
                 Witness::Complaint(bochs::POWERED_OFF)
             }
-            Payload::Guest | Payload::Whole(_) | Payload::Dom0less { .. } => {
+            Payload::Guest | Payload::Whole(_) | Payload::Dom0(_) | Payload::Dom0less { .. } => {
                 Witness::Complaint(command::POWERED_OFF)
             }
             Payload::Xen { .. } | Payload::Neve { .. } => Witness::Bye { speakers: 1 },

@@ -152,9 +152,11 @@ impl Whole {
             vcpus: launched.vcpus,
             memory_mib: launched.memory_mib,
             kernel: KERNEL,
-            initrd: INITRD,
             parameters: &vm.parameters,
-            root: ROOT_DEVICE,
+            linux: Some(xl::Of {
+                initrd: INITRD,
+                root: ROOT_DEVICE,
+            }),
             settings,
         };
         let mut files = self.files.clone();

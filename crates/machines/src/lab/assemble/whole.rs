@@ -1,11 +1,11 @@
 //! Finds the parts of a machine whose guest is a whole Linux.
 
-use super::{found, kernel_of, modules, read, said, words, xen};
+use super::{found, kernel_of, modules, read, said, words, xen_with};
 use crate::lab::described::Described;
 use crate::lab::io::{Elvis, Io};
 use crate::lab::payload::{self, Payload};
 use crate::lab::whole::{Runs, Vm, Whole};
-use crate::lab::xl::{self, Xen};
+use crate::lab::xl;
 use crate::machine::MachineError;
 use crate::resources::Resources;
 use serde_json::json;
@@ -48,12 +48,7 @@ pub(super) fn whole(
     let vm = vm(recipe, resources, &system, described)?;
     let xen = match &recipe.hypervisor {
         Hypervisor::Xen { source, parameters } => {
-            let parameters = words(parameters);
-            described.part("hypervisor_parameters", json!(parameters));
-            Some(Xen {
-                hypervisor: xen(source, resources, described)?,
-                parameters,
-            })
+            Some(xen_with(source, parameters, resources, described)?)
         }
         _ => None,
     };

@@ -2,6 +2,7 @@
 //! configuration of the domain that it starts.
 
 use super::described::Described;
+use super::payload::{GUEST, Linux};
 use crate::initramfs::{Content, Entry};
 use crate::machine::MachineError;
 use serde_json::json;
@@ -83,6 +84,44 @@ pub fn tools(set: &Unpacked, described: &mut Described) -> Result<Vec<Entry>, Ma
 
 /// The words that start the domain, in a machine whose root file system has the initramfs as /lab.
 pub const STARTS: [&str; 2] = ["/bin/sh", "/lab/start"];
+/// The same where the initramfs is the root.
+const STARTS_HERE: [&str; 3] = ["/usr/bin/busybox", "sh", "/start"];
+
+/// A machine whose dom0 does nothing but run the tool stack, which runs the guest.
+#[derive(Clone, Debug)]
+pub struct Dom0 {
+    pub xen: Xen,
+    /// dom0.
+    pub linux: Linux,
+    /// Lines of the domain's configuration.
+    pub settings: Vec<String>,
+}
+
+impl Dom0 {
+    /// The initramfs of a launch.
+    ///
+    /// # Errors
+    /// A file is too large for one.
+    pub fn initramfs(
+        &self,
+        vcpus: u32,
+        memory_mib: u64,
+        parameters: &str,
+    ) -> Result<Vec<u8>, MachineError> {
+        let domain = Domain {
+            vcpus,
+            memory_mib,
+            kernel: GUEST,
+            parameters,
+            linux: None,
+            settings: &self.settings,
+        };
+        let mut linux = self.linux.clone();
+        linux.files.push(domain.configuration());
+        let lines = STARTS_HERE.map(|word| format!("word={word}"));
+        linux.initramfs(&lines)
+    }
+}
 
 /// A domain. Paths are those in the initramfs.
 #[derive(Clone, Copy, Debug)]
@@ -90,13 +129,20 @@ pub struct Domain<'a> {
     pub vcpus: u32,
     pub memory_mib: u64,
     pub kernel: &'a str,
-    pub initrd: &'a str,
     /// The kernel's command line.
     pub parameters: &'a str,
-    /// A block device of dom0's, which nobody writes.
-    pub root: &'a str,
+    /// What a Linux has beside its kernel.
+    pub linux: Option<Of<'a>>,
     /// Further lines.
     pub settings: &'a [String],
+}
+
+/// What a domain with a Linux has beside its kernel, and a network card.
+#[derive(Clone, Copy, Debug)]
+pub struct Of<'a> {
+    pub initrd: &'a str,
+    /// A block device of dom0's, which nobody writes.
+    pub root: &'a str,
 }
 
 impl Domain<'_> {
@@ -107,16 +153,17 @@ impl Domain<'_> {
             format!("vcpus={}", self.vcpus),
             format!("memory={}", self.memory_mib),
             format!("kernel=\"/{}\"", self.kernel),
-            format!("ramdisk=\"/{}\"", self.initrd),
             format!("cmdline=\"{}\"", self.parameters),
-            format!(
-                "disk=[\"format=raw,vdev=xvda,access=r,target={}\"]",
-                self.root
-            ),
-            "vif=[\"mac=52:54:00:00:00:01,bridge=br0\"]".to_owned(),
             "on_crash=\"destroy\"".to_owned(),
             "on_reboot=\"destroy\"".to_owned(),
         ];
+        if let Some(Of { initrd, root }) = self.linux {
+            lines.push(format!("ramdisk=\"/{initrd}\""));
+            lines.push(format!(
+                "disk=[\"format=raw,vdev=xvda,access=r,target={root}\"]"
+            ));
+            lines.push("vif=[\"mac=52:54:00:00:00:01,bridge=br0\"]".to_owned());
+        }
         lines.extend_from_slice(self.settings);
         Entry::file(DOMAIN, lines.join("\n") + "\n")
     }

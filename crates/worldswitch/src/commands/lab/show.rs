@@ -132,6 +132,13 @@ fn described(recipe: &Recipe) -> String {
         }
     }
     tell_monitor(&mut text, &recipe.monitor);
+    let settings = recipe.vm.iter().flat_map(|vm| &vm.settings);
+    for (index, setting) in settings.enumerate() {
+        if index == 0 {
+            head(&mut text, "its domain's configuration (xl.cfg)");
+        }
+        line(&mut text, &setting.word, &setting.why);
+    }
     if let Some(nested) = &recipe.nested {
         head(
             &mut text,
