@@ -168,3 +168,6 @@ impl Domain<'_> {
         Entry::file(DOMAIN, lines.join("\n") + "\n")
     }
 }
+
+#[cfg(test)]
+mod tests;
