@@ -1,12 +1,12 @@
 //! Makes a machine of a recipe: finds the parts that it names, and describes them for the result.
 
 mod whole;
+mod xl;
 
 use super::bochs::{self, Bochs};
 use super::described::Described;
 use super::machine::Settings;
 use super::payload::{self, GUEST, INITRD, Linux, LinuxMonitor, Nested, Payload};
-use super::xl::{self, Dom0, Xen};
 use crate::emulator::Emulator;
 use crate::image;
 use crate::initramfs::{Content, Entry};
@@ -97,7 +97,7 @@ fn guest(recipe: &Recipe, resources: &Resources) -> Result<PathBuf, MachineError
     }
     let booted = match recipe.architecture {
         // By multiboot: from a CD, or by the firmware of an HVM guest.
-        Architecture::X86_64 if is_bare(recipe) || is_under_xl(recipe) => "mb",
+        Architecture::X86_64 if is_bare(recipe) || xl::starts(recipe) => "mb",
         Architecture::X86_64 => return Ok(named),
         Architecture::Aarch64 => "img",
     };
@@ -114,11 +114,6 @@ fn guest(recipe: &Recipe, resources: &Resources) -> Result<PathBuf, MachineError
             }
         ))),
     }
-}
-
-/// Whether Xen's own tool stack starts the guest.
-fn is_under_xl(recipe: &Recipe) -> bool {
-    matches!(recipe.monitor, Monitor::Xl { .. })
 }
 
 /// Whether Bochs boots the guest itself.
@@ -151,9 +146,8 @@ pub fn assemble(mut recipe: Recipe, resources: &Resources) -> Result<Settings, M
             ));
         }
         Hypervisor::Neve(hypervisor) => neve(hypervisor, resources, &mut described)?,
-        Hypervisor::Xen { source, parameters } if matches!(recipe.monitor, Monitor::Xl { .. }) => {
-            let xen = xen_with(source, parameters, resources, &mut described)?;
-            dom0(&recipe, xen, resources, &guest, &mut described)?
+        Hypervisor::Xen { .. } if xl::starts(&recipe) => {
+            xl::dom0(&recipe, resources, &guest, &mut described)?
         }
         Hypervisor::Xen { source, parameters } => {
             let hypervisor = xen(source, resources, &mut described)?;
@@ -269,40 +263,6 @@ fn xen(
     };
     described.file("hypervisor", &hypervisor)?;
     Ok(hypervisor)
-}
-
-/// Xen with its command line, for a dom0 that is a Linux.
-fn xen_with(
-    source: &Source,
-    parameters: &[Word],
-    resources: &Resources,
-    described: &mut Described,
-) -> Result<Xen, MachineError> {
-    let parameters = words(parameters);
-    described.part("hypervisor_parameters", json!(parameters));
-    Ok(Xen {
-        hypervisor: xen(source, resources, described)?,
-        parameters,
-    })
-}
-
-/// A dom0 that does nothing but run the tool stack.
-fn dom0(
-    recipe: &Recipe,
-    xen: Xen,
-    resources: &Resources,
-    guest: &Path,
-    described: &mut Described,
-) -> Result<Payload, MachineError> {
-    let Payload::Linux(linux) = linux(recipe, resources, guest, described)? else {
-        return Err(MachineError::Other("dom0 is no Linux".into()));
-    };
-    let settings = recipe.vm.iter().flat_map(|vm| &vm.settings);
-    Ok(Payload::Dom0(Box::new(Dom0 {
-        xen,
-        linux,
-        settings: settings.map(|line| line.word.clone()).collect(),
-    })))
 }
 
 /// The files of a kernel's modules, and the lines that load them; `whose` begins their names in the
@@ -424,13 +384,7 @@ fn monitor(
                 is_flat: kind == Some(kernel_file::Kind::Flat),
             })
         }
-        Monitor::Xl { package } => {
-            let init = resources.init_for(recipe.architecture)?;
-            described.file("init", &init)?;
-            files.push(payload::init(read(&init)?));
-            files.extend(xl::tools(&found(resources, package)?, described)?);
-            Ok(LinuxMonitor::Qemu(Vec::new()))
-        }
+        Monitor::Xl { package } => xl::monitor(recipe, package, resources, files, described),
         Monitor::None => Err(MachineError::Other(format!(
             "lab:{}: its recipe has no monitor",
             recipe.name

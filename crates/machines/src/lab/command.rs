@@ -85,6 +85,14 @@ pub fn arguments(recipe: &Recipe, payload: &Payload, launch: &Launch<'_>) -> Vec
     }
     add(&["-display", "none", "-monitor", "none", "-no-reboot"]);
     add(&["-serial", "file:/dev/stdout"]);
+    arguments.extend(booted(recipe, payload, launch));
+    arguments
+}
+
+/// The words that say what is booted, and where the other serial ports go.
+fn booted(recipe: &Recipe, payload: &Payload, launch: &Launch<'_>) -> Vec<String> {
+    let mut arguments: Vec<String> = Vec::new();
+    let mut add = |words: &[&str]| arguments.extend(words.iter().map(|w| (*w).to_owned()));
     match payload {
         Payload::Whole(whole) => {
             let words = self::whole(whole, launch);

@@ -1,6 +1,6 @@
 //! Finds the parts of a machine whose guest is a whole Linux.
 
-use super::{found, kernel_of, modules, read, said, words, xen_with};
+use super::{found, kernel_of, modules, read, said, words};
 use crate::lab::described::Described;
 use crate::lab::io::{Elvis, Io};
 use crate::lab::payload::{self, Payload};
@@ -48,7 +48,7 @@ pub(super) fn whole(
     let vm = vm(recipe, resources, &system, described)?;
     let xen = match &recipe.hypervisor {
         Hypervisor::Xen { source, parameters } => {
-            Some(xen_with(source, parameters, resources, described)?)
+            Some(super::xl::xen(source, parameters, resources, described)?)
         }
         _ => None,
     };
