@@ -146,6 +146,8 @@ pub enum Monitor {
     },
     /// QEMU, from a set of packages.
     Qemu { package: String, program: String },
+    /// Xen's own tool stack, from a set of packages, in dom0, which is a whole Linux.
+    Xl { package: String },
 }
 
 /// An option of a lab platform's name.
@@ -231,8 +233,11 @@ impl Recipe {
         {
             add(set);
         }
-        if let Monitor::Qemu { package, .. } = &self.monitor {
+        if let Monitor::Qemu { package, .. } | Monitor::Xl { package } = &self.monitor {
             add(package);
+        }
+        if let Some(set) = self.vm.as_ref().and_then(|vm| vm.package.as_ref()) {
+            add(set);
         }
         if let Some(root) = &self.root {
             add(&root.package);
@@ -370,6 +375,9 @@ impl Recipe {
         }
         if let (Some(below), Some(fields)) = (&self.below, value.as_object_mut()) {
             fields.insert("below".into(), serde_json::json!(below));
+        }
+        if let (None, Some(vm), Some(fields)) = (&self.root, &self.vm, value.as_object_mut()) {
+            fields.insert("vm".into(), serde_json::json!(vm));
         }
         strip(&mut value);
         // serde_json sorts the keys of objects, so the text is always the same.

@@ -113,6 +113,7 @@ enum MonitorKind {
     None,
     Vmm,
     Qemu,
+    Xl,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -265,11 +266,19 @@ fn check(recipe: &Recipe) -> Result<(), String> {
         Hypervisor::Kvm if recipe.monitor == Monitor::None => {
             return Err("hypervisor.kind = \"kvm\" needs a [monitor]".into());
         }
+        Hypervisor::Kvm if matches!(recipe.monitor, Monitor::Xl { .. }) => {
+            return Err("monitor.kind = \"xl\" is for hypervisor.kind = \"xen\"".into());
+        }
         Hypervisor::Kvm => {}
+        Hypervisor::Xen { .. } if matches!(recipe.monitor, Monitor::Xl { .. }) => {
+            if kernel.is_none() {
+                return Err("monitor.kind = \"xl\" needs a [kernel], which is dom0's".into());
+            }
+        }
         Hypervisor::None | Hypervisor::Xen { .. } | Hypervisor::Neve(_)
             if recipe.monitor != Monitor::None =>
         {
-            return Err("[monitor] is for hypervisor.kind = \"kvm\"".into());
+            return Err("[monitor] is for hypervisor.kind = \"kvm\", or \"xl\" for Xen".into());
         }
         Hypervisor::None | Hypervisor::Xen { .. } | Hypervisor::Neve(_) => {}
     }
@@ -291,12 +300,13 @@ fn check_emulator(recipe: &Recipe) -> Result<(), String> {
         return Err("emulator.disc is for emulator.kind = \"bochs\", which needs it".into());
     }
     // QEMU's machines have as many CPUs as a launch asks for, which take turns on one clock.
-    let most = match emulator.kind {
-        EmulatorKind::Qemu => 1,
-        EmulatorKind::Bochs => 2,
+    let most = match (emulator.kind, &recipe.monitor) {
+        (EmulatorKind::Qemu, Monitor::Xl { .. }) if recipe.root.is_none() => 2,
+        (EmulatorKind::Qemu, _) => 1,
+        (EmulatorKind::Bochs, _) => 2,
     };
     if !(1..=most).contains(&emulator.cpus) {
-        return Err("emulator.cpus is 1, or 2 with emulator.kind = \"bochs\"".into());
+        return Err("emulator.cpus is 1, or 2 with emulator.kind = \"bochs\" or where dom0 has a CPU beside the guest's".into());
     }
     Ok(())
 }
@@ -306,7 +316,7 @@ fn check_words(recipe: &Recipe) -> Result<(), String> {
     let kernel = recipe.kernel.as_ref();
     let own = match &recipe.monitor {
         Monitor::Vmm { words } => Some(words),
-        Monitor::None | Monitor::Qemu { .. } => None,
+        Monitor::None | Monitor::Qemu { .. } | Monitor::Xl { .. } => None,
     };
     if recipe.nested.is_some() && own.is_none() {
         return Err("[nested] is for monitor.kind = \"vmm\"".into());
@@ -324,6 +334,7 @@ fn check_words(recipe: &Recipe) -> Result<(), String> {
         .chain(nested)
         .chain(recipe.vm.iter().flat_map(|vm| &vm.parameters))
         .chain(recipe.below.iter().flat_map(Below::words))
+        .chain(recipe.vm.iter().flat_map(|vm| &vm.settings))
         .chain(kernel.into_iter().flat_map(|kernel| &kernel.parameters))
         .map(|word| ("word", &*word.word, &*word.why));
     let flags = recipe.emulator.flags.iter().flat_map(|flag| {
@@ -449,6 +460,14 @@ impl HypervisorPart {
 
 impl MonitorPart {
     fn complete(self) -> Result<Monitor, String> {
+        if let (Some(MonitorKind::Xl), None, true) =
+            (self.kind, &self.program, self.word.is_empty())
+        {
+            let package = self
+                .package
+                .ok_or("monitor.kind = \"xl\" needs monitor.package")?;
+            return Ok(Monitor::Xl { package });
+        }
         let program = self.package.zip(self.program);
         if self.kind != Some(MonitorKind::Vmm) && !self.word.is_empty() {
             return Err("monitor.word is for kind = \"vmm\"".into());
@@ -462,7 +481,7 @@ impl MonitorPart {
             (Some(MonitorKind::Qemu), None) => {
                 Err("monitor.kind = \"qemu\" needs monitor.package and monitor.program".into())
             }
-            _ => Err("monitor.package and monitor.program are for kind = \"qemu\"".into()),
+            _ => Err("monitor.package and monitor.program are for kind = \"qemu\", monitor.package also for \"xl\"".into()),
         }
     }
 }

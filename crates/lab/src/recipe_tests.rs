@@ -402,3 +402,47 @@ fn devices_of_a_vm_are_served_by_what_has_such() {
         assert!(error.contains(said), "{error}, not {said}");
     }
 }
+
+#[test]
+fn xen_s_own_tool_stack_needs_a_dom0_and_starts_one_domain() {
+    let xl = "extends = \"base\"\nsummary = \"x\"\nhypervisor.kind = \"xen\"\nhypervisor.package = \"xen-4.17\"\n\
+        monitor.kind = \"xl\"\nmonitor.package = \"tools\"\n";
+    let dom0 = "kernel.package = \"linux-6.1\"\n";
+    let setting = "[[vm.setting]]\nword = \"vnc=0\"\nwhy = \"y\"\n";
+    let of = |more: &str| recipe(&format!("{xl}{more}"));
+    let hvm = of(&format!("{dom0}{setting}")).unwrap();
+    assert_eq!(
+        hvm.sets(),
+        [&*hvm.emulator.package, "linux-6.1", "xen-4.17", "tools"]
+    );
+    let plain = of(dom0).unwrap();
+    assert_ne!(hvm.digest(), plain.digest());
+    let root = "root.package = \"apps\"\nroot.mkfs = \"erofs\"\n";
+    let linux = of(&format!(
+        "{dom0}{root}vm.package = \"linux-6.12\"\n{setting}"
+    ))
+    .unwrap();
+    assert!(linux.sets().contains(&"linux-6.12"));
+    for (more, said) in [
+        (String::new(), "needs a [kernel], which is dom0's"),
+        (
+            format!("{dom0}vm.package = \"linux-6.12\"\n"),
+            "[vm] needs a [root]",
+        ),
+        (format!("{dom0}{root}"), "a machine with a [root]"),
+        (
+            format!("{dom0}monitor.program = \"xl\"\n"),
+            "monitor.package also for \"xl\"",
+        ),
+    ] {
+        let error = of(&more).unwrap_err();
+        assert!(error.contains(said), "{error}");
+    }
+    let kvm =
+        "extends = \"kernel\"\nsummary = \"x\"\nmonitor.kind = \"xl\"\nmonitor.package = \"t\"\n";
+    let error = recipe(kvm).unwrap_err();
+    assert!(
+        error.contains("is for hypervisor.kind = \"xen\""),
+        "{error}"
+    );
+}

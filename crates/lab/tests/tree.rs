@@ -45,7 +45,9 @@ fn every_recipe_is_whole_and_its_sets_are_there() {
             "neve-linux",
             "neve-nested",
             "qemu-kvm",
-            "xen"
+            "xen",
+            "xen-hvm",
+            "xen-linux"
         ]
     );
     for name in names {

@@ -36,7 +36,9 @@ pub struct Resources {
     /// The first process of a lab machine whose guest is a whole Linux; or why there is none, and the
     /// cure.
     pub agent: Option<Result<PathBuf, String>>,
-    /// The same for aarch64.
+    /// The same in dom0 under Xen.
+    pub xen_agent: Option<Result<PathBuf, String>>,
+    /// The one of the lab's ARM machines.
     pub arm_agent: Option<Result<PathBuf, String>>,
     /// The project's own back-end of disks, which serves some of a VM in a lab machine; or why there is
     /// none, and the cure.
@@ -181,6 +183,14 @@ impl Resources {
                 "first process of lab machines with applications for aarch64",
             ),
         }
+    }
+
+    /// The first process of a dom0 that is a whole Linux.
+    ///
+    /// # Errors
+    /// There is none, and the cure.
+    pub fn xen_agent(&self) -> Result<PathBuf, MachineError> {
+        found(&self.xen_agent, "first process of dom0 with applications")
     }
 
     /// The back-end of disks.

@@ -14,9 +14,16 @@ pub struct Root {
     pub mkfs: String,
 }
 
-/// The VM of a machine with a root file system: it boots the machine's kernel and the same root.
+/// The VM of a machine with a root file system: it boots the same root.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Vm {
+    /// The set of its kernel; that of the machine if there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub package: Option<String>,
+    /// Under Xen's tool stack: lines of the domain's configuration (xl.cfg), besides those that the launch
+    /// decides.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub settings: Vec<Word>,
     /// Its kernel's command line.
     pub parameters: Vec<Word>,
     /// In the order in which they are loaded.
@@ -24,6 +31,16 @@ pub struct Vm {
     /// The devices whose I/O is measured, where there are any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub io: Option<Io>,
+}
+
+impl Vm {
+    /// Whether it says nothing of a Linux.
+    pub(crate) fn has_only_settings(&self) -> bool {
+        self.package.is_none()
+            && self.parameters.is_empty()
+            && self.modules.is_empty()
+            && self.io.is_none()
+    }
 }
 
 /// Devices of the VM whose requests are measured, on a machine of several CPUs.

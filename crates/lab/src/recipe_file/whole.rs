@@ -31,6 +31,9 @@ impl RootPart {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct VmPart {
+    package: Option<String>,
+    #[serde(default)]
+    setting: Vec<Word>,
     #[serde(default)]
     parameter: Vec<Word>,
     #[serde(default)]
@@ -41,6 +44,8 @@ pub(super) struct VmPart {
 impl VmPart {
     pub(super) fn over(self, parent: Self) -> Self {
         Self {
+            package: self.package.or(parent.package),
+            setting: merge(self.setting, parent.setting, word_key),
             parameter: merge(self.parameter, parent.parameter, word_key),
             module: merge(self.module, parent.module, |module| module.name.clone()),
             io: self.io.or(parent.io),
@@ -53,6 +58,8 @@ impl VmPart {
 
     pub(super) fn complete(self) -> Vm {
         Vm {
+            package: self.package,
+            settings: self.setting,
             parameters: self.parameter,
             modules: self.module,
             io: self.io,
@@ -63,10 +70,13 @@ impl VmPart {
 /// Checks a machine with a root file system.
 pub(super) fn check(recipe: &Recipe) -> Result<(), String> {
     let Some(root) = &recipe.root else {
+        let under_xl = matches!(recipe.monitor, Monitor::Xl { .. });
         return match (&recipe.vm, &recipe.below) {
-            (Some(_), _) => Err("[vm] needs a [root]".into()),
-            (None, Some(_)) => Err("[below] needs a [root] and a [vm]".into()),
-            (None, None) => Ok(()),
+            (Some(vm), _) if !under_xl || !vm.has_only_settings() => {
+                Err("[vm] needs a [root]; vm.setting alone is for a monitor of kind \"xl\"".into())
+            }
+            (_, Some(_)) => Err("[below] needs a [root] and a [vm]".into()),
+            (_, None) => Ok(()),
         };
     };
     if recipe.kernel.is_none() {
@@ -78,13 +88,20 @@ pub(super) fn check(recipe: &Recipe) -> Result<(), String> {
     if let Some(io) = recipe.vm.as_ref().and_then(|vm| vm.io.as_ref()) {
         check_io(io)?;
     }
+    let under_xl = matches!(recipe.monitor, Monitor::Xl { .. });
+    if let Some(vm) = recipe.vm.as_ref().filter(|_| !under_xl) {
+        if vm.package.is_some() || !vm.settings.is_empty() {
+            return Err("vm.package and vm.setting are for a monitor of kind \"xl\"".into());
+        }
+    }
     match (&recipe.hypervisor, &recipe.vm, &recipe.monitor) {
         (Hypervisor::None, None, Monitor::None) => Ok(()),
         (Hypervisor::Kvm, Some(_), Monitor::Qemu { package, .. }) if *package == root.package => {
             Ok(())
         }
+        (Hypervisor::Xen { .. }, Some(vm), Monitor::Xl { .. }) if vm.io.is_none() => Ok(()),
         _ => Err(
-            "a machine with a [root] has no hypervisor, or hypervisor.kind = \"kvm\", a [vm] and a monitor of kind \"qemu\" from the packages of its root".into(),
+            "a machine with a [root] has no hypervisor, or hypervisor.kind = \"kvm\", a [vm] and a monitor of kind \"qemu\" from the packages of its root, or hypervisor.kind = \"xen\", a [vm] without devices and a monitor of kind \"xl\"".into(),
         ),
     }
 }

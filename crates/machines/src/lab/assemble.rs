@@ -1,6 +1,7 @@
 //! Makes a machine of a recipe: finds the parts that it names, and describes them for the result.
 
 mod whole;
+mod xl;
 
 use super::bochs::{self, Bochs};
 use super::described::Described;
@@ -34,11 +35,13 @@ pub fn missing(recipe: &Recipe, resources: &Resources) -> Result<(), MachineErro
     }
     emulator(recipe, resources)?;
     if recipe.root.is_some() {
+        agent(recipe, resources)?;
         resources.agent_for(recipe.architecture)?;
         return whole::missing_below(recipe, resources);
     }
     match recipe.monitor {
         Monitor::None => {}
+        Monitor::Xl { .. } => drop(resources.init_for(recipe.architecture)?),
         Monitor::Vmm { .. } => drop(resources.monitor_for(recipe.architecture)?),
         Monitor::Qemu { .. } => drop(resources.init_for(recipe.architecture)?),
     }
@@ -62,6 +65,15 @@ fn has_own_qemu(recipe: &Recipe, resources: &Resources) -> bool {
 fn has_dom0(recipe: &Recipe) -> bool {
     matches!(recipe.hypervisor, Hypervisor::Xen { .. })
         && recipe.architecture == Architecture::X86_64
+        && recipe.monitor == Monitor::None
+}
+
+/// The first process of a machine whose guest is a whole Linux: dom0's under Xen.
+fn agent(recipe: &Recipe, resources: &Resources) -> Result<PathBuf, MachineError> {
+    match recipe.monitor {
+        Monitor::Xl { .. } => resources.xen_agent(),
+        _ => resources.agent_for(recipe.architecture),
+    }
 }
 
 /// The file to boot: a user's kernel, or the guest image. On x86_64 the ELF file itself is booted;
@@ -69,7 +81,7 @@ fn has_dom0(recipe: &Recipe) -> bool {
 fn guest(recipe: &Recipe, resources: &Resources) -> Result<PathBuf, MachineError> {
     if recipe.root.is_some() {
         return match &resources.kernel {
-            None => resources.agent_for(recipe.architecture),
+            None => agent(recipe, resources),
             Some(_) => Err(MachineError::Other(format!(
                 "lab:{} boots its own kernel with the root file system of its packages: another kernel of Debian is lab:{0}@VERSION, and yours lab:{0}@FOLDER",
                 recipe.name
@@ -85,8 +97,8 @@ fn guest(recipe: &Recipe, resources: &Resources) -> Result<PathBuf, MachineError
         return Ok(named);
     }
     let booted = match recipe.architecture {
-        // From a CD by multiboot.
-        Architecture::X86_64 if is_bare(recipe) => "mb",
+        // By multiboot: from a CD, or by the firmware of an HVM guest.
+        Architecture::X86_64 if is_bare(recipe) || xl::starts(recipe) => "mb",
         Architecture::X86_64 => return Ok(named),
         Architecture::Aarch64 => "img",
     };
@@ -123,7 +135,7 @@ pub fn assemble(mut recipe: Recipe, resources: &Resources) -> Result<Settings, M
     described.file("guest", &guest)?;
     describe_emulator(&mut recipe, resources, &emulator, &mut described)?;
     let payload = match &recipe.hypervisor {
-        Hypervisor::None | Hypervisor::Kvm if recipe.root.is_some() => {
+        Hypervisor::None | Hypervisor::Kvm | Hypervisor::Xen { .. } if recipe.root.is_some() => {
             whole::whole(&recipe, resources, &guest, &mut described)?
         }
         Hypervisor::None => Payload::Guest,
@@ -135,6 +147,9 @@ pub fn assemble(mut recipe: Recipe, resources: &Resources) -> Result<Settings, M
             ));
         }
         Hypervisor::Neve(hypervisor) => neve(hypervisor, resources, &mut described)?,
+        Hypervisor::Xen { .. } if xl::starts(&recipe) => {
+            xl::dom0(&recipe, resources, &guest, &mut described)?
+        }
         Hypervisor::Xen { source, parameters } => {
             let hypervisor = xen(source, resources, &mut described)?;
             let parameters = words(parameters);
@@ -370,6 +385,7 @@ fn monitor(
                 is_flat: kind == Some(kernel_file::Kind::Flat),
             })
         }
+        Monitor::Xl { package } => xl::monitor(recipe, package, resources, files, described),
         Monitor::None => Err(MachineError::Other(format!(
             "lab:{}: its recipe has no monitor",
             recipe.name

@@ -89,12 +89,24 @@ pub fn arguments(
         add(&words);
     }
     add(&["-cpu", &emulator.cpu.to_argument()]);
-    add(&["-smp", &cpus(payload, launch).to_string()]);
+    add(&["-smp", &cpus(recipe, payload, launch).to_string()]);
     if !is_whole(payload) {
         add(&["-m", &launch.memory_mib.to_string()]);
     }
     add(&["-display", "none", "-monitor", "none", "-no-reboot"]);
     add(&["-serial", "file:/dev/stdout"]);
+    arguments.extend(booted(recipe, payload, launch)?);
+    Ok(arguments)
+}
+
+/// The words that say what is booted, and where the other serial ports go.
+fn booted(
+    recipe: &Recipe,
+    payload: &Payload,
+    launch: &Launch<'_>,
+) -> Result<Vec<String>, MachineError> {
+    let mut arguments: Vec<String> = Vec::new();
+    let mut add = |words: &[&str]| arguments.extend(words.iter().map(|w| (*w).to_owned()));
     match payload {
         Payload::Whole(whole) => {
             let words = self::whole(whole, launch)?;
@@ -111,6 +123,15 @@ pub fn arguments(
             add(&["-serial", "null"]);
             add(&["-kernel", &linux.kernel.to_string_lossy()]);
             add(&["-initrd", launch.made, "-append", &linux.parameters]);
+        }
+        Payload::Dom0(dom0) => {
+            // As below.
+            add(&["-serial", "file:/dev/stderr"]);
+            let (kernel, parameters) = (&dom0.linux.kernel, &dom0.linux.parameters);
+            let words = dom0
+                .xen
+                .words(&kernel.to_string_lossy(), parameters, launch.made);
+            add(&words.iter().map(String::as_str).collect::<Vec<_>>());
         }
         Payload::Xen {
             hypervisor,
@@ -167,6 +188,12 @@ fn whole(whole: &Whole, launch: &Launch<'_>) -> Result<Vec<String>, MachineError
     }
     let (kernel, parameters) = (whole.kernel.to_string_lossy(), root.parameters());
     let parameters = [&*whole.parameters, &parameters].concat();
+    if let Some(xen) = &whole.xen {
+        // Xen's own output goes to standard error.
+        words.extend(["-serial", "file:/dev/stderr"].map(str::to_owned));
+        words.extend(xen.words(&kernel, &parameters, launch.made));
+        return Ok(words);
+    }
     let boot = [
         "-kernel",
         &kernel,
@@ -179,10 +206,12 @@ fn whole(whole: &Whole, launch: &Launch<'_>) -> Result<Vec<String>, MachineError
     Ok(words)
 }
 
-/// The argument of `-smp`. The guest of a whole Linux is a VM with CPUs of its own.
-fn cpus(payload: &Payload, launch: &Launch<'_>) -> u32 {
+/// The argument of `-smp`. The guest of a whole Linux is a VM with CPUs of its own; dom0 may have one beside
+/// the guest's.
+fn cpus(recipe: &Recipe, payload: &Payload, launch: &Launch<'_>) -> u32 {
     match payload {
         Payload::Whole(_) => launch.host_cpus,
+        Payload::Dom0(_) => launch.vcpus + recipe.emulator.cpus - 1,
         _ => launch.vcpus,
     }
 }

@@ -43,6 +43,7 @@ impl Described {
                 "bochs",
                 "linux-image",
                 "xen-hypervisor",
+                "xen-utils-4",
                 "qemu-system-x86",
                 "qemu-system-arm",
             ]

@@ -235,7 +235,8 @@ impl Machine for LabMachine {
     }
 
     fn counts_only_exits(&self) -> bool {
-        self.settings.recipe.emulator.cpus > 1
+        // Those of QEMU take turns on one clock.
+        self.settings.bochs.is_some() && self.settings.recipe.emulator.cpus > 1
     }
 
     fn engine(&self) -> Engine {
@@ -251,7 +252,7 @@ impl Machine for LabMachine {
         Some(match &self.settings.payload {
             Payload::Whole(whole) if whole.below.is_some() => NESTED_WHOLE_LIMIT,
             Payload::Linux(linux) if linux.nested.is_some() => NESTED_BOOT_LIMIT,
-            Payload::Whole(_) => NESTED_BOOT_LIMIT,
+            Payload::Whole(_) | Payload::Dom0(_) => NESTED_BOOT_LIMIT,
             _ => BOOT_LIMIT,
         })
     }
@@ -282,15 +283,17 @@ impl Machine for LabMachine {
         match (&self.settings.recipe.monitor, self.architecture()) {
             (Monitor::Vmm { .. }, Architecture::X86_64) => Some(DOORBELL),
             (Monitor::Vmm { .. }, Architecture::Aarch64) => Some(DOORBELL_ARM),
-            (Monitor::None | Monitor::Qemu { .. }, _) => None,
+            (Monitor::None | Monitor::Qemu { .. } | Monitor::Xl { .. }, _) => None,
         }
     }
 
     fn words(&self) -> &'static [&'static str] {
         match self.settings.payload {
-            Payload::Guest | Payload::Linux(_) | Payload::Whole(_) | Payload::Dom0less { .. } => {
-                &[]
-            }
+            Payload::Guest
+            | Payload::Linux(_)
+            | Payload::Whole(_)
+            | Payload::Dom0(_)
+            | Payload::Dom0less { .. } => &[],
             Payload::Xen { .. } => XEN_WORDS,
             Payload::Neve { .. } => NEVE_WORDS,
         }
@@ -357,7 +360,7 @@ impl Machine for LabMachine {
             Payload::Guest if self.settings.bochs.is_some() => {
                 Witness::Complaint(bochs::POWERED_OFF)
             }
-            Payload::Guest | Payload::Whole(_) | Payload::Dom0less { .. } => {
+            Payload::Guest | Payload::Whole(_) | Payload::Dom0(_) | Payload::Dom0less { .. } => {
                 Witness::Complaint(command::POWERED_OFF)
             }
             Payload::Xen { .. } | Payload::Neve { .. } => Witness::Bye { speakers: 1 },

@@ -2,7 +2,7 @@
 //!
 //! `assemble` finds the parts that a recipe names, `payload` is what the emulator boots, `machine`
 //! runs it; `whole` is a machine whose guest is a whole Linux, and `io` the devices of its VM whose requests
-//! are measured. `virt` describes QEMU's ARM machine to what boots on it, and `tree` the same with Xen's domains. `symbols` asks a machine's Linux where its functions are, `software` names the files of its
+//! are measured; `xl` is Xen's own tool stack in a Linux that is dom0. `virt` describes QEMU's ARM machine to what boots on it, and `tree` the same with Xen's domains. `symbols` asks a machine's Linux where its functions are, `software` names the files of its
 //! other programs. Only `command` (QEMU) and `bochs` know an emulator's
 //! options; `disc` makes the CD that Bochs boots.
 
@@ -25,6 +25,7 @@ mod vm;
 mod whole;
 mod whole_memory;
 mod xen_symbols;
+mod xl;
 
 pub use assemble::{assemble, missing};
 pub use machine::LabMachine;

@@ -1,6 +1,7 @@
 //! What a lab machine boots.
 
 use super::whole::Whole;
+use super::xl::Dom0;
 use crate::initramfs::{self, Entry};
 use crate::machine::MachineError;
 use std::path::PathBuf;
@@ -26,6 +27,8 @@ pub enum Payload {
         /// Xen's command line.
         parameters: String,
     },
+    /// Xen with its own tool stack in a Linux, which starts the guest.
+    Dom0(Box<Dom0>),
     /// neve, the guest hypervisors above it if there are any, and the guest.
     Neve {
         /// The hypervisors' images, the host's first.

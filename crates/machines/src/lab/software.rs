@@ -60,7 +60,9 @@ pub fn software(recipe: &Recipe, resources: &Resources) -> Result<Software, Mach
                 programs.push(program("neve", Part::Hypervisor, path));
             }
         }
-        Hypervisor::Xen { .. } if recipe.architecture == Architecture::X86_64 => {
+        Hypervisor::Xen { .. }
+            if recipe.architecture == Architecture::X86_64 && recipe.monitor == Monitor::None =>
+        {
             programs.push(program("dom0", Part::Process, resources.dom0()?));
         }
         Hypervisor::Kvm | Hypervisor::Xen { .. } => {}

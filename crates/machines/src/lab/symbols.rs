@@ -147,7 +147,11 @@ fn initramfs(payload: &Payload, init: &[u8]) -> Result<Vec<u8>, SymbolsError> {
     let (files, lines) = match payload {
         Payload::Linux(linux) => (&linux.files, &linux.lines),
         Payload::Whole(whole) => (&whole.files, &whole.modules),
-        Payload::Guest | Payload::Xen { .. } | Payload::Neve { .. } | Payload::Dom0less { .. } => {
+        Payload::Guest
+        | Payload::Xen { .. }
+        | Payload::Dom0(_)
+        | Payload::Neve { .. }
+        | Payload::Dom0less { .. } => {
             return Err(SymbolsError::NoLinux);
         }
     };
@@ -176,7 +180,11 @@ fn digest(settings: &Settings, initramfs: &[u8]) -> Result<String, SymbolsError>
     let (kernel, parameters) = match &settings.payload {
         Payload::Linux(linux) => (&linux.kernel, &linux.parameters),
         Payload::Whole(whole) => (&whole.kernel, &whole.parameters),
-        Payload::Guest | Payload::Xen { .. } | Payload::Neve { .. } | Payload::Dom0less { .. } => {
+        Payload::Guest
+        | Payload::Xen { .. }
+        | Payload::Dom0(_)
+        | Payload::Neve { .. }
+        | Payload::Dom0less { .. } => {
             return Err(SymbolsError::NoLinux);
         }
     };

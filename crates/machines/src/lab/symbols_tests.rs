@@ -104,6 +104,7 @@ fn the_machine_boots_its_modules_and_nothing_else() {
         nested: None,
     });
     let whole = Payload::Whole(Box::new(Whole {
+        xen: None,
         architecture: ws_lab::sets::Architecture::X86_64,
         kernel: "/k/vmlinuz".into(),
         parameters: "quiet".into(),

@@ -4,6 +4,7 @@
 use super::below::{Below, Vm as Nested};
 use super::io::{ELVIS, Io, IoVm};
 use super::vm::{self, VmTree, Whole as Inner};
+use super::xl::{self, Domain, Xen};
 use crate::image::BenchmarkRow;
 use crate::initramfs::{self, Entry};
 use crate::machine::MachineError;
@@ -20,10 +21,18 @@ const INITRD: &str = "guest-initrd";
 const CONFIG: &str = "init.conf";
 const WORKLOADS: &str = "workloads";
 
+/// The block device of a domain of Xen with the root file system.
+const DOMAIN_ROOT: &str = "/dev/xvda";
+/// Under Xen the agents talk over the domain's console: it takes the place of the second serial port, which
+/// a PVH guest does not have.
+const DOMAIN_LINE: &str = "setup=ln -sf hvc0 /dev/ttyS1";
+
 /// Everything that the machine boots.
 #[derive(Clone, Debug)]
 pub struct Whole {
     pub architecture: Architecture,
+    /// The kernel is its dom0.
+    pub xen: Option<Xen>,
     pub kernel: PathBuf,
     /// The kernel's command line.
     pub parameters: String,
@@ -43,8 +52,7 @@ pub struct Whole {
 /// The VM in which the same Linux runs, if the machine has a hypervisor.
 #[derive(Clone, Debug)]
 pub struct Vm {
-    /// The path of QEMU in the root file system.
-    pub program: String,
+    pub runs: Runs,
     /// The bytes of its kernel.
     pub kernel: Vec<u8>,
     pub parameters: String,
@@ -52,6 +60,19 @@ pub struct Vm {
     pub modules: Vec<String>,
     /// The devices whose requests are measured, which it has in launches for them.
     pub io: Option<Io>,
+}
+
+/// What runs a VM.
+#[derive(Clone, Debug)]
+pub enum Runs {
+    /// QEMU, whose path in the root file system this is.
+    Qemu(String),
+    /// Xen's tool stack.
+    Xl {
+        files: Vec<Entry>,
+        /// Lines of the domain's configuration.
+        settings: Vec<String>,
+    },
 }
 
 /// What differs from launch to launch.
@@ -101,7 +122,17 @@ impl Whole {
         let Some(vm) = &self.vm else {
             let mut lines = vec!["role=native".to_owned()];
             lines.extend(self.workload_lines());
-            return self.packed(&self.files, &self.modules, launched.words, &lines);
+            return self.packed(
+                &self.files,
+                &self.modules,
+                ROOT_DEVICE,
+                launched.words,
+                &lines,
+            );
+        };
+        let program = match &vm.runs {
+            Runs::Qemu(program) => program,
+            Runs::Xl { files, settings } => return self.dom0(vm, files, settings, launched),
         };
         let io = vm.io.as_ref().and_then(|io| io.of(launched.vm));
         let io = io.as_ref();
@@ -109,7 +140,7 @@ impl Whole {
         let mut lines = vec!["role=guest".to_owned()];
         lines.extend(io.map(IoVm::guest_lines).unwrap_or_default());
         lines.extend_from_slice(&benchmarks);
-        let guest = self.packed(&vm.files, &vm.modules, launched.words, &lines)?;
+        let guest = self.packed(&vm.files, &vm.modules, ROOT_DEVICE, launched.words, &lines)?;
         let mut files = self.files.clone();
         files.push(Entry::file(KERNEL, &*vm.kernel));
         files.push(Entry::file(INITRD, guest));
@@ -118,7 +149,7 @@ impl Whole {
         }
         let inner = Inner {
             architecture: self.architecture,
-            program: &vm.program,
+            program,
             vcpus: launched.vcpus,
             memory_mib: launched.memory_mib,
             io,
@@ -137,18 +168,53 @@ impl Whole {
         lines.extend(qemu.iter().map(|word| format!("word={word}")));
         lines.extend(io.map(IoVm::host_lines).unwrap_or_default());
         lines.extend(benchmarks);
-        self.packed(&files, &self.modules, launched.words, &lines)
+        self.packed(&files, &self.modules, ROOT_DEVICE, launched.words, &lines)
     }
 
+    /// The initramfs of dom0, in which xl starts the VM.
+    fn dom0(
+        &self,
+        vm: &Vm,
+        tools: &[Entry],
+        settings: &[String],
+        launched: Launched<'_>,
+    ) -> Result<Vec<u8>, MachineError> {
+        let mut lines = vec!["role=guest".to_owned(), DOMAIN_LINE.to_owned()];
+        lines.extend(self.workload_lines());
+        let guest = self.packed(&vm.files, &vm.modules, DOMAIN_ROOT, launched.words, &lines)?;
+        let domain = Domain {
+            vcpus: launched.vcpus,
+            memory_mib: launched.memory_mib,
+            kernel: KERNEL,
+            parameters: &vm.parameters,
+            linux: Some(xl::Of {
+                initrd: INITRD,
+                root: ROOT_DEVICE,
+            }),
+            settings,
+        };
+        let mut files = self.files.clone();
+        files.extend_from_slice(tools);
+        files.push(Entry::file(KERNEL, &*vm.kernel));
+        files.push(Entry::file(INITRD, guest));
+        files.push(domain.configuration());
+        let mut lines = vec!["role=host".to_owned()];
+        lines.extend(xl::STARTS.map(|word| format!("word={word}")));
+        lines.extend(self.workload_lines());
+        self.packed(&files, &self.modules, ROOT_DEVICE, launched.words, &lines)
+    }
+
+    /// An initramfs of the agent's, with the files of workloads.
     fn packed(
         &self,
         files: &[Entry],
         modules: &[String],
+        root: &str,
         words: &str,
         more: &[String],
     ) -> Result<Vec<u8>, MachineError> {
         let mut lines = modules.to_vec();
-        lines.push(format!("root={ROOT_DEVICE}"));
+        lines.push(format!("root={root}"));
         lines.push(format!("append={words}"));
         lines.extend_from_slice(more);
         let mut files = files.to_vec();

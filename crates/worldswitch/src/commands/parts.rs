@@ -66,6 +66,13 @@ const ARM_INIT: Part = Part {
     cure: "run make build (or make -C lab/init ARCH=aarch64)",
 };
 
+const XEN_AGENT: Part = Part {
+    name: "first process of dom0 with applications",
+    path: "lab/x86_64/agent-xen",
+    tree: "build",
+    cure: "run make build (or make -C lab/agent)",
+};
+
 const AGENT: Part = Part {
     name: "first process of lab machines with applications",
     path: "lab/x86_64/agent",
@@ -107,6 +114,7 @@ pub fn resources(parts: &Parts, pins: Vec<u32>) -> Resources {
         init: Some(found(INIT)),
         arm_init: Some(found(ARM_INIT)),
         agent: Some(found(AGENT)),
+        xen_agent: Some(found(XEN_AGENT)),
         arm_agent: Some(found(ARM_AGENT)),
         elvis: Some(elvis()),
         lab: Some(files(&parts.lab).map_err(|e| e.to_string())),

@@ -5,13 +5,15 @@ use crate::lab::below::{Below, BelowHypervisor};
 use crate::lab::described::Described;
 use crate::lab::io::{Elvis, Io};
 use crate::lab::payload::{self, Linux, LinuxMonitor, Payload};
-use crate::lab::whole::{Vm, Whole};
+use crate::lab::whole::{Runs, Vm, Whole};
+use crate::lab::xl;
 use crate::machine::MachineError;
 use crate::resources::Resources;
 use serde_json::json;
 use std::fs;
 use std::path::Path;
-use ws_lab::recipe::{self, Monitor, Recipe, Served};
+use ws_lab::kernel::Kernel;
+use ws_lab::recipe::{self, Hypervisor, Monitor, Recipe, Served, Source};
 
 /// A whole Linux with programs, and the VM of it.
 pub(super) fn whole(
@@ -42,23 +44,12 @@ pub(super) fn whole(
     described.file("kernel", &system.image)?;
     described.part("kernel", json!(format!("linux {}", system.release)));
     described.part("kernel_parameters", json!(words(&kernel.parameters)));
-    let agent = payload::init(read(agent)?);
     let (mut files, modules) = modules(&system, &kernel.modules, "", described)?;
-    files.insert(0, agent.clone());
-    let vm = match (&recipe.vm, &recipe.monitor) {
-        (Some(vm), Monitor::Qemu { program, .. }) => {
-            described.part("inner_kernel_parameters", json!(words(&vm.parameters)));
-            let (mut files, modules) = super::modules(&system, &vm.modules, "inner ", described)?;
-            files.insert(0, agent);
-            let io = vm.io.as_ref().map(|io| self::io(io, resources, described));
-            Some(Vm {
-                program: format!("/usr/bin/{program}"),
-                kernel: read(&system.image)?,
-                parameters: words(&vm.parameters),
-                files,
-                modules,
-                io: io.transpose()?,
-            })
+    files.insert(0, payload::init(read(agent)?));
+    let vm = vm(recipe, resources, &system, described)?;
+    let xen = match &recipe.hypervisor {
+        Hypervisor::Xen { source, parameters } => {
+            Some(super::xl::xen(source, parameters, resources, described)?)
         }
         _ => None,
     };
@@ -69,6 +60,7 @@ pub(super) fn whole(
     let workloads = workloads.collect::<Result<_, _>>().map_err(|e| said(&e))?;
     Ok(Payload::Whole(Box::new(Whole {
         architecture: recipe.architecture,
+        xen,
         kernel: system.image,
         parameters: words(&kernel.parameters),
         files,
@@ -141,6 +133,57 @@ fn below(
 
 /// The build of neve as a host's hypervisor.
 const NEVE: &str = "aarch64";
+
+/// The VM of it, if there is one. Its agent is the usual one, under Xen too.
+fn vm(
+    recipe: &Recipe,
+    resources: &Resources,
+    system: &Kernel,
+    described: &mut Described,
+) -> Result<Option<Vm>, MachineError> {
+    let Some(vm) = &recipe.vm else {
+        return Ok(None);
+    };
+    let runs = match &recipe.monitor {
+        Monitor::Qemu { program, .. } => Runs::Qemu(format!("/usr/bin/{program}")),
+        Monitor::Xl { package } => {
+            let set = found(resources, package)?;
+            // dom0's is another one, which is the machine's guest.
+            described.file("agent", &resources.agent_for(recipe.architecture)?)?;
+            Runs::Xl {
+                files: xl::tools(&set, described)?,
+                settings: vm.settings.iter().map(|line| line.word.clone()).collect(),
+            }
+        }
+        Monitor::None | Monitor::Vmm { .. } => return Ok(None),
+    };
+    described.part("inner_kernel_parameters", json!(words(&vm.parameters)));
+    let own = match &vm.package {
+        None => None,
+        Some(set) => Some(kernel_of(
+            &Source::Package(set.clone()),
+            resources,
+            described,
+        )?),
+    };
+    if let Some(own) = &own {
+        described.file("inner kernel", &own.image)?;
+        described.part("inner_kernel", json!(format!("linux {}", own.release)));
+    }
+    let system = own.as_ref().unwrap_or(system);
+    let (mut files, modules) = modules(system, &vm.modules, "inner ", described)?;
+    let agent = resources.agent_for(recipe.architecture)?;
+    files.insert(0, payload::init(read(&agent)?));
+    let io = vm.io.as_ref().map(|io| self::io(io, resources, described));
+    Ok(Some(Vm {
+        runs,
+        kernel: read(&system.image)?,
+        parameters: words(&vm.parameters),
+        files,
+        modules,
+        io: io.transpose()?,
+    }))
+}
 
 /// The devices whose I/O is measured. A machine without elvis has all others.
 fn io(

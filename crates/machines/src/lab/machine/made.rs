@@ -43,6 +43,11 @@ impl LabMachine {
                 };
                 whole.made(launched).map(Some)
             }
+            Payload::Dom0(dom0) => {
+                let memory_mib = self.settings.guest_memory_mib(request);
+                dom0.initramfs(request.vcpus, memory_mib, &request.command_line)
+                    .map(Some)
+            }
             Payload::Dom0less { parameters, .. } => {
                 let guest = &self.settings.guest;
                 let image = std::fs::metadata(guest)

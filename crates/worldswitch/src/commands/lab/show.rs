@@ -132,6 +132,7 @@ fn described(recipe: &Recipe) -> String {
         }
     }
     tell_monitor(&mut text, &recipe.monitor);
+    tell_domain(&mut text, recipe);
     if let Some(nested) = &recipe.nested {
         head(
             &mut text,
@@ -211,6 +212,20 @@ fn tell_monitor(text: &mut String, monitor: &Monitor) {
             text,
             &format!("monitor: {program} of the packages {package}"),
         ),
+        Monitor::Xl { package } => head(
+            text,
+            &format!("monitor: Xen's tool stack of the packages {package}"),
+        ),
+    }
+}
+
+fn tell_domain(text: &mut String, recipe: &Recipe) {
+    let settings = recipe.vm.iter().flat_map(|vm| &vm.settings);
+    for (index, setting) in settings.enumerate() {
+        if index == 0 {
+            head(text, "its domain's configuration (xl.cfg)");
+        }
+        line(text, &setting.word, &setting.why);
     }
 }
 

@@ -1,0 +1,70 @@
+//! Finds the parts of a machine whose guest is started by Xen's own tool stack.
+
+use super::{found, linux, read, words};
+use crate::initramfs::Entry;
+use crate::lab::described::Described;
+use crate::lab::payload::{self, LinuxMonitor, Payload};
+use crate::lab::xl::{self, Dom0, Xen};
+use crate::machine::MachineError;
+use crate::resources::Resources;
+use serde_json::json;
+use std::path::Path;
+use ws_lab::recipe::{Hypervisor, Monitor, Recipe, Source, Word};
+
+/// Whether Xen's own tool stack starts the guest.
+pub(super) fn starts(recipe: &Recipe) -> bool {
+    matches!(recipe.monitor, Monitor::Xl { .. })
+}
+
+/// Xen with its command line, for a dom0 that is a Linux.
+pub(super) fn xen(
+    source: &Source,
+    parameters: &[Word],
+    resources: &Resources,
+    described: &mut Described,
+) -> Result<Xen, MachineError> {
+    let parameters = words(parameters);
+    described.part("hypervisor_parameters", json!(parameters));
+    Ok(Xen {
+        hypervisor: super::xen(source, resources, described)?,
+        parameters,
+    })
+}
+
+/// A dom0 that does nothing but run the tool stack.
+pub(super) fn dom0(
+    recipe: &Recipe,
+    resources: &Resources,
+    guest: &Path,
+    described: &mut Described,
+) -> Result<Payload, MachineError> {
+    let Hypervisor::Xen { source, parameters } = &recipe.hypervisor else {
+        return Err(MachineError::Other("a dom0 needs Xen".into()));
+    };
+    let xen = xen(source, parameters, resources, described)?;
+    let Payload::Linux(linux) = linux(recipe, resources, guest, described)? else {
+        return Err(MachineError::Other("dom0 is no Linux".into()));
+    };
+    let settings = recipe.vm.iter().flat_map(|vm| &vm.settings);
+    Ok(Payload::Dom0(Box::new(Dom0 {
+        xen,
+        linux,
+        settings: settings.map(|line| line.word.clone()).collect(),
+    })))
+}
+
+/// What dom0 runs in place of a monitor, whose files are added to `files`: the words that start it are the
+/// launch's.
+pub(super) fn monitor(
+    recipe: &Recipe,
+    package: &str,
+    resources: &Resources,
+    files: &mut Vec<Entry>,
+    described: &mut Described,
+) -> Result<LinuxMonitor, MachineError> {
+    let init = resources.init_for(recipe.architecture)?;
+    described.file("init", &init)?;
+    files.push(payload::init(read(&init)?));
+    files.extend(xl::tools(&found(resources, package)?, described)?);
+    Ok(LinuxMonitor::Qemu(Vec::new()))
+}
