@@ -30,22 +30,3 @@ void kvm_counts_send(struct record *record, const struct kvm_counts *sum)
 	(void)record;
 	(void)sum;
 }
-
-bool kvm_reasons_begin(void)
-{
-	return false;
-}
-
-void kvm_reasons_read(struct reasons *reasons)
-{
-	reasons->count = 0;
-}
-
-void kvm_reasons_end(struct reasons *reasons)
-{
-	reasons->count = 0;
-}
-
-void kvm_reasons_drop(void)
-{
-}
