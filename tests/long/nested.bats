@@ -2,6 +2,7 @@
 
 # `run` sets $output and $status.
 # shellcheck disable=SC2154
+# shellcheck disable=SC2016 # jq's variables
 
 load ../e2e/common
 

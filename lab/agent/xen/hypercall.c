@@ -23,8 +23,8 @@ struct privcmd_hypercall {
 #define GET_DOMAINS	 6
 #define GET_CPUS	 8
 /* Those of Xen 4.17 to 4.20 and a later one. */
-#define FIRST_VERSION 0x15
-#define LAST_VERSION  0x16
+#define FIRST_VERSION	 0x15
+#define LAST_VERSION	 0x16
 
 struct domain_info {
 	uint16_t domain, unused;
