@@ -220,12 +220,14 @@ fn on_arm(before: &Insn, entry: &Insn, rest: i64) -> Charge {
     }
 }
 
-/// The handler says it, if it has a vector; an exit of a guest has none.
+/// The handler says it, if it has a vector; an exit of a guest has none. What Xen's other vectors get is known when a
+/// block is translated, as an instruction that a PV kernel is not privileged for: it ends the block, and is charged.
 fn on_x86(before: &Insn, handler: &str, after: Option<&Insn>) -> Charge {
     let is_repeated = after.is_some_and(|after| after.address == before.address);
     let is_next = after.is_some_and(|after| after.address == before.next());
     match x86::intercept(before) {
-        _ if is_x86_vector(handler) && handler.starts_with("asm_exc_") => Charge::None,
+        _ if handler.starts_with("asm_exc_") => Charge::None,
+        _ if handler == "entry_PF" => Charge::None,
         _ if is_x86_vector(handler) => Charge::Full,
         x86::Intercept::Always => Charge::None,
         _ if is_repeated && !x86::is_string(before) => Charge::None,

@@ -50,7 +50,7 @@ fn x86(bytes: &[u8], handler: &str, behind: Option<u64>) -> Charge {
 
 #[test]
 fn on_x86_the_handler_or_the_instruction_says_what_is_charged() {
-    let known: [(&[u8], &str, Option<u64>, Charge); 10] = [
+    let known: [(&[u8], &str, Option<u64>, Charge); 13] = [
         (&[0x0f, 0x01, 0xd9], "svm_vcpu_run", Some(3), Charge::None),
         (&[0xec], "svm_vcpu_run", None, Charge::None),
         (&[0x48, 0x8b, 0x07], "svm_vcpu_run", Some(0), Charge::None),
@@ -76,6 +76,10 @@ fn on_x86_the_handler_or_the_instruction_says_what_is_charged() {
             Charge::Full,
         ),
         (&[0xec], "asm_common_interrupt", Some(1), Charge::Full),
+        // A PV guest of Xen: RDMSR, switched-off SSE, a missing page.
+        (&[0x0f, 0x32], "entry_GP", Some(2), Charge::Full),
+        (&[0x66, 0x0f, 0xef, 0xc0], "entry_NM", Some(0), Charge::Full),
+        (&[0x48, 0x8b, 0x07], "entry_PF", Some(0), Charge::None),
     ];
     for (bytes, handler, behind, wanted) in known {
         assert_eq!(

@@ -373,9 +373,12 @@ impl Walker<'_> {
     }
 }
 
-/// Entries of exceptions and interrupts in Linux (arch/x86/include/asm/idtentry.h).
+/// Entries of exceptions and interrupts in Linux (arch/x86/include/asm/idtentry.h) and Xen (`entry_PF`,
+/// arch/x86/x86_64/entry.S).
 pub fn is_x86_vector(name: &str) -> bool {
-    name.starts_with("asm_exc_")
+    let of_xen = name.strip_prefix("entry_");
+    of_xen.is_some_and(|vector| vector.starts_with(|c: char| c.is_ascii_uppercase()))
+        || name.starts_with("asm_exc_")
         || name.starts_with("asm_sysvec_")
         || name.starts_with("asm_common_")
         || name == "irq_entries_start"

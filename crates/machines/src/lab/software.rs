@@ -29,8 +29,6 @@ pub struct Program {
 pub struct Software {
     /// Levels of hypervisors below the guest.
     pub hypervisors: u8,
-    /// The symbols are Xen's, not Linux's.
-    pub is_xen: bool,
     pub programs: Vec<Program>,
     /// Folders with debug information of its Linux or Xen, which were fetched on request.
     pub debug: Vec<PathBuf>,
@@ -73,7 +71,6 @@ pub fn software(recipe: &Recipe, resources: &Resources) -> Result<Software, Mach
     }
     Ok(Software {
         hypervisors,
-        is_xen: matches!(recipe.hypervisor, Hypervisor::Xen { .. }),
         programs,
         debug: debug(recipe, resources)?,
     })

@@ -7,7 +7,7 @@
 //!
 //! The text is kept in the user's cache under a digest of all that it depends on.
 //!
-//! Xen has its symbols in its image (`xen_symbols`): nothing is booted for them.
+//! Xen has its symbols in its image (`xen_symbols`): nothing is booted for them. A Linux that is its dom0 prints its own.
 
 use super::described::Described;
 use super::machine::{LabMachine, Settings};
@@ -36,15 +36,17 @@ const NO_KASLR: &str = "nokaslr";
 /// How many texts the cache keeps, of 1 to 3 MiB each: a bisection has one for each kernel.
 const KEPT: usize = 32;
 
-/// Symbols, and whether they will be there the next time.
+/// Symbols, and whether they will be there the next time. The texts are lines, each with a newline:
+/// `@symbols begin`; for each symbol of code, sorted by address, `DELTA TYPE NAME[ [MODULE]]`, where DELTA is
+/// the hexadecimal distance to the address before (the first: to 0) and TYPE is `t`, `T`, `w` or `W` as of nm;
+/// `@symbols end COUNT CRC32`. Checked against COUNT and CRC32.
 #[derive(Debug)]
 pub struct Symbols {
-    /// Lines, each with a newline: `@symbols begin`; for each symbol of code, sorted by address,
-    /// `DELTA TYPE NAME[ [MODULE]]`, where DELTA is the hexadecimal distance to the address before
-    /// (the first: to 0) and TYPE is `t`, `T`, `w` or `W` as of nm; `@symbols end COUNT CRC32`.
-    /// Checked against COUNT and CRC32.
-    pub text: String,
-    /// Why the text could not be kept in the cache. It was read from there, or was kept, if there is
+    /// Xen's, if the machine runs it.
+    pub xen: Option<String>,
+    /// Linux', if the machine runs one.
+    pub linux: Option<String>,
+    /// Why Linux' text could not be kept in the cache. It was read from there, or was kept, if there is
     /// nothing.
     pub not_kept: Option<MachineError>,
 }
@@ -60,6 +62,10 @@ pub enum SymbolsError {
     NoLinux,
     #[error(transparent)]
     Xen(#[from] XenSymbolsError),
+    #[error(
+        "the kernels of dom0 and of the VM are two builds at the same addresses, so that an address does not say a function: nothing can be explained here"
+    )]
+    TwoKernels,
     #[error(
         "its kernel may be at another address in each boot, where symbols of another boot are wrong: add the parameter {NO_KASLR} to the recipe"
     )]
@@ -142,19 +148,32 @@ fn refusal(console: &[u8]) -> Option<String> {
     lines.find_map(|line| line.strip_prefix(INIT_SAYS).map(str::to_owned))
 }
 
-/// The initramfs: `init` as first process, and the modules of the machine.
-fn initramfs(payload: &Payload, init: &[u8]) -> Result<Vec<u8>, SymbolsError> {
-    let (files, lines) = match payload {
-        Payload::Linux(linux) => (&linux.files, &linux.lines),
-        Payload::Whole(whole) => (&whole.files, &whole.modules),
-        Payload::Guest
-        | Payload::Xen { .. }
-        | Payload::Dom0(_)
-        | Payload::Neve { .. }
-        | Payload::Dom0less { .. } => {
+/// The Linux whose symbols are wanted: kernel, parameters, files and lines of its initramfs.
+type Kernel<'a> = (&'a Path, &'a str, &'a [Entry], &'a [String]);
+
+fn kernel(payload: &Payload) -> Result<Kernel<'_>, SymbolsError> {
+    let linux = match payload {
+        Payload::Linux(linux) => linux,
+        Payload::Dom0(dom0) => &dom0.linux,
+        Payload::Whole(whole) if whole.xen.is_some() => return Err(SymbolsError::TwoKernels),
+        Payload::Whole(whole) => {
+            return Ok((
+                &whole.kernel,
+                &whole.parameters,
+                &whole.files,
+                &whole.modules,
+            ));
+        }
+        Payload::Guest | Payload::Xen { .. } | Payload::Neve { .. } | Payload::Dom0less { .. } => {
             return Err(SymbolsError::NoLinux);
         }
     };
+    Ok((&linux.kernel, &linux.parameters, &linux.files, &linux.lines))
+}
+
+/// The initramfs: `init` as first process, and the modules of the machine.
+fn initramfs(payload: &Payload, init: &[u8]) -> Result<Vec<u8>, SymbolsError> {
+    let (_, _, files, lines) = kernel(payload)?;
     // FILE [KEY=VALUE ...]
     let modules = lines
         .iter()
@@ -177,17 +196,7 @@ fn initramfs(payload: &Payload, init: &[u8]) -> Result<Vec<u8>, SymbolsError> {
 
 /// SHA-256, in hexadecimal, of all that the symbols depend on.
 fn digest(settings: &Settings, initramfs: &[u8]) -> Result<String, SymbolsError> {
-    let (kernel, parameters) = match &settings.payload {
-        Payload::Linux(linux) => (&linux.kernel, &linux.parameters),
-        Payload::Whole(whole) => (&whole.kernel, &whole.parameters),
-        Payload::Guest
-        | Payload::Xen { .. }
-        | Payload::Dom0(_)
-        | Payload::Neve { .. }
-        | Payload::Dom0less { .. } => {
-            return Err(SymbolsError::NoLinux);
-        }
-    };
+    let (kernel, parameters, ..) = kernel(&settings.payload)?;
     if !parameters.split(' ').any(|word| word == NO_KASLR) {
         return Err(SymbolsError::Kaslr);
     }
@@ -212,12 +221,22 @@ pub fn symbols(
     resources: &Resources,
     stop: &dyn Fn() -> bool,
 ) -> Result<Symbols, SymbolsError> {
-    if let Payload::Xen { hypervisor, .. } | Payload::Dom0less { hypervisor, .. } =
-        &settings.payload
-    {
-        let image = fs::read(hypervisor).map_err(|e| MachineError::io("read", hypervisor, e))?;
+    let xen = match &settings.payload {
+        Payload::Xen { hypervisor, .. } | Payload::Dom0less { hypervisor, .. } => Some(hypervisor),
+        Payload::Dom0(dom0) => Some(&dom0.xen.hypervisor),
+        _ => None,
+    };
+    let xen = match xen {
+        Some(path) => {
+            let image = fs::read(path).map_err(|e| MachineError::io("read", path, e))?;
+            Some(as_text(&xen_symbols::read(&image)?))
+        }
+        None => None,
+    };
+    if let Payload::Xen { .. } | Payload::Dom0less { .. } = &settings.payload {
         return Ok(Symbols {
-            text: as_text(&xen_symbols::read(&image)?),
+            xen,
+            linux: None,
             not_kept: None,
         });
     }
@@ -229,7 +248,8 @@ pub fn symbols(
     // What is in the cache, but not as it was printed, is made anew.
     if let Some(text) = fs::read(&path).ok().and_then(|bytes| block(&bytes).ok()) {
         return Ok(Symbols {
-            text,
+            xen,
+            linux: Some(text),
             not_kept: None,
         });
     }
@@ -237,7 +257,8 @@ pub fn symbols(
     let kept = keep(&folder, &path, &text);
     let not_kept = kept.map_err(|e| MachineError::io("keep symbols in", folder, e));
     Ok(Symbols {
-        text,
+        xen,
+        linux: Some(text),
         not_kept: not_kept.err(),
     })
 }

@@ -148,7 +148,9 @@ fn spreads(
     let Some(symbols) = explain::symbols(name, &resources, stop, colours)? else {
         return Ok(None);
     };
-    let symbols = symbols.with_context(|| format!("{name} has no Linux with symbols"))?;
+    let symbols = symbols
+        .linux
+        .with_context(|| format!("{name} has no Linux with symbols"))?;
     let symbols = Symbols::of_kernel(&symbols)?;
     let folder = tempfile::tempdir()?;
     let file = folder.path().join("counts");

@@ -89,7 +89,7 @@ impl Explainer<'_> {
             .with_context(|| format!("{name}: its emulator ended without writing a trace"))?;
         let trace = trace.with_context(|| name.to_string())?;
         let software = platforms::software(name, &resources)?;
-        let (machine, programs) = machine(name, symbols.as_deref(), &software, &trace)?;
+        let (machine, programs) = machine(name, &symbols, &software, &trace)?;
         let mut sites = Sites::of(&trace, &machine);
         let sources = debug::Sources {
             given: self.debug,
@@ -192,8 +192,14 @@ fn temporary_folder(room: u64) -> anyhow::Result<tempfile::TempDir> {
     Ok(folder)
 }
 
-/// The functions of the machine's own kernel or hypervisor; within, nothing if it has none but the project's own,
-/// which has them in its file. Nothing at all if the user stopped it.
+/// What the symbols are read from.
+#[derive(Debug, Default)]
+pub struct Texts {
+    pub xen: Option<String>,
+    pub linux: Option<String>,
+}
+
+/// The functions of Xen and Linux, as far as the machine runs them. Nothing at all if the user stopped it.
 ///
 /// # Errors
 /// It prints no symbols.
@@ -202,7 +208,7 @@ pub fn symbols(
     resources: &Resources,
     stop: &Stop,
     colours: Colours,
-) -> anyhow::Result<Option<Option<String>>> {
+) -> anyhow::Result<Option<Texts>> {
     match platforms::symbols(name, resources, &|| stop.requested()) {
         Ok(symbols) => {
             if let Some(why) = &symbols.not_kept {
@@ -211,9 +217,12 @@ pub fn symbols(
                     colours,
                 );
             }
-            Ok(Some(Some(symbols.text)))
+            Ok(Some(Texts {
+                xen: symbols.xen,
+                linux: symbols.linux,
+            }))
         }
-        Err(SymbolsError::NoLinux) => Ok(Some(None)),
+        Err(SymbolsError::NoLinux) => Ok(Some(Texts::default())),
         Err(SymbolsError::Stopped) => Ok(None),
         Err(error) => Err(error).with_context(|| name.to_string()),
     }
@@ -264,19 +273,20 @@ fn samples(measured: &Measured, benchmark: &str) -> anyhow::Result<Samples> {
 /// The machine's software, with its functions; and the file of each image that is a program.
 fn machine(
     name: &PlatformName,
-    symbols: Option<&str>,
+    symbols: &Texts,
     software: &Software,
     trace: &Trace,
 ) -> anyhow::Result<(Machine, Vec<Option<PathBuf>>)> {
     let mut images = Vec::new();
     let mut files = Vec::new();
-    if let Some(text) = symbols {
+    if let Some(text) = &symbols.xen {
+        images.push(Image::xen(Symbols::of_kernel(text)?));
+        files.push(None);
+    }
+    if let Some(text) = &symbols.linux {
         let mut symbols = Symbols::of_kernel(text)?;
         modules::settle(&mut symbols, trace)?;
-        images.push(match software.is_xen {
-            true => Image::xen(symbols),
-            false => Image::linux(symbols),
-        });
+        images.push(Image::linux(symbols));
         files.push(None);
     }
     for program in &software.programs {

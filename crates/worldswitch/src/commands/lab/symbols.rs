@@ -37,7 +37,9 @@ pub fn symbols(name: &str, qemu: Option<&PathBuf>, places: &Places) -> anyhow::R
     if let Some(why) = &symbols.not_kept {
         super::say(&format!("{why}; the next call boots the machine again"));
     }
-    output::data(&absolute(&symbols.text))?;
+    for text in symbols.xen.iter().chain(&symbols.linux) {
+        output::data(&absolute(text))?;
+    }
     Ok(Done::Whole)
 }
 
