@@ -209,10 +209,13 @@ fn symbols_are_kept_for_the_same_machine() {
     let folder = folder.path();
     let prints = format!("printf '{}'", text(LINES).replace('\n', "\\n"));
     let first = ask(folder, b"a", &prints).unwrap();
-    assert_eq!(first.text, text(LINES));
+    assert_eq!(first.linux, Some(text(LINES)));
     assert!(first.not_kept.is_none(), "{:?}", first.not_kept);
     // A machine that prints nothing: what was kept is used, but not for another kernel.
-    assert_eq!(ask(folder, b"a", "exit 1").unwrap().text, text(LINES));
+    assert_eq!(
+        ask(folder, b"a", "exit 1").unwrap().linux,
+        Some(text(LINES))
+    );
     assert!(ask(folder, b"b", "exit 1").is_err());
     // A damaged text is made anew.
     let kept: Vec<_> = fs::read_dir(folder.join("cache/symbols"))
@@ -222,7 +225,7 @@ fn symbols_are_kept_for_the_same_machine() {
     let path = kept[0].as_ref().unwrap().path();
     fs::write(&path, "@symbols begin\n").unwrap();
     assert!(ask(folder, b"a", "exit 1").is_err());
-    assert_eq!(ask(folder, b"a", &prints).unwrap().text, text(LINES));
+    assert_eq!(ask(folder, b"a", &prints).unwrap().linux, Some(text(LINES)));
     assert_eq!(fs::read_to_string(&path).unwrap(), text(LINES));
 }
 
@@ -233,7 +236,7 @@ fn a_cache_that_can_t_be_written_is_said_and_no_error() {
     fs::write(folder.join("cache"), "a file").unwrap();
     let prints = format!("printf '{}'", text(LINES).replace('\n', "\\n"));
     let symbols = ask(folder, b"a", &prints).unwrap();
-    assert_eq!(symbols.text, text(LINES));
+    assert_eq!(symbols.linux, Some(text(LINES)));
     let why = symbols.not_kept.unwrap().to_string();
     assert!(why.contains("can't keep symbols in"), "{why}");
 }
