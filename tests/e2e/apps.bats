@@ -79,6 +79,8 @@ workload() {
     [[ $output == *'in this order'* ]]
     run -2 ws apps --explain --workload '^tcp-rr$' --on lab:arm-linux,lab:kvm-vhe-linux
     [[ $output == *'only x86'* ]]
+    run -2 ws apps --explain --workload '^tcp-rr$' --on lab:linux,lab:xen-linux
+    [[ $output == *'records only KVM'* ]]
     mkdir -p mine/workloads
     printf 'summary = "x"\nunit = "x"\nunits = 0\nplace = "inside"\nrun = "true"\n' >mine/workloads/x.toml
     run -1 ws apps --lab-dir mine --list

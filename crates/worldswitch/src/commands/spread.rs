@@ -49,6 +49,12 @@ pub fn choice(args: &AppsArgs) -> anyhow::Result<Choice> {
                 "--explain can't record what {name} executes, only x86: choose --on lab:linux,lab:kvm-linux"
             )));
         }
+        if matches!(recipe.hypervisor, Hypervisor::Xen { .. }) {
+            bail!(Usage(format!(
+                "--explain records only KVM, and {name} has Xen: choose --on lab:linux,lab:kvm-linux; \
+                 worldswitch explain in --on lab:xen-hvm explains an operation with Xen"
+            )));
+        }
         if (recipe.hypervisor == Hypervisor::Kvm) != has_vm {
             bail!(Usage(format!(
                 "--explain compares a machine without a VM with one that has one, in this order: {name} is none; \
