@@ -256,6 +256,51 @@ fn group_membership_newer_than_the_login_is_detected() {
 }
 
 #[test]
+fn interrupts_without_exits_are_what_the_module_says() {
+    let on = |flags: &str, vmx_flags: &str, parameter: &str, value: &str| {
+        let cpuinfo = format!("flags : fpu {flags}\nvmx flags : {vmx_flags}\n");
+        let host = hosts::xeon().file("/proc/cpuinfo", cpuinfo);
+        let report = of(&host.file(&format!("/sys/module/{parameter}"), value));
+        let finding = find(&report, "kvm.exitless-interrupts");
+        (
+            finding.severity,
+            finding.found.clone(),
+            command(&report, "kvm.exitless-interrupts"),
+        )
+    };
+    let apicv = "kvm_intel/parameters/enable_apicv";
+    let avic = "kvm_amd/parameters/avic";
+    let (severity, found, _) = on("vmx", "vnmi posted_intr", apicv, "Y\n");
+    assert_eq!(
+        (severity, found.as_str()),
+        (Severity::Ok, "posted interrupts (APICv)")
+    );
+    let (severity, _, cure) = on("vmx", "vnmi posted_intr", apicv, "N\n");
+    assert_eq!(severity, Severity::Note);
+    assert_eq!(
+        cure.unwrap(),
+        "sudo modprobe -r kvm_intel && sudo modprobe kvm_intel enable_apicv=1"
+    );
+    let (_, found, cure) = on("vmx", "vnmi", apicv, "N\n");
+    assert!(found.starts_with("none") && cure.is_none(), "{found}");
+    assert_eq!(on("svm avic", "", avic, "1\n").0, Severity::Ok);
+    let (_, found, cure) = on("svm avic", "", avic, "N\n");
+    assert!(
+        found.contains("AVIC") && cure.unwrap().ends_with("avic=1"),
+        "{found}"
+    );
+    assert!(on("svm", "", avic, "N\n").1.contains("no AVIC"));
+    assert!(on("vmx", "", avic, "Y\n").1.starts_with("unknown"));
+    assert!(on("sse2", "", avic, "Y\n").1.contains("neither"));
+    let arm = of(&hosts::arm_server());
+    assert!(
+        find(&arm, "kvm.exitless-interrupts")
+            .found
+            .contains("GICv4")
+    );
+}
+
+#[test]
 fn kvm_works_reports_the_probe() {
     let with_probe = |probe| {
         let around = Around { probe, ..around() };
@@ -368,7 +413,7 @@ fn colour_and_columns() {
         assert!(line.len() <= 100 || line.contains("sudo"), "{line}");
     }
     assert!(
-        plain.ends_with("1 problem, 2 warnings, 4 notes, 11 ok\n"),
+        plain.ends_with("1 problem, 2 warnings, 5 notes, 11 ok\n"),
         "{plain}"
     );
 }

@@ -1,6 +1,7 @@
 //! Checks this host's KVM: hardware, device, permission, and settings. No virtual machine is
 //! created here: the caller's [`Probe`] says whether KVM really runs a guest.
 
+use crate::exitless;
 use crate::finding::{Concerns, Cure, Finding, Group, Topic};
 use crate::parse::{field, short};
 use crate::place::{Arch, Place};
@@ -71,6 +72,7 @@ pub fn findings(
         permission(sys, place, virtual_machine, device),
         works(probe),
         halt_polling(sys, place),
+        exitless::finding(sys, place),
     ]
 }
 

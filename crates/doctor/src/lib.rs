@@ -14,6 +14,7 @@
 mod below;
 mod clock;
 mod cpuid;
+mod exitless;
 mod finding;
 #[cfg(test)]
 mod hosts;

@@ -1,0 +1,84 @@
+//! Whether this host's KVM interrupts a running vCPU without an exit, as the reply of an I/O server on another CPU
+//! does (ELVIS, section 2.4, which emulates what processors have had since).
+
+use crate::finding::{Concerns, Finding, Group, Topic};
+use crate::parse::{field, has_word};
+use crate::place::{Arch, Place};
+use crate::sys::Sys;
+
+const TOPIC: Topic = Topic {
+    id: "kvm.exitless-interrupts",
+    group: Group::Kvm,
+    concerns: Concerns::Kvm,
+    title: "interrupts without exits",
+    why: "Where the CPU does not deliver an interrupt to a running vCPU itself, each reply of a device's server, and \
+          each interrupt between vCPUs, is an exit to be told and one at its end.",
+};
+
+/// A vendor's feature, and the parameter of KVM's module that says whether it is used.
+struct Feature {
+    name: &'static str,
+    module: &'static str,
+    parameter: &'static str,
+    cpu_has_it: bool,
+}
+
+pub fn finding(sys: &dyn Sys, place: &Place) -> Finding {
+    if place.arch == Arch::Arm64 {
+        return TOPIC.note(
+            "none by a process: a GICv4 delivers interrupts of assigned devices itself, and no others from software",
+            None,
+        );
+    }
+    let Some(feature) = feature(sys, place) else {
+        return TOPIC.note("none: the CPU has neither VMX nor SVM", None);
+    };
+    let path = format!(
+        "/sys/module/{}/parameters/{}",
+        feature.module, feature.parameter
+    );
+    match sys.line(&path).as_deref() {
+        Some("Y" | "1") => TOPIC.ok(feature.name),
+        Some("N" | "0") if feature.cpu_has_it => TOPIC.note(
+            format!("off: KVM does not use the CPU's {}", feature.name),
+            Some(place.by_root(
+                "load KVM's module with it; no virtual machine may run meanwhile",
+                &reload(&feature, place),
+            )),
+        ),
+        Some("N" | "0") => TOPIC.note(format!("none: the CPU has no {}", feature.name), None),
+        _ => TOPIC.note(
+            format!("unknown: {} is not loaded, or does not say", feature.module),
+            None,
+        ),
+    }
+}
+
+/// Posted interrupts are among the flags of VMX, which Linux lists apart since 5.8; AVIC is a flag of the CPU.
+fn feature(sys: &dyn Sys, place: &Place) -> Option<Feature> {
+    if place.flag("vmx") {
+        let cpuinfo = sys.read("/proc/cpuinfo").unwrap_or_default();
+        return Some(Feature {
+            name: "posted interrupts (APICv)",
+            module: "kvm_intel",
+            parameter: "enable_apicv",
+            cpu_has_it: field(&cpuinfo, "vmx flags")
+                .is_some_and(|flags| has_word(flags, "posted_intr")),
+        });
+    }
+    place.flag("svm").then(|| Feature {
+        name: "AVIC",
+        module: "kvm_amd",
+        parameter: "avic",
+        cpu_has_it: place.flag("avic"),
+    })
+}
+
+fn reload(feature: &Feature, place: &Place) -> String {
+    let Feature {
+        module, parameter, ..
+    } = feature;
+    let load = place.as_root(&format!("modprobe {module} {parameter}=1"));
+    // `by_root` makes the first command root's.
+    format!("modprobe -r {module} && {load}")
+}
