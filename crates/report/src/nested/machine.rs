@@ -41,6 +41,7 @@ impl<'a> Machine<'a> {
             "lab:neve-nested"
                 | "lab:kvm-nested"
                 | "lab:kvm-intel-nested"
+                | "lab:kvm-svm-nested"
                 | "lab:neve-linux"
                 | "lab:kvm-nested-linux"
         )
@@ -52,6 +53,7 @@ impl<'a> Machine<'a> {
             "lab:neve-nested" => "lab:neve",
             "lab:kvm-nested" => "lab:kvm-vhe",
             "lab:kvm-intel-nested" => "lab:kvm-intel",
+            "lab:kvm-svm-nested" => "lab:kvm",
             _ => return false,
         };
         // The paper's host hypervisor is without VHE, and so is the one here.

@@ -159,6 +159,22 @@ fn intel_s_nested_vm_has_the_traps_that_the_kvm_below_counted_and_the_paper_s_x8
 }
 
 #[test]
+fn svm_s_nested_vm_is_set_beside_lab_kvm_but_not_beside_the_paper_s_intel_columns() {
+    let on_svm = |platform: &str, insns| {
+        let row = row("hypercall", insns, &[]);
+        result(platform, 2, json!({"unit": "insns"}), vec![row])
+    };
+    let all = nested(&[
+        on_svm("lab:kvm", 3000),
+        on_svm("lab:kvm-svm-nested", 30_000),
+    ]);
+    let over: Vec<_> = all[0].lines.iter().map(|l| &l.over_l0).collect();
+    let over = over[1].as_ref().unwrap();
+    assert_eq!((&*over.vm, over.ratio), ("lab:kvm", Some(10.0)));
+    assert!(all[0].lines.iter().all(|line| line.published.is_none()));
+}
+
+#[test]
 fn unlike_machines_are_not_set_beside_each_other() {
     let mut all = results();
     let conditions = &mut all[1].identity.conditions;
