@@ -15,8 +15,10 @@ void reasons_name(uint64_t code, struct text *out)
 		      { 0x71, "popf" },	    { 0x72, "cpuid" },	    { 0x74, "iret" },
 		      { 0x76, "invd" },	    { 0x77, "pause" },	    { 0x78, "hlt" },
 		      { 0x79, "invlpg" },   { 0x7b, "io" },	    { 0x7c, "msr" },
-		      { 0x7f, "shutdown" }, { 0x81, "vmmcall" },    { 0x89, "wbinvd" },
-		      { 0x8d, "xsetbv" },   { 0x400, "npf" } };
+		      { 0x7f, "shutdown" }, { 0x80, "vmrun" },	    { 0x81, "vmmcall" },
+		      { 0x82, "vmload" },   { 0x83, "vmsave" },	    { 0x84, "stgi" },
+		      { 0x85, "clgi" },	    { 0x89, "wbinvd" },	    { 0x8d, "xsetbv" },
+		      { 0x400, "npf" } };
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		if (names[i].code == code) {

@@ -37,6 +37,7 @@ fn every_recipe_is_whole_and_its_sets_are_there() {
             "kvm-nvhe-linux",
             "kvm-shadow",
             "kvm-svm-nested",
+            "kvm-svm-nested-linux",
             "kvm-vel2",
             "kvm-vhe",
             "kvm-vhe-linux",

@@ -34,7 +34,7 @@ const NATIVES: [&str; 2] = ["lab:linux", "lab:arm-linux"];
 /// The machines whose VM is in another VM.
 const NESTED: [&str; 3] = [
     "lab:kvm-nested-linux",
-    "lab:kvm-nested-x86-linux",
+    "lab:kvm-svm-nested-linux",
     "lab:neve-linux",
 ];
 

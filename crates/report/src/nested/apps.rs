@@ -104,6 +104,7 @@ fn columns(platform: &str) -> &'static [&'static str] {
     match (base(platform), Machine::of(platform).variant()) {
         (JUDGED, Some(TRAPPING)) => &["ARMv8.3 Nested VM VHE", "ARMv8.3 Nested VM"],
         (JUDGED | "lab:kvm-nested-linux", _) => &["NEVE Nested VM VHE", "NEVE Nested VM"],
+        ("lab:kvm-svm-nested-linux", _) => &["x86 Nested VM"],
         _ => &[],
     }
 }
@@ -281,7 +282,7 @@ const LEGEND: [&str; 6] = [
     "traps: to the hypervisor below L1's, L0; an exit: for one exit of L2. Without the cost of the marks at both ends of a measured run.",
     "most traps by cause: neve's begin with el2_ if they are L1's; Linux KVM counts by exception class, in a run of its own. The JSON has all.",
     "taken away: what FEAT_NV2 takes away of what a nested VM by FEAT_NV costs over a VM, (nv - nv2) / (nv - VM); none where that cost is below 5 % of the VM's.",
-    "NEVE: time in a nested VM to native time, as section 7.2 of Lim et al., NEVE, SOSP 2017, states it for its machine (m400), whose L1 was a changed Linux 4.10; L1 with VHE where it is stated. >: more than, <: less than.",
+    "NEVE: time in a nested VM to native time, as section 7.2 of Lim et al., NEVE, SOSP 2017, states it for its machines (m400, on x86 c220), whose L1 on ARM was a changed Linux 4.10; L1 with VHE where it is stated. >: more than, <: less than.",
 ];
 
 /// As many causes of traps are in the table.
@@ -357,7 +358,9 @@ mod tests {
         assert_eq!(part("lab:kvm-vhe-linux+cpu=max"), Some(Part::Vm));
         assert_eq!(part("lab:neve-linux@nv"), Some(Part::Nested));
         assert_eq!(part("lab:xen"), None);
+        assert_eq!(part("lab:kvm-svm-nested-linux"), Some(Part::Nested));
         assert!(columns("lab:kvm-linux").is_empty());
+        assert_eq!(columns("lab:kvm-svm-nested-linux"), ["x86 Nested VM"]);
         assert_eq!(columns("lab:neve-linux@nv2")[1], "NEVE Nested VM");
         assert_eq!(columns("lab:neve-linux@nv")[0], "ARMv8.3 Nested VM VHE");
     }

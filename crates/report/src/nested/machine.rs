@@ -44,6 +44,7 @@ impl<'a> Machine<'a> {
                 | "lab:kvm-svm-nested"
                 | "lab:neve-linux"
                 | "lab:kvm-nested-linux"
+                | "lab:kvm-svm-nested-linux"
         )
     }
 
