@@ -338,7 +338,7 @@ impl Recipe {
             });
         };
         let applied = match option {
-            OptionName::Cpu => cpu_model(value).map(|model| self.emulator.cpu.model = model),
+            OptionName::Cpu => cpu_model(value).map(|model| self.emulator.cpu.replace_model(model)),
             OptionName::Memory => memory_mib(value).map(|mib| self.emulator.memory_mib = mib),
             OptionName::Vhe | OptionName::Policy | OptionName::Depth => {
                 match &mut self.hypervisor {

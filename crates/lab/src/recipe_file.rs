@@ -76,6 +76,8 @@ struct CpuPart {
     model: Option<String>,
     #[serde(default)]
     property: Vec<Word>,
+    #[serde(default)]
+    own: Vec<Word>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -256,6 +258,20 @@ impl RecipeFile {
     }
 }
 
+impl CpuPart {
+    fn over(self, parent: Self) -> Self {
+        let parents = match self.model {
+            Some(_) => Vec::new(),
+            None => parent.own,
+        };
+        Self {
+            own: merge(self.own, parents, word_key),
+            model: self.model.or(parent.model),
+            property: merge(self.property, parent.property, word_key),
+        }
+    }
+}
+
 impl EmulatorPart {
     fn over(self, parent: Self) -> Self {
         let first = |flag: &Flag| key(flag.words.first().map_or("", |word| word));
@@ -270,10 +286,7 @@ impl EmulatorPart {
             cpus: self.cpus.or(parent.cpus),
             memory_mib: self.memory_mib.or(parent.memory_mib),
             memory_beside_mib: self.memory_beside_mib.or(parent.memory_beside_mib),
-            cpu: CpuPart {
-                model: self.cpu.model.or(parent.cpu.model),
-                property: merge(self.cpu.property, parent.cpu.property, word_key),
-            },
+            cpu: self.cpu.over(parent.cpu),
             flag: merge(self.flag, parent.flag, first),
         }
     }
@@ -294,6 +307,7 @@ impl EmulatorPart {
             cpu: Cpu {
                 model: self.cpu.model.ok_or("emulator.cpu.model")?,
                 properties: self.cpu.property,
+                own: self.cpu.own,
             },
             cpus: self.cpus.unwrap_or(1),
             memory_mib,

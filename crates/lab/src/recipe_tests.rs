@@ -203,6 +203,14 @@ fn options_are_checked_and_applied() {
     let epyc = made().with_option("cpu", "EPYC").unwrap();
     assert_eq!(epyc.emulator.cpu.to_argument(), "EPYC,-rdrand");
     assert_ne!(epyc.digest(), made().digest());
+    let own = "extends = \"base\"\noptions = [\"cpu\"]\n[[emulator.cpu.own]]\nword = \"+invtsc\"\nwhy = \"true\"";
+    let own = recipe(own).unwrap();
+    assert_eq!(own.emulator.cpu.to_argument(), "max,-rdrand,+invtsc");
+    let other = own.with_option("cpu", "EPYC").unwrap();
+    assert_eq!(
+        other.emulator.cpu, epyc.emulator.cpu,
+        "a property of max alone"
+    );
     let small = made().with_option("memory", "64").unwrap();
     assert_eq!(small.emulator.memory_mib, 64);
     for (key, value, said) in [

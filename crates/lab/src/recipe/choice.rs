@@ -65,7 +65,7 @@ impl Recipe {
             self.emulator.package = package;
         }
         if let Some(cpu) = choice.cpu {
-            self.emulator.cpu.model = cpu;
+            self.emulator.cpu.replace_model(cpu);
         }
         if let Some(kernel) = &mut self.kernel {
             for word in choice.parameter {

@@ -76,12 +76,28 @@ pub struct Cpu {
     /// Features added to the model or removed from it, as `-rdrand`; kept if `+cpu=` names another
     /// model.
     pub properties: Vec<Word>,
+    /// Properties of this model alone.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub own: Vec<Word>,
 }
 
 impl Cpu {
+    /// Properties of every model, then those of this one.
+    pub fn all_properties(&self) -> impl Iterator<Item = &Word> {
+        self.properties.iter().chain(&self.own)
+    }
+
+    /// Another model, without this one's own properties.
+    pub(crate) fn replace_model(&mut self, model: String) {
+        if model != self.model {
+            self.own.clear();
+        }
+        self.model = model;
+    }
+
     /// The argument of QEMU's `-cpu`: `max,-rdrand,-rdseed`.
     pub fn to_argument(&self) -> String {
-        let properties = self.properties.iter().map(|property| &*property.word);
+        let properties = self.all_properties().map(|property| &*property.word);
         let words: Vec<&str> = std::iter::once(&*self.model).chain(properties).collect();
         words.join(",")
     }

@@ -73,7 +73,7 @@ fn check_words(recipe: &Recipe) -> Result<(), String> {
         _ => &[],
     };
     let nested = recipe.nested.iter().flat_map(|nested| &nested.parameters);
-    let words = (recipe.emulator.cpu.properties.iter())
+    let words = (recipe.emulator.cpu.all_properties())
         .chain(&recipe.emulator.free_of)
         .chain(parameters)
         .chain(own.into_iter().flatten())

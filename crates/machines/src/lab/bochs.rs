@@ -138,7 +138,7 @@ fn settings(recipe: &Recipe, launch: &Launch<'_>, disc: &str) -> String {
         emulator.cpu.model,
         emulator.cpus,
     );
-    for property in &emulator.cpu.properties {
+    for property in emulator.cpu.all_properties() {
         let _ = writeln!(text, "cpu: {}", property.word);
     }
     for flag in &emulator.flags {

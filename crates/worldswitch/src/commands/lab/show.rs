@@ -191,7 +191,7 @@ fn tell_emulator(text: &mut String, emulator: &Emulator) {
     for words in words {
         line(text, &words, "");
     }
-    for property in &emulator.cpu.properties {
+    for property in emulator.cpu.all_properties() {
         line(text, &format!("    {}", property.word), &property.why);
     }
     for flag in &emulator.flags {
