@@ -4,6 +4,8 @@
 
 #include <stdint.h>
 
+#include "common/answers_page.h"
+
 /* answer.S uses the offsets. */
 struct answer {
 	uint64_t amd;		    /* 1: VMMCALL; 0: VMCALL */
@@ -12,10 +14,11 @@ struct answer {
 	volatile uint64_t *pending; /* the word of shared_info with the bits below */
 	uint64_t bit;		    /* the event to answer */
 	uint64_t others;	    /* mask of the events at which it returns */
-	volatile uint64_t *count;   /* events answered so far */
+	volatile struct answers_page *page;
 };
 
 void answer_events(const struct answer *answer);
+void answer_events_stamped(const struct answer *answer);
 void answer_events_unpaged(const struct answer *answer); /* poll is a struct xen_poll_32 */
 
 #endif

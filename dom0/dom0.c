@@ -5,12 +5,14 @@
  * be elsewhere (docs/lab-xen.md).
  */
 #include "dom0/answer.h"
+#include "dom0/clocks.h"
 #include "guest/core/guest_arch.h"
 #include "guest/platform/boot_protocol.h"
 #include "dom0/domain.h"
 #include "dom0/kernel_file.h"
 #include "dom0/handover.h"
 #include "common/pvh.h"
+#include "event_channel.h"
 #include "guest/core/record_line.h"
 #include "guest/core/smp.h"
 #include <arch/tables.h>
@@ -33,10 +35,13 @@ static char trouble_text[256];
 static struct text trouble;
 static struct domain domain = { .trouble = &trouble };
 
-/* Two channels to the domain, with dom0's port and the domain's port of each: dom0 answers events of the
- * first with paging on, events of the second with paging off. changed_port: dom0's port for Xen's
- * notification that the domain's state changed. */
-enum { PAGED, UNPAGED, CHANNELS };
+/* The channels to the domain, with dom0's port and the domain's port of each: dom0 answers events of the
+ * first with paging on, of the second also with the time, of the third by telling its clocks, of the last with
+ * paging off. The domain takes the first three for neighbours (event_channel.h). changed_port: dom0's port for
+ * Xen's notification that the domain's state changed. */
+enum { PAGED, STAMPED, CLOCK, UNPAGED, CHANNELS };
+_Static_assert(STAMPED == PAGED + EVENT_CHANNEL_STAMPED && CLOCK == PAGED + EVENT_CHANNEL_CLOCK,
+	       "the domain's ports");
 static uint32_t ports[CHANNELS], domain_ports[CHANNELS], changed_port;
 
 /* ---- Output --------------------------------------------------------------------------------- */
@@ -161,6 +166,10 @@ static bool open_channels(void)
 				xen_call(XEN_EVENT_CHANNEL_OP, XEN_BIND_INTERDOMAIN, &bind)))
 			return false;
 		ports[i] = bind.local_port;
+		if (domain_ports[i] != domain_ports[PAGED] + i) {
+			text_printf(&trouble, "Xen does not number event channels in order");
+			return false;
+		}
 	}
 	if (!domain_did(&domain, "report domain end events",
 			xen_call(XEN_EVENT_CHANNEL_OP, XEN_BIND_VIRQ, &changed)))
@@ -191,9 +200,9 @@ static uint8_t *hand_over(const struct words *words, const char *guest_words)
 	return window;
 }
 
-/* Returns the address of the answer count, or NULL on failure. */
-static volatile uint64_t *build(const struct words *words, const struct pvh_module *module,
-				const char *guest_words)
+/* Returns dom0's mapping of the page of answers, or NULL on failure. */
+static volatile struct answers_page *build(const struct words *words,
+					   const struct pvh_module *module, const char *guest_words)
 {
 	unsigned cpu_count = (unsigned)words->cpus;
 	uint8_t *handed_over;
@@ -208,50 +217,65 @@ static volatile uint64_t *build(const struct words *words, const struct pvh_modu
 	    !domain_give_ports(&domain, COM3, PORT_REGISTERS) ||
 	    !domain_start_at(&domain, entry, HANDOVER_AT))
 		return NULL;
-	return (volatile uint64_t *)(handed_over + HANDOVER_ANSWERS - HANDOVER_AT);
+	return (volatile struct answers_page *)(handed_over + HANDOVER_ANSWERS - HANDOVER_AT);
 }
 
 /* ---- Running the domain --------------------------------------------------------------------- */
 
-/* Starts the domain and returns when it has ended. dom0 polls two ports at a time, and Xen wakes a poller
- * of more than one port at any event; so each answer loop returns when an event for the other is
- * pending. */
-static bool serve(volatile uint64_t *answers, enum xen_shutdown *reason)
+static bool take(volatile uint64_t *pending, uint64_t events)
 {
-	uint32_t polled[CHANNELS][2] = { { ports[PAGED], changed_port },
-					 { ports[UNPAGED], changed_port } };
-	struct xen_poll poll = { .ports = polled[PAGED], .port_count = 2 };
-	struct xen_poll_32 poll_32 = { .ports = (uint32_t)(uint64_t)polled[UNPAGED],
-				       .port_count = 2 };
-	uint64_t changed = 1ull << changed_port;
+	return __atomic_fetch_and(pending, ~events, __ATOMIC_SEQ_CST) & events;
+}
+
+/* Starts the domain and returns when it has ended. dom0 polls two ports at a time, and Xen wakes a poller
+ * of more than one port at any event; so each answer loop returns when an event for another is pending. */
+static bool serve(volatile struct answers_page *page, enum xen_shutdown *reason)
+{
+	uint32_t polled[CHANNELS][2];
+	struct xen_poll polls[CHANNELS];
+	struct xen_poll_32 poll_32;
+	uint64_t changed = 1ull << changed_port, events = 0;
+	volatile uint64_t *pending = xen_pending_events();
 	struct answer answer[CHANNELS];
 
-	for (unsigned i = 0; i < CHANNELS; i++)
-		answer[i] = (struct answer){
-			.amd = xen_call_kind(),
-			.send = &ports[i],
-			.poll = i == PAGED ? (void *)&poll : (void *)&poll_32,
-			.pending = xen_pending_events(),
-			.bit = ports[i],
-			.others = changed | 1ull << ports[i == PAGED ? UNPAGED : PAGED],
-			.count = answers,
-		};
-	if (!answer[PAGED].pending) {
+	if (!pending) {
 		text_printf(&trouble, "Xen gives dom0 no shared information page");
 		return false;
 	}
-	/* Binding leaves events pending that were never sent. */
-	__atomic_fetch_and(answer[PAGED].pending, ~(1ull << ports[PAGED] | 1ull << ports[UNPAGED]),
-			   __ATOMIC_SEQ_CST);
+	for (unsigned i = 0; i < CHANNELS; i++)
+		events |= 1ull << ports[i];
+	for (unsigned i = 0; i < CHANNELS; i++) {
+		polled[i][0] = ports[i];
+		polled[i][1] = changed_port;
+		polls[i] = (struct xen_poll){ .ports = polled[i], .port_count = 2 };
+		answer[i] = (struct answer){
+			.amd = xen_call_kind(),
+			.send = &ports[i],
+			.poll = &polls[i],
+			.pending = pending,
+			.bit = ports[i],
+			.others = changed | (events & ~(1ull << ports[i])),
+			.page = page,
+		};
+	}
+	poll_32 = (struct xen_poll_32){
+		.ports = (uint32_t)(uint64_t)polled[UNPAGED],
+		.port_count = 2,
+	};
+	answer[UNPAGED].poll = &poll_32;
+	take(pending, events); /* binding leaves events pending that were never sent */
 	console_drained();
 	if (!domain_unpause(&domain))
 		return false;
 	do {
 		answer_events(&answer[PAGED]);
+		answer_events_stamped(&answer[STAMPED]);
 		answer_events_unpaged(&answer[UNPAGED]);
-	} while (!(__atomic_fetch_and(answer[PAGED].pending, ~changed, __ATOMIC_SEQ_CST) &
-		   changed) ||
-		 !domain_has_ended(&domain, reason));
+		if (take(pending, 1ull << ports[CLOCK])) {
+			clocks_tell(page);
+			xen_call(XEN_EVENT_CHANNEL_OP, XEN_EVENT_SEND, &ports[CLOCK]);
+		}
+	} while (!take(pending, changed) || !domain_has_ended(&domain, reason));
 	return !trouble.used;
 }
 
@@ -275,7 +299,7 @@ _Noreturn void guest_main(void)
 	struct words words = { .memory_mib = 128, .cpus = 1 };
 	enum xen_shutdown reason = XEN_CRASH;
 	struct pvh_module module;
-	volatile uint64_t *answers;
+	volatile struct answers_page *answers;
 	const char *guest_words;
 	struct text unknown;
 	uint64_t nonce;

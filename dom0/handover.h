@@ -9,7 +9,7 @@
 #define HANDOVER_AT	 0x1000 /* start_info, then the memory map */
 #define HANDOVER_CMDLINE 0x2000
 #define HANDOVER_ACPI	 0x3000
-#define HANDOVER_ANSWERS 0x4000 /* events answered by dom0, 64 bits */
+#define HANDOVER_ANSWERS 0x4000 /* struct answers_page */
 #define HANDOVER_BYTES	 0x4000
 
 #define HANDOVER_MAX_CPUS 64

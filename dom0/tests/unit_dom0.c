@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "common/answers_page.h"
 #include "dom0/kernel_file.h"
 #include "dom0/handover.h"
 #include "common/pvh.h"
@@ -205,7 +206,8 @@ static void a_domain_finds_all(void **state)
 	assert_int_equal(map[0].bytes, 0xa0000);
 	assert_int_equal(map[1].start, 1 << 20);
 	assert_int_equal(map[1].start + map[1].bytes, 64 << 20);
-	assert_int_equal(word_at(HANDOVER_ANSWERS, 8), 0);
+	for (unsigned i = 0; i < sizeof(struct answers_page); i++)
+		assert_int_equal(*at(HANDOVER_ANSWERS + i), 0);
 
 	assert_memory_equal(at(info.rsdp), "RSD PTR ", 8);
 	assert_int_equal(sum_of(info.rsdp, 20), 0);
@@ -243,6 +245,29 @@ static void what_does_not_fit_is_refused(void **state)
 	handover.cpus = 1;
 	handover.memory_bytes = 1 << 20;
 	assert_false(handover_write(pages, &handover));
+}
+
+/* ---- Clocks of two domains ------------------------------------------------------------------ */
+
+static void clocks_of_the_same_look_are_compared(void **state)
+{
+	struct answers_page page = { .clocks = { { 500, 70 }, { 510, 80 }, { 490, 90 } } };
+	uint64_t ahead = 1;
+
+	(void)state;
+	/* Xen emulates dom0's TSC. */
+	assert_false(answers_ahead(&page, (struct xen_clock){ 300, 70 }, &ahead));
+	page.clock_count = 2;
+	assert_false(answers_ahead(&page, (struct xen_clock){ 300, 79 }, &ahead));
+	assert_false(answers_ahead(&page, (struct xen_clock){ 300, 90 }, &ahead));
+	assert_int_equal(ahead, 1);
+	assert_true(answers_ahead(&page, (struct xen_clock){ 300, 80 }, &ahead));
+	assert_true(510 + ahead == 300);
+	assert_true(answers_ahead(&page, (struct xen_clock){ 800, 70 }, &ahead));
+	assert_int_equal(ahead, 300);
+	/* No more than there are. */
+	page.clock_count = ~0ull;
+	assert_false(answers_ahead(&page, (struct xen_clock){ 300, 79 }, &ahead));
 }
 
 /* ---- dom0's command line -------------------------------------------------------------------- */
@@ -283,6 +308,7 @@ int main(void)
 		cmocka_unit_test(elf_survives_anything),
 		cmocka_unit_test(a_domain_finds_all),
 		cmocka_unit_test(what_does_not_fit_is_refused),
+		cmocka_unit_test(clocks_of_the_same_look_are_compared),
 		cmocka_unit_test(words_are_read),
 	};
 

@@ -12,7 +12,7 @@ static uint64_t answered_before;
 
 static const char *needs_other(const struct params *params)
 {
-	return event_channel_to_other(&round, params, params->channel, false);
+	return event_channel_to_other(&round, params, params->channel);
 }
 
 static bool init_round(struct bench_run *run)

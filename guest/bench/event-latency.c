@@ -3,28 +3,31 @@
  * Latency Out and In): from this domain's event to the other domain, on the same CPU or another, and from
  * the other domain's event to this domain's handler.
  */
-#include "bench.h"
-#include "event_channel.h"
+#include "event_round.h"
 
 TIMED_DECLARE(event_switch);
 TIMED_DECLARE(event_out);
 TIMED_DECLARE(event_in);
 
-#define SETTLE_TICKS 20000 /* after the last stamp, until the other domain waits again */
+#define SETTLE_TICKS 40000 /* after the last stamp, until the other domain waits again */
 
 static struct event_latency_operand operand;
+static uint64_t answered_before;
 
 static const char *needs(const struct params *params)
 {
 	uint32_t port = params->channel ? params->channel + EVENT_CHANNEL_STAMPED : 0;
 
-	return event_channel_to_other(&operand.channel, params, port, true);
+	const char *reason = event_channel_to_other(&operand.channel, params, port);
+
+	return reason ? reason : event_stamps_fill(&operand, params);
 }
 
 static bool init(struct bench_run *run)
 {
 	operand.yield = run->params->unit == UNIT_INSNS;
-	operand.outside = operand.channel.events = operand.channel.waits = 0;
+	operand.outside = 0;
+	answered_before = event_round_start(run, &operand.channel);
 	operand.handled = &latency_handled;
 	operand.settle_ticks = SETTLE_TICKS;
 	run->operand = &operand;
@@ -42,8 +45,11 @@ static bool init_in(struct bench_run *run)
 
 static enum check verdict(const struct bench_run *run)
 {
-	return operand.channel.events == run->total && !operand.outside ? CHECK_PROVED
-									: CHECK_FAILED;
+	uint64_t answered = event_round_answered(run, &operand.channel) - answered_before;
+
+	return answered == run->total && operand.channel.events == run->total && !operand.outside
+		       ? CHECK_PROVED
+		       : CHECK_FAILED;
 }
 
 static enum check check(struct bench_run *run)

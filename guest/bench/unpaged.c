@@ -33,7 +33,7 @@ static const char *needs_channel(const struct params *params)
 {
 	struct event_channel_operand *channel = &round.channel;
 	uint32_t port = params->answers ? params->channel_unpaged : 0;
-	const char *reason = event_channel_to_other(channel, params, port, false);
+	const char *reason = event_channel_to_other(channel, params, port);
 
 	/* The loop reads the lower half of the word of events. */
 	if (!reason && port > 31)

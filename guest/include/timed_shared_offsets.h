@@ -54,6 +54,12 @@
 #define EVENT_OUTSIDE 96
 #define EVENT_HANDLED 104
 #define EVENT_SETTLE  112
+#define EVENT_PAGE    120
+#define EVENT_AHEAD   128
+
+/* struct answers_page (common/answers_page.h) */
+#define ANSWERS_ANSWERED 0
+#define ANSWERS_STAMP	 8
 
 /* EVENT_STAMPED (event_channel.h) */
 #define EVENT_STAMPED_BIT 31

@@ -8,12 +8,15 @@
 
 #include <stdint.h>
 
+#include "common/answers_page.h"
+
 /* ---- Hypercalls: xen.h ---------------------------------------------------------------------- */
 
 #define XEN_MEMORY_OP	     12
 #define XEN_VERSION_OP	     17
 #define XEN_SCHED_OP	     29
 #define XEN_EVENT_CHANNEL_OP 32
+#define XEN_HVM_OP	     34
 #define XEN_DOMCTL	     36
 
 #define XEN_DOMAIN_SELF 0x7ff0
@@ -47,6 +50,12 @@ struct xen_add_to_physmap {
  */
 volatile uint64_t *xen_pending_events(void);
 
+/* Offset of the words that mask events, after those of pending ones. */
+#define XEN_MASK_WORDS 64
+
+/* The first CPU's (x86_64). There must be a shared information page. */
+struct xen_clock xen_clock(void);
+
 /* ---- Event channels: event_channel.h -------------------------------------------------------- */
 
 #define XEN_BIND_INTERDOMAIN 0
@@ -70,11 +79,22 @@ struct xen_alloc_unbound {
 	uint32_t port; /* out */
 };
 
+/* ---- HVM: hvm/hvm_op.h (x86_64) -------------------------------------------------------------- */
+
+#define XEN_SET_UPCALL_VECTOR 23
+
+/* The interrupt that tells a vCPU of events, by its local APIC. */
+struct xen_upcall_vector {
+	uint32_t vcpu;
+	uint8_t vector;
+};
+
 /* ---- Scheduling: sched.h -------------------------------------------------------------------- */
 
 #define XEN_SCHED_YIELD	   0
 #define XEN_SCHED_SHUTDOWN 2
 #define XEN_SCHED_POLL	   3
+#define XEN_SCHED_PIN	   7 /* dom0 only: this vCPU to a CPU, or -1: to none */
 
 enum xen_shutdown { XEN_POWER_OFF, XEN_REBOOT, XEN_SUSPEND, XEN_CRASH, XEN_WATCHDOG };
 

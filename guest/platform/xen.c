@@ -59,8 +59,8 @@ bool event_channel_loop_back(struct event_channel_operand *operand)
 	return true;
 }
 
-/* Takes that port's event. Yields to the other domain; never blocks, because the event may not come. */
-static bool take(struct event_channel_operand *operand, unsigned port)
+/* Never blocks, because the event may not come. */
+bool event_channel_take(struct event_channel_operand *operand, unsigned port)
 {
 	uint64_t bit = 1ull << port;
 
@@ -72,14 +72,11 @@ static bool take(struct event_channel_operand *operand, unsigned port)
 	return false;
 }
 
-static bool answers(struct event_channel_operand *operand, bool stamped)
+static bool answers(struct event_channel_operand *operand)
 {
 	__atomic_store_n(operand->pending, 0, __ATOMIC_SEQ_CST);
-	if (xen_call(XEN_EVENT_CHANNEL_OP, XEN_EVENT_SEND, operand->send) < 0 ||
-	    !take(operand, (unsigned)operand->bit) || (stamped && !take(operand, EVENT_STAMPED)))
-		return false;
-	__atomic_store_n(operand->pending, 0, __ATOMIC_SEQ_CST); /* the stamp's bits */
-	return true;
+	return xen_call(XEN_EVENT_CHANNEL_OP, XEN_EVENT_SEND, operand->send) >= 0 &&
+	       event_channel_take(operand, (unsigned)operand->bit);
 }
 
 const char *event_channel_needs(const struct params *params)
@@ -90,7 +87,7 @@ const char *event_channel_needs(const struct params *params)
 }
 
 const char *event_channel_to_other(struct event_channel_operand *operand,
-				   const struct params *params, uint32_t port, bool stamped)
+				   const struct params *params, uint32_t port)
 {
 	if (event_channel_needs(params))
 		return event_channel_needs(params);
@@ -98,7 +95,7 @@ const char *event_channel_to_other(struct event_channel_operand *operand,
 		return "there is no channel=PORT: no other domain answers events here";
 	if (!event_channel_fill(operand, port))
 		return "Xen gives this domain no shared information page";
-	if (!answers(operand, stamped))
+	if (!answers(operand))
 		return "the domain at the other end of the channel does not answer";
 	return NULL;
 }

@@ -10,7 +10,7 @@ setup_file() {
     mapfile -t xens < <(tr , '\n' <<<"$XENS")
     fetch_packages --newest "${xens[@]}"
     LIMIT=1700 ws run --on "$XENS" --boots 2 -o "$RUN" \
-        --bench '^(hypercall|cpuid|in|event-channel)(-unpaged)?$|^(cr8-read|self-ipi-priority)$' >&2
+        --bench '^(hypercall|cpuid|in|event-channel)(-unpaged)?$|^(cr8-read|self-ipi-priority|event-(switch|out|in))$' >&2
 }
 
 setup() {
@@ -39,6 +39,33 @@ exact() {
     done
     # Two versions of Xen have different counts.
     [ "$(for xen in "${xens[@]}"; do insns "$RUN/$xen" hypercall; done | sort -u | wc -l)" -eq ${#xens[@]} ]
+}
+
+@test "the halves of a round trip: stamps of dom0's clock between the guest's looks, one for each event" {
+    local whole row figure
+    for xen in "${xens[@]}"; do
+        exact "$xen" event-switch event-out event-in
+        for row in event-switch event-out event-in; do
+            [ "$(value "$RUN/$xen" "$row" '[.outcomes[].check.verdict] | unique | join(" ")')" = proved ]
+            [[ $(value "$RUN/$xen" "$row" '.outcomes[0].check.note') == '64 events sent, 64 stamps, 0 of them outside; '* ]]
+        done
+        [[ $(value "$RUN/$xen" event-in '.outcomes[0].check.note') == *'; 64 interrupts' ]]
+        # Half of a round trip and its two hypercalls; on a CPU of its own dom0 needs no switch.
+        whole=$(insns "$RUN/$xen" event-channel)
+        figure=$(insns "$RUN/$xen" event-switch)
+        echo "$xen: event-channel $whole, event-switch $figure"
+        [ $((10 * figure)) -gt $((4 * whole)) ] && [ $((10 * figure)) -lt $((6 * whole)) ]
+        for row in event-out event-in; do
+            [ "$(insns "$RUN/$xen" "$row")" -gt "$(insns "$RUN/$xen" hypercall)" ]
+            [ "$(insns "$RUN/$xen" "$row")" -lt "$figure" ]
+        done
+    done
+}
+
+@test "another CPU model has no invariant TSC: dom0's clock is no measure, and says so" {
+    ws run --on lab:xen+cpu=EPYC --boots 1 --bench '^event-(send|switch)$' -o epyc
+    [ "$(value epyc/lab-xen+cpu=EPYC event-send .status)" = ok ]
+    [[ $(value epyc/lab-xen+cpu=EPYC event-switch .reason) == *'no invariant TSC'* ]]
 }
 
 @test "-unpaged rows: near the counts of a guest that never had paging" {

@@ -60,7 +60,15 @@ _Noreturn void arch_answer_events(const struct params *params)
 	power_off(params->hypercall);
 }
 
-#define MASK_WORDS 64 /* offset of the mask words after the pending words in struct shared_info */
+/* Stamps are events, and come after the answer. */
+const char *event_stamps_fill(struct event_latency_operand *operand, const struct params *params)
+{
+	(void)params;
+	if (!event_channel_take(&operand->channel, EVENT_STAMPED))
+		return "the domain at the other end of the channel sends no stamps";
+	__atomic_store_n(operand->channel.pending, 0, __ATOMIC_SEQ_CST); /* the stamp's bits */
+	return NULL;
+}
 
 /* Events of stamps stay masked. An event already pending interrupts now, so that it is not the first one
  * measured. */
@@ -70,7 +78,7 @@ bool event_channel_interrupts(bool on)
 
 	if (!pending)
 		return false;
-	pending[MASK_WORDS] = ~0ull << EVENT_STAMPED;
+	pending[XEN_MASK_WORDS] = ~0ull << EVENT_STAMPED;
 	xen_vcpu_info = (volatile uint8_t *)pending - XEN_PENDING_AT;
 	if (!gic_own_interrupt(INTID_XEN, on))
 		return false;
