@@ -11,9 +11,9 @@
 #define ANSWERS_MAX_CLOCKS 64
 
 /*
- * A domain's clock, the TSC, at Xen's last look at the machine's on some CPU, and the system time of that look.
- * Xen keeps it in the shared information page of each domain. Of two domains, clocks of the same system time
- * are of the same look: their difference is that of the domains' TSCs.
+ * A domain's TSC when Xen last looked at the clock of the domain's CPU, and the system time of that look (struct
+ * vcpu_time_info in the shared information page). If two domains' clocks have the same system time, they are of the
+ * same look, and their difference is that of the domains' TSCs at all times.
  */
 struct xen_clock {
 	uint64_t ticks, system_ns;
