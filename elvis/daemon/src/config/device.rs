@@ -1,7 +1,7 @@
 //! A device of the configuration: reads it from a file, an argument or a message to the control socket,
 //! and checks it in one place for all three.
 
-use crate::server::DeviceSpec;
+use crate::server::{BlkSpec, DeviceSpec, KindSpec};
 use crate::size;
 use crate::storage::Source;
 use elvis_policy::{MAX_WEIGHT, RateLimit};
@@ -65,12 +65,14 @@ impl RawDevice {
         Ok(DeviceSpec {
             name,
             socket,
-            source,
-            readonly: self.readonly,
-            queues,
+            kind: KindSpec::Blk(BlkSpec {
+                source,
+                readonly: self.readonly,
+                queues,
+                serial,
+            }),
             weight,
             limit,
-            serial,
         })
     }
 
@@ -224,10 +226,13 @@ mod tests {
     fn a_device_as_an_argument() {
         let argument = "/run/a.sock=/img,readonly,queues=2,weight=7,name=x";
         let spec = device_from_json(device_argument(argument).unwrap()).unwrap();
-        assert_eq!((spec.name.as_str(), spec.queues, spec.weight), ("x", 2, 7));
+        assert_eq!((spec.name.as_str(), spec.weight), ("x", 7));
+        let KindSpec::Blk(blk) = spec.kind;
+        assert_eq!((blk.queues, blk.readonly), (2, true));
         let spec = device_from_json(device_argument("/a=/b,migratable").unwrap()).unwrap();
+        let KindSpec::Blk(blk) = spec.kind;
         assert!(matches!(
-            spec.source,
+            blk.source,
             Source::File {
                 migratable: true,
                 ..

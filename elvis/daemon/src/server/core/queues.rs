@@ -1,6 +1,7 @@
 //! Attaching, detaching and failing of queues.
 
 use super::{Core, Slot};
+use crate::server::kind::Kind;
 use crate::server::queue::Queue;
 use crate::storage::Registered;
 use elvis_policy::{Calls, Look};
@@ -60,7 +61,8 @@ impl Core {
                 queue.fault = Some(format!("can't wait for its kicks: {error}"));
             }
         }
-        let registered = if queue.fault.is_none() && queue.shared.disk.registered_buffers() {
+        let Kind::Blk(blk) = &queue.shared.kind;
+        let registered = if queue.fault.is_none() && blk.disk.registered_buffers() {
             self.engine.register(queue.ring.memory())
         } else {
             Registered::default()

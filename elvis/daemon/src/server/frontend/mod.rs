@@ -16,7 +16,6 @@ use inflight::InflightArea;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use vhost::vhost_user::{Error, Result};
 
 const EVENT_IDX: u64 = 1 << 29;
@@ -79,12 +78,14 @@ fn refused(why: impl Into<String>) -> Error {
 
 impl Frontend {
     /// The state of a new connection.
-    pub fn new(shared: Arc<Shared>, thread: Arc<IoThread>, queues: u16) -> Self {
+    pub fn new(shared: Arc<Shared>, thread: Arc<IoThread>) -> Self {
         Self {
+            queues: (0..shared.kind.queues())
+                .map(|_| Setup::default())
+                .collect(),
             shared,
             thread,
             features: 0,
-            queues: (0..queues).map(|_| Setup::default()).collect(),
             regions: Vec::new(),
             memory: Arc::new(Memory::default()),
             inflight: None,
@@ -146,7 +147,7 @@ impl Frontend {
             return Err(refused("a queue was started without ring addresses"));
         };
         if !self.attached() {
-            self.shared.disk.begin().map_err(failed)?;
+            self.shared.kind.begin().map_err(failed)?;
         }
         let queue = self.queue(index)?;
         let guest = |user, name: &str| {
@@ -187,13 +188,16 @@ impl Frontend {
         self.queues.iter().any(|queue| queue.attached)
     }
 
-    /// Unlocks a migratable disk for other processes, if no queue runs.
+    /// Lets go of what is behind the device, if no queue runs.
     fn let_go(&self) {
         if self.attached() {
             return;
         }
-        if let Err(error) = self.shared.disk.end() {
-            eprintln!("elvis: {}: can't sync its disk: {error}", self.shared.name);
+        if let Err(error) = self.shared.kind.end() {
+            eprintln!(
+                "elvis: {}: can't leave what is behind it: {error}",
+                self.shared.name
+            );
         }
     }
 
@@ -270,6 +274,6 @@ impl Frontend {
         self.features = 0;
         self.inflight = None;
         self.log = None;
-        self.shared.writeback.store(true, Ordering::Relaxed);
+        self.shared.kind.reset();
     }
 }
