@@ -2,6 +2,7 @@
 
 use crate::config::Config;
 use crate::devices::Devices;
+use crate::net::Switches;
 use crate::numa::Topology;
 use crate::placer::{PlacementView, Placer};
 use crate::server::{
@@ -29,6 +30,7 @@ pub struct Server {
     /// With automatic placement.
     placer: Option<Placer>,
     topology: Topology,
+    switches: Switches,
 }
 
 /// A device in the output of `elvis ctl list`.
@@ -46,6 +48,9 @@ pub struct DeviceView {
     /// Whether writes to its disk fail.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub readonly: Option<bool>,
+    /// What carries its frames, if it is a network device.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub net: Option<String>,
     /// The number of its virtqueues.
     pub queues: u16,
     /// Its weight.
@@ -99,6 +104,7 @@ impl Server {
             devices: Arc::default(),
             placer: None,
             topology,
+            switches: Switches::default(),
         };
         if matches!(config.mode, Mode::Elvis | Mode::FineGrained) {
             let cpus = config.io_cores.iter().map(|&cpu| vec![cpu]);
@@ -158,7 +164,7 @@ impl Server {
     ///
     /// Its name is in use, or its socket or what is behind it can't be opened.
     pub fn add(&self, spec: DeviceSpec) -> io::Result<()> {
-        self.add_with(spec, |spec| spec.kind.open())
+        self.add_with(spec, |spec| spec.kind.open(&self.switches, &spec.limit))
     }
 
     /// The same, with what is behind it opened by `open`.
@@ -266,6 +272,11 @@ impl Server {
             bytes: device.kind().bytes(),
             readonly: match &device.spec().kind {
                 KindSpec::Blk(blk) => Some(blk.readonly),
+                KindSpec::Net(_) => None,
+            },
+            net: match &device.spec().kind {
+                KindSpec::Blk(_) => None,
+                KindSpec::Net(net) => Some(net.backing.text()),
             },
             queues: device.kind().queues(),
             weight: device.spec().weight,

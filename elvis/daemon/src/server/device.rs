@@ -1,7 +1,7 @@
 //! A device: its socket, and the control thread that answers the front-end.
 
 use super::accept::Accepting;
-use super::frontend::Frontend;
+use super::frontend::{Frontend, answer_network};
 use super::iothread::IoThread;
 use super::kind::{Kind, KindSpec};
 use super::queue::Shared;
@@ -273,7 +273,7 @@ fn answer(listener: &UnixListener, shared: &Arc<Shared>, state: &State) {
             }
         };
         accepting.worked();
-        let Ok(clone) = stream.try_clone() else {
+        let (Ok(clone), Ok(peeked)) = (stream.try_clone(), stream.try_clone()) else {
             continue;
         };
         *lock(&state.stream) = Some(clone);
@@ -291,21 +291,37 @@ fn answer(listener: &UnixListener, shared: &Arc<Shared>, state: &State) {
             *lock(&state.frontend) = Some(Arc::clone(&frontend));
             frontend
         };
-        let mut handler = BackendReqHandler::from_stream(stream, Arc::clone(&frontend));
-        let error = loop {
-            // A front-end learns of an error from the reply only if it requested one. Otherwise it would
-            // continue as if nothing had failed, so an error always ends the connection.
-            if let Err(error) = handler.handle_request() {
-                break error;
-            }
-        };
+        let error = messages(stream, &peeked, shared, &frontend);
         if !matches!(error, Error::Disconnected) {
             eprintln!("elvis: {}: closed the connection: {error}", shared.name);
         }
-        drop(handler);
         *lock(&state.frontend) = None;
         lock(&frontend).stop();
         *lock(&state.stream) = None;
         state.connected.store(false, Ordering::Relaxed);
+    }
+}
+
+/// Answers a front-end's messages until its connection ends; `peeked` is the same connection. Returns why it
+/// ended.
+fn messages(
+    stream: UnixStream,
+    peeked: &UnixStream,
+    shared: &Shared,
+    frontend: &Arc<Mutex<Frontend>>,
+) -> Error {
+    let mut handler = BackendReqHandler::from_stream(stream, Arc::clone(frontend));
+    let net = matches!(shared.kind, Kind::Net(_));
+    loop {
+        match net.then(|| answer_network(peeked, frontend)) {
+            Some(Ok(true)) => continue,
+            Some(Err(error)) => return Error::ReqHandlerError(error),
+            _ => {}
+        }
+        // A front-end learns of an error from the reply only if it requested one. Otherwise it would
+        // continue as if nothing had failed, so an error always ends the connection.
+        if let Err(error) = handler.handle_request() {
+            return error;
+        }
     }
 }

@@ -212,6 +212,7 @@ mod tests {
         Box::new(Queue {
             shared: Arc::new(shared),
             index: 0,
+            features: 0,
             ring: Ring::new(16, &driver.addresses(), driver.memory(), 0, true).unwrap(),
             kick: eventfd(0, EventfdFlags::CLOEXEC).unwrap(),
             call: None,

@@ -15,6 +15,6 @@ mod wake;
 pub use accept::Accepting;
 pub use device::{Device, DeviceSpec, listen};
 pub use iothread::{IoThread, IoThreadSpec};
-pub use kind::{Blk, BlkSpec, Kind, KindSpec};
-pub use stats::{CoreStats, QueueStats};
+pub use kind::{BackingSpec, Blk, BlkSpec, Kind, KindSpec, NetSpec};
+pub use stats::{CoreStats, FrameCounts, QueueStats};
 pub use wake::measure_wake_ns;

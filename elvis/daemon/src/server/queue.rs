@@ -43,6 +43,8 @@ pub struct Queue {
     pub shared: Arc<Shared>,
     /// Its number in the device.
     pub index: u16,
+    /// The features that its driver uses.
+    pub features: u64,
     /// Its ring.
     pub ring: Ring,
     /// The driver writes to it for new requests.

@@ -47,7 +47,9 @@ fn stalled(dir: &Path) -> Option<(Arc<Server>, Raw, OwnedFd)> {
         registered_buffers: false,
     };
     let opened = |spec: &DeviceSpec| {
-        let KindSpec::Blk(blk) = &spec.kind;
+        let KindSpec::Blk(blk) = &spec.kind else {
+            panic!("not a block device");
+        };
         Ok(Kind::Blk(blk.with(disk)))
     };
     server.add_with(spec, opened).unwrap();

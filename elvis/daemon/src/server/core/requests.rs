@@ -40,7 +40,9 @@ impl Core {
         let Some(Some(slot)) = self.slots.get_mut(at) else {
             return 0;
         };
-        let Kind::Blk(blk) = &slot.queue.shared.kind;
+        let Kind::Blk(blk) = &slot.queue.shared.kind else {
+            return 0;
+        };
         let disk = &blk.disk;
         let request = match Request::parse(&chain, disk.bytes(), blk.readonly) {
             Ok(request) => request,
@@ -103,7 +105,9 @@ impl Core {
             return 0;
         };
         let bytes = zeroing.left.min(Zeroing::PART);
-        let Kind::Blk(blk) = &slot.queue.shared.kind;
+        let Kind::Blk(blk) = &slot.queue.shared.kind else {
+            return 0;
+        };
         let done = blk.disk.zero_now(zeroing.offset, bytes);
         zeroing.offset += bytes;
         zeroing.left -= bytes;
@@ -135,7 +139,9 @@ impl Core {
         let Some(Some(slot)) = self.slots.get(slot) else {
             return;
         };
-        let Kind::Blk(blk) = &slot.queue.shared.kind;
+        let Kind::Blk(blk) = &slot.queue.shared.kind else {
+            return;
+        };
         let taken = match pending.job(token as u64, &blk.disk, &slot.registered) {
             // SAFETY: the pending request owns the pieces and its chain keeps their memory mapped;
             // it stays in `pending` until the result has arrived. Its slot, and with it the queue and
@@ -175,6 +181,11 @@ impl Core {
             }
         }
         self.results = results;
+        self.settle_touched();
+    }
+
+    /// Publishes what was put into rings of queues that are not being visited.
+    pub(super) fn settle_touched(&mut self) {
         while let Some(at) = self.touched.pop() {
             if matches!(self.slots.get(at), Some(Some(slot)) if slot.unpublished > 0) {
                 let from_ns = self.now_ns;
@@ -221,7 +232,7 @@ impl Core {
             _ => {}
         }
         counted.errors += u64::from(status != Status::Ok);
-        self.spare.push(chain);
+        self.room.spare.push(chain);
     }
 
     /// Publishes replies, and calls the driver or notes that it is owed a call.

@@ -58,8 +58,7 @@ impl VhostUserBackendReqHandlerMut for Frontend {
                     .iter_mut()
                     .for_each(|queue| queue.enabled = true);
             }
-            frontend.shared.kind.agreed(features);
-            Ok(())
+            frontend.shared.kind.agreed(features).map_err(failed)
         })
     }
 
@@ -202,7 +201,8 @@ impl VhostUserBackendReqHandlerMut for Frontend {
         Ok(all | self.shared.kind.protocol())
     }
 
-    fn set_protocol_features(&mut self, _features: u64) -> Result<()> {
+    fn set_protocol_features(&mut self, features: u64) -> Result<()> {
+        self.protocol = features;
         Ok(())
     }
 

@@ -3,16 +3,19 @@
 //! A queue is owned by the I/O thread while it runs, and is here while it changes: it is taken back
 //! for each change, which waits for its requests in flight ("drain"), and handed over again
 //! afterwards. So the I/O thread never sees a half-changed queue. `messages` answers the front-end;
-//! `inflight` is the memory that records requests in flight.
+//! `network` does so for messages that only network devices
+//! get; `inflight` is the memory that records requests in flight.
 
 mod inflight;
 mod messages;
+mod network;
 
 use super::iothread::IoThread;
 use super::queue::{Queue, Shared};
 use super::stats::Counted;
 use elvis_ring::{DirtyLog, Memory, Region, Ring, RingAddresses};
 use inflight::InflightArea;
+pub use network::answer as answer_network;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -61,6 +64,7 @@ pub struct Frontend {
     shared: Arc<Shared>,
     thread: Arc<IoThread>,
     features: u64,
+    protocol: u64,
     queues: Vec<Setup>,
     regions: Vec<Region>,
     memory: Arc<Memory>,
@@ -86,6 +90,7 @@ impl Frontend {
             shared,
             thread,
             features: 0,
+            protocol: 0,
             regions: Vec::new(),
             memory: Arc::new(Memory::default()),
             inflight: None,
@@ -94,9 +99,9 @@ impl Frontend {
     }
 
     fn queue(&mut self, index: u32) -> Result<&mut Setup> {
-        self.queues
-            .get_mut(index as usize)
-            .ok_or(Error::InvalidParam)
+        let count = self.queues.len();
+        let queue = self.queues.get_mut(index as usize);
+        queue.ok_or_else(|| refused(format!("there is no queue {index}, the device has {count}")))
     }
 
     /// Takes a queue back from the I/O thread, if that has it. Waits for its requests in flight.
@@ -119,6 +124,7 @@ impl Frontend {
             counted,
             ..
         } = *back;
+        self.shared.kind.runs(number, false);
         let queue = self.queue(index)?;
         queue.attached = false;
         queue.base = ring.next();
@@ -139,6 +145,7 @@ impl Frontend {
         let inflight = inflight.transpose().map_err(failed)?;
         let log = self.log.clone().filter(|_| self.features & LOG_ALL != 0);
         let (shared, thread) = (Arc::clone(&self.shared), Arc::clone(&self.thread));
+        let features = self.features;
         let queue = self.queue(index)?;
         if queue.attached || !queue.enabled || queue.kick.is_none() {
             return Ok(());
@@ -164,14 +171,19 @@ impl Frontend {
         let mut ring = ring.map_err(|error| refused(error.to_string()))?;
         if let Some(inflight) = inflight {
             ring.track(inflight);
+        } else if shared.kind.in_order() {
+            ring.after_last_reply();
         }
         ring.log_to(log);
         let Some(kick) = queue.kick.take() else {
             return Ok(());
         };
+        let index = u16::try_from(index).map_err(|_| Error::InvalidParam)?;
+        shared.kind.runs(index, true);
         let running = Queue {
             shared,
-            index: u16::try_from(index).map_err(|_| Error::InvalidParam)?,
+            index,
+            features,
             ring,
             kick,
             call: queue.call.take(),

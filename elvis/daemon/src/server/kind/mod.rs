@@ -2,9 +2,13 @@
 //! messages, policy, notifications) is the same for all.
 
 mod blk;
+mod net;
 
 pub use blk::{Blk, BlkSpec};
+pub use net::{Backing, BackingSpec, Net, NetSpec};
 
+use crate::net::Switches;
+use elvis_policy::RateLimit;
 use std::io;
 use vhost::vhost_user::message::VhostUserProtocolFeatures;
 
@@ -13,6 +17,8 @@ use vhost::vhost_user::message::VhostUserProtocolFeatures;
 pub enum KindSpec {
     /// A block device.
     Blk(BlkSpec),
+    /// A network device.
+    Net(NetSpec),
 }
 
 impl KindSpec {
@@ -21,6 +27,7 @@ impl KindSpec {
     pub fn name(&self) -> &'static str {
         match self {
             Self::Blk(_) => "blk",
+            Self::Net(_) => "net",
         }
     }
 
@@ -29,9 +36,10 @@ impl KindSpec {
     /// # Errors
     ///
     /// It can't be opened.
-    pub fn open(&self) -> io::Result<Kind> {
+    pub fn open(&self, switches: &Switches, limit: &RateLimit) -> io::Result<Kind> {
         match self {
             Self::Blk(spec) => spec.open().map(Kind::Blk).map_err(io::Error::other),
+            Self::Net(spec) => spec.open(switches, limit).map(Kind::Net),
         }
     }
 }
@@ -41,6 +49,8 @@ impl KindSpec {
 pub enum Kind {
     /// A block device.
     Blk(Blk),
+    /// A network device.
+    Net(Net),
 }
 
 impl Kind {
@@ -49,6 +59,7 @@ impl Kind {
     pub fn queues(&self) -> u16 {
         match self {
             Self::Blk(blk) => blk.queues,
+            Self::Net(net) => 2 * net.pairs,
         }
     }
 
@@ -57,6 +68,7 @@ impl Kind {
     pub fn features(&self) -> u64 {
         match self {
             Self::Blk(blk) => blk.features(),
+            Self::Net(net) => net.features(),
         }
     }
 
@@ -67,13 +79,36 @@ impl Kind {
             Self::Blk(_) => {
                 VhostUserProtocolFeatures::CONFIG | VhostUserProtocolFeatures::INFLIGHT_SHMFD
             }
+            // The configuration space is the front-end's. Frames in flight are not recorded: see `in_order`.
+            Self::Net(_) => VhostUserProtocolFeatures::RARP | VhostUserProtocolFeatures::MTU,
         }
     }
 
+    /// Whether replies are in the order of requests, so that a ring goes on after its last reply: what was
+    /// taken before and not replied to, by this process or another that died, is taken again.
+    #[must_use]
+    pub fn in_order(&self) -> bool {
+        matches!(self, Self::Net(_))
+    }
+
     /// Notes the features that driver and device agreed on. No queue runs.
-    pub fn agreed(&self, features: u64) {
+    ///
+    /// # Errors
+    ///
+    /// What is behind it refuses.
+    pub fn agreed(&self, features: u64) -> io::Result<()> {
         match self {
             Self::Blk(blk) => blk.agreed(features),
+            Self::Net(net) => return net.agreed(features),
+        }
+        Ok(())
+    }
+
+    /// A queue is served from now on, or no longer.
+    pub fn runs(&self, queue: u16, running: bool) {
+        match self {
+            Self::Blk(_) => {}
+            Self::Net(net) => net.runs(queue, running),
         }
     }
 
@@ -81,6 +116,7 @@ impl Kind {
     pub fn reset(&self) {
         match self {
             Self::Blk(blk) => blk.reset(),
+            Self::Net(net) => net.reset(),
         }
     }
 
@@ -92,6 +128,10 @@ impl Kind {
     pub fn begin(&self) -> io::Result<()> {
         match self {
             Self::Blk(blk) => blk.disk.begin(),
+            Self::Net(net) => {
+                net.begin();
+                Ok(())
+            }
         }
     }
 
@@ -103,6 +143,10 @@ impl Kind {
     pub fn end(&self) -> io::Result<()> {
         match self {
             Self::Blk(blk) => blk.disk.end(),
+            Self::Net(net) => {
+                net.end();
+                Ok(())
+            }
         }
     }
 
@@ -111,6 +155,7 @@ impl Kind {
     pub fn config(&self) -> Vec<u8> {
         match self {
             Self::Blk(blk) => blk.config(),
+            Self::Net(_) => Vec::new(),
         }
     }
 
@@ -119,6 +164,7 @@ impl Kind {
     pub fn set_config(&self, offset: u32, bytes: &[u8], features: u64) -> bool {
         match self {
             Self::Blk(blk) => blk.set_config(offset, bytes, features),
+            Self::Net(_) => false,
         }
     }
 
@@ -127,6 +173,7 @@ impl Kind {
     pub fn bytes(&self) -> Option<u64> {
         match self {
             Self::Blk(blk) => Some(blk.disk.bytes()),
+            Self::Net(_) => None,
         }
     }
 }
