@@ -23,22 +23,28 @@ net_setup_file() {
     (cd "$root" && find . | cpio --quiet -o -H newc) >"$INITRD"
 }
 
-# A network namespace of the test's own, with a tap device and its address 10.0.0.1, for a host that lets this
+# net_namespace tap|taps|veth: a network namespace of the test's own, with 10.0.0.1 on a tap device tap0 (taps:
+# one for several queues), or on the other end of a virtual cable to the interface v0, for a host that lets this
 # user have one; skips the test otherwise. "${inside[@]}" before a command runs it there.
 inside=()
 net_namespace() {
-    local words=(-n)
+    local words=(-n) kind=(tuntap add dev tap0 mode tap) interface=tap0
     [ "$(id -u)" -eq 0 ] || words=(-rn)
+    case $1 in
+    taps) kind+=(multi_queue) ;;
+    veth) kind=(link add v0 type veth peer name v1) interface=v1 ;;
+    esac
     unshare "${words[@]}" sleep 3600 3>&- &
     holder=$!
     eventually separate || skip 'this user may not make a network namespace'
     inside=(nsenter -t "$holder" -n)
     [ "$(id -u)" -eq 0 ] || inside+=(-U --preserve-credentials)
-    "${inside[@]}" ip tuntap add dev tap0 mode tap 2>ip.txt || skip "no tap device can be made: $(<ip.txt)"
-    "${inside[@]}" ip address add 10.0.0.1/24 dev tap0
-    "${inside[@]}" ip link set tap0 up
+    "${inside[@]}" ip "${kind[@]}" 2>ip.txt || skip "no interface can be made: $(<ip.txt)"
+    "${inside[@]}" ip address add 10.0.0.1/24 dev "$interface"
+    "${inside[@]}" ip link set "$interface" up
+    [ "$1" != veth ] || "${inside[@]}" ip link set v0 up
 }
-separate() { kill -0 "$holder" && [ "$(readlink /proc/$holder/ns/net)" != "$(readlink /proc/self/ns/net)" ]; }
+separate() { kill -0 "$holder" && [ "$(readlink /proc/"$holder"/ns/net)" != "$(readlink /proc/self/ns/net)" ]; }
 
 # serve DEVICE_ARGUMENT...: starts elvis. Its process ID is in $elvis. As in disk.bash the policy's times fit
 # guests that are tens of times slower under TCG than on a CPU; NET_POLICY has other lines.
@@ -50,32 +56,45 @@ serve() {
     eventually "$ELVIS" ctl --control "$PWD/control" list >/dev/null
 }
 
+# Starts tests/guests/net.c on the host's side of the tap device.
+host_station() {
+    "${inside[@]}" "$STATION" job=serve >station.txt 3>&- &
+    station=$!
+}
+
 # total DEVICES COUNTER: the sum of a counter over all queues of devices.
 total() {
     "$ELVIS" ctl --control "$PWD/control" stats |
         jq "[.devices | to_entries[] | select(.key | test(\"^($1)\$\")) | .value[] | .$2] | add"
 }
 
-# guest NAME NUMBER WORD...: boots a guest at the socket NAME with the address 10.0.0.NUMBER. Its console is in
-# NAME.txt; its input is the pipe NAME.in.
+# guest NAME NUMBER [ARGUMENT...] -- WORD...: boots a guest at the socket NAME with the address 10.0.0.NUMBER and
+# more arguments for QEMU. Its console is in NAME.txt; its input is the pipe NAME.in. With PAIRS in the environment
+# it has as many CPUs and pairs of queues.
 guest() {
-    local name=$1 number=$2
+    local name=$1 number=$2 pairs=${PAIRS:-1} more=()
     shift 2
+    while [ "$1" != -- ]; do
+        more+=("$1")
+        shift
+    done
+    shift
     : >"$name.txt"
     mkfifo "$name.in"
-    # Opened for reading and writing, as opening one end only would block.
+    # Opened for reading and writing, as opening one end only would block. It stays open for `go_on`.
+    # shellcheck disable=SC2034
     exec {input}<>"$name.in"
     "$EMULATOR/lib64/ld-linux-x86-64.so.2" --library-path "$EMULATOR/lib/x86_64-linux-gnu" \
         "$EMULATOR/bin/qemu-system-x86_64" -L "$EMULATOR/share/qemu" -L "$EMULATOR/share/seabios" \
-        -accel tcg -cpu max -m 256 -nodefaults -display none -no-reboot \
+        -accel tcg -cpu max -smp "$pairs" -m 256 -nodefaults -display none -no-reboot \
         -object memory-backend-memfd,id=memory,size=256M,share=on -machine q35,memory-backend=memory \
         -chardev "socket,id=net,path=$PWD/$name,reconnect-ms=200" \
-        -netdev vhost-user,id=net,chardev=net \
-        -device "virtio-net-pci,netdev=net,mac=52:54:00:00:00:0$number,romfile=" \
+        -netdev "vhost-user,id=net,chardev=net,queues=$pairs" \
+        -device "virtio-net-pci,netdev=net,mq=on,mac=52:54:00:00:00:0$number,romfile=" \
         -kernel "$KERNEL" -initrd "$INITRD" \
         -append "console=ttyS0 quiet panic=-1 no_timer_check own=10.0.0.$number $*" \
         -chardev "file,id=console,path=$name.txt,input-path=$name.in" -serial chardev:console \
-        2>>qemu.txt 3>&- &
+        "${more[@]}" 2>>qemu.txt 3>&- &
     machines+=($!)
 }
 

@@ -7,7 +7,8 @@
  *	peer=ADDRESS	the other station
  *	job=serve	answers others, until the machine is stopped
  *	job=talk	pings the other station, warms up, waits for a line, then sends and fetches `mib=N`
- *			MiB by TCP and compares checksums, and makes round trips of 64 bytes
+ *			MiB by TCP and compares checksums, and makes `trips=N` round trips of
+ *			64 bytes
  *	job=count	makes round trips with increasing numbers on one connection, until the host sends
  *			a line: a number that is not returned shows a connection that did not live on
  *
@@ -43,7 +44,6 @@
 #define PORT  7
 #define PINGS 5
 #define WARM  (2u << 20)
-#define TRIPS 2000u
 #define CHUNK 65536u
 
 /* What a connection is for, its first byte. */
@@ -364,7 +364,7 @@ static void wait_for_host(void)
 		c = getchar();
 }
 
-static void talk(const char *peer, uint64_t count)
+static void talk(const char *peer, uint64_t count, unsigned trips)
 {
 	int fd;
 
@@ -372,16 +372,16 @@ static void talk(const char *peer, uint64_t count)
 	move_data(peer, SINK, WARM);
 	move_data(peer, SOURCE, WARM);
 	fd = connect_to(peer, TRIP, 0);
-	for (unsigned i = 0; i < TRIPS / 4; i++)
+	for (unsigned i = 0; i < trips / 4; i++)
 		round_trip(fd, i);
 	say("warm");
 	wait_for_host();
 	move_data(peer, SINK, count);
 	move_data(peer, SOURCE, count);
 	say("checksums of %" PRIu64 " bytes are right", count);
-	for (unsigned i = 0; i < TRIPS; i++)
+	for (unsigned i = 0; i < trips; i++)
 		round_trip(fd, i);
-	say("%u round trips", TRIPS);
+	say("%u round trips", trips);
 	close(fd);
 	wait_for_host();
 }
@@ -402,13 +402,14 @@ static void count_up(const char *peer)
 
 int main(int count, char **words)
 {
-	const char *job, *peer, *mib;
+	const char *job, *peer, *mib, *trips;
 
 	for (int i = 1; i < count; i++)
 		putenv(words[i]);
 	job = getenv("job");
 	peer = getenv("peer");
 	mib = getenv("mib");
+	trips = getenv("trips");
 	if (getpid() == 1) {
 		mkdir("/dev", 0755);
 		if (mount("devtmpfs", "/dev", "devtmpfs", 0, NULL) < 0 && errno != EBUSY)
@@ -418,8 +419,8 @@ int main(int count, char **words)
 	}
 	if (job && strcmp(job, "serve") == 0)
 		serve();
-	else if (job && strcmp(job, "talk") == 0 && mib)
-		talk(peer, strtoull(mib, NULL, 10) << 20);
+	else if (job && strcmp(job, "talk") == 0 && mib && trips)
+		talk(peer, strtoull(mib, NULL, 10) << 20, (unsigned)strtoul(trips, NULL, 10));
 	else if (job && strcmp(job, "count") == 0)
 		count_up(peer);
 	else

@@ -2,18 +2,20 @@
 
 #![allow(dead_code, clippy::unwrap_used, clippy::expect_used)]
 
-use crate::client::{limited, memfd, until};
+use crate::client::{LIMIT, limited, memfd};
 use elvis::net::Header;
 use elvis_ring::driver::{Buffer, Driver};
 use elvis_ring::{Memory, Region};
 use std::fs::File;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 use vhost::vhost_user::message::{VhostUserHeaderFlag, VhostUserProtocolFeatures as Protocol};
 use vhost::vhost_user::{Frontend, VhostUserFrontend};
-use vhost::{VhostBackend, VhostUserMemoryRegionInfo, VringConfigData};
+use vhost::{VhostBackend, VhostUserDirtyLogRegion, VhostUserMemoryRegionInfo, VringConfigData};
 use vmm_sys_util::eventfd::EventFd;
 
 pub const SIZE: u16 = 256;
@@ -30,6 +32,8 @@ pub const SENT: u64 = 0x40_0000;
 const SLOT: u64 = 80 << 10;
 const SLOTS: u64 = SIZE as u64;
 
+/// Writes are logged.
+const LOG_ALL: u64 = 1 << 26;
 /// Features of the header: without them it has 10 bytes.
 const WITH_COUNT: u64 = 1 << 15 | 1 << 32;
 
@@ -87,10 +91,35 @@ impl Nic {
 
     /// Shares the memory, and starts both rings at entry `base`.
     pub fn start(&mut self, base: u16) {
-        limited("rings that are started", || self.set_up(base).unwrap());
+        limited("rings that are started", || {
+            self.set_up(base, None).unwrap()
+        });
     }
 
-    fn set_up(&mut self, base: u16) -> vhost::Result<()> {
+    /// Starts, with writes to memory logged in this file.
+    pub fn start_logged(&mut self, log: &File) {
+        let bytes = log.metadata().unwrap().len();
+        let region = VhostUserDirtyLogRegion {
+            mmap_size: bytes,
+            mmap_offset: 0,
+            mmap_handle: log.as_raw_fd(),
+        };
+        limited("a log that is shared", || {
+            self.features |= LOG_ALL;
+            self.frontend.set_features(self.features).unwrap();
+            self.frontend.set_log_base(0, Some(region)).unwrap();
+            self.set_up(0, Some(0)).unwrap();
+        });
+    }
+
+    /// A duplicate of the connection.
+    pub fn stream(&self) -> UnixStream {
+        // SAFETY: the front-end keeps its descriptor open during the borrow.
+        let borrowed = unsafe { BorrowedFd::borrow_raw(self.frontend.as_raw_fd()) };
+        borrowed.try_clone_to_owned().unwrap().into()
+    }
+
+    fn set_up(&mut self, base: u16, log: Option<u64>) -> vhost::Result<()> {
         let region = VhostUserMemoryRegionInfo {
             guest_phys_addr: 0,
             memory_size: MEMORY,
@@ -105,11 +134,11 @@ impl Nic {
             let rings = VringConfigData {
                 queue_max_size: SIZE,
                 queue_size: SIZE,
-                flags: 0,
                 desc_table_addr: USER + at.descriptors,
                 used_ring_addr: USER + at.used,
                 avail_ring_addr: USER + at.available,
-                log_addr: None,
+                flags: u32::from(log.is_some()),
+                log_addr: log.map(|log| log + at.used),
             };
             self.frontend.set_vring_addr(queue, &rings)?;
             self.frontend.set_vring_base(queue, base)?;
@@ -188,7 +217,7 @@ impl Nic {
     pub fn send(&mut self, header: &Header, frame: &[u8]) {
         let part = (self.header_bytes() + frame.len()).div_ceil(2);
         assert!(self.try_send(header, frame, part));
-        until("a sent frame", || self.rings[1].reply());
+        soon("a sent frame", || self.rings[1].reply());
     }
 
     pub fn send_plain(&mut self, frame: &[u8]) {
@@ -229,7 +258,19 @@ impl Nic {
     }
 
     pub fn receive(&mut self) -> (Header, Vec<u8>) {
-        until("a frame", || self.try_receive())
+        soon("a frame", || self.try_receive())
+    }
+}
+
+/// Calls `look` until it returns a value, without sleeping in between.
+fn soon<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let end = Instant::now() + LIMIT;
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(Instant::now() < end, "waited {LIMIT:?} for {what}");
+        std::thread::yield_now();
     }
 }
 
@@ -238,7 +279,7 @@ fn negotiate(socket: &Path, without: u64) -> (Frontend, u64) {
         let mut frontend = Frontend::connect(socket, 2).unwrap();
         frontend.set_owner().unwrap();
         // Dirty pages are logged only during a migration.
-        let features = frontend.get_features().unwrap() & !without & !(1 << 26);
+        let features = frontend.get_features().unwrap() & !without & !LOG_ALL;
         frontend.set_features(features).unwrap();
         let protocol = frontend.get_protocol_features().unwrap();
         assert!(protocol.contains(Protocol::RARP | Protocol::MTU | Protocol::LOG_SHMFD));
