@@ -5,7 +5,7 @@ use elvis::config::Endpoint;
 use elvis_policy::simulation::Mode;
 use std::path::PathBuf;
 
-/// Serves the block devices of many virtual machines from a few I/O cores, over vhost-user.
+/// Serves the disks and networks of many virtual machines from a few I/O cores, over vhost-user.
 #[derive(Debug, Parser)]
 #[command(name = "elvis", version, about)]
 pub struct Cli {
@@ -58,12 +58,18 @@ pub struct ServeArgs {
     /// Configuration file (TOML, see docs/elvis.md); arguments win over it.
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Serve a device; may be repeated. Front-ends (QEMU) connect to SOCKET. IMAGE is a raw file, a
+    /// Serve a disk; may be repeated. Front-ends (QEMU) connect to SOCKET. IMAGE is a raw file, a
     /// block device, ram:SIZE or null:SIZE (no data). WORDs: readonly, direct (O_DIRECT),
     /// registered_buffers, migratable, queues=N, weight=N, requests_per_s=N, bytes_per_s=N,
     /// name=TEXT, serial=TEXT, service_ns=N (null only: time per request).
     #[arg(long, value_name = "SOCKET=IMAGE[,WORD]...")]
     pub blk: Vec<String>,
+    /// Serve a network device; may be repeated. NETWORK is tap:NAME, interface:NAME (a packet socket), or
+    /// switch:NAME, which connects the devices that name it. WORDs: queues=N (pairs), weight=N,
+    /// packets_per_s=N, bytes_per_s=N, name=TEXT; for a switch: mac=ADDRESS (the only one that may
+    /// send), isolated (reaches only devices that are not).
+    #[arg(long, value_name = "SOCKET=NETWORK[,WORD]...")]
+    pub net: Vec<String>,
     /// CPUs for I/O threads, one each. Default: one unbound thread.
     #[arg(long, value_name = "CPU,...", value_delimiter = ',')]
     pub io_cores: Vec<usize>,
@@ -103,8 +109,8 @@ pub struct CtlArgs {
 pub enum Ctl {
     /// Add a device.
     Add {
-        /// See `serve --blk`.
-        #[arg(value_name = "SOCKET=IMAGE[,WORD]...")]
+        /// See `serve --blk` and `--net`.
+        #[arg(value_name = "SOCKET=IMAGE|NETWORK[,WORD]...")]
         device: String,
     },
     /// Remove a device, after its requests in flight.

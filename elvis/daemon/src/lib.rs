@@ -1,5 +1,5 @@
-//! elvis: a vhost-user back-end that serves the block devices of many virtual machines from a few
-//! I/O cores.
+//! elvis: a vhost-user back-end that serves the disks and networks of many virtual machines from a
+//! few I/O cores.
 //!
 //! It does in user space what ELVIS (USENIX ATC 2013) does in KVM's vhost: one thread per core
 //! serves the virtqueues of many devices, polls the busy ones, and divides its time fairly. See
@@ -16,6 +16,7 @@ pub mod confine;
 pub mod control;
 mod devices;
 pub mod metrics;
+pub mod net;
 pub mod numa;
 pub mod placer;
 pub mod serve;

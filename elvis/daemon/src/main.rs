@@ -84,14 +84,23 @@ fn configuration(args: &ServeArgs) -> anyhow::Result<Config> {
         let named = |why| usage(format!("--user: {why}"));
         config.user = Some(confine::User::find(name).map_err(named)?);
     }
-    for argument in &args.blk {
-        let named = |why: String| usage(format!("--blk {argument}: {why}"));
+    let blk = args.blk.iter().map(|argument| ("--blk", argument));
+    let net = args.net.iter().map(|argument| ("--net", argument));
+    for (option, argument) in blk.chain(net) {
+        let named = |why: String| usage(format!("{option} {argument}: {why}"));
         let device = config::device_argument(argument).map_err(named)?;
+        let network = device.get("net").is_some();
+        if network != (option == "--net") {
+            return Err(named(match network {
+                true => "a network; use --net".to_owned(),
+                false => "not tap:NAME, interface:NAME or switch:NAME".to_owned(),
+            }));
+        }
         let spec = config::device_from_json(device).map_err(named)?;
         config.add(spec).map_err(named)?;
     }
     if config.devices.is_empty() && config.control.is_none() {
-        let why = "nothing to serve; use --blk SOCKET=IMAGE, or --control to add devices later";
+        let why = "nothing to serve; use --blk SOCKET=IMAGE or --net SOCKET=NETWORK, or --control to add devices later";
         return Err(usage(why.to_owned()));
     }
     Ok(config)

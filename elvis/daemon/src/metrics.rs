@@ -2,7 +2,7 @@
 
 use crate::config::Endpoint;
 use crate::serve::{Server, Stats};
-use crate::server::{self, Accepting, CoreStats, QueueStats};
+use crate::server::{self, Accepting, CoreStats, FrameCounts, QueueStats};
 use prometheus::TextEncoder;
 use prometheus::proto::MetricType::{self, COUNTER, GAUGE, SUMMARY};
 use prometheus::proto::{Counter, Gauge, LabelPair, Metric, MetricFamily, Quantile, Summary};
@@ -98,6 +98,31 @@ const OF_QUEUES: [OfQueue; 13] = [
     ),
 ];
 
+/// A counter of each network device's queue: its name, help text and value.
+type OfFrames = (&'static str, &'static str, fn(&FrameCounts) -> u64);
+
+const OF_FRAMES: [OfFrames; 3] = [
+    ("frames", "Frames sent or received.", |net| net.frames),
+    ("flooded", "Sent frames that went to all ports.", |net| {
+        net.flooded
+    }),
+    ("signals", "Times frames woke the I/O thread.", |net| {
+        net.signals
+    }),
+];
+
+/// A reason to drop frames, and how many were dropped.
+type Dropped = (&'static str, fn(&FrameCounts) -> u64);
+
+const DROPPED: [Dropped; 6] = [
+    ("malformed", |net| net.malformed),
+    ("foreign", |net| net.foreign),
+    ("unsent", |net| net.unsent),
+    ("full", |net| net.full),
+    ("too_long", |net| net.too_long),
+    ("no_buffers", |net| net.no_buffers),
+];
+
 /// A counter of each I/O thread: its name, help text and value.
 type OfCore = (&'static str, &'static str, fn(&CoreStats) -> f64);
 
@@ -123,7 +148,12 @@ const OF_CORES: [OfCore; 3] = [
 ///
 /// A name that Prometheus does not take, which would be a fault of this program.
 pub fn text(stats: &Stats) -> io::Result<String> {
-    let families = [of_queues(stats), of_threads(stats), of_placement(stats)];
+    let families = [
+        of_queues(stats),
+        of_frames(stats),
+        of_threads(stats),
+        of_placement(stats),
+    ];
     // A family without a metric is none to the encoder.
     let mut families = families.concat();
     families.retain(|family| !family.get_metric().is_empty());
@@ -155,6 +185,41 @@ fn of_queues(stats: &Stats) -> Vec<MetricFamily> {
         SUMMARY,
         "Time from taking a request to its reply.",
         each(&latency),
+    ));
+    families
+}
+
+fn of_frames(stats: &Stats) -> Vec<MetricFamily> {
+    let each = |of: &dyn Fn(&FrameCounts) -> u64, reason: Option<&str>| -> Vec<Metric> {
+        let mut metrics = Vec::new();
+        for (device, queues) in &stats.devices {
+            for (queue, net) in queues
+                .iter()
+                .filter_map(|queue| Some((queue, queue.net.as_ref()?)))
+            {
+                let number = queue.queue.to_string();
+                let mut labels = vec![("device", device.as_str()), ("queue", &number)];
+                labels.extend(reason.map(|reason| ("reason", reason)));
+                metrics.push(labelled(metric(COUNTER, of(net) as f64), &labels));
+            }
+        }
+        metrics
+    };
+    let mut families: Vec<MetricFamily> = OF_FRAMES
+        .iter()
+        .map(|(name, help, of)| {
+            let name = format!("elvis_net_{name}_total");
+            family(&name, COUNTER, help, each(of, None))
+        })
+        .collect();
+    let dropped = DROPPED
+        .iter()
+        .flat_map(|(reason, of)| each(of, Some(reason)));
+    families.push(family(
+        "elvis_net_dropped_total",
+        COUNTER,
+        "Frames dropped, by reason.",
+        dropped.collect(),
     ));
     families
 }

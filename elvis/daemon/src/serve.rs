@@ -2,12 +2,13 @@
 
 use crate::config::Config;
 use crate::devices::Devices;
+use crate::net::Switches;
 use crate::numa::Topology;
 use crate::placer::{PlacementView, Placer};
 use crate::server::{
-    CoreStats, Device, DeviceSpec, IoThread, IoThreadSpec, QueueStats, measure_wake_ns,
+    CoreStats, Device, DeviceSpec, IoThread, IoThreadSpec, Kind, KindSpec, QueueStats,
+    measure_wake_ns,
 };
-use crate::storage::Disk;
 use elvis_policy::Params;
 use elvis_policy::simulation::Mode;
 use serde::Serialize;
@@ -29,6 +30,7 @@ pub struct Server {
     /// With automatic placement.
     placer: Option<Placer>,
     topology: Topology,
+    switches: Switches,
 }
 
 /// A device in the output of `elvis ctl list`.
@@ -38,11 +40,18 @@ pub struct DeviceView {
     pub name: String,
     /// Where front-ends connect.
     pub socket: String,
-    /// The size of its disk.
-    pub bytes: u64,
-    /// Whether writes fail.
-    pub readonly: bool,
-    /// The number of its queues.
+    /// Its kind.
+    pub kind: &'static str,
+    /// The size of its disk, if it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
+    /// Whether writes to its disk fail.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub readonly: Option<bool>,
+    /// What carries its frames, if it is a network device.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub net: Option<String>,
+    /// The number of its virtqueues.
     pub queues: u16,
     /// Its weight.
     pub weight: u32,
@@ -95,6 +104,7 @@ impl Server {
             devices: Arc::default(),
             placer: None,
             topology,
+            switches: Switches::default(),
         };
         if matches!(config.mode, Mode::Elvis | Mode::FineGrained) {
             let cpus = config.io_cores.iter().map(|&cpu| vec![cpu]);
@@ -152,25 +162,24 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// Its name is in use, or its disk or socket can't be opened.
+    /// Its name is in use, or its socket or what is behind it can't be opened.
     pub fn add(&self, spec: DeviceSpec) -> io::Result<()> {
-        let open = |spec: &DeviceSpec| Disk::open(&spec.source, spec.readonly);
-        self.add_with(spec, |spec| open(spec).map_err(io::Error::other))
+        self.add_with(spec, |spec| spec.kind.open(&self.switches, &spec.limit))
     }
 
-    /// The same, with a disk opened by `open`.
+    /// The same, with what is behind it opened by `open`.
     ///
     /// # Errors
     ///
-    /// Its name is in use, or its disk or socket can't be opened.
+    /// Its name is in use, or its socket or what is behind it can't be opened.
     pub fn add_with(
         &self,
         spec: DeviceSpec,
-        open: impl FnOnce(&DeviceSpec) -> io::Result<Disk>,
+        open: impl FnOnce(&DeviceSpec) -> io::Result<Kind>,
     ) -> io::Result<()> {
         let name = spec.name.clone();
         let thread = self.thread_for(&name)?;
-        let started = open(&spec).and_then(|disk| Device::start(spec, disk, thread));
+        let started = open(&spec).and_then(|kind| Device::start(spec, kind, thread));
         let mut devices = self.devices();
         devices.starting.remove(&name);
         let device =
@@ -259,9 +268,17 @@ impl Server {
         let view = |device: &Arc<Device>| DeviceView {
             name: device.spec().name.clone(),
             socket: device.spec().socket.display().to_string(),
-            bytes: device.bytes(),
-            readonly: device.spec().readonly,
-            queues: device.spec().queues,
+            kind: device.spec().kind.name(),
+            bytes: device.kind().bytes(),
+            readonly: match &device.spec().kind {
+                KindSpec::Blk(blk) => Some(blk.readonly),
+                KindSpec::Net(_) => None,
+            },
+            net: match &device.spec().kind {
+                KindSpec::Blk(_) => None,
+                KindSpec::Net(net) => Some(net.backing.text()),
+            },
+            queues: device.kind().queues(),
             weight: device.spec().weight,
             connected: device.connected(),
             thread: self

@@ -4,7 +4,7 @@
 use elvis_ring::Piece;
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 /// Sets an open-file-description lock (`F_RDLCK`, `F_WRLCK`; `F_UNLCK` unlocks) on a whole file.
 ///
@@ -164,4 +164,256 @@ pub fn become_user(uid: u32, gid: u32) -> io::Result<()> {
     } else {
         Err(io::Error::last_os_error())
     }
+}
+
+/// Most pieces of a frame, besides its header and its private part.
+pub const PIECES: usize = 62;
+
+/// Parts of a frame for one system call.
+struct Vectors {
+    parts: [libc::iovec; PIECES + 3],
+    count: usize,
+}
+
+impl Vectors {
+    fn new() -> Self {
+        let none = libc::iovec {
+            iov_base: std::ptr::null_mut(),
+            iov_len: 0,
+        };
+        Self {
+            parts: [none; PIECES + 3],
+            count: 0,
+        }
+    }
+
+    /// Adds a part. False if there are too many.
+    fn add(&mut self, place: *mut u8, bytes: usize) -> bool {
+        let Some(part) = self.parts.get_mut(self.count) else {
+            return false;
+        };
+        part.iov_base = place.cast();
+        part.iov_len = bytes;
+        self.count += 1;
+        true
+    }
+}
+
+/// Reads a frame: its header, then what fits into the pieces, then the rest into `tail`. Returns bytes or a
+/// negative errno, E2BIG if there are too many pieces.
+#[must_use]
+pub fn read_frame<'a>(
+    fd: BorrowedFd,
+    header: &mut [u8],
+    pieces: impl IntoIterator<Item = Piece<'a>>,
+    tail: &mut [u8],
+) -> i32 {
+    let mut vectors = Vectors::new();
+    let mut fit = vectors.add(header.as_mut_ptr(), header.len());
+    for piece in pieces {
+        fit &= vectors.add(piece.address() as *mut u8, piece.bytes());
+    }
+    fit &= vectors.add(tail.as_mut_ptr(), tail.len());
+    if !fit {
+        return -libc::E2BIG;
+    }
+    // SAFETY: the kernel writes to two borrowed slices, and to pieces, whose memory it may access.
+    result(unsafe { libc::readv(fd.as_raw_fd(), vectors.parts.as_ptr(), vectors.count as i32) })
+}
+
+/// Writes a frame: its private parts, then the pieces. Returns bytes or a negative errno, E2BIG if there are
+/// too many pieces.
+#[must_use]
+pub fn write_frame<'a>(
+    fd: BorrowedFd,
+    private: [&[u8]; 3],
+    pieces: impl IntoIterator<Item = Piece<'a>>,
+) -> i32 {
+    let mut vectors = Vectors::new();
+    let mut fit = true;
+    for part in private {
+        fit &= vectors.add(part.as_ptr().cast_mut(), part.len());
+    }
+    for piece in pieces {
+        fit &= vectors.add(piece.address() as *mut u8, piece.bytes());
+    }
+    if !fit {
+        return -libc::E2BIG;
+    }
+    // SAFETY: the kernel only reads borrowed slices, and pieces, whose memory it may access.
+    result(unsafe { libc::writev(fd.as_raw_fd(), vectors.parts.as_ptr(), vectors.count as i32) })
+}
+
+/// Calls that only pass a number or a structure.
+fn ended(done: i32) -> io::Result<()> {
+    if done < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
+}
+
+/// A request about the interface of this name; it must be short enough.
+fn request(name: &str) -> io::Result<libc::ifreq> {
+    // SAFETY: a zeroed ifreq is a valid value.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    if name.len() >= libc::IFNAMSIZ {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()) {
+        *to = from as libc::c_char;
+    }
+    Ok(request)
+}
+
+/// Makes an open /dev/net/tun a queue of a tap device whose frames have a header of 10 bytes.
+///
+/// # Errors
+///
+/// EPERM without the privilege or for another user's tap, EBUSY if it is in use, EINVAL if it was made with
+/// `several` and is opened without, or the reverse.
+pub fn tap_set(tun: BorrowedFd, name: &str, several: bool) -> io::Result<()> {
+    let mut flags = libc::IFF_TAP | libc::IFF_NO_PI | libc::IFF_VNET_HDR;
+    if several {
+        flags |= libc::IFF_MULTI_QUEUE;
+    }
+    let mut request = request(name)?;
+    request.ifr_ifru.ifru_flags = flags as libc::c_short;
+    let header: libc::c_int = 10;
+    // SAFETY: the kernel reads and writes one ifreq, then reads one int.
+    unsafe {
+        ended(libc::ioctl(
+            tun.as_raw_fd(),
+            libc::TUNSETIFF as _,
+            &raw mut request,
+        ))?;
+        ended(libc::ioctl(
+            tun.as_raw_fd(),
+            libc::TUNSETVNETHDRSZ as _,
+            &raw const header,
+        ))
+    }
+}
+
+/// Whether the kernel sends frames to this queue of a tap device.
+///
+/// # Errors
+///
+/// EINVAL if it is so already.
+pub fn tap_use(tap: BorrowedFd, used: bool) -> io::Result<()> {
+    let flags = if used {
+        libc::IFF_ATTACH_QUEUE
+    } else {
+        libc::IFF_DETACH_QUEUE
+    };
+    let mut request = request("")?;
+    request.ifr_ifru.ifru_flags = flags as libc::c_short;
+    // SAFETY: the kernel reads one ifreq.
+    ended(unsafe { libc::ioctl(tap.as_raw_fd(), libc::TUNSETQUEUE as _, &raw const request) })
+}
+
+/// Sets which frames a tap device may get from the kernel (TUN_F_...).
+///
+/// # Errors
+///
+/// EINVAL if the kernel does not know a flag.
+pub fn tap_offload(tap: BorrowedFd, flags: u32) -> io::Result<()> {
+    // SAFETY: the argument is a number.
+    ended(unsafe {
+        libc::ioctl(
+            tap.as_raw_fd(),
+            libc::TUNSETOFFLOAD as _,
+            libc::c_ulong::from(flags),
+        )
+    })
+}
+
+/// Options of packet sockets (linux/if_packet.h).
+const PACKET_VNET_HDR: libc::c_int = 15;
+const PACKET_IGNORE_OUTGOING: libc::c_int = 23;
+
+/// `struct packet_mreq`.
+#[repr(C)]
+#[derive(Default)]
+struct Membership {
+    index: libc::c_int,
+    kind: u16,
+    address_bytes: u16,
+    address: [u8; 8],
+}
+
+/// A packet socket on a network interface, for all frames, which have a header of 10 bytes. The interface takes
+/// frames for all addresses from now on.
+///
+/// # Errors
+///
+/// EPERM without the privilege, ENODEV if there is no such interface.
+pub fn packet_socket(name: &str) -> io::Result<OwnedFd> {
+    let protocol = (libc::ETH_P_ALL as u16).to_be();
+    let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
+    // SAFETY: no memory is involved; the new descriptor is owned by nothing else.
+    let socket = unsafe {
+        let socket = libc::socket(libc::AF_PACKET, kind, 0);
+        ended(socket)?;
+        OwnedFd::from_raw_fd(socket)
+    };
+    let mut request = request(name)?;
+    // SAFETY: the kernel fills one ifreq, whose index it then has; a zeroed sockaddr_ll is
+    // valid, and is only read, with its length; each option has its type.
+    unsafe {
+        ended(libc::ioctl(
+            socket.as_raw_fd(),
+            libc::SIOCGIFINDEX as _,
+            &raw mut request,
+        ))?;
+        let index = request.ifr_ifru.ifru_ifindex;
+        set(&socket, PACKET_VNET_HDR, &1i32)?;
+        // Not what this socket or others send there.
+        set(&socket, PACKET_IGNORE_OUTGOING, &1i32)?;
+        let all = Membership {
+            index,
+            kind: libc::PACKET_MR_PROMISC as u16,
+            ..Membership::default()
+        };
+        set(&socket, libc::PACKET_ADD_MEMBERSHIP, &all)?;
+        let mut address: libc::sockaddr_ll = std::mem::zeroed();
+        address.sll_family = libc::AF_PACKET as u16;
+        (address.sll_protocol, address.sll_ifindex) = (protocol, index);
+        let bytes = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
+        ended(libc::bind(
+            socket.as_raw_fd(),
+            (&raw const address).cast(),
+            bytes,
+        ))?;
+    }
+    Ok(socket)
+}
+
+/// Sets an option of a packet socket.
+///
+/// # Safety
+///
+/// The value is of the option's type.
+unsafe fn set<T>(socket: &OwnedFd, option: libc::c_int, value: &T) -> io::Result<()> {
+    let bytes = size_of::<T>() as libc::socklen_t;
+    let at = (&raw const *value).cast();
+    // SAFETY: the kernel reads `bytes` bytes of the value.
+    ended(unsafe { libc::setsockopt(socket.as_raw_fd(), libc::SOL_PACKET, option, at, bytes) })
+}
+
+/// Looks at the first bytes that wait in a socket, and leaves them there.
+///
+/// # Errors
+///
+/// The socket has an error.
+pub fn peek(socket: BorrowedFd, bytes: &mut [u8]) -> io::Result<usize> {
+    // SAFETY: the kernel writes into a borrowed slice of this length.
+    let done = unsafe {
+        libc::recv(
+            socket.as_raw_fd(),
+            bytes.as_mut_ptr().cast(),
+            bytes.len(),
+            libc::MSG_PEEK,
+        )
+    };
+    usize::try_from(done).map_err(|_| io::Error::last_os_error())
 }

@@ -6,11 +6,14 @@
 mod client;
 #[path = "../../ring/tests/fuzzing/mod.rs"]
 mod fuzzing;
+mod nic;
 mod raw;
 
 use client::{Client, memfd, serve, socket};
+use elvis::net::{Header, feature};
 use elvis_policy::simulation::Mode;
 use fuzzing::fuzz;
+use nic::{Nic, RINGS, SENT};
 use proptest::prelude::*;
 use raw::Raw;
 use std::cell::RefCell;
@@ -96,18 +99,22 @@ fn send(stream: &UnixStream, (code, flags, body, passed, wrong): &Message) -> bo
     sent.is_ok_and(|sent| sent == bytes.len())
 }
 
-/// Any messages, with any descriptors.
+/// Any messages, with any descriptors, to a disk and to a network device.
 #[test]
 fn messages() {
     let dir = tempfile::tempdir().unwrap();
-    let server = serve(dir.path(), Mode::Elvis, &["a=ram:1M", "b=ram:1M"]);
+    let devices = ["a=ram:1M", "b=ram:1M", "n=switch:s", "m=switch:s"];
+    let server = serve(dir.path(), Mode::Elvis, &devices);
     let victim = RefCell::new(Client::connect(&socket(dir.path(), "b"), 1, 16, 1 << 20));
     fuzz(
         "messages",
         50,
-        prop::collection::vec(message(), 1..24),
-        |messages| {
-            let stream = UnixStream::connect(socket(dir.path(), "a")).unwrap();
+        (
+            prop_oneof!["a", "n"],
+            prop::collection::vec(message(), 1..24),
+        ),
+        |(device, messages)| {
+            let stream = UnixStream::connect(socket(dir.path(), &device)).unwrap();
             stream.set_nonblocking(true).unwrap();
             for message in &messages {
                 if !send(&stream, message) {
@@ -119,6 +126,8 @@ fn messages() {
             assert_eq!(victim.borrow_mut().write(0, 1), 0);
             let mut client = Client::connect(&socket(dir.path(), "a"), 1, 16, 1 << 20);
             assert_eq!(client.write(0, 1), 0);
+            let mut nic = Nic::connect(&socket(dir.path(), "n"), 0);
+            nic.send_plain(&nic::frame(0xff, 1, 60));
         },
     );
     drop(server);
@@ -184,6 +193,162 @@ fn requests() {
             let _ = attacker.frontend.get_vring_base(0);
         },
         || assert_eq!(victim.borrow_mut().write(0, 1), 0),
+    );
+    drop(server);
+}
+
+/// A header: any, or that of a frame to be split with one field changed.
+fn header() -> impl Strategy<Value = Header> {
+    let any_header = any::<[u8; 10]>().prop_map(|bytes| Header::parse(&bytes));
+    let close = (
+        prop_oneof![Just(1u8), Just(4), Just(0x81)],
+        0u8..7,
+        any::<u16>(),
+        0u16..200,
+    );
+    let close = close.prop_map(|(gso_type, field, any, few)| {
+        let mut header = Header {
+            flags: 1,
+            gso_type,
+            hdr_len: 54,
+            gso_size: 100,
+            csum_start: if gso_type == 4 { 54 } else { 34 },
+            csum_offset: 16,
+        };
+        match field {
+            0 => header.flags = any as u8,
+            1 => header.gso_type = any as u8,
+            2 => header.hdr_len = any,
+            3 => header.gso_size = few,
+            4 => header.csum_start = few,
+            5 => header.csum_offset = few,
+            _ => {}
+        }
+        header
+    });
+    prop_oneof![1 => any_header, 3 => close]
+}
+
+/// A frame: any bytes, or a TCP segment with some bytes changed.
+fn sent() -> impl Strategy<Value = Vec<u8>> {
+    let length = prop_oneof![4 => 0usize..200, 2 => 200usize..3000, 1 => 60_000usize..66_000];
+    let changes = prop::collection::vec((0usize..80, any::<u8>()), 0..4);
+    (length, changes, any::<bool>(), 0u8..4).prop_map(|(bytes, changes, v6, to)| {
+        let mut frame = nic::frame(if to == 3 { 0xff } else { to + 1 }, 1, bytes.max(14));
+        let network: &[u8] = match v6 {
+            true => &[0x86, 0xdd, 0x60, 0, 0, 0, 0, 0, 6, 64],
+            false => &[
+                8, 0, 0x45, 0, 0, 0, 0, 0, 0x40, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2,
+            ],
+        };
+        let words = if v6 { 66 } else { 46 };
+        let shape = network
+            .iter()
+            .enumerate()
+            .map(|(at, byte)| (12 + at, *byte));
+        for (at, byte) in shape.chain([(words, 0x50)]).chain(changes) {
+            if let Some(place) = frame.get_mut(at) {
+                *place = byte;
+            }
+        }
+        frame.truncate(bytes);
+        frame
+    })
+}
+
+/// A word of a network device's memory: a place in a ring, or in its buffers.
+fn net_word() -> impl Strategy<Value = (u64, u64)> {
+    let ring = prop_oneof![Just(RINGS[0]), Just(RINGS[1])];
+    let place = prop_oneof![
+        4 => (ring.clone(), 0u64..0x80).prop_map(|(ring, at)| ring + at * 8),
+        2 => (ring, 0x200u64..0x700).prop_map(|(ring, at)| ring + at * 8),
+        2 => (0u64..0x100).prop_map(|at| SENT + at * 8),
+    ];
+    let length = prop_oneof![
+        Just(12u32),
+        0u32..200,
+        Just(2048),
+        Just(70_000),
+        any::<u32>()
+    ];
+    let word = prop_oneof![
+        1 => any::<u64>(),
+        3 => (0u64..64).prop_map(|n| SENT + n * 16),
+        3 => (length, 0u16..8, 0u16..300)
+            .prop_map(|(bytes, flags, next)| u64::from(bytes) | u64::from(flags) << 32 | u64::from(next) << 48),
+        2 => (0u64..5, 0u64..9, 0u64..300, 0u64..64).prop_map(|(a, b, c, d)| a | b << 16 | c << 32 | d << 48),
+    ];
+    (place, word)
+}
+
+/// Takes all frames that a victim got. Each must be one that it can take.
+fn drain(nic: &mut Nic, offloads: bool) {
+    let all = feature::CSUM | feature::HOST_TSO4 | feature::HOST_TSO6 | feature::HOST_ECN;
+    while let Some((header, frame)) = nic.try_receive() {
+        if offloads {
+            let start = &frame[..frame.len().min(256)];
+            assert_eq!(header.check(start, frame.len(), all), Ok(header));
+        } else {
+            assert_eq!(header, Header::default());
+        }
+    }
+}
+
+/// Any frames, headers and rings of a network device, to two others, with offloads and without.
+#[test]
+fn frames() {
+    let dir = tempfile::tempdir().unwrap();
+    let devices = ["a=switch:s", "b=switch:s", "c=switch:s"];
+    let server = serve(dir.path(), Mode::Elvis, &devices);
+    let offloads = feature::GUEST_CSUM | feature::GUEST_TSO4 | feature::GUEST_TSO6;
+    let victims = RefCell::new((
+        Nic::connect(&socket(dir.path(), "b"), 0),
+        Nic::connect(&socket(dir.path(), "c"), offloads),
+    ));
+    let inputs = (
+        prop::collection::vec((header(), sent(), 1usize..3000), 0..12),
+        prop::collection::vec(net_word(), 0..40),
+        prop::collection::vec(net_word(), 0..16),
+        0u16..20,
+    );
+    fuzz(
+        "frames",
+        50,
+        inputs,
+        |(sent, before, during, offered)| {
+            let mut attacker = Nic::idle(&socket(dir.path(), "a"), 0);
+            let poke = |nic: &Nic, words: &[(u64, u64)]| {
+                words
+                    .iter()
+                    .for_each(|(at, word)| nic.write(*at, &word.to_le_bytes()));
+            };
+            attacker.start(0);
+            attacker.offer_some(usize::from(offered) * 16);
+            for (header, frame, part) in &sent {
+                attacker.try_send(header, frame, (*part).max(frame.len() / 200 + 1));
+            }
+            poke(&attacker, &before);
+            (0..offered).for_each(|head| attacker.rings[1].offer(head));
+            attacker.kicks[1].write(1).unwrap();
+            poke(&attacker, &during);
+            let (b, c) = &mut *victims.borrow_mut();
+            drain(b, true);
+            drain(c, false);
+            // Returns when the ring is not served any more, broken or not.
+            let _ = attacker.frontend.get_vring_base(1);
+            let _ = attacker.frontend.get_vring_base(0);
+        },
+        || {
+            let (b, c) = &mut *victims.borrow_mut();
+            let mark = nic::frame(0xff, 2, 99);
+            b.send_plain(&mark);
+            client::until("a frame between victims", || {
+                let (header, frame) = c.try_receive()?;
+                assert_eq!(header, Header::default());
+                (frame == mark).then_some(())
+            });
+            drain(b, true);
+        },
     );
     drop(server);
 }

@@ -340,10 +340,14 @@ impl Scheduler {
     /// Notes a kick. True: the queue is polled from now on, and the caller turns its notifications
     /// off.
     pub fn kicked(&mut self, id: QueueId, now_ns: u64) -> bool {
+        self.notified(id, now_ns, 1)
+    }
+
+    fn notified(&mut self, id: QueueId, now_ns: u64, kicks: u64) -> bool {
         let Some(Some(queue)) = self.queues.get_mut(id.0 as usize) else {
             return false;
         };
-        queue.counters.kicks += 1;
+        queue.counters.kicks += kicks;
         let starts = queue.polling.active(&self.params, now_ns);
         if starts {
             queue.counters.polling_started += 1;
@@ -355,6 +359,12 @@ impl Scheduler {
             self.woken(id, now_ns);
         }
         starts
+    }
+
+    /// Notes a notification that is not a driver's, as that of a frame that arrived. It starts polling as kicks
+    /// do.
+    pub fn signalled(&mut self, id: QueueId, now_ns: u64) {
+        self.notified(id, now_ns, 0);
     }
 
     /// Notes that a queue may have requests although there was no kick.

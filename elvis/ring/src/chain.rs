@@ -2,7 +2,7 @@
 
 use crate::ring::RingError;
 use crate::span::{self, Pairs};
-use crate::{Memory, Piece, Span};
+use crate::{DirtyLog, Memory, Piece, Span};
 use std::sync::Arc;
 
 /// Longest chain, in descriptors, direct or in an indirect table.
@@ -252,6 +252,41 @@ impl Chain {
             target = target.wrapping_add(piece.bytes as usize);
         }
         true
+    }
+
+    /// Copies `bytes` bytes of the readable buffers, after the first `skip`, into another chain's writable
+    /// buffers, after the first `to_skip`. False if either are too short.
+    pub fn copy_to(&self, skip: u64, to: &Self, to_skip: u64, bytes: u64) -> bool {
+        let fits = |from: u64, most: u64| from.checked_add(bytes).is_some_and(|end| end <= most);
+        if !fits(skip, self.readable_bytes) || !fits(to_skip, to.writable_bytes) {
+            return false;
+        }
+        let mut targets = Self::pieces(to.writable(), to_skip, bytes);
+        let (mut place, mut room) = (std::ptr::null_mut::<u8>(), 0usize);
+        for piece in Self::pieces(self.readable(), skip, bytes) {
+            let (mut source, mut left) = (piece.place, piece.bytes as usize);
+            while left > 0 {
+                if room == 0 {
+                    let Some(target) = targets.next() else {
+                        return false;
+                    };
+                    (place, room) = (target.place, target.bytes as usize);
+                }
+                let part = left.min(room);
+                // SAFETY: both are parts of segments, in memory that the two chains keep mapped.
+                unsafe { span::copy_across(source, place, part) };
+                (source, left) = (source.wrapping_add(part), left - part);
+                (place, room) = (place.wrapping_add(part), room - part);
+            }
+        }
+        true
+    }
+
+    /// Marks the first `bytes` bytes of the writable buffers in a log.
+    pub fn mark(&self, log: &DirtyLog, bytes: u64) {
+        for piece in Self::pieces(self.writable(), 0, bytes) {
+            log.mark(piece.guest, piece.bytes.into());
+        }
     }
 
     /// Writes the last writable byte, a block device's status. False if there is none.

@@ -173,6 +173,14 @@ impl Ring {
         self.inflight = Some(inflight);
     }
 
+    /// Continues after the last request that was replied to. For a device that replies in order this is where
+    /// the last process was, whatever it had taken.
+    pub fn after_last_reply(&mut self) {
+        self.next = self.used_next;
+        self.seen = self.next;
+        self.avail_event = self.next;
+    }
+
     /// Logs the device's writes from now on; None: stops logging.
     pub fn log_to(&mut self, log: Option<DirtyLog>) {
         self.log = log;

@@ -1,7 +1,8 @@
 //! A device of the configuration: reads it from a file, an argument or a message to the control socket,
 //! and checks it in one place for all three.
 
-use crate::server::DeviceSpec;
+use crate::net::{LinkSpec, link, parse_mac};
+use crate::server::{BackingSpec, BlkSpec, DeviceSpec, KindSpec, NetSpec};
 use crate::size;
 use crate::storage::Source;
 use elvis_policy::{MAX_WEIGHT, RateLimit};
@@ -17,6 +18,8 @@ const SOCKET_PATH: usize = 107;
 const LONGEST_SERVICE_NS: u64 = 1_000_000;
 /// Greatest number of queues of a device.
 const MAX_QUEUES: u16 = 256;
+/// Greatest number of pairs of queues of a network device: those of one front-end have numbers up to 255.
+const MAX_PAIRS: u16 = 127;
 
 /// A device from a file or a message to the control socket, not yet checked.
 #[derive(Debug, Deserialize)]
@@ -24,19 +27,20 @@ const MAX_QUEUES: u16 = 256;
 pub struct RawDevice {
     name: Option<Spanned<String>>,
     pub(super) socket: Spanned<PathBuf>,
-    image: Spanned<String>,
-    #[serde(default)]
-    readonly: bool,
-    #[serde(default)]
-    direct: bool,
-    #[serde(default)]
-    migratable: bool,
-    #[serde(default)]
-    registered_buffers: bool,
+    /// One of these says which kind of device it is.
+    image: Option<Spanned<String>>,
+    net: Option<Spanned<String>>,
+    readonly: Option<Spanned<bool>>,
+    direct: Option<Spanned<bool>>,
+    migratable: Option<Spanned<bool>>,
+    registered_buffers: Option<Spanned<bool>>,
+    mac: Option<Spanned<String>>,
+    isolated: Option<Spanned<bool>>,
     queues: Option<Spanned<u16>>,
     weight: Option<Spanned<u32>>,
     serial: Option<Spanned<String>>,
     requests_per_s: Option<Spanned<u64>>,
+    packets_per_s: Option<Spanned<u64>>,
     bytes_per_s: Option<Spanned<u64>>,
     service_ns: Option<Spanned<u64>>,
 }
@@ -53,24 +57,101 @@ impl RawDevice {
             return Err((self.socket.span(), "socket", why));
         }
         let name = self.checked_name()?;
-        let source = self.source()?;
-        let queues = within(self.queues.as_ref(), "queues", MAX_QUEUES)?;
+        let kind = match (&self.image, &self.net) {
+            (Some(image), None) => KindSpec::Blk(self.blk(image, &name)?),
+            (None, Some(net)) => KindSpec::Net(self.net(net)?),
+            (None, None) => {
+                let why = "missing; a device has an image, or a network (net)".to_owned();
+                return Err((self.socket.span(), "image", why));
+            }
+            (Some(_), Some(net)) => {
+                let why = "a device has an image or a network, not both".to_owned();
+                return Err((net.span(), "net", why));
+            }
+        };
         let weight = within(self.weight.as_ref(), "weight", MAX_WEIGHT)?;
-        let serial = self.checked_serial(&name)?;
+        // Only the one of its kind can be given.
+        let requests_per_s = rate(self.requests_per_s.as_ref(), "requests_per_s")?;
+        let packets_per_s = rate(self.packets_per_s.as_ref(), "packets_per_s")?;
         let limit = RateLimit {
-            requests_per_s: rate(self.requests_per_s.as_ref(), "requests_per_s")?,
+            requests_per_s: requests_per_s.or(packets_per_s),
             bytes_per_s: rate(self.bytes_per_s.as_ref(), "bytes_per_s")?,
             burst_ns: 0,
         };
         Ok(DeviceSpec {
             name,
             socket,
-            source,
-            readonly: self.readonly,
-            queues,
+            kind,
             weight,
             limit,
-            serial,
+        })
+    }
+
+    fn blk(&self, image: &Spanned<String>, name: &str) -> Result<BlkSpec, Wrong> {
+        let network = |key| move |span| foreign(span, key, "a network device");
+        self.mac
+            .as_ref()
+            .map_or(Ok(()), |it| network("mac")(it.span()))?;
+        self.isolated
+            .as_ref()
+            .map_or(Ok(()), |it| network("isolated")(it.span()))?;
+        let packets = self.packets_per_s.as_ref();
+        packets.map_or(Ok(()), |it| network("packets_per_s")(it.span()))?;
+        Ok(BlkSpec {
+            source: self.source(image)?,
+            readonly: is(self.readonly.as_ref()),
+            queues: within(self.queues.as_ref(), "queues", MAX_QUEUES)?,
+            serial: self.checked_serial(name)?,
+        })
+    }
+
+    fn net(&self, net: &Spanned<String>) -> Result<NetSpec, Wrong> {
+        let flags = [
+            (&self.readonly, "readonly"),
+            (&self.direct, "direct"),
+            (&self.migratable, "migratable"),
+            (&self.registered_buffers, "registered_buffers"),
+        ];
+        let flags = flags.map(|(flag, key)| (flag.as_ref().map(Spanned::span), key));
+        let numbers = [
+            (&self.requests_per_s, "requests_per_s"),
+            (&self.service_ns, "service_ns"),
+        ];
+        let numbers = numbers.map(|(number, key)| (number.as_ref().map(Spanned::span), key));
+        let serial = (self.serial.as_ref().map(Spanned::span), "serial");
+        for (span, key) in flags.into_iter().chain(numbers).chain([serial]) {
+            span.map_or(Ok(()), |span| foreign(span, key, "a block device"))?;
+        }
+        let backing = backing(net.get_ref()).map_err(|why| (net.span(), "net", why))?;
+        let pairs = within(self.queues.as_ref(), "queues", MAX_PAIRS)?;
+        let switched = matches!(backing, BackingSpec::Switch(_));
+        let only = |span, key| Err((span, key, "only for a port of a switch".to_owned()));
+        let mac = match &self.mac {
+            Some(text) if switched => match parse_mac(text.get_ref()) {
+                None => {
+                    let why = "not a station's address, as in 52:54:00:12:34:56".to_owned();
+                    return Err((text.span(), "mac", why));
+                }
+                mac => mac,
+            },
+            Some(text) => return only(text.span(), "mac"),
+            None => None,
+        };
+        match (&self.isolated, &self.queues) {
+            (Some(flag), _) if !switched => return only(flag.span(), "isolated"),
+            (_, Some(queues))
+                if matches!(backing, BackingSpec::Link(LinkSpec::Interface(_))) && pairs > 1 =>
+            {
+                let why = "an interface has one pair of queues".to_owned();
+                return Err((queues.span(), "queues", why));
+            }
+            _ => {}
+        }
+        Ok(NetSpec {
+            backing,
+            pairs,
+            mac,
+            isolated: is(self.isolated.as_ref()),
         })
     }
 
@@ -90,9 +171,9 @@ impl RawDevice {
         Err((span, "name", why))
     }
 
-    fn source(&self) -> Result<Source, Wrong> {
-        let image = self.image.get_ref().as_str();
-        let sized = |text: &str| size::parse(text).map_err(|why| (self.image.span(), "image", why));
+    fn source(&self, given: &Spanned<String>) -> Result<Source, Wrong> {
+        let image = given.get_ref().as_str();
+        let sized = |text: &str| size::parse(text).map_err(|why| (given.span(), "image", why));
         let source = match image.split_once(':') {
             Some(("ram", bytes)) => Source::Ram {
                 bytes: sized(bytes)?,
@@ -102,13 +183,13 @@ impl RawDevice {
                 bytes: sized(bytes)?,
             },
             _ if image.is_empty() => {
-                return Err((self.image.span(), "image", "it is empty".to_owned()));
+                return Err((given.span(), "image", "it is empty".to_owned()));
             }
             _ => Source::File {
                 path: image.into(),
-                direct: self.direct,
-                migratable: self.migratable,
-                registered_buffers: self.registered_buffers,
+                direct: is(self.direct.as_ref()),
+                migratable: is(self.migratable.as_ref()),
+                registered_buffers: is(self.registered_buffers.as_ref()),
             },
         };
         let Some(time) = &self.service_ns else {
@@ -136,6 +217,55 @@ impl RawDevice {
         let why = "a serial number must be ASCII, at most 20 bytes".to_owned();
         Err((given.span(), "serial", why))
     }
+}
+
+/// Whether a flag is given and true.
+fn is(flag: Option<&Spanned<bool>>) -> bool {
+    flag.is_some_and(|flag| *flag.get_ref())
+}
+
+/// A key of the other kind of device.
+fn foreign(span: Range<usize>, key: &'static str, whose: &str) -> Result<(), Wrong> {
+    Err((span, key, format!("only for {whose}")))
+}
+
+/// The kinds of networks, and where a name must stop.
+const NETWORKS: [(&str, usize); 3] = [
+    ("tap", link::NAME),
+    ("interface", link::NAME),
+    ("switch", 64),
+];
+
+/// Whether a device's argument is a network: `tap:NAME`, `interface:NAME` or `switch:NAME`.
+fn is_network(text: &str) -> bool {
+    let kind = text.split_once(':').map_or("", |(kind, _)| kind);
+    NETWORKS.iter().any(|(network, _)| *network == kind)
+}
+
+/// Reads what carries a network device's frames.
+fn backing(text: &str) -> Result<BackingSpec, String> {
+    let split = text.split_once(':');
+    let known = split.and_then(|(kind, name)| {
+        let (_, most) = NETWORKS.iter().find(|(network, _)| *network == kind)?;
+        Some((kind, name, *most))
+    });
+    let Some((kind, name, most)) = known else {
+        return Err(format!(
+            "{text:?} is not tap:NAME, interface:NAME or switch:NAME"
+        ));
+    };
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    if name.is_empty() || name.len() > most || !name.chars().all(plain) {
+        return Err(format!(
+            "{name:?} is not a name; use 1 to {most} of A-Z a-z 0-9 - _ ."
+        ));
+    }
+    let name = name.to_owned();
+    Ok(match kind {
+        "tap" => BackingSpec::Link(LinkSpec::Tap(name)),
+        "interface" => BackingSpec::Link(LinkSpec::Interface(name)),
+        _ => BackingSpec::Switch(name),
+    })
 }
 
 /// A limit per second.
@@ -181,7 +311,7 @@ pub fn device_from_json(value: serde_json::Value) -> Result<DeviceSpec, String> 
     raw.check().map_err(|(_, key, why)| format!("{key}: {why}"))
 }
 
-/// Reads a device from `SOCKET=IMAGE[,readonly][,direct][,migratable][,KEY=VALUE]...`, as JSON for
+/// Reads a device from `SOCKET=IMAGE[,WORD]...` or `SOCKET=NETWORK[,WORD]...`, as JSON for
 /// [`device_from_json`].
 ///
 /// # Errors
@@ -190,25 +320,28 @@ pub fn device_from_json(value: serde_json::Value) -> Result<DeviceSpec, String> 
 pub fn device_argument(argument: &str) -> Result<serde_json::Value, String> {
     let mut words = argument.split(',');
     let disk = words.next().unwrap_or_default();
-    let (socket, image) = disk.split_once('=').ok_or_else(|| {
+    let (socket, behind) = disk.split_once('=').ok_or_else(|| {
         format!("{disk:?} is not SOCKET=IMAGE, as in /run/vm1.sock=/var/lib/vm1.raw")
     })?;
     let mut device = serde_json::Map::new();
     device.insert("socket".to_owned(), socket.into());
-    device.insert("image".to_owned(), image.into());
+    let key = if is_network(behind) { "net" } else { "image" };
+    device.insert(key.to_owned(), behind.into());
     for word in words {
         let (key, value) = word.split_once('=').unwrap_or((word, "true"));
         let value = match key {
-            "readonly" | "direct" | "migratable" | "registered_buffers" => match value {
+            "readonly" | "direct" | "migratable" | "registered_buffers" | "isolated" => match value
+            {
                 "true" => true.into(),
                 "false" => false.into(),
                 _ => return Err(format!("{word:?}: must be true or false")),
             },
-            "queues" | "weight" | "requests_per_s" | "bytes_per_s" | "service_ns" => {
+            "queues" | "weight" | "requests_per_s" | "packets_per_s" | "bytes_per_s"
+            | "service_ns" => {
                 let number: u64 = value.parse().map_err(|_| format!("{word:?}: bad number"))?;
                 number.into()
             }
-            "name" | "serial" => value.into(),
+            "name" | "serial" | "mac" => value.into(),
             _ => return Err(format!("{key:?} is not a device key (see docs/elvis.md)")),
         };
         device.insert(key.to_owned(), value);
@@ -224,10 +357,17 @@ mod tests {
     fn a_device_as_an_argument() {
         let argument = "/run/a.sock=/img,readonly,queues=2,weight=7,name=x";
         let spec = device_from_json(device_argument(argument).unwrap()).unwrap();
-        assert_eq!((spec.name.as_str(), spec.queues, spec.weight), ("x", 2, 7));
+        assert_eq!((spec.name.as_str(), spec.weight), ("x", 7));
+        let KindSpec::Blk(blk) = spec.kind else {
+            panic!("not a block device");
+        };
+        assert_eq!((blk.queues, blk.readonly), (2, true));
         let spec = device_from_json(device_argument("/a=/b,migratable").unwrap()).unwrap();
+        let KindSpec::Blk(blk) = spec.kind else {
+            panic!("not a block device");
+        };
         assert!(matches!(
-            spec.source,
+            blk.source,
             Source::File {
                 migratable: true,
                 ..
@@ -236,5 +376,45 @@ mod tests {
         assert!(device_argument("/run/a.sock").is_err());
         assert!(device_argument("/a=/b,fast").is_err());
         assert!(device_from_json(device_argument("/a=/b,queues=0").unwrap()).is_err());
+    }
+
+    #[test]
+    fn a_network_device_as_an_argument() {
+        let spec = |argument: &str| device_from_json(device_argument(argument).unwrap());
+        let net = |argument: &str| match spec(argument).unwrap().kind {
+            KindSpec::Net(net) => net,
+            KindSpec::Blk(_) => panic!("not a network device"),
+        };
+        let port = net("/run/a.sock=switch:lan,queues=2,mac=52:54:00:12:34:56,isolated");
+        assert_eq!(port.backing, BackingSpec::Switch("lan".to_owned()));
+        assert_eq!((port.pairs, port.isolated), (2, true));
+        assert_eq!(port.mac, Some([0x52, 0x54, 0, 0x12, 0x34, 0x56]));
+        assert_eq!(net("/a=tap:tap0").backing.text(), "tap:tap0");
+        let limit = spec("/a=tap:tap0,packets_per_s=9").unwrap().limit;
+        assert_eq!(limit.requests_per_s, Some(9));
+        for (wrong, why) in [
+            ("/a=tap:", "net: \"\" is not a name"),
+            ("/a=tap:0123456789abcdef", "net: "),
+            ("/a=switch:a/b", "net: "),
+            ("/a=tap:t,queues=200", "queues: "),
+            ("/a=tap:t,isolated", "isolated: only for a port"),
+            ("/a=tap:t,mac=52:54:00:12:34:56", "mac: only for a port"),
+            ("/a=switch:s,mac=ff:ff:ff:ff:ff:ff", "mac: not a station's"),
+            ("/a=switch:s,readonly", "readonly: only for a block"),
+            ("/a=switch:s,serial=x", "serial: only for a block"),
+            (
+                "/a=switch:s,requests_per_s=9",
+                "requests_per_s: only for a block",
+            ),
+            ("/a=interface:eth0,queues=2", "queues: an interface"),
+            (
+                "/a=ram:1M,packets_per_s=9",
+                "packets_per_s: only for a network",
+            ),
+            ("/a=ram:1M,mac=52:54:00:12:34:56", "mac: only for a network"),
+        ] {
+            let error = spec(wrong).unwrap_err();
+            assert!(error.starts_with(why), "{wrong}: {error}");
+        }
     }
 }

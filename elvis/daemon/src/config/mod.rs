@@ -230,6 +230,7 @@ impl Config {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::server::KindSpec;
     use crate::storage::Source;
     use proptest::prelude::*;
 
@@ -266,11 +267,11 @@ requests_per_s = 1000
         assert!(config.derive_window);
         assert_eq!(config.devices[0].name, "vm1");
         let scratch = &config.devices[1];
-        assert_eq!(scratch.source, Source::Ram { bytes: 1 << 30 });
-        assert_eq!(
-            (scratch.queues, scratch.weight, scratch.readonly),
-            (4, 3, true)
-        );
+        let KindSpec::Blk(blk) = &scratch.kind else {
+            panic!("not a block device");
+        };
+        assert_eq!(blk.source, Source::Ram { bytes: 1 << 30 });
+        assert_eq!((blk.queues, scratch.weight, blk.readonly), (4, 3, true));
         assert_eq!(scratch.limit.requests_per_s, Some(1000));
     }
 
@@ -291,7 +292,7 @@ requests_per_s = 1000
             wrong(&format!("{device}service_ns = 5"))
                 .starts_with("elvis.toml:4: service_ns: only a null disk")
         );
-        assert!(wrong("[[device]]\nsocket = \"/s\"").contains("missing field `image`"));
+        assert!(wrong("[[device]]\nsocket = \"/s\"").starts_with("elvis.toml:2: image: missing"));
         let placement = "[placement]\nautomatic = true\n";
         assert!(
             wrong(&format!("{placement}high = 1.5")).starts_with("elvis.toml:3: high: 1.5 is not")

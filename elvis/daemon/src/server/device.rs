@@ -1,11 +1,11 @@
 //! A device: its socket, and the control thread that answers the front-end.
 
 use super::accept::Accepting;
-use super::frontend::Frontend;
+use super::frontend::{Frontend, answer_network};
 use super::iothread::IoThread;
+use super::kind::{Kind, KindSpec};
 use super::queue::Shared;
 use crate::numa::{self, Topology};
-use crate::storage::{Disk, Source};
 use elvis_policy::RateLimit;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::net::sockopt::socket_peercred;
@@ -36,18 +36,12 @@ pub struct DeviceSpec {
     pub name: String,
     /// Where front-ends connect.
     pub socket: PathBuf,
-    /// Where its data are.
-    pub source: Source,
-    /// Whether writes fail.
-    pub readonly: bool,
-    /// The number of its queues.
-    pub queues: u16,
+    /// What it is to its driver, and what is behind it.
+    pub kind: KindSpec,
     /// Its weight among the devices of its I/O thread.
     pub weight: u32,
     /// Its limits.
     pub limit: RateLimit,
-    /// The serial number that the guest sees, at most 20 bytes.
-    pub serial: String,
 }
 
 /// State shared by the control thread and the device's owner.
@@ -68,7 +62,8 @@ struct State {
     connected: AtomicBool,
 }
 
-/// A device. One front-end at a time can connect. Dropping it ends it ([`Device::end`]) and closes its disk.
+/// A device. One front-end at a time can connect. Dropping it ends it ([`Device::end`]) and closes what is
+/// behind it.
 pub struct Device {
     spec: DeviceSpec,
     shared: Arc<Shared>,
@@ -82,7 +77,7 @@ impl Device {
     /// # Errors
     ///
     /// The socket can't be opened; the message names it.
-    pub fn start(spec: DeviceSpec, disk: Disk, thread: Arc<IoThread>) -> io::Result<Self> {
+    pub fn start(spec: DeviceSpec, kind: Kind, thread: Arc<IoThread>) -> io::Result<Self> {
         static NUMBERS: AtomicU64 = AtomicU64::new(0);
         let listener = listen(&spec.socket).map_err(|error| {
             io::Error::new(error.kind(), format!("{}: {error}", spec.socket.display()))
@@ -90,10 +85,7 @@ impl Device {
         let shared = Arc::new(Shared {
             number: NUMBERS.fetch_add(1, Ordering::Relaxed),
             name: spec.name.clone(),
-            disk,
-            readonly: spec.readonly,
-            writeback: AtomicBool::new(true),
-            serial: spec.serial.clone(),
+            kind,
             weight: spec.weight,
             limit: spec.limit,
             spent_ns: AtomicU64::new(0),
@@ -110,11 +102,10 @@ impl Device {
         });
         let control = {
             let (shared, state) = (Arc::clone(&shared), Arc::clone(&state));
-            let queues = spec.queues;
             std::thread::Builder::new()
                 .name("elvis-control".to_owned())
                 .stack_size(STACK)
-                .spawn(move || answer(&listener, &shared, &state, queues))?
+                .spawn(move || answer(&listener, &shared, &state))?
         };
         Ok(Self {
             spec,
@@ -136,10 +127,10 @@ impl Device {
         self.shared.number
     }
 
-    /// The size of its disk, in bytes.
+    /// What it is to its driver.
     #[must_use]
-    pub fn bytes(&self) -> u64 {
-        self.shared.disk.bytes()
+    pub fn kind(&self) -> &Kind {
+        &self.shared.kind
     }
 
     /// Whether a front-end is connected.
@@ -254,7 +245,7 @@ pub fn listen(path: &Path) -> io::Result<UnixListener> {
     }
 }
 
-fn answer(listener: &UnixListener, shared: &Arc<Shared>, state: &State, queues: u16) {
+fn answer(listener: &UnixListener, shared: &Arc<Shared>, state: &State) {
     let mut accepting = Accepting::default();
     loop {
         let mut fds = [
@@ -282,39 +273,55 @@ fn answer(listener: &UnixListener, shared: &Arc<Shared>, state: &State, queues: 
             }
         };
         accepting.worked();
-        let Ok(clone) = stream.try_clone() else {
+        let (Ok(clone), Ok(peeked)) = (stream.try_clone(), stream.try_clone()) else {
             continue;
         };
         *lock(&state.stream) = Some(clone);
         if state.stop.load(Ordering::SeqCst) {
             return;
         }
-        shared.writeback.store(true, Ordering::Relaxed);
+        shared.kind.reset();
         state.connected.store(true, Ordering::Relaxed);
         let frontend = {
             // No move while the thread is read and the front-end is set.
             let _moving = lock(&state.moving);
             let thread = Arc::clone(&lock(&state.thread));
-            let frontend = Frontend::new(Arc::clone(shared), thread, queues);
+            let frontend = Frontend::new(Arc::clone(shared), thread);
             let frontend = Arc::new(Mutex::new(frontend));
             *lock(&state.frontend) = Some(Arc::clone(&frontend));
             frontend
         };
-        let mut handler = BackendReqHandler::from_stream(stream, Arc::clone(&frontend));
-        let error = loop {
-            // A front-end learns of an error from the reply only if it requested one. Otherwise it would
-            // continue as if nothing had failed, so an error always ends the connection.
-            if let Err(error) = handler.handle_request() {
-                break error;
-            }
-        };
+        let error = messages(stream, &peeked, shared, &frontend);
         if !matches!(error, Error::Disconnected) {
             eprintln!("elvis: {}: closed the connection: {error}", shared.name);
         }
-        drop(handler);
         *lock(&state.frontend) = None;
         lock(&frontend).stop();
         *lock(&state.stream) = None;
         state.connected.store(false, Ordering::Relaxed);
+    }
+}
+
+/// Answers a front-end's messages until its connection ends; `peeked` is the same connection. Returns why it
+/// ended.
+fn messages(
+    stream: UnixStream,
+    peeked: &UnixStream,
+    shared: &Shared,
+    frontend: &Arc<Mutex<Frontend>>,
+) -> Error {
+    let mut handler = BackendReqHandler::from_stream(stream, Arc::clone(frontend));
+    let net = matches!(shared.kind, Kind::Net(_));
+    loop {
+        match net.then(|| answer_network(peeked, frontend)) {
+            Some(Ok(true)) => continue,
+            Some(Err(error)) => return Error::ReqHandlerError(error),
+            _ => {}
+        }
+        // A front-end learns of an error from the reply only if it requested one. Otherwise it would
+        // continue as if nothing had failed, so an error always ends the connection.
+        if let Err(error) = handler.handle_request() {
+            return error;
+        }
     }
 }

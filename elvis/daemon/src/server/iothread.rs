@@ -163,14 +163,15 @@ impl Drop for IoThread {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::server::kind::{BlkSpec, Kind};
     use crate::server::stats::Counted;
-    use crate::storage::Disk;
+    use crate::storage::{Disk, Source};
     use elvis_policy::RateLimit;
     use elvis_ring::Ring;
     use elvis_ring::driver::Driver;
     use rustix::fs::{MemfdFlags, memfd_create};
     use std::fs::File;
-    use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+    use std::sync::atomic::{AtomicU64, Ordering};
     use std::sync::mpsc::{Receiver, TryRecvError};
     use std::time::{Duration, Instant};
 
@@ -194,13 +195,16 @@ mod tests {
     }
 
     fn queue(disk: Disk, driver: &Driver) -> Box<Queue> {
+        let blk = BlkSpec {
+            source: Source::Ram { bytes: MEMORY },
+            readonly: false,
+            queues: 1,
+            serial: String::new(),
+        };
         let shared = crate::server::queue::Shared {
             number: 1,
             name: "a".to_owned(),
-            disk,
-            readonly: false,
-            writeback: AtomicBool::new(true),
-            serial: String::new(),
+            kind: Kind::Blk(blk.with(disk)),
             weight: 1,
             limit: RateLimit::default(),
             spent_ns: AtomicU64::new(0),
@@ -208,6 +212,7 @@ mod tests {
         Box::new(Queue {
             shared: Arc::new(shared),
             index: 0,
+            features: 0,
             ring: Ring::new(16, &driver.addresses(), driver.memory(), 0, true).unwrap(),
             kick: eventfd(0, EventfdFlags::CLOEXEC).unwrap(),
             call: None,

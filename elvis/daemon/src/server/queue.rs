@@ -1,13 +1,13 @@
 //! A virtqueue with everything needed to serve it. It is passed between a device's control thread,
 //! which sets it up, and the I/O thread that serves it.
 
+use super::kind::Kind;
 use super::stats::Counted;
-use crate::storage::Disk;
 use elvis_policy::RateLimit;
 use elvis_ring::Ring;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The data shared by all queues of a device.
 #[derive(Debug)]
@@ -16,14 +16,8 @@ pub struct Shared {
     pub number: u64,
     /// Its name, for messages.
     pub name: String,
-    /// Its disk.
-    pub disk: Disk,
-    /// Whether writes fail.
-    pub readonly: bool,
-    /// Whether there is a write cache; if not, each write waits for the disk.
-    pub writeback: AtomicBool,
-    /// The serial number that the guest sees.
-    pub serial: String,
+    /// What it is to its driver.
+    pub kind: Kind,
     /// Its weight among the devices of its I/O thread.
     pub weight: u32,
     /// Its limits.
@@ -49,6 +43,8 @@ pub struct Queue {
     pub shared: Arc<Shared>,
     /// Its number in the device.
     pub index: u16,
+    /// The features that its driver uses.
+    pub features: u64,
     /// Its ring.
     pub ring: Ring,
     /// The driver writes to it for new requests.

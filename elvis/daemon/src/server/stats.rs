@@ -41,6 +41,29 @@ impl Latency {
     }
 }
 
+/// Counters of a network device's queue.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct FrameCounts {
+    /// Frames that its driver sent or got; a segment to be split counts once.
+    pub frames: u64,
+    /// Sent frames that went to all ports of the switch.
+    pub flooded: u64,
+    /// How often frames that arrived woke the I/O thread.
+    pub signals: u64,
+    /// Sent frames that were dropped: malformed, or with offloads that were not negotiated.
+    pub malformed: u64,
+    /// Sent frames that were dropped: the sender's address is another port's, or no station's.
+    pub foreign: u64,
+    /// Frames that the interface did not take, or could not give.
+    pub unsent: u64,
+    /// Frames for its driver that were dropped: too many waited already.
+    pub full: u64,
+    /// Frames for its driver that were dropped: they do not fit its buffers.
+    pub too_long: u64,
+    /// Segments for its driver that were dropped: there were too few buffers.
+    pub no_buffers: u64,
+}
+
 /// Counters of a queue that are not the policy's, and the policy's from before.
 #[derive(Debug, Clone, Default)]
 pub struct Counted {
@@ -58,6 +81,8 @@ pub struct Counted {
     pub calls_suppressed: u64,
     /// Latencies.
     pub latency: Latency,
+    /// If it is a network device's.
+    pub frames: Option<FrameCounts>,
 }
 
 impl Counted {
@@ -79,6 +104,7 @@ impl Counted {
             latency_p999_ns: self.latency.quantile(0.999),
             latency_sum_ns: self.latency.sum_ns,
             latency_count: self.latency.count,
+            net: self.frames.clone(),
             fault: None,
         }
     }
@@ -119,6 +145,9 @@ pub struct QueueStats {
     /// Number of requests with a latency.
     #[serde(skip)]
     pub latency_count: u64,
+    /// Counters of frames, of a network device.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub net: Option<FrameCounts>,
     /// The error that ended its service.
     pub fault: Option<String>,
 }

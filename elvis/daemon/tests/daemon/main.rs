@@ -9,6 +9,9 @@ mod daemon;
 mod descriptors;
 mod idle;
 mod killed;
+mod network;
+#[path = "../nic/mod.rs"]
+mod nic;
 mod qemu;
 #[path = "../raw/mod.rs"]
 mod raw;

@@ -12,6 +12,9 @@ mod client;
 mod fair;
 mod hostile;
 mod many;
+mod net;
+#[path = "../nic/mod.rs"]
+mod nic;
 mod placement;
 mod ranges;
 #[path = "../raw/mod.rs"]

@@ -6,6 +6,7 @@ use elvis::config::{device_argument, device_from_json};
 use elvis::control::{ask, listen, run};
 use elvis::metrics;
 use elvis::serve::Server;
+use elvis::server::{DeviceSpec, Kind, KindSpec};
 use elvis::storage::Disk;
 use elvis_policy::simulation::Mode;
 use serde_json::json;
@@ -45,7 +46,13 @@ fn stalled(dir: &Path) -> Option<(Arc<Server>, Raw, OwnedFd)> {
         in_memory: false,
         registered_buffers: false,
     };
-    server.add_with(spec, |_| Ok(disk)).unwrap();
+    let opened = |spec: &DeviceSpec| {
+        let KindSpec::Blk(blk) = &spec.kind else {
+            panic!("not a block device");
+        };
+        Ok(Kind::Blk(blk.with(disk)))
+    };
+    server.add_with(spec, opened).unwrap();
     let mut raw = Raw::connect(&socket(dir, "told"));
     raw.start(0);
     let buffers = [

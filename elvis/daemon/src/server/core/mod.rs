@@ -2,8 +2,10 @@
 //!
 //! It accesses its data without locks, and waits only in one epoll. This file has the loop; `queues`
 //! takes queues in and gives them back; `visits` serves a queue as the policy decides; `requests`
-//! starts requests and replies to them.
+//! starts requests and replies to them; `network` does so for frames, with what `frames` knows of a queue.
 
+mod frames;
+mod network;
 mod queues;
 mod requests;
 mod visits;
@@ -13,21 +15,26 @@ use super::notify::Guard;
 use super::pending::Pending;
 use super::queue::Queue;
 use super::stats::CoreStats;
+use crate::net::give::Room;
 use crate::storage::{Engine, Registered};
 use elvis_policy::{Calls, DeviceId, QueueId, Scheduler, Step};
-use elvis_ring::{Chain, sigbus};
+use elvis_ring::sigbus;
+use frames::Frames;
 use requests::Zeroing;
 use rustix::event::{Timespec, epoll};
 use std::collections::HashMap;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, Sender};
 use std::time::Instant;
 
 /// Data of epoll events; smaller values are slots of queues.
 const WAKE: u64 = u64::MAX;
 const ENGINE: u64 = u64::MAX - 1;
+/// Added to a slot: frames may have come to a receive queue.
+const FRAMES: u64 = 1 << 32;
 /// Visits in vain between two reads of the clock.
 const CLOCK_EVERY: u32 = 8;
 /// How long requests that the kernel did not take wait before they are tried again, in ns.
@@ -62,12 +69,16 @@ struct Slot {
     calls: Calls,
     /// The range that it is zeroing.
     zeroing: Option<Box<Zeroing>>,
+    /// If it is a network device's.
+    frames: Option<Box<Frames>>,
     /// Where to send it when it has drained.
     back: Option<Sender<Box<Queue>>>,
 }
 
 /// The state of one I/O thread.
 pub(super) struct Core {
+    /// Its number in this process, from 1.
+    number: u32,
     scheduler: Scheduler,
     slots: Vec<Option<Slot>>,
     /// By queue id: its slot.
@@ -78,9 +89,10 @@ pub(super) struct Core {
     pending: Vec<Option<Pending>>,
     free: Vec<usize>,
     in_flight: usize,
-    spare: Vec<Chain>,
+    /// Chains for reuse, and memory for frames.
+    room: Room,
     results: Vec<(u64, i32)>,
-    /// Slots with requests that came back from the engine.
+    /// Slots with requests that came back from the engine, and those that got frames from others.
     touched: Vec<usize>,
     /// Slots whose driver is owed a call.
     owed: Vec<usize>,
@@ -116,7 +128,9 @@ impl Core {
             epoll::EventData::new_u64(ENGINE),
             readable,
         )?;
+        static NUMBERS: AtomicU32 = AtomicU32::new(1);
         Ok(Self {
+            number: NUMBERS.fetch_add(1, Ordering::Relaxed),
             scheduler: Scheduler::new(spec.params),
             slots: Vec::new(),
             slot_of: Vec::new(),
@@ -125,7 +139,7 @@ impl Core {
             pending: Vec::new(),
             free: Vec::new(),
             in_flight: 0,
-            spare: Vec::new(),
+            room: Room::default(),
             results: Vec::new(),
             touched: Vec::new(),
             owed: Vec::new(),
@@ -224,6 +238,7 @@ impl Core {
             match event.data.u64() {
                 WAKE => self.take_orders(),
                 ENGINE => {}
+                slot if slot & FRAMES != 0 => self.signalled((slot ^ FRAMES) as usize),
                 slot => self.kicked(slot as usize),
             }
         }
@@ -279,6 +294,9 @@ impl Core {
             let (number, index) = (slot.queue.shared.number, slot.queue.index);
             let now = now.copied().unwrap_or_default();
             let mut stats = slot.queue.counted.stats(number, index, &now, polled);
+            if let (Some(net), Some(frames)) = (&mut stats.net, &slot.frames) {
+                net.full = frames.full();
+            }
             stats.fault.clone_from(&slot.queue.fault);
             stats
         });

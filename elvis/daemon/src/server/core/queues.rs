@@ -1,6 +1,9 @@
 //! Attaching, detaching and failing of queues.
 
-use super::{Core, Slot};
+use super::frames::Frames;
+use super::{Core, FRAMES, Slot};
+use crate::net::switch::Place;
+use crate::server::kind::Kind;
 use crate::server::queue::Queue;
 use crate::storage::Registered;
 use elvis_policy::{Calls, Look};
@@ -60,11 +63,7 @@ impl Core {
                 queue.fault = Some(format!("can't wait for its kicks: {error}"));
             }
         }
-        let registered = if queue.fault.is_none() && queue.shared.disk.registered_buffers() {
-            self.engine.register(queue.ring.memory())
-        } else {
-            Registered::default()
-        };
+        let (registered, frames) = self.own(&queue);
         self.slots[slot] = Some(Slot {
             registered,
             queue,
@@ -73,8 +72,52 @@ impl Core {
             unpublished: 0,
             calls: Calls::new(),
             zeroing: None,
+            frames,
             back: None,
         });
+        self.wait_for_frames(slot);
+    }
+
+    /// What this thread keeps for a queue of its kind.
+    fn own(&mut self, queue: &Queue) -> (Registered, Option<Box<Frames>>) {
+        match &queue.shared.kind {
+            Kind::Blk(blk) if queue.fault.is_none() && blk.disk.registered_buffers() => {
+                (self.engine.register(queue.ring.memory()), None)
+            }
+            Kind::Blk(_) => (Registered::default(), None),
+            Kind::Net(net) => {
+                self.room.enlarge();
+                let frames = Frames::new(queue, net, self.now_ns);
+                (Registered::default(), Some(Box::new(frames)))
+            }
+        }
+    }
+
+    /// Lets frames wake a receive queue.
+    fn wait_for_frames(&mut self, at: usize) {
+        let Some(Some(slot)) = self.slots.get_mut(at) else {
+            return;
+        };
+        let (Kind::Net(net), Some(frames)) = (&slot.queue.shared.kind, &slot.frames) else {
+            return;
+        };
+        let (true, true, Some(source)) = (
+            slot.id.is_some(),
+            slot.queue.fault.is_none(),
+            frames.source(net),
+        ) else {
+            return;
+        };
+        let flags = epoll::EventFlags::IN | epoll::EventFlags::ET;
+        let data = epoll::EventData::new_u64(at as u64 | FRAMES);
+        if let Err(error) = epoll::add(&self.epoll, source, data, flags) {
+            self.fail(at, &format!("can't wait for frames: {error}"));
+            return;
+        }
+        frames.served_at(u32::try_from(at).ok().map(|slot| Place {
+            thread: self.number,
+            slot,
+        }));
     }
 
     /// Removes a queue from the policy: no more requests are taken from it.
@@ -84,10 +127,16 @@ impl Core {
         };
         let Some(id) = slot.id.take() else { return };
         let owed = slot.calls.settle();
+        if let (Kind::Net(net), Some(frames)) = (&slot.queue.shared.kind, &slot.frames) {
+            frames.served_at(None);
+            if let Some(source) = frames.source(net) {
+                let _ = epoll::delete(&self.epoll, source);
+            }
+        }
         if let Some(zeroing) = slot.zeroing.take() {
             // The rest may take long, and zeroing the range again is harmless.
             slot.queue.ring.untake(zeroing.chain.head());
-            self.spare.push(zeroing.chain);
+            self.room.spare.push(zeroing.chain);
         }
         let _ = epoll::delete(&self.epoll, &slot.queue.kick);
         slot.queue.polled = self.scheduler.polled(id);
@@ -125,7 +174,7 @@ impl Core {
         {
             self.engine.unregister(registered);
             // Spare chains keep the memory mapped with which they were last used.
-            self.spare.clear();
+            self.room.spare.clear();
             let _ = back.send(queue);
         }
     }

@@ -2,6 +2,7 @@
 
 use super::{Core, Slot};
 use crate::blk::{ID, Request, Status};
+use crate::server::kind::Kind;
 use crate::server::pending::{Outcome, Pending, reply};
 use crate::storage::Disk;
 use elvis_ring::Chain;
@@ -39,9 +40,11 @@ impl Core {
         let Some(Some(slot)) = self.slots.get_mut(at) else {
             return 0;
         };
-        let shared = &*slot.queue.shared;
-        let disk = &shared.disk;
-        let request = match Request::parse(&chain, disk.bytes(), shared.readonly) {
+        let Kind::Blk(blk) = &slot.queue.shared.kind else {
+            return 0;
+        };
+        let disk = &blk.disk;
+        let request = match Request::parse(&chain, disk.bytes(), blk.readonly) {
             Ok(request) => request,
             Err(status) => {
                 self.at_once += 1;
@@ -69,7 +72,7 @@ impl Core {
                     }
                 }
             }
-            Request::Id => Some(chain.write(0, &id(&shared.serial))),
+            Request::Id => Some(chain.write(0, &id(&blk.serial))),
             Request::Flush => match disk {
                 Disk::File { .. } => None,
                 _ => Some(true),
@@ -83,7 +86,7 @@ impl Core {
                 self.finish(at, chain, Some(request), status);
             }
             (None, Disk::File { align, .. }) => {
-                let dsync = !shared.writeback.load(Ordering::Relaxed);
+                let dsync = !blk.writeback.load(Ordering::Relaxed);
                 let pending = Pending::new(at, chain, request, self.now_ns, dsync, *align);
                 slot.in_flight += 1;
                 self.submit(pending);
@@ -102,7 +105,10 @@ impl Core {
             return 0;
         };
         let bytes = zeroing.left.min(Zeroing::PART);
-        let done = slot.queue.shared.disk.zero_now(zeroing.offset, bytes);
+        let Kind::Blk(blk) = &slot.queue.shared.kind else {
+            return 0;
+        };
+        let done = blk.disk.zero_now(zeroing.offset, bytes);
         zeroing.offset += bytes;
         zeroing.left -= bytes;
         if done && zeroing.left > 0 {
@@ -133,8 +139,10 @@ impl Core {
         let Some(Some(slot)) = self.slots.get(slot) else {
             return;
         };
-        let disk = &slot.queue.shared.disk;
-        let taken = match pending.job(token as u64, disk, &slot.registered) {
+        let Kind::Blk(blk) = &slot.queue.shared.kind else {
+            return;
+        };
+        let taken = match pending.job(token as u64, &blk.disk, &slot.registered) {
             // SAFETY: the pending request owns the pieces and its chain keeps their memory mapped;
             // it stays in `pending` until the result has arrived. Its slot, and with it the queue and
             // the disk's file, stays while it has requests in flight.
@@ -173,6 +181,11 @@ impl Core {
             }
         }
         self.results = results;
+        self.settle_touched();
+    }
+
+    /// Publishes what was put into rings of queues that are not being visited.
+    pub(super) fn settle_touched(&mut self) {
         while let Some(at) = self.touched.pop() {
             if matches!(self.slots.get(at), Some(Some(slot)) if slot.unpublished > 0) {
                 let from_ns = self.now_ns;
@@ -219,7 +232,7 @@ impl Core {
             _ => {}
         }
         counted.errors += u64::from(status != Status::Ok);
-        self.spare.push(chain);
+        self.room.spare.push(chain);
     }
 
     /// Publishes replies, and calls the driver or notes that it is owed a call.

@@ -21,6 +21,15 @@ impl Core {
     /// Looks at a ring; None if it breaks the rules.
     pub(super) fn look(&mut self, at: usize) -> Option<Look> {
         let slot = self.slots.get_mut(at)?.as_mut()?;
+        if let Some(frames) = slot.frames.as_mut().filter(|frames| frames.receives) {
+            return match frames.look(&mut slot.queue.ring, self.now_ns) {
+                Ok(look) => Some(look),
+                Err(error) => {
+                    self.fail(at, &error.to_string());
+                    None
+                }
+            };
+        }
         match slot.queue.ring.look() {
             Ok(look) => Some(Look {
                 avail: look.avail,
@@ -69,7 +78,10 @@ impl Core {
         let Some(Some(slot)) = self.slots.get_mut(at) else {
             return;
         };
-        slot.queue.ring.arm();
+        match &mut slot.frames {
+            Some(frames) if frames.receives => frames.arm(&mut slot.queue.ring),
+            _ => slot.queue.ring.arm(),
+        }
         let id = slot.id;
         if let (Some(look), Some(id)) = (self.look(at), id) {
             if look.pending > 0 {
@@ -81,34 +93,13 @@ impl Core {
     fn serve(&mut self, at: usize, mut visit: Visit) {
         if let Some(Some(slot)) = self.slots.get_mut(at) {
             slot.queue.ring.disarm();
+            if let Some(frames) = &slot.frames {
+                frames.disarm();
+            }
         }
         while self.scheduler.go_on(&mut visit, self.now_ns) {
-            let Some(Some(slot)) = self.slots.get_mut(at) else {
+            if !self.step(at, &mut visit) {
                 break;
-            };
-            if slot.zeroing.is_some() {
-                let bytes = self.zero_part(at);
-                self.scheduler.charge_part(&mut visit, bytes);
-                self.peek(&mut visit);
-                continue;
-            }
-            let mut chain = self.spare.pop().unwrap_or_default();
-            match slot.queue.ring.take(&mut chain) {
-                Ok(true) => {
-                    let bytes = self.request(at, chain);
-                    self.scheduler.charge(&mut visit, bytes);
-                }
-                Ok(false) => {
-                    self.spare.push(chain);
-                    match self.look(at) {
-                        Some(look) if look.pending > 0 => {}
-                        _ => break,
-                    }
-                }
-                Err(error) => {
-                    self.fail(at, &error.to_string());
-                    break;
-                }
             }
             self.peek(&mut visit);
         }
@@ -118,6 +109,7 @@ impl Core {
         self.clock();
         let latency_ns = self.now_ns.saturating_sub(from_ns);
         self.publish(at);
+        self.settle_touched();
         if let Some(Some(slot)) = self.slots.get_mut(at) {
             slot.queue
                 .counted
@@ -132,6 +124,47 @@ impl Core {
             && self.scheduler.end(visit, look, self.now_ns) == Then::Arm
         {
             self.arm(at);
+        }
+    }
+
+    /// Serves one request of a queue, or a part of one. False if it has none.
+    fn step(&mut self, at: usize, visit: &mut Visit) -> bool {
+        let Some(Some(slot)) = self.slots.get_mut(at) else {
+            return false;
+        };
+        if slot.zeroing.is_some() {
+            let bytes = self.zero_part(at);
+            self.scheduler.charge_part(visit, bytes);
+            return true;
+        }
+        let sends = match &slot.frames {
+            Some(frames) if frames.receives => {
+                let received = self.receive(at);
+                if let Some(bytes) = received {
+                    self.scheduler.charge(visit, bytes);
+                }
+                return received.is_some();
+            }
+            frames => frames.is_some(),
+        };
+        let mut chain = self.room.spare.pop().unwrap_or_default();
+        match slot.queue.ring.take(&mut chain) {
+            Ok(true) => {
+                let bytes = match sends {
+                    true => self.transmit(at, chain),
+                    false => self.request(at, chain),
+                };
+                self.scheduler.charge(visit, bytes);
+                true
+            }
+            Ok(false) => {
+                self.room.spare.push(chain);
+                self.look(at).is_some_and(|look| look.pending > 0)
+            }
+            Err(error) => {
+                self.fail(at, &error.to_string());
+                false
+            }
         }
     }
 

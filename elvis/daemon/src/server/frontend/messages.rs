@@ -2,12 +2,10 @@
 
 use super::inflight::InflightArea;
 use super::{EVENT_IDX, Frontend, LOG_ALL, MAX_REGIONS, VringAddresses, failed, refused};
-use crate::blk::{self, feature};
 use crate::server::notify::check_eventfd;
 use elvis_ring::{DirtyLog, Region};
 use std::fs::File;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use vhost::VhostUserMemoryRegionBase;
 use vhost::vhost_user::message::*;
 use vhost::vhost_user::{Error, GpuBackend, Result, VhostUserBackendReqHandlerMut};
@@ -18,17 +16,8 @@ const PROTOCOL_FEATURES: u64 = 1 << 30;
 
 impl Frontend {
     fn offered(&self) -> u64 {
-        let mut features = VERSION_1 | EVENT_IDX | INDIRECT | PROTOCOL_FEATURES | LOG_ALL;
-        features |= feature::SEG_MAX | feature::BLK_SIZE | feature::FLUSH;
-        if self.queues.len() > 1 {
-            features |= feature::MQ;
-        }
-        if self.shared.readonly {
-            features |= feature::RO;
-        } else {
-            features |= feature::CONFIG_WCE | feature::DISCARD | feature::WRITE_ZEROES;
-        }
-        features
+        let all = VERSION_1 | EVENT_IDX | INDIRECT | PROTOCOL_FEATURES | LOG_ALL;
+        all | self.shared.kind.features()
     }
 }
 
@@ -69,12 +58,7 @@ impl VhostUserBackendReqHandlerMut for Frontend {
                     .iter_mut()
                     .for_each(|queue| queue.enabled = true);
             }
-            // Without flush a driver expects each write to be on the disk when it ends.
-            let cached = features & feature::FLUSH != 0;
-            if !cached {
-                frontend.shared.writeback.store(false, Ordering::Relaxed);
-            }
-            Ok(())
+            frontend.shared.kind.agreed(features).map_err(failed)
         })
     }
 
@@ -213,16 +197,12 @@ impl VhostUserBackendReqHandlerMut for Frontend {
 
     fn get_protocol_features(&mut self) -> Result<VhostUserProtocolFeatures> {
         use VhostUserProtocolFeatures as P;
-        Ok(P::MQ
-            | P::CONFIG
-            | P::REPLY_ACK
-            | P::CONFIGURE_MEM_SLOTS
-            | P::INFLIGHT_SHMFD
-            | P::LOG_SHMFD
-            | P::RESET_DEVICE)
+        let all = P::MQ | P::REPLY_ACK | P::CONFIGURE_MEM_SLOTS | P::LOG_SHMFD | P::RESET_DEVICE;
+        Ok(all | self.shared.kind.protocol())
     }
 
-    fn set_protocol_features(&mut self, _features: u64) -> Result<()> {
+    fn set_protocol_features(&mut self, features: u64) -> Result<()> {
+        self.protocol = features;
         Ok(())
     }
 
@@ -245,9 +225,7 @@ impl VhostUserBackendReqHandlerMut for Frontend {
         size: u32,
         _flags: VhostUserConfigFlags,
     ) -> Result<Vec<u8>> {
-        let writeback = self.shared.writeback.load(Ordering::Relaxed);
-        let queues = u16::try_from(self.queues.len()).unwrap_or(u16::MAX);
-        let mut space = blk::config(self.shared.disk.bytes(), queues, writeback).to_vec();
+        let mut space = self.shared.kind.config();
         // Front-ends read as much as they know of; unknown fields are zero.
         let end = offset.checked_add(size).ok_or(Error::InvalidParam)? as usize;
         space.resize(space.len().max(end), 0);
@@ -260,27 +238,19 @@ impl VhostUserBackendReqHandlerMut for Frontend {
         bytes: &[u8],
         _flags: VhostUserConfigFlags,
     ) -> Result<()> {
-        let at = blk::WRITEBACK.checked_sub(offset).map(|at| at as usize);
-        let offered = self.features & feature::CONFIG_WCE != 0;
-        match at.and_then(|at| bytes.get(at)) {
-            Some(&writeback) if offered && writeback <= 1 => {
-                self.shared
-                    .writeback
-                    .store(writeback == 1, Ordering::Relaxed);
-                Ok(())
-            }
-            _ => Err(Error::InvalidParam),
+        if self.shared.kind.set_config(offset, bytes, self.features) {
+            Ok(())
+        } else {
+            Err(Error::InvalidParam)
         }
     }
 
     fn set_gpu_socket(&mut self, _backend: GpuBackend) -> Result<()> {
-        Err(Error::InvalidOperation("a block device has no GPU"))
+        Err(Error::InvalidOperation("this device has no GPU"))
     }
 
     fn get_shared_object(&mut self, _uuid: VhostUserSharedMsg) -> Result<File> {
-        Err(Error::InvalidOperation(
-            "a block device has no shared objects",
-        ))
+        Err(Error::InvalidOperation("this device has no shared objects"))
     }
 
     fn get_inflight_fd(&mut self, wanted: &VhostUserInflight) -> Result<(VhostUserInflight, File)> {
@@ -309,19 +279,19 @@ impl VhostUserBackendReqHandlerMut for Frontend {
         _file: File,
     ) -> Result<Option<File>> {
         Err(Error::InvalidOperation(
-            "a block device has no state to transfer",
+            "this device has no state to transfer",
         ))
     }
 
     fn check_device_state(&mut self) -> Result<()> {
         Err(Error::InvalidOperation(
-            "a block device has no state to transfer",
+            "this device has no state to transfer",
         ))
     }
 
     fn get_shmem_config(&mut self) -> Result<VhostUserShMemConfig> {
         Err(Error::InvalidOperation(
-            "a block device has no shared memory regions",
+            "this device has no shared memory regions",
         ))
     }
 

@@ -3,20 +3,22 @@
 //! A queue is owned by the I/O thread while it runs, and is here while it changes: it is taken back
 //! for each change, which waits for its requests in flight ("drain"), and handed over again
 //! afterwards. So the I/O thread never sees a half-changed queue. `messages` answers the front-end;
-//! `inflight` is the memory that records requests in flight.
+//! `network` does so for messages that only network devices
+//! get; `inflight` is the memory that records requests in flight.
 
 mod inflight;
 mod messages;
+mod network;
 
 use super::iothread::IoThread;
 use super::queue::{Queue, Shared};
 use super::stats::Counted;
 use elvis_ring::{DirtyLog, Memory, Region, Ring, RingAddresses};
 use inflight::InflightArea;
+pub use network::answer as answer_network;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use vhost::vhost_user::{Error, Result};
 
 const EVENT_IDX: u64 = 1 << 29;
@@ -62,6 +64,7 @@ pub struct Frontend {
     shared: Arc<Shared>,
     thread: Arc<IoThread>,
     features: u64,
+    protocol: u64,
     queues: Vec<Setup>,
     regions: Vec<Region>,
     memory: Arc<Memory>,
@@ -79,12 +82,15 @@ fn refused(why: impl Into<String>) -> Error {
 
 impl Frontend {
     /// The state of a new connection.
-    pub fn new(shared: Arc<Shared>, thread: Arc<IoThread>, queues: u16) -> Self {
+    pub fn new(shared: Arc<Shared>, thread: Arc<IoThread>) -> Self {
         Self {
+            queues: (0..shared.kind.queues())
+                .map(|_| Setup::default())
+                .collect(),
             shared,
             thread,
             features: 0,
-            queues: (0..queues).map(|_| Setup::default()).collect(),
+            protocol: 0,
             regions: Vec::new(),
             memory: Arc::new(Memory::default()),
             inflight: None,
@@ -93,9 +99,9 @@ impl Frontend {
     }
 
     fn queue(&mut self, index: u32) -> Result<&mut Setup> {
-        self.queues
-            .get_mut(index as usize)
-            .ok_or(Error::InvalidParam)
+        let count = self.queues.len();
+        let queue = self.queues.get_mut(index as usize);
+        queue.ok_or_else(|| refused(format!("there is no queue {index}, the device has {count}")))
     }
 
     /// Takes a queue back from the I/O thread, if that has it. Waits for its requests in flight.
@@ -118,6 +124,7 @@ impl Frontend {
             counted,
             ..
         } = *back;
+        self.shared.kind.runs(number, false);
         let queue = self.queue(index)?;
         queue.attached = false;
         queue.base = ring.next();
@@ -138,6 +145,7 @@ impl Frontend {
         let inflight = inflight.transpose().map_err(failed)?;
         let log = self.log.clone().filter(|_| self.features & LOG_ALL != 0);
         let (shared, thread) = (Arc::clone(&self.shared), Arc::clone(&self.thread));
+        let features = self.features;
         let queue = self.queue(index)?;
         if queue.attached || !queue.enabled || queue.kick.is_none() {
             return Ok(());
@@ -146,7 +154,7 @@ impl Frontend {
             return Err(refused("a queue was started without ring addresses"));
         };
         if !self.attached() {
-            self.shared.disk.begin().map_err(failed)?;
+            self.shared.kind.begin().map_err(failed)?;
         }
         let queue = self.queue(index)?;
         let guest = |user, name: &str| {
@@ -163,14 +171,19 @@ impl Frontend {
         let mut ring = ring.map_err(|error| refused(error.to_string()))?;
         if let Some(inflight) = inflight {
             ring.track(inflight);
+        } else if shared.kind.in_order() {
+            ring.after_last_reply();
         }
         ring.log_to(log);
         let Some(kick) = queue.kick.take() else {
             return Ok(());
         };
+        let index = u16::try_from(index).map_err(|_| Error::InvalidParam)?;
+        shared.kind.runs(index, true);
         let running = Queue {
             shared,
-            index: u16::try_from(index).map_err(|_| Error::InvalidParam)?,
+            index,
+            features,
             ring,
             kick,
             call: queue.call.take(),
@@ -187,13 +200,16 @@ impl Frontend {
         self.queues.iter().any(|queue| queue.attached)
     }
 
-    /// Unlocks a migratable disk for other processes, if no queue runs.
+    /// Lets go of what is behind the device, if no queue runs.
     fn let_go(&self) {
         if self.attached() {
             return;
         }
-        if let Err(error) = self.shared.disk.end() {
-            eprintln!("elvis: {}: can't sync its disk: {error}", self.shared.name);
+        if let Err(error) = self.shared.kind.end() {
+            eprintln!(
+                "elvis: {}: can't leave what is behind it: {error}",
+                self.shared.name
+            );
         }
     }
 
@@ -270,6 +286,6 @@ impl Frontend {
         self.features = 0;
         self.inflight = None;
         self.log = None;
-        self.shared.writeback.store(true, Ordering::Relaxed);
+        self.shared.kind.reset();
     }
 }

@@ -1,0 +1,250 @@
+//! An interface of the host: a tap device, or a network interface by a packet socket. Both carry each frame
+//! behind a header (`struct virtio_net_hdr`), so offloads are passed on.
+
+use super::header::{BYTES, Header, NONE};
+use super::{LONGEST, feature};
+use crate::sys;
+use elvis_ring::Chain;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::OpenOptionsExt;
+use std::time::{Duration, Instant};
+
+/// Longest name of an interface.
+pub const NAME: usize = libc::IFNAMSIZ - 1;
+/// How long to wait for a tap that is in use: a process that was killed keeps it until it has ended.
+const LINGER: Duration = Duration::from_secs(2);
+/// Most frames that are dropped when a driver starts: they came before it.
+const STALE: usize = 10_000;
+
+/// Flags of TUNSETOFFLOAD (linux/if_tun.h), and the features of a driver that takes such frames.
+const TAKES: [(u64, u32); 4] = [
+    (feature::GUEST_CSUM, 0x01),
+    (feature::GUEST_TSO4, 0x02),
+    (feature::GUEST_TSO6, 0x04),
+    (feature::GUEST_ECN, 0x08),
+];
+
+/// Which interface.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LinkSpec {
+    /// A tap device. If there is none of this name, one is made that exists as long as this process.
+    Tap(String),
+    /// A network interface: a driver's frames are sent there, and it gets all frames that arrive.
+    Interface(String),
+}
+
+/// An open interface.
+#[derive(Debug)]
+pub struct Link {
+    /// One for each pair of queues.
+    queues: Vec<OwnedFd>,
+    tap: bool,
+}
+
+fn invalid(why: String) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, why)
+}
+
+impl Link {
+    /// Opens an interface for this many pairs of queues.
+    ///
+    /// # Errors
+    ///
+    /// It can't be opened; the message names it.
+    pub fn open(spec: &LinkSpec, pairs: u16) -> io::Result<Self> {
+        let (name, opened) = match spec {
+            LinkSpec::Tap(name) => (name, Self::tap(name, pairs)),
+            LinkSpec::Interface(name) => (name, Self::interface(name)),
+        };
+        opened.map_err(|error| io::Error::new(error.kind(), format!("{name}: {error}")))
+    }
+
+    fn tap(name: &str, pairs: u16) -> io::Result<Self> {
+        let open = |several| -> io::Result<OwnedFd> {
+            let flags = libc::O_NONBLOCK | libc::O_CLOEXEC;
+            let mut options = OpenOptions::new();
+            let file: File = options
+                .read(true)
+                .write(true)
+                .custom_flags(flags)
+                .open("/dev/net/tun")?;
+            sys::tap_set(file.as_fd(), name, several)?;
+            Ok(file.into())
+        };
+        let end = Instant::now() + LINGER;
+        let open = |several| loop {
+            match open(several) {
+                Err(error) if error.raw_os_error() == Some(libc::EBUSY) && Instant::now() < end => {
+                    std::thread::sleep(Duration::from_millis(20));
+                }
+                other => return other,
+            }
+        };
+        let queues = match pairs {
+            // A tap that was made for several queues is used with one, too.
+            1 => match open(false) {
+                Err(error) if error.raw_os_error() == Some(libc::EINVAL) => vec![open(true)?],
+                one => vec![one?],
+            },
+            pairs => {
+                let all: io::Result<Vec<_>> = (0..pairs).map(|_| open(true)).collect();
+                let all = all.map_err(|error| match error.raw_os_error() {
+                    Some(libc::EINVAL) => {
+                        invalid("it has one queue; make it with multi_queue".to_owned())
+                    }
+                    _ => error,
+                })?;
+                // The kernel sends nothing to a queue that the driver does not use.
+                for queue in &all[1..] {
+                    sys::tap_use(queue.as_fd(), false)?;
+                }
+                all
+            }
+        };
+        Ok(Self { queues, tap: true })
+    }
+
+    fn interface(name: &str) -> io::Result<Self> {
+        Ok(Self {
+            queues: vec![sys::packet_socket(name)?],
+            tap: false,
+        })
+    }
+
+    /// Says what a driver with these features takes.
+    ///
+    /// # Errors
+    ///
+    /// The kernel refuses.
+    pub fn agreed(&self, features: u64) -> io::Result<()> {
+        if !self.tap {
+            return Ok(());
+        }
+        // Without complete checksums there is no splitting either.
+        let wanted = if features & feature::GUEST_CSUM != 0 {
+            features
+        } else {
+            0
+        };
+        let flags = TAKES
+            .iter()
+            .filter(|(bit, _)| wanted & bit != 0)
+            .fold(0, |all, (_, flag)| all | flag);
+        sys::tap_offload(self.queues[0].as_fd(), flags)
+    }
+
+    /// Tells the kernel that a pair of queues is used, or no longer.
+    pub fn uses(&self, pair: usize, used: bool) {
+        // The first one is always used: an interface needs a queue.
+        if let (true, true, Some(queue)) = (self.tap, pair > 0, self.queues.get(pair)) {
+            // It fails if nothing changes.
+            let _ = sys::tap_use(queue.as_fd(), used);
+        }
+    }
+
+    /// Drops what arrived before the driver started.
+    pub fn drop_stale(&self) {
+        let mut header = [0; BYTES];
+        for queue in &self.queues {
+            for _ in 0..STALE {
+                if sys::read_frame(queue.as_fd(), &mut header, [], &mut [0; 64]) < 0 {
+                    break;
+                }
+            }
+        }
+    }
+
+    /// The descriptor of a pair of queues: readable when frames arrived.
+    #[must_use]
+    pub fn fd(&self, pair: usize) -> Option<BorrowedFd<'_>> {
+        self.queues.get(pair).map(AsFd::as_fd)
+    }
+
+    /// Whether frames from this interface may need offloads that its driver did not negotiate.
+    #[must_use]
+    pub fn unasked(&self) -> bool {
+        !self.tap
+    }
+
+    /// Sends a frame: `start`, then the rest of the chain after its first `skip` bytes. `scratch` is used if
+    /// the chain has too many parts.
+    ///
+    /// # Errors
+    ///
+    /// The kernel does not take it.
+    pub fn send(
+        &self,
+        pair: usize,
+        header: &Header,
+        start: &[u8],
+        rest: Option<(&Chain, u64)>,
+        scratch: &mut [u8],
+    ) -> io::Result<()> {
+        let Some(fd) = self.fd(pair) else {
+            return Err(io::ErrorKind::NotFound.into());
+        };
+        let all = header.bytes(0);
+        let header = &all[..BYTES];
+        let sent = match rest {
+            None => sys::write_frame(fd, [header, start, &[]], []),
+            Some((chain, skip)) if chain.readable().len() < sys::PIECES => {
+                let pieces = chain.readable_pieces(skip, chain.readable_bytes());
+                sys::write_frame(fd, [header, start, &[]], pieces)
+            }
+            Some((chain, skip)) => {
+                let bytes = usize::try_from(chain.readable_bytes().saturating_sub(skip));
+                let rest = bytes.ok().and_then(|bytes| scratch.get_mut(..bytes));
+                let Some(rest) = rest else {
+                    return Err(io::ErrorKind::InvalidInput.into());
+                };
+                if !chain.read(skip, rest) {
+                    return Err(io::ErrorKind::InvalidInput.into());
+                }
+                sys::write_frame(fd, [header, start, rest], [])
+            }
+        };
+        match sent {
+            0.. => Ok(()),
+            error => Err(io::Error::from_raw_os_error(-error)),
+        }
+    }
+
+    /// Receives a frame into the writable buffers of a chain after their first `skip` bytes, and its end into
+    /// `tail`, if those are too short. Returns its header and its length. None: there is none.
+    ///
+    /// # Errors
+    ///
+    /// The kernel has none because of an error.
+    pub fn receive(
+        &self,
+        pair: usize,
+        into: Option<(&Chain, u64)>,
+        tail: &mut [u8],
+    ) -> io::Result<Option<(Header, usize)>> {
+        let Some(fd) = self.fd(pair) else {
+            return Ok(None);
+        };
+        let mut header = [0; BYTES];
+        let read = match into {
+            None => sys::read_frame(fd, &mut header, [], tail),
+            Some((chain, skip)) => {
+                let pieces = chain.writable_pieces(skip, LONGEST as u64);
+                sys::read_frame(fd, &mut header, pieces, tail)
+            }
+        };
+        match usize::try_from(read) {
+            Ok(bytes) if bytes > BYTES => {
+                let mut header = Header::parse(&header);
+                if header.gso() == NONE {
+                    (header.gso_size, header.hdr_len) = (0, 0);
+                }
+                Ok(Some((header, bytes - BYTES)))
+            }
+            Ok(_) => Ok(None),
+            Err(_) if matches!(-read, libc::EAGAIN | libc::EINTR) => Ok(None),
+            Err(_) => Err(io::Error::from_raw_os_error(-read)),
+        }
+    }
+}

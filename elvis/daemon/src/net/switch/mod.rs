@@ -1,0 +1,440 @@
+//! A switch between network devices of this process, its ports. I/O threads forward frames through it
+//! themselves; it has the table of addresses, and what a port's I/O thread and others share.
+
+mod inbox;
+mod table;
+
+pub use inbox::Inbox;
+pub use table::{Learned, PORTS, Table};
+
+use super::{Header, Mac, Parts};
+use rustix::event::{EventfdFlags, eventfd};
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
+use std::time::Instant;
+
+/// The ports of a switch by number, at some time.
+pub type Ports = Arc<[Option<Arc<Port>>]>;
+
+/// A switch.
+pub struct Switch {
+    /// The addresses that it learned.
+    pub table: Table,
+    ports: RwLock<Ports>,
+    /// Changes with `ports`, so that I/O threads see that theirs are old.
+    generation: AtomicU64,
+    start: Instant,
+}
+
+/// A device's port.
+pub struct Port {
+    switch: Arc<Switch>,
+    number: u16,
+    spec: PortSpec,
+    /// Its receive queues.
+    pub queues: Vec<PortQueue>,
+}
+
+/// What a user says of a port.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PortSpec {
+    /// Whether it exchanges frames only with ports that are not isolated.
+    pub isolated: bool,
+    /// The only address that may send through it.
+    pub mac: Option<Mac>,
+    /// Whether all its frames are counted by its I/O thread, for a limit: none is put into its buffers by
+    /// the sender's visit.
+    pub counted: bool,
+}
+
+/// What I/O threads share of a receive queue.
+pub struct PortQueue {
+    inbox: Mutex<Inbox>,
+    /// Frames in the inbox.
+    waiting: AtomicUsize,
+    /// Frames ever put there.
+    arrived: AtomicU32,
+    /// Frames dropped as the inbox was full.
+    full: AtomicU64,
+    /// Whether to ring the bell for the next frame.
+    wanted: AtomicBool,
+    bell: OwnedFd,
+    /// The I/O thread that serves it, and the slot there; 0: none.
+    place: AtomicU64,
+}
+
+/// Where a receive queue is served.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    /// The number of the I/O thread, from 1.
+    pub thread: u32,
+    /// The slot.
+    pub slot: u32,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl PortQueue {
+    fn new() -> io::Result<Self> {
+        Ok(Self {
+            inbox: Mutex::default(),
+            waiting: AtomicUsize::new(0),
+            arrived: AtomicU32::new(0),
+            full: AtomicU64::new(0),
+            wanted: AtomicBool::new(false),
+            bell: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
+            place: AtomicU64::new(0),
+        })
+    }
+
+    /// Says where it is served; None: nowhere, and frames for it are dropped.
+    pub fn served_at(&self, place: Option<Place>) {
+        let word = place.map_or(0, |place| {
+            u64::from(place.thread) << 32 | u64::from(place.slot)
+        });
+        self.place.store(word, Ordering::SeqCst);
+    }
+
+    /// Where it is served.
+    #[must_use]
+    pub fn place(&self) -> Option<Place> {
+        let word = self.place.load(Ordering::Relaxed);
+        (word != 0).then_some(Place {
+            thread: (word >> 32) as u32,
+            slot: word as u32,
+        })
+    }
+
+    /// Frames that wait.
+    #[must_use]
+    pub fn waiting(&self) -> usize {
+        self.waiting.load(Ordering::SeqCst)
+    }
+
+    /// Frames that ever waited.
+    #[must_use]
+    pub fn arrived(&self) -> u32 {
+        self.arrived.load(Ordering::Relaxed)
+    }
+
+    /// Frames that found no room.
+    #[must_use]
+    pub fn full(&self) -> u64 {
+        self.full.load(Ordering::Relaxed)
+    }
+
+    /// Its I/O thread waits on it: readable after a ring.
+    #[must_use]
+    pub fn bell(&self) -> &OwnedFd {
+        &self.bell
+    }
+
+    /// Asks for a ring with the next frame, or for none. Look at [`PortQueue::waiting`] afterwards.
+    pub fn want_bell(&self, wanted: bool) {
+        self.wanted.store(wanted, Ordering::SeqCst);
+    }
+
+    /// Adds a frame; rings if that is wanted. False: there is no room.
+    pub fn push(&self, header: Header, parts: &Parts) -> bool {
+        let mut inbox = lock(&self.inbox);
+        if !inbox.push(header, parts) {
+            drop(inbox);
+            self.full.fetch_add(1, Ordering::Relaxed);
+            return false;
+        }
+        self.arrived.fetch_add(1, Ordering::Relaxed);
+        self.waiting.store(inbox.frames(), Ordering::SeqCst);
+        drop(inbox);
+        if self.wanted.load(Ordering::SeqCst) && self.wanted.swap(false, Ordering::SeqCst) {
+            let _ = rustix::io::write(&self.bell, &1u64.to_ne_bytes());
+        }
+        true
+    }
+
+    /// Passes the oldest frame to `take`, and removes it if that returns true.
+    pub fn take<T>(&self, take: impl FnOnce(Header, &[u8]) -> (bool, T)) -> Option<T> {
+        let mut inbox = lock(&self.inbox);
+        let (header, frame) = inbox.first()?;
+        let (done, result) = take(header, frame);
+        if done {
+            inbox.pop();
+            self.waiting.store(inbox.frames(), Ordering::SeqCst);
+        }
+        Some(result)
+    }
+
+    /// Drops all frames.
+    pub fn clear(&self) {
+        let mut inbox = lock(&self.inbox);
+        inbox.clear();
+        self.waiting.store(0, Ordering::SeqCst);
+    }
+}
+
+impl Port {
+    /// Its number.
+    #[must_use]
+    pub fn number(&self) -> u16 {
+        self.number
+    }
+
+    /// Its switch.
+    #[must_use]
+    pub fn switch(&self) -> &Arc<Switch> {
+        &self.switch
+    }
+
+    /// Whether an address may send through it.
+    #[must_use]
+    pub fn may_send(&self, mac: Mac) -> bool {
+        self.spec.mac.is_none_or(|its| its == mac)
+    }
+
+    /// Whether a sender's visit may put frames into its buffers.
+    #[must_use]
+    pub fn direct(&self) -> bool {
+        !self.spec.counted
+    }
+
+    /// Whether frames go from this port to another.
+    #[must_use]
+    pub fn reaches(&self, other: &Self) -> bool {
+        self.number != other.number && !(self.spec.isolated && other.spec.isolated)
+    }
+
+    /// The receive queue for frames that a sender sends through its queue of this number, so that a flow keeps
+    /// its order. None: none is served.
+    #[must_use]
+    pub fn queue_for(&self, hint: u16) -> Option<&PortQueue> {
+        let count = self.queues.len();
+        let mut order = (0..count).map(|more| &self.queues[(usize::from(hint) + more) % count]);
+        order.find(|queue| queue.place().is_some())
+    }
+
+    /// Sends a frame of this process to all ports that this one reaches.
+    pub fn broadcast(&self, frame: &[u8]) {
+        for port in self.switch.ports().iter().flatten() {
+            if let Some(queue) = port.queue_for(0).filter(|_| self.reaches(port)) {
+                queue.push(Header::default(), &Parts::private(frame));
+            }
+        }
+    }
+}
+
+impl std::fmt::Debug for Port {
+    fn fmt(&self, out: &mut std::fmt::Formatter) -> std::fmt::Result {
+        write!(out, "port {}", self.number)
+    }
+}
+
+impl std::fmt::Debug for Switch {
+    fn fmt(&self, out: &mut std::fmt::Formatter) -> std::fmt::Result {
+        write!(out, "a switch with {} addresses", self.table.addresses())
+    }
+}
+
+impl Default for Switch {
+    fn default() -> Self {
+        Self {
+            table: Table::default(),
+            ports: RwLock::new(Arc::new([])),
+            generation: AtomicU64::new(1),
+            start: Instant::now(),
+        }
+    }
+}
+
+impl Switch {
+    /// Seconds since it was made.
+    #[must_use]
+    pub fn now_s(&self) -> u32 {
+        u32::try_from(self.start.elapsed().as_secs()).unwrap_or(u32::MAX - 1)
+    }
+
+    /// Its ports now.
+    #[must_use]
+    pub fn ports(&self) -> Ports {
+        Arc::clone(&self.ports.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Changes with its ports.
+    #[must_use]
+    pub fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Acquire)
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Vec<Option<Arc<Port>>>)) {
+        let mut ports = self.ports.write().unwrap_or_else(PoisonError::into_inner);
+        let mut new = ports.to_vec();
+        change(&mut new);
+        *ports = new.into();
+        self.generation.fetch_add(1, Ordering::Release);
+    }
+
+    /// Adds a port with this many receive queues.
+    ///
+    /// # Errors
+    ///
+    /// The switch is full, the address is another port's, or there are no descriptors.
+    pub fn join(self: &Arc<Self>, spec: PortSpec, queues: u16) -> io::Result<Joined> {
+        let queues = (0..queues).map(|_| PortQueue::new());
+        let queues = queues.collect::<io::Result<Vec<_>>>()?;
+        let mut joined = None;
+        self.change(|ports| {
+            let free = ports.iter().position(Option::is_none);
+            let number = free.unwrap_or(ports.len());
+            if number >= PORTS {
+                return;
+            }
+            if number == ports.len() {
+                ports.push(None);
+            }
+            let port = Port {
+                switch: Arc::clone(self),
+                number: number as u16,
+                spec,
+                queues,
+            };
+            joined = Some(Arc::clone(ports[number].insert(Arc::new(port))));
+        });
+        let in_use = |why: &str| io::Error::new(io::ErrorKind::AddrInUse, why);
+        let joined = joined
+            .map(Joined)
+            .ok_or_else(|| in_use("all ports of the switch are in use"))?;
+        if let Some(mac) = joined.0.spec.mac {
+            if !self.table.pin(mac, joined.0.number) {
+                return Err(in_use("another port of the switch has this address"));
+            }
+        }
+        Ok(joined)
+    }
+}
+
+/// A port that leaves its switch when this is dropped.
+#[derive(Debug)]
+pub struct Joined(pub Arc<Port>);
+
+impl Drop for Joined {
+    fn drop(&mut self) {
+        let Port { switch, number, .. } = &*self.0;
+        switch.change(|ports| {
+            if let Some(port) = ports.get_mut(usize::from(*number)) {
+                *port = None;
+            }
+            // While no other port can take the number.
+            switch.table.forget(*number);
+        });
+    }
+}
+
+/// The switches of a server, by name. One exists as long as it has ports.
+#[derive(Debug, Default)]
+pub struct Switches(Mutex<BTreeMap<String, Weak<Switch>>>);
+
+impl Switches {
+    /// The switch of this name.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Arc<Switch> {
+        let mut all = lock(&self.0);
+        all.retain(|_, switch| switch.strong_count() > 0);
+        if let Some(switch) = all.get(name).and_then(Weak::upgrade) {
+            return switch;
+        }
+        let switch = Arc::default();
+        all.insert(name.to_owned(), Arc::downgrade(&switch));
+        switch
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn join(switch: &Arc<Switch>, isolated: bool) -> Joined {
+        let spec = PortSpec {
+            isolated,
+            ..PortSpec::default()
+        };
+        switch.join(spec, 2).unwrap()
+    }
+
+    #[test]
+    fn ports_come_and_go() {
+        let switches = Switches::default();
+        let switch = switches.get("a");
+        assert!(Arc::ptr_eq(&switch, &switches.get("a")));
+        assert!(!Arc::ptr_eq(&switch, &switches.get("b")));
+        let (one, two) = (join(&switch, false), join(&switch, false));
+        let generation = switch.generation();
+        switch.table.learn([2; 6], two.0.number(), 0);
+        drop(two);
+        assert!(switch.generation() > generation && switch.table.find([2; 6], 0).is_none());
+        assert_eq!(switch.ports().iter().flatten().count(), 1);
+        let again = join(&switch, false);
+        assert_eq!((one.0.number(), again.0.number()), (0, 1));
+        drop((one, again, switch));
+        assert!(
+            switches.0.lock().unwrap()["a"].upgrade().is_none(),
+            "it is not kept"
+        );
+    }
+
+    #[test]
+    fn isolated_ports_reach_only_the_others() {
+        let switch = Arc::default();
+        let (a, b, open) = (
+            join(&switch, true),
+            join(&switch, true),
+            join(&switch, false),
+        );
+        assert!(!a.0.reaches(&b.0) && !a.0.reaches(&a.0));
+        assert!(a.0.reaches(&open.0) && open.0.reaches(&a.0));
+    }
+
+    #[test]
+    fn an_address_has_one_port() {
+        let switch: Arc<Switch> = Arc::default();
+        let spec = || PortSpec {
+            mac: Some([2, 0, 0, 0, 0, 1]),
+            ..PortSpec::default()
+        };
+        let first = switch.join(spec(), 1).unwrap();
+        let error = switch.join(spec(), 1).unwrap_err().to_string();
+        assert!(error.contains("another port"), "{error}");
+        assert!(first.0.may_send([2, 0, 0, 0, 0, 1]) && !first.0.may_send([2, 0, 0, 0, 0, 2]));
+        drop(first);
+        assert!(switch.join(spec(), 1).is_ok());
+    }
+
+    #[test]
+    fn frames_wait_for_a_queue_that_is_served() {
+        let switch = Arc::default();
+        let (a, b) = (join(&switch, false), join(&switch, false));
+        a.0.broadcast(&[7; 60]);
+        assert_eq!(b.0.queues[0].waiting(), 0, "it is served nowhere");
+        b.0.queues[1].served_at(Some(Place { thread: 1, slot: 0 }));
+        b.0.queues[1].want_bell(true);
+        a.0.broadcast(&[7; 60]);
+        a.0.broadcast(&[8; 61]);
+        let queue = b.0.queue_for(0).unwrap();
+        assert_eq!((queue.waiting(), queue.arrived()), (2, 2));
+        let mut rings = [0; 8];
+        rustix::io::read(queue.bell(), &mut rings).unwrap();
+        assert_eq!(u64::from_ne_bytes(rings), 1, "only the first frame rings");
+        let seen = |_: Header, frame: &[u8]| (frame[0] == 7, frame.len());
+        assert_eq!(
+            [queue.take(seen), queue.take(seen), queue.take(seen)],
+            [Some(60), Some(61), Some(61)]
+        );
+        queue.clear();
+        assert_eq!((queue.waiting(), queue.take(seen)), (0, None));
+        assert!(b.0.queue_for(0).is_some());
+        b.0.queues[1].served_at(None);
+        assert!(b.0.queue_for(0).is_none());
+    }
+}

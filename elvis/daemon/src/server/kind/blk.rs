@@ -1,0 +1,99 @@
+//! A block device: its disk, and what its driver may choose.
+
+use crate::blk::{self, feature};
+use crate::storage::{Disk, DiskError, Source};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The configuration of a block device.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BlkSpec {
+    /// Where its data are.
+    pub source: Source,
+    /// Whether writes fail.
+    pub readonly: bool,
+    /// The number of its queues.
+    pub queues: u16,
+    /// The serial number that the guest sees, at most 20 bytes.
+    pub serial: String,
+}
+
+impl BlkSpec {
+    /// Opens its disk.
+    ///
+    /// # Errors
+    ///
+    /// It can't be opened.
+    pub fn open(&self) -> Result<Blk, DiskError> {
+        Disk::open(&self.source, self.readonly).map(|disk| self.with(disk))
+    }
+
+    /// The device with an open disk.
+    #[must_use]
+    pub fn with(&self, disk: Disk) -> Blk {
+        Blk {
+            disk,
+            readonly: self.readonly,
+            writeback: AtomicBool::new(true),
+            serial: self.serial.clone(),
+            queues: self.queues,
+        }
+    }
+}
+
+/// An open block device.
+#[derive(Debug)]
+pub struct Blk {
+    /// Its disk.
+    pub disk: Disk,
+    /// Whether writes fail.
+    pub readonly: bool,
+    /// Whether there is a write cache; if not, each write waits for the disk.
+    pub writeback: AtomicBool,
+    /// The serial number that the guest sees.
+    pub serial: String,
+    /// The number of its queues.
+    pub queues: u16,
+}
+
+impl Blk {
+    pub(super) fn features(&self) -> u64 {
+        let mut features = feature::SEG_MAX | feature::BLK_SIZE | feature::FLUSH;
+        if self.queues > 1 {
+            features |= feature::MQ;
+        }
+        if self.readonly {
+            features |= feature::RO;
+        } else {
+            features |= feature::CONFIG_WCE | feature::DISCARD | feature::WRITE_ZEROES;
+        }
+        features
+    }
+
+    pub(super) fn agreed(&self, features: u64) {
+        // Without flush a driver expects each write to be on the disk when it ends.
+        if features & feature::FLUSH == 0 {
+            self.writeback.store(false, Ordering::Relaxed);
+        }
+    }
+
+    pub(super) fn reset(&self) {
+        self.writeback.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn config(&self) -> Vec<u8> {
+        let writeback = self.writeback.load(Ordering::Relaxed);
+        blk::config(self.disk.bytes(), self.queues, writeback).to_vec()
+    }
+
+    pub(super) fn set_config(&self, offset: u32, bytes: &[u8], features: u64) -> bool {
+        let at = blk::WRITEBACK.checked_sub(offset).map(|at| at as usize);
+        let offered = features & feature::CONFIG_WCE != 0;
+        match at.and_then(|at| bytes.get(at)) {
+            Some(&writeback) if offered && writeback <= 1 => {
+                self.writeback.store(writeback == 1, Ordering::Relaxed);
+                true
+            }
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,300 @@
+//! The driver of a network device, one pair of queues, whose rings the test controls.
+
+#![allow(dead_code, clippy::unwrap_used, clippy::expect_used)]
+
+use crate::client::{LIMIT, limited, memfd};
+use elvis::net::Header;
+use elvis_ring::driver::{Buffer, Driver};
+use elvis_ring::{Memory, Region};
+use std::fs::File;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+use vhost::vhost_user::message::{VhostUserHeaderFlag, VhostUserProtocolFeatures as Protocol};
+use vhost::vhost_user::{Frontend, VhostUserFrontend};
+use vhost::{VhostBackend, VhostUserDirtyLogRegion, VhostUserMemoryRegionInfo, VringConfigData};
+use vmm_sys_util::eventfd::EventFd;
+
+pub const SIZE: u16 = 256;
+const MEMORY: u64 = 32 << 20;
+const USER: u64 = 0x7000_0000_0000;
+/// Where the rings are.
+pub const RINGS: [u64; 2] = [0, 0x4000];
+/// Buffers of received frames.
+pub const RECEIVED: u64 = 0x10_0000;
+/// Bytes of each.
+pub const BUFFER: u32 = 2048;
+/// Buffers of sent frames, which are used in turn.
+pub const SENT: u64 = 0x40_0000;
+const SLOT: u64 = 80 << 10;
+const SLOTS: u64 = SIZE as u64;
+
+/// Writes are logged.
+const LOG_ALL: u64 = 1 << 26;
+/// Features of the header: without them it has 10 bytes.
+const WITH_COUNT: u64 = 1 << 15 | 1 << 32;
+
+pub struct Nic {
+    pub frontend: Frontend,
+    pub features: u64,
+    /// Receive and transmit.
+    pub rings: [Driver; 2],
+    pub kicks: [EventFd; 2],
+    pub calls: [EventFd; 2],
+    pub memory: File,
+    /// How often the device was kicked.
+    pub kicked: u64,
+    /// Heads of buffers of received frames, by place.
+    heads: Vec<Option<u16>>,
+    sent: u64,
+    mapped: Arc<Memory>,
+}
+
+impl Nic {
+    /// Connects with all features that the device offers but `without`, and starts with buffers.
+    pub fn connect(socket: &Path, without: u64) -> Self {
+        let mut nic = Self::idle(socket, without);
+        nic.start(0);
+        nic.offer_buffers();
+        nic
+    }
+
+    /// Connects, and starts no ring.
+    pub fn idle(socket: &Path, without: u64) -> Self {
+        let memory = memfd(MEMORY);
+        let region = Region::map(&memory, 0, 0, 0, MEMORY).unwrap();
+        let mapped = Arc::new(Memory::new(vec![region]).unwrap());
+        let rings = RINGS.map(|base| Driver::in_memory(&mapped, base, SIZE, true).unwrap());
+        let (frontend, features) = negotiate(socket, without);
+        Self {
+            frontend,
+            features,
+            rings,
+            kicks: std::array::from_fn(|_| EventFd::new(0).unwrap()),
+            calls: std::array::from_fn(|_| EventFd::new(0).unwrap()),
+            memory,
+            kicked: 0,
+            heads: vec![None; SIZE.into()],
+            sent: 0,
+            mapped,
+        }
+    }
+
+    /// Connects to another server; memory and rings stay.
+    pub fn reconnect(&mut self, socket: &Path, base: u16) {
+        self.frontend = negotiate(socket, !self.features).0;
+        self.start(base);
+    }
+
+    /// Shares the memory, and starts both rings at entry `base`.
+    pub fn start(&mut self, base: u16) {
+        limited("rings that are started", || {
+            self.set_up(base, None).unwrap()
+        });
+    }
+
+    /// Starts, with writes to memory logged in this file.
+    pub fn start_logged(&mut self, log: &File) {
+        let bytes = log.metadata().unwrap().len();
+        let region = VhostUserDirtyLogRegion {
+            mmap_size: bytes,
+            mmap_offset: 0,
+            mmap_handle: log.as_raw_fd(),
+        };
+        limited("a log that is shared", || {
+            self.features |= LOG_ALL;
+            self.frontend.set_features(self.features).unwrap();
+            self.frontend.set_log_base(0, Some(region)).unwrap();
+            self.set_up(0, Some(0)).unwrap();
+        });
+    }
+
+    /// A duplicate of the connection.
+    pub fn stream(&self) -> UnixStream {
+        // SAFETY: the front-end keeps its descriptor open during the borrow.
+        let borrowed = unsafe { BorrowedFd::borrow_raw(self.frontend.as_raw_fd()) };
+        borrowed.try_clone_to_owned().unwrap().into()
+    }
+
+    fn set_up(&mut self, base: u16, log: Option<u64>) -> vhost::Result<()> {
+        let region = VhostUserMemoryRegionInfo {
+            guest_phys_addr: 0,
+            memory_size: MEMORY,
+            userspace_addr: USER,
+            mmap_offset: 0,
+            mmap_handle: self.memory.as_raw_fd(),
+        };
+        self.frontend.set_mem_table(&[region])?;
+        for queue in 0..2 {
+            self.frontend.set_vring_num(queue, SIZE)?;
+            let at = self.rings[queue].addresses();
+            let rings = VringConfigData {
+                queue_max_size: SIZE,
+                queue_size: SIZE,
+                desc_table_addr: USER + at.descriptors,
+                used_ring_addr: USER + at.used,
+                avail_ring_addr: USER + at.available,
+                flags: u32::from(log.is_some()),
+                log_addr: log.map(|log| log + at.used),
+            };
+            self.frontend.set_vring_addr(queue, &rings)?;
+            self.frontend.set_vring_base(queue, base)?;
+            self.frontend.set_vring_call(queue, &self.calls[queue])?;
+            self.frontend.set_vring_kick(queue, &self.kicks[queue])?;
+            self.frontend.set_vring_enable(queue, true)?;
+        }
+        Ok(())
+    }
+
+    fn kick(&mut self, queue: usize) {
+        if self.rings[queue].kick_wanted() {
+            self.kicks[queue].write(1).unwrap();
+            self.kicked += 1;
+        }
+    }
+
+    /// Gives the device all free buffers for received frames.
+    pub fn offer_buffers(&mut self) {
+        self.offer_some(SIZE.into());
+    }
+
+    /// Gives it at most this many.
+    pub fn offer_some(&mut self, most: usize) {
+        let free: Vec<_> = (0..self.heads.len())
+            .filter(|&at| self.heads[at].is_none())
+            .collect();
+        for at in free.into_iter().take(most) {
+            let buffer = (RECEIVED + at as u64 * u64::from(BUFFER), BUFFER, true);
+            self.heads[at] = self.rings[0].submit(&[buffer]);
+        }
+        self.kick(0);
+    }
+
+    pub fn write(&self, guest: u64, bytes: &[u8]) {
+        let span = self.mapped.span(guest, bytes.len() as u64).unwrap();
+        for (at, byte) in bytes.iter().enumerate() {
+            span.store_u8(at, *byte, Ordering::Relaxed);
+        }
+    }
+
+    pub fn read(&self, guest: u64, bytes: u64) -> Vec<u8> {
+        let span = self.mapped.span(guest, bytes).unwrap();
+        (0..bytes as usize)
+            .map(|at| span.load_u8(at, Ordering::Relaxed))
+            .collect()
+    }
+
+    pub fn header_bytes(&self) -> usize {
+        if self.features & WITH_COUNT == 0 {
+            10
+        } else {
+            12
+        }
+    }
+
+    /// Puts a frame into the transmit ring, in buffers of at most `part` bytes. False if the ring is full.
+    pub fn try_send(&mut self, header: &Header, frame: &[u8], part: usize) -> bool {
+        while self.rings[1].reply().is_some() {}
+        let slot = SENT + self.sent % SLOTS * SLOT;
+        let bytes = [&header.bytes(0)[..self.header_bytes()], frame].concat();
+        self.write(slot, &bytes);
+        let parts: Vec<Buffer> = (0..bytes.len())
+            .step_by(part)
+            .map(|at| (slot + at as u64, (bytes.len() - at).min(part) as u32, false))
+            .collect();
+        if self.rings[1].submit(&parts).is_none() {
+            return false;
+        }
+        self.sent += 1;
+        self.kick(1);
+        true
+    }
+
+    /// Sends a frame, in two buffers, and waits until the device has it.
+    pub fn send(&mut self, header: &Header, frame: &[u8]) {
+        let part = (self.header_bytes() + frame.len()).div_ceil(2);
+        assert!(self.try_send(header, frame, part));
+        soon("a sent frame", || self.rings[1].reply());
+    }
+
+    pub fn send_plain(&mut self, frame: &[u8]) {
+        self.send(&Header::default(), frame);
+    }
+
+    /// The next received frame, if there is one. Its buffers are given back.
+    pub fn try_receive(&mut self) -> Option<(Header, Vec<u8>)> {
+        let (first, bytes) = self.buffer()?;
+        let before = self.header_bytes();
+        let header = Header::parse(&bytes[..10].try_into().unwrap());
+        let count = match before {
+            12 => u16::from_le_bytes([bytes[10], bytes[11]]),
+            _ => 1,
+        };
+        assert!(count > 0, "no buffers");
+        let (mut frame, mut places) = (bytes[before..].to_vec(), vec![first]);
+        for _ in 1..count {
+            // All buffers of a frame are published at once.
+            let (place, bytes) = self.buffer().unwrap();
+            frame.extend(bytes);
+            places.push(place);
+        }
+        for place in places {
+            self.heads[place] = None;
+        }
+        self.offer_buffers();
+        Some((header, frame))
+    }
+
+    fn buffer(&mut self) -> Option<(usize, Vec<u8>)> {
+        let (head, written) = self.rings[0].reply()?;
+        let place = self.heads.iter().position(|&other| other == Some(head));
+        let place = place.expect("a buffer that was not offered");
+        assert!(written <= BUFFER);
+        let guest = RECEIVED + place as u64 * u64::from(BUFFER);
+        Some((place, self.read(guest, written.into())))
+    }
+
+    pub fn receive(&mut self) -> (Header, Vec<u8>) {
+        soon("a frame", || self.try_receive())
+    }
+}
+
+/// Calls `look` until it returns a value, without sleeping in between.
+fn soon<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let end = Instant::now() + LIMIT;
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(Instant::now() < end, "waited {LIMIT:?} for {what}");
+        std::thread::yield_now();
+    }
+}
+
+fn negotiate(socket: &Path, without: u64) -> (Frontend, u64) {
+    limited("an answer to a front-end", || {
+        let mut frontend = Frontend::connect(socket, 2).unwrap();
+        frontend.set_owner().unwrap();
+        // Dirty pages are logged only during a migration.
+        let features = frontend.get_features().unwrap() & !without & !LOG_ALL;
+        frontend.set_features(features).unwrap();
+        let protocol = frontend.get_protocol_features().unwrap();
+        assert!(protocol.contains(Protocol::RARP | Protocol::MTU | Protocol::LOG_SHMFD));
+        frontend.set_protocol_features(protocol).unwrap();
+        frontend.set_hdr_flags(VhostUserHeaderFlag::NEED_REPLY);
+        (frontend, features)
+    })
+}
+
+/// A frame of this length between these stations.
+pub fn frame(to: u8, from: u8, bytes: usize) -> Vec<u8> {
+    let mut frame: Vec<u8> = (0..bytes).map(|at| (at * 7 + at / 256) as u8).collect();
+    frame[..6].copy_from_slice(&[if to == 0xff { 0xff } else { 2 }; 6]);
+    frame[5] = to;
+    frame[6..12].copy_from_slice(&[2, 2, 2, 2, 2, from]);
+    frame[12..14].copy_from_slice(&[0x88, 0xb5]);
+    frame
+}

@@ -1,0 +1,96 @@
+# Linux guests in QEMU with network devices of elvis: a gigabyte through a switch and to the host with hardly any
+# kicks, and a daemon that is killed under traffic. `make test-long` runs it; it takes minutes, and needs the
+# network once.
+
+# `run` sets $output and $status.
+# shellcheck disable=SC2154
+
+load ../e2e/common
+load ../e2e/net
+
+setup_file() { net_setup_file; }
+
+setup() { common_setup; }
+
+teardown() { net_teardown; }
+
+# moved DEVICES NAME: lets a guest move its data after its warm-up, and sets frames and kicks to those of
+# DEVICES meanwhile.
+moved() {
+    said "$2" 300 warm
+    kicks=$(total "$1" kicks) frames=$(total "$1" net.frames)
+    go_on "$2"
+    said "$2" 1500 '2000 round trips'
+    kicks=$(($(total "$1" kicks) - kicks)) frames=$(($(total "$1" net.frames) - frames))
+    go_on "$2"
+    said "$2" 60 'done'
+    echo "$BATS_TEST_DESCRIPTION: $frames frames, $kicks kicks" | tee -a "$BATS_FILE_TMPDIR/net.txt" >&3
+}
+
+@test "a gigabyte between two guests" {
+    serve --net "$PWD/a=switch:lan" --net "$PWD/b=switch:lan"
+    guest b 2 -- job=serve
+    guest a 1 -- job=talk peer=10.0.0.2 mib=512 trips=2000
+    moved 'a|b' a
+    [ $((kicks * 1000)) -lt "$frames" ]
+}
+
+@test "a gigabyte between a guest and the host" {
+    net_namespace tap
+    serve --net "$PWD/a=tap:tap0"
+    host_station
+    guest a 2 -- job=talk peer=10.0.0.1 mib=512 trips=2000
+    moved a a
+    [ $((kicks * 1000)) -lt "$frames" ]
+}
+
+sends() { [ "$(total "$1" 'net.frames // 0')" -gt 100 ]; }
+
+@test "kill -9 of the daemon under traffic: connections live on, through a switch and to the host" {
+    net_namespace taps
+    devices=(--net "$PWD/a=switch:lan" --net "$PWD/b=switch:lan" --net "$PWD/c=tap:tap0,queues=2")
+    serve "${devices[@]}"
+    host_station
+    guest b 2 -- job=serve
+    guest a 3 -- job=count peer=10.0.0.2
+    PAIRS=2 guest c 4 -- job=count peer=10.0.0.1
+    said a 300 warm
+    said c 300 warm
+    for _ in 1 2 3 4 5; do
+        eventually sends a
+        eventually sends c
+        kill -9 "$elvis"
+        wait "$elvis" || true
+        serve "${devices[@]}"
+    done
+    eventually sends a
+    eventually sends c
+    go_on a
+    go_on c
+    said a 300 '[0-9]* numbers came back'
+    said c 300 '[0-9]* numbers came back'
+}
+
+migrated() {
+    echo info migrate 1<>monitor.in
+    grep -q 'tatus: completed' monitor.txt
+}
+
+@test "a guest migrates to another port of the switch, and its connection lives on" {
+    serve --net "$PWD/a=switch:lan" --net "$PWD/b=switch:lan" --net "$PWD/c=switch:lan"
+    mkfifo monitor.in monitor.out
+    cat monitor.out >monitor.txt 3>&- &
+    guest b 2 -- job=serve
+    guest a 3 -chardev pipe,id=monitor,path=monitor -mon monitor -- job=count peer=10.0.0.2
+    source=${machines[-1]}
+    guest c 3 -incoming "unix:$PWD/migration" -- unused
+    said a 300 warm
+    eventually sends a
+    printf '%s\n' 'migrate_set_parameter downtime-limit 5000' "migrate -d unix:$PWD/migration" 1<>monitor.in
+    LIMIT=300 eventually migrated
+    eventually sends c
+    kill -9 "$source"
+    go_on c
+    said c 300 '[0-9]* numbers came back'
+    [ "$(total c net.malformed)" -eq 0 ]
+}
