@@ -1,7 +1,9 @@
 //! Handlers of the vhost-user messages.
 
 use super::inflight::InflightArea;
-use super::{EVENT_IDX, Frontend, LOG_ALL, MAX_REGIONS, VringAddresses, failed, refused};
+use super::{
+    EVENT_IDX, Frontend, LOG_ALL, MAX_REGIONS, RING_PACKED, VringAddresses, failed, refused,
+};
 use crate::blk::{self, feature};
 use crate::server::notify::check_eventfd;
 use elvis_ring::{DirtyLog, Region};
@@ -18,7 +20,8 @@ const PROTOCOL_FEATURES: u64 = 1 << 30;
 
 impl Frontend {
     fn offered(&self) -> u64 {
-        let mut features = VERSION_1 | EVENT_IDX | INDIRECT | PROTOCOL_FEATURES | LOG_ALL;
+        let mut features = VERSION_1 | EVENT_IDX | INDIRECT | RING_PACKED;
+        features |= PROTOCOL_FEATURES | LOG_ALL;
         features |= feature::SEG_MAX | feature::BLK_SIZE | feature::FLUSH;
         if self.queues.len() > 1 {
             features |= feature::MQ;
@@ -160,7 +163,11 @@ impl VhostUserBackendReqHandlerMut for Frontend {
 
     fn set_vring_base(&mut self, index: u32, base: u32) -> Result<()> {
         self.take_back(index)?;
-        self.queue(index)?.base = u16::try_from(base).map_err(|_| Error::InvalidParam)?;
+        let packed = self.features & RING_PACKED != 0;
+        if !packed && base > u32::from(u16::MAX) {
+            return Err(Error::InvalidParam);
+        }
+        self.queue(index)?.base = base;
         Ok(())
     }
 
@@ -171,7 +178,7 @@ impl VhostUserBackendReqHandlerMut for Frontend {
         queue.kick = None;
         queue.call = None;
         queue.fault = None;
-        let base = queue.base.into();
+        let base = queue.base;
         self.let_go();
         Ok(VhostUserVringState::new(index, base))
     }
