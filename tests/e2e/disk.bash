@@ -51,7 +51,7 @@ counter() {
 }
 
 # guest WORD...: boots a guest with these words on the kernel's command line. Its console is in
-# console.txt, its process ID in $qemu. machine SOCKET CONSOLE [ARGUMENT...] -- WORD...: the same with another
+# console.txt, its process ID in $qemu. RING=packed in the environment: with packed rings. machine SOCKET CONSOLE [ARGUMENT...] -- WORD...: the same with another
 # disk and console, and more arguments for QEMU. `no_timer_check`: a guest panics while it boots if its host is
 # so busy that ten timer interrupts are not seen in time.
 guest() { machine disk console.txt -- "$@"; }
@@ -73,7 +73,7 @@ machine() {
         -accel tcg -cpu max -m 512 -nodefaults -display none -no-reboot \
         -object memory-backend-memfd,id=memory,size=512M,share=on -machine q35,memory-backend=memory \
         -chardev "socket,id=disk,path=$PWD/$disk,reconnect-ms=200" \
-        -device vhost-user-blk-pci,chardev=disk,num-queues=1 \
+        -device "vhost-user-blk-pci,chardev=disk,num-queues=1,packed=$([ "${RING-}" = packed ] && echo on || echo off)" \
         -kernel "$KERNEL" -initrd "$INITRD" -append "console=ttyS0 quiet panic=-1 no_timer_check $*" \
         -chardev "file,id=console,path=$console,input-path=answers" -serial chardev:console \
         "${words[@]}" 2>>qemu.txt 3>&- &
@@ -97,6 +97,40 @@ said() {
         fi
         sleep 0.05
     done
+}
+
+# served DISK: requests of the disk of this name; 0 if none of its queues is served.
+served() { "$ELVIS" ctl --control "$PWD/control" stats | jq ".devices.$1[0].requests // 0"; }
+serves() { [ "$(served "$1")" -gt 100 ]; }
+migrated() {
+    echo info migrate 1<>monitor.in
+    grep -q 'tatus: completed' monitor.txt
+}
+
+# Migrates a guest to another QEMU while it writes numbers, which it then checks.
+migrate() {
+    # `migratable`: the image is locked only while a queue runs, so two devices can have it.
+    serve elvis --blk "$PWD/disk=$PWD/image,migratable" --blk "$PWD/other=$PWD/image,migratable"
+    mkfifo monitor.in monitor.out
+    cat monitor.out >monitor.txt 3>&- &
+    machine disk console.txt -chardev pipe,id=monitor,path=monitor -mon monitor -- job=numbers
+    source=$qemu
+    machine other other.txt -incoming "unix:$PWD/migration" -- unused
+    console=console.txt qemu=$source said 120 warm
+    console=console.txt qemu=$source said 1 "${RING:-split} ring"
+    eventually serves disk
+    # On a busy host the guest dirties pages faster than they are sent in QEMU's default of 0.3 s.
+    printf '%s\n' 'migrate_set_parameter downtime-limit 5000' "migrate -d unix:$PWD/migration" 1<>monitor.in
+    LIMIT=300 eventually migrated
+    # The workload continues there, and nothing runs here.
+    eventually serves other
+    [ "$(served disk)" -eq 0 ]
+    # Its console would take the line that the guest waits for.
+    kill -9 "$source"
+    go_on
+    said 120 '[0-9]* numbers are right'
+    said 60 'done'
+    run ! grep -v '^elvis: [0-9]* devices\|^elvis: runs as root' elvis.txt
 }
 
 disk_teardown() {

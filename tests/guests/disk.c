@@ -128,6 +128,20 @@ static void wait_for_disk(void)
 	}
 }
 
+/* Bit 34 of the features that device and driver use: VIRTIO_F_RING_PACKED. */
+static void say_ring(void)
+{
+	char bits[65] = "";
+	FILE *features;
+
+	mkdir("/sys", 0555);
+	need(mount("sysfs", "/sys", "sysfs", 0, NULL) == 0, "can't mount /sys: %m");
+	features = fopen("/sys/block/vda/device/features", "r");
+	need(features && fgets(bits, sizeof(bits), features), "can't read the disk's features");
+	fclose(features);
+	say("%s ring", bits[34] == '1' ? "packed" : "split");
+}
+
 static void format(void)
 {
 	int status = -1;
@@ -322,6 +336,7 @@ int main(void)
 		power_off();
 	load_modules();
 	wait_for_disk();
+	say_ring();
 	if (job && strcmp(job, "files") == 0 && mib)
 		files((unsigned)strtoul(mib, NULL, 10) << 20);
 	else if (job && strcmp(job, "numbers") == 0)

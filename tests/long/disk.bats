@@ -22,6 +22,7 @@ files() {
     serve "$1"
     guest job=files mib=200
     said 300 warm
+    said 1 "${RING:-split} ring"
     requests_before=$(counter requests)
     kicks_before=$(counter kicks)
     go_on
@@ -30,7 +31,7 @@ files() {
     kicks=$(($(counter kicks) - kicks_before))
     go_on
     said 60 'done'
-    echo "$1: $requests requests, $kicks kicks" | tee -a "$BATS_FILE_TMPDIR/disk.txt" >&3
+    echo "$1, ${RING:-split} ring: $requests requests, $kicks kicks" | tee -a "$BATS_FILE_TMPDIR/disk.txt" >&3
 }
 
 @test "200 MB through ext4: written, synced, read back correctly, less than one kick per 10,000 requests" {
@@ -39,28 +40,45 @@ files() {
     [ $((kicks * 10000)) -lt "$requests" ]
 }
 
-@test "the same without polling: about one kick per request" {
+@test "200 MB with a packed ring" {
+    RING=packed files elvis
+    [ "$requests" -gt 100000 ]
+    [ $((kicks * 10000)) -lt "$requests" ]
+}
+
+@test "without polling: about one kick per request" {
     files fine-grained
     [ "$requests" -gt 100000 ]
     # Requests that came in one burst share a kick.
     [ $((kicks * 10)) -gt $((requests * 9)) ]
 }
 
-# Whether the current process has served requests.
-served() { [ "$(counter 'requests // 0')" -gt 100 ]; }
+@test "with a packed ring and without polling: about one kick per request" {
+    RING=packed files fine-grained
+    [ "$requests" -gt 100000 ]
+    [ $((kicks * 10)) -gt $((requests * 9)) ]
+}
 
-@test "kill -9 of the daemon while a guest writes: the guest goes on, and no write is lost or repeated" {
+# Kills the daemon five times while a guest writes numbers, which it then checks.
+killed() {
     serve elvis
     guest job=numbers
     said 300 warm
+    said 1 "${RING:-split} ring"
     for _ in 1 2 3 4 5; do
         sleep 4
         kill -9 "$elvis"
         wait "$elvis" || true
         serve elvis
-        eventually served
+        eventually serves disk
     done
     go_on
     said 300 '[0-9]* numbers are right'
     said 60 'done'
 }
+
+@test "kill -9 of the daemon while a guest writes: the guest goes on, and no write is lost or repeated" { killed; }
+
+@test "the same with a packed ring" { RING=packed killed; }
+
+@test "a guest with a packed ring migrates while it writes" { RING=packed migrate; }

@@ -1,4 +1,4 @@
-//! Descriptor chains: the checked buffers of one request (VIRTIO 1.2, sections 2.7.4 and 2.7.5).
+//! Descriptor chains: the checked buffers of one request (VIRTIO 1.2, sections 2.7.4, 2.7.5, and 2.8.5 to 2.8.7).
 
 use crate::ring::RingError;
 use crate::span::{self, Pairs};
@@ -8,13 +8,14 @@ use std::sync::Arc;
 /// Longest chain, in descriptors, direct or in an indirect table.
 pub const LONGEST: usize = 1024;
 
-const NEXT: u16 = 1;
-const WRITE: u16 = 2;
-const INDIRECT: u16 = 4;
+pub(crate) const NEXT: u16 = 1;
+pub(crate) const WRITE: u16 = 2;
+pub(crate) const INDIRECT: u16 = 4;
+pub(crate) const NESTED: &str = "an indirect descriptor inside a chain";
 /// Bytes of a descriptor.
 pub(crate) const DESCRIPTOR: usize = 16;
 
-/// One descriptor, read once.
+/// One descriptor of a split ring, read once.
 #[derive(Debug, Clone, Copy)]
 struct Descriptor {
     guest: u64,
@@ -36,24 +37,36 @@ impl Descriptor {
             next: (u64::from_le(rest) >> 48) as u16,
         })
     }
+}
 
-    /// The indirect table that it points to.
-    #[inline]
-    fn table<'a>(&self, memory: &'a Memory) -> Result<Pairs<'a>, RingError> {
-        let wrong = |why| Err(RingError::Indirect(why));
-        if self.flags & NEXT != 0 {
-            return wrong("an indirect descriptor has the NEXT flag");
-        }
-        let (guest, bytes) = (self.guest, self.bytes);
-        let length = bytes as usize;
-        if length == 0 || length % DESCRIPTOR != 0 || length / DESCRIPTOR > LONGEST {
-            return wrong("an indirect table has an invalid length");
-        }
-        let outside = RingError::Outside { guest, bytes };
-        let (span, offset) = memory.within(guest, length).ok_or(outside)?;
-        let unaligned = RingError::Indirect("an indirect table is not aligned");
-        span.pairs(offset, length).ok_or(unaligned)
+/// The indirect table that a descriptor with these flags points to.
+#[inline]
+pub(crate) fn indirect(
+    guest: u64,
+    bytes: u32,
+    flags: u16,
+    memory: &Memory,
+) -> Result<Pairs<'_>, RingError> {
+    let wrong = |why| Err(RingError::Indirect(why));
+    if flags & NEXT != 0 {
+        return wrong("an indirect descriptor has the NEXT flag");
     }
+    let length = bytes as usize;
+    if length == 0 || length % DESCRIPTOR != 0 || length / DESCRIPTOR > LONGEST {
+        return wrong("an indirect table has an invalid length");
+    }
+    let outside = RingError::Outside { guest, bytes };
+    let (span, offset) = memory.within(guest, length).ok_or(outside)?;
+    let unaligned = RingError::Indirect("an indirect table is not aligned");
+    span.pairs(offset, length).ok_or(unaligned)
+}
+
+/// The sums of a chain that is being read.
+#[derive(Debug, Default)]
+pub(crate) struct Sums {
+    total: u64,
+    /// 0 or, from the first writable buffer on, WRITE.
+    writing: u16,
 }
 
 /// A contiguous part of a buffer, in the memory that its [`Chain`] keeps mapped.
@@ -101,7 +114,8 @@ impl Chain {
         Self::default()
     }
 
-    /// The index of its first descriptor, which identifies the request in the used ring.
+    /// A number that identifies the request to its [`crate::Ring`] until it is put back. In a split ring: the
+    /// index of its first descriptor.
     #[inline]
     #[must_use]
     pub fn head(&self) -> u16 {
@@ -318,7 +332,55 @@ impl Chain {
         true
     }
 
-    /// Reads the chain that starts at descriptor `head` of the table.
+    /// Empties it, to be filled with buffers of this memory.
+    #[inline]
+    pub(crate) fn start(&mut self, memory: &Arc<Memory>) {
+        self.segments.clear();
+        (self.readable, self.readable_bytes, self.writable_bytes) = (0, 0, 0);
+        match &self.memory {
+            Some(mine) if Arc::ptr_eq(mine, memory) => {}
+            _ => self.memory = Some(Arc::clone(memory)),
+        }
+    }
+
+    /// Adds the buffer of one descriptor.
+    #[inline(always)]
+    pub(crate) fn add(
+        &mut self,
+        sums: &mut Sums,
+        (guest, bytes, flags): (u64, u32, u16),
+        memory: &Memory,
+    ) -> Result<(), RingError> {
+        if (flags ^ sums.writing) & WRITE != 0 {
+            if sums.writing != 0 {
+                return Err(RingError::Order);
+            }
+            sums.writing = WRITE;
+            (self.readable, self.readable_bytes) = (self.segments.len(), sums.total);
+        }
+        match memory.find_whole(guest, bytes) {
+            Some(place) => self.segments.push(Segment {
+                guest,
+                place,
+                bytes,
+            }),
+            None => self.add_parts(guest, bytes, memory)?,
+        }
+        sums.total += u64::from(bytes);
+        Ok(())
+    }
+
+    /// Ends the chain, which `head` identifies.
+    #[inline(always)]
+    pub(crate) fn end(&mut self, sums: &Sums, head: u16) {
+        if sums.writing == 0 {
+            (self.readable, self.readable_bytes) = (self.segments.len(), sums.total);
+        }
+        self.writable_bytes = sums.total - self.readable_bytes;
+        self.head = head;
+    }
+
+    /// Reads the chain that starts at descriptor `head` of a split ring's table.
     #[inline]
     pub(crate) fn fetch(
         &mut self,
@@ -326,22 +388,15 @@ impl Chain {
         head: u16,
         memory: &Arc<Memory>,
     ) -> Result<(), RingError> {
-        self.head = head;
-        self.segments.clear();
-        (self.readable, self.readable_bytes, self.writable_bytes) = (0, 0, 0);
-        match &self.memory {
-            Some(mine) if Arc::ptr_eq(mine, memory) => {}
-            _ => self.memory = Some(Arc::clone(memory)),
-        }
+        self.start(memory);
         let unaligned = RingError::Address("descriptor table");
         let mut table = table.pairs(0, table.bytes()).ok_or(unaligned)?;
         let mut descriptor = Descriptor::read(&table, head)?;
         if descriptor.flags & INDIRECT != 0 {
-            table = descriptor.table(memory)?;
+            table = indirect(descriptor.guest, descriptor.bytes, descriptor.flags, memory)?;
             descriptor = Descriptor::read(&table, 0)?;
         }
-        // `writing`: 0 or, from the first writable buffer on, WRITE.
-        let (mut total, mut writing) = (0, 0);
+        let mut sums = Sums::default();
         for _ in 0..table.count().min(LONGEST) {
             let Descriptor {
                 guest,
@@ -350,29 +405,11 @@ impl Chain {
                 next,
             } = descriptor;
             if flags & INDIRECT != 0 {
-                return Err(RingError::Indirect("an indirect descriptor inside a chain"));
+                return Err(RingError::Indirect(NESTED));
             }
-            if (flags ^ writing) & WRITE != 0 {
-                if writing != 0 {
-                    return Err(RingError::Order);
-                }
-                writing = WRITE;
-                (self.readable, self.readable_bytes) = (self.segments.len(), total);
-            }
-            match memory.find_whole(guest, bytes) {
-                Some(place) => self.segments.push(Segment {
-                    guest,
-                    place,
-                    bytes,
-                }),
-                None => self.add_parts(guest, bytes, memory)?,
-            }
-            total += u64::from(bytes);
+            self.add(&mut sums, (guest, bytes, flags), memory)?;
             if flags & NEXT == 0 {
-                if writing == 0 {
-                    (self.readable, self.readable_bytes) = (self.segments.len(), total);
-                }
-                self.writable_bytes = total - self.readable_bytes;
+                self.end(&sums, head);
                 return Ok(());
             }
             descriptor = Descriptor::read(&table, next)?;

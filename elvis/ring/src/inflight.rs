@@ -1,5 +1,5 @@
 //! A record of requests in flight that outlives this process (vhost-user: "Inflight I/O tracking",
-//! split virtqueues).
+//! split virtqueues; that of packed ones is in `packed/inflight.rs`).
 //!
 //! The front-end keeps the memory and passes it to the next process, which runs again exactly the
 //! requests that were not acknowledged. The specification prescribes the order of the writes here.
@@ -25,13 +25,18 @@ pub struct Inflight {
     batch: Vec<u16>,
 }
 
-/// Bytes of one queue's region, a multiple of 64 so that regions share no cache line.
+/// Bytes of one queue's region, split or packed, a multiple of 64 so that regions share no cache line.
 #[must_use]
-pub fn region_bytes(queue_size: u16) -> u64 {
-    (STATES as u64 + STATE as u64 * u64::from(queue_size)).next_multiple_of(64)
+pub fn region_bytes(queue_size: u16, packed: bool) -> u64 {
+    let bytes = if packed {
+        crate::packed::region_bytes(queue_size)
+    } else {
+        STATES as u64 + STATE as u64 * u64::from(queue_size)
+    };
+    bytes.next_multiple_of(64)
 }
 
-/// Queue entries that fit in a region of this size.
+/// Entries of a split queue that fit in a region of this size.
 #[must_use]
 pub fn region_entries(bytes: u64) -> u16 {
     let entries = bytes.saturating_sub(STATES as u64) / STATE as u64;

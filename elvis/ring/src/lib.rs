@@ -1,5 +1,5 @@
-//! The device side of split virtqueues (VIRTIO 1.2, section 2.7), in memory shared with untrusted
-//! drivers.
+//! The device side of virtqueues, split and packed (VIRTIO 1.2, sections 2.7 and 2.8), in memory shared
+//! with untrusted drivers.
 //!
 //! Values that a driver may change at any time are read once, checked, and then used; a ring that
 //! breaks the rules returns an error, which affects no other ring. `unsafe` is in four modules:
@@ -17,12 +17,16 @@ pub mod chain;
 pub mod dirty;
 pub mod driver;
 pub mod inflight;
+#[cfg(test)]
+mod killed;
 pub mod mapping;
 pub mod memory;
+mod packed;
 pub mod piece;
 pub mod ring;
 pub mod sigbus;
 pub mod span;
+mod split;
 
 pub use chain::{Chain, Segment};
 pub use dirty::DirtyLog;

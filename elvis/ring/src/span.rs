@@ -39,6 +39,10 @@ macro_rules! access {
         #[doc = concat!("Writes ", $what, ". Does nothing if outside the span or not aligned.")]
         #[inline]
         pub fn $store(&self, offset: usize, value: $value, order: Ordering) {
+            #[cfg(test)]
+            if !crate::killed::may_write() {
+                return;
+            }
             if let Some(place) = self.place(offset, size_of::<$value>()) {
                 // SAFETY: as for the read.
                 unsafe { <$atomic>::from_ptr(place.cast()) }.store(value, order);
@@ -163,6 +167,10 @@ impl Span {
     /// Writes two consecutive 32-bit words. Does nothing if outside the span or not aligned.
     #[inline]
     pub fn store_u32s(&self, offset: usize, values: [u32; 2], order: Ordering) {
+        #[cfg(test)]
+        if !crate::killed::may_write() {
+            return;
+        }
         if let Some(place) = self.place_of(offset, size_of_val(&values), size_of::<u32>()) {
             let place = place.cast::<u32>();
             // SAFETY: as for the read; `place_of` checked both words.
@@ -175,6 +183,10 @@ impl Span {
 
     /// Fills it with zeros.
     pub fn zero(&self) {
+        #[cfg(test)]
+        if !crate::killed::may_write() {
+            return;
+        }
         // SAFETY: the whole span is in a mapping that it keeps.
         unsafe { fill(self.start.as_ptr(), self.bytes, 0) }
     }
@@ -206,6 +218,19 @@ impl Pairs<'_> {
     #[must_use]
     pub fn count(&self) -> usize {
         self.count
+    }
+
+    /// Reads the second half of a pair once. None if there are fewer.
+    #[inline]
+    #[must_use]
+    pub fn load_second(&self, index: usize, order: Ordering) -> Option<u64> {
+        if index >= self.count {
+            return None;
+        }
+        // SAFETY: as for a pair.
+        let place = unsafe { self.start.add(index * PAIR + 8) }.as_ptr();
+        // SAFETY: as for a pair.
+        Some(unsafe { AtomicU64::from_ptr(place.cast()) }.load(order))
     }
 
     /// Reads a pair, each half once. None if there are fewer.

@@ -5,11 +5,10 @@
 mod common;
 mod fuzzing;
 
-use common::{Shaker, any_notes, chain_is_sound, memfd, pair};
+use common::{Shaker, any_notes, chain_is_sound, memfd, notes, pair_of};
 use elvis_ring::driver::Driver;
-use elvis_ring::{Chain, DirtyLog, Inflight, Mapping, Ring, RingAddresses, Span};
+use elvis_ring::{Chain, DirtyLog, Ring, RingAddresses};
 use proptest::prelude::*;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// Bytes of the driver's memory.
@@ -23,8 +22,9 @@ fn fuzz<S: Strategy>(name: &str, inputs: S, target: impl Fn(S::Value)) {
 /// What a driver does.
 #[derive(Clone, Debug)]
 enum Step {
-    /// Writes a descriptor (index, address, length, flags, next), also beyond the end of the table.
-    Describe(u16, u64, u32, u16, u16),
+    /// Writes a descriptor (index, address, length, flags, next or identifier, the flags that say whose turn it
+    /// is), also beyond the end of the table.
+    Describe(u16, u64, u32, u16, u16, u16),
     /// Makes a chain available.
     Offer(u16),
     /// Writes any word anywhere.
@@ -52,10 +52,27 @@ fn length() -> impl Strategy<Value = u32> {
     ]
 }
 
+/// The flags of a packed ring's descriptor that say whose turn it is.
+fn turn() -> impl Strategy<Value = u16> {
+    prop_oneof![6 => Just(1u16 << 7), 3 => Just(1 << 15), 1 => Just(0), 1 => Just(1 << 7 | 1 << 15)]
+}
+
+/// The second word of a descriptor.
+fn rest(packed: bool, bytes: u32, flags: u16, last: u16, turn: u16) -> u64 {
+    let (low, high) = if packed {
+        (last, flags | turn)
+    } else {
+        (flags, last)
+    };
+    u64::from(bytes) | u64::from(low) << 32 | u64::from(high) << 48
+}
+
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
-        4 => (0u16..64, address(), length(), 0u16..8, 0u16..20)
-            .prop_map(|(at, guest, bytes, flags, next)| Step::Describe(at, guest, bytes, flags, next)),
+        4 => (0u16..64, address(), length(), 0u16..8, 0u16..20, turn())
+            .prop_map(|(at, guest, bytes, flags, next, turn)| {
+                Step::Describe(at, guest, bytes, flags, next, turn)
+            }),
         3 => (0u16..20).prop_map(Step::Offer),
         1 => (any::<u32>(), any::<u64>()).prop_map(|(at, word)| Step::Poke(at, word)),
         2 => Just(Step::Serve),
@@ -96,23 +113,23 @@ fn rings() {
         prop::collection::vec(step(), 0..64),
         any::<bool>(),
         any::<bool>(),
+        any::<bool>(),
     );
-    fuzz("rings", inputs, |(steps, event_idx, noted)| {
-        let (mut driver, mut ring) = pair(SIZE, event_idx);
+    fuzz("rings", inputs, |(steps, event_idx, noted, packed)| {
+        let (mut driver, mut ring) = pair_of(SIZE, event_idx, packed);
         if noted {
-            let notes = Arc::new(Mapping::new(&memfd(4096), 4096).unwrap());
-            ring.track(Inflight::new(Span::new(&notes, 0, 4096).unwrap(), SIZE).unwrap());
+            ring.track(notes()).unwrap();
             ring.log_to(Some(DirtyLog::map(&memfd(4096), 0, 4096).unwrap()));
         }
         let all = driver.memory().span(0, MEMORY).unwrap();
         let mut chain = Chain::new();
         for step in steps {
             match step {
-                Step::Describe(at, guest, bytes, flags, next) => {
+                Step::Describe(at, guest, bytes, flags, next, turn) => {
                     let at = usize::from(at) * 16;
-                    let low = u64::from(bytes) | u64::from(flags) << 32 | u64::from(next) << 48;
+                    let rest = rest(packed, bytes, flags, next, turn);
                     all.store_u64(at, guest, Ordering::Relaxed);
-                    all.store_u64(at + 8, low, Ordering::Relaxed);
+                    all.store_u64(at + 8, rest, Ordering::Relaxed);
                 }
                 Step::Offer(head) => driver.offer(head),
                 Step::Poke(at, word) => {
@@ -137,48 +154,50 @@ fn memory_that_changes_underneath() {
     let all = driver.memory().span(0, MEMORY).unwrap();
     let _shaker = Shaker::new(&all, |random| {
         // The words of the table, of the rings after it, and of likely indirect tables.
-        let word = match random % 4 {
+        let word = match random % 5 {
             0 => random >> 16 & 0x3ff,
             1 => random >> 16 & 0xf_ffff,
             2 => random >> 20 & 0x001f_0007_0000_03f0,
+            3 => random >> 20 & 0x0007_001f_0000_03f0 | 1 << (55 + 8 * (random >> 63)),
             _ => random,
         };
         ((random >> 8) as usize % 128 * 8, word)
     });
+    let descriptor = (0u16..64, address(), length(), 0u16..8, turn());
     let inputs = (
-        prop::collection::vec((0u16..64, address(), length(), 0u16..8), 0..32),
+        prop::collection::vec(descriptor, 0..32),
         any::<u16>(),
+        any::<bool>(),
     );
-    fuzz("memory that changes", inputs, |(descriptors, next)| {
-        let mut ring = Ring::new(
-            SIZE.into(),
-            &driver.addresses(),
-            driver.memory(),
-            next,
-            true,
-        )
-        .unwrap();
-        let mut chain = Chain::new();
-        for (at, guest, bytes, flags) in descriptors {
-            let at = usize::from(at) * 16;
-            all.store_u64(at, guest, Ordering::Relaxed);
-            all.store_u64(
-                at + 8,
-                u64::from(bytes) | u64::from(flags) << 32,
-                Ordering::Relaxed,
-            );
-            if !serve(&driver, &mut ring, &mut chain) {
-                return;
+    fuzz(
+        "memory that changes",
+        inputs,
+        |(descriptors, next, packed)| {
+            let (at, memory, size) = (driver.addresses(), driver.memory(), SIZE.into());
+            let ring = if packed {
+                Ring::packed(size, &at, memory, (next & 0x800f).into(), true)
+            } else {
+                Ring::new(size, &at, memory, next, true)
+            };
+            let (mut ring, mut chain) = (ring.unwrap(), Chain::new());
+            for (at, guest, bytes, flags, turn) in descriptors {
+                let at = usize::from(at) * 16;
+                let rest = rest(packed, bytes, flags, 0, turn);
+                all.store_u64(at, guest, Ordering::Relaxed);
+                all.store_u64(at + 8, rest, Ordering::Relaxed);
+                if !serve(&driver, &mut ring, &mut chain) {
+                    return;
+                }
             }
-        }
-    });
+        },
+    );
 }
 
 /// Any ring addresses and any in-flight record from a front-end.
 #[test]
 fn rings_anywhere_and_notes_of_another_process() {
     let driver = Driver::new(&memfd(MEMORY), SIZE, true).unwrap();
-    let words = prop::collection::vec((0usize..66, any::<u64>()), 0..32);
+    let words = prop::collection::vec((0usize..132, any::<u64>()), 0..32);
     let place = (
         prop_oneof![Just(16u32), 0u32..40, any::<u32>()],
         address(),
@@ -196,7 +215,12 @@ fn rings_anywhere_and_notes_of_another_process() {
                 used: used_ring,
                 ..driver.addresses()
             };
-            if let Ok(mut ring) = Ring::new(size, &at, driver.memory(), used, true) {
+            let base = u32::from(used) << 8 | u32::from(used) >> 8;
+            let rings = [
+                Ring::new(size, &at, driver.memory(), used, true),
+                Ring::packed(size, &at, driver.memory(), base, true),
+            ];
+            for mut ring in rings.into_iter().flatten() {
                 serve(&driver, &mut ring, &mut Chain::new());
             }
             any_notes(&words, used);

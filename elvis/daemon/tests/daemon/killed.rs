@@ -13,15 +13,25 @@ const REPLIES: u64 = 97;
 /// last write to each block.
 #[test]
 fn requests_survive_the_daemon() {
+    survive(false);
+}
+
+/// The same with a packed ring: where it continues is in the in-flight area only.
+#[test]
+fn requests_in_a_packed_ring_survive_the_daemon() {
+    survive(true);
+}
+
+fn survive(packed: bool) {
     let dir = tempfile::tempdir().unwrap();
     let image = image(dir.path(), 64 * 4096);
     let path = socket(dir.path(), "a");
     let device = format!("{}={}", path.display(), image.display());
     let words = ["--blk", &device];
     let mut daemon = Daemon::start(&words, &path);
-    let mut client = Raw::connect(&path);
+    let mut client = Raw::of(&path, packed);
     client.track_inflight();
-    client.start(0);
+    client.start_at(None);
     let (mut made, mut ended) = (0u64, 0u64);
     let mut of_head = vec![None; usize::from(SIZE)];
     let mut kills = 0;
@@ -48,7 +58,7 @@ fn requests_survive_the_daemon() {
             kills += 1;
             daemon = Daemon::start(&words, &path);
             client.reconnect(&path);
-            client.start(0);
+            client.start_at(None);
         }
         let head = client.reply();
         let number = of_head[usize::from(head)]

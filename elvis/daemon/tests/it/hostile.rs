@@ -109,6 +109,34 @@ fn a_broken_ring_ends_until_it_is_reset() {
 }
 
 #[test]
+fn a_broken_packed_ring_ends_until_it_is_reset() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = serve(dir.path(), Mode::Elvis, &["a=ram:1M", "b=ram:1M"]);
+    let mut attacker = Raw::of(&socket(dir.path(), "a"), true);
+    attacker.start_at(None);
+    let mut victim = Client::connect(&socket(dir.path(), "b"), 1, 64, 1 << 20);
+    // An empty buffer.
+    attacker.driver.describe(0, 0, 0, 0, 0);
+    attacker.driver.offer(0);
+    attacker.kick();
+    let why = fault(&server, "a");
+    assert!(why.contains("is not in memory"), "{why}");
+    assert_eq!(victim.write(0, 3), 0);
+    assert_eq!(attacker.frontend.get_vring_base(0).unwrap(), 0x8000_8000);
+    // Another front-end, which wants to continue beyond the end.
+    drop(attacker);
+    let mut wrong = Raw::of(&socket(dir.path(), "a"), true);
+    assert!(wrong.try_start(SIZE).is_err());
+    drop(wrong);
+    let mut good = Raw::of(&socket(dir.path(), "a"), true);
+    good.start_at(None);
+    good.submit_write(0, 0, 9).unwrap();
+    good.kick();
+    good.reply();
+    assert_eq!((good.status(0), victim.write(0, 4)), (0, 0));
+}
+
+#[test]
 fn an_inflight_area_for_a_smaller_ring_than_the_guest_takes() {
     let dir = tempfile::tempdir().unwrap();
     let server = serve(dir.path(), Mode::Elvis, &["a=ram:1M"]);
@@ -125,7 +153,7 @@ fn an_inflight_area_for_a_smaller_ring_than_the_guest_takes() {
     drop(asked);
     // An area that is too small is refused, and nothing is written beyond its end.
     let mut small = Raw::connect(&socket(dir.path(), "a"));
-    let bytes = elvis_ring::inflight::region_bytes(SIZE / 4);
+    let bytes = elvis_ring::inflight::region_bytes(SIZE / 4, false);
     let area = VhostUserInflight::new(bytes, 0, 1, SIZE / 4);
     small.inflight = Some((area, memfd(bytes)));
     assert!(small.try_start(0).is_err());
@@ -156,12 +184,18 @@ fn a_connection_closed_in_a_message() {
 
 #[test]
 fn a_ring_is_drained_and_goes_on_where_it_was() {
+    for packed in [false, true] {
+        drained(packed);
+    }
+}
+
+fn drained(packed: bool) {
     let dir = tempfile::tempdir().unwrap();
     let image = image(dir.path(), 1 << 20);
     let device = format!("a={}", image.display());
     let _server = serve(dir.path(), Mode::Elvis, &[&device]);
-    let mut client = Raw::connect(&socket(dir.path(), "a"));
-    client.start(0);
+    let mut client = Raw::of(&socket(dir.path(), "a"), packed);
+    client.start_at(None);
     let mut sent = 0u16;
     for round in 0..20u64 {
         for number in 0..8 {
@@ -171,14 +205,23 @@ fn a_ring_is_drained_and_goes_on_where_it_was() {
             sent += 1;
         }
         client.kick();
-        let base = client.frontend.get_vring_base(0).unwrap() as u16;
+        let base = client.frontend.get_vring_base(0).unwrap();
         // Every request taken was replied to; the rest are in the ring.
         let mut replies = 0;
         while client.driver.reply().is_some() {
             replies += 1;
         }
-        assert_eq!(base, sent - 8 + replies);
-        client.start(base);
+        let taken = sent - 8 + replies;
+        let place = match packed {
+            false => u32::from(taken),
+            // A request has three descriptors. The wrap counter starts as 1.
+            true => {
+                let (rounds, slot) = (taken * 3 / SIZE, taken * 3 % SIZE);
+                u32::from(slot | (rounds + 1) % 2 << 15) * 0x1_0001
+            }
+        };
+        assert_eq!(base, place);
+        client.start_at(Some(base));
         for _ in replies..8 {
             client.reply();
         }

@@ -27,10 +27,14 @@ const USER: u64 = 0x7000_0000_0000;
 const HEADERS: u64 = 0x4_0000;
 const DATA: u64 = 0x10_0000;
 
+/// Feature bit of packed rings.
+pub const RING_PACKED: u64 = 1 << 34;
+
 pub struct Raw {
     pub frontend: Frontend,
     pub driver: Driver,
     size: u16,
+    packed: bool,
     pub memory: File,
     pub kick: EventFd,
     pub call: EventFd,
@@ -38,25 +42,42 @@ pub struct Raw {
 }
 
 impl Raw {
-    /// Connects, with new memory and a ring; the ring is not started yet.
+    /// Connects, with new memory and a split ring; the ring is not started yet.
     pub fn connect(socket: &Path) -> Self {
-        let kick = EventFd::new(0).unwrap();
-        Self::in_memory(socket, memfd(MEMORY), 0, SIZE, kick)
+        Self::of(socket, false)
     }
 
-    /// The same, with a ring of this size at `base` of a memory file, and this descriptor for kicks. Several
+    /// The same, packed or not.
+    pub fn of(socket: &Path, packed: bool) -> Self {
+        let kick = EventFd::new(0).unwrap();
+        Self::of_memory(socket, memfd(MEMORY), 0, SIZE, kick, packed)
+    }
+
+    /// The same, with a split ring of this size at `base` of a memory file, and this descriptor for kicks. Several
     /// front-ends may share a file and a descriptor.
     pub fn in_memory(socket: &Path, memory: File, base: u64, size: u16, kick: EventFd) -> Self {
+        Self::of_memory(socket, memory, base, size, kick, false)
+    }
+
+    fn of_memory(
+        socket: &Path,
+        memory: File,
+        base: u64,
+        size: u16,
+        kick: EventFd,
+        packed: bool,
+    ) -> Self {
         let bytes = memory.metadata().unwrap().len();
         let region = Region::map(&memory, 0, 0, 0, bytes).unwrap();
         let mapped = Arc::new(Memory::new(vec![region]).unwrap());
-        let driver = Driver::in_memory(&mapped, base, size, true).unwrap();
-        let frontend = negotiate(socket);
+        let driver = Driver::of_memory(&mapped, base, size, true, packed).unwrap();
+        let frontend = negotiate(socket, packed);
         let call = EventFd::new(0).unwrap();
         Self {
             frontend,
             driver,
             size,
+            packed,
             memory,
             kick,
             call,
@@ -66,7 +87,7 @@ impl Raw {
 
     /// Connects to another server; ring and memory stay.
     pub fn reconnect(&mut self, socket: &Path) {
-        self.frontend = negotiate(socket);
+        self.frontend = negotiate(socket, self.packed);
     }
 
     pub fn track_inflight(&mut self) {
@@ -77,6 +98,13 @@ impl Raw {
     /// Shares memory and starts the ring at entry `base`.
     pub fn start(&mut self, base: u16) {
         self.try_start(base).unwrap();
+    }
+
+    /// The same for a ring that starts, or that continues as GET_VRING_BASE returned it.
+    pub fn start_at(&mut self, base: Option<u32>) {
+        // The vhost crate sends 16 bits only. The rest, for packed rings, says the same again.
+        let base = base.unwrap_or(self.driver.start()) as u16;
+        self.start(base);
     }
 
     pub fn try_start(&mut self, base: u16) -> vhost::Result<()> {
@@ -161,15 +189,17 @@ impl Raw {
     }
 }
 
-fn negotiate(socket: &Path) -> Frontend {
-    limited("an answer to a front-end", || negotiated(socket))
+fn negotiate(socket: &Path, packed: bool) -> Frontend {
+    limited("an answer to a front-end", || negotiated(socket, packed))
 }
 
-fn negotiated(socket: &Path) -> Frontend {
+fn negotiated(socket: &Path, packed: bool) -> Frontend {
     let mut frontend = Frontend::connect(socket, 1).unwrap();
     frontend.set_owner().unwrap();
     let features = frontend.get_features().unwrap();
-    frontend.set_features(features).unwrap();
+    assert_ne!(features & RING_PACKED, 0);
+    let without = if packed { 0 } else { RING_PACKED };
+    frontend.set_features(features & !without).unwrap();
     let protocol = frontend.get_protocol_features().unwrap();
     assert!(protocol.contains(Protocol::INFLIGHT_SHMFD | Protocol::LOG_SHMFD));
     frontend.set_protocol_features(protocol).unwrap();

@@ -15,19 +15,25 @@ pub fn memfd(bytes: u64) -> File {
     file
 }
 
-/// A driver with a ring of this size in its own memory, and the device side of that ring.
+/// A driver with a split ring of this size in its own memory, and the device side of that ring.
 #[allow(dead_code)]
 pub fn pair(size: u16, event_idx: bool) -> (Driver, Ring) {
-    let driver = Driver::new(&memfd(1 << 20), size, event_idx).unwrap();
-    let ring = Ring::new(
-        size.into(),
-        &driver.addresses(),
-        driver.memory(),
-        0,
-        event_idx,
-    )
-    .unwrap();
+    pair_of(size, event_idx, false)
+}
+
+/// The same, packed or not.
+#[allow(dead_code)]
+pub fn pair_of(size: u16, event_idx: bool, packed: bool) -> (Driver, Ring) {
+    let driver = Driver::of_file(&memfd(1 << 20), size, event_idx, packed).unwrap();
+    let ring = driver.device().unwrap();
     (driver, ring)
+}
+
+/// Memory for an in-flight record.
+#[allow(dead_code)]
+pub fn notes() -> Span {
+    let mapping = Arc::new(Mapping::new(&memfd(4096), 4096).unwrap());
+    Span::new(&mapping, 0, 4096).unwrap()
 }
 
 /// Whether every segment of a chain is in the memory, and its sums are right.
@@ -51,21 +57,35 @@ pub fn chain_is_sound(chain: &Chain, memory: &Memory) -> bool {
         && sum(chain.writable()) == chain.writable_bytes()
 }
 
-/// Writes any words into an in-flight record and takes it over: it is refused, or its heads are in the
-/// table.
+/// Writes any words into an in-flight record and takes it over, by itself and by a packed ring: it is refused, or
+/// its heads are in the table, and its requests an error or sound.
 #[allow(dead_code)]
 pub fn any_notes(words: &[(usize, u64)], used: u16) {
-    let notes = Arc::new(Mapping::new(&memfd(4096), 4096).unwrap());
-    let span = Span::new(&notes, 0, 4096).unwrap();
-    for (at, word) in words {
-        span.store_u64(at * 8, *word, Ordering::Relaxed);
-    }
-    if let Some(mut inflight) = Inflight::new(span, 32) {
+    let span = notes();
+    let write = || {
+        for (at, word) in words {
+            span.store_u64(at * 8, *word, Ordering::Relaxed);
+        }
+    };
+    write();
+    if let Some(mut inflight) = Inflight::new(span.clone(), 32) {
         let heads = inflight.recover(used);
         assert!(heads.len() <= 32 && heads.iter().all(|&head| head < 32));
         heads.iter().for_each(|&head| inflight.used(head));
         inflight.published(used);
     }
+    write();
+    let (driver, mut ring) = pair_of(32, true, true);
+    if ring.track(span).is_err() {
+        return;
+    }
+    let mut chain = Chain::new();
+    assert!(ring.look().unwrap().pending <= 32);
+    while let Ok(true) = ring.take(&mut chain) {
+        assert!(chain_is_sound(&chain, driver.memory()));
+        ring.put(chain.head(), 1);
+    }
+    ring.publish();
 }
 
 /// A thread that writes to shared memory as fast as it can, until this is dropped.

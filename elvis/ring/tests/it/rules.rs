@@ -1,17 +1,27 @@
 //! Rings with drivers that follow the rules.
 
-use crate::common::{chain_is_sound, memfd, pair};
+use crate::common::{chain_is_sound, memfd, pair, pair_of};
 use elvis_ring::driver::Driver;
-use elvis_ring::{Chain, DirtyLog, Inflight, Look, Mapping, Memory, Region, Ring, Span, inflight};
+use elvis_ring::{Chain, DirtyLog, Look, Mapping, Memory, Region, Ring, Span, inflight};
 use proptest::prelude::*;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 const DATA: u64 = 0x8_0000;
 
+/// All kinds of rings: with EVENT_IDX or not, packed or not.
+const KINDS: [(bool, bool); 4] = [(false, false), (true, false), (false, true), (true, true)];
+
 #[test]
 fn a_request_goes_round() {
-    let (mut driver, mut ring) = pair(8, false);
+    for packed in [false, true] {
+        request_goes_round(packed);
+    }
+}
+
+fn request_goes_round(packed: bool) {
+    let (mut driver, mut ring) = pair_of(8, false, packed);
     assert_eq!(
         ring.look().unwrap(),
         Look {
@@ -46,10 +56,7 @@ fn a_request_goes_round() {
     assert!(!ring.publish(), "nothing is new");
     assert_eq!(driver.reply(), Some((head.unwrap(), 9)));
     let written = driver.memory().span(DATA + 8192, 1).unwrap();
-    assert_eq!(
-        written.load_u8(0, std::sync::atomic::Ordering::Relaxed),
-        b'!'
-    );
+    assert_eq!(written.load_u8(0, Ordering::Relaxed), b'!');
     assert!(!ring.take(&mut chain).unwrap());
 }
 
@@ -85,8 +92,8 @@ fn a_buffer_may_cross_regions_and_not_their_end() {
 /// A polled queue is not kicked, however often its index wraps, which matters with EVENT_IDX.
 #[test]
 fn a_disarmed_ring_is_never_kicked() {
-    for event_idx in [false, true] {
-        let (mut driver, mut ring) = pair(64, event_idx);
+    for (event_idx, packed) in KINDS {
+        let (mut driver, mut ring) = pair_of(64, event_idx, packed);
         let mut chain = Chain::new();
         ring.disarm();
         let mut kicks = 0;
@@ -99,16 +106,24 @@ fn a_disarmed_ring_is_never_kicked() {
             ring.publish();
             driver.reply().unwrap();
         }
-        assert_eq!(kicks, 0, "event_idx {event_idx}");
+        assert_eq!(kicks, 0, "event_idx {event_idx}, packed {packed}");
         ring.arm();
         driver.submit(&[(DATA, 16, false)]).unwrap();
         assert!(driver.kick_wanted());
+        driver.submit(&[(DATA, 16, false)]).unwrap();
+        assert_eq!(driver.kick_wanted(), !event_idx, "the second one");
     }
 }
 
 #[test]
 fn a_driver_that_looks_late_does_not_kick_for_what_is_taken() {
-    let (mut driver, mut ring) = pair(8, true);
+    for packed in [false, true] {
+        driver_looks_late(packed);
+    }
+}
+
+fn driver_looks_late(packed: bool) {
+    let (mut driver, mut ring) = pair_of(8, true, packed);
     let mut chain = Chain::new();
     for _ in 0..200_000 {
         // The device takes the request after the driver wrote its index, before it reads avail_event.
@@ -129,8 +144,8 @@ fn a_driver_that_looks_late_does_not_kick_for_what_is_taken() {
 
 #[test]
 fn calls_are_as_the_driver_wants() {
-    for event_idx in [false, true] {
-        let (mut driver, mut ring) = pair(64, event_idx);
+    for (event_idx, packed) in KINDS {
+        let (mut driver, mut ring) = pair_of(64, event_idx, packed);
         let mut chain = Chain::new();
         for wanted in [true, false, true, false, false, true] {
             driver.want_calls(wanted);
@@ -141,7 +156,8 @@ fn calls_are_as_the_driver_wants() {
             while ring.take(&mut chain).unwrap() {
                 ring.put(chain.head(), 0);
             }
-            assert_eq!(ring.publish(), wanted, "event_idx {event_idx}");
+            let what = format!("event_idx {event_idx}, packed {packed}");
+            assert_eq!(ring.publish(), wanted, "{what}");
             while driver.reply().is_some() {}
         }
     }
@@ -149,8 +165,8 @@ fn calls_are_as_the_driver_wants() {
 
 #[test]
 fn a_call_that_was_put_off_is_not_made_for_replies_that_were_found() {
-    for event_idx in [false, true] {
-        let (mut driver, mut ring) = pair(8, event_idx);
+    for (event_idx, packed) in KINDS {
+        let (mut driver, mut ring) = pair_of(8, event_idx, packed);
         let mut chain = Chain::new();
         driver.want_calls(true);
         for _ in 0..70_000 {
@@ -199,101 +215,29 @@ fn what_is_written_is_logged() {
     ring.put(chain.head(), 0);
     ring.publish();
     assert_eq!(pages(), [5, 6, 0x100]);
-}
-
-/// If a device ends between any two writes, the next one runs exactly the requests that were not
-/// acknowledged.
-#[test]
-fn requests_in_flight_survive_the_device() {
-    const SIZE: u16 = 16;
-    for end in 0..40 {
-        let (mut driver, mut ring) = pair(SIZE, false);
-        let notes_file = memfd(inflight::region_bytes(SIZE));
-        let notes = || {
-            let bytes = inflight::region_bytes(SIZE);
-            let mapping = Arc::new(Mapping::new(&notes_file, bytes).unwrap());
-            Inflight::new(Span::new(&mapping, 0, bytes).unwrap(), SIZE).unwrap()
-        };
-        ring.track(notes());
+    let packed = |used_log| {
+        log_file.write_all_at(&[0; 4096], 0).unwrap();
+        let mut driver = Driver::of_memory(driver.memory(), 0x2000, 512, false, true).unwrap();
+        let mut at = driver.addresses();
+        at.used_log = used_log;
+        let (memory, start) = (driver.memory(), driver.start());
+        let mut ring = Ring::packed(512, &at, memory, start, false).unwrap();
+        ring.log_to(Some(DirtyLog::map(&log_file, 0, 4096).unwrap()));
+        for _ in 0..257 {
+            driver.submit(&[(DATA, 16, false)]).unwrap();
+        }
+        ring.look().unwrap();
         let mut chain = Chain::new();
-        let mut submitted = 0u64;
-        let mut acknowledged = Vec::new();
-        let mut open: Vec<u16> = Vec::new();
-        let mut written = 0;
-        // After each step the device may end.
-        'device: for round in 0.. {
-            while submitted < 10 {
-                driver
-                    .submit(&[(DATA + submitted * 16, 16, false)])
-                    .unwrap();
-                submitted += 1;
-            }
-            ring.look().unwrap();
-            while open.len() < 4 && ring.take(&mut chain).unwrap() {
-                open.push(chain.head());
-                written += 1;
-                if written > end {
-                    break 'device;
-                }
-            }
-            // Replies out of order.
-            for _ in 0..2 {
-                if open.is_empty() {
-                    break;
-                }
-                ring.put(open.remove(round % open.len()), 0);
-                written += 1;
-                if written > end {
-                    break 'device;
-                }
-            }
-            let mut before = vec![0u8; inflight::region_bytes(SIZE) as usize];
-            notes_file.read_exact_at(&mut before, 0).unwrap();
-            ring.publish();
-            written += 1;
-            if written > end {
-                // As if it ended after publishing, and before recording that.
-                notes_file.write_all_at(&before, 0).unwrap();
-                break 'device;
-            }
-            if round > 20 {
-                break;
-            }
-        }
-        while let Some((head, _)) = driver.reply() {
-            acknowledged.push(head);
-        }
-        drop(ring);
-        let mut ring =
-            Ring::new(SIZE.into(), &driver.addresses(), driver.memory(), 0, false).unwrap();
-        ring.track(notes());
-        let pending = ring.look().unwrap().pending;
-        assert_eq!(
-            u64::from(pending),
-            submitted - acknowledged.len() as u64,
-            "end {end}"
-        );
-        let mut again = Vec::new();
         while ring.take(&mut chain).unwrap() {
-            again.push(chain.head());
             ring.put(chain.head(), 0);
         }
+        let unpublished = pages();
         ring.publish();
-        for head in &again {
-            assert!(
-                !acknowledged.contains(head),
-                "end {end}: {head} was acknowledged"
-            );
-        }
-        assert_eq!(again.len() + acknowledged.len(), 10, "end {end}");
-        assert!(again.windows(2).all(|pair| pair[0] != pair[1]));
-        while driver.reply().is_some() {}
-        drop(ring);
-        let mut third =
-            Ring::new(SIZE.into(), &driver.addresses(), driver.memory(), 0, false).unwrap();
-        third.track(notes());
-        assert_eq!(third.look().unwrap().pending, 0, "end {end}");
-    }
+        ring.disarm();
+        (unpublished, pages())
+    };
+    assert_eq!(packed(Some(0x10_0000)), (vec![2, 3], vec![2, 3, 0x100]));
+    assert_eq!(packed(None), (vec![], vec![]));
 }
 
 /// A request that is given back is taken exactly once by the next owner of the ring, whether it is found by
@@ -301,38 +245,98 @@ fn requests_in_flight_survive_the_device() {
 #[test]
 fn a_request_that_is_left_is_taken_once_more() {
     const SIZE: u16 = 16;
-    for died in [false, true] {
-        let (mut driver, mut ring) = pair(SIZE, false);
-        let bytes = inflight::region_bytes(SIZE);
+    for (died, packed) in KINDS {
+        let what = format!("died {died}, packed {packed}");
+        let (mut driver, mut ring) = pair_of(SIZE, false, packed);
+        let bytes = inflight::region_bytes(SIZE, packed);
         let mapping = Arc::new(Mapping::new(&memfd(bytes), bytes).unwrap());
         let region = Span::new(&mapping, 0, bytes).unwrap();
-        let notes = || Inflight::new(region.clone(), SIZE).unwrap();
-        let at = driver.addresses();
-        let new = |driver: &Driver, next| {
-            Ring::new(SIZE.into(), &at, driver.memory(), next, false).unwrap()
-        };
-        ring.track(notes());
-        let heads = [0, 1].map(|n| driver.submit(&[(DATA + n * 16, 16, false)]).unwrap());
+        ring.track(region.clone()).unwrap();
+        let places = [0, 1].map(|n| DATA + n * 64);
+        for place in places {
+            let buffers = [(place, 16, false), (place + 16, 16, true)];
+            driver.submit(&buffers).unwrap();
+        }
         let mut chain = Chain::new();
         ring.look().unwrap();
         assert!(ring.take(&mut chain).unwrap());
         if died {
-            ring = new(&driver, 0);
-            ring.track(notes());
+            ring = driver.device().unwrap();
+            ring.track(region.clone()).unwrap();
             ring.look().unwrap();
             assert!(ring.take(&mut chain).unwrap());
         }
-        ring.untake(heads[0]);
+        ring.untake(chain.head());
         assert_eq!(ring.look().unwrap().pending, 2);
-        let mut next = new(&driver, ring.next());
-        next.track(notes());
-        assert_eq!(next.look().unwrap().pending, 2, "died: {died}");
-        for head in heads {
+        let mut next = driver.device_at(ring.base()).unwrap();
+        next.track(region).unwrap();
+        assert_eq!(next.look().unwrap().pending, 2, "{what}");
+        for place in places {
             assert!(next.take(&mut chain).unwrap());
-            assert_eq!(chain.head(), head, "died: {died}");
-            next.put(head, 0);
+            assert_eq!(chain.readable()[0].guest, place, "{what}");
+            next.put(chain.head(), 0);
         }
         assert!(!next.take(&mut chain).unwrap());
+        next.publish();
+        assert!(driver.reply().is_some() && driver.reply().is_some());
+    }
+}
+
+/// The size of a ring, which is packed or not.
+fn size() -> impl Strategy<Value = (u16, bool)> {
+    prop_oneof![
+        (0u32..8).prop_map(|log| (1 << log, false)),
+        (1u16..130).prop_map(|size| (size, true)),
+    ]
+}
+
+/// An indirect table of these buffers at `table`.
+fn write_table(memory: &Memory, table: u64, buffers: &[(u64, u32, bool)], packed: bool) {
+    let span = memory.span(table, 16 * buffers.len() as u64).unwrap();
+    for (place, &(guest, bytes, written)) in buffers.iter().enumerate() {
+        let (flags, next) = (u64::from(written) << 1, place as u64 + 1);
+        let more = u64::from(next < buffers.len() as u64);
+        let rest = match packed {
+            true => flags << 48,
+            false => (flags | more) << 32 | next << 48,
+        };
+        span.store_u64(16 * place, guest, Ordering::Relaxed);
+        span.store_u64(16 * place + 8, u64::from(bytes) | rest, Ordering::Relaxed);
+    }
+}
+
+/// A table is one descriptor of the ring, also if the process ends that has taken it.
+#[test]
+fn a_table_is_taken_as_its_buffers() {
+    for (packed, again) in KINDS {
+        let (mut driver, mut ring) = pair_of(4, true, packed);
+        let bytes = inflight::region_bytes(4, packed);
+        let mapping = Arc::new(Mapping::new(&memfd(bytes), bytes).unwrap());
+        let region = Span::new(&mapping, 0, bytes).unwrap();
+        ring.track(region.clone()).unwrap();
+        let mut chain = Chain::new();
+        for round in 0..9u64 {
+            let buffers: Vec<_> = (0..=round)
+                .map(|n| (DATA + n * 4096, 16 + round as u32, n > round / 2))
+                .collect();
+            write_table(driver.memory(), 0x4_0000, &buffers, packed);
+            let number = driver.submit_indirect(0x4_0000, 16 * (round as u32 + 1));
+            ring.look().unwrap();
+            assert!(ring.take(&mut chain).unwrap());
+            if again {
+                ring = driver.device().unwrap();
+                ring.track(region.clone()).unwrap();
+                assert_eq!(ring.look().unwrap().pending, 1);
+                assert!(ring.take(&mut chain).unwrap());
+            }
+            let read = chain.readable().iter().map(|s| (s.guest, s.bytes, false));
+            let written = chain.writable().iter().map(|s| (s.guest, s.bytes, true));
+            let all: Vec<_> = read.chain(written).collect();
+            assert_eq!(all, buffers, "packed {packed}, again {again}");
+            ring.put(chain.head(), 5);
+            ring.publish();
+            assert_eq!(driver.reply(), Some((number.unwrap(), 5)));
+        }
     }
 }
 
@@ -341,8 +345,8 @@ proptest! {
 
     /// The device gets requests unchanged and in order, for any ring and any load.
     #[test]
-    fn requests_come_as_they_were_made(log_size in 0u32..8, event_idx: bool, load in prop::collection::vec((1u64..5, 1u32..5000, any::<bool>()), 1..100)) {
-        let (mut driver, mut ring) = pair(1 << log_size, event_idx);
+    fn requests_come_as_they_were_made((size, packed) in size(), event_idx: bool, load in prop::collection::vec((1u64..5, 1u32..5000, any::<bool>()), 1..100)) {
+        let (mut driver, mut ring) = pair_of(size, event_idx, packed);
         let mut chain = Chain::new();
         let mut made = std::collections::VecDeque::new();
         for (count, bytes, serve) in load {
@@ -356,12 +360,12 @@ proptest! {
             prop_assert_eq!(usize::from(ring.look().unwrap().pending), made.len());
             while ring.take(&mut chain).unwrap() {
                 let (head, buffers) = made.pop_front().unwrap();
-                prop_assert_eq!(chain.head(), head);
+                prop_assert!(packed || chain.head() == head);
                 prop_assert!(chain_is_sound(&chain, driver.memory()));
                 let all: Vec<_> = chain.readable().iter().map(|s| (s.guest, s.bytes, false))
                     .chain(chain.writable().iter().map(|s| (s.guest, s.bytes, true))).collect();
                 prop_assert_eq!(all, buffers);
-                ring.put(head, 7);
+                ring.put(chain.head(), 7);
                 ring.publish();
                 prop_assert_eq!(driver.reply(), Some((head, 7)));
             }

@@ -1,7 +1,7 @@
 //! The in-flight area: shared memory that records requests in flight. The front-end keeps it in case this
 //! process dies (vhost-user: INFLIGHT_SHMFD).
 
-use elvis_ring::{Inflight, Mapping, Span, inflight};
+use elvis_ring::{Mapping, Span, inflight};
 use rustix::fs::{MemfdFlags, SealFlags};
 use std::fs::File;
 use std::io;
@@ -27,13 +27,13 @@ impl InflightArea {
     /// A new area, and its file for the front-end.
     ///
     /// It is larger than requested: QEMU lets a guest use a ring larger than the queue size in the
-    /// request.
+    /// request, and the features that say whether rings are packed may come later.
     ///
     /// # Errors
     ///
     /// There is not enough memory.
     pub fn make(queues: u16, queue_size: u16) -> io::Result<(Self, File)> {
-        let region_bytes = inflight::region_bytes(queue_size.max(LARGEST_USUAL_RING));
+        let region_bytes = inflight::region_bytes(queue_size.max(LARGEST_USUAL_RING), true);
         let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
         let file = File::from(rustix::fs::memfd_create("elvis-inflight", flags)?);
         file.set_len(region_bytes * u64::from(queues))?;
@@ -55,7 +55,7 @@ impl InflightArea {
     pub fn given(area: &VhostUserInflight, file: File) -> io::Result<Self> {
         let queues = u64::from(area.num_queues).max(1);
         let region_bytes = area.mmap_size / queues / 64 * 64;
-        if region_bytes < inflight::region_bytes(area.queue_size) {
+        if region_bytes < inflight::region_bytes(area.queue_size, false) {
             return Err(invalid("the in-flight area is too small for its queues"));
         }
         Ok(Self {
@@ -75,12 +75,12 @@ impl InflightArea {
     /// # Errors
     ///
     /// It is not in the area, or too small for this ring.
-    pub fn region(&self, index: u32, ring: u32) -> io::Result<Inflight> {
-        // The region's capacity, not this ring's size: firmware and kernel of a guest may use rings of
-        // different sizes with the same area.
-        let size = inflight::region_entries(self.region_bytes);
-        if ring > u32::from(size) {
-            let why = format!("a ring of {ring} does not fit an in-flight area for {size}");
+    pub fn region(&self, index: u32, ring: u32, packed: bool) -> io::Result<Span> {
+        // The region's capacity counts, not what was requested: firmware and kernel of a guest may use rings
+        // of different sizes with the same area.
+        let fits = |ring| inflight::region_bytes(ring, packed) <= self.region_bytes;
+        if !u16::try_from(ring).is_ok_and(fits) {
+            let why = format!("a ring of {ring} does not fit the in-flight area");
             return Err(invalid(why));
         }
         let outside = || invalid("the in-flight area is too small for its queues");
@@ -89,33 +89,42 @@ impl InflightArea {
         let start = start.ok_or_else(outside)?;
         let end = start.checked_add(self.region_bytes).ok_or_else(outside)?;
         let mapping = Arc::new(Mapping::new(&self.file, end)?);
-        let region = Span::new(&mapping, start, self.region_bytes).ok_or_else(outside)?;
-        Inflight::new(region, size).ok_or_else(|| invalid("the in-flight area is invalid"))
+        Span::new(&mapping, start, self.region_bytes).ok_or_else(outside)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use elvis_ring::Inflight;
+
+    /// The record of a split ring.
+    fn record(area: &InflightArea, index: u32, ring: u32) -> io::Result<Inflight> {
+        let region = area.region(index, ring, false)?;
+        let entries = inflight::region_entries(area.region_bytes);
+        Inflight::new(region, entries).ok_or_else(|| invalid("no record"))
+    }
 
     #[test]
     fn a_guest_may_take_a_larger_ring_than_was_asked_for() {
         let (area, file) = InflightArea::make(2, 128).unwrap();
         for ring in [128, 1024, 16] {
-            let mut region = area.region(1, ring).unwrap();
+            let mut region = record(&area, 1, ring).unwrap();
             region.taken(15);
             assert_eq!(region.recover(0), [15]);
         }
         assert!(
-            area.region(0, 1024).unwrap().recover(0).is_empty(),
+            record(&area, 0, 1024).unwrap().recover(0).is_empty(),
             "queues do not share records"
         );
-        assert!(area.region(0, 2048).is_err());
+        assert!(area.region(0, 1024, true).is_ok());
+        assert!(area.region(0, 2048, true).is_err());
+        assert!(area.region(0, 4096, false).is_err());
         // The front-end passes it to the next process, with the queue size of its request.
         let bytes = area.bytes(2);
         let again = InflightArea::given(&VhostUserInflight::new(bytes, 0, 2, 128), file).unwrap();
-        assert_eq!(again.region(1, 1024).unwrap().recover(0), [15]);
-        assert!(again.region(2, 128).is_err(), "beyond the end");
+        assert_eq!(record(&again, 1, 1024).unwrap().recover(0), [15]);
+        assert!(again.region(2, 128, false).is_err(), "beyond the end");
     }
 
     #[test]
@@ -125,13 +134,13 @@ mod tests {
         let clone = || file.try_clone().unwrap();
         assert!(InflightArea::given(&of(1, 1024), clone()).is_ok());
         assert!(InflightArea::given(&of(2, 1024), clone()).is_err());
-        assert!(InflightArea::given(&of(1, 2048), clone()).is_err());
+        assert!(InflightArea::given(&of(1, 4096), clone()).is_err());
         // An area larger than its file.
         let huge = VhostUserInflight::new(u64::MAX, u64::MAX, 1, 64);
         assert!(
             InflightArea::given(&huge, clone())
                 .unwrap()
-                .region(0, 64)
+                .region(0, 64, false)
                 .is_err()
         );
     }

@@ -1,7 +1,9 @@
 //! Handlers of the vhost-user messages.
 
 use super::inflight::InflightArea;
-use super::{EVENT_IDX, Frontend, LOG_ALL, MAX_REGIONS, VringAddresses, failed, refused};
+use super::{
+    EVENT_IDX, Frontend, LOG_ALL, MAX_REGIONS, RING_PACKED, VringAddresses, failed, refused,
+};
 use crate::server::notify::check_eventfd;
 use elvis_ring::{DirtyLog, Region};
 use std::fs::File;
@@ -16,8 +18,13 @@ const PROTOCOL_FEATURES: u64 = 1 << 30;
 
 impl Frontend {
     fn offered(&self) -> u64 {
-        let all = VERSION_1 | EVENT_IDX | INDIRECT | PROTOCOL_FEATURES | LOG_ALL;
-        all | self.shared.kind.features()
+        let kind = &self.shared.kind;
+        let mut all = VERSION_1 | EVENT_IDX | INDIRECT | PROTOCOL_FEATURES | LOG_ALL;
+        // Without an in-flight area the place where a packed ring goes on after a crash is not known.
+        if !kind.in_order() {
+            all |= RING_PACKED;
+        }
+        all | kind.features()
     }
 }
 
@@ -144,7 +151,11 @@ impl VhostUserBackendReqHandlerMut for Frontend {
 
     fn set_vring_base(&mut self, index: u32, base: u32) -> Result<()> {
         self.take_back(index)?;
-        self.queue(index)?.base = u16::try_from(base).map_err(|_| Error::InvalidParam)?;
+        let packed = self.features & RING_PACKED != 0;
+        if !packed && base > u32::from(u16::MAX) {
+            return Err(Error::InvalidParam);
+        }
+        self.queue(index)?.base = base;
         Ok(())
     }
 
@@ -155,7 +166,7 @@ impl VhostUserBackendReqHandlerMut for Frontend {
         queue.kick = None;
         queue.call = None;
         queue.fault = None;
-        let base = queue.base.into();
+        let base = queue.base;
         self.let_go();
         Ok(VhostUserVringState::new(index, base))
     }

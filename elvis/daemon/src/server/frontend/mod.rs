@@ -13,7 +13,7 @@ mod network;
 use super::iothread::IoThread;
 use super::queue::{Queue, Shared};
 use super::stats::Counted;
-use elvis_ring::{DirtyLog, Memory, Region, Ring, RingAddresses};
+use elvis_ring::{DirtyLog, Memory, Region, Ring, RingAddresses, RingError};
 use inflight::InflightArea;
 pub use network::answer as answer_network;
 use std::io;
@@ -22,6 +22,7 @@ use std::sync::Arc;
 use vhost::vhost_user::{Error, Result};
 
 const EVENT_IDX: u64 = 1 << 29;
+const RING_PACKED: u64 = 1 << 34;
 const LOG_ALL: u64 = 1 << 26;
 
 /// Number of pages of a driver's memory whose NUMA node is looked up.
@@ -36,7 +37,8 @@ struct Setup {
     size: u32,
     /// In the front-end's address space.
     addresses: Option<VringAddresses>,
-    base: u16,
+    /// Where it continues, see [`Ring::base`].
+    base: u32,
     kick: Option<OwnedFd>,
     call: Option<OwnedFd>,
     err: Option<OwnedFd>,
@@ -78,6 +80,26 @@ fn failed(error: impl Into<io::Error>) -> Error {
 
 fn refused(why: impl Into<String>) -> Error {
     Error::ReqHandlerError(io::Error::new(io::ErrorKind::InvalidInput, why.into()))
+}
+
+/// The queue's ring at these addresses, of the layout that was negotiated.
+fn start_ring(
+    queue: &Setup,
+    at: &RingAddresses,
+    memory: &Arc<Memory>,
+    (packed, event_idx): (bool, bool),
+) -> Result<Ring> {
+    let ring = if packed {
+        Ring::packed(queue.size, at, memory, queue.base, event_idx)
+    } else {
+        let next = u16::try_from(queue.base).map_err(|_| Error::InvalidParam)?;
+        Ring::new(queue.size, at, memory, next, event_idx)
+    };
+    ring.map_err(|error| wrong(&error))
+}
+
+fn wrong(error: &RingError) -> Error {
+    refused(error.to_string())
 }
 
 impl Frontend {
@@ -127,7 +149,7 @@ impl Frontend {
         self.shared.kind.runs(number, false);
         let queue = self.queue(index)?;
         queue.attached = false;
-        queue.base = ring.next();
+        queue.base = ring.base();
         queue.kick = Some(kick);
         queue.call = call;
         queue.err = err;
@@ -140,8 +162,10 @@ impl Frontend {
     /// Hands a queue to the I/O thread, if it is enabled and has a kick descriptor.
     fn hand_over(&mut self, index: u32) -> Result<()> {
         let (memory, event_idx) = (Arc::clone(&self.memory), self.features & EVENT_IDX != 0);
+        let packed = self.features & RING_PACKED != 0;
         let size = self.queue(index)?.size;
-        let inflight = self.inflight.as_ref().map(|area| area.region(index, size));
+        let region = |area: &InflightArea| area.region(index, size, packed);
+        let inflight = self.inflight.as_ref().map(region);
         let inflight = inflight.transpose().map_err(failed)?;
         let log = self.log.clone().filter(|_| self.features & LOG_ALL != 0);
         let (shared, thread) = (Arc::clone(&self.shared), Arc::clone(&self.thread));
@@ -167,14 +191,13 @@ impl Frontend {
             used: guest(addresses.used, "used ring")?,
             used_log: addresses.log,
         };
-        let ring = Ring::new(queue.size, &at, &memory, queue.base, event_idx);
-        let mut ring = ring.map_err(|error| refused(error.to_string()))?;
+        let mut ring = start_ring(queue, &at, &memory, (packed, event_idx))?;
+        ring.log_to(log);
         if let Some(inflight) = inflight {
-            ring.track(inflight);
+            ring.track(inflight).map_err(|error| wrong(&error))?;
         } else if shared.kind.in_order() {
             ring.after_last_reply();
         }
-        ring.log_to(log);
         let Some(kick) = queue.kick.take() else {
             return Ok(());
         };

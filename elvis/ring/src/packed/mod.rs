@@ -1,0 +1,480 @@
+//! The device side of a packed virtqueue (VIRTIO 1.2, section 2.8).
+//!
+//! Layout: the descriptor ring has entries of 16 bytes: `addr` (64 bits), `len` (32), `id`, `flags` (16 each).
+//! Driver and device write to the same entries; bits of `flags` say whose turn it is. The two event suppression
+//! structures, one written by each side, are `desc` and `flags`, 16 bits each.
+//!
+//! The entries from the next used element to the next descriptor to take belong to the device. As their contents
+//! may be overwritten by replies in another order, what the device must know of a request until its reply is in
+//! [`entries`], and, for the process after this one, in [`inflight`].
+
+mod descriptor;
+mod entries;
+mod inflight;
+mod position;
+
+use crate::chain::{Chain, DESCRIPTOR, INDIRECT, LONGEST, NESTED, NEXT, Sums, WRITE};
+use crate::ring::{Look, RingAddresses, RingError};
+use crate::span::Pairs;
+use crate::{DirtyLog, Memory, Span};
+use descriptor::{Descriptor, fill_from_table};
+use entries::Entries;
+pub(crate) use inflight::bytes as region_bytes;
+use inflight::{Found, Inflight};
+pub(crate) use position::{AVAIL_USED, Position};
+use std::sync::Arc;
+use std::sync::atomic::{Ordering, fence};
+
+/// Largest ring (section 2.8.10.1).
+const LARGEST: u16 = 32_768;
+/// Bytes of an event suppression structure (section 2.8.14).
+const EVENT: usize = 4;
+/// Its flags: notify of all changes; of none; when the ring is used up to a descriptor.
+pub(crate) const ENABLE: u16 = 0;
+pub(crate) const DISABLE: u16 = 1;
+pub(crate) const DESC: u16 = 2;
+/// Offsets of a descriptor's fields.
+const LEN: usize = 8;
+const ID: usize = 12;
+const FLAGS: usize = 14;
+
+/// A request of another process, to run again.
+#[derive(Debug)]
+struct Again {
+    head: u16,
+    descriptors: Vec<Descriptor>,
+}
+
+/// A packed virtqueue that is running. [`crate::Ring`] says what its functions do.
+#[derive(Debug)]
+pub struct Packed {
+    size: u16,
+    ring: Span,
+    /// The driver's event suppression structure.
+    driver: Span,
+    /// The device's.
+    device: Span,
+    memory: Arc<Memory>,
+    /// Next descriptor to take.
+    next: Position,
+    /// The first descriptor that was not available at the last look, how many are before it and not taken, and
+    /// how many chains they end.
+    seen: Position,
+    ahead: u16,
+    pending: u16,
+    /// Requests taken so far.
+    taken: u16,
+    /// Next used element.
+    used: Position,
+    /// Descriptors taken and not yet published as used.
+    held: u16,
+    entries: Entries,
+    /// The first used element of those not yet published: offset of its flags, and the flags.
+    first: (usize, u16),
+    /// Descriptors that the used elements not yet published stand for.
+    unpublished: u16,
+    event_idx: bool,
+    kicks_wanted: bool,
+    inflight: Option<Inflight>,
+    /// Requests of another process to run again, the next one last.
+    resubmit: Vec<Again>,
+    /// The last request taken was from `resubmit`: it is this one.
+    again: bool,
+    request_again: Option<Again>,
+    log: Option<DirtyLog>,
+    /// Addresses under which writes to the ring and to the device's structure are logged.
+    ring_log: u64,
+    device_log: Option<u64>,
+}
+
+impl Packed {
+    pub(crate) fn new(
+        size: u32,
+        at: &RingAddresses,
+        memory: &Arc<Memory>,
+        base: u32,
+        event_idx: bool,
+    ) -> Result<Self, RingError> {
+        let small = u16::try_from(size).ok();
+        let fits = small.filter(|size| (1..=LARGEST).contains(size));
+        let size = fits.ok_or(RingError::Size(size))?;
+        let part = |guest, bytes: usize, align, name| {
+            let span = memory
+                .span(guest, bytes as u64)
+                .filter(|span| span.aligned(align));
+            span.ok_or(RingError::Address(name))
+        };
+        let n = usize::from(size);
+        let ring = part(at.descriptors, DESCRIPTOR * n, 16, "descriptor ring")?;
+        let driver = part(at.available, EVENT, 4, "driver event structure")?;
+        let device = part(at.used, EVENT, 4, "device event structure")?;
+        // Without requests in flight the used elements continue there too: its upper half adds nothing, and
+        // some front-ends leave it 0.
+        let next = Position::new(base as u16, size)?;
+        Ok(Self {
+            size,
+            ring,
+            driver,
+            device,
+            memory: Arc::clone(memory),
+            next,
+            seen: next,
+            ahead: 0,
+            pending: 0,
+            taken: 0,
+            used: next,
+            held: 0,
+            entries: Entries::new(size),
+            first: (0, 0),
+            unpublished: 0,
+            event_idx,
+            kicks_wanted: true,
+            inflight: None,
+            resubmit: Vec::new(),
+            again: false,
+            request_again: None,
+            log: None,
+            ring_log: at.descriptors,
+            device_log: at.used_log,
+        })
+    }
+
+    pub(crate) fn track(&mut self, region: Span) -> Result<(), RingError> {
+        let mut inflight = Inflight::new(region, self.size, self.used)?;
+        let Found { used, requests } = inflight.recover(&self.ring)?;
+        (self.used, self.next) = (used, used);
+        self.entries = Entries::tracked(self.size, requests.iter().map(|it| &it.entries[..]));
+        inflight.set_free(&self.entries);
+        for request in requests.into_iter().rev() {
+            let (Some(&head), Some(&last)) = (request.entries.first(), request.entries.last())
+            else {
+                continue;
+            };
+            let descriptors: Vec<_> = request
+                .descriptors
+                .into_iter()
+                .map(Descriptor::of)
+                .collect();
+            let id = descriptors.last().map_or(0, |last| last.id);
+            // All requests together have at most `size` descriptors.
+            let count = descriptors.len() as u16;
+            self.entries.set(head, id, count, last);
+            self.held += count;
+            self.resubmit.push(Again { head, descriptors });
+        }
+        self.pass_what_is_in_flight();
+        self.seen = self.next;
+        self.inflight = Some(inflight);
+        Ok(())
+    }
+
+    /// Advances over the descriptors in flight, and takes back used elements that another process wrote there and
+    /// did not publish: the driver has not seen them, as the first of them was not complete.
+    fn pass_what_is_in_flight(&mut self) {
+        for _ in 0..self.held {
+            let offset = self.offset(self.next) + FLAGS;
+            let flags = u16::from_le(self.ring.load_u16(offset, Ordering::Relaxed));
+            let flags = flags & !AVAIL_USED | self.next.available();
+            self.ring
+                .store_u16(offset, flags.to_le(), Ordering::Relaxed);
+            self.mark_ring((offset - FLAGS) as u64);
+            self.next.advance(1, self.size);
+        }
+        fence(Ordering::SeqCst);
+    }
+
+    pub(crate) fn log_to(&mut self, log: Option<DirtyLog>) {
+        self.log = log;
+    }
+
+    pub(crate) fn log(&self) -> Option<&DirtyLog> {
+        self.log.as_ref()
+    }
+
+    pub(crate) fn size(&self) -> u16 {
+        self.size
+    }
+
+    pub(crate) fn next(&self) -> u16 {
+        self.taken
+    }
+
+    pub(crate) fn base(&self) -> u32 {
+        u32::from(self.next.bits()) | u32::from(self.used.bits()) << 16
+    }
+
+    pub(crate) fn memory(&self) -> &Memory {
+        &self.memory
+    }
+
+    #[inline]
+    fn pairs(&self) -> Result<Pairs<'_>, RingError> {
+        let unaligned = RingError::Address("descriptor ring");
+        self.ring.pairs(0, self.ring.bytes()).ok_or(unaligned)
+    }
+
+    fn offset(&self, at: Position) -> usize {
+        DESCRIPTOR * usize::from(at.slot())
+    }
+
+    #[inline]
+    pub(crate) fn look(&mut self) -> Result<Look, RingError> {
+        let offset = self.offset(self.seen) + FLAGS;
+        let flags = u16::from_le(self.ring.load_u16(offset, Ordering::Acquire));
+        if flags & AVAIL_USED == self.seen.available() {
+            self.scan()?;
+        }
+        Ok(Look {
+            avail: self.taken.wrapping_add(self.pending),
+            pending: self.pending.saturating_add(self.resubmit.len() as u16),
+        })
+    }
+
+    /// Finds the descriptors that became available, and counts the chains that they end.
+    fn scan(&mut self) -> Result<(), RingError> {
+        let ring = self.pairs()?;
+        let (mut at, mut ahead, mut pending) = (self.seen, self.ahead, self.pending);
+        // The rest of the ring belongs to the device: a driver that says otherwise waits in vain.
+        let room = self.size.wrapping_sub(self.held);
+        while ahead < room {
+            let rest = ring.load_second(at.slot().into(), Ordering::Acquire);
+            let flags = (u64::from_le(rest.unwrap_or(0)) >> 48) as u16;
+            if flags & AVAIL_USED != at.available() {
+                break;
+            }
+            at.advance(1, self.size);
+            ahead = ahead.wrapping_add(1);
+            pending = pending.wrapping_add(!flags & NEXT);
+        }
+        (self.seen, self.ahead, self.pending) = (at, ahead, pending);
+        if pending == 0 && ahead == room && room > 0 {
+            return Err(RingError::Endless);
+        }
+        Ok(())
+    }
+
+    #[inline]
+    pub(crate) fn take(&mut self, chain: &mut Chain) -> Result<bool, RingError> {
+        if let Some(request) = self.resubmit.pop() {
+            return self.take_again(request, chain);
+        }
+        if self.pending == 0 {
+            return Ok(false);
+        }
+        if self.ahead == 0 {
+            // Chains were joined after the last look.
+            return Err(RingError::Endless);
+        }
+        let ring = self.pairs()?;
+        chain.start(&self.memory);
+        let (mut slot, head) = (self.next.slot(), self.entries.free());
+        let mut descriptor = Descriptor::read(&ring, slot)?;
+        let mut count = 1u16;
+        if descriptor.flags & INDIRECT != 0 {
+            let buffer = (descriptor.guest, descriptor.bytes, descriptor.flags);
+            fill_from_table(chain, buffer, head, &self.memory)?;
+        } else {
+            let mut sums = Sums::default();
+            let (longest, size) = (self.ahead.min(LONGEST as u16), self.size);
+            loop {
+                let Descriptor {
+                    guest,
+                    bytes,
+                    flags,
+                    ..
+                } = descriptor;
+                if flags & INDIRECT != 0 {
+                    return Err(RingError::Indirect(NESTED));
+                }
+                chain.add(&mut sums, (guest, bytes, flags), &self.memory)?;
+                if flags & NEXT == 0 {
+                    break;
+                }
+                if count >= longest {
+                    return Err(RingError::Endless);
+                }
+                count = count.wrapping_add(1);
+                slot = slot.wrapping_add(1);
+                if slot == size {
+                    slot = 0;
+                }
+                descriptor = Descriptor::read(&ring, slot)?;
+            }
+            chain.end(&sums, head);
+        }
+        let last = self.record(head, count);
+        self.entries.take(descriptor.id, count, last);
+        if let Some(inflight) = &mut self.inflight {
+            inflight.taken(head, last, count, self.entries.free());
+        }
+        self.next.advance(count, self.size);
+        self.ahead = self.ahead.wrapping_sub(count);
+        self.held = self.held.wrapping_add(count);
+        self.pending = self.pending.wrapping_sub(1);
+        self.taken = self.taken.wrapping_add(1);
+        self.again = false;
+        Ok(true)
+    }
+
+    /// Records the next `count` descriptors in entries from `head` on, for another process. Returns the last entry.
+    ///
+    /// They are read a second time. A driver that changes them meanwhile has the changed request run after a
+    /// crash, checked as any other.
+    #[inline]
+    fn record(&self, head: u16, count: u16) -> u16 {
+        let (Some(inflight), Ok(ring)) = (&self.inflight, self.pairs()) else {
+            return head;
+        };
+        let (mut at, mut entry, mut last) = (self.next, head, head);
+        for _ in 0..count {
+            if let Ok(descriptor) = Descriptor::read(&ring, at.slot()) {
+                inflight.describe(entry, &descriptor);
+            }
+            at.advance(1, self.size);
+            last = entry;
+            entry = self.entries.after(entry);
+        }
+        last
+    }
+
+    /// Takes a request of another process, which has its entries.
+    #[cold]
+    fn take_again(&mut self, request: Again, chain: &mut Chain) -> Result<bool, RingError> {
+        chain.start(&self.memory);
+        let mut sums = Sums::default();
+        for descriptor in &request.descriptors {
+            let Descriptor {
+                guest,
+                bytes,
+                flags,
+                ..
+            } = *descriptor;
+            if flags & INDIRECT == 0 {
+                chain.add(&mut sums, (guest, bytes, flags), &self.memory)?;
+                chain.end(&sums, request.head);
+            } else if request.descriptors.len() == 1 {
+                fill_from_table(chain, (guest, bytes, flags), request.head, &self.memory)?;
+            } else {
+                return Err(RingError::Indirect(NESTED));
+            }
+        }
+        self.again = true;
+        self.request_again = Some(request);
+        Ok(true)
+    }
+
+    pub(crate) fn untake(&mut self, head: u16) {
+        if self.again {
+            // It was found by its in-flight record, which stays.
+            self.resubmit.extend(self.request_again.take());
+            return;
+        }
+        let count = self.entries.of(head).count;
+        self.next.retreat(count, self.size);
+        self.ahead += count;
+        self.held -= count;
+        self.pending += 1;
+        self.taken = self.taken.wrapping_sub(1);
+        self.entries.give_back(head);
+        if let Some(inflight) = &mut self.inflight {
+            inflight.untaken(head, &self.entries);
+        }
+    }
+
+    #[inline]
+    pub(crate) fn put(&mut self, head: u16, written: u32) {
+        let entry = self.entries.of(head);
+        let offset = self.offset(self.used);
+        // Section 2.8.6: WRITE says that `len` is valid.
+        let flags = self.used.used() | u16::from(written > 0) * WRITE;
+        if self.unpublished == 0 {
+            // The driver waits for these flags: `publish` writes them.
+            self.first = (offset + FLAGS, flags);
+            self.ring
+                .store_u32(offset + LEN, written.to_le(), Ordering::Relaxed);
+            self.ring
+                .store_u16(offset + ID, entry.id.to_le(), Ordering::Relaxed);
+        } else {
+            let rest = u64::from(written) | u64::from(entry.id) << 32 | u64::from(flags) << 48;
+            self.ring
+                .store_u64(offset + LEN, rest.to_le(), Ordering::Relaxed);
+        }
+        self.mark_ring(offset as u64);
+        self.used.advance(entry.count, self.size);
+        self.unpublished = self.unpublished.wrapping_add(entry.count);
+        self.entries.ended(head);
+    }
+
+    #[inline(never)]
+    pub(crate) fn publish(&mut self) -> bool {
+        let count = std::mem::take(&mut self.unpublished);
+        if count == 0 {
+            return false;
+        }
+        self.held = self.held.wrapping_sub(count);
+        if let Some(inflight) = &mut self.inflight {
+            self.entries.give_back_ended();
+            inflight.publishing(&self.entries, self.used);
+        }
+        let (offset, flags) = self.first;
+        self.ring
+            .store_u16(offset, flags.to_le(), Ordering::Release);
+        self.mark_ring((offset - FLAGS) as u64);
+        if let Some(inflight) = &mut self.inflight {
+            inflight.published(&self.entries, self.used);
+            self.entries.forget_ended();
+        }
+        // The driver writes its event structure, then reads the flags; the device does the reverse.
+        fence(Ordering::SeqCst);
+        self.driver_waits(count)
+    }
+
+    pub(crate) fn call_wanted(&self) -> bool {
+        fence(Ordering::SeqCst);
+        self.driver_waits(self.size)
+    }
+
+    /// Whether the driver wants a call for one of the last `count` descriptors that became used.
+    #[inline]
+    fn driver_waits(&self, count: u16) -> bool {
+        let event = u32::from_le(self.driver.load_u32(0, Ordering::Relaxed));
+        match (event >> 16) as u16 & 3 {
+            DISABLE => false,
+            DESC if self.event_idx => self.used.passed(event as u16, count, self.size),
+            _ => true,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn disarm(&mut self) {
+        if std::mem::replace(&mut self.kicks_wanted, false) {
+            self.set_event(DISABLE, 0);
+        }
+    }
+
+    #[inline]
+    pub(crate) fn arm(&mut self) {
+        self.kicks_wanted = true;
+        if self.event_idx {
+            self.set_event(DESC, self.next.bits());
+        } else {
+            self.set_event(ENABLE, 0);
+        }
+        fence(Ordering::SeqCst);
+    }
+
+    fn set_event(&mut self, flags: u16, at: u16) {
+        let event = u32::from(at) | u32::from(flags) << 16;
+        self.device.store_u32(0, event.to_le(), Ordering::Relaxed);
+        if let (Some(log), Some(guest)) = (&self.log, self.device_log) {
+            log.mark(guest, EVENT as u64);
+        }
+    }
+
+    #[inline]
+    fn mark_ring(&self, offset: u64) {
+        if let (Some(log), Some(_)) = (&self.log, self.device_log) {
+            log.mark(self.ring_log.saturating_add(offset), DESCRIPTOR as u64);
+        }
+    }
+}
