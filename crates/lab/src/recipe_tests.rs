@@ -366,6 +366,26 @@ fn devices_of_a_vm_are_served_by_what_has_such() {
     let io = read(3, &[disk.clone(), device("b", "net", "vhost-net", "y")]).unwrap();
     let io = io.vm.unwrap().io.unwrap();
     assert_eq!((io.cpus, io.devices.len()), (3, 2));
+    assert_eq!(io.depths, [1, 8]);
+    let deep = |depths: &str| {
+        recipe(&format!(
+            "{whole}[vm.io]\ncpus = 3\ndepths = {depths}\n{disk}"
+        ))
+    };
+    let deeper = deep("[2, 64]").unwrap().vm.unwrap().io.unwrap();
+    assert_eq!(deeper.depths, [2, 64]);
+    for (depths, said) in [
+        ("[]", "vm.io.depths are each 1 to 64"),
+        ("[1, 0]", "vm.io.depths are each 1 to 64"),
+        ("[65]", "vm.io.depths are each 1 to 64"),
+        ("[2, 4, 2]", "vm.io.depths has a depth twice"),
+    ] {
+        let error = deep(depths).unwrap_err();
+        assert!(error.contains(said), "{error}");
+    }
+    let many: Vec<String> = (1..=33).map(|depth| depth.to_string()).collect();
+    let error = deep(&format!("[{}]", many.join(", "))).unwrap_err();
+    assert!(error.contains("more than 32 depths"), "{error}");
     assert_eq!(io.devices[1].served, Served::VhostNet);
     for (cpus, devices, said) in [
         (2, vec![disk.clone()], "vm.io.cpus = 2 is not 3 to 8"),

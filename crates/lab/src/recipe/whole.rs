@@ -50,8 +50,20 @@ pub struct Io {
     /// The machine's CPUs: the first has QEMU's main loop and all else, the second the vCPU, the third
     /// what serves the devices.
     pub cpus: u32,
+    /// How many requests at a time: each is a row of its own for each device.
+    #[serde(default = "usual_depths", skip_serializing_if = "are_usual")]
+    pub depths: Vec<u32>,
     #[serde(default, rename = "device")]
     pub devices: Vec<Device>,
+}
+
+/// A request by itself, and so many that what serves them seldom sleeps.
+fn usual_depths() -> Vec<u32> {
+    vec![1, 8]
+}
+
+fn are_usual(depths: &[u32]) -> bool {
+    depths == usual_depths()
 }
 
 /// One such device.

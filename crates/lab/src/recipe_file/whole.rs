@@ -108,6 +108,9 @@ pub(super) fn check(recipe: &Recipe) -> Result<(), String> {
 
 /// What serves devices has a CPU of its own beside QEMU's and the vCPU's.
 const IO_CPUS: std::ops::RangeInclusive<u32> = 3..=8;
+/// As many requests as the guest's agent makes at a time, and rows of all devices together.
+const DEPTH_MAX: u32 = 64;
+const IO_ROWS_MAX: usize = 64;
 /// A device has an address on QEMU's PCI bus and a network of its own.
 const DEVICES_MAX: usize = 12;
 
@@ -118,6 +121,21 @@ fn check_io(io: &Io) -> Result<(), String> {
     }
     if io.devices.is_empty() || io.devices.len() > DEVICES_MAX {
         return Err(format!("[vm.io] needs 1 to {DEVICES_MAX} devices"));
+    }
+    let is_depth = |depth: &u32| (1..=DEPTH_MAX).contains(depth);
+    if io.depths.is_empty() || !io.depths.iter().all(is_depth) {
+        return Err(format!("vm.io.depths are each 1 to {DEPTH_MAX}"));
+    }
+    let is_alone = |(index, depth)| !io.depths[..index].contains(depth);
+    if !io.depths.iter().enumerate().all(is_alone) {
+        return Err("vm.io.depths has a depth twice".into());
+    }
+    // Each with a vCPU that sleeps and one that never does.
+    if io.devices.len() * io.depths.len() * 2 > IO_ROWS_MAX {
+        return Err(format!(
+            "[vm.io] has more than {} depths of all devices",
+            IO_ROWS_MAX / 2
+        ));
     }
     for (index, device) in io.devices.iter().enumerate() {
         let name = &device.name;

@@ -10,6 +10,8 @@ use ws_lab::recipe::{Device, DeviceKind, Served};
 pub struct Io {
     /// The machine's CPUs.
     pub cpus: u32,
+    /// How many requests at a time.
+    pub depths: Vec<u32>,
     pub devices: Vec<Device>,
     /// Or why devices that it serves are left out, and the cure.
     pub elvis: Result<Elvis, String>,
@@ -46,9 +48,14 @@ const FIRST_SLOT: usize = 0x10;
 /// The MAC address of the host's end of all networks.
 const HOST_MAC: &str = "52:54:00:00:02:01";
 
-/// How many requests at a time, and how many are measured: so many that what begins and ends the
-/// window is below 0.1 % of it.
-const DEPTHS: [(u32, u64); 2] = [(1, 300), (8, 600)];
+/// How many requests are measured of so many at a time: so many that what begins and ends the window
+/// is below 0.1 % of it.
+fn units(depth: u32) -> u64 {
+    match depth {
+        1 => 300,
+        _ => 75 * u64::from(depth.max(8)),
+    }
+}
 
 /// A device of a VM, with what its place among the others decides.
 #[derive(Clone, Copy, Debug)]
@@ -191,8 +198,20 @@ impl Io {
 
     /// The benchmarks, those that can't be measured among them.
     pub fn rows(&self) -> Vec<BenchmarkRow> {
-        let of = |device| loads().map(move |load| self.row(device, load));
+        let of = |device| self.loads().map(move |load| self.row(device, load));
         self.devices.iter().flat_map(of).collect()
+    }
+
+    /// All loads of a device.
+    fn loads(&self) -> impl Iterator<Item = Load> {
+        let with = |busy| {
+            self.depths.iter().map(move |&depth| Load {
+                depth,
+                units: units(depth),
+                busy,
+            })
+        };
+        [false, true].into_iter().flat_map(with)
     }
 
     fn row(&self, device: &Device, load: Load) -> BenchmarkRow {
@@ -262,7 +281,7 @@ impl<'a> IoVm<'a> {
     pub fn benchmark_lines(&self) -> Vec<String> {
         let told = |it: Placed<'_>| {
             let asked = it.in_guest();
-            let loads = loads().map(move |load| {
+            let loads = self.io.loads().map(move |load| {
                 vec![
                     format!("workload={}", load.name(it.device)),
                     format!("units={}", load.units),
@@ -294,12 +313,6 @@ impl Load {
     fn suffix(self, word: &'static str) -> &'static str {
         if self.busy { word } else { "" }
     }
-}
-
-/// All loads of a device.
-fn loads() -> impl Iterator<Item = Load> {
-    let with = |busy| DEPTHS.map(|(depth, units)| Load { depth, units, busy });
-    [false, true].into_iter().flat_map(with)
 }
 
 fn summary(device: &Device, load: Load) -> String {

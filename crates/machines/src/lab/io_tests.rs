@@ -12,6 +12,7 @@ fn io(elvis: Result<Elvis, String>) -> Io {
     let io = io.unwrap();
     Io {
         cpus: io.cpus,
+        depths: io.depths,
         devices: io.devices,
         elvis,
     }

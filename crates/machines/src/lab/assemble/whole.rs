@@ -207,6 +207,7 @@ fn io(
     };
     Ok(Io {
         cpus: io.cpus,
+        depths: io.depths.clone(),
         devices: io.devices.clone(),
         elvis,
     })
