@@ -156,6 +156,17 @@ pub struct SimulateArgs {
         default_value = "devices=14,depth=8,think_us=50"
     )]
     pub group: Vec<String>,
+    /// Figures 4 to 9 of the ELVIS paper, by a model of whole machines, with what the paper states
+    /// beside; takes minutes.
+    #[arg(long, value_name = "N,...", value_delimiter = ',', group = "machines",
+        value_parser = clap::value_parser!(u32).range(4..=9))]
+    pub figure: Vec<u32>,
+    /// Compare that model with what the lab counted.
+    #[arg(long, group = "machines")]
+    pub lab: bool,
+    /// The parameters of that model, each with unit and source.
+    #[arg(long, group = "machines")]
+    pub parameters: bool,
     /// Modes to simulate.
     #[arg(
         long,

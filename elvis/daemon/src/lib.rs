@@ -16,6 +16,7 @@ pub mod confine;
 pub mod control;
 mod devices;
 pub mod metrics;
+pub mod model;
 pub mod net;
 pub mod numa;
 pub mod placer;

@@ -7,7 +7,7 @@ use clap::{CommandFactory, Parser};
 use cli::{Cli, Command, Ctl, ServeArgs, SimulateArgs};
 use elvis::config::{self, Config};
 use elvis::serve::Server;
-use elvis::{confine, control, metrics, simulate, watch};
+use elvis::{confine, control, metrics, model, simulate, watch};
 use elvis_policy::simulation::{Costs, Mode, Scenario};
 use elvis_policy::{Params, PlacementParams};
 use serde_json::{Value, json};
@@ -236,7 +236,34 @@ fn watch_stats(path: &Path, every: u64, looks: Option<u64>) -> anyhow::Result<()
     Ok(())
 }
 
+/// The model of whole machines. None: not asked for.
+fn machines(args: &SimulateArgs) -> anyhow::Result<Option<String>> {
+    let (data, text) = if !args.figure.is_empty() {
+        let figures = model::figures(&args.figure)?;
+        (json!(figures), figures.text())
+    } else if args.lab {
+        let checked = model::lab();
+        (json!({ "lab": checked }), model::lab_text(&checked))
+    } else if args.parameters {
+        let parameters: serde_json::Map<String, Value> = model::parameters()
+            .into_iter()
+            .map(|(what, all)| (what.to_owned(), json!(all)))
+            .collect();
+        (json!(parameters), model::parameters_text())
+    } else {
+        return Ok(None);
+    };
+    Ok(Some(if args.json {
+        format!("{data:#}\n")
+    } else {
+        text
+    }))
+}
+
 fn play(args: &SimulateArgs) -> anyhow::Result<()> {
+    if let Some(text) = machines(args)? {
+        return say(&text);
+    }
     let (mut params, mut costs) = (Params::default(), Costs::default());
     let mut placement = PlacementParams {
         automatic: args.placement,

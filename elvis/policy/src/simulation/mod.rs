@@ -6,6 +6,7 @@
 //! [`Outcome`].
 
 mod clients;
+pub mod machine;
 mod outcome;
 mod placed;
 mod scenario;

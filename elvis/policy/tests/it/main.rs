@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::too_many_lines)]
 
+mod machine;
 mod placement;
 mod properties;
 mod simulated;

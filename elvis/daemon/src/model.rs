@@ -1,0 +1,315 @@
+//! `elvis simulate --figure`, `--lab` and `--parameters`: the model of whole machines, beside what the ELVIS
+//! paper states and what the lab counted (docs/elvis-model.md).
+
+use elvis_policy::simulation::machine::figures::{Bound, CLAIMS, Claim, Figure, Runs};
+use elvis_policy::simulation::machine::lab::{COUNTED, Counted, DISKS, Request};
+use elvis_policy::simulation::machine::{Parameter, lab, paper};
+use serde::{Deserialize, Serialize};
+use std::fmt::Write;
+
+/// What the paper's text states, as docs/reference.md describes it.
+const STATED: &str = include_str!("../../../reference/elvis-2013.csv");
+
+/// Further from a statement than this a value does not agree with it, and from a count of the lab's not either.
+const TOLERANCE: f64 = 0.15;
+
+#[derive(Deserialize)]
+struct Stated {
+    table: String,
+    row: String,
+    column: String,
+    printed: String,
+    value: f64,
+    to: Option<f64>,
+    unit: String,
+}
+
+/// A statement of the paper beside the model's value.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Compared {
+    pub figure: u32,
+    /// What, of which configuration, as docs/reference.md has it.
+    pub row: &'static str,
+    pub column: &'static str,
+    /// As printed, and its unit.
+    pub paper: String,
+    pub unit: String,
+    pub simulated: f64,
+    /// A parameter was chosen so that it holds.
+    pub fitted: bool,
+    pub agrees: bool,
+}
+
+/// Why there is no comparison.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The published figures can't be read.
+    #[error("reference/elvis-2013.csv: {0}")]
+    Reference(#[from] csv::Error),
+    /// They do not have a statement.
+    #[error("reference/elvis-2013.csv has no \"{row}\" of {column}")]
+    Missing {
+        row: &'static str,
+        column: &'static str,
+    },
+}
+
+/// Figures, and the statements about them.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Figures {
+    /// Always true: no value was measured.
+    pub simulated: bool,
+    pub figures: Vec<Figure>,
+    pub statements: Vec<Compared>,
+}
+
+/// Simulates figures of the paper.
+///
+/// # Errors
+/// Only by a bug: the published figures are part of the program.
+pub fn figures(numbers: &[u32]) -> Result<Figures, Error> {
+    let stated = csv::Reader::from_reader(STATED.as_bytes())
+        .deserialize()
+        .collect::<Result<Vec<Stated>, _>>()?;
+    let mut runs = Runs::default();
+    let parts = numbers.iter().flat_map(|&number| runs.figure(number));
+    let figures = parts.collect();
+    let wanted = CLAIMS
+        .iter()
+        .filter(|claim| numbers.contains(&claim.figure));
+    let statements = wanted.map(|claim| compare(claim, &stated, &mut runs));
+    Ok(Figures {
+        simulated: true,
+        statements: statements.collect::<Result<_, _>>()?,
+        figures,
+    })
+}
+
+fn compare(claim: &Claim, stated: &[Stated], runs: &mut Runs) -> Result<Compared, Error> {
+    let (row, column) = (claim.row, claim.column);
+    let is_it = |it: &&Stated| (&*it.table, &*it.row, &*it.column) == (claim.table, row, column);
+    let stated = stated
+        .iter()
+        .find(is_it)
+        .ok_or(Error::Missing { row, column })?;
+    let simulated = (claim.value)(runs);
+    Ok(Compared {
+        figure: claim.figure,
+        row,
+        column,
+        paper: stated.printed.clone(),
+        unit: stated.unit.clone(),
+        simulated,
+        fitted: claim.fitted,
+        agrees: agrees(claim.bound, simulated, stated.value, stated.to),
+    })
+}
+
+fn agrees(bound: Bound, simulated: f64, value: f64, to: Option<f64>) -> bool {
+    let (low, high) = match bound {
+        Bound::Is => (value, to.unwrap_or(value)),
+        Bound::AtMost => (f64::MIN, value),
+        Bound::Between => (value, to.unwrap_or(value)),
+    };
+    let widened = |edge: f64, by: f64| {
+        if edge == f64::MIN {
+            edge
+        } else {
+            edge + by * edge.abs()
+        }
+    };
+    (widened(low, -TOLERANCE)..=widened(high, TOLERANCE)).contains(&simulated)
+}
+
+impl Figures {
+    /// As text.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let mut text = "Simulated, not measured: docs/elvis-model.md.\n".to_owned();
+        // Writing to a string can't fail.
+        for figure in &self.figures {
+            let _ = writeln!(
+                text,
+                "\nFigure {}: {}, {} (simulated), by {}",
+                figure.figure, figure.title, figure.unit, figure.steps
+            );
+            let _ = write!(text, "{:>4}", "");
+            for curve in &figure.curves {
+                let _ = write!(text, "  {:>26}", curve.name);
+            }
+            text.push('\n');
+            let steps = figure.curves.first().map_or(0, |curve| curve.points.len());
+            for step in 0..steps {
+                for (number, curve) in figure.curves.iter().enumerate() {
+                    let Some((at, value)) = curve.points.get(step) else {
+                        continue;
+                    };
+                    if number == 0 {
+                        let _ = write!(text, "{at:>4}");
+                    }
+                    let _ = write!(text, "  {:>26}", shown(*value));
+                }
+                text.push('\n');
+            }
+        }
+        text.push('\n');
+        for it in &self.statements {
+            let verdict = match (it.fitted, it.agrees) {
+                (true, _) => "fitted",
+                (false, true) => "agrees",
+                (false, false) => "DOES NOT AGREE",
+            };
+            let _ = writeln!(
+                text,
+                "Figure {}: {}, {}: the paper {} ({}), simulated {}: {verdict}",
+                it.figure,
+                it.row,
+                it.column,
+                it.paper,
+                it.unit,
+                shown(it.simulated)
+            );
+        }
+        text
+    }
+}
+
+fn shown(value: f64) -> String {
+    match value.abs() {
+        size if size < 10.0 => format!("{value:.2}"),
+        size if size < 1000.0 => format!("{value:.1}"),
+        _ => format!("{value:.0}"),
+    }
+}
+
+/// A request of the lab beside the model's.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Checked {
+    pub counted: Counted,
+    pub simulated: Request,
+    /// The parameters are from this depth.
+    pub fitted: bool,
+    pub agrees: bool,
+}
+
+/// The model of the lab's machine, at all depths that were counted.
+#[must_use]
+pub fn lab() -> Vec<Checked> {
+    let checked = |counted: &Counted| {
+        let disk = DISKS.iter().find(|disk| disk.name == counted.disk)?;
+        let simulated = disk.request(counted.depth);
+        let near = |value: f64, counted: f64| (value / counted - 1.0).abs() <= TOLERANCE;
+        Some(Checked {
+            counted: *counted,
+            simulated,
+            fitted: counted.depth == 1,
+            agrees: near(simulated.insns, counted.insns) && near(simulated.exits, counted.exits),
+        })
+    };
+    COUNTED.iter().filter_map(checked).collect()
+}
+
+/// They as text.
+#[must_use]
+pub fn lab_text(all: &[Checked]) -> String {
+    let mut text = format!(
+        "{:<15} {:>5}  {:>9} {:>9} {:>8}  {:>8} {:>8} {:>8}\n",
+        "disk", "depth", "counted", "insns", "", "counted", "exits", ""
+    );
+    for it in all {
+        let off = |value: f64, counted: f64| format!("{:+.1} %", 100.0 * (value / counted - 1.0));
+        let (counted, simulated) = (&it.counted, &it.simulated);
+        let verdict = match (it.fitted, it.agrees) {
+            (true, _) => "fitted",
+            (false, true) => "",
+            (false, false) => "off by more than 15 %",
+        };
+        let _ = writeln!(
+            text,
+            "{:<15} {:>5}  {:>9.0} {:>9.0} {:>8}  {:>8.3} {:>8.3} {:>8}  {verdict}",
+            counted.disk,
+            counted.depth,
+            counted.insns,
+            simulated.insns,
+            off(simulated.insns, counted.insns),
+            counted.exits,
+            simulated.exits,
+            off(simulated.exits, counted.exits),
+        );
+    }
+    text
+}
+
+/// All parameters: of the paper's machine, of its loads, and of the lab.
+#[must_use]
+pub fn parameters() -> Vec<(&'static str, Vec<Parameter>)> {
+    let mut all = vec![
+        ("the paper's machine", paper::PRICES.to_vec()),
+        ("its loads", paper::LOADS.to_vec()),
+        ("the lab", lab::COMMON.to_vec()),
+    ];
+    all.extend(DISKS.iter().map(|disk| (disk.name, disk.own().to_vec())));
+    all
+}
+
+/// They as text.
+#[must_use]
+pub fn parameters_text() -> String {
+    let mut text = String::new();
+    for (what, parameters) in parameters() {
+        let _ = writeln!(text, "{what}:");
+        for it in parameters {
+            let value = match it.value {
+                u64::MAX => "no limit".to_owned(),
+                value => value.to_string(),
+            };
+            let _ = writeln!(
+                text,
+                "  {:<18} {value:>9} {:<13} {}",
+                it.name, it.unit, it.source
+            );
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_agrees_within_its_bound_and_fifteen_percent() {
+        assert!(agrees(Bound::Is, 114.0, 100.0, None) && !agrees(Bound::Is, 116.0, 100.0, None));
+        assert!(agrees(Bound::Is, 86.0, 100.0, None) && !agrees(Bound::Is, 84.0, 100.0, None));
+        assert!(agrees(Bound::AtMost, -5.0, 1.0, None) && !agrees(Bound::AtMost, 2.0, 1.0, None));
+        assert!(agrees(Bound::Between, 40.0, 28.0, Some(45.0)));
+        assert!(!agrees(Bound::Between, 60.0, 28.0, Some(45.0)));
+    }
+
+    #[test]
+    fn every_claim_is_one_of_the_published_figures() {
+        let stated: Vec<Stated> = csv::Reader::from_reader(STATED.as_bytes())
+            .deserialize()
+            .collect::<Result<_, _>>()
+            .unwrap();
+        for claim in &CLAIMS {
+            let found = stated.iter().any(|it| {
+                (&*it.table, &*it.row, &*it.column) == (claim.table, claim.row, claim.column)
+            });
+            assert!(found, "{} {}", claim.row, claim.column);
+        }
+    }
+
+    #[test]
+    fn every_parameter_has_a_unit_and_a_source() {
+        for (what, parameters) in parameters() {
+            for it in parameters {
+                assert!(
+                    !it.unit.is_empty() && !it.source.is_empty(),
+                    "{what} {}",
+                    it.name
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,337 @@
+//! A guest's vCPU: its own work, its exits, and the interrupts that it gets.
+
+use super::cores::{Burst, Kind, State};
+use super::world::{Item, Next, Then, World};
+use serde::Serialize;
+use std::collections::VecDeque;
+
+/// What was counted of a guest.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Counted {
+    pub transactions: u64,
+    /// Ticks of all transactions together.
+    pub latency: u64,
+    /// Exits: for notifications, at HLT, of a running guest for an interrupt, at the end of one, and for
+    /// timers.
+    pub kicks: u64,
+    pub halts: u64,
+    pub interrupts: u64,
+    pub ends: u64,
+    pub ticks: u64,
+    /// Interrupts that the guest got.
+    pub injected: u64,
+}
+
+impl Counted {
+    #[must_use]
+    pub fn exits(&self) -> u64 {
+        self.kicks + self.halts + self.interrupts + self.ends + self.ticks
+    }
+}
+
+/// The ring that guest and server share.
+#[derive(Clone, Debug, Default)]
+pub struct Queue {
+    pub items: VecDeque<Item>,
+    /// Free-running count of what was put in.
+    pub avail: u16,
+    /// The guest must kick for the next request.
+    pub armed: bool,
+}
+
+impl Queue {
+    pub fn put(&mut self, item: Item) {
+        self.items.push_back(item);
+        self.avail = self.avail.wrapping_add(1);
+    }
+}
+
+pub struct Guest {
+    thread: usize,
+    pub queue: Queue,
+    /// Transactions that it can begin.
+    ready: u32,
+    /// Replies in its ring, with the time at which their transaction began.
+    replies: VecDeque<Option<u64>>,
+    /// Whether it wants to be called for replies.
+    wants_call: bool,
+    /// An interrupt waits for it.
+    interrupt: bool,
+    /// It was woken from its halt.
+    resumes: bool,
+    /// It must kick before it goes on.
+    kicks: bool,
+    /// An interrupt has ended, whose end exits.
+    ends: bool,
+    /// Timers have interrupted it.
+    ticked: bool,
+    /// It has gone idle, and can halt.
+    idle: bool,
+    /// Its own work, which an interrupt broke off.
+    broken_off: Option<Burst<Then>>,
+    /// When the NIC may interrupt it again.
+    quiet_until: u64,
+    quiet: bool,
+    pub counted: Counted,
+}
+
+impl Guest {
+    pub fn new(thread: usize, ready: u32) -> Self {
+        Self {
+            thread,
+            queue: Queue::default(),
+            ready,
+            replies: VecDeque::new(),
+            wants_call: true,
+            interrupt: false,
+            resumes: false,
+            kicks: false,
+            ends: false,
+            ticked: false,
+            idle: false,
+            broken_off: None,
+            quiet_until: 0,
+            quiet: false,
+            counted: Counted::default(),
+        }
+    }
+}
+
+impl World<'_> {
+    fn count(&mut self, guest: usize, of: impl FnOnce(&mut Counted)) {
+        if self.counts() {
+            of(&mut self.guests[guest].counted);
+        }
+    }
+
+    /// What a vCPU does next.
+    pub fn guest_next(&mut self, guest: usize) -> Next {
+        let (prices, load) = (self.prices(), self.load(guest));
+        let it = &mut self.guests[guest];
+        let exit = |ticks, then| {
+            Next::Run(Burst {
+                ticks,
+                kind: Kind::Exit,
+                then,
+            })
+        };
+        let own = |ticks, then| {
+            Next::Run(Burst {
+                ticks,
+                kind: Kind::Guest,
+                then,
+            })
+        };
+        if std::mem::take(&mut it.resumes) {
+            return exit(prices.resume, Then::Nothing);
+        }
+        if std::mem::take(&mut it.ticked) {
+            self.count(guest, |counted| counted.ticks += prices.tick_exits);
+            return exit(prices.interrupt * prices.tick_exits, Then::Nothing);
+        }
+        if std::mem::take(&mut it.ends) && prices.end > 0 && !self.setup.exitless {
+            self.count(guest, |counted| counted.ends += 1);
+            return exit(prices.end, Then::Nothing);
+        }
+        if std::mem::take(&mut it.interrupt) {
+            it.idle = false;
+            let replies = it.replies.len() as u32;
+            self.count(guest, |counted| counted.injected += 1);
+            let ticks = prices.handler + load.reply * u64::from(replies);
+            return own(ticks, Then::Handled(replies));
+        }
+        if std::mem::take(&mut it.kicks) {
+            let wakes = self.server_of[guest].is_some_and(|server| self.sleeps(server));
+            let wake = if wakes { prices.wake } else { 0 };
+            return exit(prices.kick + wake, Then::Kicked);
+        }
+        if let Some(burst) = it.broken_off.take() {
+            return Next::Run(burst);
+        }
+        if it.ready > 0 {
+            let count = if load.together { it.ready } else { 1 };
+            it.idle = false;
+            let ticks = self.varied(guest, load.work) * u64::from(count);
+            return own(self.far_guest(guest, ticks), Then::Submitted(count));
+        }
+        if self.setup.spins {
+            return Next::Run(Burst {
+                ticks: prices.spin,
+                kind: Kind::Spin,
+                then: Then::InVain,
+            });
+        }
+        if !std::mem::replace(&mut it.idle, true) {
+            return own(prices.idle, Then::Nothing);
+        }
+        exit(prices.halt, Then::Halted)
+    }
+
+    /// A guest's own work, part of which is on memory that another socket's core uses too.
+    fn far_guest(&self, guest: usize, ticks: u64) -> u64 {
+        match self.setup.guests[guest].is_far {
+            true => ticks * self.prices().far_guest_percent / 100,
+            false => ticks,
+        }
+    }
+
+    pub fn guest_done(&mut self, guest: usize, then: Then) {
+        match then {
+            Then::Submitted(count) => self.submit(guest, count),
+            Then::Kicked => {
+                self.count(guest, |counted| counted.kicks += 1);
+                if let Some(server) = self.server_of[guest] {
+                    self.kicked(server, guest);
+                }
+            }
+            Then::Halted => self.halt(guest),
+            Then::Handled(count) => self.handled(guest, count),
+            Then::InVain => self.yields = true,
+            _ => {}
+        }
+    }
+
+    fn submit(&mut self, guest: usize, count: u32) {
+        let (load, made) = (self.load(guest), self.cores.now);
+        self.guests[guest].ready -= count;
+        for _ in 0..count {
+            for number in 1..=load.outs {
+                let last_of = (number == load.outs).then_some(made);
+                match self.server_of[guest] {
+                    Some(_) => self.guests[guest].queue.put(Item::Out { last_of }),
+                    None => self.over_the_wire(guest, last_of),
+                }
+            }
+        }
+        let it = &mut self.guests[guest];
+        it.kicks = std::mem::take(&mut it.queue.armed);
+    }
+
+    fn halt(&mut self, guest: usize) {
+        self.count(guest, |counted| counted.halts += 1);
+        let it = &mut self.guests[guest];
+        it.idle = false;
+        if it.interrupt {
+            it.resumes = true;
+        } else if let State::On(core) = self.cores.threads[it.thread].state {
+            self.cores.block(core);
+        }
+    }
+
+    fn handled(&mut self, guest: usize, count: u32) {
+        let (now, load) = (self.cores.now, self.load(guest));
+        for _ in 0..count {
+            let Some(Some(made)) = self.guests[guest].replies.pop_front() else {
+                continue;
+            };
+            self.guests[guest].ready += 1;
+            self.count(guest, |counted| {
+                counted.transactions += 1;
+                counted.latency += now - made;
+            });
+        }
+        let it = &mut self.guests[guest];
+        let more = it.replies.len() as u32;
+        let State::On(core) = self.cores.threads[it.thread].state else {
+            return;
+        };
+        if more > 0 {
+            // It looks once more before it wants to be called again.
+            let ticks = load.reply * u64::from(more);
+            self.set(core, ticks, Kind::Guest, Then::Handled(more));
+        } else {
+            it.wants_call = true;
+            it.ends = true;
+        }
+    }
+
+    /// Puts a reply into a guest's ring.
+    pub fn reply(&mut self, guest: usize, last_of: Option<u64>) {
+        self.guests[guest].replies.push_back(last_of);
+    }
+
+    /// Whether there are replies for which a guest wants to be called.
+    pub fn wants_call(&self, guest: usize) -> bool {
+        let it = &self.guests[guest];
+        it.wants_call && !it.replies.is_empty()
+    }
+
+    /// Interrupts a guest for its replies.
+    pub fn call(&mut self, guest: usize) {
+        let it = &mut self.guests[guest];
+        it.interrupt = true;
+        it.wants_call = false;
+        let thread = it.thread;
+        if self.cores.wake(thread) {
+            self.guests[guest].resumes = true;
+            self.yields = true;
+            return;
+        }
+        let State::On(core) = self.cores.threads[thread].state else {
+            return;
+        };
+        if self.break_off(guest, core) && !self.setup.exitless {
+            self.count(guest, |counted| counted.interrupts += 1);
+            self.set(core, self.prices().interrupt, Kind::Exit, Then::Nothing);
+        }
+        self.yields = true;
+    }
+
+    /// Breaks off a guest's own work. False if it does not run now: then the interrupt waits for its entry.
+    fn break_off(&mut self, guest: usize, core: usize) -> bool {
+        let runs = |burst: &Burst<Then>| {
+            matches!(burst.kind, Kind::Guest | Kind::Spin)
+                && !matches!(burst.then, Then::Handled(_))
+        };
+        let Some(burst) = self.cores.all[core].burst.take_if(|burst| runs(burst)) else {
+            return false;
+        };
+        if burst.kind == Kind::Guest && burst.then != Then::Nothing {
+            self.guests[guest].broken_off = Some(burst);
+        }
+        true
+    }
+
+    /// Timers of host and guest: it exits now, or when it runs again.
+    pub fn tick(&mut self, guest: usize) {
+        self.guests[guest].ticked = true;
+        if let Some(server) = self.server_of[guest] {
+            self.cut(server);
+        }
+        if let State::On(core) = self.cores.threads[self.guests[guest].thread].state {
+            self.break_off(guest, core);
+        }
+    }
+
+    /// An interrupt that is not the guest's: if its vCPU runs, it exits.
+    pub fn host_interrupt(&mut self, guest: usize) {
+        let State::On(core) = self.cores.threads[self.guests[guest].thread].state else {
+            return;
+        };
+        if self.break_off(guest, core) {
+            self.count(guest, |counted| counted.interrupts += 1);
+            self.set(core, self.prices().interrupt, Kind::Exit, Then::Nothing);
+        }
+    }
+
+    /// Without a server: a packet is in the guest's ring, and the NIC interrupts it, but not too often.
+    pub fn arrives_at_guest(&mut self, guest: usize, last_of: Option<u64>) {
+        self.reply(guest, last_of);
+        let (now, it) = (self.cores.now, &mut self.guests[guest]);
+        if it.quiet_until <= now {
+            self.nic_interrupts(guest);
+        } else if !std::mem::replace(&mut it.quiet, true) {
+            let when = it.quiet_until;
+            self.at(when, super::world::Timer::Interrupts(guest));
+        }
+    }
+
+    pub fn nic_interrupts(&mut self, guest: usize) {
+        let gap = self.prices().nic_gap;
+        self.guests[guest].quiet = false;
+        if self.wants_call(guest) {
+            self.guests[guest].quiet_until = self.cores.now + gap;
+            self.call(guest);
+        }
+    }
+}

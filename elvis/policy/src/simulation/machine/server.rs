@@ -1,0 +1,365 @@
+//! What serves guests' queues: a thread for one guest, as vhost and QEMU have it, or one for all guests of
+//! an I/O core, by elvis' own policy.
+
+use super::cores::{Burst, Kind, State};
+use super::setup::{Serving, Setup};
+use super::world::{Item, Next, Then, World};
+use crate::{Begin, Calls, Look, Params, QueueId, RateLimit, Scheduler, Step, Visit};
+
+pub struct Server {
+    thread: usize,
+    guests: Vec<usize>,
+    /// It was kicked, or a packet came: guests, and whether by a kick.
+    events: Vec<(usize, bool)>,
+    /// It has slept, and has not yet begun.
+    woken: bool,
+    /// Replies since the last call, of its only guest.
+    untold: u64,
+    /// It must call its guest before it goes on.
+    cut: bool,
+    shared: Option<Shared>,
+}
+
+/// The thread of an I/O core.
+struct Shared {
+    scheduler: Scheduler,
+    /// By place among its guests.
+    queues: Vec<QueueId>,
+    calls: Vec<Calls>,
+    visit: Option<Visit>,
+    /// Replies of this visit.
+    replies: u64,
+    /// Looks in vain since it last found something.
+    in_vain: usize,
+}
+
+impl Server {
+    pub fn new(thread: usize, guests: Vec<usize>, shared: Option<&Setup>) -> Self {
+        let shared = shared.map(|setup| Shared::new(setup, &guests));
+        Self {
+            thread,
+            guests,
+            events: Vec::new(),
+            woken: false,
+            untold: 0,
+            cut: false,
+            shared,
+        }
+    }
+}
+
+impl Shared {
+    fn new(setup: &Setup, guests: &[usize]) -> Self {
+        let polling = setup.serving == Serving::Polling;
+        let mut scheduler = Scheduler::new(Params {
+            polling,
+            ..setup.params
+        });
+        let none = Look {
+            avail: 0,
+            pending: 0,
+        };
+        let add = |_: &usize| {
+            let device = scheduler.add_device(1, &RateLimit::default());
+            // The device was just added.
+            scheduler
+                .add_queue(device, none, 0)
+                .unwrap_or(QueueId(u32::MAX))
+        };
+        Self {
+            queues: guests.iter().map(add).collect(),
+            scheduler,
+            calls: vec![Calls::new(); guests.len()],
+            visit: None,
+            replies: 0,
+            in_vain: 0,
+        }
+    }
+}
+
+fn serve(ticks: u64, then: Then) -> Next {
+    Next::Run(Burst {
+        ticks,
+        kind: Kind::Serve,
+        then,
+    })
+}
+
+impl World<'_> {
+    pub fn sleeps(&self, server: usize) -> bool {
+        self.cores.threads[self.servers[server].thread].state == State::Blocked
+    }
+
+    /// A guest's kick.
+    pub fn kicked(&mut self, server: usize, guest: usize) {
+        self.event(server, guest, true);
+    }
+
+    /// A packet for a guest.
+    pub fn arrives_at_server(&mut self, server: usize, guest: usize, last_of: Option<u64>) {
+        self.guests[guest].queue.put(Item::In { last_of });
+        self.event(server, guest, false);
+    }
+
+    fn event(&mut self, server: usize, guest: usize, is_kick: bool) {
+        let it = &mut self.servers[server];
+        if it.shared.is_some() {
+            it.events.push((guest, is_kick));
+        }
+        // Each kick is a round of QEMU's loop, asleep or not.
+        it.woken |= is_kick && self.setup.takes_first;
+        if self.cores.wake(it.thread) {
+            it.woken = true;
+            self.yields = true;
+        }
+    }
+
+    pub fn server_next(&mut self, server: usize) -> Next {
+        if std::mem::take(&mut self.servers[server].woken) {
+            return serve(self.prices().server_wake, Then::Looked);
+        }
+        match self.servers[server].shared.is_some() {
+            true => self.shared_next(server),
+            false => self.own_next(server),
+        }
+    }
+
+    /// A tick of the scheduler: it goes on with the thread that completes requests, though the pool has not
+    /// done all. That one calls the guest for what is done.
+    pub fn cut(&mut self, server: usize) {
+        if self.setup.takes_first && !self.sleeps(server) {
+            self.servers[server].cut = true;
+        }
+    }
+
+    /// A thread of one guest: serves all that is there, calls the guest, and sleeps.
+    fn own_next(&mut self, server: usize) -> Next {
+        let (prices, it) = (self.prices(), &mut self.servers[server]);
+        let guest = it.guests[0];
+        let full = it.untold >= prices.call_after || (it.cut && it.untold > 0);
+        let queue = &mut self.guests[guest].queue;
+        if let Some(item) = queue.items.front().filter(|_| !full) {
+            // QEMU takes all requests, wants kicks again, and then waits for their data.
+            queue.armed = self.setup.takes_first;
+            let ticks = match item {
+                Item::Out { .. } => self.load(guest).out_each,
+                Item::In { .. } => self.load(guest).in_each,
+            };
+            return serve(self.far(guest, ticks), Then::Served(guest));
+        }
+        it.cut = false;
+        if std::mem::take(&mut it.untold) > 0 && self.wants_call(guest) {
+            return serve(prices.call, Then::Called(guest));
+        }
+        let queue = &mut self.guests[guest].queue;
+        if !queue.items.is_empty() {
+            return serve(0, Then::Nothing);
+        }
+        queue.armed = true;
+        Next::Block
+    }
+
+    pub fn server_done(&mut self, server: usize, then: Then) {
+        match then {
+            Then::Served(guest) => self.served(server, guest),
+            Then::Called(guest) => self.call(guest),
+            Then::Looked => self.handle_events(server),
+            Then::InVain => self.yields = true,
+            _ => {}
+        }
+    }
+
+    fn served(&mut self, server: usize, guest: usize) {
+        let Some(item) = self.guests[guest].queue.items.pop_front() else {
+            return;
+        };
+        let load = self.load(guest);
+        match item {
+            Item::Out { last_of } if load.ins == 0 => self.replied(server, guest, last_of),
+            Item::Out { last_of } => self.over_the_wire(guest, last_of),
+            Item::In { last_of } => self.replied(server, guest, last_of),
+        }
+        self.charge(server, load.bytes);
+    }
+
+    /// Charges a request to the visit, and looks at other guests' queues as the policy wants.
+    fn charge(&mut self, server: usize, bytes: u64) {
+        let now_ns = self.now_ns();
+        let Some(mut shared) = self.servers[server].shared.take() else {
+            return;
+        };
+        if let Some(mut visit) = shared.visit.take() {
+            shared.scheduler.charge(&mut visit, bytes);
+            while let Some(other) = shared.scheduler.peek(&mut visit) {
+                if let Some(guest) = self.guest_of(server, &shared, other) {
+                    let seen = look(&self.guests[guest].queue);
+                    shared.scheduler.peeked(&mut visit, other, seen, now_ns);
+                }
+            }
+            shared.visit = Some(visit);
+        }
+        self.servers[server].shared = Some(shared);
+    }
+
+    fn guest_of(&self, server: usize, shared: &Shared, queue: QueueId) -> Option<usize> {
+        let place = shared.queues.iter().position(|other| *other == queue)?;
+        self.servers[server].guests.get(place).copied()
+    }
+
+    /// What the thread of an I/O core does next, as the policy says.
+    fn shared_next(&mut self, server: usize) -> Next {
+        let Some(mut shared) = self.servers[server].shared.take() else {
+            return Next::Block;
+        };
+        let next = loop {
+            if let Some(next) = self.shared_step(server, &mut shared) {
+                break next;
+            }
+        };
+        self.servers[server].shared = Some(shared);
+        next
+    }
+
+    /// None: a step without time.
+    fn shared_step(&mut self, server: usize, shared: &mut Shared) -> Option<Next> {
+        if let Some(visit) = shared.visit.take() {
+            return self.visit_step(server, shared, visit);
+        }
+        if let Some(guest) = self.due(server, shared) {
+            return Some(serve(self.prices().call, Then::Called(guest)));
+        }
+        let (prices, now_ns) = (self.prices(), self.now_ns());
+        match shared.scheduler.next(now_ns) {
+            Step::Visit(queue) => {
+                let guest = self.guest_of(server, shared, queue)?;
+                let seen = look(&self.guests[guest].queue);
+                match shared.scheduler.begin(queue, seen, now_ns) {
+                    Begin::Serve(visit) => {
+                        self.guests[guest].queue.armed = false;
+                        shared.visit = Some(visit);
+                        shared.in_vain = 0;
+                        return Some(serve(prices.visit, Then::Nothing));
+                    }
+                    Begin::Arm => self.arm(guest, shared, queue),
+                    Begin::Empty | Begin::Wait => {}
+                }
+                Some(Self::in_vain(shared, prices.poll))
+            }
+            Step::Events => Some(serve(prices.look, Then::Looked)),
+            Step::Sleep { .. } if !self.servers[server].events.is_empty() => {
+                Some(serve(prices.look, Then::Looked))
+            }
+            Step::Sleep { .. } if shared.calls.iter().any(Calls::owed) => {
+                Some(Self::in_vain(shared, prices.poll))
+            }
+            Step::Sleep { .. } => Some(Next::Block),
+        }
+    }
+
+    /// A look in vain; at the end of a round of them the thread pauses.
+    fn in_vain(shared: &mut Shared, ticks: u64) -> Next {
+        shared.in_vain += 1;
+        let is_round = shared.in_vain >= shared.queues.len();
+        if is_round {
+            shared.in_vain = 0;
+        }
+        Next::Run(Burst {
+            ticks,
+            kind: Kind::Poll,
+            then: if is_round {
+                Then::InVain
+            } else {
+                Then::Nothing
+            },
+        })
+    }
+
+    /// Serves one more request of a visit, or ends it.
+    fn visit_step(&mut self, server: usize, shared: &mut Shared, mut visit: Visit) -> Option<Next> {
+        let now_ns = self.now_ns();
+        let guest = self.guest_of(server, shared, visit.queue())?;
+        let load = self.load(guest);
+        let item = self.guests[guest].queue.items.front().copied();
+        if let Some(item) = item.filter(|_| shared.scheduler.go_on(&mut visit, now_ns)) {
+            shared.visit = Some(visit);
+            let ticks = match item {
+                Item::Out { .. } => load.out_each,
+                Item::In { .. } => load.in_each,
+            };
+            return Some(serve(self.far(guest, ticks), Then::Served(guest)));
+        }
+        let queue = visit.queue();
+        let seen = look(&self.guests[guest].queue);
+        if shared.scheduler.end(visit, seen, now_ns) == crate::Then::Arm {
+            self.arm(guest, shared, queue);
+        }
+        let replies = std::mem::take(&mut shared.replies);
+        let place = self.servers[server]
+            .guests
+            .iter()
+            .position(|it| *it == guest)?;
+        let wanted = self.wants_call(guest);
+        let params = &self.setup.params;
+        let now = replies > 0 && shared.calls[place].published(params, replies, wanted, now_ns);
+        now.then(|| serve(self.prices().call, Then::Called(guest)))
+    }
+
+    /// A guest whose owed call is due.
+    fn due(&self, server: usize, shared: &mut Shared) -> Option<usize> {
+        let (params, now_ns) = (&self.setup.params, self.now_ns());
+        for (place, &guest) in self.servers[server].guests.iter().enumerate() {
+            if shared.calls[place].due(params, now_ns) && self.wants_call(guest) {
+                return Some(guest);
+            }
+        }
+        None
+    }
+
+    /// Turns a guest's kicks on, and looks once more.
+    fn arm(&mut self, guest: usize, shared: &mut Shared, queue: QueueId) {
+        self.guests[guest].queue.armed = true;
+        if !self.guests[guest].queue.items.is_empty() {
+            let now_ns = self.now_ns();
+            shared.scheduler.woken(queue, now_ns);
+        }
+    }
+
+    fn handle_events(&mut self, server: usize) {
+        let now_ns = self.now_ns();
+        let events = std::mem::take(&mut self.servers[server].events);
+        let Some(mut shared) = self.servers[server].shared.take() else {
+            return;
+        };
+        for (guest, is_kick) in events {
+            let place = self.servers[server]
+                .guests
+                .iter()
+                .position(|it| *it == guest);
+            let Some(queue) = place.map(|place| shared.queues[place]) else {
+                continue;
+            };
+            if is_kick {
+                shared.scheduler.kicked(queue, now_ns);
+            } else {
+                shared.scheduler.woken(queue, now_ns);
+            }
+        }
+        self.servers[server].shared = Some(shared);
+    }
+
+    fn replied(&mut self, server: usize, guest: usize, last_of: Option<u64>) {
+        self.reply(guest, last_of);
+        let it = &mut self.servers[server];
+        it.untold += 1;
+        if let Some(shared) = &mut it.shared {
+            shared.replies += 1;
+        }
+    }
+}
+
+fn look(queue: &super::guest::Queue) -> Look {
+    Look {
+        avail: queue.avail,
+        pending: u16::try_from(queue.items.len()).unwrap_or(u16::MAX),
+    }
+}
