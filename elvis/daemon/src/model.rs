@@ -1,7 +1,7 @@
 //! `elvis simulate --figure`, `--lab` and `--parameters`: the model of whole machines, beside what the ELVIS
 //! paper states and what the lab counted (docs/elvis-model.md).
 
-use elvis_policy::simulation::machine::figures::{Bound, CLAIMS, Claim, Figure, Runs};
+use elvis_policy::simulation::machine::figures::{Bound, CLAIMS, Claim, Figure, POINTS, Runs};
 use elvis_policy::simulation::machine::lab::{COUNTED, Counted, DISKS, Request};
 use elvis_policy::simulation::machine::{Parameter, lab, paper};
 use serde::{Deserialize, Serialize};
@@ -73,7 +73,10 @@ pub fn figures(numbers: &[u32]) -> Result<Figures, Error> {
         .collect::<Result<Vec<Stated>, _>>()?;
     let mut runs = Runs::default();
     let parts = numbers.iter().flat_map(|&number| runs.figure(number));
-    let figures = parts.collect();
+    let mut figures: Vec<Figure> = parts.collect();
+    for figure in &mut figures {
+        add_points(figure, &stated);
+    }
     let wanted = CLAIMS
         .iter()
         .filter(|claim| numbers.contains(&claim.figure));
@@ -83,6 +86,20 @@ pub fn figures(numbers: &[u32]) -> Result<Figures, Error> {
         statements: statements.collect::<Result<_, _>>()?,
         figures,
     })
+}
+
+/// Adds the paper's own points to a figure's curves.
+fn add_points(figure: &mut Figure, stated: &[Stated]) {
+    for point in POINTS.iter().filter(|point| point.title == figure.title) {
+        let name = point.curve.name();
+        let found = stated
+            .iter()
+            .find(|it| (&*it.table, &*it.row, &*it.column) == (point.table, point.row, name));
+        let curve = figure.curves.iter_mut().find(|curve| curve.name == name);
+        if let (Some(found), Some(curve)) = (found, curve) {
+            curve.paper.push((point.step, found.value * point.factor));
+        }
+    }
 }
 
 fn compare(claim: &Claim, stated: &[Stated], runs: &mut Runs) -> Result<Compared, Error> {
@@ -109,7 +126,7 @@ fn agrees(bound: Bound, simulated: f64, value: f64, to: Option<f64>) -> bool {
     let (low, high) = match bound {
         Bound::Is => (value, to.unwrap_or(value)),
         Bound::AtMost => (f64::MIN, value),
-        Bound::Between => (value, to.unwrap_or(value)),
+        Bound::Greatest => (to.unwrap_or(value), to.unwrap_or(value)),
     };
     let widened = |edge: f64, by: f64| {
         if edge == f64::MIN {
@@ -282,8 +299,8 @@ mod tests {
         assert!(agrees(Bound::Is, 114.0, 100.0, None) && !agrees(Bound::Is, 116.0, 100.0, None));
         assert!(agrees(Bound::Is, 86.0, 100.0, None) && !agrees(Bound::Is, 84.0, 100.0, None));
         assert!(agrees(Bound::AtMost, -5.0, 1.0, None) && !agrees(Bound::AtMost, 2.0, 1.0, None));
-        assert!(agrees(Bound::Between, 40.0, 28.0, Some(45.0)));
-        assert!(!agrees(Bound::Between, 60.0, 28.0, Some(45.0)));
+        assert!(agrees(Bound::Greatest, 40.0, 28.0, Some(45.0)));
+        assert!(!agrees(Bound::Greatest, 30.0, 28.0, Some(45.0)));
     }
 
     #[test]
@@ -297,6 +314,12 @@ mod tests {
                 (&*it.table, &*it.row, &*it.column) == (claim.table, claim.row, claim.column)
             });
             assert!(found, "{} {}", claim.row, claim.column);
+        }
+        for point in &POINTS {
+            let found = stated.iter().any(|it| {
+                (&*it.table, &*it.row, &*it.column) == (point.table, point.row, point.curve.name())
+            });
+            assert!(found, "{}", point.row);
         }
     }
 

@@ -25,12 +25,14 @@ mod published;
 mod ranked;
 mod requests;
 mod series;
+mod simulated;
 mod text_table;
 mod verdicts;
 mod words;
 
 pub use io::{Crowd, crowd};
 pub use line::line;
+pub use simulated::Simulated;
 
 use crate::model::Modelled;
 use crate::table::{Table, table};
@@ -71,6 +73,8 @@ pub struct Report<'a> {
     pub not_modelled: Vec<String>,
     /// Operations that were explained.
     pub explained: Vec<Explained>,
+    /// Figures that a model gives.
+    pub simulated: Option<Simulated>,
 }
 
 /// Why there is no report.
@@ -107,6 +111,7 @@ pub fn render(report: &Report) -> Result<String, ReportError> {
         nested::nested(reference, results),
         requests::requests(reference, results, platforms, led(View::Requests)),
         io::io(series),
+        simulated::simulated(report.simulated.as_ref()),
         apps::apps(reference, results, platforms, led(View::Apps)),
         // The view of nested VMs has its paper's figures itself.
         match led(View::Nested) {

@@ -73,8 +73,11 @@ pub struct ShowArgs {
 #[derive(Debug, Args)]
 pub struct ReportArgs {
     /// Results: a folder, FOLDER:PLATFORM or a file. Explanations in a folder are shown too.
-    #[arg(required = true, value_name = "RUN")]
+    #[arg(required_unless_present = "simulated", value_name = "RUN")]
     pub runs: Vec<String>,
+    /// Also draw figures that a model gives: the output of `elvis simulate --figure N --json`.
+    #[arg(long, value_name = "FILE")]
+    pub simulated: Option<PathBuf>,
     /// The page to write: one self-contained HTML file. FILE.svg gets only the chart that it opens with.
     /// - is standard output.
     #[arg(short, long, value_name = "FILE", default_value = "report.html")]

@@ -10,7 +10,7 @@ use std::path::Path;
 use ws_analysis::model::{ModelOptions, Paging, fit};
 use ws_analysis::{CompareOptions, compare_results};
 use ws_explain::explained::Explained;
-use ws_report::page::Report;
+use ws_report::page::{Report, Simulated};
 use ws_report::{Modelled, baselines, is_baseline};
 use ws_results::{FindError, ResultFile};
 
@@ -30,6 +30,8 @@ pub struct Asked {
     pub workload: Option<Workload>,
     /// Explained operations.
     pub explained: Vec<Explained>,
+    /// Figures that a model gives.
+    pub simulated: Option<Simulated>,
 }
 
 /// Writes the page of the command line's results.
@@ -55,6 +57,16 @@ pub fn report(args: &ReportArgs, colours: Colours) -> anyhow::Result<()> {
     }
     if let Some(path) = &args.events {
         asked.workload = Some(model::read(path)?);
+    }
+    if let Some(path) = &args.simulated {
+        let name = path.display();
+        let text = std::fs::read_to_string(path).with_context(|| format!("can't read {name}"))?;
+        let read = Simulated::from_json(&text);
+        asked.simulated = Some(read.map_err(|why| {
+            Usage(format!(
+                "{name} is no output of elvis simulate --figure N --json: {why}"
+            ))
+        })?);
     }
     order(&mut results, asked.baseline.as_deref());
     if write(&args.output, &results, asked)? {
@@ -119,6 +131,7 @@ pub fn write(path: &Path, results: &[ResultFile], asked: Asked) -> anyhow::Resul
     judge(&mut page, &asked);
     model(&mut page, &asked)?;
     page.explained = asked.explained;
+    page.simulated = asked.simulated;
     page.baseline = asked.baseline;
     page.allow = asked.allow;
     let text = if path.extension().is_some_and(|end| end == "svg") {
