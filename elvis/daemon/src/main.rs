@@ -242,8 +242,9 @@ fn machines(args: &SimulateArgs) -> anyhow::Result<Option<String>> {
         let figures = model::figures(&args.figure)?;
         (json!(figures), figures.text())
     } else if args.lab {
-        let checked = model::lab();
-        (json!({ "lab": checked }), model::lab_text(&checked))
+        let (checked, devices) = (model::lab(), model::devices());
+        let text = model::lab_text(&checked) + &model::devices_text(&devices);
+        (json!({ "lab": checked, "devices": devices }), text)
     } else if args.parameters {
         let parameters: serde_json::Map<String, Value> = model::parameters()
             .into_iter()

@@ -226,6 +226,47 @@ pub fn lab() -> Vec<Checked> {
     COUNTED.iter().filter_map(checked).collect()
 }
 
+/// Requests a second with so many devices.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct OfDevices {
+    pub devices: u32,
+    pub measured: f64,
+    pub simulated: f64,
+    /// The parameters are from this number.
+    pub fitted: bool,
+}
+
+/// The model of elvis on a host, with each number of devices that was measured.
+#[must_use]
+pub fn devices() -> Vec<OfDevices> {
+    let of = |&(devices, measured)| OfDevices {
+        devices,
+        measured,
+        simulated: lab::devices(devices),
+        fitted: devices == 1,
+    };
+    lab::DEVICES.iter().map(of).collect()
+}
+
+/// They as text.
+#[must_use]
+pub fn devices_text(all: &[OfDevices]) -> String {
+    let mut text = format!(
+        "\n{:<8} {:>9} {:>10}\n",
+        "devices", "measured", "requests/s"
+    );
+    for it in all {
+        let off = 100.0 * (it.simulated / it.measured - 1.0);
+        let fitted = if it.fitted { "  fitted" } else { "" };
+        let _ = writeln!(
+            text,
+            "{:<8} {:>9.0} {:>10.0} {off:>+6.1} %{fitted}",
+            it.devices, it.measured, it.simulated
+        );
+    }
+    text
+}
+
 /// They as text.
 #[must_use]
 pub fn lab_text(all: &[Checked]) -> String {
@@ -321,6 +362,56 @@ mod tests {
             });
             assert!(found, "{}", point.row);
         }
+    }
+
+    #[test]
+    fn the_lab_s_counts_stand_beside_the_model_s() {
+        let all = lab();
+        assert_eq!(all.len(), COUNTED.len());
+        assert!(all.iter().filter(|it| it.fitted).all(|it| it.agrees));
+        let off: Vec<(&str, u32)> = all
+            .iter()
+            .filter(|it| !it.agrees)
+            .map(|it| (it.counted.disk, it.counted.depth))
+            .collect();
+        // As docs/elvis-model.md says.
+        let known = [
+            ("qemu", 8),
+            ("qemu", 16),
+            ("qemu", 32),
+            ("iothread", 16),
+            ("elvis", 16),
+        ];
+        assert_eq!(off, known);
+        let text = lab_text(&all);
+        assert_eq!(text.matches("off by more than 15 %").count(), 5);
+        assert_eq!(text.lines().count(), 1 + all.len());
+    }
+
+    #[test]
+    fn every_number_of_devices_stands_beside_what_was_measured() {
+        let text = devices_text(&devices());
+        assert_eq!(text.matches("fitted").count(), 1);
+        assert_eq!(text.trim().lines().count(), 1 + lab::DEVICES.len());
+    }
+
+    #[test]
+    fn a_figure_says_that_it_is_simulated_and_has_the_paper_s_points() {
+        let figures = figures(&[9]).unwrap();
+        assert!(figures.simulated && figures.figures.iter().all(|figure| figure.simulated));
+        assert_eq!(figures.figures[0].curves.len(), 2);
+        let text = figures.text();
+        assert!(text.starts_with("Simulated, not measured"));
+        assert!(text.contains("the paper 70% (percent)"), "{text}");
+        let mut empty = Runs::default().figure(9).remove(0);
+        empty.title = "Filebench, throughput";
+        empty.curves[0].name = "Baseline".to_owned();
+        let stated: Vec<Stated> = csv::Reader::from_reader(STATED.as_bytes())
+            .deserialize()
+            .collect::<Result<_, _>>()
+            .unwrap();
+        add_points(&mut empty, &stated);
+        assert_eq!(empty.curves[0].paper, [(1, 18_715.0), (14, 14.0 * 8_862.0)]);
     }
 
     #[test]

@@ -184,6 +184,8 @@ fn opening(report: &Report, lead: Option<&Lead>, platforms: &[&str], caveat: &Ca
             @if let Some(lead) = lead {
                 h1 { (plain(&lead.sentence)) }
                 (lead.figure)
+            } @else if report.results.is_empty() && report.simulated.is_some() {
+                h1 { "Nothing here was measured: figures of a model." }
             } @else {
                 h1 { "No benchmark here has a cost." }
             }

@@ -130,7 +130,7 @@ fn plot(figure: &Figure, name: &str) -> Markup {
                     }
                     @for &(step, value) in &curve.paper {
                         @let (x, y) = point(step, value);
-                        circle cx=(x) cy=(y) r="9" fill="none" stroke="currentColor" {}
+                        circle.curve cx=(x) cy=(y) r="9" fill="none" {}
                     }
                 }
             }
@@ -221,7 +221,7 @@ mod tests {
         let read = Simulated::from_json(TEXT).unwrap();
         let page = simulated(Some(&read)).into_string();
         assert_eq!(page.matches("<use href=\"#k0\" x=").count(), 2);
-        assert_eq!(page.matches("<circle").count(), 1);
+        assert_eq!(page.matches("<circle class=\"curve\"").count(), 1);
         for text in [
             "Figure 6, simulated: A &lt;b&gt;",
             "does not agree",

@@ -283,3 +283,71 @@ pub const COUNTED: [Counted; 24] = [
     counted("elvis", 16, 16_303.0, 0.097),
     counted("elvis", 32, 15_498.0, 0.052),
 ];
+
+/// Requests a second of elvis with so many devices, measured on a host (docs/elvis.md, Simulate): one request
+/// at a time for each, a mean pause of 100 us, 20 us of the I/O core.
+pub const DEVICES: [(u32, f64); 8] = [
+    (1, 8_290.0),
+    (2, 16_180.0),
+    (3, 22_930.0),
+    (4, 28_750.0),
+    (5, 32_290.0),
+    (6, 41_360.0),
+    (7, 43_010.0),
+    (8, 41_120.0),
+];
+
+/// The same by the model, in ns: `handler` is what one device takes beyond its pause and the I/O core's work.
+#[must_use]
+pub fn devices(count: u32) -> f64 {
+    let guest = |core| Placed {
+        load: Load {
+            depth: 1,
+            work: 100_000,
+            reply: 0,
+            spread_percent: 100,
+            outs: 1,
+            ins: 0,
+            together: false,
+            out_each: 20_000,
+            in_each: 0,
+            wire_each: 0,
+            away: 0,
+            bytes: 4096,
+        },
+        core: Some(core),
+        io_core: Some(count as usize),
+        is_far: false,
+        port: 0,
+    };
+    let length = 500_000_000;
+    let measured = play(&Setup {
+        guests: (0..count as usize).map(guest).collect(),
+        cores: count as usize + 1,
+        serving: Serving::Polling,
+        exitless: true,
+        takes_first: false,
+        nic_anywhere: false,
+        spins: true,
+        in_turns: false,
+        prices: Prices {
+            handler: 500,
+            poll: 50,
+            visit: 50,
+            look: 400,
+            spin: 1_000,
+            slice: length,
+            ..Prices::default()
+        },
+        ticks_per_us: PER_US,
+        params: Params {
+            call_delay_ns: 0,
+            ..Params::default()
+        },
+        warmup: WARM_UP,
+        length,
+        seed: 1,
+    });
+    let done: u64 = measured.guests.iter().map(|guest| guest.transactions).sum();
+    done as f64 * 1e9 / length as f64
+}
