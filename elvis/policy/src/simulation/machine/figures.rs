@@ -47,6 +47,9 @@ pub struct Runs {
 use Configuration::{Affinity, Baseline, Elvis, FineGrained, NoInterposition};
 use Workload::{Apache, Filebench, Memcached, Stream, UdpRr};
 
+/// Those of Figures 4 to 7; the last one has no disk.
+const FOUR: [Configuration; 4] = [Elvis, Baseline, Affinity, NoInterposition];
+
 impl Runs {
     /// Guests with the same load.
     pub fn each(&mut self, workload: Workload, configuration: Configuration, guests: u32) -> Each {
@@ -94,114 +97,110 @@ impl Runs {
 
     /// A figure's parts.
     pub fn figure(&mut self, number: u32) -> Vec<Figure> {
-        let four = [Elvis, Baseline, Affinity, NoInterposition];
-        let rate = |workload: Workload| {
-            move |runs: &mut Self, configuration, guests| {
-                let each = runs.each(workload, configuration, guests).per_s / workload.exchanges();
-                each * f64::from(guests)
-            }
-        };
-        let gbps = |runs: &mut Self, configuration, guests| runs.gbps(configuration, guests, false);
-        let latency = |workload: Workload| {
-            move |runs: &mut Self, configuration, guests| {
-                runs.each(workload, configuration, guests).latency_us
-            }
-        };
         match number {
-            4 => vec![
-                self.part(
-                    (4, "Netperf TCP stream", "VMs", "Gbps, all VMs"),
-                    &four,
-                    MOST,
-                    gbps,
-                ),
-                self.part(
-                    (4, "Apache", "VMs", "requests/s, all VMs"),
-                    &four,
-                    MOST,
-                    rate(Apache),
-                ),
-                self.part(
-                    (4, "Memcached", "VMs", "transactions/s, all VMs"),
-                    &four,
-                    MOST,
-                    rate(Memcached),
-                ),
-            ],
+            4 => self.networks(),
             5 => vec![self.part(
                 (5, "Netperf UDP-RR, latency", "VMs", "us"),
-                &four,
+                &FOUR,
                 MOST,
-                latency(UdpRr),
+                |runs, of, n| runs.each(UdpRr, of, n).latency_us,
             )],
-            6 => vec![
-                self.part(
-                    (6, "Filebench, throughput", "VMs", "operations/s, all VMs"),
-                    &four[..3],
-                    MOST,
-                    rate(Filebench),
-                ),
-                self.part(
-                    (6, "Filebench, latency", "VMs", "us"),
-                    &four[..3],
-                    MOST,
-                    latency(Filebench),
-                ),
-            ],
-            7 => {
-                let steps = "VMs with TCP stream, of 7; the others with UDP-RR";
-                let each = 8.0 * Stream.bytes() as f64 / 1e9;
-                let most = OF_ONE_SOCKET - 1;
-                vec![
-                    self.part(
-                        (7, "TCP stream, each VM", steps, "Gbps"),
-                        &four,
-                        most,
-                        move |runs, of, n| runs.mixed(of, n).0.per_s * each,
-                    ),
-                    self.part(
-                        (7, "UDP-RR, each VM: latency", steps, "us"),
-                        &four,
-                        most,
-                        |runs, of, n| runs.mixed(of, n).1.latency_us,
-                    ),
-                ]
-            }
-            8 => {
-                let all = [Elvis, FineGrained, Baseline, Affinity];
-                vec![self.part(
-                    (
-                        8,
-                        "TCP stream, what each part gains",
-                        "VMs",
-                        "Gbps, all VMs",
-                    ),
-                    &all,
-                    OF_ONE_SOCKET,
-                    gbps,
-                )]
-            }
-            9 => {
-                let mut curve = |name: &str, is_far| Curve {
-                    name: name.to_owned(),
-                    points: (1..=OF_ONE_SOCKET)
-                        .map(|n| (n, self.gbps(Elvis, n, is_far)))
-                        .collect(),
-                    paper: Vec::new(),
-                };
-                vec![Figure {
-                    figure: 9,
-                    title: "TCP stream, I/O core in the guests' socket or in the other",
-                    steps: "VMs",
-                    unit: "Gbps, all VMs",
-                    simulated: true,
-                    curves: vec![
-                        curve("ELVIS, aligned", false),
-                        curve("ELVIS, unaligned", true),
-                    ],
-                }]
-            }
+            6 => self.disks(),
+            7 => self.mixtures(),
+            8 => vec![self.part(
+                (8, GAINS, "VMs", "Gbps, all VMs"),
+                &[Elvis, FineGrained, Baseline, Affinity],
+                OF_ONE_SOCKET,
+                |runs, of, n| runs.gbps(of, n, false),
+            )],
+            9 => vec![self.sockets()],
             _ => Vec::new(),
+        }
+    }
+
+    /// What all guests together do, as their benchmark counts.
+    fn rate(&mut self, workload: Workload, configuration: Configuration, guests: u32) -> f64 {
+        let each = self.each(workload, configuration, guests).per_s / workload.exchanges();
+        each * f64::from(guests)
+    }
+
+    fn networks(&mut self) -> Vec<Figure> {
+        vec![
+            self.part(
+                (4, STREAM, "VMs", "Gbps, all VMs"),
+                &FOUR,
+                MOST,
+                |runs, of, n| runs.gbps(of, n, false),
+            ),
+            self.part(
+                (4, "Apache", "VMs", "requests/s, all VMs"),
+                &FOUR,
+                MOST,
+                |runs, of, n| runs.rate(Apache, of, n),
+            ),
+            self.part(
+                (4, "Memcached", "VMs", "transactions/s, all VMs"),
+                &FOUR,
+                MOST,
+                |runs, of, n| runs.rate(Memcached, of, n),
+            ),
+        ]
+    }
+
+    fn disks(&mut self) -> Vec<Figure> {
+        vec![
+            self.part(
+                (6, RATE, "VMs", "operations/s, all VMs"),
+                &FOUR[..3],
+                MOST,
+                |runs, of, n| runs.rate(Filebench, of, n),
+            ),
+            self.part(
+                (6, LATENCY, "VMs", "us"),
+                &FOUR[..3],
+                MOST,
+                |runs, of, n| runs.each(Filebench, of, n).latency_us,
+            ),
+        ]
+    }
+
+    fn mixtures(&mut self) -> Vec<Figure> {
+        let steps = "VMs with TCP stream, of 7; the others with UDP-RR";
+        let most = OF_ONE_SOCKET - 1;
+        vec![
+            self.part(
+                (7, "TCP stream, each VM", steps, "Gbps"),
+                &FOUR,
+                most,
+                |runs, of, n| runs.mixed(of, n).0.per_s * Stream.bytes() as f64 * 8.0 / 1e9,
+            ),
+            self.part(
+                (7, "UDP-RR, each VM: latency", steps, "us"),
+                &FOUR,
+                most,
+                |runs, of, n| runs.mixed(of, n).1.latency_us,
+            ),
+        ]
+    }
+
+    fn sockets(&mut self) -> Figure {
+        let mut curve = |name: &str, is_far| Curve {
+            name: name.to_owned(),
+            points: (1..=OF_ONE_SOCKET)
+                .map(|n| (n, self.gbps(Elvis, n, is_far)))
+                .collect(),
+            paper: Vec::new(),
+        };
+        Figure {
+            figure: 9,
+            title: "TCP stream, I/O core in the guests' socket or in the other",
+            steps: "VMs",
+            unit: "Gbps, all VMs",
+            simulated: true,
+            curves: vec![
+                curve("ELVIS, aligned", false),
+                curve("ELVIS, unaligned", true),
+            ],
         }
     }
 
