@@ -80,17 +80,18 @@ fn counts(queue: &mut Queue) -> &mut FrameCounts {
 }
 
 impl Core {
-    /// Sends one frame. Returns its length.
-    pub(super) fn transmit(&mut self, at: usize, chain: Chain) -> u64 {
+    /// Sends one frame. Returns its length, and to how many receivers it went beyond the first.
+    pub(super) fn transmit(&mut self, at: usize, chain: Chain) -> (u64, usize) {
         let Some(Some(slot)) = self.slots.get_mut(at) else {
-            return 0;
+            return (0, 0);
         };
         let Some(mut frames) = slot.frames.take() else {
-            return 0;
+            return (0, 0);
         };
         let Kind::Net(net) = &slot.queue.shared.kind else {
-            return 0;
+            return (0, 0);
         };
+        let mut receivers = 1;
         let bytes = match Sent::read(&slot.queue, net, &chain) {
             Ok(sent) => {
                 let bytes = sent.bytes as u64;
@@ -101,7 +102,7 @@ impl Core {
                         let done = link.send(pair, &sent.header, start, rest, scratch);
                         counts(&mut slot.queue).unsent += u64::from(done.is_err());
                     }
-                    Backing::Port(_) => self.switch(at, &mut frames, &sent, &chain),
+                    Backing::Port(_) => receivers = self.switch(at, &mut frames, &sent, &chain),
                 }
                 bytes
             }
@@ -119,13 +120,13 @@ impl Core {
             counts(&mut slot.queue).frames += 1;
         }
         self.room.spare.push(chain);
-        bytes
+        (bytes, receivers.saturating_sub(1))
     }
 
-    /// Forwards a frame through its switch.
-    fn switch(&mut self, at: usize, frames: &mut Frames, sent: &Sent, chain: &Chain) {
+    /// Forwards a frame through its switch. Returns the number of receivers.
+    fn switch(&mut self, at: usize, frames: &mut Frames, sent: &Sent, chain: &Chain) -> usize {
         let Some(port) = frames.port.clone() else {
-            return;
+            return 0;
         };
         let ((to, from), now_s) = (sent.addresses(), frames.now_s(self.now_ns));
         let (table, single) = (&port.switch().table, from[0] & 1 == 0);
@@ -134,15 +135,17 @@ impl Core {
             if let Some(Some(slot)) = self.slots.get_mut(at) {
                 counts(&mut slot.queue).foreign += 1;
             }
-            return;
+            return 0;
         }
         let (ports, pair) = (frames.ports(&port), frames.pair);
         let known = (to[0] & 1 == 0).then(|| table.find(to, now_s)).flatten();
+        let mut receivers = 0;
         match known {
             Some(number) => {
                 if let Some(Some(other)) = ports.get(usize::from(number)) {
                     if port.reaches(other) {
                         self.deliver(other, pair, sent, chain);
+                        receivers += 1;
                     }
                 }
             }
@@ -152,9 +155,11 @@ impl Core {
                 }
                 for other in ports.iter().flatten().filter(|other| port.reaches(other)) {
                     self.deliver(other, pair, sent, chain);
+                    receivers += 1;
                 }
             }
         }
+        receivers
     }
 
     /// Gives a frame to a port of a switch.

@@ -150,11 +150,15 @@ impl Core {
         let mut chain = self.room.spare.pop().unwrap_or_default();
         match slot.queue.ring.take(&mut chain) {
             Ok(true) => {
-                let bytes = match sends {
+                let (bytes, more) = match sends {
                     true => self.transmit(at, chain),
-                    false => self.request(at, chain),
+                    false => (self.request(at, chain), 0),
                 };
                 self.scheduler.charge(visit, bytes);
+                for _ in 0..more {
+                    // Each further receiver of a frame is as much work again.
+                    self.scheduler.charge_part(visit, bytes);
+                }
                 true
             }
             Ok(false) => {
