@@ -16,7 +16,7 @@ teardown() { net_teardown; }
 
 @test "two Linux guests talk through a switch, and a busy network needs hardly any kicks" {
     serve --net "$PWD/a=switch:lan" --net "$PWD/b=switch:lan,queues=2"
-    PAIRS=2 guest b 2 -- job=serve
+    guest b 2 -- job=serve
     guest a 1 -- job=talk peer=10.0.0.2 mib=16 trips=400
     said a 120 warm
     kicks=$(total 'a|b' kicks) frames=$(total 'a|b' net.frames)
