@@ -1,7 +1,8 @@
 //! `elvis simulate --figure`, `--lab` and `--parameters`: the model of whole machines, beside what the ELVIS
 //! paper states and what the lab counted (docs/elvis-model.md).
 
-use elvis_policy::simulation::machine::figures::{Bound, CLAIMS, Claim, Figure, POINTS, Runs};
+use elvis_policy::simulation::machine::claims::{Bound, CLAIMS, Claim, POINTS};
+use elvis_policy::simulation::machine::figures::{Figure, Runs};
 use elvis_policy::simulation::machine::lab::{COUNTED, Counted, DISKS, Request};
 use elvis_policy::simulation::machine::{Parameter, lab, paper};
 use serde::{Deserialize, Serialize};

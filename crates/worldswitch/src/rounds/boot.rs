@@ -219,8 +219,13 @@ impl OneBoot {
         let order = self.order(instance, common, &planned);
         if let Some(machine) = instance.machine.digest() {
             let cpus = nonce::cpus_text(order.vcpus, order.host_cpus);
-            let (memory_mib, line) = (order.memory_mib, &order.command_line);
-            self.keys.push(Key::of(machine, &cpus, memory_mib, line));
+            let line = format!(
+                "{}{}",
+                order.command_line,
+                workloads(instance, &planned.rows)
+            );
+            self.keys
+                .push(Key::of(machine, &cpus, order.memory_mib, &line));
         }
         let done = self.launch(instance, common, progress, &order, queue.rows_done());
         let (report, launch) = done.map_err(|error| {
@@ -359,4 +364,12 @@ fn never_spoke(launches: &[Launch]) -> String {
         }
     }
     why
+}
+
+/// The digests of a launch's workloads: as each may move the counts of the others, other texts make it another launch.
+/// Empty for benchmarks of a guest image, which is part of the machine.
+fn workloads(instance: &Instance, asked: &[String]) -> String {
+    let rows = instance.machine.workloads().unwrap_or_default();
+    let asked = rows.iter().filter(|row| asked.contains(&row.name));
+    asked.map(|row| format!(" {}", row.digest)).collect()
 }

@@ -1,6 +1,7 @@
 //! The model of whole machines: known answers, what holds for every machine, and the lab's counts.
 
-use elvis_policy::simulation::machine::figures::{CLAIMS, Runs};
+use elvis_policy::simulation::machine::claims::CLAIMS;
+use elvis_policy::simulation::machine::figures::Runs;
 use elvis_policy::simulation::machine::lab::{COUNTED, DEVICES, DISKS, Disk, devices};
 use elvis_policy::simulation::machine::paper::{Configuration, Each, Workload, setup};
 use elvis_policy::simulation::machine::{Load, Measured, Placed, Prices, Serving, Setup, play};

@@ -4,6 +4,7 @@
 //!
 //! [`super::simulate`] has I/O cores only, and more kinds of load.
 
+pub mod claims;
 mod cores;
 pub mod figures;
 mod guest;
