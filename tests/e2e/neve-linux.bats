@@ -28,7 +28,9 @@ linux() {
     cp "$BUILT/read-write/guest.img" initramfs/guest.img
     printf '%s\n' kernel=/guest.img memory=64 "cpus=$4" below=0xa000008 \
         "append=unit=insns hypercall=kvm nonce=ab doorbell=0x9100000 $5" >initramfs/vmm.conf
-    (cd initramfs && find . | cpio --quiet -o -H newc) >initramfs.cpio
+    # The same bytes in every run: Linux reads the headers' digits, and 9 and a take different paths.
+    (cd initramfs && find . -exec touch -d @0 {} + && find . | LC_ALL=C sort |
+        cpio --quiet --reproducible -o -H newc) >initramfs.cpio
     LIMIT=200 machine max,cntfrq=1000000000 "$4" "nest=$2 vhe=$3 cpus=$4 memory=512" "${LAB[@]}" \
         -device "$(vm "$(echo "$kernels"/vmlinuz-*)" 0x50000000 \
             'console=ttyAMA0 earlycon=pl011,,0x9000000 nokaslr panic=-1')" \

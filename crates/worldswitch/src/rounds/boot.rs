@@ -219,11 +219,7 @@ impl OneBoot {
         let order = self.order(instance, common, &planned);
         if let Some(machine) = instance.machine.digest() {
             let cpus = nonce::cpus_text(order.vcpus, order.host_cpus);
-            let line = format!(
-                "{}{}",
-                order.command_line,
-                workloads(instance, &planned.rows)
-            );
+            let line = format!("{}{}", order.command_line, workloads(instance));
             self.keys
                 .push(Key::of(machine, &cpus, order.memory_mib, &line));
         }
@@ -366,10 +362,8 @@ fn never_spoke(launches: &[Launch]) -> String {
     why
 }
 
-/// The digests of a launch's workloads: as each may move the counts of the others, other texts make it another launch.
-/// Empty for benchmarks of a guest image, which is part of the machine.
-fn workloads(instance: &Instance, asked: &[String]) -> String {
+/// The digests of a machine's workloads: all are in its files, and move the counts of each.
+fn workloads(instance: &Instance) -> String {
     let rows = instance.machine.workloads().unwrap_or_default();
-    let asked = rows.iter().filter(|row| asked.contains(&row.name));
-    asked.map(|row| format!(" {}", row.digest)).collect()
+    rows.iter().map(|row| format!(" {}", row.digest)).collect()
 }
