@@ -36,7 +36,7 @@ examine() {
 @test "JSON: the version, complete findings, facts as the system reports them" {
     examine
     [ "$(jq -r .schema doctor.json)" = worldswitch-doctor/1 ]
-    jq -e '.findings | length == 18 and ([.[].id] | unique | length) == 18' doctor.json
+    jq -e '.findings | length == 19 and ([.[].id] | unique | length) == 19' doctor.json
     jq -e '[.findings[] | select((.found | length) == 0 or (.why | length) == 0)] == []' doctor.json
     jq -e 'all(.findings[]; .severity | IN("ok", "note", "warning", "problem"))' doctor.json
     jq -e 'all(.findings[].cure | values; (.here == "no") == (.obstacle != null))' doctor.json
