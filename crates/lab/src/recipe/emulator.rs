@@ -101,6 +101,13 @@ impl Cpu {
         let words: Vec<&str> = std::iter::once(&*self.model).chain(properties).collect();
         words.join(",")
     }
+
+    /// The model with the properties of every model, for comparisons: own ones are the recipe's, as its machine is.
+    pub fn shared(&self) -> String {
+        let properties = self.properties.iter().map(|property| &*property.word);
+        let words: Vec<&str> = std::iter::once(&*self.model).chain(properties).collect();
+        words.join(",")
+    }
 }
 
 /// Words of a command line that belong together, as `-icount shift=0,sleep=off`.

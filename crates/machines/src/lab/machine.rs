@@ -404,7 +404,7 @@ impl Machine for LabMachine {
         condition("emulator", version.into());
         // Its properties are left out: they depend on the hypervisor (EL2 or none).
         condition("emulator_machine", recipe.model().into());
-        condition("emulator_cpu", recipe.cpu.to_argument().into());
+        condition("emulator_cpu", recipe.cpu.shared().into());
         condition("memory_mib", settings.memory_mib.into());
         // Nothing is timed, so it does not matter where threads run.
         condition("pinning", "none".into());

@@ -83,7 +83,8 @@ fn a_lab_machine_has_no_source_of_host_time() {
             "-machine pc ",
             "-nodefaults",
             "-accel tcg,thread=single -icount shift=0,sleep=off -seed 1 -rtc base=2024-01-01T00:00:00,clock=vm",
-            "-cpu max,-rdrand,-rdseed -smp 2 -m 768",
+            "-cpu max,-rdrand,-rdseed",
+            " -smp 2 -m 768 ",
             "-no-reboot",
             "-serial file:/dev/stdout -serial ",
         ] {
