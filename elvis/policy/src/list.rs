@@ -50,12 +50,8 @@ impl List {
         }
     }
 
-    /// Adds a member at the end, or moves it there.
-    pub fn put_last(&mut self, member: u32) {
-        if self.tail == member {
-            return;
-        }
-        self.remove(member);
+    /// Makes room for a member, so that adding it allocates nothing.
+    pub fn make_room(&mut self, member: u32) {
         let index = member as usize;
         if self.links.len() <= index {
             let free = Link {
@@ -65,7 +61,16 @@ impl List {
             };
             self.links.resize(index + 1, free);
         }
-        self.links[index] = Link {
+    }
+
+    /// Adds a member at the end, or moves it there.
+    pub fn put_last(&mut self, member: u32) {
+        if self.tail == member {
+            return;
+        }
+        self.remove(member);
+        self.make_room(member);
+        self.links[member as usize] = Link {
             before: self.tail,
             after: NONE,
             listed: true,

@@ -445,14 +445,15 @@ impl Scheduler {
 
     fn unpark(&mut self, now_ns: u64) {
         let mut next_ns = u64::MAX;
-        for id in std::mem::take(&mut self.parked) {
+        let mut parked = std::mem::take(&mut self.parked);
+        parked.retain(|&id| {
             let Some(Some(queue)) = self.queues.get_mut(id as usize) else {
-                continue;
+                return false;
             };
             match queue.parked_until_ns {
                 Some(until_ns) if until_ns > now_ns => {
                     next_ns = next_ns.min(until_ns);
-                    self.parked.push(id);
+                    true
                 }
                 _ => {
                     queue.parked_until_ns = None;
@@ -460,9 +461,11 @@ impl Scheduler {
                     if self.polled(QueueId(id)) {
                         self.poll.put_last(id);
                     }
+                    false
                 }
             }
-        }
+        });
+        self.parked = parked;
         self.unpark_ns = next_ns;
     }
 

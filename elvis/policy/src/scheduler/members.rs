@@ -44,6 +44,10 @@ impl Scheduler {
             counters: QueueCounters::default(),
         };
         let id = fill_slot(&mut self.queues, queue);
+        // Serving it allocates nothing.
+        self.poll.make_room(id);
+        let rest = self.queues.len().saturating_sub(self.parked.len());
+        self.parked.reserve(rest);
         self.work.put_last(id);
         Some(QueueId(id))
     }
