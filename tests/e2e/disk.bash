@@ -1,25 +1,17 @@
 # shellcheck shell=bash
 # Runs a Linux guest in the lab's QEMU on a disk that elvis serves. Load common first.
 
-ELVIS=${CARGO_TARGET_DIR:-$ROOT/target}/release/elvis
+# shellcheck source=tests/e2e/elvis.bash
+source "${BASH_SOURCE[0]%/*}/elvis.bash"
 
 # Prepares what all tests of a file boot: a kernel, and an initramfs with tests/guests/disk.c and
 # mke2fs. Sets KERNEL, INITRD and EMULATOR (the folder of the lab's QEMU).
 disk_setup_file() {
-    local cache modules root=$BATS_FILE_TMPDIR/root file
-    fetch_packages --lab-dir "$ROOT/tests/guests/disk-lab" linux-6.1-disk qemu
-    cache=$(ws lab list --json | jq -r .cache)/sets
-    KERNEL=$(echo "$cache"/linux-6.1-disk/root/boot/vmlinuz-*)
-    INITRD=$BATS_FILE_TMPDIR/initrd
-    # Started with its own loader, as crates/lab/src/program.rs does.
-    EMULATOR=$cache/qemu/root/usr
-    export KERNEL INITRD EMULATOR
-
+    local root=$BATS_FILE_TMPDIR/root file
+    elvis_packages
     mkdir -p "$root"/{dev,modules,sbin}
-    ${CC:-clang} -std=c11 -O2 -Wall -Wextra -Werror -static -pthread \
-        "$ROOT/tests/guests/disk.c" -o "$root/init"
-    modules=$cache/linux-6.1-disk/root/usr/lib/modules
-    find "$modules" -name 'virtio*.ko' ! -name virtio_net.ko ! -name virtio_pmem.ko -exec cp {} "$root/modules" \;
+    guest_program disk.c "$root/init"
+    find "$MODULES" -name 'virtio*.ko' ! -name virtio_net.ko ! -name virtio_pmem.ko -exec cp {} "$root/modules" \;
     cp /usr/sbin/mke2fs "$root/sbin"
     # Its libraries and its loader, at their usual paths.
     for file in $(ldd /usr/sbin/mke2fs | grep -oE '/[^ ]+'); do
@@ -29,20 +21,13 @@ disk_setup_file() {
     (cd "$root" && find . | cpio --quiet -o -H newc) >"$INITRD"
 }
 
-# serve MODE [BLK_ARGUMENT...]: starts elvis, which serves ./image as ./disk, or the given devices. Its
-# process ID is in $elvis. The times of the policy fit this guest, which is tens of times slower under TCG
-# than on a CPU, and may be stopped by a busy host for longer than the default window: tests check
-# notifications, not the host. DISK_POLICY in the environment has other lines for the policy; if empty, the
-# defaults.
+# serve MODE [BLK_ARGUMENT...]: starts elvis, which serves ./image as ./disk, or the given devices. DISK_POLICY in the
+# environment has other lines for the policy; if empty, the defaults.
 serve() {
-    local slow='poll_on_gap_ns = 5000000\npoll_off_idle_ns = 2000000000\npoll_keep_ns = 20000000000'
-    printf '[policy]\n%b\n' "${DISK_POLICY-$slow}" >elvis.toml
     local mode=$1
     shift
     [ $# -gt 0 ] || set -- --blk "$PWD/disk=$PWD/image"
-    "$ELVIS" serve --config elvis.toml --mode "$mode" "$@" --control "$PWD/control" 2>>elvis.txt 3>&- &
-    elvis=$!
-    eventually "$ELVIS" ctl --control "$PWD/control" list >/dev/null
+    start_elvis "${DISK_POLICY-$SLOW}" --mode "$mode" "$@"
 }
 
 # counter NAME: the value of a counter of the disk's queue.
@@ -50,34 +35,26 @@ counter() {
     "$ELVIS" ctl --control "$PWD/control" stats | jq ".devices.disk[0].$1"
 }
 
-# guest WORD...: boots a guest with these words on the kernel's command line. Its console is in
-# console.txt, its process ID in $qemu. RING=packed in the environment: with packed rings. machine SOCKET CONSOLE [ARGUMENT...] -- WORD...: the same with another
-# disk and console, and more arguments for QEMU. `no_timer_check`: a guest panics while it boots if its host is
-# so busy that ten timer interrupts are not seen in time.
+# guest WORD...: boots a guest with these words on the kernel's command line. Its console is in console.txt, its process
+# ID in $qemu. RING=packed in the environment: with packed rings.
+# machine SOCKET CONSOLE [ARGUMENT...] -- WORD...: the same with another disk and console, and more arguments for QEMU.
 guest() { machine disk console.txt -- "$@"; }
 machine() {
-    local disk=$1 words=()
+    local disk=$1 more=() packed=off
     console=$2
     shift 2
     while [ "$1" != -- ]; do
-        words+=("$1")
+        more+=("$1")
         shift
     done
     shift
+    [ "${RING-}" != packed ] || packed=on
     : >"$console"
     [ -p answers ] || mkfifo answers
     # Opened for reading and writing, as opening one end only would block.
     exec {answers}<>answers
-    "$EMULATOR/lib64/ld-linux-x86-64.so.2" --library-path "$EMULATOR/lib/x86_64-linux-gnu" \
-        "$EMULATOR/bin/qemu-system-x86_64" -L "$EMULATOR/share/qemu" -L "$EMULATOR/share/seabios" \
-        -accel tcg -cpu max -m 512 -nodefaults -display none -no-reboot \
-        -object memory-backend-memfd,id=memory,size=512M,share=on -machine q35,memory-backend=memory \
-        -chardev "socket,id=disk,path=$PWD/$disk,reconnect-ms=200" \
-        -device "vhost-user-blk-pci,chardev=disk,num-queues=1,packed=$([ "${RING-}" = packed ] && echo on || echo off)" \
-        -kernel "$KERNEL" -initrd "$INITRD" -append "console=ttyS0 quiet panic=-1 no_timer_check $*" \
-        -chardev "file,id=console,path=$console,input-path=answers" -serial chardev:console \
-        "${words[@]}" 2>>qemu.txt 3>&- &
-    qemu=$!
+    boot 512 "$console" answers "$*" -chardev "socket,id=disk,path=$PWD/$disk,reconnect-ms=200" \
+        -device "vhost-user-blk-pci,chardev=disk,num-queues=1,packed=$packed" "${more[@]}"
 }
 
 # Lets a guest continue that waits for the host.

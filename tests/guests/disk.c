@@ -13,24 +13,13 @@
  * last is "disk: done" or an error. Then the machine is powered off.
  */
 #define _GNU_SOURCE
-#include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
+#define SAYS "disk: "
+#include "linux_guest.h"
 #include <inttypes.h>
 #include <pthread.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mount.h>
-#include <sys/reboot.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
-#include <termios.h>
-#include <unistd.h>
 
 #define DISK  "/dev/vda"
 #define FILES "/mnt"
@@ -42,83 +31,6 @@
 #define OWN	4
 /* A thread checks what it has read after this many more reads. */
 #define LATE	32
-
-static void say(const char *format, ...)
-{
-	va_list values;
-
-	va_start(values, format);
-	fputs("disk: ", stdout);
-	vprintf(format, values);
-	fputs("\n", stdout);
-	va_end(values);
-	fflush(stdout);
-}
-
-/* Waits for a line from the console: the host looks at its counters before the disk is gone. */
-static void wait_for_host(void)
-{
-	for (int c = getchar(); c != EOF && c != '\n';)
-		c = getchar();
-}
-
-static _Noreturn void power_off(void)
-{
-	sync();
-	/* The console's output may not be out yet. */
-	tcdrain(STDOUT_FILENO);
-	reboot(RB_POWER_OFF);
-	for (;;)
-		pause();
-}
-
-#define need(holds, ...)                  \
-	do {                              \
-		if (!(holds)) {           \
-			say(__VA_ARGS__); \
-			power_off();      \
-		}                         \
-	} while (0)
-
-static bool load(const char *name)
-{
-	char path[512];
-	int fd;
-	bool loaded;
-
-	snprintf(path, sizeof(path), "/modules/%s", name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	need(fd >= 0, "can't open %s: %m", path);
-	loaded = syscall(SYS_finit_module, fd, "", 0) == 0 || errno == EEXIST;
-	close(fd);
-	return loaded;
-}
-
-/* Loads all modules. One that depends on others fails until these are loaded, so it tries again as long as
- * a round loads at least one. */
-static void load_modules(void)
-{
-	struct dirent **names;
-	int count = scandir("/modules", &names, NULL, alphasort), left = 0, before;
-
-	need(count >= 0, "there is no /modules: %m");
-	for (int i = 0; i < count; i++)
-		if (names[i]->d_name[0] == '.')
-			names[i] = NULL;
-		else
-			left++;
-	do {
-		before = left;
-		for (int i = 0; i < count; i++) {
-			if (names[i] && load(names[i]->d_name)) {
-				names[i] = NULL;
-				left--;
-			}
-		}
-	} while (left > 0 && left < before);
-	for (int i = 0; i < count; i++)
-		need(!names[i], "can't load the module %s", names[i]->d_name);
-}
 
 static void wait_for_disk(void)
 {
@@ -330,10 +242,8 @@ int main(void)
 {
 	const char *job = getenv("job"), *mib = getenv("mib");
 
-	mkdir("/dev", 0755);
+	mount_devices();
 	mkdir(FILES, 0755);
-	if (mount("devtmpfs", "/dev", "devtmpfs", 0, NULL) < 0 && errno != EBUSY)
-		power_off();
 	load_modules();
 	wait_for_disk();
 	say_ring();
@@ -344,5 +254,5 @@ int main(void)
 	else
 		need(false, "no job that is known");
 	say("done");
-	power_off();
+	stop(0);
 }

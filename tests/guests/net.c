@@ -16,10 +16,9 @@
  * error. A guest's machine is then powered off.
  */
 #define _GNU_SOURCE
+#define SAYS "net: "
+#include "linux_guest.h"
 #include <arpa/inet.h>
-#include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <net/if.h>
 #include <netinet/in.h>
@@ -27,19 +26,9 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/mount.h>
-#include <sys/reboot.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
-#include <termios.h>
-#include <unistd.h>
 
 #define PORT  7
 #define PINGS 5
@@ -50,66 +39,6 @@
 #define SINK   's'
 #define SOURCE 'S'
 #define TRIP   'e'
-
-static void say(const char *format, ...)
-{
-	va_list values;
-
-	va_start(values, format);
-	fputs("net: ", stdout);
-	vprintf(format, values);
-	fputs("\n", stdout);
-	va_end(values);
-	fflush(stdout);
-}
-
-static _Noreturn void stop(int status)
-{
-	if (getpid() != 1)
-		exit(status);
-	tcdrain(STDOUT_FILENO);
-	reboot(RB_POWER_OFF);
-	for (;;)
-		pause();
-}
-
-#define need(holds, ...)                  \
-	do {                              \
-		if (!(holds)) {           \
-			say(__VA_ARGS__); \
-			stop(1);          \
-		}                         \
-	} while (0)
-
-static bool load(const char *name)
-{
-	char path[512];
-	int fd;
-	bool loaded;
-
-	snprintf(path, sizeof(path), "/modules/%s", name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	need(fd >= 0, "can't open %s: %m", path);
-	loaded = syscall(SYS_finit_module, fd, "", 0) == 0 || errno == EEXIST;
-	close(fd);
-	return loaded;
-}
-
-/* Loads all modules. One that depends on others fails until these are loaded. */
-static void load_modules(void)
-{
-	struct dirent **names;
-	int count = scandir("/modules", &names, NULL, alphasort), left = count, before;
-
-	need(count >= 0, "there is no /modules: %m");
-	do {
-		before = left;
-		left = 0;
-		for (int i = 0; i < count; i++)
-			left += names[i]->d_name[0] != '.' && !load(names[i]->d_name);
-	} while (left > 0 && left < before);
-	need(left == 0, "can't load %d modules", left);
-}
 
 static struct sockaddr_in address_of(const char *text, uint16_t port)
 {
@@ -357,13 +286,6 @@ static void round_trip(int fd, uint64_t number)
 	     back[0]);
 }
 
-/* Waits for a line from the console: the host looks at its counters meanwhile. */
-static void wait_for_host(void)
-{
-	for (int c = getchar(); c != EOF && c != '\n';)
-		c = getchar();
-}
-
 static void talk(const char *peer, uint64_t count, unsigned trips)
 {
 	int fd;
@@ -411,9 +333,7 @@ int main(int count, char **words)
 	mib = getenv("mib");
 	trips = getenv("trips");
 	if (getpid() == 1) {
-		mkdir("/dev", 0755);
-		if (mount("devtmpfs", "/dev", "devtmpfs", 0, NULL) < 0 && errno != EBUSY)
-			stop(1);
+		mount_devices();
 		load_modules();
 		set_up(getenv("own"));
 	}
