@@ -64,19 +64,35 @@ pub struct Figures {
     pub statements: Vec<Compared>,
 }
 
+fn stated() -> Result<Vec<Stated>, Error> {
+    let all = csv::Reader::from_reader(STATED.as_bytes())
+        .deserialize()
+        .collect::<Result<_, _>>()?;
+    Ok(all)
+}
+
+/// The statement in this place of the reference.
+fn find<'a>(
+    stated: &'a [Stated],
+    (table, row): (&str, &'static str),
+    column: &'static str,
+) -> Result<&'a Stated, Error> {
+    let is_it = |it: &&Stated| (&*it.table, &*it.row, &*it.column) == (table, row, column);
+    let found = stated.iter().find(is_it);
+    found.ok_or(Error::Missing { row, column })
+}
+
 /// Simulates figures of the paper.
 ///
 /// # Errors
 /// Only by a bug: the published figures are part of the program.
 pub fn figures(numbers: &[u32]) -> Result<Figures, Error> {
-    let stated = csv::Reader::from_reader(STATED.as_bytes())
-        .deserialize()
-        .collect::<Result<Vec<Stated>, _>>()?;
+    let stated = stated()?;
     let mut runs = Runs::default();
     let parts = numbers.iter().flat_map(|&number| runs.figure(number));
     let mut figures: Vec<Figure> = parts.collect();
     for figure in &mut figures {
-        add_points(figure, &stated);
+        add_points(figure, &stated)?;
     }
     let wanted = CLAIMS
         .iter()
@@ -90,26 +106,20 @@ pub fn figures(numbers: &[u32]) -> Result<Figures, Error> {
 }
 
 /// Adds the paper's own points to a figure's curves.
-fn add_points(figure: &mut Figure, stated: &[Stated]) {
+fn add_points(figure: &mut Figure, stated: &[Stated]) -> Result<(), Error> {
     for point in POINTS.iter().filter(|point| point.title == figure.title) {
         let name = point.curve.name();
-        let found = stated
-            .iter()
-            .find(|it| (&*it.table, &*it.row, &*it.column) == (point.table, point.row, name));
-        let curve = figure.curves.iter_mut().find(|curve| curve.name == name);
-        if let (Some(found), Some(curve)) = (found, curve) {
+        let found = find(stated, (point.table, point.row), name)?;
+        if let Some(curve) = figure.curves.iter_mut().find(|curve| curve.name == name) {
             curve.paper.push((point.step, found.value * point.factor));
         }
     }
+    Ok(())
 }
 
 fn compare(claim: &Claim, stated: &[Stated], runs: &mut Runs) -> Result<Compared, Error> {
     let (row, column) = (claim.row, claim.column);
-    let is_it = |it: &&Stated| (&*it.table, &*it.row, &*it.column) == (claim.table, row, column);
-    let stated = stated
-        .iter()
-        .find(is_it)
-        .ok_or(Error::Missing { row, column })?;
+    let stated = find(stated, (claim.table, row), column)?;
     let simulated = (claim.value)(runs);
     Ok(Compared {
         figure: claim.figure,
@@ -347,21 +357,14 @@ mod tests {
 
     #[test]
     fn every_claim_is_one_of_the_published_figures() {
-        let stated: Vec<Stated> = csv::Reader::from_reader(STATED.as_bytes())
-            .deserialize()
-            .collect::<Result<_, _>>()
-            .unwrap();
+        let stated = stated().unwrap();
         for claim in &CLAIMS {
-            let found = stated.iter().any(|it| {
-                (&*it.table, &*it.row, &*it.column) == (claim.table, claim.row, claim.column)
-            });
-            assert!(found, "{} {}", claim.row, claim.column);
+            let found = find(&stated, (claim.table, claim.row), claim.column);
+            assert!(found.is_ok(), "{} {}", claim.row, claim.column);
         }
         for point in &POINTS {
-            let found = stated.iter().any(|it| {
-                (&*it.table, &*it.row, &*it.column) == (point.table, point.row, point.curve.name())
-            });
-            assert!(found, "{}", point.row);
+            let found = find(&stated, (point.table, point.row), point.curve.name());
+            assert!(found.is_ok(), "{}", point.row);
         }
     }
 
@@ -407,11 +410,7 @@ mod tests {
         let mut empty = Runs::default().figure(9).remove(0);
         empty.title = "Filebench, throughput";
         empty.curves[0].name = "Baseline".to_owned();
-        let stated: Vec<Stated> = csv::Reader::from_reader(STATED.as_bytes())
-            .deserialize()
-            .collect::<Result<_, _>>()
-            .unwrap();
-        add_points(&mut empty, &stated);
+        add_points(&mut empty, &stated().unwrap()).unwrap();
         assert_eq!(empty.curves[0].paper, [(1, 18_715.0), (14, 14.0 * 8_862.0)]);
     }
 

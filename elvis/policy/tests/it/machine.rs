@@ -336,3 +336,11 @@ fn more_devices_are_predicted_from_one() {
         );
     }
 }
+
+/// A name that is none would cost nothing.
+#[test]
+fn every_price_of_the_paper_s_machine_is_one_of_the_model() {
+    for parameter in &elvis_policy::simulation::machine::paper::PRICES {
+        assert!(Prices::has(parameter.name), "{}", parameter.name);
+    }
+}

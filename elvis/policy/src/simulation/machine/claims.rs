@@ -1,7 +1,8 @@
 //! What the ELVIS paper's text states of its Figures 4 to 9, and the model's value of it.
 
-use super::figures::{GAINS, LATENCY, MOST, OF_ONE_SOCKET, RATE, Runs, STREAM};
+use super::figures::{GAINS, LATENCY, MOST, RATE, Runs, STREAM};
 use super::paper::Configuration::{self, Affinity, Baseline, Elvis, NoInterposition};
+use super::paper::OF_A_SOCKET;
 use super::paper::Workload::{Apache, Filebench, Memcached, Stream, UdpRr};
 use serde::Serialize;
 
@@ -134,7 +135,7 @@ pub const CLAIMS: [Claim; 31] = [
         (S3, "loss to No Interposition, Apache", "ELVIS"),
         Bound::AtMost,
         |r| {
-            most(1..=OF_ONE_SOCKET, |n| {
+            most(1..=OF_A_SOCKET, |n| {
                 lost(
                     r.each(Apache, Elvis, n).per_s,
                     r.each(Apache, NoInterposition, n).per_s,
@@ -268,7 +269,7 @@ pub const CLAIMS: [Claim; 31] = [
         (S7, "TCP stream over Baseline, several VMs", "ELVIS"),
         Bound::Is,
         |r| {
-            most(2..=OF_ONE_SOCKET, |n| {
+            most(2..=OF_A_SOCKET, |n| {
                 r.gbps(Elvis, n, false) / r.gbps(Baseline, n, false)
             })
         },

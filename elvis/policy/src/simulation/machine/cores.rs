@@ -207,21 +207,18 @@ impl<T: Copy> Cores<T> {
 
     /// The ready thread that ran least and may run on a core.
     fn least_run(&self, core: usize) -> Option<usize> {
-        let ready = self.threads.iter().enumerate().filter(|(_, it)| {
-            it.state == State::Ready && it.bound.is_none_or(|bound| bound == core)
-        });
-        let least = ready.min_by_key(|(number, it)| (it.last != core, it.ran, *number));
+        let ready = || {
+            self.threads.iter().enumerate().filter(|(_, it)| {
+                it.state == State::Ready && it.bound.is_none_or(|bound| bound == core)
+            })
+        };
+        let least = ready().min_by_key(|(number, it)| (it.last != core, it.ran, *number));
         // Its last core first, if that is idle: the others leave it alone.
         least
             .filter(|(_, it)| {
                 it.last == core || self.all[it.last].thread.is_some() || it.bound.is_some()
             })
-            .or_else(|| {
-                let any = self.threads.iter().enumerate().filter(|(_, it)| {
-                    it.state == State::Ready && it.bound.is_none_or(|bound| bound == core)
-                });
-                any.min_by_key(|(number, it)| (it.ran, *number))
-            })
+            .or_else(|| ready().min_by_key(|(number, it)| (it.ran, *number)))
             .map(|(number, _)| number)
     }
 

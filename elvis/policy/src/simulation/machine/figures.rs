@@ -1,13 +1,12 @@
 //! Figures 4 to 9 of the ELVIS paper as the model gives them, and what the paper's text states of them.
 
-use super::paper::{Configuration, Each, Workload, setup, unaligned};
+use super::paper::{Configuration, Each, OF_A_SOCKET, Workload, setup, unaligned};
 use super::{Counted, play};
 use serde::Serialize;
 use std::collections::HashMap;
 
 /// As many guests as the paper has.
 pub(super) const MOST: u32 = 14;
-pub(super) const OF_ONE_SOCKET: u32 = 7;
 
 // Titles that the paper's points name.
 pub(super) const STREAM: &str = "Netperf TCP stream";
@@ -37,9 +36,6 @@ pub struct Curve {
     /// The paper's own, as far as its text gives them.
     pub paper: Vec<(u32, f64)>,
 }
-
-/// What the figures have.
-pub const NUMBERS: std::ops::RangeInclusive<u32> = 4..=9;
 
 type Key = (Workload, Configuration, u32, bool);
 
@@ -80,7 +76,7 @@ impl Runs {
     /// Throughput of all guests together, in Gbps.
     pub(super) fn gbps(&mut self, configuration: Configuration, guests: u32, is_far: bool) -> f64 {
         let each = self.placed(Stream, configuration, guests, is_far);
-        each.per_s * f64::from(guests) * Stream.bytes() as f64 * 8.0 / 1e9
+        gbps_of(&each) * f64::from(guests)
     }
 
     /// Seven guests, so many of which stream and the others make UDP-RR: what each of both does.
@@ -90,7 +86,7 @@ impl Runs {
             .entry((configuration, streams))
             .or_insert_with(|| {
                 let load = |number| if number < streams { Stream } else { UdpRr }.load();
-                let loads: Vec<_> = (0..OF_ONE_SOCKET).map(load).collect();
+                let loads: Vec<_> = (0..OF_A_SOCKET).map(load).collect();
                 let setup = setup(configuration, &loads);
                 let guests: Vec<Counted> = play(&setup).guests;
                 let (stream, rr) = guests.split_at(streams as usize);
@@ -116,7 +112,7 @@ impl Runs {
             8 => vec![self.part(
                 (8, GAINS, "VMs", "Gbps, all VMs"),
                 &[Elvis, FineGrained, Baseline, Affinity],
-                OF_ONE_SOCKET,
+                OF_A_SOCKET,
                 |runs, of, n| runs.gbps(of, n, false),
             )],
             9 => vec![self.sockets()],
@@ -172,13 +168,13 @@ impl Runs {
 
     fn mixtures(&mut self) -> Vec<Figure> {
         let steps = "VMs with TCP stream, of 7; the others with UDP-RR";
-        let most = OF_ONE_SOCKET - 1;
+        let most = OF_A_SOCKET - 1;
         vec![
             self.part(
                 (7, "TCP stream, each VM", steps, "Gbps"),
                 &FOUR,
                 most,
-                |runs, of, n| runs.mixed(of, n).0.per_s * Stream.bytes() as f64 * 8.0 / 1e9,
+                |runs, of, n| gbps_of(&runs.mixed(of, n).0),
             ),
             self.part(
                 (7, "UDP-RR, each VM: latency", steps, "us"),
@@ -192,7 +188,7 @@ impl Runs {
     fn sockets(&mut self) -> Figure {
         let mut curve = |name: &str, is_far| Curve {
             name: name.to_owned(),
-            points: (1..=OF_ONE_SOCKET)
+            points: (1..=OF_A_SOCKET)
                 .map(|n| (n, self.gbps(Elvis, n, is_far)))
                 .collect(),
             paper: Vec::new(),
@@ -233,4 +229,9 @@ impl Runs {
             curves: curves.collect(),
         }
     }
+}
+
+/// Throughput of one guest's stream, in Gbps.
+fn gbps_of(stream: &Each) -> f64 {
+    stream.per_s * Stream.bytes() as f64 * 8.0 / 1e9
 }

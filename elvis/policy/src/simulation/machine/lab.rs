@@ -2,7 +2,7 @@
 //! checked against. Its parameters are from depth 1 only.
 
 use super::play;
-use super::prices::{Parameter, Prices, parameter};
+use super::prices::{Parameter, Prices, parameter, value};
 use super::setup::{Load, Placed, Serving, Setup};
 use crate::Params;
 use serde::Serialize;
@@ -169,10 +169,7 @@ impl Disk {
     #[must_use]
     pub fn setup(&self, depth: u32) -> Setup {
         let all: Vec<Parameter> = self.own().iter().chain(&COMMON).copied().collect();
-        let value = |name: &str| {
-            let found = all.iter().find(|parameter| parameter.name == name);
-            found.map_or(0, |parameter| parameter.value)
-        };
+        let value = |name| value(&all, name);
         let mut prices = Prices::of(&all);
         prices.slice = u64::MAX / 4;
         Setup {

@@ -1,6 +1,6 @@
 //! The machine of the ELVIS paper (section 4.1), its configurations (4.2) and loads, in cycles.
 
-use super::prices::{Parameter, Prices, parameter};
+use super::prices::{self, Parameter, Prices, parameter};
 use super::setup::{Load, Placed, Serving, Setup};
 use crate::Params;
 
@@ -9,7 +9,7 @@ pub const PER_US: u64 = 2_200;
 const PER_S: f64 = PER_US as f64 * 1e6;
 
 /// Guests of a socket: eight cores, one of which serves (section 4.2).
-const OF_A_SOCKET: usize = 7;
+pub(super) const OF_A_SOCKET: u32 = 7;
 
 /// A direct price with what the caches lose by it: the one factor for caches of the model.
 const fn cold(cycles: u64) -> u64 {
@@ -236,8 +236,7 @@ pub enum Workload {
 }
 
 fn value(name: &str) -> u64 {
-    let found = LOADS.iter().find(|parameter| parameter.name == name);
-    found.map_or(0, |parameter| parameter.value)
+    prices::value(&LOADS, name)
 }
 
 impl Workload {
@@ -325,11 +324,11 @@ fn on_the_wire(bytes: u64) -> u64 {
 /// The paper's machine in a configuration, with a guest for each load, on one socket or, from eight on, two.
 #[must_use]
 pub fn setup(configuration: Configuration, loads: &[Load]) -> Setup {
-    let count = loads.len();
-    let sockets = count.div_ceil(OF_A_SOCKET).max(1);
+    let (count, of_a_socket) = (loads.len(), OF_A_SOCKET as usize);
+    let sockets = count.div_ceil(of_a_socket).max(1);
     let free = configuration == Configuration::Baseline;
     let guests = loads.iter().enumerate().map(|(number, load)| {
-        let socket = number / OF_A_SOCKET;
+        let socket = number / of_a_socket;
         Placed {
             load: load.clone(),
             core: (!free).then_some(number),

@@ -12,6 +12,12 @@ pub struct Parameter {
     pub source: &'static str,
 }
 
+/// The value of the parameter of this name; 0 if there is none.
+pub(super) fn value(parameters: &[Parameter], name: &str) -> u64 {
+    let found = parameters.iter().find(|parameter| parameter.name == name);
+    found.map_or(0, |parameter| parameter.value)
+}
+
 /// A parameter by its name.
 macro_rules! parameter {
     ($name:ident = $value:expr, $unit:literal, $source:literal) => {
@@ -35,11 +41,7 @@ macro_rules! prices {
             /// From the parameters of these names. What has no parameter costs nothing.
             #[must_use]
             pub fn of(parameters: &[Parameter]) -> Self {
-                let value = |name: &str| {
-                    let found = parameters.iter().find(|parameter| parameter.name == name);
-                    found.map_or(0, |parameter| parameter.value)
-                };
-                Self { $($name: value(stringify!($name)),)* }
+                Self { $($name: value(parameters, stringify!($name)),)* }
             }
 
             /// Whether a name is that of a price.

@@ -141,11 +141,8 @@ impl World<'_> {
         if let Some(item) = queue.items.front().filter(|_| !full) {
             // QEMU takes all requests, wants kicks again, and then waits for their data.
             queue.armed = self.setup.takes_first;
-            let ticks = match item {
-                Item::Out { .. } => self.load(guest).out_each,
-                Item::In { .. } => self.load(guest).in_each,
-            };
-            return serve(self.far(guest, ticks), Then::Served(guest));
+            let item = *item;
+            return self.serve_one(guest, item);
         }
         it.cut = false;
         if std::mem::take(&mut it.untold) > 0 && self.wants_call(guest) {
@@ -199,6 +196,21 @@ impl World<'_> {
             shared.visit = Some(visit);
         }
         self.servers[server].shared = Some(shared);
+    }
+
+    /// The work for one request or packet of a guest.
+    fn serve_one(&self, guest: usize, item: Item) -> Next {
+        let load = self.load(guest);
+        let ticks = match item {
+            Item::Out { .. } => load.out_each,
+            Item::In { .. } => load.in_each,
+        };
+        serve(self.far(guest, ticks), Then::Served(guest))
+    }
+
+    fn place_of(&self, server: usize, guest: usize) -> Option<usize> {
+        let mut guests = self.servers[server].guests.iter();
+        guests.position(|it| *it == guest)
     }
 
     fn guest_of(&self, server: usize, shared: &Shared, queue: QueueId) -> Option<usize> {
@@ -278,15 +290,10 @@ impl World<'_> {
     fn visit_step(&mut self, server: usize, shared: &mut Shared, mut visit: Visit) -> Option<Next> {
         let now_ns = self.now_ns();
         let guest = self.guest_of(server, shared, visit.queue())?;
-        let load = self.load(guest);
         let item = self.guests[guest].queue.items.front().copied();
         if let Some(item) = item.filter(|_| shared.scheduler.go_on(&mut visit, now_ns)) {
             shared.visit = Some(visit);
-            let ticks = match item {
-                Item::Out { .. } => load.out_each,
-                Item::In { .. } => load.in_each,
-            };
-            return Some(serve(self.far(guest, ticks), Then::Served(guest)));
+            return Some(self.serve_one(guest, item));
         }
         let queue = visit.queue();
         let seen = look(&self.guests[guest].queue);
@@ -294,10 +301,7 @@ impl World<'_> {
             self.arm(guest, shared, queue);
         }
         let replies = std::mem::take(&mut shared.replies);
-        let place = self.servers[server]
-            .guests
-            .iter()
-            .position(|it| *it == guest)?;
+        let place = self.place_of(server, guest)?;
         let wanted = self.wants_call(guest);
         let params = &self.setup.params;
         let now = replies > 0 && shared.calls[place].published(params, replies, wanted, now_ns);
@@ -331,11 +335,7 @@ impl World<'_> {
             return;
         };
         for (guest, is_kick) in events {
-            let place = self.servers[server]
-                .guests
-                .iter()
-                .position(|it| *it == guest);
-            let Some(queue) = place.map(|place| shared.queues[place]) else {
+            let Some(queue) = self.place_of(server, guest).map(|at| shared.queues[at]) else {
                 continue;
             };
             if is_kick {
