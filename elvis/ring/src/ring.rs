@@ -77,6 +77,20 @@ pub struct RingAddresses {
     pub used_log: Option<u64>,
 }
 
+/// A part of a ring: aligned, and all of it in memory.
+pub(crate) fn part(
+    memory: &Memory,
+    guest: u64,
+    bytes: usize,
+    align: usize,
+    name: &'static str,
+) -> Result<Span, RingError> {
+    memory
+        .span(guest, bytes as u64)
+        .filter(|span| span.aligned(align))
+        .ok_or(RingError::Address(name))
+}
+
 /// What a look for new requests shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Look {

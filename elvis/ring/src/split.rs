@@ -6,7 +6,7 @@
 
 use crate::chain::{Chain, DESCRIPTOR};
 use crate::inflight::{self, Inflight};
-use crate::ring::{Look, RingAddresses, RingError};
+use crate::ring::{Look, RingAddresses, RingError, part};
 use crate::{DirtyLog, Memory, Span};
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
@@ -60,16 +60,16 @@ impl Split {
             .ok()
             .filter(|size| size.is_power_of_two());
         let size = small.ok_or(RingError::Size(size))?;
-        let part = |guest, bytes: usize, align, name| {
-            let span = memory
-                .span(guest, bytes as u64)
-                .filter(|span| span.aligned(align));
-            span.ok_or(RingError::Address(name))
-        };
         let n = usize::from(size);
-        let descriptors = part(at.descriptors, DESCRIPTOR * n, 16, "descriptor table")?;
-        let available = part(at.available, RING + 2 * n + 2, 2, "available ring")?;
-        let used = part(at.used, RING + USED_ELEMENT * n + 2, 4, "used ring")?;
+        let descriptors = part(
+            memory,
+            at.descriptors,
+            DESCRIPTOR * n,
+            16,
+            "descriptor table",
+        )?;
+        let available = part(memory, at.available, RING + 2 * n + 2, 2, "available ring")?;
+        let used = part(memory, at.used, RING + USED_ELEMENT * n + 2, 4, "used ring")?;
         let used_next = u16::from_le(used.load_u16(IDX, Ordering::Relaxed));
         Ok(Self {
             size,

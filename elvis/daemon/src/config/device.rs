@@ -88,15 +88,12 @@ impl RawDevice {
     }
 
     fn blk(&self, image: &Spanned<String>, name: &str) -> Result<BlkSpec, Wrong> {
-        let network = |key| move |span| foreign(span, key, "a network device");
-        self.mac
-            .as_ref()
-            .map_or(Ok(()), |it| network("mac")(it.span()))?;
-        self.isolated
-            .as_ref()
-            .map_or(Ok(()), |it| network("isolated")(it.span()))?;
-        let packets = self.packets_per_s.as_ref();
-        packets.map_or(Ok(()), |it| network("packets_per_s")(it.span()))?;
+        let others = [
+            (span(&self.mac), "mac"),
+            (span(&self.isolated), "isolated"),
+            (span(&self.packets_per_s), "packets_per_s"),
+        ];
+        none_of(others, "a network device")?;
         Ok(BlkSpec {
             source: self.source(image)?,
             readonly: is(self.readonly.as_ref()),
@@ -106,22 +103,16 @@ impl RawDevice {
     }
 
     fn net(&self, net: &Spanned<String>) -> Result<NetSpec, Wrong> {
-        let flags = [
-            (&self.readonly, "readonly"),
-            (&self.direct, "direct"),
-            (&self.migratable, "migratable"),
-            (&self.registered_buffers, "registered_buffers"),
+        let others = [
+            (span(&self.readonly), "readonly"),
+            (span(&self.direct), "direct"),
+            (span(&self.migratable), "migratable"),
+            (span(&self.registered_buffers), "registered_buffers"),
+            (span(&self.requests_per_s), "requests_per_s"),
+            (span(&self.service_ns), "service_ns"),
+            (span(&self.serial), "serial"),
         ];
-        let flags = flags.map(|(flag, key)| (flag.as_ref().map(Spanned::span), key));
-        let numbers = [
-            (&self.requests_per_s, "requests_per_s"),
-            (&self.service_ns, "service_ns"),
-        ];
-        let numbers = numbers.map(|(number, key)| (number.as_ref().map(Spanned::span), key));
-        let serial = (self.serial.as_ref().map(Spanned::span), "serial");
-        for (span, key) in flags.into_iter().chain(numbers).chain([serial]) {
-            span.map_or(Ok(()), |span| foreign(span, key, "a block device"))?;
-        }
+        none_of(others, "a block device")?;
         let backing = backing(net.get_ref()).map_err(|why| (net.span(), "net", why))?;
         let pairs = within(self.queues.as_ref(), "queues", MAX_PAIRS)?;
         let switched = matches!(backing, BackingSpec::Switch(_));
@@ -224,9 +215,22 @@ fn is(flag: Option<&Spanned<bool>>) -> bool {
     flag.is_some_and(|flag| *flag.get_ref())
 }
 
-/// A key of the other kind of device.
-fn foreign(span: Range<usize>, key: &'static str, whose: &str) -> Result<(), Wrong> {
-    Err((span, key, format!("only for {whose}")))
+/// Where a key is, if it is given.
+fn span<T>(given: &Option<Spanned<T>>) -> Option<Range<usize>> {
+    given.as_ref().map(Spanned::span)
+}
+
+/// Refuses keys of the other kind of device.
+fn none_of<const N: usize>(
+    keys: [(Option<Range<usize>>, &'static str); N],
+    whose: &str,
+) -> Result<(), Wrong> {
+    for (place, key) in keys {
+        if let Some(place) = place {
+            return Err((place, key, format!("only for {whose}")));
+        }
+    }
+    Ok(())
 }
 
 /// The kinds of networks, and where a name must stop.

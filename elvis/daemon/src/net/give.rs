@@ -22,7 +22,7 @@ pub struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
-    /// A frame in private memory, in two parts.
+    /// A frame in private memory.
     #[must_use]
     pub fn private(start: &'a [u8]) -> Self {
         Self {

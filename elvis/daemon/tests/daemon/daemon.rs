@@ -4,6 +4,7 @@ use crate::client::{LIMIT, until};
 use rustix::process::{Pid, Signal, kill_process};
 use std::ffi::OsStr;
 use std::fs::File;
+use std::io::{Read, Write};
 use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -64,5 +65,20 @@ impl Drop for Daemon {
         if std::thread::panicking() {
             eprintln!("messages of the daemon: {}", self.said());
         }
+    }
+}
+
+/// Reads the metrics at a socket, which must have these lines.
+pub fn metrics_have(socket: &str, lines: &[&str]) {
+    let mut stream = UnixStream::connect(socket).unwrap();
+    stream.set_read_timeout(Some(LIMIT)).unwrap();
+    stream.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    for line in lines {
+        assert!(
+            text.lines().any(|other| other == *line),
+            "no {line} in\n{text}"
+        );
     }
 }

@@ -1,11 +1,9 @@
 //! Network devices of a daemon with all its restrictions: the command line, `elvis ctl`, metrics.
 
-use super::daemon::Daemon;
-use crate::client::{Client, LIMIT, split_cpus, until};
+use super::daemon::{Daemon, metrics_have};
+use crate::client::{Client, split_cpus, until};
 use crate::nic::{Nic, frame};
 use serde_json::{Value, json};
-use std::io::{Read, Write};
-use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::Command;
 
@@ -68,22 +66,15 @@ fn networks_come_move_and_go_beside_a_disk() {
         assert_eq!(b.receive().1.len(), 100 + thread);
         assert_eq!(client.write(0, 7), 0);
     }
-    let mut stream = UnixStream::connect(&metrics).unwrap();
-    stream.set_read_timeout(Some(LIMIT)).unwrap();
-    stream.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").unwrap();
-    let mut text = String::new();
-    stream.read_to_string(&mut text).unwrap();
-    for line in [
-        "elvis_net_frames_total{device=\"a\",queue=\"1\"} 4",
-        "elvis_net_frames_total{device=\"b\",queue=\"0\"} 4",
-        "elvis_net_dropped_total{device=\"b\",queue=\"0\",reason=\"full\"} 0",
-        "elvis_queue_requests_total{device=\"disk\",queue=\"0\"} 4",
-    ] {
-        assert!(
-            text.lines().any(|other| other == line),
-            "no {line} in\n{text}"
-        );
-    }
+    metrics_have(
+        &metrics,
+        &[
+            "elvis_net_frames_total{device=\"a\",queue=\"1\"} 4",
+            "elvis_net_frames_total{device=\"b\",queue=\"0\"} 4",
+            "elvis_net_dropped_total{device=\"b\",queue=\"0\",reason=\"full\"} 0",
+            "elvis_queue_requests_total{device=\"disk\",queue=\"0\"} 4",
+        ],
+    );
     assert_eq!(
         ask(&control, &json!({ "do": "remove", "name": "b" }))["ok"],
         true

@@ -14,7 +14,7 @@ mod inflight;
 mod position;
 
 use crate::chain::{Chain, DESCRIPTOR, INDIRECT, LONGEST, NESTED, NEXT, Sums, WRITE};
-use crate::ring::{Look, RingAddresses, RingError};
+use crate::ring::{Look, RingAddresses, RingError, part};
 use crate::span::Pairs;
 use crate::{DirtyLog, Memory, Span};
 use descriptor::{Descriptor, fill_from_table};
@@ -98,16 +98,16 @@ impl Packed {
         let small = u16::try_from(size).ok();
         let fits = small.filter(|size| (1..=LARGEST).contains(size));
         let size = fits.ok_or(RingError::Size(size))?;
-        let part = |guest, bytes: usize, align, name| {
-            let span = memory
-                .span(guest, bytes as u64)
-                .filter(|span| span.aligned(align));
-            span.ok_or(RingError::Address(name))
-        };
         let n = usize::from(size);
-        let ring = part(at.descriptors, DESCRIPTOR * n, 16, "descriptor ring")?;
-        let driver = part(at.available, EVENT, 4, "driver event structure")?;
-        let device = part(at.used, EVENT, 4, "device event structure")?;
+        let ring = part(
+            memory,
+            at.descriptors,
+            DESCRIPTOR * n,
+            16,
+            "descriptor ring",
+        )?;
+        let driver = part(memory, at.available, EVENT, 4, "driver event structure")?;
+        let device = part(memory, at.used, EVENT, 4, "device event structure")?;
         // Without requests in flight the used elements continue there too: its upper half adds nothing, and
         // some front-ends leave it 0.
         let next = Position::new(base as u16, size)?;
