@@ -186,9 +186,15 @@ mod tests {
         fs::write(&file, "{}").unwrap();
         let spec = dir.path().to_str().unwrap();
         assert_eq!(found(spec), ["lab-native.json", "qemu-tcg.json"]);
-        assert_eq!(find_explanations(spec).unwrap(), [file.clone()]);
+        assert_eq!(
+            find_explanations(spec).unwrap(),
+            std::slice::from_ref(&file)
+        );
         let spec = file.to_str().unwrap();
-        assert_eq!(find_explanations(spec).unwrap(), [file.clone()]);
+        assert_eq!(
+            find_explanations(spec).unwrap(),
+            std::slice::from_ref(&file)
+        );
         assert!(find_explanations("nowhere").unwrap().is_empty());
     }
 

@@ -97,15 +97,17 @@ impl Cpu {
 
     /// The argument of QEMU's `-cpu`: `max,-rdrand,-rdseed`.
     pub fn to_argument(&self) -> String {
-        let properties = self.all_properties().map(|property| &*property.word);
-        let words: Vec<&str> = std::iter::once(&*self.model).chain(properties).collect();
-        words.join(",")
+        self.with(self.all_properties())
     }
 
-    /// The model with the properties of every model, for comparisons: own ones are the recipe's, as its machine is.
+    /// The same without this model's own properties, for comparisons: those are the recipe's, as its machine is.
     pub fn shared(&self) -> String {
-        let properties = self.properties.iter().map(|property| &*property.word);
-        let words: Vec<&str> = std::iter::once(&*self.model).chain(properties).collect();
+        self.with(self.properties.iter())
+    }
+
+    fn with<'a>(&'a self, properties: impl Iterator<Item = &'a Word>) -> String {
+        let words = properties.map(|property| &*property.word);
+        let words: Vec<&str> = std::iter::once(&*self.model).chain(words).collect();
         words.join(",")
     }
 }

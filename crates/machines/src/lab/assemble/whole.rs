@@ -53,7 +53,8 @@ pub(super) fn whole(
         }
         _ => None,
     };
-    // Not part of the digest: each is part of the conditions of its own row.
+    // Not part of the digest: each is part of the conditions of its own row, and all of them of what a launch's
+    // counts are known by.
     let lab = resources.lab()?;
     let names = lab.workloads().map_err(|e| said(&e))?;
     let workloads = names.iter().map(|name| lab.workload(name));
