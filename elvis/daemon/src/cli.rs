@@ -55,7 +55,7 @@ impl From<ModeArg> for Mode {
 
 #[derive(Debug, Args)]
 pub struct ServeArgs {
-    /// Configuration file (TOML, see docs/elvis.md); arguments win over it.
+    /// Configuration file (TOML, see docs/elvis-config.md); arguments win over it.
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// Serve a disk; may be repeated. Front-ends (QEMU) connect to SOCKET. IMAGE is a raw file, a
@@ -190,7 +190,7 @@ pub struct SimulateArgs {
     /// Seed of the random numbers.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// Set a policy or placement parameter or a cost; docs/elvis.md has the names.
+    /// Set a policy or placement parameter or a cost; docs/elvis-config.md has the names.
     #[arg(long, value_name = "NAME=VALUE")]
     pub set: Vec<String>,
     /// Print JSON instead of a table.

@@ -96,7 +96,7 @@ pub fn set(
             || change(placement, key, &value)?;
         if !known {
             return Err(format!(
-                "{key:?} is not a policy parameter, placement parameter or cost (see docs/elvis.md)"
+                "{key:?} is not a policy parameter, placement parameter or cost (see docs/elvis-config.md)"
             ));
         }
     }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// Every constant of the policy. Work is counted in units: a request is one unit per started
 /// `unit_bytes` of data, at least one.
 ///
-/// See `docs/elvis.md`, "Policy", for the defaults.
+/// See `docs/elvis-config.md`, "Policy", for the defaults.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {

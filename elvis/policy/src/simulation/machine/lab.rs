@@ -77,7 +77,7 @@ pub const COMMON: [Parameter; 14] = [
     parameter!(
         poll = 100,
         "instructions",
-        "a look of elvis at its queues (docs/elvis.md, Ring)"
+        "a look of elvis at its queues (docs/elvis-results.md, Ring)"
     ),
     parameter!(look = 400, "instructions", "epoll without waiting"),
 ];
@@ -281,7 +281,7 @@ pub const COUNTED: [Counted; 24] = [
     counted("elvis", 32, 15_498.0, 0.052),
 ];
 
-/// Requests a second of elvis with so many devices, measured on a host (docs/elvis.md, Simulate): one request
+/// Requests a second of elvis with so many devices, measured on a host (docs/elvis-model.md, The policy alone): one request
 /// at a time for each, a mean pause of 100 us, 20 us of the I/O core.
 pub const DEVICES: [(u32, f64); 8] = [
     (1, 8_290.0),

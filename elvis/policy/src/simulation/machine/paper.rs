@@ -65,7 +65,7 @@ pub const PRICES: [Parameter; 20] = [
         "cycles",
         "VM Switch (Dall et al. 2015, Table 2, x86 KVM)"
     ),
-    parameter!(visit = 110, "cycles", "50 ns of docs/elvis.md's simulation"),
+    parameter!(visit = 110, "cycles", "50 ns of the policy's simulation"),
     parameter!(call = 1_488, "cycles", "an IPI, as wake"),
     parameter!(
         call_after = 1,
@@ -75,7 +75,7 @@ pub const PRICES: [Parameter; 20] = [
     parameter!(
         poll = 220,
         "cycles",
-        "a round of 20 looks of 5 ns, as docs/elvis.md's simulation has it"
+        "a round of 20 looks of 5 ns, as the policy's simulation has it"
     ),
     parameter!(
         look = 300,
