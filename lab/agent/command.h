@@ -5,9 +5,11 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "machine.h"
+
 /* In the machine's own time. Idle time passes at once, so what waits for nothing is ended soon; what computes
  * without end is ended by the runner. */
-#define COMMAND_LIMIT_S 60
+#define COMMAND_LIMIT_S (60 * SLOWNESS)
 
 /* A command that is ready to be started by one write. */
 struct command {

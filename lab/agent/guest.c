@@ -22,7 +22,7 @@
 #include "window.h"
 
 /* In the machine's own time. A command may take COMMAND_LIMIT_S of the guest's. */
-#define BOOT_LIMIT_S   60
+#define BOOT_LIMIT_S   (60 * SLOWNESS)
 #define ANSWER_LIMIT_S (COMMAND_LIMIT_S + 10)
 #define STOP_LIMIT_S   10
 /* How often threads that are to be put on their CPUs are looked for, until all are there. */

@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <unistd.h>
@@ -33,12 +34,19 @@ static struct config config;
 static struct selection selection;
 static struct record record;
 
+/* On a host the root is there before the agent is. */
+static bool is_entered(void)
+{
+	return getenv(ENTERED) != NULL;
+}
+
 static void read_config(void)
 {
 	static char text[1 << 18];
 	char why[256];
 	struct text error;
-	size_t bytes = file_read(CONFIG_FILE, text, sizeof(text));
+	const char *path = is_entered() ? "/lab" CONFIG_FILE : CONFIG_FILE;
+	size_t bytes = file_read(path, text, sizeof(text));
 
 	text_start(&error, why, sizeof(why));
 	if (bytes == 0 || bytes == sizeof(text))
@@ -163,7 +171,7 @@ static const char *run_host(void)
 		pins_stay(0);
 	kvm_counts_setup();
 	below_setup(config.doorbell);
-	if (config.queues > 1)
+	if (config.queues > 1 && selection.insns)
 		set_turns();
 	launch.no_network = network_up(&config);
 	failed = servers_setup(&config);
@@ -188,7 +196,7 @@ static const char *run_host(void)
 }
 
 /* Idle time of several CPUs does not say when the machine was idle: only requests, for which it hardly ever is,
- * can be measured there. */
+ * can be counted there. */
 static void check_cpus(void)
 {
 	struct message facts;
@@ -197,7 +205,7 @@ static void check_cpus(void)
 	facts_read(&facts);
 	for (unsigned i = 0; i < selection.count; i++)
 		only_requests = only_requests && selection.rows[i]->requests.kind;
-	if (config.role != ROLE_GUEST && facts.cpus != 1 && !only_requests)
+	if (config.role != ROLE_GUEST && selection.insns && facts.cpus != 1 && !only_requests)
 		give_up("the machine has %lu CPUs: workloads can be measured only on one",
 			facts.cpus);
 	for (unsigned i = 0; i < config.pin_count; i++)
@@ -208,7 +216,7 @@ static void check_cpus(void)
 
 int main(void)
 {
-	const char *failed = duties_mount();
+	const char *failed = is_entered() ? NULL : duties_mount();
 
 	if (failed)
 		give_up("can't mount %s: %s", failed, strerror(errno));
@@ -216,7 +224,8 @@ int main(void)
 	say_set_nonce(selection.nonce);
 	check_cpus();
 	load_modules();
-	root_enter(config.root);
+	if (!is_entered())
+		root_enter(config.root);
 	command_setup();
 	if (config.role == ROLE_GUEST)
 		orders_follow(&config);

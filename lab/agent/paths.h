@@ -1,7 +1,8 @@
 /* Files of the agent. */
 #pragma once
 
-#define CONFIG_FILE   "/init.conf" /* in the initramfs */
+#define CONFIG_FILE   "/init.conf" /* in the initramfs, which the root has as /lab */
+#define ENTERED	      "WS_ENTERED" /* a variable: host/enter.c has made the root, and /lab */
 #define MARKS	      "/tmp/marks" /* the host's side of the guest's second serial port: .in and .out */
 #define GUEST_CONSOLE "/tmp/guest.log"
 #define GUEST_OUTPUT  "/run/guest.out" /* what the program that runs the guest says */

@@ -29,6 +29,8 @@ pub enum Content {
     Bytes(Vec<u8>),
     /// A symbolic link to a path.
     Link(String),
+    /// A folder with this mode.
+    Folder(u32),
 }
 
 impl Entry {
@@ -59,7 +61,11 @@ fn write(to: &mut impl Write, entries: &[Entry]) -> io::Result<()> {
         inode += 1;
         let size = u32::try_from(bytes.len())
             .map_err(|_| io::Error::other(format!("{path} has 4 GiB or more")))?;
-        let links = if mode == FOLDER { 2 } else { 1 };
+        let links = if mode & !0o7777 == FOLDER & !0o7777 {
+            2
+        } else {
+            1
+        };
         let entry = Builder::new(path).ino(inode).mode(mode).nlink(links);
         let mut writer = entry.write(to, size);
         writer.write_all(bytes)?;
@@ -79,6 +85,12 @@ fn write(to: &mut impl Write, entries: &[Entry]) -> io::Result<()> {
             }
         }
         match &entry.content {
+            Content::Folder(mode) => {
+                if !folders.contains(&&*entry.path) {
+                    add(to, &entry.path, FOLDER & !0o7777 | mode, &[])?;
+                    folders.push(&entry.path);
+                }
+            }
             Content::Bytes(bytes) => add(to, &entry.path, PROGRAM, bytes)?,
             Content::Link(target) => add(to, &entry.path, LINK, target.as_bytes())?,
         }

@@ -9,6 +9,7 @@
     allow(clippy::unwrap_used, clippy::expect_used, clippy::too_many_lines)
 )]
 
+pub mod applications;
 pub mod child;
 pub mod console;
 pub mod counter;

@@ -1,5 +1,6 @@
 //! Which platforms there are, whether each can be used here, and the machine of each.
 
+use crate::applications::{HostMachine, Runs};
 use crate::counter;
 use crate::lab::{self, LabMachine, Software, Symbols, SymbolsError};
 use crate::logfile::LogFile;
@@ -44,6 +45,8 @@ enum Kind {
     Lab(Box<Recipe>),
     /// The lab's recipes can't be read, with the reason.
     NoLab(String),
+    /// Applications only.
+    Host,
     Qemu,
     Vmm,
     QemuKvm,
@@ -123,16 +126,17 @@ fn no_lab(why: String) -> Platform {
 }
 
 /// The platforms that are not lab machines.
-fn of_host() -> [Platform; 5] {
+fn of_host() -> [Platform; 6] {
     let platform = |name: &str, kind, summary: &str, needs: &str| Platform {
         name: name.into(),
         summary: summary.into(),
         needs: needs.into(),
         unit: match kind {
             Kind::Serial | Kind::Log => "as the guest says",
+            Kind::Host => "ns",
             _ => "tsc_ticks",
         },
-        default: !matches!(kind, Kind::Serial | Kind::Log),
+        default: !matches!(kind, Kind::Serial | Kind::Log | Kind::Host),
         kind,
     };
     [
@@ -153,6 +157,12 @@ fn of_host() -> [Platform; 5] {
             Kind::Qemu,
             "QEMU TCG in real time: an emulated CPU, on any host",
             "qemu-system-x86_64 and the guest image",
+        ),
+        platform(
+            "host",
+            Kind::Host,
+            "this host's Linux itself, in namespaces: applications only (worldswitch apps)",
+            "the agent, the packages of worldswitch lab fetch linux, and root or user namespaces",
         ),
         platform(
             "serial:DEVICE",
@@ -212,7 +222,7 @@ impl Kind {
         match self {
             Kind::Qemu | Kind::QemuKvm => &["cpu", "memory"],
             Kind::Vmm => &["memory"],
-            Kind::Lab(_) | Kind::NoLab(_) | Kind::Serial | Kind::Log => &[],
+            Kind::Lab(_) | Kind::NoLab(_) | Kind::Host | Kind::Serial | Kind::Log => &[],
         }
     }
 }
@@ -325,6 +335,12 @@ pub fn usable(platform: &Platform, resources: &Resources) -> Usable {
         Kind::Serial | Kind::Log => return Usable::Depends,
         Kind::NoLab(why) => return Usable::No(why.clone()),
         Kind::Lab(recipe) => lab::missing(recipe, resources).map(|()| Engine::Emulator),
+        Kind::Host => {
+            return match lab::applications_missing(resources) {
+                Ok(()) => Usable::Yes,
+                Err(why) => Usable::No(why.to_string()),
+            };
+        }
         Kind::Qemu => resources.emulator().map(|_| Engine::Emulator),
         Kind::Vmm => resources.kvm().map(|kvm| kvm.engine),
         Kind::QemuKvm => resources
@@ -354,6 +370,7 @@ pub fn external(platform: &Platform) -> Result<(), &'static str> {
         Kind::Lab(_) | Kind::NoLab(_) => Err(
             "it counts instructions, which no outside clock can measure, and its console is a file, so that no reader can change its counts",
         ),
+        Kind::Host => Err("it runs applications only"),
         Kind::Serial => {
             Err("this host's counter is not that of the machine at the line's other end")
         }
@@ -373,7 +390,7 @@ pub fn symbols(
     match check(name, resources).map_err(|e| other(&e))?.kind {
         Kind::Lab(recipe) => lab::symbols(lab::assemble(*recipe, resources)?, resources, stop),
         Kind::NoLab(why) => Err(MachineError::Other(why).into()),
-        Kind::Qemu | Kind::Vmm | Kind::QemuKvm | Kind::Serial | Kind::Log => {
+        Kind::Host | Kind::Qemu | Kind::Vmm | Kind::QemuKvm | Kind::Serial | Kind::Log => {
             Err(SymbolsError::NotLab)
         }
     }
@@ -391,6 +408,31 @@ pub fn software(name: &PlatformName, resources: &Resources) -> Result<Software, 
         Kind::Lab(recipe) => lab::software(&recipe, resources),
         _ => Err(MachineError::Other(SymbolsError::NotLab.to_string())),
     }
+}
+
+/// The platforms of this host that run applications, each a whole Linux's programs in real time.
+pub const APPLICATIONS: [&str; 3] = ["host", "qemu-kvm", "qemu-tcg"];
+
+/// The machine with the applications of the platform `name`, of the lab or one of [`APPLICATIONS`]; nothing is
+/// started.
+///
+/// # Errors
+/// What is missing, and the cure.
+pub fn open_applications(
+    name: &PlatformName,
+    resources: &Resources,
+) -> Result<Box<dyn Machine>, MachineError> {
+    let platform = check(name, resources).map_err(|e| other(&e))?;
+    let runs = match platform.kind {
+        Kind::Host => Runs::Host,
+        Kind::Qemu => Runs::Emulated,
+        Kind::QemuKvm => Runs::Kvm(resources.kvm()?),
+        _ => return open(name, resources),
+    };
+    let option = |key: &str| name.options.get(key);
+    let memory = option("memory").and_then(|value| memory_mib(value).ok());
+    let model = option("cpu").and_then(|value| cpu(value).ok());
+    Ok(Box::new(HostMachine::new(runs, memory, model, resources)?))
 }
 
 /// The machine of the platform `name`; nothing is started.
@@ -413,6 +455,9 @@ pub fn open(name: &PlatformName, resources: &Resources) -> Result<Box<dyn Machin
     };
     match platform.kind {
         Kind::NoLab(why) => Err(MachineError::Other(why)),
+        Kind::Host => Err(MachineError::Other(
+            "it runs applications only: worldswitch apps --on host".into(),
+        )),
         Kind::Serial => Ok(Box::new(SerialLine::new(&name.name))),
         Kind::Log => Ok(Box::new(LogFile::new(&name.name))),
         Kind::Lab(recipe) => {

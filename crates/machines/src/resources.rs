@@ -38,6 +38,9 @@ pub struct Resources {
     pub agent: Option<Result<PathBuf, String>>,
     /// The same in dom0 under Xen.
     pub xen_agent: Option<Result<PathBuf, String>>,
+    /// The same on this host, and what starts it in namespaces; or why there is none, and the cure.
+    pub host_agent: Option<Result<PathBuf, String>>,
+    pub enter: Option<Result<PathBuf, String>>,
     /// The one of the lab's ARM machines.
     pub arm_agent: Option<Result<PathBuf, String>>,
     /// The project's own back-end of disks, which serves some of a VM in a lab machine; or why there is
@@ -191,6 +194,22 @@ impl Resources {
     /// There is none, and the cure.
     pub fn xen_agent(&self) -> Result<PathBuf, MachineError> {
         found(&self.xen_agent, "first process of dom0 with applications")
+    }
+
+    /// The first process of applications on this host, and of VMs there.
+    ///
+    /// # Errors
+    /// There is none, and the cure.
+    pub fn host_agent(&self) -> Result<PathBuf, MachineError> {
+        found(&self.host_agent, "agent for this host")
+    }
+
+    /// What starts it in namespaces.
+    ///
+    /// # Errors
+    /// There is none, and the cure.
+    pub fn enter(&self) -> Result<PathBuf, MachineError> {
+        found(&self.enter, "program that enters namespaces")
     }
 
     /// The back-end of disks.

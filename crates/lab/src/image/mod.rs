@@ -18,6 +18,7 @@ use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+pub use tree::Content;
 use tree::Tree;
 
 /// The set with the program that makes images.
@@ -42,6 +43,18 @@ const OPTIONS: [&str; 7] = [
 
 /// An NVDIMM's size is a multiple of this.
 const ALIGNMENT: u64 = 2 << 20;
+
+/// What a root file system has beside /usr, by path without '/' at its beginning, each folder before what is in
+/// it: with /usr of the set's folder it is the whole, without an image.
+///
+/// # Errors
+/// The set is of another kind, or a file can't be read.
+pub fn beside_usr(set: &Unpacked) -> Result<Vec<(String, Content)>, StoreError> {
+    set.is(SetKind::Root, "root file system")?;
+    let tree = Tree::of(&set.manifest().files);
+    tree.beside_usr(&set.root)
+        .map_err(|e| StoreError::io("read the files of", &set.root, e))
+}
 
 /// The image of a root file system.
 #[derive(Clone, Debug, PartialEq, Eq)]

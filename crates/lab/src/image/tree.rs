@@ -4,7 +4,7 @@
 use crate::files::Files;
 use crate::manifest::Entry;
 use std::collections::BTreeMap;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::Path;
 use tar::{Builder, EntryType, Header};
@@ -51,6 +51,14 @@ const FILES: [(&str, &str); 4] = [
     ),
 ];
 
+/// What is at a path of a file system.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Content {
+    Folder { mode: u32 },
+    File { bytes: Vec<u8>, executable: bool },
+    Link(String),
+}
+
 /// A file system, by path without '/' at its beginning.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Tree(BTreeMap<String, Node>);
@@ -94,6 +102,28 @@ impl Tree {
             tree.entry(path).or_insert(Node::Folder);
         }
         Self(tree)
+    }
+
+    /// All that is not below /usr, but for /usr itself; the files are below `root`.
+    pub(super) fn beside_usr(&self, root: &Path) -> io::Result<Vec<(String, Content)>> {
+        let of_usr = |path: &str| path == "usr" || path.starts_with("usr/");
+        let nodes = self.0.iter().filter(|(path, _)| !of_usr(path));
+        let content = |(path, node): (&String, &Node)| {
+            let content = match node {
+                Node::Folder => Content::Folder { mode: mode(path) },
+                Node::File { executable, .. } => Content::File {
+                    bytes: fs::read(root.join(path))?,
+                    executable: *executable,
+                },
+                Node::Text(text) => Content::File {
+                    bytes: text.as_bytes().to_vec(),
+                    executable: false,
+                },
+                Node::Link(target) => Content::Link(target.clone()),
+            };
+            Ok((path.clone(), content))
+        };
+        nodes.map(content).collect()
     }
 
     /// Writes it as a tar archive; the files are below `root`.
@@ -156,7 +186,7 @@ mod tests {
     use super::*;
     use crate::files;
     use proptest::prelude::*;
-    use std::fs::{self, Permissions};
+    use std::fs::Permissions;
     use std::io::Read;
     use std::os::unix::fs::PermissionsExt;
 
@@ -252,6 +282,24 @@ mod tests {
         let file = File::options().write(true).open(&path).unwrap();
         file.set_modified(std::time::UNIX_EPOCH).unwrap();
         assert_eq!(tar(one.path(), &files), tar(two.path(), &files));
+    }
+
+    #[test]
+    fn beside_usr_is_all_else_folders_first() {
+        let root = tempfile::tempdir().unwrap();
+        let files = set(
+            root.path(),
+            &[("etc/a/b", "b", true), ("usr/bin/program", "#!", true)],
+        );
+        let beside = Tree::of(&files).beside_usr(root.path()).unwrap();
+        let find = |path: &str| beside.iter().position(|(at, _)| at == path);
+        assert!(find("etc/a").unwrap() < find("etc/a/b").unwrap());
+        assert!(beside.iter().all(|(path, _)| !path.starts_with("usr")));
+        let at = |path: &str| &beside[find(path).unwrap()].1;
+        assert_eq!(at("tmp"), &Content::Folder { mode: 0o1777 });
+        assert_eq!(at("bin"), &Content::Link("usr/bin".into()));
+        let (bytes, executable) = (b"b".to_vec(), true);
+        assert_eq!(at("etc/a/b"), &Content::File { bytes, executable });
     }
 
     proptest! {

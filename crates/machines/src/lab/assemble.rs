@@ -3,6 +3,8 @@
 mod whole;
 mod xl;
 
+pub use whole::{Applications, applications, applications_missing};
+
 use super::bochs::{self, Bochs};
 use super::described::Described;
 use super::machine::Settings;

@@ -24,6 +24,7 @@ fn with_elvis() -> Io {
 
 fn words(io: &IoVm<'_>) -> String {
     let whole = Whole {
+        executor: crate::lab::vm::LAB,
         architecture: ws_lab::sets::Architecture::X86_64,
         program: "/usr/bin/q",
         vcpus: 1,

@@ -259,6 +259,7 @@ fn an_initramfs_has_the_launch_s_words_behind_those_of_all() {
 fn a_network_card_has_a_pair_of_queues_for_each_vcpu() {
     let of = |vcpus| {
         let words = crate::lab::vm::vm(&crate::lab::vm::Whole {
+            executor: crate::lab::vm::LAB,
             architecture: ws_lab::sets::Architecture::X86_64,
             program: "/usr/bin/qemu",
             vcpus,

@@ -6,10 +6,31 @@ use super::whole_memory::Root;
 use ws_lab::recipe::{DeviceKind, Served};
 use ws_lab::sets::Architecture;
 
+/// What executes a VM's instructions, and how its devices and its clock work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Executor<'a> {
+    /// QEMU's accelerator and model of the CPU.
+    pub accelerator: &'a str,
+    pub cpu: &'a str,
+    /// The kernel's vhost serves its network card.
+    pub vhost: bool,
+    /// Each boot is the same: its clock begins at the same date.
+    pub exact: bool,
+}
+
+/// The VM of a machine of the lab.
+pub const LAB: Executor<'static> = Executor {
+    accelerator: "kvm",
+    cpu: "host",
+    vhost: true,
+    exact: true,
+};
+
 /// The VM of a machine whose guest is a whole Linux. Paths are those in the machine.
 #[derive(Clone, Copy, Debug)]
 pub struct Whole<'a> {
     pub architecture: Architecture,
+    pub executor: Executor<'a>,
     /// QEMU.
     pub program: &'a str,
     pub vcpus: u32,
@@ -32,7 +53,9 @@ pub fn vm(vm: &Whole<'_>) -> Vec<String> {
     let mut arguments = vec![vm.program.to_owned()];
     arguments.extend(machine(vm, &root));
     let mut add = |words: &[&str]| arguments.extend(words.iter().map(|w| (*w).to_owned()));
-    add(&["-seed", "1", "-rtc", "base=2024-01-01T00:00:00,clock=vm"]);
+    if vm.executor.exact {
+        add(&["-seed", "1", "-rtc", "base=2024-01-01T00:00:00,clock=vm"]);
+    }
     add(&["-monitor", "none", "-no-reboot"]);
     add(&["-serial", "file:/tmp/guest.log"]);
     add(&[
@@ -41,7 +64,10 @@ pub fn vm(vm: &Whole<'_>) -> Vec<String> {
         "-serial",
         "chardev:marks",
     ]);
-    let mut tap = "tap,id=net,ifname=tap0,script=no,downscript=no,vhost=on".to_owned();
+    let mut tap = format!(
+        "tap,id=net,ifname=tap0,script=no,downscript=no,vhost={}",
+        if vm.executor.vhost { "on" } else { "off" }
+    );
     let mut card = "virtio-net-pci,netdev=net,mac=52:54:00:00:00:01,romfile=".to_owned();
     if vm.vcpus > 1 {
         // A pair of queues for each vCPU, and an interrupt for each queue, the control queue and changes
@@ -83,9 +109,8 @@ fn machine(vm: &Whole<'_>, root: &Root) -> Vec<String> {
     let cpus = vm.vcpus.to_string();
     let words = ["-no-user-config", "-nodefaults", "-machine", machine]
         .into_iter()
-        .chain([
-            "-accel", "kvm", "-cpu", "host", "-smp", &cpus, "-display", "none",
-        ]);
+        .chain(["-accel", vm.executor.accelerator, "-cpu", vm.executor.cpu])
+        .chain(["-smp", &cpus, "-display", "none"]);
     words.map(str::to_owned).chain(root.words()).collect()
 }
 

@@ -87,6 +87,9 @@ pub struct Launched<'a> {
     pub memory_mib: u64,
     /// The memory of the machine's Linux, of which the VM's is a part.
     pub host_memory_mib: u64,
+    /// What executes its VM, and the file or block device with the VM's root file system.
+    pub executor: vm::Executor<'a>,
+    pub root: &'a str,
 }
 
 impl Whole {
@@ -107,7 +110,7 @@ impl Whole {
     /// # Errors
     /// A file is too large for one, or can't be read.
     pub fn made(&self, launched: Launched<'_>) -> Result<Vec<u8>, MachineError> {
-        let own = self.initramfs(launched)?;
+        let own = initramfs::pack(&self.files(launched)?)?;
         match &self.below {
             None => Ok(own),
             Some(below) => {
@@ -117,18 +120,16 @@ impl Whole {
         }
     }
 
-    /// That of its Linux.
-    fn initramfs(&self, launched: Launched<'_>) -> Result<Vec<u8>, MachineError> {
+    /// The files of its Linux in a launch.
+    ///
+    /// # Errors
+    /// One is too large for an initramfs, or can't be read.
+    pub fn files(&self, launched: Launched<'_>) -> Result<Vec<Entry>, MachineError> {
         let Some(vm) = &self.vm else {
             let mut lines = vec!["role=native".to_owned()];
             lines.extend(self.workload_lines());
-            return self.packed(
-                &self.files,
-                &self.modules,
-                ROOT_DEVICE,
-                launched.words,
-                &lines,
-            );
+            let root = ROOT_DEVICE;
+            return Ok(self.with(&self.files, &self.modules, root, launched.words, &lines));
         };
         let program = match &vm.runs {
             Runs::Qemu(program) => program,
@@ -140,20 +141,21 @@ impl Whole {
         let mut lines = vec!["role=guest".to_owned()];
         lines.extend(io.map(IoVm::guest_lines).unwrap_or_default());
         lines.extend_from_slice(&benchmarks);
-        let guest = self.packed(&vm.files, &vm.modules, ROOT_DEVICE, launched.words, &lines)?;
+        let guest = self.with(&vm.files, &vm.modules, ROOT_DEVICE, launched.words, &lines);
         let mut files = self.files.clone();
         files.push(Entry::file(KERNEL, &*vm.kernel));
-        files.push(Entry::file(INITRD, guest));
+        files.push(Entry::file(INITRD, initramfs::pack(&guest)?));
         if let Some(elvis) = io.and_then(IoVm::elvis) {
             files.push(Entry::file(ELVIS, &*elvis.bytes));
         }
         let inner = Inner {
             architecture: self.architecture,
+            executor: launched.executor,
             program,
             vcpus: launched.vcpus,
             memory_mib: launched.memory_mib,
             io,
-            root: ROOT_DEVICE,
+            root: launched.root,
             root_bytes: self.root_bytes,
             kernel: &format!("/lab/{KERNEL}"),
             initrd: &format!("/lab/{INITRD}"),
@@ -168,20 +170,20 @@ impl Whole {
         lines.extend(qemu.iter().map(|word| format!("word={word}")));
         lines.extend(io.map(IoVm::host_lines).unwrap_or_default());
         lines.extend(benchmarks);
-        self.packed(&files, &self.modules, ROOT_DEVICE, launched.words, &lines)
+        Ok(self.with(&files, &self.modules, ROOT_DEVICE, launched.words, &lines))
     }
 
-    /// The initramfs of dom0, in which xl starts the VM.
+    /// The files of dom0, in which xl starts the VM.
     fn dom0(
         &self,
         vm: &Vm,
         tools: &[Entry],
         settings: &[String],
         launched: Launched<'_>,
-    ) -> Result<Vec<u8>, MachineError> {
+    ) -> Result<Vec<Entry>, MachineError> {
         let mut lines = vec!["role=guest".to_owned(), DOMAIN_LINE.to_owned()];
         lines.extend(self.workload_lines());
-        let guest = self.packed(&vm.files, &vm.modules, DOMAIN_ROOT, launched.words, &lines)?;
+        let guest = self.with(&vm.files, &vm.modules, DOMAIN_ROOT, launched.words, &lines);
         let domain = Domain {
             vcpus: launched.vcpus,
             memory_mib: launched.memory_mib,
@@ -196,23 +198,23 @@ impl Whole {
         let mut files = self.files.clone();
         files.extend_from_slice(tools);
         files.push(Entry::file(KERNEL, &*vm.kernel));
-        files.push(Entry::file(INITRD, guest));
+        files.push(Entry::file(INITRD, initramfs::pack(&guest)?));
         files.push(domain.configuration());
         let mut lines = vec!["role=host".to_owned()];
         lines.extend(xl::STARTS.map(|word| format!("word={word}")));
         lines.extend(self.workload_lines());
-        self.packed(&files, &self.modules, ROOT_DEVICE, launched.words, &lines)
+        Ok(self.with(&files, &self.modules, ROOT_DEVICE, launched.words, &lines))
     }
 
-    /// An initramfs of the agent's, with the files of workloads.
-    fn packed(
+    /// These files, those of workloads, and the agent's configuration.
+    fn with(
         &self,
         files: &[Entry],
         modules: &[String],
         root: &str,
         words: &str,
         more: &[String],
-    ) -> Result<Vec<u8>, MachineError> {
+    ) -> Vec<Entry> {
         let mut lines = modules.to_vec();
         lines.push(format!("root={root}"));
         lines.push(format!("append={words}"));
@@ -225,7 +227,7 @@ impl Whole {
             of_workloads.map(|(name, text)| Entry::file(format!("{WORKLOADS}/{name}"), &**text)),
         );
         files.push(Entry::file(CONFIG, lines.join("\n") + "\n"));
-        initramfs::pack(&files)
+        files
     }
 
     fn workload_lines(&self) -> Vec<String> {

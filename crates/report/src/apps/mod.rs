@@ -6,11 +6,13 @@ mod parts;
 mod predicted;
 pub(crate) mod published;
 mod text;
+mod timed;
 mod vcpus;
 
 pub use parts::{Part, Transaction};
 pub use predicted::{Predicted, PricedExit};
 pub use published::NestedRatio;
+pub use timed::{TimedApp, TimedLine};
 pub use vcpus::Spread;
 
 use crate::reference::Reference;
@@ -54,8 +56,9 @@ pub(crate) fn is_nested(platform: &str) -> bool {
 /// The machines whose setups are those of Dall et al., with the setup and the machine of their tables, and a
 /// name. Their
 /// ARM processors were older than VHE.
-const SETUPS: [(&str, &str, &str, &str); 3] = [
+const SETUPS: [(&str, &str, &str, &str); 4] = [
     ("lab:kvm-linux", "kvm", "r320", "KVM on x86"),
+    ("qemu-kvm", "kvm", "r320", "KVM on x86"),
     ("lab:xen-linux", "xen", "r320", "Xen on x86"),
     ("lab:kvm-nvhe-linux", "kvm", "m400", "KVM on ARM"),
 ];
@@ -69,8 +72,11 @@ pub struct Apps {
     /// The platforms without a hypervisor that were measured; ratios relate to that of the same
     /// architecture.
     pub natives: Vec<String>,
-    /// The paper's in its order, then the others.
+    /// Those whose instructions were counted; the paper's in its order, then the others.
     pub workloads: Vec<App>,
+    /// Those whose time was measured, in the same order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub times: Vec<TimedApp>,
     /// Where the instructions of a transaction go, for workloads and platforms that say so.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub transactions: Vec<Transaction>,
@@ -158,19 +164,13 @@ impl Apps {
     pub fn of(results: &[ResultFile], reference: &Reference) -> Self {
         let is_native = |result: &&ResultFile| NATIVES.contains(&base(&result.platform));
         let natives: Vec<&ResultFile> = results.iter().filter(is_native).collect();
-        let mut results: Vec<&ResultFile> = results.iter().collect();
+        let (timed, mut results): (Vec<&ResultFile>, Vec<&ResultFile>) =
+            results.iter().partition(|result| {
+                timed::is_timed(result) && result.rows.iter().any(|row| is_workload(&row))
+            });
         results.sort_by_key(|result| !is_native(result));
-        let mut names: Vec<&str> = Vec::new();
-        let published = reference.of_table(PAPER, TABLE);
-        let of_paper = published.map(|value| &*value.benchmark);
-        let measured = results.iter().flat_map(|result| &result.rows);
-        let measured: Vec<&Row> = measured.filter(is_workload).collect();
-        for name in of_paper.chain(measured.iter().map(|row| &*row.benchmark)) {
-            let known = measured.iter().any(|row| row.benchmark == name);
-            if known && !names.contains(&name) {
-                names.push(name);
-            }
-        }
+        let measured = rows_of(&results);
+        let names = names_of(&measured, reference);
         let workloads: Vec<App> = names
             .iter()
             .map(|name| App {
@@ -195,6 +195,7 @@ impl Apps {
                 serving(workload, platform, &all)
             }),
             workloads,
+            times: timed::of(&timed, &names_of(&rows_of(&timed), reference), reference),
             natives: natives
                 .iter()
                 .map(|native| native.platform.clone())
@@ -218,6 +219,26 @@ impl Apps {
     pub fn to_json(&self) -> serde_json::Result<String> {
         Ok(serde_json::to_string_pretty(self)? + "\n")
     }
+}
+
+/// All rows of workloads.
+fn rows_of<'a>(results: &[&'a ResultFile]) -> Vec<&'a Row> {
+    let rows = results.iter().flat_map(|result| &result.rows);
+    rows.filter(is_workload).collect()
+}
+
+/// The names of rows, once each, the paper's first.
+fn names_of<'a>(rows: &[&'a Row], reference: &'a Reference) -> Vec<&'a str> {
+    let published = reference.of_table(PAPER, TABLE);
+    let of_paper = published.map(|value| &*value.benchmark);
+    let mut names: Vec<&str> = Vec::new();
+    for name in of_paper.chain(rows.iter().map(|row| &*row.benchmark)) {
+        let known = rows.iter().any(|row| row.benchmark == name);
+        if known && !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
 }
 
 /// Whether a workload has several vCPUs: machines without a VM do not have its row.

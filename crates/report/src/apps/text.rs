@@ -2,11 +2,12 @@
 
 use super::vcpus::is_vcpu;
 use super::{
-    App, AppLine, Apps, NestedRatio, Part, Predicted, Spread, Transaction, is_nested, named,
+    App, AppLine, Apps, NestedRatio, Part, Predicted, Spread, TimedApp, TimedLine, Transaction,
+    is_nested, named,
 };
 use crate::number;
 use crate::sheet::{Set, Sheet, below_in_markdown, below_on_terminal};
-use crate::unit_of_work::{dash, insns, insns_of, two};
+use crate::unit_of_work::{base, dash, insns, insns_of, two};
 
 use Set::{Number, Text};
 
@@ -27,6 +28,29 @@ const LEGEND: [&str; 4] = [
     "exits: from the guest to KVM for one unit, as KVM counts them; by reason in a run of their own, if the workload is short.",
     "Dall: time in the VM to native time, of Table 5 of Dall et al. (2015): on x86 of a Dell r320, on ARM of an HP m400, whose KVM had no VHE. There client and server were two machines with a wire between them, which saturated in TCP_STREAM and TCP_MAERTS; here both are on one CPU and the wire costs nothing.",
 ];
+
+const TIMES: &str = "in real time";
+
+const TIMES_COLUMNS: [(&str, Set); 8] = [
+    ("workload", Text),
+    ("platform", Text),
+    ("us a unit", Number),
+    ("95 %", Number),
+    ("a second", Number),
+    ("boots", Number),
+    ("ratio", Number),
+    ("Dall", Number),
+];
+
+const TIMES_LEGEND: [&str; 3] = [
+    "us a unit: time of client, server, kernels and hypervisor for one unit of work, waiting included: the median over boots; 95 %: its confidence interval, of three boots or more, else the range of the boots. !: noise, an order of magnitude at best.",
+    "ratio: to the host itself.",
+    "Dall: time in the VM to native time, of Table 5 of Dall et al. (2015), on a Dell r320. There client and server were two machines with a wire between them; here both are on this host.",
+];
+
+/// Said below times of a VM in an emulator.
+const EMULATED: &str =
+    "qemu-tcg is an emulator: its times say what works, and nothing of virtualization.";
 
 const PARTS: &str = "parts of a transaction";
 
@@ -214,6 +238,28 @@ impl Predicted {
     }
 }
 
+impl TimedApp {
+    fn lines(&self) -> impl Iterator<Item = Vec<String>> {
+        let us = |ns: f64| number::value(ns / 1e3, "us");
+        let range = move |[low, high]: [f64; 2]| format!("{} to {}", us(low), us(high));
+        let line = move |(index, line): (usize, &TimedLine)| {
+            let noise = if line.noisy { " !" } else { "" };
+            let of_second = line.ns.filter(|ns| *ns > 0.0).map(|ns| 1e9 / ns);
+            vec![
+                first(index, || self.name()),
+                line.platform.clone(),
+                dash(line.ns.map(|ns| us(ns) + noise)),
+                dash(line.interval.or(line.range).map(range)),
+                dash(of_second.map(|rate| number::value(rate, "per_s"))),
+                line.boots.to_string(),
+                dash(line.ratio.map(two)),
+                dash(line.published.map(two)),
+            ]
+        };
+        self.lines.iter().enumerate().map(line)
+    }
+}
+
 /// A table with its title, if it has one, and what stands below it.
 pub(crate) struct Block {
     pub(crate) title: Option<&'static str>,
@@ -257,19 +303,49 @@ impl Apps {
         })
     }
 
+    /// Why times are missing, and whether some are an emulator's.
+    fn times_below(&self) -> Vec<String> {
+        let lines = || {
+            let apps = self.times.iter();
+            apps.flat_map(|app| app.lines.iter().map(move |line| (&app.workload, line)))
+        };
+        let why = |(workload, line): (&String, &TimedLine)| {
+            let why = line.why.as_ref()?;
+            Some(format!("{workload} on {}: {why}", line.platform))
+        };
+        let mut below: Vec<String> = lines().filter_map(why).collect();
+        let is_emulated = |(_, line): (&String, &TimedLine)| base(&line.platform) == "qemu-tcg";
+        below.extend(lines().any(is_emulated).then(|| EMULATED.to_owned()));
+        below
+    }
+
     /// The tables: of all workloads, and where there are any, of parts and of vCPUs.
     pub(crate) fn blocks(&self) -> Vec<Block> {
         let legend = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
-        let mut main = Sheet::new(COLUMNS);
-        main.extend(self.workloads.iter().flat_map(App::lines));
-        let mut below: Vec<String> = self.reasons().collect();
-        below.extend(LEGEND.map(str::to_owned));
-        below.extend(self.nested());
-        let mut blocks = vec![Block {
-            title: None,
-            sheet: main,
-            below,
-        }];
+        let mut blocks = Vec::new();
+        if !self.workloads.is_empty() {
+            let mut sheet = Sheet::new(COLUMNS);
+            sheet.extend(self.workloads.iter().flat_map(App::lines));
+            let mut below: Vec<String> = self.reasons().collect();
+            below.extend(LEGEND.map(str::to_owned));
+            below.extend(self.nested());
+            blocks.push(Block {
+                title: None,
+                sheet,
+                below,
+            });
+        }
+        if !self.times.is_empty() {
+            let mut sheet = Sheet::new(TIMES_COLUMNS);
+            sheet.extend(self.times.iter().flat_map(TimedApp::lines));
+            let mut below = self.times_below();
+            below.extend(TIMES_LEGEND.map(str::to_owned));
+            blocks.push(Block {
+                title: (!self.workloads.is_empty()).then_some(TIMES),
+                sheet,
+                below,
+            });
+        }
         if !self.transactions.is_empty() {
             let mut sheet = Sheet::new(PARTS_COLUMNS);
             sheet.extend(self.transactions.iter().flat_map(Transaction::lines));

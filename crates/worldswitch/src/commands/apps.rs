@@ -1,4 +1,4 @@
-//! `worldswitch apps`: applications natively and in virtual machines, in the lab.
+//! `worldswitch apps`: applications natively and in virtual machines, in the lab and in real time on this host.
 
 use crate::cli::{AppsArgs, RunArgs};
 use crate::commands::{Done, export, on_stdout, parts, spread, whole};
@@ -32,7 +32,7 @@ pub fn apps(args: &AppsArgs, colours: Colours) -> anyhow::Result<Done> {
     let mut results = results;
     results.extend(ws_results::load_all(&args.prices)?);
     let mut apps = Apps::of(&results, &ws_report::reference::load()?);
-    if apps.workloads.is_empty() {
+    if apps.workloads.is_empty() && apps.times.is_empty() {
         bail!("no workload was measured: worldswitch apps --list shows all");
     }
     export(markdown, || Ok(apps.to_markdown()))?;

@@ -73,6 +73,20 @@ const XEN_AGENT: Part = Part {
     cure: "run make build (or make -C lab/agent)",
 };
 
+const HOST_AGENT: Part = Part {
+    name: "agent that runs applications on this host",
+    path: "lab/x86_64/agent-host",
+    tree: "build",
+    cure: "run make build (or make -C lab/agent)",
+};
+
+const ENTER: Part = Part {
+    name: "program that starts it in namespaces",
+    path: "lab/x86_64/enter",
+    tree: "build",
+    cure: "run make build (or make -C lab/agent)",
+};
+
 const AGENT: Part = Part {
     name: "first process of lab machines with applications",
     path: "lab/x86_64/agent",
@@ -116,6 +130,8 @@ pub fn resources(parts: &Parts, pins: Vec<u32>) -> Resources {
         agent: Some(found(AGENT)),
         xen_agent: Some(found(XEN_AGENT)),
         arm_agent: Some(found(ARM_AGENT)),
+        host_agent: Some(found(HOST_AGENT)),
+        enter: Some(found(ENTER)),
         elvis: Some(elvis()),
         lab: Some(files(&parts.lab).map_err(|e| e.to_string())),
         pins,

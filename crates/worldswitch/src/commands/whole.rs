@@ -3,11 +3,13 @@
 use crate::cli::{Output, Parts, PlatformList, RunArgs};
 use crate::commands::run::measure;
 use crate::commands::{Done, Usage, parts};
+use crate::rounds::rows::RowsOf;
 use crate::terminal::{Colours, Stop};
 use anyhow::bail;
 use ws_lab::lab::Lab;
 use ws_lab::recipe::Recipe;
 use ws_machines::name::PlatformName;
+use ws_machines::platforms;
 use ws_results::ResultFile;
 
 /// Such a run: its boots and perturbed boots.
@@ -39,7 +41,14 @@ pub fn measured(
     colours: Colours,
 ) -> anyhow::Result<(Vec<ResultFile>, Done)> {
     let lab = parts::recipes(&run.parts.lab)?;
+    let of_host = |name: &PlatformName| {
+        let is_applications = matches!(run.rows, Some(RowsOf::Applications));
+        is_applications && platforms::APPLICATIONS.contains(&&*name.base())
+    };
     for name in run.on.iter().flatten() {
+        if of_host(name) {
+            continue;
+        }
         let is_of_lab = name.family.as_deref() == Some("lab");
         if !is_of_lab || !suited(&lab.recipe(&name.name, None)?) {
             bail!(Usage(format!(

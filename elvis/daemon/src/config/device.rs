@@ -346,7 +346,11 @@ pub fn device_argument(argument: &str) -> Result<serde_json::Value, String> {
                 number.into()
             }
             "name" | "serial" | "mac" => value.into(),
-            _ => return Err(format!("{key:?} is not a device key (see docs/elvis-config.md)")),
+            _ => {
+                return Err(format!(
+                    "{key:?} is not a device key (see docs/elvis-config.md)"
+                ));
+            }
         };
         device.insert(key.to_owned(), value);
     }

@@ -7,6 +7,7 @@
 #define CLOCK_UNIT  "cntvct_ticks"
 #define TRACE_CLOCK "mono"
 #define SERIAL	    "/dev/ttyAMA1" /* the guest's side of the marks */
+#define SLOWNESS    1
 
 static inline uint64_t clock_now(void)
 {

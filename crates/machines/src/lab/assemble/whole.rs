@@ -14,6 +14,7 @@ use std::fs;
 use std::path::Path;
 use ws_lab::kernel::Kernel;
 use ws_lab::recipe::{self, Hypervisor, Monitor, Recipe, Served, Source};
+use ws_lab::store::Unpacked;
 
 /// A whole Linux with programs, and the VM of it.
 pub(super) fn whole(
@@ -74,6 +75,57 @@ pub(super) fn whole(
             .map(|below| self::below(below, recipe, resources, described))
             .transpose()?,
     })))
+}
+
+/// What a machine's applications are made of, where no emulator runs them.
+#[derive(Debug)]
+pub struct Applications {
+    pub whole: Whole,
+    /// The set with the root file system.
+    pub set: Unpacked,
+    pub parts: Vec<(String, serde_json::Value)>,
+}
+
+/// What is missing for applications natively on this host, and the cure. Only checks that the parts are there.
+pub fn applications_missing(resources: &Resources) -> Result<(), MachineError> {
+    resources.host_agent()?;
+    resources.enter()?;
+    let recipe = resources.lab()?.recipe("linux", None);
+    let recipe = recipe.map_err(|e| said(&e))?;
+    let sets = recipe
+        .root
+        .iter()
+        .flat_map(|root| [&root.package, &root.mkfs]);
+    for set in sets {
+        found(resources, set)?;
+    }
+    Ok(())
+}
+
+/// The applications of a recipe for this host.
+///
+/// # Errors
+/// A part is missing or can't be read, with the cure.
+pub fn applications(recipe: &Recipe, resources: &Resources) -> Result<Applications, MachineError> {
+    let resources = Resources {
+        agent: Some(resources.host_agent().map_err(|e| e.to_string())),
+        lab: resources.lab.clone(),
+        ..Resources::default()
+    };
+    let agent = resources.agent_for(recipe.architecture)?;
+    let mut described = Described::default();
+    let payload = whole(recipe, &resources, &agent, &mut described)?;
+    let (Payload::Whole(whole), Some(root)) = (payload, &recipe.root) else {
+        return Err(MachineError::Other(format!(
+            "lab:{}: its recipe has no applications",
+            recipe.name
+        )));
+    };
+    Ok(Applications {
+        whole: *whole,
+        set: found(&resources, &root.package)?,
+        parts: described.parts(),
+    })
 }
 
 /// What is missing for the hypervisor below, and the cure.

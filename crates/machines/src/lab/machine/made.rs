@@ -6,7 +6,8 @@ use crate::lab::command::{self, Inner};
 use crate::lab::payload::{GUEST, INITRD, Linux, LinuxMonitor, Payload};
 use crate::lab::tree::{self, Domain};
 use crate::lab::virt;
-use crate::lab::whole::Launched;
+use crate::lab::vm;
+use crate::lab::whole::{Launched, ROOT_DEVICE};
 use crate::machine::{LaunchRequest, Machine, MachineError};
 use crate::vmm::DOORBELL;
 use ws_lab::sets::Architecture;
@@ -40,6 +41,8 @@ impl LabMachine {
                     vcpus: request.vcpus,
                     memory_mib: self.settings.guest_memory_mib(request),
                     host_memory_mib: self.settings.machine_memory_mib(request),
+                    executor: vm::LAB,
+                    root: ROOT_DEVICE,
                 };
                 whole.made(launched).map(Some)
             }

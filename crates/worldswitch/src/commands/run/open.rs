@@ -7,6 +7,7 @@ use crate::commands::{Usage, benchmarks, parts};
 use crate::outcome::digits::Digits;
 use crate::rounds::job::{Common, Job, Selection};
 use crate::rounds::plan::Parameters;
+use crate::rounds::rows::RowsOf;
 use crate::terminal::Stop;
 use anyhow::Context;
 use regex::Regex;
@@ -33,7 +34,11 @@ pub fn open(
 ) -> anyhow::Result<(Common, Vec<Job>)> {
     let mut machines = Vec::new();
     for name in names {
-        let machine = platforms::open(name, resources).with_context(|| name.to_string())?;
+        let opened = match args.rows {
+            Some(RowsOf::Applications) => platforms::open_applications(name, resources),
+            _ => platforms::open(name, resources),
+        };
+        let machine = opened.with_context(|| name.to_string())?;
         machines.push((name.to_string(), machine));
     }
     let architectures: Vec<Architecture> = machines

@@ -1,0 +1,266 @@
+//! Applications in real time: a whole Linux's programs on this host itself, in namespaces, or in a VM of QEMU
+//! there. The root file system, the workloads and the agent are those of the lab's machines `linux` and `kvm-linux`
+//! (`lab/agent/host`).
+
+use crate::child::{Child, Look};
+use crate::emulator;
+use crate::host::Host;
+use crate::image::BenchmarkRow;
+use crate::inherited::Inherited;
+use crate::initramfs::{self, Content, Entry};
+use crate::lab::{self, Applications, Executor, Launched};
+use crate::machine::{Console, Control, Engine, LaunchRequest, Machine, MachineError};
+use crate::resources::Resources;
+use crate::vmm::Kvm;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+use ws_results::Identity;
+
+/// The folder of the initramfs' files in the root file system, and the image of the VM's root there.
+const LAB: &str = "lab";
+const IMAGE: &str = "/lab/root.img";
+
+/// The memory of a VM. Its root file system is beside it.
+const MEMORY_MIB: u64 = 1024;
+
+/// What the kernel of a VM is told; nothing of it makes boots alike. Under TCG a busy host may let ten timer
+/// interrupts pass, at which Linux would panic.
+const PARAMETERS: &str = "console=ttyS0 quiet panic=-1 no_timer_check";
+
+/// A workload's longest step, on an emulator (`lab/agent/host/machine.h`).
+const SILENCE: Duration = Duration::from_secs(660);
+
+/// What runs the programs.
+#[derive(Clone, Debug)]
+pub enum Runs {
+    /// This host's Linux.
+    Host,
+    /// A VM of QEMU's emulator.
+    Emulated,
+    /// A VM of QEMU with this host's KVM.
+    Kvm(Kvm),
+}
+
+impl Runs {
+    /// The lab's machine whose parts are used.
+    fn recipe(&self) -> &'static str {
+        match self {
+            Self::Host => "linux",
+            Self::Emulated | Self::Kvm(_) => "kvm-linux",
+        }
+    }
+
+    fn is_vm(&self) -> bool {
+        !matches!(self, Self::Host)
+    }
+}
+
+/// Applications on this host.
+#[derive(Debug)]
+pub struct HostMachine {
+    runs: Runs,
+    /// The program that enters namespaces.
+    enter: PathBuf,
+    applications: Applications,
+    memory_mib: u64,
+    cpu: String,
+    /// The host's kernel has vhost-net.
+    vhost: bool,
+    running: Option<Child>,
+}
+
+impl HostMachine {
+    /// A machine; nothing is started. `memory_mib` and `cpu` are a VM's.
+    ///
+    /// # Errors
+    /// What is missing, and the cure.
+    pub fn new(
+        runs: Runs,
+        memory_mib: Option<u64>,
+        cpu: Option<String>,
+        resources: &Resources,
+    ) -> Result<Self, MachineError> {
+        if cfg!(not(target_arch = "x86_64")) {
+            return Err(MachineError::Other(
+                "applications run on hosts of x86_64 only".into(),
+            ));
+        }
+        let other = |e: &dyn std::error::Error| MachineError::Other(e.to_string());
+        let recipe = resources.lab()?.recipe(runs.recipe(), None);
+        let recipe = recipe.map_err(|e| other(&e))?;
+        let mut applications = lab::applications(&recipe, resources)?;
+        let whole = &mut applications.whole;
+        // The host's kernel has what it has; a VM's gets its modules.
+        whole.modules.clear();
+        whole.files.truncate(1);
+        // A clock for all sides of a packet is not there yet.
+        for workload in &mut whole.workloads {
+            workload.steps = false;
+        }
+        if let Some(vm) = &mut whole.vm {
+            vm.parameters = PARAMETERS.into();
+        }
+        let default = if matches!(runs, Runs::Kvm(_)) {
+            "host"
+        } else {
+            "max"
+        };
+        Ok(Self {
+            runs,
+            enter: resources.enter()?,
+            applications,
+            memory_mib: memory_mib.unwrap_or(MEMORY_MIB),
+            cpu: cpu.unwrap_or_else(|| default.to_owned()),
+            vhost: Path::new("/dev/vhost-net").exists(),
+            running: None,
+        })
+    }
+
+    fn executor(&self) -> Executor<'_> {
+        Executor {
+            accelerator: match self.runs {
+                Runs::Kvm(_) => "kvm",
+                Runs::Host | Runs::Emulated => "tcg,thread=multi",
+            },
+            cpu: &self.cpu,
+            vhost: self.vhost,
+            exact: false,
+        }
+    }
+
+    /// The root file system but for /usr.
+    fn files(&self, request: &LaunchRequest) -> Result<Vec<u8>, MachineError> {
+        let set = &self.applications.set;
+        let beside = ws_lab::image::beside_usr(set);
+        let beside = beside.map_err(|e| MachineError::Other(e.to_string()))?;
+        let mut files: Vec<Entry> = beside.into_iter().map(entry).collect();
+        let launched = Launched {
+            words: &request.command_line,
+            vm: "",
+            vcpus: request.vcpus,
+            memory_mib: self.memory_mib,
+            host_memory_mib: 0,
+            executor: self.executor(),
+            root: IMAGE,
+        };
+        let own = self.applications.whole.files(launched)?;
+        files.extend(own.into_iter().map(|entry| Entry {
+            path: format!("{LAB}/{}", entry.path),
+            ..entry
+        }));
+        initramfs::pack(&files)
+    }
+}
+
+fn entry((path, content): (String, ws_lab::image::Content)) -> Entry {
+    Entry {
+        path,
+        content: match content {
+            ws_lab::image::Content::Folder { mode } => Content::Folder(mode),
+            ws_lab::image::Content::File { bytes, .. } => Content::Bytes(bytes),
+            ws_lab::image::Content::Link(target) => Content::Link(target),
+        },
+    }
+}
+
+impl Machine for HostMachine {
+    fn control(&self) -> Control {
+        Control::Launched
+    }
+
+    fn unit(&self) -> Option<&'static str> {
+        Some("ns")
+    }
+
+    fn engine(&self) -> Engine {
+        match &self.runs {
+            Runs::Host => Engine::Unknown,
+            Runs::Emulated => Engine::Emulator,
+            Runs::Kvm(kvm) => kvm.engine,
+        }
+    }
+
+    fn boot_limit(&self) -> Option<Duration> {
+        Some(SILENCE)
+    }
+
+    fn workloads(&self) -> Option<Vec<BenchmarkRow>> {
+        let rows = self.applications.whole.rows();
+        let rows = rows.into_iter().filter(|row| row.vm.is_empty());
+        Some(rows.collect())
+    }
+
+    fn child(&mut self) -> Option<&mut Child> {
+        self.running.as_mut()
+    }
+
+    fn prepare(&mut self) -> Result<(), MachineError> {
+        match &self.runs {
+            Runs::Kvm(kvm) if kvm.engine == Engine::SoftwareKvm => Err(MachineError::Other(
+                "/dev/kvm is a software KVM here, without VMX or SVM, which does not boot a Linux: qemu-tcg runs it in QEMU's emulator".into(),
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    fn launch(&mut self, request: &LaunchRequest) -> Result<(), MachineError> {
+        self.kill();
+        let files = Inherited::of("the root file system", &self.files(request)?)?;
+        let mut command = Command::new(&self.enter);
+        command
+            .arg("--usr")
+            .arg(self.applications.set.root.join("usr"))
+            .args(["--files", &files.path()]);
+        if self.runs.is_vm() {
+            command
+                .arg("--root-image")
+                .arg(&self.applications.whole.root);
+        }
+        // Workloads write files of their own, so that no limit of a file's size holds.
+        let child = Child::start(command, request.timed, u64::MAX, vec![files.into_file()])?;
+        self.running = Some(child);
+        Ok(())
+    }
+
+    fn console(&mut self, buffer: &mut Vec<u8>) -> Result<Console, MachineError> {
+        let Some(running) = &mut self.running else {
+            return Ok(Console::Ended("it was not running".into()));
+        };
+        Ok(match running.look(buffer)? {
+            Look::Data => Console::Data,
+            Look::Nothing => Console::Quiet,
+            Look::Over(status) => Console::Ended(emulator::how(status)),
+        })
+    }
+
+    fn identity(&self) -> Identity {
+        let mut identity = Identity::default();
+        let mut subject = |key: &str, value: serde_json::Value| {
+            identity.subject.insert(key.into(), value);
+        };
+        for (key, value) in &self.applications.parts {
+            subject(key, value.clone());
+        }
+        subject(
+            "runs",
+            match self.runs {
+                Runs::Host => "on the host, in namespaces",
+                Runs::Emulated => "in a VM of QEMU's emulator",
+                Runs::Kvm(_) => "in a VM of KVM and QEMU",
+            }
+            .into(),
+        );
+        if self.runs.is_vm() {
+            subject("monitor_cpu", self.cpu.clone().into());
+            subject("vm_memory_mib", self.memory_mib.into());
+            subject("vhost_net", self.vhost.into());
+        }
+        if let Runs::Kvm(kvm) = &self.runs {
+            kvm.describe(&mut identity);
+        }
+        identity.conditions.insert("pinning".into(), "none".into());
+        Host::read().describe(&mut identity);
+        identity
+    }
+}

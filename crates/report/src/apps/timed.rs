@@ -1,0 +1,127 @@
+//! Applications in real time: for each workload the time of one unit of work on this host and in its VMs.
+
+use super::{SETUPS, named, needs_vm, published};
+use crate::reference::Reference;
+use crate::unit_of_work::base;
+use schemars::JsonSchema;
+use serde::Serialize;
+use ws_analysis::Summary;
+use ws_results::{ResultFile, Row, Status};
+
+/// The platform without a hypervisor.
+const HOST: &str = "host";
+
+/// The unit of such results.
+const UNIT: &str = "ns";
+
+/// A workload in real time.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct TimedApp {
+    pub workload: String,
+    /// What a unit of its work is.
+    pub unit: Option<String>,
+    /// One for each result with a workload, the host first.
+    pub lines: Vec<TimedLine>,
+}
+
+/// A workload's time on a platform.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct TimedLine {
+    pub platform: String,
+    /// Time of one unit, in nanoseconds: the median over boots; absent if there is none, with the reason in `why`.
+    pub ns: Option<f64>,
+    /// Its interval at a confidence of 95 %, of three boots or more.
+    pub interval: Option<[f64; 2]>,
+    /// The least and the greatest boot.
+    pub range: Option<[f64; 2]>,
+    pub boots: usize,
+    /// Whether boots or samples scatter so much that it is an order of magnitude at best.
+    pub noisy: bool,
+    /// Time relative to that on the host.
+    pub ratio: Option<f64>,
+    /// Dall et al., Table 5: the time in a VM relative to the time natively.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub published: Option<f64>,
+    pub why: Option<String>,
+}
+
+impl TimedApp {
+    /// The workload with its unit: `tcp-rr (transaction)`.
+    pub(super) fn name(&self) -> String {
+        named(&self.workload, self.unit.as_deref())
+    }
+}
+
+/// Whether a result has times of applications.
+pub(super) fn is_timed(result: &ResultFile) -> bool {
+    let unit = result.identity.conditions.get("unit");
+    unit.and_then(|unit| unit.as_str()) == Some(UNIT)
+}
+
+/// The workloads `names` in these results.
+pub(super) fn of(results: &[&ResultFile], names: &[&str], reference: &Reference) -> Vec<TimedApp> {
+    let mut results = results.to_vec();
+    results.sort_by_key(|result| base(&result.platform) != HOST);
+    let all: Vec<&Row> = results.iter().flat_map(|result| &result.rows).collect();
+    let apps = names.iter().map(|name| {
+        let host = results
+            .first()
+            .filter(|first| base(&first.platform) == HOST);
+        let native = host.and_then(|host| summary(name, host));
+        let lines = results
+            .iter()
+            .filter(|result| result.row(name).is_some() || !needs_vm(name, &all))
+            .map(|result| line(name, result, native.as_ref(), reference));
+        TimedApp {
+            workload: (*name).to_owned(),
+            unit: results
+                .iter()
+                .find_map(|result| result.row(name)?.work.clone()),
+            lines: lines.collect(),
+        }
+    });
+    apps.filter(|app| !app.lines.is_empty()).collect()
+}
+
+fn summary(workload: &str, result: &ResultFile) -> Option<Summary> {
+    Summary::cost(result.row(workload)?, &result.perturbed())
+}
+
+fn line(
+    workload: &str,
+    result: &ResultFile,
+    native: Option<&Summary>,
+    reference: &Reference,
+) -> TimedLine {
+    let row = result.row(workload);
+    let here = row.and_then(|_| summary(workload, result));
+    let reason = || {
+        let failed = row.filter(|row| row.status != Status::Ok);
+        let text = failed.and_then(|row| row.reason.as_deref());
+        text.unwrap_or("not measured there").to_owned()
+    };
+    let is_host = base(&result.platform) == HOST;
+    let other = native.filter(|native| !is_host && native.value > 0.0);
+    let setup = SETUPS
+        .iter()
+        .find(|(platform, ..)| *platform == base(&result.platform));
+    TimedLine {
+        platform: result.platform.clone(),
+        ns: here.as_ref().map(|here| here.value),
+        interval: (here.as_ref().and_then(Summary::interval)).map(|at| [at.low, at.high]),
+        range: here.as_ref().map(|here| {
+            let range = here.range();
+            [range.low, range.high]
+        }),
+        boots: here.as_ref().map_or(0, |here| here.boots.len()),
+        noisy: here.as_ref().is_some_and(Summary::is_noisy),
+        ratio: here
+            .as_ref()
+            .zip(other)
+            .map(|(here, native)| here.value / native.value),
+        published: setup.and_then(|(_, setup, hardware, _)| {
+            published::slowdown(workload, setup, hardware, reference)
+        }),
+        why: here.is_none().then(reason),
+    }
+}
