@@ -36,6 +36,7 @@
 struct asked {
 	const char *usr, *files, *image;
 	int usr_fd, image_fd; /* -1: none */
+	bool one_user;
 	const char *archive;
 	size_t archive_bytes;
 };
@@ -116,14 +117,23 @@ static bool write_text(const char *path, const char *text)
 	return done;
 }
 
-/* Without root: a user namespace, in which this user is root. */
-static void become_root(void)
+static void make_file(const char *path)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+
+	if (fd < 0)
+		fail("can't make %s of the root file system: %s", path, strerror(errno));
+	close(fd);
+}
+
+/* Without root: a user namespace, in which this user is root. Returns whether it is one. */
+static bool become_root(void)
 {
 	unsigned user = geteuid(), group = getegid();
 	char map[64];
 
 	if (user == 0)
-		return;
+		return false;
 	if (unshare(CLONE_NEWUSER) < 0)
 		fail("this system does not let users make user namespaces (%s): run as root, or allow them: "
 		     "sysctl kernel.unprivileged_userns_clone=1, user.max_user_namespaces=10000 or "
@@ -135,6 +145,21 @@ static void become_root(void)
 	snprintf(map, sizeof(map), "0 %u 1", group);
 	if (!write_text("/proc/self/gid_map", map))
 		fail("can't become root of a user namespace: %s: run as root", strerror(errno));
+	return true;
+}
+
+/* Its only user: servers that change to another one stay who they are. */
+static void name_one_user(void)
+{
+	static const char users[] = "root:x:0:0:root:/root:/bin/sh\nnobody:x:0:0:nobody:/tmp:/bin/sh\n";
+	static const char groups[] = "root:x:0:\nnogroup:x:0:\n";
+
+	if (unlink("etc/passwd") < 0 || unlink("etc/group") < 0)
+		fail("the root file system has no etc/passwd and etc/group");
+	make_file("etc/passwd");
+	make_file("etc/group");
+	if (!write_text("etc/passwd", users) || !write_text("etc/group", groups))
+		fail("can't write etc/passwd of the root file system: %s", strerror(errno));
 }
 
 static void leave_the_host(void)
@@ -166,15 +191,6 @@ static void bind(int fd, const char *path)
 		flags |= status.f_flag & (MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_NOATIME |
 					  MS_NODIRATIME | MS_RELATIME);
 	mount_or_fail("itself", path, NULL, flags, NULL);
-}
-
-static void make_file(const char *path)
-{
-	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
-
-	if (fd < 0)
-		fail("can't make %s of the root file system: %s", path, strerror(errno));
-	close(fd);
 }
 
 /* Devices of this host that programs may use: no others are there. */
@@ -218,6 +234,8 @@ static void make_root(const struct asked *asked)
 	if (wrong)
 		fail("can't unpack the root file system: %s%s%s", wrong, errno ? ": " : "",
 		     errno ? strerror(errno) : "");
+	if (asked->one_user)
+		name_one_user();
 	(void)mkdir("usr", 0755);
 	bind(asked->usr_fd, "usr");
 	if (asked->image_fd >= 0) {
@@ -225,7 +243,11 @@ static void make_root(const struct asked *asked)
 		bind(asked->image_fd, "lab/root.img");
 	}
 	mount_or_fail("proc", "proc", "proc", 0, NULL);
-	mount_or_fail("sysfs", "sys", "sysfs", MS_RDONLY, NULL);
+	mount_or_fail("sysfs", "sys", "sysfs", 0, NULL);
+	mount_or_fail("itself", "sys", NULL, MS_BIND | MS_REMOUNT | MS_RDONLY, NULL);
+	/* `ip netns exec` mounts /sys anew. A user namespace may do that only while there is one like it. */
+	if (mkdir("lab/sys", 0755) == 0)
+		mount_or_fail("sysfs", "lab/sys", "sysfs", 0, NULL);
 	fill_dev();
 	if (syscall(SYS_pivot_root, ".", ".") < 0 || umount2(".", MNT_DETACH) < 0 ||
 	    chdir("/") < 0)
@@ -257,7 +279,7 @@ int main(int count, char *words[])
 	int status, life[2];
 
 	read_arguments(&asked, count, words);
-	become_root();
+	asked.one_user = become_root();
 	leave_the_host();
 	open_all(&asked);
 	if (pipe2(life, O_CLOEXEC) < 0)
