@@ -151,7 +151,8 @@ static bool become_root(void)
 /* Its only user: servers that change to another one stay who they are. */
 static void name_one_user(void)
 {
-	static const char users[] = "root:x:0:0:root:/root:/bin/sh\nnobody:x:0:0:nobody:/tmp:/bin/sh\n";
+	static const char users[] =
+		"root:x:0:0:root:/root:/bin/sh\nnobody:x:0:0:nobody:/tmp:/bin/sh\n";
 	static const char groups[] = "root:x:0:\nnogroup:x:0:\n";
 
 	if (unlink("etc/passwd") < 0 || unlink("etc/group") < 0)
@@ -196,7 +197,7 @@ static void bind(int fd, const char *path)
 /* Devices of this host that programs may use: no others are there. */
 static void fill_dev(void)
 {
-	static const char *const devices[] = { "null", "zero", "full", "random", "urandom",
+	static const char *const devices[] = { "null", "zero", "full",	  "random",   "urandom",
 					       "tty",  "kvm",  "net/tun", "vhost-net" };
 	static const char *const links[][2] = { { "/proc/self/fd", "dev/fd" },
 						{ "/proc/self/fd/0", "dev/stdin" },
@@ -249,8 +250,7 @@ static void make_root(const struct asked *asked)
 	if (mkdir("lab/sys", 0755) == 0)
 		mount_or_fail("sysfs", "lab/sys", "sysfs", 0, NULL);
 	fill_dev();
-	if (syscall(SYS_pivot_root, ".", ".") < 0 || umount2(".", MNT_DETACH) < 0 ||
-	    chdir("/") < 0)
+	if (syscall(SYS_pivot_root, ".", ".") < 0 || umount2(".", MNT_DETACH) < 0 || chdir("/") < 0)
 		fail("can't make it the root: %s", strerror(errno));
 }
 

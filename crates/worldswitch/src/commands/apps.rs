@@ -112,6 +112,6 @@ fn measured(args: &AppsArgs, colours: Colours) -> anyhow::Result<(Vec<ResultFile
             &args.output,
         )
     };
-    let has_no = "applications: choose lab:linux, lab:kvm-linux or another recipe with a [root]";
+    let has_no = "applications: choose host, qemu-kvm, qemu-tcg, lab:linux, lab:kvm-linux or another recipe with a [root]";
     whole::measured(&run, |recipe| recipe.root.is_some(), has_no, colours)
 }

@@ -11,7 +11,7 @@ use crate::machine::MachineError;
 use crate::resources::Resources;
 use serde_json::json;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use ws_lab::kernel::Kernel;
 use ws_lab::recipe::{self, Hypervisor, Monitor, Recipe, Served, Source};
 use ws_lab::store::Unpacked;
@@ -23,24 +23,52 @@ pub(super) fn whole(
     agent: &Path,
     described: &mut Described,
 ) -> Result<Payload, MachineError> {
-    let (Some(root), Some(kernel)) = (&recipe.root, &recipe.kernel) else {
-        return Err(MachineError::Other(format!(
-            "lab:{}: its recipe has no root file system or no kernel",
-            recipe.name
-        )));
+    let image = image(recipe, resources, described)?;
+    let whole = whole_of(recipe, resources, agent, image, described)?;
+    Ok(Payload::Whole(Box::new(whole)))
+}
+
+/// The image of the root file system, and its size.
+fn image(
+    recipe: &Recipe,
+    resources: &Resources,
+    described: &mut Described,
+) -> Result<(PathBuf, u64), MachineError> {
+    let Some(root) = &recipe.root else {
+        return Err(no_root(recipe));
     };
     let set = found(resources, &root.package)?;
     let mkfs = found(resources, &root.mkfs)?;
     described.set(&set);
     let store = resources.store()?;
-    let image = store
-        .root_image(&set, &mkfs, &mut |_| ())
-        .map_err(|e| said(&e))?;
+    let image = store.root_image(&set, &mkfs, &mut |_| ());
+    let image = image.map_err(|e| said(&e))?;
     let bytes = fs::metadata(&image.path)
         .map_err(|e| MachineError::io("read", &image.path, e))?
         .len();
     described.sum("root", &image.sha256);
     described.part("root", json!(image.sha256));
+    Ok((image.path, bytes))
+}
+
+fn no_root(recipe: &Recipe) -> MachineError {
+    MachineError::Other(format!(
+        "lab:{}: its recipe has no root file system or no kernel",
+        recipe.name
+    ))
+}
+
+/// The same with this image.
+fn whole_of(
+    recipe: &Recipe,
+    resources: &Resources,
+    agent: &Path,
+    (root, root_bytes): (PathBuf, u64),
+    described: &mut Described,
+) -> Result<Whole, MachineError> {
+    let Some(kernel) = &recipe.kernel else {
+        return Err(no_root(recipe));
+    };
     let system = kernel_of(&kernel.source, resources, described)?;
     described.file("kernel", &system.image)?;
     described.part("kernel", json!(format!("linux {}", system.release)));
@@ -60,21 +88,21 @@ pub(super) fn whole(
     let names = lab.workloads().map_err(|e| said(&e))?;
     let workloads = names.iter().map(|name| lab.workload(name));
     let workloads = workloads.collect::<Result<_, _>>().map_err(|e| said(&e))?;
-    Ok(Payload::Whole(Box::new(Whole {
+    Ok(Whole {
         architecture: recipe.architecture,
         xen,
         kernel: system.image,
         parameters: words(&kernel.parameters),
         files,
         modules,
-        root_bytes: bytes,
-        root: image.path,
+        root,
+        root_bytes,
         workloads,
         vm,
         below: (recipe.below.as_ref())
             .map(|below| self::below(below, recipe, resources, described))
             .transpose()?,
-    })))
+    })
 }
 
 /// What a machine's applications are made of, where no emulator runs them.
@@ -102,7 +130,7 @@ pub fn applications_missing(resources: &Resources) -> Result<(), MachineError> {
     Ok(())
 }
 
-/// The applications of a recipe for this host.
+/// The applications of a recipe for this host. Without a VM no image of the root file system is made.
 ///
 /// # Errors
 /// A part is missing or can't be read, with the cure.
@@ -112,18 +140,22 @@ pub fn applications(recipe: &Recipe, resources: &Resources) -> Result<Applicatio
         lab: resources.lab.clone(),
         ..Resources::default()
     };
+    let Some(root) = &recipe.root else {
+        return Err(no_root(recipe));
+    };
+    let set = found(&resources, &root.package)?;
     let agent = resources.agent_for(recipe.architecture)?;
     let mut described = Described::default();
-    let payload = whole(recipe, &resources, &agent, &mut described)?;
-    let (Payload::Whole(whole), Some(root)) = (payload, &recipe.root) else {
-        return Err(MachineError::Other(format!(
-            "lab:{}: its recipe has no applications",
-            recipe.name
-        )));
+    let image = match recipe.vm {
+        Some(_) => image(recipe, &resources, &mut described)?,
+        None => {
+            described.set(&set);
+            (PathBuf::new(), 0)
+        }
     };
     Ok(Applications {
-        whole: *whole,
-        set: found(&resources, &root.package)?,
+        whole: whole_of(recipe, &resources, &agent, image, &mut described)?,
+        set,
         parts: described.parts(),
     })
 }

@@ -1,0 +1,115 @@
+# `worldswitch apps` in real time: workloads on this host, in namespaces, and in a VM of QEMU's emulator. What is
+# measured here is only that it works.
+
+# `run` sets $output and $status.
+# shellcheck disable=SC2154
+
+# bats file_tags=live
+
+load common
+
+setup_file() {
+    make -s -C "$ROOT/lab/agent" >&2
+    fetch_packages --newest linux
+}
+
+setup() { common_setup; }
+
+# of WORKLOAD PLATFORM EXPRESSION: a value from one line of the table.
+of() { jq -r ".times[] | select(.workload == \"$1\").lines[] | select(.platform == \"$2\") | $3" apps.json; }
+
+# workload NAME LINE...: a workload of the user's.
+workload() {
+    mkdir -p mine/workloads
+    printf '%s\n' "summary = \"$1\"" 'unit = "time"' 'units = 10' 'place = "inside"' "${@:2}" >"mine/workloads/$1.toml"
+}
+
+# What our namespaces would show outside of them: their first process.
+entered() { pgrep -f '^/lab/init' || true; }
+
+none_entered() { [ -z "$(entered)" ]; }
+
+@test "workloads on the host: times of a unit, and their boots" {
+    ws apps --on host --workload '^(hackbench|tcp-rr)$' --boots 3 -o out --export-json apps.json >table.txt
+    cat table.txt
+    [ "$(of hackbench host '[.boots, .ns > 1000, .interval != null, .ratio] | @json')" = '[3,true,true,null]' ]
+    [ "$(of tcp-rr host '.ns > 5000')" = true ]
+    [ "$(result host '.identity.conditions.unit, .identity.subject.runs')" = $'ns\non the host, in namespaces' ]
+    grep -q '^hackbench (message) .* host ' table.txt
+    # Compared as any times are.
+    ws compare --all out:host out:host | grep -q hackbench
+    eventually none_entered
+}
+
+@test "a VM of QEMU's emulator, beside the host" {
+    workload a-sum 'run = "i=0; while [ $i -lt 20000 ]; do i=$((i + 1)); done"'
+    ws apps --lab-dir mine --on host,qemu-tcg --workload '^a-sum$' --boots 1 -o out --export-json apps.json >table.txt
+    cat table.txt
+    [ "$(of a-sum qemu-tcg '.ratio > 1')" = true ]
+    grep -q 'qemu-tcg is an emulator' table.txt
+}
+
+# unprivileged COMMAND...: as a user with nothing, who may read this tree, as tree, and the cache.
+unprivileged() {
+    mkdir -p cache tree home
+    chmod 711 "$BATS_RUN_TMPDIR" "$BATS_RUN_TMPDIR/test" .
+    chown 65534 . home
+    ln -sfn "$PWD/cache" home/worldswitch
+    # shellcheck disable=SC2016
+    unshare --mount bash -euc '
+        mount --bind "$1" tree
+        mount --bind "$2" cache
+        exec setpriv --reuid=65534 --regid=65534 --clear-groups env HOME="$PWD" XDG_CACHE_HOME="$PWD/home" "${@:3}"' \
+        bash "$ROOT" "$LAB_STORE" "$@"
+}
+
+@test "without root: namespaces of the user's own, in which servers stay who they are" {
+    unprivileged tree/target/release/worldswitch apps --on host --workload '^(memcached|fork-exec)$' --boots 1 -o out \
+        --export-json apps.json
+    [ "$(of memcached host '.ns > 1000')" = true ]
+    [ "$(of fork-exec host '.ns > 1000')" = true ]
+}
+
+@test "a user without namespaces is told the cure" {
+    # Who is in a chroot may make no namespace of users (user_namespaces(7)).
+    mkdir root
+    # shellcheck disable=SC2016
+    run -1 unshare --mount bash -euc 'mount --rbind / root; exec chroot --userspec=65534:65534 root "$@"' \
+        bash "$ROOT/build/lab/x86_64/enter" --usr /usr --files /dev/null
+    [[ "$output" == *'run as root, or allow them'* ]]
+}
+
+@test "a workload that fails is a row with its reason" {
+    workload a-false 'run = "echo last words; false"'
+    workload b-good 'run = "seq 10"'
+    ws apps --lab-dir mine --on host --workload '^[ab]-' --boots 1 --export-json apps.json >/dev/null
+    [ "$(of a-false host .why)" = 'run ended with status 1: last words' ]
+    [ "$(of b-good host '.ns > 0')" = true ]
+}
+
+@test "nothing is left behind: after Ctrl-C and after kill -9" {
+    workload a-long 'run = "sleep 98765"'
+    for signal in INT KILL; do
+        # Background jobs ignore SIGINT.
+        env --default-signal=INT "$WORLDSWITCH" apps --lab-dir mine --on host --workload '^a-long$' --boots 1 \
+            -o "out-$signal" 3>&- &
+        eventually pgrep -f '^sleep 98765'
+        kill "-$signal" "$!"
+        wait "$!" || true
+        eventually none_entered
+    done
+    [ -z "$(pgrep -f '^sleep 98765' || true)" ]
+    [ -z "$(ip -o link | grep -E ' (tap0|br0|port0)[:@]' || true)" ]
+}
+
+@test "what can't be is said" {
+    run -2 ws apps --on hots
+    [[ "$output" == *'choose host'* ]]
+    run -1 ws run --on host in
+    [[ "$output" == *'worldswitch apps --on host'* ]]
+    run -2 ws apps --on vmm
+    if [ -e /dev/kvm ] && [ "$(ws list platforms --json | jq -r '.platforms[] | select(.name == "qemu-kvm").note')" != null ]; then
+        run -1 ws apps --on qemu-kvm --workload hackbench
+        [[ "$output" == *'software KVM'*'qemu-tcg'* ]]
+    fi
+}
