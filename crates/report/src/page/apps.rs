@@ -6,7 +6,7 @@ use super::chart::{Bar, Chart, Fill, Lane};
 use super::lead::{Lead, View};
 use super::text_table::text_table;
 use super::words::plain;
-use crate::apps::{App, AppLine, Apps, NestedRatio, is_nested, is_primitive};
+use crate::apps::{App, AppLine, Apps, NestedRatio, TimedLine, is_nested, is_primitive};
 use crate::reference::Reference;
 use crate::unit_of_work::{base, insns as insns_text, two};
 use maud::{Markup, html};
@@ -87,6 +87,10 @@ fn figures(apps: &Apps, platforms: &[&str]) -> Vec<(&'static str, Markup)> {
     let all = [
         ("In VMs (Dall et al., Figure 4)", in_vms(apps, platforms)),
         (
+            "In VMs of this host, in real time (Dall et al., Figure 4)",
+            in_real_time(apps, platforms),
+        ),
+        (
             "In nested VMs (NEVE, Figure 2)",
             in_nested_vms(apps, platforms),
         ),
@@ -124,7 +128,7 @@ fn in_vms(apps: &Apps, platforms: &[&str]) -> Option<Markup> {
         lane(
             &app.workload,
             lines().filter_map(|line| ours(line, platforms)),
-            lines().filter_map(theirs),
+            lines().filter_map(|line| theirs(line.published?, line.published_setup?)),
         )
     });
     let lanes: Vec<Lane> = lanes.filter(|lane| !lane.bars.is_empty()).collect();
@@ -144,6 +148,50 @@ fn in_vms(apps: &Apps, platforms: &[&str]) -> Option<Markup> {
             "and server were two machines. The thin line in a bar is its band."
         }
     })
+}
+
+/// The same in time.
+fn in_real_time(apps: &Apps, platforms: &[&str]) -> Option<Markup> {
+    let lanes = apps.times.iter().map(|app| {
+        let ours = |line: &TimedLine| {
+            let ratio = line.ratio.filter(|ratio| ratio.is_finite())?;
+            let platform = platforms.iter().position(|name| *name == line.platform)?;
+            let noise = ("note", "noise: an order of magnitude at best".to_owned());
+            Some(Bar {
+                fill: Fill::Platform(platform),
+                value: ratio,
+                before: None,
+                band: None,
+                text: two(ratio),
+                remark: line.noisy.then_some(noise),
+                detail: format!(
+                    "{}: {} times as long as on the host",
+                    line.platform,
+                    two(ratio)
+                ),
+            })
+        };
+        let theirs = |line: &TimedLine| theirs(line.published?, "KVM on x86");
+        let lines = || app.lines.iter();
+        lane(
+            &app.workload,
+            lines().filter_map(ours),
+            lines().filter_map(theirs),
+        )
+    });
+    let lanes: Vec<Lane> = lanes.filter(|lane| !lane.bars.is_empty()).collect();
+    let mut keys = keys(&lanes, platforms);
+    keys.push((Fill::Theirs, DALL.to_owned()));
+    let bars = lanes.iter().flat_map(|lane| &lane.bars);
+    let most = bars.map(|bar| bar.value).fold(0.0, f64::max);
+    let chart = Chart {
+        name: "Time of one unit of work in a VM relative to the host; shorter is better",
+        log: most > LINEAR_UP_TO,
+        lanes: &lanes,
+        mark: Some(1.0),
+        keys,
+    };
+    (!lanes.is_empty()).then(|| html! { (chart.markup()) })
 }
 
 /// After NEVE, Figure 2: each workload in VMs and in nested VMs of KVM, with what the paper's text states of it.
@@ -255,8 +303,8 @@ fn absolute(line: &AppLine, platforms: &[&str]) -> Option<Bar> {
     })
 }
 
-fn theirs(line: &AppLine) -> Option<Bar> {
-    let (ratio, setup) = line.published.zip(line.published_setup)?;
+/// What the paper has in this setup.
+fn theirs(ratio: f64, setup: &str) -> Option<Bar> {
     Some(Bar {
         fill: Fill::Theirs,
         value: ratio,

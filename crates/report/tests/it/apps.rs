@@ -443,3 +443,57 @@ fn what_lmbench_measures_is_drawn_in_instructions_beside_the_ratio() {
     }
     assert!(!section(&whole, "apps").contains("<figure"));
 }
+
+/// On the host a transaction takes 20 us, in a VM of KVM 40; the emulator's row is lost.
+fn timed() -> Vec<ResultFile> {
+    let row = |boots: &[u64]| {
+        let boots: Vec<[u64; 1]> = boots.iter().map(|ns| [*ns]).collect();
+        let boots: Vec<&[u64]> = boots.iter().map(|boot| &boot[..]).collect();
+        let mut row = measured("tcp-rr", "application", "ns", &boots);
+        row.work = Some("transaction".into());
+        row
+    };
+    let time = |platform, row| result(platform, 3, json!({"unit": "ns"}), vec![row]);
+    let lost = absent(
+        "tcp-rr",
+        "application",
+        Status::Skip,
+        "the VM ended too early",
+    );
+    vec![
+        time("qemu-kvm", row(&[40_000, 40_000, 40_000])),
+        time("host", row(&[19_000, 20_000, 21_000])),
+        time("qemu-tcg", lost),
+    ]
+}
+
+#[test]
+fn times_are_relative_to_the_host_and_apart_from_counts() {
+    let mut results = timed();
+    results.extend(self::results());
+    let apps = apps(&results);
+    assert_eq!(apps.workloads.len(), 3);
+    let lines = &apps.times[0].lines;
+    let platforms: Vec<&str> = lines.iter().map(|line| &*line.platform).collect();
+    assert_eq!(platforms, ["host", "qemu-kvm", "qemu-tcg"]);
+    assert_eq!((lines[0].ns, lines[0].ratio), (Some(20_000.0), None));
+    assert_eq!(lines[0].range, Some([19_000.0, 21_000.0]));
+    assert_eq!((lines[1].ratio, lines[1].boots), (Some(2.0), 3));
+    assert!((lines[1].published.unwrap() - 21_089.0 / 11_490.0).abs() < 1e-9);
+    assert_eq!(lines[2].why.as_deref(), Some("the VM ended too early"));
+    crate::support::valid(&apps.to_json().unwrap(), "apps");
+    for text in [apps.to_terminal(), apps.to_markdown()] {
+        assert!(text.contains("50,000") && text.contains("2.00") && text.contains("1.84"));
+        assert!(text.contains("tcp-rr on qemu-tcg: the VM ended too early"));
+        assert!(text.contains("qemu-tcg is an emulator"));
+    }
+}
+
+#[test]
+fn the_page_draws_times_beside_the_papers() {
+    let page = page(&timed());
+    let apps = section(&page, "apps");
+    assert!(apps.contains("In VMs of this host, in real time"));
+    assert!(apps.contains("qemu-kvm: 2.00 times as long as on the host"));
+    assert!(!apps.contains("In VMs (Dall et al., Figure 4)"));
+}

@@ -6,8 +6,9 @@ use clap::Args;
 
 const EXAMPLES: &str = "\
 Each workload does a fixed amount of work; the table has the instructions of one unit of it, natively
-and in a virtual machine, exactly the same on every host. Workloads are files of lab/workloads, and of
-workloads/ in the folders of --lab-dir.
+and in a virtual machine, exactly the same on every host. On host, qemu-kvm and qemu-tcg it has the time
+of a unit, on this host and in a VM there. Workloads are files of lab/workloads, and of workloads/ in the
+folders of --lab-dir.
 
 Examples:
   worldswitch lab fetch linux kvm-linux          once: Debian's packages of the applications
@@ -16,6 +17,7 @@ Examples:
   worldswitch apps --workload '^tcp-rr$' --explain                 which functions are the difference
   worldswitch apps --on lab:linux,lab:kvm-linux,lab:kvm-linux@6.1 -o apps
   worldswitch apps --on lab:arm-linux,lab:kvm-vhe-linux             on ARM
+  worldswitch apps --on host,qemu-kvm --boots 16                    in time, on this host
   worldswitch apps --of apps --export-markdown apps.md
   worldswitch compare old:lab:kvm-linux new:lab:kvm-linux          two results, as of any benchmark";
 
@@ -23,7 +25,7 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub struct AppsArgs {
     /// Platforms, separated by commas; may be repeated. lab:linux, and on ARM lab:arm-linux, is the one
-    /// without a hypervisor, to which ratios relate.
+    /// without a hypervisor, to which ratios relate; in time it is host.
     #[arg(long, value_name = "PLATFORM,...", value_parser = platforms,
         default_value = "lab:linux,lab:kvm-linux")]
     pub on: Vec<PlatformList>,

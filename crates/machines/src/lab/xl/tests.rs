@@ -3,6 +3,7 @@ use super::*;
 fn text(entry: &Entry) -> String {
     match &entry.content {
         Content::Bytes(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+        Content::Folder(_) => panic!("a folder"),
         Content::Link(to) => format!("link to {to}"),
     }
 }
