@@ -362,6 +362,9 @@ fn devices_of_a_vm_are_served_by_what_has_such() {
             devices.concat()
         ))
     };
+    for kind in ["disk", "net"] {
+        read(3, &[device("a", kind, "elvis", "y")]).unwrap();
+    }
     let disk = device("a", "disk", "iothread", "y");
     let io = read(3, &[disk.clone(), device("b", "net", "vhost-net", "y")]).unwrap();
     let io = io.vm.unwrap().io.unwrap();
@@ -402,7 +405,7 @@ fn devices_of_a_vm_are_served_by_what_has_such() {
         ),
         (
             3,
-            vec![device("a", "net", "elvis", "y")],
+            vec![device("a", "net", "qemu-storage-daemon", "y")],
             "has no devices of its kind",
         ),
         (

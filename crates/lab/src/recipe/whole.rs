@@ -108,8 +108,8 @@ impl Served {
     /// Whether such a server has devices of this kind.
     pub fn suits(self, kind: DeviceKind) -> bool {
         match self {
-            Self::MainLoop => true,
-            Self::Iothread | Self::QemuStorageDaemon | Self::Elvis => kind == DeviceKind::Disk,
+            Self::MainLoop | Self::Elvis => true,
+            Self::Iothread | Self::QemuStorageDaemon => kind == DeviceKind::Disk,
             Self::VhostNet => kind == DeviceKind::Net,
         }
     }

@@ -126,34 +126,51 @@ impl Placed<'_> {
         }
     }
 
-    /// The lines that make it ready on the host, and start what serves it.
-    fn host_lines(&self) -> Vec<String> {
-        if self.device.kind == DeviceKind::Net {
-            let tap = self.tap();
-            let made =
-                format!("ip tuntap add dev {tap} mode tap; ip link set {tap} address {HOST_MAC}");
-            let network = network(
-                &tap,
-                &self.host_address(),
-                &self.guest_address(),
-                &self.mac(),
-            );
-            return vec![format!("setup=set -e; {made}; {network}")];
+    /// The line that makes it ready on the host.
+    fn setup_line(&self) -> String {
+        match self.device.kind {
+            DeviceKind::Disk => format!(
+                "setup=set -e; mkdir -p /run/io; head -c {DISK_BYTES} /dev/zero >{}",
+                self.file()
+            ),
+            DeviceKind::Net => {
+                let tap = self.tap();
+                let network = network(
+                    &tap,
+                    &self.host_address(),
+                    &self.guest_address(),
+                    &self.mac(),
+                );
+                format!(
+                    "setup=set -e; mkdir -p /run/io; ip tuntap add dev {tap} mode tap; ip link set {tap} address {HOST_MAC}; {network}"
+                )
+            }
         }
+    }
+
+    /// The command of a server of its own.
+    fn server(&self) -> Option<String> {
         let (file, socket) = (self.file(), self.socket());
-        let setup =
-            format!("setup=set -e; mkdir -p /run/io; head -c {DISK_BYTES} /dev/zero >{file}");
-        let server = match self.device.served {
-            Served::QemuStorageDaemon => format!(
-                "qemu-storage-daemon --object iothread,id=io --blockdev driver=file,filename={file},node-name=disk,aio=threads --export type=vhost-user-blk,id=export,node-name=disk,writable=on,iothread=io,addr.type=unix,addr.path={socket}"
-            ),
-            Served::Elvis => format!(
-                "/lab/{ELVIS} serve --io-cores {SERVING_CPU} --control /run/io/elvis.control --blk {socket}={file}"
-            ),
-            Served::MainLoop | Served::Iothread | Served::VhostNet => return vec![setup],
-        };
-        let server = format!("server={SERVING_CPU} {server}");
-        vec![setup, server, format!("socket={socket}")]
+        (self.device.served == Served::QemuStorageDaemon).then(|| format!(
+            "qemu-storage-daemon --object iothread,id=io --blockdev driver=file,filename={file},node-name=disk,aio=threads --export type=vhost-user-blk,id=export,node-name=disk,writable=on,iothread=io,addr.type=unix,addr.path={socket}"
+        ))
+    }
+
+    /// What elvis is told of it.
+    fn in_elvis(&self) -> String {
+        let socket = self.socket();
+        match self.device.kind {
+            DeviceKind::Disk => format!("--blk {socket}={}", self.file()),
+            DeviceKind::Net => format!("--net {socket}=tap:{}", self.tap()),
+        }
+    }
+
+    /// Whether what serves it makes a socket.
+    fn has_socket(&self) -> bool {
+        matches!(
+            self.device.served,
+            Served::QemuStorageDaemon | Served::Elvis
+        )
     }
 }
 
@@ -258,9 +275,26 @@ impl<'a> IoVm<'a> {
         self.io.elvis.as_ref().ok()
     }
 
+    /// One process of it serves all of its devices, as on a real host.
+    fn elvis_command(&self) -> Option<String> {
+        let own = self.placed().filter(|it| it.device.served == Served::Elvis);
+        let devices: Vec<String> = own.map(|it| it.in_elvis()).collect();
+        (!devices.is_empty()).then(|| {
+            format!(
+                "/lab/{ELVIS} serve --io-cores {SERVING_CPU} --control /run/io/elvis.control {}",
+                devices.join(" ")
+            )
+        })
+    }
+
     /// The lines of the host's agent.
     pub fn host_lines(&self) -> Vec<String> {
-        let mut lines: Vec<String> = self.placed().flat_map(|it| it.host_lines()).collect();
+        let mut lines: Vec<String> = self.placed().map(|it| it.setup_line()).collect();
+        let servers = self.placed().filter_map(|it| it.server());
+        let server = |command| format!("server={SERVING_CPU} {command}");
+        lines.extend(servers.chain(self.elvis_command()).map(server));
+        let sockets = self.placed().filter(Placed::has_socket);
+        lines.extend(sockets.map(|it| format!("socket={}", it.socket())));
         lines.push(format!("pin={VCPU_CPU} CPU 0/KVM"));
         let has = |served| self.placed().any(|it| it.device.served == served);
         if has(Served::Iothread) {

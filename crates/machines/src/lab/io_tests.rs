@@ -43,7 +43,7 @@ fn words(io: &IoVm<'_>) -> String {
 fn each_device_has_a_row_for_each_load() {
     let rows = with_elvis().rows();
     let names: Vec<&str> = rows.iter().map(|row| &*row.name).collect();
-    assert_eq!(names.len(), 24);
+    assert_eq!(names.len(), 28);
     assert_eq!(
         &names[12..16],
         [
@@ -61,7 +61,7 @@ fn each_device_has_a_row_for_each_load() {
     let mut digests: Vec<&str> = rows.iter().map(|row| &*row.digest).collect();
     digests.sort_unstable();
     digests.dedup();
-    assert_eq!(digests.len(), 24);
+    assert_eq!(digests.len(), 28);
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn what_the_main_loop_serves_has_a_vm_of_its_own() {
     assert_eq!(names("qemu-net"), ["qemu-net"]);
     assert_eq!(
         names("shared"),
-        ["iothread", "storage-daemon", "elvis", "vhost"]
+        ["iothread", "storage-daemon", "elvis", "vhost", "elvis-net"]
     );
     assert!(io.of("").is_none() && io.of("elvis").is_none());
     let io = io_without_elvis();
@@ -121,12 +121,15 @@ fn qemu_has_the_other_end_of_what_the_agents_are_told() {
         "-object iothread,id=io0 -blockdev driver=file,filename=/run/io/iothread,node-name=io-iothread,aio=threads -device virtio-blk-pci,drive=io-iothread,iothread=io0,num-queues=1,addr=11",
         "-chardev socket,id=io-elvis,path=/run/io/elvis.socket -device vhost-user-blk-pci,chardev=io-elvis,num-queues=1,addr=13",
         "-netdev tap,id=io-vhost,ifname=io5,script=no,downscript=no,vhost=on -device virtio-net-pci,netdev=io-vhost,mac=52:54:00:00:01:05,romfile=,addr=15",
+        "-chardev socket,id=io-elvis-net,path=/run/io/elvis-net.socket -netdev vhost-user,id=io-elvis-net,chardev=io-elvis-net -device virtio-net-pci,netdev=io-elvis-net,mac=52:54:00:00:01:06,romfile=,addr=16",
     ] {
         assert!(words.contains(part), "{part} is not in {words}");
     }
     for part in [
-        "server=2 /lab/elvis serve --io-cores 2 --control /run/io/elvis.control --blk /run/io/elvis.socket=/run/io/elvis\nsocket=/run/io/elvis.socket\n",
+        "server=2 /lab/elvis serve --io-cores 2 --control /run/io/elvis.control --blk /run/io/elvis.socket=/run/io/elvis --net /run/io/elvis-net.socket=tap:io6\n",
+        "\nsocket=/run/io/storage-daemon.socket\nsocket=/run/io/elvis.socket\nsocket=/run/io/elvis-net.socket\n",
         "ip tuntap add dev io5 mode tap;",
+        "ip tuntap add dev io6 mode tap;",
         "ip address add 10.1.5.1/24 dev io5; ip link set io5 up; ip neighbour add 10.1.5.2 lladdr 52:54:00:00:01:05",
         "\npin=1 CPU 0/KVM\npin=2 IO io0\npin=2 vhost-",
     ] {
@@ -140,6 +143,7 @@ fn qemu_has_the_other_end_of_what_the_agents_are_told() {
     }
     for part in [
         "workload=io-elvis-d8-busy\nunits=600\nplace=inside\nrequests=disk /run/elvis 8 busy",
+        "workload=io-elvis-net-d8\nunits=600\nplace=inside\nrequests=net 10.1.6.1 8",
         "workload=io-vhost-d1\nunits=300\nplace=inside\nrequests=net 10.1.5.1 1",
     ] {
         assert!(rows.contains(part), "{part} is not in {rows}");

@@ -152,7 +152,20 @@ fn io_device(placed: &Placed<'_>) -> Vec<String> {
     let (tap, file, socket) = (placed.tap(), placed.file(), placed.socket());
     let on_disk = format!("driver=file,filename={file},node-name={id},aio=threads");
     let disk = format!("num-queues=1,addr={slot}");
+    let mac = placed.mac();
+    let card = format!("virtio-net-pci,netdev={id},mac={mac},romfile=,addr={slot}");
     let (back_end, device) = match (placed.device.kind, placed.device.served) {
+        (DeviceKind::Net, Served::Elvis) => (
+            [
+                "-chardev",
+                &format!("socket,id={id},path={socket}"),
+                "-netdev",
+                &format!("vhost-user,id={id},chardev={id}"),
+            ]
+            .map(str::to_owned)
+            .to_vec(),
+            card,
+        ),
         (DeviceKind::Net, served) => (
             vec!["-netdev".to_owned(), {
                 let vhost = if served == Served::VhostNet {
@@ -162,10 +175,7 @@ fn io_device(placed: &Placed<'_>) -> Vec<String> {
                 };
                 format!("tap,id={id},ifname={tap},script=no,downscript=no,vhost={vhost}")
             }],
-            format!(
-                "virtio-net-pci,netdev={id},mac={},romfile=,addr={slot}",
-                placed.mac()
-            ),
+            card,
         ),
         (_, Served::QemuStorageDaemon | Served::Elvis) => (
             vec![

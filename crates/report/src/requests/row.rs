@@ -15,13 +15,14 @@ pub struct IoRow {
 }
 
 /// What the lab's devices are and who serves them; a device of the user's own recipe is not here.
-const SERVED: [(&str, &str); 6] = [
+const SERVED: [(&str, &str); 7] = [
     ("qemu", "virtio-blk, QEMU's main loop"),
     ("iothread", "virtio-blk, QEMU's iothread"),
     ("storage-daemon", "virtio-blk, qemu-storage-daemon"),
     ("elvis", "virtio-blk, elvis"),
     ("qemu-net", "virtio-net, QEMU's main loop"),
     ("vhost", "virtio-net, vhost-net"),
+    ("elvis-net", "virtio-net, elvis"),
 ];
 
 impl IoRow {
