@@ -2,7 +2,8 @@
 //! not free: a call is a system call of the I/O thread, and a wake-up of the driver).
 //!
 //! A driver whose replies are close together is called once for several of them: after a pause, or
-//! when the first of them is `call_delay_ns` old.
+//! when the first of them is `call_delay_ns` old. A network driver waits for answers, not for its own frames to be
+//! sent: for these it is called late, by when it mostly has seen them.
 
 use crate::Params;
 
@@ -17,6 +18,8 @@ pub struct Calls {
     last_ns: u64,
     /// When the first reply was published for which a call is still owed.
     owed_since_ns: Option<u64>,
+    /// Replies only say that a frame was sent.
+    sent: bool,
 }
 
 impl Calls {
@@ -29,6 +32,21 @@ impl Calls {
         }
     }
 
+    /// The queue of a network device whose driver sends: no call is made at once.
+    #[must_use]
+    pub fn of_sent_frames() -> Self {
+        Self {
+            sent: true,
+            ..Self::new()
+        }
+    }
+
+    /// How long all calls of this queue are delayed, if they are.
+    fn sent_delay_ns(&self, params: &Params) -> Option<u64> {
+        let delay_ns = params.sent_call_delay_ns;
+        (self.sent && delay_ns > 0).then_some(delay_ns)
+    }
+
     /// Notes that replies were published, and whether the driver wants a call for them. True: call it
     /// now. Otherwise, while [`Calls::owed`], ask [`Calls::due`].
     pub fn published(&mut self, params: &Params, replies: u64, wanted: bool, now_ns: u64) -> bool {
@@ -38,7 +56,7 @@ impl Calls {
         if self.owed() || !wanted {
             return false;
         }
-        if self.gap_ns < params.call_delay_ns {
+        if self.sent_delay_ns(params).is_some() || self.gap_ns < params.call_delay_ns {
             self.owed_since_ns = Some(now_ns);
             return false;
         }
@@ -56,12 +74,18 @@ impl Calls {
         let Some(since_ns) = self.owed_since_ns else {
             return false;
         };
-        let old = now_ns.saturating_sub(since_ns) >= params.call_delay_ns;
-        let paused = now_ns.saturating_sub(self.last_ns) >= params.call_delay_ns / 8;
-        if old || paused {
+        let age_ns = now_ns.saturating_sub(since_ns);
+        let due = match self.sent_delay_ns(params) {
+            Some(delay_ns) => age_ns >= delay_ns,
+            None => {
+                let pause_ns = now_ns.saturating_sub(self.last_ns);
+                age_ns >= params.call_delay_ns || pause_ns >= params.call_delay_ns / 8
+            }
+        };
+        if due {
             self.owed_since_ns = None;
         }
-        old || paused
+        due
     }
 
     /// Clears the owed call, as the driver is called for another reason. True if one was owed.
@@ -126,5 +150,24 @@ mod tests {
         assert!(!calls.due(&PARAMS(), now_ns + 900));
         assert!(calls.due(&PARAMS(), now_ns + 1_000));
         assert!(!calls.owed() && !calls.due(&PARAMS(), now_ns + 9_000));
+    }
+
+    #[test]
+    fn a_driver_is_called_late_for_frames_that_it_sent() {
+        let params = Params {
+            sent_call_delay_ns: 50_000,
+            ..PARAMS()
+        };
+        let mut calls = Calls::of_sent_frames();
+        assert!(!calls.published(&params, 1, true, 1_000_000));
+        assert!(!calls.published(&params, 1, true, 1_040_000));
+        assert!(!calls.due(&params, 1_049_999));
+        assert!(calls.due(&params, 1_050_000), "the first is as old");
+        assert!(!calls.published(&params, 1, false, 2_000_000) && !calls.owed());
+        let off = Params {
+            sent_call_delay_ns: 0,
+            ..params
+        };
+        assert!(calls.published(&off, 1, true, 9_000_000));
     }
 }

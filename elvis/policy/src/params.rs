@@ -50,6 +50,10 @@ pub struct Params {
     /// Replies closer together than this share a call, which is delayed by at most this time, in ns;
     /// 0: one call per reply.
     pub call_delay_ns: u64,
+    /// A network driver is called for frames that it sent after this time, in ns, and only if it has not
+    /// seen by itself that they were sent: what it waits for are answers, and it looks when one comes.
+    /// 0: as for any other queue.
+    pub sent_call_delay_ns: u64,
     /// Longest time between two checks for kicks and completions while queues are polled or
     /// served, in ns.
     pub events_ns: u64,
@@ -73,6 +77,7 @@ impl Default for Params {
             poll_keep_ns: 100_000_000,
             stopped_ns: 100_000,
             call_delay_ns: 8_000,
+            sent_call_delay_ns: 50_000,
             events_ns: 20_000,
         }
     }

@@ -17,6 +17,8 @@ use std::sync::Arc;
 /// How long a frame waits for buffers while others arrive behind it, in ns. Then it is dropped: it may be
 /// larger than all buffers of its driver.
 const STARVE_NS: u64 = 100_000_000;
+/// If so many looks for an answer right after sending were in vain, only one of so many is made.
+const IN_VAIN: u32 = 8;
 
 /// What an I/O thread knows of a network device's queue.
 pub(super) struct Frames {
@@ -31,6 +33,13 @@ pub(super) struct Frames {
     start_s: u32,
     /// The interface may have frames.
     pub(super) ready: bool,
+    /// It is looked at because its driver sent frames.
+    answer: bool,
+    /// How many such looks in a row found nothing, and how many were left out since.
+    in_vain: u32,
+    left_out: u32,
+    /// The slot of the pair's other queue, when it was last looked for.
+    pub(super) other: usize,
     /// Frames that came from the interface.
     arrived: u16,
     /// A frame from the interface that waits for buffers: its header and its length in `memory`.
@@ -65,6 +74,10 @@ impl Frames {
             generation: 0,
             start_s: now_s.saturating_sub((now_ns / 1_000_000_000) as u32),
             ready: true,
+            answer: false,
+            in_vain: 0,
+            left_out: 0,
+            other: usize::MAX,
             arrived: 0,
             held: None,
             memory: match (receives, &port) {
@@ -224,8 +237,40 @@ impl Frames {
         })
     }
 
+    /// Its driver sent frames to its interface, which may have an answer already. True: look now. Where answers
+    /// mostly take longer than to send, the next event tells.
+    pub(super) fn expects(&mut self) -> bool {
+        if self.in_vain >= IN_VAIN {
+            self.left_out = (self.left_out + 1) % IN_VAIN;
+            if self.left_out > 0 {
+                return false;
+            }
+        }
+        self.answer = true;
+        self.ready = true;
+        true
+    }
+
     /// Gives the driver the next frame of an interface, or the one that is held.
     fn receive_from(
+        &mut self,
+        link: &Link,
+        ring: &mut Ring,
+        features: u64,
+        room: &mut Room,
+    ) -> Result<Received, RingError> {
+        if std::mem::take(&mut self.answer) {
+            self.in_vain = self.in_vain.saturating_add(1);
+            let received = self.receive_now(link, ring, features, room)?;
+            if matches!(received, Received::Frame(..)) {
+                self.in_vain = 0;
+            }
+            return Ok(received);
+        }
+        self.receive_now(link, ring, features, room)
+    }
+
+    fn receive_now(
         &mut self,
         link: &Link,
         ring: &mut Ring,

@@ -123,6 +123,43 @@ impl Core {
         (bytes, receivers.saturating_sub(1))
     }
 
+    /// A driver sent frames. An interface may have an answer at once, as one from the host's own kernel: its
+    /// receive queue is next.
+    pub(super) fn expect_answer(&mut self, at: usize) {
+        let Some(Some(slot)) = self.slots.get(at) else {
+            return;
+        };
+        let (Kind::Net(net), Some(frames)) = (&slot.queue.shared.kind, &slot.frames) else {
+            return;
+        };
+        if frames.receives || !matches!(net.backing, Backing::Link(_)) {
+            return;
+        }
+        let (device, index) = (slot.queue.shared.number, slot.queue.index - 1);
+        let other = match self.is_at(frames.other, device, index) {
+            true => Some(frames.other),
+            false => self.find(device, index),
+        };
+        let Some(other) = other else { return };
+        if let Some(Some(Slot {
+            frames: Some(frames),
+            ..
+        })) = self.slots.get_mut(at)
+        {
+            frames.other = other;
+        }
+        if let Some(Some(Slot {
+            frames: Some(frames),
+            id: Some(id),
+            ..
+        })) = self.slots.get_mut(other)
+        {
+            if frames.expects() {
+                self.scheduler.woken(*id, self.now_ns);
+            }
+        }
+    }
+
     /// Forwards a frame through its switch. Returns the number of receivers.
     fn switch(&mut self, at: usize, frames: &mut Frames, sent: &Sent, chain: &Chain) -> usize {
         let Some(port) = frames.port.clone() else {

@@ -15,10 +15,13 @@ const SHORTENED: &str = "its front-end truncated its memory file";
 
 impl Core {
     pub(super) fn find(&self, device: u64, index: u16) -> Option<usize> {
-        self.slots.iter().position(|slot| {
-            slot.as_ref()
-                .is_some_and(|slot| slot.queue.shared.number == device && slot.queue.index == index)
-        })
+        (0..self.slots.len()).find(|&at| self.is_at(at, device, index))
+    }
+
+    /// Whether a slot has this queue.
+    pub(super) fn is_at(&self, at: usize, device: u64, index: u16) -> bool {
+        matches!(self.slots.get(at), Some(Some(slot))
+            if slot.queue.shared.number == device && slot.queue.index == index)
     }
 
     pub(super) fn attach(&mut self, mut queue: Box<Queue>) {
@@ -64,13 +67,17 @@ impl Core {
             }
         }
         let (registered, frames) = self.own(&queue);
+        let sends = frames.as_ref().is_some_and(|frames| !frames.receives);
         self.slots[slot] = Some(Slot {
             registered,
             queue,
             id,
             in_flight: 0,
             unpublished: 0,
-            calls: Calls::new(),
+            calls: match sends {
+                true => Calls::of_sent_frames(),
+                false => Calls::new(),
+            },
             zeroing: None,
             frames,
             back: None,

@@ -245,8 +245,13 @@ impl Core {
         if replies == 0 {
             return;
         }
-        let wanted = slot.queue.ring.publish();
         let was_owed = slot.calls.owed();
+        if was_owed && !slot.queue.ring.call_wanted() {
+            // The driver has seen all earlier ones.
+            slot.calls.settle();
+            slot.queue.counted.calls_suppressed += 1;
+        }
+        let wanted = slot.queue.ring.publish();
         let now = slot.calls.published(params, replies, wanted, now_ns);
         if now || (wanted && slot.id.is_none()) {
             // A queue that was removed from the policy gets no later call.
@@ -287,9 +292,13 @@ impl Core {
     /// Makes all calls that are owed, due or not.
     pub(super) fn settle_calls(&mut self) {
         while let Some(at) = self.owed.pop() {
-            let slot = self.slots.get_mut(at).and_then(Option::as_mut);
-            if slot.is_some_and(|slot| slot.calls.settle()) {
-                self.call(at);
+            let Some(Some(slot)) = self.slots.get_mut(at) else {
+                continue;
+            };
+            match (slot.calls.settle(), slot.queue.ring.call_wanted()) {
+                (true, true) => self.call(at),
+                (true, false) => slot.queue.counted.calls_suppressed += 1,
+                (false, _) => {}
             }
         }
     }

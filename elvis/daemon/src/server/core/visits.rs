@@ -110,6 +110,9 @@ impl Core {
         let latency_ns = self.now_ns.saturating_sub(from_ns);
         self.publish(at);
         self.settle_touched();
+        if visit.spent() > 0 {
+            self.expect_answer(at);
+        }
         if let Some(Some(slot)) = self.slots.get_mut(at) {
             slot.queue
                 .counted
