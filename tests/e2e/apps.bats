@@ -1,4 +1,5 @@
-# `worldswitch apps`: workloads of a whole Linux, natively and in a VM, on the real packages.
+# `worldswitch apps`: workloads of a whole Linux on ARM, natively and in a VM, on the real packages; those on x86 are
+# in tests/long/apps.bats.
 
 # `run` sets $output and $status.
 # shellcheck disable=SC2154
@@ -8,7 +9,7 @@ load common
 setup_file() {
     make -s -C "$ROOT/lab/agent" >&2
     make -s -C "$ROOT/lab/agent" ARCH=aarch64 >&2
-    fetch_packages --newest linux arm-linux kvm-vhe-linux
+    fetch_packages --newest arm-linux kvm-vhe-linux
 }
 
 setup() { common_setup; }
@@ -43,12 +44,6 @@ workload() {
     executed vm/lab-kvm-vhe-linux.json tcp-rr 165128272
     # Results are compared as those of any benchmark.
     ws compare --all vm:lab:kvm-vhe-linux vm:lab:kvm-vhe-linux | grep -q 'tcp-rr'
-}
-
-@test "x86: a workload is counted exactly" {
-    workload a-good 'run = "seq 10"'
-    ws apps --lab-dir mine --on lab:linux --workload '^a-good$' --boots 1 --perturb 0 -o native
-    executed native/lab-linux.json a-good 4968038
 }
 
 @test "a workload that fails is a row with its reason, and the others are measured" {

@@ -235,7 +235,7 @@ attacker() {
 # make test-long runs 10,000 with each mechanism.
 # bats test_tags=live
 @test "random programs of a guest hypervisor harm neither its host nor the VM beside it" {
-    local programs=${PROGRAMS:-2000}
+    local programs=${PROGRAMS:-500}
     for mechanism in nv2 nv pv neve; do
         attacker "$mechanism" hostile PROGRAMS="$programs"
         CPU=$([ "$mechanism" != neve ] || echo max) # max has pointer authentication, cortex-a57 has not

@@ -1,15 +1,14 @@
 # shellcheck shell=bash
 # Runs that several test files read: the suite on lab:native, lab:kvm and lab:kvm-shadow, with the rows of
 # docs/examples/mixed.c, tests/guests/one-more.c and interrupt-once.c in the guest. $TABLE has the rows of one
-# vCPU: two boots, one after the other, the second with another load on the host, and a perturbed one, without which
-# `compare` calls nothing better or worse. Most time goes into booting Linux, so shadow paging has one boot and a
-# perturbed one; and the rows of two vCPUs, which need another boot, have one boot on the other two machines, in
-# $PAIRS (tests/long/lab.bats has the rest). Load common too.
+# vCPU, $PAIRS those of two on the first two machines, which need another boot. Most time goes into booting Linux,
+# so each KVM is booted once for each, and takes $SAMPLES of each row; lab:native has two boots and a perturbed one,
+# without which `compare` calls nothing better or worse. tests/long/lab.bats has the other boots. Load common too.
 
 ONE_VCPU='^([^i]|i[dnr]|io-latency-.*-userspace$)' TWO_VCPUS='^(ipi-|io-latency-.*-(spinning|woken)$)'
 # Rows that these files add.
 # shellcheck disable=SC2034  # lab-machines uses it
-ADDED=4
+ADDED=4 SAMPLES=16
 
 # table: makes the runs unless this build has them already. Their output is in .txt and .log beside them. The
 # limits only end hangs: busy hosts take ten times as long.
@@ -34,52 +33,54 @@ make_table() {
     local run runs=()
     rm -rf "$BUILT"/table-????????????????
     mkdir "${TABLE%/*}"
-    load_on_second_boot 9>&- 3>&- &
     {
-        table_run "$TABLE-shadow" lab:kvm-shadow --boots 1 --perturb 1 --bench "$ONE_VCPU"
-        table_run "$PAIRS" lab:native,lab:kvm --boots 1 --perturb 0 --bench "$TWO_VCPUS"
+        table_run "$TABLE-native" lab:native --boots 2 --perturb 1 --bench "$ONE_VCPU"
+        table_run "$TABLE-shadow" lab:kvm-shadow --boots 1 --perturb 0 --samples "$SAMPLES" --bench "$ONE_VCPU"
+        table_run "$PAIRS" lab:native,lab:kvm --boots 1 --perturb 0 --samples "$SAMPLES" --bench "$TWO_VCPUS"
     } 9>&- 3>&- &
     runs+=($!)
-    # On one CPU boots do not run beside each other.
-    ON=$(taskset -cp $$ | grep -o '[0-9]*$') table_run "$TABLE" lab:native,lab:kvm --boots 2 --perturb 1 \
-        --bench "$ONE_VCPU" 3>&- &
+    table_run "$TABLE" lab:kvm --boots 1 --perturb 0 --samples "$SAMPLES" --bench "$ONE_VCPU" 3>&- &
     runs+=($!)
     for run in "${runs[@]}"; do
         wait "$run"
     done
-    # For readers the two runs are one run, though they may have started in different seconds.
-    jq --slurpfile run "$TABLE/lab-kvm.json" '.created = $run[0].created' "$TABLE-shadow/lab-kvm-shadow.json" \
-        >"$TABLE/lab-kvm-shadow.json"
+    # For readers the three runs are one run, though they may have started in different seconds.
+    for run in native kvm-shadow; do
+        jq --slurpfile run "$TABLE/lab-kvm.json" '.created = $run[0].created' \
+            "$TABLE-${run#kvm-}/lab-$run.json" >"$TABLE/lab-$run.json"
+    done
     touch "$TABLE.made"
-    wait
 }
 
-# table_run FOLDER PLATFORMS WORDS...: on the CPU $ON, if it is set.
+# table_run FOLDER PLATFORMS WORDS...
 table_run() {
-    [ -z "${ON-}" ] || taskset -cp "$ON" $BASHPID >/dev/null
-    LIMIT=1700 ws run -v --on "$2" --guest "$BUILT/table-guest/guest.elf" -o "$1" "${@:3}" \
+    LIMIT=1700 ws run --on "$2" --guest "$BUILT/table-guest/guest.elf" -o "$1" "${@:3}" \
         >"$1.txt" 2>"$1.log" 9>&- || { cat "$1.log" >&2; return 1; }
 }
 
-# boots_over N: whether N launches of lab:kvm have ended; the log has a line for each.
-boots_over() { [ "$(grep -s '^lab:kvm: first record after' "$TABLE.log" | wc -l)" -ge "$1" ]; }
-
-# During the second boot: runs a busy loop, and repeatedly stops the runner, which reads the machines'
-# records.
-load_on_second_boot() {
-    local reader loop
-    for _ in $(seq 6000); do
-        ! boots_over 1 || break
+# loaded_second_boot FOLDER WORDS...: two boots of one machine, one after the other; the results are in FOLDER, and
+# the caller writes stderr to FOLDER.log. During the second there is a busy loop, and the runner, which reads the
+# machine's records, is stopped repeatedly: FOLDER.reader has a line for each time.
+loaded_second_boot() {
+    local folder=$1 measuring reader loop status=0
+    # On one CPU boots do not run beside each other.
+    taskset -c "$(taskset -cp $$ | grep -o '[0-9]*$')" timeout 1700 "$WORLDSWITCH" run -v --boots 2 "${@:2}" -o "$folder" &
+    measuring=$!
+    until boots_over "$folder" 1 || ! kill -0 "$measuring" 2>/dev/null; do
         sleep 0.1
     done
     timeout 1700 sh -c 'while :; do :; done' &
     loop=$!
-    until boots_over 2 || [ -e "$TABLE.made" ]; do
-        reader=$(pgrep -xf "$WORLDSWITCH run .* -o $TABLE .*") || break
-        kill -STOP "$reader" && echo stood >>"$TABLE.reader"
-        sleep 2
+    while ! boots_over "$folder" 2 && reader=$(pgrep -xf "$WORLDSWITCH run .* -o $folder"); do
+        kill -STOP "$reader" && echo stood >>"$folder.reader"
+        sleep 0.4
         kill -CONT "$reader"
-        sleep 3
+        sleep 0.4
     done
     kill "$loop"
+    wait "$measuring" || status=$?
+    return "$status"
 }
+
+# boots_over FOLDER N: whether N launches of a run have ended; the log has a line for each.
+boots_over() { [ "$(grep -c ': first record after' "$1.log")" -ge "$2" ]; }

@@ -1,4 +1,5 @@
-# Xen in the x86 lab: 4.17; make test-long also has 4.20, which doubles the time.
+# Xen in the x86 lab: one boot of 4.17, whose counts are those of every boot and host; make test-long boots it and 4.20
+# twice, which takes four times as long (XENS, BOOTS).
 
 # `run` sets $output and $status.
 # shellcheck disable=SC2154
@@ -6,10 +7,10 @@
 load common
 
 setup_file() {
-    export XENS=${XENS:-lab:xen} RUN=$BATS_FILE_TMPDIR/run
+    export XENS=${XENS:-lab:xen} BOOTS=${BOOTS:-1} RUN=$BATS_FILE_TMPDIR/run
     mapfile -t xens < <(tr , '\n' <<<"$XENS")
     fetch_packages --newest "${xens[@]}"
-    LIMIT=1700 ws run --on "$XENS" --boots 2 -o "$RUN" \
+    LIMIT=1700 ws run --on "$XENS" --boots "$BOOTS" -o "$RUN" \
         --bench '^(hypercall|cpuid|in|event-channel)(-unpaged)?$|^(cr8-read|self-ipi-priority|event-(switch|out|in))$' >&2
 }
 
@@ -18,15 +19,29 @@ setup() {
     mapfile -t xens < <(tr ',:' '\n-' <<<"$XENS")
 }
 
-# exact XEN ROW...: checks that all rows are measured, and the same in both boots.
+# exact XEN ROW...: checks that all rows are measured, and the same in all boots.
 exact() {
     local row
     for row in "${@:2}"; do
-        [ "$(value "$RUN/$1" "$row" '"\(.status) \(.exact) \(.metrics[0].boots | length)"')" = 'ok true 2' ]
+        [ "$(value "$RUN/$1" "$row" '"\(.status) \(.metrics[0].boots | length)"')" = "ok $BOOTS" ]
+        [ "$BOOTS" -eq 1 ] || [ "$(value "$RUN/$1" "$row" .exact)" = true ]
     done
 }
 
-@test "the same counts in both boots, a round trip of events costs more than its hypercalls" {
+# After a change of Xen, of these rows or of how it is started, put the new numbers here.
+@test "Xen 4.17: the kept counts" {
+    while read -r row count; do
+        echo "$row: $(insns "$RUN/lab-xen" "$row"), kept $count"
+        [ "$(insns "$RUN/lab-xen" "$row")" -eq "$count" ]
+    done <<'COUNTS'
+hypercall 5567
+cpuid 5446
+in 990
+event-channel 59971
+COUNTS
+}
+
+@test "the same counts in all boots, a round trip of events costs more than its hypercalls" {
     for xen in "${xens[@]}"; do
         exact "$xen" hypercall cpuid in event-channel
         [ "$(insns "$RUN/$xen" hypercall)" -gt 4500 ]
@@ -60,14 +75,6 @@ exact() {
             [ "$(insns "$RUN/$xen" "$row")" -lt "$figure" ]
         done
     done
-}
-
-@test "another CPU model has no invariant TSC: dom0's clock is no measure, and says so" {
-    local found
-    ws run --on lab:xen+cpu=EPYC --boots 1 --bench '^event-(send|switch)$' -o epyc
-    found=$(echo epyc/lab-xen+cpu=*.json)
-    [ "$(value "${found%.json}" event-send .status)" = ok ]
-    [[ $(value "${found%.json}" event-switch .reason) == *'no invariant TSC'* ]]
 }
 
 @test "-unpaged rows: near the counts of a guest that never had paging" {

@@ -48,6 +48,13 @@ of() {
     executed out/lab-kvm-linux.json tcp-rr 169722204
 }
 
+# Not in tests/e2e: a boot of a whole Linux, 15 s of a core.
+@test "a workload is counted exactly" {
+    workload a-good 'seq 10'
+    ws apps --lab-dir mine --on lab:linux --workload '^a-good$' --boots 1 --perturb 0 -o native
+    executed native/lab-linux.json a-good 4968038
+}
+
 # Not in tests/e2e: two boots of a whole Linux in a VM, 51 s of a core.
 @test "a VM that dies in the middle of its workloads loses one row" {
     workload a-before 'seq 10'

@@ -1,5 +1,5 @@
-# worldswitch explain on more machines: KVM on ARM with and without VHE, and those of Bochs, which its debugger records
-# (two to four boots of 30 s for each).
+# worldswitch explain on more machines: KVM on x86, KVM on ARM with and without VHE, and those of Bochs, which its
+# debugger records (two to four boots of 30 s for each).
 # `make test-long` runs it.
 
 # `run` sets $output and $status.
@@ -19,6 +19,47 @@ sum() { jq -r '.sum | "\(.attributed) \(.guest) \(.measured) \(.intercepted)"' "
 accesses() {
     jq -r --arg class "$2" --arg name "$3" '[.registers[] | select(.class == $class and .register == $name)]
         | "\([.[].reads] | add // 0)/\([.[].writes] | add // 0)"' "$1"
+}
+
+# has ADDRESSES NAME: a function in kvm.txt.
+has() { grep -qE "^$1 [tTwW] $2\$" kvm.txt; }
+
+@test "x86: the sum is what was measured, what the emulator adds is left out, MSRs and the VMCB's fields are named" {
+    fetch_packages kvm
+    ws explain hypercall --on lab:kvm --without nrips --json --flamegraph flame.svg >kvm.json
+    read -r attributed guest measured intercepted < <(sum kvm.json)
+    [ $((attributed + guest)) -eq $((measured + intercepted)) ]
+    [ "$intercepted" -eq 1 ]
+    [ "$(jq -r '[.functions[].name] | index("svm_vcpu_run") != null' kvm.json)" = true ]
+    [ "$(jq '.added[0].name == "nrips" and .added[0].instructions > 1000' kvm.json)" = true ]
+    [ "$(jq '.left_out.names == ["nrips"] and .left_out.instructions == .added[0].instructions' kvm.json)" = true ]
+    [ "$(jq '[.phases[].instructions, .left_out.instructions] | add' kvm.json)" -eq "$attributed" ]
+    grep -q '<svg' flame.svg
+    grep -q svm_skip_emulated_instruction flame.svg
+    run grep -q kvm_emulate_instruction flame.svg
+    [ "$status" -eq 1 ]
+    # Linux 6.1, arch/x86/kvm/svm/svm.c, svm_vcpu_run(): each is read behind the exit and written before the entry.
+    for register in RAX RSP RIP; do [ "$(accesses kvm.json vmcb-general $register)" = 1/1 ]; done
+    [ "$(accesses kvm.json vmcb-register CR2)" = 1/1 ]
+    [ "$(accesses kvm.json vmcb-control TLB_CONTROL)" = 0/1 ]
+    [ "$(accesses kvm.json virtualization VMRUN)" = 0/1 ]
+    [ "$(accesses kvm.json msr DBGCTL)" = 1/0 ]
+    [ "$(jq '[.registers[] | select(.class == "msr" and (.register | test("MSR$")))] == []' kvm.json)" = true ]
+}
+
+@test "lab:kvm prints its kernel's functions and its modules', and is booted once for them" {
+    fetch_packages kvm
+    ws lab symbols kvm >kvm.txt
+    has ffffffff81000000 _stext
+    has 'ffffffff8[0-9a-f]{7}' schedule
+    has 'ffffffffc[0-9a-f]{7}' $'kvm_emulate_hypercall\t\\[kvm\\]'
+    has 'ffffffffc[0-9a-f]{7}' $'svm_vcpu_run\t\\[kvm_amd\\]'
+    [ "$(wc -l <kvm.txt)" -gt 30000 ]
+    LC_ALL=C sort -s -c -k 1,1 kvm.txt
+    # A text that was made anew would be another file.
+    before=$(stat -c %i "$XDG_CACHE_HOME"/worldswitch/symbols/*)
+    ws lab symbols lab:kvm | cmp - kvm.txt
+    [ "$(stat -c %i "$XDG_CACHE_HOME"/worldswitch/symbols/*)" = "$before" ]
 }
 
 @test "Bochs, VMX: the sum is what was measured, twice the same, and fields of the VMCS are named" {
