@@ -1,5 +1,5 @@
 # Intel's and AMD's machines of the lab, on Bochs: exact over two runs, and in the order that the processors
-# imply. What takes one boot is in tests/e2e/lab-intel.bats.
+# imply. Boots without a hypervisor are in tests/e2e/lab-intel.bats.
 
 # `run` sets $output and $status.
 # shellcheck disable=SC2154
@@ -38,6 +38,18 @@ between() {
     between one/lab-kvm-intel-shadow cold-memory-access 6320 6986
     between one/lab-kvm-intel set-cr3 1 4
     between one/lab-kvm-intel-shadow set-cr3 1000 2300
+}
+
+@test "a boot of KVM on VMX gives the kept digits, proved by KVM's own counts" {
+    LIMIT=900 ws run --on lab:kvm-intel --boots 1 --perturb 0 --bench '^(hypercall|cpuid|cold-memory-access)$' -o kvm
+    for row in 'hypercall 1008' 'cpuid 971' 'cold-memory-access 4664'; do
+        read -r name digit <<<"$row"
+        echo "$name: $(insns kvm/lab-kvm-intel "$name"), kept $digit"
+        [ "$(insns kvm/lab-kvm-intel "$name")" -eq "$digit" ]
+    done
+    file=kvm/lab-kvm-intel.json
+    [ "$(jq -c '[.rows[] | select(.status == "ok").outcomes[0].check.verdict] | unique' "$file")" = '["proved"]' ]
+    [[ $(jq -r .identity.subject.kernel_parameters "$file") == *mitigations=off* ]]
 }
 
 @test "SVM with NRIPS and without: what QEMU's SVM adds to a hypercall" {
