@@ -1,15 +1,17 @@
-//! A client: a process that drives one or more devices with libblkio's driver, and keeps a fixed
-//! number of 4 KiB requests outstanding on each, at random blocks.
+//! A client: a process that drives one or more disks with libblkio's driver, and keeps a fixed
+//! number of 4 KiB requests outstanding on each, at random blocks; or pairs of network devices.
 //!
 //! It connects, prints `ready` and waits for a line on standard input, so that all clients of a
 //! measurement start together. Then it drives its devices, and prints its counts for each device as
 //! one line of JSON.
 
 use crate::device::Device;
+use crate::pair::{DrivenPair, Pair};
 use anyhow::{Context, bail};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, Write};
+use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -38,9 +40,19 @@ pub enum Writes {
     Slots(u16),
 }
 
-/// One device of a client.
+/// What a client drives.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Driven {
+#[serde(rename_all = "lowercase")]
+pub enum Driven {
+    /// A block device.
+    Disk(DrivenDisk),
+    /// A pair of network devices.
+    Pair(DrivenPair),
+}
+
+/// A block device of a client.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DrivenDisk {
     /// The socket on which its server listens.
     pub socket: PathBuf,
     /// Requests outstanding.
@@ -55,7 +67,7 @@ pub struct Driven {
 /// A client's task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Task {
-    /// Its devices.
+    /// What it drives.
     pub devices: Vec<Driven>,
     /// How it learns of completed requests.
     pub replies: Replies,
@@ -88,19 +100,57 @@ pub struct Counted {
     pub latency_p99_ns: u64,
 }
 
-fn any_reply(devices: &mut [Device]) -> bool {
-    devices.iter_mut().any(Device::has_reply)
+/// A device, or a pair of them, with its requests and counts.
+pub(crate) trait Endpoint {
+    /// Submits the first requests. `called`: the client waits for the server's calls.
+    fn begin(&mut self, called: bool, random: &mut fastrand::Rng) -> anyhow::Result<()>;
+
+    /// Whether it has a reply; if not and `called`, the next one brings a call.
+    fn has_reply(&mut self, called: bool) -> bool;
+
+    /// Whether a request pauses.
+    fn is_thinking(&self) -> bool;
+
+    /// The eventfds of the server's calls.
+    fn calls(&self) -> Vec<BorrowedFd<'_>>;
+
+    /// Takes a call from one of these.
+    fn take_call(&mut self, which: usize) -> anyhow::Result<()>;
+
+    /// Takes replies, and submits the next requests in their slots or starts their pauses. Returns
+    /// the time of this if there was a reply. It is an error if a request failed, or if what was read
+    /// is not what was written.
+    fn go_on(&mut self, random: &mut fastrand::Rng) -> anyhow::Result<Option<Instant>>;
+
+    /// Submits the requests whose pauses are over.
+    fn end_thinking(&mut self, random: &mut fastrand::Rng) -> anyhow::Result<()>;
+
+    /// Resets the counts.
+    fn count_anew(&mut self);
+
+    /// The counts, for the given time.
+    fn counted(&self, elapsed: Duration) -> Counted;
+
+    /// Waits for all replies, then reads back and checks every block that was ever written. Returns
+    /// their number. It is an error if a request has no reply within `lost`.
+    fn read_back(&mut self, lost: Duration) -> anyhow::Result<u64>;
+}
+
+type Endpoints = [Box<dyn Endpoint>];
+
+fn any_reply(devices: &mut Endpoints, called: bool) -> bool {
+    devices.iter_mut().any(|device| device.has_reply(called))
 }
 
 /// Waits until a device has a reply. With pauses (`think_ns`) it returns at once while any slot
 /// pauses, so that the caller can check whether a pause is over.
-fn wait(devices: &mut [Device], replies: Replies) -> anyhow::Result<()> {
+fn wait(devices: &mut Endpoints, replies: Replies) -> anyhow::Result<()> {
     match replies {
-        Replies::Poll if devices.iter().any(Device::is_thinking) => {}
+        Replies::Poll if devices.iter().any(|device| device.is_thinking()) => {}
         Replies::Poll => {
             let end = Instant::now() + LOST;
             let mut looks = 0u32;
-            while !any_reply(devices) {
+            while !any_reply(devices, false) {
                 std::hint::spin_loop();
                 looks = looks.wrapping_add(1);
                 if looks % (1 << 16) == 0 && Instant::now() > end {
@@ -108,25 +158,9 @@ fn wait(devices: &mut [Device], replies: Replies) -> anyhow::Result<()> {
                 }
             }
         }
-        Replies::Eventfd if !any_reply(devices) => {
-            let told: Vec<_> = devices.iter().map(Device::called).collect();
-            // poll, not a blocking read: some servers set O_NONBLOCK, which both ends share.
-            let mut ready: Vec<_> = told
-                .iter()
-                .map(|told| PollFd::new(&**told, PollFlags::IN))
-                .collect();
-            let limit = Timespec {
-                tv_sec: LOST.as_secs() as _,
-                tv_nsec: 0,
-            };
-            if rustix::event::poll(&mut ready, Some(&limit))? == 0 {
-                bail!("no call within {LOST:?}");
-            }
-            for ((device, told), ready) in devices.iter_mut().zip(&told).zip(&ready) {
-                if !ready.revents().is_empty() {
-                    told.read()?;
-                    device.was_called();
-                }
+        Replies::Eventfd if !any_reply(devices, true) => {
+            for (device, which) in called(devices)? {
+                devices[device].take_call(which)?;
             }
         }
         Replies::Eventfd => {}
@@ -134,14 +168,35 @@ fn wait(devices: &mut [Device], replies: Replies) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Waits for calls. Returns the devices that were called, and by which of their eventfds.
+fn called(devices: &Endpoints) -> anyhow::Result<Vec<(usize, usize)>> {
+    let (mut places, mut ready) = (Vec::new(), Vec::new());
+    for (number, device) in devices.iter().enumerate() {
+        for (which, told) in device.calls().into_iter().enumerate() {
+            places.push((number, which));
+            ready.push(PollFd::from_borrowed_fd(told, PollFlags::IN));
+        }
+    }
+    // poll, not a blocking read: some servers set O_NONBLOCK, which both ends share.
+    let limit = Timespec {
+        tv_sec: LOST.as_secs() as _,
+        tv_nsec: 0,
+    };
+    if rustix::event::poll(&mut ready, Some(&limit))? == 0 {
+        bail!("no call within {LOST:?}");
+    }
+    let all = places.into_iter().zip(&ready);
+    let told = all.filter(|(_, ready)| !ready.revents().is_empty());
+    Ok(told.map(|(place, _)| place).collect())
+}
+
 /// Runs the task on connected devices.
-fn work(devices: &mut [Device], task: &Task) -> anyhow::Result<Vec<Counted>> {
+fn work(devices: &mut Endpoints, task: &Task) -> anyhow::Result<Vec<Counted>> {
     let mut random = fastrand::Rng::with_seed(task.seed);
-    let mut done = Vec::new();
     for device in &mut *devices {
         device.begin(task.replies == Replies::Eventfd, &mut random)?;
     }
-    let thinks = task.devices.iter().any(|driven| driven.think_ns > 0);
+    let thinks = task.devices.iter().any(|driven| driven.think_ns() > 0);
     let mut from = Instant::now();
     let warm = from + Duration::from_millis(task.warmup_ms);
     let mut end: Option<Instant> = None;
@@ -149,7 +204,7 @@ fn work(devices: &mut [Device], task: &Task) -> anyhow::Result<Vec<Counted>> {
     while end.is_none_or(|end| now < end) {
         wait(devices, task.replies)?;
         for device in &mut *devices {
-            now = device.go_on(&mut done, &mut random)?.unwrap_or(now);
+            now = device.go_on(&mut random)?.unwrap_or(now);
         }
         if thinks {
             for device in &mut *devices {
@@ -160,7 +215,7 @@ fn work(devices: &mut [Device], task: &Task) -> anyhow::Result<Vec<Counted>> {
         if end.is_none() && now >= warm {
             // Counting starts now, even if the warm-up ended earlier.
             (from, end) = (now, Some(now + Duration::from_millis(task.measure_ms)));
-            devices.iter_mut().for_each(Device::count_anew);
+            devices.iter_mut().for_each(|device| device.count_anew());
         }
     }
     let elapsed = now - from;
@@ -173,6 +228,22 @@ fn work(devices: &mut [Device], task: &Task) -> anyhow::Result<Vec<Counted>> {
     Ok(counted)
 }
 
+impl Driven {
+    fn think_ns(&self) -> u64 {
+        match self {
+            Self::Disk(disk) => disk.think_ns,
+            Self::Pair(pair) => pair.think_ns,
+        }
+    }
+
+    fn connect(&self, number: u64, verify: bool) -> anyhow::Result<Box<dyn Endpoint>> {
+        Ok(match self {
+            Self::Disk(disk) => Box::new(Device::connect(disk, number, verify)?),
+            Self::Pair(pair) => Box::new(Pair::connect(pair)?),
+        })
+    }
+}
+
 /// Runs a client on standard input and output.
 ///
 /// # Errors
@@ -180,7 +251,7 @@ fn work(devices: &mut [Device], task: &Task) -> anyhow::Result<Vec<Counted>> {
 pub fn run(task: &str) -> anyhow::Result<()> {
     let task: Task = serde_json::from_str(task).context("this is not a client's task")?;
     let numbered = (task.seed..).zip(&task.devices);
-    let devices = numbered.map(|(number, driven)| Device::connect(driven, number, task.verify));
+    let devices = numbered.map(|(number, driven)| driven.connect(number, task.verify));
     let mut devices = devices.collect::<anyhow::Result<Vec<_>>>()?;
     let mut stdout = std::io::stdout();
     writeln!(stdout, "ready")?;

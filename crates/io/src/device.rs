@@ -1,12 +1,12 @@
 //! One vhost-user block device, driven with libblkio's driver.
 
-use crate::client::{BLOCK, Counted, Driven, Writes};
+use crate::client::{BLOCK, Counted, DrivenDisk, Endpoint, Writes};
 use crate::pattern::Written;
 use anyhow::{Context, bail};
 use hdrhistogram::Histogram;
 use memmap2::MmapMut;
 use std::fs::File;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use virtio_driver::{
@@ -21,6 +21,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub struct Device {
     transport: Box<VirtioBlkTransport>,
     queue: VirtioBlkQueue<'static, usize>,
+    /// The server's calls.
+    called: Arc<EventFd>,
     memory: MmapMut,
     /// Blocks that each slot may use.
     places: u64,
@@ -28,6 +30,8 @@ pub struct Device {
     writes: Writes,
     think_ns: u64,
     slots: Vec<Slot>,
+    /// Slots whose requests are done.
+    done: Vec<usize>,
     /// Slots that pause, and when their pauses end.
     thinking: Vec<(Instant, usize)>,
     /// What was written to its blocks, if reads are checked.
@@ -51,7 +55,7 @@ impl Device {
     ///
     /// # Errors
     /// There is no such server, or its disk has fewer blocks than `depth`.
-    pub fn connect(driven: &Driven, number: u64, verify: bool) -> anyhow::Result<Self> {
+    pub fn connect(driven: &DrivenDisk, number: u64, verify: bool) -> anyhow::Result<Self> {
         let ring = VirtioFeatureFlags::VERSION_1
             | VirtioFeatureFlags::RING_EVENT_IDX
             | VirtioFeatureFlags::RING_INDIRECT_DESC;
@@ -88,6 +92,7 @@ impl Device {
             write: false,
         };
         Ok(Self {
+            called: transport.get_completion_fd(0),
             transport,
             queue,
             memory,
@@ -96,25 +101,13 @@ impl Device {
             writes: driven.writes,
             think_ns: driven.think_ns,
             slots: vec![slot; driven.depth.into()],
+            done: Vec::with_capacity(driven.depth.into()),
             thinking: Vec::new(),
             written: verify.then(|| Written::new(number, blocks)),
             latency: Histogram::new_with_bounds(1, 60_000_000_000, 3)?,
             counted: Counted::default(),
             epoch: Instant::now(),
         })
-    }
-
-    /// Submits the first requests. `called`: the client waits for the server's calls.
-    ///
-    /// # Errors
-    /// The ring does not accept them.
-    pub fn begin(&mut self, called: bool, random: &mut fastrand::Rng) -> anyhow::Result<()> {
-        self.queue.set_used_notif_enabled(called);
-        for slot in 0..self.depth {
-            self.slots[slot].began_ns = ns(self.epoch.elapsed());
-            self.submit_random(slot, random)?;
-        }
-        self.kick()
     }
 
     /// Submits a request for a random block. Each slot has blocks of its own: no two outstanding
@@ -157,26 +150,6 @@ impl Device {
         Ok(())
     }
 
-    /// Whether it has a reply.
-    pub fn has_reply(&mut self) -> bool {
-        self.queue.completions().has_next()
-    }
-
-    /// Whether a slot pauses.
-    pub fn is_thinking(&self) -> bool {
-        !self.thinking.is_empty()
-    }
-
-    /// The eventfd of the server's calls.
-    pub fn called(&self) -> Arc<EventFd> {
-        self.transport.get_completion_fd(0)
-    }
-
-    /// Counts a call of the server.
-    pub fn was_called(&mut self) {
-        self.counted.calls += 1;
-    }
-
     /// Takes the available replies from the ring, and checks what was read.
     fn take(&mut self, done: &mut Vec<usize>) -> anyhow::Result<()> {
         for completion in self.queue.completions() {
@@ -197,21 +170,13 @@ impl Device {
         Ok(())
     }
 
-    /// Takes replies, and submits the next requests in their slots or starts their pauses. Returns
-    /// the time of this if there was a reply.
-    ///
-    /// # Errors
-    /// A request failed, or what was read is not what was written.
-    pub fn go_on(
+    /// Counts requests that are done, and submits the next in their slots or starts their pauses.
+    fn next(
         &mut self,
+        now: Instant,
         done: &mut Vec<usize>,
         random: &mut fastrand::Rng,
-    ) -> anyhow::Result<Option<Instant>> {
-        self.take(done)?;
-        if done.is_empty() {
-            return Ok(None);
-        }
-        let now = Instant::now();
+    ) -> anyhow::Result<()> {
         let now_ns = ns(now - self.epoch);
         for &slot in &*done {
             let latency_ns = now_ns - self.slots[slot].began_ns;
@@ -228,64 +193,7 @@ impl Device {
                 self.thinking.push((due, slot));
             }
         }
-        self.kick()?;
-        Ok(Some(now))
-    }
-
-    /// Submits the requests whose pauses are over.
-    ///
-    /// # Errors
-    /// The ring does not accept them.
-    pub fn end_thinking(&mut self, random: &mut fastrand::Rng) -> anyhow::Result<()> {
-        let now = Instant::now();
-        let mut made = false;
-        for place in (0..self.thinking.len()).rev() {
-            let (due, slot) = self.thinking[place];
-            if due <= now {
-                self.thinking.swap_remove(place);
-                self.slots[slot].began_ns = ns(now - self.epoch);
-                self.submit_random(slot, random)?;
-                made = true;
-            }
-        }
-        if made { self.kick() } else { Ok(()) }
-    }
-
-    /// Resets the counts.
-    pub fn count_anew(&mut self) {
-        self.counted = Counted::default();
-        self.latency.reset();
-    }
-
-    /// The counts, for the given time.
-    pub fn counted(&self, elapsed: Duration) -> Counted {
-        Counted {
-            elapsed_ns: ns(elapsed),
-            latency_p50_ns: self.latency.value_at_quantile(0.5),
-            latency_p99_ns: self.latency.value_at_quantile(0.99),
-            ..self.counted.clone()
-        }
-    }
-
-    /// Waits for all replies, then reads back and checks every block that was ever written. Returns
-    /// their number.
-    ///
-    /// # Errors
-    /// A request fails or has no reply within `lost`, or a block does not hold what was written.
-    pub fn read_back(&mut self, lost: Duration) -> anyhow::Result<u64> {
-        let outstanding = self.depth - self.thinking.len();
-        let mut done = Vec::new();
-        self.collect(outstanding, &mut done, lost)?;
-        let blocks = self.written.as_ref().map(Written::blocks);
-        let blocks = blocks.unwrap_or_default();
-        for some in blocks.chunks(self.depth) {
-            for (slot, &block) in some.iter().enumerate() {
-                self.submit(slot, block, false)?;
-            }
-            self.kick()?;
-            self.collect(some.len(), &mut done, lost)?;
-        }
-        Ok(blocks.len() as u64)
+        self.kick()
     }
 
     /// Polls until `count` replies have arrived.
@@ -310,6 +218,91 @@ impl Device {
             done.clear();
         }
         Ok(())
+    }
+}
+
+impl Endpoint for Device {
+    fn begin(&mut self, called: bool, random: &mut fastrand::Rng) -> anyhow::Result<()> {
+        self.queue.set_used_notif_enabled(called);
+        for slot in 0..self.depth {
+            self.slots[slot].began_ns = ns(self.epoch.elapsed());
+            self.submit_random(slot, random)?;
+        }
+        self.kick()
+    }
+
+    fn has_reply(&mut self, _: bool) -> bool {
+        self.queue.completions().has_next()
+    }
+
+    fn is_thinking(&self) -> bool {
+        !self.thinking.is_empty()
+    }
+
+    fn calls(&self) -> Vec<BorrowedFd<'_>> {
+        vec![self.called.as_fd()]
+    }
+
+    fn take_call(&mut self, _: usize) -> anyhow::Result<()> {
+        self.called.read()?;
+        self.counted.calls += 1;
+        Ok(())
+    }
+
+    fn go_on(&mut self, random: &mut fastrand::Rng) -> anyhow::Result<Option<Instant>> {
+        let mut done = std::mem::take(&mut self.done);
+        self.take(&mut done)?;
+        let now = (!done.is_empty()).then(Instant::now);
+        if let Some(now) = now {
+            self.next(now, &mut done, random)?;
+        }
+        self.done = done;
+        Ok(now)
+    }
+
+    fn end_thinking(&mut self, random: &mut fastrand::Rng) -> anyhow::Result<()> {
+        let now = Instant::now();
+        let mut made = false;
+        for place in (0..self.thinking.len()).rev() {
+            let (due, slot) = self.thinking[place];
+            if due <= now {
+                self.thinking.swap_remove(place);
+                self.slots[slot].began_ns = ns(now - self.epoch);
+                self.submit_random(slot, random)?;
+                made = true;
+            }
+        }
+        if made { self.kick() } else { Ok(()) }
+    }
+
+    fn count_anew(&mut self) {
+        self.counted = Counted::default();
+        self.latency.reset();
+    }
+
+    fn counted(&self, elapsed: Duration) -> Counted {
+        Counted {
+            elapsed_ns: ns(elapsed),
+            latency_p50_ns: self.latency.value_at_quantile(0.5),
+            latency_p99_ns: self.latency.value_at_quantile(0.99),
+            ..self.counted.clone()
+        }
+    }
+
+    fn read_back(&mut self, lost: Duration) -> anyhow::Result<u64> {
+        let outstanding = self.depth - self.thinking.len();
+        let mut done = Vec::new();
+        self.collect(outstanding, &mut done, lost)?;
+        let blocks = self.written.as_ref().map(Written::blocks);
+        let blocks = blocks.unwrap_or_default();
+        for some in blocks.chunks(self.depth) {
+            for (slot, &block) in some.iter().enumerate() {
+                self.submit(slot, block, false)?;
+            }
+            self.kick()?;
+            self.collect(some.len(), &mut done, lost)?;
+        }
+        Ok(blocks.len() as u64)
     }
 }
 

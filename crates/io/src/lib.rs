@@ -1,8 +1,9 @@
-//! Measures servers of vhost-user block devices under load, for `worldswitch io`.
+//! Measures servers of vhost-user block and network devices under load, for `worldswitch io`.
 //!
 //! One measurement ([`measure`]) starts a server ([`server`]) that serves all devices, and client
-//! processes ([`client`], on libblkio's driver) that put a [`load`] on it together, mostly one per
-//! device; the result is what the clients counted.
+//! processes ([`client`]) that put a [`load`] on it together, mostly one per device; the result is what
+//! the clients counted. They drive block devices by libblkio's driver, and pairs of network devices
+//! ([`pair`]) by our own ([`nic`]).
 
 #![cfg_attr(
     test,
@@ -14,5 +15,8 @@ pub mod cpus;
 mod device;
 pub mod load;
 pub mod measure;
+pub mod nic;
+pub mod pair;
 mod pattern;
 pub mod server;
+mod station;

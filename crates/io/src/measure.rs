@@ -1,9 +1,10 @@
 //! One measurement: starts a server and its clients, and collects the clients' counts.
 
-use crate::client::{Counted, Driven, Task};
+use crate::client::{Counted, Driven, DrivenDisk, Task};
 use crate::cpus;
-use crate::load::{Group, Load};
-use crate::server::{Place, Server};
+use crate::load::{Group, Load, Work};
+use crate::pair::DrivenPair;
+use crate::server::{Place, Server, Testpmd};
 use anyhow::{Context, bail};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
@@ -15,6 +16,8 @@ use std::time::Duration;
 pub struct Setting {
     /// The elvis to be measured.
     pub elvis: PathBuf,
+    /// The testpmd to be measured, if there is one.
+    pub testpmd: Option<Testpmd>,
     /// A folder for sockets, disks and logs; on a tmpfs if a load has such disks.
     pub folder: PathBuf,
     /// The program that is a client, and its arguments; the task is appended to them.
@@ -110,10 +113,12 @@ pub fn measure(setting: &Setting, server: &Server, load: &Load) -> anyhow::Resul
     let (cpus, client_cpus) = setting.cpus(server);
     let mut running = server.start(&Place {
         elvis: &setting.elvis,
+        testpmd: setting.testpmd.as_ref(),
         folder: &setting.folder,
         cpus: &cpus,
         disk: load.disk,
-        weights: &load.weights(),
+        devices: &load.served(),
+        splits: load.splits(),
     })?;
     let tasks = tasks(setting, load, &running.sockets);
     let counted = drive(setting, &client_cpus, &tasks, || running.cpu_ns());
@@ -140,15 +145,27 @@ pub fn measure(setting: &Setting, server: &Server, load: &Load) -> anyhow::Resul
 fn tasks(setting: &Setting, load: &Load, sockets: &[PathBuf]) -> Vec<Task> {
     let groups = load.groups.iter();
     let groups = groups.flat_map(|group| std::iter::repeat_n(group, group.devices));
-    let driven: Vec<Driven> = groups
-        .zip(sockets)
-        .map(|(group, socket)| Driven {
-            socket: socket.clone(),
-            depth: group.depth,
-            writes: group.writes,
-            think_ns: group.think.as_nanos() as u64,
+    let mut sockets = sockets.iter().cloned();
+    let driven = groups.map_while(|group| {
+        let think_ns = group.think.as_nanos() as u64;
+        let depth = group.depth;
+        Some(match group.work {
+            Work::Disk(writes) => Driven::Disk(DrivenDisk {
+                socket: sockets.next()?,
+                depth,
+                writes,
+                think_ns,
+            }),
+            Work::Pair(traffic, frame_bytes) => Driven::Pair(DrivenPair {
+                sockets: [sockets.next()?, sockets.next()?],
+                traffic,
+                frame_bytes,
+                depth,
+                think_ns,
+            }),
         })
-        .collect();
+    });
+    let driven: Vec<Driven> = driven.collect();
     let each = if load.one_client { driven.len() } else { 1 };
     let clients = driven.chunks(each.max(1));
     let task = |(seed, devices): (u64, &[Driven])| Task {

@@ -1,8 +1,9 @@
-//! Servers of vhost-user block devices: elvis in each of its modes, qemu-storage-daemon, and peers, which
-//! the user has started.
+//! Servers of vhost-user devices: elvis in each of its modes, qemu-storage-daemon, DPDK's testpmd, and
+//! peers, which the user has started.
 
 use crate::cpus;
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fmt;
 use std::fs::File;
 use std::io;
@@ -48,6 +49,8 @@ pub enum Server {
     },
     /// qemu-storage-daemon.
     StorageDaemon,
+    /// DPDK's testpmd, which forwards frames between two network devices.
+    Testpmd,
     /// A server that the user has started.
     Peer {
         /// Its name.
@@ -62,6 +65,7 @@ const ELVIS: &str = "elvis";
 const BASELINE: &str = "per-device";
 const MODES: [&str; 4] = [ELVIS, "fine-grained", BASELINE, "per-device-pinned"];
 const STORAGE_DAEMON: &str = "qemu-storage-daemon";
+const TESTPMD: &str = "testpmd";
 
 impl fmt::Display for Server {
     fn fmt(&self, to: &mut fmt::Formatter) -> fmt::Result {
@@ -76,19 +80,22 @@ impl fmt::Display for Server {
                     .try_for_each(|(key, value)| write!(to, "+{key}={value}"))
             }
             Self::StorageDaemon => to.write_str(STORAGE_DAEMON),
+            Self::Testpmd => to.write_str(TESTPMD),
             Self::Peer { name, .. } => to.write_str(name),
         }
     }
 }
 
-/// `elvis`, `elvis@MODE`, either with `+KEY=VALUE` for constants of the policy, or
-/// `qemu-storage-daemon`.
+/// `elvis`, `elvis@MODE`, either with `+KEY=VALUE` for constants of the policy, `qemu-storage-daemon` or
+/// `testpmd`.
 impl FromStr for Server {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        if text == STORAGE_DAEMON {
-            return Ok(Self::StorageDaemon);
+        match text {
+            STORAGE_DAEMON => return Ok(Self::StorageDaemon),
+            TESTPMD => return Ok(Self::Testpmd),
+            _ => {}
         }
         let mut words = text.split('+');
         let mode = match words.next().unwrap_or_default() {
@@ -97,7 +104,7 @@ impl FromStr for Server {
         };
         let mode = MODES.iter().find(|&&known| known == mode).ok_or_else(|| {
             let modes = MODES[1..].join(", elvis@");
-            format!("{text:?} is none of elvis, elvis@{modes}, {STORAGE_DAEMON}")
+            format!("{text:?} is none of elvis, elvis@{modes}, {STORAGE_DAEMON}, {TESTPMD}")
         })?;
         let policy = words.map(option).collect::<Result<_, _>>()?;
         Ok(Self::Elvis { mode, policy })
@@ -176,19 +183,50 @@ pub fn peer(text: &str) -> Result<Server, String> {
     })
 }
 
+/// What a device is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A disk.
+    Disk,
+    /// A network device, and which network connects it to one other.
+    Port(usize),
+}
+
+/// A device of a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Served {
+    /// What it is.
+    pub kind: Kind,
+    /// Its share of the I/O core, relative to the other devices'.
+    pub weight: u32,
+}
+
+/// DPDK's testpmd.
+#[derive(Clone, Debug)]
+pub struct Testpmd {
+    /// The words that start it.
+    pub words: Vec<OsString>,
+    /// The folder of its drivers, if it does not find that itself.
+    pub drivers: Option<PathBuf>,
+}
+
 /// What a server is started with.
 #[derive(Clone, Debug)]
 pub struct Place<'a> {
     /// The elvis to be measured.
     pub elvis: &'a Path,
+    /// The testpmd to be measured, if there is one.
+    pub testpmd: Option<&'a Testpmd>,
     /// A folder for sockets, disks and logs.
     pub folder: &'a Path,
     /// Its CPUs.
     pub cpus: &'a [usize],
     /// The kind of its disks.
     pub disk: Disk,
-    /// The weight of each of its devices.
-    pub weights: &'a [u32],
+    /// Its devices.
+    pub devices: &'a [Served],
+    /// Whether segments to be split come.
+    pub splits: bool,
 }
 
 /// A running server; dropping it kills the server, unless it is a peer.
@@ -206,23 +244,39 @@ impl Server {
     /// # Errors
     /// It can't be started, lacks a required feature, or is a peer with too few devices.
     pub fn start(&self, place: &Place) -> io::Result<Running> {
-        let devices = place.weights.len();
+        let devices = place.devices.len();
         let socket = |number| place.folder.join(format!("{number}.sock"));
         let mut sockets: Vec<PathBuf> = (0..devices).map(socket).collect();
         for socket in &sockets {
             let _ = std::fs::remove_file(socket);
         }
-        let weighted = place.weights.iter().any(|&weight| weight != 1);
-        let images = (0..devices).map(|number| image(place.folder, number, place.disk));
+        let weighted = place.devices.iter().any(|device| device.weight != 1);
+        let disks = |device: &Served| device.kind == Kind::Disk;
+        let with_disks = place.devices.iter().any(disks);
+        let images = (0..)
+            .zip(place.devices)
+            .map(|(number, device)| match device.kind {
+                Kind::Disk => image(place.folder, number, place.disk),
+                Kind::Port(_) => Ok(None),
+            });
         let images = images.collect::<io::Result<Vec<_>>>()?;
         let log = place.folder.join("server.log");
         let command = match self {
             Self::Elvis { mode, policy } => Some(elvis(place, mode, policy, &sockets, &images)?),
             _ if weighted => return Err(cannot("it does not support weights of devices")),
-            _ if matches!(place.disk, Disk::Work(_)) => {
+            _ if with_disks && matches!(place.disk, Disk::Work(_)) => {
                 return Err(cannot("it has no disk with a fixed service time"));
             }
+            Self::StorageDaemon if !place.devices.iter().all(disks) => {
+                return Err(cannot("it serves no network devices"));
+            }
             Self::StorageDaemon => Some(storage_daemon(&sockets, &images)),
+            Self::Testpmd if with_disks => return Err(cannot("it serves no disks")),
+            // Its mode `io` does not pass on what a header says.
+            Self::Testpmd if place.splits => {
+                return Err(cannot("it does not forward segments to be split as such"));
+            }
+            Self::Testpmd => Some(testpmd(place, &sockets)?),
             Self::Peer {
                 name,
                 sockets: theirs,
@@ -248,10 +302,12 @@ impl Server {
                 io::Error::new(error.kind(), why)
             };
             let log = File::create(&log)?;
-            command
-                .stdin(Stdio::null())
-                .stdout(Stdio::null())
-                .stderr(log);
+            // A pipe, as testpmd ends when it can read there; it writes errors to the standard output.
+            let output = match self {
+                Self::Testpmd => log.try_clone()?.into(),
+                _ => Stdio::null(),
+            };
+            command.stdin(Stdio::piped()).stdout(output).stderr(log);
             cpus::on(place.cpus, || command.spawn()).map_err(named)
         });
         Ok(Running {
@@ -302,15 +358,47 @@ fn elvis(
         std::fs::write(&file, format!("[policy]\n{}", lines.collect::<String>()))?;
         command.arg("--config").arg(file);
     }
-    for ((socket, image), weight) in sockets.iter().zip(images).zip(place.weights) {
-        let image = match (image, place.disk) {
-            (Some(path), _) => path.display().to_string(),
-            (None, Disk::Work(ns)) => format!("null:{DISK_BYTES},service_ns={ns}"),
-            (None, _) => format!("null:{DISK_BYTES}"),
+    for ((socket, image), Served { kind, weight }) in sockets.iter().zip(images).zip(place.devices)
+    {
+        let (option, what) = match (kind, image, place.disk) {
+            (Kind::Port(network), ..) => ("--net", format!("switch:{network}")),
+            (_, Some(path), _) => ("--blk", path.display().to_string()),
+            (_, None, Disk::Work(ns)) => ("--blk", format!("null:{DISK_BYTES},service_ns={ns}")),
+            (_, None, _) => ("--blk", format!("null:{DISK_BYTES}")),
         };
-        let device = format!("{}={image},weight={weight}", socket.display());
-        command.args(["--blk", &device]);
+        let device = format!("{}={what},weight={weight}", socket.display());
+        command.args([option, &device]);
     }
+    Ok(command)
+}
+
+/// Without huge pages and without what needs root. Its two threads share the CPU: the first one sleeps. Ports
+/// are forwarded in pairs, as they are numbered.
+fn testpmd(place: &Place, sockets: &[PathBuf]) -> io::Result<Command> {
+    let Some(Testpmd { words, drivers }) = place.testpmd else {
+        return Err(cannot(
+            "there is no dpdk-testpmd: worldswitch lab fetch dpdk, or install Debian's dpdk-dev and librte-net-vhost",
+        ));
+    };
+    let (Some((program, before)), Some(cpu)) = (words.split_first(), place.cpus.first()) else {
+        return Err(io::Error::other("testpmd has no program or no CPU"));
+    };
+    let mut command = Command::new(program);
+    command.args(before);
+    command.args(["--lcores", &format!("0@{cpu},1@{cpu}")]);
+    command.args(["--no-huge", "-m", "512", "--no-shconf"]);
+    command.args(["--no-pci", "--no-telemetry"]);
+    // Else it makes a folder in /run, even without shared configuration.
+    command.env("RUNTIME_DIRECTORY", place.folder);
+    if let Some(drivers) = drivers {
+        command.arg("-d").arg(drivers);
+    }
+    for (number, socket) in sockets.iter().enumerate() {
+        let device = format!("net_vhost{number},iface={}", socket.display());
+        command.args(["--vdev", &device]);
+    }
+    command.args(["--", "--forward-mode=io", "--auto-start", "--no-numa"]);
+    command.args(["--total-num-mbufs=16384", "--no-mlockall"]);
     Ok(command)
 }
 
@@ -381,6 +469,7 @@ mod tests {
             "elvis+max_work=32+stuck_rule=false",
             "elvis@fine-grained+stuck_ns=1000",
             STORAGE_DAEMON,
+            TESTPMD,
         ] {
             assert_eq!(name.parse::<Server>().unwrap().to_string(), name);
         }

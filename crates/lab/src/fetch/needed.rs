@@ -15,13 +15,14 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-/// Whether a file is a program of the set, the loader, or a library that a program might need.
+/// Whether a file is a program of the set, the loader, or a library that a program might need: also one in a
+/// folder of the libraries', as links may lead there (DPDK's drivers).
 pub(crate) fn may_be(set: &Set, path: &str) -> bool {
     let place = program::place(set.architecture);
     let library = path.strip_prefix(place.libraries);
     let library = library.and_then(|rest| rest.strip_prefix('/'));
     path == place.loader
-        || library.is_some_and(|name| !name.contains('/') && name.contains(".so"))
+        || library.is_some_and(|name| name.contains(".so"))
         || path
             .strip_prefix("usr/bin/")
             .is_some_and(|name| set.programs.iter().any(|p| p == name))

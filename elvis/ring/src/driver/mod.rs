@@ -16,6 +16,9 @@ use std::sync::atomic::{Ordering, fence};
 /// One buffer of a request: guest address, length, whether the device writes it.
 pub type Buffer = (u64, u32, bool);
 
+/// Guest address, length and flags of a descriptor.
+type Descriptor = (u64, u32, u16);
+
 /// Flags of a descriptor.
 const NEXT: u16 = 1;
 const WRITE: u16 = 2;
@@ -190,19 +193,16 @@ impl Driver {
     /// Makes a request of these buffers and returns the number that its reply will have. None if there are too
     /// few free descriptors.
     pub fn submit(&mut self, buffers: &[Buffer]) -> Option<u16> {
-        let described: Vec<(u64, u32, u16)> = buffers
-            .iter()
-            .map(|&(guest, bytes, written)| (guest, bytes, u16::from(written) * WRITE))
-            .collect();
-        self.add(&described)
+        let flags = |&(guest, bytes, written): &Buffer| (guest, bytes, u16::from(written) * WRITE);
+        self.add(buffers.iter().map(flags))
     }
 
     /// Makes a request of one descriptor, which points to a table of this many bytes.
     pub fn submit_indirect(&mut self, table: u64, bytes: u32) -> Option<u16> {
-        self.add(&[(table, bytes, INDIRECT)])
+        self.add([(table, bytes, INDIRECT)].into_iter())
     }
 
-    fn add(&mut self, descriptors: &[(u64, u32, u16)]) -> Option<u16> {
+    fn add(&mut self, descriptors: impl ExactSizeIterator<Item = Descriptor>) -> Option<u16> {
         match &mut self.layout {
             Layout::Split(ring) => ring.add(&self.all, descriptors),
             Layout::Packed(ring) => ring.add(&self.all, descriptors),
@@ -234,6 +234,15 @@ impl Driver {
             Layout::Packed(ring) => ring.want_calls(&self.all, self.event_idx, wanted),
         }
         fence(Ordering::SeqCst);
+    }
+
+    /// Whether there is a reply.
+    #[must_use]
+    pub fn has_reply(&self) -> bool {
+        match &self.layout {
+            Layout::Split(ring) => ring.has_reply(&self.all),
+            Layout::Packed(ring) => ring.has_reply(&self.all),
+        }
     }
 
     /// The next reply: the request's number, and the bytes written.

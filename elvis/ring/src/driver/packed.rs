@@ -1,6 +1,6 @@
 //! The driver side of a packed ring.
 
-use super::NEXT;
+use super::{Descriptor, NEXT};
 use crate::packed::{AVAIL_USED, DESC, DISABLE, ENABLE, Position};
 use crate::{RingError, Span};
 use std::sync::atomic::Ordering;
@@ -51,16 +51,20 @@ impl Packed {
 
     /// Makes a request of these addresses, lengths and flags. Its first descriptor becomes available last
     /// (VIRTIO 1.2, section 2.8.21).
-    pub(super) fn add(&mut self, all: &Span, wanted: &[(u64, u32, u16)]) -> Option<u16> {
+    pub(super) fn add(
+        &mut self,
+        all: &Span,
+        wanted: impl ExactSizeIterator<Item = Descriptor>,
+    ) -> Option<u16> {
         let count = u16::try_from(wanted.len()).ok()?;
         if count == 0 || count > self.room {
             return None;
         }
         let id = self.free.pop()?;
         let mut first = (0, 0);
-        for (place, &(guest, bytes, flags)) in wanted.iter().enumerate() {
+        for (place, (guest, bytes, flags)) in wanted.enumerate() {
             let offset = 16 * usize::from(self.avail.slot());
-            let more = u16::from(place + 1 < wanted.len()) * NEXT;
+            let more = u16::from(place + 1 < usize::from(count)) * NEXT;
             let flags = flags | more | self.avail.available();
             all.store_u64(offset, guest.to_le(), Ordering::Relaxed);
             all.store_u32(offset + 8, bytes.to_le(), Ordering::Relaxed);
@@ -112,12 +116,17 @@ impl Packed {
         all.store_u32(offset, event.to_le(), Ordering::Relaxed);
     }
 
-    pub(super) fn reply(&mut self, all: &Span) -> Option<(u16, u32)> {
+    pub(super) fn has_reply(&self, all: &Span) -> bool {
         let offset = 16 * usize::from(self.used.slot());
         let flags = u16::from_le(all.load_u16(offset + 14, Ordering::Acquire));
-        if flags & AVAIL_USED != self.used.used() {
+        flags & AVAIL_USED == self.used.used()
+    }
+
+    pub(super) fn reply(&mut self, all: &Span) -> Option<(u16, u32)> {
+        if !self.has_reply(all) {
             return None;
         }
+        let offset = 16 * usize::from(self.used.slot());
         let written = u32::from_le(all.load_u32(offset + 8, Ordering::Relaxed));
         let id = u16::from_le(all.load_u16(offset + 12, Ordering::Relaxed));
         // A device that breaks the rules stops this driver here.

@@ -1,6 +1,6 @@
 //! The driver side of a split ring.
 
-use super::NEXT;
+use super::{Descriptor, NEXT};
 use crate::Span;
 use std::sync::atomic::Ordering;
 
@@ -41,23 +41,26 @@ impl Split {
         }
     }
 
-    /// Makes a request of these addresses, lengths and flags.
-    pub(super) fn add(&mut self, all: &Span, wanted: &[(u64, u32, u16)]) -> Option<u16> {
-        if wanted.is_empty() || self.free.len() < wanted.len() {
-            return None;
-        }
-        let descriptors: Vec<u16> = self.free.drain(self.free.len() - wanted.len()..).collect();
-        for (place, &(guest, bytes, flags)) in wanted.iter().enumerate() {
-            let next = descriptors.get(place + 1).copied();
+    /// Makes a request of these addresses, lengths and flags. Allocates no memory once each head was in use.
+    pub(super) fn add(
+        &mut self,
+        all: &Span,
+        wanted: impl ExactSizeIterator<Item = Descriptor>,
+    ) -> Option<u16> {
+        let start = self.free.len().checked_sub(wanted.len())?;
+        let head = *self.free.get(start)?;
+        for (place, (guest, bytes, flags)) in (start..).zip(wanted) {
+            let next = self.free.get(place + 1).copied();
             let flags = flags | u16::from(next.is_some()) * NEXT;
-            let offset = 16 * usize::from(descriptors[place]);
+            let offset = 16 * usize::from(self.free[place]);
             let next = u64::from(next.unwrap_or(0));
             let rest = u64::from(bytes) | u64::from(flags) << 32 | next << 48;
             all.store_u64(offset, guest.to_le(), Ordering::Relaxed);
             all.store_u64(offset + 8, rest.to_le(), Ordering::Relaxed);
         }
-        let head = descriptors[0];
-        self.taken[usize::from(head)] = descriptors;
+        let taken = &mut self.taken[usize::from(head)];
+        taken.clear();
+        taken.extend(self.free.drain(start..));
         self.offer(all, head);
         Some(head)
     }
@@ -102,12 +105,16 @@ impl Split {
         }
     }
 
+    pub(super) fn has_reply(&self, all: &Span) -> bool {
+        let index = all.load_u16(Self::used(self.size) + 2, Ordering::Acquire);
+        u16::from_le(index) != self.used_seen
+    }
+
     pub(super) fn reply(&mut self, all: &Span) -> Option<(u16, u32)> {
-        let used = Self::used(self.size);
-        let index = u16::from_le(all.load_u16(used + 2, Ordering::Acquire));
-        if index == self.used_seen {
+        if !self.has_reply(all) {
             return None;
         }
+        let used = Self::used(self.size);
         let offset = used + 4 + 8 * usize::from(self.used_seen & (self.size - 1));
         let field = |at: usize| u32::from_le(all.load_u32(at, Ordering::Relaxed));
         let (head, written) = (field(offset) as u16, field(offset + 4));

@@ -30,7 +30,7 @@ struct Experiment {
     normalized: bool,
 }
 
-const EXPERIMENTS: [Experiment; 7] = [
+const EXPERIMENTS: [Experiment; 10] = [
     Experiment {
         name: "scaling",
         title: "Throughput and latency by devices (ELVIS, Figure 6)",
@@ -65,6 +65,24 @@ const EXPERIMENTS: [Experiment; 7] = [
         name: "integrity",
         title: "Devices with verified contents",
         steps: "devices",
+        normalized: false,
+    },
+    Experiment {
+        name: "rr",
+        title: "Echo between network devices",
+        steps: "pairs of devices",
+        normalized: false,
+    },
+    Experiment {
+        name: "stream",
+        title: "Stream between network devices",
+        steps: "bytes of a frame",
+        normalized: false,
+    },
+    Experiment {
+        name: "mixed-net",
+        title: "Echo between network devices beside a busy disk",
+        steps: "disks",
         normalized: false,
     },
     Experiment {

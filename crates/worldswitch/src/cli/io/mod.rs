@@ -34,6 +34,7 @@ Examples:
   worldswitch io                                elvis in all modes and qemu-storage-daemon, 1 to 14 devices
   worldswitch io scaling mixed ablation -o paper        the paper's figures; worldswitch report draws them
   worldswitch io stuck shares --quick           features of elvis that are not in the paper
+  worldswitch io rr stream mixed-net -o net     network devices, beside DPDK's (worldswitch lab fetch dpdk)
   worldswitch io --server elvis,qemu-storage-daemon --devices 1,4 --depth 1,32 --rounds 5 -o peers
   worldswitch io --server elvis --peer spdk=/run/spdk-0.sock,/run/spdk-1.sock --devices 1,2
   worldswitch io mixed --server elvis,elvis+max_work=16
@@ -54,8 +55,8 @@ pub struct IoArgs {
     /// identical devices, as --devices, --depth and --replies say.
     #[arg(value_enum, value_name = "EXPERIMENT")]
     pub experiment: Vec<Experiment>,
-    /// Servers to start: elvis, elvis@MODE, qemu-storage-daemon. elvis takes constants of its policy,
-    /// as in elvis+stuck_rule=false. Default: the experiment's, else elvis in all modes and
+    /// Servers to start: elvis, elvis@MODE, qemu-storage-daemon (disks), testpmd (networks). elvis takes
+    /// constants of its policy, as in elvis+stuck_rule=false. Default: the experiment's, else elvis in all modes and
     /// qemu-storage-daemon.
     #[arg(long, value_name = "SERVER,...", value_delimiter = ',')]
     pub server: Vec<Server>,
@@ -178,4 +179,13 @@ pub enum Experiment {
     Shares,
     /// Fourteen devices, each driven by a process that compares what it reads with what it wrote.
     Integrity,
+    /// Pairs of network devices, 1 and 4, of which the second sends each frame of 64 bytes back. A
+    /// request is the way there and back.
+    Rr,
+    /// A pair of network devices, the first of which sends: frames of 64 and of 1514 bytes, and TCP
+    /// segments of 64 KiB. A request is a frame.
+    Stream,
+    /// A disk with 32 outstanding requests beside an echo of frames, on an overloaded I/O core, with
+    /// the rule about stuck queues on and off.
+    MixedNet,
 }

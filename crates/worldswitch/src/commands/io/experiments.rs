@@ -1,12 +1,13 @@
-//! The experiments of `worldswitch io`: section 4 of the ELVIS paper (ATC'13) with block requests, and
-//! features of elvis beyond the paper. Without an experiment, the loads of `--devices`, `--depth` and
+//! The experiments of `worldswitch io`: section 4 of the ELVIS paper (ATC'13) with block requests, features
+//! of elvis beyond the paper, and network devices. Without an experiment, the loads of `--devices`, `--depth` and
 //! `--replies`.
 
 use crate::cli::io::{Experiment, IoArgs, MODES, RepliesArg, SERVERS};
 use crate::commands::Usage;
 use std::time::Duration;
 use ws_io::client::{Replies, Writes};
-use ws_io::load::{Group, Load};
+use ws_io::load::{Group, Load, Work};
+use ws_io::pair::Traffic;
 use ws_io::server::{Disk, Server};
 
 /// Loads, and the servers that run them.
@@ -31,8 +32,20 @@ const DEEP: u16 = 32;
 const FULL: u16 = 4096;
 /// Work per request that makes the I/O core the bottleneck: much longer than the rest of a request.
 const WORK_NS: u64 = 20_000;
+/// Pairs of network devices that echo frames, and their bytes: what netperf's request and response of one byte
+/// are on the wire.
+const PAIRS: [u16; 2] = [1, 4];
+const PAIRS_QUICK: [u16; 1] = [1];
+const SMALL: u32 = 64;
+/// Bytes of a stream's frames, and how many are on their way: short ones, those of an MTU of 1500, and segments of
+/// Linux' usual length, of which a ring has buffers for few.
+const STREAMS: [(u32, u16); 3] = [(SMALL, 64), (1514, 64), (65_226, 4)];
 /// Percentage of writes.
 const WRITES: u8 = 30;
+
+/// The servers of experiments on the stuck rule, and on networks.
+const STUCK: [&str; 2] = ["elvis", "elvis+stuck_rule=false"];
+const NETWORKS: [&str; 3] = ["elvis", "elvis@fine-grained", "testpmd"];
 
 /// The parts to measure.
 ///
@@ -66,6 +79,14 @@ pub fn parts(args: &IoArgs) -> Result<Vec<Part>, Usage> {
     Ok(parts)
 }
 
+/// The name of a group.
+fn name(experiment: &str, step: u32, role: &str) -> String {
+    match role {
+        "" => format!("{experiment}-{step}"),
+        role => format!("{experiment}-{step}-{role}"),
+    }
+}
+
 fn servers(names: &[&str]) -> Result<Vec<Server>, Usage> {
     let named = names.iter().map(|name| name.parse().map_err(Usage));
     named.collect()
@@ -76,10 +97,19 @@ impl IoArgs {
     fn check(&self, experiment: Experiment) -> Result<(), Usage> {
         let takes_devices = matches!(
             experiment,
-            Experiment::Scaling | Experiment::Ablation | Experiment::Integrity
+            Experiment::Scaling | Experiment::Ablation | Experiment::Integrity | Experiment::Rr
         );
         if self.devices.is_some() && !takes_devices {
-            let why = "--devices works only with the experiments scaling, ablation and integrity";
+            let why =
+                "--devices works only with the experiments scaling, ablation, integrity and rr";
+            return Err(Usage(why.to_owned()));
+        }
+        let networks = matches!(
+            experiment,
+            Experiment::Rr | Experiment::Stream | Experiment::MixedNet
+        );
+        if self.verify && networks {
+            let why = "--verify is for disks; the order of frames is always checked";
             return Err(Usage(why.to_owned()));
         }
         let ways = self.replies.as_ref().map_or(0, Vec::len);
@@ -125,7 +155,33 @@ impl IoArgs {
                 let groups = [("throughput", 1, DEEP, chance), ("latency", 6, 1, chance)];
                 let mut load = self.load("stuck", 1, poll, work, &groups);
                 load.one_client = true;
-                (vec![load], &["elvis", "elvis+stuck_rule=false"])
+                (vec![load], &STUCK)
+            }
+            Experiment::Rr => {
+                let load = |n| {
+                    let mut load = self.load("rr", n, poll, null, &[]);
+                    load.groups = vec![self.pairs(&load, "", n, 1, (Traffic::Echo, SMALL))];
+                    load
+                };
+                let numbers = numbers(&PAIRS, &PAIRS_QUICK);
+                (numbers.into_iter().map(load).collect(), &NETWORKS)
+            }
+            Experiment::Stream => {
+                let load = |&(bytes, depth): &(u32, u16)| {
+                    let mut load = self.load("stream", 1, poll, null, &[]);
+                    load.step = bytes;
+                    load.groups = vec![self.pairs(&load, "", 1, depth, (Traffic::Stream, bytes))];
+                    load
+                };
+                (STREAMS.iter().map(load).collect(), &NETWORKS)
+            }
+            Experiment::MixedNet => {
+                let disk = [("disk", 1, DEEP, chance)];
+                let mut load = self.load("mixed-net", 1, poll, work, &disk);
+                load.one_client = true;
+                let rr = self.pairs(&load, "rr", 1, 1, (Traffic::Echo, SMALL));
+                load.groups.push(rr);
+                (vec![load], &STUCK)
             }
             Experiment::Shares => (self.shares(), &["elvis"]),
             Experiment::Integrity => {
@@ -143,6 +199,26 @@ impl IoArgs {
             loads,
             servers: servers(names)?,
         })
+    }
+
+    /// Pairs of network devices of a load.
+    fn pairs(
+        &self,
+        load: &Load,
+        role: &str,
+        pairs: u16,
+        depth: u16,
+        (traffic, bytes): (Traffic, u32),
+    ) -> Group {
+        Group {
+            name: name(&load.experiment, load.step, role),
+            role: role.to_owned(),
+            devices: pairs.into(),
+            depth,
+            work: Work::Pair(traffic, bytes),
+            think: Duration::from_micros(self.think),
+            weight: 1,
+        }
     }
 
     /// Devices of equal weight, then devices of different weights.
@@ -173,14 +249,11 @@ impl IoArgs {
         groups: &[(&str, u16, u16, Writes)],
     ) -> Load {
         let group = |&(role, devices, depth, writes): &(&str, u16, u16, Writes)| Group {
-            name: match role {
-                "" => format!("{experiment}-{step}"),
-                role => format!("{experiment}-{step}-{role}"),
-            },
+            name: name(experiment, step.into(), role),
             role: role.to_owned(),
             devices: devices.into(),
             depth,
-            writes: self.write.map_or(writes, Writes::Percent),
+            work: Work::Disk(self.write.map_or(writes, Writes::Percent)),
             think: Duration::from_micros(self.think),
             weight: 1,
         };

@@ -1,11 +1,12 @@
-//! Block I/O of many devices on this host, served by elvis, its baselines and its peers in alternating
-//! order.
+//! Block and network I/O of many devices on this host, served by elvis, its baselines and its peers in
+//! alternating order.
 
 use super::experiments::{self, Part};
 use super::results::Run;
 use super::table;
 use crate::cli::Parts;
 use crate::cli::io::{CLIENT, IoArgs};
+use crate::cli::lab::Places;
 use crate::commands::{self, Done, Usage, doctor, export, on_stdout, parts};
 use crate::terminal::{Colours, Stop, columns, output};
 use anyhow::{Context, bail};
@@ -13,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 use ws_io::cpus;
 use ws_io::measure::{Setting, measure};
-use ws_io::server::{Disk, Server};
+use ws_io::server::{Disk, Server, Testpmd};
 
 fn elvis(named: Option<&Path>) -> anyhow::Result<PathBuf> {
     let path = match named {
@@ -29,7 +30,30 @@ fn elvis(named: Option<&Path>) -> anyhow::Result<PathBuf> {
     Ok(path)
 }
 
-fn setting(args: &IoArgs, folder: &Path) -> anyhow::Result<Setting> {
+/// The lab's set of packages with DPDK, its program, and a file in the folder of its drivers.
+const DPDK: &str = "dpdk";
+const TESTPMD: &str = "dpdk-testpmd";
+const DRIVER: &str = "/librte_net_vhost.so";
+
+/// DPDK's testpmd: the lab's, if it was fetched, else the one that is installed.
+fn testpmd() -> anyhow::Result<Option<Testpmd>> {
+    if let Ok(set) = parts::store(&Places::default())?.find(DPDK) {
+        let mut files = set.manifest().files.keys();
+        let drivers = files.find_map(|path| Some(path.split_once(DRIVER)?.0));
+        return Ok(Some(Testpmd {
+            words: set.program(TESTPMD)?,
+            drivers: drivers.map(|folder| set.root.join(folder)),
+        }));
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let installed = std::env::split_paths(&path).any(|folder| folder.join(TESTPMD).is_file());
+    Ok(installed.then(|| Testpmd {
+        words: vec![TESTPMD.into()],
+        drivers: None,
+    }))
+}
+
+fn setting(args: &IoArgs, parts: &[Part], folder: &Path) -> anyhow::Result<Setting> {
     let usable = cpus::usable()?;
     let io_cpu = match (args.io_cpu, usable.last()) {
         (Some(cpu), _) if !usable.contains(&cpu) => {
@@ -49,6 +73,13 @@ fn setting(args: &IoArgs, folder: &Path) -> anyhow::Result<Setting> {
     };
     Ok(Setting {
         elvis: elvis(args.elvis.as_deref())?,
+        testpmd: match parts
+            .iter()
+            .any(|part| part.servers.contains(&Server::Testpmd))
+        {
+            true => testpmd()?,
+            false => None,
+        },
         folder: folder.to_owned(),
         client: (std::env::current_exe()?, vec![CLIENT.to_owned()]),
         io_cpu,
@@ -102,7 +133,7 @@ pub fn host(args: &IoArgs, colours: Colours) -> anyhow::Result<Done> {
     let parts = experiments::parts(args)?;
     let mut runs = runs(&parts)?;
     let working = working_folder(&parts)?;
-    let setting = setting(args, working.path())?;
+    let setting = setting(args, &parts, working.path())?;
     for server in parts.iter().flat_map(|part| &part.servers) {
         server.check()?;
     }

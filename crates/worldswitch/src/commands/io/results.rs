@@ -8,8 +8,9 @@ use std::collections::BTreeMap;
 use std::io;
 use std::time::{Duration, SystemTime};
 use ws_io::client::{Replies, Writes};
-use ws_io::load::{Group, Load};
+use ws_io::load::{Group, Load, Work};
 use ws_io::measure::{Outcome, Setting};
+use ws_io::pair::Traffic;
 use ws_io::server::{Disk, Server};
 use ws_results::{
     Boot, Check, Identity, Launch, LaunchEnd, ResultFile, Row, SCHEMA, Samples, Status, Verdict,
@@ -83,6 +84,9 @@ impl Run {
                 Ok(outcomes) => {
                     let outcome = &outcomes[number];
                     add_samples(row, round, at, outcome, load.verify);
+                    if let Work::Pair(Traffic::Stream, bytes) = group.work {
+                        add_bytes(row, round, at, outcome, bytes);
+                    }
                     (Status::Ok, None, load.verify.then(|| check(outcome)))
                 }
                 Err((status, reason)) => (*status, Some(reason.clone()), None),
@@ -157,15 +161,24 @@ pub fn word(replies: Replies) -> &'static str {
 /// The conditions that must agree between two compared rows. The report finds a row's place by
 /// `experiment`, `step` and `role`.
 fn conditions(load: &Load, group: &Group) -> BTreeMap<String, serde_json::Value> {
-    let writes = match group.writes {
-        Writes::Percent(percent) => format!("{percent} %"),
-        Writes::Slots(writers) => format!("{writers} of {}", group.depth),
+    let work = match group.work {
+        Work::Disk(Writes::Percent(percent)) => vec![("writes", json!(format!("{percent} %")))],
+        Work::Disk(Writes::Slots(writers)) => {
+            vec![("writes", json!(format!("{writers} of {}", group.depth)))]
+        }
+        Work::Pair(traffic, bytes) => {
+            let traffic = match traffic {
+                Traffic::Echo => "echo",
+                Traffic::Stream => "stream",
+            };
+            vec![("traffic", json!(traffic)), ("frame_bytes", json!(bytes))]
+        }
     };
     let work_ns = match load.disk {
         Disk::Work(ns) => ns,
         Disk::Null | Disk::Tmpfs => 0,
     };
-    [
+    let all = [
         ("experiment", json!(load.experiment)),
         ("step", json!(load.step)),
         ("role", json!(group.role)),
@@ -175,13 +188,12 @@ fn conditions(load: &Load, group: &Group) -> BTreeMap<String, serde_json::Value>
         ("replies", json!(word(load.replies))),
         ("disk", json!(load.disk.name())),
         ("work_ns", json!(work_ns)),
-        ("writes", json!(writes)),
         ("think_ns", json!(group.think.as_nanos() as u64)),
         ("weight", json!(group.weight)),
         ("verify", json!(load.verify)),
-    ]
-    .map(|(name, value)| (name.to_owned(), value))
-    .into()
+    ];
+    let all = all.into_iter().chain(work);
+    all.map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
 /// The check of clients that verify what they read.
@@ -284,6 +296,24 @@ fn add_samples(row: &mut Row, boot: u32, launch: u32, outcome: &Outcome, verify:
     );
 }
 
+/// Bytes of frames a second, of each pair.
+fn add_bytes(row: &mut Row, boot: u32, launch: u32, outcome: &Outcome, frame_bytes: u32) {
+    let per_s = |counted: &ws_io::client::Counted| {
+        let bytes = u128::from(counted.requests) * u128::from(frame_bytes);
+        (bytes * 1_000_000_000 / u128::from(counted.elapsed_ns.max(1))) as u64
+    };
+    let run: Vec<u64> = outcome.devices.iter().map(per_s).collect();
+    let samples = Samples {
+        boot,
+        launch,
+        iterations: 1,
+        control: vec![0; run.len()],
+        run,
+        ..Samples::default()
+    };
+    row.add("bytes", "bytes_per_s", samples);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -295,7 +325,7 @@ mod tests {
             role: name.to_owned(),
             devices,
             depth: 1,
-            writes: Writes::Slots(1),
+            work: Work::Disk(Writes::Slots(1)),
             think: Duration::ZERO,
             weight: 1,
         }
@@ -365,5 +395,31 @@ mod tests {
         assert_eq!(check.note, "400 blocks were read back unchanged");
         assert_eq!(metric("compared").boots[1].run, [200, 200]);
         assert_eq!(row.conditions["experiment"], "mixed");
+        assert_eq!(row.conditions["writes"], "1 of 1");
+    }
+
+    #[test]
+    fn a_stream_has_bytes() {
+        let stream = Group {
+            work: Work::Pair(Traffic::Stream, 64),
+            ..group("stream", 1)
+        };
+        let load = Load {
+            experiment: "stream".to_owned(),
+            step: 64,
+            groups: vec![stream],
+            replies: Replies::Poll,
+            one_client: false,
+            disk: Disk::Null,
+            verify: false,
+        };
+        let mut run = Run::new(&"testpmd".parse().unwrap());
+        run.expect(std::slice::from_ref(&load));
+        run.add(1, &load, Duration::ZERO, Ok(vec![outcome(&[300])]));
+        let row = &run.rows[0];
+        let bytes = row.metrics.iter().find(|metric| metric.name == "bytes");
+        assert_eq!(bytes.unwrap().boots[0].run, [64 * 300_000]);
+        assert_eq!(row.conditions["traffic"], "stream");
+        assert_eq!(row.conditions.get("writes"), None);
     }
 }

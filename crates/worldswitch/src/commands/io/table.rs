@@ -38,6 +38,8 @@ struct Line {
     jain: Option<f64>,
     /// Blocks that were compared with what was written, at least.
     compared: Option<f64>,
+    /// Of a stream of frames, without their headers of virtio.
+    bytes_per_s: Option<f64>,
     why: Option<String>,
 }
 
@@ -100,6 +102,7 @@ impl Line {
             server_cpu_ns: median("server_cpu", mean),
             jain: median("requests", jain),
             compared: compared.map(|compared| compared.least),
+            bytes_per_s: median("bytes", |samples| samples.run.iter().sum::<u64>() as f64),
             why: rate.is_none().then(why),
             requests_per_s: rate,
         }
@@ -118,8 +121,11 @@ impl Line {
         let compared = self.compared.map_or(String::new(), |compared| {
             format!("  {compared:.0} or more blocks compared")
         });
+        let bytes = self
+            .bytes_per_s
+            .map_or(String::new(), |bytes| format!("  {:.2} GB/s", bytes / 1e9));
         format!(
-            "{:>10.0} {range:>21} {:>9.1} {:>9.1} {:>9.4} {:>9.4} {cpu:>10} {:>6.3}{compared}",
+            "{:>10.0} {range:>21} {:>9.1} {:>9.1} {:>9.4} {:>9.4} {cpu:>10} {:>6.3}{compared}{bytes}",
             rate.median,
             or_nan(self.latency_p50_ns) / 1e3,
             or_nan(self.latency_p99_ns) / 1e3,
@@ -200,7 +206,7 @@ mod tests {
     use crate::commands::io::results::Run;
     use std::time::{Duration, SystemTime};
     use ws_io::client::{Replies, Writes};
-    use ws_io::load::{Group, Load};
+    use ws_io::load::{Group, Load, Work};
     use ws_io::measure::Setting;
     use ws_io::server::Disk;
 
@@ -211,7 +217,7 @@ mod tests {
             role: name.to_owned(),
             devices,
             depth: 1,
-            writes: Writes::Percent(0),
+            work: Work::Disk(Writes::Percent(0)),
             think: Duration::ZERO,
             weight: 1,
         };
@@ -229,6 +235,7 @@ mod tests {
             run.expect(std::slice::from_ref(load));
             let setting = Setting {
                 elvis: "elvis".into(),
+                testpmd: None,
                 folder: "/tmp".into(),
                 client: ("client".into(), Vec::new()),
                 io_cpu: 9,
