@@ -1,4 +1,4 @@
-# `worldswitch io`: servers of block devices in turns, under small loads; its results are like any others.
+# `worldswitch io`: servers of disks and networks in turns, under small loads; its results are like any others.
 # Tests assert counts, not times.
 
 # `run` sets $output and $status.
@@ -83,6 +83,49 @@ sum() {
         result "$1" '[.rows[] | select(.benchmark == "stuck-1-latency").metrics[] | select(.name == "latency_p50").boots[].run | add] | min'
     }
     [ "$(p50 elvis)" -lt $(($(p50 elvis+stuck_5frule=false) / 2)) ]
+}
+
+@test "network devices: an echo, streams, and an echo beside a disk" {
+    # The lab's DPDK, as the step lab-fetch fetches it: nothing is installed.
+    fetch_packages dpdk
+    WORDS=(--rounds 1 --measure 50 --warmup 20)
+    ws io rr --server elvis,testpmd,qemu-storage-daemon --devices 1 "${WORDS[@]}" -o "$OUT" || [ $? -eq 1 ]
+    for server in elvis testpmd; do
+        [ "$(result "$server" '.rows[0].status')" = ok ]
+        [ "$(sum "$server" rr-1 requests)" -gt 0 ]
+    done
+    # Without disks and networks of their own, servers are rows with the reason.
+    [ "$(result qemu-storage-daemon '.rows[0] | .status + ": " + .reason')" = 'skip: it serves no network devices' ]
+    ws io stream mixed-net --server elvis,testpmd "${WORDS[@]}" -o more || [ $? -eq 1 ]
+    rows='stream-64 stream-1514 stream-65226 mixed-net-1-disk mixed-net-1-rr'
+    [ "$(jq -r '[.rows[] | select(.status == "ok").benchmark] | join(" ")' more/elvis.json)" = "$rows" ]
+    [ "$(jq -r '[.rows[] | select(.status == "ok").benchmark] | join(" ")' more/testpmd.json)" = 'stream-64 stream-1514' ]
+    [[ $(jq -r '.rows[3].reason' more/testpmd.json) = *'serves no disks' ]]
+    ws show more | grep -q mixed-net-1-rr
+    ws report more -o page.html
+    grep -q 'Stream between network devices' page.html
+    # Clients that wait for calls get one for a frame, and the server is kicked for each until it polls.
+    ws io rr --server elvis@fine-grained --devices 1 --replies eventfd "${WORDS[@]}" -o calls
+    [ "$(jq '[.rows[0].metrics[] | select(.name == "kicks" or .name == "calls").boots[].run[]] | min' calls/elvis@fine-grained.json)" -gt 0 ]
+    run ws io rr --verify
+    [ "$status" -eq 2 ]
+    [[ $output = *'--verify is for disks'* ]]
+}
+
+@test "a running server of network devices, and no DPDK" {
+    "${WORLDSWITCH%/*}/elvis" serve --net "$PWD/a.sock=switch:x" --net "$PWD/b.sock=switch:x" 3>&- 2>peer.txt &
+    peer=$!
+    eventually [ -S b.sock ]
+    # A cache without DPDK.
+    mkdir empty
+    run env XDG_CACHE_HOME="$PWD/empty" "$WORLDSWITCH" io rr --server testpmd --peer "theirs=$PWD/a.sock,$PWD/b.sock" \
+        --devices 1 --rounds 1 --measure 50 --warmup 20 -o "$OUT"
+    kill "$peer"
+    [ "$(result theirs '.rows[0].status')" = ok ]
+    [ "$(result theirs '[.rows[0].metrics[] | select(.name == "requests").boots[].run[]] | add > 0')" = true ]
+    if [ -z "$(type -P dpdk-testpmd)" ]; then
+        [[ $(result testpmd '.rows[0] | .status + ": " + .reason') = 'skip: there is no dpdk-testpmd: worldswitch lab fetch dpdk'* ]]
+    fi
 }
 
 @test "one client for many devices" {

@@ -18,5 +18,6 @@ pub mod measure;
 pub mod nic;
 pub mod pair;
 mod pattern;
+mod programs;
 pub mod server;
 mod station;

@@ -54,6 +54,8 @@ pub struct Nic {
     pub frontend: Frontend,
     /// What both sides support.
     pub features: u64,
+    /// The same of the protocol.
+    pub protocol: VhostUserProtocolFeatures,
     /// [`RECEIVE`] and [`TRANSMIT`].
     pub rings: [Driver; 2],
     /// Notifications to the device.
@@ -85,11 +87,12 @@ impl Nic {
         let memory = Arc::new(Memory::new(vec![Region::map(&file, 0, 0, 0, bytes)?])?);
         let ring = |base| Driver::in_memory(&memory, base, SIZE, true);
         let rings = [ring(RINGS[RECEIVE])?, ring(RINGS[TRANSMIT])?];
-        let (frontend, features) = negotiate(socket, features, protocol)?;
+        let (frontend, features, protocol) = negotiate(socket, features, protocol)?;
         let event = || EventFd::new(0);
         Ok(Self {
             frontend,
             features,
+            protocol,
             rings,
             kicks: [event()?, event()?],
             calls: [event()?, event()?],
@@ -154,7 +157,7 @@ impl Nic {
     }
 }
 
-/// Connects to a server. Returns the features that both sides support.
+/// Connects to a server. Returns the features that both sides support, of the device and of the protocol.
 ///
 /// # Errors
 /// There is none, or it refuses a message.
@@ -162,7 +165,7 @@ pub fn negotiate(
     socket: &Path,
     features: u64,
     protocol: VhostUserProtocolFeatures,
-) -> anyhow::Result<(Frontend, u64)> {
+) -> anyhow::Result<(Frontend, u64, VhostUserProtocolFeatures)> {
     let named = || socket.display().to_string();
     let mut frontend = Frontend::connect(socket, 2).with_context(named)?;
     frontend.set_owner()?;
@@ -173,5 +176,5 @@ pub fn negotiate(
     if protocol.contains(VhostUserProtocolFeatures::REPLY_ACK) {
         frontend.set_hdr_flags(VhostUserHeaderFlag::NEED_REPLY);
     }
-    Ok((frontend, features))
+    Ok((frontend, features, protocol))
 }

@@ -2,6 +2,7 @@
 //! peers, which the user has started.
 
 use crate::cpus;
+use crate::programs::{cannot, elvis, image, storage_daemon, testpmd};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
@@ -9,7 +10,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ExitStatus, Stdio};
 use std::str::FromStr;
 
 /// Bytes of each disk.
@@ -64,7 +65,7 @@ const ELVIS: &str = "elvis";
 /// One thread per device, none with a CPU of its own: the paper's Baseline.
 const BASELINE: &str = "per-device";
 const MODES: [&str; 4] = [ELVIS, "fine-grained", BASELINE, "per-device-pinned"];
-const STORAGE_DAEMON: &str = "qemu-storage-daemon";
+pub(crate) const STORAGE_DAEMON: &str = "qemu-storage-daemon";
 const TESTPMD: &str = "testpmd";
 
 impl fmt::Display for Server {
@@ -316,110 +317,6 @@ impl Server {
             sockets,
         })
     }
-}
-
-/// The error of a server that lacks a feature. Callers skip it by its kind, NotFound.
-fn cannot(why: &str) -> io::Error {
-    io::Error::new(io::ErrorKind::NotFound, why)
-}
-
-/// Creates a disk's image, and returns its path; None if the disk needs no file.
-fn image(folder: &Path, number: usize, disk: Disk) -> io::Result<Option<PathBuf>> {
-    if disk != Disk::Tmpfs {
-        return Ok(None);
-    }
-    let path = folder.join(format!("{number}.disk"));
-    if !path.exists() {
-        // Written, not sparse: a read of a hole does not touch pages of the file.
-        let mut file = File::create(&path)?;
-        let block = vec![0xa5; 1 << 20];
-        for _ in 0..DISK_BYTES >> 20 {
-            io::Write::write_all(&mut file, &block)?;
-        }
-    }
-    Ok(Some(path))
-}
-
-fn elvis(
-    place: &Place,
-    mode: &str,
-    policy: &BTreeMap<String, String>,
-    sockets: &[PathBuf],
-    images: &[Option<PathBuf>],
-) -> io::Result<Command> {
-    let mut command = Command::new(place.elvis);
-    let cpus: Vec<String> = place.cpus.iter().map(usize::to_string).collect();
-    command.args(["serve", "--mode", mode, "--io-cores", &cpus.join(",")]);
-    if !policy.is_empty() {
-        let lines = policy
-            .iter()
-            .map(|(key, value)| format!("{key} = {value}\n"));
-        let file = place.folder.join("elvis.toml");
-        std::fs::write(&file, format!("[policy]\n{}", lines.collect::<String>()))?;
-        command.arg("--config").arg(file);
-    }
-    for ((socket, image), Served { kind, weight }) in sockets.iter().zip(images).zip(place.devices)
-    {
-        let (option, what) = match (kind, image, place.disk) {
-            (Kind::Port(network), ..) => ("--net", format!("switch:{network}")),
-            (_, Some(path), _) => ("--blk", path.display().to_string()),
-            (_, None, Disk::Work(ns)) => ("--blk", format!("null:{DISK_BYTES},service_ns={ns}")),
-            (_, None, _) => ("--blk", format!("null:{DISK_BYTES}")),
-        };
-        let device = format!("{}={what},weight={weight}", socket.display());
-        command.args([option, &device]);
-    }
-    Ok(command)
-}
-
-/// Without huge pages and without what needs root. Its two threads share the CPU: the first one sleeps. Ports
-/// are forwarded in pairs, as they are numbered.
-fn testpmd(place: &Place, sockets: &[PathBuf]) -> io::Result<Command> {
-    let Some(Testpmd { words, drivers }) = place.testpmd else {
-        return Err(cannot(
-            "there is no dpdk-testpmd: worldswitch lab fetch dpdk, or install Debian's dpdk-dev and librte-net-vhost",
-        ));
-    };
-    let (Some((program, before)), Some(cpu)) = (words.split_first(), place.cpus.first()) else {
-        return Err(io::Error::other("testpmd has no program or no CPU"));
-    };
-    let mut command = Command::new(program);
-    command.args(before);
-    command.args(["--lcores", &format!("0@{cpu},1@{cpu}")]);
-    command.args(["--no-huge", "-m", "512", "--no-shconf"]);
-    command.args(["--no-pci", "--no-telemetry"]);
-    // Else it makes a folder in /run, even without shared configuration.
-    command.env("RUNTIME_DIRECTORY", place.folder);
-    if let Some(drivers) = drivers {
-        command.arg("-d").arg(drivers);
-    }
-    for (number, socket) in sockets.iter().enumerate() {
-        let device = format!("net_vhost{number},iface={}", socket.display());
-        command.args(["--vdev", &device]);
-    }
-    command.args(["--", "--forward-mode=io", "--auto-start", "--no-numa"]);
-    command.args(["--total-num-mbufs=16384", "--no-mlockall"]);
-    Ok(command)
-}
-
-fn storage_daemon(sockets: &[PathBuf], images: &[Option<PathBuf>]) -> Command {
-    let mut command = Command::new(STORAGE_DAEMON);
-    for (number, (socket, image)) in sockets.iter().zip(images).enumerate() {
-        let node = match image {
-            Some(path) => format!(
-                "driver=file,node-name=disk{number},filename={},aio=io_uring",
-                path.display()
-            ),
-            None => format!("driver=null-co,node-name=disk{number},size={DISK_BYTES}"),
-        };
-        let export = format!(
-            "type=vhost-user-blk,id=export{number},node-name=disk{number},writable=on,\
-             addr.type=unix,addr.path={}",
-            socket.display()
-        );
-        command.args(["--blockdev", &node, "--export", &export]);
-    }
-    command
 }
 
 impl Running {

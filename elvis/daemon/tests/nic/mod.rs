@@ -2,29 +2,25 @@
 
 #![allow(dead_code, clippy::unwrap_used, clippy::expect_used)]
 
-use crate::client::{LIMIT, limited, memfd};
+use crate::client::{LIMIT, limited};
 use elvis::net::Header;
-use elvis_ring::driver::{Buffer, Driver};
-use elvis_ring::{Memory, Region};
+use elvis_ring::driver::Buffer;
 use std::fs::File;
+use std::ops::{Deref, DerefMut};
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
-use vhost::vhost_user::message::{VhostUserHeaderFlag, VhostUserProtocolFeatures as Protocol};
-use vhost::vhost_user::{Frontend, VhostUserFrontend};
-use vhost::{VhostBackend, VhostUserDirtyLogRegion, VhostUserMemoryRegionInfo, VringConfigData};
-use vmm_sys_util::eventfd::EventFd;
+use vhost::vhost_user::message::VhostUserProtocolFeatures as Protocol;
+use vhost::{VhostBackend, VhostUserDirtyLogRegion};
+use ws_io::nic::{FREE, feature};
 
-pub const SIZE: u16 = 256;
+pub const SIZE: u16 = ws_io::nic::SIZE;
+pub const RINGS: [u64; 2] = ws_io::nic::RINGS;
 const MEMORY: u64 = 32 << 20;
-const USER: u64 = 0x7000_0000_0000;
-/// Where the rings are.
-pub const RINGS: [u64; 2] = [0, 0x4000];
 /// Buffers of received frames.
-pub const RECEIVED: u64 = 0x10_0000;
+pub const RECEIVED: u64 = FREE;
 /// Bytes of each.
 pub const BUFFER: u32 = 2048;
 /// Buffers of sent frames, which are used in turn.
@@ -32,25 +28,25 @@ pub const SENT: u64 = 0x40_0000;
 const SLOT: u64 = 80 << 10;
 const SLOTS: u64 = SIZE as u64;
 
-/// Writes are logged.
-const LOG_ALL: u64 = 1 << 26;
-/// Features of the header: without them it has 10 bytes.
-const WITH_COUNT: u64 = 1 << 15 | 1 << 32;
-
 pub struct Nic {
-    pub frontend: Frontend,
-    pub features: u64,
-    /// Receive and transmit.
-    pub rings: [Driver; 2],
-    pub kicks: [EventFd; 2],
-    pub calls: [EventFd; 2],
-    pub memory: File,
-    /// How often the device was kicked.
-    pub kicked: u64,
+    nic: ws_io::nic::Nic,
     /// Heads of buffers of received frames, by place.
     heads: Vec<Option<u16>>,
     sent: u64,
-    mapped: Arc<Memory>,
+}
+
+impl Deref for Nic {
+    type Target = ws_io::nic::Nic;
+
+    fn deref(&self) -> &Self::Target {
+        &self.nic
+    }
+}
+
+impl DerefMut for Nic {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.nic
+    }
 }
 
 impl Nic {
@@ -64,36 +60,34 @@ impl Nic {
 
     /// Connects, and starts no ring.
     pub fn idle(socket: &Path, without: u64) -> Self {
-        let memory = memfd(MEMORY);
-        let region = Region::map(&memory, 0, 0, 0, MEMORY).unwrap();
-        let mapped = Arc::new(Memory::new(vec![region]).unwrap());
-        let rings = RINGS.map(|base| Driver::in_memory(&mapped, base, SIZE, true).unwrap());
-        let (frontend, features) = negotiate(socket, without);
+        // Dirty pages are logged only during a migration.
+        let features = !without & !feature::LOG_ALL;
+        let nic = limited("an answer to a front-end", || {
+            ws_io::nic::Nic::connect(socket, features, Protocol::all(), MEMORY).unwrap()
+        });
+        let migrates = Protocol::RARP | Protocol::MTU | Protocol::LOG_SHMFD;
+        assert!(nic.protocol.contains(migrates));
         Self {
-            frontend,
-            features,
-            rings,
-            kicks: std::array::from_fn(|_| EventFd::new(0).unwrap()),
-            calls: std::array::from_fn(|_| EventFd::new(0).unwrap()),
-            memory,
-            kicked: 0,
+            nic,
             heads: vec![None; SIZE.into()],
             sent: 0,
-            mapped,
         }
     }
 
     /// Connects to another server; memory and rings stay.
     pub fn reconnect(&mut self, socket: &Path, base: u16) {
-        self.frontend = negotiate(socket, !self.features).0;
+        let features = self.features;
+        self.frontend = limited("an answer to a front-end", || {
+            ws_io::nic::negotiate(socket, features, Protocol::all())
+                .unwrap()
+                .0
+        });
         self.start(base);
     }
 
     /// Shares the memory, and starts both rings at entry `base`.
     pub fn start(&mut self, base: u16) {
-        limited("rings that are started", || {
-            self.set_up(base, None).unwrap()
-        });
+        limited("rings that are started", || self.nic.start(base, None)).unwrap();
     }
 
     /// Starts, with writes to memory logged in this file.
@@ -105,10 +99,11 @@ impl Nic {
             mmap_handle: log.as_raw_fd(),
         };
         limited("a log that is shared", || {
-            self.features |= LOG_ALL;
-            self.frontend.set_features(self.features).unwrap();
+            self.nic.features |= feature::LOG_ALL;
+            let features = self.nic.features;
+            self.frontend.set_features(features).unwrap();
             self.frontend.set_log_base(0, Some(region)).unwrap();
-            self.set_up(0, Some(0)).unwrap();
+            self.nic.start(0, Some(0)).unwrap();
         });
     }
 
@@ -119,41 +114,8 @@ impl Nic {
         borrowed.try_clone_to_owned().unwrap().into()
     }
 
-    fn set_up(&mut self, base: u16, log: Option<u64>) -> vhost::Result<()> {
-        let region = VhostUserMemoryRegionInfo {
-            guest_phys_addr: 0,
-            memory_size: MEMORY,
-            userspace_addr: USER,
-            mmap_offset: 0,
-            mmap_handle: self.memory.as_raw_fd(),
-        };
-        self.frontend.set_mem_table(&[region])?;
-        for queue in 0..2 {
-            self.frontend.set_vring_num(queue, SIZE)?;
-            let at = self.rings[queue].addresses();
-            let rings = VringConfigData {
-                queue_max_size: SIZE,
-                queue_size: SIZE,
-                desc_table_addr: USER + at.descriptors,
-                used_ring_addr: USER + at.used,
-                avail_ring_addr: USER + at.available,
-                flags: u32::from(log.is_some()),
-                log_addr: log.map(|log| log + at.used),
-            };
-            self.frontend.set_vring_addr(queue, &rings)?;
-            self.frontend.set_vring_base(queue, base)?;
-            self.frontend.set_vring_call(queue, &self.calls[queue])?;
-            self.frontend.set_vring_kick(queue, &self.kicks[queue])?;
-            self.frontend.set_vring_enable(queue, true)?;
-        }
-        Ok(())
-    }
-
     fn kick(&mut self, queue: usize) {
-        if self.rings[queue].kick_wanted() {
-            self.kicks[queue].write(1).unwrap();
-            self.kicked += 1;
-        }
+        self.nic.kick(queue).unwrap();
     }
 
     /// Gives the device all free buffers for received frames.
@@ -168,31 +130,23 @@ impl Nic {
             .collect();
         for at in free.into_iter().take(most) {
             let buffer = (RECEIVED + at as u64 * u64::from(BUFFER), BUFFER, true);
-            self.heads[at] = self.rings[0].submit(&[buffer]);
+            self.heads[at] = self.nic.rings[0].submit(&[buffer]);
         }
         self.kick(0);
     }
 
     pub fn write(&self, guest: u64, bytes: &[u8]) {
-        let span = self.mapped.span(guest, bytes.len() as u64).unwrap();
+        let span = self.memory.span(guest, bytes.len() as u64).unwrap();
         for (at, byte) in bytes.iter().enumerate() {
             span.store_u8(at, *byte, Ordering::Relaxed);
         }
     }
 
     pub fn read(&self, guest: u64, bytes: u64) -> Vec<u8> {
-        let span = self.mapped.span(guest, bytes).unwrap();
+        let span = self.memory.span(guest, bytes).unwrap();
         (0..bytes as usize)
             .map(|at| span.load_u8(at, Ordering::Relaxed))
             .collect()
-    }
-
-    pub fn header_bytes(&self) -> usize {
-        if self.features & WITH_COUNT == 0 {
-            10
-        } else {
-            12
-        }
     }
 
     /// Puts a frame into the transmit ring, in buffers of at most `part` bytes. False if the ring is full.
@@ -272,21 +226,6 @@ fn soon<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
         assert!(Instant::now() < end, "waited {LIMIT:?} for {what}");
         std::thread::yield_now();
     }
-}
-
-fn negotiate(socket: &Path, without: u64) -> (Frontend, u64) {
-    limited("an answer to a front-end", || {
-        let mut frontend = Frontend::connect(socket, 2).unwrap();
-        frontend.set_owner().unwrap();
-        // Dirty pages are logged only during a migration.
-        let features = frontend.get_features().unwrap() & !without & !LOG_ALL;
-        frontend.set_features(features).unwrap();
-        let protocol = frontend.get_protocol_features().unwrap();
-        assert!(protocol.contains(Protocol::RARP | Protocol::MTU | Protocol::LOG_SHMFD));
-        frontend.set_protocol_features(protocol).unwrap();
-        frontend.set_hdr_flags(VhostUserHeaderFlag::NEED_REPLY);
-        (frontend, features)
-    })
 }
 
 /// A frame of this length between these stations.

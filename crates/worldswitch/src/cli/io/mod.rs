@@ -185,7 +185,7 @@ pub enum Experiment {
     /// A pair of network devices, the first of which sends: frames of 64 and of 1514 bytes, and TCP
     /// segments of 64 KiB. A request is a frame.
     Stream,
-    /// A disk with 32 outstanding requests beside an echo of frames, on an overloaded I/O core, with
-    /// the rule about stuck queues on and off.
+    /// A tmpfs disk with 32 outstanding requests beside an echo of frames, on one I/O core, with the rule
+    /// about stuck queues on and off.
     MixedNet,
 }

@@ -160,6 +160,7 @@ impl IoArgs {
             Experiment::Rr => {
                 let load = |n| {
                     let mut load = self.load("rr", n, poll, null, &[]);
+                    load.one_client = true;
                     load.groups = vec![self.pairs(&load, "", n, 1, (Traffic::Echo, SMALL))];
                     load
                 };
@@ -177,7 +178,7 @@ impl IoArgs {
             }
             Experiment::MixedNet => {
                 let disk = [("disk", 1, DEEP, chance)];
-                let mut load = self.load("mixed-net", 1, poll, work, &disk);
+                let mut load = self.load("mixed-net", 1, poll, tmpfs, &disk);
                 load.one_client = true;
                 let rr = self.pairs(&load, "rr", 1, 1, (Traffic::Echo, SMALL));
                 load.groups.push(rr);
