@@ -267,7 +267,8 @@ impl Ring {
         either!(self, ring => ring.disarm());
     }
 
-    /// Asks the driver to kick with its next request. The caller must look once more afterwards.
+    /// Asks the driver to kick with its next request after those that the last look saw. The caller must look
+    /// once more afterwards.
     #[inline]
     pub fn arm(&mut self) {
         either!(self, ring => ring.arm());

@@ -180,6 +180,50 @@ fn frames_wait_for_buffers_in_order() {
     assert_eq!(c.receive().1.len(), 60);
 }
 
+/// How often a queue was visited.
+fn visits(server: &Server, device: &str, queue: u16) -> u64 {
+    let stats = server.stats().unwrap();
+    let found = stats.devices[device]
+        .iter()
+        .find(|stats| stats.queue == queue);
+    found.map_or(0, |stats| stats.policy.visits)
+}
+
+#[test]
+fn a_frame_that_waits_for_more_buffers_gets_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = serve(dir.path(), Mode::Elvis, &["a=switch:s", "b=switch:s"]);
+    let mut a = Nic::connect(&socket(dir.path(), "a"), 0);
+    let mut b = Nic::idle(&socket(dir.path(), "b"), 0);
+    b.start(0);
+    b.offer_some(2);
+    served(&server);
+    let large = frame(0xff, 1, 9000);
+    a.send_plain(&large);
+    // After a visit in vain the device asks for a kick, which must come although it has two buffers left.
+    until("a visit", || (visits(&server, "b", 0) > 0).then_some(()));
+    b.offer_some(6);
+    assert_eq!(b.receive().1, large);
+}
+
+#[test]
+fn a_frame_that_fits_no_buffers_is_dropped_from_a_full_inbox() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = serve(dir.path(), Mode::Elvis, &["a=switch:s", "b=switch:s"]);
+    let mut a = Nic::connect(&socket(dir.path(), "a"), 0);
+    let mut b = Nic::idle(&socket(dir.path(), "b"), 0);
+    b.start(0);
+    b.offer_some(2);
+    served(&server);
+    a.send_plain(&frame(0xff, 1, 9000));
+    while counts(&server, "b", 0).full == 0 {
+        a.send_plain(&frame(0xff, 1, 1000));
+    }
+    std::thread::sleep(std::time::Duration::from_millis(150));
+    a.send_plain(&frame(0xff, 1, 1000));
+    assert_eq!(b.receive().1.len(), 1000);
+}
+
 #[test]
 fn isolated_ports_and_pinned_addresses() {
     let dir = tempfile::tempdir().unwrap();

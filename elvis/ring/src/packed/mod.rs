@@ -456,7 +456,8 @@ impl Packed {
     pub(crate) fn arm(&mut self) {
         self.kicks_wanted = true;
         if self.event_idx {
-            self.set_event(DESC, self.next.bits());
+            // Not `next`: requests seen but not taken are not new.
+            self.set_event(DESC, self.seen.bits());
         } else {
             self.set_event(ENABLE, 0);
         }

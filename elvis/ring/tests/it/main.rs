@@ -6,3 +6,4 @@
 mod common;
 mod hostile;
 mod rules;
+mod threads;

@@ -142,6 +142,36 @@ fn driver_looks_late(packed: bool) {
     }
 }
 
+/// As a network device does when the driver's buffers are too few for a frame.
+#[test]
+fn a_ring_that_is_armed_with_requests_left_is_kicked_for_more() {
+    for (event_idx, packed) in KINDS {
+        let (mut driver, mut ring) = pair_of(8, event_idx, packed);
+        let mut chain = Chain::new();
+        for left in (0..40).map(|round| 1 + round % 3) {
+            ring.disarm();
+            for _ in 0..left {
+                driver.submit(&[(DATA, 16, false)]).unwrap();
+            }
+            assert!(!driver.kick_wanted());
+            ring.look().unwrap();
+            assert!(ring.take(&mut chain).unwrap());
+            ring.untake(chain.head());
+            ring.arm();
+            assert_eq!(ring.look().unwrap().pending, left);
+            driver.submit(&[(DATA, 16, false)]).unwrap();
+            let what = format!("event_idx {event_idx}, packed {packed}");
+            assert!(driver.kick_wanted(), "{what}");
+            ring.look().unwrap();
+            while ring.take(&mut chain).unwrap() {
+                ring.put(chain.head(), 0);
+            }
+            ring.publish();
+            while driver.reply().is_some() {}
+        }
+    }
+}
+
 #[test]
 fn calls_are_as_the_driver_wants() {
     for (event_idx, packed) in KINDS {

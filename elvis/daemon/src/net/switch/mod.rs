@@ -139,21 +139,19 @@ impl PortQueue {
         self.wanted.store(wanted, Ordering::SeqCst);
     }
 
-    /// Adds a frame; rings if that is wanted. False: there is no room.
-    pub fn push(&self, header: Header, parts: &Parts) -> bool {
+    /// Adds a frame, or drops it if there is no room. Rings if that is wanted.
+    pub fn push(&self, header: Header, parts: &Parts) {
         let mut inbox = lock(&self.inbox);
-        if !inbox.push(header, parts) {
-            drop(inbox);
+        if inbox.push(header, parts) {
+            self.arrived.fetch_add(1, Ordering::Relaxed);
+            self.waiting.store(inbox.frames(), Ordering::SeqCst);
+        } else {
             self.full.fetch_add(1, Ordering::Relaxed);
-            return false;
         }
-        self.arrived.fetch_add(1, Ordering::Relaxed);
-        self.waiting.store(inbox.frames(), Ordering::SeqCst);
         drop(inbox);
         if self.wanted.load(Ordering::SeqCst) && self.wanted.swap(false, Ordering::SeqCst) {
             let _ = rustix::io::write(&self.bell, &1u64.to_ne_bytes());
         }
-        true
     }
 
     /// Passes the oldest frame to `take`, and removes it if that returns true.

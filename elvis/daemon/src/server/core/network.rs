@@ -218,9 +218,8 @@ impl Core {
 
     /// Puts a frame into an inbox, and wakes its queue.
     fn let_wait(&mut self, queue: &PortQueue, slot: Option<usize>, header: &Header, parts: &Parts) {
-        if !queue.push(*header, parts) {
-            return;
-        }
+        // Also if it found no room: a first frame that waited too long for buffers is dropped by a visit.
+        queue.push(*header, parts);
         if let Some(Some(Slot { id: Some(id), .. })) = slot.and_then(|at| self.slots.get(at)) {
             self.scheduler.woken(*id, self.now_ns);
         }
