@@ -35,6 +35,23 @@ moved() {
     [ $((kicks * 1000)) -lt "$frames" ]
 }
 
+# Each pair of queues of a device on its own I/O thread; two CPUs that send and get frames at the same time.
+@test "guests with two CPUs and two pairs of queues, spread over two I/O threads" {
+    cores=0
+    [ "$(nproc)" -eq 1 ] || cores=0,1
+    serve --io-cores "$cores" --net "$PWD/a=switch:lan,queues=2,spread" --net "$PWD/b=switch:lan,queues=2,spread"
+    export PAIRS=2
+    guest b 2 -- job=serve
+    guest a 1 -- job=talk peer=10.0.0.2 mib=64 trips=2000
+    said a 600 warm
+    go_on a
+    said a 1500 '2000 round trips'
+    # Queues 0 to 3 of both devices are served.
+    [ "$(total 'a|b' queue)" -eq 12 ]
+    go_on a
+    said a 60 'done'
+}
+
 @test "a gigabyte between a guest and the host" {
     net_namespace tap
     serve --net "$PWD/a=tap:tap0"

@@ -60,12 +60,12 @@ pub struct ServeArgs {
     pub config: Option<PathBuf>,
     /// Serve a disk; may be repeated. Front-ends (QEMU) connect to SOCKET. IMAGE is a raw file, a
     /// block device, ram:SIZE or null:SIZE (no data). WORDs: readonly, direct (O_DIRECT),
-    /// registered_buffers, migratable, queues=N, weight=N, requests_per_s=N, bytes_per_s=N,
-    /// name=TEXT, serial=TEXT, service_ns=N (null only: time per request).
+    /// registered_buffers, migratable, queues=N, spread (queues over all I/O threads), weight=N,
+    /// requests_per_s=N, bytes_per_s=N, name=TEXT, serial=TEXT, service_ns=N (null only: time per request).
     #[arg(long, value_name = "SOCKET=IMAGE[,WORD]...")]
     pub blk: Vec<String>,
     /// Serve a network device; may be repeated. NETWORK is tap:NAME, interface:NAME (a packet socket), or
-    /// switch:NAME, which connects the devices that name it. WORDs: queues=N (pairs), weight=N,
+    /// switch:NAME, which connects the devices that name it. WORDs: queues=N (pairs), spread, weight=N,
     /// packets_per_s=N, bytes_per_s=N, name=TEXT; for a switch: mac=ADDRESS (the only one that may
     /// send), isolated (reaches only devices that are not).
     #[arg(long, value_name = "SOCKET=NETWORK[,WORD]...")]

@@ -3,7 +3,7 @@
 
 use crate::devices::Devices;
 use crate::numa::Topology;
-use crate::server::{Device, IoThread};
+use crate::server::{Device, IoThread, Threads};
 use elvis_policy::{Change, DeviceLoad, Placement, PlacementParams};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -124,8 +124,11 @@ fn place(
         let mut spent: BTreeMap<u64, u64> = BTreeMap::new();
         let mut seen = Vec::new();
         for device in lock(devices).by_name.values() {
-            let thread = device.thread();
-            let core = threads.iter().position(|other| Arc::ptr_eq(other, &thread));
+            // Devices that are spread are refused with a placement, so there is one.
+            let thread = device.threads();
+            let core = threads
+                .iter()
+                .position(|other| Arc::ptr_eq(other, thread.of(0)));
             let (number, spent_ns) = (device.number(), device.spent_ns());
             spent.insert(number, spent_ns);
             // A new device has no load before it has existed for a window.
@@ -193,7 +196,7 @@ fn carry_out(
     };
     match found {
         Some(device) => device
-            .move_to(Arc::clone(&threads[core]))
+            .move_to(Threads::one(Arc::clone(&threads[core])))
             .map_err(|error| io::Error::other(format!("{}: {error}", device.spec().name))),
         None => Ok(()),
     }

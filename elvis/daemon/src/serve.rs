@@ -6,7 +6,7 @@ use crate::net::Switches;
 use crate::numa::Topology;
 use crate::placer::{PlacementView, Placer};
 use crate::server::{
-    CoreStats, Device, DeviceSpec, IoThread, IoThreadSpec, Kind, KindSpec, QueueStats,
+    CoreStats, Device, DeviceSpec, IoThread, IoThreadSpec, Kind, KindSpec, QueueStats, Threads,
     measure_wake_ns,
 };
 use elvis_policy::Params;
@@ -57,8 +57,10 @@ pub struct DeviceView {
     pub weight: u32,
     /// Whether a front-end is connected.
     pub connected: bool,
-    /// The I/O thread that serves it, from 0; None if it has its own.
+    /// The I/O thread that serves it, from 0; if it is spread, the one of its first queue. None if it has its own.
     pub thread: Option<usize>,
+    /// Whether its queues are spread over all I/O threads.
+    pub spread: bool,
     /// The NUMA node of its driver's memory, if that is on one.
     pub node: Option<u32>,
 }
@@ -178,14 +180,32 @@ impl Server {
         open: impl FnOnce(&DeviceSpec) -> io::Result<Kind>,
     ) -> io::Result<()> {
         let name = spec.name.clone();
+        if spec.spread {
+            let checked = spreads(self.mode, self.placer.is_some());
+            let invalid =
+                |why| io::Error::new(io::ErrorKind::InvalidInput, format!("{name}: {why}"));
+            checked.map_err(invalid)?;
+        }
         let thread = self.thread_for(&name)?;
-        let started = open(&spec).and_then(|kind| Device::start(spec, kind, thread));
+        let threads = self.threads(thread, spec.spread);
+        let started = open(&spec).and_then(|kind| Device::start(spec, kind, threads));
         let mut devices = self.devices();
         devices.starting.remove(&name);
         let device =
             started.map_err(|error| io::Error::new(error.kind(), format!("{name}: {error}")))?;
         devices.by_name.insert(name, Arc::new(device));
         Ok(())
+    }
+
+    /// The I/O threads of a device from this one on.
+    fn threads(&self, first: Arc<IoThread>, spread: bool) -> Threads {
+        let place = self
+            .shared
+            .iter()
+            .position(|thread| Arc::ptr_eq(thread, &first));
+        let all = place.filter(|_| spread);
+        all.and_then(|place| Threads::all(&self.shared, place))
+            .unwrap_or_else(|| Threads::one(first))
     }
 
     /// Reserves this name for a new device, and returns the I/O thread for it.
@@ -235,7 +255,8 @@ impl Server {
         Ok(())
     }
 
-    /// Moves a device to another I/O thread (from 0), after its requests in flight.
+    /// Moves a device to another I/O thread (from 0), after its requests in flight. Of one that is spread, the
+    /// first queue goes there, and the others go round from it.
     ///
     /// # Errors
     ///
@@ -251,7 +272,8 @@ impl Server {
                 threads => format!("there are {threads} I/O threads, numbered from 0"),
             })
         })?;
-        self.device(name)?.move_to(Arc::clone(target))
+        let device = self.device(name)?;
+        device.move_to(self.threads(Arc::clone(target), device.spec().spread))
     }
 
     /// Removes all devices.
@@ -284,7 +306,8 @@ impl Server {
             thread: self
                 .shared
                 .iter()
-                .position(|thread| Arc::ptr_eq(thread, &device.thread())),
+                .position(|thread| Arc::ptr_eq(thread, device.threads().of(0))),
+            spread: device.spec().spread,
             node: device.node(&self.topology),
         };
         self.devices().by_name.values().map(view).collect()
@@ -299,11 +322,10 @@ impl Server {
         let devices = self.devices();
         let mut threads: Vec<Arc<IoThread>> = self.shared.clone();
         for device in devices.by_name.values() {
-            if !threads
-                .iter()
-                .any(|thread| Arc::ptr_eq(thread, &device.thread()))
-            {
-                threads.push(device.thread());
+            for thread in device.threads().iter() {
+                if !threads.iter().any(|other| Arc::ptr_eq(other, thread)) {
+                    threads.push(Arc::clone(thread));
+                }
             }
         }
         let mut stats = Stats {
@@ -333,8 +355,29 @@ impl Server {
             }
             stats.cores.push(core);
         }
+        for queues in stats.devices.values_mut() {
+            queues.sort_by_key(|queue| queue.queue);
+        }
         Ok(stats)
     }
+}
+
+/// Checks that a device may be spread over I/O threads.
+///
+/// # Errors
+///
+/// The reason.
+fn spreads(mode: Mode, placed: bool) -> Result<(), String> {
+    if placed {
+        return Err("spread: not with automatic placement, which moves whole devices".to_owned());
+    }
+    if !matches!(mode, Mode::Elvis | Mode::FineGrained) {
+        let mode = mode.name();
+        return Err(format!(
+            "spread: in mode {mode} each device has its own thread; use mode elvis or fine-grained"
+        ));
+    }
+    Ok(())
 }
 
 /// A device takes about ten descriptors; the usual soft limit of 1024 is enough for a hundred.

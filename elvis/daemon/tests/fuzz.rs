@@ -1,5 +1,5 @@
-//! Fuzzing of a server by hostile front-ends (see `fuzzing`). Another device on the same I/O thread must
-//! still be served.
+//! Fuzzing of a server by hostile front-ends (see `fuzzing`). Another device on the same I/O thread must still
+//! be served.
 
 #![allow(clippy::unwrap_used, clippy::too_many_lines)]
 
@@ -9,7 +9,7 @@ mod fuzzing;
 mod nic;
 mod raw;
 
-use client::{Client, memfd, serve, socket};
+use client::{Client, memfd, serve, serve_on, socket, split_cpus};
 use elvis::net::{Header, feature};
 use elvis_policy::simulation::Mode;
 use fuzzing::fuzz;
@@ -99,12 +99,18 @@ fn send(stream: &UnixStream, (code, flags, body, passed, wrong): &Message) -> bo
     sent.is_ok_and(|sent| sent == bytes.len())
 }
 
-/// Any messages, with any descriptors, to a disk and to a network device.
+/// Any messages, with any descriptors, to a disk and to a network device, both spread over two I/O threads.
 #[test]
 fn messages() {
     let dir = tempfile::tempdir().unwrap();
-    let devices = ["a=ram:1M", "b=ram:1M", "n=switch:s", "m=switch:s"];
-    let server = serve(dir.path(), Mode::Elvis, &devices);
+    let devices = [
+        "a=ram:1M,queues=2,spread",
+        "b=ram:1M",
+        "n=switch:s,queues=2,spread",
+        "m=switch:s",
+    ];
+    let cpu = split_cpus();
+    let server = serve_on(dir.path(), Mode::Elvis, &devices, &[cpu, cpu]);
     let victim = RefCell::new(Client::connect(&socket(dir.path(), "b"), 1, 16, 1 << 20));
     fuzz(
         "messages",

@@ -1,6 +1,7 @@
 //! Rate limits of a device, as token buckets.
 
 use serde::{Deserialize, Serialize};
+use std::sync::{Arc, Mutex, PoisonError};
 
 const NS_PER_S: u128 = 1_000_000_000;
 
@@ -81,13 +82,13 @@ impl Bucket {
 
 /// The buckets of one device.
 #[derive(Debug, Clone)]
-pub struct Limiter {
+struct Buckets {
     requests: Option<Bucket>,
     bytes: Option<Bucket>,
 }
 
-impl Limiter {
-    pub fn new(limit: &RateLimit) -> Self {
+impl Buckets {
+    fn new(limit: &RateLimit) -> Self {
         let bucket = |per_s: Option<u64>| per_s.map(|rate| Bucket::new(rate, limit.burst_ns()));
         Self {
             requests: bucket(limit.requests_per_s),
@@ -95,27 +96,75 @@ impl Limiter {
         }
     }
 
-    fn buckets(&mut self) -> impl Iterator<Item = &mut Bucket> {
+    fn all(&mut self) -> impl Iterator<Item = &mut Bucket> {
         self.requests.iter_mut().chain(self.bytes.iter_mut())
     }
 
-    /// When the device may be served; None: at once.
-    pub fn wait_until(&mut self, now_ns: u64) -> Option<u64> {
+    fn wait_until(&mut self, now_ns: u64) -> Option<u64> {
         let mut until = 0;
-        for bucket in self.buckets() {
+        for bucket in self.all() {
             bucket.fill(now_ns);
             until = until.max(bucket.ready_at_ns());
         }
         (until > now_ns).then_some(until)
     }
 
-    pub fn take(&mut self, requests: u64, bytes: u64) {
+    fn take(&mut self, requests: u64, bytes: u64) {
         if let Some(bucket) = &mut self.requests {
             bucket.take(requests);
         }
         if let Some(bucket) = &mut self.bytes {
             bucket.take(bytes);
         }
+    }
+}
+
+/// The limits of a device on one core.
+#[derive(Debug, Clone)]
+pub struct Limiter(Place);
+
+/// Where its buckets are.
+#[derive(Debug, Clone)]
+enum Place {
+    Own(Buckets),
+    /// Shared with other cores that serve the device. Each may overdraw them by a request.
+    Shared(Arc<Mutex<Buckets>>),
+}
+
+impl Limiter {
+    /// The limits of a device that one core serves.
+    #[must_use]
+    pub fn new(limit: &RateLimit) -> Self {
+        Self(Place::Own(Buckets::new(limit)))
+    }
+
+    /// The limits of a device that several cores serve: each gets a clone. The cores have one clock.
+    #[must_use]
+    pub fn shared(limit: &RateLimit) -> Self {
+        if *limit == RateLimit::default() {
+            // Nothing to share.
+            return Self::new(limit);
+        }
+        Self(Place::Shared(Arc::new(Mutex::new(Buckets::new(limit)))))
+    }
+
+    fn with<T>(&mut self, work: impl FnOnce(&mut Buckets) -> T) -> T {
+        match &mut self.0 {
+            Place::Own(buckets) => work(buckets),
+            Place::Shared(buckets) => {
+                work(&mut buckets.lock().unwrap_or_else(PoisonError::into_inner))
+            }
+        }
+    }
+
+    /// When the device may be served; None: at once.
+    pub fn wait_until(&mut self, now_ns: u64) -> Option<u64> {
+        self.with(|buckets| buckets.wait_until(now_ns))
+    }
+
+    /// Notes what was served.
+    pub fn take(&mut self, requests: u64, bytes: u64) {
+        self.with(|buckets| buckets.take(requests, bytes));
     }
 }
 
@@ -150,6 +199,24 @@ mod tests {
             Some(1_000_001),
             "a part does not count as a request"
         );
+    }
+
+    #[test]
+    fn cores_share_a_device_s_limit() {
+        let limit = RateLimit {
+            requests_per_s: Some(1000),
+            burst_ns: 2_000_000,
+            ..RateLimit::default()
+        };
+        let mut one = Limiter::shared(&limit);
+        let mut two = one.clone();
+        one.take(1, 512);
+        assert_eq!(two.wait_until(0), None);
+        two.take(1, 512);
+        assert_eq!((one.wait_until(0), two.wait_until(0)), (Some(1), Some(1)));
+        // The other core's clock may be read earlier.
+        assert_eq!(one.wait_until(5_000_000), None);
+        assert_eq!(two.wait_until(4_000_000), None);
     }
 
     proptest! {

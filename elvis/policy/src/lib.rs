@@ -26,7 +26,7 @@ mod share;
 pub mod simulation;
 mod terms;
 
-pub use bucket::RateLimit;
+pub use bucket::{Limiter, RateLimit};
 pub use calls::Calls;
 pub use counters::{CoreCounters, QueueCounters};
 pub use params::{Params, ParamsError};

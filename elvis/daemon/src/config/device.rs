@@ -38,6 +38,7 @@ pub struct RawDevice {
     isolated: Option<Spanned<bool>>,
     queues: Option<Spanned<u16>>,
     weight: Option<Spanned<u32>>,
+    spread: Option<Spanned<bool>>,
     serial: Option<Spanned<String>>,
     requests_per_s: Option<Spanned<u64>>,
     packets_per_s: Option<Spanned<u64>>,
@@ -84,6 +85,7 @@ impl RawDevice {
             kind,
             weight,
             limit,
+            spread: is(self.spread.as_ref()),
         })
     }
 
@@ -334,12 +336,13 @@ pub fn device_argument(argument: &str) -> Result<serde_json::Value, String> {
     for word in words {
         let (key, value) = word.split_once('=').unwrap_or((word, "true"));
         let value = match key {
-            "readonly" | "direct" | "migratable" | "registered_buffers" | "isolated" => match value
-            {
-                "true" => true.into(),
-                "false" => false.into(),
-                _ => return Err(format!("{word:?}: must be true or false")),
-            },
+            "readonly" | "direct" | "migratable" | "registered_buffers" | "isolated" | "spread" => {
+                match value {
+                    "true" => true.into(),
+                    "false" => false.into(),
+                    _ => return Err(format!("{word:?}: must be true or false")),
+                }
+            }
             "queues" | "weight" | "requests_per_s" | "packets_per_s" | "bytes_per_s"
             | "service_ns" => {
                 let number: u64 = value.parse().map_err(|_| format!("{word:?}: bad number"))?;

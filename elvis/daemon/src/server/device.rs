@@ -2,11 +2,11 @@
 
 use super::accept::Accepting;
 use super::frontend::{Frontend, answer_network};
-use super::iothread::IoThread;
 use super::kind::{Kind, KindSpec};
 use super::queue::Shared;
+use super::threads::Threads;
 use crate::numa::{self, Topology};
-use elvis_policy::RateLimit;
+use elvis_policy::{Limiter, RateLimit};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::net::sockopt::socket_peercred;
 use rustix::thread::{CpuSet, sched_getaffinity};
@@ -38,10 +38,12 @@ pub struct DeviceSpec {
     pub socket: PathBuf,
     /// What it is to its driver, and what is behind it.
     pub kind: KindSpec,
-    /// Its weight among the devices of its I/O thread.
+    /// Its weight among the devices of each of its I/O threads.
     pub weight: u32,
     /// Its limits.
     pub limit: RateLimit,
+    /// Whether its queues are spread over all I/O threads.
+    pub spread: bool,
 }
 
 /// State shared by the control thread and the device's owner.
@@ -52,8 +54,8 @@ struct State {
     /// Held during a move, which waits for requests in flight, and while a connection starts. Locked before
     /// all others.
     moving: Mutex<()>,
-    /// The I/O thread that serves it. This and the next are never locked for long.
-    thread: Mutex<Arc<IoThread>>,
+    /// The I/O threads that serve it. This and the next are never locked for long.
+    threads: Mutex<Threads>,
     /// The connection, if there is one. The inner lock is held while a message is answered, which may wait
     /// for requests in flight; readers must not wait for it.
     frontend: Mutex<Option<Arc<Mutex<Frontend>>>>,
@@ -77,7 +79,7 @@ impl Device {
     /// # Errors
     ///
     /// The socket can't be opened; the message names it.
-    pub fn start(spec: DeviceSpec, kind: Kind, thread: Arc<IoThread>) -> io::Result<Self> {
+    pub fn start(spec: DeviceSpec, kind: Kind, threads: Threads) -> io::Result<Self> {
         static NUMBERS: AtomicU64 = AtomicU64::new(0);
         let listener = listen(&spec.socket).map_err(|error| {
             io::Error::new(error.kind(), format!("{}: {error}", spec.socket.display()))
@@ -87,7 +89,10 @@ impl Device {
             name: spec.name.clone(),
             kind,
             weight: spec.weight,
-            limit: spec.limit,
+            limiter: match spec.spread {
+                true => Limiter::shared(&spec.limit),
+                false => Limiter::new(&spec.limit),
+            },
             spent_ns: AtomicU64::new(0),
         });
         let state = Arc::new(State {
@@ -95,7 +100,7 @@ impl Device {
             wake: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
             stream: Mutex::new(None),
             moving: Mutex::new(()),
-            thread: Mutex::new(thread),
+            threads: Mutex::new(threads),
             frontend: Mutex::new(None),
             node: Mutex::new(None),
             connected: AtomicBool::new(false),
@@ -165,28 +170,28 @@ impl Device {
         node
     }
 
-    /// The I/O thread that serves it.
+    /// The I/O threads that serve it.
     #[must_use]
-    pub fn thread(&self) -> Arc<IoThread> {
-        Arc::clone(&lock(&self.state.thread))
+    pub fn threads(&self) -> Threads {
+        lock(&self.state.threads).clone()
     }
 
-    /// Moves it to another I/O thread, after its requests in flight. No request is lost or run twice.
+    /// Moves it to other I/O threads, after its requests in flight. No request is lost or run twice.
     ///
     /// # Errors
     ///
-    /// One of the two threads has ended.
-    pub fn move_to(&self, thread: Arc<IoThread>) -> io::Result<()> {
+    /// One of the threads has ended.
+    pub fn move_to(&self, threads: Threads) -> io::Result<()> {
         let _moving = lock(&self.state.moving);
-        if Arc::ptr_eq(&self.thread(), &thread) {
+        if self.threads() == threads {
             return Ok(());
         }
         let frontend = lock(&self.state.frontend).clone();
         if let Some(frontend) = frontend {
-            let moved = lock(&frontend).move_to(Arc::clone(&thread));
+            let moved = lock(&frontend).move_to(threads.clone());
             moved.map_err(|error| io::Error::other(error.to_string()))?;
         }
-        *lock(&self.state.thread) = thread;
+        *lock(&self.state.threads) = threads;
         Ok(())
     }
 
@@ -283,10 +288,10 @@ fn answer(listener: &UnixListener, shared: &Arc<Shared>, state: &State) {
         shared.kind.reset();
         state.connected.store(true, Ordering::Relaxed);
         let frontend = {
-            // No move while the thread is read and the front-end is set.
+            // No move while the threads are read and the front-end is set.
             let _moving = lock(&state.moving);
-            let thread = Arc::clone(&lock(&state.thread));
-            let frontend = Frontend::new(Arc::clone(shared), thread);
+            let threads = lock(&state.threads).clone();
+            let frontend = Frontend::new(Arc::clone(shared), threads);
             let frontend = Arc::new(Mutex::new(frontend));
             *lock(&state.frontend) = Some(Arc::clone(&frontend));
             frontend

@@ -166,7 +166,7 @@ mod tests {
     use crate::server::kind::{BlkSpec, Kind};
     use crate::server::stats::Counted;
     use crate::storage::{Disk, Source};
-    use elvis_policy::RateLimit;
+    use elvis_policy::{Limiter, RateLimit};
     use elvis_ring::Ring;
     use elvis_ring::driver::Driver;
     use rustix::fs::{MemfdFlags, memfd_create};
@@ -206,7 +206,7 @@ mod tests {
             name: "a".to_owned(),
             kind: Kind::Blk(blk.with(disk)),
             weight: 1,
-            limit: RateLimit::default(),
+            limiter: Limiter::new(&RateLimit::default()),
             spent_ns: AtomicU64::new(0),
         };
         Box::new(Queue {

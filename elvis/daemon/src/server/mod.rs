@@ -10,6 +10,7 @@ mod notify;
 mod pending;
 mod queue;
 mod stats;
+mod threads;
 mod wake;
 
 pub use accept::Accepting;
@@ -17,4 +18,5 @@ pub use device::{Device, DeviceSpec, listen};
 pub use iothread::{IoThread, IoThreadSpec};
 pub use kind::{BackingSpec, Blk, BlkSpec, Kind, KindSpec, NetSpec};
 pub use stats::{CoreStats, FrameCounts, QueueStats};
+pub use threads::Threads;
 pub use wake::measure_wake_ns;

@@ -3,7 +3,7 @@
 
 use super::kind::Kind;
 use super::stats::Counted;
-use elvis_policy::RateLimit;
+use elvis_policy::Limiter;
 use elvis_ring::Ring;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -18,21 +18,18 @@ pub struct Shared {
     pub name: String,
     /// What it is to its driver.
     pub kind: Kind,
-    /// Its weight among the devices of its I/O thread.
+    /// Its weight among the devices of each of its I/O threads.
     pub weight: u32,
-    /// Its limits.
-    pub limit: RateLimit,
-    /// Time that I/O threads spent on it, in ns. Only one thread at a time adds to it.
+    /// Its limits, shared by its I/O threads.
+    pub limiter: Limiter,
+    /// Time that I/O threads spent on it, in ns.
     pub spent_ns: AtomicU64,
 }
 
 impl Shared {
-    /// Adds time that its I/O thread spent on it.
+    /// Adds time that an I/O thread spent on it.
     pub fn spend(&self, ns: u64) {
-        // All its queues are on one thread, so no other thread writes in between.
-        let spent_ns = self.spent_ns.load(Ordering::Relaxed);
-        self.spent_ns
-            .store(spent_ns.wrapping_add(ns), Ordering::Relaxed);
+        self.spent_ns.fetch_add(ns, Ordering::Relaxed);
     }
 }
 

@@ -21,4 +21,5 @@ mod ranges;
 mod raw;
 mod registered;
 mod serve;
+mod spread;
 mod stalled;

@@ -11,9 +11,14 @@ impl Scheduler {
     /// Adds a device. Devices that always have requests share the core (in units of work) in
     /// proportion to their weights, 1 to [`crate::MAX_WEIGHT`].
     pub fn add_device(&mut self, weight: u32, limit: &RateLimit) -> DeviceId {
+        self.add_limited(weight, Limiter::new(limit))
+    }
+
+    /// The same with limits that other cores may share.
+    pub fn add_limited(&mut self, weight: u32, limiter: Limiter) -> DeviceId {
         let device = Device {
             share: Share::new(weight, self.round),
-            limiter: Limiter::new(limit),
+            limiter,
             queues: 0,
         };
         let id = DeviceId(fill_slot(&mut self.devices, device));

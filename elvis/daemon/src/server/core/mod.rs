@@ -1,6 +1,7 @@
 //! An I/O thread: asks the policy what to do next, and does it.
 //!
-//! It accesses its data without locks, and waits only in one epoll. This file has the loop; `queues`
+//! It accesses its data without locks, except the limits of a device that it shares with other I/O threads, and
+//! waits only in one epoll. This file has the loop; `queues`
 //! takes queues in and gives them back; `visits` serves a queue as the policy decides; `requests`
 //! starts requests and replies to them; `network` does so for frames, with what `frames` knows of a queue.
 
@@ -25,9 +26,9 @@ use rustix::event::{Timespec, epoll};
 use std::collections::HashMap;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, Sender};
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 /// Data of epoll events; smaller values are slots of queues.
@@ -39,6 +40,13 @@ const FRAMES: u64 = 1 << 32;
 const CLOCK_EVERY: u32 = 8;
 /// How long requests that the kernel did not take wait before they are tried again, in ns.
 const RETRY_NS: u64 = 1_000_000;
+
+/// The time since the first call, at least 1. One clock for all I/O threads, as they share devices' limits.
+fn now_ns() -> u64 {
+    static START: OnceLock<Instant> = OnceLock::new();
+    let passed = START.get_or_init(Instant::now).elapsed();
+    u64::try_from(passed.as_nanos()).unwrap_or(u64::MAX).max(1)
+}
 
 /// Binds the calling thread to these CPUs; empty: any.
 fn bind(cpus: &[usize]) -> io::Result<()> {
@@ -103,8 +111,9 @@ pub(super) struct Core {
     orders: Receiver<Order>,
     guard: Arc<Guard>,
     faults: usize,
-    start: Instant,
+    /// The time on the clock of all I/O threads, and when this one started.
     now_ns: u64,
+    started_ns: u64,
     cpus: Vec<usize>,
     serving_ns: u64,
     asleep_ns: u64,
@@ -149,8 +158,8 @@ impl Core {
             orders,
             guard: Guard::new()?,
             faults: sigbus::faults(),
-            start: Instant::now(),
-            now_ns: 1,
+            now_ns: now_ns(),
+            started_ns: now_ns(),
             cpus: spec.cpus.clone(),
             serving_ns: 0,
             asleep_ns: 0,
@@ -159,9 +168,7 @@ impl Core {
     }
 
     fn clock(&mut self) {
-        self.now_ns = u64::try_from(self.start.elapsed().as_nanos())
-            .unwrap_or(u64::MAX)
-            .max(1);
+        self.now_ns = now_ns();
     }
 
     pub(super) fn run(&mut self) {
@@ -300,7 +307,8 @@ impl Core {
             stats.fault.clone_from(&slot.queue.fault);
             stats
         });
-        let awake_ns = self.now_ns.saturating_sub(self.asleep_ns);
+        let alive_ns = self.now_ns.saturating_sub(self.started_ns);
+        let awake_ns = alive_ns.saturating_sub(self.asleep_ns);
         CoreStats {
             cpus: self.cpus.clone(),
             engine: self.engine.name(),

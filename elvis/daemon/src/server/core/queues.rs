@@ -36,12 +36,11 @@ impl Core {
         }
         let mut id = None;
         if queue.fault.is_none() {
-            let (weight, limit) = (queue.shared.weight, queue.shared.limit);
-            let scheduler = &mut self.scheduler;
-            let device = self
-                .devices
-                .entry(number)
-                .or_insert_with(|| (scheduler.add_device(weight, &limit), 0));
+            let (shared, scheduler) = (&queue.shared, &mut self.scheduler);
+            let device = self.devices.entry(number).or_insert_with(|| {
+                let limiter = shared.limiter.clone();
+                (scheduler.add_limited(shared.weight, limiter), 0)
+            });
             let seen = Look {
                 avail: queue.ring.next(),
                 pending: 0,

@@ -7,7 +7,6 @@ use super::{
 use crate::server::notify::check_eventfd;
 use elvis_ring::{DirtyLog, Region};
 use std::fs::File;
-use std::sync::Arc;
 use vhost::VhostUserMemoryRegionBase;
 use vhost::vhost_user::message::*;
 use vhost::vhost_user::{Error, GpuBackend, Result, VhostUserBackendReqHandlerMut};
@@ -185,7 +184,7 @@ impl VhostUserBackendReqHandlerMut for Frontend {
 
     fn set_vring_call(&mut self, index: u8, file: Option<File>) -> Result<()> {
         let call = file.map(check_eventfd).transpose().map_err(failed)?;
-        let (thread, number) = (Arc::clone(&self.thread), self.shared.number);
+        let (thread, number) = (self.thread(index.into()), self.shared.number);
         let queue = self.queue(index.into())?;
         if queue.attached {
             return thread.set_call(number, index.into(), call).map_err(failed);

@@ -13,6 +13,7 @@ mod network;
 use super::iothread::IoThread;
 use super::queue::{Queue, Shared};
 use super::stats::Counted;
+use super::threads::Threads;
 use elvis_ring::{DirtyLog, Memory, Region, Ring, RingAddresses, RingError};
 use inflight::InflightArea;
 pub use network::answer as answer_network;
@@ -64,7 +65,7 @@ struct VringAddresses {
 /// The state of one connection.
 pub struct Frontend {
     shared: Arc<Shared>,
-    thread: Arc<IoThread>,
+    threads: Threads,
     features: u64,
     protocol: u64,
     queues: Vec<Setup>,
@@ -104,13 +105,13 @@ fn wrong(error: &RingError) -> Error {
 
 impl Frontend {
     /// The state of a new connection.
-    pub fn new(shared: Arc<Shared>, thread: Arc<IoThread>) -> Self {
+    pub fn new(shared: Arc<Shared>, threads: Threads) -> Self {
         Self {
             queues: (0..shared.kind.queues())
                 .map(|_| Setup::default())
                 .collect(),
             shared,
-            thread,
+            threads,
             features: 0,
             protocol: 0,
             regions: Vec::new(),
@@ -126,16 +127,20 @@ impl Frontend {
         queue.ok_or_else(|| refused(format!("there is no queue {index}, the device has {count}")))
     }
 
-    /// Takes a queue back from the I/O thread, if that has it. Waits for its requests in flight.
+    /// The I/O thread that serves a queue.
+    fn thread(&self, index: u16) -> Arc<IoThread> {
+        Arc::clone(self.threads.of(self.shared.kind.group(index)))
+    }
+
+    /// Takes a queue back from its I/O thread, if that has it. Waits for its requests in flight.
     fn take_back(&mut self, index: u32) -> Result<()> {
         if !self.queue(index)?.attached {
             return Ok(());
         }
         let number = u16::try_from(index).map_err(|_| Error::InvalidParam)?;
-        let back = self
-            .thread
-            .detach(self.shared.number, number)
-            .map_err(failed)?;
+        let thread = self.thread(number);
+        let back = thread.detach(self.shared.number, number);
+        let back = back.map_err(failed)?;
         let Queue {
             ring,
             kick,
@@ -168,8 +173,7 @@ impl Frontend {
         let inflight = self.inflight.as_ref().map(region);
         let inflight = inflight.transpose().map_err(failed)?;
         let log = self.log.clone().filter(|_| self.features & LOG_ALL != 0);
-        let (shared, thread) = (Arc::clone(&self.shared), Arc::clone(&self.thread));
-        let features = self.features;
+        let (shared, features) = (Arc::clone(&self.shared), self.features);
         let queue = self.queue(index)?;
         if queue.attached || !queue.enabled || queue.kick.is_none() {
             return Ok(());
@@ -216,7 +220,7 @@ impl Frontend {
             counted: queue.counted.take().unwrap_or_else(Counted::default),
         };
         queue.attached = true;
-        thread.attach(Box::new(running)).map_err(failed)
+        self.thread(index).attach(Box::new(running)).map_err(failed)
     }
 
     fn attached(&self) -> bool {
@@ -276,14 +280,14 @@ impl Frontend {
             .collect()
     }
 
-    /// Moves its queues to another I/O thread, after their requests in flight.
+    /// Moves its queues to other I/O threads, after their requests in flight.
     ///
     /// # Errors
     ///
-    /// One of the two threads has ended.
-    pub fn move_to(&mut self, thread: Arc<IoThread>) -> Result<()> {
+    /// One of the threads has ended.
+    pub fn move_to(&mut self, threads: Threads) -> Result<()> {
         self.changed(|frontend| {
-            frontend.thread = thread;
+            frontend.threads = threads;
             Ok(())
         })
     }

@@ -63,6 +63,15 @@ impl Kind {
         }
     }
 
+    /// Queues with the same number here are served by the same I/O thread: the two of a pair.
+    #[must_use]
+    pub fn group(&self, queue: u16) -> u16 {
+        match self {
+            Self::Blk(_) => queue,
+            Self::Net(_) => queue / 2,
+        }
+    }
+
     /// The feature bits that it adds to those of all devices.
     #[must_use]
     pub fn features(&self) -> u64 {
