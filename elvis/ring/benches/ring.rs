@@ -11,7 +11,7 @@
 mod raw;
 
 use elvis_ring::driver::Driver;
-use elvis_ring::{Chain, Memory, Region, Ring};
+use elvis_ring::{Chain, Memory, Region, Ring, Visited};
 use std::fs::File;
 use std::hint::black_box;
 use std::sync::Arc;
@@ -63,9 +63,17 @@ fn look(rings: &mut [Pair<Ring>], wanted: u64) -> Duration {
     start.elapsed() / u32::try_from(rings.len()).unwrap()
 }
 
+/// Chooses the layout for a visit, as an I/O thread does.
+fn visit(ring: &mut Ring, chain: &mut Chain) -> u64 {
+    match ring {
+        Ring::Split(ring) => serve(ring, chain),
+        Ring::Packed(ring) => serve(ring, chain),
+    }
+}
+
 /// Serves a ring, and returns the number of requests served.
 #[inline(never)]
-fn serve(ring: &mut Ring, chain: &mut Chain) -> u64 {
+fn serve(ring: &mut impl Visited, chain: &mut Chain) -> u64 {
     let mut served = 0;
     let mut header = [0u8; 16];
     ring.look().unwrap();
@@ -216,7 +224,7 @@ fn cases(prefix: &str, packed: bool) {
             look(&mut rings, wanted)
         });
         measure(&format!("{prefix}request/{count}"), |wanted| {
-            request(&mut rings, submit, |ring| serve(ring, &mut chain), wanted)
+            request(&mut rings, submit, |ring| visit(ring, &mut chain), wanted)
         });
     }
     let kinds: [(&str, Submit); 2] = [("direct", submit), ("indirect", submit_indirect)];
@@ -224,13 +232,13 @@ fn cases(prefix: &str, packed: bool) {
         let mut checked = rings(1, packed, device);
         if kind == "indirect" {
             measure(&format!("{prefix}request/indirect"), |wanted| {
-                request(&mut checked, submit, |ring| serve(ring, &mut chain), wanted)
+                request(&mut checked, submit, |ring| visit(ring, &mut chain), wanted)
             });
         }
         let mut trusting = rings(1, packed, raw::Raw::new);
         compare(
             &format!("{prefix}raw/{kind}"),
-            |wanted| request(&mut checked, submit, |ring| serve(ring, &mut chain), wanted),
+            |wanted| request(&mut checked, submit, |ring| visit(ring, &mut chain), wanted),
             |wanted| request(&mut trusting, submit, raw::serve, wanted),
         );
     }

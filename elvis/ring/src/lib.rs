@@ -34,5 +34,5 @@ pub use inflight::Inflight;
 pub use mapping::Mapping;
 pub use memory::{Memory, Region};
 pub use piece::Piece;
-pub use ring::{Look, Ring, RingAddresses, RingError};
+pub use ring::{Look, Ring, RingAddresses, RingError, Visited};
 pub use span::Span;

@@ -119,6 +119,65 @@ macro_rules! either {
     };
 }
 
+/// What a visit does with a ring. [`Ring`] chooses the layout in each call; a visit that is written for any of these
+/// chooses it once. [`Ring`]'s functions of the same names say what they do.
+pub trait Visited {
+    /// See [`Ring::log`].
+    fn log(&self) -> Option<&DirtyLog>;
+    /// See [`Ring::look`].
+    ///
+    /// # Errors
+    ///
+    /// The ring breaks the rules.
+    fn look(&mut self) -> Result<Look, RingError>;
+    /// See [`Ring::take`].
+    ///
+    /// # Errors
+    ///
+    /// The ring or the request breaks the rules.
+    fn take(&mut self, chain: &mut Chain) -> Result<bool, RingError>;
+    /// See [`Ring::put`].
+    fn put(&mut self, head: u16, written: u32);
+    /// See [`Ring::publish`].
+    fn publish(&mut self) -> bool;
+}
+
+/// The functions of a layout, which have the same names.
+macro_rules! visited {
+    ($layout:ident) => {
+        impl Visited for $layout {
+            #[inline]
+            fn log(&self) -> Option<&DirtyLog> {
+                $layout::log(self)
+            }
+
+            #[inline]
+            fn look(&mut self) -> Result<Look, RingError> {
+                $layout::look(self)
+            }
+
+            #[inline]
+            fn take(&mut self, chain: &mut Chain) -> Result<bool, RingError> {
+                $layout::take(self, chain)
+            }
+
+            #[inline]
+            fn put(&mut self, head: u16, written: u32) {
+                $layout::put(self, head, written);
+            }
+
+            #[inline]
+            fn publish(&mut self) -> bool {
+                $layout::publish(self)
+            }
+        }
+    };
+}
+
+visited!(Split);
+visited!(Packed);
+visited!(Ring);
+
 impl Ring {
     /// A split ring at these addresses that continues with entry `next` of its available ring.
     ///

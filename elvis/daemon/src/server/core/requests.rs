@@ -1,11 +1,14 @@
 //! Starts requests, and replies to them.
 
-use super::{Core, Slot};
+use super::{Core, Slot, now_ns};
 use crate::blk::{ID, Request, Status};
-use crate::server::kind::Kind;
+use crate::server::kind::{Blk, Kind};
 use crate::server::pending::{Outcome, Pending, reply};
-use crate::storage::Disk;
-use elvis_ring::Chain;
+use crate::server::queue::Queue;
+use crate::server::stats::Counted;
+use crate::storage::{Disk, Engine, Registered};
+use elvis_policy::Scheduler;
+use elvis_ring::{Chain, Ring, Visited};
 use std::io;
 use std::sync::atomic::Ordering;
 
@@ -33,22 +36,68 @@ fn id(serial: &str) -> [u8; ID] {
     id
 }
 
-impl Core {
+/// What requests need of their I/O thread, apart from the slots.
+pub(super) struct Hands<'a> {
+    engine: &'a mut Engine,
+    pending: &'a mut Vec<Option<Pending>>,
+    free: &'a mut Vec<usize>,
+    in_flight: &'a mut usize,
+    pub(super) spare: &'a mut Vec<Chain>,
+    at_once: &'a mut u64,
+    pub(super) now_ns: &'a mut u64,
+}
+
+/// What requests need of their queue's slot, apart from its ring.
+pub(super) struct Owner<'a> {
+    at: usize,
+    blk: &'a Blk,
+    counted: &'a mut Counted,
+    in_flight: &'a mut u32,
+    unpublished: &'a mut u64,
+    pub(super) zeroing: &'a mut Option<Box<Zeroing>>,
+    registered: &'a Registered,
+}
+
+impl Slot {
+    /// Its ring and the rest of it, if it is a disk's.
+    pub(super) fn parts(&mut self, at: usize) -> Option<(&mut Ring, Owner<'_>)> {
+        let Queue {
+            shared,
+            ring,
+            counted,
+            ..
+        } = &mut *self.queue;
+        let Kind::Blk(blk) = &shared.kind else {
+            return None;
+        };
+        let owner = Owner {
+            at,
+            blk,
+            counted,
+            in_flight: &mut self.in_flight,
+            unpublished: &mut self.unpublished,
+            zeroing: &mut self.zeroing,
+            registered: &self.registered,
+        };
+        Some((ring, owner))
+    }
+}
+
+impl Hands<'_> {
     /// Starts one request, or does it (or its first part) at once if that does not block. Returns the
     /// bytes of data or range that were started or done.
-    pub(super) fn request(&mut self, at: usize, chain: Chain) -> u64 {
-        let Some(Some(slot)) = self.slots.get_mut(at) else {
-            return 0;
-        };
-        let Kind::Blk(blk) = &slot.queue.shared.kind else {
-            return 0;
-        };
-        let disk = &blk.disk;
-        let request = match Request::parse(&chain, disk.bytes(), blk.readonly) {
+    pub(super) fn request(
+        &mut self,
+        ring: &mut impl Visited,
+        owner: &mut Owner,
+        chain: Chain,
+    ) -> u64 {
+        let disk = &owner.blk.disk;
+        let request = match Request::parse(&chain, disk.bytes(), owner.blk.readonly) {
             Ok(request) => request,
             Err(status) => {
-                self.at_once += 1;
-                self.finish(at, chain, None, status);
+                *self.at_once += 1;
+                self.finish(ring, owner, chain, None, status);
                 return 0;
             }
         };
@@ -61,18 +110,18 @@ impl Core {
                 match disk {
                     Disk::File { .. } => None,
                     _ => {
-                        slot.zeroing = Some(Box::new(Zeroing {
+                        *owner.zeroing = Some(Box::new(Zeroing {
                             chain,
                             request,
                             offset,
                             left: bytes,
-                            taken_ns: self.now_ns,
+                            taken_ns: *self.now_ns,
                         }));
-                        return self.zero_part(at);
+                        return self.zero_part(ring, owner);
                     }
                 }
             }
-            Request::Id => Some(chain.write(0, &id(&blk.serial))),
+            Request::Id => Some(chain.write(0, &id(&owner.blk.serial))),
             Request::Flush => match disk {
                 Disk::File { .. } => None,
                 _ => Some(true),
@@ -82,76 +131,117 @@ impl Core {
         match (now, disk) {
             (Some(done), _) => {
                 let status = if done { Status::Ok } else { Status::IoError };
-                self.at_once += 1;
-                self.finish(at, chain, Some(request), status);
+                *self.at_once += 1;
+                self.finish(ring, owner, chain, Some(request), status);
             }
             (None, Disk::File { align, .. }) => {
-                let dsync = !blk.writeback.load(Ordering::Relaxed);
-                let pending = Pending::new(at, chain, request, self.now_ns, dsync, *align);
-                slot.in_flight += 1;
-                self.submit(pending);
+                let dsync = !owner.blk.writeback.load(Ordering::Relaxed);
+                let pending = Pending::new(owner.at, chain, request, *self.now_ns, dsync, *align);
+                *owner.in_flight += 1;
+                if let Err(token) = self.submit(owner, pending) {
+                    self.ended(ring, owner, token, Status::IoError);
+                }
             }
-            (None, _) => self.finish(at, chain, Some(request), Status::IoError),
+            (None, _) => self.finish(ring, owner, chain, Some(request), Status::IoError),
         }
         bytes
     }
 
     /// Zeroes the next part of a queue's range. Returns its length in bytes.
-    pub(super) fn zero_part(&mut self, at: usize) -> u64 {
-        let Some(Some(slot)) = self.slots.get_mut(at) else {
-            return 0;
-        };
-        let Some(zeroing) = &mut slot.zeroing else {
+    pub(super) fn zero_part(&mut self, ring: &mut impl Visited, owner: &mut Owner) -> u64 {
+        let Some(zeroing) = &mut *owner.zeroing else {
             return 0;
         };
         let bytes = zeroing.left.min(Zeroing::PART);
-        let Kind::Blk(blk) = &slot.queue.shared.kind else {
-            return 0;
-        };
-        let done = blk.disk.zero_now(zeroing.offset, bytes);
+        let done = owner.blk.disk.zero_now(zeroing.offset, bytes);
         zeroing.offset += bytes;
         zeroing.left -= bytes;
         if done && zeroing.left > 0 {
             return bytes;
         }
         let status = if done { Status::Ok } else { Status::IoError };
-        self.clock();
-        let now_ns = self.now_ns;
-        let Some(Some(slot)) = self.slots.get_mut(at) else {
-            return bytes;
-        };
-        if let Some(zeroing) = slot.zeroing.take() {
-            let latency_ns = now_ns.saturating_sub(zeroing.taken_ns);
-            slot.queue.counted.latency.record(latency_ns, 1);
-            self.finish(at, zeroing.chain, Some(zeroing.request), status);
+        *self.now_ns = now_ns();
+        if let Some(zeroing) = owner.zeroing.take() {
+            let latency_ns = self.now_ns.saturating_sub(zeroing.taken_ns);
+            owner.counted.latency.record(latency_ns, 1);
+            self.finish(ring, owner, zeroing.chain, Some(zeroing.request), status);
         }
         bytes
     }
 
-    fn submit(&mut self, pending: Pending) {
+    /// Passes a request to the engine. The error is the token of one that it did not take.
+    fn submit(&mut self, owner: &Owner, pending: Pending) -> Result<(), usize> {
         let token = self.free.pop().unwrap_or(self.pending.len());
         if token == self.pending.len() {
             self.pending.push(None);
         }
-        let slot = pending.slot;
-        self.in_flight += 1;
+        *self.in_flight += 1;
         let pending = self.pending[token].insert(pending);
-        let Some(Some(slot)) = self.slots.get(slot) else {
-            return;
-        };
-        let Kind::Blk(blk) = &slot.queue.shared.kind else {
-            return;
-        };
-        let taken = match pending.job(token as u64, &blk.disk, &slot.registered) {
+        let taken = match pending.job(token as u64, &owner.blk.disk, owner.registered) {
             // SAFETY: the pending request owns the pieces and its chain keeps their memory mapped;
             // it stays in `pending` until the result has arrived. Its slot, and with it the queue and
             // the disk's file, stays while it has requests in flight.
             Some(job) => unsafe { self.engine.submit(&job) },
             None => Err(io::ErrorKind::Unsupported.into()),
         };
-        if taken.is_err() {
-            self.ended(token, Status::IoError);
+        taken.map_err(|_| token)
+    }
+
+    /// Takes out what the engine has done, or did not take.
+    fn take(&mut self, token: usize) -> Option<Pending> {
+        let pending = self.pending.get_mut(token)?.take()?;
+        self.free.push(token);
+        *self.in_flight -= 1;
+        Some(pending)
+    }
+
+    /// Handles the end of a request to the engine.
+    fn ended(&mut self, ring: &mut impl Visited, owner: &mut Owner, token: usize, status: Status) {
+        let Some(pending) = self.take(token) else {
+            return;
+        };
+        *owner.in_flight -= 1;
+        let latency_ns = self.now_ns.saturating_sub(pending.taken_ns);
+        owner.counted.latency.record(latency_ns, 1);
+        self.finish(ring, owner, pending.chain, Some(pending.request), status);
+    }
+
+    /// Puts a reply into the ring, not yet published.
+    fn finish(
+        &mut self,
+        ring: &mut impl Visited,
+        owner: &mut Owner,
+        chain: Chain,
+        request: Option<Request>,
+        status: Status,
+    ) {
+        let written = reply(&chain, request.as_ref(), status, ring.log());
+        ring.put(chain.head(), written);
+        *owner.unpublished += 1;
+        let counted = &mut *owner.counted;
+        match request {
+            Some(Request::Read { bytes, .. }) => counted.read_bytes += bytes,
+            Some(Request::Write { bytes, .. }) => counted.written_bytes += bytes,
+            _ => {}
         }
+        counted.errors += u64::from(status != Status::Ok);
+        self.spare.push(chain);
+    }
+}
+
+impl Core {
+    /// Its scheduler with the slot of each queue, its slots, and the rest that requests need.
+    pub(super) fn parts(&mut self) -> (&mut Scheduler, &[usize], &mut [Option<Slot>], Hands<'_>) {
+        let hands = Hands {
+            engine: &mut self.engine,
+            pending: &mut self.pending,
+            free: &mut self.free,
+            in_flight: &mut self.in_flight,
+            spare: &mut self.room.spare,
+            at_once: &mut self.at_once,
+            now_ns: &mut self.now_ns,
+        };
+        (&mut self.scheduler, &self.slot_of, &mut self.slots, hands)
     }
 
     pub(super) fn reap(&mut self) {
@@ -165,23 +255,35 @@ impl Core {
             self.clock();
         }
         for (token, result) in results.drain(..) {
-            let token = token as usize;
-            let Some(Some(pending)) = self.pending.get_mut(token) else {
-                continue;
-            };
-            match pending.result(result) {
-                Outcome::Ended(status) => self.ended(token, status),
-                Outcome::Again => {
-                    if let Some(pending) = self.pending[token].take() {
-                        self.free.push(token);
-                        self.in_flight -= 1;
-                        self.submit(pending);
-                    }
-                }
-            }
+            self.result(token as usize, result);
         }
         self.results = results;
         self.settle_touched();
+    }
+
+    /// Handles a result of the engine.
+    fn result(&mut self, token: usize, result: i32) {
+        let (_, _, slots, mut hands) = self.parts();
+        let Some(Some(pending)) = hands.pending.get_mut(token) else {
+            return;
+        };
+        let (at, outcome) = (pending.slot, pending.result(result));
+        let slot = slots.get_mut(at).and_then(Option::as_mut);
+        let Some((ring, mut owner)) = slot.and_then(|slot| slot.parts(at)) else {
+            return;
+        };
+        let status = match outcome {
+            Outcome::Ended(status) => Some((token, status)),
+            Outcome::Again => {
+                let again = hands.take(token);
+                let refused = again.and_then(|pending| hands.submit(&owner, pending).err());
+                refused.map(|token| (token, Status::IoError))
+            }
+        };
+        if let Some((token, status)) = status {
+            hands.ended(ring, &mut owner, token, status);
+            self.touched.push(at);
+        }
     }
 
     /// Publishes what was put into rings of queues that are not being visited.
@@ -198,41 +300,6 @@ impl Core {
             }
             self.give_back(at);
         }
-    }
-
-    /// Handles the end of a request to the engine.
-    fn ended(&mut self, token: usize, status: Status) {
-        let Some(pending) = self.pending[token].take() else {
-            return;
-        };
-        self.free.push(token);
-        self.in_flight -= 1;
-        let (at, request) = (pending.slot, pending.request);
-        if let Some(Some(slot)) = self.slots.get_mut(at) {
-            slot.in_flight -= 1;
-            let latency_ns = self.now_ns.saturating_sub(pending.taken_ns);
-            slot.queue.counted.latency.record(latency_ns, 1);
-        }
-        self.touched.push(at);
-        self.finish(at, pending.chain, Some(request), status);
-    }
-
-    /// Puts a reply into the ring, not yet published.
-    fn finish(&mut self, at: usize, chain: Chain, request: Option<Request>, status: Status) {
-        let Some(Some(slot)) = self.slots.get_mut(at) else {
-            return;
-        };
-        let written = reply(&chain, request.as_ref(), status, slot.queue.ring.log());
-        slot.queue.ring.put(chain.head(), written);
-        slot.unpublished += 1;
-        let counted = &mut slot.queue.counted;
-        match request {
-            Some(Request::Read { bytes, .. }) => counted.read_bytes += bytes,
-            Some(Request::Write { bytes, .. }) => counted.written_bytes += bytes,
-            _ => {}
-        }
-        counted.errors += u64::from(status != Status::Ok);
-        self.room.spare.push(chain);
     }
 
     /// Publishes replies, and calls the driver or notes that it is owed a call.

@@ -1,7 +1,9 @@
 //! Visits: serves one queue as the policy decides.
 
+use super::requests::{Hands, Owner};
 use super::{Core, Slot};
-use elvis_policy::{Begin, Look, QueueId, Then, Visit};
+use elvis_policy::{Begin, Look, QueueId, Scheduler, Then, Visit};
+use elvis_ring::{Ring, RingError, Visited};
 
 impl Core {
     pub(super) fn kicked(&mut self, at: usize) {
@@ -21,20 +23,8 @@ impl Core {
     /// Looks at a ring; None if it breaks the rules.
     pub(super) fn look(&mut self, at: usize) -> Option<Look> {
         let slot = self.slots.get_mut(at)?.as_mut()?;
-        if let Some(frames) = slot.frames.as_mut().filter(|frames| frames.receives) {
-            return match frames.look(&mut slot.queue.ring, self.now_ns) {
-                Ok(look) => Some(look),
-                Err(error) => {
-                    self.fail(at, &error.to_string());
-                    None
-                }
-            };
-        }
-        match slot.queue.ring.look() {
-            Ok(look) => Some(Look {
-                avail: look.avail,
-                pending: look.pending.saturating_add(slot.zeroing.is_some().into()),
-            }),
+        match slot.look(self.now_ns) {
+            Ok(look) => Some(look),
             Err(error) => {
                 self.fail(at, &error.to_string());
                 None
@@ -97,11 +87,12 @@ impl Core {
                 frames.disarm();
             }
         }
-        while self.scheduler.go_on(&mut visit, self.now_ns) {
-            if !self.step(at, &mut visit) {
-                break;
-            }
-            self.peek(&mut visit);
+        let served = match self.slots.get(at) {
+            Some(Some(slot)) if slot.frames.is_some() => self.frames(at, &mut visit),
+            _ => self.requests(at, &mut visit),
+        };
+        if let Err(error) = served {
+            self.fail(at, &error.to_string());
         }
         // An error means that the kernel is short of memory; the next call starts the rest.
         let _ = self.engine.start();
@@ -130,64 +121,160 @@ impl Core {
         }
     }
 
-    /// Serves one request of a queue, or a part of one. False if it has none.
-    fn step(&mut self, at: usize, visit: &mut Visit) -> bool {
-        let Some(Some(slot)) = self.slots.get_mut(at) else {
-            return false;
+    /// Serves requests of a disk's queue. The layout of its ring is chosen here, once for all of them.
+    fn requests(&mut self, at: usize, visit: &mut Visit) -> Result<(), RingError> {
+        let (scheduler, slot_of, slots, hands) = self.parts();
+        let Some((before, rest)) = slots.split_at_mut_checked(at) else {
+            return Ok(());
         };
-        if slot.zeroing.is_some() {
-            let bytes = self.zero_part(at);
-            self.scheduler.charge_part(visit, bytes);
-            return true;
-        }
-        let sends = match &slot.frames {
-            Some(frames) if frames.receives => {
-                let received = self.receive(at);
-                if let Some(bytes) = received {
-                    self.scheduler.charge(visit, bytes);
-                }
-                return received.is_some();
-            }
-            frames => frames.is_some(),
+        let Some((Some(slot), after)) = rest.split_first_mut() else {
+            return Ok(());
         };
-        let mut chain = self.room.spare.pop().unwrap_or_default();
-        match slot.queue.ring.take(&mut chain) {
-            Ok(true) => {
-                let (bytes, more) = match sends {
-                    true => self.transmit(at, chain),
-                    false => (self.request(at, chain), 0),
-                };
-                self.scheduler.charge(visit, bytes);
-                for _ in 0..more {
-                    // Each further receiver of a frame is as much work again.
-                    self.scheduler.charge_part(visit, bytes);
-                }
-                true
-            }
-            Ok(false) => {
-                self.room.spare.push(chain);
-                self.look(at).is_some_and(|look| look.pending > 0)
-            }
-            Err(error) => {
-                self.fail(at, &error.to_string());
-                false
-            }
+        let Some((ring, owner)) = slot.parts(at) else {
+            return Ok(());
+        };
+        let serving = Serving {
+            scheduler,
+            slot_of,
+            at,
+            before,
+            after,
+            hands,
+            owner,
+        };
+        match ring {
+            Ring::Split(ring) => serving.run(ring, visit),
+            Ring::Packed(ring) => serving.run(ring, visit),
         }
     }
 
-    /// Looks at other queues, to find one that is stuck.
-    fn peek(&mut self, visit: &mut Visit) {
-        let mut looked = false;
-        while let Some(other) = self.scheduler.peek(visit) {
-            if !std::mem::replace(&mut looked, true) {
-                self.clock();
+    /// Serves frames of a network device's queue.
+    fn frames(&mut self, at: usize, visit: &mut Visit) -> Result<(), RingError> {
+        while self.scheduler.go_on(visit, self.now_ns) {
+            if !self.frame(at, visit)? {
+                break;
             }
-            let Some(&at) = self.slot_of.get(other.0 as usize) else {
-                continue;
-            };
-            if let Some(look) = self.look(at) {
-                self.scheduler.peeked(visit, other, look, self.now_ns);
-            }
+            let (scheduler, slot_of, slots, hands) = self.parts();
+            peek(scheduler, slot_of, visit, hands.now_ns, |other, now_ns| {
+                slots.get_mut(other)?.as_mut()?.look(now_ns).ok()
+            });
         }
+        Ok(())
+    }
+
+    /// Serves one frame. False if there is none.
+    fn frame(&mut self, at: usize, visit: &mut Visit) -> Result<bool, RingError> {
+        let Some(Some(slot)) = self.slots.get_mut(at) else {
+            return Ok(false);
+        };
+        if slot.frames.as_ref().is_some_and(|frames| frames.receives) {
+            let received = self.receive(at);
+            if let Some(bytes) = received {
+                self.scheduler.charge(visit, bytes);
+            }
+            return Ok(received.is_some());
+        }
+        let mut chain = self.room.spare.pop().unwrap_or_default();
+        if !slot.queue.ring.take(&mut chain)? {
+            self.room.spare.push(chain);
+            return Ok(slot.queue.ring.look()?.pending > 0);
+        }
+        let (bytes, more) = self.transmit(at, chain);
+        self.scheduler.charge(visit, bytes);
+        for _ in 0..more {
+            // Each further receiver of a frame is as much work again.
+            self.scheduler.charge_part(visit, bytes);
+        }
+        Ok(true)
+    }
+}
+
+impl Slot {
+    /// Looks at its ring.
+    fn look(&mut self, now_ns: u64) -> Result<Look, RingError> {
+        if let Some(frames) = self.frames.as_mut().filter(|frames| frames.receives) {
+            return frames.look(&mut self.queue.ring, now_ns);
+        }
+        let look = self.queue.ring.look()?;
+        Ok(Look {
+            avail: look.avail,
+            pending: look.pending.saturating_add(self.zeroing.is_some().into()),
+        })
+    }
+}
+
+/// Looks at other queues, to find one that is stuck. One that breaks the rules fails in its own visit.
+fn peek(
+    scheduler: &mut Scheduler,
+    slot_of: &[usize],
+    visit: &mut Visit,
+    now_ns: &mut u64,
+    mut look: impl FnMut(usize, u64) -> Option<Look>,
+) {
+    let mut looked = false;
+    while let Some(other) = scheduler.peek(visit) {
+        if !std::mem::replace(&mut looked, true) {
+            *now_ns = super::now_ns();
+        }
+        let at = slot_of.get(other.0 as usize);
+        if let Some(look) = at.and_then(|&at| look(at, *now_ns)) {
+            scheduler.peeked(visit, other, look, *now_ns);
+        }
+    }
+}
+
+/// A visit to a disk's queue.
+struct Serving<'a> {
+    scheduler: &'a mut Scheduler,
+    slot_of: &'a [usize],
+    /// Its slot, and the slots before and after it.
+    at: usize,
+    before: &'a mut [Option<Slot>],
+    after: &'a mut [Option<Slot>],
+    hands: Hands<'a>,
+    owner: Owner<'a>,
+}
+
+impl Serving<'_> {
+    fn run(mut self, ring: &mut impl Visited, visit: &mut Visit) -> Result<(), RingError> {
+        while self.scheduler.go_on(visit, *self.hands.now_ns) {
+            if !self.step(ring, visit)? {
+                break;
+            }
+            let (before, after, at) = (&mut *self.before, &mut *self.after, self.at);
+            let now_ns = &mut *self.hands.now_ns;
+            peek(
+                self.scheduler,
+                self.slot_of,
+                visit,
+                now_ns,
+                |other, now_ns| {
+                    let slot = match other.checked_sub(at + 1) {
+                        Some(place) => after.get_mut(place),
+                        None => before.get_mut(other),
+                    };
+                    slot?.as_mut()?.look(now_ns).ok()
+                },
+            );
+        }
+        Ok(())
+    }
+
+    /// Serves one request, or a part of one. False if there is none.
+    fn step(&mut self, ring: &mut impl Visited, visit: &mut Visit) -> Result<bool, RingError> {
+        let Self { hands, owner, .. } = self;
+        if owner.zeroing.is_some() {
+            let bytes = hands.zero_part(ring, owner);
+            self.scheduler.charge_part(visit, bytes);
+            return Ok(true);
+        }
+        let mut chain = hands.spare.pop().unwrap_or_default();
+        if !ring.take(&mut chain)? {
+            hands.spare.push(chain);
+            return Ok(ring.look()?.pending > 0);
+        }
+        let bytes = hands.request(ring, owner, chain);
+        self.scheduler.charge(visit, bytes);
+        Ok(true)
     }
 }
