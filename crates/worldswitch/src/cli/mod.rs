@@ -102,7 +102,7 @@ pub enum Command {
     History(HistoryArgs),
     /// Model what each kind of event costs, and predict a workload.
     Model(ModelArgs),
-    /// Measure block I/O: elvis and its peers, or a VM's devices.
+    /// Measure disks and networks: elvis and its peers, or a VM's devices.
     Io(Box<IoArgs>),
     /// One client of `io`.
     #[command(name = io::CLIENT, hide = true)]
