@@ -19,15 +19,16 @@ of() {
         | .benchmarks[] | select(.benchmark == \"$1\").lines[] | select(.platform == \"$2\") | $3" nested.json
 }
 
-@test "Tables 1, 6 and 7, on cortex-a57 and max: figures, slowdowns and traps, exact over two boots" {
+@test "Tables 1, 6 and 7, on cortex-a57 and max: figures, slowdowns and traps" {
     local policy=+policy=kvm-4.10
-    ws nested -o "$OUT" --export-json nested.json --export-markdown nested.md \
+    # One boot: that two are alike is tested with the runner (neve-nested.bats).
+    ws nested --boots 1 -o "$OUT" --export-json nested.json --export-markdown nested.md \
         --on lab:neve+cpu=cortex-a57$policy,lab:neve-nested@pv+cpu=cortex-a57$policy \
         --on lab:neve,lab:neve$policy,lab:neve-nested@nv$policy,lab:neve-nested@neve$policy+vhe=1 >nested.txt
     for nested in nv$policy pv+cpu=cortex-a57$policy; do
         [ "$(for row in hypercall in ipi-running irq-completion; do
-            of $row "lab:neve-nested@$nested" '[.traps, .published.traps, .exact] | @csv'
-        done)" = $'127,126,true\n128,128,true\n258,261,true\n0,0,true' ]
+            of $row "lab:neve-nested@$nested" '[.traps, .published.traps] | @csv'
+        done)" = $'127,126\n128,128\n258,261\n0,0' ]
     done
     [ "$(of hypercall "lab:neve-nested@neve$policy+vhe=1" '[.traps, .published.column, .over_l0.vm, .over_l1.vm] | @csv')" = \
         '16,"NEVE Nested VM VHE","lab:neve","lab:neve+policy=kvm-4.10"' ]
