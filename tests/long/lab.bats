@@ -99,6 +99,14 @@ samples() {
     [[ $(value "${found%.json}" event-switch .reason) == *'no invariant TSC'* ]]
 }
 
+@test "ARM: KVM without VHE, and Xen's interrupts and events: the same counts in two boots" {
+    fetch_packages arm-xen kvm-nvhe
+    ws run --on lab:arm-xen --boots 2 --bench '^(ipi|event-|timer)' -o "$OUT"
+    ws run --on lab:kvm-nvhe --boots 2 -o "$OUT"
+    [ "$(result lab-arm-xen '[.rows[] | select(.status == "ok" and .exact)] | length')" -eq 8 ]
+    [ "$(result lab-kvm-nvhe '[.rows[] | select(.status == "ok" and .exact != true and .conditions.vcpus == 1)] | length')" -eq 0 ]
+}
+
 @test "the newest kernel of Debian's unstable: measured, exact, proved" {
     fetch_packages --newest linux-unstable
     ws run --on lab:kvm@unstable,lab:kvm-shadow@unstable -o "$OUT"
