@@ -36,7 +36,7 @@ counter() {
 }
 
 # guest WORD...: boots a guest with these words on the kernel's command line. Its console is in console.txt, its process
-# ID in $qemu. RING=packed in the environment: with packed rings.
+# ID in $qemu. RING=packed in the environment: with packed rings; QUEUES=N: with as many CPUs and queues.
 # machine SOCKET CONSOLE [ARGUMENT...] -- WORD...: the same with another disk and console, and more arguments for QEMU.
 guest() { machine disk console.txt -- "$@"; }
 machine() {
@@ -53,8 +53,8 @@ machine() {
     [ -p answers ] || mkfifo answers
     # Opened for reading and writing, as opening one end only would block.
     exec {answers}<>answers
-    boot 512 "$console" answers "$*" -chardev "socket,id=disk,path=$PWD/$disk,reconnect-ms=200" \
-        -device "vhost-user-blk-pci,chardev=disk,num-queues=1,packed=$packed" "${more[@]}"
+    boot 512 "$console" answers "$*" -chardev "socket,id=disk,path=$PWD/$disk,reconnect-ms=200" -smp "${QUEUES:-1}" \
+        -device "vhost-user-blk-pci,chardev=disk,num-queues=${QUEUES:-1},packed=$packed" "${more[@]}"
 }
 
 # Lets a guest continue that waits for the host.

@@ -40,6 +40,9 @@ start_elvis() {
     eventually "$ELVIS" ctl --control "$PWD/control" list >/dev/null
 }
 
+# The CPUs of two I/O threads, or of one on a host that has one.
+two_cores() { if [ "$(nproc)" -gt 1 ]; then echo 0,1; else echo 0; fi; }
+
 # boot MIB CONSOLE INPUT 'KERNEL WORDS' [ARGUMENT...]: boots a guest with so much memory, shared; its console goes to
 # a file and comes from a pipe. Its process ID is in $qemu. `no_timer_check`: a guest panics while it boots if its host
 # is so busy that ten timer interrupts are not seen in time.

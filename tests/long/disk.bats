@@ -59,9 +59,10 @@ files() {
     [ $((kicks * 10)) -gt $((requests * 9)) ]
 }
 
-# Kills the daemon five times while a guest writes numbers, which it then checks.
+# killed [ARGUMENT...]: kills the daemon, which has these arguments, five times while a guest writes numbers, which it
+# then checks. Sets busy to the number of queues with requests.
 killed() {
-    serve elvis
+    serve elvis "$@"
     guest job=numbers
     said 300 warm
     said 1 "${RING:-split} ring"
@@ -69,9 +70,10 @@ killed() {
         sleep 4
         kill -9 "$elvis"
         wait "$elvis" || true
-        serve elvis
+        serve elvis "$@"
         eventually serves disk
     done
+    busy=$("$ELVIS" ctl --control "$PWD/control" stats | jq '[.devices.disk[] | select(.requests > 0)] | length')
     go_on
     said 300 '[0-9]* numbers are right'
     said 60 'done'
@@ -80,5 +82,10 @@ killed() {
 @test "kill -9 of the daemon while a guest writes: the guest goes on, and no write is lost or repeated" { killed; }
 
 @test "the same with a packed ring" { RING=packed killed; }
+
+@test "the same with two queues, spread over two I/O threads" {
+    QUEUES=2 RING=packed killed --io-cores "$(two_cores)" --blk "$PWD/disk=$PWD/image,queues=2,spread"
+    [ "$busy" -eq 2 ]
+}
 
 @test "a guest with a packed ring migrates while it writes" { RING=packed migrate; }

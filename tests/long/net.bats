@@ -37,9 +37,8 @@ moved() {
 
 # Each pair of queues of a device on its own I/O thread; two CPUs that send and get frames at the same time.
 @test "guests with two CPUs and two pairs of queues, spread over two I/O threads" {
-    cores=0
-    [ "$(nproc)" -eq 1 ] || cores=0,1
-    serve --io-cores "$cores" --net "$PWD/a=switch:lan,queues=2,spread" --net "$PWD/b=switch:lan,queues=2,spread"
+    serve --io-cores "$(two_cores)" --net "$PWD/a=switch:lan,queues=2,spread" \
+        --net "$PWD/b=switch:lan,queues=2,spread"
     export PAIRS=2
     guest b 2 -- job=serve
     guest a 1 -- job=talk peer=10.0.0.2 mib=64 trips=2000
