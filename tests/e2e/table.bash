@@ -72,9 +72,10 @@ loaded_second_boot() {
     timeout 1700 sh -c 'while :; do :; done' &
     loop=$!
     while ! boots_over "$folder" 2 && reader=$(pgrep -xf "$WORLDSWITCH run .* -o $folder"); do
+        # It may have ended just now.
         kill -STOP "$reader" && echo stood >>"$folder.reader"
         sleep 0.4
-        kill -CONT "$reader"
+        kill -CONT "$reader" || true
         sleep 0.4
     done
     kill "$loop"
