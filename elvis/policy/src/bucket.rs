@@ -62,10 +62,11 @@ impl Bucket {
         self.level = self.level.saturating_add(gain).min(self.full);
     }
 
-    /// When the next request may be served; `now_ns` or earlier if it may at once.
+    /// When the next request may be served; 0 if it may at once, also for a core whose time is before that of the
+    /// last filling.
     fn ready_at_ns(&self) -> u64 {
         if self.level > 0 {
-            return self.filled_at_ns;
+            return 0;
         }
         let wait = (1 - self.level) as u128;
         let wait = wait.div_ceil(u128::from(self.per_s));
