@@ -10,7 +10,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::str::FromStr;
 
 /// Bytes of each disk.
@@ -240,20 +240,11 @@ pub struct Running {
 }
 
 impl Server {
-    /// Starts the server without waiting for its sockets; clients do that.
-    ///
-    /// # Errors
-    /// It can't be started, lacks a required feature, or is a peer with too few devices.
-    pub fn start(&self, place: &Place) -> io::Result<Running> {
-        let devices = place.devices.len();
-        let socket = |number| place.folder.join(format!("{number}.sock"));
-        let mut sockets: Vec<PathBuf> = (0..devices).map(socket).collect();
-        for socket in &sockets {
-            let _ = std::fs::remove_file(socket);
-        }
+    /// What starts it, with its devices at these sockets; None for a peer.
+    fn command(&self, place: &Place, sockets: &[PathBuf]) -> io::Result<Option<Command>> {
         let weighted = place.devices.iter().any(|device| device.weight != 1);
-        let disks = |device: &Served| device.kind == Kind::Disk;
-        let with_disks = place.devices.iter().any(disks);
+        let is_disk = |device: &Served| device.kind == Kind::Disk;
+        let with_disks = place.devices.iter().any(is_disk);
         let images = (0..)
             .zip(place.devices)
             .map(|(number, device)| match device.kind {
@@ -261,34 +252,49 @@ impl Server {
                 Kind::Port(_) => Ok(None),
             });
         let images = images.collect::<io::Result<Vec<_>>>()?;
-        let log = place.folder.join("server.log");
-        let command = match self {
-            Self::Elvis { mode, policy } => Some(elvis(place, mode, policy, &sockets, &images)?),
+        Ok(Some(match self {
+            Self::Elvis { mode, policy } => elvis(place, mode, policy, sockets, &images)?,
             _ if weighted => return Err(cannot("it does not support weights of devices")),
             _ if with_disks && matches!(place.disk, Disk::Work(_)) => {
                 return Err(cannot("it has no disk with a fixed service time"));
             }
-            Self::StorageDaemon if !place.devices.iter().all(disks) => {
+            Self::StorageDaemon if !place.devices.iter().all(is_disk) => {
                 return Err(cannot("it serves no network devices"));
             }
-            Self::StorageDaemon => Some(storage_daemon(&sockets, &images)),
+            Self::StorageDaemon => storage_daemon(sockets, &images),
             Self::Testpmd if with_disks => return Err(cannot("it serves no disks")),
             // Its mode `io` does not pass on what a header says.
             Self::Testpmd if place.splits => {
                 return Err(cannot("it does not forward segments to be split as such"));
             }
-            Self::Testpmd => Some(testpmd(place, &sockets)?),
+            Self::Testpmd => testpmd(place, sockets)?,
             Self::Peer {
                 name,
                 sockets: theirs,
-            } => {
-                if theirs.len() < devices {
-                    let why = format!("{name} has {} sockets, not {devices}", theirs.len());
-                    return Err(io::Error::other(why));
-                }
-                sockets = theirs[..devices].to_vec();
-                None
+            } if theirs.len() < sockets.len() => {
+                let (has, wants) = (theirs.len(), sockets.len());
+                let why = format!("{name} has {has} sockets, not {wants}");
+                return Err(io::Error::other(why));
             }
+            Self::Peer { .. } => return Ok(None),
+        }))
+    }
+
+    /// Starts the server without waiting for its sockets; clients do that.
+    ///
+    /// # Errors
+    /// It can't be started, lacks a required feature, or is a peer with too few devices.
+    pub fn start(&self, place: &Place) -> io::Result<Running> {
+        let socket = |number| place.folder.join(format!("{number}.sock"));
+        let sockets: Vec<PathBuf> = (0..place.devices.len()).map(socket).collect();
+        for socket in &sockets {
+            let _ = std::fs::remove_file(socket);
+        }
+        let log = place.folder.join("server.log");
+        let command = self.command(place, &sockets)?;
+        let sockets = match self {
+            Self::Peer { sockets, .. } => sockets[..place.devices.len()].to_vec(),
+            _ => sockets,
         };
         let child = command.map(|mut command| {
             let program = command.get_program().to_string_lossy().into_owned();
