@@ -181,3 +181,43 @@ fn fourteen_devices_of_equal_weight_get_the_same() {
 fn devices_get_shares_by_their_weights() {
     assert_shares(&[4, 2, 1]);
 }
+
+/// A visit of 256 requests of a millisecond ends soon after another queue is kicked, which is not polled.
+#[test]
+fn a_kick_during_a_visit_ends_it() {
+    const DEEP: u64 = 256;
+    let dir = tempfile::tempdir().unwrap();
+    let config = Config {
+        params: Params {
+            polling: false,
+            max_work: DEEP as u32,
+            ..Params::default()
+        },
+        ..Config::default()
+    };
+    let devices = ["busy=null:1M,service_ns=1000000", "quick=null:1M"];
+    let server = serve_by(dir.path(), config, &devices);
+    let connect = |name: &str| {
+        let kick = EventFd::new(0).unwrap();
+        let mut raw = Raw::in_memory(&socket(dir.path(), name), memfd(4 << 20), 0, 1024, kick);
+        raw.start(0);
+        raw
+    };
+    let (mut busy, mut quick) = (connect("busy"), connect("quick"));
+    until_asleep(&server);
+    // The host may stop this thread for longer than a visit takes: then it is tried again.
+    let ended_early = (0..20).any(|_| {
+        (0..DEEP).for_each(|n| drop(busy.submit_write(n, n, 7).unwrap()));
+        busy.kick();
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        quick.submit_write(0, 0, 7).unwrap();
+        quick.kick();
+        quick.reply();
+        (0..DEEP).for_each(|_| drop(busy.reply()));
+        server.stats().unwrap().devices["busy"][0]
+            .policy
+            .stuck_exits
+            > 0
+    });
+    assert!(ended_early, "the kick was not seen");
+}

@@ -36,6 +36,11 @@ const WAKE: u64 = u64::MAX;
 const ENGINE: u64 = u64::MAX - 1;
 /// Added to a slot: frames may have come to a receive queue.
 const FRAMES: u64 = 1 << 32;
+/// Room for an event.
+const NO_EVENT: epoll::Event = epoll::Event {
+    flags: epoll::EventFlags::empty(),
+    data: epoll::EventData::new_u64(0),
+};
 /// Visits in vain between two reads of the clock.
 const CLOCK_EVERY: u32 = 8;
 /// How long requests that the kernel did not take wait before they are tried again, in ns.
@@ -114,6 +119,8 @@ pub(super) struct Core {
     /// The time on the clock of all I/O threads, and when this one started.
     now_ns: u64,
     started_ns: u64,
+    /// When kicks were last looked for.
+    kicks_ns: u64,
     cpus: Vec<usize>,
     serving_ns: u64,
     asleep_ns: u64,
@@ -160,6 +167,7 @@ impl Core {
             faults: sigbus::faults(),
             now_ns: now_ns(),
             started_ns: now_ns(),
+            kicks_ns: 0,
             cpus: spec.cpus.clone(),
             serving_ns: 0,
             asleep_ns: 0,
@@ -226,11 +234,7 @@ impl Core {
 
     /// Handles events; waits for one for this long, or without limit (None).
     fn events(&mut self, wait_ns: Option<u64>) {
-        let none = epoll::Event {
-            flags: epoll::EventFlags::empty(),
-            data: epoll::EventData::new_u64(0),
-        };
-        let mut events = [none; 64];
+        let mut events = [NO_EVENT; 64];
         let wait = wait_ns.map(|ns| Timespec {
             tv_sec: i64::try_from(ns / 1_000_000_000).unwrap_or(i64::MAX),
             tv_nsec: (ns % 1_000_000_000) as _,
@@ -238,6 +242,7 @@ impl Core {
         let before_ns = self.now_ns;
         let found = epoll::wait(&self.epoll, &mut events[..], wait.as_ref()).unwrap_or(0);
         self.clock();
+        self.kicks_ns = self.now_ns;
         if wait_ns != Some(0) {
             self.asleep_ns += self.now_ns.saturating_sub(before_ns);
         }
@@ -245,11 +250,35 @@ impl Core {
             match event.data.u64() {
                 WAKE => self.take_orders(),
                 ENGINE => {}
-                slot if slot & FRAMES != 0 => self.signalled((slot ^ FRAMES) as usize),
-                slot => self.kicked(slot as usize),
+                slot => self.notified(slot),
             }
         }
         self.reap();
+    }
+
+    /// Looks for notifications during a visit. Orders and what the engine has done wait: these events stay.
+    fn look_for_kicks(&mut self) {
+        self.kicks_ns = self.now_ns;
+        let mut events = [NO_EVENT; 64];
+        let wait = Timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        let found = epoll::wait(&self.epoll, &mut events[..], Some(&wait)).unwrap_or(0);
+        for event in &events[..found] {
+            match event.data.u64() {
+                WAKE | ENGINE => {}
+                slot => self.notified(slot),
+            }
+        }
+    }
+
+    /// A kick, or a frame that arrived.
+    fn notified(&mut self, slot: u64) {
+        match slot & FRAMES {
+            0 => self.kicked(slot as usize),
+            _ => self.signalled((slot ^ FRAMES) as usize),
+        }
     }
 
     fn take_orders(&mut self) {

@@ -5,6 +5,9 @@ use super::{Core, Slot};
 use elvis_policy::{Begin, Look, QueueId, Scheduler, Then, Visit};
 use elvis_ring::{Ring, RingError, Visited};
 
+/// Requests of a visit between two looks at the clock, whether it is time to look for kicks.
+const KICKS_EVERY: u32 = 4;
+
 impl Core {
     pub(super) fn kicked(&mut self, at: usize) {
         let Some(Some(Slot {
@@ -87,16 +90,24 @@ impl Core {
                 frames.disarm();
             }
         }
-        let served = match self.slots.get(at) {
-            Some(Some(slot)) if slot.frames.is_some() => self.frames(at, &mut visit),
-            _ => self.requests(at, &mut visit),
-        };
-        if let Err(error) = served {
-            self.fail(at, &error.to_string());
+        // Of requests that are done at once: they are replied to at the end.
+        let from_ns = self.now_ns;
+        loop {
+            let paused = match self.slots.get(at) {
+                Some(Some(slot)) if slot.frames.is_some() => self.frames(at, &mut visit),
+                _ => self.requests(at, &mut visit),
+            };
+            match paused {
+                Ok(true) => self.look_for_kicks(),
+                Ok(false) => break,
+                Err(error) => {
+                    self.fail(at, &error.to_string());
+                    break;
+                }
+            }
         }
         // An error means that the kernel is short of memory; the next call starts the rest.
         let _ = self.engine.start();
-        let from_ns = self.now_ns;
         self.clock();
         let latency_ns = self.now_ns.saturating_sub(from_ns);
         self.publish(at);
@@ -121,17 +132,19 @@ impl Core {
         }
     }
 
-    /// Serves requests of a disk's queue. The layout of its ring is chosen here, once for all of them.
-    fn requests(&mut self, at: usize, visit: &mut Visit) -> Result<(), RingError> {
+    /// Serves requests of a disk's queue. The layout of its ring is chosen here, once for all of them. True: the
+    /// visit pauses, as kicks are to be looked for.
+    fn requests(&mut self, at: usize, visit: &mut Visit) -> Result<bool, RingError> {
+        let kicks = self.kicks();
         let (scheduler, slot_of, slots, hands) = self.parts();
         let Some((before, rest)) = slots.split_at_mut_checked(at) else {
-            return Ok(());
+            return Ok(false);
         };
         let Some((Some(slot), after)) = rest.split_first_mut() else {
-            return Ok(());
+            return Ok(false);
         };
         let Some((ring, owner)) = slot.parts(at) else {
-            return Ok(());
+            return Ok(false);
         };
         let serving = Serving {
             scheduler,
@@ -141,6 +154,7 @@ impl Core {
             after,
             hands,
             owner,
+            kicks,
         };
         match ring {
             Ring::Split(ring) => serving.run(ring, visit),
@@ -148,18 +162,35 @@ impl Core {
         }
     }
 
-    /// Serves frames of a network device's queue.
-    fn frames(&mut self, at: usize, visit: &mut Visit) -> Result<(), RingError> {
+    /// Serves frames of a network device's queue. True: as above.
+    fn frames(&mut self, at: usize, visit: &mut Visit) -> Result<bool, RingError> {
+        let mut kicks = self.kicks();
         while self.scheduler.go_on(visit, self.now_ns) {
             if !self.frame(at, visit)? {
                 break;
             }
             let (scheduler, slot_of, slots, hands) = self.parts();
-            peek(scheduler, slot_of, visit, hands.now_ns, |other, now_ns| {
+            let clocked = peek(scheduler, slot_of, visit, hands.now_ns, |other, now_ns| {
                 slots.get_mut(other)?.as_mut()?.look(now_ns).ok()
             });
+            if kicks.due(clocked, hands.now_ns) {
+                return Ok(true);
+            }
         }
-        Ok(())
+        Ok(false)
+    }
+
+    /// When to look for kicks in a visit that starts or goes on now.
+    fn kicks(&self) -> Kicks {
+        let params = self.scheduler.params();
+        let wanted = params.stuck_rule && self.slots.len() > 1;
+        Kicks {
+            steps: 0,
+            due_ns: wanted.then(|| {
+                self.kicks_ns
+                    .saturating_add(params.events_ns.saturating_mul(2))
+            }),
+        }
     }
 
     /// Serves one frame. False if there is none.
@@ -203,14 +234,37 @@ impl Slot {
     }
 }
 
-/// Looks at other queues, to find one that is stuck. One that breaks the rules fails in its own visit.
+/// When a visit pauses, so that kicks are looked for: those of a queue that is not polled, which else would wait for
+/// the end of a long visit, and which the rule on stuck queues would not see. Between short visits all events are
+/// checked in time.
+struct Kicks {
+    steps: u32,
+    due_ns: Option<u64>,
+}
+
+impl Kicks {
+    /// Whether it is time, after one more step. `clocked`: the time is new.
+    fn due(&mut self, clocked: bool, now_ns: &mut u64) -> bool {
+        self.steps += 1;
+        let Some(due_ns) = self.due_ns.filter(|_| self.steps % KICKS_EVERY == 0) else {
+            return false;
+        };
+        if !clocked {
+            *now_ns = super::now_ns();
+        }
+        *now_ns >= due_ns
+    }
+}
+
+/// Looks at other queues, to find one that is stuck. One that breaks the rules fails in its own visit. Whether it
+/// looked at one, and so at the clock.
 fn peek(
     scheduler: &mut Scheduler,
     slot_of: &[usize],
     visit: &mut Visit,
     now_ns: &mut u64,
     mut look: impl FnMut(usize, u64) -> Option<Look>,
-) {
+) -> bool {
     let mut looked = false;
     while let Some(other) = scheduler.peek(visit) {
         if !std::mem::replace(&mut looked, true) {
@@ -221,6 +275,7 @@ fn peek(
             scheduler.peeked(visit, other, look, *now_ns);
         }
     }
+    looked
 }
 
 /// A visit to a disk's queue.
@@ -233,17 +288,18 @@ struct Serving<'a> {
     after: &'a mut [Option<Slot>],
     hands: Hands<'a>,
     owner: Owner<'a>,
+    kicks: Kicks,
 }
 
 impl Serving<'_> {
-    fn run(mut self, ring: &mut impl Visited, visit: &mut Visit) -> Result<(), RingError> {
+    fn run(mut self, ring: &mut impl Visited, visit: &mut Visit) -> Result<bool, RingError> {
         while self.scheduler.go_on(visit, *self.hands.now_ns) {
             if !self.step(ring, visit)? {
                 break;
             }
             let (before, after, at) = (&mut *self.before, &mut *self.after, self.at);
             let now_ns = &mut *self.hands.now_ns;
-            peek(
+            let clocked = peek(
                 self.scheduler,
                 self.slot_of,
                 visit,
@@ -256,8 +312,11 @@ impl Serving<'_> {
                     slot?.as_mut()?.look(now_ns).ok()
                 },
             );
+            if self.kicks.due(clocked, now_ns) {
+                return Ok(true);
+            }
         }
-        Ok(())
+        Ok(false)
     }
 
     /// Serves one request, or a part of one. False if there is none.
