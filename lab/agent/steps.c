@@ -91,6 +91,9 @@ const char *steps_name(enum step_name name)
 		[VM_RECV_TO_VM_SEND] = "vm-recv-to-vm-send",
 		[VM_SEND_TO_SEND] = "vm-send-to-send",
 		[SEND_TO_RECV] = "send-to-recv",
+#ifdef TWO_CLOCKS
+		[CLOCK_BOUND] = "clock-bound",
+#endif
 	};
 
 	return names[name];

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "common/text.h"
+#include "machine.h"
 
 /* What passed a device: requests and replies in turn. */
 struct passes {
@@ -29,6 +30,9 @@ enum step_name {
 	VM_RECV_TO_VM_SEND,
 	VM_SEND_TO_SEND,
 	SEND_TO_RECV, /* the client, until its next request */
+#ifdef TWO_CLOCKS
+	CLOCK_BOUND, /* no step: by how much each of a VM's three may be off */
+#endif
 	STEP_NAMES
 };
 

@@ -94,10 +94,6 @@ impl HostMachine {
         // The host's kernel has what it has; a VM's gets its modules.
         whole.modules.clear();
         whole.files.truncate(1);
-        // A clock for all sides of a packet is not there yet.
-        for workload in &mut whole.workloads {
-            workload.steps = false;
-        }
         if let Some(vm) = &mut whole.vm {
             vm.parameters = PARAMETERS.into();
         }

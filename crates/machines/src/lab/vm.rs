@@ -46,6 +46,10 @@ pub struct Whole<'a> {
     pub io: Option<&'a IoVm<'a>>,
 }
 
+/// Memory of both sides, by which the agents compare the clocks of a host and its VM (`lab/agent/host/pings.c`).
+/// A clock that is exact is the host's and a constant.
+const CLOCK_MEMORY: &str = "/run/clock";
+
 /// The words that start such a VM. Its second serial port is how the two agents talk, by FIFOs that
 /// the host's agent makes (`lab/agent`).
 pub fn vm(vm: &Whole<'_>) -> Vec<String> {
@@ -89,6 +93,11 @@ pub fn vm(vm: &Whole<'_>) -> Vec<String> {
         "-append",
         &parameters,
     ]);
+    if !vm.executor.exact {
+        let memory =
+            format!("memory-backend-file,id=clock,size=4096,share=on,mem-path={CLOCK_MEMORY}");
+        add(&["-object", &memory, "-device", "ivshmem-plain,memdev=clock"]);
+    }
     if let Some(io) = vm.io {
         let size = vm.memory_mib;
         let memory = format!("memory-backend-memfd,id=ram,size={size}M,share=on");
