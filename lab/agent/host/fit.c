@@ -21,8 +21,12 @@ static int by_length(const void *a, const void *b)
 
 unsigned fit_keep(struct round_trip *trips, unsigned count)
 {
+	unsigned kept = 0;
+
 	qsort(trips, count, sizeof(*trips), by_length);
-	return count < FIT_KEPT ? count : FIT_KEPT;
+	while (kept < count && kept < FIT_KEPT && length(&trips[kept]) <= 2 * length(&trips[0]))
+		kept++;
+	return kept;
 }
 
 /* When a round trip was in the VM, and how far the host's clock was ahead then. */

@@ -12,12 +12,10 @@ struct round_trip {
 	uint64_t there;	     /* of the VM's, at some time between */
 };
 
-/* As many of a session's are kept. */
-#define FIT_KEPT  64
-/* ... and fewer are no session. */
-#define FIT_LEAST 8
+#define FIT_KEPT 64
 
-/* Moves the shortest to the front. Returns how many are kept. */
+/* Moves the shortest of a session to the front. Returns how many are kept: none that is more than twice as long as the
+ * shortest, for in that one of the sides was not running. */
 unsigned fit_keep(struct round_trip *trips, unsigned count);
 
 struct fit {

@@ -9,9 +9,9 @@
 #define TRACE_CLOCK "mono"
 /* A VM's clock is not the host's and a constant. */
 #define TWO_CLOCKS
-#define SERIAL	    "/dev/ttyS1" /* the guest's side of the marks */
+#define SERIAL	 "/dev/ttyS1" /* the guest's side of the marks */
 /* Limits of time are so many times those of the lab, whose clock stands while its host does other work. */
-#define SLOWNESS    10
+#define SLOWNESS 10
 
 static inline uint64_t clock_now(void)
 {
