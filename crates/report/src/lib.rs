@@ -37,7 +37,7 @@ mod unit_of_work;
 
 pub use apps::{
     APPLICATION, APPS_SCHEMA, App, AppLine, Apps, NestedRatio, Part, Predicted, PricedExit, Spread,
-    Transaction,
+    TimedPart, TimedTransaction, Transaction,
 };
 pub use baselines::{baselines, is_baseline};
 pub use comparison::{COMPARISON_SCHEMA, ChangeExplained, Comparisons, comparison_schema};

@@ -7,12 +7,14 @@ mod predicted;
 pub(crate) mod published;
 mod text;
 mod timed;
+mod timed_parts;
 mod vcpus;
 
 pub use parts::{Part, Transaction};
 pub use predicted::{Predicted, PricedExit};
 pub use published::NestedRatio;
 pub use timed::{TimedApp, TimedLine};
+pub use timed_parts::{TimedPart, TimedTransaction};
 pub use vcpus::Spread;
 
 use crate::reference::Reference;
@@ -77,6 +79,9 @@ pub struct Apps {
     /// Those whose time was measured, in the same order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub times: Vec<TimedApp>,
+    /// Where the time of a transaction goes, for workloads and platforms that say so.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub timed_transactions: Vec<TimedTransaction>,
     /// Where the instructions of a transaction go, for workloads and platforms that say so.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub transactions: Vec<Transaction>,
@@ -170,6 +175,7 @@ impl Apps {
             });
         results.sort_by_key(|result| !is_native(result));
         let measured = rows_of(&results);
+        let timed_rows = rows_of(&timed);
         let names = names_of(&measured, reference);
         let workloads: Vec<App> = names
             .iter()
@@ -188,6 +194,7 @@ impl Apps {
                 nested: published::nested(name, reference),
             })
             .collect();
+        let timed_names = names_of(&timed_rows, reference);
         let all: Vec<ResultFile> = results.iter().map(|result| (*result).clone()).collect();
         Self {
             schema: APPS_SCHEMA,
@@ -195,7 +202,8 @@ impl Apps {
                 serving(workload, platform, &all)
             }),
             workloads,
-            times: timed::of(&timed, &names_of(&rows_of(&timed), reference), reference),
+            times: timed::of(&timed, &timed_names, reference),
+            timed_transactions: timed_parts::transactions(&timed, &timed_names, reference),
             natives: natives
                 .iter()
                 .map(|native| native.platform.clone())

@@ -6,6 +6,7 @@ use crate::reference::Reference;
 use crate::unit_of_work::{Unit, base};
 use schemars::JsonSchema;
 use serde::Serialize;
+use std::collections::BTreeMap;
 use ws_results::ResultFile;
 
 /// The paper's table, its machine, and the workload that it takes apart.
@@ -72,36 +73,53 @@ pub(super) fn transactions(
     workloads.iter().flat_map(|workload| of(workload)).collect()
 }
 
-fn transaction(workload: &str, result: &ResultFile, reference: &Reference) -> Option<Transaction> {
-    let row = result.row(workload)?;
-    let unit = Unit::of(Some(row), result);
-    let step = |name: &str| unit.steps.get(name).copied();
+/// Of `steps`, all of a unit: its whole, and the parts in the paper's order as their names in the paper, whether they
+/// are within [`SERVING`], and their values. `None`: they are no transaction.
+pub(super) fn whole_and_parts(
+    steps: &BTreeMap<String, f64>,
+) -> Option<(f64, Vec<(&'static str, bool, f64)>)> {
+    let step = |name: &str| steps.get(name).copied();
     let within = PARTS.iter().filter(|(_, _, within)| *within);
     let within: Vec<f64> = within.filter_map(|(name, ..)| step(name)).collect();
     let serving = step(SERVING).or_else(|| (!within.is_empty()).then(|| within.iter().sum()));
     let whole = step(PARTS[0].0)? + serving?;
-    let setup = match base(&result.platform) {
-        "lab:linux" => "native",
-        "lab:kvm-linux" => "kvm",
-        _ => "",
-    };
-    let published_us = |part: &str| {
-        let mut values = reference.of_table(published::PAPER, TABLE);
-        let value = values
-            .find(|value| value.row == part && value.setup == setup && value.hardware == HARDWARE);
-        value.filter(|_| workload == WORKLOAD)?.value
-    };
     let parts = PARTS.iter().filter_map(|(name, part, within)| {
-        let insns = step(name).or(serving.filter(|_| *name == SERVING))?;
-        Some(Part {
-            part: (*part).to_owned(),
-            within: *within,
-            insns,
-            share: insns / whole,
-            published_us: published_us(part),
-        })
+        let value = step(name).or(serving.filter(|_| *name == SERVING))?;
+        Some((*part, *within, value))
     });
-    (whole > 0.0).then(|| Transaction {
+    (whole > 0.0).then(|| (whole, parts.collect()))
+}
+
+/// The paper's time of a part, by its name there.
+pub(super) fn published_us(
+    workload: &str,
+    platform: &str,
+    part: &str,
+    reference: &Reference,
+) -> Option<f64> {
+    let setup = match base(platform) {
+        "lab:linux" | "host" => "native",
+        "lab:kvm-linux" | "qemu-kvm" => "kvm",
+        _ => return None,
+    };
+    let mut values = reference.of_table(published::PAPER, TABLE);
+    let value = values
+        .find(|value| value.row == part && value.setup == setup && value.hardware == HARDWARE);
+    value.filter(|_| workload == WORKLOAD)?.value
+}
+
+fn transaction(workload: &str, result: &ResultFile, reference: &Reference) -> Option<Transaction> {
+    let row = result.row(workload)?;
+    let unit = Unit::of(Some(row), result);
+    let (whole, parts) = whole_and_parts(&unit.steps)?;
+    let parts = parts.into_iter().map(|(part, within, insns)| Part {
+        part: part.to_owned(),
+        within,
+        insns,
+        share: insns / whole,
+        published_us: published_us(workload, &result.platform, part, reference),
+    });
+    Some(Transaction {
         workload: workload.to_owned(),
         unit: row.work.clone(),
         platform: result.platform.clone(),

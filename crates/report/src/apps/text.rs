@@ -2,8 +2,8 @@
 
 use super::vcpus::is_vcpu;
 use super::{
-    App, AppLine, Apps, NestedRatio, Part, Predicted, Spread, TimedApp, TimedLine, Transaction,
-    is_nested, named,
+    App, AppLine, Apps, NestedRatio, Part, Predicted, Spread, TimedApp, TimedLine, TimedPart,
+    TimedTransaction, Transaction, is_nested, named,
 };
 use crate::number;
 use crate::sheet::{Set, Sheet, below_in_markdown, below_on_terminal};
@@ -52,6 +52,23 @@ const TIMES_LEGEND: [&str; 3] = [
 const EMULATED: &str =
     "qemu-tcg is an emulator: its times say what works, and nothing of virtualization.";
 
+const TIMED_PARTS: &str = "parts of a transaction, in time";
+
+const TIMED_PARTS_COLUMNS: [(&str, Set); 6] = [
+    ("workload", Text),
+    ("platform", Text),
+    ("part", Text),
+    ("us", Number),
+    ("share", Number),
+    ("Dall us", Number),
+];
+
+const TIMED_PARTS_LEGEND: [&str; 3] = [
+    PARTS_OF,
+    "us: in a run of its own whose packets are captured, of the boot in which the transaction took the median time; the start and the end of the run belong to no part.",
+    PARTS_DALL,
+];
+
 const PARTS: &str = "parts of a transaction";
 
 const PARTS_COLUMNS: [(&str, Set); 6] = [
@@ -63,10 +80,14 @@ const PARTS_COLUMNS: [(&str, Set); 6] = [
     ("Dall us", Number),
 ];
 
+/// What the parts are, and what stands beside them.
+const PARTS_OF: &str = "send to recv: the client, from the reply's passing the host's bridge to the next packet's; recv to send: the rest. In a VM: recv to VM recv, from the bridge to the guest's stack; VM recv to VM send, in the guest; VM send to send, back to the bridge.";
+const PARTS_DALL: &str = "Dall: Table 6 of Dall et al. (2015), KVM on ARM (HP Moonshot m400), in us; its parts do not sum to its transactions (reference.md).";
+
 const PARTS_LEGEND: [&str; 3] = [
-    "send to recv: the client, from the reply's passing the host's bridge to the next packet's; recv to send: the rest. In a VM: recv to VM recv, from the bridge to the guest's stack; VM recv to VM send, in the guest; VM send to send, back to the bridge.",
+    PARTS_OF,
     "insns: in a run of its own with tracing on; the start and the end of the run belong to no part.",
-    "Dall: Table 6 of Dall et al. (2015), KVM on ARM (HP Moonshot m400), in us; its parts do not sum to its transactions (reference.md).",
+    PARTS_DALL,
 ];
 
 const VCPUS: &str = "instructions by vCPU";
@@ -176,6 +197,48 @@ impl Transaction {
     }
 }
 
+/// Nanoseconds as microseconds.
+fn us(ns: f64) -> String {
+    number::value(ns / 1e3, "us")
+}
+
+impl TimedTransaction {
+    fn lines(&self) -> impl Iterator<Item = Vec<String>> {
+        let line = |(index, part): (usize, &TimedPart)| {
+            let indent = if part.within { "  " } else { "" };
+            vec![
+                first(index, || named(&self.workload, self.unit.as_deref())),
+                first(index, || self.platform.clone()),
+                format!("{indent}{}", part.part),
+                us(part.ns),
+                number::percent(part.share),
+                dash(part.published_us.map(|us| format!("{us:.1}"))),
+            ]
+        };
+        self.parts.iter().enumerate().map(line)
+    }
+
+    /// How well it is known.
+    fn below(&self) -> Vec<String> {
+        let of = format!("{} on {}", self.workload, self.platform);
+        let times = self.captured_ns.zip(self.uncaptured_ns);
+        let capture = times.map(|(with, without)| {
+            format!(
+                "{of}: with its run's start and end {} us captured, {} not captured",
+                us(with),
+                us(without)
+            )
+        });
+        let clock = self.clock_bound_ns.map(|bound| {
+            format!(
+                "{of}: the clocks of host and VM are compared to {} us, by which each of the VM's parts may be off",
+                us(bound)
+            )
+        });
+        capture.into_iter().chain(clock).collect()
+    }
+}
+
 /// The table of vCPUs; its threads are those of all lines.
 fn spreads(spreads: &[Spread]) -> Sheet {
     let mut threads: Vec<&str> = Vec::new();
@@ -240,7 +303,6 @@ impl Predicted {
 
 impl TimedApp {
     fn lines(&self) -> impl Iterator<Item = Vec<String>> {
-        let us = |ns: f64| number::value(ns / 1e3, "us");
         let range = move |[low, high]: [f64; 2]| format!("{} to {}", us(low), us(high));
         let line = move |(index, line): (usize, &TimedLine)| {
             let noise = if line.noisy { " !" } else { "" };
@@ -342,6 +404,18 @@ impl Apps {
             below.extend(TIMES_LEGEND.map(str::to_owned));
             blocks.push(Block {
                 title: (!self.workloads.is_empty()).then_some(TIMES),
+                sheet,
+                below,
+            });
+        }
+        if !self.timed_transactions.is_empty() {
+            let transactions = self.timed_transactions.iter();
+            let mut sheet = Sheet::new(TIMED_PARTS_COLUMNS);
+            sheet.extend(transactions.clone().flat_map(TimedTransaction::lines));
+            let mut below: Vec<String> = transactions.flat_map(TimedTransaction::below).collect();
+            below.extend(TIMED_PARTS_LEGEND.map(str::to_owned));
+            blocks.push(Block {
+                title: Some(TIMED_PARTS),
                 sheet,
                 below,
             });

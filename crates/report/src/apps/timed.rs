@@ -58,10 +58,16 @@ pub(super) fn is_timed(result: &ResultFile) -> bool {
     unit.and_then(|unit| unit.as_str()) == Some(UNIT)
 }
 
-/// The workloads `names` in these results.
-pub(super) fn of(results: &[&ResultFile], names: &[&str], reference: &Reference) -> Vec<TimedApp> {
+/// The host first.
+pub(super) fn by_platform<'a>(results: &[&'a ResultFile]) -> Vec<&'a ResultFile> {
     let mut results = results.to_vec();
     results.sort_by_key(|result| base(&result.platform) != HOST);
+    results
+}
+
+/// The workloads `names` in these results.
+pub(super) fn of(results: &[&ResultFile], names: &[&str], reference: &Reference) -> Vec<TimedApp> {
+    let results = by_platform(results);
     let all: Vec<&Row> = results.iter().flat_map(|result| &result.rows).collect();
     let apps = names.iter().map(|name| {
         let host = results

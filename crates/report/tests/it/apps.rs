@@ -497,3 +497,73 @@ fn the_page_draws_times_beside_the_papers() {
     assert!(apps.contains("qemu-kvm: 2.00 times as long as on the host"));
     assert!(!apps.contains("In VMs (Dall et al., Figure 4)"));
 }
+
+#[test]
+fn a_transaction_in_time_is_that_of_the_median_boot() {
+    let view = |boot, scale: u64, rest: &[(&str, u64)]| HostView {
+        boot,
+        operations: Some(10),
+        traced: Some(scale * 45_000),
+        steps: named(rest),
+        ..HostView::default()
+    };
+    let host = |boot, us: u64| {
+        view(
+            boot,
+            us,
+            &[("recv-to-send", us * 14_500), ("send-to-recv", us * 29_700)],
+        )
+    };
+    let mut results = timed();
+    results[1].rows[0].host = vec![host(1, 12), host(2, 9), host(3, 10)];
+    results[0].rows[0].host = vec![view(
+        1,
+        20,
+        &[
+            ("recv-to-vm-recv", 200_000),
+            ("vm-recv-to-vm-send", 100_000),
+            ("vm-send-to-send", 100_000),
+            ("send-to-recv", 400_000),
+            ("clock-bound", 3_000),
+        ],
+    )];
+    let apps = apps(&results);
+    assert!(apps.transactions.is_empty());
+    let [host, vm] = &apps.timed_transactions[..] else {
+        panic!("{:?}", apps.timed_transactions)
+    };
+    // 10 * (14.5 + 29.7) us for 10 transactions.
+    assert_eq!(
+        (&*host.platform, host.ns, host.boots),
+        ("host", 44_200.0, 3)
+    );
+    assert_eq!(
+        (host.captured_ns, host.uncaptured_ns, host.clock_bound_ns),
+        (Some(45_000.0), Some(20_000.0), None)
+    );
+    assert_eq!((vm.ns, vm.clock_bound_ns), (80_000.0, Some(300.0)));
+    let parts: Vec<_> = (vm.parts.iter())
+        .map(|part| (&*part.part, part.within, part.ns, part.published_us))
+        .collect();
+    assert_eq!(
+        parts,
+        [
+            ("send to recv", false, 40_000.0, Some(29.8)),
+            ("recv to send", false, 40_000.0, Some(53.0)),
+            ("recv to VM recv", true, 20_000.0, Some(21.1)),
+            ("VM recv to VM send", true, 10_000.0, Some(16.9)),
+            ("VM send to send", true, 10_000.0, Some(15.0)),
+        ]
+    );
+    crate::support::valid(&apps.to_json().unwrap(), "apps");
+    for text in [apps.to_terminal(), apps.to_markdown()] {
+        assert!(text.contains("parts of a transaction, in time") && text.contains("29.7"));
+        assert!(text.contains(
+            "tcp-rr on host: with its run's start and end 45.0 us captured, 20.0 not captured"
+        ));
+        assert!(
+            text.contains("tcp-rr on qemu-kvm: the clocks of host and VM are compared to 0.300 us")
+        );
+        assert!(!text.contains("insns"));
+    }
+}
