@@ -41,6 +41,23 @@ none_entered() { [ -z "$(entered)" ]; }
     eventually none_entered
 }
 
+# part PLATFORM EXPRESSION: a value of a transaction in time.
+part() { jq -r ".timed_transactions[] | select(.platform == \"$1\") | $2" apps.json; }
+
+@test "a transaction in time: its parts, which are the whole" {
+    # So many, which a capture just holds, that the run's start and end are little of it.
+    mkdir -p mine/workloads
+    sed 's/2000/30000/g' "$ROOT/lab/workloads/tcp-rr.toml" >mine/workloads/a-rr.toml
+    ws apps --lab-dir mine --on host --workload '^a-rr$' --boots 1 -o out --export-json apps.json >table.txt
+    cat table.txt
+    [ "$(part host '[.parts[] | .part] | @json')" = '["send to recv","recv to send"]' ]
+    [ "$(part host '(.parts | map(.share) | add) * 1000 | round')" = 1000 ]
+    [ "$(part host '.ns / .captured_ns | . > 0.98 and . <= 1')" = true ]
+    # A VM's clock is compared with the host's; there is none.
+    [ "$(part host .clock_bound_ns)" = null ]
+    grep -q '^a-rr (transaction) *host *send to recv ' table.txt
+}
+
 @test "a VM of QEMU's emulator, beside the host" {
     # The shell of the VM expands it.
     # shellcheck disable=SC2016
@@ -66,10 +83,12 @@ unprivileged() {
 }
 
 @test "without root: namespaces of the user's own, in which servers stay who they are" {
-    unprivileged tree/target/release/worldswitch apps --on host --workload '^(memcached|fork-exec)$' --boots 1 -o out \
+    unprivileged tree/target/release/worldswitch apps --on host --workload '^(memcached|fork-exec|tcp-rr)$' --boots 1 -o out \
         --export-json apps.json
     [ "$(of memcached host '.ns > 1000')" = true ]
     [ "$(of fork-exec host '.ns > 1000')" = true ]
+    # Packets are captured there too.
+    [ "$(part host '.parts[0].ns > 1000')" = true ]
 }
 
 @test "a user without namespaces is told the cure" {

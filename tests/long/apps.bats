@@ -55,6 +55,17 @@ of() {
     executed native/lab-linux.json a-good 4968038
 }
 
+# Not in tests/e2e: a boot of a whole Linux in a VM of QEMU's emulator, and runs of TCP_RR there: 60 s of two cores.
+@test "TCP_RR in time, in a VM of QEMU's emulator: steps on one clock" {
+    ws apps --on qemu-tcg --workload '^tcp-rr$' --boots 1 -o out --export-json apps.json
+    # Each of the VM's parts is more than its clock may be off, and all of them are the whole.
+    jq -e '.timed_transactions[0] | .clock_bound_ns as $bound | .parts as $parts |
+        [$parts[] | select(.within)] as $within | ($within | map(.ns) | add) as $sum |
+        ($within | map(.part) == ["recv to VM recv", "VM recv to VM send", "VM send to send"]) and
+        ($within | all(.ns > $bound)) and $bound > 0 and
+        ($sum - $parts[1].ns | fabs) < 1 and (.ns - $parts[0].ns - $sum | fabs) < 1 and .ns < .captured_ns' apps.json
+}
+
 # Not in tests/e2e: two boots of a whole Linux in a VM, 51 s of a core.
 @test "a VM that dies in the middle of its workloads loses one row" {
     workload a-before 'seq 10'
