@@ -73,11 +73,11 @@ pub(super) fn transactions(
     workloads.iter().flat_map(|workload| of(workload)).collect()
 }
 
-/// Of `steps`, all of a unit: its whole, and the parts in the paper's order as their names in the paper, whether they
-/// are within [`SERVING`], and their values. `None`: they are no transaction.
-pub(super) fn whole_and_parts(
-    steps: &BTreeMap<String, f64>,
-) -> Option<(f64, Vec<(&'static str, bool, f64)>)> {
+/// A part's name in the paper, whether it is within [`SERVING`], and its value.
+type NamedPart = (&'static str, bool, f64);
+
+/// Of `steps`, all of a unit: its whole, and the parts in the paper's order. `None`: they are no transaction.
+pub(super) fn whole_and_parts(steps: &BTreeMap<String, f64>) -> Option<(f64, Vec<NamedPart>)> {
     let step = |name: &str| steps.get(name).copied();
     let within = PARTS.iter().filter(|(_, _, within)| *within);
     let within: Vec<f64> = within.filter_map(|(name, ..)| step(name)).collect();

@@ -381,22 +381,9 @@ impl Apps {
         below
     }
 
-    /// The tables: of all workloads, and where there are any, of parts and of vCPUs.
-    pub(crate) fn blocks(&self) -> Vec<Block> {
-        let legend = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
+    /// The tables of what was measured in time.
+    fn timed_blocks(&self) -> Vec<Block> {
         let mut blocks = Vec::new();
-        if !self.workloads.is_empty() {
-            let mut sheet = Sheet::new(COLUMNS);
-            sheet.extend(self.workloads.iter().flat_map(App::lines));
-            let mut below: Vec<String> = self.reasons().collect();
-            below.extend(LEGEND.map(str::to_owned));
-            below.extend(self.nested());
-            blocks.push(Block {
-                title: None,
-                sheet,
-                below,
-            });
-        }
         if !self.times.is_empty() {
             let mut sheet = Sheet::new(TIMES_COLUMNS);
             sheet.extend(self.times.iter().flat_map(TimedApp::lines));
@@ -420,6 +407,26 @@ impl Apps {
                 below,
             });
         }
+        blocks
+    }
+
+    /// The tables: of all workloads, and where there are any, of parts and of vCPUs.
+    pub(crate) fn blocks(&self) -> Vec<Block> {
+        let legend = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
+        let mut blocks = Vec::new();
+        if !self.workloads.is_empty() {
+            let mut sheet = Sheet::new(COLUMNS);
+            sheet.extend(self.workloads.iter().flat_map(App::lines));
+            let mut below: Vec<String> = self.reasons().collect();
+            below.extend(LEGEND.map(str::to_owned));
+            below.extend(self.nested());
+            blocks.push(Block {
+                title: None,
+                sheet,
+                below,
+            });
+        }
+        blocks.extend(self.timed_blocks());
         if !self.transactions.is_empty() {
             let mut sheet = Sheet::new(PARTS_COLUMNS);
             sheet.extend(self.transactions.iter().flat_map(Transaction::lines));
