@@ -157,33 +157,9 @@ impl IoArgs {
                 load.one_client = true;
                 (vec![load], &STUCK)
             }
-            Experiment::Rr => {
-                let load = |n| {
-                    let mut load = self.load("rr", n, poll, null, &[]);
-                    load.one_client = true;
-                    load.groups = vec![self.pairs(&load, "", n, 1, (Traffic::Echo, SMALL))];
-                    load
-                };
-                let numbers = numbers(&PAIRS, &PAIRS_QUICK);
-                (numbers.into_iter().map(load).collect(), &NETWORKS)
-            }
-            Experiment::Stream => {
-                let load = |&(bytes, depth): &(u32, u16)| {
-                    let mut load = self.load("stream", 1, poll, null, &[]);
-                    load.step = bytes;
-                    load.groups = vec![self.pairs(&load, "", 1, depth, (Traffic::Stream, bytes))];
-                    load
-                };
-                (STREAMS.iter().map(load).collect(), &NETWORKS)
-            }
-            Experiment::MixedNet => {
-                let disk = [("disk", 1, DEEP, chance)];
-                let mut load = self.load("mixed-net", 1, poll, tmpfs, &disk);
-                load.one_client = true;
-                let rr = self.pairs(&load, "rr", 1, 1, (Traffic::Echo, SMALL));
-                load.groups.push(rr);
-                (vec![load], &STUCK)
-            }
+            Experiment::Rr => (self.echoes(&numbers(&PAIRS, &PAIRS_QUICK)), &NETWORKS),
+            Experiment::Stream => (self.streams(), &NETWORKS),
+            Experiment::MixedNet => (vec![self.echo_beside_disk()], &STUCK),
             Experiment::Shares => (self.shares(), &["elvis"]),
             Experiment::Integrity => {
                 let load = |n| {
@@ -200,6 +176,38 @@ impl IoArgs {
             loads,
             servers: servers(names)?,
         })
+    }
+
+    /// An echo of each of so many pairs of network devices.
+    fn echoes(&self, numbers: &[u16]) -> Vec<Load> {
+        let load = |&pairs: &u16| {
+            let mut load = self.load("rr", pairs, Replies::Poll, Disk::Null, &[]);
+            load.one_client = true;
+            load.groups = vec![self.pairs(&load, "", pairs, 1, (Traffic::Echo, SMALL))];
+            load
+        };
+        numbers.iter().map(load).collect()
+    }
+
+    /// Frames of different sizes, all one way.
+    fn streams(&self) -> Vec<Load> {
+        let load = |&(bytes, depth): &(u32, u16)| {
+            let mut load = self.load("stream", 1, Replies::Poll, Disk::Null, &[]);
+            load.step = bytes;
+            load.groups = vec![self.pairs(&load, "", 1, depth, (Traffic::Stream, bytes))];
+            load
+        };
+        STREAMS.iter().map(load).collect()
+    }
+
+    /// An echo beside a busy disk.
+    fn echo_beside_disk(&self) -> Load {
+        let disk = [("disk", 1, DEEP, Writes::Percent(WRITES))];
+        let mut load = self.load("mixed-net", 1, Replies::Poll, Disk::Tmpfs, &disk);
+        load.one_client = true;
+        let rr = self.pairs(&load, "rr", 1, 1, (Traffic::Echo, SMALL));
+        load.groups.push(rr);
+        load
     }
 
     /// Pairs of network devices of a load.
