@@ -4,6 +4,7 @@
 use elvis_ring::Piece;
 use std::fs::File;
 use std::io;
+use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 /// Sets an open-file-description lock (`F_RDLCK`, `F_WRLCK`; `F_UNLCK` unlocks) on a whole file.
@@ -171,18 +172,15 @@ pub const PIECES: usize = 62;
 
 /// Parts of a frame for one system call.
 struct Vectors {
-    parts: [libc::iovec; PIECES + 3],
+    parts: [MaybeUninit<libc::iovec>; PIECES + 3],
+    /// How many are valid.
     count: usize,
 }
 
 impl Vectors {
     fn new() -> Self {
-        let none = libc::iovec {
-            iov_base: std::ptr::null_mut(),
-            iov_len: 0,
-        };
         Self {
-            parts: [none; PIECES + 3],
+            parts: [const { MaybeUninit::uninit() }; PIECES + 3],
             count: 0,
         }
     }
@@ -192,10 +190,16 @@ impl Vectors {
         let Some(part) = self.parts.get_mut(self.count) else {
             return false;
         };
-        part.iov_base = place.cast();
-        part.iov_len = bytes;
+        part.write(libc::iovec {
+            iov_base: place.cast(),
+            iov_len: bytes,
+        });
         self.count += 1;
         true
+    }
+
+    fn first(&self) -> *const libc::iovec {
+        self.parts.as_ptr().cast()
     }
 }
 
@@ -217,16 +221,17 @@ pub fn read_frame<'a>(
     if !fit {
         return -libc::E2BIG;
     }
-    // SAFETY: the kernel writes to two borrowed slices, and to pieces, whose memory it may access.
-    result(unsafe { libc::readv(fd.as_raw_fd(), vectors.parts.as_ptr(), vectors.count as i32) })
+    // SAFETY: the first `count` parts are valid; the kernel writes to two borrowed slices, and to pieces, whose
+    // memory it may access.
+    result(unsafe { libc::readv(fd.as_raw_fd(), vectors.first(), vectors.count as i32) })
 }
 
 /// Writes a frame: its private parts, then the pieces. Returns bytes or a negative errno, E2BIG if there are
-/// too many pieces.
+/// too many of both.
 #[must_use]
 pub fn write_frame<'a>(
     fd: BorrowedFd,
-    private: [&[u8]; 3],
+    private: &[&[u8]],
     pieces: impl IntoIterator<Item = Piece<'a>>,
 ) -> i32 {
     let mut vectors = Vectors::new();
@@ -240,8 +245,13 @@ pub fn write_frame<'a>(
     if !fit {
         return -libc::E2BIG;
     }
-    // SAFETY: the kernel only reads borrowed slices, and pieces, whose memory it may access.
-    result(unsafe { libc::writev(fd.as_raw_fd(), vectors.parts.as_ptr(), vectors.count as i32) })
+    if let (1, [only]) = (vectors.count, private) {
+        // SAFETY: the kernel only reads a borrowed slice.
+        return result(unsafe { libc::write(fd.as_raw_fd(), only.as_ptr().cast(), only.len()) });
+    }
+    // SAFETY: the first `count` parts are valid; the kernel only reads borrowed slices, and pieces, whose memory it
+    // may access.
+    result(unsafe { libc::writev(fd.as_raw_fd(), vectors.first(), vectors.count as i32) })
 }
 
 /// Calls that only pass a number or a structure.

@@ -1,7 +1,7 @@
 //! An interface of the host: a tap device, or a network interface by a packet socket. Both carry each frame
 //! behind a header (`struct virtio_net_hdr`), so offloads are passed on.
 
-use super::header::{BYTES, Header, NONE};
+use super::header::{BYTES, Header, NONE, START};
 use super::{LONGEST, feature};
 use crate::sys;
 use elvis_ring::Chain;
@@ -168,7 +168,7 @@ impl Link {
         !self.tap
     }
 
-    /// Sends a frame: `start`, then the rest of the chain after its first `skip` bytes. `scratch` is used if
+    /// Sends a frame: `start`, at most [`START`] bytes, then the rest of the chain after its first `skip` bytes. `scratch` is used if
     /// the chain has too many parts.
     ///
     /// # Errors
@@ -185,13 +185,20 @@ impl Link {
         let Some(fd) = self.fd(pair) else {
             return Err(io::ErrorKind::NotFound.into());
         };
-        let all = header.bytes(0);
-        let header = &all[..BYTES];
+        // Header and start in one part: most frames take one plain write.
+        let mut first = [0; BYTES + START];
+        let (head, after) = first.split_at_mut(BYTES);
+        head.copy_from_slice(&header.bytes(0)[..BYTES]);
+        let Some(to) = after.get_mut(..start.len()) else {
+            return Err(io::ErrorKind::InvalidInput.into());
+        };
+        to.copy_from_slice(start);
+        let first = &first[..BYTES + start.len()];
         let sent = match rest {
-            None => sys::write_frame(fd, [header, start, &[]], []),
+            None => sys::write_frame(fd, &[first], []),
             Some((chain, skip)) if chain.readable().len() < sys::PIECES => {
                 let pieces = chain.readable_pieces(skip, chain.readable_bytes());
-                sys::write_frame(fd, [header, start, &[]], pieces)
+                sys::write_frame(fd, &[first], pieces)
             }
             Some((chain, skip)) => {
                 let bytes = usize::try_from(chain.readable_bytes().saturating_sub(skip));
@@ -202,7 +209,7 @@ impl Link {
                 if !chain.read(skip, rest) {
                     return Err(io::ErrorKind::InvalidInput.into());
                 }
-                sys::write_frame(fd, [header, start, rest], [])
+                sys::write_frame(fd, &[first, rest], [])
             }
         };
         match sent {

@@ -3,6 +3,7 @@
 //! A receive queue has work when a frame waits and there are buffers for it; only a queue without buffers asks
 //! its driver for kicks.
 
+use super::answers::Answers;
 use crate::net::give::{Given, Parts, Room, give, header_bytes, spill};
 use crate::net::switch::{Place, PortQueue, Ports};
 use crate::net::{Header, LONGEST, Link, Port, feature};
@@ -17,8 +18,6 @@ use std::sync::Arc;
 /// How long a frame waits for buffers while others arrive behind it, in ns. Then it is dropped: it may be
 /// larger than all buffers of its driver.
 const STARVE_NS: u64 = 100_000_000;
-/// If so many looks for an answer right after sending were in vain, only one of so many is made.
-const IN_VAIN: u32 = 8;
 
 /// What an I/O thread knows of a network device's queue.
 pub(super) struct Frames {
@@ -33,11 +32,8 @@ pub(super) struct Frames {
     start_s: u32,
     /// The interface may have frames.
     pub(super) ready: bool,
-    /// It is looked at because its driver sent frames.
-    answer: bool,
-    /// How many such looks in a row found nothing, and how many were left out since.
-    in_vain: u32,
-    left_out: u32,
+    /// Frames of the interface to look for because its driver sent some.
+    pub(super) answers: Answers,
     /// The slot of the pair's other queue, when it was last looked for.
     pub(super) other: usize,
     /// Frames that came from the interface.
@@ -74,9 +70,7 @@ impl Frames {
             generation: 0,
             start_s: now_s.saturating_sub((now_ns / 1_000_000_000) as u32),
             ready: true,
-            answer: false,
-            in_vain: 0,
-            left_out: 0,
+            answers: Answers::default(),
             other: usize::MAX,
             arrived: 0,
             held: None,
@@ -128,7 +122,7 @@ impl Frames {
     pub(super) fn waiting(&self) -> usize {
         match self.inbox() {
             Some(inbox) => inbox.waiting(),
-            None => usize::from(self.ready || self.held.is_some()),
+            None => usize::from(self.ready || self.answers.wanted() || self.held.is_some()),
         }
     }
 
@@ -237,20 +231,6 @@ impl Frames {
         })
     }
 
-    /// Its driver sent frames to its interface, which may have an answer already. True: look now. Where answers
-    /// mostly take longer than to send, the next event tells.
-    pub(super) fn expects(&mut self) -> bool {
-        if self.in_vain >= IN_VAIN {
-            self.left_out = (self.left_out + 1) % IN_VAIN;
-            if self.left_out > 0 {
-                return false;
-            }
-        }
-        self.answer = true;
-        self.ready = true;
-        true
-    }
-
     /// Gives the driver the next frame of an interface, or the one that is held.
     fn receive_from(
         &mut self,
@@ -259,15 +239,16 @@ impl Frames {
         features: u64,
         room: &mut Room,
     ) -> Result<Received, RingError> {
-        if std::mem::take(&mut self.answer) {
-            self.in_vain = self.in_vain.saturating_add(1);
-            let received = self.receive_now(link, ring, features, room)?;
-            if matches!(received, Received::Frame(..)) {
-                self.in_vain = 0;
-            }
-            return Ok(received);
+        if self.ready || self.held.is_some() {
+            return self.receive_now(link, ring, features, room);
         }
-        self.receive_now(link, ring, features, room)
+        // Only as many as are expected: of any other one there will be an event.
+        if !self.answers.look() {
+            return Ok(Received::Nothing);
+        }
+        let received = self.receive_now(link, ring, features, room)?;
+        self.answers.found(matches!(received, Received::Frame(..)));
+        Ok(received)
     }
 
     fn receive_now(
@@ -306,6 +287,7 @@ impl Frames {
     /// The interface has no frame: the next event says when it has.
     fn none(&mut self, failed: bool) -> Received {
         self.ready = false;
+        self.answers.none();
         match failed {
             true => Received::Failed,
             false => Received::Nothing,

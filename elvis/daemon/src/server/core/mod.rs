@@ -5,6 +5,7 @@
 //! takes queues in and gives them back; `visits` serves a queue as the policy decides; `requests`
 //! starts requests and replies to them; `network` does so for frames, with what `frames` knows of a queue.
 
+mod answers;
 mod frames;
 mod network;
 mod queues;

@@ -14,6 +14,7 @@ use crate::net::{ETHERNET, Header, Mac, Port, feature};
 use crate::server::kind::{Backing, Kind, Net};
 use crate::server::queue::Queue;
 use crate::server::stats::FrameCounts;
+use elvis_policy::QueueId;
 use elvis_ring::Chain;
 use std::sync::Arc;
 
@@ -123,41 +124,27 @@ impl Core {
         (bytes, receivers.saturating_sub(1))
     }
 
-    /// A driver sent frames. An interface may have an answer at once, as one from the host's own kernel: its
-    /// receive queue is next.
-    pub(super) fn expect_answer(&mut self, at: usize) {
-        let Some(Some(slot)) = self.slots.get(at) else {
-            return;
-        };
+    /// A driver sent frames. An interface may have as many answers at once, as from the host's own kernel. Returns
+    /// the queue to visit for them.
+    pub(super) fn expect_answers(&mut self, at: usize, answers: u32) -> Option<QueueId> {
+        let slot = self.slots.get(at)?.as_ref()?;
         let (Kind::Net(net), Some(frames)) = (&slot.queue.shared.kind, &slot.frames) else {
-            return;
+            return None;
         };
-        if frames.receives || !matches!(net.backing, Backing::Link(_)) {
-            return;
+        if answers == 0 || frames.receives || !matches!(net.backing, Backing::Link(_)) {
+            return None;
         }
         let (device, index) = (slot.queue.shared.number, slot.queue.index - 1);
         let other = match self.is_at(frames.other, device, index) {
-            true => Some(frames.other),
-            false => self.find(device, index),
+            true => frames.other,
+            false => self.find(device, index)?,
         };
-        let Some(other) = other else { return };
-        if let Some(Some(Slot {
-            frames: Some(frames),
-            ..
-        })) = self.slots.get_mut(at)
-        {
+        if let Some(frames) = self.slots.get_mut(at)?.as_mut()?.frames.as_mut() {
             frames.other = other;
         }
-        if let Some(Some(Slot {
-            frames: Some(frames),
-            id: Some(id),
-            ..
-        })) = self.slots.get_mut(other)
-        {
-            if frames.expects() {
-                self.scheduler.woken(*id, self.now_ns);
-            }
-        }
+        let slot = self.slots.get_mut(other)?.as_mut()?;
+        let expects = slot.frames.as_mut()?.answers.expect(answers);
+        slot.id.filter(|_| expects)
     }
 
     /// Forwards a frame through its switch. Returns the number of receivers.

@@ -51,8 +51,11 @@ impl Core {
             }
             Begin::Serve(visit) => {
                 let from_ns = self.now_ns;
-                self.serve(at, visit);
+                let spent = self.serve(at, visit);
                 self.spend(at, from_ns);
+                if let Some(other) = self.expect_answers(at, spent) {
+                    self.visit(other);
+                }
                 true
             }
         }
@@ -83,7 +86,8 @@ impl Core {
         }
     }
 
-    fn serve(&mut self, at: usize, mut visit: Visit) {
+    /// Returns the units of work done.
+    fn serve(&mut self, at: usize, mut visit: Visit) -> u32 {
         if let Some(Some(slot)) = self.slots.get_mut(at) {
             slot.queue.ring.disarm();
             if let Some(frames) = &slot.frames {
@@ -112,15 +116,13 @@ impl Core {
         let latency_ns = self.now_ns.saturating_sub(from_ns);
         self.publish(at);
         self.settle_touched();
-        if visit.spent() > 0 {
-            self.expect_answer(at);
-        }
         if let Some(Some(slot)) = self.slots.get_mut(at) {
             slot.queue
                 .counted
                 .latency
                 .record(latency_ns, std::mem::take(&mut self.at_once));
         }
+        let spent = visit.spent();
         let look = self.look(at).unwrap_or(Look {
             avail: 0,
             pending: 0,
@@ -130,6 +132,7 @@ impl Core {
         {
             self.arm(at);
         }
+        spent
     }
 
     /// Serves requests of a disk's queue. The layout of its ring is chosen here, once for all of them. True: the

@@ -1,0 +1,94 @@
+//! Whether to look for answers right after a driver sent frames to an interface. Answers of the host's own kernel
+//! are there when the frame was sent; those of other hosts are not, and an event tells of them. Pure.
+
+/// If so many looks in a row were in vain, only one of so many is made.
+const IN_VAIN: u32 = 8;
+
+/// What is known of one receive queue.
+#[derive(Debug, Default)]
+pub(super) struct Answers {
+    /// How many frames to look for now.
+    wanted: u32,
+    in_vain: u32,
+    /// Looks that were not made since the last one.
+    left_out: u32,
+}
+
+impl Answers {
+    /// So many frames were sent. True: look for as many.
+    pub(super) fn expect(&mut self, sent: u32) -> bool {
+        if self.in_vain >= IN_VAIN {
+            self.left_out = (self.left_out + 1) % IN_VAIN;
+            if self.left_out > 0 {
+                return false;
+            }
+        }
+        self.wanted = sent;
+        true
+    }
+
+    /// Whether one is to be looked for.
+    pub(super) fn wanted(&self) -> bool {
+        self.wanted > 0
+    }
+
+    /// Looks for one. False if none is wanted.
+    pub(super) fn look(&mut self) -> bool {
+        let wanted = self.wanted();
+        self.wanted = self.wanted.saturating_sub(1);
+        wanted
+    }
+
+    /// What a look found.
+    pub(super) fn found(&mut self, frame: bool) {
+        self.in_vain = match frame {
+            true => 0,
+            false => self.in_vain.saturating_add(1),
+        };
+    }
+
+    /// There is no frame now.
+    pub(super) fn none(&mut self) {
+        self.wanted = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Looks after `times` sent frames, each of which finds a frame or not. Returns how many were made.
+    fn looks(answers: &mut Answers, times: u32, found: bool) -> u32 {
+        let mut made = 0;
+        for _ in 0..times {
+            if answers.expect(1) {
+                assert!(answers.look());
+                answers.found(found);
+                made += 1;
+            }
+            assert!(!answers.look());
+        }
+        made
+    }
+
+    #[test]
+    fn as_many_frames_as_were_sent_are_looked_for() {
+        let mut answers = Answers::default();
+        assert!(!answers.wanted());
+        assert!(answers.expect(3));
+        assert_eq!((0..5).filter(|_| answers.look()).count(), 3);
+        assert!(answers.expect(3) && answers.look());
+        answers.none();
+        assert!(!answers.wanted() && !answers.look());
+    }
+
+    #[test]
+    fn where_no_answers_come_at_once_few_looks_are_made() {
+        let mut answers = Answers::default();
+        assert_eq!(looks(&mut answers, IN_VAIN, false), IN_VAIN);
+        assert_eq!(looks(&mut answers, 100 * IN_VAIN, false), 100);
+        // One that finds a frame is enough.
+        assert_eq!(looks(&mut answers, IN_VAIN, true), 1);
+        assert_eq!(looks(&mut answers, 100, true), 100);
+    }
+}
