@@ -56,3 +56,29 @@ median() {
     done
     ws report "$OUT" -o page.html
 }
+
+# Two machines with two boots each, 230 s of a core.
+@test "an echo of a VM in the lab: fewer exits and instructions with elvis than with vhost-net and QEMU" {
+    LIMIT=1500 ws io --on lab:kvm-linux --device '^(qemu-net|vhost|elvis-net)$' --busy=no --boots 2 --perturb 0 \
+        -o io --export-json io.json >io.txt
+    cat io.txt
+    # of DEVICE DEPTH FILTER
+    of() {
+        jq ".lines[] | select(.device == \"$1\" and .depth == $2) | $3" io.json
+    }
+    # No kick; a wake-up of the guest, and hardly anything else.
+    [ "$(of elvis-net 1 '.reasons.hlt > 0.9 and (.reasons.npf // 0) < 0.005 and .counts.exits > 0.97 and .counts.exits < 1.2')" = true ]
+    [ "$(of elvis-net 8 '.reasons.hlt > 0.05 and (.reasons.npf // 0) < 0.005 and .counts.exits < 0.25')" = true ]
+    for other in vhost qemu-net; do
+        [ "$(of "$other" 1 '.reasons.npf > 0.99 and .counts.exits > 3.8 and .counts.exits < 4.3')" = true ]
+        for depth in 1 8; do
+            jq -en "$(of elvis-net "$depth" .counts.exits) < $(of "$other" "$depth" .counts.exits) / 2"
+        done
+        jq -en "$(of elvis-net 1 .insns) < 0.85 * $(of "$other" 1 .insns)"
+    done
+    # vhost-net reads frames without system calls: at depth 8 it is as good.
+    jq -en "$(of elvis-net 8 .insns) < 1.05 * $(of vhost 8 .insns)"
+    jq -en "$(of elvis-net 8 .insns) < 0.7 * $(of qemu-net 8 .insns)"
+    # Both boots of each row executed the same.
+    [ "$(jq '[.rows[] | .metrics[0].boots | length == 2 and (map(.run) | unique | length == 1)] | length == 6 and all' io/lab-kvm-linux.json)" = true ]
+}
