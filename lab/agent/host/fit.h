@@ -22,8 +22,8 @@ struct fit {
 	uint64_t host_base, vm_base;
 	double begin_ns; /* how far the host's clock is ahead at vm_base, the bases left out */
 	double drift;	 /* ns a ns */
-	uint64_t
-		bound_ns; /* no time is off by more: half of the longest round trip that was kept */
+	/* Half of the longest round trip that was kept: no time is off by more, if both clocks run evenly. */
+	uint64_t bound_ns;
 };
 
 /* The line through all of them; vm_base is any time near them. NULL, or why there is none. */

@@ -3,32 +3,54 @@
 #include "transaction.h"
 
 #include <stdio.h>
+#include <string.h>
 
+#include "files.h"
 #include "guest.h"
 #include "host/capture.h"
 #include "host/pings.h"
+
+#define CLOCK_SOURCE "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 
 /* Round trips of both sessions, before the run and after it. */
 static struct round_trip trips[2 * FIT_KEPT];
 static unsigned trip_count;
 static uint64_t vm_base;
 
+/* What this side's clock is made of. Linux may find that it is bad, and take another one. */
+struct source {
+	char name[32];
+};
+
+static struct source source_before;
+
+static void source_read(struct source *source)
+{
+	memset(source, 0, sizeof(*source));
+	(void)file_read(CLOCK_SOURCE, source->name, sizeof(source->name));
+}
+
 const char *transaction_trace(bool of_client)
 {
 	const char *wrong = capture_start(of_client ? "br0" : "eth0");
 
+	source_read(&source_before);
 	return wrong || of_client ? wrong : pings_answer(&vm_base);
 }
 
 const char *transaction_read(struct passes *passes, bool of_client)
 {
 	struct packets packets;
+	struct source source;
 	uint64_t unused;
 	const char *wrong_there = of_client ? NULL : pings_answer(&unused), *wrong;
 
 	packets_start(&packets, of_client, of_client ? 0 : vm_base);
 	wrong = capture_stop(&packets);
 	*passes = packets.passes;
+	source_read(&source);
+	if (!wrong && memcmp(&source, &source_before, sizeof(source)) != 0)
+		wrong = "the kernel took another clock source meanwhile";
 	return wrong ? wrong : wrong_there;
 }
 
