@@ -12,7 +12,7 @@
  *	socket=PATH			role host: a server makes it; the VM is started when all are there
  *	pin=CPU THREAD			role host: the CPU of those threads of the VM's program whose names begin so
  *	workload=NAME			begins a workload; the lines behind it are its own:
- *	units=N place=client|inside steps=yes prepare= serve= run= proof=
+ *	units=N place=client|inside steps=yes prepare= serve= beside= run= proof=
  *	requests=disk|net DEVICE DEPTH [busy]	in place of run=, with place=inside
  */
 #include <string.h>
@@ -129,6 +129,8 @@ static const char *workload_line(struct workload *workload, const char *key, cha
 		return set_command(&workload->prepare, value);
 	if (strcmp(key, "serve") == 0)
 		return set_command(&workload->serve, value);
+	if (strcmp(key, "beside") == 0)
+		return set_command(&workload->beside, value);
 	if (strcmp(key, "run") == 0)
 		return set_command(&workload->run, value);
 	if (strcmp(key, "proof") == 0)

@@ -6,7 +6,7 @@
 
 #define MAX_MODULES   64
 #define MAX_WORDS     255
-#define MAX_WORKLOADS 64
+#define MAX_WORKLOADS 256
 #define MAX_SAMPLES   64
 #define MAX_NAME      64 /* bytes of a workload's name */
 #define MAX_SETUPS    32
@@ -35,6 +35,7 @@ struct workload {
 	bool placed, inside;
 	bool steps;				   /* its transactions are taken apart */
 	const char *prepare, *serve, *run, *proof; /* for sh -c; NULL: none */
+	const char *beside;			   /* beside them, on the side of clients */
 	struct requests requests;		   /* in place of `run` */
 };
 

@@ -1,11 +1,13 @@
 /*
- * A workload; see row.h. In this order: prepare, serve, run once to warm up, run measured, proof; in a VM a
+ * A workload; see row.h. In this order: prepare, serve, beside, run once to warm up, run measured, proof; in a VM a
  * short one is run once more, to count the exits by reason; and once more if its transactions are taken apart.
  */
 #include "row.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/types.h>
 #include <time.h>
 
 #include "common/exits.h"
@@ -30,6 +32,8 @@
 #define IDLE_PERCENT	    1
 
 static struct record record;
+/* The group of processes of the row's beside=; 0: none. */
+static pid_t beside;
 
 struct row {
 	const struct launch *launch;
@@ -62,9 +66,8 @@ static bool is_remote(const struct row *row, enum phase phase)
 }
 
 /* Notes why a command failed. True: it did not. */
-static bool succeeded(struct row *row, enum phase phase, const struct outcome *outcome)
+static bool succeeded_as(struct row *row, const char *name, const struct outcome *outcome)
 {
-	const char *name = phase_name(phase == PHASE_MEASURE ? PHASE_RUN : phase);
 	size_t size = sizeof(row->failed);
 
 	if (outcome->status == STATUS_LIMIT)
@@ -74,6 +77,11 @@ static bool succeeded(struct row *row, enum phase phase, const struct outcome *o
 		snprintf(row->failed, size, "%s ended with status %lu: %s", name, outcome->status,
 			 *outcome->said ? outcome->said : "it said nothing");
 	return outcome->status == 0;
+}
+
+static bool succeeded(struct row *row, enum phase phase, const struct outcome *outcome)
+{
+	return succeeded_as(row, phase_name(phase == PHASE_MEASURE ? PHASE_RUN : phase), outcome);
 }
 
 static bool is_lost(struct row *row)
@@ -93,6 +101,30 @@ static bool step(struct row *row, enum phase phase)
 	else if (!guest_do(phase, row->workload->name, 0, &outcome, NULL))
 		return is_lost(row);
 	return succeeded(row, phase, &outcome);
+}
+
+/* Starts what is beside the row on this side: servers, or other work while the VM is measured. */
+static bool start_beside(struct row *row)
+{
+	struct command command;
+	struct outcome outcome;
+
+	if (!row->workload->beside)
+		return true;
+	if (command_prepare(&command, row->workload->beside, STEP_OUTPUT, -1)) {
+		beside = command.pid;
+		command_outcome(command_run(&command, true), STEP_OUTPUT, &outcome);
+	} else {
+		step_no_process(&outcome);
+	}
+	return succeeded_as(row, "beside", &outcome);
+}
+
+static void end_beside(void)
+{
+	if (beside)
+		kill(-beside, SIGKILL);
+	beside = 0;
 }
 
 /* Measures a run on this side. */
@@ -236,7 +268,8 @@ static bool all_phases(struct row *row)
 	}
 	if (makes_requests(row))
 		nanosleep(&(struct timespec){ .tv_nsec = SETTLE_MS * 1000000L }, NULL);
-	if (!step(row, PHASE_PREPARE) || !step(row, PHASE_SERVE) || !step(row, PHASE_RUN))
+	if (!step(row, PHASE_PREPARE) || !step(row, PHASE_SERVE) || !start_beside(row) ||
+	    !step(row, PHASE_RUN))
 		return false;
 	while (row->samples < row->launch->selection->samples)
 		if (!measure(row))
@@ -350,7 +383,10 @@ static void send_skip(const struct row *row)
 static bool clean(void)
 {
 	struct outcome outcome;
-	bool there = !guest_process() || guest_do(PHASE_CLEAN, NO_WORKLOAD, 0, &outcome, NULL);
+	bool there;
+
+	end_beside();
+	there = !guest_process() || guest_do(PHASE_CLEAN, NO_WORKLOAD, 0, &outcome, NULL);
 
 	command_end_all(guest_process());
 	root_clean();

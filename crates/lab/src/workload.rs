@@ -51,6 +51,10 @@ pub struct Workload {
     pub prepare: Option<String>,
     /// Starts servers in the measured system, and returns when they answer.
     pub serve: Option<String>,
+    /// Starts on the side of clients what runs there beside the work: another server, or other work. It
+    /// returns at once, and what it started ends with the row.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub beside: Option<String>,
     /// Does the work: once to warm up, once measured.
     pub run: String,
     /// Runs after `run`, on its side, whose output is in /tmp/out: exit status 0 says that the work
@@ -72,6 +76,7 @@ struct WorkloadFile {
     files: Vec<Spanned<String>>,
     prepare: Option<Spanned<String>>,
     serve: Option<Spanned<String>>,
+    beside: Option<Spanned<String>>,
     run: Spanned<String>,
     proof: Option<Spanned<String>>,
 }
@@ -123,6 +128,7 @@ impl Workload {
             files,
             prepare: file.prepare.map(Spanned::into_inner),
             serve: file.serve.map(Spanned::into_inner),
+            beside: file.beside.map(Spanned::into_inner),
             run: file.run.into_inner(),
             proof: file.proof.map(Spanned::into_inner),
         })
@@ -150,6 +156,11 @@ impl Workload {
             // No field contains a zero byte.
             hash.update(field);
             hash.update([0]);
+        }
+        // Those without one keep the digest that they had before there was any.
+        if let Some(beside) = &self.beside {
+            hash.update("beside ");
+            hash.update(beside);
         }
         hex(&hash.finalize())
     }
@@ -198,6 +209,7 @@ impl WorkloadFile {
         let commands = [
             ("prepare", self.prepare.as_ref()),
             ("serve", self.serve.as_ref()),
+            ("beside", self.beside.as_ref()),
             ("run", Some(&self.run)),
             ("proof", self.proof.as_ref()),
         ];

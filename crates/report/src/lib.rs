@@ -24,6 +24,7 @@ mod notes;
 mod number;
 mod outside;
 pub mod page;
+mod place;
 pub mod reference;
 mod requests;
 mod sheet;
@@ -50,6 +51,7 @@ pub use nested::{
 };
 pub use number::value;
 pub use outside::Outside;
+pub use place::{PLACEMENT_SCHEMA, PlaceKind, PlaceRow, Placement, Places, Side, Where};
 pub use requests::{IO, IO_SCHEMA, IoLine, IoRow, PublishedRate, Requests};
 pub use show::show;
 pub use table::{

@@ -258,6 +258,7 @@ fn told(workload: &Workload, architecture: Architecture) -> Vec<String> {
     let commands = [
         ("prepare", workload.prepare.as_ref()),
         ("serve", workload.serve.as_ref()),
+        ("beside", workload.beside.as_ref()),
         ("run", Some(&workload.run)),
         ("proof", workload.proof.as_ref()),
     ];

@@ -13,7 +13,7 @@ pub const OUTPUT: &str = "Results";
 
 /// The commands, by what they are for.
 const GROUPS: [(&str, &[&str]); 4] = [
-    ("Measure", &["run", "io", "apps", "nested"]),
+    ("Measure", &["run", "io", "apps", "place", "nested"]),
     (
         "Read results",
         &["show", "compare", "report", "history", "model"],

@@ -10,6 +10,7 @@ mod judge;
 pub mod lab;
 mod nested;
 mod patch_hyp;
+mod place;
 mod results;
 mod run;
 mod values;
@@ -28,6 +29,7 @@ pub use history::{By, HistoryArgs, HistoryWhat, PlotArgs};
 pub use judge::{CompareArgs, Effect, JudgeArgs};
 pub use nested::NestedArgs;
 pub use patch_hyp::PatchHypArgs;
+pub use place::PlaceArgs;
 pub use results::{ModelArgs, PagingKind, ReportArgs, ShowArgs, Suite};
 pub use run::{Output, RunArgs};
 pub use values::{PlatformList, folder, platforms, seconds};
@@ -109,6 +111,8 @@ pub enum Command {
     IoClient { task: String },
     /// Measure applications natively and in a VM, in the lab.
     Apps(Box<AppsArgs>),
+    /// Measure a host and its VM at work on the same or other CPUs.
+    Place(Box<PlaceArgs>),
     /// Measure nested virtualization, beside the NEVE paper.
     Nested(Box<NestedArgs>),
     /// Rewrite an Arm hypervisor so that it runs as a guest hypervisor.

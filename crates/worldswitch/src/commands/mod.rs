@@ -16,6 +16,7 @@ mod model;
 mod nested;
 mod parts;
 mod patch_hyp;
+mod place;
 mod report;
 mod run;
 #[cfg(test)]
@@ -75,6 +76,7 @@ pub fn command(command: &Command, colours: Colours) -> anyhow::Result<Done> {
         Command::History(args) => return history::history(args, colours),
         Command::Io(args) => return io::io(args, colours),
         Command::Apps(args) => return apps::apps(args, colours),
+        Command::Place(args) => return place::place(args, colours),
         Command::Nested(args) => return nested::nested(args, colours),
         Command::Doctor(args) => return doctor::doctor(args, colours),
         Command::List { what } => list::list(what)?,

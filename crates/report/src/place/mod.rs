@@ -1,0 +1,219 @@
+//! A host and its VM at work on chosen CPUs, alone and together, beside Figure 4 of Rasmusson and Corcoran (2013).
+
+mod published;
+mod row;
+mod text;
+
+pub use row::{PlaceKind, PlaceRow, Places, Side, Where};
+
+use crate::reference::Reference;
+use crate::unit_of_work::base;
+use published::Paper;
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::collections::BTreeSet;
+use ws_analysis::Summary;
+use ws_results::{ResultFile, Row};
+
+/// The format version of the JSON export.
+pub const PLACEMENT_SCHEMA: &str = "worldswitch-place/1";
+
+/// All data of this view. Strings are not escaped yet; the renderers do that.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Placement {
+    /// Always `worldswitch-place/1`.
+    #[schemars(extend("const" = PLACEMENT_SCHEMA))]
+    pub schema: &'static str,
+    /// One for each platform and kind of work.
+    pub kinds: Vec<Placed>,
+}
+
+/// A kind of work on a platform.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Placed {
+    pub platform: String,
+    /// `net-self`, `net-host`, `round-trip`, `cpu`, `memory`.
+    pub kind: &'static str,
+    /// What a unit of the work is.
+    pub unit: String,
+    /// One for each placement.
+    pub cells: Vec<PlacedCell>,
+    /// The placement at which both together keep most of what each does alone, and that at which they keep
+    /// least; absent with fewer than two.
+    pub best: Option<Kept>,
+    pub worst: Option<Kept>,
+    /// The paper's speed of the VM relative to the host's, alone, where it gives only that.
+    pub published_guest_of_host: Option<f64>,
+}
+
+/// A placement.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct PlacedCell {
+    /// CPUs of the host's processes.
+    pub host_cpus: String,
+    /// CPUs of all threads of the VM's program.
+    pub vm_cpus: String,
+    /// Only one side works: its speed on its CPUs.
+    pub alone: Rates,
+    /// Both work: the speed of each.
+    pub both: Rates,
+    /// The speed of each, both working, relative to its own alone.
+    pub host_kept: Option<f64>,
+    pub guest_kept: Option<f64>,
+    /// The same of the paper's Figure 4, where it has such a cell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub published: Option<PublishedCell>,
+}
+
+/// The speed of both sides.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+pub struct Rates {
+    /// Units a second; absent if there are none.
+    pub host_per_s: Option<f64>,
+    pub guest_per_s: Option<f64>,
+    /// The VM's relative to the host's.
+    pub guest_of_host: Option<f64>,
+    /// Why a speed is missing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+}
+
+/// What the paper has of a placement, as ratios; the middle of a range.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct PublishedCell {
+    pub alone_guest_of_host: Option<f64>,
+    pub both_guest_of_host: Option<f64>,
+    pub host_kept: Option<f64>,
+    pub guest_kept: Option<f64>,
+}
+
+/// What both sides keep at a placement.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Kept {
+    pub host_cpus: String,
+    pub vm_cpus: String,
+    pub host: f64,
+    pub guest: f64,
+}
+
+impl Placement {
+    /// From these results; rows of anything else are left out.
+    pub fn of(results: &[ResultFile], reference: &Reference) -> Self {
+        let paper = Paper::of(reference);
+        let kinds = results.iter().flat_map(|result| {
+            let rows: Vec<(PlaceRow, &Row)> = result
+                .rows
+                .iter()
+                .filter_map(|row| Some((PlaceRow::parse(&row.benchmark)?, row)))
+                .collect();
+            let kinds = PlaceKind::ALL.into_iter();
+            kinds
+                .filter_map(|kind| placed(kind, &rows, result, &paper))
+                .collect::<Vec<_>>()
+        });
+        Self {
+            schema: PLACEMENT_SCHEMA,
+            kinds: kinds.collect(),
+        }
+    }
+
+    /// As JSON. Ends in a newline.
+    ///
+    /// # Errors
+    /// Only by a bug in this program.
+    pub fn to_json(&self) -> serde_json::Result<String> {
+        Ok(serde_json::to_string_pretty(self)? + "\n")
+    }
+}
+
+/// Whether the platform's VM is an emulator's.
+fn is_emulator(platform: &str) -> bool {
+    base(platform) == "qemu-tcg"
+}
+
+fn placed(
+    kind: PlaceKind,
+    rows: &[(PlaceRow, &Row)],
+    result: &ResultFile,
+    paper: &Paper,
+) -> Option<Placed> {
+    let of_kind = || rows.iter().filter(|(row, _)| row.kind == kind);
+    let all: BTreeSet<&Places> = of_kind()
+        .filter_map(|(row, _)| match &row.where_ {
+            Where::Both(places) => Some(places),
+            Where::Alone(_) => None,
+        })
+        .collect();
+    let find = |side, where_: &Where| {
+        let mut found = of_kind().filter(|(row, _)| row.side == side && row.where_ == *where_);
+        found.next().map(|(_, row)| *row)
+    };
+    let rates = |host: &Where, guest: &Where| {
+        let of = [find(Side::Host, host), find(Side::Guest, guest)];
+        let [host_per_s, guest_per_s] = of.map(|row| per_s(row?, result));
+        let missing = of.into_iter().flatten();
+        Rates {
+            host_per_s,
+            guest_per_s,
+            guest_of_host: ratio(guest_per_s, host_per_s),
+            why: missing.filter_map(|row| row.reason.clone()).next(),
+        }
+    };
+    let cells: Vec<PlacedCell> = all
+        .into_iter()
+        .map(|places| {
+            let [host, vm] = [&places.host, &places.vm].map(|cpus| Where::Alone(cpus.clone()));
+            let alone = rates(&host, &vm);
+            let both = Where::Both(places.clone());
+            let both = rates(&both, &both);
+            PlacedCell {
+                host_cpus: places.host.clone(),
+                vm_cpus: places.vm.clone(),
+                host_kept: ratio(both.host_per_s, alone.host_per_s),
+                guest_kept: ratio(both.guest_per_s, alone.guest_per_s),
+                published: paper.cell(kind, &places.host, &places.vm),
+                alone,
+                both,
+            }
+        })
+        .collect();
+    let mut kept: Vec<Kept> = cells.iter().filter_map(Kept::of).collect();
+    kept.sort_by(|a, b| a.sum().total_cmp(&b.sum()));
+    let several = kept.len() > 1;
+    let unit = of_kind().find_map(|(_, row)| row.work.clone());
+    (!cells.is_empty()).then(|| Placed {
+        platform: result.platform.clone(),
+        kind: kind.word(),
+        unit: unit.unwrap_or_default(),
+        best: kept.last().filter(|_| several).cloned(),
+        worst: kept.first().filter(|_| several).cloned(),
+        published_guest_of_host: paper.guest_of_host(kind),
+        cells,
+    })
+}
+
+impl Kept {
+    fn of(cell: &PlacedCell) -> Option<Self> {
+        Some(Self {
+            host_cpus: cell.host_cpus.clone(),
+            vm_cpus: cell.vm_cpus.clone(),
+            host: cell.host_kept?,
+            guest: cell.guest_kept?,
+        })
+    }
+
+    fn sum(&self) -> f64 {
+        self.host + self.guest
+    }
+}
+
+/// Units a second.
+fn per_s(row: &Row, result: &ResultFile) -> Option<f64> {
+    let ns = Summary::cost(row, &result.perturbed())?.value;
+    (ns > 0.0).then(|| 1e9 / ns)
+}
+
+fn ratio(a: Option<f64>, b: Option<f64>) -> Option<f64> {
+    let b = b.filter(|b| *b > 0.0)?;
+    Some(a? / b)
+}

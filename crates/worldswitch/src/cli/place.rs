@@ -1,0 +1,57 @@
+//! Options of `worldswitch place`.
+
+use super::help::{MACHINES, OUTPUT};
+use super::{Exports, Output, Parts, PlatformList, platforms};
+use clap::Args;
+use ws_report::PlaceKind;
+
+const EXAMPLES: &str = "\
+The experiments of Rasmusson and Corcoran (2013): the host and its VM do the same work on chosen CPUs,
+each alone and both together. A placement is the CPUs of the host's processes and those of all threads of
+the VM's program. As many placements and kinds are measured as fit into --time.
+
+Examples:
+  worldswitch lab fetch linux kvm-linux          once: Debian's packages of the applications
+  worldswitch place -o place
+  worldswitch place --on qemu-tcg --kind net-self,cpu --time 3
+  worldswitch place --of place --export-markdown place.md
+  worldswitch compare before:qemu-kvm after:qemu-kvm     two results, as of any benchmark";
+
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct PlaceArgs {
+    /// Where the VM runs: qemu-kvm or qemu-tcg.
+    #[arg(long, value_name = "PLATFORM", value_parser = platforms, default_value = "qemu-kvm")]
+    pub on: PlatformList,
+    /// Only these kinds of work: net-self (data of a side to itself), net-host (data to the host), cpu,
+    /// memory, round-trip (to the host and back). Default: all.
+    #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = kind)]
+    pub kind: Vec<PlaceKind>,
+    /// How long it may take on a quiet host.
+    #[arg(long, value_name = "MINUTES", default_value_t = 10,
+        value_parser = clap::value_parser!(u32).range(1..=600))]
+    pub time: u32,
+    /// At most so many placements.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub cells: Option<u32>,
+    /// Boots of the VM, each of which measures all.
+    #[arg(long, value_name = "N", default_value_t = 1,
+        value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub boots: u32,
+    /// Show these results of an earlier run instead of measuring; may be repeated.
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["on", "kind", "time", "cells", "boots", "output"])]
+    pub of: Vec<String>,
+    #[command(flatten, next_help_heading = OUTPUT)]
+    pub output: Output,
+    #[command(flatten, next_help_heading = OUTPUT)]
+    pub exports: Exports,
+    #[command(flatten, next_help_heading = MACHINES)]
+    pub parts: Parts,
+}
+
+fn kind(word: &str) -> Result<PlaceKind, String> {
+    PlaceKind::parse(word).ok_or_else(|| {
+        let known = PlaceKind::ALL.map(PlaceKind::word).join(", ");
+        format!("no such kind: choose of {known}")
+    })
+}
