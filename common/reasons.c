@@ -3,6 +3,8 @@
 
 #include "common/cursor.h"
 
+bool reasons_of_vmx;
+
 /* A row is `{ esr_ec:         36 } hitcount:         89`. */
 bool reasons_parse(const char *text, size_t bytes, struct reasons *reasons)
 {

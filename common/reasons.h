@@ -18,6 +18,8 @@ struct reasons {
 
 /* The event's field that says why. */
 extern const char reasons_key[];
+/* On x86_64: codes are those of Intel's VMX, and not AMD's. */
+extern bool reasons_of_vmx;
 /* Reads the histogram. False: it is none. */
 bool reasons_parse(const char *text, size_t bytes, struct reasons *reasons);
 /* Takes the counts of `other` off; never below 0. */

@@ -32,6 +32,7 @@ static bool set_trigger(const char *before)
 
 bool reasons_begin(void)
 {
+	reasons_of_vmx = access("/sys/module/kvm_intel", F_OK) == 0;
 	return set_trigger("");
 }
 

@@ -300,7 +300,7 @@ static void exits_are_read_by_reason(void **state)
 		"Totals:\n    Hits: 2051\n    Entries: 2\n    Dropped: 0\n";
 	static const char *const cut[] = { "{ exit_reason: 1", "{ exit_reason: x } hitcount: 1",
 					   "{ exit_reason: 1 } hitcount:" };
-	char name[32];
+	char name[64];
 	struct text out;
 	struct reasons reasons;
 
@@ -318,6 +318,14 @@ static void exits_are_read_by_reason(void **state)
 	text_printf(&out, " ");
 	reasons_name(0x999, &out);
 	assert_string_equal(name, "npf write_cr3 code_999");
+	reasons_of_vmx = true;
+	text_start(&out, name, sizeof(name));
+	for (uint64_t code = 1; code <= 49; code += 12) {
+		reasons_name(code, &out);
+		text_printf(&out, " ");
+	}
+	reasons_of_vmx = false;
+	assert_string_equal(name, "interrupt invd code_19 code_25 ept_misconfig ");
 }
 
 static void reasons_are_subtracted_by_their_code(void **state)
