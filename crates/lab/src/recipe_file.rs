@@ -171,12 +171,7 @@ impl RecipeFile {
                 (mine, parents) => mine.or(parents),
             },
             hypervisor: self.hypervisor.over(parent.hypervisor),
-            monitor: MonitorPart {
-                kind: self.monitor.kind.or(parent.monitor.kind),
-                package: self.monitor.package.or(parent.monitor.package),
-                program: self.monitor.program.or(parent.monitor.program),
-                word: merge(self.monitor.word, parent.monitor.word, word_key),
-            },
+            monitor: self.monitor.over(parent.monitor),
             nested: match (self.nested, parent.nested) {
                 (Some(mine), Some(parents)) => Some(NestedPart {
                     memory_beside_mib: mine.memory_beside_mib.or(parents.memory_beside_mib),
@@ -364,6 +359,19 @@ impl HypervisorPart {
 }
 
 impl MonitorPart {
+    /// A monitor of another kind has nothing of the parent's.
+    fn over(self, parent: Self) -> Self {
+        if self.kind.is_some() && self.kind != parent.kind {
+            return self;
+        }
+        Self {
+            kind: parent.kind,
+            package: self.package.or(parent.package),
+            program: self.program.or(parent.program),
+            word: merge(self.word, parent.word, word_key),
+        }
+    }
+
     fn complete(self) -> Result<Monitor, String> {
         if let (Some(MonitorKind::Xl), None, true) =
             (self.kind, &self.program, self.word.is_empty())

@@ -391,7 +391,7 @@ fn devices_of_a_vm_are_served_by_what_has_such() {
     assert!(error.contains("more than 32 depths"), "{error}");
     assert_eq!(io.devices[1].served, Served::VhostNet);
     for (cpus, devices, said) in [
-        (2, vec![disk.clone()], "vm.io.cpus = 2 is not 3 to 8"),
+        (1, vec![disk.clone()], "vm.io.cpus = 1 is not 2 to 8"),
         (3, vec![], "[vm.io] needs 1 to 12 devices"),
         (
             3,
@@ -476,4 +476,38 @@ fn xen_s_own_tool_stack_needs_a_dom0_and_starts_one_domain() {
         error.contains("is for hypervisor.kind = \"xen\""),
         "{error}"
     );
+}
+
+#[test]
+fn a_monitor_of_another_kind_has_none_of_the_parent_s_words() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../lab");
+    let lab = crate::lab::Lab::open(&[folder.into()]).unwrap();
+    let smp = lab.recipe("kvm-intel-smp", None).unwrap();
+    let linux = lab.recipe("kvm-intel-linux", None).unwrap();
+    assert!(matches!(&smp.monitor, Monitor::Vmm { words } if words.len() == 1));
+    assert!(matches!(&linux.monitor, Monitor::Qemu { package, .. } if package == "apps"));
+    // The serving CPU is QEMU's, as the machine has two.
+    let io = linux.vm.unwrap().io.unwrap();
+    assert_eq!((io.cpus, linux.emulator.cpus), (2, 2));
+}
+
+#[test]
+fn a_choice_may_add_words_to_a_vm() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../lab");
+    let lab = crate::lab::Lab::open(&[folder.into()]).unwrap();
+    let of = || lab.recipe("kvm-intel-linux", None).unwrap();
+    let settings = |recipe: &Recipe| {
+        let settings = recipe.vm.iter().flat_map(|vm| &vm.settings);
+        let words: Vec<String> = settings.map(|word| word.word.clone()).collect();
+        words.join(" ")
+    };
+    let chosen = of().with_option("cpu-pm", "1").unwrap();
+    assert_eq!(settings(&of()), "");
+    assert_eq!(settings(&chosen), "-overcommit cpu-pm=on");
+    assert_ne!(of().digest(), chosen.digest());
+    let error = of().with_option("cpu-pm", "0").unwrap_err().to_string();
+    assert!(error.contains("it can be 1"), "{error}");
+    let without = "extends = \"kernel\"\nsummary = \"x\"\n[[choice]]\noption = \"a\"\nvalue = \"1\"\nwhy = \"y\"\nsetting = [\"-b\"]\n";
+    let error = recipe(without).unwrap_err();
+    assert!(error.contains("choice a=1 needs a [vm]"), "{error}");
 }

@@ -25,6 +25,9 @@ pub struct Choice {
     /// Options of modules that the recipe loads, which replace those of the same key.
     #[serde(default)]
     pub module: Vec<ModuleOptions>,
+    /// Settings of the VM (`vm.setting`), which replace those of the same key.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub setting: Vec<String>,
 }
 
 /// Options of a module.
@@ -67,6 +70,12 @@ impl Recipe {
         if let Some(cpu) = choice.cpu {
             self.emulator.cpu.replace_model(cpu);
         }
+        if let Some(vm) = &mut self.vm {
+            for word in choice.setting {
+                let why = choice.why.clone();
+                replace(&mut vm.settings, Word { word, why }, |word| &word.word);
+            }
+        }
         if let Some(kernel) = &mut self.kernel {
             for word in choice.parameter {
                 let why = choice.why.clone();
@@ -98,6 +107,9 @@ impl Recipe {
             }
             if has_kernel_part && self.kernel.is_none() {
                 return Some(format!("{name} needs a [kernel]"));
+            }
+            if !choice.setting.is_empty() && self.vm.is_none() {
+                return Some(format!("{name} needs a [vm]"));
             }
             let unknown = |of: &&ModuleOptions| !modules.contains(&&*of.name);
             if let Some(of) = choice.module.iter().find(unknown) {

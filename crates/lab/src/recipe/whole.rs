@@ -20,8 +20,8 @@ pub struct Vm {
     /// The set of its kernel; that of the machine if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub package: Option<String>,
-    /// Under Xen's tool stack: lines of the domain's configuration (xl.cfg), besides those that the launch
-    /// decides.
+    /// Words of QEMU's command line, or under Xen's tool stack lines of the domain's configuration (xl.cfg),
+    /// besides those that the launch decides.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub settings: Vec<Word>,
     /// Its kernel's command line.

@@ -45,6 +45,10 @@ fn check_emulator(recipe: &Recipe) -> Result<(), String> {
     if (emulator.kind == EmulatorKind::Bochs) != emulator.disc.is_some() {
         return Err("emulator.disc is for emulator.kind = \"bochs\", which needs it".into());
     }
+    let io = recipe.vm.as_ref().and_then(|vm| vm.io.as_ref());
+    if io.is_some_and(|io| emulator.kind == EmulatorKind::Bochs && io.cpus != emulator.cpus) {
+        return Err("vm.io.cpus must be emulator.cpus with emulator.kind = \"bochs\"".into());
+    }
     // QEMU's machines have as many CPUs as a launch asks for, which take turns on one clock.
     let most = match (emulator.kind, &recipe.monitor) {
         (EmulatorKind::Qemu, Monitor::Xl { .. }) if recipe.root.is_none() => 2,

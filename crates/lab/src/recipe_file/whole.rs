@@ -90,8 +90,8 @@ pub(super) fn check(recipe: &Recipe) -> Result<(), String> {
     }
     let under_xl = matches!(recipe.monitor, Monitor::Xl { .. });
     if let Some(vm) = recipe.vm.as_ref().filter(|_| !under_xl) {
-        if vm.package.is_some() || !vm.settings.is_empty() {
-            return Err("vm.package and vm.setting are for a monitor of kind \"xl\"".into());
+        if vm.package.is_some() {
+            return Err("vm.package is for a monitor of kind \"xl\"".into());
         }
     }
     match (&recipe.hypervisor, &recipe.vm, &recipe.monitor) {
@@ -106,8 +106,8 @@ pub(super) fn check(recipe: &Recipe) -> Result<(), String> {
     }
 }
 
-/// What serves devices has a CPU of its own beside QEMU's and the vCPU's.
-const IO_CPUS: std::ops::RangeInclusive<u32> = 3..=8;
+/// The vCPU has one of its own. So has what serves devices if there are three, else it is QEMU's.
+const IO_CPUS: std::ops::RangeInclusive<u32> = 2..=8;
 /// As many requests as the guest's agent makes at a time, and rows of all devices together.
 const DEPTH_MAX: u32 = 64;
 const IO_ROWS_MAX: usize = 64;
@@ -117,7 +117,7 @@ const DEVICES_MAX: usize = 12;
 /// Checks the devices whose I/O is measured.
 fn check_io(io: &Io) -> Result<(), String> {
     if !IO_CPUS.contains(&io.cpus) {
-        return Err(format!("vm.io.cpus = {} is not 3 to 8", io.cpus));
+        return Err(format!("vm.io.cpus = {} is not 2 to 8", io.cpus));
     }
     if io.devices.is_empty() || io.devices.len() > DEVICES_MAX {
         return Err(format!("[vm.io] needs 1 to {DEVICES_MAX} devices"));

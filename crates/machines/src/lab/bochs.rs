@@ -7,8 +7,9 @@ use crate::inherited::Inherited;
 use crate::machine::MachineError;
 use std::ffi::OsString;
 use std::fmt::Write;
-use std::os::fd::OwnedFd;
-use std::path::PathBuf;
+use std::fs::File;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use ws_lab::recipe::Recipe;
 use ws_lab::store::Unpacked;
@@ -40,6 +41,8 @@ pub struct Launch<'a> {
     pub memory_mib: u64,
     /// The image of the CD.
     pub disc: &'a [u8],
+    /// The file of another CD, with a root file system.
+    pub root: Option<&'a Path>,
     /// The path of the file to which the first serial port is written.
     pub console: &'a str,
     /// Its debugger records what is executed.
@@ -69,7 +72,17 @@ impl Bochs {
         launch: &Launch<'_>,
     ) -> Result<(Command, Vec<OwnedFd>), MachineError> {
         let disc = Inherited::of("a CD", launch.disc)?;
-        let settings = settings(recipe, launch, &disc.path());
+        let root = launch.root.map(File::open).transpose().map_err(|e| {
+            MachineError::io(
+                "read",
+                launch.root.map(Path::to_owned).unwrap_or_default(),
+                e,
+            )
+        })?;
+        let mut settings = settings(recipe, launch, &disc.path());
+        if let Some(root) = &root {
+            settings += &second_disc(&format!("/dev/fd/{}", root.as_raw_fd()));
+        }
         let settings = Inherited::of("Bochs' settings", settings.as_bytes())?;
         // Its debugger, which Debian builds in, waits for a command: continue.
         let commands = match launch.is_recorded {
@@ -87,8 +100,9 @@ impl Bochs {
             .env("LTDL_LIBRARY_PATH", PLUGINS)
             .env("TERM", "dumb")
             .env("TERMINFO", TERMINFO);
-        let files = [disc, settings, debugger].map(Inherited::into_file);
-        Ok((command, files.into()))
+        let mut files: Vec<OwnedFd> = [disc, settings, debugger].map(Inherited::into_file).into();
+        files.extend(root.map(OwnedFd::from));
+        Ok((command, files))
     }
 }
 
@@ -150,6 +164,14 @@ fn settings(recipe: &Recipe, launch: &Launch<'_>, disc: &str) -> String {
     text
 }
 
+/// The settings of a second CD.
+fn second_disc(path: &str) -> String {
+    format!(
+        "ata1: enabled=1, ioaddr1=0x170, ioaddr2=0x370, irq=15\n\
+         ata1-master: type=cdrom, path={path}, status=inserted\n"
+    )
+}
+
 /// How it ended, from its log.
 pub fn how(log: &str) -> String {
     let reason = log.lines().rev().find_map(|line| line.split_once(ENDED));
@@ -172,6 +194,7 @@ mod tests {
         let launch = Launch {
             memory_mib: 768,
             disc: b"",
+            root: None,
             console: "/dev/fd/7",
             is_recorded: true,
         };
@@ -203,6 +226,7 @@ mod tests {
         let launch = Launch {
             memory_mib: 768,
             disc: b"",
+            root: None,
             console: "/dev/fd/7",
             is_recorded: false,
         };
@@ -210,6 +234,15 @@ mod tests {
         assert!(
             text.contains("cpu: model=corei7_skylake_x, count=2\n"),
             "{text}"
+        );
+    }
+
+    #[test]
+    fn a_root_file_system_is_a_second_cd() {
+        assert_eq!(
+            second_disc("/dev/fd/9"),
+            "ata1: enabled=1, ioaddr1=0x170, ioaddr2=0x370, irq=15\n\
+             ata1-master: type=cdrom, path=/dev/fd/9, status=inserted\n"
         );
     }
 

@@ -36,8 +36,7 @@ impl Elvis {
 /// The program's path in the initramfs.
 pub const ELVIS: &str = "elvis";
 
-/// The CPU of what serves devices, and of the vCPU.
-const SERVING_CPU: u32 = 2;
+/// The CPU of the vCPU.
 const VCPU_CPU: u32 = 1;
 
 const DISK_BYTES: u64 = 16 << 20;
@@ -199,6 +198,11 @@ pub struct IoVm<'a> {
 }
 
 impl Io {
+    /// The CPU of what serves devices: the third, or the first on a machine of two.
+    fn serving_cpu(&self) -> u32 {
+        if self.cpus > 2 { 2 } else { 0 }
+    }
+
     /// The VM of this name.
     pub fn of<'a>(&'a self, name: &'a str) -> Option<IoVm<'a>> {
         let has = self.devices.iter().any(|device| vm_of(device) == name);
@@ -281,7 +285,8 @@ impl<'a> IoVm<'a> {
         let devices: Vec<String> = own.map(|it| it.in_elvis()).collect();
         (!devices.is_empty()).then(|| {
             format!(
-                "/lab/{ELVIS} serve --io-cores {SERVING_CPU} --control /run/io/elvis.control {}",
+                "/lab/{ELVIS} serve --io-cores {} --control /run/io/elvis.control {}",
+                self.io.serving_cpu(),
                 devices.join(" ")
             )
         })
@@ -289,19 +294,20 @@ impl<'a> IoVm<'a> {
 
     /// The lines of the host's agent.
     pub fn host_lines(&self) -> Vec<String> {
+        let serving_cpu = self.io.serving_cpu();
         let mut lines: Vec<String> = self.placed().map(|it| it.setup_line()).collect();
         let servers = self.placed().filter_map(|it| it.server());
-        let server = |command| format!("server={SERVING_CPU} {command}");
+        let server = |command| format!("server={serving_cpu} {command}");
         lines.extend(servers.chain(self.elvis_command()).map(server));
         let sockets = self.placed().filter(Placed::has_socket);
         lines.extend(sockets.map(|it| format!("socket={}", it.socket())));
         lines.push(format!("pin={VCPU_CPU} CPU 0/KVM"));
         let has = |served| self.placed().any(|it| it.device.served == served);
         if has(Served::Iothread) {
-            lines.push(format!("pin={SERVING_CPU} IO io0"));
+            lines.push(format!("pin={serving_cpu} IO io0"));
         }
         if has(Served::VhostNet) {
-            lines.push(format!("pin={SERVING_CPU} vhost-"));
+            lines.push(format!("pin={serving_cpu} vhost-"));
         }
         lines
     }

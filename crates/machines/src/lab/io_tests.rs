@@ -6,9 +6,13 @@ use ws_lab::lab::Lab;
 
 /// The devices of the tree's own machine.
 fn io(elvis: Result<Elvis, String>) -> Io {
+    io_of("kvm-linux", elvis)
+}
+
+fn io_of(recipe: &str, elvis: Result<Elvis, String>) -> Io {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../lab");
     let lab = Lab::open(&[folder.into()]).unwrap();
-    let io = lab.recipe("kvm-linux", None).unwrap().vm.unwrap().io;
+    let io = lab.recipe(recipe, None).unwrap().vm.unwrap().io;
     let io = io.unwrap();
     Io {
         cpus: io.cpus,
@@ -34,6 +38,7 @@ fn words(io: &IoVm<'_>) -> String {
         kernel: "/k",
         initrd: "/i",
         parameters: "quiet",
+        settings: &[],
         io: Some(io),
     };
     vm::vm(&whole).join(" ")
@@ -147,5 +152,17 @@ fn qemu_has_the_other_end_of_what_the_agents_are_told() {
         "workload=io-vhost-d1\nunits=300\nplace=inside\nrequests=net 10.1.5.1 1",
     ] {
         assert!(rows.contains(part), "{part} is not in {rows}");
+    }
+}
+
+#[test]
+fn on_two_cpus_what_serves_has_qemu_s() {
+    let io = io_of("kvm-intel-linux", Ok(Elvis::new(b"program".to_vec())));
+    let host = io.of("shared").unwrap().host_lines().join("\n");
+    for part in [
+        "server=0 /lab/elvis serve --io-cores 0 ",
+        "\npin=1 CPU 0/KVM\npin=0 IO io0",
+    ] {
+        assert!(host.contains(part), "{part} is not in {host}");
     }
 }

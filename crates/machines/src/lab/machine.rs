@@ -39,11 +39,14 @@ const BOOT_LIMIT: Duration = Duration::from_secs(180);
 /// times its cores.
 const NESTED_BOOT_LIMIT: Duration = Duration::from_secs(900);
 
-/// A whole Linux below whole Linuxes: five minutes alone on a host, and one step as long as that.
+/// A whole Linux below whole Linuxes, or on Bochs: five minutes alone on a host, and one step as long as that.
 const NESTED_WHOLE_LIMIT: Duration = Duration::from_secs(3600);
 
 /// Why rows of several CPUs are skipped on Bochs.
 const ONE_CPU: &str = "Bochs' clock counts instructions on one CPU only; lab:native, lab:kvm and lab:xen have this row, and lab:kvm-intel-smp counts its exits";
+
+/// Why workloads are skipped on a machine that counts exits only.
+const REQUESTS: &str = "the machine counts exits of requests to devices only (worldswitch io); lab:kvm-linux has this workload";
 
 /// A trace is written within this time, and is not larger.
 const RECORDING_LIMIT: Duration = Duration::from_secs(60);
@@ -145,6 +148,10 @@ impl LabMachine {
             let launch = bochs::Launch {
                 memory_mib,
                 disc: &disc,
+                root: match &settings.payload {
+                    Payload::Whole(whole) => Some(&whole.root),
+                    _ => None,
+                },
                 console,
                 is_recorded,
             };
@@ -167,6 +174,13 @@ impl LabMachine {
                 kernel: &linux.kernel,
                 initramfs,
                 command_line: &linux.parameters,
+            });
+        }
+        if let Payload::Whole(whole) = &settings.payload {
+            return bochs.discs.image(Boot::Linux {
+                kernel: &whole.kernel,
+                initramfs,
+                command_line: &whole.parameters,
             });
         }
         if settings.is_own || kernel_file::kind(kernel)? != Kind::BzImage {
@@ -250,6 +264,7 @@ impl Machine for LabMachine {
 
     fn boot_limit(&self) -> Option<Duration> {
         Some(match &self.settings.payload {
+            Payload::Whole(_) if self.settings.bochs.is_some() => NESTED_WHOLE_LIMIT,
             Payload::Whole(whole) if whole.below.is_some() => NESTED_WHOLE_LIMIT,
             Payload::Linux(linux) if linux.nested.is_some() => NESTED_BOOT_LIMIT,
             Payload::Whole(_) | Payload::Dom0(_) => NESTED_BOOT_LIMIT,
@@ -272,8 +287,10 @@ impl Machine for LabMachine {
         let recipe = &self.settings.recipe;
         let skip = recipe.skips.iter().find(|skip| skip.benchmark == row.name);
         let too_many = self.settings.bochs.is_some() && row.cpus > recipe.emulator.cpus;
+        let is_workload = matches!(self.settings.payload, Payload::Whole(_)) && row.host_cpus == 1;
         skip.map(|skip| skip.why.clone())
             .or_else(|| too_many.then(|| ONE_CPU.to_owned()))
+            .or_else(|| (is_workload && recipe.emulator.cpus > 1).then(|| REQUESTS.to_owned()))
     }
 
     fn doorbell(&self) -> Option<u64> {
@@ -357,7 +374,7 @@ impl Machine for LabMachine {
             return None;
         }
         Some(match &self.settings.payload {
-            Payload::Guest if self.settings.bochs.is_some() => {
+            Payload::Guest | Payload::Whole(_) if self.settings.bochs.is_some() => {
                 Witness::Complaint(bochs::POWERED_OFF)
             }
             Payload::Guest | Payload::Whole(_) | Payload::Dom0(_) | Payload::Dom0less { .. } => {

@@ -112,6 +112,7 @@ fn the_machine_boots_its_modules_and_nothing_else() {
         modules: modules.into(),
         root: "/r/image".into(),
         root_bytes: 2 << 20,
+        emulator: ws_lab::recipe::EmulatorKind::Qemu,
         workloads: Vec::new(),
         vm: None,
         below: None,

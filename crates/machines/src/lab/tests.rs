@@ -270,6 +270,7 @@ fn a_network_card_has_a_pair_of_queues_for_each_vcpu() {
             kernel: "/k",
             initrd: "/i",
             parameters: "quiet",
+            settings: &[],
         });
         words.join(" ")
     };

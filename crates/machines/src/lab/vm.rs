@@ -44,6 +44,8 @@ pub struct Whole<'a> {
     pub parameters: &'a str,
     /// The devices whose requests are measured.
     pub io: Option<&'a IoVm<'a>>,
+    /// More words, as the recipe has them.
+    pub settings: &'a [String],
 }
 
 /// Memory of both sides, by which the agents compare the clocks of a host and its VM (`lab/agent/host/pings.c`).
@@ -105,6 +107,7 @@ pub fn vm(vm: &Whole<'_>) -> Vec<String> {
         add(&["-object", &memory, "-name", "vm,debug-threads=on"]);
         arguments.extend(io.placed().flat_map(|placed| io_device(&placed)));
     }
+    arguments.extend_from_slice(vm.settings);
     arguments
 }
 

@@ -10,11 +10,14 @@ use crate::initramfs::{self, Entry};
 use crate::machine::MachineError;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use ws_lab::recipe::EmulatorKind;
 use ws_lab::sets::Architecture;
 use ws_lab::workload::Workload;
 
-/// The block device that Linux makes of the NVDIMM with the root file system.
-pub const ROOT_DEVICE: &str = "/dev/pmem0";
+/// The block device that Linux makes of an NVDIMM with the root file system.
+const NVDIMM: &str = "/dev/pmem0";
+/// The same of a machine of Bochs, which has no NVDIMM: its second CD.
+const CD: &str = "/dev/sr1";
 /// Paths in the initramfs; in the root file system they are below /lab.
 const KERNEL: &str = "vmlinuz";
 const INITRD: &str = "guest-initrd";
@@ -40,9 +43,10 @@ pub struct Whole {
     pub files: Vec<Entry>,
     /// The lines that load the modules.
     pub modules: Vec<String>,
-    /// The image of the root file system, and its size.
+    /// The image of the root file system, its size, and the emulator, which decides what the machine has it as.
     pub root: PathBuf,
     pub root_bytes: u64,
+    pub emulator: EmulatorKind,
     pub workloads: Vec<Workload>,
     pub vm: Option<Vm>,
     /// The hypervisor below this Linux, which is then a VM's itself.
@@ -65,8 +69,12 @@ pub struct Vm {
 /// What runs a VM.
 #[derive(Clone, Debug)]
 pub enum Runs {
-    /// QEMU, whose path in the root file system this is.
-    Qemu(String),
+    Qemu {
+        /// Its path in the root file system.
+        program: String,
+        /// More words of its command line.
+        settings: Vec<String>,
+    },
     /// Xen's tool stack.
     Xl {
         files: Vec<Entry>,
@@ -93,6 +101,14 @@ pub struct Launched<'a> {
 }
 
 impl Whole {
+    /// The block device with the root file system.
+    pub fn root_device(&self) -> &'static str {
+        match self.emulator {
+            EmulatorKind::Qemu => NVDIMM,
+            EmulatorKind::Bochs => CD,
+        }
+    }
+
     /// What the hypervisor below starts, if there is one.
     pub fn nested(&self, host_memory_mib: u64) -> Nested<'_> {
         Nested {
@@ -128,11 +144,11 @@ impl Whole {
         let Some(vm) = &self.vm else {
             let mut lines = vec!["role=native".to_owned()];
             lines.extend(self.workload_lines());
-            let root = ROOT_DEVICE;
+            let root = self.root_device();
             return Ok(self.with(&self.files, &self.modules, root, launched.words, &lines));
         };
-        let program = match &vm.runs {
-            Runs::Qemu(program) => program,
+        let (program, settings) = match &vm.runs {
+            Runs::Qemu { program, settings } => (program, settings),
             Runs::Xl { files, settings } => return self.dom0(vm, files, settings, launched),
         };
         let io = vm.io.as_ref().and_then(|io| io.of(launched.vm));
@@ -141,7 +157,7 @@ impl Whole {
         let mut lines = vec!["role=guest".to_owned()];
         lines.extend(io.map(IoVm::guest_lines).unwrap_or_default());
         lines.extend_from_slice(&benchmarks);
-        let guest = self.with(&vm.files, &vm.modules, ROOT_DEVICE, launched.words, &lines);
+        let guest = self.with(&vm.files, &vm.modules, NVDIMM, launched.words, &lines);
         let mut files = self.files.clone();
         files.push(Entry::file(KERNEL, &*vm.kernel));
         files.push(Entry::file(INITRD, initramfs::pack(&guest)?));
@@ -160,6 +176,7 @@ impl Whole {
             kernel: &format!("/lab/{KERNEL}"),
             initrd: &format!("/lab/{INITRD}"),
             parameters: &vm.parameters,
+            settings,
         };
         let qemu = vm::vm(&inner);
         let mut lines = vec!["role=host".to_owned(), format!("queues={}", launched.vcpus)];
@@ -170,7 +187,7 @@ impl Whole {
         lines.extend(qemu.iter().map(|word| format!("word={word}")));
         lines.extend(io.map(IoVm::host_lines).unwrap_or_default());
         lines.extend(benchmarks);
-        Ok(self.with(&files, &self.modules, ROOT_DEVICE, launched.words, &lines))
+        Ok(self.with(&files, &self.modules, self.root_device(), launched.words, &lines))
     }
 
     /// The files of dom0, in which xl starts the VM.
@@ -191,7 +208,7 @@ impl Whole {
             parameters: &vm.parameters,
             linux: Some(xl::Of {
                 initrd: INITRD,
-                root: ROOT_DEVICE,
+                root: self.root_device(),
             }),
             settings,
         };
@@ -203,7 +220,7 @@ impl Whole {
         let mut lines = vec!["role=host".to_owned()];
         lines.extend(xl::STARTS.map(|word| format!("word={word}")));
         lines.extend(self.workload_lines());
-        Ok(self.with(&files, &self.modules, ROOT_DEVICE, launched.words, &lines))
+        Ok(self.with(&files, &self.modules, self.root_device(), launched.words, &lines))
     }
 
     /// These files, those of workloads, and the agent's configuration.

@@ -97,6 +97,7 @@ fn whole_of(
         modules,
         root,
         root_bytes,
+        emulator: recipe.emulator.kind,
         workloads,
         vm,
         below: (recipe.below.as_ref())
@@ -229,15 +230,19 @@ fn vm(
     let Some(vm) = &recipe.vm else {
         return Ok(None);
     };
+    let settings = vm.settings.iter().map(|line| line.word.clone()).collect();
     let runs = match &recipe.monitor {
-        Monitor::Qemu { program, .. } => Runs::Qemu(format!("/usr/bin/{program}")),
+        Monitor::Qemu { program, .. } => Runs::Qemu {
+            program: format!("/usr/bin/{program}"),
+            settings,
+        },
         Monitor::Xl { package } => {
             let set = found(resources, package)?;
             // dom0's is another one, which is the machine's guest.
             described.file("agent", &resources.agent_for(recipe.architecture)?)?;
             Runs::Xl {
                 files: xl::tools(&set, described)?,
-                settings: vm.settings.iter().map(|line| line.word.clone()).collect(),
+                settings,
             }
         }
         Monitor::None | Monitor::Vmm { .. } => return Ok(None),

@@ -7,7 +7,7 @@ use crate::lab::payload::{GUEST, INITRD, Linux, LinuxMonitor, Payload};
 use crate::lab::tree::{self, Domain};
 use crate::lab::virt;
 use crate::lab::vm;
-use crate::lab::whole::{Launched, ROOT_DEVICE};
+use crate::lab::whole::Launched;
 use crate::machine::{LaunchRequest, Machine, MachineError};
 use crate::vmm::DOORBELL;
 use ws_lab::sets::Architecture;
@@ -42,7 +42,7 @@ impl LabMachine {
                     memory_mib: self.settings.guest_memory_mib(request),
                     host_memory_mib: self.settings.machine_memory_mib(request),
                     executor: vm::LAB,
-                    root: ROOT_DEVICE,
+                    root: whole.root_device(),
                 };
                 whole.made(launched).map(Some)
             }

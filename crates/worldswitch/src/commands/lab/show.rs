@@ -223,7 +223,13 @@ fn tell_domain(text: &mut String, recipe: &Recipe) {
     let settings = recipe.vm.iter().flat_map(|vm| &vm.settings);
     for (index, setting) in settings.enumerate() {
         if index == 0 {
-            head(text, "its domain's configuration (xl.cfg)");
+            head(
+                text,
+                match recipe.monitor {
+                    Monitor::Xl { .. } => "its domain's configuration (xl.cfg)",
+                    _ => "more of its command line",
+                },
+            );
         }
         line(text, &setting.word, &setting.why);
     }
