@@ -27,6 +27,7 @@ fn every_recipe_is_whole_and_its_sets_are_there() {
             "kvm",
             "kvm-amd",
             "kvm-intel",
+            "kvm-intel-linux",
             "kvm-intel-nested",
             "kvm-intel-shadow",
             "kvm-intel-smp",

@@ -3,12 +3,14 @@
 
 use crate::number;
 use std::collections::BTreeMap;
-use ws_analysis::Summary;
-use ws_results::{HostView, ResultFile, Row, Status};
+use ws_analysis::{Band, Summary};
+use ws_results::{EXITS_UNIT, HostView, ResultFile, Row, Status};
 
 /// A row's cost, its reason if it has none, and the host's counts.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Unit {
+    /// Exits for one unit, the least and the greatest of the boots, of a machine that counts exits only.
+    pub exits: Option<[f64; 2]>,
     /// Instructions for one unit.
     pub insns: Option<f64>,
     /// The least and the greatest over all boots, perturbed ones too.
@@ -36,7 +38,13 @@ impl Unit {
     /// Of a row, `None` if the result does not have it.
     pub(crate) fn of(row: Option<&Row>, result: &ResultFile) -> Self {
         let summary = row.and_then(|row| Summary::cost(row, &result.perturbed()));
-        let band = |summary: &Summary| summary.band().map(|band| [band.low, band.high]);
+        let exits_only = summary
+            .as_ref()
+            .filter(|summary| summary.unit == EXITS_UNIT);
+        let executed = summary
+            .as_ref()
+            .filter(|summary| summary.unit != EXITS_UNIT);
+        let ends = |band: Band| [band.low, band.high];
         let of = |counts: fn(&HostView) -> Option<&BTreeMap<String, u64>>| match row {
             Some(row) => a_unit(row, counts),
             None => BTreeMap::new(),
@@ -47,9 +55,10 @@ impl Unit {
             text.unwrap_or("not measured there").to_owned()
         };
         Self {
-            insns: summary.as_ref().map(|summary| summary.value),
-            band: summary.as_ref().and_then(band),
-            exact: summary.as_ref().and_then(|summary| summary.exact),
+            exits: exits_only.map(|summary| ends(summary.range())),
+            insns: executed.map(|summary| summary.value),
+            band: executed.and_then(Summary::band).map(ends),
+            exact: executed.and_then(|summary| summary.exact),
             counts: of(|view| view.kvm.as_ref()),
             reasons: of(|view| Some(&view.reasons)),
             below: of(|view| view.below.as_ref()),

@@ -187,7 +187,13 @@ impl Whole {
         lines.extend(qemu.iter().map(|word| format!("word={word}")));
         lines.extend(io.map(IoVm::host_lines).unwrap_or_default());
         lines.extend(benchmarks);
-        Ok(self.with(&files, &self.modules, self.root_device(), launched.words, &lines))
+        Ok(self.with(
+            &files,
+            &self.modules,
+            self.root_device(),
+            launched.words,
+            &lines,
+        ))
     }
 
     /// The files of dom0, in which xl starts the VM.
@@ -220,7 +226,13 @@ impl Whole {
         let mut lines = vec!["role=host".to_owned()];
         lines.extend(xl::STARTS.map(|word| format!("word={word}")));
         lines.extend(self.workload_lines());
-        Ok(self.with(&files, &self.modules, self.root_device(), launched.words, &lines))
+        Ok(self.with(
+            &files,
+            &self.modules,
+            self.root_device(),
+            launched.words,
+            &lines,
+        ))
     }
 
     /// These files, those of workloads, and the agent's configuration.

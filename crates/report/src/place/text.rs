@@ -65,10 +65,7 @@ impl Placement {
 }
 
 fn title(kind: &Placed) -> String {
-    format!(
-        "{} on {}, {}s a second",
-        kind.kind, kind.platform, kind.unit
-    )
+    format!("{} on {}: {} a second", kind.kind, kind.platform, kind.unit)
 }
 
 fn two(value: Option<f64>) -> String {

@@ -59,6 +59,8 @@ pub struct IoLine {
     pub band: Option<[f64; 2]>,
     /// Whether all boots but the perturbed ones gave the same.
     pub exact: Option<bool>,
+    /// Exits for one request, the least and the greatest of the boots, of a machine that counts exits only.
+    pub exits_of_boots: Option<[f64; 2]>,
     /// What KVM counted for one request, by the kernel's names.
     pub counts: BTreeMap<String, f64>,
     /// Exits for one request by reason.
@@ -90,9 +92,10 @@ impl IoLine {
         counted(&self.counts, EXITS)
     }
 
-    /// Exits of one request for a reason, if they were counted by reason.
-    pub fn exits_by(&self, reason: &str) -> Option<f64> {
-        counted(&self.reasons, reason)
+    /// Exits of one request for reasons, if they were counted by reason.
+    pub fn exits_by(&self, reasons: &[&str]) -> Option<f64> {
+        let of = |reason: &&str| counted(&self.reasons, reason);
+        reasons.iter().map(of).sum()
     }
 
     /// Interrupts injected into the guest for one request.
@@ -163,6 +166,7 @@ fn line(name: &str, row: &IoRow, result: &ResultFile) -> IoLine {
         insns: unit.insns,
         band: unit.band,
         exact: unit.exact,
+        exits_of_boots: unit.exits,
         counts: unit.counts,
         reasons: unit.reasons,
         why: unit.why,

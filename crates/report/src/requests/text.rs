@@ -5,29 +5,37 @@ use crate::number;
 use crate::sheet::{Set, Sheet, below_in_markdown, below_on_terminal};
 use crate::unit_of_work::{dash, insns, insns_of, two};
 
-/// The reasons that have a column: head, and SVM's name in KVM's tracing.
-pub(crate) const REASONS: [(&str, &str); 5] = [
-    ("kick (npf)", "npf"),
-    ("hlt", "hlt"),
-    ("intr", "interrupt"),
-    ("msr", "msr"),
-    ("vintr", "vintr"),
+/// The reasons that have a column: head, and the names in KVM's tracing, of SVM and of VMX.
+pub(crate) const REASONS: [(&str, &[&str]); 5] = [
+    ("kick", &["npf", "ept_misconfig"]),
+    ("hlt", &["hlt"]),
+    ("intr", &["interrupt"]),
+    ("msr", &["msr", "msr_write"]),
+    ("vintr", &["vintr", "interrupt_window"]),
 ];
 
 const LEGEND: [&str; 5] = [
     "insns a request: executed instructions of all CPUs together, guest, hypervisor and server, for one request: 4 KiB read with O_DIRECT, or an ICMP echo of 64 bytes. band: over boots that vary what should not matter (--perturb).",
     "vCPU: it sleeps while it waits, or another process keeps it busy, so that it never halts; the instructions of that process count too.",
     "exits: from the guest to KVM for one request, as KVM counts them; by reason in a run of their own.",
-    "kick: the guest's notification of the device, a write to a page that is not there (npf; SVM has no cheaper one). hlt: it waits. intr: the host's interrupt arrives. msr: the guest's timer and end of interrupt. vintr: the guest can take an interrupt again.",
+    "kick: the guest's notification of the device, a write to a page that is not there (npf of SVM, ept_misconfig of VMX). hlt: it waits. intr: the host's interrupt arrives. msr: the guest's timer and end of interrupt. vintr: the guest can take an interrupt again.",
     "injected: interrupts injected into the guest for one request.",
 ];
 
 impl IoLine {
     /// Exits of one request for other reasons than those with a column.
     pub(crate) fn other_exits(&self) -> Option<f64> {
-        let named = |reason: &str| REASONS.iter().any(|(_, name)| *name == reason);
+        let named = |reason: &str| REASONS.iter().any(|(_, names)| names.contains(&reason));
         let others = self.reasons.iter().filter(|(reason, _)| !named(reason));
         (!self.reasons.is_empty()).then(|| others.fold(0.0, |sum, (_, count)| sum + count))
+    }
+
+    /// Exits of one request, and how far apart boots are that do not agree.
+    fn all_exits(&self) -> String {
+        match self.exits_of_boots {
+            Some([low, high]) if two(low) != two(high) => format!("{} to {}", two(low), two(high)),
+            _ => dash(self.exits().map(two)),
+        }
     }
 
     /// Idle time that its instructions contain.
@@ -78,8 +86,8 @@ impl Requests {
             cells.push(insns_of(line.insns, line.exact));
             let band = |[low, high]: [f64; 2]| format!("{} to {}", insns(low), insns(high));
             cells.push(dash(line.band.map(band)));
-            cells.push(dash(line.exits().map(two)));
-            let of = |(_, reason): &(&str, &str)| dash(line.exits_by(reason).map(two));
+            cells.push(line.all_exits());
+            let of = |(_, names): &(&str, &[&str])| dash(line.exits_by(names).map(two));
             cells.extend(REASONS.iter().map(of));
             cells.push(dash(line.other_exits().map(two)));
             cells.push(dash(line.injected().map(two)));

@@ -4,7 +4,7 @@ use crate::page::{page, section};
 use crate::support::{absent, house, measured, result};
 use serde_json::json;
 use ws_report::{IoLine, Requests};
-use ws_results::{HostView, ResultFile, Row, Status};
+use ws_results::{COST, EXITS_UNIT, HostView, ResultFile, Row, Samples, Status};
 
 /// A row whose 100 requests took these instructions each in every boot, with these counts of all.
 fn row(name: &str, insns: u64, exits: u64, reasons: &[(&str, u64)]) -> Row {
@@ -74,24 +74,58 @@ fn a_request_has_its_exits_by_reason() {
     );
     let by = |reason| {
         (
-            qemu.exits_by(reason),
-            line(&requests, "io-elvis-d1").exits_by(reason),
+            qemu.exits_by(&[reason]),
+            line(&requests, "io-elvis-d1").exits_by(&[reason]),
         )
     };
     assert_eq!(by("npf"), (Some(1.0), Some(0.0)));
     assert_eq!(by("hlt"), (Some(1.01), Some(1.01)));
     let lost = line(&requests, "io-elvis-d8");
     assert_eq!(
-        (lost.exits(), lost.exits_by("npf"), lost.injected()),
+        (lost.exits(), lost.exits_by(&["npf"]), lost.injected()),
         (None, None, None)
     );
+}
+
+#[test]
+fn a_machine_that_counts_exits_only_has_their_spread_and_vmx_s_reasons() {
+    let mut row = row(
+        "io-elvis-d1",
+        0,
+        3,
+        &[("msr_write", 2), ("ept_misconfig", 100), ("interrupt", 1)],
+    );
+    row.metrics.clear();
+    for (boot, exits) in [(1, 3), (2, 9)] {
+        let samples = Samples {
+            boot,
+            iterations: 100,
+            run: vec![exits],
+            control: vec![0],
+            ..Samples::default()
+        };
+        row.add(COST, EXITS_UNIT, samples);
+    }
+    let result = result(
+        "lab:kvm-intel-linux",
+        2,
+        json!({"unit": EXITS_UNIT}),
+        vec![row],
+    );
+    let requests = requests(&[result]);
+    let elvis = line(&requests, "io-elvis-d1");
+    assert_eq!((elvis.insns, &elvis.why), (None, &None));
+    assert_eq!(elvis.exits_of_boots, Some([0.03, 0.09]));
+    let terminal = requests.to_terminal();
+    let line = "elvis   virtio-blk, elvis      1  sleeps                -     -  0.03 to 0.09  1.00  0.00  0.01  0.02   0.00   0.00      1.03";
+    assert!(terminal.contains(line), "{terminal}");
 }
 
 #[test]
 fn the_table_has_the_paper_s_figures_and_the_reasons_of_lost_rows() {
     let requests = requests(&[lab("lab:kvm-linux")]);
     let terminal = requests.to_terminal();
-    let line = "qemu    virtio-blk, QEMU's main loop      1  sleeps          101,521     -   2.07        1.00  1.01  0.01  0.00   0.00   0.05      1.03";
+    let line = "qemu    virtio-blk, QEMU's main loop      1  sleeps          101,521     -   2.07  1.00  1.01  0.01  0.00   0.00   0.05      1.03";
     assert!(terminal.contains(line), "{terminal}");
     assert!(!terminal.contains("platform"));
     let markdown = requests.to_markdown();
