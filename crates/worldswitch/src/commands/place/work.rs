@@ -36,14 +36,8 @@ fn work(kind: PlaceKind, side: Side, is_emulator: bool) -> Work {
                 (PlaceKind::NetHost, Side::Guest) => amount(512, 16),
                 _ => amount(1024, 16),
             };
-            let bytes = units * MIB;
-            netperf(
-                to,
-                "MiB",
-                units,
-                &format!("TCP_STREAM -l -{bytes}"),
-                &format!("LOCAL_BYTES_SENT={bytes}"),
-            )
+            let (bytes, key) = (units * MIB, "LOCAL_BYTES_SENT");
+            netperf(to, "MiB", units, ("TCP_STREAM", bytes, key))
         }
         PlaceKind::RoundTrip => {
             let units = match side {
@@ -54,8 +48,7 @@ fn work(kind: PlaceKind, side: Side, is_emulator: bool) -> Work {
                 to,
                 "round trip",
                 units,
-                &format!("TCP_RR -l -{units}"),
-                &format!("LOCAL_RECV_CALLS={units}"),
+                ("TCP_RR", units, "LOCAL_RECV_CALLS"),
             )
         }
         PlaceKind::Cpu => {
@@ -85,14 +78,18 @@ fn work(kind: PlaceKind, side: Side, is_emulator: bool) -> Work {
     }
 }
 
-/// netperf's test to an address; `counted` is what it must have counted, `KEY=NUMBER`.
-fn netperf(to: &str, unit: &'static str, units: u64, test: &str, counted: &str) -> Work {
-    let key = counted.split('=').next().unwrap_or_default();
+/// netperf's test to an address, its amount, and the key by which it says what it did.
+fn netperf(
+    to: &str,
+    unit: &'static str,
+    units: u64,
+    (test, amount, key): (&str, u64, &str),
+) -> Work {
     Work {
         unit,
         units,
-        command: format!("netperf -4 -H {to} -t {test} -P 0 -- -k {key}"),
-        proof: format!("grep -qx {counted} /tmp/out"),
+        command: format!("netperf -4 -H {to} -t {test} -l -{amount} -P 0 -- -k {key}"),
+        proof: format!("grep -qx {key}={amount} /tmp/out"),
         serves_itself: to == OWN_ADDRESS,
     }
 }
