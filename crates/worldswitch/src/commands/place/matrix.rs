@@ -68,10 +68,7 @@ impl Cpus {
         };
         let (b, all) = (other.to_string(), self.all());
         let mut cells = vec![at(&a, &b), at(&a, &a), at(&all, &all)];
-        let special = [
-            rest.iter().find(is_sibling),
-            rest.iter().find(|cpu| is_far(cpu)),
-        ];
+        let special = [rest.iter().find(is_sibling), rest.iter().find(is_far)];
         for cpu in special.into_iter().flatten().filter(|cpu| *cpu != other) {
             cells.push(at(&a, &cpu.to_string()));
         }
