@@ -9,7 +9,7 @@ load ../e2e/common
 LONG=1700
 INTEL=lab:intel-native,lab:kvm-intel,lab:kvm-intel-shadow
 
-setup_file() { fetch_packages --newest kvm-intel kvm-intel-smp kvm-amd kvm-intel-nested; }
+setup_file() { fetch_packages --newest kvm-intel kvm-intel-smp kvm-amd kvm-intel-nested kvm-intel-linux; }
 
 setup() { common_setup; }
 
@@ -92,4 +92,20 @@ between() {
         [ "$(exits '' $row)" = '[64,64]' ]
         [ "$(exits +apicv=0 $row)" = '[192,192]' ]
     done
+}
+
+# Seven minutes of processor time.
+@test "a request that elvis serves for a Linux: only a halt exits, and no interrupt that is posted" {
+    LIMIT=$LONG ws io --on lab:kvm-intel-linux,lab:kvm-intel-linux+apicv=0 --device '^elvis$' --boots 1 -o io >/dev/null
+    # exits OPTION ROW LEAST MOST: of a request, within bounds.
+    exits() {
+        local found
+        found=$(value "io/lab-kvm-intel-linux$1" "$2" '.host[0] | .kvm.exits / .operations')
+        echo "$1 $2: $found exits a request, wanted $3 to $4"
+        jq -en "$found >= $3 and $found <= $4"
+        [ "$(value "io/lab-kvm-intel-linux$1" "$2" '.outcomes[0].check.verdict')" = proved ]
+    }
+    exits '' io-elvis-d1 0.95 1.1
+    exits '' io-elvis-d1-busy 0 0.1
+    exits +apicv=0 io-elvis-d1-busy 0.9 2.5
 }
