@@ -40,12 +40,12 @@ of() {
     # Its steps, which cost what the traced run did but for its start and end; the client's is the same on both.
     jq -e '.rows[] | select(.benchmark == "tcp-rr").host[0] | ((.steps | keys == ["recv-to-send", "send-to-recv"] and add > 60e6) and (.steps | add) < .traced)' \
         out/lab-linux.json
-    executed out/lab-linux.json tcp-rr 75138938
+    executed out/lab-linux.json tcp-rr 75047695
     jq -e '.rows[] | select(.benchmark == "tcp-rr") | .metrics[0].boots[0] as $cost | .host[0] |
         (.steps | length == 4 and add > 140e6) and (.steps | add) < .traced and
         (.threads | keys == ["other", "qemu", "vcpu0", "vhost"] and add == $cost.run[0] - $cost.control[0])' \
         out/lab-kvm-linux.json
-    executed out/lab-kvm-linux.json tcp-rr 169722204
+    executed out/lab-kvm-linux.json tcp-rr 170086310
 }
 
 # Not in tests/e2e: a boot of a whole Linux, 15 s of a core.
@@ -91,5 +91,5 @@ of() {
     jq -e '.lines[0] | .device == "qemu" and .depth == 1 and (.insns > 95e3 and .insns < 115e3)
         and (.counts.exits > 1.97 and .counts.exits < 2.17)
         and (.reasons.npf > 0.99 and .reasons.npf < 1.01)' io.json
-    executed io/lab-kvm-linux.json io-qemu-d1 30608673
+    executed io/lab-kvm-linux.json io-qemu-d1 31973536
 }
