@@ -150,7 +150,7 @@ no_machine() { ! machines; }
     pid=$!
     # A boot is two launches; the log has a line when each is over.
     third_is_over() { [ "$(grep -c 'first record after' log.txt)" -ge 3 ]; }
-    eventually third_is_over
+    LIMIT=300 eventually third_is_over
     kill -INT -- "-$pid"
     status=0
     wait "$pid" || status=$?
