@@ -2,7 +2,7 @@
 //! there. The root file system, the workloads and the agent are those of the lab's machines `linux` and `kvm-linux`
 //! (`lab/agent/host`).
 
-use crate::child::{Child, Look};
+use crate::child::Child;
 use crate::emulator;
 use crate::host::Host;
 use crate::image::BenchmarkRow;
@@ -220,13 +220,8 @@ impl Machine for HostMachine {
     }
 
     fn console(&mut self, buffer: &mut Vec<u8>) -> Result<Console, MachineError> {
-        let Some(running) = &mut self.running else {
-            return Ok(Console::Ended("it was not running".into()));
-        };
-        Ok(match running.look(buffer)? {
-            Look::Data => Console::Data,
-            Look::Nothing => Console::Quiet,
-            Look::Over(status) => Console::Ended(emulator::how(status)),
+        Child::console(self.running.as_mut(), buffer, |_, status| {
+            emulator::how(status)
         })
     }
 

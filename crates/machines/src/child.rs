@@ -3,7 +3,7 @@
 
 use crate::console::{Found, ProcessConsole};
 use crate::earshot::Chunk;
-use crate::machine::MachineError;
+use crate::machine::{Console, MachineError};
 use crate::process::{Process, shell_words};
 use std::fs::File;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -105,6 +105,25 @@ impl Child {
             (Found::Data, _) => Look::Data,
             (Found::End, Some(status)) => Look::Over(status),
             _ => Look::Nothing,
+        })
+    }
+
+    /// What `Machine::console` returns for the process of a machine, if it has one; `how` says how it ended.
+    ///
+    /// # Errors
+    /// As [`Self::look`].
+    pub fn console(
+        running: Option<&mut Self>,
+        buffer: &mut Vec<u8>,
+        how: impl FnOnce(&Self, ExitStatus) -> String,
+    ) -> Result<Console, MachineError> {
+        let Some(running) = running else {
+            return Ok(Console::Ended("it was not running".into()));
+        };
+        Ok(match running.look(buffer)? {
+            Look::Data => Console::Data,
+            Look::Nothing => Console::Quiet,
+            Look::Over(status) => Console::Ended(how(running, status)),
         })
     }
 

@@ -1,7 +1,7 @@
 //! vmm, the project's own KVM monitor: the only file that knows its command line. Platform `kvm`
 //! runs the guest in it. Its probe examines this host's /dev/kvm for every platform that uses KVM.
 
-use crate::child::{Child, Look};
+use crate::child::Child;
 use crate::host::Host;
 use crate::machine::{
     CONSOLE_LIMIT_BYTES, Console, Control, Engine, LaunchRequest, Machine, MachineError, Sizes,
@@ -294,14 +294,7 @@ impl Machine for Vmm {
     }
 
     fn console(&mut self, buffer: &mut Vec<u8>) -> Result<Console, MachineError> {
-        let Some(running) = &mut self.running else {
-            return Ok(Console::Ended("it was not running".into()));
-        };
-        Ok(match running.look(buffer)? {
-            Look::Data => Console::Data,
-            Look::Nothing => Console::Quiet,
-            Look::Over(status) => Console::Ended(how(status)),
-        })
+        Child::console(self.running.as_mut(), buffer, |_, status| how(status))
     }
 
     fn identity(&self) -> Identity {

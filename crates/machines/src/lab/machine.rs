@@ -7,7 +7,7 @@ use super::bochs::{self, Bochs};
 use super::command::{self, Launch};
 use super::disc::Boot;
 use super::payload::{LinuxMonitor, Payload};
-use crate::child::{Child, Look};
+use crate::child::Child;
 use crate::debugger::Keeper;
 use crate::emulator::{self, Emulator};
 use crate::image::BenchmarkRow;
@@ -356,17 +356,15 @@ impl Machine for LabMachine {
     }
 
     fn console(&mut self, buffer: &mut Vec<u8>) -> Result<Console, MachineError> {
-        let Some(running) = &mut self.running else {
-            return Ok(Console::Ended("it was not running".into()));
-        };
-        Ok(match running.look(buffer)? {
-            Look::Data => Console::Data,
-            Look::Nothing => Console::Quiet,
-            Look::Over(_) if self.settings.bochs.is_some() => {
-                Console::Ended(bochs::how(&running.stderr()))
-            }
-            Look::Over(status) => Console::Ended(emulator::how(status)),
-        })
+        let is_bochs = self.settings.bochs.is_some();
+        Child::console(
+            self.running.as_mut(),
+            buffer,
+            |child, status| match is_bochs {
+                true => bochs::how(&child.stderr()),
+                false => emulator::how(status),
+            },
+        )
     }
 
     fn witness(&self) -> Option<Witness> {

@@ -144,8 +144,7 @@ impl Whole {
         let Some(vm) = &self.vm else {
             let mut lines = vec!["role=native".to_owned()];
             lines.extend(self.workload_lines());
-            let root = self.root_device();
-            return Ok(self.with(&self.files, &self.modules, root, launched.words, &lines));
+            return Ok(self.own(&self.files, launched.words, &lines));
         };
         let (program, settings) = match &vm.runs {
             Runs::Qemu { program, settings } => (program, settings),
@@ -187,13 +186,7 @@ impl Whole {
         lines.extend(qemu.iter().map(|word| format!("word={word}")));
         lines.extend(io.map(IoVm::host_lines).unwrap_or_default());
         lines.extend(benchmarks);
-        Ok(self.with(
-            &files,
-            &self.modules,
-            self.root_device(),
-            launched.words,
-            &lines,
-        ))
+        Ok(self.own(&files, launched.words, &lines))
     }
 
     /// The files of dom0, in which xl starts the VM.
@@ -226,13 +219,12 @@ impl Whole {
         let mut lines = vec!["role=host".to_owned()];
         lines.extend(xl::STARTS.map(|word| format!("word={word}")));
         lines.extend(self.workload_lines());
-        Ok(self.with(
-            &files,
-            &self.modules,
-            self.root_device(),
-            launched.words,
-            &lines,
-        ))
+        Ok(self.own(&files, launched.words, &lines))
+    }
+
+    /// Those of the machine's own Linux.
+    fn own(&self, files: &[Entry], words: &str, lines: &[String]) -> Vec<Entry> {
+        self.with(files, &self.modules, self.root_device(), words, lines)
     }
 
     /// These files, those of workloads, and the agent's configuration.

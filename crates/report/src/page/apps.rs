@@ -117,6 +117,12 @@ fn keys(lanes: &[Lane], platforms: &[&str]) -> Vec<(Fill, String)> {
     ours.filter(|(fill, _)| is_there(*fill)).collect()
 }
 
+/// Whether a bar is too long for a linear axis.
+fn is_long(lanes: &[Lane]) -> bool {
+    let mut bars = lanes.iter().flat_map(|lane| &lane.bars);
+    bars.any(|bar| bar.value > LINEAR_UP_TO)
+}
+
 /// After Dall et al., Figure 4: a lane for each workload with a ratio in a VM that is not nested.
 fn in_vms(apps: &Apps, platforms: &[&str]) -> Option<Markup> {
     let workloads = apps
@@ -155,20 +161,10 @@ fn in_real_time(apps: &Apps, platforms: &[&str]) -> Option<Markup> {
     let lanes = apps.times.iter().map(|app| {
         let ours = |line: &TimedLine| {
             let ratio = line.ratio.filter(|ratio| ratio.is_finite())?;
-            let platform = platforms.iter().position(|name| *name == line.platform)?;
             let noise = ("note", "noise: an order of magnitude at best".to_owned());
             Some(Bar {
-                fill: Fill::Platform(platform),
-                value: ratio,
-                before: None,
-                band: None,
-                text: two(ratio),
                 remark: line.noisy.then_some(noise),
-                detail: format!(
-                    "{}: {} times as long as on the host",
-                    line.platform,
-                    two(ratio)
-                ),
+                ..times(&line.platform, ratio, "as long as on the host", platforms)?
             })
         };
         let theirs = |line: &TimedLine| theirs(line.published?, "KVM on x86");
@@ -182,11 +178,9 @@ fn in_real_time(apps: &Apps, platforms: &[&str]) -> Option<Markup> {
     let lanes: Vec<Lane> = lanes.filter(|lane| !lane.bars.is_empty()).collect();
     let mut keys = keys(&lanes, platforms);
     keys.push((Fill::Theirs, DALL.to_owned()));
-    let bars = lanes.iter().flat_map(|lane| &lane.bars);
-    let most = bars.map(|bar| bar.value).fold(0.0, f64::max);
     let chart = Chart {
         name: "Time of one unit of work in a VM relative to the host; shorter is better",
-        log: most > LINEAR_UP_TO,
+        log: is_long(&lanes),
         lanes: &lanes,
         mark: Some(1.0),
         keys,
@@ -209,11 +203,9 @@ fn in_nested_vms(apps: &Apps, platforms: &[&str]) -> Option<Markup> {
     let lanes: Vec<Lane> = lanes.collect();
     let mut keys = keys(&lanes, platforms);
     keys.push((Fill::Theirs, NEVE.to_owned()));
-    let bars = lanes.iter().flat_map(|lane| &lane.bars);
-    let most = bars.map(|bar| bar.value).fold(0.0, f64::max);
     let chart = Chart {
         name: "Instructions of one unit of work in VMs and nested VMs relative to native; shorter is better",
-        log: most > LINEAR_UP_TO,
+        log: is_long(&lanes),
         lanes: &lanes,
         mark: Some(1.0),
         keys,
@@ -317,19 +309,28 @@ fn theirs(ratio: f64, setup: &str) -> Option<Bar> {
 }
 
 fn ours(line: &AppLine, platforms: &[&str]) -> Option<Bar> {
-    let ratio = finite(line)?;
-    let platform = platforms.iter().position(|name| *name == line.platform)?;
+    let bar = times(
+        &line.platform,
+        finite(line)?,
+        "the native instructions",
+        platforms,
+    )?;
     Some(Bar {
-        fill: Fill::Platform(platform),
+        band: line.ratio_band.filter(|[low, high]| low < high),
+        ..bar
+    })
+}
+
+/// A bar of so many times what a unit takes without a VM.
+fn times(platform: &str, ratio: f64, what: &str, platforms: &[&str]) -> Option<Bar> {
+    let place = platforms.iter().position(|name| *name == platform)?;
+    Some(Bar {
+        fill: Fill::Platform(place),
         value: ratio,
         before: None,
-        band: line.ratio_band.filter(|[low, high]| low < high),
+        band: None,
         text: two(ratio),
         remark: None,
-        detail: format!(
-            "{}: {} times the native instructions",
-            line.platform,
-            two(ratio)
-        ),
+        detail: format!("{platform}: {} times {what}", two(ratio)),
     })
 }
