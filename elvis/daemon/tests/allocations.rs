@@ -53,7 +53,7 @@ fn no_frame_allocates() {
         "c=switch:s,packets_per_s=1000000",
     ];
     let server = serve(dir.path(), Mode::Elvis, &devices);
-    let offloads = feature::GUEST_CSUM | feature::GUEST_TSO4 | feature::GUEST_TSO6;
+    let offloads = feature::GUEST_CSUM | feature::GUEST_TSO4 | feature::GUEST_TSO6 | feature::USO;
     let mut a = Nic::connect(&socket(dir.path(), "a"), 0);
     let mut b = Nic::connect(&socket(dir.path(), "b"), offloads);
     let mut c = Nic::connect(&socket(dir.path(), "c"), 0);

@@ -217,19 +217,24 @@ fn requests() {
 fn header() -> impl Strategy<Value = Header> {
     let any_header = any::<[u8; 10]>().prop_map(|bytes| Header::parse(&bytes));
     let close = (
-        prop_oneof![Just(1u8), Just(4), Just(0x81)],
+        prop_oneof![Just(1u8), Just(4), Just(0x81), Just(5)],
+        any::<bool>(),
         0u8..7,
         any::<u16>(),
         0u16..200,
     );
-    let close = close.prop_map(|(gso_type, field, any, few)| {
+    let close = close.prop_map(|(gso_type, v6, field, any, few)| {
         let mut header = Header {
             flags: 1,
             gso_type,
             hdr_len: 54,
             gso_size: 100,
-            csum_start: if gso_type == 4 { 54 } else { 34 },
-            csum_offset: 16,
+            csum_start: if gso_type == 4 || (gso_type == 5 && v6) {
+                54
+            } else {
+                34
+            },
+            csum_offset: if gso_type == 5 { 6 } else { 16 },
         };
         match field {
             0 => header.flags = any as u8,
@@ -245,31 +250,35 @@ fn header() -> impl Strategy<Value = Header> {
     prop_oneof![1 => any_header, 3 => close]
 }
 
-/// A frame: any bytes, or a TCP segment with some bytes changed.
+/// A frame: any bytes, or a TCP segment or UDP datagrams with some bytes changed.
 fn sent() -> impl Strategy<Value = Vec<u8>> {
     let length = prop_oneof![4 => 0usize..200, 2 => 200usize..3000, 1 => 60_000usize..66_000];
     let changes = prop::collection::vec((0usize..80, any::<u8>()), 0..4);
-    (length, changes, any::<bool>(), 0u8..4).prop_map(|(bytes, changes, v6, to)| {
-        let mut frame = nic::frame(if to == 3 { 0xff } else { to + 1 }, 1, bytes.max(14));
-        let network: &[u8] = match v6 {
-            true => &[0x86, 0xdd, 0x60, 0, 0, 0, 0, 0, 6, 64],
-            false => &[
-                8, 0, 0x45, 0, 0, 0, 0, 0, 0x40, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2,
-            ],
-        };
-        let words = if v6 { 66 } else { 46 };
-        let shape = network
-            .iter()
-            .enumerate()
-            .map(|(at, byte)| (12 + at, *byte));
-        for (at, byte) in shape.chain([(words, 0x50)]).chain(changes) {
-            if let Some(place) = frame.get_mut(at) {
-                *place = byte;
+    let protocol = prop_oneof![Just(6u8), Just(17)];
+    (length, changes, any::<bool>(), protocol, 0u8..4).prop_map(
+        |(bytes, changes, v6, protocol, to)| {
+            let mut frame = nic::frame(if to == 3 { 0xff } else { to + 1 }, 1, bytes.max(14));
+            let network: &[u8] = match v6 {
+                true => &[0x86, 0xdd, 0x60, 0, 0, 0, 0, 0, protocol, 64],
+                false => &[
+                    8, 0, 0x45, 0, 0, 0, 0, 0, 0x40, 0, 64, protocol, 0, 0, 10, 0, 0, 1, 10, 0, 0,
+                    2,
+                ],
+            };
+            let words = if v6 { 66 } else { 46 };
+            let shape = network
+                .iter()
+                .enumerate()
+                .map(|(at, byte)| (12 + at, *byte));
+            for (at, byte) in shape.chain([(words, 0x50)]).chain(changes) {
+                if let Some(place) = frame.get_mut(at) {
+                    *place = byte;
+                }
             }
-        }
-        frame.truncate(bytes);
-        frame
-    })
+            frame.truncate(bytes);
+            frame
+        },
+    )
 }
 
 /// A word of a network device's memory: a place in a ring, or in its buffers.
@@ -299,7 +308,11 @@ fn net_word() -> impl Strategy<Value = (u64, u64)> {
 
 /// Takes all frames that a victim got. Each must be one that it can take.
 fn drain(nic: &mut Nic, offloads: bool) {
-    let all = feature::CSUM | feature::HOST_TSO4 | feature::HOST_TSO6 | feature::HOST_ECN;
+    let all = feature::CSUM
+        | feature::HOST_TSO4
+        | feature::HOST_TSO6
+        | feature::HOST_ECN
+        | feature::HOST_USO;
     while let Some((header, frame)) = nic.try_receive() {
         if offloads {
             let start = &frame[..frame.len().min(256)];
@@ -316,7 +329,7 @@ fn frames() {
     let dir = tempfile::tempdir().unwrap();
     let devices = ["a=switch:s", "b=switch:s", "c=switch:s"];
     let server = serve(dir.path(), Mode::Elvis, &devices);
-    let offloads = feature::GUEST_CSUM | feature::GUEST_TSO4 | feature::GUEST_TSO6;
+    let offloads = feature::GUEST_CSUM | feature::GUEST_TSO4 | feature::GUEST_TSO6 | feature::USO;
     let victims = RefCell::new((
         Nic::connect(&socket(dir.path(), "b"), 0),
         Nic::connect(&socket(dir.path(), "c"), offloads),

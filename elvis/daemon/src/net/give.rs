@@ -1,7 +1,7 @@
 //! Puts a frame into the buffers of a receive queue, several for one frame if the driver takes that
 //! (mergeable receive buffers), after doing in software what the driver does not take.
 
-use super::header::{ECN, Header, NONE, TCP4};
+use super::header::{ECN, Header, NONE, TCP4, TCP6, UDP};
 use super::offload::{self, Segments};
 use super::{LONGEST, feature};
 use elvis_ring::{Chain, Ring, RingError};
@@ -111,10 +111,13 @@ fn takes(features: u64, header: &Header) -> bool {
     let split = match header.gso() {
         NONE => return !header.needs_checksum() || has(feature::GUEST_CSUM),
         TCP4 => feature::GUEST_TSO4,
-        _ => feature::GUEST_TSO6,
+        TCP6 => feature::GUEST_TSO6,
+        // The header does not say over which IP.
+        UDP => feature::GUEST_USO4 | feature::GUEST_USO6,
+        _ => return false,
     };
     has(feature::GUEST_CSUM)
-        && has(split)
+        && features & split == split
         && (header.gso_type & ECN == 0 || has(feature::GUEST_ECN))
 }
 

@@ -1,7 +1,7 @@
 //! Frames given to receivers of all kinds.
 
 use super::*;
-use crate::net::header::frames::segment;
+use crate::net::header::frames::{datagrams, segment};
 use elvis_ring::driver::Driver;
 use proptest::prelude::*;
 use std::fs::File;
@@ -146,6 +146,32 @@ fn a_segment_is_split_for_a_driver_that_does_not_take_it() {
     let mut all = Receiver::new(&[1200; 8], feature::MRG_RXBUF | OFFLOADS);
     assert_eq!(all.give(&header, &frame), five);
     assert_eq!(all.frame(), Some((header, frame)));
+}
+
+#[test]
+fn datagrams_are_split_for_a_driver_that_does_not_take_both_kinds() {
+    let some = feature::MRG_RXBUF | OFFLOADS;
+    for v6 in [false, true] {
+        let (header, frame) = datagrams(v6, 2500, 1000);
+        for features in [some, some | feature::GUEST_USO4, some | feature::GUEST_USO6] {
+            let mut receiver = Receiver::new(&[1200; 8], features);
+            let three = Given::Done {
+                buffers: 3,
+                lost: 0,
+            };
+            assert_eq!(receiver.give(&header, &frame), three);
+            let mut lengths = Vec::new();
+            while let Some((header, datagram)) = receiver.frame() {
+                assert_eq!(header, Header::default());
+                lengths.push(datagram.len() - if v6 { 62 } else { 42 });
+            }
+            assert_eq!(lengths, [1000, 1000, 500]);
+        }
+        let all = some | feature::GUEST_USO4 | feature::GUEST_USO6;
+        let mut receiver = Receiver::new(&[1200; 8], all);
+        receiver.give(&header, &frame);
+        assert_eq!(receiver.frame(), Some((header, frame)));
+    }
 }
 
 proptest! {

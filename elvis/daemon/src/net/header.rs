@@ -11,6 +11,8 @@ pub const START: usize = 256;
 /// Fewest bytes of a split segment. Without this bound one frame would make tens of thousands. Linux sends
 /// no less than 48 with options.
 pub const LEAST_SEGMENT: u16 = 32;
+/// Most UDP datagrams of one frame, which may be short: Linux makes no more (UDP_MAX_SEGMENTS).
+pub const MOST_DATAGRAMS: usize = 128;
 
 /// `flags`: the checksum is not complete.
 pub const NEEDS_CSUM: u8 = 1;
@@ -20,18 +22,27 @@ pub const NONE: u8 = 0;
 pub const TCP4: u8 = 1;
 /// `gso_type`: TCP over IPv6.
 pub const TCP6: u8 = 4;
+/// `gso_type`: UDP datagrams over IPv4 or IPv6.
+pub const UDP: u8 = 5;
 /// `gso_type`: has congestion marks.
 pub const ECN: u8 = 0x80;
 
 /// Offset of the checksum in a TCP header.
-const TCP_CSUM: u16 = 16;
+pub const TCP_CSUM: u16 = 16;
+/// Offset of the checksum in a UDP header.
+pub const UDP_CSUM: u16 = 6;
+/// Their numbers in IP headers.
+pub const PROTOCOL_TCP: u8 = 6;
+pub const PROTOCOL_UDP: u8 = 17;
+/// Bytes of a UDP header.
+const UDP_BYTES: usize = 8;
 
 /// What a driver says of a frame.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Header {
     /// [`NEEDS_CSUM`].
     pub flags: u8,
-    /// [`NONE`], [`TCP4`] or [`TCP6`], with [`ECN`].
+    /// [`NONE`], [`TCP4`] or [`TCP6`] with [`ECN`], or [`UDP`].
     pub gso_type: u8,
     /// Bytes of all protocol headers of a segment to be split.
     pub hdr_len: u16,
@@ -56,7 +67,7 @@ pub enum Malformed {
     #[error("it needs an offload that was not negotiated")]
     Offload,
     /// Cannot be split: its protocol headers do not say what the driver says.
-    #[error("it is no TCP segment that can be split")]
+    #[error("it is no TCP segment and no row of UDP datagrams that can be split")]
     Segment,
 }
 
@@ -65,12 +76,14 @@ pub enum Malformed {
 pub struct Layout {
     /// Start of the IP header.
     pub ip: usize,
-    /// Start of the TCP header.
-    pub tcp: usize,
-    /// End of the TCP header.
+    /// Start of the TCP or UDP header.
+    pub transport: usize,
+    /// Its end.
     pub end: usize,
     /// Whether it is IPv6.
     pub v6: bool,
+    /// Whether it is UDP.
+    pub udp: bool,
 }
 
 impl Header {
@@ -156,20 +169,28 @@ impl Header {
         let offered = match self.gso() {
             TCP4 => feature::HOST_TSO4,
             TCP6 => feature::HOST_TSO6,
+            UDP => feature::HOST_USO,
             _ => return Err(Malformed::Offload),
         };
-        let marked = self.gso_type & ECN != 0;
-        if features & offered == 0 || (marked && features & feature::HOST_ECN == 0) {
+        // Only TCP slows down.
+        let marks = features & feature::HOST_ECN != 0 && self.gso() != UDP;
+        if features & offered == 0 || (self.gso_type & ECN != 0 && !marks) {
             return Err(Malformed::Offload);
         }
-        if !checked.needs_checksum() || self.gso_size < LEAST_SEGMENT {
+        if !checked.needs_checksum() {
             return Err(Malformed::Segment);
         }
         let layout = self.layout(start).ok_or(Malformed::Segment)?;
-        if bytes < layout.end {
+        let data = bytes.checked_sub(layout.end).ok_or(Malformed::Segment)?;
+        let size = usize::from(self.gso_size);
+        let is_short = match layout.udp {
+            true => size == 0 || data.div_ceil(size) > MOST_DATAGRAMS,
+            false => self.gso_size < LEAST_SEGMENT,
+        };
+        if is_short {
             return Err(Malformed::Segment);
         }
-        if bytes - layout.end > usize::from(self.gso_size) {
+        if data > size {
             checked.gso_type = self.gso_type;
             checked.gso_size = self.gso_size;
             checked.hdr_len = u16::try_from(layout.end).map_err(|_| Malformed::Segment)?;
@@ -184,24 +205,37 @@ impl Header {
         let word = |at: usize| Some(u16::from_be_bytes([*start.get(at)?, *start.get(at + 1)?]));
         let tagged = matches!(word(12)?, 0x8100 | 0x88a8);
         let ip = if tagged { ETHERNET + 4 } else { ETHERNET };
-        let tcp = usize::from(self.csum_start);
+        let transport = usize::from(self.csum_start);
         let first = *start.get(ip)?;
         let v6 = match (self.gso(), word(ip - 2)?, first >> 4) {
-            (TCP4, 0x0800, 4) => false,
-            (TCP6, 0x86dd, 6) => true,
+            (TCP4 | UDP, 0x0800, 4) => false,
+            (TCP6 | UDP, 0x86dd, 6) => true,
             _ => return None,
         };
+        let udp = self.gso() == UDP;
         let fits = if v6 {
-            // Extensions may be in between: then the driver alone knows where TCP starts.
-            tcp >= ip + 40
+            // Extensions may be in between: then the driver alone knows where TCP or UDP starts.
+            transport >= ip + 40
         } else {
             let length = usize::from(first & 15) * 4;
-            length >= 20 && tcp == ip + length && *start.get(ip + 9)? == 6
+            let protocol = if udp { PROTOCOL_UDP } else { PROTOCOL_TCP };
+            length >= 20 && transport == ip + length && *start.get(ip + 9)? == protocol
         };
-        let words = usize::from(*start.get(tcp + 12)? >> 4);
-        let end = tcp + words * 4;
-        let whole = words >= 5 && end <= start.len();
-        (fits && whole && self.csum_offset == TCP_CSUM).then_some(Layout { ip, tcp, end, v6 })
+        let (bytes, checksum) = if udp {
+            (UDP_BYTES, UDP_CSUM)
+        } else {
+            let words = usize::from(*start.get(transport + 12)? >> 4);
+            ((words >= 5).then_some(words * 4)?, TCP_CSUM)
+        };
+        let end = transport + bytes;
+        let found = fits && end <= start.len() && self.csum_offset == checksum;
+        found.then_some(Layout {
+            ip,
+            transport,
+            end,
+            v6,
+            udp,
+        })
     }
 }
 
@@ -239,6 +273,29 @@ pub(crate) mod frames {
         };
         (header, frame)
     }
+
+    /// UDP datagrams in one frame, as Linux sends them: their header has the length of all data.
+    pub fn datagrams(v6: bool, data: usize, gso_size: u16) -> (Header, Vec<u8>) {
+        let (tcp, mut frame) = segment(v6, data, gso_size);
+        let udp = usize::from(tcp.csum_start);
+        let bytes = (8 + data) as u16;
+        if v6 {
+            frame[18..20].copy_from_slice(&bytes.to_be_bytes());
+            frame[20] = PROTOCOL_UDP;
+        } else {
+            frame[16..18].copy_from_slice(&(20 + bytes).to_be_bytes());
+            frame[23] = PROTOCOL_UDP;
+        }
+        let [high, low] = bytes.to_be_bytes();
+        frame.splice(udp + 4..udp + 20, [high, low, 0, 0]);
+        let header = Header {
+            gso_type: UDP,
+            hdr_len: (udp + 8) as u16,
+            csum_offset: UDP_CSUM,
+            ..tcp
+        };
+        (header, frame)
+    }
 }
 
 #[cfg(test)]
@@ -246,7 +303,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const ALL: u64 = feature::CSUM | feature::HOST_TSO4 | feature::HOST_TSO6 | feature::HOST_ECN;
+    const TSO: u64 = feature::CSUM | feature::HOST_TSO4 | feature::HOST_TSO6 | feature::HOST_ECN;
+    const ALL: u64 = TSO | feature::HOST_USO;
 
     fn check(header: Header, frame: &[u8], features: u64) -> Result<Header, Malformed> {
         header.check(&frame[..frame.len().min(START)], frame.len(), features)
@@ -256,6 +314,8 @@ mod tests {
     fn what_linux_sends_is_passed_on() {
         for v6 in [false, true] {
             let (header, frame) = frames::segment(v6, 4000, 1400);
+            assert_eq!(check(header, &frame, ALL), Ok(header));
+            let (header, frame) = frames::datagrams(v6, 4000, 1400);
             assert_eq!(check(header, &frame, ALL), Ok(header));
         }
         let (header, frame) = frames::segment(false, 100, 1400);
@@ -300,7 +360,7 @@ mod tests {
         assert_eq!(wrong(&|h, _| h.gso_size = 1), Segment);
         assert_eq!(wrong(&|h, _| h.gso_type = TCP6), Segment);
         assert_eq!(wrong(&|h, _| h.gso_type = 3), Offload);
-        assert_eq!(wrong(&|h, _| h.gso_type = 5), Offload);
+        assert_eq!(wrong(&|h, _| h.gso_type = UDP), Segment);
         assert_eq!(wrong(&|h, _| h.csum_offset = 6), Segment);
         assert_eq!(wrong(&|h, _| h.csum_start = 35), Segment);
         assert_eq!(wrong(&|_, f| f[23] = 17), Segment);
@@ -312,15 +372,38 @@ mod tests {
         assert_eq!(check(good, &frame, ALL & !feature::CSUM), Err(Offload));
     }
 
+    #[test]
+    fn hostile_datagrams_are_dropped() {
+        use Malformed::{Offload, Segment};
+        let (good, frame) = frames::datagrams(false, 4000, 1400);
+        assert_eq!(check(good, &frame, TSO), Err(Offload));
+        let wrong = |change: &dyn Fn(&mut Header)| {
+            let mut header = good;
+            change(&mut header);
+            check(header, &frame, ALL).unwrap_err()
+        };
+        assert_eq!(wrong(&|h| h.gso_type |= ECN), Offload);
+        assert_eq!(wrong(&|h| h.flags = 0), Segment);
+        assert_eq!(wrong(&|h| h.csum_offset = TCP_CSUM), Segment);
+        assert_eq!(wrong(&|h| h.csum_start += 1), Segment);
+        assert_eq!(wrong(&|h| h.gso_type = TCP4), Segment);
+        assert_eq!(wrong(&|h| h.gso_size = 0), Segment);
+        // Short ones, but not too many.
+        assert_eq!(wrong(&|h| h.gso_size = 31), Segment, "130 of them");
+        let (short, frame) = frames::datagrams(true, 128, 1);
+        assert_eq!(check(short, &frame, ALL), Ok(short));
+    }
+
     proptest! {
         #[test]
-        fn what_is_passed_is_inside_the_frame(words in any::<[u8; BYTES]>(), mut frame in prop::collection::vec(any::<u8>(), 0..400), v6 in any::<bool>(), shaped in any::<bool>()) {
+        fn what_is_passed_is_inside_the_frame(words in any::<[u8; BYTES]>(), mut frame in prop::collection::vec(any::<u8>(), 0..400), v6 in any::<bool>(), udp in any::<bool>(), shaped in any::<bool>()) {
             let mut header = Header::parse(&words);
             if shaped {
-                let (good, start) = frames::segment(v6, 300, 64);
+                let make = if udp { frames::datagrams } else { frames::segment };
+                let (good, start) = make(v6, 300, 64);
                 let keep = frame.len().min(60);
                 frame = [&frame[..keep], &start[keep..]].concat();
-                header = Header { gso_type: good.gso_type, flags: 1, csum_start: good.csum_start, csum_offset: 16, ..header };
+                header = Header { gso_type: good.gso_type, flags: 1, csum_start: good.csum_start, csum_offset: good.csum_offset, ..header };
             }
             if let Ok(passed) = check(header, &frame, ALL) {
                 let csum = usize::from(passed.csum_start) + usize::from(passed.csum_offset);
@@ -328,7 +411,9 @@ mod tests {
                 prop_assert!(passed.flags & !NEEDS_CSUM == 0);
                 if passed.gso() != NONE {
                     let layout = passed.layout(&frame[..frame.len().min(START)]).unwrap();
-                    prop_assert!(layout.end < frame.len() && passed.gso_size >= LEAST_SEGMENT);
+                    let (data, size) = (frame.len() - layout.end, usize::from(passed.gso_size));
+                    prop_assert!(data > size && size > 0);
+                    prop_assert!(data.div_ceil(size) <= MOST_DATAGRAMS || passed.gso_size >= LEAST_SEGMENT);
                     prop_assert_eq!(usize::from(passed.hdr_len), layout.end);
                 }
             }

@@ -19,12 +19,15 @@ const LINGER: Duration = Duration::from_secs(2);
 const STALE: usize = 10_000;
 
 /// Flags of TUNSETOFFLOAD (linux/if_tun.h), and the features of a driver that takes such frames.
-const TAKES: [(u64, u32); 4] = [
+const TAKES: [(u64, u32); 5] = [
     (feature::GUEST_CSUM, 0x01),
     (feature::GUEST_TSO4, 0x02),
     (feature::GUEST_TSO6, 0x04),
     (feature::GUEST_ECN, 0x08),
+    (feature::GUEST_USO4 | feature::GUEST_USO6, DATAGRAMS),
 ];
+/// TUN_F_USO4 and TUN_F_USO6 (Linux 6.2): both or none.
+const DATAGRAMS: u32 = 0x60;
 
 /// Which interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,6 +44,8 @@ pub struct Link {
     /// One for each pair of queues.
     queues: Vec<OwnedFd>,
     tap: bool,
+    /// Whether the kernel knows frames with several UDP datagrams.
+    datagrams: bool,
 }
 
 fn invalid(why: String) -> io::Error {
@@ -103,14 +108,30 @@ impl Link {
                 all
             }
         };
-        Ok(Self { queues, tap: true })
+        let set = |flags| sys::tap_offload(queues[0].as_fd(), flags);
+        // It is tried with complete checksums, without which the kernel takes no other flag.
+        let datagrams = set(TAKES[0].1 | DATAGRAMS).is_ok();
+        set(0)?;
+        Ok(Self {
+            queues,
+            tap: true,
+            datagrams,
+        })
     }
 
     fn interface(name: &str) -> io::Result<Self> {
         Ok(Self {
             queues: vec![sys::packet_socket(name)?],
             tap: false,
+            // Nothing says whether a kernel's packet sockets do, but its version.
+            datagrams: false,
         })
+    }
+
+    /// Whether a driver may send and get frames with several UDP datagrams.
+    #[must_use]
+    pub fn takes_datagrams(&self) -> bool {
+        self.datagrams
     }
 
     /// Says what a driver with these features takes.
@@ -130,7 +151,7 @@ impl Link {
         };
         let flags = TAKES
             .iter()
-            .filter(|(bit, _)| wanted & bit != 0)
+            .filter(|(bits, _)| wanted & bits == *bits)
             .fold(0, |all, (_, flag)| all | flag);
         sys::tap_offload(self.queues[0].as_fd(), flags)
     }

@@ -52,6 +52,14 @@ pub mod feature {
     pub const CTRL_MAC_ADDR: u64 = 1 << 23;
     /// The header has the number of buffers (VERSION_1 is not the network device's own).
     pub const VERSION_1: u64 = 1 << 32;
+    /// The driver takes several UDP datagrams in one frame, over IPv4 (VIRTIO 1.3, as the next two).
+    pub const GUEST_USO4: u64 = 1 << 54;
+    /// The same over IPv6.
+    pub const GUEST_USO6: u64 = 1 << 55;
+    /// The device splits a frame into UDP datagrams, over IPv4 and IPv6.
+    pub const HOST_USO: u64 = 1 << 56;
+    /// All of them: Linux' taps have both IPs or none.
+    pub const USO: u64 = GUEST_USO4 | GUEST_USO6 | HOST_USO;
 }
 
 /// An Ethernet address.

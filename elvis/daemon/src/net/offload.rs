@@ -1,6 +1,6 @@
 //! Checksums and segmentation in software, for a receiver that did not negotiate what the sender did.
 
-use super::header::{Header, Layout, START};
+use super::header::{Header, Layout, PROTOCOL_TCP, PROTOCOL_UDP, START, TCP_CSUM, UDP_CSUM};
 
 /// Adds data to a ones' complement sum. `sum` has the data so far; an odd number of bytes only at the end.
 fn add(mut sum: u64, data: &[u8]) -> u64 {
@@ -22,6 +22,14 @@ fn fold(mut sum: u64) -> u16 {
     !(sum as u16)
 }
 
+/// The same for TCP and UDP: to UDP 0 means that there is no checksum, and to both it is as good as this.
+fn checksum(sum: u64) -> u16 {
+    match fold(sum) {
+        0 => 0xffff,
+        sum => sum,
+    }
+}
+
 /// Completes the checksum of a checked frame: the field has the sum of the pseudo header.
 pub fn complete(frame: &mut [u8], header: &Header) {
     let from = usize::from(header.csum_start);
@@ -29,17 +37,13 @@ pub fn complete(frame: &mut [u8], header: &Header) {
     let Some(part) = frame.get(from..) else {
         return;
     };
-    // 0 means to UDP that there is no checksum; to others it is as good as this.
-    let sum = match fold(add(0, part)) {
-        0 => 0xffff,
-        sum => sum,
-    };
+    let sum = checksum(add(0, part));
     if let Some(field) = frame.get_mut(at..at + 2) {
         field.copy_from_slice(&sum.to_be_bytes());
     }
 }
 
-/// The segments of one large TCP segment.
+/// The segments of one large TCP segment, or the datagrams of a frame with several.
 pub struct Segments<'a> {
     frame: &'a [u8],
     layout: Layout,
@@ -68,65 +72,100 @@ impl<'a> Segments<'a> {
 
     /// The next segment: its headers, with all checksums complete, and its data.
     pub fn split(&mut self) -> Option<(&[u8], &'a [u8])> {
-        let Layout { ip, tcp, end, v6 } = self.layout;
-        let all = &self.frame[end..];
+        let layout = self.layout;
+        let all = &self.frame[layout.end..];
         let rest = all.get(self.done..).filter(|rest| !rest.is_empty())?;
         let data = &rest[..rest.len().min(self.size)];
-        let (first, last) = (self.done == 0, data.len() == rest.len());
-        let headers = &mut self.headers[..end];
-        headers.copy_from_slice(&self.frame[..end]);
-        let tcp_bytes = (end - tcp + data.len()) as u16;
-        let mut pseudo = add(
-            u64::from(tcp_bytes) + 6,
-            &headers[if v6 {
-                ip + 8..ip + 40
-            } else {
-                ip + 12..ip + 20
-            }],
-        );
-        if v6 {
-            let bytes = (end - ip - 40 + data.len()) as u16;
-            headers[ip + 4..ip + 6].copy_from_slice(&bytes.to_be_bytes());
+        self.headers[..layout.end].copy_from_slice(&self.frame[..layout.end]);
+        self.ip(data.len());
+        let at = if layout.udp {
+            self.udp(data.len())
         } else {
-            let bytes = (end - ip + data.len()) as u16;
-            headers[ip + 2..ip + 4].copy_from_slice(&bytes.to_be_bytes());
-            let id =
-                u16::from_be_bytes([headers[ip + 4], headers[ip + 5]]).wrapping_add(self.count);
-            headers[ip + 4..ip + 6].copy_from_slice(&id.to_be_bytes());
-            headers[ip + 10..ip + 12].fill(0);
-            let sum = fold(add(0, &headers[ip..tcp]));
-            headers[ip + 10..ip + 12].copy_from_slice(&sum.to_be_bytes());
-        }
-        let place = &mut headers[tcp + 4..tcp + 8];
-        let number = place
-            .iter()
-            .fold(0u32, |all, &byte| all << 8 | u32::from(byte));
-        place.copy_from_slice(&number.wrapping_add(self.done as u32).to_be_bytes());
-        // Only the first segment says that the sender slows down, only the last one ends or pushes.
-        let flags = &mut headers[tcp + 13];
-        *flags &= !(if first { 0 } else { 0x80 } | if last { 0 } else { 0x09 });
-        headers[tcp + 16..tcp + 18].fill(0);
-        pseudo = add(pseudo, &headers[tcp..end]);
-        let sum = fold(add(pseudo, data));
-        headers[tcp + 16..tcp + 18].copy_from_slice(&sum.to_be_bytes());
+            self.tcp(data.len() == rest.len())
+        };
+        let headers = &mut self.headers[..layout.end];
+        headers[at..at + 2].fill(0);
+        let addresses = if layout.v6 { 8..40 } else { 12..20 };
+        let (protocol, bytes) = (
+            if layout.udp {
+                PROTOCOL_UDP
+            } else {
+                PROTOCOL_TCP
+            },
+            layout.end - layout.transport + data.len(),
+        );
+        let sum = add(
+            u64::from(protocol) + bytes as u64,
+            &headers[layout.ip..][addresses],
+        );
+        let sum = checksum(add(add(sum, &headers[layout.transport..]), data));
+        headers[at..at + 2].copy_from_slice(&sum.to_be_bytes());
         self.done += data.len();
         self.count = self.count.wrapping_add(1);
-        Some((&self.headers[..end], data))
+        Some((&self.headers[..layout.end], data))
+    }
+
+    /// Makes the IP header one for so many bytes of data.
+    fn ip(&mut self, data: usize) {
+        let Layout {
+            ip,
+            transport,
+            end,
+            v6,
+            ..
+        } = self.layout;
+        let ip = &mut self.headers[ip..transport];
+        let bytes = end - transport + data + ip.len();
+        if v6 {
+            ip[4..6].copy_from_slice(&((bytes - 40) as u16).to_be_bytes());
+            return;
+        }
+        ip[2..4].copy_from_slice(&(bytes as u16).to_be_bytes());
+        let id = u16::from_be_bytes([ip[4], ip[5]]).wrapping_add(self.count);
+        ip[4..6].copy_from_slice(&id.to_be_bytes());
+        ip[10..12].fill(0);
+        let sum = fold(add(0, ip));
+        ip[10..12].copy_from_slice(&sum.to_be_bytes());
+    }
+
+    /// Makes the TCP header that of the next segment. Returns the place of its checksum.
+    fn tcp(&mut self, is_last: bool) -> usize {
+        let at = self.layout.transport;
+        let tcp = &mut self.headers[at..];
+        let number = u32::from_be_bytes([tcp[4], tcp[5], tcp[6], tcp[7]]);
+        let number = number.wrapping_add(self.done as u32);
+        tcp[4..8].copy_from_slice(&number.to_be_bytes());
+        // Only the first segment says that the sender slows down, only the last one ends or pushes.
+        let slows = if self.done == 0 { 0 } else { 0x80 };
+        tcp[13] &= !(slows | if is_last { 0 } else { 0x09 });
+        at + usize::from(TCP_CSUM)
+    }
+
+    /// Makes the UDP header one for so many bytes of data. Returns the place of its checksum.
+    fn udp(&mut self, data: usize) -> usize {
+        let Layout { transport, end, .. } = self.layout;
+        let bytes = (end - transport + data) as u16;
+        self.headers[transport + 4..transport + 6].copy_from_slice(&bytes.to_be_bytes());
+        transport + usize::from(UDP_CSUM)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::net::header::frames::segment;
+    use crate::net::header::frames::{datagrams, segment};
     use proptest::prelude::*;
 
-    /// Whether the IP and TCP checksums of a frame are right, by the definition: all words sum up to -0.
+    /// Whether the checksums of a frame are right, by the definition: all words sum up to -0.
     fn right(frame: &[u8], v6: bool) -> bool {
-        let tcp = if v6 { 54 } else { 34 };
+        let transport = if v6 { 54 } else { 34 };
+        let protocol = usize::from(frame[if v6 { 20 } else { 23 }]);
         let addresses = if v6 { 22..54 } else { 26..34 };
-        let pseudo = add((frame.len() - tcp + 6) as u64, &frame[addresses]);
-        (v6 || fold(add(0, &frame[14..34])) == 0) && fold(add(pseudo, &frame[tcp..])) == 0
+        let pseudo = add(
+            (frame.len() - transport + protocol) as u64,
+            &frame[addresses],
+        );
+        (v6 || fold(add(0, &frame[14..34])) == 0) && fold(add(pseudo, &frame[transport..])) == 0
     }
 
     #[test]
@@ -176,6 +215,31 @@ mod tests {
                 count += 1;
             }
             prop_assert_eq!(&whole[..], &frame[end..]);
+        }
+
+        #[test]
+        fn datagrams_make_up_the_whole(v6 in any::<bool>(), data in 1usize..9000, size in 1u16..3000) {
+            let (header, frame) = datagrams(v6, data, size);
+            let udp = usize::from(header.csum_start);
+            let mut datagrams = Segments::new(&frame, &header).unwrap();
+            let (mut whole, mut count) = (Vec::new(), 0u16);
+            while let Some((headers, data)) = datagrams.split() {
+                let one = [headers, data].concat();
+                prop_assert!(right(&one, v6), "datagram {}", count);
+                let word = |at: usize| u16::from_be_bytes([one[at], one[at + 1]]);
+                prop_assert_eq!(usize::from(word(udp + 4)), 8 + data.len());
+                prop_assert!(word(udp + 6) != 0, "0 is no checksum");
+                if v6 {
+                    prop_assert_eq!(usize::from(word(18)), 8 + data.len());
+                } else {
+                    prop_assert_eq!(usize::from(word(16)), 28 + data.len());
+                    prop_assert_eq!(word(18), 0x1234u16.wrapping_add(count));
+                }
+                whole.extend_from_slice(data);
+                prop_assert!(data.len() == usize::from(size) || whole.len() == frame.len() - udp - 8);
+                count += 1;
+            }
+            prop_assert_eq!(&whole[..], &frame[udp + 8..]);
         }
     }
 }

@@ -13,7 +13,8 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-const OFFLOADS: u64 = feature::GUEST_CSUM | feature::GUEST_TSO4 | feature::GUEST_TSO6;
+const OFFLOADS: u64 =
+    feature::GUEST_CSUM | feature::GUEST_TSO4 | feature::GUEST_TSO6 | feature::USO;
 
 /// Connected devices, whose queues are served.
 fn nics(server: &Server, dir: &Path, names: &[&str]) -> Vec<Nic> {
@@ -77,6 +78,44 @@ fn frames_go_to_all_ports_until_the_address_is_known() {
     let sent = counts(&server, "a", 1);
     assert_eq!((sent.frames, sent.flooded, sent.malformed), (8, 5, 0));
     assert_eq!(counts(&server, "b", 0).frames, 7);
+}
+
+#[test]
+fn datagrams_are_passed_on_together_or_apart() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = serve(
+        dir.path(),
+        Mode::Elvis,
+        &["a=switch:s", "b=switch:s", "c=switch:s"],
+    );
+    let mut nics = nics(&server, dir.path(), &["a", "b"]);
+    let mut c = Nic::connect(&socket(dir.path(), "c"), OFFLOADS);
+    served(&server);
+    let mut together = frame(0xff, 1, 14);
+    together[12..].copy_from_slice(&[8, 0]);
+    together.extend([
+        0x45, 0, 0, 0, 0, 0, 0x40, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2,
+    ]);
+    together.extend([1, 2, 3, 4, 0, 0, 0, 0]);
+    together.extend((0..2500).map(|at| at as u8));
+    let header = Header {
+        flags: 1,
+        gso_type: 5,
+        hdr_len: 42,
+        gso_size: 1000,
+        csum_start: 34,
+        csum_offset: 6,
+    };
+    nics[0].send(&header, &together);
+    let mut apart = Vec::new();
+    for length in [1000, 1000, 500] {
+        let (header, datagram) = c.receive();
+        assert_eq!(header, Header::default());
+        assert_eq!(datagram[38..40], (8u16 + length).to_be_bytes());
+        apart.extend_from_slice(&datagram[42..]);
+    }
+    assert_eq!(apart, together[42..]);
+    assert_eq!(nics[1].receive(), (header, together));
 }
 
 #[test]

@@ -111,6 +111,13 @@ impl Net {
             | feature::CTRL_VQ
             | feature::CTRL_RX
             | feature::GUEST_ANNOUNCE;
+        let takes_datagrams = match &self.backing {
+            Backing::Link(link) => link.takes_datagrams(),
+            Backing::Port(_) => true,
+        };
+        if takes_datagrams {
+            features |= feature::USO;
+        }
         if self.pairs > 1 {
             features |= feature::MQ;
         }
