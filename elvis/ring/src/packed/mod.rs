@@ -227,8 +227,9 @@ impl Packed {
 
     pub(crate) fn base(&self) -> u32 {
         // What was taken and did not end is taken again if requests end in order.
-        let next = self.progress.as_ref().map_or(self.next, Progress::told);
-        u32::from(next.bits()) | u32::from(self.used.bits()) << 16
+        let ends = |progress: &Progress| (progress.told(), progress.told());
+        let (next, used) = self.progress.as_ref().map_or((self.next, self.used), ends);
+        u32::from(next.bits()) | u32::from(used.bits()) << 16
     }
 
     pub(crate) fn memory(&self) -> &Memory {
