@@ -131,3 +131,28 @@ migrates() {
     RING=packed migrates
     is_packed c
 }
+
+served_twice() { [ "$(grep -c '^net: serves' b.txt)" -eq 2 ]; }
+
+# What the daemon kept of its rings is of the same machine, and must not be used.
+@test "a guest with packed rings that is reset while no daemon serves it starts anew" {
+    export RING=packed
+    devices=(--net "$PWD/a=switch:lan" --net "$PWD/b=switch:lan" --net "$PWD/c=switch:lan")
+    serve "${devices[@]}"
+    mkfifo monitor.in monitor.out
+    cat monitor.out >monitor.txt 3>&- &
+    guest b 2 -chardev pipe,id=monitor,path=monitor -mon monitor -action reboot=reset -- job=serve
+    guest a 3 -- job=count peer=10.0.0.2
+    said a 300 warm
+    eventually sends a
+    kill -9 "$elvis" "${machines[-1]}"
+    wait "$elvis" || true
+    echo system_reset 1<>monitor.in
+    LIMIT=300 eventually served_twice
+    serve "${devices[@]}"
+    guest c 4 -- job=count peer=10.0.0.2
+    said c 300 warm
+    eventually sends c
+    go_on c
+    said c 300 '[0-9]* numbers came back'
+}
