@@ -40,8 +40,37 @@ net_namespace() {
 }
 separate() { kill -0 "$holder" && [ "$(readlink /proc/"$holder"/ns/net)" != "$(readlink /proc/self/ns/net)" ]; }
 
-# serve DEVICE_ARGUMENT...: starts elvis. NET_POLICY in the environment has other lines for the policy.
-serve() { start_elvis "${NET_POLICY-$SLOW}" "$@"; }
+# serve DEVICE_ARGUMENT...: starts elvis, with a folder in memory for what it keeps, $kept, which outlives it. NET_POLICY
+# in the environment has other lines for the policy.
+serve() {
+    : "${kept:=$(mktemp -d /dev/shm/worldswitch-net.XXXXXX)}"
+    start_elvis "${NET_POLICY-$SLOW}" --state "$kept" "$@"
+}
+
+# Whether a device's rings are packed: only then is there something in its file.
+is_packed() { [ "$(stat -c %b "$kept/$1.rings")" -gt 0 ]; }
+
+sends() { [ "$(total "$1" 'net.frames // 0')" -gt 100 ]; }
+
+# killed TIMES DEVICE_ARGUMENT... -- NAME...: kills the daemon while these guests send, again and again, and starts
+# another.
+killed() {
+    local times=$1 devices=() name
+    shift
+    while [ "$1" != -- ]; do
+        devices+=("$1")
+        shift
+    done
+    shift
+    while [ "$times" -gt 0 ]; do
+        for name; do eventually sends "$name"; done
+        kill -9 "$elvis"
+        wait "$elvis" || true
+        serve "${devices[@]}"
+        times=$((times - 1))
+    done
+    for name; do eventually sends "$name"; done
+}
 
 # Starts tests/guests/net.c on the host's side of the tap device.
 host_station() {
@@ -57,15 +86,16 @@ total() {
 
 # guest NAME NUMBER [ARGUMENT...] -- WORD...: boots a guest at the socket NAME with the address 10.0.0.NUMBER and
 # more arguments for QEMU. Its console is in NAME.txt; its input is the pipe NAME.in. With PAIRS in the environment
-# it has as many CPUs and pairs of queues.
+# it has as many CPUs and pairs of queues; with RING=packed its rings are packed.
 guest() {
-    local name=$1 number=$2 pairs=${PAIRS:-1} more=()
+    local name=$1 number=$2 pairs=${PAIRS:-1} packed=off more=()
     shift 2
     while [ "$1" != -- ]; do
         more+=("$1")
         shift
     done
     shift
+    [ "${RING-}" != packed ] || packed=on
     : >"$name.txt"
     mkfifo "$name.in"
     # Opened for reading and writing, as opening one end only would block. It stays open for `go_on`.
@@ -74,7 +104,7 @@ guest() {
     boot 256 "$name.txt" "$name.in" "own=10.0.0.$number $*" -smp "$pairs" \
         -chardev "socket,id=net,path=$PWD/$name,reconnect-ms=200" \
         -netdev "vhost-user,id=net,chardev=net,queues=$pairs" \
-        -device "virtio-net-pci,netdev=net,mq=on,mac=52:54:00:00:00:0$number,romfile=" "${more[@]}"
+        -device "virtio-net-pci,netdev=net,mq=on,packed=$packed,mac=52:54:00:00:00:0$number,romfile=" "${more[@]}"
     machines+=("$qemu")
 }
 
@@ -97,4 +127,5 @@ said() {
 net_teardown() {
     kill -9 ${elvis:+"$elvis"} ${station:+"$station"} "${machines[@]}" ${holder:+"$holder"} 2>/dev/null || true
     wait
+    rm -rf ${kept:+"$kept"}
 }

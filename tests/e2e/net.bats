@@ -60,3 +60,24 @@ teardown() { net_teardown; }
     go_on a
     said a 60 'done'
 }
+
+# A split ring is tested so in tests/long/net.bats: where it goes on is in the ring.
+@test "kill -9 of the daemon under traffic of packed rings: connections live on, without kicks" {
+    devices=(--net "$PWD/a=switch:lan" --net "$PWD/b=switch:lan")
+    serve "${devices[@]}"
+    export RING=packed
+    guest b 2 -- job=serve
+    guest a 3 -- job=count peer=10.0.0.2
+    said a 120 warm
+    killed 2 "${devices[@]}" -- a
+    is_packed a
+    is_packed b
+    kicks=$(total 'a|b' kicks) frames=$(total 'a|b' net.frames)
+    more() { [ "$(total 'a|b' net.frames)" -gt $((frames + 1000)) ]; }
+    eventually more
+    echo "$frames frames, $kicks kicks, then $(total 'a|b' net.frames), $(total 'a|b' kicks)"
+    [ $((($(total 'a|b' kicks) - kicks) * 100)) -lt 1000 ]
+    go_on a
+    said a 120 '[0-9]* numbers came back'
+    [ "$(total 'a|b' net.malformed)" -eq 0 ]
+}

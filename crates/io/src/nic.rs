@@ -46,6 +46,8 @@ pub mod feature {
     pub const PROTOCOL: u64 = 1 << 30;
     /// VIRTIO 1.0: the header has the number of buffers.
     pub const VERSION_1: u64 = 1 << 32;
+    /// Rings are packed.
+    pub const RING_PACKED: u64 = 1 << 34;
 }
 
 /// A connected device.
@@ -85,9 +87,10 @@ impl Nic {
         let file = File::from(rustix::fs::memfd_create("worldswitch-nic", flags)?);
         file.set_len(bytes)?;
         let memory = Arc::new(Memory::new(vec![Region::map(&file, 0, 0, 0, bytes)?])?);
-        let ring = |base| Driver::in_memory(&memory, base, SIZE, true);
-        let rings = [ring(RINGS[RECEIVE])?, ring(RINGS[TRANSMIT])?];
         let (frontend, features, protocol) = negotiate(socket, features, protocol)?;
+        let packed = features & feature::RING_PACKED != 0;
+        let ring = |base| Driver::of_memory(&memory, base, SIZE, true, packed);
+        let rings = [ring(RINGS[RECEIVE])?, ring(RINGS[TRANSMIT])?];
         let event = || EventFd::new(0);
         Ok(Self {
             frontend,
@@ -102,11 +105,12 @@ impl Nic {
         })
     }
 
-    /// Shares the memory, and starts both rings at entry `base`. `log`: where the used rings are in the log of writes.
+    /// Shares the memory, and starts both rings at these entries; packed ones at descriptors, each with the wrap
+    /// counter above it. `log`: where the used rings are in the log of writes.
     ///
     /// # Errors
     /// The server refuses a message.
-    pub fn start(&mut self, base: u16, log: Option<u64>) -> vhost::Result<()> {
+    pub fn start(&mut self, bases: [u16; 2], log: Option<u64>) -> vhost::Result<()> {
         let region = VhostUserMemoryRegionInfo {
             guest_phys_addr: 0,
             memory_size: self.memory.regions().iter().map(Region::bytes).sum(),
@@ -128,7 +132,7 @@ impl Nic {
                 log_addr: log.map(|log| log + at.used),
             };
             self.frontend.set_vring_addr(queue, &rings)?;
-            self.frontend.set_vring_base(queue, base)?;
+            self.frontend.set_vring_base(queue, bases[queue])?;
             self.frontend.set_vring_call(queue, &self.calls[queue])?;
             self.frontend.set_vring_kick(queue, &self.kicks[queue])?;
             self.frontend.set_vring_enable(queue, true)?;

@@ -246,7 +246,7 @@ fn start(socket: &Path, frame_bytes: u32, bytes: u64) -> anyhow::Result<Nic> {
         let lacks = wanted & !nic.features;
         bail!("the server does not support the features {lacks:#x}, which this load needs");
     }
-    nic.start(0, None)?;
+    nic.start([0; 2], None)?;
     Ok(nic)
 }
 

@@ -82,6 +82,11 @@ pub struct ServeArgs {
     /// Socket to create for `elvis ctl`.
     #[arg(long, value_name = "SOCKET")]
     pub control: Option<PathBuf>,
+    /// Folder in memory (on a tmpfs) in which each network device keeps NAME.rings: where its packed rings continue
+    /// after a crash or a restart. Default: SOCKET.rings, beside its socket. Without such a file it offers no packed
+    /// rings.
+    #[arg(long, value_name = "FOLDER")]
+    pub state: Option<PathBuf>,
     /// Serve counters to Prometheus, on 127.0.0.1:PORT or a unix socket (a path).
     #[arg(long, value_name = "ADDRESS")]
     pub metrics: Option<Endpoint>,

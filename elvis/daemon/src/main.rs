@@ -77,6 +77,7 @@ fn configuration(args: &ServeArgs) -> anyhow::Result<Config> {
     config.placement.automatic |= args.placement;
     config.check_placement().map_err(usage)?;
     config.control = args.control.clone().or(config.control);
+    config.state = args.state.clone().or(config.state);
     config.threads_only |= args.threads_only;
     config.metrics = args.metrics.clone().or(config.metrics);
     config.seccomp &= !args.no_seccomp;

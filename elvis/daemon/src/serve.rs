@@ -14,7 +14,7 @@ use elvis_policy::simulation::Mode;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A running server. Dropping it ends all devices, after their requests in flight.
@@ -25,6 +25,8 @@ pub struct Server {
     threads_only: bool,
     /// One per I/O core; empty in the per-device modes.
     shared: Vec<Arc<IoThread>>,
+    /// The folder in which network devices keep files.
+    state: Option<PathBuf>,
     /// Never locked while waiting for a disk.
     devices: Arc<Mutex<Devices>>,
     /// With automatic placement.
@@ -103,6 +105,7 @@ impl Server {
             params,
             threads_only: config.threads_only,
             shared: Vec::new(),
+            state: config.state.clone(),
             devices: Arc::default(),
             placer: None,
             topology,
@@ -188,7 +191,8 @@ impl Server {
         }
         let thread = self.thread_for(&name)?;
         let threads = self.threads(thread, spec.spread);
-        let started = open(&spec).and_then(|kind| Device::start(spec, kind, threads));
+        let started =
+            open(&spec).and_then(|kind| Device::start(spec, kind, threads, self.state.as_deref()));
         let mut devices = self.devices();
         devices.starting.remove(&name);
         let device =

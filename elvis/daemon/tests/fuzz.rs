@@ -99,10 +99,15 @@ fn send(stream: &UnixStream, (code, flags, body, passed, wrong): &Message) -> bo
     sent.is_ok_and(|sent| sent == bytes.len())
 }
 
+/// A folder in memory, where devices keep how far packed rings got.
+fn folder() -> tempfile::TempDir {
+    tempfile::tempdir_in("/dev/shm").unwrap()
+}
+
 /// Any messages, with any descriptors, to a disk and to a network device, both spread over two I/O threads.
 #[test]
 fn messages() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = folder();
     let devices = [
         "a=ram:1M,queues=2,spread",
         "b=ram:1M",
@@ -301,6 +306,11 @@ fn net_word() -> impl Strategy<Value = (u64, u64)> {
         3 => (0u64..64).prop_map(|n| SENT + n * 16),
         3 => (length, 0u16..8, 0u16..300)
             .prop_map(|(bytes, flags, next)| u64::from(bytes) | u64::from(flags) << 32 | u64::from(next) << 48),
+        // Half of a packed ring's descriptor, mostly available.
+        2 => (0u32..3000, 0u16..300, 0u16..8, prop_oneof![5 => Just(1u64 << 7), 1 => Just(1 << 15)])
+            .prop_map(|(bytes, id, flags, turn)| {
+                u64::from(bytes) | u64::from(id) << 32 | (u64::from(flags) | turn) << 48
+            }),
         2 => (0u64..5, 0u64..9, 0u64..300, 0u64..64).prop_map(|(a, b, c, d)| a | b << 16 | c << 32 | d << 48),
     ];
     (place, word)
@@ -323,15 +333,16 @@ fn drain(nic: &mut Nic, offloads: bool) {
     }
 }
 
-/// Any frames, headers and rings of a network device, to two others, with offloads and without.
+/// Any frames, headers and rings of a network device, split or packed, to two others, with offloads and packed rings,
+/// and without.
 #[test]
 fn frames() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = folder();
     let devices = ["a=switch:s", "b=switch:s", "c=switch:s"];
     let server = serve(dir.path(), Mode::Elvis, &devices);
     let offloads = feature::GUEST_CSUM | feature::GUEST_TSO4 | feature::GUEST_TSO6 | feature::USO;
     let victims = RefCell::new((
-        Nic::connect(&socket(dir.path(), "b"), 0),
+        Nic::packed(&socket(dir.path(), "b"), 0),
         Nic::connect(&socket(dir.path(), "c"), offloads),
     ));
     let inputs = (
@@ -339,19 +350,24 @@ fn frames() {
         prop::collection::vec(net_word(), 0..40),
         prop::collection::vec(net_word(), 0..16),
         0u16..20,
+        any::<bool>(),
     );
     fuzz(
         "frames",
         50,
         inputs,
-        |(sent, before, during, offered)| {
-            let mut attacker = Nic::idle(&socket(dir.path(), "a"), 0);
+        |(sent, before, during, offered, packed)| {
+            let path = socket(dir.path(), "a");
+            let mut attacker = match packed {
+                true => Nic::idle_packed(&path, 0),
+                false => Nic::idle(&path, 0),
+            };
             let poke = |nic: &Nic, words: &[(u64, u64)]| {
                 words
                     .iter()
                     .for_each(|(at, word)| nic.write(*at, &word.to_le_bytes()));
             };
-            attacker.start(0);
+            attacker.begin();
             attacker.offer_some(usize::from(offered) * 16);
             for (header, frame, part) in &sent {
                 attacker.try_send(header, frame, (*part).max(frame.len() / 200 + 1));

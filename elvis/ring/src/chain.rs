@@ -185,15 +185,23 @@ impl Chain {
     /// Copies from the readable buffers, after the first `skip` bytes. False if they are too short.
     #[inline]
     pub fn read(&self, skip: u64, to: &mut [u8]) -> bool {
-        // Fast path: a header nearly always has its own buffer.
-        match self.readable().first() {
-            Some(first) if skip == 0 && to.len() <= first.bytes as usize => {
+        // Fast path: a header is nearly always in the first buffer, and so is a short frame.
+        match Self::in_first(self.readable(), skip, to.len()) {
+            Some(place) => {
                 // SAFETY: the segment is in memory that this chain keeps mapped.
-                unsafe { span::copy_out(first.place, to) };
+                unsafe { span::copy_out(place, to) };
                 true
             }
-            _ => self.read_parts(skip, to),
+            None => self.read_parts(skip, to),
         }
+    }
+
+    /// The place after `skip` bytes, if that and so many bytes are in the first segment.
+    #[inline]
+    fn in_first(segments: &[Segment], skip: u64, bytes: usize) -> Option<*mut u8> {
+        let first = segments.first()?;
+        let end = skip.saturating_add(bytes as u64);
+        (end <= first.bytes.into()).then(|| first.place.wrapping_add(skip as usize))
     }
 
     fn read_parts(&self, skip: u64, to: &mut [u8]) -> bool {
@@ -214,7 +222,19 @@ impl Chain {
     }
 
     /// Copies to the writable buffers, after the first `skip` bytes. False if they are too short.
+    #[inline]
     pub fn write(&self, skip: u64, from: &[u8]) -> bool {
+        match Self::in_first(self.writable(), skip, from.len()) {
+            Some(place) => {
+                // SAFETY: as in `read`.
+                unsafe { span::copy_in(from, place) };
+                true
+            }
+            None => self.write_parts(skip, from),
+        }
+    }
+
+    fn write_parts(&self, skip: u64, from: &[u8]) -> bool {
         if skip
             .checked_add(from.len() as u64)
             .is_none_or(|end| end > self.writable_bytes)

@@ -1,6 +1,8 @@
 //! Tests of a device that is killed between any two of its writes to shared memory: its successor runs exactly
 //! the requests that were not acknowledged.
 
+mod in_order;
+
 use crate::driver::Driver;
 use crate::{Chain, Mapping, Ring, Span, inflight};
 use std::cell::Cell;

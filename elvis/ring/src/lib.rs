@@ -23,6 +23,7 @@ pub mod mapping;
 pub mod memory;
 mod packed;
 pub mod piece;
+pub mod progress;
 pub mod ring;
 pub mod sigbus;
 pub mod span;

@@ -3,6 +3,7 @@
 use crate::{Mapping, Span};
 use std::fs::File;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 
 /// One region, as the front-end announced it (vhost-user: "memory region description").
@@ -12,6 +13,8 @@ pub struct Region {
     user: u64,
     bytes: u64,
     span: Span,
+    /// Device and inode number of its file.
+    file: [u64; 2],
 }
 
 impl Region {
@@ -37,11 +40,13 @@ impl Region {
             .ok_or_else(wraps)?;
         let mapping = Arc::new(Mapping::new(file, end)?);
         let span = Span::new(&mapping, file_offset, bytes).ok_or_else(wraps)?;
+        let metadata = file.metadata()?;
         Ok(Self {
             guest,
             user,
             bytes,
             span,
+            file: [metadata.dev(), metadata.ino()],
         })
     }
 
@@ -179,6 +184,15 @@ impl Memory {
         let bytes = usize::try_from(bytes).ok()?;
         let (span, offset) = self.within(guest, bytes)?;
         span.part(offset, bytes)
+    }
+
+    /// Device and inode number of the file that contains an address; zeros if there is none. No two files have the
+    /// same at the same time.
+    pub(crate) fn file_of(&self, guest: u64) -> [u64; 2] {
+        let inside =
+            |region: &&Region| guest >= region.guest && guest - region.guest < region.bytes;
+        let region = self.regions.iter().find(inside);
+        region.map_or([0; 2], |region| region.file)
     }
 
     /// The span of the region that contains a range, and the range's offset in it.

@@ -60,6 +60,9 @@ pub enum RingError {
     /// smaller queue.
     #[error("the in-flight area is invalid")]
     Inflight,
+    /// The record of a ring's progress is too small or not aligned.
+    #[error("the record of a ring's progress is invalid")]
+    Progress,
 }
 
 /// Guest-physical addresses of the parts of a ring. The names are those of a split ring; vhost-user uses them
@@ -221,11 +224,24 @@ impl Ring {
     }
 
     /// Continues after the last request that was replied to. For a device that replies in order this is where
-    /// the last process was, whatever it had taken. A packed ring does not say where that is, and continues at
-    /// its base.
+    /// the last process was, whatever it had taken. A packed ring does not say where that is: see [`Ring::keep`].
     pub fn after_last_reply(&mut self) {
         if let Self::Split(split) = self {
             split.after_last_reply();
+        }
+    }
+
+    /// Of a packed ring whose requests end in order: from now on keeps how far it got in this memory, which outlives
+    /// this process, and continues where the last process left it if that served the same ring. `at` is where it
+    /// is, and `told` where its front-end last told to start it. [`crate::progress`] has the rest.
+    ///
+    /// # Errors
+    ///
+    /// The memory is too small or not aligned.
+    pub fn keep(&mut self, region: Span, at: &RingAddresses, told: u32) -> Result<(), RingError> {
+        match self {
+            Self::Split(_) => Ok(()),
+            Self::Packed(packed) => packed.keep(region, at, told),
         }
     }
 

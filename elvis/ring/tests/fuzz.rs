@@ -5,7 +5,7 @@
 mod common;
 mod fuzzing;
 
-use common::{Shaker, any_notes, chain_is_sound, memfd, notes, pair_of};
+use common::{Shaker, any_notes, any_progress, chain_is_sound, memfd, notes, pair_of};
 use elvis_ring::driver::Driver;
 use elvis_ring::{Chain, DirtyLog, Ring, RingAddresses};
 use proptest::prelude::*;
@@ -106,19 +106,26 @@ fn serve(driver: &Driver, ring: &mut Ring, chain: &mut Chain) -> bool {
     true
 }
 
-/// Any writes of a driver, in any order, with or without an in-flight record and a dirty log.
+/// Any writes of a driver, in any order, with or without a dirty log and an in-flight record, or one of progress.
 #[test]
 fn rings() {
     let inputs = (
         prop::collection::vec(step(), 0..64),
         any::<bool>(),
-        any::<bool>(),
+        0u8..3,
         any::<bool>(),
     );
     fuzz("rings", inputs, |(steps, event_idx, noted, packed)| {
         let (mut driver, mut ring) = pair_of(SIZE, event_idx, packed);
-        if noted {
-            ring.track(notes()).unwrap();
+        match noted {
+            0 => {}
+            1 => ring.track(notes()).unwrap(),
+            _ => {
+                let kept = ring.keep(notes(), &driver.addresses(), driver.start());
+                kept.unwrap();
+            }
+        }
+        if noted > 0 {
             ring.log_to(Some(DirtyLog::map(&memfd(4096), 0, 4096).unwrap()));
         }
         let all = driver.memory().span(0, MEMORY).unwrap();
@@ -193,7 +200,7 @@ fn memory_that_changes_underneath() {
     );
 }
 
-/// Any ring addresses and any in-flight record from a front-end.
+/// Any ring addresses, any in-flight record from a front-end, and any record of progress in a file.
 #[test]
 fn rings_anywhere_and_notes_of_another_process() {
     let driver = Driver::new(&memfd(MEMORY), SIZE, true).unwrap();
@@ -224,6 +231,7 @@ fn rings_anywhere_and_notes_of_another_process() {
                 serve(&driver, &mut ring, &mut Chain::new());
             }
             any_notes(&words, used);
+            any_progress(&words, used);
         },
     );
 }

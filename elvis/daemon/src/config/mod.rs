@@ -25,6 +25,8 @@ pub struct Config {
     pub io_cores: Vec<usize>,
     /// Where `elvis ctl` connects.
     pub control: Option<PathBuf>,
+    /// The folder in which network devices keep how far packed rings got, in memory; None: beside their sockets.
+    pub state: Option<PathBuf>,
     /// Where the counters can be read.
     pub metrics: Option<Endpoint>,
     /// The user to become once disks and sockets are open.
@@ -49,6 +51,7 @@ impl Default for Config {
             mode: Mode::Elvis,
             io_cores: Vec::new(),
             control: None,
+            state: None,
             metrics: None,
             user: None,
             seccomp: true,
@@ -80,6 +83,7 @@ struct RawConfig {
     mode: Option<Mode>,
     io_cores: Option<Vec<usize>>,
     control: Option<PathBuf>,
+    state: Option<PathBuf>,
     metrics: Option<Spanned<String>>,
     user: Option<Spanned<String>>,
     seccomp: Option<bool>,
@@ -147,6 +151,7 @@ impl Config {
             mode: raw.mode.unwrap_or(Mode::Elvis),
             io_cores: raw.io_cores.unwrap_or_default(),
             control: raw.control,
+            state: raw.state,
             derive_window: !given("poll_on_gap_ns") && !given("poll_off_idle_ns"),
             threads_only: raw.threads_only,
             ..Self::default()

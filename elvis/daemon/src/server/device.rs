@@ -4,6 +4,7 @@ use super::accept::Accepting;
 use super::frontend::{Frontend, answer_network};
 use super::kind::{Kind, KindSpec};
 use super::queue::Shared;
+use super::ringfile::RingFile;
 use super::threads::Threads;
 use crate::numa::{self, Topology};
 use elvis_policy::{Limiter, RateLimit};
@@ -74,17 +75,25 @@ pub struct Device {
 }
 
 impl Device {
-    /// Opens the socket, and starts to answer front-ends.
+    /// Opens the socket, and starts to answer front-ends. A network device keeps a file in the folder `state`, or
+    /// beside its socket; it works without, but has no packed rings.
     ///
     /// # Errors
     ///
     /// The socket can't be opened; the message names it.
-    pub fn start(spec: DeviceSpec, kind: Kind, threads: Threads) -> io::Result<Self> {
+    pub fn start(
+        spec: DeviceSpec,
+        kind: Kind,
+        threads: Threads,
+        state: Option<&Path>,
+    ) -> io::Result<Self> {
         static NUMBERS: AtomicU64 = AtomicU64::new(0);
         let listener = listen(&spec.socket).map_err(|error| {
             io::Error::new(error.kind(), format!("{}: {error}", spec.socket.display()))
         })?;
+        let rings = kind.in_order().then(|| ring_file(&spec, &kind, state));
         let shared = Arc::new(Shared {
+            rings: rings.flatten(),
             number: NUMBERS.fetch_add(1, Ordering::Relaxed),
             name: spec.name.clone(),
             kind,
@@ -210,6 +219,9 @@ impl Device {
                 eprintln!("elvis: {}: its control thread panicked", self.spec.name);
             }
             let _ = std::fs::remove_file(&self.spec.socket);
+            if let Some(rings) = &self.shared.rings {
+                rings.end();
+            }
         }
     }
 }
@@ -222,6 +234,21 @@ impl Drop for Device {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The file in which a device keeps how far its packed rings got. None: there can't be one.
+fn ring_file(spec: &DeviceSpec, kind: &Kind, state: Option<&Path>) -> Option<RingFile> {
+    let path = RingFile::path(state, &spec.name, &spec.socket);
+    let opened = RingFile::open(path.clone(), kind.queues());
+    let say = |error: &io::Error| {
+        eprintln!(
+            "elvis: {}: packed rings are not offered, as it can't keep {}: {error}; \
+             use --state with a folder on a tmpfs",
+            spec.name,
+            path.display()
+        );
+    };
+    opened.inspect_err(say).ok()
 }
 
 /// Listens at a path. A stale socket is replaced, but not one at which a process still listens.

@@ -205,6 +205,7 @@ mod tests {
             number: 1,
             name: "a".to_owned(),
             kind: Kind::Blk(blk.with(disk)),
+            rings: None,
             weight: 1,
             limiter: Limiter::new(&RateLimit::default()),
             spent_ns: AtomicU64::new(0),

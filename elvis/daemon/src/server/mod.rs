@@ -9,6 +9,7 @@ mod kind;
 mod notify;
 mod pending;
 mod queue;
+mod ringfile;
 mod stats;
 mod threads;
 mod wake;

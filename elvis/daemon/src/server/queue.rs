@@ -2,6 +2,7 @@
 //! which sets it up, and the I/O thread that serves it.
 
 use super::kind::Kind;
+use super::ringfile::RingFile;
 use super::stats::Counted;
 use elvis_policy::Limiter;
 use elvis_ring::Ring;
@@ -18,6 +19,8 @@ pub struct Shared {
     pub name: String,
     /// What it is to its driver.
     pub kind: Kind,
+    /// Where it keeps how far packed rings got that are served in order. None: it has no such rings.
+    pub rings: Option<RingFile>,
     /// Its weight among the devices of each of its I/O threads.
     pub weight: u32,
     /// Its limits, shared by its I/O threads.

@@ -2,7 +2,9 @@
 
 use super::daemon::Daemon;
 use crate::client::{image, socket};
+use crate::nic::{Nic, frame};
 use crate::raw::{Raw, SIZE};
+use elvis::net::Header;
 use std::os::unix::fs::FileExt;
 
 /// How often it is killed, and the number of replies before each time.
@@ -79,4 +81,63 @@ fn survive(packed: bool) {
         assert_eq!(data, [(last / 16 % 251) as u8; 4096], "block {block}");
     }
     drop(daemon);
+}
+
+/// Frames on their way at a time.
+const ON_THEIR_WAY: u64 = 40;
+
+/// kill -9 under traffic between two network devices, many times: each frame arrives whole, no frame comes again
+/// that was known to be sent, and all go on.
+fn frames_survive(packed: bool) {
+    let dir = tempfile::tempdir_in("/dev/shm").unwrap();
+    let path = |name: &str| socket(dir.path(), name);
+    let devices = ["a", "b"].map(|name| format!("{}=switch:s", path(name).display()));
+    let words = ["--net", &devices[0], "--net", &devices[1]];
+    let mut daemon = Daemon::start(&words, &path("b"));
+    let connect = if packed { Nic::packed } else { Nic::connect };
+    let (mut a, mut b) = (connect(&path("a"), 0), connect(&path("b"), 0));
+    let (mut sent, mut arrived, mut oldest) = (0u64, 0u64, 0);
+    for kill in 0..KILLS {
+        let goal = arrived + 100 * (kill + 1) + 17;
+        while arrived < goal {
+            if sent < arrived + ON_THEIR_WAY {
+                let mut frame = frame(0xff, 1, 60 + sent as usize * 37 % 5000);
+                frame[14..22].copy_from_slice(&sent.to_le_bytes());
+                let part = frame.len() / 2 + 30;
+                sent += u64::from(a.try_send(&Header::default(), &frame, part));
+            }
+            while let Some((_, frame)) = b.try_receive() {
+                let number = u64::from_le_bytes(frame[14..22].try_into().unwrap());
+                assert_eq!(frame.len(), 60 + number as usize * 37 % 5000);
+                assert!(
+                    number >= oldest && number < sent,
+                    "{oldest} {number} {sent}"
+                );
+                (oldest, arrived) = (number + 1, arrived.max(number + 1));
+            }
+        }
+        drop(daemon);
+        // What is not acknowledged may be sent again.
+        oldest = a.replied();
+        daemon = Daemon::start(&words, &path("b"));
+        // The front-ends tell where packed rings were new, and split ones anywhere.
+        for (nic, name) in [(&mut b, "b"), (&mut a, "a")] {
+            let base = nic.new_base();
+            nic.reconnect(&path(name), base);
+        }
+        // Frames that the driver has sent meanwhile and that were lost in the receiver's inbox.
+        arrived = arrived.max(oldest);
+    }
+    drop(daemon);
+}
+
+#[test]
+fn a_network_survives_the_daemon() {
+    frames_survive(false);
+}
+
+/// Where packed rings go on is in files of the daemons.
+#[test]
+fn a_network_with_packed_rings_survives_the_daemon() {
+    frames_survive(true);
 }

@@ -13,6 +13,7 @@ mod fair;
 mod hostile;
 mod many;
 mod net;
+mod net_packed;
 #[path = "../nic/mod.rs"]
 mod nic;
 mod placement;

@@ -4,12 +4,13 @@
 
 use crate::client::{LIMIT, limited};
 use elvis::net::Header;
-use elvis_ring::driver::Buffer;
+use elvis_ring::driver::{Buffer, Driver};
 use std::fs::File;
 use std::ops::{Deref, DerefMut};
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 use vhost::vhost_user::message::VhostUserProtocolFeatures as Protocol;
@@ -33,6 +34,7 @@ pub struct Nic {
     /// Heads of buffers of received frames, by place.
     heads: Vec<Option<u16>>,
     sent: u64,
+    replied: u64,
 }
 
 impl Deref for Nic {
@@ -50,16 +52,35 @@ impl DerefMut for Nic {
 }
 
 impl Nic {
-    /// Connects with all features that the device offers but `without`, and starts with buffers.
+    /// Connects with all features that the device offers but `without` and packed rings, and starts with buffers.
     pub fn connect(socket: &Path, without: u64) -> Self {
-        let mut nic = Self::idle(socket, without);
-        nic.start(0);
+        Self::started(Self::idle(socket, without))
+    }
+
+    /// The same with packed rings.
+    pub fn packed(socket: &Path, without: u64) -> Self {
+        Self::started(Self::idle_packed(socket, without))
+    }
+
+    fn started(mut nic: Self) -> Self {
+        nic.begin();
         nic.offer_buffers();
         nic
     }
 
     /// Connects, and starts no ring.
     pub fn idle(socket: &Path, without: u64) -> Self {
+        Self::of(socket, without | feature::RING_PACKED)
+    }
+
+    /// The same with packed rings.
+    pub fn idle_packed(socket: &Path, without: u64) -> Self {
+        let nic = Self::of(socket, without);
+        assert_ne!(nic.features & feature::RING_PACKED, 0, "not offered");
+        nic
+    }
+
+    fn of(socket: &Path, without: u64) -> Self {
         // Dirty pages are logged only during a migration.
         let features = !without & !feature::LOG_ALL;
         let nic = limited("an answer to a front-end", || {
@@ -71,10 +92,11 @@ impl Nic {
             nic,
             heads: vec![None; SIZE.into()],
             sent: 0,
+            replied: 0,
         }
     }
 
-    /// Connects to another server; memory and rings stay.
+    /// Connects to another server; memory and rings stay. They start at `base`, see [`ws_io::nic::Nic::start`].
     pub fn reconnect(&mut self, socket: &Path, base: u16) {
         let features = self.features;
         self.frontend = limited("an answer to a front-end", || {
@@ -85,9 +107,37 @@ impl Nic {
         self.start(base);
     }
 
-    /// Shares the memory, and starts both rings at entry `base`.
+    /// Shares the memory, and starts new rings.
+    pub fn begin(&mut self) {
+        let base = self.new_base();
+        self.start(base);
+    }
+
+    /// Where new rings start.
+    pub fn new_base(&self) -> u16 {
+        self.rings[0].start() as u16
+    }
+
+    /// The driver is reset: rings and buffers as new.
+    pub fn reset(&mut self) {
+        let packed = self.features & feature::RING_PACKED != 0;
+        for (queue, base) in RINGS.into_iter().enumerate() {
+            self.rings[queue].span().zero();
+            let memory = Arc::clone(&self.memory);
+            self.rings[queue] = Driver::of_memory(&memory, base, SIZE, true, packed).unwrap();
+        }
+        self.heads.fill(None);
+        self.replied = self.sent;
+    }
+
+    /// Shares the memory, and starts both rings at `base`.
     pub fn start(&mut self, base: u16) {
-        limited("rings that are started", || self.nic.start(base, None)).unwrap();
+        self.start_each([base; 2]);
+    }
+
+    /// The same, each at its own.
+    pub fn start_each(&mut self, bases: [u16; 2]) {
+        limited("rings that are started", || self.nic.start(bases, None)).unwrap();
     }
 
     /// Starts, with writes to memory logged in this file.
@@ -103,7 +153,7 @@ impl Nic {
             let features = self.nic.features;
             self.frontend.set_features(features).unwrap();
             self.frontend.set_log_base(0, Some(region)).unwrap();
-            self.nic.start(0, Some(0)).unwrap();
+            self.nic.start([0; 2], Some(0)).unwrap();
         });
     }
 
@@ -151,7 +201,7 @@ impl Nic {
 
     /// Puts a frame into the transmit ring, in buffers of at most `part` bytes. False if the ring is full.
     pub fn try_send(&mut self, header: &Header, frame: &[u8], part: usize) -> bool {
-        while self.rings[1].reply().is_some() {}
+        self.replied();
         let slot = SENT + self.sent % SLOTS * SLOT;
         let bytes = [&header.bytes(0)[..self.header_bytes()], frame].concat();
         self.write(slot, &bytes);
@@ -167,11 +217,21 @@ impl Nic {
         true
     }
 
+    /// How many frames the device has sent in all, as far as it told.
+    pub fn replied(&mut self) -> u64 {
+        while self.rings[1].reply().is_some() {
+            self.replied += 1;
+        }
+        self.replied
+    }
+
     /// Sends a frame, in two buffers, and waits until the device has it.
     pub fn send(&mut self, header: &Header, frame: &[u8]) {
         let part = (self.header_bytes() + frame.len()).div_ceil(2);
         assert!(self.try_send(header, frame, part));
-        soon("a sent frame", || self.rings[1].reply());
+        soon("a sent frame", || {
+            (self.replied() >= self.sent).then_some(())
+        });
     }
 
     pub fn send_plain(&mut self, frame: &[u8]) {

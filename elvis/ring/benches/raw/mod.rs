@@ -1,12 +1,14 @@
-//! A device that trusts its driver: the least that a ring of each layout costs. It follows chains, reads the
-//! header, writes the status, the used elements and the index or the flags, and reads whether a call is wanted; it
+//! A device that trusts its driver: the least that a ring of each layout costs. It follows chains, does what the
+//! request needs, writes the used elements and the index or the flags, and reads whether a call is wanted; it
 //! checks nothing, and has one region of memory at address 0.
 
+use crate::requests::Request;
 use elvis_ring::driver::Driver;
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU16, AtomicU32, Ordering, fence};
 
 const NEXT: u16 = 1;
+const WRITE: u16 = 2;
 const INDIRECT: u16 = 4;
 const AVAIL_USED: u16 = 1 << 7 | 1 << 15;
 
@@ -35,7 +37,7 @@ impl Raw {
             descriptors: place(at.descriptors),
             available: place(at.available),
             used: place(at.used),
-            size: super::SIZE,
+            size: crate::timed::SIZE,
             next: 0,
             used_next: 0,
             turn: u16::from(driver.start() != 0) << 7,
@@ -54,16 +56,15 @@ impl Raw {
         unsafe { place.add(offset).cast::<T>().write_volatile(value) }
     }
 
-    fn header(&self, guest: u64) {
-        let header: [u64; 2] = Self::field(self.memory, guest as usize);
-        black_box(header);
+    fn first<R: Request>(&self, guest: u64) {
+        R::first(self.memory.wrapping_add(guest as usize));
     }
 
-    fn status(&self, guest: u64, bytes: u32) {
-        Self::set(self.memory, guest as usize + bytes as usize - 1, 0u8);
+    fn last<R: Request>(&self, guest: u64, bytes: u32) {
+        R::last(self.memory.wrapping_add(guest as usize), bytes);
     }
 
-    fn split(&mut self) -> u64 {
+    fn split<R: Request>(&mut self) -> u64 {
         // SAFETY: as above.
         let index = unsafe { AtomicU16::from_ptr(self.available.add(2).cast()) };
         let avail = index.load(Ordering::Acquire);
@@ -83,15 +84,15 @@ impl Raw {
                     continue;
                 }
                 if std::mem::take(&mut first) {
-                    self.header(guest);
+                    self.first::<R>(guest);
                 }
                 if flags & NEXT == 0 {
-                    self.status(guest, rest as u32);
+                    self.last::<R>(guest, rest as u32);
                     break;
                 }
                 at = (rest >> 48) as u16;
             }
-            let element = [u32::from(head), 4097];
+            let element = [u32::from(head), R::WRITTEN];
             Self::set(
                 self.used,
                 4 + 8 * usize::from(self.used_next & mask),
@@ -116,7 +117,7 @@ impl Raw {
         }
     }
 
-    fn packed(&mut self) -> u64 {
+    fn packed<R: Request>(&mut self) -> u64 {
         let (mut served, mut publish) = (0, None);
         loop {
             let (start, turn, place) = (self.next, self.turn, 16 * usize::from(self.next));
@@ -131,10 +132,10 @@ impl Raw {
             if (rest >> 48) as u16 & INDIRECT != 0 {
                 let table = self.memory.wrapping_add(guest as usize);
                 let last = rest as u32 as usize - 16;
-                self.header(Self::field(table, 0));
+                self.first::<R>(Self::field(table, 0));
                 [guest, rest] = Self::field(table, last);
             } else {
-                self.header(guest);
+                self.first::<R>(guest);
                 while (rest >> 48) as u16 & NEXT != 0 {
                     let place = 16 * usize::from(self.next);
                     [guest, rest] = Self::field(self.descriptors, place);
@@ -142,15 +143,16 @@ impl Raw {
                     self.step();
                 }
             }
-            self.status(guest, rest as u32);
+            self.last::<R>(guest, rest as u32);
             let place = 16 * usize::from(start);
-            let flags = if turn == 1 << 7 { AVAIL_USED } else { 0 } | 2;
+            let written = u16::from(R::WRITTEN > 0) * WRITE;
+            let flags = if turn == 1 << 7 { AVAIL_USED } else { 0 } | written;
             if publish.is_none() {
                 publish = Some((place, flags));
-                Self::set(self.descriptors, place + 8, 4097u32);
+                Self::set(self.descriptors, place + 8, R::WRITTEN);
                 Self::set(self.descriptors, place + 12, id);
             } else {
-                let rest = 4097 | u64::from(id) << 32 | u64::from(flags) << 48;
+                let rest = u64::from(R::WRITTEN) | u64::from(id) << 32 | u64::from(flags) << 48;
                 Self::set(self.descriptors, place + 8, rest);
             }
             served += 1;
@@ -170,10 +172,10 @@ impl Raw {
 
 /// Serves a ring, and returns the number of requests served.
 #[inline(never)]
-pub fn serve(ring: &mut Raw) -> u64 {
+pub fn serve<R: Request>(ring: &mut Raw) -> u64 {
     if ring.turn == 0 {
-        ring.split()
+        ring.split::<R>()
     } else {
-        ring.packed()
+        ring.packed::<R>()
     }
 }

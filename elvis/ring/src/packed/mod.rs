@@ -6,12 +6,13 @@
 //!
 //! The entries from the next used element to the next descriptor to take belong to the device. As their contents
 //! may be overwritten by replies in another order, what the device must know of a request until its reply is in
-//! [`entries`], and, for the process after this one, in [`inflight`].
+//! [`entries`], and, for the process after this one, in [`inflight`] or [`progress`].
 
 mod descriptor;
 mod entries;
 mod inflight;
 mod position;
+pub(crate) mod progress;
 
 use crate::chain::{Chain, DESCRIPTOR, INDIRECT, LONGEST, NESTED, NEXT, Sums, WRITE};
 use crate::ring::{Look, RingAddresses, RingError, part};
@@ -22,6 +23,7 @@ use entries::Entries;
 pub(crate) use inflight::bytes as region_bytes;
 use inflight::{Found, Inflight};
 pub(crate) use position::{AVAIL_USED, Position};
+use progress::{Origin, Progress};
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
 
@@ -76,6 +78,7 @@ pub struct Packed {
     event_idx: bool,
     kicks_wanted: bool,
     inflight: Option<Inflight>,
+    progress: Option<Progress>,
     /// Requests of another process to run again, the next one last.
     resubmit: Vec<Again>,
     /// The last request taken was from `resubmit`: it is this one.
@@ -130,6 +133,7 @@ impl Packed {
             event_idx,
             kicks_wanted: true,
             inflight: None,
+            progress: None,
             resubmit: Vec::new(),
             again: false,
             request_again: None,
@@ -168,6 +172,28 @@ impl Packed {
         Ok(())
     }
 
+    pub(crate) fn keep(
+        &mut self,
+        region: Span,
+        at: &RingAddresses,
+        told: u32,
+    ) -> Result<(), RingError> {
+        let origin = Origin {
+            size: self.size,
+            parts: [at.descriptors, at.available, at.used],
+            file: self.memory.file_of(at.descriptors),
+            told,
+        };
+        let (start, memory) = (self.used, (&self.ring, &self.device));
+        let progress = Progress::new(region, &origin, start, memory, |at| self.mark_ring(at))?;
+        let next = progress.told();
+        (self.used, self.next, self.seen) = (next, next, next);
+        self.progress = Some(progress);
+        // The record of a ring whose event structure is zero counts as another ring's.
+        self.arm();
+        Ok(())
+    }
+
     /// Advances over the descriptors in flight, and takes back used elements that another process wrote there and
     /// did not publish: the driver has not seen them, as the first of them was not complete.
     fn pass_what_is_in_flight(&mut self) {
@@ -177,7 +203,7 @@ impl Packed {
             let flags = flags & !AVAIL_USED | self.next.available();
             self.ring
                 .store_u16(offset, flags.to_le(), Ordering::Relaxed);
-            self.mark_ring((offset - FLAGS) as u64);
+            self.mark_ring(offset - FLAGS);
             self.next.advance(1, self.size);
         }
         fence(Ordering::SeqCst);
@@ -200,7 +226,10 @@ impl Packed {
     }
 
     pub(crate) fn base(&self) -> u32 {
-        u32::from(self.next.bits()) | u32::from(self.used.bits()) << 16
+        // What was taken and did not end is taken again if requests end in order.
+        let ends = |progress: &Progress| (progress.told(), progress.told());
+        let (next, used) = self.progress.as_ref().map_or((self.next, self.used), ends);
+        u32::from(next.bits()) | u32::from(used.bits()) << 16
     }
 
     pub(crate) fn memory(&self) -> &Memory {
@@ -384,6 +413,19 @@ impl Packed {
     #[inline]
     pub(crate) fn put(&mut self, head: u16, written: u32) {
         let entry = self.entries.of(head);
+        if let Some(progress) = &mut self.progress {
+            progress.note(self.used, entry.id, written);
+        } else {
+            self.put_now(entry.id, written);
+        }
+        self.used.advance(entry.count, self.size);
+        self.unpublished = self.unpublished.wrapping_add(entry.count);
+        self.entries.ended(head);
+    }
+
+    /// Writes the next used element to the ring.
+    #[inline]
+    fn put_now(&mut self, id: u16, written: u32) {
         let offset = self.offset(self.used);
         // Section 2.8.6: WRITE says that `len` is valid.
         let flags = self.used.used() | u16::from(written > 0) * WRITE;
@@ -393,16 +435,13 @@ impl Packed {
             self.ring
                 .store_u32(offset + LEN, written.to_le(), Ordering::Relaxed);
             self.ring
-                .store_u16(offset + ID, entry.id.to_le(), Ordering::Relaxed);
+                .store_u16(offset + ID, id.to_le(), Ordering::Relaxed);
         } else {
-            let rest = u64::from(written) | u64::from(entry.id) << 32 | u64::from(flags) << 48;
+            let rest = u64::from(written) | u64::from(id) << 32 | u64::from(flags) << 48;
             self.ring
                 .store_u64(offset + LEN, rest.to_le(), Ordering::Relaxed);
         }
-        self.mark_ring(offset as u64);
-        self.used.advance(entry.count, self.size);
-        self.unpublished = self.unpublished.wrapping_add(entry.count);
-        self.entries.ended(head);
+        self.mark_ring(offset);
     }
 
     #[inline(never)]
@@ -416,10 +455,15 @@ impl Packed {
             self.entries.give_back_ended();
             inflight.publishing(&self.entries, self.used);
         }
-        let (offset, flags) = self.first;
-        self.ring
-            .store_u16(offset, flags.to_le(), Ordering::Release);
-        self.mark_ring((offset - FLAGS) as u64);
+        if let Some(mut progress) = self.progress.take() {
+            progress.publish(&self.ring, self.size, self.used, |at| self.mark_ring(at));
+            self.progress = Some(progress);
+        } else {
+            let (offset, flags) = self.first;
+            self.ring
+                .store_u16(offset, flags.to_le(), Ordering::Release);
+            self.mark_ring(offset - FLAGS);
+        }
         if let Some(inflight) = &mut self.inflight {
             inflight.published(&self.entries, self.used);
             self.entries.forget_ended();
@@ -459,7 +503,8 @@ impl Packed {
             // Not `next`: requests seen but not taken are not new.
             self.set_event(DESC, self.seen.bits());
         } else {
-            self.set_event(ENABLE, 0);
+            // The place means nothing then, but see `keep`.
+            self.set_event(ENABLE, u16::MAX);
         }
         fence(Ordering::SeqCst);
     }
@@ -473,9 +518,10 @@ impl Packed {
     }
 
     #[inline]
-    fn mark_ring(&self, offset: u64) {
+    fn mark_ring(&self, offset: usize) {
         if let (Some(log), Some(_)) = (&self.log, self.device_log) {
-            log.mark(self.ring_log.saturating_add(offset), DESCRIPTOR as u64);
+            let guest = self.ring_log.saturating_add(offset as u64);
+            log.mark(guest, DESCRIPTOR as u64);
         }
     }
 }

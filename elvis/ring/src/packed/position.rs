@@ -5,7 +5,7 @@ use crate::ring::RingError;
 /// Bits of a descriptor's flags that say whose turn it is: both sides' wrap counters.
 pub(crate) const AVAIL_USED: u16 = AVAIL | USED;
 const AVAIL: u16 = 1 << 7;
-const USED: u16 = 1 << 15;
+pub(crate) const USED: u16 = 1 << 15;
 /// The wrap counter, where it is stored with a descriptor's number.
 const WRAP: u16 = 1 << 15;
 

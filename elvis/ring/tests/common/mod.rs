@@ -88,6 +88,45 @@ pub fn any_notes(words: &[(usize, u64)], used: u16) {
     ring.publish();
 }
 
+/// Writes any words into the record of a ring's progress, which a device has left, and some into that ring, and takes
+/// it over: what is taken then is an error or sound.
+#[allow(dead_code)]
+pub fn any_progress(words: &[(usize, u64)], served: u16) {
+    let (mut driver, mut ring) = pair_of(32, true, true);
+    let (record, at, told) = (notes(), driver.addresses(), driver.start());
+    ring.keep(record.clone(), &at, told).unwrap();
+    let mut chain = Chain::new();
+    for _ in 0..served % 100 {
+        driver.submit(&[(0x1_0000, 64, false), (0x1_0040, 64, true)]);
+        ring.look().unwrap();
+        assert!(ring.take(&mut chain).unwrap());
+        ring.put(chain.head(), 1);
+        ring.publish();
+        driver.reply().unwrap();
+    }
+    driver.submit(&[(0x1_0000, 64, true)]);
+    for (at, word) in words {
+        // Of the record's words most are between its origin and its last element, some the place of it.
+        match at % 3 {
+            0 => record.store_u64(64 + at / 3 % 2 * 64, *word, Ordering::Relaxed),
+            1 => record.store_u64(at * 8 % 512, *word, Ordering::Relaxed),
+            _ => driver
+                .span()
+                .store_u64(at * 8 % 640, *word, Ordering::Relaxed),
+        }
+    }
+    let mut ring = driver.device().unwrap();
+    ring.keep(record, &at, told).unwrap();
+    assert!(ring.base() & 0x7fff < 32);
+    let _ = ring.look();
+    while let Ok(true) = ring.take(&mut chain) {
+        assert!(chain_is_sound(&chain, driver.memory()));
+        ring.put(chain.head(), 1);
+    }
+    ring.publish();
+    let _ = (ring.call_wanted(), ring.base());
+}
+
 /// A thread that writes to shared memory as fast as it can, until this is dropped.
 #[allow(dead_code)]
 pub struct Shaker {

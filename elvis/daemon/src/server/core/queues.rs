@@ -82,6 +82,11 @@ impl Core {
             back: None,
         });
         self.wait_for_frames(slot);
+        // The last process may have died after it published replies and before it called the driver for them.
+        let waits = |slot: &Slot| slot.id.is_some() && slot.queue.ring.call_wanted();
+        if self.slots[slot].as_ref().is_some_and(waits) {
+            self.call(slot);
+        }
     }
 
     /// What this thread keeps for a queue of its kind.

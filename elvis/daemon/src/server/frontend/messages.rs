@@ -19,8 +19,8 @@ impl Frontend {
     fn offered(&self) -> u64 {
         let kind = &self.shared.kind;
         let mut all = VERSION_1 | EVENT_IDX | INDIRECT | PROTOCOL_FEATURES | LOG_ALL;
-        // Without an in-flight area the place where a packed ring goes on after a crash is not known.
-        if !kind.in_order() {
+        // Otherwise it is not known where a packed ring goes on after a crash.
+        if !kind.in_order() || self.shared.rings.is_some() {
             all |= RING_PACKED;
         }
         all | kind.features()
@@ -154,7 +154,8 @@ impl VhostUserBackendReqHandlerMut for Frontend {
         if !packed && base > u32::from(u16::MAX) {
             return Err(Error::InvalidParam);
         }
-        self.queue(index)?.base = base;
+        let queue = self.queue(index)?;
+        (queue.base, queue.told) = (base, base);
         Ok(())
     }
 
@@ -165,7 +166,9 @@ impl VhostUserBackendReqHandlerMut for Frontend {
         queue.kick = None;
         queue.call = None;
         queue.fault = None;
+        queue.told = queue.base;
         let base = queue.base;
+        self.forget_progress(index);
         self.let_go();
         Ok(VhostUserVringState::new(index, base))
     }

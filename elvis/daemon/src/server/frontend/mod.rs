@@ -40,6 +40,8 @@ struct Setup {
     addresses: Option<VringAddresses>,
     /// Where it continues, see [`Ring::base`].
     base: u32,
+    /// The same as the front-end knows it, which tells it again after this process has died.
+    told: u32,
     kick: Option<OwnedFd>,
     call: Option<OwnedFd>,
     err: Option<OwnedFd>,
@@ -195,17 +197,21 @@ impl Frontend {
             used: guest(addresses.used, "used ring")?,
             used_log: addresses.log,
         };
+        let index = u16::try_from(index).map_err(|_| Error::InvalidParam)?;
         let mut ring = start_ring(queue, &at, &memory, (packed, event_idx))?;
         ring.log_to(log);
         if let Some(inflight) = inflight {
             ring.track(inflight).map_err(|error| wrong(&error))?;
+        } else if let (true, Some(rings)) = (packed, &shared.rings) {
+            let record = rings.record(index, size).map_err(failed)?;
+            let kept = ring.keep(record, &at, queue.told);
+            kept.map_err(|error| wrong(&error))?;
         } else if shared.kind.in_order() {
             ring.after_last_reply();
         }
         let Some(kick) = queue.kick.take() else {
             return Ok(());
         };
-        let index = u16::try_from(index).map_err(|_| Error::InvalidParam)?;
         shared.kind.runs(index, true);
         let running = Queue {
             shared,
@@ -225,6 +231,13 @@ impl Frontend {
 
     fn attached(&self) -> bool {
         self.queues.iter().any(|queue| queue.attached)
+    }
+
+    /// Forgets how far a packed ring got: it was stopped, and the front-end knows.
+    fn forget_progress(&self, index: u32) {
+        if let (Some(rings), Ok(index)) = (&self.shared.rings, u16::try_from(index)) {
+            rings.clear(index);
+        }
     }
 
     /// Lets go of what is behind the device, if no queue runs.
@@ -304,6 +317,7 @@ impl Frontend {
 
     fn reset(&mut self) {
         self.stop();
+        (0..self.queues.len() as u32).for_each(|index| self.forget_progress(index));
         for queue in &mut self.queues {
             *queue = Setup {
                 counted: queue.counted.take(),

@@ -94,7 +94,8 @@ impl Kind {
     }
 
     /// Whether replies are in the order of requests, so that a ring goes on after its last reply: what was
-    /// taken before and not replied to, by this process or another that died, is taken again.
+    /// taken before and not replied to, by this process or another that died, is taken again. Where the last reply
+    /// of a packed ring is, the device keeps in a file.
     #[must_use]
     pub fn in_order(&self) -> bool {
         matches!(self, Self::Net(_))

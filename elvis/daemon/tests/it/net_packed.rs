@@ -1,0 +1,221 @@
+//! Network devices with packed rings: they continue, or start anew, as their front-ends' rings did.
+
+use crate::client::{serve, serve_by, socket};
+use crate::nic::{Nic, frame};
+use elvis::config::Config;
+use elvis::net::{Header, feature};
+use elvis::serve::Server;
+use elvis_policy::simulation::Mode;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use tempfile::TempDir;
+use vhost::VhostBackend;
+use ws_io::nic::feature::RING_PACKED;
+
+const PORTS: [&str; 2] = ["a=switch:s", "b=switch:s"];
+
+/// A folder in memory, for sockets and what is kept of rings.
+fn folder() -> TempDir {
+    tempfile::tempdir_in("/dev/shm").unwrap()
+}
+
+/// Two devices of a server, the first with packed rings, the second with packed ones or not.
+fn pair(server: &Server, dir: &Path, packed: bool) -> (Nic, Nic) {
+    let a = Nic::packed(&socket(dir, "a"), 0);
+    let b = match packed {
+        true => Nic::packed(&socket(dir, "b"), 0),
+        false => Nic::connect(&socket(dir, "b"), 0),
+    };
+    // Answered when the queues are served.
+    server.stats().unwrap();
+    (a, b)
+}
+
+/// Sends frames of all lengths both ways.
+fn talk(a: &mut Nic, b: &mut Nic, rounds: usize) {
+    for round in 0..rounds {
+        let bytes = 60 + round * 37 % 9000;
+        a.send_plain(&frame(0xff, 1, bytes));
+        assert_eq!(b.receive().1, frame(0xff, 1, bytes));
+        b.send_plain(&frame(1, 2, bytes));
+        assert_eq!(a.receive().1, frame(1, 2, bytes));
+    }
+}
+
+/// Whether a file with the rings of a device is there.
+fn kept(dir: &Path, name: &str) -> bool {
+    dir.join(format!("{name}.rings")).exists()
+}
+
+#[test]
+fn frames_between_packed_rings_and_others() {
+    for packed in [true, false] {
+        let dir = folder();
+        let server = serve(dir.path(), Mode::Elvis, &PORTS);
+        let (mut a, mut b) = pair(&server, dir.path(), packed);
+        talk(&mut a, &mut b, 600);
+    }
+}
+
+/// The whole ring several times, in steps of all sizes, with a daemon that ends in between; its front-ends know
+/// only where the rings were new.
+#[test]
+fn a_new_process_goes_on_where_the_last_one_was() {
+    let dir = folder();
+    let mut server = serve(dir.path(), Mode::Elvis, &PORTS);
+    let (mut a, mut b) = pair(&server, dir.path(), true);
+    for round in 0..12 {
+        talk(&mut a, &mut b, 30 + 7 * round);
+        drop(server);
+        assert!(kept(dir.path(), "a") && kept(dir.path(), "b"));
+        // Sent while nobody serves.
+        for number in 0..5 {
+            assert!(a.try_send(&Header::default(), &frame(0xff, 1, 200 + number), 4000));
+        }
+        server = serve(dir.path(), Mode::Elvis, &PORTS);
+        let base = a.new_base();
+        b.reconnect(&socket(dir.path(), "b"), base);
+        server.stats().unwrap();
+        a.reconnect(&socket(dir.path(), "a"), base);
+        for number in 0..5 {
+            assert_eq!(b.receive().1.len(), 200 + number);
+        }
+    }
+}
+
+/// The front-end has lost its connection, and does not know how far the rings got.
+#[test]
+fn a_new_connection_goes_on_too() {
+    let dir = folder();
+    let server = serve(dir.path(), Mode::Elvis, &PORTS);
+    let (mut a, mut b) = pair(&server, dir.path(), true);
+    for _ in 0..5 {
+        talk(&mut a, &mut b, 77);
+        a.stream().shutdown(std::net::Shutdown::Both).unwrap();
+        let base = a.new_base();
+        a.reconnect(&socket(dir.path(), "a"), base);
+        server.stats().unwrap();
+    }
+}
+
+#[test]
+fn rings_that_were_reset_meanwhile_start_anew() {
+    let dir = folder();
+    let mut server = serve(dir.path(), Mode::Elvis, &PORTS);
+    let (mut a, mut b) = pair(&server, dir.path(), true);
+    for round in 0..8 {
+        talk(&mut a, &mut b, 100 + 13 * round);
+        drop(server);
+        // The same addresses, the same place to start at.
+        for nic in [&mut a, &mut b] {
+            nic.reset();
+            if round % 2 > 0 {
+                nic.offer_buffers();
+            }
+        }
+        server = serve(dir.path(), Mode::Elvis, &PORTS);
+        let base = a.new_base();
+        a.reconnect(&socket(dir.path(), "a"), base);
+        b.reconnect(&socket(dir.path(), "b"), base);
+        a.offer_buffers();
+        b.offer_buffers();
+        server.stats().unwrap();
+    }
+    talk(&mut a, &mut b, 10);
+}
+
+/// A front-end that stopped its rings knows where they go on; nothing is kept then.
+#[test]
+fn rings_that_were_stopped_go_on_where_their_front_end_says() {
+    let dir = folder();
+    let server = serve(dir.path(), Mode::Elvis, &PORTS);
+    let (mut a, mut b) = pair(&server, dir.path(), true);
+    let mut stopped = Vec::new();
+    for round in 0..6 {
+        talk(&mut a, &mut b, 41 + round);
+        for nic in [&mut a, &mut b] {
+            stopped = vec![];
+            for queue in 0..2 {
+                stopped.push(nic.frontend.get_vring_base(queue).unwrap());
+            }
+            nic.start_each([stopped[0] as u16, stopped[1] as u16]);
+        }
+        server.stats().unwrap();
+    }
+    for nic in [&mut a, &mut b] {
+        for queue in 0..2 {
+            stopped.push(nic.frontend.get_vring_base(queue).unwrap());
+        }
+    }
+    drop(server);
+    assert!(!kept(dir.path(), "a") && !kept(dir.path(), "b"));
+    // Told to start at the first descriptor, as a VM that starts: by mistake, but what was kept is not used.
+    assert!(stopped.iter().any(|base| base & 0xffff != 0x8000));
+}
+
+/// Another machine with the same addresses gets nothing of the last one's.
+#[test]
+fn a_new_machine_starts_anew() {
+    let dir = folder();
+    for round in 0..4 {
+        let server = serve(dir.path(), Mode::Elvis, &PORTS);
+        let (mut a, mut b) = pair(&server, dir.path(), true);
+        talk(&mut a, &mut b, 100 + 50 * round);
+        // Both die with the daemon.
+    }
+}
+
+#[test]
+fn without_a_place_for_its_file_a_device_has_split_rings() {
+    let dir = folder();
+    let config = |state: Option<&Path>| Config {
+        state: state.map(Into::into),
+        ..Config::default()
+    };
+    // No such folder.
+    let none = dir.path().join("none");
+    let server = serve_by(dir.path(), config(Some(&none)), &PORTS);
+    let nic = Nic::connect(&socket(dir.path(), "a"), 0);
+    assert_eq!(nic.frontend.get_features().unwrap() & RING_PACKED, 0);
+    drop((nic, server));
+    // A folder of its own.
+    let state = folder();
+    let server = serve_by(dir.path(), config(Some(state.path())), &PORTS);
+    let (mut a, mut b) = pair(&server, dir.path(), true);
+    talk(&mut a, &mut b, 3);
+    let file = state.path().join("a.rings").metadata().unwrap();
+    assert_eq!((file.mode() & 0o777, kept(dir.path(), "a")), (0o600, false));
+    drop(server);
+    // A damaged file: the rings start where their front-end says.
+    for name in ["a.rings", "b.rings"] {
+        std::fs::write(state.path().join(name), [0xa5; 5000]).unwrap();
+    }
+    let server = serve_by(dir.path(), config(Some(state.path())), &PORTS);
+    let (mut a, mut b) = pair(&server, dir.path(), true);
+    talk(&mut a, &mut b, 3);
+    // One that is shortened while its rings run: the device works on.
+    let open = std::fs::File::options();
+    let file = open.clone().write(true).open(state.path().join("a.rings"));
+    file.unwrap().set_len(0).unwrap();
+    talk(&mut a, &mut b, 300);
+    drop(server);
+}
+
+/// A driver that takes no mergeable buffers, one without offloads: they get the same by packed rings.
+#[test]
+fn other_features_with_packed_rings() {
+    let dir = folder();
+    let offloads = feature::GUEST_CSUM | feature::GUEST_TSO4 | feature::GUEST_TSO6 | feature::USO;
+    for without in [feature::MRG_RXBUF, offloads, 1 << 28, 1 << 29] {
+        let server = serve(dir.path(), Mode::Elvis, &PORTS);
+        let mut a = Nic::packed(&socket(dir.path(), "a"), without);
+        let mut b = Nic::packed(&socket(dir.path(), "b"), without);
+        server.stats().unwrap();
+        for round in 0..400 {
+            a.send_plain(&frame(0xff, 1, 60 + round));
+            assert_eq!(b.receive().1, frame(0xff, 1, 60 + round));
+            b.send_plain(&frame(1, 2, 60));
+            a.receive();
+        }
+    }
+}
