@@ -119,7 +119,7 @@ impl Nic {
             mmap_handle: self.file.as_raw_fd(),
         };
         self.frontend.set_mem_table(&[region])?;
-        for queue in 0..2 {
+        for (queue, base) in bases.into_iter().enumerate() {
             self.frontend.set_vring_num(queue, SIZE)?;
             let at = self.rings[queue].addresses();
             let rings = VringConfigData {
@@ -132,7 +132,7 @@ impl Nic {
                 log_addr: log.map(|log| log + at.used),
             };
             self.frontend.set_vring_addr(queue, &rings)?;
-            self.frontend.set_vring_base(queue, bases[queue])?;
+            self.frontend.set_vring_base(queue, base)?;
             self.frontend.set_vring_call(queue, &self.calls[queue])?;
             self.frontend.set_vring_kick(queue, &self.kicks[queue])?;
             self.frontend.set_vring_enable(queue, true)?;

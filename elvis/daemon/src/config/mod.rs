@@ -137,10 +137,8 @@ impl Config {
         };
         let raw: RawConfig = toml::from_str(text).map_err(|wrong| {
             let span = wrong.span().unwrap_or(0..0);
-            let line = text
-                .lines()
-                .nth(line_of(text, span.start) - 1)
-                .unwrap_or_default();
+            let line = text.lines().nth(line_of(text, span.start) - 1);
+            let line = line.unwrap_or_default();
             let key = line.split('=').next().unwrap_or_default().trim().to_owned();
             error(span, &key, wrong.message().to_owned())
         })?;
@@ -154,9 +152,9 @@ impl Config {
             state: raw.state,
             derive_window: !given("poll_on_gap_ns") && !given("poll_off_idle_ns"),
             threads_only: raw.threads_only,
+            seccomp: raw.seccomp.unwrap_or(true),
             ..Self::default()
         };
-        config.seccomp = raw.seccomp.unwrap_or(config.seccomp);
         if let Some(metrics) = &raw.metrics {
             let parsed = metrics.get_ref().parse();
             config.metrics = Some(parsed.map_err(|why| error(metrics.span(), "metrics", why))?);
@@ -249,6 +247,7 @@ mod tests {
 mode = "fine-grained"
 io_cores = [2, 3]
 control = "/run/elvis.sock"
+state = "/run/elvis"
 [policy]
 max_work = 32
 [[device]]
@@ -270,6 +269,7 @@ requests_per_s = 1000
         );
         assert_eq!((config.params.max_work, config.params.min_work), (32, 4));
         assert!(config.derive_window);
+        assert_eq!(config.state.as_deref(), Some(Path::new("/run/elvis")));
         assert_eq!(config.devices[0].name, "vm1");
         let scratch = &config.devices[1];
         let KindSpec::Blk(blk) = &scratch.kind else {

@@ -10,6 +10,7 @@
 
 mod descriptor;
 mod entries;
+mod events;
 mod inflight;
 mod position;
 pub(crate) mod progress;
@@ -20,6 +21,8 @@ use crate::span::Pairs;
 use crate::{DirtyLog, Memory, Span};
 use descriptor::{Descriptor, fill_from_table};
 use entries::Entries;
+use events::EVENT;
+pub(crate) use events::{DESC, DISABLE, ENABLE};
 pub(crate) use inflight::bytes as region_bytes;
 use inflight::{Found, Inflight};
 pub(crate) use position::{AVAIL_USED, Position};
@@ -29,12 +32,6 @@ use std::sync::atomic::{Ordering, fence};
 
 /// Largest ring (section 2.8.10.1).
 const LARGEST: u16 = 32_768;
-/// Bytes of an event suppression structure (section 2.8.14).
-const EVENT: usize = 4;
-/// Its flags: notify of all changes; of none; when the ring is used up to a descriptor.
-pub(crate) const ENABLE: u16 = 0;
-pub(crate) const DISABLE: u16 = 1;
-pub(crate) const DESC: u16 = 2;
 /// Offsets of a descriptor's fields.
 const LEN: usize = 8;
 const ID: usize = 12;
@@ -471,50 +468,6 @@ impl Packed {
         // The driver writes its event structure, then reads the flags; the device does the reverse.
         fence(Ordering::SeqCst);
         self.driver_waits(count)
-    }
-
-    pub(crate) fn call_wanted(&self) -> bool {
-        fence(Ordering::SeqCst);
-        self.driver_waits(self.size)
-    }
-
-    /// Whether the driver wants a call for one of the last `count` descriptors that became used.
-    #[inline]
-    fn driver_waits(&self, count: u16) -> bool {
-        let event = u32::from_le(self.driver.load_u32(0, Ordering::Relaxed));
-        match (event >> 16) as u16 & 3 {
-            DISABLE => false,
-            DESC if self.event_idx => self.used.passed(event as u16, count, self.size),
-            _ => true,
-        }
-    }
-
-    #[inline]
-    pub(crate) fn disarm(&mut self) {
-        if std::mem::replace(&mut self.kicks_wanted, false) {
-            self.set_event(DISABLE, 0);
-        }
-    }
-
-    #[inline]
-    pub(crate) fn arm(&mut self) {
-        self.kicks_wanted = true;
-        if self.event_idx {
-            // Not `next`: requests seen but not taken are not new.
-            self.set_event(DESC, self.seen.bits());
-        } else {
-            // The place means nothing then, but see `keep`.
-            self.set_event(ENABLE, u16::MAX);
-        }
-        fence(Ordering::SeqCst);
-    }
-
-    fn set_event(&mut self, flags: u16, at: u16) {
-        let event = u32::from(at) | u32::from(flags) << 16;
-        self.device.store_u32(0, event.to_le(), Ordering::Relaxed);
-        if let (Some(log), Some(guest)) = (&self.log, self.device_log) {
-            log.mark(guest, EVENT as u64);
-        }
     }
 
     #[inline]
