@@ -2,6 +2,8 @@
  * Idle CPUs; see idle.h. The lines of Linux 6.12 (kernel/trace/trace_output.c), with the clock x86-tsc:
  *          <idle>-0       [001] d..1. 22233445566: cpu_idle: state=1 cpu_id=1
  *          <idle>-0       [001] d.h1. 22233445577: reschedule_entry: vector=253
+ * and of its head, which says how many of the written lines are still there:
+ * # entries-in-buffer/entries-written: 4711/4711   #P:3
  * The greatest state of 32 bits says that the CPU runs again (include/trace/events/power.h).
  */
 #include <string.h>
@@ -10,6 +12,7 @@
 
 static const char idle_event[] = " cpu_idle: state=";
 static const char runs_again[] = "4294967295 ";
+static const char entries[] = "# entries-in-buffer/entries-written: ";
 
 void idle_begin(struct idle *idle, unsigned cpus)
 {
@@ -55,6 +58,18 @@ static bool change(struct idle *idle, uint64_t cpu, bool is_idle, uint64_t when)
 	return true;
 }
 
+/* Does the trace have all lines that were written? */
+static bool is_whole(const char *line, const char *end)
+{
+	uint64_t there, written;
+	const char *at;
+
+	if (!begins_with(line, end, entries))
+		return true;
+	at = number(line + strlen(entries), end, '/', &there);
+	return at && number(at, end, ' ', &written) && there == written;
+}
+
 bool idle_take(struct idle *idle, const char *line, size_t bytes)
 {
 	const char *end = line + bytes, *at;
@@ -62,7 +77,7 @@ bool idle_take(struct idle *idle, const char *line, size_t bytes)
 	bool is_idle;
 
 	if (bytes == 0 || *line == '#')
-		return true;
+		return is_whole(line, end);
 	at = memmem(line, bytes, " [", 2);
 	at = at ? number(at + 2, end, ']', &cpu) : NULL;
 	if (!at)

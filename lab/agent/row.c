@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/types.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "common/exits.h"
 #include "common/reasons.h"
@@ -28,7 +29,7 @@
 #define NESTED_LIMIT_TICKS  60000000000
 /* After this time nothing polls any more that served the row before. It is idle time then, which costs nothing. */
 #define SETTLE_MS	    300
-/* A row of requests says so if all CPUs were idle for more of its ticks. */
+/* A row of several CPUs says so if all were idle for more of its ticks. */
 #define IDLE_PERCENT	    1
 
 static struct record record;
@@ -46,7 +47,7 @@ struct row {
 	struct steps steps;
 	uint64_t steps_ticks; /* of the run in which they were traced; 0: none */
 	const char *no_steps; /* why there are none */
-	bool knows_idle;      /* of the traced window of requests: */
+	bool knows_idle;      /* of the traced window: */
 	uint64_t idle_ticks;  /* in which all CPUs were idle */
 	uint64_t traced_ticks;
 	char failed[512]; /* why there is no result */
@@ -144,9 +145,13 @@ static void measure_here(struct row *row, struct measured *measured, struct outc
 	threads_read(&threads_begin);
 	window_pad(row->launch->selection->pad);
 	idle = window_idle_ticks();
+	if (measured->traced)
+		tracing_begin(measured->traced);
 	below_begin(&measured->note, measured->reasons);
 	status = window_run(&command, &measured->ticks);
 	below_end(&measured->note, measured->reasons);
+	if (measured->traced)
+		tracing_end(measured->traced);
 	measured->idle_ticks = window_idle_ticks() - idle;
 	threads_read(&threads_end);
 	kvm_counts_read(&end);
@@ -197,29 +202,42 @@ static bool makes_requests(const struct row *row)
 	return row->workload->requests.kind != DEVICE_NONE;
 }
 
-/* A traced window. False: there is none. */
-static bool trace(const char *workload, uint64_t pad, struct traced *traced, uint64_t *ticks)
+/* The threads of the VM have CPUs of their own. */
+static bool has_cpus(const struct row *row)
+{
+	return on_host(row) && sysconf(_SC_NPROCESSORS_ONLN) > 1;
+}
+
+/* A traced window, on the side where the row is measured. False: there is none. */
+static bool trace(struct row *row, const char *workload, struct traced *traced, uint64_t *ticks)
 {
 	struct measured measured = { .traced = traced };
-	struct outcome outcome;
-	bool done;
+	struct outcome outcome = { .status = 0 };
+	bool done = true;
 
 	if (!tracing_start())
 		return false;
-	done = guest_do(PHASE_MEASURE, workload, pad, &outcome, &measured) && !outcome.status;
+	if (is_remote(row, PHASE_MEASURE))
+		done = guest_do(PHASE_MEASURE, workload, row->launch->selection->pad, &outcome,
+				&measured);
+	else
+		measure_here(row, &measured, &outcome);
 	tracing_stop(traced);
 	*ticks = measured.ticks;
-	return done;
+	return done && !outcome.status;
 }
 
-/* Requests once more: why the guest exits in their window, less why it does in an empty one. */
-static void trace_requests(struct row *row)
+/* Once more: why the guest exits in the window, less why it does at marks that have nothing in between, and how long
+ * all CPUs are idle. If it fails, what was measured stays valid. */
+static void trace_row(struct row *row)
 {
-	uint64_t pad = row->launch->selection->pad, ticks;
 	static struct traced own, traced;
+	uint64_t ticks;
 
-	if (!trace(NO_WORKLOAD, pad, &own, &ticks) ||
-	    !trace(row->workload->name, pad, &traced, &ticks))
+	own = (struct traced){ .idle_ticks = 0 };
+	if (is_remote(row, PHASE_MEASURE) && !trace(row, NO_WORKLOAD, &own, &ticks))
+		return;
+	if (!trace(row, row->workload->name, &traced, &ticks))
 		return;
 	reasons_subtract(&traced.reasons, &own.reasons);
 	row->reasons = traced.reasons;
@@ -276,18 +294,32 @@ static bool all_phases(struct row *row)
 			return false;
 	if (!step(row, PHASE_PROOF))
 		return false;
-	if (makes_requests(row))
-		trace_requests(row);
+	if (makes_requests(row) || has_cpus(row))
+		trace_row(row);
 	else
 		count_reasons(row);
 	count_steps(row);
 	return true;
 }
 
-static void name_step(const void *unused, unsigned step, struct text *out)
+/* A transaction's steps, and when all CPUs were idle: each if it is known. */
+static void send_steps(const struct row *row)
 {
-	(void)unused;
-	text_printf(out, "%s", steps_name((enum step_name)step));
+	const char *separator = "";
+
+	text_printf(&record.text, ",\"steps\":{");
+	for (unsigned i = 0; i < STEP_NAMES && row->steps_ticks; i++) {
+		if (!row->steps.ticks[i])
+			continue;
+		text_printf(&record.text, "%s\"%s\":%lu", separator, steps_name((enum step_name)i),
+			    row->steps.ticks[i]);
+		separator = ",";
+	}
+	if (row->knows_idle)
+		text_printf(&record.text, "%s\"idle\":%lu", separator, row->idle_ticks);
+	text_printf(&record.text, "}");
+	if (row->steps_ticks)
+		record_u64(&record, "traced", row->steps_ticks);
 }
 
 /* What was measured, without idle time. */
@@ -318,12 +350,8 @@ static void send_exits(const struct row *row)
 	if (row->reasons.count)
 		exits_counts(&record, "reasons", reasons, row->reasons.count, reasons_name_row,
 			     &row->reasons);
-	if (row->steps_ticks) {
-		exits_counts(&record, "steps", row->steps.ticks, STEP_NAMES, name_step, NULL);
-		record_u64(&record, "traced", row->steps_ticks);
-	}
-	if (row->knows_idle)
-		text_printf(&record.text, ",\"steps\":{\"idle\":%lu}", row->idle_ticks);
+	if (row->steps_ticks || row->knows_idle)
+		send_steps(row);
 	say_record(&record, SOURCE_MONITOR);
 }
 
@@ -338,19 +366,18 @@ static void send_samples(struct text *out, const char *key, const uint64_t *tick
 static void note(const struct row *row, char text[300])
 {
 	uint64_t permille = row->traced_ticks ? row->idle_ticks * 1000 / row->traced_ticks : 0;
+	const char *proof = row->workload->proof ? ", and proof after it" : "";
+	char idle[80] = "";
 
-	if (!makes_requests(row))
-		snprintf(text, 300, "run ended well%s%s%s",
-			 row->workload->proof ? ", and proof after it" : "",
+	if (row->idle_ticks * 100 > row->traced_ticks * IDLE_PERCENT)
+		snprintf(idle, sizeof(idle), "; all CPUs were idle in %lu.%lu %% of the ticks",
+			 permille / 10, permille % 10);
+	if (makes_requests(row))
+		snprintf(text, 300, "all requests were answered%s", idle);
+	else
+		snprintf(text, 300, "run ended well%s%s%s%s", proof, idle,
 			 row->no_steps ? "; not taken apart: " : "",
 			 row->no_steps ? row->no_steps : "");
-	else if (row->idle_ticks * 100 > row->traced_ticks * IDLE_PERCENT)
-		snprintf(
-			text, 300,
-			"all requests were answered; all CPUs were idle in %lu.%lu %% of the ticks",
-			permille / 10, permille % 10);
-	else
-		snprintf(text, 300, "all requests were answered");
 }
 
 static void send_result(const struct row *row)

@@ -82,3 +82,30 @@ median() {
     # Both boots of each row executed the same.
     [ "$(jq '[.rows[] | .metrics[0].boots | length == 2 and (map(.run) | unique | length == 1)] | length == 6 and all' io/lab-kvm-linux.json)" = true ]
 }
+
+# Two machines with two boots each, 400 s of a core. What a transaction is made of does not depend on the host's
+# compilers; the agent's own build moves it a little.
+@test "netperf's TCP_RR of a VM in the lab: fewer exits and instructions behind elvis than behind vhost-net" {
+    local on=lab:kvm-linux+net
+    LIMIT=3000 ws apps --on "$on=vhost,$on=elvis" --workload '^tcp-rr$' --boots 2 --perturb 0 -o apps --export-json apps.json >apps.txt
+    cat apps.txt
+    # of NET FILTER
+    of() {
+        jq ".workloads[0].lines[] | select(.platform == \"lab:kvm-linux+net=$1\") | $2" apps.json
+    }
+    [ "$(jq '.workloads[0].lines | length == 2 and all(.exact)' apps.json)" = true ]
+    [ "$(of vhost '.reasons.npf > 0.99 and .reasons.npf < 1.02 and .counts.exits > 2.8 and .counts.exits < 3.5')" = true ]
+    [ "$(of elvis '(.reasons.npf // 0) < 0.01 and .counts.exits > 1 and .counts.exits < 1.3')" = true ]
+    jq -en "$(of elvis .insns) < 0.9 * $(of vhost .insns)"
+    # The parts of a transaction are its whole, on the clock of three CPUs.
+    [ "$(jq '.transactions | length == 2 and all(.parts | (map(select(.within).insns) | add) as $sum | ($sum - .[1].insns | fabs) < 1)' apps.json)" = true ]
+    grep -q 'ELVIS, section 4.3 .*Baseline 142K' apps.txt
+}
+
+# Two boots, 160 s of a core.
+@test "a card of the VM's own: no kick, and the exits of its interrupts alone" {
+    LIMIT=2000 ws io --on lab:kvm-vfio-linux --device '^assigned$' --depth 1 --busy=no --boots 2 --perturb 0 -o vfio --export-json vfio.json >vfio.txt
+    cat vfio.txt
+    jq -e '.lines[0] | .exact and (.insns > 3e4 and .insns < 45e3) and (.counts.exits > 1.9 and .counts.exits < 2.2)
+        and (.reasons.npf // 0) < 0.02 and (.reasons.hlt // 0) < 0.02 and .reasons.interrupt > 1.9' vfio.json
+}

@@ -242,15 +242,24 @@ impl RecipeFile {
                 Some(_) => vm.without_io().complete(),
                 None => vm.complete(),
             }),
+            choices: match self.below {
+                Some(_) => without_networks(self.choice),
+                None => self.choice,
+            },
             below: (self.below.map(BelowPart::complete).transpose())
                 .map_err(|what| fail(what.to_owned()))?,
             options: self.options.unwrap_or_default(),
-            choices: self.choice,
             skips: self.skip,
         };
         check::check(&recipe).map_err(fail)?;
         Ok(recipe)
     }
+}
+
+/// The choices of what serves a network need the CPUs of devices.
+fn without_networks(mut choices: Vec<Choice>) -> Vec<Choice> {
+    choices.retain(|choice| choice.network.is_none());
+    choices
 }
 
 impl CpuPart {

@@ -511,3 +511,31 @@ fn a_choice_may_add_words_to_a_vm() {
     let error = recipe(without).unwrap_err();
     assert!(error.contains("choice a=1 needs a [vm]"), "{error}");
 }
+
+#[test]
+fn a_choice_may_say_who_serves_the_network() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../lab");
+    let lab = crate::lab::Lab::open(&[folder.into()]).unwrap();
+    let of = || lab.recipe("kvm-linux", None).unwrap();
+    let chosen = of().with_option("net", "elvis").unwrap();
+    assert_eq!(of().vm.unwrap().network, None);
+    assert_eq!(chosen.vm.as_ref().unwrap().network, Some(Served::Elvis));
+    assert_ne!(of().caveat, chosen.caveat);
+    assert_ne!(of().digest(), chosen.digest());
+    let error = of().with_option("net", "tap").unwrap_err().to_string();
+    assert!(
+        error.contains("vhost or elvis or elvis-fine-grained"),
+        "{error}"
+    );
+    // There the machine has one CPU.
+    let nested = lab.recipe("kvm-svm-nested-linux", None).unwrap();
+    assert!(!nested.option_names().contains(&"net"));
+    let choice = |network: &str, of: &str| {
+        let text = format!(
+            "extends = \"{of}\"\nsummary = \"x\"\n[[choice]]\noption = \"a\"\nvalue = \"1\"\nwhy = \"y\"\nnetwork = \"{network}\"\n"
+        );
+        recipe(&text).unwrap_err().to_string()
+    };
+    let error = choice("vhost-net", "kernel");
+    assert!(error.contains("needs the CPUs of a [vm.io]"), "{error}");
+}

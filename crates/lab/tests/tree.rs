@@ -40,6 +40,7 @@ fn every_recipe_is_whole_and_its_sets_are_there() {
             "kvm-svm-nested",
             "kvm-svm-nested-linux",
             "kvm-vel2",
+            "kvm-vfio-linux",
             "kvm-vhe",
             "kvm-vhe-linux",
             "linux",

@@ -12,6 +12,7 @@
 mod apps;
 mod baselines;
 mod comparison;
+mod exit_columns;
 mod export;
 mod finding;
 mod grid;

@@ -127,7 +127,7 @@ static void all_cpus_are_idle_until_one_is_interrupted(void **state)
 {
 	/* As Linux 6.12 writes it. */
 	static const char text[] =
-		"# tracer: nop\n#\n"
+		"# tracer: nop\n#\n# entries-in-buffer/entries-written: 5/5   #P:2\n#\n"
 		"          <idle>-0       [000] d..1. 100: cpu_idle: state=1 cpu_id=0\n"
 		"          <idle>-0       [001] d..1. 110: cpu_idle: state=1 cpu_id=1\n"
 		"          <idle>-0       [001] d.h1. 125: reschedule_entry: vector=253\n"
@@ -149,6 +149,8 @@ static void a_trace_with_events_missing_is_refused(void **state)
 {
 	static const char *const rows[] = {
 		"CPU:1 [LOST 12 EVENTS]\n",
+		"# entries-in-buffer/entries-written: 5/17   #P:2\n",
+		"# entries-in-buffer/entries-written: 5\n",
 		"<idle>-0 [002] d..1. 1: cpu_idle: state=1 cpu_id=2\n",
 		"<idle>-0 [001] d..1. x: cpu_idle: state=1 cpu_id=1\n",
 		"<idle>-0 [001] d..1.\n",

@@ -1,6 +1,6 @@
 //! Options of a machine's name whose effect its recipe says, as `+apicv=0`.
 
-use super::{ApplyError, Module, Recipe, Word};
+use super::{ApplyError, DeviceKind, Module, Recipe, Served, Word};
 use serde::{Deserialize, Serialize};
 
 /// One value of an option, and what it changes. Without the option nothing changes.
@@ -28,6 +28,12 @@ pub struct Choice {
     /// Settings of the VM (`vm.setting`), which replace those of the same key.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub setting: Vec<String>,
+    /// What serves the network of the VM's workloads, on the CPUs of `vm.io`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network: Option<Served>,
+    /// What a reader of results must know, in place of the recipe's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub caveat: Option<String>,
 }
 
 /// Options of a module.
@@ -70,7 +76,11 @@ impl Recipe {
         if let Some(cpu) = choice.cpu {
             self.emulator.cpu.replace_model(cpu);
         }
+        if let Some(caveat) = choice.caveat {
+            self.caveat = Some(caveat);
+        }
         if let Some(vm) = &mut self.vm {
+            vm.network = choice.network.or(vm.network);
             for word in choice.setting {
                 let why = choice.why.clone();
                 replace(&mut vm.settings, Word { word, why }, |word| &word.word);
@@ -110,6 +120,16 @@ impl Recipe {
             }
             if !choice.setting.is_empty() && self.vm.is_none() {
                 return Some(format!("{name} needs a [vm]"));
+            }
+            if choice.network.is_some() && self.vm.iter().all(|vm| vm.io.is_none()) {
+                return Some(format!("{name}: network needs the CPUs of a [vm.io]"));
+            }
+            let serves =
+                |served: Served| served.suits(DeviceKind::Net) && served != Served::Assigned;
+            if choice.network.is_some_and(|served| !serves(served)) {
+                return Some(format!(
+                    "{name}: what serves it has no network for workloads"
+                ));
             }
             let unknown = |of: &&ModuleOptions| !modules.contains(&&*of.name);
             if let Some(of) = choice.module.iter().find(unknown) {

@@ -31,6 +31,10 @@ pub struct Vm {
     /// The devices whose I/O is measured, where there are any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub io: Option<Io>,
+    /// What serves its network on the CPUs of `io`, if a choice says so. Otherwise the kernel's vhost does, on the
+    /// machine's one CPU.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub network: Option<Served>,
 }
 
 impl Vm {
@@ -100,17 +104,26 @@ pub enum Served {
     QemuStorageDaemon,
     /// elvis, by vhost-user.
     Elvis,
+    /// elvis without polling: it waits for each kick.
+    ElvisFineGrained,
     /// The kernel's vhost-net.
     VhostNet,
+    /// Nothing: the VM has a network card of the machine's for itself, by VFIO.
+    Assigned,
 }
 
 impl Served {
+    /// Whether it is elvis.
+    pub fn is_elvis(self) -> bool {
+        matches!(self, Self::Elvis | Self::ElvisFineGrained)
+    }
+
     /// Whether such a server has devices of this kind.
     pub fn suits(self, kind: DeviceKind) -> bool {
         match self {
-            Self::MainLoop | Self::Elvis => true,
+            Self::MainLoop | Self::Elvis | Self::ElvisFineGrained => true,
             Self::Iothread | Self::QemuStorageDaemon => kind == DeviceKind::Disk,
-            Self::VhostNet => kind == DeviceKind::Net,
+            Self::VhostNet | Self::Assigned => kind == DeviceKind::Net,
         }
     }
 }

@@ -63,6 +63,7 @@ impl VmPart {
             parameters: self.parameter,
             modules: self.module,
             io: self.io,
+            network: None,
         }
     }
 }

@@ -47,6 +47,15 @@ const FIRST_SLOT: usize = 0x10;
 /// The MAC address of the host's end of all networks.
 const HOST_MAC: &str = "52:54:00:00:02:01";
 
+/// Network cards of a machine that gives its VM one (`kvm-vfio-linux`): the VM's, with its MAC address, and the
+/// host's, at the other end of the wire.
+const VM_CARD: &str = "0000:00:1e.0";
+const VM_CARD_MAC: &str = "52:54:00:00:03:01";
+const HOST_CARD: &str = "0000:00:1d.0";
+
+/// More echoes than its driver has buffers (1024, `VMXNET3_DEF_RX_RING_SIZE` of Linux).
+const TOUCHING: u32 = 2048;
+
 /// How many requests are measured of so many at a time: so many that what begins and ends the window
 /// is below 0.1 % of it.
 fn units(depth: u32) -> u64 {
@@ -86,7 +95,15 @@ impl Placed<'_> {
 
     /// The MAC address of the guest's end.
     pub fn mac(&self) -> String {
-        format!("52:54:00:00:01:{:02x}", self.index)
+        match self.device.served {
+            Served::Assigned => VM_CARD_MAC.to_owned(),
+            _ => format!("52:54:00:00:01:{:02x}", self.index),
+        }
+    }
+
+    /// The network card that the VM has for itself.
+    pub fn assigned(&self) -> Option<&'static str> {
+        (self.device.served == Served::Assigned).then_some(VM_CARD)
     }
 
     fn host_address(&self) -> String {
@@ -107,14 +124,26 @@ impl Placed<'_> {
 
     /// The line that makes it ready in the guest.
     fn guest_line(&self) -> String {
-        let virtio = format!("/sys/bus/pci/devices/0000:00:{}.0/virtio*", self.slot());
+        let of = match self.device.served {
+            Served::Assigned => "",
+            _ => "/virtio*",
+        };
+        // The card fills each of its driver's buffers once, whose memory the guest touches for the first time then.
+        let touched = match self.device.served {
+            Served::Assigned => format!(
+                "; busybox ping -A -q -c {TOUCHING} {} >/dev/null",
+                self.host_address()
+            ),
+            _ => String::new(),
+        };
+        let folder = format!("/sys/bus/pci/devices/0000:00:{}.0{of}", self.slot());
         match self.device.kind {
             DeviceKind::Disk => format!(
-                "setup=set -e; disk=$(ls {virtio}/block); ln -s /dev/$disk /run/{}",
+                "setup=set -e; disk=$(ls {folder}/block); ln -s /dev/$disk /run/{}",
                 self.device.name
             ),
             DeviceKind::Net => format!(
-                "setup=set -e; nic=$(ls {virtio}/net); {}",
+                "setup=set -e; nic=$(ls {folder}/net); {}{touched}",
                 network(
                     "$nic",
                     &self.guest_address(),
@@ -133,15 +162,26 @@ impl Placed<'_> {
                 self.file()
             ),
             DeviceKind::Net => {
-                let tap = self.tap();
+                let (nic, made) = match self.device.served {
+                    Served::Assigned => (
+                        "$nic".to_owned(),
+                        format!(
+                            "cd /sys/bus/pci; echo vfio-pci >devices/{VM_CARD}/driver_override; echo {VM_CARD} >devices/{VM_CARD}/driver/unbind; echo {VM_CARD} >drivers_probe; nic=$(ls devices/{HOST_CARD}/net)"
+                        ),
+                    ),
+                    _ => (
+                        self.tap(),
+                        format!("ip tuntap add dev {} mode tap", self.tap()),
+                    ),
+                };
                 let network = network(
-                    &tap,
+                    &nic,
                     &self.host_address(),
                     &self.guest_address(),
                     &self.mac(),
                 );
                 format!(
-                    "setup=set -e; mkdir -p /run/io; ip tuntap add dev {tap} mode tap; ip link set {tap} address {HOST_MAC}; {network}"
+                    "setup=set -e; mkdir -p /run/io; {made}; ip link set {nic} address {HOST_MAC}; {network}"
                 )
             }
         }
@@ -166,11 +206,29 @@ impl Placed<'_> {
 
     /// Whether what serves it makes a socket.
     fn has_socket(&self) -> bool {
-        matches!(
-            self.device.served,
-            Served::QemuStorageDaemon | Served::Elvis
-        )
+        self.device.served.is_elvis() || self.device.served == Served::QemuStorageDaemon
     }
+}
+
+/// The command of elvis on a CPU of its own, with these devices. None if `served` is no elvis.
+pub(super) fn elvis_command(served: Served, cpu: u32, devices: &[String]) -> Option<String> {
+    let (name, mode) = match served {
+        Served::Elvis => ("elvis", ""),
+        Served::ElvisFineGrained => ("elvis-fine-grained", " --mode fine-grained"),
+        _ => return None,
+    };
+    let devices = devices.join(" ");
+    Some(format!(
+        "/lab/{ELVIS} serve --io-cores {cpu}{mode} --control /run/io/{name}.control {devices}"
+    ))
+}
+
+/// The lines that put the vCPU, and the threads of what serves devices, on their CPUs.
+pub(super) fn pins(serving_cpu: u32, has: impl Fn(Served) -> bool) -> Vec<String> {
+    let vcpu = format!("pin={VCPU_CPU} CPU 0/KVM");
+    let iothread = has(Served::Iothread).then(|| format!("pin={serving_cpu} IO io0"));
+    let vhost = has(Served::VhostNet).then(|| format!("pin={serving_cpu} vhost-"));
+    [vcpu].into_iter().chain(iothread).chain(vhost).collect()
 }
 
 /// Gives an end of a network its address. Nothing in it may act by itself while something is
@@ -182,10 +240,11 @@ fn network(nic: &str, own: &str, other: &str, mac_of_other: &str) -> String {
 }
 
 /// The VM of a device. QEMU's main loop looks at all devices' descriptors in each round, so one that it
-/// serves has a VM of its own; other servers do not see what else a VM has, so their devices share one.
+/// serves has a VM of its own, and so has one for which all of the VM's memory stays where it is; other servers do
+/// not see what else a VM has, so their devices share one.
 fn vm_of(device: &Device) -> &str {
     match device.served {
-        Served::MainLoop => &device.name,
+        Served::MainLoop | Served::Assigned => &device.name,
         _ => "shared",
     }
 }
@@ -199,7 +258,7 @@ pub struct IoVm<'a> {
 
 impl Io {
     /// The CPU of what serves devices: the third, or the first on a machine of two.
-    fn serving_cpu(&self) -> u32 {
+    pub(super) fn serving_cpu(&self) -> u32 {
         if self.cpus > 2 { 2 } else { 0 }
     }
 
@@ -211,10 +270,13 @@ impl Io {
 
     /// Why a device can't be served.
     fn missing(&self, device: &Device) -> Option<String> {
-        match (&self.elvis, device.served) {
-            (Err(why), Served::Elvis) => Some(why.clone()),
-            _ => None,
-        }
+        self.missing_for(device.served)
+    }
+
+    /// Why it can't serve anything.
+    pub(super) fn missing_for(&self, served: Served) -> Option<String> {
+        let why = self.elvis.as_ref().err();
+        why.filter(|_| served.is_elvis()).cloned()
     }
 
     /// The benchmarks, those that can't be measured among them.
@@ -238,7 +300,7 @@ impl Io {
     fn row(&self, device: &Device, load: Load) -> BenchmarkRow {
         let mut digest = Sha256::new();
         digest.update(format!("{device:?} {load:?}"));
-        if let (Ok(elvis), Served::Elvis) = (&self.elvis, device.served) {
+        if let (Ok(elvis), true) = (&self.elvis, device.served.is_elvis()) {
             digest.update(&elvis.sha256);
         }
         BenchmarkRow {
@@ -275,21 +337,16 @@ impl<'a> IoVm<'a> {
     /// The program, if it serves one of them.
     pub fn elvis(&self) -> Option<&'a Elvis> {
         let mut devices = self.placed();
-        devices.find(|placed| placed.device.served == Served::Elvis)?;
+        devices.find(|placed| placed.device.served.is_elvis())?;
         self.io.elvis.as_ref().ok()
     }
 
     /// One process of it serves all of its devices, as on a real host.
-    fn elvis_command(&self) -> Option<String> {
-        let own = self.placed().filter(|it| it.device.served == Served::Elvis);
+    fn elvis_command(&self, served: Served) -> Option<String> {
+        let own = self.placed().filter(|it| it.device.served == served);
         let devices: Vec<String> = own.map(|it| it.in_elvis()).collect();
-        (!devices.is_empty()).then(|| {
-            format!(
-                "/lab/{ELVIS} serve --io-cores {} --control /run/io/elvis.control {}",
-                self.io.serving_cpu(),
-                devices.join(" ")
-            )
-        })
+        let command = elvis_command(served, self.io.serving_cpu(), &devices);
+        command.filter(|_| !devices.is_empty())
     }
 
     /// The lines of the host's agent.
@@ -298,17 +355,13 @@ impl<'a> IoVm<'a> {
         let mut lines: Vec<String> = self.placed().map(|it| it.setup_line()).collect();
         let servers = self.placed().filter_map(|it| it.server());
         let server = |command| format!("server={serving_cpu} {command}");
-        lines.extend(servers.chain(self.elvis_command()).map(server));
+        let elvis = [Served::Elvis, Served::ElvisFineGrained];
+        let elvis = elvis.into_iter().filter_map(|it| self.elvis_command(it));
+        lines.extend(servers.chain(elvis).map(server));
         let sockets = self.placed().filter(Placed::has_socket);
         lines.extend(sockets.map(|it| format!("socket={}", it.socket())));
-        lines.push(format!("pin={VCPU_CPU} CPU 0/KVM"));
         let has = |served| self.placed().any(|it| it.device.served == served);
-        if has(Served::Iothread) {
-            lines.push(format!("pin={serving_cpu} IO io0"));
-        }
-        if has(Served::VhostNet) {
-            lines.push(format!("pin={serving_cpu} vhost-"));
-        }
+        lines.extend(pins(serving_cpu, has));
         lines
     }
 
@@ -365,7 +418,9 @@ fn summary(device: &Device, load: Load) -> String {
         Served::Iothread => "an I/O thread of QEMU",
         Served::QemuStorageDaemon => "qemu-storage-daemon",
         Served::Elvis => "elvis",
+        Served::ElvisFineGrained => "elvis without polling",
         Served::VhostNet => "the kernel's vhost-net",
+        Served::Assigned => "nobody (the VM has the card)",
     };
     let busy = load.suffix(", beside a process that keeps the vCPU busy");
     format!(

@@ -1,6 +1,7 @@
 //! Tests of the devices whose requests are measured: what is told to whom.
 
 use super::*;
+use crate::lab::network::Network;
 use crate::lab::vm::{self, Whole};
 use ws_lab::lab::Lab;
 
@@ -27,6 +28,10 @@ fn with_elvis() -> Io {
 }
 
 fn words(io: &IoVm<'_>) -> String {
+    words_of(Some(io), None)
+}
+
+fn words_of(io: Option<&IoVm<'_>>, network: Option<&Network<'_>>) -> String {
     let whole = Whole {
         executor: crate::lab::vm::LAB,
         architecture: ws_lab::sets::Architecture::X86_64,
@@ -39,7 +44,8 @@ fn words(io: &IoVm<'_>) -> String {
         initrd: "/i",
         parameters: "quiet",
         settings: &[],
-        io: Some(io),
+        io,
+        network,
     };
     vm::vm(&whole).join(" ")
 }
@@ -164,5 +170,101 @@ fn on_two_cpus_what_serves_has_qemu_s() {
         "\npin=1 CPU 0/KVM\npin=0 IO io0",
     ] {
         assert!(host.contains(part), "{part} is not in {host}");
+    }
+}
+
+#[test]
+fn a_network_of_workloads_is_what_serves_it() {
+    let io = with_elvis();
+    let network = |served| {
+        let network = Network::new(&io, served);
+        let host = network.host_lines().join("\n");
+        (words_of(None, Some(&network)), host)
+    };
+    let shared = "-machine pc,nvdimm=on,memory-backend=ram";
+    let card = "-device virtio-net-pci,netdev=net,mac=52:54:00:00:00:01,romfile= ";
+    let tap = "-netdev tap,id=net,ifname=tap0,script=no,downscript=no,vhost=";
+    for (served, vhost, pins) in [
+        (Served::VhostNet, "on", "pin=1 CPU 0/KVM\npin=2 vhost-"),
+        (Served::MainLoop, "off", "pin=1 CPU 0/KVM"),
+    ] {
+        let (words, host) = network(served);
+        for part in [shared, card, &format!("{tap}{vhost}")] {
+            assert!(words.contains(part), "{part} is not in {words}");
+        }
+        assert_eq!(host, pins);
+    }
+    for (served, mode) in [
+        (Served::Elvis, ""),
+        (Served::ElvisFineGrained, " --mode fine-grained"),
+    ] {
+        let (words, host) = network(served);
+        let user =
+            "-chardev socket,id=net,path=/run/io/net.socket -netdev vhost-user,id=net,chardev=net";
+        for part in [shared, card, user] {
+            assert!(words.contains(part), "{part} is not in {words}");
+        }
+        assert!(
+            host.contains(&format!("server=2 /lab/elvis serve --io-cores 2{mode} ")),
+            "{host}"
+        );
+        assert!(host.contains(" --net /run/io/net.socket=tap:tap0\nsocket=/run/io/net.socket\n"));
+    }
+    assert!(!words_of(None, None).contains("memory-backend=ram"));
+    let network = Network::new(&io, Served::Elvis);
+    assert_eq!((network.cpus(), network.missing(true)), (3, None));
+    assert!(
+        network
+            .missing(false)
+            .unwrap()
+            .contains("lab:kvm-linux has it")
+    );
+    let without = io_without_elvis();
+    let network = Network::new(&without, Served::Elvis);
+    assert_eq!(network.missing(true).unwrap(), "there is none");
+    assert!(network.elvis().is_none());
+}
+
+#[test]
+fn a_card_is_given_to_a_vm_of_its_own() {
+    let io = io_of("kvm-vfio-linux", Ok(Elvis::new(b"program".to_vec())));
+    let vm = io.of("assigned").unwrap();
+    let (words, host) = (words(&vm), vm.host_lines().join("\n"));
+    let guest = vm.guest_lines().join("\n");
+    assert!(
+        words.ends_with("-device vfio-pci,host=0000:00:1e.0,rombar=0,addr=13"),
+        "{words}"
+    );
+    for part in [
+        "echo vfio-pci >devices/0000:00:1e.0/driver_override",
+        "nic=$(ls devices/0000:00:1d.0/net); ip link set $nic address 52:54:00:00:02:01",
+        "ip neighbour add 10.1.3.2 lladdr 52:54:00:00:03:01 dev $nic",
+    ] {
+        assert!(host.contains(part), "{part} is not in {host}");
+    }
+    assert!(
+        guest.contains("nic=$(ls /sys/bus/pci/devices/0000:00:13.0/net);"),
+        "{guest}"
+    );
+    assert!(
+        guest.contains("busybox ping -A -q -c 2048 10.1.3.1"),
+        "{guest}"
+    );
+    assert!(vm.elvis().is_none());
+}
+
+#[test]
+fn a_machine_has_the_cards_that_it_gives_away() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../lab");
+    let lab = Lab::open(&[folder.into()]).unwrap();
+    let recipe = lab.recipe("kvm-vfio-linux", None).unwrap();
+    let flags = recipe.emulator.flags.iter().flat_map(|flag| &flag.words);
+    let flags = flags.cloned().collect::<Vec<_>>().join(" ");
+    for (card, mac) in [(VM_CARD, VM_CARD_MAC), (HOST_CARD, HOST_MAC)] {
+        let slot = card.split([':', '.']).nth(2).unwrap();
+        assert!(
+            flags.contains(&format!("mac={mac},addr=0x{slot},")),
+            "{flags}"
+        );
     }
 }

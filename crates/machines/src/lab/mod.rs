@@ -1,8 +1,8 @@
 //! Lab machines: an emulator that counts instructions, with a real hypervisor inside it.
 //!
 //! `assemble` finds the parts that a recipe names, `payload` is what the emulator boots, `machine`
-//! runs it; `whole` is a machine whose guest is a whole Linux, and `io` the devices of its VM whose requests
-//! are measured; `xl` is Xen's own tool stack in a Linux that is dom0. `virt` describes QEMU's ARM machine to what boots on it, and `tree` the same with Xen's domains. `symbols` asks a machine's Linux where its functions are, `software` names the files of its
+//! runs it; `whole` is a machine whose guest is a whole Linux, `io` the devices of its VM whose requests
+//! are measured, and `network` what serves the network of its workloads; `xl` is Xen's own tool stack in a Linux that is dom0. `virt` describes QEMU's ARM machine to what boots on it, and `tree` the same with Xen's domains. `symbols` asks a machine's Linux where its functions are, `software` names the files of its
 //! other programs. Only `command` (QEMU) and `bochs` know an emulator's
 //! options; `disc` makes the CD that Bochs boots.
 
@@ -14,6 +14,7 @@ mod described;
 mod disc;
 mod io;
 mod machine;
+mod network;
 mod payload;
 mod software;
 mod symbols;

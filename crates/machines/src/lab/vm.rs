@@ -1,6 +1,7 @@
 //! The command line of QEMU in a machine whose guest is a whole Linux: the VM with the same Linux.
 
 use super::io::{IoVm, Placed};
+use super::network::{self, Network};
 use super::virt;
 use super::whole_memory::Root;
 use ws_lab::recipe::{DeviceKind, Served};
@@ -44,8 +45,17 @@ pub struct Whole<'a> {
     pub parameters: &'a str,
     /// The devices whose requests are measured.
     pub io: Option<&'a IoVm<'a>>,
+    /// What serves the network, on a machine with a CPU for it.
+    pub network: Option<&'a Network<'a>>,
     /// More words, as the recipe has them.
     pub settings: &'a [String],
+}
+
+impl Whole<'_> {
+    /// Whether other programs map its memory.
+    fn is_shared(&self) -> bool {
+        self.io.is_some() || self.network.is_some()
+    }
 }
 
 /// Memory of both sides, by which the agents compare the clocks of a host and its VM (`lab/agent/host/pings.c`).
@@ -70,18 +80,20 @@ pub fn vm(vm: &Whole<'_>) -> Vec<String> {
         "-serial",
         "chardev:marks",
     ]);
-    let mut tap = format!(
-        "tap,id=net,ifname=tap0,script=no,downscript=no,vhost={}",
-        if vm.executor.vhost { "on" } else { "off" }
-    );
-    let mut card = "virtio-net-pci,netdev=net,mac=52:54:00:00:00:01,romfile=".to_owned();
-    if vm.vcpus > 1 {
-        // A pair of queues for each vCPU, and an interrupt for each queue, the control queue and changes
-        // of the configuration.
-        tap += &format!(",queues={}", vm.vcpus);
-        card += &format!(",mq=on,vectors={}", 2 * vm.vcpus + 2);
-    }
-    add(&["-netdev", &tap, "-device", &card]);
+    let usual = match vm.executor.vhost {
+        true => Served::VhostNet,
+        false => Served::MainLoop,
+    };
+    let card = Card {
+        id: "net",
+        served: vm.network.map_or(usual, |network| network.served),
+        tap: network::TAP,
+        socket: network::SOCKET,
+        mac: network::MAC,
+        queues: vm.vcpus,
+    };
+    arguments.extend(card.words(""));
+    let mut add = |words: &[&str]| arguments.extend(words.iter().map(|w| (*w).to_owned()));
     if vm.architecture == Architecture::Aarch64 {
         // The agent knows vCPUs by their threads' names: KVM does not show them on ARM.
         add(&["-dtb", VM_TREE, "-name", "vm,debug-threads=on"]);
@@ -100,23 +112,24 @@ pub fn vm(vm: &Whole<'_>) -> Vec<String> {
             format!("memory-backend-file,id=clock,size=4096,share=on,mem-path={CLOCK_MEMORY}");
         add(&["-object", &memory, "-device", "ivshmem-plain,memdev=clock"]);
     }
-    if let Some(io) = vm.io {
+    if vm.is_shared() {
         let size = vm.memory_mib;
         let memory = format!("memory-backend-memfd,id=ram,size={size}M,share=on");
         // What serves by vhost-user maps the memory; the agent knows threads by their names.
         add(&["-object", &memory, "-name", "vm,debug-threads=on"]);
-        arguments.extend(io.placed().flat_map(|placed| io_device(&placed)));
     }
+    let devices = vm.io.iter().flat_map(|io| io.placed());
+    arguments.extend(devices.flat_map(|placed| io_device(&placed)));
     arguments.extend_from_slice(vm.settings);
     arguments
 }
 
 /// What its device tree depends on.
 fn machine(vm: &Whole<'_>, root: &Root) -> Vec<String> {
-    let machine = match (vm.architecture, vm.io) {
+    let machine = match (vm.architecture, vm.is_shared()) {
         (Architecture::Aarch64, _) => "virt,gic-version=3,dtb-randomness=off",
-        (Architecture::X86_64, None) => "pc,nvdimm=on",
-        (Architecture::X86_64, Some(_)) => "pc,nvdimm=on,memory-backend=ram",
+        (Architecture::X86_64, false) => "pc,nvdimm=on",
+        (Architecture::X86_64, true) => "pc,nvdimm=on,memory-backend=ram",
     };
     let cpus = vm.vcpus.to_string();
     let words = ["-no-user-config", "-nodefaults", "-machine", machine]
@@ -158,51 +171,83 @@ impl VmTree {
     }
 }
 
+/// A network card of a VM, and what serves it.
+struct Card<'a> {
+    id: &'a str,
+    served: Served,
+    tap: &'a str,
+    /// Of what serves it by vhost-user.
+    socket: &'a str,
+    mac: &'a str,
+    /// Pairs.
+    queues: u32,
+}
+
+impl Card<'_> {
+    /// QEMU's words, with `more` of the card's.
+    fn words(&self, more: &str) -> Vec<String> {
+        let (id, tap, mac) = (self.id, self.tap, self.mac);
+        let mut words = Vec::new();
+        let mut back_end = if self.served.is_elvis() {
+            words.extend([
+                "-chardev".to_owned(),
+                format!("socket,id={id},path={}", self.socket),
+            ]);
+            format!("vhost-user,id={id},chardev={id}")
+        } else {
+            let vhost = match self.served {
+                Served::VhostNet => "on",
+                _ => "off",
+            };
+            format!("tap,id={id},ifname={tap},script=no,downscript=no,vhost={vhost}")
+        };
+        let mut card = format!("virtio-net-pci,netdev={id},mac={mac},romfile={more}");
+        if self.queues > 1 {
+            // An interrupt for each queue, the control queue and changes of the configuration.
+            back_end += &format!(",queues={}", self.queues);
+            card += &format!(",mq=on,vectors={}", 2 * self.queues + 2);
+        }
+        words.extend(["-netdev".to_owned(), back_end, "-device".to_owned(), card]);
+        words
+    }
+}
+
 /// A device whose requests are measured.
 fn io_device(placed: &Placed<'_>) -> Vec<String> {
     let (id, slot) = (format!("io-{}", placed.device.name), placed.slot());
-    let (tap, file, socket) = (placed.tap(), placed.file(), placed.socket());
+    let (file, socket) = (placed.file(), placed.socket());
     let on_disk = format!("driver=file,filename={file},node-name={id},aio=threads");
     let disk = format!("num-queues=1,addr={slot}");
-    let mac = placed.mac();
-    let card = format!("virtio-net-pci,netdev={id},mac={mac},romfile=,addr={slot}");
-    let (back_end, device) = match (placed.device.kind, placed.device.served) {
-        (DeviceKind::Net, Served::Elvis) => (
-            [
-                "-chardev",
-                &format!("socket,id={id},path={socket}"),
-                "-netdev",
-                &format!("vhost-user,id={id},chardev={id}"),
-            ]
-            .map(str::to_owned)
-            .to_vec(),
-            card,
-        ),
-        (DeviceKind::Net, served) => (
-            vec!["-netdev".to_owned(), {
-                let vhost = if served == Served::VhostNet {
-                    "on"
-                } else {
-                    "off"
-                };
-                format!("tap,id={id},ifname={tap},script=no,downscript=no,vhost={vhost}")
-            }],
-            card,
-        ),
-        (_, Served::QemuStorageDaemon | Served::Elvis) => (
+    if let Some(card) = placed.assigned() {
+        let device = format!("vfio-pci,host={card},rombar=0,addr={slot}");
+        return vec!["-device".to_owned(), device];
+    }
+    if placed.device.kind == DeviceKind::Net {
+        let card = Card {
+            id: &id,
+            served: placed.device.served,
+            tap: &placed.tap(),
+            socket: &socket,
+            mac: &placed.mac(),
+            queues: 1,
+        };
+        return card.words(&format!(",addr={slot}"));
+    }
+    let (back_end, device) = match placed.device.served {
+        Served::QemuStorageDaemon | Served::Elvis | Served::ElvisFineGrained => (
             vec![
                 "-chardev".to_owned(),
                 format!("socket,id={id},path={socket}"),
             ],
             format!("vhost-user-blk-pci,chardev={id},{disk}"),
         ),
-        (_, Served::Iothread) => (
+        Served::Iothread => (
             ["-object", "iothread,id=io0", "-blockdev", &on_disk]
                 .map(str::to_owned)
                 .to_vec(),
             format!("virtio-blk-pci,drive={id},iothread=io0,{disk}"),
         ),
-        (_, Served::MainLoop | Served::VhostNet) => (
+        Served::MainLoop | Served::VhostNet | Served::Assigned => (
             vec!["-blockdev".to_owned(), on_disk],
             format!("virtio-blk-pci,drive={id},{disk}"),
         ),

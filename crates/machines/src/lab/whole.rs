@@ -3,6 +3,7 @@
 
 use super::below::{Below, Vm as Nested};
 use super::io::{ELVIS, Io, IoVm};
+use super::network::Network;
 use super::vm::{self, VmTree, Whole as Inner};
 use super::xl::{self, Domain, Xen};
 use crate::image::BenchmarkRow;
@@ -10,9 +11,9 @@ use crate::initramfs::{self, Entry};
 use crate::machine::MachineError;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use ws_lab::recipe::EmulatorKind;
+use ws_lab::recipe::{EmulatorKind, Served};
 use ws_lab::sets::Architecture;
-use ws_lab::workload::Workload;
+use ws_lab::workload::{Place, Workload};
 
 /// The block device that Linux makes of an NVDIMM with the root file system.
 const NVDIMM: &str = "/dev/pmem0";
@@ -64,6 +65,14 @@ pub struct Vm {
     pub modules: Vec<String>,
     /// The devices whose requests are measured, which it has in launches for them.
     pub io: Option<Io>,
+    /// What serves the network of its workloads on the CPUs of `io`, in place of vhost on the machine's one CPU.
+    pub network: Option<Served>,
+}
+
+impl Vm {
+    fn network(&self) -> Option<Network<'_>> {
+        Some(Network::new(self.io.as_ref()?, self.network?))
+    }
 }
 
 /// What runs a VM.
@@ -152,6 +161,8 @@ impl Whole {
         };
         let io = vm.io.as_ref().and_then(|io| io.of(launched.vm));
         let io = io.as_ref();
+        let network = vm.network().filter(|_| launched.vm.is_empty());
+        let network = network.as_ref();
         let benchmarks = io.map_or_else(|| self.workload_lines(), IoVm::benchmark_lines);
         let mut lines = vec!["role=guest".to_owned()];
         lines.extend(io.map(IoVm::guest_lines).unwrap_or_default());
@@ -160,7 +171,8 @@ impl Whole {
         let mut files = self.files.clone();
         files.push(Entry::file(KERNEL, &*vm.kernel));
         files.push(Entry::file(INITRD, initramfs::pack(&guest)?));
-        if let Some(elvis) = io.and_then(IoVm::elvis) {
+        let elvis = io.and_then(IoVm::elvis);
+        if let Some(elvis) = elvis.or_else(|| network.and_then(Network::elvis)) {
             files.push(Entry::file(ELVIS, &*elvis.bytes));
         }
         let inner = Inner {
@@ -170,6 +182,7 @@ impl Whole {
             vcpus: launched.vcpus,
             memory_mib: launched.memory_mib,
             io,
+            network,
             root: launched.root,
             root_bytes: self.root_bytes,
             kernel: &format!("/lab/{KERNEL}"),
@@ -185,6 +198,7 @@ impl Whole {
         lines.extend(VmTree::of(&inner).map(|tree| format!("setup={}", tree.command())));
         lines.extend(qemu.iter().map(|word| format!("word={word}")));
         lines.extend(io.map(IoVm::host_lines).unwrap_or_default());
+        lines.extend(network.map(Network::host_lines).unwrap_or_default());
         lines.extend(benchmarks);
         Ok(self.own(&files, launched.words, &lines))
     }
@@ -260,7 +274,9 @@ impl Whole {
     /// the CPUs of the machine itself execute at the same time can't be told apart.
     pub fn rows(&self) -> Vec<BenchmarkRow> {
         let io = self.vm.as_ref().and_then(|vm| vm.io.as_ref());
+        let network = self.vm.as_ref().and_then(Vm::network);
         let can = |workload: &&Workload| workload.vcpus == 1 || self.vm.is_some();
+        let row = |workload| row(workload, network.as_ref());
         let workloads = self.workloads.iter().filter(can).map(row);
         workloads.chain(io.into_iter().flat_map(Io::rows)).collect()
     }
@@ -290,7 +306,8 @@ fn told(workload: &Workload, architecture: Architecture) -> Vec<String> {
     lines
 }
 
-fn row(workload: &Workload) -> BenchmarkRow {
+fn row(workload: &Workload, network: Option<&Network<'_>>) -> BenchmarkRow {
+    let uses_network = workload.place == Place::Client && workload.vcpus == 1;
     BenchmarkRow {
         name: workload.name.clone(),
         category: "application".into(),
@@ -298,9 +315,9 @@ fn row(workload: &Workload) -> BenchmarkRow {
         requires: String::new(),
         work: Some(workload.unit.clone()),
         cpus: workload.vcpus,
-        host_cpus: 1,
+        host_cpus: network.map_or(1, Network::cpus),
         vm: String::new(),
-        missing: None,
+        missing: network.and_then(|network| network.missing(uses_network)),
         min_iterations: workload.units,
         max_iterations: workload.units,
         insns_iterations: workload.units,

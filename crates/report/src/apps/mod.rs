@@ -2,6 +2,7 @@
 //! in the order of Table 5 of Dall et al. (2015), with the ratios that can be derived from it. Where rows
 //! have them, also the parts of a transaction ([`parts`]) and the instructions by vCPU ([`vcpus`]).
 
+mod networks;
 mod parts;
 mod predicted;
 pub(crate) mod published;
@@ -17,7 +18,9 @@ pub use timed::{TimedApp, TimedLine};
 pub use timed_parts::{TimedPart, TimedTransaction};
 pub use vcpus::Spread;
 
+use crate::exit_columns;
 use crate::reference::Reference;
+use crate::requests::{PublishedRate, idle, published as exits_a_second};
 use crate::unit_of_work::{Unit, base};
 use published::{PAPER, TABLE};
 use schemars::JsonSchema;
@@ -88,6 +91,9 @@ pub struct Apps {
     /// Instructions by vCPU, for workloads with several vCPUs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub vcpus: Vec<Spread>,
+    /// What ELVIS states of exits, if platforms differ in who serves their network.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub exits_stated: Vec<PublishedRate>,
     /// Each workload as the cost model predicts it, if there are results with prices of exits.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub predicted: Vec<Predicted>,
@@ -128,6 +134,9 @@ pub struct AppLine {
     pub counts: BTreeMap<String, f64>,
     /// Exits for one unit by reason.
     pub reasons: BTreeMap<String, f64>,
+    /// The share of `insns` in which all CPUs were idle, on a machine with several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idle: Option<f64>,
     /// Dall et al., Table 5: the time in a VM relative to the time natively.
     pub published: Option<f64>,
     /// The setup of `published`, such as `KVM on ARM`.
@@ -139,7 +148,7 @@ pub struct AppLine {
 impl AppLine {
     /// Exits of one unit, if the host counted them.
     pub fn exits(&self) -> Option<f64> {
-        self.counts.get("exits").copied()
+        exit_columns::exits(&self.counts)
     }
 }
 
@@ -195,6 +204,10 @@ impl Apps {
             })
             .collect();
         let timed_names = names_of(&timed_rows, reference);
+        let exits_stated = match networks::concern(&workloads) {
+            true => exits_a_second(reference),
+            false => Vec::new(),
+        };
         let all: Vec<ResultFile> = results.iter().map(|result| (*result).clone()).collect();
         Self {
             schema: APPS_SCHEMA,
@@ -210,6 +223,7 @@ impl Apps {
                 .collect(),
             transactions: parts::transactions(&results, &names, reference),
             vcpus: vcpus::spreads(&results, &names, reference),
+            exits_stated,
             explained: Vec::new(),
         }
     }
@@ -289,8 +303,11 @@ fn line(
     let there = there.filter(|there| there.insns.is_some_and(|insns| insns > 0.0));
     let bands = here.band.zip(there.as_ref().and_then(|there| there.band));
     let insns = here.insns.zip(there.and_then(|there| there.insns));
-    let published = SETUPS
+    // The paper's is the usual one.
+    let mut setups = SETUPS
         .iter()
+        .filter(|_| !networks::is_chosen(&result.platform));
+    let published = setups
         .find(|(platform, ..)| base(&result.platform) == *platform)
         .and_then(|(_, setup, hardware, name)| {
             let ratio = published::slowdown(workload, setup, hardware, reference)?;
@@ -304,6 +321,7 @@ fn line(
         }),
         published: published.map(|(ratio, _)| ratio),
         published_setup: published.map(|(_, name)| name),
+        idle: idle(&here),
         insns: here.insns,
         band: here.band,
         exact: here.exact,

@@ -1,5 +1,6 @@
 //! The tables of applications as text.
 
+use super::networks;
 use super::vcpus::is_vcpu;
 use super::{
     App, AppLine, Apps, NestedRatio, Part, Predicted, Spread, TimedApp, TimedLine, TimedPart,
@@ -159,7 +160,7 @@ impl App {
 }
 
 /// The text in the first of several lines; nothing in the others.
-fn first(index: usize, text: impl Fn() -> String) -> String {
+pub(super) fn first(index: usize, text: impl Fn() -> String) -> String {
     if index == 0 { text() } else { String::new() }
 }
 
@@ -426,6 +427,11 @@ impl Apps {
                 below,
             });
         }
+        blocks.extend(networks::concern(&self.workloads).then(|| Block {
+            title: Some(networks::TITLE),
+            sheet: self.networks(),
+            below: self.networks_below(),
+        }));
         blocks.extend(self.timed_blocks());
         if !self.transactions.is_empty() {
             let mut sheet = Sheet::new(PARTS_COLUMNS);

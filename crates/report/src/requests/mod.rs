@@ -2,10 +2,11 @@
 //! and exits of one request, by reason, beside what ELVIS (2013) states of exits.
 
 mod row;
-mod text;
+pub(crate) mod text;
 
 pub use row::IoRow;
 
+use crate::exit_columns;
 use crate::reference::Reference;
 use crate::unit_of_work::Unit;
 use schemars::JsonSchema;
@@ -23,14 +24,10 @@ pub const IO: &str = "io";
 const PAPER: &str = "elvis-2013";
 const TEXT: &str = "text 4.3";
 
-/// KVM's counters of all exits, and of interrupts injected into the guest.
-const EXITS: &str = "exits";
-const INJECTED: &str = "irq_injections";
-
 /// The part of a row's ticks in which all CPUs of the machine were idle.
 const IDLE: &str = "idle";
 /// From this share on the row says so.
-const MUCH_IDLE: f64 = 0.01;
+pub(crate) const MUCH_IDLE: f64 = 0.01;
 
 /// All data of this view. Strings are not escaped yet; the renderers do that.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -89,24 +86,18 @@ pub struct PublishedRate {
 impl IoLine {
     /// Exits of one request, if the host counted them.
     pub fn exits(&self) -> Option<f64> {
-        counted(&self.counts, EXITS)
+        exit_columns::exits(&self.counts)
     }
 
     /// Exits of one request for reasons, if they were counted by reason.
     pub fn exits_by(&self, reasons: &[&str]) -> Option<f64> {
-        let of = |reason: &&str| counted(&self.reasons, reason);
-        reasons.iter().map(of).sum()
+        exit_columns::by(&self.reasons, reasons)
     }
 
     /// Interrupts injected into the guest for one request.
     pub fn injected(&self) -> Option<f64> {
-        counted(&self.counts, INJECTED)
+        exit_columns::injected(&self.counts)
     }
-}
-
-/// A count; zero if only others moved, none if nothing was counted.
-fn counted(counts: &BTreeMap<String, f64>, name: &str) -> Option<f64> {
-    (!counts.is_empty()).then(|| counts.get(name).copied().unwrap_or(0.0))
 }
 
 /// What a row's name says, if it is a row of a VM's device.
@@ -155,14 +146,11 @@ impl Requests {
 
 fn line(name: &str, row: &IoRow, result: &ResultFile) -> IoLine {
     let unit = Unit::of(result.row(name), result);
-    let idle = unit.steps.get(IDLE).copied().zip(unit.insns);
     IoLine {
         benchmark: name.to_owned(),
         platform: result.platform.clone(),
         row: row.clone(),
-        idle: idle
-            .filter(|(_, insns)| *insns > 0.0)
-            .map(|(idle, insns)| idle / insns),
+        idle: idle(&unit),
         insns: unit.insns,
         band: unit.band,
         exact: unit.exact,
@@ -173,7 +161,15 @@ fn line(name: &str, row: &IoRow, result: &ResultFile) -> IoLine {
     }
 }
 
-fn published(reference: &Reference) -> Vec<PublishedRate> {
+/// The share of a row's instructions in which all CPUs of its machine were idle, of a machine with several.
+pub(crate) fn idle(unit: &Unit) -> Option<f64> {
+    let ticks = unit.steps.get(IDLE).copied().zip(unit.insns);
+    let (idle, insns) = ticks.filter(|(_, insns)| *insns > 0.0)?;
+    Some(idle / insns)
+}
+
+/// The paper's exits a second.
+pub(crate) fn published(reference: &Reference) -> Vec<PublishedRate> {
     let values = reference.of_table(PAPER, TEXT);
     let exits = values.filter(|value| value.unit == "per_s" && value.row.starts_with("exits"));
     let rate = |value: &crate::reference::Value| {

@@ -15,7 +15,7 @@ pub struct IoRow {
 }
 
 /// What the lab's devices are and who serves them; a device of the user's own recipe is not here.
-const SERVED: [(&str, &str); 7] = [
+const SERVED: [(&str, &str); 8] = [
     ("qemu", "virtio-blk, QEMU's main loop"),
     ("iothread", "virtio-blk, QEMU's iothread"),
     ("storage-daemon", "virtio-blk, qemu-storage-daemon"),
@@ -23,6 +23,7 @@ const SERVED: [(&str, &str); 7] = [
     ("qemu-net", "virtio-net, QEMU's main loop"),
     ("vhost", "virtio-net, vhost-net"),
     ("elvis-net", "virtio-net, elvis"),
+    ("assigned", "a card of its own, by VFIO"),
 ];
 
 impl IoRow {

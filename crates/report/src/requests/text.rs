@@ -1,35 +1,20 @@
 //! The table of I/O requests as text.
 
 use super::{IoLine, MUCH_IDLE, PublishedRate, Requests};
+use crate::exit_columns;
 use crate::number;
 use crate::sheet::{Set, Sheet, below_in_markdown, below_on_terminal};
 use crate::unit_of_work::{dash, insns, insns_of, two};
-
-/// The reasons that have a column: head, and the names in KVM's tracing, of SVM and of VMX.
-pub(crate) const REASONS: [(&str, &[&str]); 5] = [
-    ("kick", &["npf", "ept_misconfig"]),
-    ("hlt", &["hlt"]),
-    ("intr", &["interrupt"]),
-    ("msr", &["msr", "msr_write"]),
-    ("vintr", &["vintr", "interrupt_window"]),
-];
 
 const LEGEND: [&str; 5] = [
     "insns a request: executed instructions of all CPUs together, guest, hypervisor and server, for one request: 4 KiB read with O_DIRECT, or an ICMP echo of 64 bytes. band: over boots that vary what should not matter (--perturb).",
     "vCPU: it sleeps while it waits, or another process keeps it busy, so that it never halts; the instructions of that process count too.",
     "exits: from the guest to KVM for one request, as KVM counts them; by reason in a run of their own.",
-    "kick: the guest's notification of the device, a write to a page that is not there (npf of SVM, ept_misconfig of VMX). hlt: it waits. intr: the host's interrupt arrives. msr: the guest's timer and end of interrupt. vintr: the guest can take an interrupt again.",
+    exit_columns::LEGEND,
     "injected: interrupts injected into the guest for one request.",
 ];
 
 impl IoLine {
-    /// Exits of one request for other reasons than those with a column.
-    pub(crate) fn other_exits(&self) -> Option<f64> {
-        let named = |reason: &str| REASONS.iter().any(|(_, names)| names.contains(&reason));
-        let others = self.reasons.iter().filter(|(reason, _)| !named(reason));
-        (!self.reasons.is_empty()).then(|| others.fold(0.0, |sum, (_, count)| sum + count))
-    }
-
     /// Exits of one request, and how far apart boots are that do not agree.
     fn all_exits(&self) -> String {
         match self.exits_of_boots {
@@ -40,19 +25,43 @@ impl IoLine {
 
     /// Idle time that its instructions contain.
     fn idle(&self) -> Option<String> {
-        let idle = self.idle.filter(|idle| *idle > MUCH_IDLE)?;
-        Some(format!(
-            "{} on {}: all CPUs were idle in {} of its ticks, which count as instructions",
-            self.benchmark,
-            self.platform,
-            number::percent(idle)
-        ))
+        idle(&self.benchmark, &self.platform, self.idle)
     }
 
     fn reason(&self) -> Option<String> {
         let why = self.why.as_ref()?;
         Some(format!("{} on {}: {why}", self.benchmark, self.platform))
     }
+}
+
+/// Idle time that a row's instructions contain, if it is much.
+pub(crate) fn idle(row: &str, platform: &str, share: Option<f64>) -> Option<String> {
+    let share = share.filter(|share| *share > MUCH_IDLE)?;
+    Some(format!(
+        "{row} on {platform}: all CPUs were idle in {} of its ticks, which count as instructions",
+        number::percent(share)
+    ))
+}
+
+/// What ELVIS states, as one text.
+pub(crate) fn stated(published: &[PublishedRate]) -> Option<String> {
+    let hardware = &published.first()?.hardware;
+    let machine = hardware.split(',').next().unwrap_or_default();
+    let words = |rate: &PublishedRate| {
+        let what = rate.row.strip_prefix("exits").unwrap_or(&rate.row);
+        let what = what.trim_start_matches([',', ' ']);
+        let note = rate.note.trim_end_matches('.');
+        let note = match note.is_empty() {
+            true => String::new(),
+            false => format!(": {}", lowered(note)),
+        };
+        format!("{} {} ({what}{note})", rate.column, rate.printed)
+    };
+    let stated: Vec<String> = published.iter().map(words).collect();
+    Some(format!(
+        "ELVIS, section 4.3 (Har'El et al., 2013), {machine}, exits in a second of time, not for a unit of work: {}.",
+        stated.join("; ")
+    ))
 }
 
 impl Requests {
@@ -66,8 +75,7 @@ impl Requests {
         columns.extend(several.then_some(("platform", Text)));
         columns.extend([("depth", Number), ("vCPU", Text)]);
         columns.extend(["insns a request", "band", "exits"].map(|head| (head, Number)));
-        columns.extend(REASONS.map(|(head, _)| (head, Number)));
-        columns.extend(["other", "injected"].map(|head| (head, Number)));
+        columns.extend(exit_columns::heads().map(|head| (head, Number)));
         let mut sheet = Sheet::new(columns);
         let mut last = "";
         sheet.extend(self.lines.iter().map(|line| {
@@ -87,34 +95,10 @@ impl Requests {
             let band = |[low, high]: [f64; 2]| format!("{} to {}", insns(low), insns(high));
             cells.push(dash(line.band.map(band)));
             cells.push(line.all_exits());
-            let of = |(_, names): &(&str, &[&str])| dash(line.exits_by(names).map(two));
-            cells.extend(REASONS.iter().map(of));
-            cells.push(dash(line.other_exits().map(two)));
-            cells.push(dash(line.injected().map(two)));
+            cells.extend(exit_columns::cells(&line.counts, &line.reasons));
             cells
         }));
         sheet
-    }
-
-    /// What ELVIS states, as one text.
-    pub(crate) fn stated(&self) -> Option<String> {
-        let hardware = &self.published.first()?.hardware;
-        let machine = hardware.split(',').next().unwrap_or_default();
-        let words = |rate: &PublishedRate| {
-            let what = rate.row.strip_prefix("exits").unwrap_or(&rate.row);
-            let what = what.trim_start_matches([',', ' ']);
-            let note = rate.note.trim_end_matches('.');
-            let note = match note.is_empty() {
-                true => String::new(),
-                false => format!(": {}", lowered(note)),
-            };
-            format!("{} {} ({what}{note})", rate.column, rate.printed)
-        };
-        let stated: Vec<String> = self.published.iter().map(words).collect();
-        Some(format!(
-            "ELVIS, section 4.3 (Har'El et al., 2013), {machine}, exits in a second of time, not a request: {}.",
-            stated.join("; ")
-        ))
     }
 
     /// What stands below the table.
@@ -123,7 +107,7 @@ impl Requests {
         let mut below: Vec<String> = lines.clone().filter_map(IoLine::reason).collect();
         below.extend(lines.filter_map(IoLine::idle));
         below.extend(LEGEND.map(str::to_owned));
-        below.extend(self.stated());
+        below.extend(stated(&self.published));
         below
     }
 

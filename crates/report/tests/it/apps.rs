@@ -567,3 +567,56 @@ fn a_transaction_in_time_is_that_of_the_median_boot() {
         assert!(!text.contains("insns"));
     }
 }
+
+#[test]
+fn who_serves_the_network_has_a_table_with_exits_by_reason_and_what_elvis_states() {
+    let mut by_elvis = row("tcp-rr", &[70, 70], Some(11));
+    by_elvis.host[0].steps = [("idle".to_owned(), 30)].into();
+    let mut results = results();
+    results.push(machine(
+        "lab:kvm-linux+net=vhost",
+        vec![row("tcp-rr", &[90, 90], Some(31))],
+    ));
+    results.push(machine("lab:kvm-linux+net=elvis", vec![by_elvis]));
+    let apps = apps(&results);
+    let elvis = line(&apps, "tcp-rr", "lab:kvm-linux+net=elvis");
+    // Dall et al.'s VM has vhost.
+    assert_eq!((elvis.published, elvis.exits()), (None, Some(1.1)));
+    assert!((elvis.idle.unwrap() - 3.0 / 70.0).abs() < 1e-9);
+    assert!(apps.exits_stated.iter().any(|rate| rate.column == "ELVIS"));
+    let text = apps.to_terminal();
+    let (_, table) = text.split_once("by who serves the network\n").unwrap();
+    let lines: Vec<&str> = table
+        .lines()
+        .filter(|line| line.contains("+net="))
+        .collect();
+    let cells = |line: &str| {
+        line.split_whitespace()
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        cells(lines[0])[2..],
+        [
+            "lab:kvm-linux+net=vhost",
+            "90",
+            "3.10",
+            "3.10",
+            "1.50",
+            "0.00",
+            "0.00",
+            "0.00",
+            "0.00",
+            "0.00"
+        ]
+    );
+    assert_eq!(cells(lines[1])[1..4], ["70", "1.10", "1.10"]);
+    assert!(lines[2].starts_with("tcp-rr on lab:kvm-linux+net=elvis: all CPUs were idle in 4.3 %"));
+    assert!(table.contains("Baseline 142K (Netperf TCP stream, 1 VM)"));
+    crate::support::valid(&apps.to_json().unwrap(), "apps");
+    assert!(
+        !self::apps(&self::results())
+            .to_terminal()
+            .contains("by who serves")
+    );
+}

@@ -17,6 +17,8 @@ Examples:
   worldswitch apps --workload '^tcp-rr$' --explain                 which functions are the difference
   worldswitch apps --on lab:linux,lab:kvm-linux,lab:kvm-linux@6.1 -o apps
   worldswitch apps --on lab:arm-linux,lab:kvm-vhe-linux             on ARM
+  worldswitch apps --on lab:kvm-linux+net=vhost,lab:kvm-linux+net=elvis --workload '^tcp-rr$'
+                                                                    by who serves the network of the VM
   worldswitch apps --on host,qemu-kvm --boots 16                    in time, on this host
   worldswitch apps --of apps --export-markdown apps.md
   worldswitch compare old:lab:kvm-linux new:lab:kvm-linux          two results, as of any benchmark";

@@ -264,7 +264,7 @@ fn vm(
     let (mut files, modules) = modules(system, &vm.modules, "inner ", described)?;
     let agent = resources.agent_for(recipe.architecture)?;
     files.insert(0, payload::init(read(&agent)?));
-    let io = vm.io.as_ref().map(|io| self::io(io, resources, described));
+    let io = (vm.io.as_ref()).map(|io| self::io(io, vm.network, resources, described));
     Ok(Some(Vm {
         runs,
         kernel: read(&system.image)?,
@@ -272,23 +272,21 @@ fn vm(
         files,
         modules,
         io: io.transpose()?,
+        network: vm.network,
     }))
 }
 
 /// The devices whose I/O is measured. A machine without elvis has all others.
 fn io(
     io: &recipe::Io,
+    network: Option<Served>,
     resources: &Resources,
     described: &mut Described,
 ) -> Result<Io, MachineError> {
+    let devices = io.devices.iter().map(|device| device.served);
+    let mut served = devices.chain(network);
     let elvis = match resources.elvis() {
-        _ if !io
-            .devices
-            .iter()
-            .any(|device| device.served == Served::Elvis) =>
-        {
-            Err("no device is served by it".to_owned())
-        }
+        _ if !served.any(Served::is_elvis) => Err("no device is served by it".to_owned()),
         Err(why) => Err(why.to_string()),
         Ok(path) => {
             described.file("elvis", &path)?;

@@ -1,0 +1,73 @@
+//! Applications by who serves the network of their VM (`+net=elvis`): exits by reason and interrupts of one unit of
+//! work, beside what ELVIS (2013) states.
+
+use super::{App, AppLine, Apps};
+use crate::exit_columns;
+use crate::requests::text::{idle, stated};
+use crate::sheet::{Set, Sheet};
+use crate::unit_of_work::{dash, insns_of, two};
+
+pub(super) const TITLE: &str = "by who serves the network";
+
+const LEGEND: &str = "insns a unit: of all CPUs together; client and QEMU have one, the vCPU has one, and so has vhost's thread or elvis (+net=). injected: interrupts injected into the guest.";
+
+/// The option that says who serves it.
+const OPTION: &str = "net=";
+
+/// Whether the platform's name says who serves the network.
+pub(super) fn is_chosen(platform: &str) -> bool {
+    let mut options = platform.split('+').skip(1);
+    options.any(|option| option.starts_with(OPTION))
+}
+
+/// Whether any of the platforms' names does.
+pub(super) fn concern(workloads: &[App]) -> bool {
+    let mut lines = workloads.iter().flat_map(|app| &app.lines);
+    lines.any(|line| is_chosen(&line.platform))
+}
+
+/// Whether the line is of a VM whose network is served on a CPU of its own.
+fn is_line(line: &&AppLine) -> bool {
+    is_chosen(&line.platform) && line.insns.is_some()
+}
+
+impl Apps {
+    /// One line for each workload and network.
+    pub(super) fn networks(&self) -> Sheet {
+        use Set::{Number, Text};
+        let numbers = ["insns a unit", "exits"].into_iter();
+        let numbers = numbers.chain(exit_columns::heads());
+        let columns = ["workload", "platform"].map(|head| (head, Text));
+        let mut sheet = Sheet::new(
+            columns
+                .into_iter()
+                .chain(numbers.map(|head| (head, Number))),
+        );
+        sheet.extend(self.workloads.iter().flat_map(|app| {
+            let lines = app.lines.iter().filter(is_line).enumerate();
+            lines.map(|(index, line)| {
+                let mut cells = vec![
+                    super::text::first(index, || app.name()),
+                    line.platform.clone(),
+                    insns_of(line.insns, line.exact),
+                    dash(line.exits().map(two)),
+                ];
+                cells.extend(exit_columns::cells(&line.counts, &line.reasons));
+                cells
+            })
+        }));
+        sheet
+    }
+
+    /// What stands below it.
+    pub(super) fn networks_below(&self) -> Vec<String> {
+        let idle = self.workloads.iter().flat_map(|app| {
+            let lines = app.lines.iter();
+            lines.filter_map(|line| idle(&app.workload, &line.platform, line.idle))
+        });
+        let mut below: Vec<String> = idle.collect();
+        below.extend([LEGEND, exit_columns::LEGEND].map(str::to_owned));
+        below.extend(stated(&self.exits_stated));
+        below
+    }
+}
