@@ -40,6 +40,8 @@ fn words(io: &IoVm<'_>) -> String {
         parameters: "quiet",
         settings: &[],
         io: Some(io),
+        disk: None,
+        is_second: false,
     };
     vm::vm(&whole).join(" ")
 }

@@ -265,6 +265,8 @@ fn a_network_card_has_a_pair_of_queues_for_each_vcpu() {
             vcpus,
             memory_mib: 512,
             io: None,
+            disk: None,
+            is_second: false,
             root: "/dev/pmem0",
             root_bytes: 1 << 20,
             kernel: "/k",

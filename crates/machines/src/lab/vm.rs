@@ -44,8 +44,21 @@ pub struct Whole<'a> {
     pub parameters: &'a str,
     /// The devices whose requests are measured.
     pub io: Option<&'a IoVm<'a>>,
+    /// A disk, of which a workload reads.
+    pub disk: Option<&'a Disk>,
+    /// It is beside another VM, has no work of its own, and nobody talks to its agent.
+    pub is_second: bool,
     /// More words, as the recipe has them.
     pub settings: &'a [String],
+}
+
+/// A disk's file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Disk {
+    /// Its path in the machine.
+    pub path: String,
+    /// It is read past the host's page cache.
+    pub direct: bool,
 }
 
 /// Memory of both sides, by which the agents compare the clocks of a host and its VM (`lab/agent/host/pings.c`).
@@ -63,25 +76,9 @@ pub fn vm(vm: &Whole<'_>) -> Vec<String> {
         add(&["-seed", "1", "-rtc", "base=2024-01-01T00:00:00,clock=vm"]);
     }
     add(&["-monitor", "none", "-no-reboot"]);
-    add(&["-serial", "file:/tmp/guest.log"]);
-    add(&[
-        "-chardev",
-        "pipe,id=marks,path=/tmp/marks",
-        "-serial",
-        "chardev:marks",
-    ]);
-    let mut tap = format!(
-        "tap,id=net,ifname=tap0,script=no,downscript=no,vhost={}",
-        if vm.executor.vhost { "on" } else { "off" }
-    );
-    let mut card = "virtio-net-pci,netdev=net,mac=52:54:00:00:00:01,romfile=".to_owned();
-    if vm.vcpus > 1 {
-        // A pair of queues for each vCPU, and an interrupt for each queue, the control queue and changes
-        // of the configuration.
-        tap += &format!(",queues={}", vm.vcpus);
-        card += &format!(",mq=on,vectors={}", 2 * vm.vcpus + 2);
-    }
-    add(&["-netdev", &tap, "-device", &card]);
+    let (lines, network) = (lines(vm), network(vm));
+    add(&lines.iter().map(String::as_str).collect::<Vec<_>>());
+    add(&network.iter().map(String::as_str).collect::<Vec<_>>());
     if vm.architecture == Architecture::Aarch64 {
         // The agent knows vCPUs by their threads' names: KVM does not show them on ARM.
         add(&["-dtb", VM_TREE, "-name", "vm,debug-threads=on"]);
@@ -96,9 +93,22 @@ pub fn vm(vm: &Whole<'_>) -> Vec<String> {
         &parameters,
     ]);
     if !vm.executor.exact {
+        // Workloads put its threads on CPUs, and know them by their names.
+        let file = format!("/run/vm{}.pid", 1 + u32::from(vm.is_second));
+        add(&["-pidfile", &file, "-name", "vm,debug-threads=on"]);
+    }
+    if !vm.executor.exact && !vm.is_second {
         let memory =
             format!("memory-backend-file,id=clock,size=4096,share=on,mem-path={CLOCK_MEMORY}");
         add(&["-object", &memory, "-device", "ivshmem-plain,memdev=clock"]);
+    }
+    if let Some(Disk { path, direct }) = vm.disk {
+        let direct = if *direct { "on" } else { "off" };
+        let file = format!(
+            "driver=file,filename={path},node-name=disk,read-only=on,aio=threads,cache.direct={direct}"
+        );
+        add(&["-object", "iothread,id=io0", "-blockdev", &file]);
+        add(&["-device", "virtio-blk-pci,drive=disk,iothread=io0"]);
     }
     if let Some(io) = vm.io {
         let size = vm.memory_mib;
@@ -110,6 +120,45 @@ pub fn vm(vm: &Whole<'_>) -> Vec<String> {
     arguments.extend_from_slice(vm.settings);
     arguments
 }
+
+/// Its serial ports: the console's, and that by which the agents talk.
+fn lines(vm: &Whole<'_>) -> Vec<String> {
+    let words: &[&str] = match vm.is_second {
+        true => &["-serial", "file:/run/second-vm.log", "-serial", "null"],
+        false => &[
+            "-serial",
+            "file:/tmp/guest.log",
+            "-chardev",
+            "pipe,id=marks,path=/tmp/marks",
+            "-serial",
+            "chardev:marks",
+        ],
+    };
+    words.iter().map(|word| (*word).to_owned()).collect()
+}
+
+/// Its network card.
+fn network(vm: &Whole<'_>) -> [String; 4] {
+    let (tap, mac) = match vm.is_second {
+        false => ("tap0", "52:54:00:00:00:01"),
+        true => (SECOND_TAP, "52:54:00:00:00:03"),
+    };
+    let mut tap = format!(
+        "tap,id=net,ifname={tap},script=no,downscript=no,vhost={}",
+        if vm.executor.vhost { "on" } else { "off" }
+    );
+    let mut card = format!("virtio-net-pci,netdev=net,mac={mac},romfile=");
+    if vm.vcpus > 1 {
+        // A pair of queues for each vCPU, and an interrupt for each queue, the control queue and changes
+        // of the configuration.
+        tap += &format!(",queues={}", vm.vcpus);
+        card += &format!(",mq=on,vectors={}", 2 * vm.vcpus + 2);
+    }
+    ["-netdev".into(), tap, "-device".into(), card]
+}
+
+/// The TAP device of a second VM.
+pub const SECOND_TAP: &str = "tap1";
 
 /// What its device tree depends on.
 fn machine(vm: &Whole<'_>, root: &Root) -> Vec<String> {
