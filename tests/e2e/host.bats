@@ -7,6 +7,7 @@
 # bats file_tags=live
 
 load common
+load host
 
 setup_file() {
     make -s -C "$ROOT/lab/agent" >&2
@@ -17,17 +18,6 @@ setup() { common_setup; }
 
 # of WORKLOAD PLATFORM EXPRESSION: a value from one line of the table.
 of() { jq -r ".times[] | select(.workload == \"$1\").lines[] | select(.platform == \"$2\") | $3" apps.json; }
-
-# workload NAME LINE...: a workload of the user's.
-workload() {
-    mkdir -p mine/workloads
-    printf '%s\n' "summary = \"$1\"" 'unit = "time"' 'units = 10' 'place = "inside"' "${@:2}" >"mine/workloads/$1.toml"
-}
-
-# What our namespaces would show outside of them: their first process.
-entered() { pgrep -f '^/lab/init' || true; }
-
-none_entered() { [ -z "$(entered)" ]; }
 
 @test "workloads on the host: times of a unit, and their boots" {
     ws apps --on host --workload '^(hackbench|tcp-rr)$' --boots 3 -o out --export-json apps.json >table.txt
@@ -68,20 +58,6 @@ part() { jq -r ".timed_transactions[] | select(.platform == \"$1\") | $2" apps.j
     grep -q 'qemu-tcg is an emulator' table.txt
 }
 
-# unprivileged COMMAND...: as a user with nothing, who may read this tree, as tree, and the cache.
-unprivileged() {
-    mkdir -p cache tree home
-    chmod 711 "$BATS_RUN_TMPDIR" "$BATS_RUN_TMPDIR/test" .
-    chown 65534 . home
-    ln -sfn "$PWD/cache" home/worldswitch
-    # shellcheck disable=SC2016
-    unshare --mount bash -euc '
-        mount --bind "$1" tree
-        mount --bind "$2" cache
-        exec setpriv --reuid=65534 --regid=65534 --clear-groups env HOME="$PWD" XDG_CACHE_HOME="$PWD/home" "${@:3}"' \
-        bash "$ROOT" "$LAB_STORE" "$@"
-}
-
 @test "without root: namespaces of the user's own, in which servers stay who they are" {
     unprivileged tree/target/release/worldswitch apps --on host --workload '^(memcached|fork-exec|tcp-rr)$' --boots 1 -o out \
         --export-json apps.json
@@ -91,13 +67,28 @@ unprivileged() {
     [ "$(part host '.parts[0].ns > 1000')" = true ]
 }
 
-@test "a user without namespaces is told the cure" {
-    # Who is in a chroot may make no namespace of users (user_namespaces(7)).
-    mkdir root
-    # shellcheck disable=SC2016
-    run -1 unshare --mount bash -euc 'mount --rbind / root; exec chroot --userspec=65534:65534 root "$@"' \
-        bash "$ROOT/build/lab/x86_64/enter" --usr /usr --files /dev/null
-    [[ "$output" == *'run as root, or allow them'* ]]
+@test "what a host lacks is said in one line, with the cure" {
+    local here=tree/target/release/worldswitch
+    run -1 no_namespaces "$here" apps --on host --workload '^fork-exec$' --boots 1
+    only_cure 'run as root, or allow them: sysctl '
+    run -1 no_namespaces "$here" apps --on qemu-tcg --workload '^fork-exec$' --boots 1
+    only_cure 'run as root, or allow them: sysctl '
+    if [ -e /dev/kvm ]; then
+        CLOSED=/dev/kvm run -1 unprivileged "$here" apps --on qemu-kvm --workload '^fork-exec$' --boots 1
+        only_cure 'no permission to open /dev/kvm: join the group'
+    fi
+    # Without packages there is no QEMU.
+    for on in host qemu-tcg; do
+        XDG_CACHE_HOME=$PWD/empty run -1 ws apps --on "$on" --workload '^fork-exec$' --boots 1
+        only_cure 'of which QEMU and all programs are, are not fetched: worldswitch lab fetch '
+    done
+}
+
+@test "one CPU, which a VM and its clients share, is said with the cure" {
+    # No such VM is started.
+    run -1 taskset -c "$(awk '/^Cpus_allowed_list/ { split($2, a, "[-,]"); print a[1] }' /proc/self/status)" \
+        env XDG_CACHE_HOME="$PWD/empty" "$WORLDSWITCH" apps --on qemu-tcg --workload '^fork-exec$' --boots 1
+    [[ "$output" == *'may use only one CPU, which a VM and its clients share: allow it more'* ]]
 }
 
 @test "a workload that fails is a row with its reason" {
@@ -120,7 +111,7 @@ unprivileged() {
         eventually none_entered
     done
     [ -z "$(pgrep -f '^sleep 98765' || true)" ]
-    [ -z "$(ip -o link | grep -E ' (tap0|br0|port0)[:@]' || true)" ]
+    no_devices
 }
 
 @test "what can't be is said" {

@@ -75,6 +75,8 @@ pub struct Lab {
     /// The pins of each folder.
     locks: Vec<Lock>,
     quirks: Quirks,
+    /// Workloads that are in no folder, and files beside them: texts by name.
+    workloads: BTreeMap<String, String>,
 }
 
 impl Lab {
@@ -90,6 +92,7 @@ impl Lab {
             homes: BTreeMap::new(),
             locks: Vec::new(),
             quirks: Quirks::new(),
+            workloads: BTreeMap::new(),
         };
         for (home, folder) in folders.iter().enumerate() {
             fs::read_dir(folder).map_err(|e| LabError::io("read the lab folder", folder, e))?;
@@ -111,6 +114,13 @@ impl Lab {
             }
         }
         Ok(lab)
+    }
+
+    /// The same with workloads that are in no folder: what files `workloads/NAME.toml` would have, and files
+    /// beside them, by name. They come before those of folders.
+    #[must_use]
+    pub fn with_workloads(self, workloads: BTreeMap<String, String>) -> Self {
+        Self { workloads, ..self }
     }
 
     /// The recipe `name`, resolved, with the variant that follows `@`.
@@ -192,7 +202,11 @@ impl Lab {
     /// # Errors
     /// A folder can't be read.
     pub fn workloads(&self) -> Result<Vec<String>, LabError> {
-        self.names("workloads")
+        let own = self.workloads.keys();
+        let own = own.filter_map(|name| name.strip_suffix(".toml"));
+        let mut names: BTreeSet<String> = own.map(str::to_owned).collect();
+        names.extend(self.names("workloads")?);
+        Ok(names.into_iter().collect())
     }
 
     /// The workload `name`.
@@ -214,6 +228,9 @@ impl Lab {
 
     /// The text of a file beside workloads, and where it is.
     fn of_workloads(&self, name: &str) -> Result<Option<(String, PathBuf)>, LabError> {
+        if let Some(text) = self.workloads.get(name) {
+            return Ok(Some((text.clone(), name.into())));
+        }
         for folder in &self.folders {
             let path = folder.join("workloads").join(name);
             if let Some(text) = read(&path)? {

@@ -30,6 +30,29 @@ impl Place {
     }
 }
 
+/// What a machine has beside its VM for a workload. Only VMs of a host have it, not those of the lab.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum With {
+    /// A disk on each side: /lab/host.disk, and the VM's /dev/vda.
+    Disk,
+    /// A second VM, 10.0.0.3, whose netserver answers.
+    SecondVm,
+}
+
+impl With {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::Disk, Self::SecondVm];
+
+    /// Its word in a workload's file.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Disk => "disk",
+            Self::SecondVm => "second-vm",
+        }
+    }
+}
+
 /// A workload. Each command is one line for `sh -c`; `$SERVER` is the measured system's address.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Workload {
@@ -43,6 +66,9 @@ pub struct Workload {
     pub place: Place,
     /// CPUs of the measured system; with more than one it is a VM.
     pub vcpus: u32,
+    /// What the machine has beside the VM.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub with: Option<With>,
     /// Its units are transactions of one byte each way, which are taken apart.
     pub steps: bool,
     /// Texts that its commands find in /lab/workloads, by name: a program to be compiled, or a program's settings.
@@ -71,6 +97,7 @@ struct WorkloadFile {
     units: Spanned<u64>,
     place: Place,
     vcpus: Option<Spanned<u32>>,
+    with: Option<With>,
     steps: Option<Spanned<bool>>,
     #[serde(default)]
     files: Vec<Spanned<String>>,
@@ -124,6 +151,7 @@ impl Workload {
             units: file.units.into_inner(),
             place: file.place,
             vcpus: file.vcpus.map_or(1, Spanned::into_inner),
+            with: file.with,
             steps: file.steps.is_some_and(Spanned::into_inner),
             files,
             prepare: file.prepare.map(Spanned::into_inner),
@@ -162,6 +190,10 @@ impl Workload {
             hash.update("beside ");
             hash.update(beside);
         }
+        if let Some(with) = self.with {
+            hash.update("with ");
+            hash.update(with.word());
+        }
         hex(&hash.finalize())
     }
 }
@@ -170,7 +202,7 @@ impl Workload {
 pub(crate) fn is_name(name: &str) -> bool {
     let good = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     let is_first = |c: char| good(c) && c != '-';
-    (1..=40).contains(&name.len()) && name.chars().all(good) && name.starts_with(is_first)
+    (1..=64).contains(&name.len()) && name.chars().all(good) && name.starts_with(is_first)
 }
 
 /// Whether a text can be the name of a workload's file: a name is not a path.

@@ -2,6 +2,9 @@
 //! there. The root file system, the workloads and the agent are those of the lab's machines `linux` and `kvm-linux`
 //! (`lab/agent/host`).
 
+mod disks;
+mod nested;
+
 use crate::child::Child;
 use crate::emulator;
 use crate::host::Host;
@@ -12,14 +15,22 @@ use crate::lab::{self, Applications, Executor, Launched};
 use crate::machine::{Console, Control, Engine, LaunchRequest, Machine, MachineError};
 use crate::resources::Resources;
 use crate::vmm::Kvm;
+use disks::Disks;
+pub use disks::{HOST_DISK, HOST_DISK_MIB, vm_disk_mib};
+pub use nested::{NestedMachine, nests};
+use std::fs::File;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
+use ws_lab::workload::With;
 use ws_results::Identity;
 
 /// The folder of the initramfs' files in the root file system, and the image of the VM's root there.
 const LAB: &str = "lab";
 const IMAGE: &str = "/lab/root.img";
+
+const TUN: &str = "/dev/net/tun";
 
 /// The memory of a VM. Its root file system is beside it.
 const MEMORY_MIB: u64 = 1024;
@@ -67,6 +78,8 @@ pub struct HostMachine {
     cpu: String,
     /// The host's kernel has vhost-net.
     vhost: bool,
+    /// The disks of the launches that had any, in words.
+    disks: Option<String>,
     running: Option<Child>,
 }
 
@@ -109,6 +122,7 @@ impl HostMachine {
             memory_mib: memory_mib.unwrap_or(MEMORY_MIB),
             cpu: cpu.unwrap_or_else(|| default.to_owned()),
             vhost: Path::new("/dev/vhost-net").exists(),
+            disks: None,
             running: None,
         })
     }
@@ -126,20 +140,27 @@ impl HostMachine {
     }
 
     /// The root file system but for /usr.
-    fn files(&self, request: &LaunchRequest) -> Result<Vec<u8>, MachineError> {
+    fn files(
+        &self,
+        request: &LaunchRequest,
+        disks: Option<&Disks>,
+    ) -> Result<Vec<u8>, MachineError> {
         let set = &self.applications.set;
         let beside = ws_lab::image::beside_usr(set);
         let beside = beside.map_err(|e| MachineError::Other(e.to_string()))?;
         let mut files: Vec<Entry> = beside.into_iter().map(entry).collect();
         let launched = Launched {
             words: &request.command_line,
-            vm: "",
+            vm: &request.vm,
             vcpus: request.vcpus,
             memory_mib: self.memory_mib,
             host_memory_mib: 0,
             executor: self.executor(),
             root: IMAGE,
+            disk: disks.map(Disks::of_vm),
+            second_vm: request.vm == lab::launch_with(With::SecondVm),
         };
+        files.extend(disks.map(Disks::entry));
         let own = self.applications.whole.files(launched)?;
         files.extend(own.into_iter().map(|entry| Entry {
             path: format!("{LAB}/{}", entry.path),
@@ -158,6 +179,36 @@ fn entry((path, content): (String, ws_lab::image::Content)) -> Entry {
             ws_lab::image::Content::Link(target) => Content::Link(target),
         },
     }
+}
+
+/// Whether this user may make namespaces: asks the program that makes them.
+fn may_enter(enter: &Path) -> Result<(), MachineError> {
+    let asked = Command::new(enter).arg("--check").output();
+    let asked = asked.map_err(|e| MachineError::io("run", enter, e))?;
+    match asked.status.success() {
+        true => Ok(()),
+        false => {
+            let said = String::from_utf8_lossy(&asked.stderr);
+            let said = said.trim().trim_start_matches("enter: ");
+            Err(MachineError::Other(said.to_owned()))
+        }
+    }
+}
+
+/// Whether this user may make a VM's network.
+fn tun() -> Result<(), MachineError> {
+    let opened = File::options().read(true).write(true).open(TUN);
+    let cure = |e: &io::Error| match e.kind() {
+        ErrorKind::PermissionDenied => "run as root, or allow it: sudo setfacl -m u:$USER:rw",
+        _ => "sudo modprobe tun makes it; a container must be given",
+    };
+    let opened = opened.map_err(|e| {
+        let cure = cure(&e);
+        MachineError::Other(format!(
+            "can't open {TUN}, which makes a VM's network: {e}: {cure} {TUN}"
+        ))
+    });
+    opened.map(drop)
 }
 
 impl Machine for HostMachine {
@@ -183,7 +234,12 @@ impl Machine for HostMachine {
 
     fn workloads(&self) -> Option<Vec<BenchmarkRow>> {
         let rows = self.applications.whole.rows();
-        let rows = rows.into_iter().filter(|row| row.vm.is_empty());
+        let with = With::ALL.map(lab::launch_with);
+        let rows = rows.into_iter().filter_map(|row| {
+            let is_here = row.vm.is_empty() || (self.runs.is_vm() && with.contains(&row.vm));
+            let missing = row.missing.filter(|_| row.vm.is_empty());
+            is_here.then_some(BenchmarkRow { missing, ..row })
+        });
         Some(rows.collect())
     }
 
@@ -196,13 +252,24 @@ impl Machine for HostMachine {
             Runs::Kvm(kvm) if kvm.engine == Engine::SoftwareKvm => Err(MachineError::Other(
                 "/dev/kvm is a software KVM here, without VMX or SVM, which does not boot a Linux: qemu-tcg runs it in QEMU's emulator".into(),
             )),
-            _ => Ok(()),
+            runs => {
+                may_enter(&self.enter)?;
+                if runs.is_vm() { tun() } else { Ok(()) }
+            }
         }
     }
 
     fn launch(&mut self, request: &LaunchRequest) -> Result<(), MachineError> {
         self.kill();
-        let files = Inherited::of("the root file system", &self.files(request)?)?;
+        let disks = (request.vm == lab::launch_with(With::Disk)).then(|| {
+            Disks::make(
+                HOST_DISK_MIB,
+                vm_disk_mib(matches!(self.runs, Runs::Emulated)),
+            )
+        });
+        let disks = disks.transpose()?;
+        let files = self.files(request, disks.as_ref())?;
+        let files = Inherited::of("the root file system", &files)?;
         let mut command = Command::new(&self.enter);
         command
             .arg("--usr")
@@ -214,7 +281,12 @@ impl Machine for HostMachine {
                 .arg(&self.applications.whole.root);
         }
         // Workloads write files of their own, so that no limit of a file's size holds.
-        let child = Child::start(command, request.timed, u64::MAX, vec![files.into_file()])?;
+        let mut inherited = vec![files.into_file()];
+        if let Some(disks) = disks {
+            self.disks = Some(disks.words());
+            inherited.extend(disks.into_files());
+        }
+        let child = Child::start(command, request.timed, u64::MAX, inherited)?;
         self.running = Some(child);
         Ok(())
     }
@@ -246,6 +318,9 @@ impl Machine for HostMachine {
             subject("monitor_cpu", self.cpu.clone().into());
             subject("vm_memory_mib", self.memory_mib.into());
             subject("vhost_net", self.vhost.into());
+        }
+        if let Some(disks) = &self.disks {
+            subject("disks", disks.clone().into());
         }
         if let Runs::Kvm(kvm) = &self.runs {
             kvm.describe(&mut identity);

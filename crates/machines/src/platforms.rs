@@ -1,6 +1,6 @@
 //! Which platforms there are, whether each can be used here, and the machine of each.
 
-use crate::applications::{HostMachine, Runs};
+use crate::applications::{HostMachine, NestedMachine, Runs, nests};
 use crate::counter;
 use crate::lab::{self, LabMachine, Software, Symbols, SymbolsError};
 use crate::logfile::LogFile;
@@ -45,8 +45,11 @@ enum Kind {
     Lab(Box<Recipe>),
     /// The lab's recipes can't be read, with the reason.
     NoLab(String),
-    /// Applications only.
+    /// Applications only, as the next two.
     Host,
+    /// In an emulator's VM.
+    Nested,
+    NestedKvm,
     Qemu,
     Vmm,
     QemuKvm,
@@ -126,17 +129,13 @@ fn no_lab(why: String) -> Platform {
 }
 
 /// The platforms that are not lab machines.
-fn of_host() -> [Platform; 6] {
-    let platform = |name: &str, kind, summary: &str, needs: &str| Platform {
+fn of_host() -> [Platform; 8] {
+    let platform = |name: &str, kind: Kind, summary: &str, needs: &str| Platform {
         name: name.into(),
         summary: summary.into(),
         needs: needs.into(),
-        unit: match kind {
-            Kind::Serial | Kind::Log => "as the guest says",
-            Kind::Host => "ns",
-            _ => "tsc_ticks",
-        },
-        default: !matches!(kind, Kind::Serial | Kind::Log | Kind::Host),
+        unit: kind.unit(),
+        default: matches!(kind, Kind::Vmm | Kind::QemuKvm | Kind::Qemu),
         kind,
     };
     [
@@ -163,6 +162,18 @@ fn of_host() -> [Platform; 6] {
             Kind::Host,
             "this host's Linux itself, in namespaces: applications only (worldswitch apps)",
             "the agent, the packages of worldswitch lab fetch linux, and root or user namespaces",
+        ),
+        platform(
+            "qemu-kvm-nested",
+            Kind::NestedKvm,
+            "a VM of KVM and QEMU in a VM of this host's KVM and QEMU: applications only (worldswitch apps)",
+            "/dev/kvm whose module has nested=1, the agent, and the packages of worldswitch lab fetch kvm-linux",
+        ),
+        platform(
+            "qemu-tcg-nested",
+            Kind::Nested,
+            "the same in QEMU's emulator, on any host: what works, and nothing of virtualization",
+            "the agent, and the packages of worldswitch lab fetch kvm-linux",
         ),
         platform(
             "serial:DEVICE",
@@ -217,12 +228,27 @@ pub enum Usable {
 }
 
 impl Kind {
+    /// The unit of a host's platform.
+    fn unit(&self) -> &'static str {
+        match self {
+            Kind::Serial | Kind::Log => "as the guest says",
+            Kind::Host | Kind::Nested | Kind::NestedKvm => "ns",
+            _ => "tsc_ticks",
+        }
+    }
+
     /// The options that may follow `+`; a recipe lists those of its own machine.
     fn options(&self) -> &'static [&'static str] {
         match self {
             Kind::Qemu | Kind::QemuKvm => &["cpu", "memory"],
             Kind::Vmm => &["memory"],
-            Kind::Lab(_) | Kind::NoLab(_) | Kind::Host | Kind::Serial | Kind::Log => &[],
+            Kind::Lab(_)
+            | Kind::NoLab(_)
+            | Kind::Host
+            | Kind::Nested
+            | Kind::NestedKvm
+            | Kind::Serial
+            | Kind::Log => &[],
         }
     }
 }
@@ -335,11 +361,11 @@ pub fn usable(platform: &Platform, resources: &Resources) -> Usable {
         Kind::Serial | Kind::Log => return Usable::Depends,
         Kind::NoLab(why) => return Usable::No(why.clone()),
         Kind::Lab(recipe) => lab::missing(recipe, resources).map(|()| Engine::Emulator),
-        Kind::Host => {
-            return match lab::applications_missing(resources) {
-                Ok(()) => Usable::Yes,
-                Err(why) => Usable::No(why.to_string()),
-            };
+        Kind::Host => return needing(lab::applications_missing("linux", resources)),
+        Kind::Nested => return needing(lab::applications_missing("kvm-linux", resources)),
+        Kind::NestedKvm => {
+            let nests = resources.kvm().and_then(|kvm| nests(&kvm));
+            return needing(nests.and_then(|()| lab::applications_missing("kvm-linux", resources)));
         }
         Kind::Qemu => resources.emulator().map(|_| Engine::Emulator),
         Kind::Vmm => resources.kvm().map(|kvm| kvm.engine),
@@ -352,6 +378,13 @@ pub fn usable(platform: &Platform, resources: &Resources) -> Usable {
     match needs.and_then(|engine| guest.map(|_| engine)) {
         Ok(Engine::SoftwareKvm) => Usable::Software,
         Ok(_) => Usable::Yes,
+        Err(why) => Usable::No(why.to_string()),
+    }
+}
+
+fn needing(missing: Result<(), MachineError>) -> Usable {
+    match missing {
+        Ok(()) => Usable::Yes,
         Err(why) => Usable::No(why.to_string()),
     }
 }
@@ -370,7 +403,7 @@ pub fn external(platform: &Platform) -> Result<(), &'static str> {
         Kind::Lab(_) | Kind::NoLab(_) => Err(
             "it counts instructions, which no outside clock can measure, and its console is a file, so that no reader can change its counts",
         ),
-        Kind::Host => Err("it runs applications only"),
+        Kind::Host | Kind::Nested | Kind::NestedKvm => Err("it runs applications only"),
         Kind::Serial => {
             Err("this host's counter is not that of the machine at the line's other end")
         }
@@ -390,9 +423,14 @@ pub fn symbols(
     match check(name, resources).map_err(|e| other(&e))?.kind {
         Kind::Lab(recipe) => lab::symbols(lab::assemble(*recipe, resources)?, resources, stop),
         Kind::NoLab(why) => Err(MachineError::Other(why).into()),
-        Kind::Host | Kind::Qemu | Kind::Vmm | Kind::QemuKvm | Kind::Serial | Kind::Log => {
-            Err(SymbolsError::NotLab)
-        }
+        Kind::Host
+        | Kind::Nested
+        | Kind::NestedKvm
+        | Kind::Qemu
+        | Kind::Vmm
+        | Kind::QemuKvm
+        | Kind::Serial
+        | Kind::Log => Err(SymbolsError::NotLab),
     }
 }
 
@@ -411,7 +449,13 @@ pub fn software(name: &PlatformName, resources: &Resources) -> Result<Software, 
 }
 
 /// The platforms of this host that run applications, each a whole Linux's programs in real time.
-pub const APPLICATIONS: [&str; 3] = ["host", "qemu-kvm", "qemu-tcg"];
+pub const APPLICATIONS: [&str; 5] = [
+    "host",
+    "qemu-kvm",
+    "qemu-tcg",
+    "qemu-kvm-nested",
+    "qemu-tcg-nested",
+];
 
 /// The machine with the applications of the platform `name`, of the lab or one of [`APPLICATIONS`]; nothing is
 /// started.
@@ -427,6 +471,11 @@ pub fn open_applications(
         Kind::Host => Runs::Host,
         Kind::Qemu => Runs::Emulated,
         Kind::QemuKvm => Runs::Kvm(resources.kvm()?),
+        Kind::Nested => return Ok(Box::new(NestedMachine::new(None, resources)?)),
+        Kind::NestedKvm => {
+            let kvm = Some(resources.kvm()?);
+            return Ok(Box::new(NestedMachine::new(kvm, resources)?));
+        }
         _ => return open(name, resources),
     };
     let option = |key: &str| name.options.get(key);
@@ -455,9 +504,9 @@ pub fn open(name: &PlatformName, resources: &Resources) -> Result<Box<dyn Machin
     };
     match platform.kind {
         Kind::NoLab(why) => Err(MachineError::Other(why)),
-        Kind::Host => Err(MachineError::Other(
-            "it runs applications only: worldswitch apps --on host".into(),
-        )),
+        Kind::Host | Kind::Nested | Kind::NestedKvm => Err(MachineError::Other(format!(
+            "it runs applications only: worldswitch apps --on {name}"
+        ))),
         Kind::Serial => Ok(Box::new(SerialLine::new(&name.name))),
         Kind::Log => Ok(Box::new(LogFile::new(&name.name))),
         Kind::Lab(recipe) => {

@@ -52,7 +52,7 @@ pub use nested::{
 };
 pub use number::value;
 pub use outside::Outside;
-pub use place::{PLACEMENT_SCHEMA, PlaceKind, PlaceRow, Placement, Places, Side, Where};
+pub use place::{PLACEMENT_SCHEMA, PlaceKind, PlaceRow, Placement, Places, Side, Spot, Where};
 pub use requests::{IO, IO_SCHEMA, IoLine, IoRow, PublishedRate, Requests};
 pub use show::show;
 pub use table::{

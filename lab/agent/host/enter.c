@@ -2,10 +2,11 @@
  * Enters namespaces of this host, in which the agent is the first process and sees a root file system of the
  * lab's: what QEMU is for a machine of the lab, this program is for the host itself.
  *	enter --usr FOLDER --files ARCHIVE [--root-image FILE]
+ *	enter --check		only says whether this user may make the namespaces
  * FOLDER is the /usr of the root; the archive has all else, and /lab/init, which is started. Everything is in
  * memory and in namespaces, which end with this program, however it ends. Standard output is the agent's console.
  *
- * Exit status: 0 when the agent has "powered off"; 1 and a line on standard error for anything that failed.
+ * Exit status: 0 when the agent has "powered off", and for --check; 1 and a line on standard error for anything that failed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -36,7 +37,7 @@
 struct asked {
 	const char *usr, *files, *image;
 	int usr_fd, image_fd; /* -1: none */
-	bool one_user;
+	bool one_user, check;
 	const char *archive;
 	size_t archive_bytes;
 };
@@ -59,6 +60,7 @@ static void read_arguments(struct asked *asked, int count, char *const words[])
 	static const struct option options[] = { { "usr", required_argument, NULL, 'u' },
 						 { "files", required_argument, NULL, 'f' },
 						 { "root-image", required_argument, NULL, 'i' },
+						 { "check", no_argument, NULL, 'c' },
 						 { NULL, 0, NULL, 0 } };
 	int option;
 
@@ -74,11 +76,14 @@ static void read_arguments(struct asked *asked, int count, char *const words[])
 		case 'i':
 			asked->image = optarg;
 			break;
+		case 'c':
+			asked->check = true;
+			break;
 		default:
 			exit(2);
 		}
-	if (!asked->usr || !asked->files || optind != count)
-		fail("usage: enter --usr FOLDER --files ARCHIVE [--root-image FILE]");
+	if (optind != count || (!asked->check && (!asked->usr || !asked->files)))
+		fail("usage: enter --check | --usr FOLDER --files ARCHIVE [--root-image FILE]");
 }
 
 /* Before anything is mounted over them, and in our namespace of mounts: those of another can't be mounted again. */
@@ -281,6 +286,8 @@ int main(int count, char *words[])
 	read_arguments(&asked, count, words);
 	asked.one_user = become_root();
 	leave_the_host();
+	if (asked.check)
+		return 0;
 	open_all(&asked);
 	if (pipe2(life, O_CLOEXEC) < 0)
 		fail("can't make a pipe: %s", strerror(errno));

@@ -466,7 +466,7 @@ pub(super) fn warn_of(recipe: &mut Recipe, is_cured: impl Fn(&str) -> bool, says
 }
 
 /// The emulator that the user named, or the lab's own.
-fn emulator(recipe: &Recipe, resources: &Resources) -> Result<Emulator, MachineError> {
+pub fn emulator(recipe: &Recipe, resources: &Resources) -> Result<Emulator, MachineError> {
     let emulator = if has_own_qemu(recipe, resources) {
         resources.emulator()?
     } else {

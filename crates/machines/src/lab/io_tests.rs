@@ -46,6 +46,8 @@ fn words_of(io: Option<&IoVm<'_>>, network: Option<&Network<'_>>) -> String {
         settings: &[],
         io,
         network,
+        disk: None,
+        is_second: false,
     };
     vm::vm(&whole).join(" ")
 }

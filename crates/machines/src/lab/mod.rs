@@ -28,10 +28,10 @@ mod whole_memory;
 mod xen_symbols;
 mod xl;
 
-pub use assemble::{Applications, applications, applications_missing, assemble, missing};
+pub use assemble::{Applications, applications, applications_missing, assemble, emulator, missing};
 pub use machine::LabMachine;
 pub use software::{Part, Program, Software, software};
 pub use symbols::{Damage, Symbols, SymbolsError, symbols};
-pub use vm::Executor;
-pub use whole::{Launched, Whole};
+pub use vm::{Disk, Executor};
+pub use whole::{Launched, Whole, launch_with};
 pub use xen_symbols::XenSymbolsError;

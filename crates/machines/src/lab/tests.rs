@@ -266,6 +266,8 @@ fn a_network_card_has_a_pair_of_queues_for_each_vcpu() {
             memory_mib: 512,
             io: None,
             network: None,
+            disk: None,
+            is_second: false,
             root: "/dev/pmem0",
             root_bytes: 1 << 20,
             kernel: "/k",

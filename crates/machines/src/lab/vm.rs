@@ -47,6 +47,10 @@ pub struct Whole<'a> {
     pub io: Option<&'a IoVm<'a>>,
     /// What serves the network, on a machine with a CPU for it.
     pub network: Option<&'a Network<'a>>,
+    /// A disk, of which a workload reads.
+    pub disk: Option<&'a Disk>,
+    /// It is beside another VM, has no work of its own, and nobody talks to its agent.
+    pub is_second: bool,
     /// More words, as the recipe has them.
     pub settings: &'a [String],
 }
@@ -56,6 +60,15 @@ impl Whole<'_> {
     fn is_shared(&self) -> bool {
         self.io.is_some() || self.network.is_some()
     }
+}
+
+/// A disk's file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Disk {
+    /// Its path in the machine.
+    pub path: String,
+    /// It is read past the host's page cache.
+    pub direct: bool,
 }
 
 /// Memory of both sides, by which the agents compare the clocks of a host and its VM (`lab/agent/host/pings.c`).
@@ -73,26 +86,9 @@ pub fn vm(vm: &Whole<'_>) -> Vec<String> {
         add(&["-seed", "1", "-rtc", "base=2024-01-01T00:00:00,clock=vm"]);
     }
     add(&["-monitor", "none", "-no-reboot"]);
-    add(&["-serial", "file:/tmp/guest.log"]);
-    add(&[
-        "-chardev",
-        "pipe,id=marks,path=/tmp/marks",
-        "-serial",
-        "chardev:marks",
-    ]);
-    let usual = match vm.executor.vhost {
-        true => Served::VhostNet,
-        false => Served::MainLoop,
-    };
-    let card = Card {
-        id: "net",
-        served: vm.network.map_or(usual, |network| network.served),
-        tap: network::TAP,
-        socket: network::SOCKET,
-        mac: network::MAC,
-        queues: vm.vcpus,
-    };
-    arguments.extend(card.words(""));
+    let lines = lines(vm);
+    add(&lines.iter().map(String::as_str).collect::<Vec<_>>());
+    arguments.extend(card(vm).words(""));
     let mut add = |words: &[&str]| arguments.extend(words.iter().map(|w| (*w).to_owned()));
     if vm.architecture == Architecture::Aarch64 {
         // The agent knows vCPUs by their threads' names: KVM does not show them on ARM.
@@ -108,9 +104,22 @@ pub fn vm(vm: &Whole<'_>) -> Vec<String> {
         &parameters,
     ]);
     if !vm.executor.exact {
+        // Workloads put its threads on CPUs, and know them by their names.
+        let file = format!("/run/vm{}.pid", 1 + u32::from(vm.is_second));
+        add(&["-pidfile", &file, "-name", "vm,debug-threads=on"]);
+    }
+    if !vm.executor.exact && !vm.is_second {
         let memory =
             format!("memory-backend-file,id=clock,size=4096,share=on,mem-path={CLOCK_MEMORY}");
         add(&["-object", &memory, "-device", "ivshmem-plain,memdev=clock"]);
+    }
+    if let Some(Disk { path, direct }) = vm.disk {
+        let direct = if *direct { "on" } else { "off" };
+        let file = format!(
+            "driver=file,filename={path},node-name=disk,read-only=on,aio=threads,cache.direct={direct}"
+        );
+        add(&["-object", "iothread,id=io0", "-blockdev", &file]);
+        add(&["-device", "virtio-blk-pci,drive=disk,iothread=io0"]);
     }
     if vm.is_shared() {
         let size = vm.memory_mib;
@@ -123,6 +132,47 @@ pub fn vm(vm: &Whole<'_>) -> Vec<String> {
     arguments.extend_from_slice(vm.settings);
     arguments
 }
+
+/// Its serial ports: the console's, and that by which the agents talk.
+fn lines(vm: &Whole<'_>) -> Vec<String> {
+    let words: &[&str] = match vm.is_second {
+        true => &["-serial", "file:/run/second-vm.log", "-serial", "null"],
+        false => &[
+            "-serial",
+            "file:/tmp/guest.log",
+            "-chardev",
+            "pipe,id=marks,path=/tmp/marks",
+            "-serial",
+            "chardev:marks",
+        ],
+    };
+    words.iter().map(|word| (*word).to_owned()).collect()
+}
+
+/// Its network card.
+fn card<'a>(vm: &Whole<'a>) -> Card<'a> {
+    let usual = match vm.executor.vhost {
+        true => Served::VhostNet,
+        false => Served::MainLoop,
+    };
+    let (tap, mac) = match vm.is_second {
+        false => (network::TAP, network::MAC),
+        true => (SECOND_TAP, SECOND_MAC),
+    };
+    Card {
+        id: "net",
+        served: vm.network.map_or(usual, |network| network.served),
+        tap,
+        socket: network::SOCKET,
+        mac,
+        queues: vm.vcpus,
+    }
+}
+
+/// The TAP device of a second VM.
+pub const SECOND_TAP: &str = "tap1";
+/// The address of its network card.
+const SECOND_MAC: &str = "52:54:00:00:00:03";
 
 /// What its device tree depends on.
 fn machine(vm: &Whole<'_>, root: &Root) -> Vec<String> {

@@ -5,6 +5,7 @@ use super::below::{Below, Vm as Nested};
 use super::io::{ELVIS, Io, IoVm};
 use super::network::Network;
 use super::vm::{self, VmTree, Whole as Inner};
+use super::whole_memory::Root;
 use super::xl::{self, Domain, Xen};
 use crate::image::BenchmarkRow;
 use crate::initramfs::{self, Entry};
@@ -13,7 +14,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use ws_lab::recipe::{EmulatorKind, Served};
 use ws_lab::sets::Architecture;
-use ws_lab::workload::{Place, Workload};
+use ws_lab::workload::{Place, With, Workload};
 
 /// The block device that Linux makes of an NVDIMM with the root file system.
 const NVDIMM: &str = "/dev/pmem0";
@@ -24,6 +25,12 @@ const KERNEL: &str = "vmlinuz";
 const INITRD: &str = "guest-initrd";
 const CONFIG: &str = "init.conf";
 const WORKLOADS: &str = "workloads";
+
+/// The same of a second VM, and the script that starts it.
+const SECOND_INITRD: &str = "second-initrd";
+const SECOND: &str = "second-vm";
+/// Its agent has an address of its own, and serves whoever sends.
+const SECOND_SETUP: &str = "setup=ip address flush dev eth0 && ip address add 10.0.0.3/24 dev eth0 && netserver -4 -L 10.0.0.3";
 
 /// The block device of a domain of Xen with the root file system.
 const DOMAIN_ROOT: &str = "/dev/xvda";
@@ -107,6 +114,9 @@ pub struct Launched<'a> {
     /// What executes its VM, and the file or block device with the VM's root file system.
     pub executor: vm::Executor<'a>,
     pub root: &'a str,
+    /// The VM's disk, and whether there is a second VM.
+    pub disk: Option<&'a vm::Disk>,
+    pub second_vm: bool,
 }
 
 impl Whole {
@@ -116,6 +126,12 @@ impl Whole {
             EmulatorKind::Qemu => NVDIMM,
             EmulatorKind::Bochs => CD,
         }
+    }
+
+    /// QEMU's words for its memory, with the root file system as an NVDIMM.
+    pub fn root_words(&self, memory_mib: u64) -> Vec<String> {
+        let path = self.root.to_string_lossy();
+        Root::of(self.architecture, memory_mib, &path, self.root_bytes).words()
     }
 
     /// What the hypervisor below starts, if there is one.
@@ -183,6 +199,8 @@ impl Whole {
             memory_mib: launched.memory_mib,
             io,
             network,
+            disk: launched.disk,
+            is_second: false,
             root: launched.root,
             root_bytes: self.root_bytes,
             kernel: &format!("/lab/{KERNEL}"),
@@ -190,17 +208,53 @@ impl Whole {
             parameters: &vm.parameters,
             settings,
         };
-        let qemu = vm::vm(&inner);
-        let mut lines = vec!["role=host".to_owned(), format!("queues={}", launched.vcpus)];
+        let mut lines = self.host_lines(&inner);
+        if launched.second_vm {
+            let second = Inner {
+                disk: None,
+                is_second: true,
+                initrd: &format!("/lab/{SECOND_INITRD}"),
+                ..inner
+            };
+            files.extend(self.second(vm, &second, launched, &benchmarks)?);
+            lines.extend(second_lines());
+        }
+        lines.extend(benchmarks);
+        Ok(self.own(&files, launched.words, &lines))
+    }
+
+    /// What its agent is told of a VM of QEMU.
+    fn host_lines(&self, vm: &Inner<'_>) -> Vec<String> {
+        let mut lines = vec!["role=host".to_owned(), format!("queues={}", vm.vcpus)];
         let doorbell = self.below.iter();
         let doorbell = doorbell.map(|below| below.doorbell(self.architecture));
         lines.extend(doorbell.map(|address| format!("doorbell={address:#x}")));
-        lines.extend(VmTree::of(&inner).map(|tree| format!("setup={}", tree.command())));
-        lines.extend(qemu.iter().map(|word| format!("word={word}")));
-        lines.extend(io.map(IoVm::host_lines).unwrap_or_default());
-        lines.extend(network.map(Network::host_lines).unwrap_or_default());
-        lines.extend(benchmarks);
-        Ok(self.own(&files, launched.words, &lines))
+        lines.extend(VmTree::of(vm).map(|tree| format!("setup={}", tree.command())));
+        lines.extend(vm::vm(vm).iter().map(|word| format!("word={word}")));
+        lines.extend(vm.io.map(IoVm::host_lines).unwrap_or_default());
+        lines.extend(vm.network.map(Network::host_lines).unwrap_or_default());
+        lines
+    }
+
+    /// The files of a second VM: its initramfs, and the script that starts it.
+    fn second(
+        &self,
+        vm: &Vm,
+        second: &Inner<'_>,
+        launched: Launched<'_>,
+        benchmarks: &[String],
+    ) -> Result<[Entry; 2], MachineError> {
+        let mut lines = vec!["role=guest".to_owned(), SECOND_SETUP.to_owned()];
+        lines.extend_from_slice(benchmarks);
+        let guest = self.with(&vm.files, &vm.modules, NVDIMM, launched.words, &lines);
+        let words = vm::vm(second);
+        let quoted = words.iter();
+        let quoted = quoted.map(|word| format!(" '{}'", word.replace('\'', r"'\''")));
+        let script = format!("exec{}\n", quoted.collect::<String>());
+        Ok([
+            Entry::file(SECOND_INITRD, initramfs::pack(&guest)?),
+            Entry::file(SECOND, script),
+        ])
     }
 
     /// The files of dom0, in which xl starts the VM.
@@ -306,8 +360,26 @@ fn told(workload: &Workload, architecture: Architecture) -> Vec<String> {
     lines
 }
 
+/// What makes a second VM's network, and starts it. Workloads put it on other CPUs.
+fn second_lines() -> [String; 2] {
+    let tap = vm::SECOND_TAP;
+    [
+        format!("setup=ip tuntap add dev {tap} mode tap && ip link set {tap} master br0 up"),
+        format!("server=0 sh /lab/{SECOND}"),
+    ]
+}
+
+/// Which launches have what it needs beside the VM.
+pub fn launch_with(with: With) -> String {
+    format!("with-{}", with.word())
+}
+
 fn row(workload: &Workload, network: Option<&Network<'_>>) -> BenchmarkRow {
     let uses_network = workload.place == Place::Client && workload.vcpus == 1;
+    let only_there = |with: With| {
+        let (with, there) = (with.word(), "worldswitch apps --on qemu-kvm or qemu-tcg");
+        format!("with = \"{with}\" is only for VMs of a host: {there}")
+    };
     BenchmarkRow {
         name: workload.name.clone(),
         category: "application".into(),
@@ -316,8 +388,9 @@ fn row(workload: &Workload, network: Option<&Network<'_>>) -> BenchmarkRow {
         work: Some(workload.unit.clone()),
         cpus: workload.vcpus,
         host_cpus: network.map_or(1, Network::cpus),
-        vm: String::new(),
-        missing: network.and_then(|network| network.missing(uses_network)),
+        vm: workload.with.map(launch_with).unwrap_or_default(),
+        missing: (workload.with.map(only_there))
+            .or_else(|| network.and_then(|network| network.missing(uses_network))),
         min_iterations: workload.units,
         max_iterations: workload.units,
         insns_iterations: workload.units,

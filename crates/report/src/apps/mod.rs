@@ -19,6 +19,7 @@ pub use timed_parts::{TimedPart, TimedTransaction};
 pub use vcpus::Spread;
 
 use crate::exit_columns;
+use crate::place::PlaceRow;
 use crate::reference::Reference;
 use crate::requests::{PublishedRate, idle, published as exits_a_second};
 use crate::unit_of_work::{Unit, base};
@@ -39,10 +40,12 @@ pub const APPLICATION: &str = "application";
 const NATIVES: [&str; 2] = ["lab:linux", "lab:arm-linux"];
 
 /// The machines whose VM is in another VM.
-const NESTED: [&str; 3] = [
+const NESTED: [&str; 5] = [
     "lab:kvm-nested-linux",
     "lab:kvm-svm-nested-linux",
     "lab:neve-linux",
+    "qemu-kvm-nested",
+    "qemu-tcg-nested",
 ];
 
 /// How names of workloads begin that are what lmbench measures, and not applications.
@@ -167,9 +170,9 @@ fn named(workload: &str, unit: Option<&str>) -> String {
     }
 }
 
-/// Whether a row is a workload.
+/// Whether a row is a workload, and none of a placement, which has a view of its own.
 fn is_workload(row: &&Row) -> bool {
-    row.category == APPLICATION
+    row.category == APPLICATION && PlaceRow::parse(&row.benchmark).is_none()
 }
 
 impl Apps {

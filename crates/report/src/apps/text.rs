@@ -50,8 +50,7 @@ const TIMES_LEGEND: [&str; 3] = [
 ];
 
 /// Said below times of a VM in an emulator.
-const EMULATED: &str =
-    "qemu-tcg is an emulator: its times say what works, and nothing of virtualization.";
+const EMULATED: &str = "qemu-tcg is an emulator, and qemu-tcg-nested is in its VM: their times say what works, and nothing of virtualization.";
 
 const TIMED_PARTS: &str = "parts of a transaction, in time";
 
@@ -377,7 +376,8 @@ impl Apps {
             Some(format!("{workload} on {}: {why}", line.platform))
         };
         let mut below: Vec<String> = lines().filter_map(why).collect();
-        let is_emulated = |(_, line): (&String, &TimedLine)| base(&line.platform) == "qemu-tcg";
+        let is_emulated =
+            |(_, line): (&String, &TimedLine)| base(&line.platform).starts_with("qemu-tcg");
         below.extend(lines().any(is_emulated).then(|| EMULATED.to_owned()));
         below
     }

@@ -1,6 +1,6 @@
 //! Applications in real time: for each workload the time of one unit of work on this host and in its VMs.
 
-use super::{SETUPS, named, needs_vm, published};
+use super::{NestedRatio, SETUPS, named, needs_vm, published};
 use crate::reference::Reference;
 use crate::unit_of_work::base;
 use schemars::JsonSchema;
@@ -22,6 +22,9 @@ pub struct TimedApp {
     pub unit: Option<String>,
     /// One for each result with a workload, the host first.
     pub lines: Vec<TimedLine>,
+    /// Lim et al. (NEVE), section 7.2: what the paper states of the workload in a nested VM.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub nested: Vec<NestedRatio>,
 }
 
 /// A workload's time on a platform.
@@ -47,7 +50,7 @@ pub struct TimedLine {
 
 impl TimedApp {
     /// The workload with its unit: `tcp-rr (transaction)`.
-    pub(super) fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         named(&self.workload, self.unit.as_deref())
     }
 }
@@ -84,6 +87,7 @@ pub(super) fn of(results: &[&ResultFile], names: &[&str], reference: &Reference)
                 .iter()
                 .find_map(|result| result.row(name)?.work.clone()),
             lines: lines.collect(),
+            nested: published::nested(name, reference),
         }
     });
     apps.filter(|app| !app.lines.is_empty()).collect()

@@ -6,7 +6,7 @@ use super::chart::{Bar, Chart, Fill, Lane};
 use super::lead::{Lead, View};
 use super::text_table::text_table;
 use super::words::plain;
-use crate::apps::{App, AppLine, Apps, NestedRatio, TimedLine, is_nested, is_primitive};
+use crate::apps::{AppLine, Apps, NestedRatio, TimedApp, TimedLine, is_nested, is_primitive};
 use crate::reference::Reference;
 use crate::unit_of_work::{base, insns as insns_text, two};
 use maud::{Markup, html};
@@ -52,14 +52,20 @@ pub(crate) fn lead(
     platforms: &[&str],
 ) -> Option<Lead> {
     let apps = Apps::of(results, reference);
-    let of = |app: &'_ App| {
+    let counted = apps.workloads.iter().flat_map(|app| {
         let lines = app.lines.iter();
-        let ratios = lines.filter_map(|line| Some((finite(line)?, line.platform.clone())));
-        ratios
-            .map(|(ratio, platform)| (ratio, platform, app.name()))
-            .collect::<Vec<_>>()
-    };
-    let mut ratios: Vec<(f64, String, String)> = apps.workloads.iter().flat_map(of).collect();
+        lines.filter_map(|line| Some((finite(line)?, &*line.platform, app.name())))
+    });
+    let mut ratios: Vec<(f64, &str, String)> = counted.collect();
+    let mut what = "the native instructions";
+    if ratios.is_empty() {
+        let timed = apps.times.iter().flat_map(|app| {
+            let lines = app.lines.iter();
+            lines.filter_map(|line| Some((line.ratio?, &*line.platform, app.name())))
+        });
+        ratios = timed.filter(|(ratio, ..)| ratio.is_finite()).collect();
+        what = "the time on the host";
+    }
     ratios.sort_by(|a, b| a.0.total_cmp(&b.0));
     let (least, most) = (ratios.first()?, ratios.last()?);
     let less = match ratios.len() {
@@ -68,7 +74,7 @@ pub(crate) fn lead(
     };
     Some(Lead {
         sentence: format!(
-            "In {} {} takes {} times the native instructions{less}.",
+            "In {} {} takes {} times {what}{less}.",
             most.1,
             most.2,
             two(most.0)
@@ -88,11 +94,15 @@ fn figures(apps: &Apps, platforms: &[&str]) -> Vec<(&'static str, Markup)> {
         ("In VMs (Dall et al., Figure 4)", in_vms(apps, platforms)),
         (
             "In VMs of this host, in real time (Dall et al., Figure 4)",
-            in_real_time(apps, platforms),
+            in_real_time(apps, platforms, false),
         ),
         (
             "In nested VMs (NEVE, Figure 2)",
             in_nested_vms(apps, platforms),
+        ),
+        (
+            "In nested VMs of this host, in real time (NEVE, Figure 2)",
+            in_real_time(apps, platforms, true),
         ),
         (
             "What lmbench measures (HyperBench, Figure 7)",
@@ -156,30 +166,44 @@ fn in_vms(apps: &Apps, platforms: &[&str]) -> Option<Markup> {
     })
 }
 
-/// The same in time.
-fn in_real_time(apps: &Apps, platforms: &[&str]) -> Option<Markup> {
-    let lanes = apps.times.iter().map(|app| {
-        let ours = |line: &TimedLine| {
-            let ratio = line.ratio.filter(|ratio| ratio.is_finite())?;
-            let noise = ("note", "noise: an order of magnitude at best".to_owned());
-            Some(Bar {
-                remark: line.noisy.then_some(noise),
-                ..times(&line.platform, ratio, "as long as on the host", platforms)?
-            })
-        };
-        let theirs = |line: &TimedLine| theirs(line.published?, "KVM on x86");
-        let lines = || app.lines.iter();
-        lane(
-            &app.workload,
-            lines().filter_map(ours),
-            lines().filter_map(theirs),
-        )
+/// The same in time: in VMs, or in nested VMs too with what NEVE states of them.
+fn in_real_time(apps: &Apps, platforms: &[&str], nested: bool) -> Option<Markup> {
+    let ours = |line: &TimedLine| {
+        let ratio = line.ratio.filter(|ratio| ratio.is_finite())?;
+        let noise = ("note", "noise: an order of magnitude at best".to_owned());
+        Some(Bar {
+            remark: line.noisy.then_some(noise),
+            ..times(&line.platform, ratio, "as long as on the host", platforms)?
+        })
+    };
+    let is_there = |app: &&TimedApp| {
+        let mut lines = app.lines.iter();
+        !nested || lines.any(|line| is_nested(&line.platform) && line.ratio.is_some())
+    };
+    let lanes = apps.times.iter().filter(is_there).map(|app| {
+        let lines = app.lines.iter();
+        let lines: Vec<&TimedLine> = lines
+            .filter(|line| nested || !is_nested(&line.platform))
+            .collect();
+        let bars = lines.iter().copied().filter_map(ours);
+        match nested {
+            true => lane(&app.workload, bars, app.nested.iter().map(stated)),
+            false => {
+                let theirs = |line: &&TimedLine| theirs(line.published?, "KVM on x86");
+                lane(&app.workload, bars, lines.iter().filter_map(theirs))
+            }
+        }
     });
     let lanes: Vec<Lane> = lanes.filter(|lane| !lane.bars.is_empty()).collect();
     let mut keys = keys(&lanes, platforms);
-    keys.push((Fill::Theirs, DALL.to_owned()));
+    keys.push((Fill::Theirs, if nested { NEVE } else { DALL }.to_owned()));
     let chart = Chart {
-        name: "Time of one unit of work in a VM relative to the host; shorter is better",
+        name: match nested {
+            false => "Time of one unit of work in a VM relative to the host; shorter is better",
+            true => {
+                "Time of one unit of work in VMs and nested VMs relative to the host; shorter is better"
+            }
+        },
         log: is_long(&lanes),
         lanes: &lanes,
         mark: Some(1.0),

@@ -1,7 +1,7 @@
 //! What the page opens with: one sentence that says what was found, and one figure that shows it.
 
 use super::series::Series;
-use super::{Report, apps, explained, io, nested, ranked, requests};
+use super::{Report, apps, explained, io, nested, place, ranked, requests};
 use crate::reference::Reference;
 use crate::table::Table;
 use maud::Markup;
@@ -23,6 +23,7 @@ pub(crate) enum View {
     Requests,
     Io,
     Apps,
+    Place,
     Explained,
 }
 
@@ -41,6 +42,7 @@ pub(crate) fn lead(
         .or_else(|| requests::lead(reference, report.results, platforms))
         .or_else(|| io::lead(series))
         .or_else(|| apps::lead(reference, report.results, platforms))
+        .or_else(|| place::lead(reference, report.results))
         .or_else(|| explained::lead(&report.explained))
         .or_else(|| benchmarks(ranked::Rows::All))
 }

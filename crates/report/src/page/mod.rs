@@ -20,6 +20,7 @@ mod nested;
 mod noise;
 mod normalized;
 mod overview;
+mod place;
 mod plot;
 mod published;
 mod ranked;
@@ -113,6 +114,7 @@ pub fn render(report: &Report) -> Result<String, ReportError> {
         io::io(series),
         simulated::simulated(report.simulated.as_ref()),
         apps::apps(reference, results, platforms, led(View::Apps)),
+        place::place(reference, results, led(View::Place)),
         // The view of nested VMs has its paper's figures itself.
         match led(View::Nested) {
             true => html! {},

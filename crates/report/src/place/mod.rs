@@ -4,13 +4,15 @@ mod published;
 mod row;
 mod text;
 
-pub use row::{PlaceKind, PlaceRow, Places, Side, Where};
+pub use row::{PlaceKind, PlaceRow, Places, Side, Spot, Where};
+pub(crate) use text::rate;
 
 use crate::reference::Reference;
 use crate::unit_of_work::base;
 use published::Paper;
 use schemars::JsonSchema;
 use serde::Serialize;
+use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use ws_analysis::Summary;
 use ws_results::{ResultFile, Row};
@@ -32,7 +34,8 @@ pub struct Placement {
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Placed {
     pub platform: String,
-    /// `net-self`, `net-host`, `round-trip`, `cpu`, `memory`.
+    /// `net-self`, `net-host`, `net-guest`, `disk-buffered`, `disk-cached`, `cpu`, `memory`, `trip-host`,
+    /// `trip-guest`.
     pub kind: &'static str,
     /// What a unit of the work is.
     pub unit: String,
@@ -44,15 +47,33 @@ pub struct Placed {
     pub worst: Option<Kept>,
     /// The paper's speed of the VM relative to the host's, alone, where it gives only that.
     pub published_guest_of_host: Option<f64>,
+    /// What the paper's text says of this kind of work.
+    pub stated: Vec<String>,
+    /// The disks, if they are read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub disks: Option<String>,
+}
+
+/// Where the parts of both sides may run, as lists of CPUs.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct At {
+    /// The host's processes.
+    pub host_cpus: String,
+    /// The receiver, or the second VM; absent: a receiver with the other processes, a second VM everywhere.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub receiver_cpus: Option<String>,
+    /// The VM's CPU, or all threads of its program.
+    pub vm_cpus: String,
+    /// All other threads of its program, and vhost's, if they are put apart.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub io_cpus: Option<String>,
 }
 
 /// A placement.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct PlacedCell {
-    /// CPUs of the host's processes.
-    pub host_cpus: String,
-    /// CPUs of all threads of the VM's program.
-    pub vm_cpus: String,
+    #[serde(flatten)]
+    pub at: At,
     /// Only one side works: its speed on its CPUs.
     pub alone: Rates,
     /// Both work: the speed of each.
@@ -60,7 +81,7 @@ pub struct PlacedCell {
     /// The speed of each, both working, relative to its own alone.
     pub host_kept: Option<f64>,
     pub guest_kept: Option<f64>,
-    /// The same of the paper's Figure 4, where it has such a cell.
+    /// The same of the paper's Figure 4, where it has such a cell: in MB/s, of a range the middle.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub published: Option<PublishedCell>,
 }
@@ -78,11 +99,11 @@ pub struct Rates {
     pub why: Option<String>,
 }
 
-/// What the paper has of a placement, as ratios; the middle of a range.
+/// What the paper has of a placement.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct PublishedCell {
-    pub alone_guest_of_host: Option<f64>,
-    pub both_guest_of_host: Option<f64>,
+    pub alone: Rates,
+    pub both: Rates,
     pub host_kept: Option<f64>,
     pub guest_kept: Option<f64>,
 }
@@ -90,8 +111,8 @@ pub struct PublishedCell {
 /// What both sides keep at a placement.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Kept {
-    pub host_cpus: String,
-    pub vm_cpus: String,
+    #[serde(flatten)]
+    pub at: At,
     pub host: f64,
     pub guest: f64,
 }
@@ -117,6 +138,12 @@ impl Placement {
         }
     }
 
+    /// Whether a result has such rows.
+    pub fn concerns(results: &[ResultFile]) -> bool {
+        let mut rows = results.iter().flat_map(|result| &result.rows);
+        rows.any(|row| PlaceRow::parse(&row.benchmark).is_some())
+    }
+
     /// As JSON. Ends in a newline.
     ///
     /// # Errors
@@ -124,9 +151,17 @@ impl Placement {
     pub fn to_json(&self) -> serde_json::Result<String> {
         Ok(serde_json::to_string_pretty(self)? + "\n")
     }
+
+    /// The kind of work whose placements matter most: both sides keep more at its best one than at its worst by
+    /// more than elsewhere.
+    pub(crate) fn widest(&self) -> Option<&Placed> {
+        let width = |kind: &&Placed| Some(kind.best.as_ref()?.sum() - kind.worst.as_ref()?.sum());
+        let wide = self.kinds.iter().filter(|kind| width(kind).is_some());
+        wide.max_by(|a, b| width(a).partial_cmp(&width(b)).unwrap_or(Ordering::Equal))
+    }
 }
 
-/// Whether the platform's VM is an emulator's.
+/// Whether its VM is an emulator's.
 fn is_emulator(platform: &str) -> bool {
     base(platform) == "qemu-tcg"
 }
@@ -135,43 +170,38 @@ fn placed(
     kind: PlaceKind,
     rows: &[(PlaceRow, &Row)],
     result: &ResultFile,
-    paper: &Paper,
+    paper: &Paper<'_>,
 ) -> Option<Placed> {
     let of_kind = || rows.iter().filter(|(row, _)| row.kind == kind);
     let all: BTreeSet<&Places> = of_kind()
         .filter_map(|(row, _)| match &row.where_ {
             Where::Both(places) => Some(places),
-            Where::Alone(_) => None,
+            Where::Alone { .. } => None,
         })
         .collect();
-    let find = |side, where_: &Where| {
-        let mut found = of_kind().filter(|(row, _)| row.side == side && row.where_ == *where_);
-        found.next().map(|(_, row)| *row)
-    };
-    let rates = |host: &Where, guest: &Where| {
-        let of = [find(Side::Host, host), find(Side::Guest, guest)];
+    let rates = |rows: [PlaceRow; 2]| {
+        let of = rows.map(|wanted| {
+            let mut found = of_kind().filter(|(row, _)| *row == wanted);
+            found.next().map(|(_, row)| *row)
+        });
         let [host_per_s, guest_per_s] = of.map(|row| per_s(row?, result));
         let missing = of.into_iter().flatten();
         Rates {
-            host_per_s,
-            guest_per_s,
-            guest_of_host: ratio(guest_per_s, host_per_s),
             why: missing.filter_map(|row| row.reason.clone()).next(),
+            ..Rates::of(host_per_s, guest_per_s)
         }
     };
     let cells: Vec<PlacedCell> = all
         .into_iter()
         .map(|places| {
-            let [host, vm] = [&places.host, &places.vm].map(|cpus| Where::Alone(cpus.clone()));
-            let alone = rates(&host, &vm);
-            let both = Where::Both(places.clone());
-            let both = rates(&both, &both);
+            let sides = [Side::Host, Side::Guest];
+            let alone = rates(sides.map(|side| PlaceRow::alone(kind, side, places)));
+            let both = rates(sides.map(|side| PlaceRow::both(kind, side, places)));
             PlacedCell {
-                host_cpus: places.host.clone(),
-                vm_cpus: places.vm.clone(),
+                at: At::of(places),
                 host_kept: ratio(both.host_per_s, alone.host_per_s),
                 guest_kept: ratio(both.guest_per_s, alone.guest_per_s),
-                published: paper.cell(kind, &places.host, &places.vm),
+                published: paper.cell(kind, places),
                 alone,
                 both,
             }
@@ -180,6 +210,8 @@ fn placed(
     let mut kept: Vec<Kept> = cells.iter().filter_map(Kept::of).collect();
     kept.sort_by(|a, b| a.sum().total_cmp(&b.sum()));
     let several = kept.len() > 1;
+    let disks = result.identity.subject.get("disks");
+    let disks = disks.and_then(|disks| Some(disks.as_str()?.to_owned()));
     let unit = of_kind().find_map(|(_, row)| row.work.clone());
     (!cells.is_empty()).then(|| Placed {
         platform: result.platform.clone(),
@@ -188,21 +220,61 @@ fn placed(
         best: kept.last().filter(|_| several).cloned(),
         worst: kept.first().filter(|_| several).cloned(),
         published_guest_of_host: paper.guest_of_host(kind),
+        stated: paper.stated(kind),
+        disks: disks.filter(|_| kind.has_disk()),
         cells,
     })
+}
+
+impl At {
+    fn of(places: &Places) -> Self {
+        Self {
+            host_cpus: places.host.work.clone(),
+            receiver_cpus: places.host.serve.clone(),
+            vm_cpus: places.vm.work.clone(),
+            io_cpus: places.vm.serve.clone(),
+        }
+    }
+
+    /// The host's side.
+    pub(crate) fn host(&self) -> Spot {
+        Spot {
+            work: self.host_cpus.clone(),
+            serve: self.receiver_cpus.clone(),
+        }
+    }
+
+    /// The VM's side.
+    pub(crate) fn vm(&self) -> Spot {
+        Spot {
+            work: self.vm_cpus.clone(),
+            serve: self.io_cpus.clone(),
+        }
+    }
+}
+
+impl Rates {
+    fn of(host_per_s: Option<f64>, guest_per_s: Option<f64>) -> Self {
+        Self {
+            host_per_s,
+            guest_per_s,
+            guest_of_host: ratio(guest_per_s, host_per_s),
+            why: None,
+        }
+    }
 }
 
 impl Kept {
     fn of(cell: &PlacedCell) -> Option<Self> {
         Some(Self {
-            host_cpus: cell.host_cpus.clone(),
-            vm_cpus: cell.vm_cpus.clone(),
+            at: cell.at.clone(),
             host: cell.host_kept?,
             guest: cell.guest_kept?,
         })
     }
 
-    fn sum(&self) -> f64 {
+    /// Of both.
+    pub(crate) fn sum(&self) -> f64 {
         self.host + self.guest
     }
 }

@@ -1,6 +1,6 @@
-//! What Rasmusson and Corcoran published, as ratios: their MB/s are those of a machine of 2013.
+//! What Rasmusson and Corcoran published. Their MB/s are those of a machine of 2013: only ratios are compared.
 
-use super::{PlaceKind, PublishedCell, ratio};
+use super::{PlaceKind, Places, PublishedCell, Rates, Spot, ratio};
 use crate::reference::{Reference, Value};
 
 const PAPER: &str = "rasmusson-2013";
@@ -10,13 +10,39 @@ pub(super) struct Paper<'a> {
     values: Vec<&'a Value>,
 }
 
-/// A list of CPUs as the paper has it, whose machine has two: the first, the second, both.
-fn cores(cpus: &str) -> Option<&'static str> {
-    match cpus {
-        "0" => Some("0"),
-        "1" => Some("1"),
-        "0-1" | "0,1" => Some("0, 1"),
+/// CPUs as the paper has them, whose machine has two: the first, the second, both.
+fn cores(spot: &Spot) -> Option<&'static str> {
+    match (&*spot.work, &spot.serve) {
+        ("0", None) => Some("0"),
+        ("1", None) => Some("1"),
+        ("0-1" | "0,1", None) => Some("0, 1"),
         _ => None,
+    }
+}
+
+/// The columns of Figure 4 for one sender and for two. To vebox, its host, it has no sender alone; stbox is
+/// another machine, in whose place we have a second VM.
+fn columns(kind: PlaceKind) -> Option<(Option<&'static str>, &'static str)> {
+    match kind {
+        PlaceKind::NetSelf => Some((
+            Some("single sender to localhost"),
+            "concurrent to localhost",
+        )),
+        PlaceKind::NetHost => Some((None, "concurrent to vebox")),
+        PlaceKind::NetGuest => Some((Some("single to stbox"), "concurrent to stbox")),
+        _ => None,
+    }
+}
+
+/// Whether a row of the paper's text is about this kind of work.
+fn is_of(kind: PlaceKind, row: &str) -> bool {
+    match kind {
+        PlaceKind::DiskBuffered => row.ends_with("buffered reads"),
+        PlaceKind::DiskCached => row == "disk, cached reads",
+        PlaceKind::Cpu => row == "Geekbench2, integer and floating point",
+        PlaceKind::Memory => row == "Geekbench2, memory and stream",
+        PlaceKind::NetGuest => row == "network, one sender",
+        _ => false,
     }
 }
 
@@ -28,46 +54,128 @@ impl<'a> Paper<'a> {
         }
     }
 
-    fn value(&self, row: &str, column: &str) -> Option<f64> {
-        let mut all = self.values.iter();
-        let value = all.find(|value| value.row == row && value.column == column)?;
-        let low = value.value?;
-        Some(f64::midpoint(low, value.to.unwrap_or(low)))
-    }
-
     /// A cell of Figure 4.
-    pub(super) fn cell(&self, kind: PlaceKind, host: &str, vm: &str) -> Option<PublishedCell> {
-        let row = format!("host core {}; kvm core {}", cores(host)?, cores(vm)?);
-        let at = |what: &str, side: &str| self.value(&row, &format!("{what}; {side} rate"));
-        let both = match kind {
-            PlaceKind::NetSelf => "concurrent to localhost",
-            PlaceKind::NetHost => "concurrent to vebox",
-            _ => return None,
+    pub(super) fn cell(&self, kind: PlaceKind, places: &Places) -> Option<PublishedCell> {
+        let (host, vm) = (cores(&places.host)?, cores(&places.vm)?);
+        let (single, both) = columns(kind)?;
+        let row = format!("host core {host}; kvm core {vm}");
+        let at = |column: &str, side: &str| {
+            let column = format!("{column}; {side} rate");
+            let mut all = self.values.iter();
+            let value = all.find(|value| value.row == row && value.column == column)?;
+            let low = value.value?;
+            Some(f64::midpoint(low, value.to.unwrap_or(low)))
         };
-        let [host, guest] = ["host", "kvm"].map(|side| at(both, side));
-        let both_guest_of_host = ratio(guest, host);
-        both_guest_of_host?;
-        // To vebox the paper has no sender alone.
-        let single = |side| match kind {
-            PlaceKind::NetSelf => at("single sender to localhost", side),
-            _ => None,
+        let rates = |column: Option<&str>| {
+            Rates::of(
+                column.and_then(|column| at(column, "host")),
+                column.and_then(|column| at(column, "kvm")),
+            )
         };
-        let [host_alone, guest_alone] = ["host", "kvm"].map(single);
+        let (alone, both) = (rates(single), rates(Some(both)));
+        both.guest_of_host?;
         Some(PublishedCell {
-            alone_guest_of_host: ratio(guest_alone, host_alone),
-            both_guest_of_host,
-            host_kept: ratio(host, host_alone),
-            guest_kept: ratio(guest, guest_alone),
+            host_kept: ratio(both.host_per_s, alone.host_per_s),
+            guest_kept: ratio(both.guest_per_s, alone.guest_per_s),
+            alone,
+            both,
         })
     }
 
-    /// The speed of its VM relative to the host's, where the text has only that.
+    fn in_text(&self, kind: PlaceKind) -> impl Iterator<Item = &&Value> {
+        let in_text = |value: &&&Value| value.table.starts_with("text ");
+        let values = self.values.iter().filter(in_text);
+        values.filter(move |value| is_of(kind, &value.row))
+    }
+
+    /// The speed of its VM relative to the host's, where the text has only that, and one number of it.
     pub(super) fn guest_of_host(&self, kind: PlaceKind) -> Option<f64> {
-        let row = match kind {
-            PlaceKind::Cpu => "Geekbench2, integer and floating point",
-            PlaceKind::Memory => "Geekbench2, memory and stream",
-            _ => return None,
+        let is_ratio = |value: &&&Value| value.unit == "percent" && value.to.is_none();
+        Some(self.in_text(kind).find(is_ratio)?.value? / 100.0)
+    }
+
+    /// What the text says, as printed.
+    pub(super) fn stated(&self, kind: PlaceKind) -> Vec<String> {
+        let said = |value: &&Value| format!("{}, {}: {}", value.row, value.column, value.printed);
+        self.in_text(kind).map(said).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn places(host: &str, vm: &str) -> Places {
+        Places {
+            host: Spot::of(host),
+            vm: Spot::of(vm),
+        }
+    }
+
+    #[test]
+    fn figure_4_is_found_by_placement_and_kind() {
+        let reference = crate::reference::load().unwrap();
+        let paper = Paper::of(&reference);
+        let cell = paper.cell(PlaceKind::NetSelf, &places("0", "1")).unwrap();
+        assert_eq!(
+            (cell.alone.host_per_s, cell.alone.guest_per_s),
+            (Some(77.4), Some(51.3))
+        );
+        assert_eq!(cell.host_kept, Some(46.1 / 77.4));
+        assert_eq!(cell.both.guest_of_host, Some(46.0 / 46.1));
+        // A range's middle.
+        let cell = paper
+            .cell(PlaceKind::NetSelf, &places("0-1", "0,1"))
+            .unwrap();
+        assert_eq!(cell.both.guest_per_s, Some(f64::midpoint(6.5, 46.0)));
+        // Its host alone as a receiver is not there, its other machine is.
+        let cell = paper.cell(PlaceKind::NetHost, &places("1", "0")).unwrap();
+        assert_eq!(
+            (cell.alone, cell.both.guest_per_s),
+            (Rates::default(), Some(13.3))
+        );
+        let cell = paper
+            .cell(PlaceKind::NetGuest, &places("0-1", "0-1"))
+            .unwrap();
+        assert_eq!(cell.guest_kept, Some(1.1 / 8.7));
+    }
+
+    #[test]
+    fn every_number_is_shown_somewhere() {
+        let reference = crate::reference::load().unwrap();
+        let paper = Paper::of(&reference);
+        let spots = ["0", "1", "0-1"];
+        let mut shown = 0;
+        for kind in PlaceKind::ALL {
+            shown += paper.stated(kind).len();
+            for places in spots
+                .iter()
+                .flat_map(|host| spots.map(|vm| places(host, vm)))
+            {
+                let cell = paper.cell(kind, &places);
+                let rates = cell.iter().flat_map(|cell| [&cell.alone, &cell.both]);
+                let numbers = rates.flat_map(|rates| [rates.host_per_s, rates.guest_per_s]);
+                shown += numbers.flatten().count();
+            }
+        }
+        assert_eq!(shown, paper.values.len());
+    }
+
+    #[test]
+    fn what_it_did_not_measure_has_nothing_beside() {
+        let reference = crate::reference::load().unwrap();
+        let paper = Paper::of(&reference);
+        assert_eq!(paper.cell(PlaceKind::NetSelf, &places("2", "3")), None);
+        assert_eq!(paper.cell(PlaceKind::Cpu, &places("0", "1")), None);
+        let apart = Places {
+            host: Spot::apart("0", "1"),
+            vm: Spot::of("1"),
         };
-        Some(self.value(row, "kvmbox of vbox")? / 100.0)
+        assert_eq!(paper.cell(PlaceKind::NetSelf, &apart), None);
+        assert_eq!(paper.guest_of_host(PlaceKind::DiskCached), Some(0.93));
+        assert_eq!(paper.guest_of_host(PlaceKind::Cpu), Some(0.68));
+        assert_eq!(paper.guest_of_host(PlaceKind::NetGuest), None);
+        assert_eq!(paper.stated(PlaceKind::DiskBuffered).len(), 3);
+        assert_eq!(paper.stated(PlaceKind::TripHost), Vec::<String>::new());
     }
 }

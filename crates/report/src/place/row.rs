@@ -1,4 +1,6 @@
-//! The names of rows that measure a host and its VM on chosen CPUs: `place-net-self-host-both-0-1`.
+//! The names of rows that measure a host and its VM on chosen CPUs: `place-net-host-guest-both-0-1x0`.
+
+use std::fmt;
 
 /// What all names begin with.
 const PREFIX: &str = "place-";
@@ -10,36 +12,83 @@ pub enum PlaceKind {
     NetSelf,
     /// Data to the host: the host's own, and the VM's.
     NetHost,
-    /// A byte to the host and a byte back.
-    RoundTrip,
+    /// Data to a second VM.
+    NetGuest,
+    /// A disk is read, of which nothing is in memory.
+    DiskBuffered,
+    /// Two MiB of a disk are read from memory again and again.
+    DiskCached,
     Cpu,
     Memory,
+    /// A byte to the host and a byte back.
+    TripHost,
+    /// A byte to a second VM and a byte back.
+    TripGuest,
 }
 
 impl PlaceKind {
     /// All of them, the paper's first.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 9] = [
         Self::NetSelf,
         Self::NetHost,
+        Self::NetGuest,
+        Self::DiskBuffered,
+        Self::DiskCached,
         Self::Cpu,
         Self::Memory,
-        Self::RoundTrip,
+        Self::TripHost,
+        Self::TripGuest,
     ];
 
-    /// Its name, as in options and rows.
+    /// Its name, as in options and rows; none begins with another and a `-`.
     pub fn word(self) -> &'static str {
         match self {
             Self::NetSelf => "net-self",
             Self::NetHost => "net-host",
-            Self::RoundTrip => "round-trip",
+            Self::NetGuest => "net-guest",
+            Self::DiskBuffered => "disk-buffered",
+            Self::DiskCached => "disk-cached",
             Self::Cpu => "cpu",
             Self::Memory => "memory",
+            Self::TripHost => "trip-host",
+            Self::TripGuest => "trip-guest",
         }
     }
 
     /// The kind of this name.
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.word() == word)
+    }
+
+    /// Whether both sides send to a second VM.
+    pub fn has_second_vm(self) -> bool {
+        matches!(self, Self::NetGuest | Self::TripGuest)
+    }
+
+    /// Whether both sides read disks.
+    pub fn has_disk(self) -> bool {
+        matches!(self, Self::DiskBuffered | Self::DiskCached)
+    }
+
+    /// Whether the parts that a placement puts apart take part in this work: a receiver outside of the VM, and
+    /// threads of the VM's program other than its CPU's.
+    pub fn suits(self, places: &Places) -> bool {
+        let sends = matches!(
+            self,
+            Self::NetSelf | Self::NetHost | Self::NetGuest | Self::TripHost | Self::TripGuest
+        );
+        let has_io = self.has_disk() || (sends && self != Self::NetSelf);
+        (sends || places.host.serve.is_none()) && (has_io || places.vm.serve.is_none())
+    }
+
+    /// The CPUs of what the VM sends to, where that is outside of it. A second VM that is not put apart may be
+    /// everywhere.
+    fn receiver(self, places: &Places) -> Option<String> {
+        match self {
+            Self::NetHost | Self::TripHost => Some(places.host.server().to_owned()),
+            Self::NetGuest | Self::TripGuest => places.host.serve.clone(),
+            _ => None,
+        }
     }
 }
 
@@ -59,13 +108,68 @@ impl Side {
     }
 }
 
-/// The CPUs of both sides; each is a list as the kernel writes it: `0`, `0-1`, `0,2-3`.
+/// The CPUs of a side; each is a list as the kernel writes it: `0`, `0-1`, `0,2-3`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Spot {
+    /// Of what works: the host's senders, the VM's CPU.
+    pub work: String,
+    /// Of what serves it, if that is put apart: on the host the receiver, or the second VM; of the VM all other
+    /// threads of its program, and vhost's.
+    pub serve: Option<String>,
+}
+
+impl Spot {
+    /// Everything on the same CPUs.
+    pub fn of(cpus: &str) -> Self {
+        Self {
+            work: cpus.to_owned(),
+            serve: None,
+        }
+    }
+
+    /// What serves is put apart.
+    pub fn apart(work: &str, serve: &str) -> Self {
+        Self {
+            work: work.to_owned(),
+            serve: Some(serve.to_owned()),
+        }
+    }
+
+    /// The CPUs of what serves.
+    pub fn server(&self) -> &str {
+        self.serve.as_ref().unwrap_or(&self.work)
+    }
+
+    fn written(&self) -> String {
+        let serve = self.serve.iter().map(|cpus| format!("x{}", written(cpus)));
+        written(&self.work) + &serve.collect::<String>()
+    }
+
+    fn read(word: &str) -> Option<Self> {
+        let (work, serve) = match word.split_once('x') {
+            None => (word, None),
+            Some((work, serve)) => (work, Some(read(serve)?)),
+        };
+        let work = read(work)?;
+        Some(Self { work, serve })
+    }
+}
+
+/// `0`; `0>1` if what serves is apart.
+impl fmt::Display for Spot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.serve {
+            None => f.write_str(&self.work),
+            Some(serve) => write!(f, "{}>{serve}", self.work),
+        }
+    }
+}
+
+/// The CPUs of both sides.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Places {
-    /// Of the host's processes.
-    pub host: String,
-    /// Of all threads of the VM's program.
-    pub vm: String,
+    pub host: Spot,
+    pub vm: Spot,
 }
 
 /// A row.
@@ -80,8 +184,11 @@ pub struct PlaceRow {
 /// Which sides work, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Where {
-    /// Only the side that is timed, on these CPUs.
-    Alone(String),
+    /// Only the side that is timed. A VM may send to a receiver outside, on these CPUs.
+    Alone {
+        spot: Spot,
+        receiver: Option<String>,
+    },
     /// Both.
     Both(Places),
 }
@@ -98,16 +205,38 @@ fn read(word: &str) -> Option<String> {
 }
 
 impl PlaceRow {
+    /// A side alone, as far as it depends on this placement.
+    pub fn alone(kind: PlaceKind, side: Side, places: &Places) -> Self {
+        let (spot, receiver) = match side {
+            Side::Host => (&places.host, None),
+            Side::Guest => (&places.vm, kind.receiver(places)),
+        };
+        let where_ = Where::Alone {
+            spot: spot.clone(),
+            receiver,
+        };
+        Self { kind, side, where_ }
+    }
+
+    /// A side while both work.
+    pub fn both(kind: PlaceKind, side: Side, places: &Places) -> Self {
+        let where_ = Where::Both(places.clone());
+        Self { kind, side, where_ }
+    }
+
     /// The row's name.
     pub fn name(&self) -> String {
         let (kind, side) = (self.kind.word(), self.side.word());
-        match &self.where_ {
-            Where::Alone(cpus) => format!("{PREFIX}{kind}-{side}-alone-{}", written(cpus)),
-            Where::Both(Places { host, vm }) => {
-                let (host, vm) = (written(host), written(vm));
-                format!("{PREFIX}{kind}-{side}-both-{host}-{vm}")
+        let where_ = match &self.where_ {
+            Where::Alone { spot, receiver } => {
+                let receiver = receiver.iter().map(|cpus| format!("-{}", written(cpus)));
+                format!("alone-{}{}", spot.written(), receiver.collect::<String>())
             }
-        }
+            Where::Both(Places { host, vm }) => {
+                format!("both-{}-{}", host.written(), vm.written())
+            }
+        };
+        format!("{PREFIX}{kind}-{side}-{where_}")
     }
 
     /// The row of this name.
@@ -121,10 +250,17 @@ impl PlaceRow {
         let words: Vec<&str> = rest.split('-').collect();
         let (side, words) = words.split_first()?;
         let where_ = match words {
-            ["alone", cpus] => Where::Alone(read(cpus)?),
+            ["alone", spot] => Where::Alone {
+                spot: Spot::read(spot)?,
+                receiver: None,
+            },
+            ["alone", spot, receiver] => Where::Alone {
+                spot: Spot::read(spot)?,
+                receiver: Some(read(receiver)?),
+            },
             ["both", host, vm] => Where::Both(Places {
-                host: read(host)?,
-                vm: read(vm)?,
+                host: Spot::read(host)?,
+                vm: Spot::read(vm)?,
             }),
             _ => return None,
         };
@@ -141,29 +277,93 @@ impl PlaceRow {
 mod tests {
     use super::*;
 
+    fn apart() -> Places {
+        Places {
+            host: Spot::apart("0-1", "1"),
+            vm: Spot::apart("0,2-3", "0"),
+        }
+    }
+
     #[test]
     fn names_are_read_as_they_were_written() {
+        let same = Places {
+            host: Spot::of("0"),
+            vm: Spot::of("1"),
+        };
         for kind in PlaceKind::ALL {
             for side in [Side::Host, Side::Guest] {
-                let places = Places {
-                    host: "0-1".into(),
-                    vm: "0,2-3".into(),
-                };
-                for where_ in [Where::Alone("7".into()), Where::Both(places)] {
-                    let row = PlaceRow { kind, side, where_ };
-                    assert_eq!(PlaceRow::parse(&row.name()), Some(row));
+                for places in [&same, &apart()] {
+                    for row in [PlaceRow::alone, PlaceRow::both] {
+                        let row = row(kind, side, places);
+                        assert_eq!(PlaceRow::parse(&row.name()), Some(row));
+                    }
                 }
             }
         }
+        let name = |kind, side, places| PlaceRow::both(kind, side, places).name();
+        assert_eq!(
+            name(PlaceKind::TripGuest, Side::Guest, &apart()),
+            "place-trip-guest-guest-both-0to1x1-0and2to3x0"
+        );
         for name in [
             "tcp-rr",
-            "place-disk-host-alone-0",
+            "place-tape-host-alone-0",
             "place-cpu-host-alone-",
+            "place-cpu-host-alone-0x",
             "place-cpu-host-both-0",
             "place-cpu-both-both-0-1",
             "place-cpu-host-alone-x",
         ] {
             assert_eq!(PlaceRow::parse(name), None, "{name}");
         }
+    }
+
+    #[test]
+    fn alone_depends_only_on_what_takes_part() {
+        let alone = |kind, side| PlaceRow::alone(kind, side, &apart()).name();
+        let guest = |kind| alone(kind, Side::Guest);
+        assert_eq!(guest(PlaceKind::Cpu), "place-cpu-guest-alone-0and2to3x0");
+        assert_eq!(
+            guest(PlaceKind::NetHost),
+            "place-net-host-guest-alone-0and2to3x0-1"
+        );
+        assert_eq!(
+            alone(PlaceKind::NetHost, Side::Host),
+            "place-net-host-host-alone-0to1x1"
+        );
+        // A second VM is everywhere unless it is put apart.
+        let same = Places {
+            host: Spot::of("0"),
+            vm: Spot::of("1"),
+        };
+        let of = |kind| PlaceRow::alone(kind, Side::Guest, &same).name();
+        assert_eq!(of(PlaceKind::NetGuest), "place-net-guest-guest-alone-1");
+        assert_eq!(of(PlaceKind::TripHost), "place-trip-host-guest-alone-1-0");
+    }
+
+    #[test]
+    fn what_is_put_apart_must_take_part() {
+        let receiver = Places {
+            vm: Spot::of("0"),
+            ..apart()
+        };
+        let io = Places {
+            host: Spot::of("0"),
+            ..apart()
+        };
+        let suited = |places: &Places| {
+            let all = PlaceKind::ALL.into_iter();
+            let words = all.filter(|kind| kind.suits(places)).map(PlaceKind::word);
+            words.collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(
+            suited(&receiver),
+            "net-self net-host net-guest trip-host trip-guest"
+        );
+        assert_eq!(
+            suited(&io),
+            "net-host net-guest disk-buffered disk-cached trip-host trip-guest"
+        );
+        assert_eq!(suited(&apart()), "net-host net-guest trip-host trip-guest");
     }
 }

@@ -23,13 +23,16 @@ const COLUMNS: [(&str, Set); 12] = [
 ];
 
 const LEGEND: [&str; 3] = [
-    "alone, both: units of work a second of a side while the other does nothing, or the same all the time. VM CPU: where all threads of the VM's program may run.",
-    "kept: what a side does of its speed alone while both work.",
-    "paper: the same ratios of Figure 4 of Rasmusson and Corcoran (2013), KVM on a Cortex-A15 with two cores; of a range the middle. Their second machine, stbox, is not here.",
+    "host CPU: of the host's processes; 0>1: the receiver, or the second VM, on CPU 1. VM CPU: of all threads of the VM's program; 0>1: the vCPU on CPU 0, all other threads and vhost's on CPU 1.",
+    "alone, both: units of work a second of a side while the other does nothing, or the same all the time. kept: what a side does of its speed alone while both work.",
+    "paper: the same ratios of Figure 4 of Rasmusson and Corcoran (2013), KVM on a Cortex-A15 with two cores; of a range the middle. net-guest: in the place of our second VM it has another machine, stbox.",
 ];
 
 /// Said below times of a VM in an emulator.
 const EMULATED: &str = "qemu-tcg is an emulator: its VM/host says nothing of virtualization; what both keep is the scheduler's doing.";
+
+/// Of so many placements without a figure each is named.
+const NAMED: usize = 3;
 
 impl Placement {
     /// Tables for a terminal.
@@ -37,10 +40,10 @@ impl Placement {
         let table = |kind: &Placed| {
             let mut out = format!(
                 "{}\n{}",
-                terminal(&title(kind)),
-                sheet(kind).to_terminal("")
+                terminal(&kind.title()),
+                kind.sheet().to_terminal("")
             );
-            out += &below_on_terminal(said(kind).iter().map(String::as_str));
+            out += &below_on_terminal(kind.said().iter().map(String::as_str));
             out + "\n"
         };
         let tables: String = self.kinds.iter().map(table).collect();
@@ -50,22 +53,77 @@ impl Placement {
     /// Tables in Markdown.
     pub fn to_markdown(&self) -> String {
         let table = |kind: &Placed| {
-            let title = markdown(&title(kind));
-            let said = below_in_markdown(said(kind).iter().map(String::as_str));
-            format!("### {title}\n\n{}\n{said}\n", sheet(kind).to_markdown())
+            let title = markdown(&kind.title());
+            let said = below_in_markdown(kind.said().iter().map(String::as_str));
+            format!("### {title}\n\n{}\n{said}\n", kind.sheet().to_markdown())
         };
         let tables: String = self.kinds.iter().map(table).collect();
         tables + &below_in_markdown(self.legend())
     }
 
-    fn legend(&self) -> impl Iterator<Item = &'static str> {
+    /// What the columns are.
+    pub(crate) fn legend(&self) -> impl Iterator<Item = &'static str> {
         let emulated = self.kinds.iter().any(|kind| is_emulator(&kind.platform));
         LEGEND.into_iter().chain(emulated.then_some(EMULATED))
     }
 }
 
-fn title(kind: &Placed) -> String {
-    format!("{} on {}: {} a second", kind.kind, kind.platform, kind.unit)
+impl Placed {
+    /// Its heading.
+    pub(crate) fn title(&self) -> String {
+        format!("{} on {}: {} a second", self.kind, self.platform, self.unit)
+    }
+
+    /// Its table.
+    pub(crate) fn sheet(&self) -> Sheet {
+        let mut sheet = Sheet::new(COLUMNS);
+        sheet.extend(self.cells.iter().map(|cell| line(self, cell)));
+        sheet
+    }
+
+    /// The best and the worst placement, in one sentence.
+    pub(crate) fn extremes(&self) -> Option<String> {
+        let at = |kept: &Kept| {
+            format!(
+                "host on CPU {}, VM on CPU {} (the host keeps {:.0} %, the VM {:.0} %)",
+                kept.at.host(),
+                kept.at.vm(),
+                kept.host * 100.0,
+                kept.guest * 100.0
+            )
+        };
+        let (best, worst) = (at(self.best.as_ref()?), at(self.worst.as_ref()?));
+        Some(format!(
+            "Together both keep most with {best}, and least with {worst}."
+        ))
+    }
+
+    /// Below the table: the best and the worst placement, why cells are empty, and what the paper says.
+    pub(crate) fn said(&self) -> Vec<String> {
+        let mut missing: Vec<(&str, Vec<String>)> = Vec::new();
+        for cell in &self.cells {
+            for why in [&cell.alone.why, &cell.both.why].into_iter().flatten() {
+                let at = format!("host {}, VM {}", cell.at.host(), cell.at.vm());
+                match missing.iter_mut().find(|(known, _)| known == why) {
+                    Some((_, places)) if places.contains(&at) => {}
+                    Some((_, places)) => places.push(at),
+                    None => missing.push((why, vec![at])),
+                }
+            }
+        }
+        let missing = missing.into_iter().map(|(why, places)| match places.len() {
+            1..=NAMED => format!("{}: {why}", places.join("; ")),
+            count => format!("{count} placements: {why}"),
+        });
+        let stated = self.stated.iter().map(|text| format!("The paper: {text}"));
+        let disks = self.disks.iter().map(|disks| format!("Disks: {disks}"));
+        self.extremes()
+            .into_iter()
+            .chain(missing)
+            .chain(disks)
+            .chain(stated)
+            .collect()
+    }
 }
 
 fn two(value: Option<f64>) -> String {
@@ -76,58 +134,30 @@ fn pair(host: Option<f64>, guest: Option<f64>) -> String {
     format!("{} {}", two(host), two(guest))
 }
 
-fn rate(value: Option<f64>) -> String {
+/// A speed.
+pub(crate) fn rate(value: Option<f64>) -> String {
     value.map_or_else(|| "-".to_owned(), |value| number::value(value, "per_s"))
-}
-
-fn sheet(kind: &Placed) -> Sheet {
-    let mut sheet = Sheet::new(COLUMNS);
-    sheet.extend(kind.cells.iter().map(|cell| line(kind, cell)));
-    sheet
 }
 
 fn line(kind: &Placed, cell: &PlacedCell) -> Vec<String> {
     let paper = cell.published.as_ref();
     vec![
-        cell.host_cpus.clone(),
-        cell.vm_cpus.clone(),
+        cell.at.host().to_string(),
+        cell.at.vm().to_string(),
         rate(cell.alone.host_per_s),
         rate(cell.alone.guest_per_s),
         two(cell.alone.guest_of_host),
         two(paper.map_or(kind.published_guest_of_host, |paper| {
-            paper.alone_guest_of_host
+            paper.alone.guest_of_host
         })),
         rate(cell.both.host_per_s),
         rate(cell.both.guest_per_s),
         two(cell.both.guest_of_host),
-        two(paper.and_then(|paper| paper.both_guest_of_host)),
+        two(paper.and_then(|paper| paper.both.guest_of_host)),
         pair(cell.host_kept, cell.guest_kept),
         pair(
             paper.and_then(|paper| paper.host_kept),
             paper.and_then(|paper| paper.guest_kept),
         ),
     ]
-}
-
-/// The best and the worst placement, and why cells are empty.
-fn said(kind: &Placed) -> Vec<String> {
-    let at = |kept: &Kept| {
-        format!(
-            "host on CPU {}, VM on CPU {} (the host keeps {:.0} %, the VM {:.0} %)",
-            kept.host_cpus,
-            kept.vm_cpus,
-            kept.host * 100.0,
-            kept.guest * 100.0
-        )
-    };
-    let extremes = kind.best.as_ref().zip(kind.worst.as_ref());
-    let extremes = extremes.map(|(best, worst)| {
-        let (best, worst) = (at(best), at(worst));
-        format!("Together both keep most with {best}, and least with {worst}.")
-    });
-    let missing = kind.cells.iter().flat_map(|cell| {
-        let why = [&cell.alone.why, &cell.both.why].into_iter().flatten();
-        why.map(|why| format!("host {}, VM {}: {why}", cell.host_cpus, cell.vm_cpus))
-    });
-    extremes.into_iter().chain(missing).collect()
 }

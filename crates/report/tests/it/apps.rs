@@ -492,10 +492,38 @@ fn times_are_relative_to_the_host_and_apart_from_counts() {
 #[test]
 fn the_page_draws_times_beside_the_papers() {
     let page = page(&timed());
+    // It is the only figure here, so the page opens with it.
+    let opening = crate::page::opening(&page);
+    assert!(opening.contains(
+        "<h1>In qemu-kvm tcp-rr (transaction) takes 2.00 times the time on the host.</h1>"
+    ));
+    assert!(opening.contains("qemu-kvm: 2.00 times as long as on the host"));
+    assert!(opening.contains("Dall et al. 2015"));
+    assert!(!page.contains("In VMs (Dall et al., Figure 4)"));
+}
+
+#[test]
+fn the_page_draws_times_of_nested_vms_beside_neve_s() {
+    let of = |platform, ns| {
+        let mut row = measured("kernbench", "application", "ns", &[&[ns]]);
+        row.work = Some("file".into());
+        result(platform, 1, json!({"unit": "ns"}), vec![row])
+    };
+    let all = [
+        of("host", 1_000),
+        of("qemu-kvm", 1_100),
+        of("qemu-kvm-nested", 1_500),
+    ];
+    let page = page(&all);
+    let opening = crate::page::opening(&page);
+    assert!(opening.contains("In qemu-kvm-nested kernbench (file) takes 1.50 times the time on the host, kernbench (file) 1.10"));
+    assert!(opening.contains("qemu-kvm: 1.10 times") && !opening.contains("qemu-kvm-nested: "));
     let apps = section(&page, "apps");
-    assert!(apps.contains("In VMs of this host, in real time"));
-    assert!(apps.contains("qemu-kvm: 2.00 times as long as on the host"));
-    assert!(!apps.contains("In VMs (Dall et al., Figure 4)"));
+    assert!(apps.contains("In nested VMs of this host, in real time (NEVE, Figure 2)"));
+    assert!(apps.contains("qemu-kvm-nested: 1.50 times as long as on the host"));
+    assert!(apps.contains("qemu-kvm: 1.10 times as long as on the host"));
+    // The paper states 33 % for one kind of nested VM.
+    assert!(apps.contains("Lim et al. 2017 (NEVE)") && apps.contains(">1.33"));
 }
 
 #[test]

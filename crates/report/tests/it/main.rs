@@ -9,6 +9,7 @@ mod finding;
 mod nested;
 mod opening;
 mod page;
+mod place;
 mod requests;
 mod servers;
 mod show;

@@ -1,7 +1,6 @@
 //! Options of `worldswitch apps`.
 
-use super::help::{MACHINES, OUTPUT};
-use super::{Exports, Output, Parts, PlatformList, platforms};
+use super::{PlatformList, Usual, platforms};
 use clap::Args;
 
 const EXAMPLES: &str = "\
@@ -57,10 +56,6 @@ pub struct AppsArgs {
     #[arg(long, value_name = "N", default_value_t = 1,
         value_parser = clap::value_parser!(u32).range(0..=100))]
     pub perturb: u32,
-    #[command(flatten, next_help_heading = OUTPUT)]
-    pub output: Output,
-    #[command(flatten, next_help_heading = OUTPUT)]
-    pub exports: Exports,
-    #[command(flatten, next_help_heading = MACHINES)]
-    pub parts: Parts,
+    #[command(flatten)]
+    pub usual: Usual,
 }

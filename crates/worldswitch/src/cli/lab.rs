@@ -3,6 +3,7 @@
 use crate::cli::help::{MACHINES, OUTPUT};
 use crate::cli::{Output, Parts, PlatformList};
 use clap::{Args, Subcommand};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -55,6 +56,9 @@ pub struct Places {
     /// ~/.cache/worldswitch.
     #[arg(long, value_name = "DIR")]
     pub cache: Option<PathBuf>,
+    /// Workloads that a command makes itself, and files beside them: texts by name.
+    #[arg(skip)]
+    pub workloads: BTreeMap<String, String>,
 }
 
 #[derive(Debug, Subcommand)]

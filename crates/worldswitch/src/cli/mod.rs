@@ -199,6 +199,17 @@ impl Exports {
 /// The file name that means standard output.
 pub const STDOUT: &str = "-";
 
+/// What commands have in common that measure, keep the results and show a table of their own.
+#[derive(Clone, Debug, Default, Args)]
+pub struct Usual {
+    #[command(flatten, next_help_heading = help::OUTPUT)]
+    pub output: Output,
+    #[command(flatten, next_help_heading = help::OUTPUT)]
+    pub exports: Exports,
+    #[command(flatten, next_help_heading = help::MACHINES)]
+    pub parts: Parts,
+}
+
 /// The user's replacements for the files that machines are made from.
 #[derive(Clone, Debug, Default, Args)]
 pub struct Parts {

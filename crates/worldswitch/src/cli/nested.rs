@@ -1,7 +1,6 @@
 //! Options of `worldswitch nested`.
 
-use super::help::{MACHINES, OUTPUT};
-use super::{Exports, Output, Parts, PlatformList, platforms};
+use super::{PlatformList, Usual, platforms};
 use clap::Args;
 
 const EXAMPLES: &str = "\
@@ -38,10 +37,6 @@ pub struct NestedArgs {
     /// Boots of each platform; the second proves that the counts are exact. Default: 2, with --long 1.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub boots: Option<u32>,
-    #[command(flatten, next_help_heading = OUTPUT)]
-    pub output: Output,
-    #[command(flatten, next_help_heading = OUTPUT)]
-    pub exports: Exports,
-    #[command(flatten, next_help_heading = MACHINES)]
-    pub parts: Parts,
+    #[command(flatten)]
+    pub usual: Usual,
 }

@@ -1,20 +1,30 @@
 //! Options of `worldswitch place`.
 
-use super::help::{MACHINES, OUTPUT};
-use super::{Exports, Output, Parts, PlatformList, platforms};
+use super::{PlatformList, Usual, platforms};
 use clap::Args;
 use ws_report::PlaceKind;
 
 const EXAMPLES: &str = "\
 The experiments of Rasmusson and Corcoran (2013): the host and its VM do the same work on chosen CPUs,
-each alone and both together. A placement is the CPUs of the host's processes and those of all threads of
-the VM's program. As many placements and kinds are measured as fit into --time.
+each alone and both together. A placement is the CPUs of the host's sender and receiver, of the VM's CPU
+and of all other threads of its program. As many placements and kinds are measured as fit into --time.
+
+Kinds of work, --kind:
+  net-self       data of a side to itself
+  net-host       data to the host
+  net-guest      data to a second VM
+  disk-buffered  a disk is read, of which nothing is in memory
+  disk-cached    the same from memory
+  cpu, memory    what sysbench calls so
+  trip-host      a byte to the host and one back
+  trip-guest     a byte to a second VM and one back
 
 Examples:
   worldswitch lab fetch linux kvm-linux          once: Debian's packages of the applications
   worldswitch place -o place
   worldswitch place --on qemu-tcg --kind net-self,cpu --time 3
   worldswitch place --of place --export-markdown place.md
+  worldswitch report place -o place.html         heat maps
   worldswitch compare before:qemu-kvm after:qemu-kvm     two results, as of any benchmark";
 
 #[derive(Debug, Args)]
@@ -23,8 +33,7 @@ pub struct PlaceArgs {
     /// Where the VM runs: qemu-kvm or qemu-tcg.
     #[arg(long, value_name = "PLATFORM", value_parser = platforms, default_value = "qemu-kvm")]
     pub on: PlatformList,
-    /// Only these kinds of work: net-self (data of a side to itself), net-host (data to the host), cpu,
-    /// memory, round-trip (to the host and back). Default: all.
+    /// Only these kinds of work (below). Default: all.
     #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = kind)]
     pub kind: Vec<PlaceKind>,
     /// How long it may take on a quiet host.
@@ -41,12 +50,8 @@ pub struct PlaceArgs {
     /// Show these results of an earlier run instead of measuring; may be repeated.
     #[arg(long, value_name = "RUN", conflicts_with_all = ["on", "kind", "time", "cells", "boots", "output"])]
     pub of: Vec<String>,
-    #[command(flatten, next_help_heading = OUTPUT)]
-    pub output: Output,
-    #[command(flatten, next_help_heading = OUTPUT)]
-    pub exports: Exports,
-    #[command(flatten, next_help_heading = MACHINES)]
-    pub parts: Parts,
+    #[command(flatten)]
+    pub usual: Usual,
 }
 
 fn kind(word: &str) -> Result<PlaceKind, String> {

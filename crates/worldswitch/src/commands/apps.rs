@@ -19,7 +19,7 @@ pub fn apps(args: &AppsArgs, colours: Colours) -> anyhow::Result<Done> {
     if args.list {
         return list(args);
     }
-    let [json, markdown] = args.exports.files();
+    let [json, markdown] = args.usual.exports.files();
     let on_stdout = on_stdout([json, markdown])?;
     let choice = match args.explain {
         true => Some(spread::choice(args)?),
@@ -74,7 +74,7 @@ struct Listed {
 }
 
 fn list(args: &AppsArgs) -> anyhow::Result<Done> {
-    let lab = parts::recipes(&args.parts.lab)?;
+    let lab = parts::recipes(&args.usual.parts.lab)?;
     let names = lab.workloads()?;
     let workloads = names.iter().map(|name| lab.workload(name));
     let workloads = workloads.collect::<Result<Vec<_>, _>>()?;
@@ -85,7 +85,7 @@ fn list(args: &AppsArgs) -> anyhow::Result<Done> {
         summary: workload.summary,
     });
     let workloads: Vec<Listed> = listed.collect();
-    output::data(&match args.exports.json {
+    output::data(&match args.usual.exports.json {
         true => columns::json(&Workloads {
             schema: WORKLOADS,
             workloads,
@@ -108,8 +108,8 @@ fn measured(args: &AppsArgs, colours: Colours) -> anyhow::Result<(Vec<ResultFile
         ..whole::run(
             &args.on,
             (args.boots, args.perturb),
-            &args.parts,
-            &args.output,
+            &args.usual.parts,
+            &args.usual.output,
         )
     };
     let has_no = "applications: choose host, qemu-kvm, qemu-tcg, lab:linux, lab:kvm-linux or another recipe with a [root]";

@@ -33,7 +33,7 @@ const LONG: [&str; 5] = [
 /// # Errors
 /// Nothing could be measured, there is no such result, or a table can't be written.
 pub fn nested(args: &NestedArgs, colours: Colours) -> anyhow::Result<Done> {
-    on_stdout(args.exports.files())?;
+    on_stdout(args.usual.exports.files())?;
     let (results, done) = match args.of.is_empty() {
         true => measured(args, colours)?,
         false => (earlier(&args.of)?, Done::Whole),
@@ -48,7 +48,7 @@ pub fn nested(args: &NestedArgs, colours: Colours) -> anyhow::Result<Done> {
             bail!("no workload was measured: worldswitch apps --list shows all");
         }
         put(
-            &args.exports,
+            &args.usual.exports,
             || nested.to_terminal(),
             || nested.to_json(),
             || nested.to_markdown(),
@@ -57,7 +57,7 @@ pub fn nested(args: &NestedArgs, colours: Colours) -> anyhow::Result<Done> {
     }
     let nested = Nested::of(&results, &reference);
     put(
-        &args.exports,
+        &args.usual.exports,
         || nested.to_terminal(),
         || nested.to_json(),
         || nested.to_markdown(),
@@ -87,8 +87,8 @@ fn measured(args: &NestedArgs, colours: Colours) -> anyhow::Result<(Vec<ResultFi
         suite: Some(Suite::Neve2017),
         boots: Some(args.boots.unwrap_or(2)),
         timeout: Some(BENCH_LIMIT),
-        parts: args.parts.clone(),
-        output: args.output.clone(),
+        parts: args.usual.parts.clone(),
+        output: args.usual.output.clone(),
         ..RunArgs::default()
     };
     let measured = measure(&run, None, &Stop::listen()?, colours)?;
@@ -105,7 +105,12 @@ fn long(args: &NestedArgs, colours: Colours) -> anyhow::Result<(Vec<ResultFile>,
         bench: args.workload.clone(),
         // vCPUs of an L2 would take turns on the one CPU of an L1.
         rows: Some(RowsOf::ApplicationsOfOneCpu),
-        ..whole::run(&on, (args.boots.unwrap_or(1), 0), &args.parts, &args.output)
+        ..whole::run(
+            &on,
+            (args.boots.unwrap_or(1), 0),
+            &args.usual.parts,
+            &args.usual.output,
+        )
     };
     let has_no = "applications: choose lab:neve-linux or another recipe with a [root]";
     whole::measured(&run, |recipe| recipe.root.is_some(), has_no, colours)

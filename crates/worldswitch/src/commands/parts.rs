@@ -203,7 +203,7 @@ pub fn recipes(places: &Places) -> anyhow::Result<Lab> {
         // The user's own folders suffice.
         Err(_) => {}
     }
-    Ok(Lab::open(&folders)?)
+    Ok(Lab::open(&folders)?.with_workloads(places.workloads.clone()))
 }
 
 /// The store that the user named, or the one in the user's cache.

@@ -34,7 +34,7 @@ pub struct Choice {
 /// # Errors
 /// Wrong usage: other platforms than one natively and one with a VM, or too many workloads.
 pub fn choice(args: &AppsArgs) -> anyhow::Result<Choice> {
-    let lab = parts::recipes(&args.parts.lab)?;
+    let lab = parts::recipes(&args.usual.parts.lab)?;
     let workloads = workloads(args, &lab)?;
     let names: Vec<&PlatformName> = args.on.iter().flatten().collect();
     let [natively, in_vm] = *names else {
@@ -150,7 +150,7 @@ fn spreads(
     stop: &Stop,
     colours: Colours,
 ) -> anyhow::Result<Option<Vec<Spread>>> {
-    let resources = parts::resources(&args.parts, Vec::new());
+    let resources = parts::resources(&args.usual.parts, Vec::new());
     let Some(symbols) = explain::symbols(name, &resources, stop, colours)? else {
         return Ok(None);
     };
@@ -168,7 +168,7 @@ fn spreads(
         ..whole::run(
             &[vec![name.clone()]],
             (1, 0),
-            &args.parts,
+            &args.usual.parts,
             &Output {
                 output: Some(folder.path().join("results")),
                 force: false,

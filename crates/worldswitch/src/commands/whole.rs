@@ -1,16 +1,20 @@
 //! What commands have in common that measure one kind of row of whole Linux machines in the lab.
 
 use crate::cli::{Output, Parts, PlatformList, RunArgs};
-use crate::commands::run::measure;
+use crate::commands::run::{Measured, measure};
 use crate::commands::{Done, Usage, parts};
 use crate::rounds::rows::RowsOf;
-use crate::terminal::{Colours, Stop};
+use crate::terminal::{Colours, Stop, output};
 use anyhow::bail;
+use std::thread::available_parallelism;
 use ws_lab::lab::Lab;
 use ws_lab::recipe::Recipe;
 use ws_machines::name::PlatformName;
 use ws_machines::platforms;
 use ws_results::ResultFile;
+
+/// What is wrong with a host of one CPU, and the cure.
+const ONE_CPU: &str = "this command may use only one CPU, which a VM and its clients share: allow it more (taskset, the cpuset of its container)";
 
 /// Such a run: its boots and perturbed boots.
 pub fn run(
@@ -40,6 +44,19 @@ pub fn measured(
     has_no: &str,
     colours: Colours,
 ) -> anyhow::Result<(Vec<ResultFile>, Done)> {
+    Ok(quietly(run, suited, has_no, colours)?.told(colours))
+}
+
+/// Only measures.
+///
+/// # Errors
+/// As [`measured`].
+pub fn quietly(
+    run: &RunArgs,
+    suited: fn(&Recipe) -> bool,
+    has_no: &str,
+    colours: Colours,
+) -> anyhow::Result<Measured> {
     let lab = parts::recipes(&run.parts.lab)?;
     let of_host = |name: &PlatformName| {
         let is_applications = matches!(run.rows, Some(RowsOf::Applications));
@@ -56,8 +73,12 @@ pub fn measured(
             )));
         }
     }
-    let measured = measure(run, None, &Stop::listen()?, colours)?;
-    Ok(measured.told(colours))
+    let mut names = run.on.iter().flatten();
+    let has_vm = names.any(|name| of_host(name) && name.base() != "host");
+    if has_vm && available_parallelism().is_ok_and(|cpus| cpus.get() == 1) {
+        output::remark(ONE_CPU, colours);
+    }
+    measure(run, None, &Stop::listen()?, colours)
 }
 
 /// The recipe of a platform, without its variant.

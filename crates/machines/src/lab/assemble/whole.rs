@@ -14,7 +14,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use ws_lab::kernel::Kernel;
 use ws_lab::recipe::{self, Hypervisor, Monitor, Recipe, Served, Source};
-use ws_lab::store::Unpacked;
+use ws_lab::store::{StoreError, Unpacked};
 
 /// A whole Linux with programs, and the VM of it.
 pub(super) fn whole(
@@ -115,20 +115,37 @@ pub struct Applications {
     pub parts: Vec<(String, serde_json::Value)>,
 }
 
-/// What is missing for applications natively on this host, and the cure. Only checks that the parts are there.
-pub fn applications_missing(resources: &Resources) -> Result<(), MachineError> {
+/// What is missing for applications of a recipe on this host, and the cure. Only checks that the parts are there.
+///
+/// # Errors
+/// What is missing.
+pub fn applications_missing(recipe: &str, resources: &Resources) -> Result<(), MachineError> {
     resources.host_agent()?;
     resources.enter()?;
-    let recipe = resources.lab()?.recipe("linux", None);
-    let recipe = recipe.map_err(|e| said(&e))?;
-    let sets = recipe
-        .root
-        .iter()
-        .flat_map(|root| [&root.package, &root.mkfs]);
-    for set in sets {
-        found(resources, set)?;
+    let recipe = resources.lab()?.recipe(recipe, None);
+    fetched(&recipe.map_err(|e| said(&e))?, resources)
+}
+
+/// Says which packages are missing on this host, all at once. The recipe's emulator is not needed.
+fn fetched(recipe: &Recipe, resources: &Resources) -> Result<(), MachineError> {
+    let mut missing = Vec::new();
+    for set in recipe.sets() {
+        if *set == recipe.emulator.package {
+            continue;
+        }
+        match resources.store()?.find(set) {
+            Err(StoreError::Missing { set }) => missing.push(set),
+            Err(other) => return Err(said(&other)),
+            Ok(_) => {}
+        }
     }
-    Ok(())
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let (sets, recipe) = (missing.join(", "), &recipe.name);
+    Err(MachineError::Other(format!(
+        "the lab's packages {sets}, of which QEMU and all programs are, are not fetched: worldswitch lab fetch {recipe} (without network: worldswitch lab import FILE)"
+    )))
 }
 
 /// The applications of a recipe for this host. Without a VM no image of the root file system is made.
@@ -144,6 +161,7 @@ pub fn applications(recipe: &Recipe, resources: &Resources) -> Result<Applicatio
     let Some(root) = &recipe.root else {
         return Err(no_root(recipe));
     };
+    fetched(recipe, &resources)?;
     let set = found(&resources, &root.package)?;
     let agent = resources.agent_for(recipe.architecture)?;
     let mut described = Described::default();

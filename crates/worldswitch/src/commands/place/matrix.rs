@@ -2,16 +2,23 @@
 
 use anyhow::Context;
 use std::fs;
+use std::time::Duration;
 use ws_machines::pin;
-use ws_report::{PlaceKind, PlaceRow, Places, Side, Where};
+use ws_report::{PlaceKind, PlaceRow, Places, Side, Spot};
 
-/// How long a row takes on a quiet host: its two runs, and what is before and behind them (docs/place.md).
-const ROW_S: u32 = 4;
-/// How long namespaces and a VM take to start. A launch takes so many rows.
-const BOOT_S: u32 = 15;
-const ROWS_A_BOOT: usize = 40;
+/// How long it takes to start namespaces and VMs, and a row: its two runs, and what is before and behind them.
+/// Measured on a quiet host with two CPUs, under an emulator (docs/place.md); only what they are to each other
+/// matters on others ([`Matrix::slowness`]).
+const BOOT_S: f64 = 6.0;
+const ROW_S: f64 = 0.8;
+/// So much of the time is planned for, as a host may get busier.
+const PLANNED: f64 = 0.75;
+/// A launch takes about so many rows.
+const ROWS_A_BOOT: usize = 38;
 /// With fewer placements than this there is nothing to compare; rather kinds of work are left out.
 const CELLS_LEAST: usize = 2;
+/// The longest name of a workload.
+const NAME_BYTES: usize = 64;
 
 /// The CPUs that this process may use.
 pub struct Cpus {
@@ -53,17 +60,17 @@ impl Cpus {
     }
 
     /// Placements, those first that tell most: apart, on the same CPU, everywhere; then to another thread of
-    /// the same core and to another node where there are such; then the rest of the paper's.
+    /// the same core and to another node where there are such; each part on a CPU of its own; the rest of the
+    /// paper's; and on two CPUs every way to put the receiver and the VM's other threads.
     fn cells(&self) -> Vec<Places> {
         let Some((first, rest)) = self.allowed.split_first() else {
             return Vec::new();
         };
         let is_sibling = |cpu: &&u32| self.siblings.contains(cpu);
         let is_far = |cpu: &&u32| !self.near.contains(cpu);
-        let mut apart = rest.iter().filter(|cpu| !is_sibling(cpu) && !is_far(cpu));
-        let apart = apart.next().or_else(|| rest.first());
+        let near = |cpu: &&u32| !is_sibling(cpu) && !is_far(cpu);
         let a = first.to_string();
-        let Some(other) = apart else {
+        let Some(other) = rest.iter().find(near).or_else(|| rest.first()) else {
             return vec![at(&a, &a)];
         };
         let (b, all) = (other.to_string(), self.all());
@@ -72,16 +79,43 @@ impl Cpus {
         for cpu in special.into_iter().flatten().filter(|cpu| *cpu != other) {
             cells.push(at(&a, &cpu.to_string()));
         }
+        let mut others = rest.iter().filter(|cpu| *cpu != other);
+        if let Some(c) = others.next() {
+            let (c, d) = (c.to_string(), others.next().unwrap_or(c).to_string());
+            cells.push(apart((&a, &c), (&b, &d)));
+        }
         cells.extend([at(&b, &a), at(&b, &b), at(&all, &a), at(&all, &b)]);
-        cells
+        cells.extend([
+            apart((&a, &a), (&b, &a)),
+            apart((&a, &b), (&b, &b)),
+            apart((&a, &b), (&b, &a)),
+            apart((&b, &b), (&b, &a)),
+            apart((&b, &a), (&b, &b)),
+            apart((&b, &a), (&b, &a)),
+        ]);
+        // A row's name is limited; only a list of very many pieces is longer.
+        let has_names = |places: &Places| {
+            let row = PlaceRow::both(PlaceKind::DiskBuffered, Side::Guest, places);
+            row.name().len() <= NAME_BYTES
+        };
+        cells.into_iter().filter(has_names).collect()
+    }
+}
+
+/// Sender and receiver of the host; the VM's CPU and its other threads.
+fn apart(host: (&str, &str), vm: (&str, &str)) -> Places {
+    let spot = |(work, serve): (&str, &str)| match work == serve {
+        true => Spot::of(work),
+        false => Spot::apart(work, serve),
+    };
+    Places {
+        host: spot(host),
+        vm: spot(vm),
     }
 }
 
 fn at(host: &str, vm: &str) -> Places {
-    Places {
-        host: host.to_owned(),
-        vm: vm.to_owned(),
-    }
+    apart((host, host), (vm, vm))
 }
 
 /// CPUs as the kernel writes them: `0-3,8`.
@@ -100,36 +134,46 @@ fn ranges(cpus: &[u32]) -> String {
     runs.collect::<Vec<_>>().join(",")
 }
 
+/// What is asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked<'a> {
+    pub kinds: &'a [PlaceKind],
+    /// At most so many placements.
+    pub cells: Option<u32>,
+    pub time: Duration,
+    pub boots: u32,
+}
+
 /// What is measured.
 pub struct Matrix {
     cells: Vec<Places>,
     kinds: Vec<PlaceKind>,
     boots: u32,
+    /// How long this host takes for what the quiet one takes a second for.
+    slowness: f64,
     /// Placements and kinds that do not fit into the time.
     left_out: (usize, Vec<PlaceKind>),
-    one_cpu: bool,
+    /// There is only one CPU.
+    only: bool,
 }
 
 impl Matrix {
     /// As many placements as fit into the time, then as many kinds; at least one of each.
-    pub fn choose(
-        cpus: &Cpus,
-        kinds: &[PlaceKind],
-        most: Option<u32>,
-        minutes: u32,
-        boots: u32,
-    ) -> Self {
+    pub fn choose(cpus: &Cpus, asked: Asked<'_>, slowness: f64) -> Self {
         let mut all = cpus.cells();
-        let one_cpu = all.len() == 1;
-        all.truncate(most.map_or(all.len(), |most| most as usize));
+        all.retain(|places| asked.kinds.iter().any(|kind| kind.suits(places)));
+        let only = cpus.allowed.len() == 1;
+        let most = asked.cells.map(|most| most as usize);
+        all.truncate(most.unwrap_or(all.len()));
         let mut chosen = Self {
             cells: all.clone(),
-            kinds: kinds.to_vec(),
-            boots,
+            kinds: asked.kinds.to_vec(),
+            boots: asked.boots,
+            slowness,
             left_out: (0, Vec::new()),
-            one_cpu,
+            only,
         };
-        while chosen.seconds() > minutes * 60 {
+        while chosen.takes() > asked.time.mul_f64(PLANNED) {
             if chosen.cells.len() > CELLS_LEAST {
                 chosen.cells.pop();
             } else if chosen.kinds.len() > 1 {
@@ -140,9 +184,30 @@ impl Matrix {
         }
         chosen.left_out = (
             all.len() - chosen.cells.len(),
-            kinds.iter().skip(chosen.kinds.len()).copied().collect(),
+            asked
+                .kinds
+                .iter()
+                .skip(chosen.kinds.len())
+                .copied()
+                .collect(),
         );
         chosen
+    }
+
+    /// Rows by which [`Self::slowness`] is measured: both at work at the first placement, once of each kind.
+    pub fn first_rows(&self) -> Vec<PlaceRow> {
+        let first = self.cells.first().into_iter();
+        first
+            .flat_map(|places| {
+                let kinds = self.kinds.iter();
+                kinds.map(|kind| PlaceRow::both(*kind, Side::Guest, places))
+            })
+            .collect()
+    }
+
+    /// How slow this host is, if these rows took it so long.
+    pub fn slowness(rows: &[PlaceRow], took: Duration) -> f64 {
+        took.as_secs_f64() / seconds(rows, 1)
     }
 
     /// What is measured of each kind: each side alone on its CPUs once, and both at each placement, once for
@@ -150,14 +215,10 @@ impl Matrix {
     pub fn rows(&self) -> Vec<PlaceRow> {
         let mut rows: Vec<PlaceRow> = Vec::new();
         for kind in &self.kinds {
-            for places in &self.cells {
-                for (side, cpus) in [(Side::Host, &places.host), (Side::Guest, &places.vm)] {
-                    for where_ in [Where::Alone(cpus.clone()), Where::Both(places.clone())] {
-                        let row = PlaceRow {
-                            kind: *kind,
-                            side,
-                            where_,
-                        };
+            for places in self.cells.iter().filter(|places| kind.suits(places)) {
+                for side in [Side::Host, Side::Guest] {
+                    for row in [PlaceRow::alone, PlaceRow::both] {
+                        let row = row(*kind, side, places);
                         if !rows.contains(&row) {
                             rows.push(row);
                         }
@@ -168,12 +229,9 @@ impl Matrix {
         rows
     }
 
-    /// How long it takes on a quiet host.
-    fn seconds(&self) -> u32 {
-        let rows = self.rows().len();
-        let boots = rows.div_ceil(ROWS_A_BOOT);
-        let seconds = |count: usize, each| u32::try_from(count).unwrap_or(u32::MAX) * each;
-        (seconds(rows, ROW_S) + seconds(boots, BOOT_S)) * self.boots
+    /// How long it takes.
+    pub fn takes(&self) -> Duration {
+        Duration::from_secs_f64(seconds(&self.rows(), self.boots) * self.slowness)
     }
 
     /// What will be measured and how long it takes, in one line.
@@ -188,14 +246,14 @@ impl Matrix {
             .map(|places| format!("{}/{}", places.host, places.vm))
             .collect();
         let mut text = format!(
-            "{} placements (host's CPU/VM's CPU: {}) of {}: {} rows, about {} min on a quiet host",
+            "{} placements (host's CPU/VM's CPU: {}) of {}: {} rows, about {} min",
             cells.len(),
             cells.join(" "),
             words(&self.kinds),
             self.rows().len(),
-            self.seconds().div_ceil(60),
+            self.takes().as_secs().div_ceil(60),
         );
-        if self.one_cpu {
+        if self.only {
             text += "; with one CPU there is only one placement";
         }
         let (cells, kinds) = &self.left_out;
@@ -207,6 +265,24 @@ impl Matrix {
         }
         text
     }
+}
+
+/// How long rows take on a quiet host: those with disks, with a second VM and all others are launched apart.
+fn seconds(rows: &[PlaceRow], boots: u32) -> f64 {
+    let groups = [
+        rows.iter().filter(|row| row.kind.has_disk()).count(),
+        rows.iter().filter(|row| row.kind.has_second_vm()).count(),
+    ];
+    let others = rows.len() - groups.iter().sum::<usize>();
+    let [_, second_vm] = groups;
+    let launches = |rows: usize| rows.div_ceil(ROWS_A_BOOT);
+    // A second VM boots too.
+    let launched = [groups[0], groups[1], others]
+        .map(launches)
+        .iter()
+        .sum::<usize>();
+    let booted = launched + launches(second_vm);
+    (rows.len() as f64 * ROW_S + booted as f64 * BOOT_S) * f64::from(boots)
 }
 
 #[cfg(test)]
@@ -230,53 +306,96 @@ mod tests {
     #[test]
     fn two_cpus_have_the_papers_seven_placements() {
         let two = cpus(&[0, 1], &[0], &[0, 1]);
-        assert_eq!(shown(&two), "0/1 0/0 0-1/0-1 1/0 1/1 0-1/0 0-1/1");
+        let sevens = "0/1 0/0 0-1/0-1 1/0 1/1 0-1/0 0-1/1";
+        // Then what serves apart.
+        let rest = "0/1>0 0>1/1 0>1/1>0 1/1>0 1>0/1 1>0/1>0";
+        assert_eq!(shown(&two), format!("{sevens} {rest}"));
         // Also if they are threads of one core.
         let two = cpus(&[0, 1], &[0, 1], &[0, 1]);
-        assert_eq!(shown(&two), "0/1 0/0 0-1/0-1 1/0 1/1 0-1/0 0-1/1");
+        assert_eq!(shown(&two), format!("{sevens} {rest}"));
         assert_eq!(shown(&cpus(&[3], &[3], &[3])), "3/3");
     }
 
     #[test]
     fn a_thread_of_the_core_and_another_node_are_placements_of_their_own() {
         let many = cpus(&[0, 1, 2, 3, 8], &[0, 1], &[0, 1, 2, 3]);
-        assert_eq!(
-            shown(&many),
-            "0/2 0/0 0-3,8/0-3,8 0/1 0/8 2/0 2/2 0-3,8/0 0-3,8/2"
+        assert!(
+            shown(&many)
+                .starts_with("0/2 0/0 0-3,8/0-3,8 0/1 0/8 0>1/2>3 2/0 2/2 0-3,8/0 0-3,8/2 0/2>0 "),
+            "{}",
+            shown(&many)
         );
+        // No row has a name that is too long.
+        let pieces: Vec<u32> = (0..64).step_by(2).collect();
+        let shown = shown(&cpus(&pieces, &[0], &pieces));
+        assert!(
+            shown.starts_with("0/2 0/0 0>4/2>6 2/0 2/2 0/2>0 "),
+            "{shown}"
+        );
+    }
+
+    fn asked(kinds: &[PlaceKind], minutes: u64) -> Asked<'_> {
+        Asked {
+            kinds,
+            cells: None,
+            time: Duration::from_secs(minutes * 60),
+            boots: 1,
+        }
     }
 
     #[test]
     fn each_side_alone_is_measured_once_on_its_cpus() {
         let two = cpus(&[0, 1], &[0], &[0, 1]);
-        let all = Matrix::choose(&two, &[PlaceKind::Cpu], None, 600, 1);
+        let names = |kind| {
+            let all = Matrix::choose(&two, asked(&[kind], 600), 1.0);
+            let names: Vec<String> = all.rows().iter().map(PlaceRow::name).collect();
+            let unique: std::collections::BTreeSet<&String> = names.iter().collect();
+            assert_eq!(unique.len(), names.len());
+            names
+        };
         // Three sets of CPUs of each side, and both sides of seven placements.
-        assert_eq!(all.rows().len(), 3 + 3 + 2 * 7);
-        let names: std::collections::BTreeSet<String> =
-            all.rows().iter().map(PlaceRow::name).collect();
-        assert_eq!(names.len(), 20);
-        assert!(names.contains("place-cpu-guest-both-0to1-1"));
-        assert!(names.iter().all(|name| name.len() <= 40));
+        let cpu = names(PlaceKind::Cpu);
+        assert_eq!(cpu.len(), 3 + 3 + 2 * 7);
+        assert!(cpu.contains(&"place-cpu-guest-both-0to1-1".to_owned()));
+        // Of all 13: five of the host, nine of the VM with its receiver, which is on the host.
+        let net = names(PlaceKind::NetHost);
+        assert_eq!(net.len(), 5 + 9 + 2 * 13);
+        assert!(net.contains(&"place-net-host-guest-alone-1x0-1".to_owned()));
     }
 
     #[test]
     fn what_does_not_fit_is_left_out_and_said() {
         let two = cpus(&[0, 1], &[0], &[0, 1]);
-        let default = Matrix::choose(&two, &PlaceKind::ALL, None, 10, 1);
-        assert!(default.seconds() <= 600);
+        let default = Matrix::choose(&two, asked(&PlaceKind::ALL, 10), 1.0);
+        assert!(default.takes() <= Duration::from_secs(450));
         assert!(default.cells.len() >= 6, "{}", default.cells.len());
-        let short = Matrix::choose(&two, &PlaceKind::ALL, None, 1, 1);
-        assert!(short.seconds() <= 60);
+        let short = Matrix::choose(&two, asked(&PlaceKind::ALL, 1), 1.0);
+        assert!(short.takes() <= Duration::from_secs(45));
         assert_eq!(short.cells.len(), 2);
-        assert!(short.kinds.len() < 5);
-        assert!(short.said().contains("5 more placements do not fit"));
+        assert!(short.kinds.len() < 9);
+        assert!(short.said().contains("11 more placements do not fit"));
         assert!(short.said().contains("nor do "));
-        let few = Matrix::choose(&two, &PlaceKind::ALL, Some(3), 600, 1);
+        let slow = Matrix::choose(&two, asked(&PlaceKind::ALL, 10), 3.0);
+        assert!(slow.cells.len() < default.cells.len());
+        let few = Asked {
+            cells: Some(3),
+            ..asked(&PlaceKind::ALL, 600)
+        };
+        let few = Matrix::choose(&two, few, 1.0);
         assert_eq!((few.cells.len(), few.left_out.0), (3, 0));
-        let one = Matrix::choose(&cpus(&[3], &[3], &[3]), &PlaceKind::ALL, None, 10, 1);
-        assert!(
-            one.said()
-                .contains("with one CPU there is only one placement")
-        );
+        let one = Matrix::choose(&cpus(&[3], &[3], &[3]), asked(&PlaceKind::ALL, 10), 1.0);
+        assert!(one.said().contains("with one CPU there is only one"));
+    }
+
+    #[test]
+    fn the_first_rows_tell_how_slow_a_host_is() {
+        let two = cpus(&[0, 1], &[0], &[0, 1]);
+        let all = Matrix::choose(&two, asked(&PlaceKind::ALL, 600), 1.0);
+        let rows = all.first_rows();
+        assert_eq!(rows.len(), 9);
+        // Three launches, in one of which two VMs boot.
+        let quiet = 9.0 * ROW_S + 4.0 * BOOT_S;
+        let slowness = Matrix::slowness(&rows, Duration::from_secs_f64(2.0 * quiet));
+        assert!((slowness - 2.0).abs() < 1e-9, "{slowness}");
     }
 }

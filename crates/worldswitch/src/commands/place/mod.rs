@@ -3,15 +3,16 @@
 mod matrix;
 mod work;
 
-use crate::cli::{PlaceArgs, RunArgs};
+use crate::cli::{Output, PlaceArgs, RunArgs};
 use crate::commands::{Done, Usage, put, whole};
 use crate::rounds::rows::RowsOf;
 use crate::terminal::{Colours, output};
 use anyhow::{Context, bail};
-use matrix::{Cpus, Matrix};
-use std::fs;
+use matrix::{Asked, Cpus, Matrix};
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 use ws_machines::name::PlatformName;
-use ws_report::{PlaceKind, Placement};
+use ws_report::{PlaceKind, PlaceRow, Placement};
 use ws_results::ResultFile;
 
 /// Platforms with a VM on this host, and whether it is an emulator's.
@@ -31,7 +32,7 @@ pub fn place(args: &PlaceArgs, colours: Colours) -> anyhow::Result<Done> {
         bail!("no placement was measured there");
     }
     put(
-        &args.exports,
+        &args.usual.exports,
         || placement.to_terminal(),
         || placement.to_json(),
         || placement.to_markdown(),
@@ -53,6 +54,10 @@ fn platform(args: &PlaceArgs) -> anyhow::Result<(&PlatformName, bool)> {
     ))
 }
 
+/// A matrix that by the times of a quiet host would take more than this part of the time is chosen by what
+/// the first rows take on this one.
+const CERTAIN: u32 = 4;
+
 fn measured(args: &PlaceArgs, colours: Colours) -> anyhow::Result<(Vec<ResultFile>, Done)> {
     let (name, is_emulator) = platform(args)?;
     let cpus = Cpus::of_host()?;
@@ -60,24 +65,60 @@ fn measured(args: &PlaceArgs, colours: Colours) -> anyhow::Result<(Vec<ResultFil
         .into_iter()
         .filter(|kind| args.kind.is_empty() || args.kind.contains(kind))
         .collect();
-    let matrix = Matrix::choose(&cpus, &kinds, args.cells, args.time, args.boots);
-    output::progress("place", &matrix.said());
-    let folder = tempfile::tempdir().context("can't make a folder for workloads")?;
-    let workloads = folder.path().join("workloads");
-    fs::create_dir(&workloads)?;
-    for row in matrix.rows() {
-        let text = work::workload(&row, is_emulator, &cpus.all());
-        fs::write(
-            workloads.join(format!("{}.toml", row.name())),
-            text.context("a workload can't be written")?,
-        )?;
-    }
-    let mut parts = args.parts.clone();
-    parts.lab.lab_dir.push(folder.path().to_owned());
-    let run = RunArgs {
-        bench: Some(regex::Regex::new("^place-")?),
-        rows: Some(RowsOf::Applications),
-        ..whole::run(&[vec![name.clone()]], (args.boots, 0), &parts, &args.output)
+    let asked = Asked {
+        kinds: &kinds,
+        cells: args.cells,
+        time: Duration::from_secs(u64::from(args.time) * 60),
+        boots: args.boots,
     };
-    whole::measured(&run, |_| false, "placements", colours)
+    let run = |rows: &[PlaceRow], boots: u32, output: &Output| {
+        let mut parts = args.usual.parts.clone();
+        parts.lab.workloads = workloads(rows, is_emulator, &cpus.all())?;
+        let run = RunArgs {
+            bench: Some(regex::Regex::new("^place-")?),
+            rows: Some(RowsOf::Applications),
+            ..whole::run(&[vec![name.clone()]], (boots, 0), &parts, output)
+        };
+        whole::quietly(&run, |_| false, "placements", colours)
+    };
+    let mut matrix = Matrix::choose(&cpus, asked, 1.0);
+    let mut output = args.usual.output.clone();
+    if matrix.takes() * CERTAIN > asked.time {
+        let rows = matrix.first_rows();
+        let text = format!("{} rows tell how long this host takes", rows.len());
+        output::progress("place", &text);
+        let begun = Instant::now();
+        let first = run(&rows, 1, &output)?;
+        if !first.is_whole() {
+            return Ok(first.told(colours));
+        }
+        // What follows replaces their results.
+        output = Output {
+            output: Some(first.folder.path().to_owned()),
+            force: true,
+        };
+        let took = begun.elapsed();
+        let asked = Asked {
+            time: asked.time.saturating_sub(took),
+            ..asked
+        };
+        matrix = Matrix::choose(&cpus, asked, Matrix::slowness(&rows, took));
+    }
+    output::progress("place", &matrix.said());
+    Ok(run(&matrix.rows(), args.boots, &output)?.told(colours))
+}
+
+/// The workloads of these rows, and what is beside them, by their files' names.
+fn workloads(
+    rows: &[PlaceRow],
+    is_emulator: bool,
+    all: &str,
+) -> anyhow::Result<BTreeMap<String, String>> {
+    let of = |row: &PlaceRow| {
+        let text = work::workload(row, is_emulator, all);
+        let text = text.context("a workload can't be written")?;
+        Ok((format!("{}.toml", row.name()), text))
+    };
+    let shell = (work::SHELL_FILE.to_owned(), work::SHELL.to_owned());
+    rows.iter().map(of).chain([Ok(shell)]).collect()
 }

@@ -1,11 +1,20 @@
 //! The workload of a row: what the timed side does, and what the other side does meanwhile.
 
 use toml::{Table, Value};
-use ws_report::{PlaceKind, PlaceRow, Side, Where};
+use ws_lab::workload::With;
+use ws_machines::applications::{HOST_DISK, HOST_DISK_MIB, vm_disk_mib};
+use ws_report::{PlaceKind, PlaceRow, Side, Spot, Where};
 
-/// The host's address for its VM.
+/// What all workloads read, and its file's name.
+pub const SHELL: &str = include_str!("place.sh");
+pub const SHELL_FILE: &str = "place.sh";
+
+/// Addresses of the host, of the second VM, and of a side itself.
 const HOST_ADDRESS: &str = "10.0.0.1";
+const SECOND_ADDRESS: &str = "10.0.0.3";
 const OWN_ADDRESS: &str = "127.0.0.1";
+/// The VM's disk in it.
+const VM_DISK: &str = "/dev/vda";
 const MIB: u64 = 1 << 20;
 
 /// A side's part in a kind of work.
@@ -15,8 +24,8 @@ struct Work {
     command: String,
     /// Holds after it.
     proof: String,
-    /// Its own netserver answers.
-    serves_itself: bool,
+    /// The address that it sends to.
+    to: Option<&'static str>,
 }
 
 /// A fixed amount of work, about half a second of it; an emulator does less.
@@ -26,31 +35,14 @@ fn work(kind: PlaceKind, side: Side, is_emulator: bool) -> Work {
         true => emulated,
         false => full,
     };
-    let to = match (kind, side) {
-        (PlaceKind::NetHost | PlaceKind::RoundTrip, Side::Guest) => HOST_ADDRESS,
-        _ => OWN_ADDRESS,
-    };
     match kind {
-        PlaceKind::NetSelf | PlaceKind::NetHost => {
-            let units = match (kind, side) {
-                (PlaceKind::NetHost, Side::Guest) => amount(512, 16),
-                _ => amount(1024, 16),
-            };
-            let (bytes, key) = (units * MIB, "LOCAL_BYTES_SENT");
-            netperf(to, "MiB", units, ("TCP_STREAM", bytes, key))
-        }
-        PlaceKind::RoundTrip => {
-            let units = match side {
-                Side::Host => 10_000,
-                Side::Guest => amount(4000, 1000),
-            };
-            netperf(
-                to,
-                "round trip",
-                units,
-                ("TCP_RR", units, "LOCAL_RECV_CALLS"),
-            )
-        }
+        PlaceKind::NetSelf
+        | PlaceKind::NetHost
+        | PlaceKind::NetGuest
+        | PlaceKind::TripHost
+        | PlaceKind::TripGuest => sent(kind, side, is_emulator),
+        PlaceKind::DiskBuffered => disk("buffered", is_guest, is_emulator),
+        PlaceKind::DiskCached => disk("cached", is_guest, is_emulator),
         PlaceKind::Cpu => {
             let units = amount(6000, 300);
             Work {
@@ -60,7 +52,7 @@ fn work(kind: PlaceKind, side: Side, is_emulator: bool) -> Work {
                     "sysbench cpu --cpu-max-prime=2000 --events={units} --time=0 --threads=1 run"
                 ),
                 proof: format!("grep -q 'total number of events: *{units}$' /tmp/out"),
-                serves_itself: false,
+                to: None,
             }
         }
         PlaceKind::Memory => {
@@ -72,15 +64,43 @@ fn work(kind: PlaceKind, side: Side, is_emulator: bool) -> Work {
                     "sysbench memory --memory-block-size=64K --memory-total-size={units}M --time=0 --threads=1 run"
                 ),
                 proof: format!("grep -q '^Total operations: {} ' /tmp/out", units * 16),
-                serves_itself: false,
+                to: None,
             }
         }
     }
 }
 
+/// Data, or bytes there and back.
+fn sent(kind: PlaceKind, side: Side, is_emulator: bool) -> Work {
+    let to = match (kind, side) {
+        (PlaceKind::NetGuest | PlaceKind::TripGuest, _) => SECOND_ADDRESS,
+        (PlaceKind::NetHost | PlaceKind::TripHost, Side::Guest) => HOST_ADDRESS,
+        _ => OWN_ADDRESS,
+    };
+    // A second VM is an emulator's too.
+    let slow = is_emulator && (side == Side::Guest || to == SECOND_ADDRESS);
+    if matches!(kind, PlaceKind::TripHost | PlaceKind::TripGuest) {
+        let trips = match (slow, to) {
+            (true, SECOND_ADDRESS) => 500,
+            (true, _) => 1000,
+            (false, OWN_ADDRESS) => 10_000,
+            (false, _) => 4000,
+        };
+        let test = ("TCP_RR", trips, "LOCAL_RECV_CALLS");
+        return netperf(to, "round trip", trips, test);
+    }
+    let units = match (slow, to) {
+        (true, _) => 16,
+        (false, OWN_ADDRESS) => 1024,
+        (false, _) => 512,
+    };
+    let test = ("TCP_STREAM", units * MIB, "LOCAL_BYTES_SENT");
+    netperf(to, "MiB", units, test)
+}
+
 /// netperf's test to an address, its amount, and the key by which it says what it did.
 fn netperf(
-    to: &str,
+    to: &'static str,
     unit: &'static str,
     units: u64,
     (test, amount, key): (&str, u64, &str),
@@ -90,34 +110,141 @@ fn netperf(
         units,
         command: format!("netperf -4 -H {to} -t {test} -l -{amount} -P 0 -- -k {key}"),
         proof: format!("grep -qx {key}={amount} /tmp/out"),
-        serves_itself: to == OWN_ADDRESS,
+        to: Some(to),
     }
 }
 
-/// A shell's words that put all that follows on these CPUs.
-fn here(cpus: &str) -> String {
-    format!("busybox taskset -pc {cpus} $$ >/dev/null")
+/// Reads a disk.
+fn disk(how: &str, is_guest: bool, is_emulator: bool) -> Work {
+    let (file, mib, times) = match is_guest {
+        true => (VM_DISK, vm_disk_mib(is_emulator), 1),
+        false => (HOST_DISK, HOST_DISK_MIB, 2),
+    };
+    Work {
+        unit: "MiB",
+        units: mib * times,
+        command: format!("{how} {file} {times}"),
+        proof: format!(
+            "[ \"$(grep -c '^{} bytes ' /tmp/out)\" = {times} ]",
+            mib * MIB
+        ),
+        to: None,
+    }
 }
 
-/// ... that put all threads of the VM's program there.
-fn vm(cpus: &str) -> String {
-    format!("busybox taskset -apc {cpus} $(busybox pidof qemu-system-x86_64) >/dev/null")
+/// The CPUs of the host's receiver, or of a second VM, which is everywhere unless it is put apart.
+fn receiver_of<'a>(kind: PlaceKind, host: &'a Spot, all: &'a str) -> &'a str {
+    match kind.has_second_vm() {
+        true => host.serve.as_deref().unwrap_or(all),
+        false => host.server(),
+    }
 }
 
-/// ... that start a server and wait until it answers.
-fn server() -> String {
-    format!(
-        "(netserver -D -4 >/dev/null 2>&1 &); timeout 60 sh -c \
-         'until netperf -4 -H {OWN_ADDRESS} -l -1 >/dev/null 2>&1; do sleep 0.1; done'"
-    )
+/// Where the parts of a row are, and which sides work.
+struct Cast<'a> {
+    row: &'a PlaceRow,
+    sender: &'a str,
+    receiver: &'a str,
+    vcpu: &'a str,
+    /// The other threads of the VM's program.
+    io: &'a str,
+    both: bool,
+    host: Work,
+    guest: Work,
 }
 
-/// ... that do a work again and again.
-fn again(work: &Work) -> String {
-    format!(
-        "(while :; do {} || sleep 0.1; done >/dev/null 2>&1 &)",
-        work.command
-    )
+impl<'a> Cast<'a> {
+    fn of(row: &'a PlaceRow, is_emulator: bool, all: &'a str) -> Self {
+        let [host, guest] = [Side::Host, Side::Guest].map(|side| work(row.kind, side, is_emulator));
+        let cast = Self {
+            row,
+            sender: all,
+            receiver: all,
+            vcpu: all,
+            io: all,
+            both: false,
+            host,
+            guest,
+        };
+        match &row.where_ {
+            Where::Alone { spot, receiver } if row.side == Side::Guest => Self {
+                receiver: receiver.as_deref().unwrap_or(all),
+                vcpu: &spot.work,
+                io: spot.server(),
+                ..cast
+            },
+            Where::Alone { spot, .. } => Self {
+                sender: &spot.work,
+                receiver: receiver_of(row.kind, spot, all),
+                ..cast
+            },
+            Where::Both(places) => Self {
+                sender: &places.host.work,
+                receiver: receiver_of(row.kind, &places.host, all),
+                vcpu: &places.vm.work,
+                io: places.vm.server(),
+                both: true,
+                ..cast
+            },
+        }
+    }
+
+    fn is_guest(&self) -> bool {
+        self.row.side == Side::Guest
+    }
+
+    /// Whether this side works, and sends to this address.
+    fn sends(&self, side: Side, address: &str) -> bool {
+        let work = match side {
+            Side::Host => &self.host,
+            Side::Guest => &self.guest,
+        };
+        (self.both || self.row.side == side) && work.to == Some(address)
+    }
+
+    /// What is in the VM beside the work that is timed.
+    fn in_vm(&self) -> Vec<String> {
+        let mut commands = Vec::new();
+        if self.sends(Side::Guest, OWN_ADDRESS) {
+            // It is the VM's only CPU.
+            commands.push("serve 0".to_owned());
+        }
+        if self.both && !self.is_guest() {
+            commands.push(format!("again '{}'", self.guest.command));
+        }
+        commands
+    }
+
+    /// The same on the host, where everything is put on its CPUs.
+    fn on_host(&self) -> Vec<String> {
+        let (sender, receiver) = (self.sender, self.receiver);
+        let mut commands = vec![
+            format!("vm 1 {} {}", self.vcpu, self.io),
+            format!("here {sender}"),
+        ];
+        if self.row.kind.has_second_vm() {
+            commands.push(format!("vm 2 {receiver} {receiver}"));
+            commands.push(format!("answers {SECOND_ADDRESS}"));
+        }
+        if self.sends(Side::Host, OWN_ADDRESS) || self.sends(Side::Guest, HOST_ADDRESS) {
+            commands.push(format!("serve {receiver}"));
+        }
+        if self.both && self.is_guest() {
+            commands.push(format!("again '{}'", self.host.command));
+        }
+        commands
+    }
+
+    fn summary(&self) -> String {
+        let kind = self.row.kind.word();
+        match self.both {
+            true => format!(
+                "{kind} with sender on CPU {}, receiver {}, vCPU {}, I/O {}",
+                self.sender, self.receiver, self.vcpu, self.io
+            ),
+            false => format!("{kind} of one side alone"),
+        }
+    }
 }
 
 /// The file of a row's workload; `all` are all CPUs.
@@ -125,58 +252,40 @@ fn again(work: &Work) -> String {
 /// # Errors
 /// Only by a bug in this program.
 pub fn workload(row: &PlaceRow, is_emulator: bool, all: &str) -> Result<String, toml::ser::Error> {
-    let [host, guest] = [Side::Host, Side::Guest].map(|side| work(row.kind, side, is_emulator));
-    let is_guest = row.side == Side::Guest;
-    let (host_cpus, vm_cpus, both) = match &row.where_ {
-        Where::Alone(cpus) if is_guest => (all, &**cpus, false),
-        Where::Alone(cpus) => (&**cpus, all, false),
-        Where::Both(places) => (&*places.host, &*places.vm, true),
+    let cast = Cast::of(row, is_emulator, all);
+    let (timed, place, run) = match cast.is_guest() {
+        true => (&cast.guest, "inside", cast.guest.command.clone()),
+        false => {
+            let run = format!("here {} && {}", cast.sender, cast.host.command);
+            (&cast.host, "client", run)
+        }
     };
-    let mut serve = Vec::new();
-    if guest.serves_itself && (is_guest || both) {
-        serve.push(server());
-    }
-    if both && !is_guest {
-        serve.push(again(&guest));
-    }
-    let mut beside = vec![vm(vm_cpus), here(host_cpus)];
-    if host.serves_itself {
-        beside.push(server());
-    }
-    if both && is_guest {
-        beside.push(again(&host));
-    }
-    let timed = if is_guest { &guest } else { &host };
-    let run = match is_guest {
-        true => timed.command.clone(),
-        false => format!("{} && {}", here(host_cpus), timed.command),
+    let told = |commands: &[String]| {
+        let commands = commands.join(" && ");
+        format!(". /lab/workloads/{SHELL_FILE}; {commands}")
     };
-    let summary = match both {
-        true => format!(
-            "{} with host on CPU {host_cpus}, VM on {vm_cpus}",
-            row.kind.word()
-        ),
-        false => format!("{} of one side alone", row.kind.word()),
+    let with = match row.kind {
+        kind if kind.has_disk() => Some(With::Disk),
+        kind if kind.has_second_vm() => Some(With::SecondVm),
+        _ => None,
     };
-    let place = if is_guest { "inside" } else { "client" };
-    let mut file = Table::new();
-    let mut put = |key: &str, value: Value| {
-        file.insert(key.to_owned(), value);
-    };
-    put("summary", summary.into());
-    put("unit", timed.unit.into());
-    put(
-        "units",
-        i64::try_from(timed.units).unwrap_or(i64::MAX).into(),
-    );
-    put("place", place.into());
-    if !serve.is_empty() {
-        put("serve", serve.join(" && ").into());
-    }
-    put("beside", beside.join(" && ").into());
-    put("run", run.into());
-    put("proof", timed.proof.clone().into());
-    toml::to_string(&file)
+    let units = i64::try_from(timed.units).unwrap_or(i64::MAX);
+    let in_vm = Some(cast.in_vm()).filter(|commands| !commands.is_empty());
+    let lines: [(&str, Option<Value>); 10] = [
+        ("summary", Some(cast.summary().into())),
+        ("unit", Some(timed.unit.into())),
+        ("units", Some(units.into())),
+        ("place", Some(place.into())),
+        ("with", with.map(|with| with.word().into())),
+        ("files", Some(vec![SHELL_FILE].into())),
+        ("serve", in_vm.map(|commands| told(&commands).into())),
+        ("beside", Some(told(&cast.on_host()).into())),
+        ("run", Some(told(&[run]).into())),
+        ("proof", Some(timed.proof.clone().into())),
+    ];
+    let lines = lines.into_iter();
+    let file = lines.filter_map(|(key, value)| Some((key.to_owned(), value?)));
+    toml::to_string(&file.collect::<Table>())
 }
 
 #[cfg(test)]
@@ -184,54 +293,85 @@ mod tests {
     use super::*;
     use ws_report::Places;
 
-    fn text(kind: PlaceKind, side: Side, where_: Where) -> Table {
-        let row = PlaceRow { kind, side, where_ };
-        toml::from_str(&workload(&row, true, "0-1").unwrap()).unwrap()
+    fn text(row: &PlaceRow) -> Table {
+        toml::from_str(&workload(row, true, "0-1").unwrap()).unwrap()
     }
 
-    fn both() -> Where {
-        Where::Both(Places {
-            host: "0".into(),
-            vm: "1".into(),
-        })
+    fn places() -> Places {
+        Places {
+            host: Spot::apart("0", "2"),
+            vm: Spot::apart("1", "3"),
+        }
+    }
+
+    fn line<'a>(file: &'a Table, key: &str) -> &'a str {
+        file.get(key).and_then(Value::as_str).unwrap_or_default()
     }
 
     #[test]
     fn the_other_side_works_only_if_both_do() {
         for kind in PlaceKind::ALL {
-            let loops = |file: &Table, key: &str| {
-                let text = file.get(key).and_then(Value::as_str);
-                text.is_some_and(|text| text.contains("while :"))
-            };
-            let of_host = text(kind, Side::Host, both());
+            let loops = |file: &Table, key: &str| line(file, key).contains("again ");
+            let of_host = text(&PlaceRow::both(kind, Side::Host, &places()));
             assert!(loops(&of_host, "serve") && !loops(&of_host, "beside"));
-            let of_guest = text(kind, Side::Guest, both());
+            let of_guest = text(&PlaceRow::both(kind, Side::Guest, &places()));
             assert!(loops(&of_guest, "beside") && !loops(&of_guest, "serve"));
             for side in [Side::Host, Side::Guest] {
-                let alone = text(kind, side, Where::Alone("1".into()));
+                let alone = text(&PlaceRow::alone(kind, side, &places()));
                 assert!(!loops(&alone, "serve") && !loops(&alone, "beside"));
             }
         }
     }
 
     #[test]
-    fn both_sides_are_put_on_their_cpus() {
-        let file = text(PlaceKind::Cpu, Side::Host, both());
+    fn each_part_is_put_on_its_cpus() {
+        let file = text(&PlaceRow::both(PlaceKind::NetHost, Side::Host, &places()));
+        assert!(line(&file, "run").contains("; here 0 && netperf -4 -H 127.0.0.1 "));
+        let beside = line(&file, "beside");
         assert!(
-            file["run"]
-                .as_str()
-                .unwrap()
-                .starts_with("busybox taskset -pc 0 $$")
+            beside.contains("; vm 1 1 3 && here 0 && serve 2"),
+            "{beside}"
         );
-        assert!(
-            file["beside"]
-                .as_str()
-                .unwrap()
-                .contains("-apc 1 $(busybox pidof")
+        assert!(line(&file, "serve").contains("again 'netperf -4 -H 10.0.0.1 "));
+        let alone = text(&PlaceRow::alone(PlaceKind::NetHost, Side::Guest, &places()));
+        assert!(line(&alone, "beside").contains("; vm 1 1 3 && here 0-1 && serve 2"));
+        assert_eq!(line(&alone, "place"), "inside");
+        // A second VM is everywhere unless it is put apart.
+        let file = text(&PlaceRow::both(
+            PlaceKind::TripGuest,
+            Side::Guest,
+            &places(),
+        ));
+        assert!(line(&file, "beside").contains(" && vm 2 2 2 && answers 10.0.0.3 && again "));
+        assert_eq!(line(&file, "with"), "second-vm");
+        let same = Places {
+            host: Spot::of("0"),
+            vm: Spot::of("1"),
+        };
+        let file = text(&PlaceRow::both(PlaceKind::NetGuest, Side::Host, &same));
+        assert!(line(&file, "beside").contains("; vm 1 1 1 && here 0 && vm 2 0-1 0-1 && "));
+    }
+
+    #[test]
+    fn disks_are_read_and_the_reading_is_proved() {
+        let places = Places {
+            host: Spot::of("0"),
+            ..places()
+        };
+        let file = text(&PlaceRow::both(
+            PlaceKind::DiskBuffered,
+            Side::Guest,
+            &places,
+        ));
+        assert!(line(&file, "run").ends_with("; buffered /dev/vda 1"));
+        assert!(line(&file, "beside").ends_with(" && again 'buffered /lab/host.disk 2'"));
+        assert_eq!(
+            line(&file, "proof"),
+            "[ \"$(grep -c '^67108864 bytes ' /tmp/out)\" = 1 ]"
         );
-        let alone = text(PlaceKind::Cpu, Side::Guest, Where::Alone("1".into()));
-        assert!(alone["beside"].as_str().unwrap().contains("-pc 0-1 $$"));
-        assert_eq!(alone["place"].as_str(), Some("inside"));
-        assert!(alone["run"].as_str().unwrap().starts_with("sysbench cpu"));
+        assert_eq!(
+            (line(&file, "with"), &file["units"]),
+            ("disk", &Value::Integer(64))
+        );
     }
 }

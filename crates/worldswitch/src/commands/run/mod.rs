@@ -58,9 +58,16 @@ impl Measured {
         (self.results, done)
     }
 
+    /// Whether all was measured.
+    pub fn is_whole(&self) -> bool {
+        self.problems.is_empty() && !self.interrupted
+    }
+
     fn done(&self) -> Done {
-        let whole = self.problems.is_empty() && !self.interrupted;
-        if whole { Done::Whole } else { Done::InPart }
+        match self.is_whole() {
+            true => Done::Whole,
+            false => Done::InPart,
+        }
     }
 
     /// Prints the problems as errors.

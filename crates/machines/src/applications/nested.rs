@@ -1,0 +1,232 @@
+//! Applications in real time in a nested VM: what `lab:kvm-linux` boots, a Linux with KVM and QEMU, is a VM of this
+//! host's QEMU here, and its VM a nested one. Nothing of it is on the host but QEMU.
+
+use super::PARAMETERS;
+use crate::child::Child;
+use crate::emulator::{self, Emulator};
+use crate::host::Host;
+use crate::image::BenchmarkRow;
+use crate::inherited::Inherited;
+use crate::lab::{self, Applications, Executor, Launched};
+use crate::machine::{Console, Control, Engine, LaunchRequest, Machine, MachineError};
+use crate::resources::Resources;
+use crate::vmm::Kvm;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+use ws_results::Identity;
+
+/// The recipe of the VM.
+const RECIPE: &str = "kvm-linux";
+/// KVM's part for SVM, and for VMX.
+const SVM: &str = "kvm-amd";
+const VMX: &str = "kvm-intel";
+
+/// The memory of a nested VM.
+const MEMORY_MIB: u64 = 1024;
+
+/// The longest step, in a VM of an emulator's VM.
+const SILENCE: Duration = Duration::from_secs(1800);
+
+/// A nested VM.
+#[derive(Debug)]
+pub struct NestedMachine {
+    /// None: this host's QEMU emulates the processor.
+    kvm: Option<Kvm>,
+    emulator: Emulator,
+    applications: Applications,
+    /// The model of the VM's CPU.
+    cpu: String,
+    memory_beside_mib: u64,
+    running: Option<Child>,
+}
+
+/// Whether this host's KVM is that of Intel's processors.
+fn is_intel() -> bool {
+    Path::new("/sys/module/kvm_intel").exists()
+}
+
+/// Whether this host's KVM lets its guests have VMs.
+///
+/// # Errors
+/// Why not, and the cure.
+pub fn nests(kvm: &Kvm) -> Result<(), MachineError> {
+    let other = |text: String| Err(MachineError::Other(text));
+    if kvm.engine == Engine::SoftwareKvm {
+        return other("/dev/kvm is a software KVM here, without VMX or SVM, which boots no Linux: qemu-tcg-nested has a nested VM in QEMU's emulator".into());
+    }
+    let module = if is_intel() { "kvm_intel" } else { "kvm_amd" };
+    let path = format!("/sys/module/{module}/parameters/nested");
+    match fs::read_to_string(&path).unwrap_or_default().trim() {
+        "Y" | "1" => Ok(()),
+        _ => other(format!(
+            "this host's KVM does not let its guests have VMs ({path} does not say Y): sudo modprobe -r {module} && sudo modprobe {module} nested=1, while no VM runs; in a VM, its own host must do so first"
+        )),
+    }
+}
+
+impl NestedMachine {
+    /// A machine; nothing is started.
+    ///
+    /// # Errors
+    /// What is missing, and the cure.
+    pub fn new(kvm: Option<Kvm>, resources: &Resources) -> Result<Self, MachineError> {
+        if cfg!(not(target_arch = "x86_64")) {
+            return Err(MachineError::Other(
+                "applications run on hosts of x86_64 only".into(),
+            ));
+        }
+        let recipe = resources.lab()?.recipe(RECIPE, None);
+        let mut recipe = recipe.map_err(|e| MachineError::Other(e.to_string()))?;
+        // An emulated processor is AMD's, as in the lab.
+        if kvm.is_some() && is_intel() {
+            let modules = recipe
+                .kernel
+                .iter_mut()
+                .flat_map(|kernel| &mut kernel.modules);
+            for module in modules.filter(|module| module.name == SVM) {
+                VMX.clone_into(&mut module.name);
+                module.options.clear();
+            }
+        }
+        let mut applications = lab::applications(&recipe, resources)?;
+        let whole = &mut applications.whole;
+        PARAMETERS.clone_into(&mut whole.parameters);
+        if let Some(vm) = &mut whole.vm {
+            PARAMETERS.clone_into(&mut vm.parameters);
+        }
+        Ok(Self {
+            cpu: match kvm {
+                Some(_) => "host".into(),
+                None => recipe.emulator.cpu.to_argument(),
+            },
+            emulator: lab::emulator(&recipe, resources)?,
+            memory_beside_mib: recipe.emulator.memory_beside_mib,
+            kvm,
+            applications,
+            running: None,
+        })
+    }
+
+    /// The VM's CPUs: the nested VM's, and with hardware one more for what serves it.
+    fn cpus(&self, request: &LaunchRequest) -> u32 {
+        request.vcpus + u32::from(self.kvm.is_some())
+    }
+
+    /// QEMU's words.
+    fn words(&self, request: &LaunchRequest, files: &str) -> Vec<String> {
+        let whole = &self.applications.whole;
+        let accelerator = if self.kvm.is_some() { "kvm" } else { "tcg" };
+        let cpus = self.cpus(request).to_string();
+        let mut words = ["-no-user-config", "-nodefaults", "-machine", "pc,nvdimm=on"].to_vec();
+        words.extend(["-accel", accelerator, "-cpu", &self.cpu, "-smp", &cpus]);
+        words.extend(["-display", "none", "-monitor", "none", "-no-reboot"]);
+        words.extend(["-serial", "file:/dev/stdout"]);
+        let kernel = whole.kernel.to_string_lossy();
+        words.extend([
+            "-kernel",
+            &kernel,
+            "-initrd",
+            files,
+            "-append",
+            &whole.parameters,
+        ]);
+        let words = words.into_iter().map(str::to_owned);
+        words
+            .chain(whole.root_words(MEMORY_MIB + self.memory_beside_mib))
+            .collect()
+    }
+}
+
+impl Machine for NestedMachine {
+    fn control(&self) -> Control {
+        Control::Launched
+    }
+
+    fn unit(&self) -> Option<&'static str> {
+        Some("ns")
+    }
+
+    fn engine(&self) -> Engine {
+        match &self.kvm {
+            None => Engine::Emulator,
+            Some(kvm) => kvm.engine,
+        }
+    }
+
+    fn boot_limit(&self) -> Option<Duration> {
+        Some(SILENCE)
+    }
+
+    fn workloads(&self) -> Option<Vec<BenchmarkRow>> {
+        let rows = self.applications.whole.rows();
+        let rows = rows.into_iter().filter(|row| row.vm.is_empty());
+        Some(rows.collect())
+    }
+
+    fn child(&mut self) -> Option<&mut Child> {
+        self.running.as_mut()
+    }
+
+    fn prepare(&mut self) -> Result<(), MachineError> {
+        self.kvm.as_ref().map_or(Ok(()), nests)
+    }
+
+    fn launch(&mut self, request: &LaunchRequest) -> Result<(), MachineError> {
+        self.kill();
+        let whole = &self.applications.whole;
+        let files = whole.made(Launched {
+            words: &request.command_line,
+            vm: "",
+            vcpus: request.vcpus,
+            memory_mib: MEMORY_MIB,
+            host_memory_mib: 0,
+            executor: Executor {
+                accelerator: "kvm",
+                cpu: "host",
+                vhost: true,
+                exact: false,
+            },
+            root: whole.root_device(),
+            disk: None,
+            second_vm: false,
+        })?;
+        let files = Inherited::of("the VM's files", &files)?;
+        let mut command = Command::new(&self.emulator.program);
+        command.args(&self.emulator.leading);
+        command.args(self.words(request, &files.path()));
+        let child = Child::start(command, request.timed, u64::MAX, vec![files.into_file()])?;
+        self.running = Some(child);
+        Ok(())
+    }
+
+    fn console(&mut self, buffer: &mut Vec<u8>) -> Result<Console, MachineError> {
+        Child::console(self.running.as_mut(), buffer, |_, status| {
+            emulator::how(status)
+        })
+    }
+
+    fn identity(&self) -> Identity {
+        let mut identity = Identity::default();
+        let mut subject = |key: &str, value: serde_json::Value| {
+            identity.subject.insert(key.into(), value);
+        };
+        for (key, value) in &self.applications.parts {
+            subject(key, value.clone());
+        }
+        let runs = match &self.kvm {
+            Some(_) => "in a VM of KVM and QEMU, in a VM of KVM and QEMU",
+            None => "in a VM of KVM and QEMU, in a VM of QEMU's emulator",
+        };
+        subject("runs", runs.into());
+        subject("monitor_cpu", self.cpu.clone().into());
+        subject("vm_memory_mib", MEMORY_MIB.into());
+        if let Some(kvm) = &self.kvm {
+            kvm.describe(&mut identity);
+        }
+        identity.conditions.insert("pinning".into(), "none".into());
+        Host::read().describe(&mut identity);
+        identity
+    }
+}
