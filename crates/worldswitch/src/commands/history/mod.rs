@@ -1,8 +1,6 @@
-//! `worldswitch history`: results over time, in an SQLite file.
+//! `worldswitch history`: results over time, in an SQLite file or on a PostgreSQL server.
 
-mod store;
-
-use crate::cli::{By, HistoryArgs, HistoryWhat, JudgeArgs, PlotArgs};
+use crate::cli::{By, GrantedRight, HistoryArgs, HistoryWhat, JudgeArgs, PlotArgs};
 use crate::commands::{Done, Usage, benchmarks, compare, write as write_file};
 use crate::terminal::columns::{columns, json};
 use crate::terminal::{Colours, output};
@@ -11,9 +9,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::fmt::Write;
-use std::path::{Path, PathBuf};
-use store::{Point, Run, Store, by_version};
+use std::path::PathBuf;
 use ws_analysis::Outcome;
+use ws_history::{Address, Filter, Place, Point, Right, Run, Store, by_version};
 use ws_report::text::{pad_left, pad_right, terminal, width};
 
 /// Length of the longest bar of a plot in the terminal, in columns.
@@ -24,65 +22,154 @@ const BAR: f64 = 40.0;
 /// # Errors
 /// There is no history, or no such run, or it can't be read or written.
 pub fn history(args: &HistoryArgs, colours: Colours) -> anyhow::Result<Done> {
-    let path = match &args.store {
-        Some(path) => path.clone(),
-        None => default_store()?,
-    };
-    let path = path.as_path();
+    let place = &place(args)?;
+    let open = || Store::open(place);
     match &args.what {
-        HistoryWhat::Add { runs, pin_first } => add(path, runs, *pin_first, colours)?,
-        HistoryWhat::List { platform, json } => {
-            list(&Store::open(path)?, platform.as_deref(), *json)?
-        }
+        HistoryWhat::Add { runs, pin_first } => add(place, runs, *pin_first, colours)?,
+        HistoryWhat::List {
+            platform,
+            host,
+            json,
+        } => list(&mut open()?, filter(platform, host), *json)?,
         HistoryWhat::Show { run, json: as_json } => {
-            let result = Store::open(path)?.result(*run)?;
+            let result = open()?.result(*run)?;
             output::data(&match as_json {
                 true => json(&result)?,
                 false => ws_report::show(&result, colours.stdout),
             })?;
         }
-        HistoryWhat::Plot(plot) => draw(&Store::open(path)?, plot, colours)?,
-        HistoryWhat::Pin { run } => {
-            let run = Store::open(path)?.pin(*run)?;
-            output::remark(&pinned(&run), colours);
-        }
-        HistoryWhat::Check { platform, how } => {
-            let store = Store::open(path)?;
-            return Ok(Done::Judged(check(
-                &store,
-                platform.as_deref(),
-                how,
-                colours,
-            )?));
+        HistoryWhat::Plot(plot) => draw(&mut open()?, plot, colours)?,
+        HistoryWhat::Pin { run } => output::remark(&pinned(&open()?.pin(*run)?), colours),
+        HistoryWhat::Check {
+            platform,
+            host,
+            how,
+        } => {
+            let judged = check(&mut open()?, filter(platform, host), how, colours)?;
+            return Ok(Done::Judged(judged));
         }
         HistoryWhat::Remove { run } => {
-            let run = Store::open(path)?.remove(*run)?;
+            let run = open()?.remove(*run)?;
             output::remark(
                 &format!("run {} of {} is removed", run.id, run.platform),
                 colours,
             );
         }
+        HistoryWhat::Copy { to } => copy(place, to, colours)?,
+        HistoryWhat::Migrate => {
+            let (before, now) = Store::migrate(place)?;
+            let what = match before == now {
+                true => format!("{place} is of version {now} already"),
+                false => format!("{place} was of version {before} and is of version {now} now"),
+            };
+            output::remark(&what, colours);
+        }
+        HistoryWhat::Grant { right, roles } => grant(&mut open()?, *right, roles, colours)?,
     }
     Ok(Done::Whole)
 }
 
+/// Where the history is: as the command line says, else the environment, else the user's own.
+fn place(args: &HistoryArgs) -> anyhow::Result<Place> {
+    if let Some(url) = &args.db {
+        return Ok(Place::Server(Box::new(Address::parse(url)?)));
+    }
+    if let Some(path) = &args.store {
+        return Ok(Place::File(path.clone()));
+    }
+    match std::env::var("WORLDSWITCH_HISTORY") {
+        Ok(text) if !text.is_empty() => Ok(Place::parse(&text)?),
+        _ => Ok(Place::File(default_store()?)),
+    }
+}
+
+fn filter<'a>(platform: &'a Option<String>, host: &'a Option<String>) -> Filter<'a> {
+    Filter {
+        platform: platform.as_deref(),
+        host: host.as_deref(),
+    }
+}
+
+/// ` of "lab:kvm" on "node1"`, as far as something was asked for.
+fn asked(filter: Filter<'_>) -> String {
+    let part = |word: &str, name: Option<&str>| {
+        name.map_or(String::new(), |name| {
+            format!(" {word} {:?}", terminal(name))
+        })
+    };
+    part("of", filter.platform) + &part("on", filter.host)
+}
+
+/// A platform, with its host if it says one.
+fn named(run: &Run) -> String {
+    match run.host.as_str() {
+        "" => terminal(&run.platform).into_owned(),
+        host => format!("{} on {}", terminal(&run.platform), terminal(host)),
+    }
+}
+
 fn pinned(run: &Run) -> String {
+    let on = match run.judged_on.as_str() {
+        "" => String::new(),
+        host => format!(" on {}", terminal(host)),
+    };
     let platform = terminal(&run.platform);
-    format!("newer runs of {platform} are judged against run {}", run.id)
+    format!(
+        "newer runs of {platform}{on} are judged against run {}",
+        run.id
+    )
+}
+
+fn copy(from: &Place, to: &str, colours: Colours) -> anyhow::Result<()> {
+    let to = &Place::parse(to)?;
+    let copied = Store::open(from)?.copy_to(&mut Store::create(to)?)?;
+    let numbers = match (copied.new, copied.same_numbers) {
+        (0, _) => "",
+        (_, true) => ", under the same numbers",
+        (_, false) => ", under new numbers",
+    };
+    let known = match copied.known {
+        0 => String::new(),
+        known => format!("; {known} were there already"),
+    };
+    let text = format!(
+        "{} runs and {} pins were copied to {to}{numbers}{known}",
+        copied.new, copied.pins
+    );
+    output::remark(&text, colours);
+    Ok(())
+}
+
+fn grant(
+    store: &mut Store,
+    right: GrantedRight,
+    roles: &[String],
+    colours: Colours,
+) -> anyhow::Result<()> {
+    let (right, may) = match right {
+        GrantedRight::Read => (Right::Read, "may read"),
+        GrantedRight::Add => (Right::Add, "may read and add"),
+        GrantedRight::Nothing => (Right::Nothing, "may do nothing"),
+    };
+    store.grant(right, roles)?;
+    for role in roles {
+        output::remark(&format!("{} {may}", terminal(role)), colours);
+    }
+    Ok(())
 }
 
 /// Judges the newest run of each pinned platform against the pinned one.
 fn check(
-    store: &Store,
-    platform: Option<&str>,
+    store: &mut Store,
+    filter: Filter<'_>,
     how: &JudgeArgs,
     colours: Colours,
 ) -> anyhow::Result<Outcome> {
-    let pairs = store.pairs(platform)?;
+    let pairs = store.pairs(filter)?;
     if pairs.is_empty() {
         bail!(
             "no run{} is pinned, so there is nothing to judge against: history list shows the runs, history pin RUN pins one",
-            platform.map_or(String::new(), |name| format!(" of {:?}", terminal(name)))
+            asked(filter)
         );
     }
     let mut judged = Vec::new();
@@ -91,7 +178,7 @@ fn check(
         match &pair.newest {
             Some((_, newest)) => judged.push((base, newest)),
             None => {
-                let name = terminal(&run.platform);
+                let name = named(run);
                 let text = format!(
                     "{name} was not judged: no run is newer than the pinned {}",
                     run.id
@@ -116,9 +203,9 @@ fn default_store() -> anyhow::Result<PathBuf> {
     Ok(data.join("worldswitch/history.sqlite"))
 }
 
-fn add(path: &Path, specs: &[String], pin_first: bool, colours: Colours) -> anyhow::Result<()> {
+fn add(place: &Place, specs: &[String], pin_first: bool, colours: Colours) -> anyhow::Result<()> {
     let results = ws_results::load_all(specs)?;
-    let mut store = Store::create(path)?;
+    let mut store = Store::create(place)?;
     for result in &results {
         let added = store.add(result)?;
         let what = if added.new {
@@ -131,8 +218,10 @@ fn add(path: &Path, specs: &[String], pin_first: bool, colours: Colours) -> anyh
             &format!("{platform} of {} {what} run {id}", result.created),
             colours,
         );
-        if pin_first && !store.has_pin(&result.platform)? {
-            output::remark(&pinned(&store.pin(id)?), colours);
+        if pin_first {
+            if let Some(run) = store.pin_first(id)? {
+                output::remark(&pinned(&run), colours);
+            }
         }
     }
     Ok(())
@@ -159,6 +248,8 @@ struct ListedRun<'a> {
     /// When it began, in UTC.
     created: &'a str,
     platform: &'a str,
+    /// The machine that measured; null if the result does not say.
+    host: Option<&'a str>,
     kernel: Option<&'a str>,
     /// The program that measured it.
     tool: &'a str,
@@ -174,6 +265,7 @@ impl<'a> History<'a> {
             run: run.id,
             created: &run.created,
             platform: &run.platform,
+            host: Some(run.host.as_str()).filter(|host| !host.is_empty()),
             kernel: run.kernel.as_deref(),
             tool: &run.tool,
             command: &run.command,
@@ -186,24 +278,29 @@ impl<'a> History<'a> {
     }
 }
 
-fn list(store: &Store, platform: Option<&str>, as_json: bool) -> anyhow::Result<()> {
-    let runs = store.runs(platform)?;
+fn list(store: &mut Store, filter: Filter<'_>, as_json: bool) -> anyhow::Result<()> {
+    let runs = store.runs(filter)?;
     if as_json {
         return output::data(&json(&History::of(&runs))?);
     }
     let lines = runs.iter().map(|run| {
         let pinned = if run.pinned { "pinned" } else { "" };
         let kernel = run.kernel.as_deref().unwrap_or("-");
+        let host = if run.host.is_empty() { "-" } else { &run.host };
         [
             &run.id.to_string(),
             &run.created,
             &run.platform,
+            host,
             kernel,
             pinned,
         ]
         .map(str::to_owned)
     });
-    output::data(&columns(["run", "began", "platform", "kernel", ""], lines))
+    output::data(&columns(
+        ["run", "began", "platform", "host", "kernel", ""],
+        lines,
+    ))
 }
 
 /// The format version of `plot --json`.
@@ -263,8 +360,8 @@ struct Line {
     values: Vec<(String, f64)>,
 }
 
-fn draw(store: &Store, args: &PlotArgs, colours: Colours) -> anyhow::Result<()> {
-    let points = store.points(&args.bench, args.platform.as_deref())?;
+fn draw(store: &mut Store, args: &PlotArgs, colours: Colours) -> anyhow::Result<()> {
+    let points = store.points(&args.bench, filter(&args.platform, &args.host))?;
     if points.is_empty() {
         let known = store.benchmarks()?;
         let instead = match (known.is_empty(), known.contains(&args.bench)) {
@@ -275,9 +372,7 @@ fn draw(store: &Store, args: &PlotArgs, colours: Colours) -> anyhow::Result<()> 
         bail!(Usage(format!(
             "the history has no figure of {:?}{}; {instead}",
             args.bench,
-            args.platform
-                .as_ref()
-                .map_or(String::new(), |name| format!(" on {name:?}")),
+            asked(filter(&args.platform, &args.host))
         )));
     }
     let lines = lines(&points, args.by);
@@ -419,6 +514,9 @@ mod tests {
                 id: 1,
                 created: "2026-01-01T00:00:00Z".into(),
                 platform: format!("lab:kvm@{kernel}"),
+                host: String::new(),
+                judged_on: String::new(),
+                cell: None,
                 kernel: Some(kernel.into()),
                 tool: String::new(),
                 command: String::new(),
