@@ -60,7 +60,7 @@ setup() {
     [ "$(ws history plot in --store here.sqlite | grep -c ' on lab:')" -eq 2 ]
     run --separate-stderr ws history plot in --store here.sqlite --svg in.svg
     [ "$status" -eq 2 ]
-    [[ "$stderr" = *'lab:kvm in insns, lab:native in insns: choose one with --platform' ]]
+    [[ "$stderr" = *'lab:kvm in insns, lab:native in insns: choose one with --platform, and on time --host' ]]
     [ ! -e in.svg ]
     ws history plot in --store here.sqlite --svg in.svg --platform lab:kvm
     [ -s in.svg ]

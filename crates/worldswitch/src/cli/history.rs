@@ -12,15 +12,21 @@ Examples:
   worldswitch history plot hypercall --platform lab:kvm --svg hypercall.svg
   worldswitch history pin 12
   worldswitch history check               the newest run of each platform against the pinned one
+  worldswitch history list --db postgresql://user@host/database
 
 history check has the exit codes of worldswitch compare.";
 
 #[derive(Debug, Args)]
 #[command(after_help = HISTORY_EXAMPLES)]
 pub struct HistoryArgs {
-    /// The history file. Default: worldswitch/history.sqlite in $XDG_DATA_HOME or ~/.local/share.
+    /// The history file. Default: what $WORLDSWITCH_HISTORY names, else worldswitch/history.sqlite in $XDG_DATA_HOME
+    /// or ~/.local/share.
     #[arg(long, global = true, value_name = "FILE")]
     pub store: Option<PathBuf>,
+    /// The history is in this database of a PostgreSQL server: postgresql://USER@HOST:PORT/DATABASE. What is left out
+    /// comes from libpq's variables (PGHOST, PGUSER, PGPASSWORD, ...) and from ~/.pgpass.
+    #[arg(long, global = true, value_name = "URL", conflicts_with = "store")]
+    pub db: Option<String>,
     #[command(subcommand)]
     pub what: HistoryWhat,
 }
@@ -40,6 +46,9 @@ pub enum HistoryWhat {
         /// Only this platform and its variants.
         #[arg(long, value_name = "PLATFORM")]
         platform: Option<String>,
+        /// Only runs of this host.
+        #[arg(long, value_name = "HOST")]
+        host: Option<String>,
         /// Print JSON.
         #[arg(long)]
         json: bool,
@@ -66,14 +75,58 @@ pub enum HistoryWhat {
         /// Only this platform and its variants.
         #[arg(long, value_name = "PLATFORM")]
         platform: Option<String>,
+        /// Only runs of this host.
+        #[arg(long, value_name = "HOST")]
+        host: Option<String>,
         #[command(flatten)]
         how: Box<JudgeArgs>,
+    },
+    /// Say which hosts differ from others of their kind, by the newest run of each host and platform.
+    Hosts {
+        /// Only this platform and its variants.
+        #[arg(long, value_name = "PLATFORM")]
+        platform: Option<String>,
+        /// Show also hosts that are as the others.
+        #[arg(long, conflicts_with = "json")]
+        all: bool,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Write a page: the newest run of each platform, and the hosts.
+    Report {
+        /// Only this platform and its variants.
+        #[arg(long, value_name = "PLATFORM")]
+        platform: Option<String>,
+        /// Only runs of this host.
+        #[arg(long, value_name = "HOST")]
+        host: Option<String>,
+        /// The page. - is standard output.
+        #[arg(short, long, value_name = "FILE", default_value = "history.html")]
+        output: PathBuf,
     },
     /// Remove a run from the history.
     Remove {
         /// Its number, as in history list.
         #[arg(value_name = "RUN")]
         run: i64,
+    },
+    /// Copy all runs and pins into another history, an SQLite file or a database, without loss.
+    Copy {
+        /// The other history: FILE or postgresql://USER@HOST:PORT/DATABASE. It is made if it is not there.
+        #[arg(long, value_name = "PLACE")]
+        to: String,
+    },
+    /// Bring a database's tables to this program's version (its owner). A file needs no such step.
+    Migrate,
+    /// Let roles of a PostgreSQL server use the database, and take other rights from them (its owner).
+    Grant {
+        /// What they may do: read; add results too; nothing.
+        #[arg(value_enum, value_name = "RIGHT")]
+        right: GrantedRight,
+        /// The roles, which must exist (CREATE ROLE).
+        #[arg(required = true, value_name = "ROLE")]
+        roles: Vec<String>,
     },
 }
 
@@ -85,6 +138,9 @@ pub struct PlotArgs {
     /// Only this platform and its variants.
     #[arg(long, value_name = "PLATFORM")]
     pub platform: Option<String>,
+    /// Only runs of this host.
+    #[arg(long, value_name = "HOST")]
+    pub host: Option<String>,
     /// Order of the runs. By kernel, the runs of one kernel are shown as their median.
     #[arg(long, value_enum, default_value = "date")]
     pub by: By,
@@ -94,6 +150,14 @@ pub struct PlotArgs {
     /// Write the plot to this SVG file instead. - is standard output.
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
+}
+
+/// What roles may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum GrantedRight {
+    Read,
+    Add,
+    Nothing,
 }
 
 /// The order of a plot.

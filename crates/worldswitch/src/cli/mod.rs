@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 
 pub use apps::AppsArgs;
 pub use explain::ExplainArgs;
-pub use history::{By, HistoryArgs, HistoryWhat, PlotArgs};
+pub use history::{By, GrantedRight, HistoryArgs, HistoryWhat, PlotArgs};
 pub use judge::{CompareArgs, Effect, JudgeArgs};
 pub use nested::NestedArgs;
 pub use patch_hyp::PatchHypArgs;

@@ -1,0 +1,116 @@
+//! What can go wrong with a history, each with what to do.
+
+use std::path::PathBuf;
+
+/// Why an operation on a history failed.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// There is none. Only [`crate::Store::create`] makes one.
+    #[error("there is no history in {0} yet: history add makes it")]
+    NotThere(String),
+    /// The file or schema is something else.
+    #[error("{0} is no history of worldswitch")]
+    Foreign(String),
+    /// A newer version of this program wrote it.
+    #[error(
+        "{place} is of version {found}, and this program knows versions up to {known}: use a newer one"
+    )]
+    Newer {
+        /// The history.
+        place: String,
+        /// The version of its tables.
+        found: i64,
+        /// The newest version that this program knows.
+        known: i64,
+    },
+    /// An older version of this program made it, and others may still use that.
+    #[error(
+        "{place} is of version {found}, and this program uses version {known}: its owner {owner} can bring it there with history migrate; older programs are then refused"
+    )]
+    Older {
+        /// The history.
+        place: String,
+        /// The version of its tables.
+        found: i64,
+        /// The version that this program uses.
+        known: i64,
+        /// The role that may.
+        owner: String,
+    },
+    /// No version of this program made tables of this version there.
+    #[error("{place} is of version {found}, from which this program knows no way to {known}")]
+    NoWay {
+        /// The history.
+        place: String,
+        /// The version of its tables.
+        found: i64,
+        /// The version that this program uses.
+        known: i64,
+    },
+    /// Its folder can't be made.
+    #[error("can't make the folder for {}: {cause}", path.display())]
+    Folder {
+        /// The file.
+        path: PathBuf,
+        /// The system's error.
+        cause: std::io::Error,
+    },
+    /// The address of a server is wrong.
+    #[error("{0}")]
+    Address(String),
+    /// A file that the address names can't be used.
+    #[error("{}: {why}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Why, and what to do.
+        why: String,
+    },
+    /// The server can't be reached or refuses, or a statement fails there.
+    #[error("{place}: {what}")]
+    Server {
+        /// The address without its password.
+        place: String,
+        /// What happened, and what to do.
+        what: String,
+    },
+    /// Only a server has roles.
+    #[error("{0} is a file: who may read and write it, its permissions say")]
+    NoRoles(String),
+    /// There is no such run.
+    #[error("there is no run {0} in the history; history list shows those that are")]
+    NoRun(i64),
+    /// A result in it can't be read.
+    #[error("run {run} is damaged: {cause}")]
+    Damaged {
+        /// The run's number.
+        run: i64,
+        /// Where and how.
+        cause: serde_json::Error,
+    },
+    /// A value in it is of another type.
+    #[error("{place} is damaged: {found} is where another kind of value belongs")]
+    Column {
+        /// The history.
+        place: String,
+        /// The value.
+        found: String,
+    },
+    /// A result can't be written as JSON.
+    #[error("cannot keep the result: {0}")]
+    Json(#[from] serde_json::Error),
+    /// A name in a result holds what no database can.
+    #[error("cannot keep the result: its {0} has a NUL character")]
+    Nul(&'static str),
+    /// A history is copied to itself.
+    #[error("{0} would be copied to itself")]
+    Itself(String),
+    /// SQLite failed.
+    #[error("{}: {cause}", path.display())]
+    Sqlite {
+        /// The file.
+        path: PathBuf,
+        /// SQLite's error.
+        cause: rusqlite::Error,
+    },
+}

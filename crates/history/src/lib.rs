@@ -1,0 +1,33 @@
+//! The history: results of many runs, kernels and machines, in an SQLite file or on a PostgreSQL server.
+//!
+//! [`Store`] is the one interface to both ([`Place`] says where). It keeps each whole result as text, so that later
+//! questions can be answered from the samples, and beside it each benchmark's figure, so that a plot over many runs
+//! does not read all samples. All statements are the same for both; only the tables' definitions, locks and
+//! privileges are a back-end's own (`sqlite/`, `server/`). `docs/history.md` describes the tables.
+
+#![cfg_attr(
+    test,
+    allow(clippy::unwrap_used, clippy::expect_used, clippy::too_many_lines)
+)]
+
+mod copy;
+mod database;
+mod error;
+mod filter;
+mod kept;
+mod kernel;
+mod place;
+mod server;
+mod sqlite;
+mod store;
+#[cfg(test)]
+mod tests;
+
+pub use copy::Copied;
+pub use error::Error;
+pub use filter::Filter;
+pub use kept::cell;
+pub use kernel::{by_version, kernel};
+pub use place::Place;
+pub use server::{Address, Right};
+pub use store::{Added, Pair, Point, Run, Store};

@@ -1,0 +1,37 @@
+//! What a role of the server may do.
+
+use super::schema::SCHEMA;
+
+/// A right.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Right {
+    /// Only read.
+    Read,
+    /// Read, add results, and pin the first run of a platform; neither change nor remove.
+    Add,
+    /// Nothing.
+    Nothing,
+}
+
+impl Right {
+    /// The statements that give a role this right and take others from it.
+    pub(super) fn statements(self, role: &str) -> Vec<String> {
+        let role = format!("\"{}\"", role.replace('"', "\"\""));
+        let mut all = vec![
+            format!("REVOKE ALL ON ALL TABLES IN SCHEMA {SCHEMA} FROM {role}"),
+            format!("REVOKE ALL ON SCHEMA {SCHEMA} FROM {role}"),
+        ];
+        if self != Self::Nothing {
+            all.push(format!("GRANT USAGE ON SCHEMA {SCHEMA} TO {role}"));
+            all.push(format!(
+                "GRANT SELECT ON ALL TABLES IN SCHEMA {SCHEMA} TO {role}"
+            ));
+        }
+        if self == Self::Add {
+            all.push(format!(
+                "GRANT INSERT ON {SCHEMA}.runs, {SCHEMA}.figures, {SCHEMA}.pins TO {role}"
+            ));
+        }
+        all
+    }
+}
