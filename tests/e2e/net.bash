@@ -40,8 +40,8 @@ net_namespace() {
 }
 separate() { kill -0 "$holder" && [ "$(readlink /proc/"$holder"/ns/net)" != "$(readlink /proc/self/ns/net)" ]; }
 
-# serve DEVICE_ARGUMENT...: starts elvis, with a folder in memory for what it keeps, $kept, which outlives it. NET_POLICY
-# in the environment has other lines for the policy.
+# serve DEVICE_ARGUMENT...: starts elvis, with a folder in memory for what it keeps, $kept, which outlives it.
+# NET_POLICY in the environment has other lines for the policy.
 serve() {
     : "${kept:=$(mktemp -d /dev/shm/worldswitch-net.XXXXXX)}"
     start_elvis "${NET_POLICY-$SLOW}" --state "$kept" "$@"

@@ -100,6 +100,7 @@ const ALLOWED: &[i64] = &[
     libc::SYS_statx,
     libc::SYS_lseek,
     libc::SYS_ftruncate,
+    libc::SYS_geteuid,
     libc::SYS_readlink,
     libc::SYS_readlinkat,
     libc::SYS_unlink,

@@ -15,6 +15,7 @@ pub mod config;
 pub mod confine;
 pub mod control;
 mod devices;
+mod lock;
 pub mod metrics;
 pub mod model;
 pub mod net;

@@ -8,6 +8,7 @@
 //! Times are nanoseconds of any monotonic clock.
 
 mod members;
+mod turns;
 
 use crate::bucket::Limiter;
 use crate::list::List;
@@ -43,6 +44,8 @@ pub struct Scheduler {
     /// Queues that may have requests: kicked, woken or left over (section 3.1), the next one first.
     work: List,
     work_was_last: bool,
+    /// A random number, new for each poll.
+    dice: u32,
     parked: Vec<u32>,
     unpark_ns: u64,
     last_events_ns: u64,
@@ -70,6 +73,7 @@ impl Scheduler {
             poll: List::new(),
             work: List::new(),
             work_was_last: false,
+            dice: 0,
             parked: Vec::new(),
             unpark_ns: u64::MAX,
             last_events_ns: 0,
@@ -133,6 +137,7 @@ impl Scheduler {
                 self.work_was_last = !self.work_was_last;
                 if self.work_was_last { work } else { poll }
             }
+            (None, Some(poll)) => self.polled_next(poll),
             _ => either,
         };
         Step::Visit(QueueId(queue))

@@ -4,14 +4,19 @@
 //! It is made with the device, before the daemon drops its privileges, and removed with it, unless a front-end may
 //! start its rings again. What is in it is not trusted.
 
+use crate::lock::lock;
 use elvis_ring::{Mapping, Span, progress};
 use rustix::fs::{FallocateFlags, Mode, OFlags};
 use std::fs::File;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
+/// How long to wait for a process that has the file: one that is ending.
+const LOCK_WAIT: Duration = Duration::from_secs(2);
 /// The largest packed ring (VIRTIO 1.2, section 2.8.10.1).
 const LARGEST: u16 = 32_768;
 
@@ -46,12 +51,18 @@ impl RingFile {
     ///
     /// # Errors
     ///
-    /// It can't be made, is not in memory (on a tmpfs), or is not this user's alone.
+    /// It can't be made, is not in memory (on a tmpfs), or is not this user's alone, or another process has it.
     pub fn open(path: PathBuf, queues: u16) -> io::Result<Self> {
-        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = rustix::fs::open(&path, flags | OFlags::NONBLOCK, Mode::RUSR | Mode::WUSR)?;
-        let file = File::from(file);
-        let metadata = file.metadata()?;
+        let (file, metadata) = loop {
+            let file = File::from(Self::file(&path)?);
+            lock(&file, false, LOCK_WAIT)?;
+            let metadata = file.metadata()?;
+            // The process that had it may have removed it.
+            let there = std::fs::symlink_metadata(&path).map(|there| there.ino());
+            if there.is_ok_and(|ino| ino == metadata.ino()) {
+                break (file, metadata);
+            }
+        };
         let user = rustix::process::geteuid();
         let own = metadata.uid() == user.as_raw() || user.is_root();
         if !metadata.is_file() || !own || metadata.mode() & 0o077 != 0 {
@@ -62,20 +73,25 @@ impl RingFile {
         if metadata.len() != bytes {
             file.set_len(bytes)?;
         }
-        let mapping = match Mapping::new(&file, bytes) {
-            Ok(mapping) => Arc::new(mapping),
-            Err(error) => {
-                // Of no use, on a disk.
-                let _ = std::fs::remove_file(&path);
-                return Err(error);
-            }
-        };
+        if rustix::fs::fstatfs(&file)?.f_type != libc::TMPFS_MAGIC {
+            // Of no use there.
+            let _ = std::fs::remove_file(&path);
+            return Err(invalid("its folder is not on a tmpfs"));
+        }
+        let mapping = Arc::new(Mapping::new(&file, bytes)?);
         Ok(Self {
             path,
             file,
             mapping,
             queues,
         })
+    }
+
+    fn file(path: &Path) -> io::Result<OwnedFd> {
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let private = Mode::RUSR | Mode::WUSR;
+        let flags = flags | OFlags::NONBLOCK;
+        Ok(rustix::fs::openat(rustix::fs::CWD, path, flags, private)?)
     }
 
     fn span(&self, index: u16, bytes: u64) -> Option<Span> {
@@ -92,7 +108,7 @@ impl RingFile {
     ///
     /// There is no memory for it, or no such queue.
     pub fn record(&self, index: u16, ring: u32) -> io::Result<Span> {
-        let invalid = || io::Error::new(io::ErrorKind::InvalidInput, "no packed ring is so large");
+        let invalid = || invalid("no packed ring is so large");
         let fits = |&ring: &u16| ring <= LARGEST;
         let ring = u16::try_from(ring).ok().filter(fits).ok_or_else(invalid)?;
         let bytes = progress::bytes(ring);
@@ -119,6 +135,10 @@ impl RingFile {
             let _ = std::fs::remove_file(&self.path);
         }
     }
+}
+
+fn invalid(why: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, why)
 }
 
 /// An error with the path that it is about.
@@ -160,6 +180,9 @@ mod tests {
         assert_eq!(path.metadata().unwrap().mode() & 0o7777, 0o600);
         mark(&file, 2);
         file.end();
+        let error = RingFile::open(path.clone(), 3).unwrap_err().to_string();
+        assert!(error.contains("another process"), "{error}");
+        drop(file);
         let file = open();
         assert!(progress::says(&file.record(2, 1024).unwrap()));
         assert!(!progress::says(&file.record(1, 1024).unwrap()));
@@ -178,6 +201,7 @@ mod tests {
         let file = RingFile::open(path.clone(), 4).unwrap();
         mark(&file, 0);
         mark(&file, 3);
+        drop(file);
         for (bytes, left) in [(1 << 21, true), (700_000, false), (20, false)] {
             File::options()
                 .write(true)

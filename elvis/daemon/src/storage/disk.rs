@@ -1,5 +1,6 @@
 //! Disks.
 
+use crate::lock::lock;
 use crate::sys;
 use elvis_ring::{Chain, Mapping, Piece, Span};
 use rustix::fs::OFlags;
@@ -329,32 +330,4 @@ fn spend(time: Duration) -> bool {
 /// errors and partial transfers.
 fn whole(result: i32, bytes: u64) -> Option<bool> {
     (u64::try_from(result) == Ok(bytes)).then_some(true)
-}
-
-/// Takes an OFD lock on the whole file, shared if it is only read.
-fn lock(file: &File, readonly: bool, wait: Duration) -> io::Result<()> {
-    let end = Instant::now() + wait;
-    loop {
-        match try_lock(file, readonly) {
-            Err(error) if matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::EACCES)) => {
-                if Instant::now() >= end {
-                    let why = "another process has locked it; stop that one first";
-                    return Err(io::Error::new(io::ErrorKind::ResourceBusy, why));
-                }
-                std::thread::sleep(Duration::from_millis(20));
-            }
-            other => return other,
-        }
-    }
-}
-
-/// Open file description locks belong to the open file, not to the process (fcntl(2)). So they last until
-/// the requests in flight have ended too.
-fn try_lock(file: &File, readonly: bool) -> io::Result<()> {
-    let kind = if readonly {
-        libc::F_RDLCK
-    } else {
-        libc::F_WRLCK
-    };
-    crate::sys::ofd_lock(file, kind)
 }

@@ -213,3 +213,28 @@ fn other_features_with_packed_rings() {
         }
     }
 }
+
+/// The last process has published a frame, and died before it called the driver, which waits.
+#[test]
+fn a_driver_that_still_waits_for_the_last_process_is_called() {
+    for packed in [true, false] {
+        let dir = folder();
+        let server = serve(dir.path(), Mode::Elvis, &PORTS);
+        let (mut a, mut b) = pair(&server, dir.path(), packed);
+        talk(&mut a, &mut b, 20);
+        a.send_plain(&frame(0xff, 1, 60));
+        crate::client::until("a frame", || b.rings[0].has_reply().then_some(()));
+        drop(server);
+        b.rings[0].want_calls(true);
+        if b.called() {
+            b.calls[0].read().unwrap();
+        }
+        assert!(!b.called());
+        let server = serve(dir.path(), Mode::Elvis, &PORTS);
+        let base = b.new_base();
+        b.reconnect(&socket(dir.path(), "b"), base);
+        server.stats().unwrap();
+        assert!(b.called(), "packed {packed}");
+        assert_eq!(b.receive().1, frame(0xff, 1, 60));
+    }
+}

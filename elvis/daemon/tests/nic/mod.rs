@@ -5,6 +5,7 @@
 use crate::client::{LIMIT, limited};
 use elvis::net::Header;
 use elvis_ring::driver::{Buffer, Driver};
+use rustix::event::{PollFd, PollFlags, Timespec};
 use std::fs::File;
 use std::ops::{Deref, DerefMut};
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -162,6 +163,14 @@ impl Nic {
         // SAFETY: the front-end keeps its descriptor open during the borrow.
         let borrowed = unsafe { BorrowedFd::borrow_raw(self.frontend.as_raw_fd()) };
         borrowed.try_clone_to_owned().unwrap().into()
+    }
+
+    /// Whether the driver was called for received frames, and has not read that.
+    pub fn called(&self) -> bool {
+        // SAFETY: the descriptor is open during the borrow.
+        let call = unsafe { BorrowedFd::borrow_raw(self.calls[0].as_raw_fd()) };
+        let mut call = [PollFd::new(&call, PollFlags::IN)];
+        rustix::event::poll(&mut call, Some(&Timespec::default())).unwrap() > 0
     }
 
     fn kick(&mut self, queue: usize) {

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::too_many_lines)]
 
+mod echoes;
 mod machine;
 mod placement;
 mod properties;

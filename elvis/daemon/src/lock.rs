@@ -1,0 +1,38 @@
+//! Locks on files, against another process that has them too.
+//!
+//! Open file description locks belong to the open file, not to the process (fcntl(2)). So they last until the
+//! requests in flight have ended too.
+
+use std::fs::File;
+use std::io;
+use std::time::{Duration, Instant};
+
+/// Takes a lock on the whole file, shared if it is only read.
+///
+/// # Errors
+///
+/// Another process has one that excludes it, and does not end within `wait`.
+pub fn lock(file: &File, readonly: bool, wait: Duration) -> io::Result<()> {
+    let end = Instant::now() + wait;
+    loop {
+        match try_lock(file, readonly) {
+            Err(error) if matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::EACCES)) => {
+                if Instant::now() >= end {
+                    let why = "another process has locked it; stop that one first";
+                    return Err(io::Error::new(io::ErrorKind::ResourceBusy, why));
+                }
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            other => return other,
+        }
+    }
+}
+
+fn try_lock(file: &File, readonly: bool) -> io::Result<()> {
+    let kind = if readonly {
+        libc::F_RDLCK
+    } else {
+        libc::F_WRLCK
+    };
+    crate::sys::ofd_lock(file, kind)
+}
