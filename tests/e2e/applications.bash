@@ -3,7 +3,7 @@
 # network devices of elvis. Load common and net first.
 
 # Variables are set for the files that load this one.
-# shellcheck disable=SC2034
+# shellcheck disable=SC2034,SC2153
 
 # Prepares what all tests of a file boot, after elvis_packages: the kernel of lab:kvm-linux, and the root file system
 # of its applications, in an image of the test's own. Sets KERNEL, INITRD and APPLICATIONS (the folder they are in).

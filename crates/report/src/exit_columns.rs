@@ -61,6 +61,6 @@ pub(crate) fn others(reasons: &BTreeMap<String, f64>) -> Option<f64> {
 }
 
 /// A count; zero if only others moved, none if nothing was counted.
-fn counted(counts: &BTreeMap<String, f64>, name: &str) -> Option<f64> {
+pub(crate) fn counted(counts: &BTreeMap<String, f64>, name: &str) -> Option<f64> {
     (!counts.is_empty()).then(|| counts.get(name).copied().unwrap_or(0.0))
 }

@@ -124,8 +124,15 @@ impl Recipe {
             if choice.network.is_some() && self.vm.iter().all(|vm| vm.io.is_none()) {
                 return Some(format!("{name}: network needs the CPUs of a [vm.io]"));
             }
-            let serves =
-                |served: Served| served.suits(DeviceKind::Net) && served != Served::Assigned;
+            let mut devices = self
+                .vm
+                .iter()
+                .flat_map(|vm| &vm.io)
+                .flat_map(|io| &io.devices);
+            let has_card = devices.any(|device| device.served == Served::Assigned);
+            let serves = |served: Served| {
+                served.suits(DeviceKind::Net) && (served != Served::Assigned || has_card)
+            };
             if choice.network.is_some_and(|served| !serves(served)) {
                 return Some(format!(
                     "{name}: what serves it has no network for workloads"

@@ -1,6 +1,7 @@
 //! Devices of a VM whose requests are measured: what serves them on the host, what the agents of host
 //! and guest are told, and the benchmarks.
 
+use super::network;
 use crate::image::BenchmarkRow;
 use sha2::{Digest, Sha256};
 use ws_lab::recipe::{Device, DeviceKind, Served};
@@ -49,8 +50,8 @@ const HOST_MAC: &str = "52:54:00:00:02:01";
 
 /// Network cards of a machine that gives its VM one (`kvm-vfio-linux`): the VM's, with its MAC address, and the
 /// host's, at the other end of the wire.
-const VM_CARD: &str = "0000:00:1e.0";
-const VM_CARD_MAC: &str = "52:54:00:00:03:01";
+pub(super) const VM_CARD: &str = "0000:00:1e.0";
+const VM_CARD_MAC: &str = network::MAC;
 const HOST_CARD: &str = "0000:00:1d.0";
 
 /// More echoes than its driver has buffers (1024, `VMXNET3_DEF_RX_RING_SIZE` of Linux).
@@ -101,11 +102,6 @@ impl Placed<'_> {
         }
     }
 
-    /// The network card that the VM has for itself.
-    pub fn assigned(&self) -> Option<&'static str> {
-        (self.device.served == Served::Assigned).then_some(VM_CARD)
-    }
-
     fn host_address(&self) -> String {
         format!("10.1.{}.1", self.index)
     }
@@ -144,7 +140,7 @@ impl Placed<'_> {
             ),
             DeviceKind::Net => format!(
                 "setup=set -e; nic=$(ls {folder}/net); {}{touched}",
-                network(
+                addressed(
                     "$nic",
                     &self.guest_address(),
                     &self.host_address(),
@@ -163,18 +159,13 @@ impl Placed<'_> {
             ),
             DeviceKind::Net => {
                 let (nic, made) = match self.device.served {
-                    Served::Assigned => (
-                        "$nic".to_owned(),
-                        format!(
-                            "cd /sys/bus/pci; echo vfio-pci >devices/{VM_CARD}/driver_override; echo {VM_CARD} >devices/{VM_CARD}/driver/unbind; echo {VM_CARD} >drivers_probe; nic=$(ls devices/{HOST_CARD}/net)"
-                        ),
-                    ),
+                    Served::Assigned => ("$nic".to_owned(), give_card()),
                     _ => (
                         self.tap(),
                         format!("ip tuntap add dev {} mode tap", self.tap()),
                     ),
                 };
-                let network = network(
+                let network = addressed(
                     &nic,
                     &self.host_address(),
                     &self.guest_address(),
@@ -210,6 +201,13 @@ impl Placed<'_> {
     }
 }
 
+/// Gives the VM's card to VFIO, and sets `nic` to the host's.
+pub(super) fn give_card() -> String {
+    format!(
+        "cd /sys/bus/pci; echo vfio-pci >devices/{VM_CARD}/driver_override; echo {VM_CARD} >devices/{VM_CARD}/driver/unbind; echo {VM_CARD} >drivers_probe; nic=$(ls devices/{HOST_CARD}/net)"
+    )
+}
+
 /// The command of elvis on a CPU of its own, with these devices. None if `served` is no elvis.
 pub(super) fn elvis_command(served: Served, cpu: u32, devices: &[String]) -> Option<String> {
     let (name, mode) = match served {
@@ -233,7 +231,7 @@ pub(super) fn pins(serving_cpu: u32, has: impl Fn(Served) -> bool) -> Vec<String
 
 /// Gives an end of a network its address. Nothing in it may act by itself while something is
 /// measured, so the other end is known for good.
-fn network(nic: &str, own: &str, other: &str, mac_of_other: &str) -> String {
+fn addressed(nic: &str, own: &str, other: &str, mac_of_other: &str) -> String {
     format!(
         "ip address add {own}/24 dev {nic}; ip link set {nic} up; ip neighbour add {other} lladdr {mac_of_other} dev {nic} nud permanent"
     )

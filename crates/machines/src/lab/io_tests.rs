@@ -240,7 +240,7 @@ fn a_card_is_given_to_a_vm_of_its_own() {
     for part in [
         "echo vfio-pci >devices/0000:00:1e.0/driver_override",
         "nic=$(ls devices/0000:00:1d.0/net); ip link set $nic address 52:54:00:00:02:01",
-        "ip neighbour add 10.1.3.2 lladdr 52:54:00:00:03:01 dev $nic",
+        "ip neighbour add 10.1.3.2 lladdr 52:54:00:00:00:01 dev $nic",
     ] {
         assert!(host.contains(part), "{part} is not in {host}");
     }
@@ -253,6 +253,20 @@ fn a_card_is_given_to_a_vm_of_its_own() {
         "{guest}"
     );
     assert!(vm.elvis().is_none());
+    let network = Network::new(&io, Served::Assigned);
+    let (words, host) = (
+        words_of(None, Some(&network)),
+        network.host_lines().join("\n"),
+    );
+    assert!(
+        words.contains(" -device vfio-pci,host=0000:00:1e.0,rombar=0 "),
+        "{words}"
+    );
+    assert!(!words.contains("netdev"), "{words}");
+    assert!(
+        host.ends_with("ip link set $nic master br0 up\npin=1 CPU 0/KVM"),
+        "{host}"
+    );
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The network of a VM's workloads on a machine with a CPU for what serves it, as ELVIS (2013) compares it.
 
-use super::io::{Elvis, Io, elvis_command, pins};
+use super::io::{Elvis, Io, elvis_command, give_card, pins};
 use ws_lab::recipe::Served;
 
 /// The network card's TAP device, which the host's agent makes (`lab/agent/network.c`), and its address.
@@ -52,6 +52,12 @@ impl<'a> Network<'a> {
             lines.push("setup=mkdir -p /run/io".to_owned());
             lines.push(format!("server={cpu} {command}"));
             lines.push(format!("socket={SOCKET}"));
+        }
+        if self.served == Served::Assigned {
+            let card = give_card();
+            lines.push(format!(
+                "setup=set -e; {card}; ip link set $nic master br0 up"
+            ));
         }
         lines.extend(pins(cpu, |served| served == self.served));
         lines

@@ -1,6 +1,6 @@
 //! The command line of QEMU in a machine whose guest is a whole Linux: the VM with the same Linux.
 
-use super::io::{IoVm, Placed};
+use super::io::{IoVm, Placed, VM_CARD};
 use super::network::{self, Network};
 use super::virt;
 use super::whole_memory::Root;
@@ -88,7 +88,11 @@ pub fn vm(vm: &Whole<'_>) -> Vec<String> {
     add(&["-monitor", "none", "-no-reboot"]);
     let lines = lines(vm);
     add(&lines.iter().map(String::as_str).collect::<Vec<_>>());
-    arguments.extend(card(vm).words(""));
+    let card = card(vm);
+    arguments.extend(match card.served {
+        Served::Assigned => given(""),
+        _ => card.words(""),
+    });
     let mut add = |words: &[&str]| arguments.extend(words.iter().map(|w| (*w).to_owned()));
     if vm.architecture == Architecture::Aarch64 {
         // The agent knows vCPUs by their threads' names: KVM does not show them on ARM.
@@ -262,15 +266,20 @@ impl Card<'_> {
     }
 }
 
+/// A network card of the machine's that the VM has for itself.
+fn given(more: &str) -> Vec<String> {
+    let device = format!("vfio-pci,host={VM_CARD},rombar=0{more}");
+    vec!["-device".to_owned(), device]
+}
+
 /// A device whose requests are measured.
 fn io_device(placed: &Placed<'_>) -> Vec<String> {
     let (id, slot) = (format!("io-{}", placed.device.name), placed.slot());
     let (file, socket) = (placed.file(), placed.socket());
     let on_disk = format!("driver=file,filename={file},node-name={id},aio=threads");
     let disk = format!("num-queues=1,addr={slot}");
-    if let Some(card) = placed.assigned() {
-        let device = format!("vfio-pci,host={card},rombar=0,addr={slot}");
-        return vec!["-device".to_owned(), device];
+    if placed.device.served == Served::Assigned {
+        return given(&format!(",addr={slot}"));
     }
     if placed.device.kind == DeviceKind::Net {
         let card = Card {

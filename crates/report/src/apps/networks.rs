@@ -9,7 +9,10 @@ use crate::unit_of_work::{dash, insns_of, two};
 
 pub(super) const TITLE: &str = "by who serves the network";
 
-const LEGEND: &str = "insns a unit: of all CPUs together; client and QEMU have one, the vCPU has one, and so has vhost's thread or elvis (+net=). injected: interrupts injected into the guest.";
+const LEGEND: &str = "insns a unit: of all CPUs together; client and QEMU have one, the vCPU has one, and so has vhost's thread or elvis (+net=). injected: interrupts injected into the guest. faults: of the guest's memory that it touches for the first time, in the measured run; in the run by reason the kicks contain such faults too.";
+
+/// KVM's counter of page faults of the guest's memory.
+const FAULTS: &str = "pf_taken";
 
 /// The option that says who serves it.
 const OPTION: &str = "net=";
@@ -36,7 +39,7 @@ impl Apps {
     pub(super) fn networks(&self) -> Sheet {
         use Set::{Number, Text};
         let numbers = ["insns a unit", "exits"].into_iter();
-        let numbers = numbers.chain(exit_columns::heads());
+        let numbers = numbers.chain(exit_columns::heads()).chain(["faults"]);
         let columns = ["workload", "platform"].map(|head| (head, Text));
         let mut sheet = Sheet::new(
             columns
@@ -53,6 +56,7 @@ impl Apps {
                     dash(line.exits().map(two)),
                 ];
                 cells.extend(exit_columns::cells(&line.counts, &line.reasons));
+                cells.push(dash(exit_columns::counted(&line.counts, FAULTS).map(two)));
                 cells
             })
         }));

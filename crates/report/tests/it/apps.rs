@@ -635,6 +635,7 @@ fn who_serves_the_network_has_a_table_with_exits_by_reason_and_what_elvis_states
             "0.00",
             "0.00",
             "0.00",
+            "0.00",
             "0.00"
         ]
     );
