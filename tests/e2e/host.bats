@@ -123,5 +123,8 @@ part() { jq -r ".timed_transactions[] | select(.platform == \"$1\") | $2" apps.j
     if [ -e /dev/kvm ] && [ "$(ws list platforms --json | jq -r '.platforms[] | select(.name == "qemu-kvm").note')" != null ]; then
         run -1 ws apps --on qemu-kvm --workload hackbench
         [[ "$output" == *'software KVM'*'qemu-tcg'* ]]
+        run -1 ws apps --on qemu-kvm-nested --workload hackbench
+        only_cure 'software KVM'
+        ws list platforms | grep '^qemu-kvm-nested: not usable here: .*qemu-tcg-nested'
     fi
 }

@@ -54,10 +54,10 @@ netserver() {
 
 @test "the parts of a placement are on CPUs of their own" {
     [ "$(nproc)" = 2 ] || skip "other placements are chosen with more than two CPUs, and none with one"
-    ws place --on qemu-tcg --kind trip-host --cells 10 --time 600 -o out --export-json place.json >table.txt 3>&- &
+    LIMIT=1800 ws place --on qemu-tcg --kind trip-host --cells 10 --time 600 -o out --export-json place.json >table.txt 3>&- &
     # In the order of rows' names all four are there at some time.
-    LIMIT=500 eventually threads 1 0
-    LIMIT=500 eventually netserver 1
+    LIMIT=1500 eventually threads 1 0
+    LIMIT=1500 eventually netserver 1
     wait "$!"
     cat table.txt
     [ "$(jq -r '[.kinds[0].cells[] | select(.io_cpus == "0") | .guest_kept > 0] | @json' place.json)" = '[true,true]' ]
@@ -75,7 +75,7 @@ are_vms() { [ "$(pgrep -fc 'qemu-system-x86_64 .*-pidfile /run/vm' || true)" = "
             # Background jobs ignore SIGINT.
             TMPDIR=$PWD/tmp env --default-signal=INT "$WORLDSWITCH" place --on qemu-tcg --kind "$kind" --cells 1 \
                 -o "out-$kind-$signal" 3>&- &
-            eventually are_vms "$([ "$kind" = trip-guest ] && echo 2 || echo 1)"
+            LIMIT=600 eventually are_vms "$([ "$kind" = trip-guest ] && echo 2 || echo 1)"
             kill "-$signal" "$!"
             wait "$!" || true
             eventually none_entered

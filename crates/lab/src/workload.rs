@@ -319,6 +319,7 @@ mod tests {
             ),
             ("run =", "seconds = 5\nrun =", "line 5"),
             ("run =", "seconds = 5\nrun =", "seconds"),
+            ("run =", "with = \"a dog\"\nrun =", "second-vm"),
             ("run =", "vcpus = 3\nrun =", "line 5: vcpus is not 1 to 2"),
             ("run =", "vcpus = 0\nrun =", "line 5: vcpus is not 1 to 2"),
             (
@@ -347,6 +348,7 @@ mod tests {
         ] {
             assert_eq!(is_name(name), is, "{name}");
         }
+        assert!(is_name(&"a".repeat(64)) && !is_name(&"a".repeat(65)));
     }
 
     #[test]
@@ -363,9 +365,13 @@ mod tests {
             ("run =", "vcpus = 2\nrun ="),
             ("run =", "steps = true\nrun ="),
             ("run =", "files = [\"x.c\"]\nrun ="),
+            ("run =", "beside = \"true\"\nrun ="),
+            ("run =", "with = \"disk\"\nrun ="),
         ] {
             assert_ne!(digest(from, to), same, "{to}");
         }
+        let with = |what: &str| digest("run =", &format!("with = \"{what}\"\nrun ="));
+        assert_ne!(with("disk"), with("second-vm"));
         let key = |key: &str| digest("run =", &format!("{key} = \"a\"\nrun ="));
         assert_ne!(key("prepare"), key("serve"));
         assert_ne!(key("serve"), key("proof"));

@@ -52,7 +52,7 @@ static void a_configuration_is_read(void **state)
 	assert_true(read_config(
 		"module=/a.ko x=1\nmodule=/b.ko\nroot=/dev/pmem0\nappend=x y\n"
 		"role=host\nword=/usr/bin/q\nword=-m a=b,c\n" WORKLOAD(
-			"one") "prepare=a; b=c\nserve=\nproof=p\nworkload=two\nplace=inside\n"
+			"one") "prepare=a; b=c\nserve=\nbeside=x=1; y &\nproof=p\nworkload=two\nplace=inside\n"
 			       "units=0x10\nrun=r\nworkload=three\nplace=client\nsteps=yes\n"
 			       "units=1\nrun=r\n"));
 	assert_int_equal(config.module_count, 2);
@@ -69,6 +69,8 @@ static void a_configuration_is_read(void **state)
 	assert_true(config.workloads[2].steps);
 	assert_string_equal(config.workloads[0].prepare, "a; b=c");
 	assert_null(config.workloads[0].serve);
+	assert_string_equal(config.workloads[0].beside, "x=1; y &");
+	assert_null(config.workloads[1].beside);
 	assert_false(config.workloads[0].inside);
 	assert_true(config.workloads[1].inside);
 	assert_int_equal(config.workloads[1].units, 16);

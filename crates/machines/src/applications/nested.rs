@@ -58,12 +58,18 @@ pub fn nests(kvm: &Kvm) -> Result<(), MachineError> {
     }
     let module = if is_intel() { "kvm_intel" } else { "kvm_amd" };
     let path = format!("/sys/module/{module}/parameters/nested");
-    match fs::read_to_string(&path).unwrap_or_default().trim() {
-        "Y" | "1" => Ok(()),
-        _ => other(format!(
+    let said = fs::read_to_string(&path).unwrap_or_default();
+    match allows(&said) {
+        true => Ok(()),
+        false => other(format!(
             "this host's KVM does not let its guests have VMs ({path} does not say Y): sudo modprobe -r {module} && sudo modprobe {module} nested=1, while no VM runs; in a VM, its own host must do so first"
         )),
     }
+}
+
+/// Whether the module's parameter says so: Y or N on VMX, 1 or 0 on SVM and on older kernels.
+fn allows(said: &str) -> bool {
+    matches!(said.trim(), "Y" | "1")
 }
 
 impl NestedMachine {
@@ -228,5 +234,28 @@ impl Machine for NestedMachine {
         identity.conditions.insert("pinning".into(), "none".into());
         Host::read().describe(&mut identity);
         identity
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_module_says_whether_it_nests() {
+        assert!(allows("Y\n") && allows("1\n"));
+        assert!(!allows("N\n") && !allows("0\n") && !allows(""));
+    }
+
+    #[test]
+    fn a_software_kvm_has_no_nested_vms() {
+        let kvm = Kvm {
+            engine: Engine::SoftwareKvm,
+            exit_ns: 0,
+            monitor: "vmm".into(),
+            monitor_version: String::new(),
+        };
+        let why = nests(&kvm).unwrap_err().to_string();
+        assert!(why.contains("qemu-tcg-nested"), "{why}");
     }
 }

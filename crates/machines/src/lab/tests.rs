@@ -4,6 +4,7 @@ use super::assemble::warn_of;
 use super::command::{Launch, arguments};
 use super::machine::{LabMachine, Settings};
 use super::payload::{self, Linux, LinuxMonitor, Payload};
+use super::vm;
 use crate::emulator::Emulator;
 use crate::machine::{Engine, LaunchRequest, Machine};
 use ws_lab::lab::Lab;
@@ -255,31 +256,59 @@ fn an_initramfs_has_the_launch_s_words_behind_those_of_all() {
     assert!(text.contains("program") && text.contains("module=/kvm.ko\ncpus=2\n"));
 }
 
+/// QEMU's words for a VM of `lab:kvm-linux`, varied.
+fn inner(vary: impl FnOnce(&mut vm::Whole<'static>)) -> String {
+    let mut whole = vm::Whole {
+        executor: vm::LAB,
+        architecture: Architecture::X86_64,
+        program: "/usr/bin/qemu",
+        vcpus: 1,
+        memory_mib: 512,
+        io: None,
+        network: None,
+        disk: None,
+        is_second: false,
+        root: "/dev/pmem0",
+        root_bytes: 1 << 20,
+        kernel: "/k",
+        initrd: "/i",
+        parameters: "quiet",
+        settings: &[],
+    };
+    vary(&mut whole);
+    vm::vm(&whole).join(" ")
+}
+
 #[test]
 fn a_network_card_has_a_pair_of_queues_for_each_vcpu() {
-    let of = |vcpus| {
-        let words = crate::lab::vm::vm(&crate::lab::vm::Whole {
-            executor: crate::lab::vm::LAB,
-            architecture: ws_lab::sets::Architecture::X86_64,
-            program: "/usr/bin/qemu",
-            vcpus,
-            memory_mib: 512,
-            io: None,
-            network: None,
-            disk: None,
-            is_second: false,
-            root: "/dev/pmem0",
-            root_bytes: 1 << 20,
-            kernel: "/k",
-            initrd: "/i",
-            parameters: "quiet",
-            settings: &[],
-        });
-        words.join(" ")
-    };
-    let (one, two) = (of(1), of(2));
+    let (one, two) = (inner(|_| ()), inner(|vm| vm.vcpus = 2));
     assert!(!one.contains("queues") && !one.contains("mq=") && one.contains("-smp 1 "));
     assert!(two.contains("vhost=on,queues=2 ") && two.contains(",mq=on,vectors=6 "));
+}
+
+#[test]
+fn a_second_vm_and_disks_are_only_where_they_are_asked_for() {
+    static DISK: vm::Disk = vm::Disk {
+        path: String::new(),
+        direct: true,
+    };
+    let in_time = |vm: &mut vm::Whole| vm.executor.exact = false;
+    let exact = inner(|_| ());
+    assert!(!exact.contains("debug-threads") && !exact.contains("pidfile"));
+    let first = inner(in_time);
+    assert!(first.contains("-pidfile /run/vm1.pid -name vm,debug-threads=on"));
+    assert!(
+        first.contains("ifname=tap0") && first.contains("ivshmem") && !first.contains("virtio-blk")
+    );
+    let second = inner(|vm| {
+        in_time(vm);
+        vm.is_second = true;
+    });
+    assert!(second.contains("-pidfile /run/vm2.pid") && second.contains("ifname=tap1"));
+    assert!(second.contains("52:54:00:00:00:03") && second.contains("-serial null"));
+    assert!(!second.contains("marks") && !second.contains("ivshmem"));
+    let disk = inner(|vm| vm.disk = Some(&DISK));
+    assert!(disk.contains("read-only=on,aio=threads,cache.direct=on -device virtio-blk-pci"));
 }
 
 #[test]
