@@ -12,10 +12,11 @@ fetch_postgres() {
 }
 
 # Becomes a program; initdb refuses to run as root, so root's is nobody's. It is killed when this shell's parent ends.
+# `inside` may name what starts it.
 become_unprivileged() {
     local drop=()
     [ "$(id -u)" -ne 0 ] || drop=(--reuid=65534 --regid=65534 --clear-groups)
-    exec setpriv "${drop[@]}" --pdeathsig KILL env -i PATH=/usr/bin:/bin LC_ALL=C "$@"
+    exec "${inside[@]}" setpriv "${drop[@]}" --pdeathsig KILL env -i PATH=/usr/bin:/bin LC_ALL=C "$@"
 }
 
 # make_postgres FOLDER: a new, empty database cluster, with a role `owner`.
@@ -35,20 +36,24 @@ exec "$at/set/usr/lib64/ld-linux-x86-64.so.2" --library-path "$at/set/usr/lib/x8
 END
         chmod 755 "$at/$PGBIN/$name"
     done
-    mkdir "$at/data" "$at/socket" && chmod 700 "$at/data" && chmod 755 "$at/socket"
-    [ "$(id -u)" -ne 0 ] || chown 65534 "$at/data" "$at/socket"
+    mkdir "$at/data" "$at/socket" "$at/small" && chmod 700 "$at/data" "$at/small" && chmod 755 "$at/socket"
+    [ "$(id -u)" -ne 0 ] || chown 65534 "$at/data" "$at/small" "$at/socket"
     (become_unprivileged "$at/$PGBIN/initdb" -D "$at/data" -U owner -A trust --locale=C -E UTF8 --no-sync \
         --wal-segsize=1 --no-instructions) >"$at/initdb.log" 2>&1 || { cat "$at/initdb.log" >&2 && return 1; }
 }
 
 # start_postgres FOLDER [SETTING=VALUE...]: starts it; sets POSTGRES_PID, PGPORT and PGHOST, its socket.
 start_postgres() {
-    local at=$1 words=() setting try
+    local at=$1 words=() setting try inside=()
     shift
+    # For root: a disk of its own that is soon full, in a mount namespace that ends with the server.
+    # shellcheck disable=SC2016
+    [ "$(id -u)" -ne 0 ] || inside=(unshare --mount sh -c
+        'mount -t tmpfs -o size=14m,mode=700,uid=65534,gid=65534 none "$0" && exec "$@"' "$at/small")
     for setting in fsync=off autovacuum=off max_connections=40 shared_buffers=16MB "$@"; do
         words+=(-c "$setting")
     done
-    export PGPORT PGHOST=$at/socket PGUSER=owner
+    export PGPORT PGHOST=$at/socket
     for try in 1 2 3 4 5; do
         PGPORT=$((20000 + RANDOM % 12000))
         : >"$at/server.log"
@@ -79,5 +84,5 @@ sql() {
     for statement; do
         words+=(-c "$statement")
     done
-    "$at/$PGBIN/psql" -X -q -At -v ON_ERROR_STOP=1 -d "$database" "${words[@]}"
+    "$at/$PGBIN/psql" -X -q -At -v ON_ERROR_STOP=1 -U owner -d "$database" "${words[@]}"
 }

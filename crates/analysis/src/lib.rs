@@ -7,6 +7,7 @@
 //!
 //! [`compare_results`] compares two results and gives each benchmark a [`Verdict`]: on time from the
 //! boots' estimates ([`judge_times`]), on counts from whole distributions ([`judge_counts`]).
+//! [`judge_hosts`] says which machines differ from others of their kind.
 //! [`model`] fits HyperBench's cost model and predicts with it. The statistical methods and their
 //! sources are in [`statistics`].
 
@@ -23,6 +24,7 @@ mod counts;
 mod course;
 #[cfg(test)]
 mod fixture;
+mod hosts;
 pub mod model;
 mod outside;
 mod pair;
@@ -38,6 +40,7 @@ pub use compare::{CompareError, Comparison, compare};
 pub use conditions::{Unlike, unlike};
 pub use cost::{Cost, costs};
 pub use counts::{Band, CountVerdict, instructions, judge_counts};
+pub use hosts::{Host, HostKind, HostUnlike, Standing, judge_hosts};
 pub use outside::{batch_cost, batch_span, difference, same_samples};
 pub use statistics::median;
 pub use suite::{

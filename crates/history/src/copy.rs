@@ -103,21 +103,13 @@ fn copy_run(
         }
     };
     let new = rows.first_mut().map_or(Ok(id), Columns::int)?;
-    let sql = "SELECT benchmark, unit, value, boots, exact, digits FROM figures WHERE run = $1
+    let sql = "SELECT benchmark, unit, value, boots, exact FROM figures WHERE run = $1
          ORDER BY benchmark";
     let figures = from.query(sql, &[Value::Int(id)])?;
     let figures = figures.into_iter().map(|mut row| {
         let [benchmark, unit, value, boots] = [(); 4].map(|()| row.value());
         let exact = row.maybe_bool()?.map_or(Value::Null, Value::Bool);
-        Ok(vec![
-            Value::Int(new),
-            benchmark,
-            unit,
-            value,
-            boots,
-            exact,
-            row.value(),
-        ])
+        Ok(vec![Value::Int(new), benchmark, unit, value, boots, exact])
     });
     insert_many(to, FIGURES, figures.collect::<Result<_, Error>>()?)?;
     Ok(true)

@@ -4,7 +4,7 @@ use crate::{Error, kernel};
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
 use ws_analysis::{Summary, UnitKind};
-use ws_results::{COST, Perturbed, ResultFile, Row};
+use ws_results::ResultFile;
 
 /// A result as it is kept.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,9 +34,6 @@ pub(crate) struct Figure {
     pub value: f64,
     pub boots: i64,
     pub exact: Option<bool>,
-    /// On counts that every boot repeated: `CONDITIONS-SAMPLES`, digests of what must agree and of a boot's samples.
-    /// The same machine gives the same samples everywhere.
-    pub digits: Option<String>,
 }
 
 impl Kept {
@@ -119,41 +116,12 @@ fn figures(result: &ResultFile) -> Vec<Figure> {
         summary.value.is_finite().then(|| Figure {
             benchmark: row.benchmark.clone(),
             boots: i64::try_from(summary.boots.len()).unwrap_or(i64::MAX),
-            digits: digits(result, row, &perturbed, &summary),
             exact: summary.exact,
             value: summary.value,
             unit: summary.unit,
         })
     })
     .collect()
-}
-
-/// Of the first boot that counts; none if boots gave different samples.
-fn digits(
-    result: &ResultFile,
-    row: &Row,
-    perturbed: &Perturbed,
-    summary: &Summary,
-) -> Option<String> {
-    if !is_count(&summary.unit) || summary.exact == Some(false) {
-        return None;
-    }
-    let (own, _) = perturbed.split(row.metric(COST)?);
-    let first = own.first()?;
-    let mut conditions = Sha256::new();
-    conditions.update(first.iterations.to_le_bytes());
-    conditions.update(first.run.len().to_le_bytes());
-    for fields in [&result.identity.conditions, &row.conditions] {
-        for (field, value) in fields {
-            conditions.update(format!("{field}={value}\n"));
-        }
-    }
-    let mut samples = Sha256::new();
-    for ticks in first.run.iter().chain(&first.control) {
-        samples.update(ticks.to_le_bytes());
-    }
-    let [conditions, samples] = [conditions, samples].map(|hash| hex(&hash.finalize()[..8]));
-    Some(format!("{conditions}-{samples}"))
 }
 
 fn hex(bytes: &[u8]) -> String {

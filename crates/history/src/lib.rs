@@ -13,6 +13,7 @@
 mod copy;
 mod database;
 mod error;
+mod filter;
 mod kept;
 mod kernel;
 mod place;
@@ -24,8 +25,9 @@ mod tests;
 
 pub use copy::Copied;
 pub use error::Error;
+pub use filter::Filter;
 pub use kept::cell;
 pub use kernel::{by_version, kernel};
 pub use place::Place;
 pub use server::{Address, Right};
-pub use store::{Added, Filter, Pair, Point, Run, Store};
+pub use store::{Added, Pair, Point, Run, Store};

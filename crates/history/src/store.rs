@@ -1,6 +1,7 @@
 //! The operations on a history: the same statements for each back-end.
 
 use crate::database::{Columns, Database, Value};
+use crate::filter::{Filter, Wanted};
 use crate::kept::{Figure, Kept};
 use crate::server::Server;
 use crate::sqlite::Sqlite;
@@ -36,15 +37,6 @@ pub struct Run {
     pub cell: Option<String>,
     /// Whether it is the baseline of newer runs of its platform.
     pub pinned: bool,
-}
-
-/// Which runs are wanted; the default is all.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Filter<'a> {
-    /// This platform and its variants.
-    pub platform: Option<&'a str>,
-    /// This machine.
-    pub host: Option<&'a str>,
 }
 
 /// The result of [`Store::add`].
@@ -154,6 +146,18 @@ impl Store {
         self.transaction(true, |db| add(db, result, &kept))
     }
 
+    /// Adds results, all or none of them, but those that the history has already.
+    ///
+    /// # Errors
+    /// They can't be written.
+    pub fn add_all(&mut self, results: &[ResultFile]) -> Result<Vec<Added>, Error> {
+        let kept: Vec<Kept> = results.iter().map(Kept::of).collect::<Result<_, _>>()?;
+        self.transaction(true, |db| {
+            let all = results.iter().zip(&kept);
+            all.map(|(result, kept)| add(db, result, kept)).collect()
+        })
+    }
+
     /// Adds an exact result, unless the history has one of its cell already: then that one's number is returned. A
     /// result without a cell is added as [`Self::add`] does.
     ///
@@ -192,6 +196,27 @@ impl Store {
         let sql = format!(
             "SELECT {RUN} FROM {RUNS}{} ORDER BY runs.created, runs.id",
             wanted.conditions(" WHERE ")
+        );
+        let rows = self.db.query(&sql, &wanted.values)?;
+        rows.into_iter().map(|mut row| run(&mut row)).collect()
+    }
+
+    /// The newest run of each platform and host among the wanted ones, by platform and host.
+    ///
+    /// # Errors
+    /// The history can't be read.
+    pub fn newest(&mut self, filter: Filter<'_>) -> Result<Vec<Run>, Error> {
+        let mut wanted = Wanted::of(filter);
+        let conditions = wanted.conditions(" WHERE ");
+        // Inside, the index has all that is read.
+        let sql = format!(
+            "SELECT {RUN} FROM {RUNS} WHERE runs.id IN (
+                 SELECT max(runs.id) FROM runs JOIN (
+                     SELECT platform, host, max(created) AS created FROM runs{conditions} GROUP BY platform, host
+                 ) AS newest ON runs.platform = newest.platform AND runs.host = newest.host
+                     AND runs.created = newest.created
+                 GROUP BY runs.platform, runs.host
+             ) ORDER BY runs.platform, runs.host"
         );
         let rows = self.db.query(&sql, &wanted.values)?;
         rows.into_iter().map(|mut row| run(&mut row)).collect()
@@ -396,7 +421,7 @@ fn add(db: &mut dyn Database, result: &ResultFile, kept: &Kept) -> Result<Added,
 }
 
 /// The table of figures with its columns, in the order of [`Figure::values`].
-pub(crate) const FIGURES: &str = "figures (run, benchmark, unit, value, boots, exact, digits)";
+pub(crate) const FIGURES: &str = "figures (run, benchmark, unit, value, boots, exact)";
 
 impl Figure {
     fn values(&self, run: i64) -> Vec<Value> {
@@ -407,7 +432,6 @@ impl Figure {
             Value::Real(self.value),
             self.boots.into(),
             self.exact.map_or(Value::Null, Value::Bool),
-            self.digits.as_deref().into(),
         ]
     }
 }
@@ -440,53 +464,6 @@ pub(crate) fn insert_many(
         db.execute(&sql, &some.concat())?;
     }
     Ok(())
-}
-
-/// A filter as conditions of a statement.
-struct Wanted<'a> {
-    filter: Filter<'a>,
-    values: Vec<Value>,
-}
-
-impl<'a> Wanted<'a> {
-    fn of(filter: Filter<'a>) -> Self {
-        Self {
-            filter,
-            values: Vec::new(),
-        }
-    }
-
-    /// The place of a value in the statement.
-    fn place(&mut self, value: &str) -> String {
-        self.values.push(value.into());
-        format!("${}", self.values.len())
-    }
-
-    /// The conditions, with this word before them if there are any. A platform's variants begin with its name and `@`,
-    /// its options with `+`: both before the next character, so an index finds them.
-    fn conditions(&mut self, before: &str) -> String {
-        let mut all = Vec::new();
-        if let Some(platform) = self.filter.platform {
-            let itself = self.place(platform);
-            let mut variants = |from: char, to: char| {
-                let (from, to) = (format!("{platform}{from}"), format!("{platform}{to}"));
-                let (from, to) = (self.place(&from), self.place(&to));
-                format!("(runs.platform >= {from} AND runs.platform < {to})")
-            };
-            let (versions, options) = (variants('@', 'A'), variants('+', ','));
-            all.push(format!(
-                "(runs.platform = {itself} OR {versions} OR {options})"
-            ));
-        }
-        if let Some(host) = self.filter.host {
-            let host = self.place(host);
-            all.push(format!("runs.host = {host}"));
-        }
-        match all.is_empty() {
-            true => String::new(),
-            false => format!("{before}{}", all.join(" AND ")),
-        }
-    }
 }
 
 /// The columns of a [`Run`], and the tables that have them.

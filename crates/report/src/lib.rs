@@ -15,6 +15,7 @@ mod comparison;
 mod export;
 mod finding;
 mod grid;
+mod hosts;
 mod lines;
 mod main_rows;
 mod markdown;
@@ -43,6 +44,7 @@ pub use apps::{
 pub use baselines::{baselines, is_baseline};
 pub use comparison::{COMPARISON_SCHEMA, ChangeExplained, Comparisons, comparison_schema};
 pub use finding::finding;
+pub use hosts::{HOSTS_SCHEMA, Hosts};
 pub use main_rows::{MAIN, MainRow};
 pub use model::{MODEL_SCHEMA, Modelled, Models, model_schema};
 pub use nested::{

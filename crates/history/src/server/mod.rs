@@ -13,7 +13,8 @@ use crate::Error;
 use crate::database::{Columns, Database, Value};
 use postgres::types::{FromSql, IsNull, ToSql, Type, private::BytesMut, to_sql_checked};
 use postgres::{Client, Statement};
-use schema::{SCHEMA, STEPS, Step};
+use schema::SCHEMA;
+pub(crate) use schema::{STEPS, Step};
 use std::collections::HashMap;
 use std::error::Error as Any;
 use std::sync::mpsc;
@@ -96,7 +97,7 @@ impl Server {
         Self::open_as(address, create, STEPS)
     }
 
-    fn open_as(address: &Address, create: bool, steps: &[Step]) -> Result<Self, Error> {
+    pub(crate) fn open_as(address: &Address, create: bool, steps: &[Step]) -> Result<Self, Error> {
         let mut server = Self::connect(address)?;
         let known = steps.last().map_or(0, |step| step.0);
         match server.version()? {
@@ -132,7 +133,7 @@ impl Server {
         Self::migrated_to(address, STEPS)
     }
 
-    fn migrated_to(address: &Address, steps: &[Step]) -> Result<(i64, i64), Error> {
+    pub(crate) fn migrated_to(address: &Address, steps: &[Step]) -> Result<(i64, i64), Error> {
         let mut server = Self::connect(address)?;
         if server.version()?.is_none() {
             return Err(Error::NotThere(server.name));
@@ -189,7 +190,7 @@ impl Server {
             (false, _) => Ok(None),
             (true, false) => Err(Error::Foreign(format!("schema {SCHEMA} of {}", self.name))),
             (true, true) => {
-                let mut rows = self.query("SELECT version FROM version", &[])?;
+                let mut rows = self.query("SELECT version FROM worldswitch.version", &[])?;
                 let version = rows.first_mut().map(Columns::int).transpose()?;
                 Ok(Some(version.unwrap_or_default()))
             }
@@ -228,6 +229,13 @@ impl Server {
         };
         if found > known {
             return Err(Error::Newer {
+                place: self.name.clone(),
+                found,
+                known,
+            });
+        }
+        if found != 0 && steps.first().is_some_and(|first| found < first.0) {
+            return Err(Error::NoWay {
                 place: self.name.clone(),
                 found,
                 known,
@@ -329,6 +337,13 @@ impl Database for Server {
     }
 
     fn grant(&mut self, right: Right, roles: &[String]) -> Result<(), Error> {
+        // For others GRANT is no error: the server only warns.
+        let owner = self.owner()?;
+        let mut may = self.query("SELECT pg_has_role($1, 'USAGE')", &[owner.as_str().into()])?;
+        if !may.first_mut().map_or(Ok(false), Columns::bool)? {
+            let why = format!("the tables are of {owner}");
+            return Err(wrong::not_allowed(&self.name, &self.user, &why));
+        }
         for role in roles {
             for statement in right.statements(role) {
                 self.batch(&statement)?;

@@ -5,9 +5,9 @@ pub(super) const SCHEMA: &str = "worldswitch";
 
 /// A version of the tables, and the statements that make it from the one before. The first makes them from nothing; it
 /// has the number of SQLite's version with the same tables.
-pub(super) type Step = (i64, &'static str);
+pub(crate) type Step = (i64, &'static str);
 
-pub(super) const STEPS: &[Step] = &[(
+pub(crate) const STEPS: &[Step] = &[(
     2,
     "
 CREATE TABLE version (version BIGINT NOT NULL);
@@ -28,7 +28,8 @@ CREATE TABLE runs (
 CREATE INDEX runs_by_date ON runs (created, id);
 CREATE INDEX runs_by_platform ON runs (platform, judged_on, created, id);
 CREATE INDEX runs_by_host ON runs (platform, host, created, id);
-CREATE INDEX runs_by_cell ON runs (cell) WHERE cell IS NOT NULL;
+CREATE INDEX runs_by_kernel ON runs (platform, kernel, created, id);
+CREATE INDEX runs_by_cell ON runs (cell, host, id) WHERE cell IS NOT NULL;
 CREATE TABLE figures (
     run       BIGINT NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
     benchmark TEXT COLLATE \"C\" NOT NULL,
@@ -36,7 +37,6 @@ CREATE TABLE figures (
     value     DOUBLE PRECISION NOT NULL,
     boots     BIGINT NOT NULL,
     exact     BOOLEAN,
-    digits    TEXT,
     PRIMARY KEY (run, benchmark)
 );
 CREATE INDEX figures_by_benchmark ON figures (benchmark, run);

@@ -52,12 +52,24 @@ pub(super) fn of_statement(name: &str, user: &str, error: &postgres::Error) -> E
     }
 }
 
+/// Of what the server would not refuse, but not do either.
+pub(super) fn not_allowed(name: &str, user: &str, why: &str) -> Error {
+    Error::Server {
+        place: name.to_owned(),
+        what: may_not(user, why),
+    }
+}
+
+fn may_not(user: &str, why: &str) -> String {
+    format!(
+        "{user} may not do this ({why}): the owner of the schema {SCHEMA} may let it with history grant"
+    )
+}
+
 fn said_by_server(said: &DbError, user: &str) -> String {
     let message = said.message();
     match *said.code() {
-        SqlState::INSUFFICIENT_PRIVILEGE => format!(
-            "{user} may not do this ({message}): the owner of the schema {SCHEMA} may let it with history grant"
-        ),
+        SqlState::INSUFFICIENT_PRIVILEGE => may_not(user, message),
         SqlState::DISK_FULL => {
             format!("the server's disk is full, so nothing was kept: {message}")
         }

@@ -30,7 +30,8 @@ CREATE TABLE runs (
 CREATE INDEX runs_by_date ON runs (created, id);
 CREATE INDEX runs_by_platform ON runs (platform, judged_on, created, id);
 CREATE INDEX runs_by_host ON runs (platform, host, created, id);
-CREATE INDEX runs_by_cell ON runs (cell) WHERE cell IS NOT NULL;
+CREATE INDEX runs_by_kernel ON runs (platform, kernel, created, id);
+CREATE INDEX runs_by_cell ON runs (cell, host, id) WHERE cell IS NOT NULL;
 CREATE TABLE figures (
     run       INTEGER NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
     benchmark TEXT NOT NULL,
@@ -38,7 +39,6 @@ CREATE TABLE figures (
     value     REAL NOT NULL,
     boots     INTEGER NOT NULL,
     exact     INTEGER,
-    digits    TEXT,
     PRIMARY KEY (run, benchmark)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX figures_by_benchmark ON figures (benchmark, run);
@@ -186,8 +186,8 @@ fn keep(
         kept.text
     ])?;
     let mut insert = db.prepare_cached(
-        "INSERT INTO figures (run, benchmark, unit, value, boots, exact, digits)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+        "INSERT INTO figures (run, benchmark, unit, value, boots, exact)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
     )?;
     for figure in kept.figures {
         insert.execute(params![
@@ -196,8 +196,7 @@ fn keep(
             figure.unit,
             figure.value,
             figure.boots,
-            figure.exact,
-            figure.digits
+            figure.exact
         ])?;
     }
     Ok(Ok(()))

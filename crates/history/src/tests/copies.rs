@@ -14,7 +14,7 @@ fn content(store: &mut Store, numbers: bool) -> Vec<Vec<Value>> {
              FROM runs ORDER BY id"
         ),
         format!(
-            "SELECT {number}, benchmark, unit, value, boots, CASE WHEN exact THEN 1 ELSE 0 END, exact IS NULL, figures.digits
+            "SELECT {number}, benchmark, unit, value, boots, CASE WHEN exact THEN 1 ELSE 0 END, exact IS NULL
              FROM figures JOIN runs ON runs.id = run ORDER BY run, benchmark"
         ),
         format!(

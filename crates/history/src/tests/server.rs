@@ -1,6 +1,7 @@
 //! Tests of what only a server has. They need one: tests/e2e/postgres.bats starts it and names it.
 
-use crate::Place;
+use crate::server::{STEPS, Server, Step};
+use crate::{Error, Place, Store};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A new database of the tests' server; none without one.
@@ -18,4 +19,37 @@ pub(super) fn database() -> Option<Place> {
         .unwrap();
     let (front, _) = admin.rsplit_once('/').unwrap();
     Some(Place::parse(&format!("{front}/{name}")).unwrap())
+}
+
+#[test]
+fn older_tables_are_migrated_when_their_owner_says_so() {
+    let Some(Place::Server(address)) = database() else {
+        return;
+    };
+    drop(Store::create(&Place::Server(address.clone())).unwrap());
+    let next = [STEPS[0], (3, "ALTER TABLE runs ADD COLUMN colour TEXT")];
+    let broken: [Step; 3] = [
+        next[0],
+        next[1],
+        (4, "ALTER TABLE nowhere ADD COLUMN x TEXT"),
+    ];
+    let error = Server::open_as(&address, true, &next).unwrap_err();
+    let Error::Older {
+        found: 2,
+        known: 3,
+        owner,
+        ..
+    } = &error
+    else {
+        panic!("{error}");
+    };
+    assert_eq!(owner, "owner");
+    // A step that fails undoes those before it.
+    assert!(Server::migrated_to(&address, &broken).is_err());
+    assert!(Server::open_as(&address, false, STEPS).is_ok());
+    assert_eq!(Server::migrated_to(&address, &next).unwrap(), (2, 3));
+    assert_eq!(Server::migrated_to(&address, &next).unwrap(), (3, 3));
+    assert!(Server::open_as(&address, false, &next).is_ok());
+    let error = Server::open_as(&address, false, STEPS).unwrap_err();
+    assert!(matches!(error, Error::Newer { found: 3, .. }), "{error}");
 }

@@ -11,6 +11,7 @@ mod chart;
 mod chart_svg;
 mod curves;
 mod explained;
+mod hosts;
 mod identity;
 mod io;
 mod lead;
@@ -42,7 +43,7 @@ use lead::{Lead, View};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use sha2::{Digest, Sha256};
 use words::{Caveat, plain};
-use ws_analysis::SuiteComparison;
+use ws_analysis::{HostKind, SuiteComparison};
 use ws_explain::explained::Explained;
 use ws_results::ResultFile;
 
@@ -75,6 +76,8 @@ pub struct Report<'a> {
     pub explained: Vec<Explained>,
     /// Figures that a model gives.
     pub simulated: Option<Simulated>,
+    /// The hosts that measured, and which of them differ from their kind.
+    pub hosts: Vec<HostKind>,
 }
 
 /// Why there is no report.
@@ -107,6 +110,7 @@ pub fn render(report: &Report) -> Result<String, ReportError> {
     let led = |view: View| lead.as_ref().is_some_and(|lead| lead.of == view);
     let sections = [
         verdicts::verdicts(&report.comparisons, &report.not_compared, caveat),
+        hosts::hosts(&report.hosts),
         explained::explained(&report.explained, platforms, led(View::Explained)),
         nested::nested(reference, results),
         requests::requests(reference, results, platforms, led(View::Requests)),

@@ -81,6 +81,30 @@ pub enum HistoryWhat {
         #[command(flatten)]
         how: Box<JudgeArgs>,
     },
+    /// Say which hosts differ from others of their kind, by the newest run of each host and platform.
+    Hosts {
+        /// Only this platform and its variants.
+        #[arg(long, value_name = "PLATFORM")]
+        platform: Option<String>,
+        /// Show also hosts that are as the others.
+        #[arg(long, conflicts_with = "json")]
+        all: bool,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Write a page: the newest run of each platform, and the hosts.
+    Report {
+        /// Only this platform and its variants.
+        #[arg(long, value_name = "PLATFORM")]
+        platform: Option<String>,
+        /// Only runs of this host.
+        #[arg(long, value_name = "HOST")]
+        host: Option<String>,
+        /// The page. - is standard output.
+        #[arg(short, long, value_name = "FILE", default_value = "history.html")]
+        output: PathBuf,
+    },
     /// Remove a run from the history.
     Remove {
         /// Its number, as in history list.

@@ -8,7 +8,7 @@ use crate::terminal::{Colours, output};
 use anyhow::{Context, bail};
 use std::path::Path;
 use ws_analysis::model::{ModelOptions, Paging, fit};
-use ws_analysis::{CompareOptions, compare_results};
+use ws_analysis::{CompareOptions, HostKind, Thresholds, compare_results, judge_hosts};
 use ws_explain::explained::Explained;
 use ws_report::page::{Report, Simulated};
 use ws_report::{Modelled, baselines, is_baseline};
@@ -32,6 +32,8 @@ pub struct Asked {
     pub explained: Vec<Explained>,
     /// Figures that a model gives.
     pub simulated: Option<Simulated>,
+    /// The hosts that measured, judged; if none are given, those of the results are.
+    pub hosts: Option<Vec<HostKind>>,
 }
 
 /// Writes the page of the command line's results.
@@ -123,9 +125,13 @@ fn unit(result: &ResultFile) -> Option<&serde_json::Value> {
 ///
 /// # Errors
 /// As [`report`].
-pub fn write(path: &Path, results: &[ResultFile], asked: Asked) -> anyhow::Result<bool> {
+pub fn write(path: &Path, results: &[ResultFile], mut asked: Asked) -> anyhow::Result<bool> {
     let mut page = Report {
         results,
+        hosts: match asked.hosts.take() {
+            Some(hosts) => hosts,
+            None => judge_hosts(results, &Thresholds::default()),
+        },
         ..Report::default()
     };
     judge(&mut page, &asked);

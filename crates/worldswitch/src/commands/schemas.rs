@@ -23,7 +23,7 @@ pub fn check(name: &str, value: &serde_json::Value) {
 /// `WS_BLESS=1 cargo test -p worldswitch schemas` writes them anew after the types have changed.
 #[test]
 fn the_committed_schemas_are_those_of_the_types() {
-    let schemas: [(&str, Schema); 17] = [
+    let schemas: [(&str, Schema); 18] = [
         ("apps", of::<ws_report::Apps>()),
         ("benchmarks", of::<super::list::Benchmarks<'_>>()),
         ("bisect", of::<super::bisect::Bisected<'_>>()),
@@ -32,6 +32,7 @@ fn the_committed_schemas_are_those_of_the_types() {
         ("explain", of::<ws_explain::explained::Explained>()),
         ("explain-diff", of::<ws_explain::diff::Difference>()),
         ("history", of::<super::history::History<'_>>()),
+        ("hosts", of::<ws_report::Hosts>()),
         ("io", of::<ws_report::Requests>()),
         ("io-servers", of::<super::io::Servers>()),
         ("lab", of::<super::lab::Listed<'_>>()),
@@ -39,7 +40,7 @@ fn the_committed_schemas_are_those_of_the_types() {
         ("nested-apps", of::<ws_report::NestedApps>()),
         ("place", of::<ws_report::Placement>()),
         ("platforms", of::<super::list::Platforms<'_>>()),
-        ("series", of::<super::history::Series<'_>>()),
+        ("series", of::<super::history::plot::Series<'_>>()),
         ("workloads", of::<super::apps::Workloads>()),
     ];
     for (name, schema) in schemas {

@@ -212,12 +212,12 @@ impl Job {
             unit: self.instance.unit().to_owned(),
             ..hello
         });
-        identity::complete(
-            self.instance.machine.identity(),
-            &self.name,
-            image,
-            hello.as_ref(),
-        )
+        let mut identity = self.instance.machine.identity();
+        if self.control() == Control::Launched {
+            let host = identity::host().map(|host| ("host".into(), host.into()));
+            identity.subject.extend(host);
+        }
+        identity::complete(identity, &self.name, image, hello.as_ref())
     }
 
     /// The `hello` of the first boot that is not perturbed, or else the first to arrive: boots side by side end in

@@ -135,6 +135,10 @@ impl Run {
             conditions: owned(&conditions),
         };
         host.describe(&mut identity);
+        let name = crate::outcome::identity::host();
+        identity
+            .subject
+            .extend(name.map(|name| ("host".into(), name.into())));
         ResultFile {
             schema: SCHEMA.to_owned(),
             created: time::rfc3339(created),

@@ -1,0 +1,309 @@
+//! Says which hosts differ from others of their kind: from each host its newest result of a platform.
+//!
+//! A kind is what [`compare_results`] compares: one platform under the same conditions, on counts also the same machine,
+//! guest image and benchmarks. On time each host is compared with the one in the middle, by the method of
+//! [`compare_results`]; the significance is divided among the hosts (Bonferroni). Counts must be the same to the digit,
+//! so there each host is compared with what most hosts have.
+
+use crate::suite::{CompareOptions, SuiteShift, compare_results};
+use crate::{Summary, Thresholds, UnitKind, Verdict, median};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use ws_results::{COST, ResultFile, Samples};
+
+/// Hosts of one kind.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct HostKind {
+    /// The platform of all.
+    pub platform: String,
+    /// The unit of its figures.
+    pub unit: String,
+    /// On time the host in the middle, with which the others were compared; on counts, or with fewer than three hosts,
+    /// null.
+    pub middle: Option<String>,
+    /// Those that differ first, then by name.
+    pub hosts: Vec<Host>,
+}
+
+/// A host among others of its kind.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Host {
+    /// Its name.
+    pub host: String,
+    /// When its run began.
+    pub created: String,
+    /// How it compares.
+    pub standing: Standing,
+    /// The benchmarks in which it differs.
+    pub differing: Vec<String>,
+    /// On time: the median row's cost / that of the host in the middle; null with few rows, and for that host.
+    pub shift: Option<SuiteShift>,
+    /// What is otherwise here than on most hosts of the kind: fields of the result's subject, and the doctor's findings.
+    pub unlike: Vec<HostUnlike>,
+}
+
+/// How a host compares with its kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Standing {
+    /// It costs more or less than on the others, or has other counts.
+    Differs,
+    /// Its own boots gave different counts, or hosts disagree and none has a majority.
+    Unsettled,
+    /// Too noisy to tell.
+    Inconclusive,
+    /// As the others.
+    Alike,
+    /// No two others of its kind are known, or on counts none.
+    Alone,
+}
+
+/// A field that is otherwise on most hosts of the kind.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct HostUnlike {
+    /// Its name; a finding of the doctor has its own, such as `processor.governor`.
+    pub field: String,
+    /// Its value here; null if it has none.
+    pub here: Option<Value>,
+    /// On most hosts; null if they have none.
+    pub most: Option<Value>,
+}
+
+/// The fewest hosts of which one can be told to be the odd one.
+const FEWEST: usize = 3;
+
+/// Judges the hosts of each kind. Results whose subject has no `host` are left out; of several results of a host and
+/// platform the newest counts.
+pub fn judge_hosts(results: &[ResultFile], thresholds: &Thresholds) -> Vec<HostKind> {
+    let mut newest: BTreeMap<(&str, &str), &ResultFile> = BTreeMap::new();
+    for result in results {
+        let Some(host) = host(result) else { continue };
+        let known = newest.entry((&result.platform, host)).or_insert(result);
+        if known.created <= result.created {
+            *known = result;
+        }
+    }
+    let mut kinds: BTreeMap<String, Vec<&ResultFile>> = BTreeMap::new();
+    for result in newest.into_values() {
+        kinds.entry(kind(result)).or_default().push(result);
+    }
+    kinds
+        .into_values()
+        .map(|results| judge_kind(&results, thresholds))
+        .collect()
+}
+
+/// The machine that measured.
+fn host(result: &ResultFile) -> Option<&str> {
+    let host = result.identity.subject.get("host")?.as_str()?;
+    (!host.is_empty()).then_some(host)
+}
+
+fn unit(result: &ResultFile) -> &str {
+    let unit = result.identity.conditions.get("unit");
+    unit.and_then(Value::as_str).unwrap_or_default()
+}
+
+fn is_exact(result: &ResultFile) -> bool {
+    UnitKind::of(unit(result)) == UnitKind::Count
+}
+
+/// What hosts of one kind have in common, as text.
+fn kind(result: &ResultFile) -> String {
+    let mut text = format!("{}\n{:?}\n", result.platform, result.identity.conditions);
+    if is_exact(result) {
+        for field in ["machine_digest", "guest_image_sha256"] {
+            text += &format!("{:?}\n", result.identity.subject.get(field));
+        }
+        for row in &result.rows {
+            text += &format!("{:?}\n", row.benchmark);
+        }
+    }
+    text
+}
+
+fn judge_kind(results: &[&ResultFile], thresholds: &Thresholds) -> HostKind {
+    let exact = results.first().is_some_and(|result| is_exact(result));
+    let middle = (!exact && results.len() >= FEWEST).then(|| middle(results));
+    let middle = middle.flatten();
+    let common = common(results);
+    let thresholds = Thresholds {
+        significance: thresholds.significance / (results.len().max(2) - 1) as f64,
+        ..*thresholds
+    };
+    let mut hosts: Vec<Host> = results
+        .iter()
+        .map(|result| {
+            let mut one = Host {
+                host: host(result).unwrap_or_default().to_owned(),
+                created: result.created.clone(),
+                standing: Standing::Alone,
+                differing: Vec::new(),
+                shift: None,
+                unlike: unlike(result, &common),
+            };
+            match (exact, middle) {
+                (true, _) if results.len() > 1 => of_counts(&mut one, result, results),
+                (false, Some(middle)) => of_times(&mut one, result, middle, &thresholds),
+                _ => {}
+            }
+            one
+        })
+        .collect();
+    hosts.sort_by(|a, b| (a.standing, &a.host).cmp(&(b.standing, &b.host)));
+    let first = results.first();
+    HostKind {
+        platform: first.map_or_else(String::new, |result| result.platform.clone()),
+        unit: first.map_or_else(String::new, |result| unit(result).to_owned()),
+        middle: middle.and_then(host).map(str::to_owned),
+        hosts,
+    }
+}
+
+/// The host whose rows cost, in the median, what they cost on the median host.
+fn middle<'a>(results: &[&'a ResultFile]) -> Option<&'a ResultFile> {
+    let costs: Vec<_> = results
+        .iter()
+        .map(|result| Summary::costs(result))
+        .collect();
+    let mut by_row: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+    for (name, cost) in costs.iter().flatten() {
+        by_row.entry(name).or_default().push(cost.value);
+    }
+    let typical: BTreeMap<&str, f64> = by_row
+        .into_iter()
+        .filter(|(_, values)| values.len() == results.len())
+        .filter_map(|(name, values)| Some((name, median(&values)?)))
+        .collect();
+    let mut placed: Vec<(f64, &ResultFile)> = results
+        .iter()
+        .zip(&costs)
+        .map(|(result, costs)| {
+            let shifts = costs.iter().filter_map(|(name, cost)| {
+                let shift = (cost.value / typical.get(name)?).ln();
+                shift.is_finite().then_some(shift)
+            });
+            (median(&shifts.collect::<Vec<_>>()).unwrap_or(0.0), *result)
+        })
+        .collect();
+    placed.sort_by(|a, b| a.0.total_cmp(&b.0));
+    placed
+        .get((placed.len() - 1) / 2)
+        .map(|(_, result)| *result)
+}
+
+/// Compares times with those of the host in the middle.
+fn of_times(one: &mut Host, result: &ResultFile, middle: &ResultFile, thresholds: &Thresholds) {
+    if std::ptr::eq(result, middle) {
+        one.standing = Standing::Alike;
+        return;
+    }
+    let options = CompareOptions {
+        thresholds: *thresholds,
+        ..CompareOptions::default()
+    };
+    let Ok(compared) = compare_results(middle, result, &options) else {
+        return;
+    };
+    let with = |wanted: &[Verdict]| -> Vec<String> {
+        let rows = compared.rows.iter();
+        rows.filter(|row| row.verdict.is_some_and(|verdict| wanted.contains(&verdict)))
+            .map(|row| row.benchmark.clone())
+            .collect()
+    };
+    one.shift = compared.together;
+    one.differing = with(&[Verdict::Worse, Verdict::Better]);
+    one.standing = match (
+        one.differing.is_empty(),
+        with(&[Verdict::NoChange]).is_empty(),
+    ) {
+        (false, _) => Standing::Differs,
+        (true, false) => Standing::Alike,
+        (true, true) => Standing::Inconclusive,
+    };
+}
+
+/// Compares samples with those of most hosts.
+fn of_counts(one: &mut Host, result: &ResultFile, results: &[&ResultFile]) {
+    one.standing = Standing::Alike;
+    for row in &result.rows {
+        let Some(own) = first_boot(result, &row.benchmark) else {
+            continue;
+        };
+        let others: Vec<&Samples> = results
+            .iter()
+            .filter_map(|other| first_boot(other, &row.benchmark))
+            .collect();
+        let is_same = |a: &Samples, b: &Samples| {
+            (a.iterations, &a.run, &a.control) == (b.iterations, &b.run, &b.control)
+        };
+        let like = |one: &Samples| others.iter().filter(|other| is_same(one, other)).count();
+        let most = others.iter().map(|other| like(other)).max().unwrap_or(0);
+        let standing = match (row.exact, 2 * most > others.len()) {
+            (Some(false), _) => Standing::Unsettled,
+            (_, true) if like(own) == most => Standing::Alike,
+            (_, true) => Standing::Differs,
+            (_, false) => Standing::Unsettled,
+        };
+        if standing != Standing::Alike {
+            one.differing.push(row.benchmark.clone());
+        }
+        one.standing = one.standing.min(standing);
+    }
+}
+
+/// The samples of a row's first boot that counts.
+fn first_boot<'a>(result: &'a ResultFile, benchmark: &str) -> Option<&'a Samples> {
+    let metric = result.row(benchmark)?.metric(COST)?;
+    let (own, _) = result.perturbed().split(metric);
+    own.into_iter().next()
+}
+
+/// All that a result says of its host and of what runs there, by name.
+fn facts(result: &ResultFile) -> BTreeMap<&str, Value> {
+    let subject = result.identity.subject.iter();
+    let mut facts: BTreeMap<&str, Value> = subject
+        .filter(|(field, _)| *field != "host")
+        .map(|(field, value)| (field.as_str(), value.clone()))
+        .collect();
+    for finding in result.disturbances.iter().flatten() {
+        facts.insert(&finding.id, finding.found.clone().into());
+    }
+    facts
+}
+
+/// What more than half of the hosts have, by field.
+fn common<'a>(results: &[&'a ResultFile]) -> BTreeMap<&'a str, Option<Value>> {
+    let all: Vec<_> = results.iter().map(|result| facts(result)).collect();
+    let fields: BTreeSet<&str> = all.iter().flat_map(|facts| facts.keys().copied()).collect();
+    let of = |field: &str| {
+        let values: Vec<Option<&Value>> = all.iter().map(|facts| facts.get(field)).collect();
+        let most = values
+            .iter()
+            .find(|one| 2 * values.iter().filter(|other| other == one).count() > values.len());
+        most.map(|value| value.cloned())
+    };
+    fields
+        .into_iter()
+        .filter_map(|field| Some((field, of(field)?)))
+        .collect()
+}
+
+fn unlike(result: &ResultFile, common: &BTreeMap<&str, Option<Value>>) -> Vec<HostUnlike> {
+    let facts = facts(result);
+    let common = common.iter();
+    common
+        .filter(|(field, most)| facts.get(*field) != most.as_ref())
+        .map(|(field, most)| HostUnlike {
+            field: (*field).to_owned(),
+            here: facts.get(field).cloned(),
+            most: most.clone(),
+        })
+        .collect()
+}
+
+#[cfg(test)]
+#[path = "hosts_tests.rs"]
+mod tests;

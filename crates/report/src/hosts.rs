@@ -1,0 +1,157 @@
+//! Hosts among others of their kind, for a terminal, as JSON and for the page.
+
+use crate::number;
+use crate::sheet::{Set, Sheet};
+use crate::style::Style;
+use crate::text::terminal;
+use schemars::JsonSchema;
+use serde::Serialize;
+use ws_analysis::{Host, HostKind, HostUnlike, Standing};
+
+/// The schema of the JSON.
+pub const HOSTS_SCHEMA: &str = "worldswitch-hosts/1";
+
+/// What is known of the hosts that measured.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Hosts {
+    /// Always `worldswitch-hosts/1`.
+    #[schemars(extend("const" = HOSTS_SCHEMA))]
+    schema: &'static str,
+    /// Hosts of one kind each.
+    kinds: Vec<HostKind>,
+}
+
+/// The most names of benchmarks in a cell; the rest are counted.
+const MOST_NAMES: usize = 3;
+
+impl Hosts {
+    /// Of these kinds.
+    pub fn of(kinds: Vec<HostKind>) -> Self {
+        Self {
+            schema: HOSTS_SCHEMA,
+            kinds,
+        }
+    }
+
+    /// JSON, with a newline.
+    ///
+    /// # Errors
+    /// None that a correct program has.
+    pub fn to_json(&self) -> serde_json::Result<String> {
+        Ok(serde_json::to_string_pretty(self)? + "\n")
+    }
+
+    /// For a terminal: for each kind what stands above its table, and the hosts that are not as the others, or `all`.
+    pub fn to_terminal(&self, colour: bool, all: bool) -> String {
+        let style = Style::new(colour);
+        let mut out = String::new();
+        for kind in &self.kinds {
+            let shown: Vec<&Host> = kind
+                .hosts
+                .iter()
+                .filter(|host| all || is_odd(host))
+                .collect();
+            out += &style.bold(&terminal(&heading(kind)));
+            out.push('\n');
+            if !shown.is_empty() {
+                out += &sheet(&shown).to_terminal("  ");
+            }
+        }
+        out
+    }
+}
+
+/// Whether it is worth a line.
+pub(crate) fn is_odd(host: &Host) -> bool {
+    host.standing < Standing::Alike
+}
+
+/// `kvm, tsc_ticks: 5 hosts, 1 differs from n2`.
+pub(crate) fn heading(kind: &HostKind) -> String {
+    let count = kind.hosts.len();
+    let hosts = if count == 1 {
+        "1 host".into()
+    } else {
+        format!("{count} hosts")
+    };
+    let of = |standing| {
+        kind.hosts
+            .iter()
+            .filter(|host| host.standing == standing)
+            .count()
+    };
+    let from = match &kind.middle {
+        Some(middle) => format!("from {middle}, the one in the middle"),
+        None => "from most".into(),
+    };
+    let found = match (
+        of(Standing::Differs),
+        of(Standing::Unsettled),
+        of(Standing::Alone),
+    ) {
+        (_, _, alone) if alone == count => "too few to tell one from the others".into(),
+        (0, 0, _) => "none differs".into(),
+        (0, _, _) => "they disagree, and none has a majority".into(),
+        (1, _, _) => format!("1 differs {from}"),
+        (more, _, _) => format!("{more} differ {from}"),
+    };
+    format!("{}, {}: {hosts}, {found}", kind.platform, kind.unit)
+}
+
+/// A line for each of these hosts.
+pub(crate) fn sheet(hosts: &[&Host]) -> Sheet {
+    let mut sheet = Sheet::new([
+        ("host", Set::Text),
+        ("", Set::Text),
+        ("median row", Set::Number),
+        ("benchmarks", Set::Text),
+        ("otherwise than on most", Set::Text),
+    ]);
+    sheet.extend(hosts.iter().map(|host| {
+        let shift = host
+            .shift
+            .map(|shift| number::difference(shift.ratio - 1.0));
+        let unlike: Vec<String> = host.unlike.iter().map(described).collect();
+        vec![
+            host.host.clone(),
+            word(host.standing).to_owned(),
+            shift.unwrap_or_else(|| "-".into()),
+            names(&host.differing),
+            unlike.join(", "),
+        ]
+    }));
+    sheet
+}
+
+fn word(standing: Standing) -> &'static str {
+    match standing {
+        Standing::Differs => "differs",
+        Standing::Unsettled => "unsettled",
+        Standing::Inconclusive => "too noisy",
+        Standing::Alike => "as most",
+        Standing::Alone => "alone",
+    }
+}
+
+fn names(all: &[String]) -> String {
+    let shown = all.len().min(MOST_NAMES);
+    match all.len() - shown {
+        0 => all.join(", "),
+        more => format!("{} and {more} more", all[..shown].join(", ")),
+    }
+}
+
+/// `processor.governor: powersave (most: -)`.
+fn described(unlike: &HostUnlike) -> String {
+    let side = |value: &Option<serde_json::Value>| match value {
+        None => "-".to_owned(),
+        Some(serde_json::Value::String(text)) => text.clone(),
+        Some(other) => other.to_string(),
+    };
+    format!(
+        "{}: {} (most: {})",
+        unlike.field,
+        side(&unlike.here),
+        side(&unlike.most)
+    )
+}

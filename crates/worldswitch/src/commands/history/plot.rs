@@ -1,0 +1,287 @@
+//! `worldswitch history plot`: a benchmark over time or over kernels.
+
+use super::{asked, filter};
+use crate::cli::{By, PlotArgs};
+use crate::commands::{Usage, benchmarks, write as write_file};
+use crate::terminal::columns::json;
+use crate::terminal::{Colours, output};
+use anyhow::bail;
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use ws_history::{Point, Store, by_version};
+use ws_report::text::{pad_left, pad_right, terminal, width};
+
+/// Length of the longest bar of a plot in the terminal, in columns.
+const BAR: f64 = 40.0;
+
+/// The format version of `plot --json`.
+const SERIES: &str = "worldswitch-series/1";
+
+/// A benchmark over time or over kernels, as JSON.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Series<'a> {
+    /// Always `worldswitch-series/1`.
+    #[schemars(extend("const" = SERIES))]
+    schema: &'static str,
+    benchmark: &'a str,
+    /// One for each platform and unit; by date and on time also for each host.
+    lines: Vec<SeriesLine<'a>>,
+}
+
+/// One platform's values of the benchmark.
+#[derive(Debug, Serialize, JsonSchema)]
+struct SeriesLine<'a> {
+    platform: &'a str,
+    /// By date and on time the machine that measured; else null.
+    host: Option<&'a str>,
+    unit: &'a str,
+    values: Vec<SeriesValue<'a>>,
+}
+
+/// A value.
+#[derive(Debug, Serialize, JsonSchema)]
+struct SeriesValue<'a> {
+    /// The date, or the kernel.
+    at: &'a str,
+    /// Of one operation.
+    value: f64,
+}
+
+impl<'a> Series<'a> {
+    fn of(benchmark: &'a str, lines: &'a [Line]) -> Self {
+        let lines = lines.iter().map(|line| SeriesLine {
+            platform: &line.platform,
+            host: Some(line.host.as_str()).filter(|host| !host.is_empty()),
+            unit: &line.unit,
+            values: line
+                .values
+                .iter()
+                .map(|(at, value)| SeriesValue { at, value: *value })
+                .collect(),
+        });
+        Self {
+            schema: SERIES,
+            benchmark,
+            lines: lines.collect(),
+        }
+    }
+}
+
+/// One platform's values of the benchmark, each with its label (date or kernel).
+struct Line {
+    platform: String,
+    /// By date and on time the machine; else nothing.
+    host: String,
+    unit: String,
+    values: Vec<(String, f64)>,
+}
+
+/// Draws a benchmark over time or over kernels.
+///
+/// # Errors
+/// The history can't be read, or the plot not be written.
+pub(super) fn draw(store: &mut Store, args: &PlotArgs, colours: Colours) -> anyhow::Result<()> {
+    let points = store.points(&args.bench, filter(&args.platform, &args.host))?;
+    if points.is_empty() {
+        let known = store.benchmarks()?;
+        let instead = match (known.is_empty(), known.contains(&args.bench)) {
+            (true, _) => "it has none at all".to_owned(),
+            (false, true) => "history list shows its platforms".to_owned(),
+            (false, false) => benchmarks::instead(&args.bench, &known),
+        };
+        bail!(Usage(format!(
+            "the history has no figure of {:?}{}; {instead}",
+            args.bench,
+            asked(filter(&args.platform, &args.host))
+        )));
+    }
+    let lines = lines(&points, args.by);
+    if args.json {
+        return output::data(&json(&Series::of(&args.bench, &lines))?);
+    }
+    if let Some(path) = &args.svg {
+        let [line] = lines.as_slice() else {
+            let names: Vec<String> = lines
+                .iter()
+                .map(|line| format!("{} in {}", line.name(), line.unit))
+                .collect();
+            bail!(Usage(format!(
+                "an SVG plot shows one platform in one unit, and the history has {}: choose one with --platform, and on time --host",
+                names.join(", ")
+            )));
+        };
+        let name = format!(
+            "{} on {}, {} for one operation",
+            args.bench,
+            line.name(),
+            line.unit
+        );
+        let svg = ws_report::page::line(&name, &line.unit, &line.values);
+        if write_file(path, svg.as_bytes())? {
+            output::remark(&format!("the plot is {}", path.display()), colours);
+        }
+        return Ok(());
+    }
+    let mut out = String::new();
+    for line in &lines {
+        let platform = line.name();
+        let platform = terminal(&platform);
+        let _ = writeln!(
+            out,
+            "{} on {platform}, {} for one operation",
+            terminal(&args.bench),
+            terminal(&line.unit)
+        );
+        bars(&mut out, line);
+    }
+    output::data(&out)
+}
+
+impl Line {
+    /// The platform, with its host if the line is of one.
+    fn name(&self) -> String {
+        match self.host.as_str() {
+            "" => self.platform.clone(),
+            host => format!("{} on {host}", self.platform),
+        }
+    }
+}
+
+/// One line per platform and unit, on time also per host. By kernel, the runs of one kernel become their median, and all
+/// variants of a platform are one line, because they differ in their kernels.
+fn lines(points: &[Point], by: By) -> Vec<Line> {
+    let mut lines: BTreeMap<(String, &str, &str), Vec<&Point>> = BTreeMap::new();
+    for point in points {
+        let run = &point.run;
+        let (platform, host) = match by {
+            By::Date => (run.platform.clone(), run.judged_on.as_str()),
+            By::Kernel => {
+                let whole = run.platform.split(['@', '+']).next();
+                (whole.unwrap_or_default().to_owned(), "")
+            }
+        };
+        let line = lines.entry((platform, host, point.unit.as_str()));
+        line.or_default().push(point);
+    }
+    lines
+        .into_iter()
+        .map(|((platform, host, unit), here)| Line {
+            platform,
+            host: host.to_owned(),
+            unit: unit.to_owned(),
+            values: match by {
+                By::Date => here
+                    .iter()
+                    .map(|p| (p.run.created.clone(), p.value))
+                    .collect(),
+                By::Kernel => by_kernel(&here),
+            },
+        })
+        .collect()
+}
+
+fn by_kernel(points: &[&Point]) -> Vec<(String, f64)> {
+    let mut values: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+    for point in points {
+        let kernel = point.run.kernel.as_deref().unwrap_or("unknown");
+        values.entry(kernel).or_default().push(point.value);
+    }
+    let mut kernels: Vec<(String, f64)> = values
+        .into_iter()
+        .filter_map(|(kernel, values)| {
+            let median = ws_analysis::statistics::median(&values)?;
+            Some((kernel.to_owned(), median))
+        })
+        .collect();
+    kernels.sort_by(|(a, _), (b, _)| by_version(a, b));
+    kernels
+}
+
+/// Prints one line per value: its label, the value, and a bar from zero.
+fn bars(out: &mut String, line: &Line) {
+    let greatest = line
+        .values
+        .iter()
+        .map(|(_, value)| value.abs())
+        .fold(0.0, f64::max);
+    let texts: Vec<String> = line
+        .values
+        .iter()
+        .map(|(_, v)| ws_report::value(*v, &line.unit))
+        .collect();
+    let names: Vec<String> = line
+        .values
+        .iter()
+        .map(|(name, _)| terminal(name).into_owned())
+        .collect();
+    let widest = |texts: &[String]| texts.iter().map(|text| width(text)).max().unwrap_or(0);
+    for ((name, text), (_, value)) in names.iter().zip(&texts).zip(&line.values) {
+        let share = if greatest > 0.0 {
+            value.max(0.0) / greatest
+        } else {
+            0.0
+        };
+        let bar = "#".repeat((share * BAR).round() as usize);
+        let line = format!(
+            "  {}  {}  {bar}",
+            pad_right(name, widest(&names)),
+            pad_left(text, widest(&texts))
+        );
+        let _ = writeln!(out, "{}", line.trim_end());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ws_history::Run;
+
+    fn point(kernel: &str, value: f64) -> Point {
+        Point {
+            run: Run {
+                id: 1,
+                created: "2026-01-01T00:00:00Z".into(),
+                platform: format!("lab:kvm@{kernel}"),
+                host: String::new(),
+                judged_on: String::new(),
+                cell: None,
+                kernel: Some(kernel.into()),
+                tool: String::new(),
+                command: String::new(),
+                pinned: false,
+            },
+            unit: "insns".into(),
+            value,
+            boots: 2,
+            exact: Some(true),
+        }
+    }
+
+    #[test]
+    fn kernels_are_in_the_order_of_their_versions_and_variants_are_one_line() {
+        let points = [point("6.12", 3.0), point("6.9", 1.0), point("6.12", 5.0)];
+        let lines = lines(&points, By::Kernel);
+        assert_eq!(lines.len(), 1);
+        assert_eq!(lines[0].platform, "lab:kvm");
+        assert_eq!(
+            lines[0].values,
+            [("6.9".to_owned(), 1.0), ("6.12".to_owned(), 4.0)]
+        );
+    }
+
+    #[test]
+    fn a_bar_is_as_long_as_its_value() {
+        let mut out = String::new();
+        let line = Line {
+            platform: "x".into(),
+            host: String::new(),
+            unit: "insns".into(),
+            values: vec![("a".into(), 4.0), ("bb".into(), 2.0), ("c".into(), -1.0)],
+        };
+        bars(&mut out, &line);
+        let bars: Vec<usize> = out.lines().map(|line| line.matches('#').count()).collect();
+        assert_eq!(bars, [40, 20, 0]);
+    }
+}
