@@ -75,6 +75,46 @@ setup() {
     ws history list --store here.sqlite --json | jq -e '.runs | map(.run) == [1]'
 }
 
+@test "a host that gives other digits, or with another governor, is named" {
+    local host
+    for host in n1 n2 n3 n4; do
+        mkdir "$host"
+        # n3's lab is broken. On time its governor is bad.
+        jq --arg host "$host" '.identity.subject.host = $host
+            | if $host == "n3" then .rows[0].metrics[0].boots[0].run[5] += 1 else . end' \
+            "$RUN/lab-native.json" >"$host/lab-native.json"
+        jq --arg host "$host" '.platform = "kvm" | .identity.subject.host = $host | .identity.conditions.unit = "tsc_ticks"
+            | .boots = [range(16) as $boot | .boots[0] | .boot = $boot + 1]
+            | .disturbances = (if $host == "n3" then [{id: "processor.governor", severity: "warning", title: "",
+                found: "powersave", why: ""}] else [] end)
+            | .rows = [range(8) as $row | .rows[0] | .benchmark = "row-\($row)" | .exact = null
+                | .metrics = [.metrics[0] | .unit = "tsc_ticks"
+                    | .boots = [range(16) as $boot | .boots[0] | .boot = $boot + 1 | .iterations = 1
+                        | .control = [10, 10] | .run = ([1, 1] | map(. * (if $host == "n3" then 14000 else 10000 end)
+                            * ($row + 1) + 7 * (($boot * 5 + $row) % 16)))]]]' "$RUN/lab-native.json" >"$host/kvm.json"
+    done
+    ws history --store here.sqlite add n1 n2 n3 n4
+    ws history hosts --store here.sqlite >hosts.txt
+    cat hosts.txt
+    grep -q '^kvm, tsc_ticks: 4 hosts, 1 differs from n[124], the one in the middle$' hosts.txt
+    grep -q '^  n3  *differs  *+40.* %  *row-0, row-1, row-2 and 5 more  *processor.governor: powersave (most: -)$' hosts.txt
+    grep -q '^lab:native, insns: 4 hosts, 1 differs from most$' hosts.txt
+    [ "$(grep -c '^  n' hosts.txt)" -eq 2 ]
+    ws history hosts --store here.sqlite --json |
+        jq -e '.schema == "worldswitch-hosts/1" and ([.kinds[].hosts[] | select(.standing == "differs").host] == ["n3", "n3"])'
+    ws history report --store here.sqlite -o page.html
+    ws report n1 n2 n3 n4 -o pages.html
+    for page in page.html pages.html; do
+        grep -q 'lab:native, insns: 4 hosts, 1 differs from most' "$page"
+        grep -q 'processor.governor: powersave' "$page"
+    done
+    # Each host has its own line and its own pin on time.
+    ws history plot row-0 --store here.sqlite --platform kvm | grep -q '^row-0 on kvm on n2, tsc_ticks'
+    run ws history hosts --store here.sqlite --platform nothing
+    [ "$status" -eq 1 ]
+    [[ "$output" = *'no run of "nothing" says on which host it was measured' ]]
+}
+
 @test "bad input is an error that says what to do" {
     ws history --store here.sqlite add "$RUN-1"
     run --separate-stderr ws history plot bogus --store here.sqlite

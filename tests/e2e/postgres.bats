@@ -149,6 +149,7 @@ rows() { sql "$SERVER" "$DATABASE" "SELECT count(*) FROM worldswitch.$1"; }
     ws history grant nothing reader --db "$DB"
     refused 'reader may not do this' history list --db "$reader"
     refused 'role "nobody_here" does not exist' history grant read nobody_here --db "$DB"
+    ws history add "$RESULTS/1.json" --store here.sqlite
     refused 'is a file: who may read' history grant read x --store here.sqlite
     [ "$(rows runs)" -eq 2 ]
 }
