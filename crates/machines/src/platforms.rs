@@ -31,6 +31,14 @@ pub struct Platform {
 }
 
 impl Platform {
+    /// Its recipe, with variant and options applied, if it is of the lab.
+    pub fn recipe(&self) -> Option<&Recipe> {
+        match &self.kind {
+            Kind::Lab(recipe) => Some(recipe),
+            _ => None,
+        }
+    }
+
     /// The architecture of its guest; this host's if the user boots the guest.
     pub fn architecture(&self) -> Architecture {
         match &self.kind {

@@ -1,16 +1,17 @@
 //! `worldswitch bisect`: finds the kernel commit that changed a benchmark's instruction count.
 
-mod build;
-mod child;
+pub mod build;
+pub mod child;
 mod explained;
 mod look;
 mod show;
-mod tree;
+pub mod tree;
 
 #[cfg(test)]
 pub use show::Bisected;
 
 use crate::cli::bisect::BisectArgs;
+use crate::cli::lab::Places;
 use crate::commands::explain::LEAST;
 use crate::commands::{self, Done, Usage, benchmarks, parts};
 use crate::terminal::{Colours, Stop, output};
@@ -56,7 +57,7 @@ pub fn bisect(args: &BisectArgs, colours: Colours) -> anyhow::Result<Done> {
     sound(args, &resources)?;
     let builder = Builder {
         command: args.build.clone(),
-        config: config(args)?,
+        config: config(&args.parts.lab)?,
     };
     let tree = Tree::make(&args.kernel_tree, resources.store()?.root(), &stop)?;
     let (good, bad) = (tree.commit(&args.good)?, tree.commit(&args.bad)?);
@@ -214,8 +215,11 @@ fn sound(args: &BisectArgs, resources: &Resources) -> anyhow::Result<()> {
 }
 
 /// The lab's small kernel configuration: the user's own, else the installed one.
-fn config(args: &BisectArgs) -> anyhow::Result<PathBuf> {
-    let folders = args.parts.lab.lab_dir.iter().cloned();
+///
+/// # Errors
+/// There is none.
+pub fn config(places: &Places) -> anyhow::Result<PathBuf> {
+    let folders = places.lab_dir.iter().cloned();
     let folders = folders.chain(parts::lab_folder().ok());
     let found = folders
         .map(|folder| folder.join("kernel.config"))

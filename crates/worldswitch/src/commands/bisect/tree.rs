@@ -49,6 +49,57 @@ impl Commit {
     }
 }
 
+/// The commits of `repository` from `first` to `last`, both included, ancestors first.
+///
+/// # Errors
+/// There is no such repository or commit, or git fails.
+pub fn range(
+    repository: &Path,
+    first: &str,
+    last: &str,
+    stop: &Stop,
+) -> anyhow::Result<Vec<Commit>> {
+    let id = |name: &str| -> anyhow::Result<String> {
+        let spec = format!("{name}^{{commit}}");
+        let words = [
+            "rev-parse",
+            "--verify",
+            "--quiet",
+            "--end-of-options",
+            &spec,
+        ];
+        let found = git(repository, words, Some(stop))?;
+        if found.status.success() {
+            return Ok(found.stdout.trim().to_owned());
+        }
+        let what = match found.stderr.trim() {
+            "" => format!("it has no commit {}", ws_report::text::terminal(name)),
+            said => said.to_owned(),
+        };
+        bail!(Usage(format!("{}: {what}", repository.display())));
+    };
+    let (last, before) = (id(last)?, format!("{}^@", id(first)?));
+    let words = [
+        "log",
+        "--topo-order",
+        "--reverse",
+        "--format=%H %s",
+        &last,
+        "--not",
+        &before,
+    ];
+    let ended = git(repository, words, Some(stop))?;
+    if !ended.status.success() {
+        bail!(failure(&words, &ended));
+    }
+    let lines = ended.stdout.lines().filter_map(|line| line.split_once(' '));
+    let commits = lines.map(|(id, subject)| Commit {
+        id: id.to_owned(),
+        subject: subject.to_owned(),
+    });
+    Ok(commits.collect())
+}
+
 /// The verdict on a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Word {
@@ -377,7 +428,7 @@ where
     no_settings(&mut command);
     child::run(command, stop).map_err(|error| match error.is::<Stopped>() {
         true => error,
-        false => error.context("git is needed to bisect"),
+        false => error.context("git is needed for commits of a kernel tree"),
     })
 }
 
