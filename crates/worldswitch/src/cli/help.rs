@@ -13,7 +13,10 @@ pub const OUTPUT: &str = "Results";
 
 /// The commands, by what they are for.
 const GROUPS: [(&str, &[&str]); 4] = [
-    ("Measure", &["run", "io", "apps", "place", "nested"]),
+    (
+        "Measure",
+        &["run", "io", "apps", "place", "nested", "fleet"],
+    ),
     (
         "Read results",
         &["show", "compare", "report", "history", "model"],

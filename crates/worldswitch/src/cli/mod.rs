@@ -3,6 +3,7 @@
 mod apps;
 pub mod bisect;
 mod explain;
+pub mod fleet;
 pub mod help;
 mod history;
 pub mod io;
@@ -18,6 +19,7 @@ mod values;
 use crate::terminal::output::When;
 use bisect::BisectArgs;
 use clap::{ArgAction, Args, Parser, Subcommand};
+use fleet::FleetArgs;
 use help::{GENERAL, MACHINES};
 use io::IoArgs;
 use lab::{LabCommand, Places};
@@ -98,6 +100,8 @@ pub enum Command {
     Explain(Box<ExplainArgs>),
     /// Find the kernel commit that changed a benchmark's instructions.
     Bisect(Box<BisectArgs>),
+    /// Measure a campaign over many machines, by Slurm or here.
+    Fleet(Box<FleetArgs>),
     /// Write an HTML page: what was found, what changed, all tables.
     Report(ReportArgs),
     /// Keep results over time; plot a benchmark by date or by kernel.

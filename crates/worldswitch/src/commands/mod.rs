@@ -7,6 +7,7 @@ mod compare;
 mod doctor;
 mod explain;
 mod figure;
+mod fleet;
 mod history;
 mod input;
 mod io;
@@ -73,6 +74,7 @@ pub fn command(command: &Command, colours: Colours) -> anyhow::Result<Done> {
         Command::Compare(args) => return compare::compare(args, colours).map(Done::Judged),
         Command::Explain(args) => return explain::explain(args, colours),
         Command::Bisect(args) => return bisect::bisect(args, colours),
+        Command::Fleet(args) => return fleet::fleet(args, colours),
         Command::History(args) => return history::history(args, colours),
         Command::Io(args) => return io::io(args, colours),
         Command::Apps(args) => return apps::apps(args, colours),

@@ -23,7 +23,7 @@ pub fn check(name: &str, value: &serde_json::Value) {
 /// `WS_BLESS=1 cargo test -p worldswitch schemas` writes them anew after the types have changed.
 #[test]
 fn the_committed_schemas_are_those_of_the_types() {
-    let schemas: [(&str, Schema); 18] = [
+    let schemas: [(&str, Schema); 20] = [
         ("apps", of::<ws_report::Apps>()),
         ("benchmarks", of::<super::list::Benchmarks<'_>>()),
         ("bisect", of::<super::bisect::Bisected<'_>>()),
@@ -31,6 +31,8 @@ fn the_committed_schemas_are_those_of_the_types() {
         ("devices", of::<super::io::Devices>()),
         ("explain", of::<ws_explain::explained::Explained>()),
         ("explain-diff", of::<ws_explain::diff::Difference>()),
+        ("fleet", of::<super::fleet::Fleet<'_>>()),
+        ("fleet-cancel", of::<super::fleet::Cancelled>()),
         ("history", of::<super::history::History<'_>>()),
         ("hosts", of::<ws_report::Hosts>()),
         ("io", of::<ws_report::Requests>()),

@@ -1,0 +1,477 @@
+//! The campaign file: what a user wants measured, and where. `docs/fleet.md` explains every field.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// What is wrong in a campaign file, with the field.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {what}", path.display())]
+pub struct CampaignError {
+    path: PathBuf,
+    what: String,
+}
+
+/// A campaign.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Campaign {
+    /// A name of a-z, 0-9 and '-', at most 32: jobs are named for it.
+    pub name: String,
+    /// The folder that all nodes share. From [`Campaign::parse`] on it is absolute.
+    pub folder: PathBuf,
+    /// Platforms, as `--on` takes them, each once.
+    pub machines: Vec<String>,
+    /// The hosts on which platforms that measure time are measured, by the names of Slurm's nodes.
+    #[serde(default)]
+    pub hosts: Vec<String>,
+    /// Names of benchmarks; empty: all.
+    #[serde(default)]
+    pub benchmarks: Vec<String>,
+    /// Names of workloads, for machines that boot a whole Linux; empty: all.
+    #[serde(default)]
+    pub apps: Vec<String>,
+    /// What one cell is.
+    #[serde(default)]
+    pub cells: Cells,
+    /// Boots that are alike.
+    #[serde(default = "two")]
+    pub boots: u32,
+    /// Boots more that vary what should not matter.
+    #[serde(default = "one")]
+    pub perturb: u32,
+    /// Samples of each benchmark in a boot; by default the guest chooses.
+    pub samples: Option<u64>,
+    /// Whether each node first measures one cell that all others measure too.
+    #[serde(default = "yes")]
+    pub proof: bool,
+    /// The kernels of machines that boot one; empty: the machines' own.
+    #[serde(default, rename = "kernel")]
+    pub kernels: Vec<Kernel>,
+    /// What the campaign may cost.
+    #[serde(default)]
+    pub budget: Budget,
+    /// The site's Slurm.
+    #[serde(default)]
+    pub slurm: Slurm,
+}
+
+/// How benchmarks are grouped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Cells {
+    /// All benchmarks of a machine in the same boots, as `worldswitch run` measures them.
+    #[default]
+    Machine,
+    /// Each benchmark in boots of its own.
+    Benchmark,
+}
+
+/// A kernel, or a range of them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged, try_from = "KernelFields")]
+pub enum Kernel {
+    /// One of the lab's packages, as in `lab:kvm@6.12`.
+    Package(Package),
+    /// A kernel that is built already.
+    Built(Built),
+    /// Commits to build.
+    Tree(Tree),
+}
+
+/// A kernel of the lab's packages.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Package {
+    /// Its version, as `6.12`.
+    pub package: String,
+}
+
+/// A built kernel.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Built {
+    /// A build tree, or a folder with `bzImage` and modules, which all nodes see. Absolute from
+    /// [`Campaign::parse`] on.
+    pub built: PathBuf,
+}
+
+/// Commits of a repository of Linux.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Tree {
+    /// The repository, which all nodes see. Absolute from [`Campaign::parse`] on.
+    pub tree: PathBuf,
+    /// `GOOD..BAD` (both ends are included), or names of commits.
+    pub commits: Commits,
+    /// Of a range, only each N-th commit, counted from the last, which is always taken.
+    pub every: u32,
+    /// The shell command that builds one, as `worldswitch bisect --build`; by default the lab's small
+    /// configuration.
+    pub build: Option<String>,
+}
+
+/// The fields of a kernel in the file.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct KernelFields {
+    package: Option<String>,
+    built: Option<PathBuf>,
+    tree: Option<PathBuf>,
+    commits: Option<Commits>,
+    every: Option<u32>,
+    build: Option<String>,
+}
+
+impl TryFrom<KernelFields> for Kernel {
+    type Error = &'static str;
+
+    fn try_from(fields: KernelFields) -> Result<Self, Self::Error> {
+        let of_tree = fields.commits.is_some() || fields.every.is_some() || fields.build.is_some();
+        match (fields.package, fields.built, fields.tree) {
+            (_, _, None) if of_tree => Err("commits, every and build need tree"),
+            (Some(package), None, None) => Ok(Self::Package(Package { package })),
+            (None, Some(built), None) => Ok(Self::Built(Built { built })),
+            (None, None, Some(tree)) => Ok(Self::Tree(Tree {
+                tree,
+                commits: fields.commits.ok_or("tree needs commits")?,
+                every: fields.every.unwrap_or(1),
+                build: fields.build,
+            })),
+            _ => Err("a kernel has one of package, built and tree"),
+        }
+    }
+}
+
+/// Which commits.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(
+    untagged,
+    expecting = "a range, as \"v6.12..v6.13\", or a list of commits"
+)]
+pub enum Commits {
+    /// `FIRST..LAST`, or one commit.
+    Range(String),
+    /// Several.
+    List(Vec<String>),
+}
+
+/// The costs that the user allows.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Budget {
+    /// Hours of one processor, over all submissions of the campaign. No limit without it.
+    pub core_hours: Option<f64>,
+    /// The minutes that a cell is taken to need before a like one was measured.
+    pub cell_minutes: Option<f64>,
+}
+
+/// A site's Slurm.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Slurm {
+    /// `sbatch --partition`.
+    pub partition: Option<String>,
+    /// `sbatch --account`.
+    pub account: Option<String>,
+    /// `sbatch --time` of a cell.
+    pub time: Option<String>,
+    /// Processors of a cell; boots of one cell run side by side.
+    pub cpus: u32,
+    /// Further options of sbatch, each a word.
+    pub options: Vec<String>,
+    /// The most tasks in one array, at most the site's `MaxArraySize` less one.
+    pub array: u32,
+    /// The worldswitch of the nodes; by default the path of the one that submits.
+    pub program: Option<PathBuf>,
+    /// A node's folder for packages and counts; `%N` is the node's name. By default one in the node's
+    /// temporary folder.
+    pub cache: Option<String>,
+    /// Whether the lab's packages are carried to nodes by an archive in the shared folder.
+    pub carry: bool,
+    /// The job that builds kernels.
+    pub build: Build,
+}
+
+impl Default for Slurm {
+    fn default() -> Self {
+        Self {
+            partition: None,
+            account: None,
+            time: None,
+            cpus: 1,
+            options: Vec::new(),
+            array: 1000,
+            program: None,
+            cache: None,
+            carry: true,
+            build: Build::default(),
+        }
+    }
+}
+
+/// The job that builds kernels.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Build {
+    /// Its processors.
+    pub cpus: u32,
+    /// `sbatch --time`.
+    pub time: Option<String>,
+    /// Further options of sbatch.
+    pub options: Vec<String>,
+}
+
+impl Default for Build {
+    fn default() -> Self {
+        Self {
+            cpus: 8,
+            time: None,
+            options: Vec::new(),
+        }
+    }
+}
+
+fn one() -> u32 {
+    1
+}
+
+fn two() -> u32 {
+    2
+}
+
+fn yes() -> bool {
+    true
+}
+
+impl Campaign {
+    /// Parses the file at `path`; folders in it are relative to the file's own.
+    ///
+    /// # Errors
+    /// What is wrong, with the field.
+    pub fn parse(text: &str, path: &Path) -> Result<Self, CampaignError> {
+        let fail = |what: String| CampaignError {
+            path: path.to_owned(),
+            what,
+        };
+        let parser = toml::Deserializer::parse(text).map_err(|e| fail(e.to_string()))?;
+        let mut campaign: Self = serde_path_to_error::deserialize(parser).map_err(|error| {
+            let field = error.path().to_string();
+            let field = if field == "." { "the file" } else { &field };
+            fail(format!("{}: {}", field.escape_debug(), error.inner()))
+        })?;
+        campaign.check().map_err(fail)?;
+        let base = std::path::absolute(path).map_err(|e| fail(e.to_string()))?;
+        campaign.resolve(base.parent().unwrap_or(Path::new("/")));
+        Ok(campaign)
+    }
+
+    /// Makes its folders absolute.
+    fn resolve(&mut self, base: &Path) {
+        self.folder = base.join(&self.folder);
+        for kernel in &mut self.kernels {
+            match kernel {
+                Kernel::Package(_) => {}
+                Kernel::Built(built) => built.built = base.join(&built.built),
+                Kernel::Tree(tree) => tree.tree = base.join(&tree.tree),
+            }
+        }
+        if let Some(program) = &mut self.slurm.program {
+            *program = base.join(&program);
+        }
+    }
+
+    /// Checks what the types alone do not. Names end up in file names and on command lines.
+    fn check(&self) -> Result<(), String> {
+        let is_name = |text: &str, most: usize| {
+            let good = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+            !text.is_empty()
+                && text.len() <= most
+                && text.chars().all(good)
+                && !text.starts_with('-')
+        };
+        if !is_name(&self.name, 32) {
+            return Err("name: it has only a-z, 0-9 and '-', and at most 32 of them".into());
+        }
+        if self.folder.as_os_str().is_empty() {
+            return Err("folder: name a folder that all nodes share".into());
+        }
+        if self.machines.is_empty() {
+            return Err("machines: name at least one platform, as \"lab:kvm\"".into());
+        }
+        once("machines", &self.machines)?;
+        once("benchmarks", &self.benchmarks)?;
+        once("apps", &self.apps)?;
+        once("hosts", &self.hosts)?;
+        let is_host = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
+        for host in &self.hosts {
+            if host.is_empty() || host.starts_with(['-', '.']) || !host.chars().all(is_host) {
+                return Err(format!(
+                    "hosts: \"{}\" is not the name of a node",
+                    host.escape_debug()
+                ));
+            }
+        }
+        within("boots", self.boots, 1..=1000)?;
+        within("perturb", self.perturb, 0..=100)?;
+        within("slurm.cpus", self.slurm.cpus, 1..=4096)?;
+        within("slurm.build.cpus", self.slurm.build.cpus, 1..=4096)?;
+        within("slurm.array", self.slurm.array, 1..=1_000_000)?;
+        if self
+            .samples
+            .is_some_and(|samples| !(1..=1024).contains(&samples))
+        {
+            return Err("samples: it must be 1 to 1024".into());
+        }
+        let positive =
+            |number: Option<f64>| number.is_none_or(|number| number > 0.0 && number.is_finite());
+        if !positive(self.budget.core_hours) || !positive(self.budget.cell_minutes) {
+            return Err("budget: core_hours and cell_minutes must be above 0".into());
+        }
+        let cache = self.slurm.cache.as_ref();
+        if cache.is_some_and(|cache| !cache.starts_with('/')) {
+            return Err("slurm.cache: it must be an absolute path; %N is the node's name".into());
+        }
+        let mut kernels = self.kernels.iter().enumerate();
+        kernels.try_for_each(|(index, kernel)| {
+            kernel
+                .check()
+                .map_err(|what| format!("kernel[{index}]: {what}"))
+        })
+    }
+}
+
+impl Kernel {
+    fn check(&self) -> Result<(), String> {
+        let is_word = |text: &str| !text.is_empty() && !text.starts_with('-');
+        match self {
+            Self::Package(kernel) => {
+                let good = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
+                match is_word(&kernel.package) && kernel.package.chars().all(good) {
+                    true => Ok(()),
+                    false => Err("package: it is a version of the lab's, as \"6.12\"".into()),
+                }
+            }
+            Self::Built(_) => Ok(()),
+            Self::Tree(tree) => {
+                if tree.every == 0 {
+                    return Err("every: it must be 1 or more".into());
+                }
+                let commits = match &tree.commits {
+                    Commits::Range(range) => vec![range],
+                    Commits::List(list) => list.iter().collect(),
+                };
+                match !commits.is_empty() && commits.iter().all(|commit| is_word(commit)) {
+                    true => Ok(()),
+                    false => Err("commits: name a range, as \"v6.12..v6.13\", or commits".into()),
+                }
+            }
+        }
+    }
+}
+
+fn once(field: &str, names: &[String]) -> Result<(), String> {
+    let mut seen = BTreeSet::new();
+    match names.iter().find(|name| !seen.insert(*name)) {
+        None => Ok(()),
+        Some(twice) => Err(format!(
+            "{field}: \"{}\" is named twice",
+            twice.escape_debug()
+        )),
+    }
+}
+
+fn within(field: &str, number: u32, range: std::ops::RangeInclusive<u32>) -> Result<(), String> {
+    match range.contains(&number) {
+        true => Ok(()),
+        false => Err(format!(
+            "{field}: it must be {} to {}",
+            range.start(),
+            range.end()
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const SMALL: &str = "name = \"x\"\nfolder = \"f\"\nmachines = [\"lab:kvm\"]\n";
+
+    fn parse(more: &str) -> Result<Campaign, String> {
+        let parsed = Campaign::parse(&format!("{SMALL}{more}"), Path::new("/a/x.toml"));
+        parsed.map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn a_small_file_has_the_rest_by_default() {
+        let campaign = parse("").unwrap();
+        assert_eq!(campaign.folder, Path::new("/a/f"));
+        assert_eq!(
+            (campaign.boots, campaign.perturb, campaign.proof),
+            (2, 1, true)
+        );
+        assert_eq!(campaign.cells, Cells::Machine);
+        assert!(campaign.kernels.is_empty() && campaign.slurm.carry);
+    }
+
+    #[test]
+    fn kernels_are_of_three_kinds() {
+        let kernels = "[[kernel]]\npackage = \"6.12\"\n[[kernel]]\nbuilt = \"/k\"\n[[kernel]]\ntree = \"linux\"\ncommits = \"a..b\"\nevery = 3\n[[kernel]]\ntree = \"/l\"\ncommits = [\"a\", \"b\"]\n";
+        let campaign = parse(kernels).unwrap();
+        let [
+            Kernel::Package(_),
+            Kernel::Built(_),
+            Kernel::Tree(tree),
+            Kernel::Tree(list),
+        ] = &campaign.kernels[..]
+        else {
+            panic!("{:?}", campaign.kernels)
+        };
+        assert_eq!(
+            (tree.tree.as_path(), tree.every),
+            (Path::new("/a/linux"), 3)
+        );
+        assert_eq!(list.commits, Commits::List(vec!["a".into(), "b".into()]));
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_its_field() {
+        for (more, field) in [
+            ("boots = 0", "boots: it must be 1"),
+            ("boots = \"x\"", "boots: "),
+            ("bots = 1", "bots"),
+            ("[slurm]\ncpus = -1", "slurm.cpus"),
+            ("[slurm]\npartitoin = \"x\"", "partitoin"),
+            ("[slurm]\ncache = \"x\"", "slurm.cache"),
+            ("[slurm.build]\ncpus = 0", "slurm.build.cpus"),
+            (
+                "benchmarks = [\"in\", \"in\"]",
+                "benchmarks: \"in\" is named twice",
+            ),
+            ("hosts = [\"-x\"]", "hosts: \"-x\""),
+            ("cells = \"row\"", "cells"),
+            ("samples = 0", "samples"),
+            ("[budget]\ncore_hours = 0", "budget"),
+            ("[[kernel]]\npackage = \"--x\"", "kernel[0]: package"),
+            (
+                "[[kernel]]\ntree = \"x\"\ncommits = []",
+                "kernel[0]: commits",
+            ),
+            ("[[kernel]]\ntre = \"x\"", "kernel"),
+        ] {
+            let error = parse(more).unwrap_err();
+            assert!(
+                error.starts_with("/a/x.toml: ") && error.contains(field),
+                "{more}: {error}"
+            );
+        }
+        let missing = Campaign::parse("name = \"x\"", Path::new("x")).unwrap_err();
+        assert!(missing.to_string().contains("folder"), "{missing}");
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_it_stumble(text in "[a-z\\[\\]={}\"\n., 0-9-]{0,80}") {
+            let _ = parse(&text);
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! `worldswitch fleet cancel`.
+
+use super::{campaign, queue};
+use crate::cli::fleet::CampaignArgs;
+use crate::commands::Done;
+use crate::terminal::columns;
+use crate::terminal::output;
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::collections::BTreeSet;
+
+/// The format version of `--json`.
+const SCHEMA: &str = "worldswitch-fleet-cancel/1";
+
+/// What was taken back.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Cancelled {
+    /// Always `worldswitch-fleet-cancel/1`.
+    #[schemars(extend("const" = SCHEMA))]
+    schema: &'static str,
+    /// The names of the jobs.
+    jobs: Vec<String>,
+    /// How many of their tasks were queued or running.
+    tasks: usize,
+}
+
+/// Ends all jobs of the campaign's folder that are queued or running.
+///
+/// # Errors
+/// Slurm can't be asked.
+pub fn cancel(args: &CampaignArgs) -> anyhow::Result<Done> {
+    let (campaign, folder) = campaign(args)?;
+    let mut submissions = folder.submissions()?;
+    submissions.retain(|submission| submission.campaign.name == campaign.name);
+    let queued = queue::queued(&submissions)?;
+    let jobs: BTreeSet<&str> = queued.iter().map(|queued| &*queued.job).collect();
+    let jobs: Vec<&str> = jobs.into_iter().collect();
+    queue::cancel(&jobs)?;
+    let cancelled = Cancelled {
+        schema: SCHEMA,
+        jobs: jobs.iter().map(|job| (*job).to_owned()).collect(),
+        tasks: queued.len(),
+    };
+    output::data(&match args.json {
+        true => columns::json(&cancelled)?,
+        false if jobs.is_empty() => "nothing is queued or running\n".to_owned(),
+        false => format!(
+            "cancelled {} tasks of {}; what was measured stays, and submit goes on\n",
+            cancelled.tasks,
+            jobs.join(", ")
+        ),
+    })?;
+    Ok(Done::Whole)
+}

@@ -1,0 +1,63 @@
+//! `worldswitch fleet collect`.
+
+use super::expand::CellOf;
+use super::{show, view};
+use crate::cli::fleet::CollectArgs;
+use crate::commands::Done;
+use crate::outcome::folder::Folder;
+use crate::terminal::{Colours, output};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::SystemTime;
+use ws_fleet::merge;
+use ws_results::ResultFile;
+
+/// Copies all results that count into a folder; what hosts measured in time into one of each host's own.
+///
+/// # Errors
+/// The folder can't be written, or a result can't be read.
+pub fn collect(args: &CollectArgs, colours: Colours) -> anyhow::Result<Done> {
+    let view = view(&args.campaign)?;
+    view.settle()?;
+    show::doubts(&view, colours);
+    let mut folders: BTreeMap<PathBuf, Vec<ResultFile>> = BTreeMap::new();
+    for known in &view.expanded.tasks {
+        let CellOf::Cell(key, _) = &known.cell else {
+            continue;
+        };
+        let Some(stored) = view.counted(key) else {
+            continue;
+        };
+        let result = ws_results::read_file(&stored.result())?;
+        let result = ResultFile {
+            // Of two kernels with the same bytes one was measured.
+            platform: known.task.platform.clone(),
+            ..result
+        };
+        let folder = match &known.task.host {
+            Some(host) => args.output.join(host),
+            None => args.output.clone(),
+        };
+        folders.entry(folder).or_default().push(result);
+    }
+    let mut count = 0;
+    for (path, results) in folders {
+        let results = merge::by_platform(results);
+        count += results.len();
+        let folder = Folder::make(Some(&path), args.force, SystemTime::now())?;
+        folder.must_take(results.iter().map(|result| &*result.platform))?;
+        if let Some(error) = folder.write(&results).into_iter().next() {
+            return Err(error.into());
+        }
+    }
+    let whole = view.doubts.is_empty() && view.count(|state| !state.is_measured()) == 0;
+    output::data(&match args.campaign.json {
+        true => show::json(&view, &[])?,
+        false => format!(
+            "{count} results in {}: {}\n",
+            args.output.display(),
+            show::totals(&view)
+        ),
+    })?;
+    Ok(if whole { Done::Whole } else { Done::InPart })
+}

@@ -1,0 +1,152 @@
+//! Measures one cell on this node, once.
+
+use super::expand;
+use super::say;
+use crate::cli::{Output, Parts, RunArgs};
+use crate::commands::bisect::child::Stopped;
+use crate::commands::{benchmarks, parts, run};
+use crate::rounds::rows::RowsOf;
+use crate::terminal::{Colours, Stop, time};
+use anyhow::bail;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+use ws_fleet::cell::Key;
+use ws_fleet::folder::{Built, Folder, Lock, Stored};
+use ws_fleet::run::Run;
+use ws_fleet::submission::Planned;
+use ws_fleet::task::Task;
+use ws_fleet::verdict::{self, Doubt};
+
+/// Polling interval of a cell that another task measures.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// A node at work for a campaign.
+pub struct Worker<'a> {
+    pub folder: &'a Folder,
+    pub campaign: &'a str,
+    /// The node's name.
+    pub node: &'a str,
+    /// Slurm's job.
+    pub job: &'a str,
+    pub parts: &'a Parts,
+    pub stop: &'a Stop,
+    pub colours: Colours,
+}
+
+/// How a cell ended.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Cell {
+    Measured,
+    /// It was measured before, on this node.
+    KnownFrom(String),
+}
+
+impl Worker<'_> {
+    /// Measures a cell, unless a node that is trusted has. As a `witness`, unless this node has.
+    ///
+    /// # Errors
+    /// Why it can't be measured; [`Stopped`].
+    pub fn measure(&self, planned: &Planned, witness: bool) -> anyhow::Result<Cell> {
+        let task = &planned.task;
+        match task.kernel.as_ref().map(|name| self.folder.built(name)) {
+            Some(Built::Failed(why)) => bail!("its kernel can't be built: {why}"),
+            Some(Built::No) => bail!("its kernel is not built: the job that builds it has failed"),
+            Some(Built::Yes) | None => {}
+        }
+        let resources = parts::resources(self.parts, Vec::new());
+        let (key, exact) = expand::cell_here(task, &resources)?;
+        if let Some(expected) = planned.cell.as_ref().filter(|expected| **expected != key) {
+            bail!(
+                "on this node its machine is another one than where it was submitted (cell {key}, not {expected}): \
+                 the node has another worldswitch, guest image, monitor, recipe or kernel"
+            );
+        }
+        let _lock = self.lock(&key, witness)?;
+        let runs = self.folder.runs_of(&key)?;
+        if let Some(known) = self.known(&runs, witness) {
+            return Ok(Cell::KnownFrom(known.run.node.clone()));
+        }
+        self.boot(task, &key, exact)?;
+        Ok(Cell::Measured)
+    }
+
+    /// The run that makes another one needless.
+    fn known<'a>(&self, runs: &'a [Stored], witness: bool) -> Option<&'a Stored> {
+        let votes: Vec<_> = runs.iter().filter_map(Stored::vote).collect();
+        let doubts = verdict::judge(&votes);
+        runs.iter().find(|stored| match witness {
+            true => stored.run.node == self.node,
+            false => !stored.apart && !doubts.contains_key(&stored.run.node),
+        })
+    }
+
+    /// Waits until no other task measures the cell. Witnesses measure side by side.
+    fn lock(&self, key: &Key, witness: bool) -> anyhow::Result<Lock> {
+        let mut told = false;
+        loop {
+            let who = witness.then_some(self.node);
+            if let Some(lock) = self.folder.lock_cell(key, who)? {
+                return Ok(lock);
+            }
+            if self.stop.requested() {
+                return Err(Stopped.into());
+            }
+            if !told {
+                say(&format!("another task measures {key}: waiting for it"));
+                told = true;
+            }
+            std::thread::sleep(LOOK);
+        }
+    }
+
+    /// Boots the machine, and publishes the result.
+    fn boot(&self, task: &Task, key: &Key, exact: bool) -> anyhow::Result<()> {
+        let made = self.folder.workshop(key)?;
+        let result = self.result(task, made.path())?;
+        let at = time::rfc3339(SystemTime::now());
+        let run = Run::of(&result, exact, self.campaign, self.node, self.job, &at);
+        self.folder.publish(key, &made, &run)?;
+        Ok(())
+    }
+
+    /// The result of a task, which is in `folder` too.
+    fn result(&self, task: &Task, folder: &Path) -> anyhow::Result<ws_results::ResultFile> {
+        let names = benchmarks::only(&task.rows)?;
+        let args = RunArgs {
+            bench: Some(names),
+            rows: task.apps.then_some(RowsOf::Applications),
+            boots: Some(task.boots),
+            perturb: Some(task.perturb),
+            samples: task.samples,
+            seed: 1,
+            output: Output {
+                output: Some(folder.to_owned()),
+                force: false,
+            },
+            ..RunArgs::of(vec![task.platform.parse()?], Vec::new(), self.parts.clone())
+        };
+        let measured = run::measure(&args, None, self.stop, self.colours)?;
+        if measured.interrupted || self.stop.requested() {
+            return Err(Stopped.into());
+        }
+        if let Some(problem) = measured.problems.first() {
+            bail!("{}", problem.text);
+        }
+        match measured.results.into_iter().next() {
+            Some(result) => Ok(result),
+            None => bail!("nothing was measured"),
+        }
+    }
+
+    /// Why this node is not trusted, by what others have of a cell.
+    ///
+    /// # Errors
+    /// The folder can't be read.
+    pub fn doubt(&self, task: &Task) -> anyhow::Result<Option<Doubt>> {
+        let resources = parts::resources(self.parts, Vec::new());
+        let (key, _) = expand::cell_here(task, &resources)?;
+        let runs = self.folder.runs_of(&key)?;
+        let votes: Vec<_> = runs.iter().filter_map(Stored::vote).collect();
+        Ok(verdict::judge(&votes).remove(self.node))
+    }
+}

@@ -1,0 +1,80 @@
+//! `worldswitch fleet`: a campaign over many machines, by Slurm or on this host.
+
+mod cancel;
+mod carry;
+mod collect;
+mod expand;
+mod measure;
+mod queue;
+mod show;
+mod submit;
+mod view;
+mod work;
+
+#[cfg(test)]
+pub use cancel::Cancelled;
+#[cfg(test)]
+pub use show::Fleet;
+
+use crate::cli::fleet::{CampaignArgs, FleetArgs, FleetWhat};
+use crate::commands::{Done, Usage, input, parts};
+use crate::terminal::{Colours, Stop, output};
+use expand::Expanded;
+use view::View;
+use ws_fleet::campaign::Campaign;
+use ws_fleet::folder::Folder;
+
+/// Runs a subcommand.
+///
+/// # Errors
+/// What went wrong and how to fix it.
+pub fn fleet(args: &FleetArgs, colours: Colours) -> anyhow::Result<Done> {
+    match &args.what {
+        FleetWhat::Plan(args) => plan(args),
+        FleetWhat::Submit(args) => submit::submit(args, colours),
+        FleetWhat::Status(args) => status(args),
+        FleetWhat::Collect(args) => collect::collect(args, colours),
+        FleetWhat::Cancel(args) => cancel::cancel(args),
+        FleetWhat::Work(args) => work::work(args, colours),
+    }
+}
+
+/// The campaign of a file, and the folder that it names.
+fn campaign(args: &CampaignArgs) -> anyhow::Result<(Campaign, Folder)> {
+    let text = input::read(&args.campaign)?;
+    let campaign = Campaign::parse(&text, &args.campaign).map_err(|e| Usage(e.to_string()))?;
+    let folder = Folder::at(&campaign.folder);
+    Ok((campaign, folder))
+}
+
+/// All that is known of a campaign.
+fn view(args: &CampaignArgs) -> anyhow::Result<View> {
+    let stop = Stop::listen()?;
+    let (campaign, folder) = campaign(args)?;
+    let resources = parts::resources(&args.parts, Vec::new());
+    let expanded = Expanded::of(&campaign, &folder, &resources, &args.parts.lab, &stop)?;
+    View::of(campaign, folder, expanded, queue::known)
+}
+
+fn plan(args: &CampaignArgs) -> anyhow::Result<Done> {
+    let view = view(args)?;
+    output::data(&match args.json {
+        true => show::json(&view, &[])?,
+        false => show::plan(&view),
+    })?;
+    Ok(Done::Whole)
+}
+
+fn status(args: &CampaignArgs) -> anyhow::Result<Done> {
+    let view = view(args)?;
+    output::data(&match args.json {
+        true => show::json(&view, &[])?,
+        false => show::status(&view),
+    })?;
+    Ok(Done::Whole)
+}
+
+/// Prints progress.
+fn say(line: &str) {
+    output::progress("fleet", line);
+}

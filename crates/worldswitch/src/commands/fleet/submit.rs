@@ -1,0 +1,365 @@
+//! `worldswitch fleet submit`.
+
+use super::expand::{CellOf, Expanded, words_of};
+use super::measure::{Cell, Worker};
+use super::view::View;
+use super::{campaign, carry, queue, say, show, work};
+use crate::cli::fleet::SubmitArgs;
+use crate::commands::bisect::child::Stopped;
+use crate::commands::{Done, parts};
+use crate::terminal::{Colours, Stop, output, time};
+use anyhow::{Context, bail};
+use std::collections::BTreeMap;
+use std::time::{Duration, SystemTime};
+use ws_fleet::folder::{Folder, Lock};
+use ws_fleet::slurm;
+use ws_fleet::submission::{self, Build, Planned, Submission, Work};
+use ws_fleet::task::Task;
+use ws_fleet::verdict::Standing;
+
+/// Submits what is open, or measures it here.
+///
+/// # Errors
+/// The campaign is wrong, the folder can't be written, or Slurm refuses.
+pub fn submit(args: &SubmitArgs, colours: Colours) -> anyhow::Result<Done> {
+    let stop = Stop::listen()?;
+    let (campaign, folder) = campaign(&args.campaign)?;
+    let resources = parts::resources(&args.campaign.parts, Vec::new());
+    let places = &args.campaign.parts.lab;
+    let expanded = Expanded::of(&campaign, &folder, &resources, places, &stop)?;
+    if !args.local {
+        queue::is_there()?;
+    }
+    folder.make()?;
+    let lock = lock(&folder, &stop)?;
+    forget(&folder, &args.repaired)?;
+    let view = View::of(
+        campaign,
+        folder,
+        expanded,
+        match args.local {
+            true => queue::known,
+            false => queue::queued,
+        },
+    )?;
+    view.settle()?;
+    show::doubts(&view, colours);
+    let (open, left) = view.open();
+    let open = match args.local {
+        true => mine(&view, open),
+        false => open,
+    };
+    if !left.is_empty() {
+        output::remark(
+            &format!(
+                "{} cells are left out: the budget is used up by those before them",
+                left.len()
+            ),
+            colours,
+        );
+    }
+    if open.is_empty() {
+        return nothing(args, &view);
+    }
+    let carried = match (args.local, view.campaign.slurm.carry, &*view.expanded.sets) {
+        (true, ..) | (_, false, _) | (.., []) => None,
+        (false, true, sets) => Some(carry::export(&view.folder, resources.store()?, sets)?),
+    };
+    room(&view, &open)?;
+    let submission = keep(&view, &open, carried)?;
+    match args.local {
+        true => {
+            drop(lock);
+            local(args, &view, &submission, &stop, colours)
+        }
+        false => jobs(args, &view, &submission),
+    }
+}
+
+/// Waits until nobody else submits to this folder.
+fn lock(folder: &Folder, stop: &Stop) -> anyhow::Result<Lock> {
+    let mut told = false;
+    loop {
+        if let Some(lock) = folder.lock()? {
+            return Ok(lock);
+        }
+        if stop.requested() {
+            bail!("stopped");
+        }
+        if !told {
+            say("another worldswitch submits to this folder: waiting for it");
+            told = true;
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+/// Checks that the results of these tasks fit into the shared folder.
+fn room(view: &View, open: &[usize]) -> anyhow::Result<()> {
+    const A_RESULT: u64 = 64 << 10;
+    const SAMPLES: u64 = 64;
+    const A_SAMPLE: u64 = 64;
+    let known = open
+        .iter()
+        .filter_map(|index| view.expanded.tasks.get(*index));
+    let bytes = known.map(|known| {
+        let samples = known.task.samples.unwrap_or(SAMPLES);
+        let boots = u64::from(known.task.boots_of_all_kinds());
+        A_RESULT + known.task.rows.len() as u64 * boots * samples * A_SAMPLE
+    });
+    let bytes = bytes.sum();
+    let Ok(system) = rustix::fs::statvfs(view.folder.path()) else {
+        return Ok(());
+    };
+    let free = system.f_bavail.saturating_mul(system.f_frsize);
+    if free < bytes {
+        bail!(
+            "{} has {} KiB left, and the results may take {} KiB: make room, and submit again",
+            view.folder.path().display(),
+            free >> 10,
+            bytes >> 10
+        );
+    }
+    Ok(())
+}
+
+/// Forgets what repaired nodes measured.
+fn forget(folder: &Folder, nodes: &[String]) -> anyhow::Result<()> {
+    if nodes.is_empty() {
+        return Ok(());
+    }
+    let runs = folder.runs()?;
+    for node in nodes {
+        let own: Vec<_> = runs
+            .iter()
+            .filter(|stored| stored.run.node == *node)
+            .collect();
+        if own.is_empty() {
+            bail!(crate::commands::Usage(format!(
+                "--repaired {node}: that node has measured nothing here"
+            )));
+        }
+        for stored in own {
+            folder.forget(stored)?;
+        }
+    }
+    Ok(())
+}
+
+/// Of these tasks those that this host may measure.
+fn mine(view: &View, open: Vec<usize>) -> Vec<usize> {
+    let node = work::node();
+    let is_mine = |index: &usize| {
+        let known = view.expanded.tasks.get(*index);
+        known.is_some_and(|known| known.task.host.as_ref().is_none_or(|host| *host == node))
+    };
+    open.into_iter().filter(is_mine).collect()
+}
+
+fn nothing(args: &SubmitArgs, view: &View) -> anyhow::Result<Done> {
+    output::data(&match args.campaign.json {
+        true => show::json(view, &[])?,
+        false => format!("nothing to submit: {}\n", show::totals(view)),
+    })?;
+    Ok(Done::Whole)
+}
+
+/// Writes down what is submitted, before anything is.
+fn keep(
+    view: &View,
+    open: &[usize],
+    carried: Option<submission::Carried>,
+) -> anyhow::Result<Submission> {
+    let known = open
+        .iter()
+        .filter_map(|index| view.expanded.tasks.get(*index));
+    let tasks: Vec<Planned> = known
+        .map(|known| Planned {
+            task: known.task.clone(),
+            cell: match &known.cell {
+                CellOf::Cell(key, _) => Some(key.clone()),
+                _ => None,
+            },
+        })
+        .collect();
+    let builds = builds(view, &tasks);
+    let prefix = prefix(view);
+    let created = time::rfc3339(SystemTime::now());
+    let made = view.folder.submit(|number| {
+        let name = |part| format!("{prefix}-{number}-{part}");
+        let most = view.campaign.slurm.array;
+        let (tasks, parts) = submission::parts(tasks.clone(), &builds, most, name);
+        Submission {
+            schema: submission::SCHEMA.into(),
+            number,
+            created: created.clone(),
+            campaign: view.campaign.clone(),
+            tasks,
+            proof: proof(view),
+            builds: builds.clone(),
+            carried: carried.clone(),
+            parts,
+        }
+    });
+    Ok(made?)
+}
+
+/// The beginning of all names of jobs for this folder.
+fn prefix(view: &View) -> String {
+    use sha2::{Digest, Sha256};
+    let path = view.folder.path();
+    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let hash = Sha256::digest(path.as_os_str().as_encoded_bytes());
+    let hash: String = hash
+        .iter()
+        .take(4)
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    format!("ws-{}-{hash}", view.campaign.name)
+}
+
+/// The kernels that these tasks need and that are not built. One that could not be built is tried again.
+fn builds(view: &View, tasks: &[Planned]) -> Vec<Build> {
+    let is_needed = |name: &str| {
+        tasks
+            .iter()
+            .any(|one| one.task.kernel.as_deref() == Some(name))
+    };
+    let unbuilt = |name: &str| view.folder.built(name) != ws_fleet::folder::Built::Yes;
+    let builds = view.expanded.builds.iter().map(|build| Build {
+        kernels: build
+            .kernels
+            .iter()
+            .filter(|kernel| is_needed(&kernel.name) && unbuilt(&kernel.name))
+            .cloned()
+            .collect(),
+        ..build.clone()
+    });
+    builds.filter(|build| !build.kernels.is_empty()).collect()
+}
+
+/// The cell that every node measures: the campaign's first exact one, so that it is the same in each submission;
+/// before any kernel is built, the first.
+fn proof(view: &View) -> Option<Task> {
+    if !view.campaign.proof {
+        return None;
+    }
+    let tasks = &view.expanded.tasks;
+    let exact = tasks
+        .iter()
+        .find(|known| matches!(known.cell, CellOf::Cell(_, true)));
+    let unbuilt = || tasks.iter().find(|known| known.cell == CellOf::Unbuilt);
+    exact.or_else(unbuilt).map(|known| known.task.clone())
+}
+
+/// Gives the submission to Slurm.
+fn jobs(args: &SubmitArgs, view: &View, submission: &Submission) -> anyhow::Result<Done> {
+    let program = match &view.campaign.slurm.program {
+        Some(program) => program.clone(),
+        None => std::env::current_exe().context("this program is not found")?,
+    };
+    let program = program
+        .to_str()
+        .context("the path of this program is not UTF-8")?
+        .to_owned();
+    let folder = view
+        .folder
+        .path()
+        .to_str()
+        .context("the folder's path is not UTF-8")?
+        .to_owned();
+    let logs = view.folder.logs();
+    let exclude = view.nodes(Standing::Odd);
+    let job = slurm::Job {
+        site: &view.campaign.slurm,
+        logs: logs.to_str().context("the folder's path is not UTF-8")?,
+        exclude: &exclude,
+    };
+    let mut numbers: BTreeMap<&str, u64> = BTreeMap::new();
+    let mut told = Vec::new();
+    for part in &submission.parts {
+        let mut command = vec![
+            program.clone(),
+            "fleet".into(),
+            "work".into(),
+            "--folder".into(),
+            folder.clone(),
+            "--submission".into(),
+            submission.number.to_string(),
+            "--job".into(),
+            part.job.clone(),
+        ];
+        command.extend(words_of(&args.campaign.parts)?);
+        let after = part
+            .after
+            .as_deref()
+            .and_then(|job| numbers.get(job).copied());
+        let words = slurm::batch_words(job, part, after, &command);
+        let number = queue::batch(&words).with_context(|| {
+            let so_far = numbers.len();
+            format!(
+                "{so_far} of {} jobs are submitted, and submit goes on from there",
+                submission.parts.len()
+            )
+        })?;
+        numbers.insert(&part.job, number);
+        told.push(show::Submitted::of(part, number));
+    }
+    output::data(&match args.campaign.json {
+        true => show::json(view, &told)?,
+        false => show::submitted(view, submission, &told),
+    })?;
+    Ok(Done::Whole)
+}
+
+/// Measures the submission on this host, one task after another.
+fn local(
+    args: &SubmitArgs,
+    view: &View,
+    submission: &Submission,
+    stop: &Stop,
+    colours: Colours,
+) -> anyhow::Result<Done> {
+    let node = work::node();
+    let own = &args.campaign.parts;
+    for (part, build) in submission.parts.iter().zip(&submission.builds) {
+        if matches!(part.work, Work::Build(_)) {
+            work::builds(&view.folder, build, &part.job, own, stop)?;
+        }
+    }
+    let mut failed = 0;
+    for (index, planned) in submission.tasks.iter().enumerate() {
+        let job = format!("local{}_{index}", submission.number);
+        let worker = Worker {
+            folder: &view.folder,
+            campaign: &view.campaign.name,
+            node: &node,
+            job: &job,
+            parts: own,
+            stop,
+            colours,
+        };
+        match work::task(&worker, submission, planned) {
+            Ok(Cell::Measured | Cell::KnownFrom(_)) => {}
+            Err(error) if error.is::<Stopped>() => bail!("stopped: submit again goes on"),
+            Err(error) => {
+                let what = format!("{} {}", planned.task.platform, planned.task.what());
+                output::error(&error.context(what), colours);
+                failed += 1;
+            }
+        }
+    }
+    // What is known now.
+    let after = super::view(&args.campaign)?;
+    after.settle()?;
+    show::doubts(&after, colours);
+    output::data(&match args.campaign.json {
+        true => show::json(&after, &[])?,
+        false => format!("{}\n", show::totals(&after)),
+    })?;
+    Ok(if failed == 0 {
+        Done::Whole
+    } else {
+        Done::InPart
+    })
+}

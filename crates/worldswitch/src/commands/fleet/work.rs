@@ -1,0 +1,226 @@
+//! What a job of Slurm does: one task of an array, or a build. It may be killed at any time, and begun again.
+
+use super::measure::{Cell, Worker};
+use super::{carry, queue, say};
+use crate::cli::Parts;
+use crate::cli::fleet::WorkArgs;
+use crate::cli::lab::Places;
+use crate::commands::bisect::build::Builder;
+use crate::commands::bisect::child::Stopped;
+use crate::commands::bisect::tree::{Commit, Tree};
+use crate::commands::{Done, bisect};
+use crate::terminal::{Colours, Progress, Stop};
+use anyhow::{Context, bail};
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use ws_fleet::folder::{Built, Folder};
+use ws_fleet::submission::{Build, Planned, Submission, Work};
+use ws_fleet::verdict::Standing;
+
+/// Does what this job is for.
+///
+/// # Errors
+/// It can't be done; why a task failed is also kept in the folder.
+pub fn work(args: &WorkArgs, colours: Colours) -> anyhow::Result<Done> {
+    let stop = Stop::listen()?;
+    let folder = Folder::at(&args.folder);
+    let submission = folder.submission(args.submission)?;
+    let part = submission.parts.iter().find(|part| part.job == args.job);
+    let part =
+        part.with_context(|| format!("submission {} has no job {}", args.submission, args.job))?;
+    let node = node();
+    let parts = Parts {
+        guest: args.guest.clone(),
+        qemu: args.qemu.clone(),
+        vmm: args.vmm.clone(),
+        lab: Places {
+            lab_dir: args.lab_dir.clone(),
+            cache: Some(carry::cache(&submission.campaign.slurm, &node)?),
+        },
+    };
+    let index = env::var("SLURM_ARRAY_TASK_ID").ok();
+    let index: usize = index.map_or(Ok(0), |text| text.parse())?;
+    match part.work {
+        Work::Build(index) => {
+            let build = submission
+                .builds
+                .get(index)
+                .context("there is no such build")?;
+            builds(&folder, build, &args.job, &parts, &stop)?;
+        }
+        Work::Tasks { .. } => {
+            let planned = submission.tasks_of(&args.job).get(index);
+            let planned = planned.with_context(|| format!("{} has no task {index}", args.job))?;
+            let job = job_of(index);
+            let worker = Worker {
+                folder: &folder,
+                campaign: &submission.campaign.name,
+                node: &node,
+                job: &job,
+                parts: &parts,
+                stop: &stop,
+                colours,
+            };
+            if let Some(carried) = &submission.carried {
+                let imported = carry::import(carried, &parts.lab);
+                kept(&worker, planned, imported)?;
+            }
+            task(&worker, &submission, planned)?;
+        }
+    }
+    Ok(Done::Whole)
+}
+
+/// This node's name, as Slurm has it; elsewhere this host's.
+pub fn node() -> String {
+    let host = || {
+        let name = fs::read_to_string("/proc/sys/kernel/hostname");
+        name.map_or_else(|_| "unknown".to_owned(), |name| name.trim().to_owned())
+    };
+    env::var("SLURMD_NODENAME").unwrap_or_else(|_| host())
+}
+
+/// Slurm's name of this task's job.
+fn job_of(index: usize) -> String {
+    match env::var("SLURM_ARRAY_JOB_ID").or_else(|_| env::var("SLURM_JOB_ID")) {
+        Ok(job) => format!("{job}_{index}"),
+        Err(_) => "none".to_owned(),
+    }
+}
+
+/// Measures a task's cell, after the node has proved itself.
+///
+/// # Errors
+/// Why it failed, which is also kept; or it was stopped.
+pub fn task(
+    worker: &Worker<'_>,
+    submission: &Submission,
+    planned: &Planned,
+) -> anyhow::Result<Cell> {
+    let done = proved(worker, submission).and_then(|()| worker.measure(planned, false));
+    let what = format!("{} {}", planned.task.platform, planned.task.what());
+    match &done {
+        Ok(Cell::Measured) => say(&format!("{what}: measured")),
+        Ok(Cell::KnownFrom(node)) => say(&format!("{what}: known, from {node}")),
+        Err(_) => {}
+    }
+    kept(worker, planned, done)
+}
+
+/// Keeps why a task failed, unless it was stopped: then it is still to do.
+fn kept<T>(worker: &Worker<'_>, planned: &Planned, done: anyhow::Result<T>) -> anyhow::Result<T> {
+    let error = match &done {
+        Err(error) if !error.is::<Stopped>() && !worker.stop.requested() => format!("{error:#}"),
+        _ => return done,
+    };
+    let folder = worker.folder;
+    if let Err(error) = folder.fail(&planned.task.id(), worker.node, worker.job, &error) {
+        say(&format!("why it failed can't be kept: {error}"));
+    }
+    done
+}
+
+/// Measures the cell that all nodes measure, and compares.
+///
+/// # Errors
+/// This node is wrong, and Slurm gives it none of the waiting tasks any more.
+fn proved(worker: &Worker<'_>, submission: &Submission) -> anyhow::Result<()> {
+    let Some(proof) = &submission.proof else {
+        return Ok(());
+    };
+    let unbuilt = |name: &String| worker.folder.built(name) != Built::Yes;
+    if proof.kernel.as_ref().is_some_and(unbuilt) {
+        return Ok(());
+    }
+    let planned = Planned {
+        task: proof.clone(),
+        cell: None,
+    };
+    let proof_of = || format!("the proof, {} {}", proof.platform, proof.what());
+    worker.measure(&planned, true).with_context(proof_of)?;
+    let doubt = worker.doubt(proof)?;
+    let Some(doubt) = doubt.filter(|doubt| doubt.standing == Standing::Odd) else {
+        return Ok(());
+    };
+    let odd = format!(
+        "{} gives other counts than {}: {} of {}",
+        worker.node,
+        doubt.against.join(", "),
+        doubt.rows.join(", "),
+        proof.platform
+    );
+    let job = env::var("SLURM_ARRAY_JOB_ID");
+    if job.is_ok_and(|job| queue::avoid(&job, worker.node)) {
+        bail!("{odd}; the tasks that wait will not run on it");
+    }
+    // A task that failed at once would be followed by the next one, until none is left.
+    say(&format!("{odd}; what it measures will be set apart"));
+    Ok(())
+}
+
+/// Builds the kernels that are not built. Why one can't be built is kept in the folder.
+///
+/// # Errors
+/// The repository or the folder can't be used, or it was stopped.
+pub fn builds(
+    folder: &Folder,
+    build: &Build,
+    job: &str,
+    parts: &Parts,
+    stop: &Stop,
+) -> anyhow::Result<()> {
+    let missing = build
+        .kernels
+        .iter()
+        .filter(|kernel| folder.built(&kernel.name) != Built::Yes);
+    let missing: Vec<_> = missing.collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let cache = crate::commands::parts::store(&parts.lab)?;
+    // Of its own, as another job of this node may build the same repository.
+    let cache = cache.root().join("builds").join(job);
+    let tree = Tree::make(&build.tree, &cache, stop)?;
+    let builder = Builder {
+        command: build.command.clone(),
+        config: bisect::config(&parts.lab)?,
+    };
+    for kernel in missing {
+        let commit = Commit {
+            id: kernel.commit.clone(),
+            subject: kernel.subject.clone(),
+        };
+        say(&format!("{}: building: {}", commit.short(), commit.subject));
+        tree.check_out(&commit)?;
+        let log = folder.logs().join(format!("{}.build.log", kernel.name));
+        let progress = Progress::new(false);
+        match builder.build(&tree, &commit, &log, stop, &progress)? {
+            Err(why) => folder.kernel_failed(&kernel.name, &why)?,
+            Ok(_) => folder.keep_kernel(&kernel.name, &parts_of_kernel(&tree.out())?)?,
+        }
+    }
+    // First the worktree, which the repository knows.
+    drop(tree);
+    let _ = fs::remove_dir_all(&cache);
+    Ok(())
+}
+
+/// The files of a kernel that a machine needs: the image, and the modules.
+fn parts_of_kernel(out: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    let mut folders = vec![out.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder)? {
+            let entry = entry?;
+            let (path, kind) = (entry.path(), entry.file_type()?);
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if kind.is_dir() {
+                folders.push(path);
+            } else if kind.is_file() && (folder == out || name.ends_with(".ko")) {
+                files.push(path);
+            }
+        }
+    }
+    Ok(files)
+}

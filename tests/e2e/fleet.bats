@@ -1,0 +1,184 @@
+# worldswitch fleet on a real Slurm: a controller and three nodes on this host, which end with each test
+# (tests/cluster). Cells are small: machines without a hypervisor, and few samples. make test-long has kernels, a
+# node that dies, and packages that are carried.
+# bats file_tags=live
+
+load common
+load fleet
+
+setup() {
+    common_setup
+    fleet_setup
+}
+
+@test "every cell is measured once, a task that was killed again, and then nothing" {
+    on_cluster <<'SCRIPT'
+        campaign <<<'cells = "benchmark"'
+        fleet plan --json >plan.json
+        test "$(states plan.json)" = '10 to do'
+        # On n2 the first machine hangs, until its task is killed.
+        hang_on n2
+        fleet submit
+        until [ -e hung ]; do sleep 0.1; done
+        ended_but 1
+        test "$(states)" = $'9 done\n1 running'
+        kill -KILL "$(cat hung)"
+        settled
+        # It was no failure of the cell's.
+        test "$(states)" = $'9 done\n1 to do'
+        unhang
+        fleet submit >submit.txt
+        grep -q 'submitted 1 of 10 cells; 9 known' submit.txt
+        settled
+        test "$(states)" = '10 done'
+        fleet submit | grep -q '^nothing to submit: 10 cells: 10 done$'
+        # One run of each cell; of the proof one of each node that had a task, all with the same digits.
+        for cell in shared/cells/*; do
+            runs=("$cell"/runs/*)
+            case ${#runs[@]} in
+                1) ;;
+                *) test "$(jq -rs '[.[].node] | unique | length' "$cell"/runs/*/run.json)" = "${#runs[@]}"
+                   test "$(jq -cs 'map(.digits) | unique | length' "$cell"/runs/*/run.json)" = 1
+                   proof=${#runs[@]} ;;
+            esac
+        done
+        test "$proof" -ge 2
+        test "$(find shared -name '.new-*' | wc -l)" = 0
+        # One result a machine, with all its benchmarks.
+        fleet collect -o out
+        test "$(jq '.rows | length' out/lab-native.json)" = 5
+        test "$(jq '[.boots[].launches | length] | unique' -c out/lab-native.json)" = '[5]'
+        $WORLDSWITCH show out | grep -q set-cr3
+SCRIPT
+}
+
+@test "a node that counts otherwise is named, and what it measured is set apart" {
+    on_cluster <<'SCRIPT'
+        campaign <<<'cells = "benchmark"'
+        wrong n3
+        fleet submit
+        settled
+        fleet status --json >status.json
+        test "$(jq -r '.nodes[] | select(.standing != "trusted").name' status.json)" = n3
+        jq -r '.nodes[] | select(.name == "n3").why' status.json | grep -q 'it gives other counts than n1, n2: .* of lab:native'
+        run_status=0
+        fleet collect -o first 2>collect.txt || run_status=$?
+        # Unless the others had measured everything before n3 was known to be wrong.
+        test "$run_status" = 1
+        grep -q 'node n3 is not trusted' collect.txt
+        test -z "$(find shared/cells -path '*/runs/n3-*')"
+        test -n "$(find shared/cells -path '*/apart/n3-*')"
+        # The rest goes to the others.
+        fleet submit 2>&1 | grep -q 'known'
+        settled
+        test "$(states)" = '10 done'
+        test "$(fleet status --json | jq -r '[.cells[].node] | unique | index("n3")')" = null
+        # Once it is repaired, it is a node as others.
+        right n3
+        fleet submit --repaired n3 | grep -q '^nothing to submit'
+        test "$(fleet status --json | jq '[.nodes[] | select(.standing != "trusted")] | length')" = 0
+        fleet collect -o second
+SCRIPT
+}
+
+@test "two submit the same at once, and one cancels in the middle" {
+    on_cluster <<'SCRIPT'
+        campaign <<<'proof = false'
+        hang_on n1 n2 n3
+        fleet submit >one.txt & fleet submit >two.txt
+        wait $!
+        test "$(cat one.txt two.txt | grep -c '^submitted 2 of 2 cells')" = 1
+        test "$(cat one.txt two.txt | grep -c '^nothing to submit: 2 cells: ')" = 1
+        test "$(squeue -h -r | wc -l)" = 2
+        until [ -e hung ]; do sleep 0.1; done
+        fleet cancel | grep -q 'cancelled 2 tasks of ws-try-'
+        settled
+        test "$(states)" = '2 to do'
+        test "$(find shared/cells -name run.json -o -name '.new-*' | wc -l)" = 0
+        fleet cancel | grep -q '^nothing is queued'
+        unhang
+        fleet submit >again.txt
+        settled
+        test "$(states)" = '2 done'
+SCRIPT
+}
+
+@test "a disk that is full loses nothing but the cell's time" {
+    on_cluster <<'SCRIPT'
+        campaign /mnt/small/shared <<<'proof = false'
+        # It fills up while the machine runs, after the room for results was looked at.
+        fill_on n1 n2 n3
+        fleet submit
+        settled
+        test "$(states)" = '2 to do'
+        nothing_half() { test -z "$(find /mnt/small/shared/cells -name run.json -o -name '.new-*')"; }
+        nothing_half
+        # Said before anything is submitted or measured.
+        ! fleet submit 2>said.txt
+        grep -q 'KiB left, and the results may take .* KiB: make room, and submit again' said.txt
+        rm /mnt/small/fill
+        fill_here
+        ! fleet submit --local 2>said.txt
+        grep -q 'lab:native .*No space left on device' said.txt
+        nothing_half
+        unhang
+        rm /mnt/small/fill
+        fleet submit --local
+        test "$(states)" = '2 done'
+SCRIPT
+}
+
+@test "kernels are built once by a job that cells wait for; the same bytes are measured once" {
+    on_cluster <<'SCRIPT'
+        make_tree
+        cat >campaign.toml <<'TOML'
+name = "kernels"
+folder = "shared"
+machines = ["lab:kvm-vhe"]
+benchmarks = ["hypercall"]
+boots = 1
+perturb = 0
+proof = false
+[slurm]
+cache = "/mnt/work/cache-%N"
+carry = false
+[slurm.build]
+cpus = 1
+[[kernel]]
+tree = "tree"
+commits = "start..main"
+build = 'test "$(cat kernel)" != none && cp /mnt/sets/"$(cat kernel)"/root/boot/vmlinuz-* "$WORLDSWITCH_OUT/bzImage" && find /mnt/sets/"$(cat kernel)"/root -name "*.ko" -exec cp {} "$WORLDSWITCH_OUT" \;'
+TOML
+        fleet plan | grep -q '^3 kernels are to be built'
+        fleet submit | tee submit.txt
+        grep -q 'build  *1$' submit.txt
+        settled
+        # The second commit has the first one's kernel, the third does not build.
+        fleet status --json >status.json
+        test "$(jq -c '[.kernels[].state]' status.json)" = '["built","built","failed"]'
+        test "$(jq -c '[.cells[].state]' status.json)" = '["done","done","failed"]'
+        jq -r '.cells[2].why' status.json | grep -q "its kernel can't be built: its build failed"
+        test "$(find shared/cells -name run.json | wc -l)" = 1
+        test "$(git -C tree worktree list | wc -l)" = 1
+SCRIPT
+}
+
+@test "what is wrong in a campaign is said before anything is submitted" {
+    cat >bad.toml <<<$'name = "x"\nfolder = "f"\nmachines = ["lab:native"]\nbenchmarks = ["im"]'
+    run ws fleet plan bad.toml
+    [ "$status" -eq 2 ]
+    [[ $output == *'benchmarks: there is no benchmark im; did you mean in?'* ]]
+    cat >bad.toml <<<$'name = "x"\nfolder = "f"\nmachines = ["lab:native"]\n[slurm]\ncpus = "two"'
+    run ws fleet submit bad.toml
+    [ "$status" -eq 2 ]
+    [[ $output == *'bad.toml: slurm.cpus: '* ]]
+    cat >bad.toml <<<$'name = "x"\nfolder = "f"\nmachines = ["qemu-tcg"]'
+    run ws fleet submit bad.toml
+    [ "$status" -eq 2 ]
+    [[ $output == *'qemu-tcg: it measures time: name the nodes'* ]]
+    # Where there is no Slurm.
+    cat >good.toml <<<$'name = "x"\nfolder = "f"\nmachines = ["lab:native"]'
+    PATH=/nonexistent run "$WORLDSWITCH" fleet submit good.toml
+    [ "$status" -eq 1 ]
+    [[ $output == *'there is no sbatch here'*'--local'* ]]
+}

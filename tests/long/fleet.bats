@@ -1,0 +1,92 @@
+# A campaign of 3 kernels x 2 machines x 12 benchmarks on a real Slurm with three nodes, of which one dies half-way;
+# then one that counts otherwise. Packages are carried to the nodes, and one kernel is built.
+
+load ../e2e/common
+load ../e2e/fleet
+
+setup() {
+    common_setup
+    fleet_setup
+}
+
+@test "72 cells over three nodes, of which one dies half-way; then one that is wrong" {
+    LIMIT=3000 on_cluster <<'SCRIPT'
+        # Nothing is on the nodes.
+        rm -rf cache-n*
+        git_tree() {
+            export GIT_AUTHOR_NAME=x GIT_AUTHOR_EMAIL=x@example.org GIT_COMMITTER_NAME=x GIT_COMMITTER_EMAIL=x@example.org
+            git init -q -b main tree
+            echo x >tree/x
+            git -C tree add -A
+            git -C tree commit -qm 'a kernel'
+        }
+        git_tree
+        cat >campaign.toml <<'TOML'
+name = "three"
+folder = "shared"
+machines = ["lab:kvm-vhe", "lab:kvm-nvhe"]
+benchmarks = ["hypercall", "in", "out", "print", "interrupt-controller-trap", "ipi-halted", "ipi-running", "set-cr3", "cold-memory-access", "hot-memory-access", "irq-completion", "tlb-invalidate"]
+cells = "benchmark"
+boots = 1
+perturb = 0
+[[kernel]]
+package = "6.1"
+[[kernel]]
+package = "6.12"
+[[kernel]]
+tree = "tree"
+commits = ["main"]
+# Debian's 6.12 and a byte more: another digest.
+build = '''
+    cp /mnt/sets/linux-arm64-6.12/root/boot/vmlinuz-* "$WORLDSWITCH_OUT/bzImage" && echo >>"$WORLDSWITCH_OUT/bzImage" &&
+    find /mnt/sets/linux-arm64-6.12/root -name "*.ko" -exec cp {} "$WORLDSWITCH_OUT" \;'''
+[slurm]
+cache = "/mnt/work/cache-%N"
+[slurm.build]
+cpus = 1
+TOML
+        set +x
+        say() { echo "$SECONDS s: $*"; }
+        say "$(fleet plan | tail -n 4)"
+        fleet submit
+        # Half-way.
+        until [ "$(find shared/cells -name run.json | wc -l)" -ge 36 ]; do sleep 0.5; done
+        say "n2 dies, and runs $(squeue -h -t R -w n2 -o '%A %j %K')"
+        node_dies n2
+        settled
+        say "the queue is empty: $(states | paste -sd,)"
+        # Slurm requeued what n2 ran.
+        test "$(states)" = '72 done'
+        # Every cell once; the proof once on each node.
+        test "$(find shared/cells -path '*/runs/*/run.json' | wc -l)" -le 74
+        test "$(for cell in shared/cells/*; do [ "$(find "$cell/runs" -name run.json | wc -l)" -gt 1 ] && echo "$cell"; done | wc -l)" -le 2
+        test "$(find shared -name '.new-*' -path '*cells*' | wc -l)" -le 1
+        fleet submit | grep -q '^nothing to submit: 72 cells: 72 done'
+        say 'the second submission runs nothing'
+        for cell in shared/cells/*; do
+            test "$(jq -cs 'map(.digits) | unique | length' "$cell"/runs/*/run.json)" = 1
+        done
+        fleet status | sed -n '/^node/,$p'
+        fleet collect -o collected
+        test "$(ls collected/*.json | wc -l)" = 6
+        # A wrong node: n3's 6.1 is another kernel than its manifest says.
+        node_start n2
+        until [ "$(sinfo -h -N -o %t | grep -cx idle)" = 3 ]; do sleep 0.2; done
+        for node in n1 n2 n3; do rm -rf "cache-$node/digits"; done
+        mv cache-n3/sets/linux-arm64-6.1/root cache-n3/right
+        cp -r cache-n3/sets/linux-arm64-6.12/root cache-n3/sets/linux-arm64-6.1/root
+        sed 's/"shared"/"wrong"/' -i campaign.toml
+        sed 's/^benchmarks = .*/benchmarks = ["hypercall", "in", "out"]/' -i campaign.toml
+        fleet submit
+        settled
+        fleet status
+        fleet status --json >status.json
+        test "$(jq -r '.nodes[] | select(.standing == "odd").name' status.json)" = n3
+        fleet submit 2>&1
+        settled
+        test "$(states)" = '18 done'
+        test "$(fleet status --json | jq '[.cells[] | select(.node == "n3")] | length')" = 0
+        say 'without n3'
+SCRIPT
+    cat "$FLEET/printed" >&3
+}
