@@ -163,6 +163,33 @@ TOML
 SCRIPT
 }
 
+@test "what a history has is known, in any folder" {
+    use_cache "$BATS_TEST_TMPDIR/store"
+    printf '%s\n' 'name = "x"' 'folder = "one"' 'machines = ["lab:native"]' 'benchmarks = ["in", "set-cr3"]' \
+        'history = "h.sqlite"' 'boots = 1' 'perturb = 0' >campaign.toml
+    ws fleet submit campaign.toml --local
+    run ws fleet collect campaign.toml -o out
+    [ "$status" -eq 0 ]
+    [[ $output == *'1 results are new in the history'* ]]
+    # Another folder, and fewer boots than the history has.
+    sed -i 's/"one"/"two"/' campaign.toml
+    [ "$(ws fleet plan campaign.toml --json | jq -c '[.cells[] | [.state, .run]]')" = '[["known",1]]' ]
+    run ws fleet submit campaign.toml --local
+    [[ $output == *'nothing to submit: 1 cell: 1 known'* ]]
+    ws fleet collect campaign.toml -o again
+    cmp out/lab-native.json again/lab-native.json
+    # More boots, other samples, or another selection are not known.
+    for change in 's/boots = 1/boots = 2/' 's/"in", //' 's/^boots/samples = 5\n&/'; do
+        sed "$change" campaign.toml >other.toml
+        [ "$(ws fleet plan other.toml --json | jq -r '.cells[0].state')" = 'to do' ]
+    done
+    # A file that is no history.
+    echo x >h.sqlite
+    run ws fleet plan campaign.toml
+    [ "$status" -eq 1 ]
+    [[ $output == *"the campaign's history can't tell what is known"* ]]
+}
+
 @test "what is wrong in a campaign is said before anything is submitted" {
     cat >bad.toml <<<$'name = "x"\nfolder = "f"\nmachines = ["lab:native"]\nbenchmarks = ["im"]'
     run ws fleet plan bad.toml
