@@ -26,7 +26,7 @@ campaign() {
 name = "try"
 folder = "${1:-shared}"
 machines = ["lab:native", "lab:native+cpu=EPYC"]
-benchmarks = ["in", "cpuid", "sgdt", "set-cr3", "out"]
+benchmarks = ["in", "cpuid", "set-cr3"]
 boots = 1
 perturb = 0
 samples = 4

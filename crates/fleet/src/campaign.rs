@@ -48,6 +48,9 @@ pub struct Campaign {
     /// The kernels of machines that boot one; empty: the machines' own.
     #[serde(default, rename = "kernel")]
     pub kernels: Vec<Kernel>,
+    /// A history whose exact results are known, and to which collected ones are added: a file, absolute from
+    /// [`Campaign::parse`] on, or `postgresql://...`.
+    pub history: Option<String>,
     /// What the campaign may cost.
     #[serde(default)]
     pub budget: Budget,
@@ -273,6 +276,9 @@ impl Campaign {
                 Kernel::Tree(tree) => tree.tree = base.join(&tree.tree),
             }
         }
+        if let Some(history) = self.history.as_mut().filter(|text| !text.contains("://")) {
+            *history = base.join(&history).to_string_lossy().into_owned();
+        }
         if let Some(program) = &mut self.slurm.program {
             *program = base.join(&program);
         }
@@ -411,6 +417,13 @@ mod tests {
         );
         assert_eq!(campaign.cells, Cells::Machine);
         assert!(campaign.kernels.is_empty() && campaign.slurm.carry);
+    }
+
+    #[test]
+    fn a_history_is_a_file_or_a_server() {
+        let history = |text: &str| parse(&format!("history = \"{text}\"")).unwrap().history;
+        assert_eq!(history("h.sqlite").unwrap(), "/a/h.sqlite");
+        assert_eq!(history("postgresql://u@h/d").unwrap(), "postgresql://u@h/d");
     }
 
     #[test]

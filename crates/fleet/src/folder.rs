@@ -275,15 +275,30 @@ impl Folder {
         Ok(all)
     }
 
-    /// A folder to prepare a run in, on the file system of the cell; dropping it removes it.
+    /// A folder to prepare a run in, on the file system of the cell; dropping it removes it. What a killed task left
+    /// is removed now. Called by the holder of [`Self::lock_cell`] for the same `node`.
     ///
     /// # Errors
     /// It can't be made.
-    pub fn workshop(&self, cell: &Key) -> Result<TempDir, FolderError> {
+    pub fn workshop(&self, cell: &Key, node: Option<&str>) -> Result<TempDir, FolderError> {
         let folder = self.cell(cell);
         make(&folder)?;
+        // A node's name has no '-' here, so no prefix is that of another one's.
+        let prefix = match node {
+            Some(node) => format!(".new-of-{}-", file_name(&[node])),
+            None => ".new-".to_owned(),
+        };
+        let left = fs::read_dir(&folder).map_err(failed("read", &folder))?;
+        for entry in left.flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let is_own =
+                name.starts_with(&prefix) && (node.is_some() || !name.starts_with(".new-of-"));
+            if is_own {
+                let _ = fs::remove_dir_all(entry.path());
+            }
+        }
         let made = tempfile::Builder::new()
-            .prefix(".new-")
+            .prefix(&prefix)
             .permissions(mode(0o777))
             .tempdir_in(&folder);
         made.map_err(failed("make a folder in", &folder))

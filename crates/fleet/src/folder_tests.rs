@@ -46,7 +46,7 @@ fn submission(number: u32) -> Submission {
 }
 
 fn publish(folder: &Folder, node: &str, job: &str) {
-    let made = folder.workshop(&key()).unwrap();
+    let made = folder.workshop(&key(), None).unwrap();
     fs::write(made.path().join("lab-native.json"), "{}").unwrap();
     folder.publish(&key(), &made, &run(node, job)).unwrap();
 }
@@ -56,7 +56,7 @@ fn a_run_appears_whole_and_once() {
     let shared = tempfile::tempdir().unwrap();
     let folder = Folder::at(shared.path());
     assert!(folder.runs().unwrap().is_empty());
-    let made = folder.workshop(&key()).unwrap();
+    let made = folder.workshop(&key(), None).unwrap();
     fs::write(made.path().join("lab-native.json"), "{}").unwrap();
     assert!(folder.runs().unwrap().is_empty(), "not yet");
     folder.publish(&key(), &made, &run("n1", "7_0")).unwrap();
@@ -69,6 +69,27 @@ fn a_run_appears_whole_and_once() {
     let left = fs::read_dir(shared.path().join("cells").join(key().to_string())).unwrap();
     let left: Vec<_> = left.map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(left, ["runs"], "no workshop is left");
+}
+
+#[test]
+fn what_a_killed_task_left_is_removed_by_the_next_one() {
+    let shared = tempfile::tempdir().unwrap();
+    let folder = Folder::at(shared.path());
+    let count = || {
+        let cell = shared.path().join("cells").join(key().to_string());
+        fs::read_dir(cell).unwrap().count()
+    };
+    let killed = |node| {
+        let _ = folder.workshop(&key(), node).unwrap().keep();
+    };
+    killed(None);
+    killed(Some("n1"));
+    killed(Some("n1-2"));
+    assert_eq!(count(), 3);
+    drop(folder.workshop(&key(), None).unwrap());
+    assert_eq!(count(), 2, "those of nodes' proofs stay");
+    drop(folder.workshop(&key(), Some("n1")).unwrap());
+    assert_eq!(count(), 1, "another node's stays");
 }
 
 #[test]

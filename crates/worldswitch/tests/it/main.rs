@@ -4,6 +4,7 @@
 mod common;
 mod compare;
 mod external;
+mod fleet;
 mod house;
 mod json;
 mod kvm;

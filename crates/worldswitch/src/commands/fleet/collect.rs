@@ -1,11 +1,12 @@
 //! `worldswitch fleet collect`.
 
 use super::expand::CellOf;
-use super::{show, view};
+use super::{kept, show, view};
 use crate::cli::fleet::CollectArgs;
 use crate::commands::Done;
 use crate::outcome::folder::Folder;
 use crate::terminal::{Colours, output};
+use anyhow::Context;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::SystemTime;
@@ -20,15 +21,17 @@ pub fn collect(args: &CollectArgs, colours: Colours) -> anyhow::Result<Done> {
     let view = view(&args.campaign)?;
     view.settle()?;
     show::doubts(&view, colours);
+    let mut history = kept::open(&view.campaign)?;
     let mut folders: BTreeMap<PathBuf, Vec<ResultFile>> = BTreeMap::new();
     for known in &view.expanded.tasks {
         let CellOf::Cell(key, _) = &known.cell else {
             continue;
         };
-        let Some(stored) = view.counted(key) else {
-            continue;
+        let result = match (view.counted(key), view.kept.get(key), &mut history) {
+            (Some(stored), ..) => ws_results::read_file(&stored.result())?,
+            (None, Some(run), Some(history)) => history.result(*run)?,
+            _ => continue,
         };
-        let result = ws_results::read_file(&stored.result())?;
         let result = ResultFile {
             // Of two kernels with the same bytes one was measured.
             platform: known.task.platform.clone(),
@@ -40,21 +43,31 @@ pub fn collect(args: &CollectArgs, colours: Colours) -> anyhow::Result<Done> {
         };
         folders.entry(folder).or_default().push(result);
     }
-    let mut count = 0;
+    let mut all = Vec::new();
     for (path, results) in folders {
         let results = merge::by_platform(results);
-        count += results.len();
         let folder = Folder::make(Some(&path), args.force, SystemTime::now())?;
         folder.must_take(results.iter().map(|result| &*result.platform))?;
         if let Some(error) = folder.write(&results).into_iter().next() {
             return Err(error.into());
         }
+        all.extend(results);
+    }
+    let added = kept::add(&view.campaign, &all).with_context(|| {
+        format!(
+            "the results are in {}, but not in the history: collect again with --force",
+            args.output.display()
+        )
+    })?;
+    if let Some(added) = added {
+        output::remark(&added, colours);
     }
     let whole = view.doubts.is_empty() && view.count(|state| !state.is_measured()) == 0;
     output::data(&match args.campaign.json {
         true => show::json(&view, &[])?,
         false => format!(
-            "{count} results in {}: {}\n",
+            "{} results in {}: {}\n",
+            all.len(),
             args.output.display(),
             show::totals(&view)
         ),

@@ -9,13 +9,14 @@ use anyhow::{Context, bail};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::rc::Rc;
 use ws_fleet::campaign::{Campaign, Cells, Commits, Kernel, Tree};
 use ws_fleet::cell::{Cell, Key};
 use ws_fleet::folder::{Built, Folder};
 use ws_fleet::submission::{Build, ToBuild};
 use ws_fleet::task::Task;
 use ws_lab::sets::Architecture;
-use ws_machines::image::GuestImage;
+use ws_machines::image::{BenchmarkRow, GuestImage};
 use ws_machines::machine::Machine;
 use ws_machines::name::PlatformName;
 use ws_machines::platforms::{self, APPLICATIONS, Platform};
@@ -42,14 +43,25 @@ pub struct Known {
 /// The cell of a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CellOf {
-    /// Its key, and whether its counts are exact.
-    Cell(Key, bool),
+    /// Its key, and its machine if its counts are exact.
+    Cell(Key, Option<Rc<Exact>>),
     /// Its kernel is not built yet.
     Unbuilt,
     /// Its kernel could not be built, for this reason.
     Failed(String),
     /// Its machine can't be made here, for this reason.
     Impossible(String),
+}
+
+/// What the digits of an exact machine depend on, beside what is asked of it.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Exact {
+    /// Of the machine.
+    pub digest: String,
+    /// Of the guest image, if it has one.
+    pub image_sha256: Option<String>,
+    /// The benchmarks that it has, in their order.
+    pub rows: Vec<BenchmarkRow>,
 }
 
 /// A kernel for machines that boot one.
@@ -241,13 +253,13 @@ impl Expanded {
             known.cell = match task.kernel.as_ref().map(|name| folder.built(name)) {
                 Some(Built::No) => CellOf::Unbuilt,
                 Some(Built::Failed(why)) => CellOf::Failed(why),
-                Some(Built::Yes) | None if task.host.is_some() => cell(task, None, false),
+                Some(Built::Yes) | None if task.host.is_some() => cell(task, &Made::default()),
                 Some(Built::Yes) | None => {
                     let machine = machines
                         .entry((task.platform.clone(), task.apps))
-                        .or_insert_with(|| digest(task, resources).map_err(|e| format!("{e:#}")));
+                        .or_insert_with(|| make(task, resources).map_err(|e| format!("{e:#}")));
                     match machine {
-                        Ok((digest, exact)) => cell(task, digest.as_deref(), *exact),
+                        Ok(made) => cell(task, made),
                         Err(why) => CellOf::Impossible(why.clone()),
                     }
                 }
@@ -256,11 +268,11 @@ impl Expanded {
     }
 }
 
-/// The cell of a task whose machine has this digest.
-fn cell(task: &Task, digest: Option<&str>, exact: bool) -> CellOf {
+/// The cell of a task on this machine.
+fn cell(task: &Task, made: &Made) -> CellOf {
     let host = task.host.as_deref().unwrap_or("any host");
-    let machine = match digest {
-        Some(digest) => digest.to_owned(),
+    let machine = match &made.digest {
+        Some(digest) => digest.clone(),
         None => format!("{} on {host}", task.platform),
     };
     let cell = Cell {
@@ -270,42 +282,63 @@ fn cell(task: &Task, digest: Option<&str>, exact: bool) -> CellOf {
         perturb: task.perturb,
         samples: task.samples,
     };
-    CellOf::Cell(cell.key(), exact)
+    CellOf::Cell(cell.key(), made.exact.clone())
 }
 
-/// The cell of a task on this node.
+/// The cell of a task on this node, and whether it is exact.
 ///
 /// # Errors
 /// Its machine can't be made here.
 pub fn cell_here(task: &Task, resources: &Resources) -> anyhow::Result<(Key, bool)> {
-    let found = match task.host {
-        Some(_) => cell(task, None, false),
-        None => {
-            let (digest, exact) = digest(task, resources)?;
-            cell(task, digest.as_deref(), exact)
-        }
+    let made = match task.host {
+        Some(_) => Made::default(),
+        None => make(task, resources)?,
     };
-    match found {
-        CellOf::Cell(key, exact) => Ok((key, exact)),
+    match cell(task, &made) {
+        CellOf::Cell(key, exact) => Ok((key, exact.is_some())),
         // cell() gives nothing else.
         _ => bail!("{} has no cell", task.platform),
     }
 }
 
-/// The digest of a machine, if it has one, and whether its counts are exact.
-type Made = (Option<String>, bool);
+/// A machine that was made.
+#[derive(Clone, Debug, Default)]
+struct Made {
+    digest: Option<String>,
+    exact: Option<Rc<Exact>>,
+}
 
 /// Makes a task's machine.
-fn digest(task: &Task, resources: &Resources) -> anyhow::Result<Made> {
+fn make(task: &Task, resources: &Resources) -> anyhow::Result<Made> {
     let name: PlatformName = task.platform.parse()?;
     let machine: Box<dyn Machine> = match task.apps {
         true => platforms::open_applications(&name, resources)?,
         false => platforms::open(&name, resources)?,
     };
-    let digest = machine.digest().map(str::to_owned);
-    let counts = machine.unit() == Some("insns") && !machine.counts_only_exits();
-    let exact = digest.is_some() && counts;
-    Ok((digest, exact))
+    let Some(digest) = machine.digest().map(str::to_owned) else {
+        return Ok(Made::default());
+    };
+    let exact = if machine.unit() == Some("insns") && !machine.counts_only_exits() {
+        let (rows, image_sha256) = match machine.workloads() {
+            Some(rows) => (rows, None),
+            None => {
+                let image = GuestImage::read(&resources.guest_for(machine.architecture())?)?;
+                (image.rows, Some(image.sha256))
+            }
+        };
+        let digest = digest.clone();
+        Some(Rc::new(Exact {
+            digest,
+            image_sha256,
+            rows,
+        }))
+    } else {
+        None
+    };
+    Ok(Made {
+        digest: Some(digest),
+        exact,
+    })
 }
 
 /// The rows of machines, by what the campaign names.

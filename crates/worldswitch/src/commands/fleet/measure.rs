@@ -66,7 +66,7 @@ impl Worker<'_> {
         if let Some(known) = self.known(&runs, witness) {
             return Ok(Cell::KnownFrom(known.run.node.clone()));
         }
-        self.boot(task, &key, exact)?;
+        self.boot(task, &key, exact, witness)?;
         Ok(Cell::Measured)
     }
 
@@ -100,8 +100,8 @@ impl Worker<'_> {
     }
 
     /// Boots the machine, and publishes the result.
-    fn boot(&self, task: &Task, key: &Key, exact: bool) -> anyhow::Result<()> {
-        let made = self.folder.workshop(key)?;
+    fn boot(&self, task: &Task, key: &Key, exact: bool, witness: bool) -> anyhow::Result<()> {
+        let made = self.folder.workshop(key, witness.then_some(self.node))?;
         let result = self.result(task, made.path())?;
         let at = time::rfc3339(SystemTime::now());
         let run = Run::of(&result, exact, self.campaign, self.node, self.job, &at);

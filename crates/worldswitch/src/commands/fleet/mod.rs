@@ -4,6 +4,7 @@ mod cancel;
 mod carry;
 mod collect;
 mod expand;
+mod kept;
 mod measure;
 mod queue;
 mod show;

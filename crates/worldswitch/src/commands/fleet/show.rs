@@ -51,12 +51,14 @@ struct Listed<'a> {
     perturb: u32,
     /// Its name; null while its kernel is not built.
     cell: Option<String>,
-    /// `done`, `running`, `waiting`, `to do`, `failed` (submit tries it again), `same` (another cell of the
+    /// `done`, `known` (the history has it), `running`, `waiting`, `to do`, `failed` (submit tries it again), `same` (another cell of the
     /// campaign has the same bytes), `disputed` (nodes differ, and nobody can tell which is wrong), `impossible`
     /// (its machine can't be made here).
     state: &'static str,
     /// The node that measures or measured it.
     node: Option<&'a str>,
+    /// The run of the history that has it.
+    run: Option<i64>,
     /// Why it is in this state.
     why: Option<&'a str>,
     /// Benchmarks without a figure that were not skipped.
@@ -165,6 +167,10 @@ pub fn json(view: &View, submitted: &[Submitted]) -> serde_json::Result<String> 
             cell: key.map(ToString::to_string),
             state: state.word(),
             node: state.node(),
+            run: match state {
+                State::Kept(run) => Some(*run),
+                _ => None,
+            },
             why: state.why(),
             without_figure: run.map_or(&[], |run| &run.without_figure),
             hours,
@@ -380,7 +386,7 @@ fn table(view: &View) -> String {
             None => known.task.platform.clone(),
         };
         let column = match state {
-            State::Done(_) => 1,
+            State::Done(_) | State::Kept(_) => 1,
             State::Running(_) => 2,
             State::Waiting(_) => 3,
             _ => 4,

@@ -11,6 +11,7 @@ use crate::terminal::{Colours, Stop, output, time};
 use anyhow::{Context, bail};
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
+use ws_fleet::campaign::Campaign;
 use ws_fleet::folder::{Folder, Lock};
 use ws_fleet::slurm;
 use ws_fleet::submission::{self, Build, Planned, Submission, Work};
@@ -193,7 +194,11 @@ fn keep(
             schema: submission::SCHEMA.into(),
             number,
             created: created.clone(),
-            campaign: view.campaign.clone(),
+            // Nodes need no history, whose address may have a password.
+            campaign: Campaign {
+                history: None,
+                ..view.campaign.clone()
+            },
             tasks,
             proof: proof(view),
             builds: builds.clone(),
@@ -247,7 +252,7 @@ fn proof(view: &View) -> Option<Task> {
     let tasks = &view.expanded.tasks;
     let exact = tasks
         .iter()
-        .find(|known| matches!(known.cell, CellOf::Cell(_, true)));
+        .find(|known| matches!(known.cell, CellOf::Cell(_, Some(_))));
     let unbuilt = || tasks.iter().find(|known| known.cell == CellOf::Unbuilt);
     exact.or_else(unbuilt).map(|known| known.task.clone())
 }

@@ -1,6 +1,8 @@
 //! All that is known of a campaign: what was measured, what is queued, whom to trust.
 
 use super::expand::{CellOf, Expanded, Known};
+use super::kept;
+use anyhow::Context;
 use std::collections::{BTreeMap, BTreeSet};
 use ws_fleet::budget::{self, Estimates};
 use ws_fleet::campaign::Campaign;
@@ -9,6 +11,9 @@ use ws_fleet::folder::{Folder, FolderError, Stored};
 use ws_fleet::slurm::{At, Queued};
 use ws_fleet::submission::{Submission, Work};
 use ws_fleet::verdict::{self, Doubt, Standing};
+
+/// What failed, if the history did.
+const HISTORY: &str = "the campaign's history can't tell what is known (leave history out of the file to go on without it)";
 
 /// A campaign, its cells and nodes.
 pub struct View {
@@ -20,6 +25,8 @@ pub struct View {
     pub runs: Vec<Stored>,
     /// The nodes that are not trusted.
     pub doubts: BTreeMap<String, Doubt>,
+    /// Runs of the campaign's history that are known, by cell.
+    pub kept: BTreeMap<Key, i64>,
     pub estimates: Estimates,
     /// Hours of one processor that this campaign has used.
     pub spent_hours: f64,
@@ -30,6 +37,8 @@ pub struct View {
 pub enum State {
     /// Measured, on this node.
     Done(String),
+    /// In the history, under this number.
+    Kept(i64),
     /// Another task measures the same cell.
     Twin,
     Running(String),
@@ -49,6 +58,7 @@ impl State {
     pub fn word(&self) -> &'static str {
         match self {
             Self::Done(_) => "done",
+            Self::Kept(_) => "known",
             Self::Twin => "same",
             Self::Running(_) => "running",
             Self::Waiting(_) => "waiting",
@@ -61,7 +71,7 @@ impl State {
 
     /// Whether there is a result that counts.
     pub fn is_measured(&self) -> bool {
-        matches!(self, Self::Done(_))
+        matches!(self, Self::Done(_) | Self::Kept(_))
     }
 
     /// Whether a submission would measure it.
@@ -103,6 +113,11 @@ impl View {
         let runs = folder.runs()?;
         let votes: Vec<_> = runs.iter().filter_map(Stored::vote).collect();
         let doubts = verdict::judge(&votes);
+        let history = kept::open(&campaign).context(HISTORY)?;
+        let kept = match history {
+            Some(mut store) => kept::known(&mut store, &expanded.tasks).context(HISTORY)?,
+            None => BTreeMap::new(),
+        };
         let platforms: BTreeMap<&Key, &str> =
             expanded.tasks.iter().filter_map(platform_of).collect();
         let measured = runs
@@ -120,6 +135,7 @@ impl View {
             states: Vec::new(),
             runs,
             doubts,
+            kept,
             estimates,
             spent_hours,
         };
@@ -140,6 +156,9 @@ impl View {
         if let Some(stored) = key.and_then(|key| self.counted(key)) {
             seen.extend(key.cloned());
             return State::Done(stored.run.node.clone());
+        }
+        if let Some(run) = key.and_then(|key| self.kept.get(key)) {
+            return State::Kept(*run);
         }
         let id = known.task.id();
         let queued = match live.get(&id) {
