@@ -150,7 +150,7 @@ impl Server {
         let patience = address.config.get_connect_timeout().copied();
         let patience = patience.unwrap_or(Duration::MAX);
         let (config, (send, receive)) = (address.config.clone(), mpsc::channel());
-        std::thread::spawn(move || send.send(config.connect(tls)));
+        std::thread::spawn(move || drop(send.send(config.connect(tls))));
         let connected = receive.recv_timeout(patience).map_err(|_| Error::Server {
             place: name.clone(),
             what: format!(
