@@ -44,7 +44,7 @@ END
 
 # start_postgres FOLDER [SETTING=VALUE...]: starts it; sets POSTGRES_PID, PGPORT and PGHOST, its socket.
 start_postgres() {
-    local at=$1 words=() setting try inside=()
+    local at=$1 words=() setting inside=()
     shift
     # For root: a disk of its own that is soon full, in a mount namespace that ends with the server.
     # shellcheck disable=SC2016
@@ -54,7 +54,7 @@ start_postgres() {
         words+=(-c "$setting")
     done
     export PGPORT PGHOST=$at/socket
-    for try in 1 2 3 4 5; do
+    for _ in 1 2 3 4 5; do
         PGPORT=$((20000 + RANDOM % 12000))
         : >"$at/server.log"
         (become_unprivileged "$at/$PGBIN/postgres" -D "$at/data" -k "$at/socket" -c listen_addresses=127.0.0.1 \

@@ -150,7 +150,6 @@ impl Server {
         let patience = address.config.get_connect_timeout().copied();
         let patience = patience.unwrap_or(Duration::MAX);
         let (config, (send, receive)) = (address.config.clone(), mpsc::channel());
-        // Nobody listens if it took too long.
         std::thread::spawn(move || drop(send.send(config.connect(tls))));
         let connected = receive.recv_timeout(patience).map_err(|_| Error::Server {
             place: name.clone(),
