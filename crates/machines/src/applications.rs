@@ -161,7 +161,13 @@ impl HostMachine {
             second_vm: request.vm == lab::launch_with(With::SecondVm),
         };
         files.extend(disks.map(Disks::entry));
-        let own = self.applications.whole.files(launched)?;
+        // An agent reads no more than it can do in this launch.
+        let mut whole = self.applications.whole.clone();
+        let vm = |with: Option<With>| with.map(lab::launch_with).unwrap_or_default();
+        whole
+            .workloads
+            .retain(|workload| vm(workload.with) == request.vm);
+        let own = whole.files(launched)?;
         files.extend(own.into_iter().map(|entry| Entry {
             path: format!("{LAB}/{}", entry.path),
             ..entry

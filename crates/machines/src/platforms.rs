@@ -1,5 +1,7 @@
 //! Which platforms there are, whether each can be used here, and the machine of each.
 
+mod of_host;
+
 use crate::applications::{HostMachine, NestedMachine, Runs, nests};
 use crate::counter;
 use crate::lab::{self, LabMachine, Software, Symbols, SymbolsError};
@@ -10,6 +12,7 @@ use crate::qemu::{Qemu, Settings};
 use crate::resources::Resources;
 use crate::serial::SerialLine;
 use crate::vmm::{self, Vmm};
+use of_host::of_host;
 use ws_lab::recipe::{Monitor, Recipe};
 use ws_lab::sets::Architecture;
 
@@ -134,68 +137,6 @@ fn no_lab(why: String) -> Platform {
         default: true,
         kind: Kind::NoLab(why),
     }
-}
-
-/// The platforms that are not lab machines.
-fn of_host() -> [Platform; 8] {
-    let platform = |name: &str, kind: Kind, summary: &str, needs: &str| Platform {
-        name: name.into(),
-        summary: summary.into(),
-        needs: needs.into(),
-        unit: kind.unit(),
-        default: matches!(kind, Kind::Vmm | Kind::QemuKvm | Kind::Qemu),
-        kind,
-    };
-    [
-        platform(
-            "kvm",
-            Kind::Vmm,
-            "this host's KVM under vmm, the project's own small monitor",
-            "/dev/kvm, the monitor vmm and the guest image",
-        ),
-        platform(
-            "qemu-kvm",
-            Kind::QemuKvm,
-            "this host's KVM under QEMU",
-            "/dev/kvm, the monitor vmm (which probes it), qemu-system-x86_64 and the guest image",
-        ),
-        platform(
-            "qemu-tcg",
-            Kind::Qemu,
-            "QEMU TCG in real time: an emulated CPU, on any host",
-            "qemu-system-x86_64 and the guest image",
-        ),
-        platform(
-            "host",
-            Kind::Host,
-            "this host's Linux itself, in namespaces: applications only (worldswitch apps)",
-            "the agent, the packages of worldswitch lab fetch linux, and root or user namespaces",
-        ),
-        platform(
-            "qemu-kvm-nested",
-            Kind::NestedKvm,
-            "a VM of KVM and QEMU in a VM of this host's KVM and QEMU: applications only (worldswitch apps)",
-            "/dev/kvm whose module has nested=1, the agent, and the packages of worldswitch lab fetch kvm-linux",
-        ),
-        platform(
-            "qemu-tcg-nested",
-            Kind::Nested,
-            "the same in QEMU's emulator, on any host: what works, and nothing of virtualization",
-            "the agent, and the packages of worldswitch lab fetch kvm-linux",
-        ),
-        platform(
-            "serial:DEVICE",
-            Kind::Serial,
-            "a machine that you boot, read over a serial line (115200 8N1)",
-            "a serial line or pseudo-terminal, and a machine that boots the guest image",
-        ),
-        platform(
-            "log:FILE",
-            Kind::Log,
-            "an earlier run, read from its saved console",
-            "a file with the console's output",
-        ),
-    ]
 }
 
 /// A name that no platform has.

@@ -17,6 +17,8 @@ const PLANNED: f64 = 0.75;
 const ROWS_A_BOOT: usize = 38;
 /// With fewer placements than this there is nothing to compare; rather kinds of work are left out.
 const CELLS_LEAST: usize = 2;
+/// A machine's agent reads 256 workloads, the lab's own among them.
+const GROUP_MOST: usize = 200;
 /// The longest name of a workload.
 const NAME_BYTES: usize = 64;
 
@@ -173,7 +175,7 @@ impl Matrix {
             left_out: (0, Vec::new()),
             only,
         };
-        while chosen.takes() > asked.time.mul_f64(PLANNED) {
+        while chosen.takes() > asked.time.mul_f64(PLANNED) || chosen.has_too_many() {
             if chosen.cells.len() > CELLS_LEAST {
                 chosen.cells.pop();
             } else if chosen.kinds.len() > 1 {
@@ -229,6 +231,12 @@ impl Matrix {
         rows
     }
 
+    fn has_too_many(&self) -> bool {
+        groups(&self.rows())
+            .into_iter()
+            .any(|rows| rows > GROUP_MOST)
+    }
+
     /// How long it takes.
     pub fn takes(&self) -> Duration {
         Duration::from_secs_f64(seconds(&self.rows(), self.boots) * self.slowness)
@@ -267,21 +275,19 @@ impl Matrix {
     }
 }
 
-/// How long rows take on a quiet host: those with disks, with a second VM and all others are launched apart.
+/// Rows that are launched apart: with a second VM, with disks, and all others.
+fn groups(rows: &[PlaceRow]) -> [usize; 3] {
+    let second_vm = rows.iter().filter(|row| row.kind.has_second_vm()).count();
+    let disk = rows.iter().filter(|row| row.kind.has_disk()).count();
+    [second_vm, disk, rows.len() - second_vm - disk]
+}
+
+/// How long rows take on a quiet host.
 fn seconds(rows: &[PlaceRow], boots: u32) -> f64 {
-    let groups = [
-        rows.iter().filter(|row| row.kind.has_disk()).count(),
-        rows.iter().filter(|row| row.kind.has_second_vm()).count(),
-    ];
-    let others = rows.len() - groups.iter().sum::<usize>();
-    let [_, second_vm] = groups;
-    let launches = |rows: usize| rows.div_ceil(ROWS_A_BOOT);
+    let launches = groups(rows).map(|rows| rows.div_ceil(ROWS_A_BOOT));
+    let [second_vm, ..] = launches;
     // A second VM boots too.
-    let launched = [groups[0], groups[1], others]
-        .map(launches)
-        .iter()
-        .sum::<usize>();
-    let booted = launched + launches(second_vm);
+    let booted = launches.iter().sum::<usize>() + second_vm;
     (rows.len() as f64 * ROW_S + booted as f64 * BOOT_S) * f64::from(boots)
 }
 
@@ -385,6 +391,14 @@ mod tests {
         assert_eq!((few.cells.len(), few.left_out.0), (3, 0));
         let one = Matrix::choose(&cpus(&[3], &[3], &[3]), asked(&PlaceKind::ALL, 10), 1.0);
         assert!(one.said().contains("with one CPU there is only one"));
+    }
+
+    #[test]
+    fn a_large_host_has_no_more_rows_than_an_agent_reads() {
+        let all: Vec<u32> = (0..64).collect();
+        let large = cpus(&all, &[0, 32], &all[..48]);
+        let matrix = Matrix::choose(&large, asked(&PlaceKind::ALL, 600), 1.0);
+        assert!(matrix.cells.len() > 6 && !matrix.has_too_many());
     }
 
     #[test]
