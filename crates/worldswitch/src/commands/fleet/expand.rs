@@ -7,6 +7,7 @@ use crate::commands::{Usage, benchmarks, bisect};
 use crate::terminal::Stop;
 use anyhow::{Context, bail};
 use sha2::{Digest, Sha256};
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::rc::Rc;
@@ -375,13 +376,15 @@ impl<'a> Rows<'a> {
             true => (self.workloads.clone(), &self.campaign.apps),
             false => {
                 let architecture = platform.architecture();
-                if !self.images.contains_key(&architecture) {
-                    let image = GuestImage::read(&self.resources.guest_for(architecture)?)?;
-                    let names = image.rows.into_iter().map(|row| row.name);
-                    self.images.insert(architecture, names.collect());
-                }
-                let names = self.images.get(&architecture).cloned();
-                (names.unwrap_or_default(), &self.campaign.benchmarks)
+                let names = match self.images.entry(architecture) {
+                    Entry::Occupied(read) => read.into_mut(),
+                    Entry::Vacant(place) => {
+                        let image = GuestImage::read(&self.resources.guest_for(architecture)?)?;
+                        let names = image.rows.into_iter().map(|row| row.name);
+                        place.insert(names.collect())
+                    }
+                };
+                (names.clone(), &self.campaign.benchmarks)
             }
         };
         let is_wanted = |name: &String| wanted.is_empty() || wanted.contains(name);
