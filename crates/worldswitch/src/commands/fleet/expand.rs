@@ -376,15 +376,12 @@ impl<'a> Rows<'a> {
             true => (self.workloads.clone(), &self.campaign.apps),
             false => {
                 let architecture = platform.architecture();
-                let names = match self.images.entry(architecture) {
-                    Entry::Occupied(read) => read.into_mut(),
-                    Entry::Vacant(place) => {
-                        let image = GuestImage::read(&self.resources.guest_for(architecture)?)?;
-                        let names = image.rows.into_iter().map(|row| row.name);
-                        place.insert(names.collect())
-                    }
-                };
-                (names.clone(), &self.campaign.benchmarks)
+                if let Entry::Vacant(place) = self.images.entry(architecture) {
+                    let image = GuestImage::read(&self.resources.guest_for(architecture)?)?;
+                    place.insert(image.rows.into_iter().map(|row| row.name).collect());
+                }
+                let names = self.images[&architecture].clone();
+                (names, &self.campaign.benchmarks)
             }
         };
         let is_wanted = |name: &String| wanted.is_empty() || wanted.contains(name);
