@@ -304,22 +304,15 @@ impl Machine for HostMachine {
     }
 
     fn identity(&self) -> Identity {
-        let mut identity = Identity::default();
+        let (runs, kvm) = match &self.runs {
+            Runs::Host => ("on the host, in namespaces", None),
+            Runs::Emulated => ("in a VM of QEMU's emulator", None),
+            Runs::Kvm(kvm) => ("in a VM of KVM and QEMU", Some(kvm)),
+        };
+        let mut identity = identity(&self.applications, runs, kvm);
         let mut subject = |key: &str, value: serde_json::Value| {
             identity.subject.insert(key.into(), value);
         };
-        for (key, value) in &self.applications.parts {
-            subject(key, value.clone());
-        }
-        subject(
-            "runs",
-            match self.runs {
-                Runs::Host => "on the host, in namespaces",
-                Runs::Emulated => "in a VM of QEMU's emulator",
-                Runs::Kvm(_) => "in a VM of KVM and QEMU",
-            }
-            .into(),
-        );
         if self.runs.is_vm() {
             subject("monitor_cpu", self.cpu.clone().into());
             subject("vm_memory_mib", self.memory_mib.into());
@@ -328,11 +321,19 @@ impl Machine for HostMachine {
         if let Some(disks) = &self.disks {
             subject("disks", disks.clone().into());
         }
-        if let Runs::Kvm(kvm) = &self.runs {
-            kvm.describe(&mut identity);
-        }
-        identity.conditions.insert("pinning".into(), "none".into());
-        Host::read().describe(&mut identity);
         identity
     }
+}
+
+/// What runs applications on this host, in words, and its parts; `kvm` if it is this host's.
+fn identity(applications: &Applications, runs: &str, kvm: Option<&Kvm>) -> Identity {
+    let mut identity = Identity::default();
+    identity.subject.extend(applications.parts.clone());
+    identity.subject.insert("runs".into(), runs.into());
+    if let Some(kvm) = kvm {
+        kvm.describe(&mut identity);
+    }
+    identity.conditions.insert("pinning".into(), "none".into());
+    Host::read().describe(&mut identity);
+    identity
 }

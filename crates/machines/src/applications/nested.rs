@@ -4,7 +4,6 @@
 use super::PARAMETERS;
 use crate::child::Child;
 use crate::emulator::{self, Emulator};
-use crate::host::Host;
 use crate::image::BenchmarkRow;
 use crate::inherited::Inherited;
 use crate::lab::{self, Applications, Executor, Launched};
@@ -214,25 +213,14 @@ impl Machine for NestedMachine {
     }
 
     fn identity(&self) -> Identity {
-        let mut identity = Identity::default();
-        let mut subject = |key: &str, value: serde_json::Value| {
-            identity.subject.insert(key.into(), value);
-        };
-        for (key, value) in &self.applications.parts {
-            subject(key, value.clone());
-        }
         let runs = match &self.kvm {
             Some(_) => "in a VM of KVM and QEMU, in a VM of KVM and QEMU",
             None => "in a VM of KVM and QEMU, in a VM of QEMU's emulator",
         };
-        subject("runs", runs.into());
-        subject("monitor_cpu", self.cpu.clone().into());
-        subject("vm_memory_mib", MEMORY_MIB.into());
-        if let Some(kvm) = &self.kvm {
-            kvm.describe(&mut identity);
-        }
-        identity.conditions.insert("pinning".into(), "none".into());
-        Host::read().describe(&mut identity);
+        let mut identity = super::identity(&self.applications, runs, self.kvm.as_ref());
+        let subject = &mut identity.subject;
+        subject.insert("monitor_cpu".into(), self.cpu.clone().into());
+        subject.insert("vm_memory_mib".into(), MEMORY_MIB.into());
         identity
     }
 }
