@@ -115,11 +115,11 @@ SCRIPT
         nothing_half() { test -z "$(find /mnt/small/shared/cells -name run.json -o -name '.new-*')"; }
         nothing_half
         # Said before anything is submitted or measured.
-        ! fleet submit 2>said.txt
+        if fleet submit 2>said.txt; then exit 1; fi
         grep -q 'KiB left, and the results may take .* KiB: make room, and submit again' said.txt
         rm /mnt/small/fill
         fill_here
-        ! fleet submit --local 2>said.txt
+        if fleet submit --local 2>said.txt; then exit 1; fi
         grep -q 'lab:native .*No space left on device' said.txt
         nothing_half
         unhang

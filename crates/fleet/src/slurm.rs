@@ -111,7 +111,9 @@ pub fn batch_words(
         Work::Build(_) => (site.build.cpus, &site.build.time, &site.build.options),
     };
     option("time", time.as_ref());
-    let exclude = (!job.exclude.is_empty()).then(|| job.exclude.join(","));
+    // A part of one node names that node.
+    let excludes = part.host.is_none() && !job.exclude.is_empty();
+    let exclude = excludes.then(|| job.exclude.join(","));
     option("exclude", exclude.as_ref());
     option(
         "dependency",

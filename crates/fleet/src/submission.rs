@@ -113,12 +113,6 @@ impl Submission {
             Some(Work::Build(_)) | None => &[],
         }
     }
-
-    /// The names of all kernels that it builds.
-    pub fn builds_kernel(&self, name: &str) -> bool {
-        let mut kernels = self.builds.iter().flat_map(|build| &build.kernels);
-        kernels.any(|kernel| kernel.name == name)
-    }
 }
 
 /// Cuts tasks into jobs. Tasks of one job have the same host and wait for the same build; their order is

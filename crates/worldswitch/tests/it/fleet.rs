@@ -93,3 +93,48 @@ fn a_cell_that_fails_is_named_with_its_node_and_tried_again() {
     lab.mode = "";
     assert_eq!(states(&lab, "n1", "submit", &["--local"]), ["done", "done"]);
 }
+
+/// Makes another node's run of a cell, with other digits.
+fn contradict(lab: &Lab, node: &str) {
+    let cells = std::fs::read_dir(lab.path("shared/cells")).unwrap();
+    let runs = cells.map(|cell| cell.unwrap().path().join("runs"));
+    let runs = runs.min().unwrap();
+    let first = std::fs::read_dir(&runs).unwrap().next().unwrap().unwrap();
+    let text = std::fs::read_to_string(first.path().join("run.json")).unwrap();
+    let mut run: serde_json::Value = serde_json::from_str(&text).unwrap();
+    run["node"] = node.into();
+    let digits = run["digits"].as_object_mut().unwrap();
+    digits
+        .values_mut()
+        .for_each(|digit| *digit = "other".into());
+    let folder = runs.join(format!("{node}-1"));
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::write(folder.join("run.json"), run.to_string()).unwrap();
+}
+
+#[test]
+fn a_third_node_decides_a_dispute() {
+    let lab = Lab::new(&["a", "b"]);
+    std::fs::write(lab.path("campaign.toml"), CAMPAIGN).unwrap();
+    assert_eq!(states(&lab, "n1", "submit", &["--local"]), ["done", "done"]);
+    contradict(&lab, "n2");
+    let sorted = |mut states: Vec<String>| {
+        states.sort();
+        states
+    };
+    let disputed = ["disputed", "to do"];
+    assert_eq!(sorted(states(&lab, "n3", "status", &[])), disputed);
+    // Neither of both decides.
+    for node in ["n1", "n2"] {
+        assert_eq!(sorted(states(&lab, node, "submit", &["--local"])), disputed);
+    }
+    let machines = lab.pids().len();
+    assert_eq!(states(&lab, "n3", "submit", &["--local"]), ["done", "done"]);
+    assert!(lab.pids().len() > machines, "the third one has measured");
+    let said = stderr(&fleet(&lab, "n3", "status", &[]));
+    assert!(
+        said.contains("node n2 is not trusted: it gives other counts than n1, n3"),
+        "{said}"
+    );
+    assert!(!said.contains("node n1 is not trusted"), "{said}");
+}

@@ -16,7 +16,6 @@ use ws_fleet::folder::{Folder, Lock};
 use ws_fleet::slurm;
 use ws_fleet::submission::{self, Build, Planned, Submission, Work};
 use ws_fleet::task::Task;
-use ws_fleet::verdict::Standing;
 
 /// Submits what is open, or measures it here.
 ///
@@ -152,7 +151,11 @@ fn mine(view: &View, open: Vec<usize>) -> Vec<usize> {
     let node = work::node();
     let is_mine = |index: &usize| {
         let known = view.expanded.tasks.get(*index);
-        known.is_some_and(|known| known.task.host.as_ref().is_none_or(|host| *host == node))
+        known.is_some_and(|known| match &known.task.host {
+            Some(host) => *host == node,
+            // A node that is not trusted decides nothing.
+            None => !view.doubts.contains_key(&node),
+        })
     };
     open.into_iter().filter(is_mine).collect()
 }
@@ -274,7 +277,7 @@ fn jobs(args: &SubmitArgs, view: &View, submission: &Submission) -> anyhow::Resu
         .context("the folder's path is not UTF-8")?
         .to_owned();
     let logs = view.folder.logs();
-    let exclude = view.nodes(Standing::Odd);
+    let exclude: Vec<String> = view.doubts.keys().cloned().collect();
     let job = slurm::Job {
         site: &view.campaign.slurm,
         logs: logs.to_str().context("the folder's path is not UTF-8")?,

@@ -79,6 +79,11 @@ impl State {
         matches!(self, Self::ToDo | Self::Failed(_))
     }
 
+    /// Whether Slurm has it.
+    pub fn is_queued(&self) -> bool {
+        matches!(self, Self::Running(_) | Self::Waiting(_))
+    }
+
     /// The node that measures or measured it.
     pub fn node(&self) -> Option<&str> {
         match self {
@@ -174,11 +179,10 @@ impl View {
             if !seen.insert(key.clone()) {
                 return State::Twin;
             }
-            if self
-                .runs
-                .iter()
-                .any(|run| run.cell == *key && self.is_disputed(run))
-            {
+            // The cell in which nodes differ is to do: on a third one it decides.
+            let decides = self.doubts.values().any(|doubt| doubt.cell == *key);
+            let mut runs = self.runs.iter();
+            if !decides && runs.any(|run| run.cell == *key && self.is_disputed(run)) {
                 return State::Disputed;
             }
         }
@@ -216,13 +220,6 @@ impl View {
         Ok(())
     }
 
-    /// The nodes that are wrong, or may be.
-    pub fn nodes(&self, standing: Standing) -> Vec<String> {
-        let doubts = self.doubts.iter();
-        let nodes = doubts.filter(|(_, doubt)| doubt.standing == standing);
-        nodes.map(|(node, _)| node.clone()).collect()
-    }
-
     /// How many cells are in a state.
     pub fn count(&self, is: impl Fn(&State) -> bool) -> usize {
         self.states.iter().filter(|state| is(state)).count()
@@ -238,7 +235,11 @@ impl View {
             .iter()
             .map(|index| self.hours_with_build(*index, &mut built))
             .collect();
-        let count = budget::fitting(&self.campaign.budget, self.spent_hours, hours.into_iter());
+        let queued: Vec<usize> = (0..self.states.len())
+            .filter(|index| self.states.get(*index).is_some_and(State::is_queued))
+            .collect();
+        let given = self.spent_hours + self.hours(&queued);
+        let count = budget::fitting(&self.campaign.budget, given, hours.into_iter());
         let left = open.split_off(count);
         (open, left)
     }
