@@ -79,7 +79,9 @@ const FEWEST: usize = 3;
 pub fn judge_hosts(results: &[ResultFile], thresholds: &Thresholds) -> Vec<HostKind> {
     let mut newest: BTreeMap<(&str, &str), &ResultFile> = BTreeMap::new();
     for result in results {
-        let Some(host) = host(result) else { continue };
+        let Some(host) = result.host() else {
+            continue;
+        };
         let known = newest.entry((&result.platform, host)).or_insert(result);
         if known.created <= result.created {
             *known = result;
@@ -95,19 +97,8 @@ pub fn judge_hosts(results: &[ResultFile], thresholds: &Thresholds) -> Vec<HostK
         .collect()
 }
 
-/// The machine that measured.
-fn host(result: &ResultFile) -> Option<&str> {
-    let host = result.identity.subject.get("host")?.as_str()?;
-    (!host.is_empty()).then_some(host)
-}
-
-fn unit(result: &ResultFile) -> &str {
-    let unit = result.identity.conditions.get("unit");
-    unit.and_then(Value::as_str).unwrap_or_default()
-}
-
 fn is_exact(result: &ResultFile) -> bool {
-    UnitKind::of(unit(result)) == UnitKind::Count
+    result.unit().map(UnitKind::of) == Some(UnitKind::Count)
 }
 
 /// What hosts of one kind have in common, as text.
@@ -129,6 +120,7 @@ fn judge_kind(results: &[&ResultFile], thresholds: &Thresholds) -> HostKind {
     let middle = (!exact && results.len() >= FEWEST).then(|| middle(results));
     let middle = middle.flatten();
     let common = common(results);
+    let most = most(if exact { results } else { &[] });
     let thresholds = Thresholds {
         significance: thresholds.significance / (results.len().max(2) - 1) as f64,
         ..*thresholds
@@ -137,7 +129,7 @@ fn judge_kind(results: &[&ResultFile], thresholds: &Thresholds) -> HostKind {
         .iter()
         .map(|result| {
             let mut one = Host {
-                host: host(result).unwrap_or_default().to_owned(),
+                host: result.host().unwrap_or_default().to_owned(),
                 created: result.created.clone(),
                 standing: Standing::Alone,
                 differing: Vec::new(),
@@ -145,7 +137,7 @@ fn judge_kind(results: &[&ResultFile], thresholds: &Thresholds) -> HostKind {
                 unlike: unlike(result, &common),
             };
             match (exact, middle) {
-                (true, _) if results.len() > 1 => of_counts(&mut one, result, results),
+                (true, _) if results.len() > 1 => of_counts(&mut one, result, &most),
                 (false, Some(middle)) => of_times(&mut one, result, middle, &thresholds),
                 _ => {}
             }
@@ -156,8 +148,11 @@ fn judge_kind(results: &[&ResultFile], thresholds: &Thresholds) -> HostKind {
     let first = results.first();
     HostKind {
         platform: first.map_or_else(String::new, |result| result.platform.clone()),
-        unit: first.map_or_else(String::new, |result| unit(result).to_owned()),
-        middle: middle.and_then(host).map(str::to_owned),
+        unit: first
+            .and_then(|result| result.unit())
+            .unwrap_or_default()
+            .to_owned(),
+        middle: middle.and_then(ResultFile::host).map(str::to_owned),
         hosts,
     }
 }
@@ -225,40 +220,58 @@ fn of_times(one: &mut Host, result: &ResultFile, middle: &ResultFile, thresholds
     };
 }
 
+/// The counts of a row in a boot: iterations, run, control.
+type Digits<'a> = (u64, &'a [u64], &'a [u64]);
+
+/// What more than half of the hosts counted, by row; none if no counts have a majority.
+fn most<'a>(results: &[&'a ResultFile]) -> BTreeMap<&'a str, Option<Digits<'a>>> {
+    let mut by_row: BTreeMap<&str, BTreeMap<Digits<'_>, usize>> = BTreeMap::new();
+    for result in results {
+        for (row, digits) in first_boot(result) {
+            *by_row.entry(row).or_default().entry(digits).or_default() += 1;
+        }
+    }
+    let rows = by_row.into_iter();
+    rows.map(|(row, counted)| {
+        let all: usize = counted.values().sum();
+        let mut counted = counted.into_iter();
+        (
+            row,
+            counted
+                .find(|(_, hosts)| 2 * hosts > all)
+                .map(|most| most.0),
+        )
+    })
+    .collect()
+}
+
 /// Compares samples with those of most hosts.
-fn of_counts(one: &mut Host, result: &ResultFile, results: &[&ResultFile]) {
+fn of_counts(one: &mut Host, result: &ResultFile, most: &BTreeMap<&str, Option<Digits<'_>>>) {
     one.standing = Standing::Alike;
-    for row in &result.rows {
-        let Some(own) = first_boot(result, &row.benchmark) else {
-            continue;
-        };
-        let others: Vec<&Samples> = results
-            .iter()
-            .filter_map(|other| first_boot(other, &row.benchmark))
-            .collect();
-        let is_same = |a: &Samples, b: &Samples| {
-            (a.iterations, &a.run, &a.control) == (b.iterations, &b.run, &b.control)
-        };
-        let like = |one: &Samples| others.iter().filter(|other| is_same(one, other)).count();
-        let most = others.iter().map(|other| like(other)).max().unwrap_or(0);
-        let standing = match (row.exact, 2 * most > others.len()) {
-            (Some(false), _) => Standing::Unsettled,
-            (_, true) if like(own) == most => Standing::Alike,
-            (_, true) => Standing::Differs,
-            (_, false) => Standing::Unsettled,
+    for (row, own) in first_boot(result) {
+        let exact = result.row(row).and_then(|row| row.exact);
+        let standing = match (exact, most.get(row).copied().flatten()) {
+            (Some(false), _) | (_, None) => Standing::Unsettled,
+            (_, Some(most)) if most == own => Standing::Alike,
+            (_, Some(_)) => Standing::Differs,
         };
         if standing != Standing::Alike {
-            one.differing.push(row.benchmark.clone());
+            one.differing.push(row.to_owned());
         }
         one.standing = one.standing.min(standing);
     }
 }
 
-/// The samples of a row's first boot that counts.
-fn first_boot<'a>(result: &'a ResultFile, benchmark: &str) -> Option<&'a Samples> {
-    let metric = result.row(benchmark)?.metric(COST)?;
-    let (own, _) = result.perturbed().split(metric);
-    own.into_iter().next()
+/// The counts of each row's first boot that counts.
+fn first_boot(result: &ResultFile) -> Vec<(&str, Digits<'_>)> {
+    let perturbed = result.perturbed();
+    let rows = result.rows.iter();
+    rows.filter_map(|row| {
+        let (own, _) = perturbed.split(row.metric(COST)?);
+        let own: &Samples = own.into_iter().next()?;
+        Some((&*row.benchmark, (own.iterations, &*own.run, &*own.control)))
+    })
+    .collect()
 }
 
 /// All that a result says of its host and of what runs there, by name.

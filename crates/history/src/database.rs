@@ -122,9 +122,6 @@ pub(crate) trait Database: std::fmt::Debug {
     /// Undoes all since [`Self::begin`]. Its own failure says nothing new: a lost connection undoes it as well.
     fn roll_back(&mut self);
 
-    /// Until the transaction ends, others that ask for the lock of this name wait.
-    fn lock(&mut self, name: &str) -> Result<(), Error>;
-
     /// The greatest number that a run ever had, also if it was removed.
     fn last_id(&mut self) -> Result<i64, Error>;
 
@@ -134,9 +131,23 @@ pub(crate) trait Database: std::fmt::Debug {
     /// Helps the queries after many rows were added.
     fn analyze(&mut self) -> Result<(), Error>;
 
-    /// Brings the tables to this program's version; returns the version that they had.
-    fn migrate(&mut self) -> Result<i64, Error>;
-
     /// Lets roles of the server do this and no more.
     fn grant(&mut self, right: crate::Right, roles: &[String]) -> Result<(), Error>;
+}
+
+/// Does something whole or not at all.
+pub(crate) fn transaction<D: Database + ?Sized, T>(
+    db: &mut D,
+    write: bool,
+    work: impl FnOnce(&mut D) -> Result<T, Error>,
+) -> Result<T, Error> {
+    db.begin(write)?;
+    let done = work(db).and_then(|done| {
+        db.commit()?;
+        Ok(done)
+    });
+    if done.is_err() {
+        db.roll_back();
+    }
+    done
 }

@@ -40,9 +40,8 @@ impl Kept {
     pub fn of(result: &ResultFile) -> Result<Self, Error> {
         let text = serde_json::to_string(result)?;
         let subject = |field: &str| result.identity.subject.get(field)?.as_str();
-        let host = subject("host").unwrap_or_default().to_owned();
-        let unit = result.identity.conditions.get("unit");
-        let counts = unit.and_then(|unit| unit.as_str()).is_some_and(is_count);
+        let host = result.host().unwrap_or_default().to_owned();
+        let counts = result.unit().is_some_and(is_count);
         let names = result.rows.iter().map(|row| row.benchmark.as_str());
         let kept = Self {
             digest: hex(&Sha256::digest(&text)),

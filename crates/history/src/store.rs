@@ -1,10 +1,10 @@
 //! The operations on a history: the same statements for each back-end.
 
-use crate::database::{Columns, Database, Value};
+use crate::database::{Columns, Database, Value, transaction};
 use crate::filter::{Filter, Wanted};
 use crate::kept::{Figure, Kept};
 use crate::server::Server;
-use crate::sqlite::Sqlite;
+use crate::sqlite::{self, Sqlite};
 use crate::{Error, Place, Right};
 use ws_results::ResultFile;
 
@@ -33,8 +33,6 @@ pub struct Run {
     pub tool: String,
     /// The command line.
     pub command: String,
-    /// What an exact result depends on ([`crate::cell`]).
-    pub cell: Option<String>,
     /// Whether it is the baseline of newer runs of its platform.
     pub pinned: bool,
 }
@@ -97,16 +95,16 @@ impl Store {
         Ok(Self { db })
     }
 
-    /// Brings a server's tables to this program's version; of a file, opening it does. Returns the version before and
-    /// after.
+    /// Brings a server's tables to this program's version. Returns the version before and after; of a file both are the
+    /// same, as opening it brings it there.
     ///
     /// # Errors
     /// It is newer than this program, or the role may not.
     pub fn migrate(place: &Place) -> Result<(i64, i64), Error> {
         match place {
-            Place::File(_) => {
-                let now = Self::open(place)?.db.migrate()?;
-                Ok((now, now))
+            Place::File(path) => {
+                Sqlite::open(path, false)?;
+                Ok((sqlite::VERSION, sqlite::VERSION))
             }
             Place::Server(address) => Server::migrated(address),
         }
@@ -126,15 +124,7 @@ impl Store {
         write: bool,
         work: impl FnOnce(&mut dyn Database) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        self.db.begin(write)?;
-        let done = work(&mut *self.db).and_then(|done| {
-            self.db.commit()?;
-            Ok(done)
-        });
-        if done.is_err() {
-            self.db.roll_back();
-        }
-        done
+        transaction(&mut *self.db, write, |db| work(db))
     }
 
     /// Adds a result, unless the history has it already.
@@ -155,27 +145,6 @@ impl Store {
         self.transaction(true, |db| {
             let all = results.iter().zip(&kept);
             all.map(|(result, kept)| add(db, result, kept)).collect()
-        })
-    }
-
-    /// Adds an exact result, unless the history has one of its cell already: then that one's number is returned. A
-    /// result without a cell is added as [`Self::add`] does.
-    ///
-    /// # Errors
-    /// It can't be written.
-    pub fn add_once(&mut self, result: &ResultFile) -> Result<Added, Error> {
-        let kept = Kept::of(result)?;
-        self.transaction(true, |db| {
-            if let Some(cell) = &kept.cell {
-                db.lock(cell)?;
-                if let Some(run) = of_cell(db, cell)?.first() {
-                    return Ok(Added {
-                        id: run.id,
-                        new: false,
-                    });
-                }
-            }
-            add(db, result, &kept)
         })
     }
 
@@ -468,7 +437,7 @@ pub(crate) fn insert_many(
 
 /// The columns of a [`Run`], and the tables that have them.
 const RUN: &str = "runs.id, runs.created, runs.platform, runs.host, runs.judged_on, runs.kernel, \
-    runs.tool, runs.command, runs.cell, pins.run IS NOT NULL";
+    runs.tool, runs.command, pins.run IS NOT NULL";
 const RUNS: &str = "runs LEFT JOIN pins ON pins.run = runs.id";
 
 fn run(row: &mut Columns) -> Result<Run, Error> {
@@ -481,7 +450,6 @@ fn run(row: &mut Columns) -> Result<Run, Error> {
         kernel: row.maybe_text()?,
         tool: row.text()?,
         command: row.text()?,
-        cell: row.maybe_text()?,
         pinned: row.bool()?,
     })
 }

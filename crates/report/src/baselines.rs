@@ -36,8 +36,7 @@ pub fn baselines(results: &[ResultFile], named: Option<&str>) -> Vec<Option<usiz
 }
 
 fn counts(result: &ResultFile) -> bool {
-    let unit = result.identity.conditions.get("unit");
-    unit.and_then(|unit| unit.as_str()) == Some("insns")
+    result.unit() == Some("insns")
 }
 
 /// What a result and its baseline have in common: the architecture, and on Bochs the processor.

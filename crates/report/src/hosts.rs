@@ -84,16 +84,16 @@ pub(crate) fn heading(kind: &HostKind) -> String {
         Some(middle) => format!("from {middle}, the one in the middle"),
         None => "from most".into(),
     };
-    let found = match (
-        of(Standing::Differs),
-        of(Standing::Unsettled),
-        of(Standing::Alone),
-    ) {
-        (_, _, alone) if alone == count => "too few to tell one from the others".into(),
-        (0, 0, _) => "none differs".into(),
-        (0, _, _) => "they disagree, and none has a majority".into(),
-        (1, _, _) => format!("1 differs {from}"),
-        (more, _, _) => format!("{more} differ {from}"),
+    let (differ, unsettled) = (of(Standing::Differs), of(Standing::Unsettled));
+    let found = match (differ, unsettled, of(Standing::Inconclusive)) {
+        _ if of(Standing::Alone) == count => "too few to tell one from the others".into(),
+        (0, 0, 0) => "none differs".into(),
+        (0, 0, noisy) => format!("none differs, {noisy} too noisy to tell"),
+        (0, more, _) => {
+            format!("{more} unsettled: boots of one, or the hosts, disagree without a majority")
+        }
+        (1, ..) => format!("1 differs {from}"),
+        (more, ..) => format!("{more} differ {from}"),
     };
     format!("{}, {}: {hosts}, {found}", kind.platform, kind.unit)
 }
@@ -154,4 +154,49 @@ fn described(unlike: &HostUnlike) -> String {
         side(&unlike.here),
         side(&unlike.most)
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn heading_of(standings: &[Standing]) -> String {
+        let host = |standing: &Standing| Host {
+            host: "n".into(),
+            created: String::new(),
+            standing: *standing,
+            differing: Vec::new(),
+            shift: None,
+            unlike: Vec::new(),
+        };
+        heading(&HostKind {
+            platform: "kvm".into(),
+            unit: "tsc_ticks".into(),
+            middle: None,
+            hosts: standings.iter().map(host).collect(),
+        })
+    }
+
+    #[test]
+    fn what_could_not_be_told_is_not_called_alike() {
+        use Standing::{Alike, Alone, Differs, Inconclusive, Unsettled};
+        let ends = |standings: &[Standing], end: &str| {
+            let heading = heading_of(standings);
+            assert!(heading.ends_with(end), "{heading}");
+        };
+        ends(
+            &[Alone, Alone],
+            "2 hosts, too few to tell one from the others",
+        );
+        ends(&[Alike, Alike, Alike], "3 hosts, none differs");
+        ends(
+            &[Inconclusive, Inconclusive, Alike],
+            "none differs, 2 too noisy to tell",
+        );
+        ends(
+            &[Unsettled, Unsettled],
+            "2 unsettled: boots of one, or the hosts, disagree without a majority",
+        );
+        ends(&[Differs, Unsettled, Alike], "1 differs from most");
+    }
 }

@@ -74,6 +74,17 @@ impl ResultFile {
         self.rows.iter().find(|row| row.benchmark == benchmark)
     }
 
+    /// The machine that measured.
+    pub fn host(&self) -> Option<&str> {
+        let host = self.identity.subject.get("host")?.as_str()?;
+        (!host.is_empty()).then_some(host)
+    }
+
+    /// The unit of its figures: a condition.
+    pub fn unit(&self) -> Option<&str> {
+        self.identity.conditions.get("unit")?.as_str()
+    }
+
     /// The caveat that a lab machine's recipe attaches to its figures.
     pub fn caveat(&self) -> Option<&str> {
         self.identity.subject.get("caveat")?.as_str()

@@ -10,7 +10,7 @@ pub use address::Address;
 pub use right::Right;
 
 use crate::Error;
-use crate::database::{Columns, Database, Value};
+use crate::database::{Columns, Database, Value, transaction};
 use postgres::types::{FromSql, IsNull, ToSql, Type, private::BytesMut, to_sql_checked};
 use postgres::{Client, Statement};
 use schema::SCHEMA;
@@ -22,9 +22,6 @@ use std::time::Duration;
 
 /// Of each session: where its tables are, and how long it waits for others that write.
 const SESSION: &str = "SET search_path = worldswitch; SET lock_timeout = '30s'";
-
-/// The version that this program uses.
-const KNOWN: i64 = STEPS[STEPS.len() - 1].0;
 
 /// An open connection.
 pub(crate) struct Server {
@@ -206,19 +203,12 @@ impl Server {
 
     /// Makes the missing steps, all or none; one program at a time. Returns the version before.
     fn upgrade(&mut self, steps: &[Step]) -> Result<i64, Error> {
-        self.begin(true)?;
-        let done = self.upgrade_inside(steps).and_then(|found| {
-            self.commit()?;
-            Ok(found)
-        });
-        if done.is_err() {
-            self.roll_back();
-        }
-        done
+        transaction(self, true, |server| server.upgrade_inside(steps))
     }
 
     fn upgrade_inside(&mut self, steps: &[Step]) -> Result<i64, Error> {
-        self.lock("tables")?;
+        let sql = "SELECT pg_advisory_xact_lock(hashtextextended('worldswitch tables', 0)) IS NULL";
+        self.query(sql, &[])?;
         let known = steps.last().map_or(0, |step| step.0);
         let found = match self.version()? {
             None => {
@@ -305,12 +295,6 @@ impl Database for Server {
         let _ = self.client.batch_execute("ROLLBACK");
     }
 
-    fn lock(&mut self, name: &str) -> Result<(), Error> {
-        let sql = "SELECT pg_advisory_xact_lock(hashtextextended($1, 0)) IS NULL";
-        self.query(sql, &[format!("worldswitch {name}").as_str().into()])?;
-        Ok(())
-    }
-
     fn last_id(&mut self) -> Result<i64, Error> {
         let sql =
             "SELECT coalesce(pg_sequence_last_value(pg_get_serial_sequence('runs', 'id')), 0)";
@@ -329,11 +313,6 @@ impl Database for Server {
 
     fn analyze(&mut self) -> Result<(), Error> {
         self.batch("ANALYZE runs, figures, pins")
-    }
-
-    fn migrate(&mut self) -> Result<i64, Error> {
-        self.upgrade(STEPS)?;
-        Ok(KNOWN)
     }
 
     fn grant(&mut self, right: Right, roles: &[String]) -> Result<(), Error> {

@@ -19,13 +19,17 @@ impl Right {
         let role = format!("\"{}\"", role.replace('"', "\"\""));
         let mut all = vec![
             format!("REVOKE ALL ON ALL TABLES IN SCHEMA {SCHEMA} FROM {role}"),
+            format!("REVOKE ALL ON ALL SEQUENCES IN SCHEMA {SCHEMA} FROM {role}"),
             format!("REVOKE ALL ON SCHEMA {SCHEMA} FROM {role}"),
         ];
         if self != Self::Nothing {
             all.push(format!("GRANT USAGE ON SCHEMA {SCHEMA} TO {role}"));
-            all.push(format!(
-                "GRANT SELECT ON ALL TABLES IN SCHEMA {SCHEMA} TO {role}"
-            ));
+            // A copy continues the numbers of runs: the sequence says which were used.
+            for what in ["TABLES", "SEQUENCES"] {
+                all.push(format!(
+                    "GRANT SELECT ON ALL {what} IN SCHEMA {SCHEMA} TO {role}"
+                ));
+            }
         }
         if self == Self::Add {
             all.push(format!(

@@ -28,8 +28,7 @@ CREATE TABLE runs (
 CREATE INDEX runs_by_date ON runs (created, id);
 CREATE INDEX runs_by_platform ON runs (platform, judged_on, created, id);
 CREATE INDEX runs_by_host ON runs (platform, host, created, id);
-CREATE INDEX runs_by_kernel ON runs (platform, kernel, created, id);
-CREATE INDEX runs_by_cell ON runs (cell, host, id) WHERE cell IS NOT NULL;
+CREATE INDEX runs_by_cell ON runs (cell, id) WHERE cell IS NOT NULL;
 CREATE TABLE figures (
     run       BIGINT NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
     benchmark TEXT COLLATE \"C\" NOT NULL,

@@ -94,18 +94,19 @@ impl Tls {
     }
 
     fn trusted(&self, provider: &Arc<CryptoProvider>) -> Result<Arc<WebPkiServerVerifier>, Error> {
-        let own = self
-            .home
-            .as_ref()
-            .map(|home| home.join(".postgresql/root.crt"));
-        let path = match self.root.as_deref() {
-            Some(root) if root == Path::new("system") => {
-                SYSTEM.iter().map(PathBuf::from).find(|path| path.is_file())
+        let path = match (&self.root, &self.home) {
+            (Some(root), _) if root == Path::new("system") => {
+                let mut there = SYSTEM.iter().filter(|path| Path::new(path).is_file());
+                there.next().unwrap_or(&SYSTEM[0]).into()
             }
-            Some(root) => Some(root.to_owned()),
-            None => own,
+            (Some(root), _) => root.clone(),
+            (None, Some(home)) => home.join(".postgresql/root.crt"),
+            (None, None) => {
+                return Err(Error::Address(
+                    "where HOME is not set, sslmode=verify-ca and verify-full need sslrootcert=FILE".into(),
+                ));
+            }
         };
-        let path = path.unwrap_or_else(|| SYSTEM[0].into());
         let wrong = |why: String| Error::File {
             path: path.clone(),
             why: format!(

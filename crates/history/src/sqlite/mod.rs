@@ -2,6 +2,8 @@
 
 mod schema;
 
+pub(crate) use schema::VERSION;
+
 use crate::database::{Columns, Database, Value};
 use crate::{Error, Right};
 use rusqlite::types::{ToSqlOutput, Value as Theirs, ValueRef};
@@ -126,11 +128,6 @@ impl Database for Sqlite {
         let _ = self.db.execute_batch("ROLLBACK");
     }
 
-    /// Whoever may write has the whole file.
-    fn lock(&mut self, _name: &str) -> Result<(), Error> {
-        Ok(())
-    }
-
     fn last_id(&mut self) -> Result<i64, Error> {
         let sql = "SELECT seq FROM sqlite_sequence WHERE name = 'runs'";
         let mut rows = self.query(sql, &[])?;
@@ -143,11 +140,6 @@ impl Database for Sqlite {
 
     fn analyze(&mut self) -> Result<(), Error> {
         self.db.execute_batch("ANALYZE").map_err(self.failed())
-    }
-
-    /// Opening it has done so.
-    fn migrate(&mut self) -> Result<i64, Error> {
-        Ok(schema::VERSION)
     }
 
     fn grant(&mut self, _right: Right, _roles: &[String]) -> Result<(), Error> {

@@ -11,7 +11,7 @@ use ws_results::ResultFile;
 const APPLICATION: i64 = 0x7773_7769;
 
 /// The version of the tables (PRAGMA user_version).
-pub(super) const VERSION: i64 = 2;
+pub(crate) const VERSION: i64 = 2;
 
 const TABLES: &str = "
 CREATE TABLE runs (
@@ -30,8 +30,7 @@ CREATE TABLE runs (
 CREATE INDEX runs_by_date ON runs (created, id);
 CREATE INDEX runs_by_platform ON runs (platform, judged_on, created, id);
 CREATE INDEX runs_by_host ON runs (platform, host, created, id);
-CREATE INDEX runs_by_kernel ON runs (platform, kernel, created, id);
-CREATE INDEX runs_by_cell ON runs (cell, host, id) WHERE cell IS NOT NULL;
+CREATE INDEX runs_by_cell ON runs (cell, id) WHERE cell IS NOT NULL;
 CREATE TABLE figures (
     run       INTEGER NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
     benchmark TEXT NOT NULL,

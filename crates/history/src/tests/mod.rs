@@ -286,53 +286,30 @@ fn several_programs_may_add_at_once_and_the_same_is_kept_once() {
 }
 
 #[test]
-fn of_a_cell_one_run_is_kept() {
+fn the_runs_of_a_cell_are_found_in_the_order_in_which_they_were_added() {
     each(|place| {
-        let exact = |created: &str| {
-            let mut result = result("lab:kvm", created, 1);
+        let mut store = Store::create(place).unwrap();
+        let mut add = |day: u32| {
+            let mut result = result("lab:kvm", &format!("2026-01-0{day}T00:00:00Z"), 1);
             let subject = &mut result.identity.subject;
             subject.insert("machine_digest".into(), json!("ab"));
             subject.insert("guest_image_sha256".into(), json!("cd"));
-            result
-                .identity
-                .conditions
-                .insert("unit".into(), json!("insns"));
-            result
+            let conditions = &mut result.identity.conditions;
+            conditions.insert("unit".into(), json!("insns"));
+            store.add(&result).unwrap().id
         };
-        let ids: Vec<Added> = std::thread::scope(|scope| {
-            let exact = &exact;
-            let writers: Vec<_> = (1..=4)
-                .map(|day| {
-                    scope.spawn(move || {
-                        let mut store = Store::create(place).unwrap();
-                        store
-                            .add_once(&exact(&format!("2026-01-0{day}T00:00:00Z")))
-                            .unwrap()
-                    })
-                })
-                .collect();
-            writers
-                .into_iter()
-                .map(|writer| writer.join().unwrap())
-                .collect()
-        });
-        assert_eq!(ids.iter().filter(|added| added.new).count(), 1);
-        assert!(ids.iter().all(|added| added.id == ids[0].id));
-        let mut store = Store::open(place).unwrap();
-        let found = store
-            .of_cell(&cell("ab", Some("cd"), ["in", "out"]))
-            .unwrap();
-        assert_eq!(found.len(), 1);
-        assert_eq!(found[0].id, ids[0].id);
-        assert!(
-            store
-                .of_cell(&cell("ab", Some("cd"), ["in"]))
-                .unwrap()
-                .is_empty()
-        );
+        let ids = [add(2), add(1)];
         // What is timed has no cell.
-        let timed = result("kvm", "2026-01-01T00:00:00Z", 1);
-        assert!(store.add_once(&timed).unwrap().new);
+        store
+            .add(&result("kvm", "2026-01-01T00:00:00Z", 1))
+            .unwrap();
+        let mut found = |benchmarks: &[&'static str]| -> Vec<i64> {
+            let cell = cell("ab", Some("cd"), benchmarks.iter().copied());
+            let runs = store.of_cell(&cell).unwrap();
+            runs.iter().map(|run| run.id).collect()
+        };
+        assert_eq!(found(&["in", "out"]), ids);
+        assert!(found(&["in"]).is_empty());
     });
 }
 

@@ -57,8 +57,7 @@ impl TimedApp {
 
 /// Whether a result has times of applications.
 pub(super) fn is_timed(result: &ResultFile) -> bool {
-    let unit = result.identity.conditions.get("unit");
-    unit.and_then(|unit| unit.as_str()) == Some(UNIT)
+    result.unit() == Some(UNIT)
 }
 
 /// The host first.

@@ -4,7 +4,7 @@ use super::text_table::text_table;
 use super::words::plain;
 use crate::hosts::{heading, is_odd, sheet};
 use maud::{Markup, html};
-use ws_analysis::{Host, HostKind};
+use ws_analysis::{Host, HostKind, Standing};
 
 /// The section; empty if no kind has two hosts.
 pub(crate) fn hosts(kinds: &[HostKind]) -> Markup {
@@ -19,7 +19,7 @@ pub(crate) fn hosts(kinds: &[HostKind]) -> Markup {
                     @else { (text_table(&heading(kind), &sheet(&odd))) }
                     @if !rest.is_empty() {
                         details.fold {
-                            summary { (rest.len()) " as the others" }
+                            summary { (rest.len()) (if rest.iter().all(|host| host.standing == Standing::Alone) { " not compared" } else { " as the others" }) }
                             (text_table(&kind.platform, &sheet(&rest)))
                         }
                     }

@@ -89,10 +89,8 @@ pub fn add(campaign: &Campaign, results: &[ResultFile]) -> Result<Option<String>
     };
     let place = Place::parse(text)?;
     let mut store = Store::create(&place)?;
-    let mut new = 0;
-    for result in results {
-        new += usize::from(store.add(result)?.new);
-    }
+    let added = store.add_all(results)?;
+    let new = added.iter().filter(|added| added.new).count();
     Ok(Some(format!(
         "{new} results are new in the history {place}"
     )))

@@ -246,7 +246,6 @@ mod tests {
                 platform: format!("lab:kvm@{kernel}"),
                 host: String::new(),
                 judged_on: String::new(),
-                cell: None,
                 kernel: Some(kernel.into()),
                 tool: String::new(),
                 command: String::new(),
