@@ -17,12 +17,13 @@ use crate::resources::Resources;
 use crate::vmm::Kvm;
 use disks::Disks;
 pub use disks::{HOST_DISK, HOST_DISK_MIB, vm_disk_mib};
-pub use nested::{NestedMachine, nests};
+pub use nested::{NestedMachine, missing as nested_missing, nests};
 use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
+use ws_lab::recipe::Recipe;
 use ws_lab::workload::With;
 use ws_results::Identity;
 
@@ -94,14 +95,7 @@ impl HostMachine {
         cpu: Option<String>,
         resources: &Resources,
     ) -> Result<Self, MachineError> {
-        if cfg!(not(target_arch = "x86_64")) {
-            return Err(MachineError::Other(
-                "applications run on hosts of x86_64 only".into(),
-            ));
-        }
-        let other = |e: &dyn std::error::Error| MachineError::Other(e.to_string());
-        let recipe = resources.lab()?.recipe(runs.recipe(), None);
-        let recipe = recipe.map_err(|e| other(&e))?;
+        let recipe = recipe(runs.recipe(), resources)?;
         let mut applications = lab::applications(&recipe, resources)?;
         let whole = &mut applications.whole;
         // The host's kernel has what it has; a VM's gets its modules.
@@ -158,7 +152,6 @@ impl HostMachine {
             executor: self.executor(),
             root: IMAGE,
             disk: disks.map(Disks::of_vm),
-            second_vm: request.vm == lab::launch_with(With::SecondVm),
         };
         files.extend(disks.map(Disks::entry));
         // An agent reads no more than it can do in this launch.
@@ -323,6 +316,17 @@ impl Machine for HostMachine {
         }
         identity
     }
+}
+
+/// The lab's recipe of this name, whose parts run on this host.
+fn recipe(name: &str, resources: &Resources) -> Result<Recipe, MachineError> {
+    if cfg!(not(target_arch = "x86_64")) {
+        return Err(MachineError::Other(
+            "applications run on hosts of x86_64 only".into(),
+        ));
+    }
+    let recipe = resources.lab()?.recipe(name, None);
+    recipe.map_err(|e| MachineError::Other(e.to_string()))
 }
 
 /// What runs applications on this host, in words, and its parts; `kvm` if it is this host's.

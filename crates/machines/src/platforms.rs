@@ -2,7 +2,7 @@
 
 mod of_host;
 
-use crate::applications::{HostMachine, NestedMachine, Runs, nests};
+use crate::applications::{HostMachine, NestedMachine, Runs, nested_missing, nests};
 use crate::counter;
 use crate::lab::{self, LabMachine, Software, Symbols, SymbolsError};
 use crate::logfile::LogFile;
@@ -310,11 +310,11 @@ pub fn usable(platform: &Platform, resources: &Resources) -> Usable {
         Kind::Serial | Kind::Log => return Usable::Depends,
         Kind::NoLab(why) => return Usable::No(why.clone()),
         Kind::Lab(recipe) => lab::missing(recipe, resources).map(|()| Engine::Emulator),
-        Kind::Host => return needing(lab::applications_missing("linux", resources)),
-        Kind::Nested => return needing(lab::applications_missing("kvm-linux", resources)),
+        Kind::Host => return needing(lab::applications_missing(resources)),
+        Kind::Nested => return needing(nested_missing(resources)),
         Kind::NestedKvm => {
             let nests = resources.kvm().and_then(|kvm| nests(&kvm));
-            return needing(nests.and_then(|()| lab::applications_missing("kvm-linux", resources)));
+            return needing(nests.and_then(|()| nested_missing(resources)));
         }
         Kind::Qemu => resources.emulator().map(|_| Engine::Emulator),
         Kind::Vmm => resources.kvm().map(|kvm| kvm.engine),

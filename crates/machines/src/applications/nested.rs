@@ -1,7 +1,7 @@
 //! Applications in real time in a nested VM: what `lab:kvm-linux` boots, a Linux with KVM and QEMU, is a VM of this
 //! host's QEMU here, and its VM a nested one. Nothing of it is on the host but QEMU.
 
-use super::PARAMETERS;
+use super::{MEMORY_MIB, PARAMETERS, recipe};
 use crate::child::Child;
 use crate::emulator::{self, Emulator};
 use crate::image::BenchmarkRow;
@@ -21,9 +21,6 @@ const RECIPE: &str = "kvm-linux";
 /// KVM's part for SVM, and for VMX.
 const SVM: &str = "kvm-amd";
 const VMX: &str = "kvm-intel";
-
-/// The memory of a nested VM.
-const MEMORY_MIB: u64 = 1024;
 
 /// The longest step, in a VM of an emulator's VM.
 const SILENCE: Duration = Duration::from_secs(1800);
@@ -71,19 +68,22 @@ fn allows(said: &str) -> bool {
     matches!(said.trim(), "Y" | "1")
 }
 
+/// What is missing for one, and the cure. Only checks that the parts are there.
+///
+/// # Errors
+/// What is missing.
+pub fn missing(resources: &Resources) -> Result<(), MachineError> {
+    resources.host_agent()?;
+    lab::missing(&recipe(RECIPE, resources)?, resources)
+}
+
 impl NestedMachine {
     /// A machine; nothing is started.
     ///
     /// # Errors
     /// What is missing, and the cure.
     pub fn new(kvm: Option<Kvm>, resources: &Resources) -> Result<Self, MachineError> {
-        if cfg!(not(target_arch = "x86_64")) {
-            return Err(MachineError::Other(
-                "applications run on hosts of x86_64 only".into(),
-            ));
-        }
-        let recipe = resources.lab()?.recipe(RECIPE, None);
-        let mut recipe = recipe.map_err(|e| MachineError::Other(e.to_string()))?;
+        let mut recipe = recipe(RECIPE, resources)?;
         // An emulated processor is AMD's, as in the lab.
         if kvm.is_some() && is_intel() {
             let modules = recipe
@@ -195,7 +195,6 @@ impl Machine for NestedMachine {
             },
             root: whole.root_device(),
             disk: None,
-            second_vm: false,
         })?;
         let files = Inherited::of("the VM's files", &files)?;
         let mut command = Command::new(&self.emulator.program);

@@ -86,13 +86,8 @@ pub fn vm(vm: &Whole<'_>) -> Vec<String> {
         add(&["-seed", "1", "-rtc", "base=2024-01-01T00:00:00,clock=vm"]);
     }
     add(&["-monitor", "none", "-no-reboot"]);
-    let lines = lines(vm);
-    add(&lines.iter().map(String::as_str).collect::<Vec<_>>());
-    let card = card(vm);
-    arguments.extend(match card.served {
-        Served::Assigned => given(""),
-        _ => card.words(""),
-    });
+    add(lines(vm));
+    arguments.extend(card(vm).words(""));
     let mut add = |words: &[&str]| arguments.extend(words.iter().map(|w| (*w).to_owned()));
     if vm.architecture == Architecture::Aarch64 {
         // The agent knows vCPUs by their threads' names: KVM does not show them on ARM.
@@ -138,8 +133,8 @@ pub fn vm(vm: &Whole<'_>) -> Vec<String> {
 }
 
 /// Its serial ports: the console's, and that by which the agents talk.
-fn lines(vm: &Whole<'_>) -> Vec<String> {
-    let words: &[&str] = match vm.is_second {
+fn lines(vm: &Whole<'_>) -> &'static [&'static str] {
+    match vm.is_second {
         true => &["-serial", "file:/run/second-vm.log", "-serial", "null"],
         false => &[
             "-serial",
@@ -149,8 +144,7 @@ fn lines(vm: &Whole<'_>) -> Vec<String> {
             "-serial",
             "chardev:marks",
         ],
-    };
-    words.iter().map(|word| (*word).to_owned()).collect()
+    }
 }
 
 /// Its network card.
@@ -240,6 +234,11 @@ struct Card<'a> {
 impl Card<'_> {
     /// QEMU's words, with `more` of the card's.
     fn words(&self, more: &str) -> Vec<String> {
+        if self.served == Served::Assigned {
+            // A card of the machine's that the VM has for itself.
+            let device = format!("vfio-pci,host={VM_CARD},rombar=0{more}");
+            return vec!["-device".to_owned(), device];
+        }
         let (id, tap, mac) = (self.id, self.tap, self.mac);
         let mut words = Vec::new();
         let mut back_end = if self.served.is_elvis() {
@@ -266,21 +265,12 @@ impl Card<'_> {
     }
 }
 
-/// A network card of the machine's that the VM has for itself.
-fn given(more: &str) -> Vec<String> {
-    let device = format!("vfio-pci,host={VM_CARD},rombar=0{more}");
-    vec!["-device".to_owned(), device]
-}
-
 /// A device whose requests are measured.
 fn io_device(placed: &Placed<'_>) -> Vec<String> {
     let (id, slot) = (format!("io-{}", placed.device.name), placed.slot());
     let (file, socket) = (placed.file(), placed.socket());
     let on_disk = format!("driver=file,filename={file},node-name={id},aio=threads");
     let disk = format!("num-queues=1,addr={slot}");
-    if placed.device.served == Served::Assigned {
-        return given(&format!(",addr={slot}"));
-    }
     if placed.device.kind == DeviceKind::Net {
         let card = Card {
             id: &id,

@@ -104,7 +104,7 @@ pub enum Runs {
 pub struct Launched<'a> {
     /// The runner's words for the guest.
     pub words: &'a str,
-    /// Which of the VMs: that of workloads if it is empty, else one of `io`.
+    /// Which of the VMs: that of workloads if it is empty, one of `io`, or that of [`launch_with`].
     pub vm: &'a str,
     /// The VM's CPUs.
     pub vcpus: u32,
@@ -114,9 +114,8 @@ pub struct Launched<'a> {
     /// What executes its VM, and the file or block device with the VM's root file system.
     pub executor: vm::Executor<'a>,
     pub root: &'a str,
-    /// The VM's disk, and whether there is a second VM.
+    /// The VM's disk.
     pub disk: Option<&'a vm::Disk>,
-    pub second_vm: bool,
 }
 
 impl Whole {
@@ -209,7 +208,7 @@ impl Whole {
             settings,
         };
         let mut lines = self.host_lines(&inner);
-        if launched.second_vm {
+        if launched.vm == launch_with(With::SecondVm) {
             let second = Inner {
                 disk: None,
                 is_second: true,

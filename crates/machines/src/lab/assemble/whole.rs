@@ -115,14 +115,14 @@ pub struct Applications {
     pub parts: Vec<(String, serde_json::Value)>,
 }
 
-/// What is missing for applications of a recipe on this host, and the cure. Only checks that the parts are there.
+/// What is missing for applications on this host, and the cure. Only checks that the parts are there.
 ///
 /// # Errors
 /// What is missing.
-pub fn applications_missing(recipe: &str, resources: &Resources) -> Result<(), MachineError> {
+pub fn applications_missing(resources: &Resources) -> Result<(), MachineError> {
     resources.host_agent()?;
     resources.enter()?;
-    let recipe = resources.lab()?.recipe(recipe, None);
+    let recipe = resources.lab()?.recipe("linux", None);
     fetched(&recipe.map_err(|e| said(&e))?, resources)
 }
 

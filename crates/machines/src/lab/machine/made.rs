@@ -39,7 +39,6 @@ impl LabMachine {
                     words: &request.command_line,
                     vm: &request.vm,
                     disk: None,
-                    second_vm: false,
                     vcpus: request.vcpus,
                     memory_mib: self.settings.guest_memory_mib(request),
                     host_memory_mib: self.settings.machine_memory_mib(request),
