@@ -153,6 +153,8 @@ served_twice() { [ "$(grep -c '^net: serves' b.txt)" -eq 2 ]; }
     serve "${devices[@]}"
     guest c 4 -- job=count peer=10.0.0.2
     said c 300 warm
+    is_packed b
+    is_packed c
     eventually sends c
     go_on c
     said c 300 '[0-9]* numbers came back'

@@ -6,9 +6,9 @@ mod client;
 mod nic;
 
 use client::{serve, socket};
-use elvis::net::{Header, feature};
+use elvis::net::Header;
 use elvis_policy::simulation::Mode;
-use nic::{Nic, frame};
+use nic::{Nic, OFFLOADS, frame};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -53,9 +53,8 @@ fn no_frame_allocates() {
         "c=switch:s,packets_per_s=1000000",
     ];
     let server = serve(dir.path(), Mode::Elvis, &devices);
-    let offloads = feature::GUEST_CSUM | feature::GUEST_TSO4 | feature::GUEST_TSO6 | feature::USO;
     let mut a = Nic::connect(&socket(dir.path(), "a"), 0);
-    let mut b = Nic::connect(&socket(dir.path(), "b"), offloads);
+    let mut b = Nic::connect(&socket(dir.path(), "b"), OFFLOADS);
     let mut c = Nic::connect(&socket(dir.path(), "c"), 0);
     server.stats().unwrap();
     let mut round = |count: usize| {

@@ -13,7 +13,7 @@ use client::{Client, memfd, serve, serve_on, socket, split_cpus};
 use elvis::net::{Header, feature};
 use elvis_policy::simulation::Mode;
 use fuzzing::fuzz;
-use nic::{Nic, RINGS, SENT};
+use nic::{Nic, OFFLOADS, RINGS, SENT};
 use proptest::prelude::*;
 use raw::Raw;
 use std::cell::RefCell;
@@ -340,10 +340,9 @@ fn frames() {
     let dir = folder();
     let devices = ["a=switch:s", "b=switch:s", "c=switch:s"];
     let server = serve(dir.path(), Mode::Elvis, &devices);
-    let offloads = feature::GUEST_CSUM | feature::GUEST_TSO4 | feature::GUEST_TSO6 | feature::USO;
     let victims = RefCell::new((
         Nic::packed(&socket(dir.path(), "b"), 0),
-        Nic::connect(&socket(dir.path(), "c"), offloads),
+        Nic::connect(&socket(dir.path(), "c"), OFFLOADS),
     ));
     let inputs = (
         prop::collection::vec((header(), sent(), 1usize..3000), 0..12),

@@ -18,6 +18,12 @@ pub struct Region {
 }
 
 impl Region {
+    /// Whether it has this address of the guest.
+    #[inline]
+    fn contains(&self, guest: u64) -> bool {
+        guest >= self.guest && guest - self.guest < self.bytes
+    }
+
     /// Maps a region: `bytes` bytes of `file` at `file_offset`, which is at address `guest` for the
     /// driver and at address `user` in the front-end.
     ///
@@ -186,22 +192,21 @@ impl Memory {
         span.part(offset, bytes)
     }
 
+    #[inline]
+    fn region_of(&self, guest: u64) -> Option<&Region> {
+        self.regions.iter().find(|region| region.contains(guest))
+    }
+
     /// Device and inode number of the file that contains an address; zeros if there is none. No two files have the
     /// same at the same time.
     pub(crate) fn file_of(&self, guest: u64) -> [u64; 2] {
-        let inside =
-            |region: &&Region| guest >= region.guest && guest - region.guest < region.bytes;
-        let region = self.regions.iter().find(inside);
-        region.map_or([0; 2], |region| region.file)
+        self.region_of(guest).map_or([0; 2], |region| region.file)
     }
 
     /// The span of the region that contains a range, and the range's offset in it.
     #[inline]
     pub(crate) fn within(&self, guest: u64, bytes: usize) -> Option<(&Span, usize)> {
-        let region = self
-            .regions
-            .iter()
-            .find(|region| guest >= region.guest && guest - region.guest < region.bytes)?;
+        let region = self.region_of(guest)?;
         let offset = usize::try_from(guest - region.guest).ok()?;
         let fits = bytes <= region.span.bytes() - offset;
         fits.then_some((&region.span, offset))
@@ -229,13 +234,18 @@ impl Memory {
     /// the region to try first; it is set to the one found.
     #[inline]
     pub(crate) fn find(&self, guest: u64, bytes: u32, hit: &mut usize) -> Option<(*mut u8, u32)> {
-        let inside = |region: &Region| guest >= region.guest && guest - region.guest < region.bytes;
-        let region = match self.regions.get(*hit).filter(|region| inside(region)) {
+        let region = match self
+            .regions
+            .get(*hit)
+            .filter(|region| region.contains(guest))
+        {
             Some(region) => region,
             None => {
                 let index = self.regions.partition_point(|region| region.guest <= guest);
                 *hit = index.checked_sub(1)?;
-                self.regions.get(*hit).filter(|region| inside(region))?
+                self.regions
+                    .get(*hit)
+                    .filter(|region| region.contains(guest))?
             }
         };
         let offset = guest - region.guest;

@@ -242,8 +242,7 @@ fn ring_file(spec: &DeviceSpec, kind: &Kind, state: Option<&Path>) -> Option<Rin
     let opened = RingFile::open(path.clone(), kind.queues());
     let say = |error: &io::Error| {
         eprintln!(
-            "elvis: {}: packed rings are not offered, as it can't keep {}: {error}; \
-             use --state with a folder on a tmpfs",
+            "elvis: {}: packed rings are not offered, as it can't keep {}: {error}",
             spec.name,
             path.display()
         );

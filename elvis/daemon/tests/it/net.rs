@@ -1,7 +1,7 @@
 //! Network devices: frames between devices of a switch.
 
 use crate::client::{memfd, serve, serve_by, serve_on, socket, split_cpus, until};
-use crate::nic::{Nic, RECEIVED, SENT, SIZE, frame};
+use crate::nic::{Nic, OFFLOADS, RECEIVED, SENT, SIZE, frame};
 use elvis::config::Config;
 use elvis::net::{Header, feature};
 use elvis::serve::Server;
@@ -12,9 +12,6 @@ use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-
-const OFFLOADS: u64 =
-    feature::GUEST_CSUM | feature::GUEST_TSO4 | feature::GUEST_TSO6 | feature::USO;
 
 /// Connected devices, whose queues are served.
 fn nics(server: &Server, dir: &Path, names: &[&str]) -> Vec<Nic> {

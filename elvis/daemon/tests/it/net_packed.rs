@@ -1,7 +1,7 @@
 //! Network devices with packed rings: they continue, or start anew, as their front-ends' rings did.
 
 use crate::client::{serve, serve_by, socket};
-use crate::nic::{Nic, frame};
+use crate::nic::{Nic, OFFLOADS, frame};
 use elvis::config::Config;
 use elvis::net::{Header, feature};
 use elvis::serve::Server;
@@ -166,12 +166,15 @@ fn without_a_place_for_its_file_a_device_has_split_rings() {
         state: state.map(Into::into),
         ..Config::default()
     };
-    // No such folder.
-    let none = dir.path().join("none");
-    let server = serve_by(dir.path(), config(Some(&none)), &PORTS);
-    let nic = Nic::connect(&socket(dir.path(), "a"), 0);
-    assert_eq!(nic.frontend.get_features().unwrap() & RING_PACKED, 0);
-    drop((nic, server));
+    // No such folder, and one that is not in memory.
+    let (none, disk) = (dir.path().join("none"), crate::registered::folder());
+    for state in [&none, disk.path()] {
+        let server = serve_by(dir.path(), config(Some(state)), &PORTS);
+        let nic = Nic::connect(&socket(dir.path(), "a"), 0);
+        assert_eq!(nic.frontend.get_features().unwrap() & RING_PACKED, 0);
+        drop((nic, server));
+    }
+    assert_eq!(disk.path().read_dir().unwrap().count(), 0);
     // A folder of its own.
     let state = folder();
     let server = serve_by(dir.path(), config(Some(state.path())), &PORTS);
@@ -199,8 +202,7 @@ fn without_a_place_for_its_file_a_device_has_split_rings() {
 #[test]
 fn other_features_with_packed_rings() {
     let dir = folder();
-    let offloads = feature::GUEST_CSUM | feature::GUEST_TSO4 | feature::GUEST_TSO6 | feature::USO;
-    for without in [feature::MRG_RXBUF, offloads, 1 << 28, 1 << 29] {
+    for without in [feature::MRG_RXBUF, OFFLOADS, 1 << 28, 1 << 29] {
         let server = serve(dir.path(), Mode::Elvis, &PORTS);
         let mut a = Nic::packed(&socket(dir.path(), "a"), without);
         let mut b = Nic::packed(&socket(dir.path(), "b"), without);

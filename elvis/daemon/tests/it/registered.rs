@@ -20,7 +20,7 @@ const MEMORY: u64 = 1 << 20;
 const ROUNDS: u8 = 39;
 
 /// A folder on a disk: requests to a tmpfs do not use io_uring.
-fn folder() -> TempDir {
+pub fn folder() -> TempDir {
     let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let kind = rustix::fs::statfs(dir.path()).unwrap().f_type as i64;
     assert_ne!(kind, libc::TMPFS_MAGIC, "CARGO_TARGET_DIR is a tmpfs");

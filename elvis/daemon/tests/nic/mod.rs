@@ -3,7 +3,7 @@
 #![allow(dead_code, clippy::unwrap_used, clippy::expect_used)]
 
 use crate::client::{LIMIT, limited};
-use elvis::net::Header;
+use elvis::net::{self, Header};
 use elvis_ring::driver::{Buffer, Driver};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use std::fs::File;
@@ -29,6 +29,12 @@ pub const BUFFER: u32 = 2048;
 pub const SENT: u64 = 0x40_0000;
 const SLOT: u64 = 80 << 10;
 const SLOTS: u64 = SIZE as u64;
+
+/// What a driver that does all by itself leaves out.
+pub const OFFLOADS: u64 = net::feature::GUEST_CSUM
+    | net::feature::GUEST_TSO4
+    | net::feature::GUEST_TSO6
+    | net::feature::USO;
 
 pub struct Nic {
     nic: ws_io::nic::Nic,

@@ -218,9 +218,9 @@ fn a_record_of_another_ring_is_not_used() {
     let told = start | 5 << 16 | 5;
     assert_eq!(kept(&driver, &at, told, &record), told);
     // Another address.
-    let used = at.used + 4;
+    let available = at.available + 4;
     assert_eq!(
-        kept(&driver, &RingAddresses { used, ..at }, start, &record),
+        kept(&driver, &RingAddresses { available, ..at }, start, &record),
         start
     );
     // The same bytes in another file.

@@ -31,7 +31,7 @@ use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
 
 /// Largest ring (section 2.8.10.1).
-const LARGEST: u16 = 32_768;
+pub const LARGEST: u16 = 32_768;
 /// Offsets of a descriptor's fields.
 const LEN: usize = 8;
 const ID: usize = 12;

@@ -16,7 +16,7 @@
 //! - the same front-end, which has stopped the ring since: it knows a new place (`told`), and the record is
 //!   cleared ([`clear`]);
 //! - the same front-end, which reset the ring while no process served it: a driver zeroes the memory of a new
-//!   ring. In a served ring the device's event structure is never zero (see `Packed::set_event`), and the last used
+//!   ring. In a served ring the device's event structure is never zero (see `Packed::arm`), and the last used
 //!   element is there.
 
 use super::position::{AVAIL_USED, Position, USED};
@@ -38,7 +38,8 @@ const ELEMENTS: usize = 128;
 const ELEMENT: usize = 8;
 
 /// Bytes of the record of a ring of this size.
-pub(crate) fn bytes(size: u16) -> u64 {
+#[must_use]
+pub fn bytes(size: u16) -> u64 {
     (ELEMENTS + ELEMENT * usize::from(size)) as u64
 }
 
@@ -102,12 +103,13 @@ pub(super) struct Progress {
 }
 
 /// Makes a record say nothing: its ring was stopped, and its front-end knows where it continues.
-pub(crate) fn clear(region: &Span) {
+pub fn clear(region: &Span) {
     region.store_u64(MARKED, 0, Ordering::Release);
 }
 
 /// Whether a record says anything.
-pub(crate) fn says(region: &Span) -> bool {
+#[must_use]
+pub fn says(region: &Span) -> bool {
     region.load_u64(MARKED, Ordering::Acquire) == MARK
 }
 
