@@ -30,7 +30,7 @@ impl Folder {
         }
     }
 
-    /// Keeps a built kernel: moves the files of `from`.
+    /// Keeps a built kernel: copies these files.
     ///
     /// # Errors
     /// It can't be written.

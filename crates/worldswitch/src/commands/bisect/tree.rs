@@ -52,33 +52,23 @@ impl Commit {
 /// The commits of `repository` from `first` to `last`, both included, ancestors first.
 ///
 /// # Errors
-/// There is no such repository or commit, or git fails.
+/// There is no such repository or commit, `first` does not lead to `last`, or git fails.
 pub fn range(
     repository: &Path,
     first: &str,
     last: &str,
     stop: &Stop,
 ) -> anyhow::Result<Vec<Commit>> {
-    let id = |name: &str| -> anyhow::Result<String> {
-        let spec = format!("{name}^{{commit}}");
-        let words = [
-            "rev-parse",
-            "--verify",
-            "--quiet",
-            "--end-of-options",
-            &spec,
-        ];
-        let found = git(repository, words, Some(stop))?;
-        if found.status.success() {
-            return Ok(found.stdout.trim().to_owned());
-        }
-        let what = match found.stderr.trim() {
-            "" => format!("it has no commit {}", ws_report::text::terminal(name)),
-            said => said.to_owned(),
-        };
-        bail!(Usage(format!("{}: {what}", repository.display())));
-    };
-    let (last, before) = (id(last)?, format!("{}^@", id(first)?));
+    let id = |name| id(repository, name, stop);
+    let (first, last) = (id(first)?, id(last)?);
+    let is_before = ["merge-base", "--is-ancestor", &first, &last];
+    if !git(repository, is_before, Some(stop))?.status.success() {
+        bail!(Usage(format!(
+            "{}: the first commit is none of those that lead to the last one",
+            repository.display()
+        )));
+    }
+    let before = format!("{first}^@");
     let words = [
         "log",
         "--topo-order",
@@ -98,6 +88,24 @@ pub fn range(
         subject: subject.to_owned(),
     });
     Ok(commits.collect())
+}
+
+/// The hash of the commit that the user names.
+fn id(repository: &Path, name: &str, stop: &Stop) -> anyhow::Result<String> {
+    if name.starts_with('-') {
+        bail!(Usage(format!("{name} is not the name of a commit")));
+    }
+    let spec = format!("{name}^{{commit}}");
+    let words = ["rev-parse", "--verify", "--quiet", &spec];
+    let found = git(repository, words, Some(stop))?;
+    if found.status.success() {
+        return Ok(found.stdout.trim().to_owned());
+    }
+    let place = repository.display();
+    bail!(Usage(match found.stderr.trim() {
+        "" => format!("{place} has no commit {}", ws_report::text::terminal(name)),
+        said => format!("{place}: {said}"),
+    }));
 }
 
 /// The verdict on a commit.
@@ -216,23 +224,7 @@ impl Tree {
     /// # Errors
     /// There is none.
     pub fn commit(&self, name: &str) -> anyhow::Result<Commit> {
-        if name.starts_with('-') {
-            bail!(Usage(format!("{name} is not the name of a commit")));
-        }
-        let spec = format!("{name}^{{commit}}");
-        let ended = git(
-            &self.repository,
-            ["rev-parse", "--verify", "--quiet", &spec],
-            Some(&self.stop),
-        )?;
-        if !ended.status.success() {
-            bail!(Usage(format!(
-                "{} has no commit {}",
-                self.repository.display(),
-                ws_report::text::terminal(name)
-            )));
-        }
-        self.describe(ended.stdout.trim())
+        self.describe(&id(&self.repository, name, &self.stop)?)
     }
 
     fn describe(&self, id: &str) -> anyhow::Result<Commit> {

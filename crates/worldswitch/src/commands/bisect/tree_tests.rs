@@ -165,6 +165,29 @@ fn commits_are_in_topological_order_with_both_ends() {
 }
 
 #[test]
+fn a_range_has_both_ends_and_one_line_of_history() {
+    let repository = line(4);
+    let tree = repository.tree();
+    let range = |first, last| range(&tree.repository, first, last, &Stop::default());
+    let subjects = |first, last| -> Vec<String> {
+        let commits = range(first, last).unwrap().into_iter();
+        commits.map(|commit| commit.subject).collect()
+    };
+    assert_eq!(subjects("c1", "c3"), ["c1", "c2", "c3"]);
+    assert_eq!(subjects("c0", "c0"), ["c0"]);
+    repository.git("checkout -q -b side c1");
+    repository.commit("c9");
+    for (first, last) in [("c2", "c9"), ("c3", "c1")] {
+        let error = range(first, last).unwrap_err();
+        assert!(error.is::<Usage>(), "{error}");
+        assert!(
+            error.to_string().contains("none of those that lead to"),
+            "{error}"
+        );
+    }
+}
+
+#[test]
 fn a_worktree_is_removed_and_a_stale_one_is_replaced() {
     let repository = line(3);
     let worktrees = |tree: &Tree| tree.ask(&tree.repository, ["worktree", "list"]).unwrap();

@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 use ws_fleet::folder::{Built, Folder};
 use ws_fleet::submission::{Build, Planned, Submission, Work};
 use ws_fleet::verdict::Standing;
+use ws_lab::kernel::Kernel;
 
 /// Does what this job is for.
 ///
@@ -75,11 +76,9 @@ pub fn work(args: &WorkArgs, colours: Colours) -> anyhow::Result<Done> {
 
 /// This node's name, as Slurm has it; elsewhere this host's.
 pub fn node() -> String {
-    let host = || {
-        let name = fs::read_to_string("/proc/sys/kernel/hostname");
-        name.map_or_else(|_| "unknown".to_owned(), |name| name.trim().to_owned())
-    };
-    env::var("SLURMD_NODENAME").unwrap_or_else(|_| host())
+    let slurm = env::var("SLURMD_NODENAME").ok();
+    let name = slurm.or_else(crate::outcome::identity::host);
+    name.unwrap_or_else(|| "unknown".to_owned())
 }
 
 /// Slurm's name of this task's job.
@@ -209,7 +208,8 @@ pub fn builds(
 
 /// The files of a kernel that a machine needs: the image, and the modules.
 fn parts_of_kernel(out: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let mut files = Vec::new();
+    let image = Kernel::in_folder(out).map_err(anyhow::Error::msg)?.image;
+    let mut files = vec![image.clone()];
     let mut folders = vec![out.to_owned()];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(&folder)? {
@@ -218,7 +218,7 @@ fn parts_of_kernel(out: &Path) -> anyhow::Result<Vec<PathBuf>> {
             let name = entry.file_name().to_string_lossy().into_owned();
             if kind.is_dir() {
                 folders.push(path);
-            } else if kind.is_file() && (folder == out || name.ends_with(".ko")) {
+            } else if path != image && kind.is_file() && (folder == out || name.ends_with(".ko")) {
                 files.push(path);
             }
         }
