@@ -56,3 +56,13 @@ only_cure() {
     [ "$(grep -c '^error: ' <<<"$output")" = 1 ]
     [[ "$output" == *'error: '*"$1"* ]]
 }
+
+# of WORKLOAD PLATFORM EXPRESSION: a value from one line of the table.
+of() { jq -r ".times[] | select(.workload == \"$1\").lines[] | select(.platform == \"$2\") | $3" apps.json; }
+
+# on_one_cpu WORDS...: worldswitch on one CPU, without packages.
+on_one_cpu() {
+    local cpu
+    cpu=$(awk '/^Cpus_allowed_list/ { split($2, a, "[-,]"); print a[1] }' /proc/self/status)
+    taskset -c "$cpu" env XDG_CACHE_HOME="$PWD/empty" "$WORLDSWITCH" "$@"
+}

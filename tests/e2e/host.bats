@@ -16,9 +16,6 @@ setup_file() {
 
 setup() { common_setup; }
 
-# of WORKLOAD PLATFORM EXPRESSION: a value from one line of the table.
-of() { jq -r ".times[] | select(.workload == \"$1\").lines[] | select(.platform == \"$2\") | $3" apps.json; }
-
 @test "workloads on the host: times of a unit, and their boots" {
     ws apps --on host --workload '^(hackbench|tcp-rr)$' --boots 3 -o out --export-json apps.json >table.txt
     cat table.txt
@@ -86,8 +83,7 @@ part() { jq -r ".timed_transactions[] | select(.platform == \"$1\") | $2" apps.j
 
 @test "one CPU, which a VM and its clients share, is said with the cure" {
     # No such VM is started.
-    run -1 taskset -c "$(awk '/^Cpus_allowed_list/ { split($2, a, "[-,]"); print a[1] }' /proc/self/status)" \
-        env XDG_CACHE_HOME="$PWD/empty" "$WORLDSWITCH" apps --on qemu-tcg --workload '^fork-exec$' --boots 1
+    run -1 on_one_cpu apps --on qemu-tcg --workload '^fork-exec$' --boots 1
     [[ "$output" == *'may use only one CPU, which a VM and its clients share: allow it more'* ]]
 }
 

@@ -57,8 +57,7 @@ setup() { common_setup; }
     CLOSED=/dev/net/tun run -1 unprivileged "$here" place --on qemu-tcg --kind cpu
     only_cure 'run as root, or allow it: sudo setfacl'
     # One CPU is one placement.
-    run -1 taskset -c "$(awk '/^Cpus_allowed_list/ { split($2, a, "[-,]"); print a[1] }' /proc/self/status)" \
-        env XDG_CACHE_HOME="$PWD/empty" "$WORLDSWITCH" place --on qemu-tcg --kind cpu
+    run -1 on_one_cpu place --on qemu-tcg --kind cpu
     [[ "$output" == *'with one CPU there is only one placement'*'allow it more'* ]]
     only_cure 'are not fetched'
 }

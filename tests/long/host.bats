@@ -14,9 +14,6 @@ setup_file() {
 
 setup() { common_setup; }
 
-# of WORKLOAD PLATFORM EXPRESSION: a value from one line of the table.
-of() { jq -r ".times[] | select(.workload == \"$1\").lines[] | select(.platform == \"$2\") | $3" apps.json; }
-
 # placing NAME PROOF: a workload that puts interrupts where lab/workloads/memcached-interrupts-NAME.toml does, counts
 # those of a ping, and proves where they went.
 placing() {

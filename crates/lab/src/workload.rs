@@ -198,11 +198,14 @@ impl Workload {
     }
 }
 
+/// The longest name of a workload.
+pub const NAME_BYTES: usize = 64;
+
 /// Whether a text can be a workload's name.
 pub(crate) fn is_name(name: &str) -> bool {
     let good = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     let is_first = |c: char| good(c) && c != '-';
-    (1..=64).contains(&name.len()) && name.chars().all(good) && name.starts_with(is_first)
+    (1..=NAME_BYTES).contains(&name.len()) && name.chars().all(good) && name.starts_with(is_first)
 }
 
 /// Whether a text can be the name of a workload's file: a name is not a path.

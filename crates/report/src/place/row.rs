@@ -73,21 +73,25 @@ impl PlaceKind {
     /// Whether the parts that a placement puts apart take part in this work: a receiver outside of the VM, and
     /// threads of the VM's program other than its CPU's.
     pub fn suits(self, places: &Places) -> bool {
-        let sends = matches!(
-            self,
-            Self::NetSelf | Self::NetHost | Self::NetGuest | Self::TripHost | Self::TripGuest
-        );
-        let has_io = self.has_disk() || (sends && self != Self::NetSelf);
-        (sends || places.host.serve.is_none()) && (has_io || places.vm.serve.is_none())
+        let has_io = self.has_disk() || self.sends_out();
+        (self.sends() || places.host.serve.is_none()) && (has_io || places.vm.serve.is_none())
     }
 
-    /// The CPUs of what the VM sends to, where that is outside of it. A second VM that is not put apart may be
-    /// everywhere.
-    fn receiver(self, places: &Places) -> Option<String> {
-        match self {
-            Self::NetHost | Self::TripHost => Some(places.host.server().to_owned()),
-            Self::NetGuest | Self::TripGuest => places.host.serve.clone(),
-            _ => None,
+    /// Whether a side sends.
+    pub fn sends(self) -> bool {
+        self == Self::NetSelf || self.sends_out()
+    }
+
+    /// Whether a side sends to another one.
+    fn sends_out(self) -> bool {
+        matches!(self, Self::NetHost | Self::TripHost) || self.has_second_vm()
+    }
+
+    /// The CPUs of what is sent to, with the host's; none: a second VM that is not put apart, which may be everywhere.
+    pub fn receiver(self, host: &Spot) -> Option<&str> {
+        match self.has_second_vm() {
+            true => host.serve.as_deref(),
+            false => Some(host.server()),
         }
     }
 }
@@ -209,11 +213,14 @@ impl PlaceRow {
     pub fn alone(kind: PlaceKind, side: Side, places: &Places) -> Self {
         let (spot, receiver) = match side {
             Side::Host => (&places.host, None),
-            Side::Guest => (&places.vm, kind.receiver(places)),
+            Side::Guest => {
+                let receiver = kind.receiver(&places.host);
+                (&places.vm, receiver.filter(|_| kind.sends_out()))
+            }
         };
         let where_ = Where::Alone {
             spot: spot.clone(),
-            receiver,
+            receiver: receiver.map(str::to_owned),
         };
         Self { kind, side, where_ }
     }

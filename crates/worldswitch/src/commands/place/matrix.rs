@@ -3,6 +3,7 @@
 use anyhow::Context;
 use std::fs;
 use std::time::Duration;
+use ws_lab::workload::NAME_BYTES;
 use ws_machines::pin;
 use ws_report::{PlaceKind, PlaceRow, Places, Side, Spot};
 
@@ -19,8 +20,6 @@ const ROWS_A_BOOT: usize = 38;
 const CELLS_LEAST: usize = 2;
 /// A machine's agent reads 256 workloads, the lab's own among them.
 const GROUP_MOST: usize = 200;
-/// The longest name of a workload.
-const NAME_BYTES: usize = 64;
 
 /// The CPUs that this process may use.
 pub struct Cpus {

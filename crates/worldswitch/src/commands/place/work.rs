@@ -3,7 +3,7 @@
 use toml::{Table, Value};
 use ws_lab::workload::With;
 use ws_machines::applications::{HOST_DISK, HOST_DISK_MIB, vm_disk_mib};
-use ws_report::{PlaceKind, PlaceRow, Side, Spot, Where};
+use ws_report::{PlaceKind, PlaceRow, Side, Where};
 
 /// What all workloads read, and its file's name.
 pub const SHELL: &str = include_str!("place.sh");
@@ -132,14 +132,6 @@ fn disk(how: &str, is_guest: bool, is_emulator: bool) -> Work {
     }
 }
 
-/// The CPUs of the host's receiver, or of a second VM, which is everywhere unless it is put apart.
-fn receiver_of<'a>(kind: PlaceKind, host: &'a Spot, all: &'a str) -> &'a str {
-    match kind.has_second_vm() {
-        true => host.serve.as_deref().unwrap_or(all),
-        false => host.server(),
-    }
-}
-
 /// Where the parts of a row are, and which sides work.
 struct Cast<'a> {
     row: &'a PlaceRow,
@@ -175,12 +167,12 @@ impl<'a> Cast<'a> {
             },
             Where::Alone { spot, .. } => Self {
                 sender: &spot.work,
-                receiver: receiver_of(row.kind, spot, all),
+                receiver: row.kind.receiver(spot).unwrap_or(all),
                 ..cast
             },
             Where::Both(places) => Self {
                 sender: &places.host.work,
-                receiver: receiver_of(row.kind, &places.host, all),
+                receiver: row.kind.receiver(&places.host).unwrap_or(all),
                 vcpu: &places.vm.work,
                 io: places.vm.server(),
                 both: true,
@@ -291,7 +283,7 @@ pub fn workload(row: &PlaceRow, is_emulator: bool, all: &str) -> Result<String, 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ws_report::Places;
+    use ws_report::{Places, Spot};
 
     fn text(row: &PlaceRow) -> Table {
         toml::from_str(&workload(row, true, "0-1").unwrap()).unwrap()
