@@ -28,8 +28,9 @@ placing() {
 }
 
 @test "interrupts of a network card on one of two vCPUs, or on both" {
-    # The growth on both CPUs: only on the first.
-    placing one "cat /tmp/before /tmp/after | busybox awk '{ sign = NR > 2 ? 1 : -1; zero += sign * \$2; one += sign * \$3 } END { exit !(NR == 4 && zero >= 20 && one == 0) }'"
+    # The growth on both CPUs: only on the first. Linux moves an interrupt when the next one comes, so the first one of
+    # each queue may still be on the second.
+    placing one "cat /tmp/before /tmp/after | busybox awk '{ sign = NR > 2 ? 1 : -1; zero += sign * \$2; one += sign * \$3 } END { exit !(NR == 4 && zero + one >= 20 && one <= 2) }'"
     # shellcheck disable=SC2016
     placing spread 'for queue in 0 1; do for irq in $(busybox sed -n "s/^ *\([0-9]*\):.*virtio0-[a-z]*put\.$queue/\1/p" /proc/interrupts); do [ "$(cat /proc/irq/$irq/smp_affinity_list)" = $queue ] || exit 1; seen=$seen$queue; done; done; [ "$seen" = 0011 ]'
     ws apps --lab-dir mine --on qemu-tcg --workload '(interrupts|^a-)' --boots 1 -o out --export-json apps.json >table.txt
