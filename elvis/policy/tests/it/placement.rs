@@ -223,7 +223,7 @@ fn a_bad_value_is_named() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases / 8, failure_persistence: None, ..ProptestConfig::default() })]
 
     /// Once the load is constant except for noise, devices do not move to and fro and no core is
     /// released. Noise may still push a nearly full core above `high` and so open another, once. In the
