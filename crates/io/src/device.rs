@@ -2,6 +2,7 @@
 
 use crate::client::{BLOCK, Counted, DrivenDisk, Endpoint, Writes};
 use crate::pattern::Written;
+use crate::slots;
 use anyhow::{Context, bail};
 use hdrhistogram::Histogram;
 use memmap2::MmapMut;
@@ -10,8 +11,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use virtio_driver::{
-    EventFd, VhostUser, VirtioBlkFeatureFlags, VirtioBlkQueue, VirtioBlkTransport,
-    VirtioFeatureFlags,
+    EventFd, VirtioBlkFeatureFlags, VirtioBlkQueue, VirtioBlkTransport, VirtioFeatureFlags,
 };
 
 /// How long a server may take until it listens.
@@ -60,20 +60,17 @@ impl Device {
             | VirtioFeatureFlags::RING_EVENT_IDX
             | VirtioFeatureFlags::RING_INDIRECT_DESC;
         let features = ring.bits() | VirtioBlkFeatureFlags::all().bits();
-        let name = driven.socket.to_str();
-        let name = name.context("the socket's path is not valid UTF-8")?;
+        let name = driven.socket.display();
         let end = Instant::now() + PATIENCE;
         let transport = loop {
-            match VhostUser::new(name, features) {
+            match slots::connect(&driven.socket, features) {
                 Ok(transport) => break transport,
                 Err(_) if Instant::now() < end => std::thread::sleep(Duration::from_millis(10)),
-                Err(error) => return Err(error).with_context(|| name.to_owned()),
+                Err(error) => return Err(error).with_context(|| name.to_string()),
             }
         };
         let mut transport: Box<VirtioBlkTransport> = Box::new(transport);
-        // Without indirect descriptors, a request takes three direct ones.
-        let size = (driven.depth * 4).next_power_of_two().max(64);
-        let mut queues = VirtioBlkQueue::setup_queues(&mut *transport, 1, size)?;
+        // All memory is there before a queue starts: a server that is told of more stops its queues meanwhile.
         let file = rustix::fs::memfd_create("worldswitch-io", rustix::fs::MemfdFlags::CLOEXEC)?;
         let file = File::from(file);
         file.set_len(u64::from(driven.depth) * BLOCK)?;
@@ -81,6 +78,9 @@ impl Device {
         let memory = unsafe { MmapMut::map_mut(&file) }?;
         let address = memory.as_ptr() as usize;
         transport.map_mem_region(address, memory.len(), file.as_raw_fd(), 0)?;
+        // Without indirect descriptors, a request takes three direct ones.
+        let size = (driven.depth * 4).next_power_of_two().max(64);
+        let mut queues = VirtioBlkQueue::setup_queues(&mut *transport, 1, size)?;
         let blocks = u64::from(transport.get_config()?.capacity) * 512 / BLOCK;
         if blocks < u64::from(driven.depth) {
             bail!("the disk at {name} has fewer blocks than requests outstanding");

@@ -20,4 +20,6 @@ pub mod pair;
 mod pattern;
 mod programs;
 pub mod server;
+mod slots;
 mod station;
+pub mod turns;

@@ -9,10 +9,11 @@ const LAB: &str = "lab";
 const CHOICE: [&str; 3] = ["on", "of", "list"];
 
 /// All options of servers on this host, which the lab does not take.
-const OF_HOST: [&str; 17] = [
+const OF_HOST: [&str; 18] = [
     "experiment",
     "server",
     "peer",
+    "stop_peers",
     "devices",
     "replies",
     "one_client",

@@ -63,6 +63,10 @@ pub struct IoArgs {
     /// A server that is already running, with a socket for each of its devices; may be repeated.
     #[arg(long, value_name = "NAME=SOCKET[,SOCKET]...", value_parser = ws_io::server::peer)]
     pub peer: Vec<Server>,
+    /// Stop the processes of peers (SIGSTOP) while it is another server's turn, for peers that poll on the I/O CPU.
+    /// At the end they go on.
+    #[arg(long, requires = "peer")]
+    pub stop_peers: bool,
     /// Numbers of devices. Default: the experiment's, else 1,4,14.
     #[arg(long, value_name = "N,...", value_delimiter = ',',
         value_parser = clap::value_parser!(u16).range(1..=256))]

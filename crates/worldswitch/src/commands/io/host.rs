@@ -15,6 +15,7 @@ use std::time::{Duration, Instant, SystemTime};
 use ws_io::cpus;
 use ws_io::measure::{Setting, measure};
 use ws_io::server::{Disk, Server, Testpmd};
+use ws_io::turns::Turns;
 
 fn elvis(named: Option<&Path>) -> anyhow::Result<PathBuf> {
     let path = match named {
@@ -145,7 +146,12 @@ pub fn host(args: &IoArgs, colours: Colours) -> anyhow::Result<Done> {
     let resources = parts::resources(&Parts::default(), Vec::new());
     let doctor = doctor::warn(&resources, &[], colours);
     let rounds = args.rounds.unwrap_or(if args.quick { 2 } else { 5 });
-    measure_all(&setting, &parts, rounds, &mut runs, &stop);
+    let turns = match args.stop_peers {
+        true => Turns::of(parts.iter().flat_map(|part| &part.servers))?,
+        false => Turns::free(),
+    };
+    measure_all(&setting, &parts, rounds, &mut runs, &turns, &stop);
+    drop(turns);
     let interrupted = stop.requested();
     let finish = |run: Run| {
         let mut result = run.finish(&setting, created, interrupted);
@@ -183,7 +189,14 @@ pub fn host(args: &IoArgs, colours: Colours) -> anyhow::Result<Done> {
 }
 
 /// Measures all servers under all loads, round by round, until the user stops it.
-fn measure_all(setting: &Setting, parts: &[Part], rounds: u32, runs: &mut [Run], stop: &Stop) {
+fn measure_all(
+    setting: &Setting,
+    parts: &[Part],
+    rounds: u32,
+    runs: &mut [Run],
+    turns: &Turns,
+    stop: &Stop,
+) {
     for round in 1..=rounds {
         for part in parts {
             for load in &part.loads {
@@ -197,7 +210,10 @@ fn measure_all(setting: &Setting, parts: &[Part], rounds: u32, runs: &mut [Run],
                         return;
                     }
                     let start = Instant::now();
-                    let got = measure(setting, server, load);
+                    let got = {
+                        let _turn = turns.begin(server);
+                        measure(setting, server, load)
+                    };
                     if let Some(run) = runs.iter_mut().find(|run| run.is_of(server)) {
                         run.add(round, load, start.elapsed(), got);
                     }

@@ -1,0 +1,334 @@
+//! A block device's connection for libblkio's driver, to servers without memory slots too.
+//!
+//! The driver tells a server of memory piece by piece (ADD_MEM_REG). DPDK's vhost library, and so SPDK's
+//! target, takes that only since version 26.07, older ones a table of all memory (SET_MEM_TABLE). A thread
+//! passes messages on, and says the one in the words of the other. Requests do not pass here.
+
+use anyhow::{Context, bail};
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags,
+};
+use std::io::{IoSlice, IoSliceMut, Read};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+use std::sync::mpsc;
+use virtio_driver::{VhostUser, VirtioBlkConfig, VirtioBlkReqBuf};
+
+/// The feature of vhost-user that a server has memory slots.
+const SLOTS: u64 = 1 << 15;
+/// How many a table has room for, by the protocol.
+const MOST: u64 = 8;
+/// Bytes of a message's header: request, flags, bytes of the rest.
+const HEADER: usize = 12;
+/// Bytes of the longest message here: 256 bytes of a device's configuration, or a full table.
+const LONGEST: usize = 512;
+/// A region of memory: addresses of guest and front-end, size, place in the file.
+const REGION: usize = 32;
+/// The flags of messages.
+const REPLY: u32 = 1 << 2;
+const NEED_REPLY: u32 = 1 << 3;
+
+/// The messages that are not just passed on, or have a reply in any case.
+mod request {
+    pub(super) const GET_FEATURES: u32 = 1;
+    pub(super) const SET_MEM_TABLE: u32 = 5;
+    pub(super) const GET_PROTOCOL_FEATURES: u32 = 15;
+    pub(super) const SET_PROTOCOL_FEATURES: u32 = 16;
+    pub(super) const GET_QUEUE_NUM: u32 = 17;
+    pub(super) const GET_CONFIG: u32 = 24;
+    pub(super) const GET_MAX_MEM_SLOTS: u32 = 36;
+    pub(super) const ADD_MEM_REG: u32 = 37;
+}
+
+/// A message, without the files that came with it.
+#[derive(Clone, Debug, PartialEq)]
+struct Message {
+    request: u32,
+    flags: u32,
+    payload: Vec<u8>,
+}
+
+impl Message {
+    /// The next one, and its files; None at the end of the connection.
+    fn receive(from: &UnixStream) -> anyhow::Result<Option<(Self, Vec<OwnedFd>)>> {
+        let mut header = [0; HEADER];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST as usize))];
+        let mut with = RecvAncillaryBuffer::new(&mut space);
+        let mut parts = [IoSliceMut::new(&mut header)];
+        let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::WAITALL;
+        match rustix::net::recvmsg(from, &mut parts, &mut with, flags)?.bytes {
+            0 => return Ok(None),
+            HEADER => {}
+            _ => bail!("half a message"),
+        }
+        let files = with.drain().filter_map(|message| match message {
+            RecvAncillaryMessage::ScmRights(files) => Some(files),
+            _ => None,
+        });
+        let files = files.flatten().collect();
+        let word = |at: usize| {
+            let bytes: [u8; 4] = std::array::from_fn(|byte| header[at + byte]);
+            u32::from_ne_bytes(bytes)
+        };
+        let bytes = word(8) as usize;
+        if bytes > LONGEST {
+            bail!("a message of {bytes} bytes");
+        }
+        let mut payload = vec![0; bytes];
+        (&mut &*from).read_exact(&mut payload)?;
+        let message = Self {
+            request: word(0),
+            flags: word(4),
+            payload,
+        };
+        Ok(Some((message, files)))
+    }
+
+    fn send<F: AsFd>(&self, to: &UnixStream, files: &[F]) -> anyhow::Result<()> {
+        let mut bytes = Vec::with_capacity(HEADER + self.payload.len());
+        for word in [self.request, self.flags, self.payload.len() as u32] {
+            bytes.extend(word.to_ne_bytes());
+        }
+        bytes.extend(&self.payload);
+        let files: Vec<BorrowedFd> = files.iter().map(AsFd::as_fd).collect();
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST as usize))];
+        let mut with = SendAncillaryBuffer::new(&mut space);
+        if !files.is_empty() && !with.push(SendAncillaryMessage::ScmRights(&files)) {
+            bail!("a message with {} files", files.len());
+        }
+        // A message is far shorter than a socket's buffer, so it is sent whole.
+        let sent =
+            rustix::net::sendmsg(to, &[IoSlice::new(&bytes)], &mut with, SendFlags::NOSIGNAL)?;
+        if sent != bytes.len() {
+            bail!("half a message was sent");
+        }
+        Ok(())
+    }
+
+    /// Whether a reply comes.
+    fn has_reply(&self) -> bool {
+        use request::*;
+        let asks = [GET_FEATURES, GET_PROTOCOL_FEATURES, GET_QUEUE_NUM];
+        let asks =
+            asks.contains(&self.request) || [GET_CONFIG, GET_MAX_MEM_SLOTS].contains(&self.request);
+        asks || self.flags & NEED_REPLY != 0
+    }
+
+    /// The number that is all of its payload.
+    fn number(&self) -> anyhow::Result<u64> {
+        let bytes = self.payload.as_slice().try_into();
+        Ok(u64::from_ne_bytes(
+            bytes.context("a message that is no number")?,
+        ))
+    }
+}
+
+/// Passes messages on.
+struct Relay {
+    driver: UnixStream,
+    server: UnixStream,
+    /// Whether the server has slots, as it says.
+    slots: bool,
+    /// If not, all memory so far, and its files.
+    table: Vec<u8>,
+    files: Vec<OwnedFd>,
+}
+
+impl Relay {
+    fn new(driver: UnixStream, server: UnixStream) -> Self {
+        Self {
+            driver,
+            server,
+            slots: true,
+            table: Vec::new(),
+            files: Vec::new(),
+        }
+    }
+
+    /// Passes on all messages until the driver closes its end.
+    fn run(&mut self) -> anyhow::Result<()> {
+        while let Some((message, files)) = Message::receive(&self.driver)? {
+            self.one(message, files)?;
+        }
+        Ok(())
+    }
+
+    fn one(&mut self, mut message: Message, files: Vec<OwnedFd>) -> anyhow::Result<()> {
+        let asked = message.request;
+        let replied = message.has_reply();
+        match asked {
+            request::GET_MAX_MEM_SLOTS if !self.slots => {
+                message.flags |= REPLY;
+                message.payload = MOST.to_ne_bytes().to_vec();
+                return message.send::<OwnedFd>(&self.driver, &[]);
+            }
+            request::SET_PROTOCOL_FEATURES if !self.slots => {
+                let wanted = message.number()? & !SLOTS;
+                message.payload = wanted.to_ne_bytes().to_vec();
+                message.send(&self.server, &files)?;
+            }
+            request::ADD_MEM_REG if !self.slots => {
+                // A word of padding is before the region.
+                let region = message.payload.get(8..8 + REGION);
+                self.table.extend(region.context("memory without a size")?);
+                self.files.extend(files);
+                message.request = request::SET_MEM_TABLE;
+                let regions = (self.table.len() / REGION) as u64;
+                message.payload = [&regions.to_ne_bytes(), &self.table[..]].concat();
+                message.send(&self.server, &self.files)?;
+            }
+            _ => message.send(&self.server, &files)?,
+        }
+        if !replied {
+            return Ok(());
+        }
+        let reply = Message::receive(&self.server)?;
+        let (mut reply, files) = reply.context("the server closed the connection")?;
+        if reply.request != message.request {
+            bail!("a reply to another message");
+        }
+        reply.request = asked;
+        if asked == request::GET_PROTOCOL_FEATURES {
+            let offered = reply.number()?;
+            self.slots = offered & SLOTS != 0;
+            reply.payload = (offered | SLOTS).to_ne_bytes().to_vec();
+        }
+        reply.send(&self.driver, &files)
+    }
+}
+
+/// Connects to a server, with those of these features that it offers.
+///
+/// # Errors
+/// There is none, or it refuses a message.
+pub(crate) fn connect(
+    socket: &Path,
+    features: u64,
+) -> anyhow::Result<VhostUser<VirtioBlkConfig, VirtioBlkReqBuf>> {
+    let server = UnixStream::connect(socket)?;
+    // The driver connects by a path.
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("driver");
+    let listener = UnixListener::bind(&path)?;
+    let (tell, told) = mpsc::channel();
+    std::thread::spawn(move || {
+        let Ok((driver, _)) = listener.accept() else {
+            return;
+        };
+        let mut relay = Relay::new(driver, server);
+        // Before the connection ends, so that who sees its end can see why.
+        let _ = tell.send(relay.run());
+    });
+    let path = path.to_str().context("a folder that is not UTF-8")?;
+    VhostUser::new(path, features).map_err(|error| match told.try_recv() {
+        Ok(Err(why)) => why,
+        _ => error.into(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use request::*;
+    use std::fs::File;
+    use std::os::fd::AsRawFd;
+    use virtio_driver::VirtioTransport;
+
+    /// Features of vhost-user: REPLY_ACK and CONFIG.
+    const PLAIN: u64 = 1 << 3 | 1 << 9;
+
+    /// A server with these features of the protocol. Returns all messages, and how many files each had.
+    fn serve(listener: &UnixListener, offered: u64) -> Vec<(Message, usize)> {
+        let driver = listener.accept().unwrap().0;
+        let mut all = Vec::new();
+        while let Some((message, files)) = Message::receive(&driver).unwrap() {
+            let number = match message.request {
+                GET_FEATURES => 1 << 30 | 1 << 32,
+                GET_PROTOCOL_FEATURES => offered,
+                GET_MAX_MEM_SLOTS => 5,
+                _ => 0,
+            };
+            if message.has_reply() {
+                let reply = Message {
+                    flags: message.flags | REPLY,
+                    payload: number.to_ne_bytes().to_vec(),
+                    ..message
+                };
+                reply.send::<OwnedFd>(&driver, &[]).unwrap();
+            }
+            all.push((message, files.len()));
+        }
+        all
+    }
+
+    /// Tells a server of two pieces of memory. Returns how many it can have, and the messages.
+    fn told(offered: u64) -> anyhow::Result<(u64, Vec<(Message, usize)>)> {
+        let folder = tempfile::tempdir()?;
+        let path = folder.path().join("server");
+        let listener = UnixListener::bind(&path)?;
+        let server = std::thread::spawn(move || serve(&listener, offered));
+        let mut transport = connect(&path, 1 << 32)?;
+        for number in [1, 2] {
+            let flags = rustix::fs::MemfdFlags::CLOEXEC;
+            let file = File::from(rustix::fs::memfd_create("test", flags)?);
+            file.set_len(number << 12)?;
+            transport.map_mem_region(number as usize, number as usize, file.as_raw_fd(), 0)?;
+        }
+        let most = transport.max_mem_regions();
+        drop(transport);
+        Ok((most, server.join().unwrap()))
+    }
+
+    /// The numbers in the payloads of these messages, and how many files they had.
+    fn of(all: &[(Message, usize)], request: u32) -> Vec<(Vec<u64>, usize)> {
+        let these = all.iter().filter(|(message, _)| message.request == request);
+        let numbers = |message: &Message| {
+            let words = message.payload.chunks_exact(8);
+            words
+                .map(|word| u64::from_ne_bytes(word.try_into().unwrap()))
+                .collect()
+        };
+        these
+            .map(|(message, files)| (numbers(message), *files))
+            .collect()
+    }
+
+    #[test]
+    fn a_server_without_slots_gets_a_table_of_all_memory() {
+        let (most, all) = told(PLAIN).unwrap();
+        assert_eq!(most, MOST);
+        assert_eq!(of(&all, SET_PROTOCOL_FEATURES), [(vec![PLAIN], 0)]);
+        let (first, second) = ([1, 1, 1, 0], [2, 2, 2, 0]);
+        let one = [&[1], &first[..]].concat();
+        let both = [&[2], &first[..], &second[..]].concat();
+        assert_eq!(of(&all, SET_MEM_TABLE), [(one, 1), (both, 2)]);
+        assert!(of(&all, ADD_MEM_REG).is_empty() && of(&all, GET_MAX_MEM_SLOTS).is_empty());
+    }
+
+    #[test]
+    fn a_server_with_slots_gets_what_the_driver_says() {
+        let (most, all) = told(PLAIN | SLOTS).unwrap();
+        assert_eq!(most, 5);
+        assert_eq!(of(&all, SET_PROTOCOL_FEATURES), [(vec![PLAIN | SLOTS], 0)]);
+        let pieces = [1, 2].map(|number| (vec![0, number, number, number, 0], 1));
+        assert_eq!(of(&all, ADD_MEM_REG), pieces);
+        assert!(of(&all, SET_MEM_TABLE).is_empty());
+    }
+
+    #[test]
+    fn a_server_that_lacks_more_or_ends_is_an_error() {
+        let error = told(0).unwrap_err().to_string();
+        assert!(error.contains("required protocol features"), "{error}");
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("server");
+        let listener = UnixListener::bind(&path).unwrap();
+        let server = std::thread::spawn(move || drop(listener.accept()));
+        let error = connect(&path, 0).err().unwrap().to_string();
+        server.join().unwrap();
+        let ended = ["the server closed", "Broken pipe", "reset by peer"];
+        assert!(ended.iter().any(|why| error.contains(why)), "{error}");
+    }
+}
