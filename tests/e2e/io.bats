@@ -137,9 +137,12 @@ sum() {
     "${WORLDSWITCH%/*}/elvis" serve --blk "$PWD/peer.sock=null:64M" 3>&- 2>peer.txt &
     peer=$!
     eventually [ -S peer.sock ]
-    run ws io --server qemu-storage-daemon --peer "theirs=$PWD/peer.sock" --devices 1,2 --depth 1 \
+    run ws io --server qemu-storage-daemon --peer "theirs=$PWD/peer.sock" --stop-peers --devices 1,2 --depth 1 \
         --replies eventfd "${SMALL[@]}" -o "$OUT"
+    # It was stopped while others were measured (crates/io/src/turns.rs has the test of that), and goes on.
+    goes_on=$(grep -c '^State:.*[SR] (' "/proc/$peer/status")
     kill "$peer"
+    [ "$goes_on" = 1 ]
     [ "$(result theirs '.rows[0].status')" = ok ]
     # It serves one device, not two: its row has the reason.
     [ "$(result theirs '.rows[1].status')" = died ]
@@ -148,6 +151,8 @@ sum() {
     run ws io --peer "theirs=$PWD/none.sock" -o none
     [ "$status" -eq 1 ]
     [[ $output = *"theirs is to be at $PWD/none.sock: No such file"* ]]
+    run ws io --server elvis --stop-peers
+    [ "$status" -eq 2 ]
     # The message says which server ended, and why a client failed.
     run ws io --server elvis --elvis /bin/true --devices 1 --depth 1 --replies poll --rounds 1 --measure 50 -o ended
     [ "$status" -eq 1 ]

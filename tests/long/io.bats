@@ -6,6 +6,11 @@ load ../e2e/common
 
 setup() { common_setup; }
 
+# SPDK polls a CPU until it ends.
+teardown() {
+    [ -z "${spdk-}" ] || ! kill -9 "$spdk" || wait "$spdk" || true
+}
+
 # median SERVER BENCHMARK METRIC: the median over rounds of a metric's mean over devices.
 median() {
     result "$1" "[.rows[] | select(.benchmark == \"$2\").metrics[] | select(.name == \"$3\").boots[].run | add / length] | sort | .[length / 2 | floor]"
@@ -108,4 +113,27 @@ median() {
     cat vfio.txt
     jq -e '.lines[0] | .exact and (.insns > 3e4 and .insns < 45e3) and (.counts.exits > 1.9 and .counts.exits < 2.2)
         and (.reasons.npf // 0) < 0.02 and (.reasons.hlt // 0) < 0.02 and .reasons.interrupt > 1.9' vfio.json
+}
+
+# SPDK's vhost target, where a user has it: SPDK_VHOST names its program, build/bin/vhost.
+@test "SPDK beside elvis: all that was written is read back, by one and two devices, in turns on one CPU" {
+    [ -n "${SPDK_VHOST-}" ] || skip "SPDK_VHOST does not name SPDK's program vhost"
+    # shellcheck disable=SC2016  # jq's own
+    jq -n '[0, 1] | {subsystems: [
+        {subsystem: "bdev", config: map({method: "bdev_malloc_create", params: {name: "Disk\(.)", num_blocks: 131072, block_size: 512}})},
+        {subsystem: "vhost_blk", config: map({method: "vhost_create_blk_controller", params: {ctrlr: "spdk\(.)", dev_name: "Disk\(.)"}})}]}' >spdk.json
+    cpu=$(taskset -pc $$ | grep -o '[0-9]*$')
+    "$SPDK_VHOST" --no-huge -s 1024 --no-pci -m "[$cpu]" -r "$PWD/rpc" -S "$PWD" -c spdk.json 3>&- >spdk.txt 2>&1 &
+    spdk=$!
+    eventually [ -S spdk1 ] || { tail spdk.txt; false; }
+    LIMIT=300 run ws io --server elvis --peer "spdk=$PWD/spdk0,$PWD/spdk1" --stop-peers --devices 1,2 --one-client \
+        --depth 1,32 --disk tmpfs --verify --rounds 2 --measure 500 -o "$OUT"
+    echo "$output"
+    stopped=$(grep -c '^State:.*T (' "/proc/$spdk/status" || true)
+    [ "$status" -eq 0 ]
+    [ "$stopped" = 0 ]
+    [ "$(result spdk '[.rows[] | select(.status == "ok").outcomes[].check.verdict] | unique | join(" ")')" = proved ]
+    [ "$(result spdk '.rows | length')" = 8 ]
+    # It polls.
+    [ "$(result spdk '[.rows[].metrics[] | select(.name == "kicks").boots[].run[]] | add')" = 0 ]
 }

@@ -36,7 +36,7 @@ Examples:
   worldswitch io stuck shares --quick           features of elvis that are not in the paper
   worldswitch io rr stream mixed-net -o net     network devices, beside DPDK's (worldswitch lab fetch dpdk)
   worldswitch io --server elvis,qemu-storage-daemon --devices 1,4 --depth 1,32 --rounds 5 -o peers
-  worldswitch io --server elvis --peer spdk=/run/spdk-0.sock,/run/spdk-1.sock --devices 1,2
+  worldswitch io --server elvis --peer spdk=/run/spdk/disk0,/run/spdk/disk1 --stop-peers --devices 1,2
   worldswitch io mixed --server elvis,elvis+max_work=16
   worldswitch compare peers:qemu-storage-daemon peers:elvis
   worldswitch lab fetch kvm-linux               once: what the lab's machine is made of
