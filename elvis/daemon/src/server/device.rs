@@ -333,6 +333,12 @@ fn answer(listener: &UnixListener, shared: &Arc<Shared>, state: &State) {
     }
 }
 
+/// Returns when there is a message, or the connection has ended.
+fn wait_for_message(stream: &UnixStream) {
+    let mut fds = [PollFd::new(stream, PollFlags::IN)];
+    while poll(&mut fds, None).is_err_and(|error| error == rustix::io::Errno::INTR) {}
+}
+
 /// Answers a front-end's messages until its connection ends; `peeked` is the same connection. Returns why it
 /// ended.
 fn messages(
@@ -344,6 +350,8 @@ fn messages(
     let mut handler = BackendReqHandler::from_stream(stream, Arc::clone(frontend));
     let net = matches!(shared.kind, Kind::Net(_));
     loop {
+        wait_for_message(peeked);
+        lock(frontend).heard();
         match net.then(|| answer_network(peeked, frontend)) {
             Some(Ok(true)) => continue,
             Some(Err(error)) => return Error::ReqHandlerError(error),

@@ -6,7 +6,7 @@ use elvis::config::Config;
 use elvis::net::{Header, feature};
 use elvis::serve::Server;
 use elvis_policy::simulation::Mode;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use tempfile::TempDir;
 use vhost::VhostBackend;
@@ -148,6 +148,37 @@ fn rings_that_were_stopped_go_on_where_their_front_end_says() {
 }
 
 /// Another machine with the same addresses gets nothing of the last one's.
+/// A process that is killed when it has stopped a ring, and before its front-end knows where that continues, leaves
+/// that. The front-end's next message shows that it knows.
+#[test]
+fn what_a_front_end_may_not_have_heard_is_kept() {
+    let dir = folder();
+    let path = dir.path().join("a.rings");
+    let first_word = || std::fs::read(&path).unwrap()[..8].to_vec();
+    let mut server = serve(dir.path(), Mode::Elvis, &PORTS);
+    let (mut a, mut b) = pair(&server, dir.path(), true);
+    for round in 0..6 {
+        talk(&mut a, &mut b, 41 + 7 * round);
+        let base = a.frontend.get_vring_base(0).unwrap();
+        let killed = std::fs::read(&path).unwrap();
+        assert_ne!(killed[..8], [0; 8]);
+        a.frontend.get_features().unwrap();
+        assert_eq!(first_word(), [0; 8]);
+        drop(server);
+        // As if it had been killed before.
+        std::fs::write(&path, killed).unwrap();
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o600)).unwrap();
+        server = serve(dir.path(), Mode::Elvis, &PORTS);
+        let new = a.new_base();
+        assert_ne!(base, u32::from(new));
+        // Both do not know that it was stopped.
+        a.reconnect(&socket(dir.path(), "a"), new);
+        b.reconnect(&socket(dir.path(), "b"), new);
+        server.stats().unwrap();
+    }
+    talk(&mut a, &mut b, 10);
+}
+
 #[test]
 fn a_new_machine_starts_anew() {
     let dir = folder();

@@ -168,7 +168,8 @@ impl VhostUserBackendReqHandlerMut for Frontend {
         queue.fault = None;
         queue.told = queue.base;
         let base = queue.base;
-        self.forget_progress(index);
+        // If this process is killed before the front-end has the answer, the record says where the ring continues.
+        self.stopped.push(index);
         self.let_go();
         Ok(VhostUserVringState::new(index, base))
     }

@@ -71,6 +71,8 @@ pub struct Frontend {
     features: u64,
     protocol: u64,
     queues: Vec<Setup>,
+    /// Queues that were stopped by the last message: their front-end may not have read yet where they continue.
+    stopped: Vec<u32>,
     regions: Vec<Region>,
     memory: Arc<Memory>,
     inflight: Option<InflightArea>,
@@ -112,6 +114,7 @@ impl Frontend {
             queues: (0..shared.kind.queues())
                 .map(|_| Setup::default())
                 .collect(),
+            stopped: Vec::new(),
             shared,
             threads,
             features: 0,
@@ -237,6 +240,13 @@ impl Frontend {
     fn forget_progress(&self, index: u32) {
         if let (Some(rings), Ok(index)) = (&self.shared.rings, u16::try_from(index)) {
             rings.clear(index);
+        }
+    }
+
+    /// The front-end has sent its next message, or has ended: it knows what it was answered before.
+    pub fn heard(&mut self) {
+        for index in std::mem::take(&mut self.stopped) {
+            self.forget_progress(index);
         }
     }
 
