@@ -16,6 +16,8 @@ pub struct Counted {
     pub kicks: u64,
     pub halts: u64,
     pub interrupts: u64,
+    /// ... and then when it can take the interrupt.
+    pub windows: u64,
     pub ends: u64,
     pub ticks: u64,
     /// Interrupts that the guest got.
@@ -25,7 +27,7 @@ pub struct Counted {
 impl Counted {
     #[must_use]
     pub fn exits(&self) -> u64 {
-        self.kicks + self.halts + self.interrupts + self.ends + self.ticks
+        self.kicks + self.halts + self.interrupts + self.windows + self.ends + self.ticks
     }
 }
 
@@ -63,7 +65,7 @@ pub struct Guest {
     kicks: bool,
     /// An interrupt has ended, whose end exits.
     ends: bool,
-    /// Timers have interrupted it.
+    /// Its timer has interrupted it.
     ticked: bool,
     /// It has gone idle, and can halt.
     idle: bool,
@@ -264,17 +266,20 @@ impl World<'_> {
         let thread = it.thread;
         if self.cores.wake(thread) {
             self.guests[guest].resumes = true;
-            self.yields = true;
             return;
         }
         let State::On(core) = self.cores.threads[thread].state else {
             return;
         };
         if self.break_off(guest, core) && !self.setup.exitless {
-            self.count(guest, |counted| counted.interrupts += 1);
-            self.set(core, self.prices().interrupt, Kind::Exit, Then::Nothing);
+            let prices = self.prices();
+            self.count(guest, |counted| {
+                counted.interrupts += 1;
+                counted.windows += u64::from(prices.window > 0);
+            });
+            let ticks = prices.interrupt + prices.window;
+            self.set(core, ticks, Kind::Exit, Then::Nothing);
         }
-        self.yields = true;
     }
 
     /// Breaks off a guest's own work. False if it does not run now: then the interrupt waits for its entry.
@@ -292,12 +297,9 @@ impl World<'_> {
         true
     }
 
-    /// Timers of host and guest: it exits now, or when it runs again.
+    /// Its timer: it exits now, or when it runs again.
     pub fn tick(&mut self, guest: usize) {
         self.guests[guest].ticked = true;
-        if let Some(server) = self.server_of[guest] {
-            self.cut(server);
-        }
         if let State::On(core) = self.cores.threads[self.guests[guest].thread].state {
             self.break_off(guest, core);
         }

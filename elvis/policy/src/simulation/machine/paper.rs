@@ -356,6 +356,8 @@ pub fn setup(configuration: Configuration, loads: &[Load]) -> Setup {
             Configuration::Elvis | Configuration::NoInterposition
         ),
         takes_first: false,
+        tells_first: false,
+        main_loop: false,
         nic_anywhere: free,
         spins: false,
         in_turns: false,

@@ -66,12 +66,17 @@ prices! {
     resume
     /// An exit of a running guest by an interrupt.
     interrupt
+    /// An exit when it can take a call's interrupt, which it could not at once; 0: it always can.
+    window
     /// An exit at the end of an interrupt.
     end
     /// The guest's interrupt handler, without the replies.
     handler
     /// A thread that was woken, until it looks at the queue, and its going to sleep.
     server_wake
+    /// A request in the pool, and completing it then.
+    read
+    complete
     /// A visit to a queue with requests, without the requests.
     visit
     /// A call: raising the guest's interrupt.
@@ -88,7 +93,7 @@ prices! {
     switch
     /// A thread's slice while others wait.
     slice
-    /// Time between two ticks of the timers, and the exits of one.
+    /// Time between two ticks of the timers of host and guest, and the exits of a guest's.
     tick_gap
     tick_exits
     /// Time between two interrupts of a NIC.

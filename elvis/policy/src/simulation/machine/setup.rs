@@ -64,13 +64,18 @@ pub struct Setup {
     pub serving: Serving,
     /// Interrupts reach a running guest without an exit, and end without one.
     pub exitless: bool,
-    /// A server that sleeps wants kicks again once it has taken the requests, before it has done them.
+    /// QEMU's way: a server that sleeps takes all requests, wants kicks again, lets a pool of threads do them, and
+    /// then completes all that are done.
     pub takes_first: bool,
+    /// ... and calls the guest at the first that it completes, not at the last.
+    pub tells_first: bool,
     /// The NIC interrupts any core, not that of the I/O thread.
     pub nic_anywhere: bool,
     /// A guest without work does not halt.
     pub spins: bool,
-    /// Cores run one at a time, as in the lab.
+    /// Its thread is QEMU's main loop, which has timers.
+    pub main_loop: bool,
+    /// Cores run one at a time, as in the lab: QEMU gives each an equal part of the time until the next timer.
     pub in_turns: bool,
     pub prices: Prices,
     pub ticks_per_us: u64,

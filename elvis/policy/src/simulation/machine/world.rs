@@ -31,6 +31,10 @@ pub enum Then {
     Handled(u32),
     /// The server has done a request of this guest, from the wire or to it.
     Served(usize),
+    /// The pool of the server has done a request of this guest.
+    Read(usize),
+    /// The server has completed a request of this guest that its pool has done.
+    Completed(usize),
     /// The server has called this guest.
     Called(usize),
     /// The server, or a guest that does not halt, found nothing to do.
@@ -55,8 +59,12 @@ pub enum Timer {
     Arrives(usize, Option<u64>),
     /// The NIC of a guest without a server interrupts it.
     Interrupts(usize),
-    /// Timers of host and guest interrupt a guest.
+    /// The timer of a guest interrupts it.
     Ticks(usize),
+    /// The timers of the host interrupt its cores.
+    HostTicks,
+    /// A timer of QEMU's main loop.
+    MainLoop,
 }
 
 /// A machine at a time.
@@ -74,8 +82,11 @@ pub struct World<'a> {
     /// When the wire of each socket is free again.
     wires: Vec<u64>,
     rng: fastrand::Rng,
-    /// The core whose turn it is has signalled another one.
+    /// The core whose turn it is gives it up.
     pub yields: bool,
+    /// When its turn is over, and how long turns are.
+    turn_end: u64,
+    turn_ticks: u64,
     interrupted: usize,
     warm: bool,
 }
@@ -100,6 +111,8 @@ impl<'a> World<'a> {
             wires: vec![0; setup.guests.len().max(1)],
             rng: fastrand::Rng::with_seed(setup.seed),
             yields: false,
+            turn_end: 0,
+            turn_ticks: 0,
             interrupted: 0,
             warm: false,
         };
@@ -110,10 +123,15 @@ impl<'a> World<'a> {
         }
         world.add_servers();
         if prices.tick_gap > 0 {
+            // Not all at once.
+            let timers = setup.guests.len() as u64 + 1;
             for guest in 0..world.guests.len() {
-                // Not all at once.
-                let first = prices.tick_gap * (guest as u64 + 1) / setup.guests.len() as u64;
+                let first = prices.tick_gap * (guest as u64 + 1) / timers;
                 world.at(first, Timer::Ticks(guest));
+            }
+            world.at(prices.tick_gap, Timer::HostTicks);
+            if setup.in_turns {
+                world.at(prices.tick_gap * 2 / 3, Timer::MainLoop);
             }
         }
         world
@@ -212,7 +230,15 @@ impl<'a> World<'a> {
             let timer = self.timers.peek().map(|Reverse((when, ..))| *when);
             let left = end - self.cores.now;
             let until_timer = timer.map(|when| when.saturating_sub(self.cores.now));
-            let steps = [self.cores.until_end(), until_timer, Some(left)];
+            let until_end = self.cores.until_end();
+            let turn_left = self.turn_end.saturating_sub(self.cores.now);
+            let in_turn = until_end.filter(|_| self.cores.turn.is_some());
+            let steps = [
+                until_end,
+                until_timer,
+                in_turn.map(|_| turn_left),
+                Some(left),
+            ];
             let step = steps.into_iter().flatten().min().unwrap_or(left);
             self.cores.advance(step);
             while let Some(Reverse((when, _, timer))) = self.timers.peek().copied() {
@@ -235,15 +261,38 @@ impl<'a> World<'a> {
             (0..count).for_each(|core| self.fill_core(core));
             return;
         };
-        let first = usize::from(std::mem::take(&mut self.yields));
-        for step in first..first + count {
+        let is_over = std::mem::take(&mut self.yields) || self.cores.now >= self.turn_end;
+        let first = usize::from(is_over);
+        for step in first..=first + count {
             let core = (turn + step) % count;
             self.fill_core(core);
             if self.cores.all[core].burst.is_some() {
-                self.cores.turn = Some(core);
+                if step > 0 {
+                    self.begin_turn(core, turn + step >= count);
+                }
                 return;
             }
         }
+    }
+
+    /// Whether the next timer is the main loop's.
+    pub fn next_is_main_loop(&self) -> bool {
+        let next = self.timers.peek();
+        next.is_some_and(|Reverse((_, _, timer))| *timer == Timer::MainLoop)
+    }
+
+    /// A core's turn. In each round all get the same part of the time until the next timer (QEMU's
+    /// `icount_percpu_budget`).
+    fn begin_turn(&mut self, core: usize, is_new_round: bool) {
+        if is_new_round {
+            let until = self.timers.peek().map_or(u64::MAX, |Reverse((when, ..))| {
+                when.saturating_sub(self.cores.now)
+            });
+            let part = until / self.cores.all.len() as u64;
+            self.turn_ticks = if part > 0 { part } else { until.max(1) };
+        }
+        self.cores.turn = Some(core);
+        self.turn_end = self.cores.now.saturating_add(self.turn_ticks);
     }
 
     fn fill_core(&mut self, core: usize) {
@@ -287,6 +336,13 @@ impl<'a> World<'a> {
             Timer::Ticks(guest) => {
                 self.at(self.cores.now + self.prices().tick_gap, timer);
                 self.tick(guest);
+            }
+            Timer::MainLoop => self.at(self.cores.now + self.prices().tick_gap, timer),
+            Timer::HostTicks => {
+                self.at(self.cores.now + self.prices().tick_gap, timer);
+                for guest in 0..self.guests.len() {
+                    self.host_interrupt(guest);
+                }
             }
             Timer::Arrives(guest, last_of) => match self.server_of[guest] {
                 None => self.arrives_at_guest(guest, last_of),
