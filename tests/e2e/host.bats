@@ -87,12 +87,17 @@ part() { jq -r ".timed_transactions[] | select(.platform == \"$1\") | $2" apps.j
     [[ "$output" == *'may use only one CPU, which a VM and its clients share: allow it more'* ]]
 }
 
-@test "a workload that fails is a row with its reason" {
+@test "a workload that fails is a row with its reason, and one may measure itself" {
     workload a-false 'run = "echo last words; false"'
     workload b-good 'run = "seq 10"'
-    ws apps --lab-dir mine --on host --workload '^[ab]-' --boots 1 --export-json apps.json >/dev/null
+    # Programs that measure themselves.
+    workload c-own 'run = "echo took 7000 ns"'
+    workload d-liar 'run = "echo took 7000 days"'
+    ws apps --lab-dir mine --on host --workload '^[abcd]-' --boots 1 --export-json apps.json >/dev/null
     [ "$(of a-false host .why)" = 'run ended with status 1: last words' ]
     [ "$(of b-good host '.ns > 0')" = true ]
+    [ "$(of c-own host .ns)" = 700 ]
+    [ "$(of d-liar host .why)" = 'run ended with status 125: took 7000 days' ]
 }
 
 @test "nothing is left behind: after Ctrl-C and after kill -9" {

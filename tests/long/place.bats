@@ -27,6 +27,19 @@ setup() { common_setup; }
     no_devices
 }
 
+@test "the time is a bound: what is measured is kept and shown, and what is left out is said" {
+    # So many boots take ten minutes and more on any host.
+    local begin=$SECONDS
+    LIMIT=200 run -1 ws place --on qemu-tcg --kind trip-host --cells 2 --boots 100 --time 1 -o out --export-json place.json
+    echo "$output"
+    [ $((SECONDS - begin)) -lt 90 ]
+    [[ "$output" == *'the time was used up; left out, or measured in fewer than 100 boots: trip-host at all '* ]]
+    [ "$(jq -r '[.kinds[0].cells[0].alone, .kinds[0].cells[0].both | .host_per_s > 0 and .guest_per_s > 0] | all' place.json)" = true ]
+    [ "$(jq -r '.interrupted' out/qemu-tcg.json)" = true ]
+    eventually none_entered
+    no_devices
+}
+
 # threads VCPU OTHERS: all threads of the VM's program are where they should be.
 threads() {
     local pid task name cpus vcpus='' others=''

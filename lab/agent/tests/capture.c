@@ -9,6 +9,7 @@
 
 #include "host/fit.h"
 #include "host/packets.h"
+#include "host/took.h"
 
 enum kind { UDP, TCP, TCP_OPTIONS };
 
@@ -165,6 +166,28 @@ static void clocks_that_are_set_are_no_clocks(void **state)
 	assert_non_null(fit_line(&fit, trips, 0, VM_BASE));
 }
 
+static void a_program_says_how_long_it_took(void **state)
+{
+	uint64_t ns;
+
+	(void)state;
+	assert_true(took_read("took 123 ns", 1000, &ns));
+	assert_int_equal(ns, 123);
+	/* It can't be more than all that was measured. */
+	assert_true(took_read("took 1001 ns", 1000, &ns));
+	assert_int_equal(ns, 0);
+	for (const char *const *line =
+		     (const char *const[]){ "took 0 ns", "took ns", "took  ns", "took -5 ns", "took 1 ns ",
+					    "took 1.5 ns", "took 99999999999999999999999 ns",
+					    "took 5 us", NULL };
+	     *line; line++) {
+		assert_true(took_read(*line, 1000, &ns));
+		assert_int_equal(ns, 0);
+	}
+	assert_false(took_read("", 1000, &ns));
+	assert_false(took_read("it took 5 ns", 1000, &ns));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -174,6 +197,7 @@ int main(void)
 		cmocka_unit_test(other_packets_are_none),
 		cmocka_unit_test(a_time_of_the_vm_is_one_of_the_host),
 		cmocka_unit_test(clocks_that_are_set_are_no_clocks),
+		cmocka_unit_test(a_program_says_how_long_it_took),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

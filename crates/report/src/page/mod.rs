@@ -11,6 +11,7 @@ mod chart;
 mod chart_svg;
 mod curves;
 mod explained;
+mod heat;
 mod hosts;
 mod identity;
 mod io;

@@ -1,9 +1,7 @@
-//! The view of placements: heat maps of a host and its VM at work on chosen CPUs, ours and the paper's. See
-//! [`crate::Placement`].
-//!
-//! A map is a table with coloured cells, as charts here are boxes and text: its letters keep their size on a narrow
-//! screen, and a screen reader reads its values.
+//! The view of placements: what a host and its VM keep of their speeds on chosen CPUs, as a picture of each kind of
+//! work, and the speeds as tables with coloured cells, ours and the paper's. See [`crate::Placement`].
 
+use super::heat::Heat;
 use super::lead::{Lead, View};
 use super::text_table::text_table;
 use super::words::plain;
@@ -28,6 +26,7 @@ pub(crate) fn place(reference: &Reference, results: &[ResultFile], led: bool) ->
             @for kind in &placement.kinds {
                 h3 { (plain(&kind.title())) }
                 @if first != Some(kind) { (figure(kind)) }
+                (speeds(kind))
                 (text_table(&kind.title(), &kind.sheet()))
                 ul.legend { @for text in &kind.said() { li { (plain(text)) } } }
             }
@@ -47,94 +46,128 @@ pub(crate) fn lead(reference: &Reference, results: &[ResultFile]) -> Option<Lead
     })
 }
 
-/// A map: its name, and the speed at each placement.
-struct Map<'a> {
-    name: &'static str,
-    speed: &'a dyn Fn(&PlacedCell) -> Option<f64>,
+/// CPUs of the host and of the VM, each once, in the order of placements.
+fn spots(kind: &Placed) -> (Vec<String>, Vec<String>) {
+    let (mut hosts, mut vms) = (Vec::new(), Vec::new());
+    for cell in &kind.cells {
+        for (all, spot) in [(&mut hosts, cell.at.host()), (&mut vms, cell.at.vm())] {
+            let spot = spot.to_string();
+            if !all.contains(&spot) {
+                all.push(spot);
+            }
+        }
+    }
+    (hosts, vms)
 }
 
-/// Maps of both sides alone and together; below them the paper's.
+/// The placement with these CPUs.
+fn at<'a>(kind: &'a Placed, host: &str, vm: &str) -> Option<&'a PlacedCell> {
+    let is_it =
+        |cell: &&PlacedCell| cell.at.host().to_string() == host && cell.at.vm().to_string() == vm;
+    kind.cells.iter().find(is_it)
+}
+
+/// What each side keeps at a placement; none if it has neither.
+type Keeps = fn(&PlacedCell) -> [Option<f64>; 2];
+
+/// A picture of what both sides keep, and one of the paper's.
 fn figure(kind: &Placed) -> Markup {
-    let theirs = |cell: &PlacedCell, of: fn(&PlacedCell) -> Option<&Rates>| of(cell).cloned();
-    let published = kind.cells.iter().any(|cell| cell.published.is_some());
-    let alone = |cell: &PlacedCell| Some(cell.alone.clone());
-    let both = |cell: &PlacedCell| Some(cell.both.clone());
-    let their_alone = |cell: &PlacedCell| theirs(cell, |c| Some(&c.published.as_ref()?.alone));
-    let their_both = |cell: &PlacedCell| theirs(cell, |c| Some(&c.published.as_ref()?.both));
-    html! {
-        figure.heat.h0 {
-            figcaption { (plain(&kind.title())) ", by CPU of the host (down) and of the VM (across)" }
-            (maps(kind, &alone, &both))
+    let (hosts, vms) = spots(kind);
+    let theirs: Keeps = |cell| match &cell.published {
+        Some(paper) => [paper.host_kept, paper.guest_kept],
+        None => [None, None],
+    };
+    let published = kind.cells.iter().any(|cell| theirs(cell) != [None, None]);
+    let picture = |keeps: Keeps, whose: &str| {
+        let cell = |host: &str, vm: &str| {
+            let values = keeps(at(kind, host, vm)?);
+            (values != [None, None]).then_some(values)
+        };
+        let name = format!(
+            "{} on {}{whose}: what host and VM keep of their speed alone while both work",
+            kind.kind, kind.platform
+        );
+        html! {
+            figcaption { (plain(&name)) }
+            div.scroll { (Heat {
+                name: &name,
+                down: ("host CPU", &hosts),
+                across: ("VM CPU", &vms),
+                halves: ["host", "VM"],
+                cell: &cell,
+            }.draw()) }
         }
-        @if published {
-            figure.heat {
-                figcaption { "the paper's, in MB/s" }
-                (maps(kind, &their_alone, &their_both))
+    };
+    html! {
+        figure.heat.h0 { (picture(|cell| [cell.host_kept, cell.guest_kept], "")) }
+        @if published { figure.heat { (picture(theirs, ", the paper's")) } }
+    }
+}
+
+/// Which speeds of a placement.
+type Speeds = for<'a> fn(&'a PlacedCell) -> Option<&'a Rates>;
+
+/// Speeds of both sides alone and together; below them the paper's.
+fn speeds(kind: &Placed) -> Markup {
+    let published = kind.cells.iter().any(|cell| cell.published.is_some());
+    html! {
+        details {
+            summary { "Speeds by placement" @if published { ", and the paper's in MB/s" } }
+            div.heat.h0 { (maps(kind, |cell| Some(&cell.alone), |cell| Some(&cell.both))) }
+            @if published {
+                p { "The paper's, in MB/s:" }
+                div.heat { (maps(
+                    kind,
+                    |cell| Some(&cell.published.as_ref()?.alone),
+                    |cell| Some(&cell.published.as_ref()?.both),
+                )) }
             }
         }
     }
 }
 
+/// A map: its name, and the speed at each placement.
+struct Map {
+    name: &'static str,
+    speeds: Speeds,
+    side: fn(&Rates) -> Option<f64>,
+}
+
 /// The four maps. Those of a side have one scale.
-fn maps(
-    kind: &Placed,
-    alone: &dyn Fn(&PlacedCell) -> Option<Rates>,
-    both: &dyn Fn(&PlacedCell) -> Option<Rates>,
-) -> Markup {
-    let host = |rates: Option<Rates>| rates?.host_per_s;
-    let guest = |rates: Option<Rates>| rates?.guest_per_s;
-    let of_host = [
-        Map {
-            name: "host alone",
-            speed: &|cell| host(alone(cell)),
-        },
-        Map {
-            name: "host, both at work",
-            speed: &|cell| host(both(cell)),
-        },
-    ];
-    let of_guest = [
-        Map {
-            name: "VM alone",
-            speed: &|cell| guest(alone(cell)),
-        },
-        Map {
-            name: "VM, both at work",
-            speed: &|cell| guest(both(cell)),
-        },
+fn maps(kind: &Placed, alone: Speeds, both: Speeds) -> Markup {
+    let map = |name, speeds, side| Map { name, speeds, side };
+    let host = |rates: &Rates| rates.host_per_s;
+    let guest = |rates: &Rates| rates.guest_per_s;
+    let sides = [
+        [
+            map("host alone", alone, host),
+            map("host, both at work", both, host),
+        ],
+        [
+            map("VM alone", alone, guest),
+            map("VM, both at work", both, guest),
+        ],
     ];
     html! { div.maps {
-        @for side in [of_host, of_guest] {
-            @let speeds = side.iter().flat_map(|map| kind.cells.iter().filter_map(map.speed));
+        @for side in &sides {
+            @let speeds = side.iter().flat_map(|map| kind.cells.iter().filter_map(|cell| map.speed(cell)));
             @let most = speeds.fold(0.0, f64::max);
-            @for map in &side { (map.markup(kind, most)) }
+            @for map in side { (map.markup(kind, most)) }
         }
     } }
 }
 
-impl Map<'_> {
+impl Map {
+    fn speed(&self, cell: &PlacedCell) -> Option<f64> {
+        (self.speeds)(cell).and_then(self.side)
+    }
+
     /// Nothing if there is no speed.
     fn markup(&self, kind: &Placed, most: f64) -> Markup {
-        let mut hosts: Vec<String> = Vec::new();
-        let mut vms: Vec<String> = Vec::new();
-        for cell in &kind.cells {
-            for (all, spot) in [(&mut hosts, cell.at.host()), (&mut vms, cell.at.vm())] {
-                let spot = spot.to_string();
-                if !all.contains(&spot) {
-                    all.push(spot);
-                }
-            }
-        }
-        let at = |host: &String, vm: &String| {
-            let is_it = |cell: &&PlacedCell| {
-                cell.at.host().to_string() == *host && cell.at.vm().to_string() == *vm
-            };
-            let mut found = kind.cells.iter().filter(is_it);
-            found.next().and_then(self.speed)
-        };
+        let (hosts, vms) = spots(kind);
         let share = |speed: f64| format!("{:.0}%", speed / most * FULL_PERCENT);
         html! {
-            @if kind.cells.iter().any(|cell| (self.speed)(cell).is_some()) {
+            @if kind.cells.iter().any(|cell| self.speed(cell).is_some()) {
                 table {
                     caption { (self.name) }
                     thead { tr {
@@ -146,7 +179,7 @@ impl Map<'_> {
                             tr {
                                 th scope="row" { (plain(host)) }
                                 @for vm in &vms {
-                                    @match at(host, vm) {
+                                    @match at(kind, host, vm).and_then(|cell| self.speed(cell)) {
                                         Some(speed) => td style={ "--share:" (share(speed)) } { (rate(Some(speed))) },
                                         None => td.none {},
                                     }

@@ -135,11 +135,15 @@ fn the_page_opens_with_the_sentence_and_has_heat_maps_beside_the_papers() {
     assert!(
         opening.contains("<h1>net-self: Together both keep most with host on CPU 0, VM on CPU 1")
     );
-    // Four maps of ours and four of the paper's; the best has the full colour.
-    assert_eq!(opening.matches("<table>").count(), 8);
-    assert!(opening.contains("style=\"--share:55%\">1,000</td>"));
-    assert!(opening.contains(">77.4</td>") && opening.contains(">51.3</td>"));
+    // What both keep, and the paper's; in words too.
+    assert_eq!(opening.matches("<figure class=\"heat").count(), 2);
+    assert!(opening.contains("; host CPU 0, VM CPU 1: host 100 %, VM 80 %"));
+    assert!(opening.contains("; host CPU 0, VM CPU 1: host 60 %, VM 90 %"));
     let view = section(&page, "place");
+    // Four tables of speeds of each kind, and four of the paper's; the best has the full colour.
+    assert_eq!(view.matches("<table><caption>").count(), 8 + 4);
+    assert!(view.contains("style=\"--share:55%\">1,000</td>"));
+    assert!(view.contains(">77.4</td>") && view.contains(">51.3</td>"));
     assert!(view.contains("disk-cached on qemu-tcg"));
     // The paper has no cells of it.
     assert_eq!(view.matches("<figure class=\"heat").count(), 1);

@@ -13,7 +13,7 @@ Kinds of work, --kind:
   net-self       data of a side to itself
   net-host       data to the host
   net-guest      data to a second VM
-  disk-buffered  a disk is read, of which nothing is in memory
+  disk-buffered  fio reads a disk, of which nothing is in memory
   disk-cached    the same from memory
   cpu, memory    what sysbench calls so
   trip-host      a byte to the host and one back
@@ -36,7 +36,7 @@ pub struct PlaceArgs {
     /// Only these kinds of work (below). Default: all.
     #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = kind)]
     pub kind: Vec<PlaceKind>,
-    /// How long it may take on a quiet host.
+    /// How long it may take. What is left then is left out: the last placements.
     #[arg(long, value_name = "MINUTES", default_value_t = 10,
         value_parser = clap::value_parser!(u32).range(1..=600))]
     pub time: u32,

@@ -5,6 +5,7 @@ use super::values::{Cpus, PlatformList, bytes, cpus, folder, platforms, seconds}
 use super::{Exports, Parts, Suite};
 use crate::rounds::plan::Page;
 use crate::rounds::rows::RowsOf;
+use crate::rounds::turns::Turns;
 use clap::Args;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -55,6 +56,9 @@ pub struct RunArgs {
     /// The rows of a command that measures one kind.
     #[arg(skip)]
     pub rows: Option<RowsOf>,
+    /// Which of them are measured first.
+    #[arg(skip)]
+    pub turns: Turns,
     /// Show all benchmarks. By default the table of a whole suite has the dozen that matter.
     #[arg(long)]
     pub all: bool,

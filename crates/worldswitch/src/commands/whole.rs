@@ -44,10 +44,10 @@ pub fn measured(
     has_no: &str,
     colours: Colours,
 ) -> anyhow::Result<(Vec<ResultFile>, Done)> {
-    Ok(quietly(run, suited, has_no, colours)?.told(colours))
+    Ok(quietly(run, suited, has_no, &Stop::listen()?, colours)?.told(colours))
 }
 
-/// Only measures.
+/// Only measures, until `stop` says so.
 ///
 /// # Errors
 /// As [`measured`].
@@ -55,6 +55,7 @@ pub fn quietly(
     run: &RunArgs,
     suited: fn(&Recipe) -> bool,
     has_no: &str,
+    stop: &Stop,
     colours: Colours,
 ) -> anyhow::Result<Measured> {
     let lab = parts::recipes(&run.parts.lab)?;
@@ -78,7 +79,7 @@ pub fn quietly(
     if has_vm && available_parallelism().is_ok_and(|cpus| cpus.get() == 1) {
         output::remark(ONE_CPU, colours);
     }
-    measure(run, None, &Stop::listen()?, colours)
+    measure(run, None, stop, colours)
 }
 
 /// The recipe of a platform, without its variant.

@@ -13,7 +13,7 @@ use crate::launch::state::{LaunchReport, LaunchState};
 use crate::outcome::digits::Key;
 use crate::outcome::exits;
 use crate::outcome::row::RowReport;
-use crate::terminal::{Progress, time};
+use crate::terminal::{Progress, Why, time};
 use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -113,25 +113,30 @@ impl Job {
     }
 
     /// Keeps a boot. A boot that was cut short is kept only if it is the first: otherwise its missing
-    /// rows would look like failures.
+    /// rows would look like failures. What was measured when the time was used up is kept: the others have a boot
+    /// less.
     fn keep(&mut self, common: &Common, one: OneBoot) {
         if self.failed.is_some() {
             return;
         }
         self.failed = one.failed;
         self.cut |= one.interrupted;
+        let stopped = one.interrupted.then(|| common.stop.why()).flatten();
         let cut = match &self.failed {
             Some(why) => Some(why.clone()),
-            None => one.interrupted.then(|| "the run was stopped".to_owned()),
+            None => stopped.map(|why| why.words().to_owned()),
         };
-        if cut.is_none() || self.gathered.boots.is_empty() {
+        let is_first = self.gathered.boots.is_empty();
+        let is_kept = cut.is_none() || is_first || stopped == Some(Why::TimeIsUp);
+        if is_kept {
             let boot = Boot {
                 boot: one.number,
                 launches: one.launches,
                 perturbed: one.perturbed,
             };
             let unit = self.instance.unit().to_owned();
-            self.gathered.add(boot, one.reports, &unit, cut.as_deref());
+            let cut = cut.as_deref().filter(|_| is_first);
+            self.gathered.add(boot, one.reports, &unit, cut);
         }
         self.watch_digits(common, &one.keys, one.number);
         if cut.is_none() {
@@ -179,9 +184,9 @@ impl OneBoot {
         let engine = instance.machine.engine();
         let selection = Arc::clone(&self.selection);
         let (barred, rows) = barred(instance.machine.as_ref(), &selection.rows);
-        let mut planned = plan::launches(&rows, common.smp);
+        let mut planned = common.turns.launches(&rows, common.smp);
         if let Some(seed) = self.seed {
-            plan::shuffle(&mut planned, seed);
+            common.turns.shuffle(&mut planned, seed);
         }
         let mut queue = LaunchQueue::new(planned);
         while let Some(planned) = queue.next() {

@@ -6,6 +6,7 @@ use crate::outcome::identity;
 use crate::rounds::boot::OneBoot;
 use crate::rounds::instance::Instance;
 use crate::rounds::plan::Parameters;
+use crate::rounds::turns::Turns;
 use crate::terminal::Stop;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -46,6 +47,7 @@ pub struct Common {
     /// Time limit of one benchmark, if the user gave one.
     pub bench_limit: Option<Duration>,
     pub stop: Stop,
+    pub turns: Turns,
 }
 
 /// One platform.

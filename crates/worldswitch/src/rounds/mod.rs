@@ -12,6 +12,7 @@ mod queue;
 mod quick;
 pub mod rows;
 mod side;
+pub mod turns;
 
 use crate::rounds::job::{Common, Job};
 use crate::terminal::{Progress, time};

@@ -4,7 +4,6 @@
 
 use clap::ValueEnum;
 use std::num::NonZeroU64;
-use ws_analysis::statistics::Rng;
 use ws_machines::hypercall::Hypercall;
 use ws_machines::image::BenchmarkRow;
 use ws_machines::machine::Machine;
@@ -59,14 +58,6 @@ pub struct Parameters {
     /// The boot's seed: the guest derives from it which loop is first and where data lie, and runs rows
     /// in the given order.
     pub seed: Option<NonZeroU64>,
-}
-
-/// Shuffles the rows of each launch by the boot's seed, so that no row always follows the same other.
-pub fn shuffle(launches: &mut [Planned], seed: NonZeroU64) {
-    let mut random = Rng::with_seed(seed.get());
-    for launch in launches {
-        random.shuffle(&mut launch.rows);
-    }
 }
 
 /// The launches of a boot: rows that need the same VM and numbers of CPUs together, the fewest vCPUs first; or
@@ -174,6 +165,7 @@ pub fn command_line(
 
 #[cfg(test)]
 mod tests {
+    use super::super::turns::Turns;
     use super::*;
     use crate::fake::{qemu, vmm};
     use ws_machines::machine::Engine;
@@ -280,7 +272,7 @@ mod tests {
                 vm: String::new(),
                 rows: names.clone(),
             }];
-            shuffle(&mut launches, NonZeroU64::new(seed).unwrap());
+            Turns::default().shuffle(&mut launches, NonZeroU64::new(seed).unwrap());
             launches.remove(0).rows
         };
         assert_eq!(shuffled(1), shuffled(1));

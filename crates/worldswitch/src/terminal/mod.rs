@@ -8,4 +8,4 @@ pub mod time;
 
 pub use output::Colours;
 pub use progress::Progress;
-pub use stop::Stop;
+pub use stop::{Stop, Why};

@@ -1,11 +1,12 @@
 //! Which placements are measured, so that all ends in a stated time.
 
+use crate::rounds::turns::{Turn, Turns};
 use anyhow::Context;
 use std::fs;
 use std::time::Duration;
 use ws_lab::workload::NAME_BYTES;
 use ws_machines::pin;
-use ws_report::{PlaceKind, PlaceRow, Places, Side, Spot};
+use ws_report::{PlaceKind, PlaceRow, Places, Side, Spot, Where};
 
 /// How long it takes to start namespaces and VMs, and a row: its two runs, and what is before and behind them.
 /// Measured on a quiet host with two CPUs, under an emulator (docs/place.md); only what they are to each other
@@ -16,6 +17,9 @@ const ROW_S: f64 = 0.8;
 const PLANNED: f64 = 0.75;
 /// A launch takes about so many rows.
 const ROWS_A_BOOT: usize = 38;
+/// Placements after which a stage ends: each stage has launches of its own, so that those of the next are what is
+/// left out if the time is used up.
+const STAGE_ENDS: [usize; 2] = [3, 7];
 /// With fewer placements than this there is nothing to compare; rather kinds of work are left out.
 const CELLS_LEAST: usize = 2;
 /// A machine's agent reads 256 workloads, the lab's own among them.
@@ -212,41 +216,85 @@ impl Matrix {
     }
 
     /// What is measured of each kind: each side alone on its CPUs once, and both at each placement, once for
-    /// each side that is timed.
-    pub fn rows(&self) -> Vec<PlaceRow> {
-        let mut rows: Vec<PlaceRow> = Vec::new();
-        for kind in &self.kinds {
-            for places in self.cells.iter().filter(|places| kind.suits(places)) {
-                for side in [Side::Host, Side::Guest] {
-                    for row in [PlaceRow::alone, PlaceRow::both] {
-                        let row = row(*kind, side, places);
-                        if !rows.contains(&row) {
-                            rows.push(row);
-                        }
-                    }
+    /// each side that is timed. In the order of placements, with the turn of each.
+    fn in_turn(&self) -> Vec<(PlaceRow, Turn)> {
+        let mut rows: Vec<(PlaceRow, Turn)> = Vec::new();
+        for (turn, places) in self.cells.iter().enumerate() {
+            let stage = STAGE_ENDS.iter().filter(|end| turn >= **end).count();
+            let kinds = self.kinds.iter().filter(|kind| kind.suits(places));
+            for row in kinds.flat_map(|kind| needed(*kind, places)) {
+                if rows.iter().all(|(known, _)| *known != row) {
+                    rows.push((row, Turn { stage, turn }));
                 }
             }
         }
         rows
     }
 
+    /// The rows, those of the first placement first.
+    pub fn rows(&self) -> Vec<PlaceRow> {
+        self.in_turn().into_iter().map(|(row, _)| row).collect()
+    }
+
+    /// When each of them is measured.
+    pub fn turns(&self) -> Turns {
+        let rows = self.in_turn().into_iter();
+        rows.map(|(row, turn)| (row.name(), turn)).collect()
+    }
+
+    /// What is left out if only these rows are measured: placements, and the kinds of work that lack them. Nothing
+    /// if all are.
+    pub fn left_out(&self, is_measured: impl Fn(&PlaceRow) -> bool) -> Option<String> {
+        let mut groups: Vec<(String, Vec<PlaceKind>)> = Vec::new();
+        for kind in &self.kinds {
+            let cells = self.cells.iter().filter(|places| kind.suits(places));
+            let lacks = |places: &&Places| {
+                let rows = needed(*kind, places);
+                // What a side does alone is also that of other placements.
+                let is_begun = rows.iter().any(|row| is_both(row) && is_measured(row));
+                let at = format!("{}/{}", places.host, places.vm);
+                match rows.iter().all(&is_measured) {
+                    true => None,
+                    false if is_begun => Some(at + " (in part)"),
+                    false => Some(at),
+                }
+            };
+            let lacking: Vec<String> = cells.clone().filter_map(|places| lacks(&places)).collect();
+            let text = match lacking.len() {
+                0 => continue,
+                count if count == cells.count() => format!("all {count}"),
+                _ => lacking.join(" "),
+            };
+            match groups.iter_mut().find(|(known, _)| *known == text) {
+                Some((_, kinds)) => kinds.push(*kind),
+                None => groups.push((text, vec![*kind])),
+            }
+        }
+        let groups = groups
+            .iter()
+            .map(|(text, kinds)| format!("{} at {text}", words(kinds)));
+        let groups: Vec<String> = groups.collect();
+        (!groups.is_empty()).then(|| groups.join("; "))
+    }
+
     fn has_too_many(&self) -> bool {
-        groups(&self.rows())
-            .into_iter()
-            .any(|rows| rows > GROUP_MOST)
+        let all = groups(&self.rows());
+        all.into_iter().any(|rows| rows > GROUP_MOST)
     }
 
     /// How long it takes.
     pub fn takes(&self) -> Duration {
-        Duration::from_secs_f64(seconds(&self.rows(), self.boots) * self.slowness)
+        let rows = self.in_turn();
+        let stages = rows.chunk_by(|(_, a), (_, b)| a.stage == b.stage);
+        let of = |stage: &[(PlaceRow, Turn)]| {
+            let rows: Vec<PlaceRow> = stage.iter().map(|(row, _)| row.clone()).collect();
+            seconds(&rows, self.boots)
+        };
+        Duration::from_secs_f64(stages.map(of).sum::<f64>() * self.slowness)
     }
 
     /// What will be measured and how long it takes, in one line.
     pub fn said(&self) -> String {
-        let words = |kinds: &[PlaceKind]| {
-            let words: Vec<_> = kinds.iter().map(|kind| kind.word()).collect();
-            words.join(", ")
-        };
         let cells: Vec<String> = self
             .cells
             .iter()
@@ -274,6 +322,25 @@ impl Matrix {
     }
 }
 
+fn is_both(row: &PlaceRow) -> bool {
+    matches!(row.where_, Where::Both(_))
+}
+
+/// What a placement needs: each side alone, and both together with each of them timed.
+fn needed(kind: PlaceKind, places: &Places) -> Vec<PlaceRow> {
+    let sides = [Side::Host, Side::Guest].into_iter();
+    let rows = sides.flat_map(|side| {
+        let (alone, both) = (PlaceRow::alone, PlaceRow::both);
+        [alone(kind, side, places), both(kind, side, places)]
+    });
+    rows.collect()
+}
+
+fn words(kinds: &[PlaceKind]) -> String {
+    let words: Vec<_> = kinds.iter().map(|kind| kind.word()).collect();
+    words.join(", ")
+}
+
 /// Rows that are launched apart: with a second VM, with disks, and all others.
 fn groups(rows: &[PlaceRow]) -> [usize; 3] {
     let second_vm = rows.iter().filter(|row| row.kind.has_second_vm()).count();
@@ -281,7 +348,7 @@ fn groups(rows: &[PlaceRow]) -> [usize; 3] {
     [second_vm, disk, rows.len() - second_vm - disk]
 }
 
-/// How long rows take on a quiet host.
+/// How long the rows of a stage take on a quiet host.
 fn seconds(rows: &[PlaceRow], boots: u32) -> f64 {
     let launches = groups(rows).map(|rows| rows.div_ceil(ROWS_A_BOOT));
     let [second_vm, ..] = launches;
@@ -390,6 +457,38 @@ mod tests {
         assert_eq!((few.cells.len(), few.left_out.0), (3, 0));
         let one = Matrix::choose(&cpus(&[3], &[3], &[3]), asked(&PlaceKind::ALL, 10), 1.0);
         assert!(one.said().contains("with one CPU there is only one"));
+    }
+
+    #[test]
+    fn what_is_cut_is_whole_placements_at_the_end() {
+        let two = cpus(&[0, 1], &[0], &[0, 1]);
+        let kinds = [PlaceKind::NetHost, PlaceKind::Cpu];
+        let all = Matrix::choose(&two, asked(&kinds, 600), 1.0);
+        let rows = all.in_turn();
+        assert!(rows.iter().map(|(_, turn)| turn).is_sorted());
+        assert_eq!(all.left_out(|_| true), None);
+        let after = |count: usize| {
+            let measured: Vec<&PlaceRow> = rows.iter().take(count).map(|(row, _)| row).collect();
+            all.left_out(|row| measured.contains(&row)).unwrap()
+        };
+        assert_eq!(after(0), "net-host at all 13; cpu at all 7");
+        // The first placement of all kinds.
+        let first = "0/0 0-1/0-1 1/0";
+        assert!(
+            after(8).starts_with(&format!("net-host at {first}")),
+            "{}",
+            after(8)
+        );
+        // The last stage ends in the middle.
+        let paper = rows.iter().filter(|(_, turn)| turn.stage < 2).count();
+        assert_eq!(
+            after(paper + 5),
+            "net-host at 0>1/1 (in part) 0>1/1>0 1/1>0 1>0/1 1>0/1>0"
+        );
+        // Kinds that lack the same are named together.
+        let rest = |row: &PlaceRow| !matches!(&row.where_, Where::Both(at) if at.vm.work == "0");
+        let said = all.left_out(rest).unwrap();
+        assert_eq!(said, "net-host, cpu at 0/0 1/0 0-1/0");
     }
 
     #[test]

@@ -4,16 +4,18 @@ mod matrix;
 mod work;
 
 use crate::cli::{Output, PlaceArgs, RunArgs};
+use crate::commands::run::Measured;
 use crate::commands::{Done, Usage, put, whole};
 use crate::rounds::rows::RowsOf;
-use crate::terminal::{Colours, output};
+use crate::rounds::turns::Turns;
+use crate::terminal::{Colours, Stop, output};
 use anyhow::{Context, bail};
 use matrix::{Asked, Cpus, Matrix};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 use ws_machines::name::PlatformName;
 use ws_report::{PlaceKind, PlaceRow, Placement};
-use ws_results::ResultFile;
+use ws_results::{ResultFile, Row, Status};
 
 /// Platforms with a VM on this host, and whether it is an emulator's.
 const PLATFORMS: [(&str, bool); 2] = [("qemu-kvm", false), ("qemu-tcg", true)];
@@ -58,7 +60,9 @@ fn platform(args: &PlaceArgs) -> anyhow::Result<(&PlatformName, bool)> {
 /// the first rows take on this one.
 const CERTAIN: u32 = 4;
 
+/// Measures until all is done, or the time is used up.
 fn measured(args: &PlaceArgs, colours: Colours) -> anyhow::Result<(Vec<ResultFile>, Done)> {
+    let begun = Instant::now();
     let (name, is_emulator) = platform(args)?;
     let cpus = Cpus::of_host()?;
     let kinds: Vec<PlaceKind> = PlaceKind::ALL
@@ -71,15 +75,17 @@ fn measured(args: &PlaceArgs, colours: Colours) -> anyhow::Result<(Vec<ResultFil
         time: Duration::from_secs(u64::from(args.time) * 60),
         boots: args.boots,
     };
-    let run = |rows: &[PlaceRow], boots: u32, output: &Output| {
+    let stop = Stop::listen()?.until(begun + asked.time);
+    let run = |rows: &[PlaceRow], turns: Turns, boots: u32, output: &Output| {
         let mut parts = args.usual.parts.clone();
         parts.lab.workloads = workloads(rows, is_emulator, &cpus.all())?;
         let run = RunArgs {
             bench: Some(regex::Regex::new("^place-")?),
             rows: Some(RowsOf::Applications),
+            turns,
             ..whole::run(&[vec![name.clone()]], (boots, 0), &parts, output)
         };
-        whole::quietly(&run, |_| false, "placements", colours)
+        whole::quietly(&run, |_| false, "placements", &stop, colours)
     };
     let mut matrix = Matrix::choose(&cpus, asked, 1.0);
     let mut output = args.usual.output.clone();
@@ -87,10 +93,9 @@ fn measured(args: &PlaceArgs, colours: Colours) -> anyhow::Result<(Vec<ResultFil
         let rows = matrix.first_rows();
         let text = format!("{} rows tell how long this host takes", rows.len());
         output::progress("place", &text);
-        let begun = Instant::now();
-        let first = run(&rows, 1, &output)?;
+        let first = run(&rows, Turns::default(), 1, &output)?;
         if !first.is_whole() {
-            return Ok(first.told(colours));
+            return Ok(told(first, &matrix, asked.boots, &stop, colours));
         }
         // What follows replaces their results.
         output = Output {
@@ -105,7 +110,40 @@ fn measured(args: &PlaceArgs, colours: Colours) -> anyhow::Result<(Vec<ResultFil
         matrix = Matrix::choose(&cpus, asked, Matrix::slowness(&rows, took));
     }
     output::progress("place", &matrix.said());
-    Ok(run(&matrix.rows(), args.boots, &output)?.told(colours))
+    let all = run(&matrix.rows(), matrix.turns(), args.boots, &output)?;
+    Ok(told(all, &matrix, asked.boots, &stop, colours))
+}
+
+/// Prints problems, and what was left out of all that was planned.
+fn told(
+    measured: Measured,
+    planned: &Matrix,
+    boots: u32,
+    stop: &Stop,
+    colours: Colours,
+) -> (Vec<ResultFile>, Done) {
+    let rows = measured.results.iter().flat_map(|result| &result.rows);
+    let is_whole = |row: &&Row| {
+        let ends = row
+            .outcomes
+            .iter()
+            .filter(|end| end.status != Status::Unreached);
+        ends.count() >= boots as usize
+    };
+    let whole: BTreeSet<String> = rows
+        .filter(is_whole)
+        .map(|row| row.benchmark.clone())
+        .collect();
+    let left_out = planned.left_out(|row| whole.contains(&row.name()));
+    if let (true, Some(why), Some(left_out)) = (measured.interrupted, stop.why(), left_out) {
+        let boots = match boots {
+            1 => String::new(),
+            boots => format!(", or measured in fewer than {boots} boots"),
+        };
+        let text = format!("{}; left out{boots}: {left_out}", why.words());
+        output::remark(&text, colours);
+    }
+    measured.told(colours)
 }
 
 /// The workloads of these rows, and what is beside them, by their files' names.

@@ -31,20 +31,16 @@ serve() {
 # again COMMAND: a work again and again.
 again() { (while :; do eval "$1" || sleep 0.1; done >/dev/null 2>&1 &); }
 
-# cached FILE TIMES: reads it whole so often.
-cached() {
-    i=0
-    while [ "$i" -lt "$2" ]; do
-        dd if="$1" of=/dev/null bs=2M || return
-        i=$((i + 1))
-    done
-}
-
-# buffered FILE TIMES: each time after nothing of it is in memory any more.
-buffered() {
-    j=0
-    while [ "$j" -lt "$2" ]; do
-        dd if="$1" iflag=nocache count=0 2>/dev/null && cached "$1" 1 || return
-        j=$((j + 1))
-    done
+# read_disk FILE MIB TIMES INVALIDATE: fio reads it whole so often, and as the last line says how long that took by its
+# own clock, without its start. INVALIDATE 1: each time after nothing of it is in memory any more.
+read_disk() {
+    fio --name=place --filename="$1" --rw=read --bs=2M --size="$2M" --loops="$3" --invalidate="$4" --direct=0 \
+        --ioengine=psync --thread --output-format=terse --terse-version=3 --output=/tmp/fio || return
+    busybox awk -F ';' -v kib="$(($2 * $3 * 1024))" '
+        $1 == 3 && $3 == "place" && $5 == 0 && $6 == kib && $9 ~ /^[1-9][0-9]*$/ { took = $9; good++ }
+        END {
+            if (NR != 1 || good != 1) { print "fio did not say what it read: " $0; exit 1 }
+            print "read " kib " KiB"
+            print "took " took "000000 ns"
+        }' /tmp/fio
 }

@@ -16,16 +16,30 @@ const OWN_ADDRESS: &str = "127.0.0.1";
 /// The VM's disk in it.
 const VM_DISK: &str = "/dev/vda";
 const MIB: u64 = 1 << 20;
+/// How often a disk is read.
+const CACHED_TIMES: u64 = 16;
+const BUFFERED_TIMES: u64 = 2;
+/// For longer than the other side takes.
+const AGAIN_TIMES: u64 = 1_000_000;
 
 /// A side's part in a kind of work.
 struct Work {
     unit: &'static str,
     units: u64,
     command: String,
+    /// What does the same again and again, where that is another command: one that starts slowly goes on.
+    beside: Option<String>,
     /// Holds after it.
     proof: String,
     /// The address that it sends to.
     to: Option<&'static str>,
+}
+
+impl Work {
+    /// The command that does it again and again.
+    fn again(&self) -> String {
+        format!("again '{}'", self.beside.as_ref().unwrap_or(&self.command))
+    }
 }
 
 /// A fixed amount of work, about half a second of it; an emulator does less.
@@ -41,8 +55,8 @@ fn work(kind: PlaceKind, side: Side, is_emulator: bool) -> Work {
         | PlaceKind::NetGuest
         | PlaceKind::TripHost
         | PlaceKind::TripGuest => sent(kind, side, is_emulator),
-        PlaceKind::DiskBuffered => disk("buffered", is_guest, is_emulator),
-        PlaceKind::DiskCached => disk("cached", is_guest, is_emulator),
+        PlaceKind::DiskBuffered => disk(false, is_guest, is_emulator),
+        PlaceKind::DiskCached => disk(true, is_guest, is_emulator),
         PlaceKind::Cpu => {
             let units = amount(6000, 300);
             Work {
@@ -51,6 +65,7 @@ fn work(kind: PlaceKind, side: Side, is_emulator: bool) -> Work {
                 command: format!(
                     "sysbench cpu --cpu-max-prime=2000 --events={units} --time=0 --threads=1 run"
                 ),
+                beside: None,
                 proof: format!("grep -q 'total number of events: *{units}$' /tmp/out"),
                 to: None,
             }
@@ -63,6 +78,7 @@ fn work(kind: PlaceKind, side: Side, is_emulator: bool) -> Work {
                 command: format!(
                     "sysbench memory --memory-block-size=64K --memory-total-size={units}M --time=0 --threads=1 run"
                 ),
+                beside: None,
                 proof: format!("grep -q '^Total operations: {} ' /tmp/out", units * 16),
                 to: None,
             }
@@ -109,24 +125,36 @@ fn netperf(
         unit,
         units,
         command: format!("netperf -4 -H {to} -t {test} -l -{amount} -P 0 -- -k {key}"),
+        beside: None,
         proof: format!("grep -qx {key}={amount} /tmp/out"),
         to: Some(to),
     }
 }
 
-/// Reads a disk.
-fn disk(how: &str, is_guest: bool, is_emulator: bool) -> Work {
-    let (file, mib, times) = match is_guest {
-        true => (VM_DISK, vm_disk_mib(is_emulator), 1),
-        false => (HOST_DISK, HOST_DISK_MIB, 2),
+/// Reads a disk: from its page cache so often that a wait for a CPU is little of it.
+fn disk(is_cached: bool, is_guest: bool, is_emulator: bool) -> Work {
+    let (file, mib) = match is_guest {
+        true => (VM_DISK, vm_disk_mib(is_emulator)),
+        false => (HOST_DISK, HOST_DISK_MIB),
+    };
+    let times = match is_cached {
+        // It copies as slowly as it reads a disk.
+        _ if is_guest && is_emulator => 1,
+        true => CACHED_TIMES,
+        false => BUFFERED_TIMES,
+    };
+    let read = |times: u64| {
+        let invalidate = u8::from(!is_cached);
+        format!("read_disk {file} {mib} {times} {invalidate}")
     };
     Work {
         unit: "MiB",
         units: mib * times,
-        command: format!("{how} {file} {times}"),
+        command: read(times),
+        beside: Some(read(AGAIN_TIMES)),
         proof: format!(
-            "[ \"$(grep -c '^{} bytes ' /tmp/out)\" = {times} ]",
-            mib * MIB
+            "grep -qx 'read {} KiB' /tmp/out && grep -qx 'took [0-9]* ns' /tmp/out",
+            mib * times * 1024
         ),
         to: None,
     }
@@ -202,7 +230,7 @@ impl<'a> Cast<'a> {
             commands.push("serve 0".to_owned());
         }
         if self.both && !self.is_guest() {
-            commands.push(format!("again '{}'", self.guest.command));
+            commands.push(self.guest.again());
         }
         commands
     }
@@ -222,7 +250,7 @@ impl<'a> Cast<'a> {
             commands.push(format!("serve {receiver}"));
         }
         if self.both && self.is_guest() {
-            commands.push(format!("again '{}'", self.host.command));
+            commands.push(self.host.again());
         }
         commands
     }
@@ -355,15 +383,21 @@ mod tests {
             Side::Guest,
             &places,
         ));
-        assert!(line(&file, "run").ends_with("; buffered /dev/vda 1"));
-        assert!(line(&file, "beside").ends_with(" && again 'buffered /lab/host.disk 2'"));
-        assert_eq!(
-            line(&file, "proof"),
-            "[ \"$(grep -c '^67108864 bytes ' /tmp/out)\" = 1 ]"
-        );
+        assert!(line(&file, "run").ends_with("; read_disk /dev/vda 64 1 1"));
+        // fio starts slowly, so that the other side's goes on.
+        let again = " && again 'read_disk /lab/host.disk 256 1000000 1'";
+        assert!(line(&file, "beside").ends_with(again));
+        assert!(line(&file, "proof").starts_with("grep -qx 'read 65536 KiB' /tmp/out && "));
         assert_eq!(
             (line(&file, "with"), &file["units"]),
             ("disk", &Value::Integer(64))
         );
+        let cached = text(&PlaceRow::both(PlaceKind::DiskCached, Side::Guest, &places));
+        assert!(line(&cached, "run").ends_with("; read_disk /dev/vda 64 1 0"));
+        let again = " && again 'read_disk /lab/host.disk 256 1000000 0'";
+        assert!(line(&cached, "beside").ends_with(again));
+        let cached = text(&PlaceRow::both(PlaceKind::DiskCached, Side::Host, &places));
+        assert!(line(&cached, "run").ends_with(" read_disk /lab/host.disk 256 16 0"));
+        assert_eq!(cached["units"], Value::Integer(4096));
     }
 }

@@ -12,7 +12,7 @@ use crate::outcome::folder::Folder;
 use crate::outcome::remarks;
 use crate::rounds;
 use crate::rounds::job::{Common, Job};
-use crate::terminal::{Colours, Progress, Stop, output, time};
+use crate::terminal::{Colours, Progress, Stop, Why, output, time};
 use anyhow::bail;
 use std::path::Path;
 use std::rc::Rc;
@@ -32,7 +32,7 @@ pub struct Measured {
     pub problems: Vec<Problem>,
     /// What the user should know of the results.
     pub remarks: Vec<String>,
-    /// The user stopped it.
+    /// The user stopped it, or its time was used up.
     pub interrupted: bool,
 }
 
@@ -189,7 +189,7 @@ fn gather(
         .flat_map(|result| remarks::on(result, folder.path()));
     Measured {
         remarks: of_jobs.chain(of_results).collect(),
-        interrupted: common.stop.requested(),
+        interrupted: common.stop.why() == Some(Why::Asked) || jobs.iter().any(|job| job.cut),
         results,
         folder,
         base,

@@ -96,6 +96,7 @@ fn common(args: &RunArgs, bench: Option<Regex>, resources: &Resources, stop: Sto
         digits: store.map(|store| Digits::beside(store.root())),
         bench_limit: args.timeout,
         stop,
+        turns: args.turns.clone(),
     }
 }
 
