@@ -96,7 +96,7 @@ part() { jq -r ".timed_transactions[] | select(.platform == \"$1\") | $2" apps.j
     ws apps --lab-dir mine --on host --workload '^[abcd]-' --boots 1 --export-json apps.json >/dev/null
     [ "$(of a-false host .why)" = 'run ended with status 1: last words' ]
     [ "$(of b-good host '.ns > 0')" = true ]
-    [ "$(of c-own host .ns)" = 700 ]
+    [ "$(of c-own host '.ns == 700')" = true ]
     [ "$(of d-liar host .why)" = 'run ended with status 125: took 7000 days' ]
 }
 

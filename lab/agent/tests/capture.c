@@ -168,6 +168,11 @@ static void clocks_that_are_set_are_no_clocks(void **state)
 
 static void a_program_says_how_long_it_took(void **state)
 {
+	static const char *const wrong[] = {
+		"took 0 ns",  "took ns",    "took  ns",
+		"took -5 ns", "took 1 ns ", "took 1.5 ns",
+		"took 5 us",  "took ",	    "took 99999999999999999999999 ns"
+	};
 	uint64_t ns;
 
 	(void)state;
@@ -176,12 +181,8 @@ static void a_program_says_how_long_it_took(void **state)
 	/* It can't be more than all that was measured. */
 	assert_true(took_read("took 1001 ns", 1000, &ns));
 	assert_int_equal(ns, 0);
-	for (const char *const *line =
-		     (const char *const[]){ "took 0 ns", "took ns", "took  ns", "took -5 ns", "took 1 ns ",
-					    "took 1.5 ns", "took 99999999999999999999999 ns",
-					    "took 5 us", NULL };
-	     *line; line++) {
-		assert_true(took_read(*line, 1000, &ns));
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		assert_true(took_read(wrong[i], 1000, &ns));
 		assert_int_equal(ns, 0);
 	}
 	assert_false(took_read("", 1000, &ns));
