@@ -5,7 +5,7 @@
 use std::time::{Duration, Instant};
 use ws_analysis::statistics::Rng;
 use ws_analysis::{CompareOptions, compare_results};
-use ws_results::{Boot, Identity, Launch, LaunchEnd, Metric, ResultFile, Row, Samples, Status};
+use ws_results::{Boot, Identity, Launch, Metric, ResultFile, Row, Samples, Status};
 
 const BENCHMARKS: u32 = 50;
 const BOOTS: u32 = 50;
@@ -14,20 +14,7 @@ const ROUNDS: u32 = 5;
 
 /// A synthetic run, identified by `created`. With `whole`, costs are whole ticks, with many ties.
 fn run(created: &str, rng: &mut Rng, whole: bool) -> ResultFile {
-    let launch = Launch {
-        nonce: "1".into(),
-        vcpus: 1,
-        asked: vec![],
-        hello: None,
-        first_record_ms: None,
-        wall_ms: 1,
-        end: LaunchEnd::Bye,
-        end_detail: String::new(),
-        bad_lines: 0,
-        stale_records: 0,
-        lost_records: 0,
-        console_tail: String::new(),
-    };
+    let launch = Launch::ended("1", Vec::new());
     let boot = |boot| Boot {
         boot,
         launches: vec![launch.clone()],

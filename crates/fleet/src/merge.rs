@@ -85,23 +85,10 @@ fn join(result: &mut ResultFile, other: ResultFile) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ws_results::{Identity, Launch, LaunchEnd, Outcome, Perturbation, Row, Samples, Status};
+    use ws_results::{Identity, Launch, Outcome, Perturbation, Row, Samples, Status};
 
     fn launch(asked: &str) -> Launch {
-        Launch {
-            nonce: "1".into(),
-            vcpus: 1,
-            asked: vec![asked.into()],
-            hello: None,
-            first_record_ms: None,
-            wall_ms: 1,
-            end: LaunchEnd::Bye,
-            end_detail: String::new(),
-            bad_lines: 0,
-            stale_records: 0,
-            lost_records: 0,
-            console_tail: String::new(),
-        }
+        Launch::ended("1", vec![asked.into()])
     }
 
     fn result(platform: &str, bench: &str, perturbed: bool) -> ResultFile {

@@ -227,6 +227,26 @@ pub struct Launch {
     pub console_tail: String,
 }
 
+impl Launch {
+    /// A launch on one vCPU that ended well, of which nothing else is known.
+    pub fn ended(nonce: impl Into<String>, asked: Vec<String>) -> Self {
+        Self {
+            nonce: nonce.into(),
+            vcpus: 1,
+            asked,
+            hello: None,
+            first_record_ms: None,
+            wall_ms: 0,
+            end: LaunchEnd::Bye,
+            end_detail: String::new(),
+            bad_lines: 0,
+            stale_records: 0,
+            lost_records: 0,
+            console_tail: String::new(),
+        }
+    }
+}
+
 /// How a launch ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]

@@ -6,18 +6,11 @@ use serde_json::json;
 /// Two boots of `lab:native`: one row measured, one skipped.
 pub(crate) fn sample() -> ResultFile {
     let launch = |nonce: &str| Launch {
-        nonce: nonce.into(),
-        vcpus: 1,
-        asked: vec!["sgdt".into(), "hypercall".into()],
         hello: Some(json!({"kind": "hello", "protocol": 1, "arch": "x86_64", "unit": "insns"})),
         first_record_ms: Some(212),
         wall_ms: 1843,
-        end: LaunchEnd::Bye,
         end_detail: "the guest said bye".into(),
-        bad_lines: 0,
-        stale_records: 0,
-        lost_records: 0,
-        console_tail: String::new(),
+        ..Launch::ended(nonce, vec!["sgdt".into(), "hypercall".into()])
     };
     let samples = |boot| Samples {
         boot,

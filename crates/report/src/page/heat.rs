@@ -22,6 +22,9 @@ const LETTER: u32 = 8;
 /// The steps of the legend.
 const STEPS: [f64; 5] = [0.0, 0.25, 0.5, 0.75, 1.0];
 
+/// The values of a cell's halves.
+pub(crate) type Values = [Option<f64>; 2];
+
 /// What to draw.
 pub(crate) struct Heat<'a> {
     /// What it shows, for screen readers.
@@ -32,7 +35,7 @@ pub(crate) struct Heat<'a> {
     /// What both halves of a cell are.
     pub halves: [&'a str; 2],
     /// The values of a cell's halves, by row and column: shares of 1. None: there is no such cell.
-    pub cell: &'a dyn Fn(&str, &str) -> Option<[Option<f64>; 2]>,
+    pub cell: &'a dyn Fn(&str, &str) -> Option<Values>,
 }
 
 fn letters(text: &str) -> u32 {

@@ -2,7 +2,7 @@
 
 use super::*;
 use ws_records::CheckVerdict;
-use ws_results::{Launch, LaunchEnd};
+use ws_results::Launch;
 
 fn known(name: &str) -> BenchmarkRow {
     BenchmarkRow {
@@ -17,20 +17,7 @@ fn boot(number: u32) -> Boot {
     Boot {
         boot: number,
         perturbed: None,
-        launches: vec![Launch {
-            nonce: "1".into(),
-            vcpus: 1,
-            asked: Vec::new(),
-            hello: None,
-            first_record_ms: None,
-            wall_ms: 1,
-            end: LaunchEnd::Bye,
-            end_detail: String::new(),
-            bad_lines: 0,
-            stale_records: 0,
-            lost_records: 0,
-            console_tail: String::new(),
-        }],
+        launches: vec![Launch::ended("1", Vec::new())],
     }
 }
 

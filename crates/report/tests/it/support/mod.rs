@@ -78,18 +78,13 @@ pub fn unproven(mut row: Row) -> Row {
 
 pub fn result(platform: &str, boots: u32, conditions: Value, rows: Vec<Row>) -> ResultFile {
     let launch = |boot: u32| Launch {
-        nonce: format!("{boot:x}"),
-        vcpus: 1,
-        asked: rows.iter().map(|row| row.benchmark.clone()).collect(),
-        hello: None,
         first_record_ms: Some(212),
         wall_ms: 1843,
-        end: LaunchEnd::Bye,
         end_detail: "the guest said bye".into(),
-        bad_lines: 0,
-        stale_records: 0,
-        lost_records: 0,
-        console_tail: String::new(),
+        ..Launch::ended(
+            format!("{boot:x}"),
+            rows.iter().map(|row| row.benchmark.clone()).collect(),
+        )
     };
     ResultFile {
         schema: SCHEMA.into(),

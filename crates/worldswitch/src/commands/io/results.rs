@@ -239,18 +239,14 @@ fn launch(
         Err(error) => (LaunchEnd::Died, format!("{error:#}")),
     };
     Launch {
-        nonce: format!("{:x}", u64::from(round) << 32 | u64::from(number)),
         vcpus: 0,
-        asked: load.groups.iter().map(|group| group.name.clone()).collect(),
-        hello: None,
-        first_record_ms: None,
         wall_ms: time::millis(wall),
         end,
         end_detail,
-        bad_lines: 0,
-        stale_records: 0,
-        lost_records: 0,
-        console_tail: String::new(),
+        ..Launch::ended(
+            format!("{:x}", u64::from(round) << 32 | u64::from(number)),
+            load.groups.iter().map(|group| group.name.clone()).collect(),
+        )
     }
 }
 
