@@ -55,6 +55,29 @@ setup() {
     [ "$(grep -o '<circle' in.svg | wc -l)" -eq 3 ]
 }
 
+@test "the page has the trends by kernel, in the order of versions" {
+    # set-cr3 did not move.
+    mkdir 6.1
+    jq '.identity.subject.kernel = "6.1" | .created = "2031-02-01T00:00:00Z"
+        | .rows |= map(if .benchmark == "set-cr3" then .metrics[].boots[].run[] += 10 else . end)' \
+        "$RUN-1/lab-kvm.json" >6.1/lab-kvm.json
+    jq '.rows |= map(if .benchmark == "set-cr3" then .metrics[].boots[].run[] -= 10 else . end)' \
+        "$RUN-1/lab-kvm.json" >moved.json
+    ws history --store here.sqlite add "$RUN" "$RUN-1"
+    ws history report --store here.sqlite -o page.html
+    # One kernel has no trend.
+    run ! grep -q 'Trends by kernel' page.html
+    sed 's/"2031-01-01/"2031-01-05/; s/"6.9"/"6.12"/' moved.json >6.12.json
+    ws history --store here.sqlite add 6.1 6.12.json
+    ws history report --store here.sqlite -o page.html
+    grep -o 'Trends by kernel.*</section>' page.html | sed 's/<\/section>.*//' >trends.txt
+    cat trends.txt
+    grep -q 'lab:kvm, insns, 3 kernels from 6.1 to 6.12: 1 moved, 2 did not' trends.txt
+    grep -q '<th scope="row">set-cr3</th><td><svg' trends.txt
+    grep -q -e '-10 from 6.1 to 6.9 (runs 3 and 2)' trends.txt
+    [ "$(grep -o '<circle' trends.txt | wc -l)" -eq 3 ]
+}
+
 @test "two platforms never share an axis" {
     ws history --store here.sqlite add "$RUN" "$RUN-1"
     [ "$(ws history plot in --store here.sqlite | grep -c ' on lab:')" -eq 2 ]

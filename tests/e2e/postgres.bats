@@ -194,13 +194,13 @@ rows() { sql "$SERVER" "$DATABASE" "SELECT count(*) FROM worldswitch.$1"; }
 @test "tables of another version are refused" {
     ws history add "$RESULTS/1.json" --db "$DB"
     sql "$SERVER" "$DATABASE" 'UPDATE worldswitch.version SET version = 77'
-    refused 'is of version 77, and this program knows versions up to 2: use a newer one' history list --db "$DB"
+    refused 'is of version 77, and this program knows versions up to 3: use a newer one' history list --db "$DB"
     sql "$SERVER" "$DATABASE" 'UPDATE worldswitch.version SET version = 1'
     refused 'its owner owner can bring it there with history migrate' history list --db "$DB"
-    refused 'is of version 1, from which this program knows no way to 2' history migrate --db "$DB"
-    sql "$SERVER" "$DATABASE" 'UPDATE worldswitch.version SET version = 2'
+    refused 'is of version 1, from which this program knows no way to 3' history migrate --db "$DB"
+    sql "$SERVER" "$DATABASE" 'UPDATE worldswitch.version SET version = 3'
     run --separate-stderr ws history migrate --db "$DB"
-    [[ "$stderr" = *'is of version 2 already' ]]
+    [[ "$stderr" = *'is of version 3 already' ]]
     sql "$SERVER" "$DATABASE" 'DROP TABLE worldswitch.version'
     refused 'is no history of worldswitch' history list --db "$DB"
 }

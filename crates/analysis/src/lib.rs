@@ -7,7 +7,7 @@
 //!
 //! [`compare_results`] compares two results and gives each benchmark a [`Verdict`]: on time from the
 //! boots' estimates ([`judge_times`]), on counts from whole distributions ([`judge_counts`]).
-//! [`judge_hosts`] says which machines differ from others of their kind.
+//! [`judge_hosts`] says which machines differ from others of their kind, [`trends`] how figures moved over kernels.
 //! [`model`] fits HyperBench's cost model and predicts with it. The statistical methods and their
 //! sources are in [`statistics`].
 
@@ -32,6 +32,7 @@ pub mod statistics;
 mod suite;
 mod summary;
 mod times;
+mod trends;
 mod unit;
 mod verdict;
 
@@ -49,5 +50,6 @@ pub use suite::{
 };
 pub use summary::{CONFIDENCE, Summary, spread, summarize};
 pub use times::{NOISY, Ratio, TimeRow, TimeVerdict, TimesJudged, Why, judge_times};
+pub use trends::{Level, Trend, TrendPoint, Trends, trends};
 pub use unit::UnitKind;
 pub use verdict::{MAX_BOOTS, SUITE_BOOTS, Thresholds, Verdict};

@@ -1,4 +1,4 @@
-//! The kernel that a result is of, and the order of kernel versions.
+//! The kernel that a result is of, the line over kernels that it belongs to, and the order of kernel versions.
 
 use std::cmp::Ordering;
 use ws_results::ResultFile;
@@ -12,6 +12,25 @@ pub fn kernel(result: &ResultFile) -> Option<String> {
         let value = result.identity.subject.get(*field)?;
         value.as_str().map(str::to_owned)
     })
+}
+
+/// The line over kernels that a run belongs to: its machine, which is the platform without its kernel, and the kernel's
+/// name on that line. Options of the platform stay, as does a variant that is no kernel (`lab:xen@4.20`). Kernels that
+/// were built from commits often have the same release, so theirs has the end of their path too.
+pub fn line_of(platform: &str, kernel: &str) -> (String, String) {
+    let Some((base, rest)) = platform.split_once('@') else {
+        return (platform.to_owned(), kernel.to_owned());
+    };
+    let end = rest.find('+').unwrap_or(rest.len());
+    let (variant, options) = rest.split_at(end);
+    let machine = format!("{base}{options}");
+    match variant.rsplit_once('/') {
+        Some((_, last)) => (machine, format!("{kernel} {last}")),
+        None if kernel.split(' ').any(|word| word.starts_with(variant)) => {
+            (machine, kernel.to_owned())
+        }
+        None => (platform.to_owned(), kernel.to_owned()),
+    }
 }
 
 /// Compares versions, with numbers in them as numbers: 6.9 is before 6.12.
@@ -53,6 +72,27 @@ fn parts(version: &str) -> impl Iterator<Item = Part> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_machine_is_one_line_over_its_kernels_and_other_machines_are_others() {
+        let line = |platform, kernel| {
+            let (machine, version) = line_of(platform, kernel);
+            format!("{machine}; {version}")
+        };
+        assert_eq!(line("lab:kvm", "linux 6.1.0-50"), "lab:kvm; linux 6.1.0-50");
+        assert_eq!(
+            line("lab:kvm@6.12+cpu=EPYC", "linux 6.12.1"),
+            "lab:kvm+cpu=EPYC; linux 6.12.1"
+        );
+        assert_eq!(
+            line("lab:kvm@/week/kernels/0a1b2c-ffff", "linux 6.12.0"),
+            "lab:kvm; linux 6.12.0 0a1b2c-ffff"
+        );
+        assert_eq!(
+            line("lab:xen@4.20", "linux 6.12.1"),
+            "lab:xen@4.20; linux 6.12.1"
+        );
+    }
 
     #[test]
     fn versions_compare_as_numbers() {

@@ -7,9 +7,10 @@ pub(super) const SCHEMA: &str = "worldswitch";
 /// has the number of SQLite's version with the same tables.
 pub(crate) type Step = (i64, &'static str);
 
-pub(crate) const STEPS: &[Step] = &[(
-    2,
-    "
+pub(crate) const STEPS: &[Step] = &[
+    (
+        2,
+        "
 CREATE TABLE version (version BIGINT NOT NULL);
 INSERT INTO version VALUES (2);
 CREATE TABLE runs (
@@ -47,4 +48,9 @@ CREATE TABLE pins (
 );
 CREATE INDEX pins_by_run ON pins (run);
 ",
-)];
+    ),
+    (
+        3,
+        "CREATE INDEX runs_by_kernel ON runs (platform, judged_on, kernel, created, id) WHERE kernel IS NOT NULL",
+    ),
+];

@@ -11,7 +11,7 @@ use ws_results::ResultFile;
 const APPLICATION: i64 = 0x7773_7769;
 
 /// The version of the tables (PRAGMA user_version).
-pub(crate) const VERSION: i64 = 2;
+pub(crate) const VERSION: i64 = 3;
 
 const TABLES: &str = "
 CREATE TABLE runs (
@@ -31,6 +31,7 @@ CREATE INDEX runs_by_date ON runs (created, id);
 CREATE INDEX runs_by_platform ON runs (platform, judged_on, created, id);
 CREATE INDEX runs_by_host ON runs (platform, host, created, id);
 CREATE INDEX runs_by_cell ON runs (cell, id) WHERE cell IS NOT NULL;
+CREATE INDEX runs_by_kernel ON runs (platform, judged_on, kernel, created, id) WHERE kernel IS NOT NULL;
 CREATE TABLE figures (
     run       INTEGER NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
     benchmark TEXT NOT NULL,
@@ -48,6 +49,11 @@ CREATE TABLE pins (
     PRIMARY KEY (platform, judged_on)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX pins_by_run ON pins (run);
+";
+
+/// What version 3 has more than version 2.
+const FROM_2: &str = "
+CREATE INDEX runs_by_kernel ON runs (platform, judged_on, kernel, created, id) WHERE kernel IS NOT NULL;
 ";
 
 /// Checks that the file is a history of a known version; creates the tables in a new file, and brings older ones to
@@ -78,6 +84,7 @@ pub(super) fn prepare(db: &mut Connection, path: &Path, create: bool) -> Result<
                 .map_err(failed)?;
         }
         1 => from_1(&write, failed)?,
+        2 => write.execute_batch(FROM_2).map_err(failed)?,
         found => {
             return Err(Error::NoWay {
                 place: path.display().to_string(),

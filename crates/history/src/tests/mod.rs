@@ -188,6 +188,73 @@ fn perturbed(place: &Place) {
 }
 
 #[test]
+fn of_each_kernel_the_newest_runs_are_read() {
+    each(|place| {
+        let mut store = Store::create(place).unwrap();
+        let mut add = |platform: &str, host: &str, kernel: Option<&str>, day: u32, value| {
+            let mut result = result(platform, &format!("2026-01-{day:02}T00:00:00Z"), value);
+            let identity = &mut result.identity;
+            identity.subject.clear();
+            identity.subject.insert("host".into(), json!(host));
+            if let Some(kernel) = kernel {
+                identity.subject.insert("kernel".into(), json!(kernel));
+            }
+            // On counts any host's runs are of one line.
+            if platform.starts_with("lab:") {
+                identity.conditions.insert("unit".into(), json!("insns"));
+            }
+            store.add(&result).unwrap();
+        };
+        for day in 1..=4 {
+            add(
+                "lab:kvm",
+                &format!("n{day}"),
+                Some("6.1"),
+                day,
+                u64::from(day),
+            );
+            add(
+                "kvm",
+                &format!("n{}", day % 2),
+                Some("6.1"),
+                day,
+                10 + u64::from(day),
+            );
+        }
+        add("lab:kvm@6.12", "n1", Some("6.12"), 5, 50);
+        add("lab:xen", "n1", None, 6, 60);
+        let mut read = |most, filter: Filter<'_>| -> Vec<(String, String, f64)> {
+            let figures = store.by_kernel(filter, most).unwrap();
+            assert!(figures.iter().all(|one| one.benchmark == "in"));
+            let seen = figures.into_iter();
+            seen.map(|one| (one.platform, one.host, one.value))
+                .collect()
+        };
+        let lines = |read: &[(String, String, f64)], platform: &str| -> Vec<(String, f64)> {
+            let of = read.iter().filter(|one| one.0 == platform);
+            of.map(|one| (one.1.clone(), one.2)).collect()
+        };
+        let own = |host: &str, value: f64| (host.to_owned(), value);
+        let all = read(2, Filter::default());
+        assert_eq!(all.len(), 7, "none without a kernel");
+        assert_eq!(lines(&all, "lab:kvm"), [own("", 4.0), own("", 3.0)]);
+        let kvm = [
+            own("n0", 14.0),
+            own("n1", 13.0),
+            own("n0", 12.0),
+            own("n1", 11.0),
+        ];
+        assert_eq!(lines(&all, "kvm"), kvm);
+        assert_eq!(read(1, of(Some("lab:kvm"))).len(), 2, "with its variants");
+        let of_n1 = Filter {
+            host: Some("n1"),
+            ..Filter::default()
+        };
+        assert_eq!(read(1, of_n1).len(), 3);
+    });
+}
+
+#[test]
 fn removing_a_run_removes_its_figures_and_its_pin() {
     each(removed);
 }

@@ -27,16 +27,21 @@ fn older_tables_are_migrated_when_their_owner_says_so() {
         return;
     };
     drop(Store::create(&Place::Server(address.clone())).unwrap());
-    let next = [STEPS[0], (3, "ALTER TABLE runs ADD COLUMN colour TEXT")];
-    let broken: [Step; 3] = [
+    let next = [
+        STEPS[0],
+        STEPS[1],
+        (4, "ALTER TABLE runs ADD COLUMN colour TEXT"),
+    ];
+    let broken: [Step; 4] = [
         next[0],
         next[1],
-        (4, "ALTER TABLE nowhere ADD COLUMN x TEXT"),
+        next[2],
+        (5, "ALTER TABLE nowhere ADD COLUMN x TEXT"),
     ];
     let error = Server::open_as(&address, true, &next).unwrap_err();
     let Error::Older {
-        found: 2,
-        known: 3,
+        found: 3,
+        known: 4,
         owner,
         ..
     } = &error
@@ -47,9 +52,9 @@ fn older_tables_are_migrated_when_their_owner_says_so() {
     // A step that fails undoes those before it.
     assert!(Server::migrated_to(&address, &broken).is_err());
     assert!(Server::open_as(&address, false, STEPS).is_ok());
-    assert_eq!(Server::migrated_to(&address, &next).unwrap(), (2, 3));
-    assert_eq!(Server::migrated_to(&address, &next).unwrap(), (3, 3));
+    assert_eq!(Server::migrated_to(&address, &next).unwrap(), (3, 4));
+    assert_eq!(Server::migrated_to(&address, &next).unwrap(), (4, 4));
     assert!(Server::open_as(&address, false, &next).is_ok());
     let error = Server::open_as(&address, false, STEPS).unwrap_err();
-    assert!(matches!(error, Error::Newer { found: 3, .. }), "{error}");
+    assert!(matches!(error, Error::Newer { found: 4, .. }), "{error}");
 }

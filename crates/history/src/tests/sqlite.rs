@@ -113,6 +113,33 @@ fn a_file_of_version_1_is_brought_to_this_one() {
     assert_eq!(new.id, 10, "a number is never used twice");
 }
 
+/// Version 2 had all of version 3 but an index.
+#[test]
+fn a_file_of_version_2_is_brought_to_this_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("old.sqlite");
+    let place = Place::File(path.clone());
+    let run = result("lab:kvm", "2026-01-04T00:00:00Z", 1);
+    let mut store = Store::create(&place).unwrap();
+    store.add(&run).unwrap();
+    drop(store);
+    let db = Connection::open(&path).unwrap();
+    let tables = |db: &Connection| -> String {
+        let sql =
+            "SELECT group_concat(sql, ';') FROM (SELECT sql FROM sqlite_schema ORDER BY name)";
+        db.query_row(sql, [], |row| row.get(0)).unwrap()
+    };
+    let new = tables(&db);
+    db.execute_batch("DROP INDEX runs_by_kernel; PRAGMA user_version = 2")
+        .unwrap();
+    drop(db);
+    assert!(!Store::open(&place).unwrap().add(&run).unwrap().new);
+    let db = Connection::open(&path).unwrap();
+    assert_eq!(tables(&db), new);
+    let version = db.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0));
+    assert_eq!(version.unwrap(), 3);
+}
+
 #[test]
 fn a_file_of_version_1_with_a_damaged_run_stays_as_it_is() {
     let dir = tempfile::tempdir().unwrap();

@@ -30,6 +30,7 @@ mod requests;
 mod series;
 mod simulated;
 mod text_table;
+mod trends;
 mod verdicts;
 mod words;
 
@@ -45,7 +46,7 @@ use lead::{Lead, View};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use sha2::{Digest, Sha256};
 use words::{Caveat, plain};
-use ws_analysis::{HostKind, SuiteComparison};
+use ws_analysis::{HostKind, SuiteComparison, Trends};
 use ws_explain::explained::Explained;
 use ws_results::ResultFile;
 
@@ -80,6 +81,8 @@ pub struct Report<'a> {
     pub simulated: Option<Simulated>,
     /// The hosts that measured, and which of them differ from their kind.
     pub hosts: Vec<HostKind>,
+    /// How benchmarks moved over kernels.
+    pub trends: Vec<Trends>,
 }
 
 /// Why there is no report.
@@ -113,6 +116,7 @@ pub fn render(report: &Report) -> Result<String, ReportError> {
     let sections = [
         verdicts::verdicts(&report.comparisons, &report.not_compared, caveat),
         hosts::hosts(&report.hosts),
+        trends::trends(&report.trends),
         explained::explained(&report.explained, platforms, led(View::Explained)),
         nested::nested(reference, results),
         requests::requests(reference, results, platforms, led(View::Requests)),

@@ -8,7 +8,7 @@ use crate::terminal::{Colours, output};
 use anyhow::{Context, bail};
 use std::path::Path;
 use ws_analysis::model::{ModelOptions, Paging, fit};
-use ws_analysis::{CompareOptions, HostKind, Thresholds, compare_results, judge_hosts};
+use ws_analysis::{CompareOptions, HostKind, Thresholds, Trends, compare_results, judge_hosts};
 use ws_explain::explained::Explained;
 use ws_report::page::{Report, Simulated};
 use ws_report::{Modelled, baselines, is_baseline};
@@ -34,6 +34,8 @@ pub struct Asked {
     pub simulated: Option<Simulated>,
     /// The hosts that measured, judged; if none are given, those of the results are.
     pub hosts: Option<Vec<HostKind>>,
+    /// How benchmarks moved over kernels.
+    pub trends: Vec<Trends>,
 }
 
 /// Writes the page of the command line's results.
@@ -138,6 +140,7 @@ pub fn write(path: &Path, results: &[ResultFile], mut asked: Asked) -> anyhow::R
     model(&mut page, &asked)?;
     page.explained = asked.explained;
     page.simulated = asked.simulated;
+    page.trends = asked.trends;
     page.baseline = asked.baseline;
     page.allow = asked.allow;
     let text = if path.extension().is_some_and(|end| end == "svg") {

@@ -1,6 +1,6 @@
 //! `worldswitch history hosts` and `history report`: what many machines measured.
 
-use super::asked;
+use super::{asked, trends};
 use crate::commands::report::{Asked, told, write};
 use crate::terminal::{Colours, output};
 use anyhow::bail;
@@ -50,6 +50,7 @@ pub(super) fn report(
     }
     let shown: Vec<ResultFile> = shown.into_values().collect();
     let asked = Asked {
+        trends: trends::by_kernel(store, filter, &kinds)?,
         hosts: Some(kinds),
         ..Asked::default()
     };

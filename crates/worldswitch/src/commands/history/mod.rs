@@ -2,6 +2,7 @@
 
 mod machines;
 pub mod plot;
+mod trends;
 
 use crate::cli::{GrantedRight, HistoryArgs, HistoryWhat, JudgeArgs};
 use crate::commands::{Done, compare};

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use ws_history::{Point, Store, by_version};
+use ws_history::{Point, Store, by_version, line_of};
 use ws_report::text::{pad_left, pad_right, terminal, width};
 
 /// Length of the longest bar of a plot in the terminal, in columns.
@@ -149,21 +149,22 @@ impl Line {
     }
 }
 
-/// One line per platform and unit, on time also per host. By kernel, the runs of one kernel become their median, and all
-/// variants of a platform are one line, because they differ in their kernels.
+/// One line per platform and unit, by date and on time also per host. By kernel, the runs of one kernel become their
+/// median, and a machine with all its kernels is one line.
 fn lines(points: &[Point], by: By) -> Vec<Line> {
-    let mut lines: BTreeMap<(String, &str, &str), Vec<&Point>> = BTreeMap::new();
+    let mut lines: BTreeMap<(String, &str, &str), Vec<(&Point, String)>> = BTreeMap::new();
     for point in points {
         let run = &point.run;
-        let (platform, host) = match by {
-            By::Date => (run.platform.clone(), run.judged_on.as_str()),
+        let (platform, host, at) = match by {
+            By::Date => (run.platform.clone(), &*run.judged_on, run.created.clone()),
             By::Kernel => {
-                let whole = run.platform.split(['@', '+']).next();
-                (whole.unwrap_or_default().to_owned(), "")
+                let kernel = run.kernel.as_deref().unwrap_or("unknown");
+                let (machine, kernel) = line_of(&run.platform, kernel);
+                (machine, "", kernel)
             }
         };
         let line = lines.entry((platform, host, point.unit.as_str()));
-        line.or_default().push(point);
+        line.or_default().push((point, at));
     }
     lines
         .into_iter()
@@ -172,20 +173,16 @@ fn lines(points: &[Point], by: By) -> Vec<Line> {
             host: host.to_owned(),
             unit: unit.to_owned(),
             values: match by {
-                By::Date => here
-                    .iter()
-                    .map(|p| (p.run.created.clone(), p.value))
-                    .collect(),
+                By::Date => here.into_iter().map(|(p, at)| (at, p.value)).collect(),
                 By::Kernel => by_kernel(&here),
             },
         })
         .collect()
 }
 
-fn by_kernel(points: &[&Point]) -> Vec<(String, f64)> {
+fn by_kernel(points: &[(&Point, String)]) -> Vec<(String, f64)> {
     let mut values: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
-    for point in points {
-        let kernel = point.run.kernel.as_deref().unwrap_or("unknown");
+    for (point, kernel) in points {
         values.entry(kernel).or_default().push(point.value);
     }
     let mut kernels: Vec<(String, f64)> = values
