@@ -131,6 +131,24 @@ setup() {
         grep -q 'lab:native, insns: 4 hosts, 1 differs from most' "$page"
         grep -q 'processor.governor: powersave' "$page"
     done
+    # compare takes folders of hosts, as fleet collect writes them: each host is compared with itself.
+    mkdir before
+    cp -r n1 n2 n3 n4 before
+    cp -r before after
+    jq '.rows[].metrics[].boots[].run |= map(. * 3 / 2 | floor)' before/n2/kvm.json >after/n2/kvm.json
+    rm after/n4/kvm.json
+    run --separate-stderr ws compare before after --export-json c.json
+    [ "$status" -eq 3 ]
+    cat <<<"$output"
+    [[ "$stderr" = *'kvm of n4 is in the base only'* ]]
+    grep -q '^kvm, tsc_ticks: 3 hosts, each against its own base$' <<<"$output"
+    grep -q '^lab:native, insns: 4 hosts, each against its own base$' <<<"$output"
+    grep -q '^  row-0  *1.000x  *1.000x  *1.50[0-9]x  *n2  *2  *0$' <<<"$output"
+    grep -q '^kvm, tsc_ticks: 3 hosts, 1 differs from n[12], the one in the middle$' <<<"$output"
+    [[ "$output" != *'kvm on n1 against kvm (base)'* ]]
+    jq -e '([.over_hosts[] | select(.platform == "kvm").rows[].worse] | unique) == [["n2"]]
+        and ([.comparisons[] | select(.other.platform == "kvm").thresholds.significance * 3] | unique) == [0.01]
+        and ([.hosts.base[].hosts[] | select(.standing == "differs").host] | unique) == ["n3"]' c.json
     # Each host has its own line and its own pin on time.
     ws history plot row-0 --store here.sqlite --platform kvm | grep -q '^row-0 on kvm on n2, tsc_ticks'
     run ws history hosts --store here.sqlite --platform nothing

@@ -74,15 +74,16 @@ pub struct HostUnlike {
 /// The fewest hosts of which one can be told to be the odd one.
 const FEWEST: usize = 3;
 
-/// Judges the hosts of each kind. Results whose subject has no `host` are left out; of several results of a host and
-/// platform the newest counts.
+/// Judges the hosts of each kind. Results whose subject has no `host` are left out; of several results of a host,
+/// platform and unit the newest counts.
 pub fn judge_hosts(results: &[ResultFile], thresholds: &Thresholds) -> Vec<HostKind> {
-    let mut newest: BTreeMap<(&str, &str), &ResultFile> = BTreeMap::new();
+    let mut newest: BTreeMap<_, &ResultFile> = BTreeMap::new();
     for result in results {
         let Some(host) = result.host() else {
             continue;
         };
-        let known = newest.entry((&result.platform, host)).or_insert(result);
+        let one = (&*result.platform, host, result.unit());
+        let known = newest.entry(one).or_insert(result);
         if known.created <= result.created {
             *known = result;
         }

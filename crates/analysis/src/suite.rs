@@ -63,6 +63,8 @@ pub struct SuiteComparison {
 pub struct RunHead {
     /// Its platform.
     pub platform: String,
+    /// The machine that measured; null if the result does not say.
+    pub host: Option<String>,
     /// When its run began.
     pub created: String,
     /// Boots that were not perturbed.
@@ -279,6 +281,7 @@ impl RunHead {
         let perturbed_boots = result.perturbed().len();
         RunHead {
             platform: result.platform.clone(),
+            host: result.host().map(str::to_owned),
             created: result.created.clone(),
             boots: result.boots.len() - perturbed_boots,
             perturbed_boots,

@@ -1,14 +1,19 @@
 //! Renders comparisons with their verdicts for a terminal, as Markdown, CSV and JSON.
 
 use crate::grid::reference;
+use crate::hosts::{heading, on_terminal};
 use crate::lines::{Set, align, join};
 use crate::notes::Notes;
 use crate::number;
+use crate::over_hosts::{HostsOfSides, OverHosts, host_of, over_hosts};
 use crate::style::Style;
 use crate::text::{markdown, spreadsheet, terminal};
 use schemars::JsonSchema;
 use serde::Serialize;
-use ws_analysis::{CountFigures, RowComparison, SuiteComparison, TimeFigures, Unlike, Verdict};
+use std::borrow::Borrow;
+use ws_analysis::{
+    CountFigures, HostKind, RowComparison, SuiteComparison, TimeFigures, Unlike, Verdict,
+};
 use ws_explain::diff::Difference;
 
 /// The schema of the JSON.
@@ -22,6 +27,12 @@ pub struct Comparisons {
     pub schema: &'static str,
     /// One for each pair of results.
     pub comparisons: Vec<SuiteComparison>,
+    /// The platforms that several hosts measured, each compared with its own base.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub over_hosts: Vec<OverHosts>,
+    /// If there are any: which of their hosts differ from others of their kind, on each side.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hosts: Option<HostsOfSides>,
     /// With `--explain`: the benchmarks that changed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub explained: Vec<ChangeExplained>,
@@ -58,8 +69,12 @@ const HEADS: [(&str, Set); 8] = [
     ("", Set::Left),
 ];
 
+/// The legend of tables over hosts.
+const OVER_HOSTS: &str = "median host, least, greatest: of the hosts' changes; a change is the other's time / the base's, or \
+    instructions added.";
+
 /// The heads of the CSV.
-const CSV: [&str; 21] = [
+const CSV: [&str; 23] = [
     "base_platform",
     "other_platform",
     "benchmark",
@@ -81,6 +96,8 @@ const CSV: [&str; 21] = [
     "band_low",
     "band_high",
     "why",
+    "base_host",
+    "other_host",
 ];
 
 impl Comparisons {
@@ -88,17 +105,38 @@ impl Comparisons {
     pub fn of(comparisons: Vec<SuiteComparison>) -> Self {
         Comparisons {
             schema: COMPARISON_SCHEMA,
+            over_hosts: over_hosts(&comparisons),
             comparisons,
+            hosts: None,
             explained: Vec::new(),
         }
     }
 
-    /// Text for a terminal, with the rows that changed or `all`. Ends in a newline.
+    /// Text for a terminal, with the rows that changed or `all`. Ends in a newline. Of platforms over hosts each host's
+    /// table is shown with `all`.
     pub fn to_terminal(&self, colour: bool, all: bool) -> String {
         let style = Style::new(colour);
+        let over = self.over_hosts.iter();
+        let mut out: String = over
+            .map(|one| over_block(one, all, &style) + "\n")
+            .collect();
         let blocks = self.comparisons.iter();
-        let mut out: String = blocks.map(|one| block(one, all, &style) + "\n").collect();
-        for line in legend(&self.comparisons) {
+        let blocks = blocks.filter(|one| all || !self.is_over_hosts(one));
+        out.extend(blocks.map(|one| {
+            let host = host_of(one).filter(|_| self.is_over_hosts(one));
+            block(one, host, all, &style) + "\n"
+        }));
+        for (side, kinds) in self.sides() {
+            out += &format!("Hosts {side}:\n");
+            out.extend(kinds.iter().map(|kind| on_terminal(kind, all, &style)));
+            out.push('\n');
+        }
+        let shown = self.comparisons.iter();
+        let shown: Vec<&SuiteComparison> = shown
+            .filter(|one| all || !self.is_over_hosts(one))
+            .collect();
+        let over = (!self.over_hosts.is_empty()).then_some(OVER_HOSTS);
+        for line in over.into_iter().chain(legend(&shown)) {
             out += &style.dim(line);
             out.push('\n');
         }
@@ -109,8 +147,32 @@ impl Comparisons {
     /// rows that changed; all rows and what the comparison is about are folded.
     pub fn to_markdown(&self) -> String {
         let mut out = String::new();
+        for one in &self.over_hosts {
+            out += &format!("### {}\n\n", markdown(&one.heading()));
+            out += &match &*one.shown(false) {
+                [] => format!("{}\n\n", one.nothing()),
+                rows => one.sheet(rows).to_markdown() + "\n",
+            };
+        }
+        for (side, kinds) in self.sides() {
+            for kind in kinds {
+                out += &format!("- Hosts {side}: {}\n", markdown(&heading(kind)));
+            }
+            out.push('\n');
+        }
         for one in &self.comparisons {
+            let is_over_hosts = self.is_over_hosts(one);
             let (base, other) = (markdown(&one.base.platform), markdown(&one.other.platform));
+            if let Some(host) = host_of(one).filter(|_| is_over_hosts) {
+                out += &format!(
+                    "<details><summary>{other} on {}: {}</summary>\n\n",
+                    markdown(host),
+                    markdown(&tally(one))
+                );
+                let rows: Vec<_> = one.rows.iter().collect();
+                out += &format!("{}</details>\n\n", markdown_table(&rows));
+                continue;
+            }
             out += &format!("### {other} against {base}: {}\n\n", markdown(&tally(one)));
             out += &markdown_table(&changed(one));
             out += "<details><summary>all benchmarks, and what was compared</summary>\n\n";
@@ -124,6 +186,23 @@ impl Comparisons {
             out += &format!("\n{}</details>\n\n", markdown_table(&rows));
         }
         out
+    }
+
+    /// Whether it is one of a platform over hosts.
+    fn is_over_hosts(&self, one: &SuiteComparison) -> bool {
+        self.over_hosts.iter().any(|over| over.has(one))
+    }
+
+    /// The kinds with several hosts of each side.
+    fn sides(&self) -> impl Iterator<Item = (&'static str, Vec<&HostKind>)> {
+        let sides = self.hosts.iter();
+        let sides =
+            sides.flat_map(|hosts| [("of the base", &hosts.base), ("compared", &hosts.other)]);
+        let several = sides.map(|(side, kinds)| {
+            let several = kinds.iter().filter(|kind| kind.hosts.len() > 1);
+            (side, several.collect::<Vec<_>>())
+        });
+        several.filter(|(_, kinds)| !kinds.is_empty())
     }
 
     /// One line per benchmark, with a header (RFC 4180, but with `\n`). Numbers are in full precision.
@@ -146,8 +225,8 @@ impl Comparisons {
 }
 
 /// The legend: only what occurs in the comparisons.
-pub(crate) fn legend(comparisons: &[SuiteComparison]) -> Vec<&'static str> {
-    let rows = || comparisons.iter().flat_map(|one| &one.rows);
+pub(crate) fn legend<C: Borrow<SuiteComparison>>(comparisons: &[C]) -> Vec<&'static str> {
+    let rows = || comparisons.iter().flat_map(|one| &one.borrow().rows);
     let mut legend = Vec::new();
     if rows().any(|row| row.time.is_some()) {
         legend.extend([
@@ -233,9 +312,25 @@ pub(crate) fn noted(rows: &[&RowComparison]) -> (Vec<String>, Vec<[String; 8]>) 
     (notes.into_texts(), texts)
 }
 
-fn block(one: &SuiteComparison, all: bool, style: &Style) -> String {
+/// A platform over hosts.
+fn over_block(one: &OverHosts, all: bool, style: &Style) -> String {
+    let mut out = style.bold(&terminal(&one.heading())) + "\n";
+    let shown = one.shown(all);
+    if shown.is_empty() {
+        return out + &one.nothing() + "\n";
+    }
+    out += &one.sheet(&shown).to_terminal("  ");
+    match all {
+        true => out,
+        false => out + "  (--all shows all benchmarks, and each host's table)\n",
+    }
+}
+
+/// One comparison; of a platform over hosts with its host.
+fn block(one: &SuiteComparison, host: Option<&str>, all: bool, style: &Style) -> String {
+    let on = host.map_or(String::new(), |host| format!(" on {host}"));
     let head = format!(
-        "{} against {} (base)",
+        "{}{on} against {} (base)",
         one.other.platform, one.base.platform
     );
     let mut out = style.bold(&terminal(&head)) + "\n";
@@ -457,6 +552,8 @@ fn csv_line(one: &SuiteComparison, row: &RowComparison) -> [String; CSV.len()] {
         number(counts.map(|counts| counts.band_base.low.min(counts.band_other.low))),
         number(counts.map(|counts| counts.band_base.high.max(counts.band_other.high))),
         spreadsheet(row.why.as_deref().unwrap_or("")),
+        spreadsheet(one.base.host.as_deref().unwrap_or("")),
+        spreadsheet(one.other.host.as_deref().unwrap_or("")),
     ]
 }
 

@@ -174,6 +174,64 @@ fn a_confidence_is_never_rounded_up_to_certainty() {
     );
 }
 
+/// Three hosts, each with its own base: n2 is slower now.
+fn over_three_hosts() -> Comparisons {
+    let on = |host: &str, costs: &[u64]| {
+        let mut result = result("kvm", "ns", costs);
+        let subject = &mut result.identity.subject;
+        subject.insert("host".into(), json!(host));
+        result
+    };
+    let options = CompareOptions::default();
+    let hosts = [("n1", FAST), ("n2", SLOW), ("n3", FAST)];
+    let pairs = hosts.map(|(host, now)| (on(host, &FAST), on(host, &now)));
+    let compared = pairs
+        .iter()
+        .map(|(base, other)| compare_results(base, other, &options).unwrap());
+    Comparisons::of(compared.collect())
+}
+
+#[test]
+fn a_platform_on_several_hosts_is_one_table_over_hosts() {
+    let compared = over_three_hosts();
+    let text = compared.to_terminal(false, false);
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines[0], "kvm, ns: 3 hosts, each against its own base");
+    let cells: Vec<&str> = lines[2].split_whitespace().collect();
+    assert_eq!(cells[1..5], ["1.000x", "1.000x", "1.498x", "n2"], "{text}");
+    assert!(!text.contains("against kvm (base)"), "{text}");
+    let all = compared.to_terminal(false, true);
+    for host in ["n1", "n2", "n3"] {
+        let head = format!("kvm on {host} against kvm (base)\n");
+        assert!(all.contains(&head), "{all}");
+    }
+    let page = compared.to_markdown();
+    assert!(
+        page.starts_with("### kvm, ns: 3 hosts, each against its own base\n"),
+        "{page}"
+    );
+    assert!(
+        page.contains("<details><summary>kvm on n2: 1 worse</summary>"),
+        "{page}"
+    );
+    let csv = compared.to_csv().unwrap();
+    assert_eq!(
+        csv.lines().filter(|line| line.ends_with(",n2,n2")).count(),
+        1
+    );
+}
+
+#[test]
+fn two_results_of_one_host_or_of_other_hosts_are_not_over_hosts() {
+    let mut compared = over_three_hosts().comparisons;
+    compared.truncate(1);
+    assert!(Comparisons::of(compared.clone()).over_hosts.is_empty());
+    compared.push(compared[0].clone());
+    assert!(Comparisons::of(compared.clone()).over_hosts.is_empty());
+    compared[1].base.host = Some("elsewhere".into());
+    assert!(Comparisons::of(compared).over_hosts.is_empty());
+}
+
 const COMMITTED: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
     "/../../docs/comparison-schema.json"
@@ -195,6 +253,10 @@ fn the_committed_schema_is_that_of_the_types_and_what_we_write_is_valid() {
         compared("ns", &FAST, &SLOW),
         compared("insns", &[5; 3], &[6; 3]),
         Comparisons::of(vec![]),
+        Comparisons {
+            hosts: Some(HostsOfSides::default()),
+            ..over_three_hosts()
+        },
     ] {
         let mut value: Value = serde_json::from_str(&one.to_json().unwrap()).unwrap();
         assert!(validator.is_valid(&value));

@@ -44,21 +44,20 @@ impl Hosts {
     /// For a terminal: for each kind what stands above its table, and the hosts that are not as the others, or `all`.
     pub fn to_terminal(&self, colour: bool, all: bool) -> String {
         let style = Style::new(colour);
-        let mut out = String::new();
-        for kind in &self.kinds {
-            let shown: Vec<&Host> = kind
-                .hosts
-                .iter()
-                .filter(|host| all || is_odd(host))
-                .collect();
-            out += &style.bold(&terminal(&heading(kind)));
-            out.push('\n');
-            if !shown.is_empty() {
-                out += &sheet(&shown).to_terminal("  ");
-            }
-        }
-        out
+        let kinds = self.kinds.iter();
+        kinds.map(|kind| on_terminal(kind, all, &style)).collect()
     }
+}
+
+/// A kind on a terminal.
+pub(crate) fn on_terminal(kind: &HostKind, all: bool, style: &Style) -> String {
+    let hosts = kind.hosts.iter();
+    let shown: Vec<&Host> = hosts.filter(|host| all || is_odd(host)).collect();
+    let mut out = style.bold(&terminal(&heading(kind))) + "\n";
+    if !shown.is_empty() {
+        out += &sheet(&shown).to_terminal("  ");
+    }
+    out
 }
 
 /// Whether it is worth a line.
@@ -133,7 +132,7 @@ fn word(standing: Standing) -> &'static str {
     }
 }
 
-fn names(all: &[String]) -> String {
+pub(crate) fn names(all: &[String]) -> String {
     let shown = all.len().min(MOST_NAMES);
     match all.len() - shown {
         0 => all.join(", "),

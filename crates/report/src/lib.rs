@@ -25,6 +25,7 @@ mod nested;
 mod notes;
 mod number;
 mod outside;
+mod over_hosts;
 pub mod page;
 mod place;
 pub mod reference;
@@ -54,6 +55,7 @@ pub use nested::{
 };
 pub use number::value;
 pub use outside::Outside;
+pub use over_hosts::{Change, HostsOfSides, OverHosts, RowOverHosts};
 pub use place::{PLACEMENT_SCHEMA, PlaceKind, PlaceRow, Placement, Places, Side, Spot, Where};
 pub use requests::{IO, IO_SCHEMA, IoLine, IoRow, PublishedRate, Requests};
 pub use show::show;

@@ -38,11 +38,13 @@ pub enum FindError {
 }
 
 /// The paths that `spec` names: one for a file or `DIR:PLATFORM`, every `*.json` of a folder, sorted
-/// by name. An existing path takes precedence over `DIR:PLATFORM`.
+/// by name, then the results in the folders in it (one a host, as `fleet collect` writes). An existing path takes
+/// precedence over `DIR:PLATFORM`.
 pub fn find(spec: &str) -> Result<Vec<PathBuf>, FindError> {
     let path = Path::new(spec);
     if path.is_dir() {
-        let files = list(path)?;
+        let mut files = list(path)?;
+        files.extend(below(path)?);
         return if files.is_empty() {
             Err(FindError::Empty(path.into()))
         } else {
@@ -134,6 +136,39 @@ fn list(dir: &Path) -> Result<Vec<PathBuf>, FindError> {
     Ok(files)
 }
 
+/// The result files in the folders of a folder, sorted. Other files are left: there such folders may be anything.
+fn below(dir: &Path) -> Result<Vec<PathBuf>, FindError> {
+    let failed = |cause| FindError::List {
+        dir: dir.to_owned(),
+        cause,
+    };
+    let mut folders = Vec::new();
+    for entry in fs::read_dir(dir).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        let is_folder = entry.file_type().map_err(failed)?.is_dir();
+        if is_folder && !entry.file_name().as_encoded_bytes().starts_with(b".") {
+            folders.push(entry.path());
+        }
+    }
+    folders.sort();
+    let mut files = Vec::new();
+    for folder in folders {
+        files.extend(list(&folder)?.into_iter().filter(|file| is_result(file)));
+    }
+    Ok(files)
+}
+
+/// Whether a file says that it is a result, of whatever version.
+fn is_result(path: &Path) -> bool {
+    #[derive(serde::Deserialize)]
+    struct Head {
+        schema: String,
+    }
+    let text = fs::read(path).unwrap_or_default();
+    let head = serde_json::from_slice::<Head>(&text);
+    head.is_ok_and(|head| head.schema.starts_with("worldswitch-result/"))
+}
+
 /// The `*.json` of a folder, sorted by name, without hidden ones (files being written).
 fn json(dir: &Path) -> Result<Vec<PathBuf>, FindError> {
     let failed = |cause| FindError::List {
@@ -175,6 +210,25 @@ mod tests {
     fn found(spec: &str) -> Vec<String> {
         let name = |path: &PathBuf| path.file_name().unwrap().to_str().unwrap().to_owned();
         find(spec).unwrap().iter().map(name).collect()
+    }
+
+    #[test]
+    fn a_folder_of_hosts_has_their_results() {
+        let dir = tempfile::tempdir().unwrap();
+        let spec = dir.path().to_str().unwrap();
+        for (host, name) in [("n2", "x.json"), ("n1", "x.json"), (".n3", "x.json")] {
+            let host = dir.path().join(host);
+            fs::create_dir(&host).unwrap();
+            write_into(&host, &sample()).unwrap();
+            fs::write(host.join(name), "{\"schema\": \"somebody else's\"}").unwrap();
+        }
+        let paths = find(spec).unwrap();
+        let hosts = ["n1", "n2"].map(|host| dir.path().join(host).join("lab-native.json"));
+        assert_eq!(paths, hosts);
+        assert_eq!(load(spec).unwrap().len(), 2);
+        fs::remove_dir_all(dir.path().join("n1")).unwrap();
+        fs::remove_dir_all(dir.path().join("n2")).unwrap();
+        assert!(matches!(find(spec), Err(FindError::Empty(_))));
     }
 
     #[test]

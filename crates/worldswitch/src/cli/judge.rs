@@ -12,6 +12,8 @@ Examples:
                                               two platforms of one run
   worldswitch compare --explain run:lab:kvm run:lab:kvm@6.12
                                               and which functions changed
+  worldswitch compare week-1 week-2           folders of many hosts, as fleet collect writes them:
+                                              each host with itself, and which hosts differ
   worldswitch compare --min-effect 2% --allow digest base.json new.json
 
 On time, each boot gives one value and samples are never pooled: a verdict needs many boots.
@@ -22,7 +24,7 @@ benchmark that can't be compared, 2 wrong usage.";
 #[command(after_help = COMPARE_EXAMPLES)]
 pub struct CompareArgs {
     /// What to compare with: a folder, FOLDER:PLATFORM or a file. A folder of several platforms is
-    /// compared platform by platform.
+    /// compared platform by platform, one of several hosts also host by host.
     #[arg(value_name = "BASE")]
     pub base: String,
     /// What to compare, named in the same way.

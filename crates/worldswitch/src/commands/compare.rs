@@ -7,8 +7,11 @@ use crate::commands::{Usage, benchmarks, export, on_stdout};
 use crate::terminal::{Colours, output};
 use anyhow::bail;
 use std::collections::BTreeSet;
-use ws_analysis::{CompareOptions, Outcome, RowComparison, Thresholds, Verdict, compare_results};
-use ws_report::Comparisons;
+use ws_analysis::{
+    CompareOptions, Outcome, RowComparison, Thresholds, Verdict, compare_results, judge_hosts,
+};
+use ws_report::text::terminal;
+use ws_report::{Comparisons, HostsOfSides};
 use ws_results::ResultFile;
 
 /// Compares results.
@@ -20,7 +23,11 @@ pub fn compare(args: &CompareArgs, colours: Colours) -> anyhow::Result<Outcome> 
     let bases = ws_results::load(&args.base)?;
     let others = ws_results::load_all(&args.others)?;
     let explain = args.explain.then_some(&args.parts);
-    judge(&pairs(&bases, &others)?, &args.how, explain, colours)
+    let (pairs, alone) = pairs(&bases, &others)?;
+    for why in alone {
+        output::remark(&why, colours);
+    }
+    judge(&pairs, &args.how, explain, colours)
 }
 
 /// Judges pairs of a base and another result, shows the tables, and exports them. A pair whose
@@ -40,7 +47,7 @@ pub fn judge(
     let (mut compared, mut refused, mut changed) = (Vec::new(), Vec::new(), Vec::new());
     for &(base, other) in pairs {
         let options = CompareOptions {
-            thresholds: thresholds(args),
+            thresholds: over_hosts(thresholds(args), pairs, other),
             allow: args.allow.clone(),
             only: args
                 .bench
@@ -72,6 +79,9 @@ pub fn judge(
     let apart = (!refused.is_empty()).then_some(Outcome::Refused);
     let outcome = outcomes.chain(apart).max().unwrap_or(Outcome::NoRegression);
     let mut comparisons = Comparisons::of(compared);
+    if !comparisons.over_hosts.is_empty() {
+        comparisons.hosts = Some(sides(pairs, thresholds(args)));
+    }
     export(args.export_csv.as_deref(), || Ok(comparisons.to_csv()?))?;
     export(markdown, || Ok(comparisons.to_markdown()))?;
     if !on_stdout {
@@ -92,6 +102,34 @@ pub fn judge(
     }
     export(json, || Ok(comparisons.to_json()?))?;
     Ok(outcome)
+}
+
+/// A false alarm in a whole suite is as improbable on all hosts of a platform together: the significance is divided among
+/// them, as [`judge_hosts`] does.
+fn over_hosts(
+    thresholds: Thresholds,
+    pairs: &[(&ResultFile, &ResultFile)],
+    result: &ResultFile,
+) -> Thresholds {
+    let of_platform = pairs
+        .iter()
+        .filter(|(_, other)| other.platform == result.platform);
+    let hosts: BTreeSet<_> = of_platform
+        .filter_map(|(base, other)| other.host().filter(|host| base.host() == Some(host)))
+        .collect();
+    Thresholds {
+        significance: thresholds.significance / hosts.len().max(1) as f64,
+        ..thresholds
+    }
+}
+
+/// The hosts of both sides among others of their kind.
+fn sides(pairs: &[(&ResultFile, &ResultFile)], thresholds: Thresholds) -> HostsOfSides {
+    let [base, other] = [0, 1].map(|side| {
+        let results = pairs.iter().map(|&(base, other)| [base, other][side]);
+        judge_hosts(&results.cloned().collect::<Vec<_>>(), &thresholds)
+    });
+    HostsOfSides { base, other }
 }
 
 /// `--bench` left nothing to compare.
@@ -150,13 +188,16 @@ fn matching(results: [&ResultFile; 2], bench: &regex::Regex) -> BTreeSet<String>
     names.filter(|name| bench.is_match(name)).cloned().collect()
 }
 
-/// The pairs to compare. A single base is compared with all others; of several bases, each other
-/// result is compared with the one of its platform. A base that is also among the others, in a
-/// folder, is not compared with itself.
+/// Results to compare, each base before its other.
+type Pairs<'a> = Vec<(&'a ResultFile, &'a ResultFile)>;
+
+/// The pairs to compare, and results that have none because their host is on one side only, in words. A single base is
+/// compared with all others; of several bases, each other result is compared with its [`counterpart`]. A base that is
+/// also among the others, in a folder, is not compared with itself.
 fn pairs<'a>(
     bases: &'a [ResultFile],
     others: &'a [ResultFile],
-) -> anyhow::Result<Vec<(&'a ResultFile, &'a ResultFile)>> {
+) -> anyhow::Result<(Pairs<'a>, Vec<String>)> {
     if let [base] = bases {
         let rest: Vec<_> = others.iter().filter(|other| *other != base).collect();
         let others = if rest.is_empty() {
@@ -164,13 +205,43 @@ fn pairs<'a>(
         } else {
             rest
         };
-        return Ok(others.into_iter().map(|other| (base, other)).collect());
+        let pairs = others.into_iter().map(|other| (base, other));
+        return Ok((pairs.collect(), Vec::new()));
     }
-    let pair = |other: &'a ResultFile| Ok((counterpart(bases, other)?, other));
-    others.iter().map(pair).collect()
+    let (mut pairs, mut alone) = (Vec::new(), Vec::new());
+    for other in others {
+        match counterpart(bases, other) {
+            Ok(base) => pairs.push((base, other)),
+            Err(error) if error.is::<NoHost>() => alone.push(error.to_string()),
+            Err(error) => return Err(error),
+        }
+    }
+    if pairs.is_empty() {
+        bail!(alone.join("; "));
+    }
+    let is_paired = |base: &&ResultFile| pairs.iter().any(|(one, _)| std::ptr::eq(*one, *base));
+    let of_pairs = |base: &&ResultFile| {
+        pairs
+            .iter()
+            .any(|(_, other)| other.platform == base.platform)
+    };
+    for base in bases
+        .iter()
+        .filter(|base| !is_paired(base) && of_pairs(base))
+    {
+        let host = base.host().unwrap_or("an unknown host");
+        let (platform, host) = (terminal(&base.platform), terminal(host));
+        alone.push(format!("{platform} of {host} is in the base only"));
+    }
+    Ok((pairs, alone))
 }
 
-/// The base of the same platform.
+/// A result of a host of which the base has none.
+#[derive(Debug, thiserror::Error)]
+#[error("the base has no {} of {}", terminal(.0), terminal(.1))]
+struct NoHost(String, String);
+
+/// The base of the same platform; if there are several, that of the same host, with some of the same rows.
 ///
 /// # Errors
 /// There is none, or more than one.
@@ -178,23 +249,36 @@ pub fn counterpart<'a>(
     bases: &'a [ResultFile],
     other: &ResultFile,
 ) -> anyhow::Result<&'a ResultFile> {
-    let mut like = bases.iter().filter(|base| base.platform == other.platform);
-    match (like.next(), like.next()) {
-        (Some(base), None) => Ok(base),
-        (Some(_), Some(_)) => bail!(
-            "the base has several results of {}: name one of its files",
-            ws_report::text::terminal(&other.platform)
-        ),
-        (None, _) => {
-            let there: Vec<_> = bases
-                .iter()
-                .map(|base| ws_report::text::terminal(&base.platform))
-                .collect();
-            bail!(
-                "the base has no {}, only {}: name the one to compare with, as FOLDER:PLATFORM",
-                ws_report::text::terminal(&other.platform),
-                there.join(", ")
-            )
+    let like = || bases.iter().filter(|base| base.platform == other.platform);
+    let platform = terminal(&other.platform);
+    let Some(first) = like().next() else {
+        let there: Vec<_> = bases.iter().map(|base| terminal(&base.platform)).collect();
+        bail!(
+            "the base has no {platform}, only {}: name the one to compare with, as FOLDER:PLATFORM",
+            there.join(", ")
+        )
+    };
+    if like().count() == 1 {
+        return Ok(first);
+    }
+    let has_row = |base: &&ResultFile| {
+        let mut rows = other.rows.iter();
+        rows.any(|row| base.row(&row.benchmark).is_some())
+    };
+    // A host may have a platform's benchmarks and its workloads.
+    let of_host = like().filter(|base| base.host() == other.host());
+    let (with, without): (Vec<_>, Vec<_>) = of_host.partition(has_row);
+    let mut same = if with.is_empty() { without } else { with }.into_iter();
+    let are_hosts = like().any(|base| base.host() != first.host());
+    match (same.next(), same.next(), other.host()) {
+        (Some(base), None, _) => Ok(base),
+        (None, _, Some(host)) if are_hosts => {
+            bail!(NoHost(other.platform.clone(), host.to_owned()))
         }
+        (Some(_), Some(_), Some(host)) if are_hosts => bail!(
+            "the base has several results of {platform} on {}: name one of its files",
+            terminal(host)
+        ),
+        _ => bail!("the base has several results of {platform}: name one of its files"),
     }
 }

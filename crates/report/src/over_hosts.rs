@@ -1,0 +1,226 @@
+//! Comparisons of one platform on several hosts, each with its own base: what each benchmark did over the hosts.
+
+use crate::hosts::names;
+use crate::number;
+use crate::sheet::{Set, Sheet};
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+use ws_analysis::{HostKind, RowComparison, SuiteComparison, UnitKind, Verdict, median};
+
+/// A platform that several hosts measured on both sides.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct OverHosts {
+    /// The platform.
+    pub platform: String,
+    /// The unit of its figures; null if there is none.
+    pub unit: Option<String>,
+    /// The hosts, in the order of the comparisons.
+    pub hosts: Vec<String>,
+    /// Its benchmarks.
+    pub rows: Vec<RowOverHosts>,
+}
+
+/// A benchmark over hosts.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct RowOverHosts {
+    /// Its name.
+    pub benchmark: String,
+    /// The unit of its figures; null if no host has any.
+    pub unit: Option<String>,
+    /// How the other side compares with the base: ratios on time, what is added on counts. Null if no host has any.
+    pub change: Option<Change>,
+    /// The hosts of each verdict.
+    pub worse: Vec<String>,
+    pub better: Vec<String>,
+    pub no_change: Vec<String>,
+    pub inconclusive: Vec<String>,
+    pub not_compared: Vec<String>,
+}
+
+/// The change of a benchmark on the host in the middle, and the least and the greatest on any.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Change {
+    pub median: f64,
+    pub least: f64,
+    pub greatest: f64,
+}
+
+/// The hosts of both sides, among others of their kind.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+pub struct HostsOfSides {
+    /// Those of the base.
+    pub base: Vec<HostKind>,
+    /// Those of the other side.
+    pub other: Vec<HostKind>,
+}
+
+/// The platforms that several hosts measured, each with its own base.
+pub(crate) fn over_hosts(comparisons: &[SuiteComparison]) -> Vec<OverHosts> {
+    let mut platforms: BTreeMap<_, Vec<(&str, &SuiteComparison)>> = BTreeMap::new();
+    for one in comparisons {
+        if let Some(host) = host_of(one) {
+            // Workloads of a platform and its benchmarks have other units.
+            let of_platform = platforms.entry((&*one.other.platform, unit_of(one)));
+            of_platform.or_default().push((host, one));
+        }
+    }
+    let platforms = platforms.into_iter();
+    let several = platforms.filter(|(_, all)| {
+        let hosts: BTreeSet<&str> = all.iter().map(|(host, _)| *host).collect();
+        hosts.len() > 1 && hosts.len() == all.len()
+    });
+    several
+        .map(|((platform, unit), all)| OverHosts {
+            platform: platform.to_owned(),
+            unit: unit.map(str::to_owned),
+            hosts: all.iter().map(|(host, _)| (*host).to_owned()).collect(),
+            rows: rows(&all),
+        })
+        .collect()
+}
+
+/// The unit of a comparison's figures.
+fn unit_of(one: &SuiteComparison) -> Option<&str> {
+    one.rows.iter().find_map(|row| row.unit.as_deref())
+}
+
+/// The host of a comparison of a platform on one host.
+pub(crate) fn host_of(one: &SuiteComparison) -> Option<&str> {
+    let host = one.other.host.as_deref()?;
+    let is_own = one.base.host.as_deref() == Some(host) && one.base.platform == one.other.platform;
+    is_own.then_some(host)
+}
+
+fn rows(all: &[(&str, &SuiteComparison)]) -> Vec<RowOverHosts> {
+    let mut order: Vec<&str> = Vec::new();
+    let mut by_name: BTreeMap<&str, Vec<(&str, &RowComparison)>> = BTreeMap::new();
+    for (host, one) in all {
+        for row in &one.rows {
+            let of_row = by_name.entry(&row.benchmark).or_insert_with(|| {
+                order.push(&row.benchmark);
+                Vec::new()
+            });
+            of_row.push((host, row));
+        }
+    }
+    order
+        .into_iter()
+        .map(|name| row(name, &by_name[name]))
+        .collect()
+}
+
+fn row(name: &str, all: &[(&str, &RowComparison)]) -> RowOverHosts {
+    let with = |verdict: Option<Verdict>| -> Vec<String> {
+        let of = all.iter().filter(|(_, row)| row.verdict == verdict);
+        of.map(|(host, _)| (*host).to_owned()).collect()
+    };
+    let changes: Vec<f64> = all.iter().filter_map(|(_, row)| change(row)).collect();
+    RowOverHosts {
+        benchmark: name.to_owned(),
+        unit: all.iter().find_map(|(_, row)| row.unit.clone()),
+        change: median(&changes).map(|median| Change {
+            median,
+            least: changes.iter().copied().fold(f64::INFINITY, f64::min),
+            greatest: changes.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+        }),
+        worse: with(Some(Verdict::Worse)),
+        better: with(Some(Verdict::Better)),
+        no_change: with(Some(Verdict::NoChange)),
+        inconclusive: with(Some(Verdict::Inconclusive)),
+        not_compared: with(None),
+    }
+}
+
+fn change(row: &RowComparison) -> Option<f64> {
+    match (&row.time, &row.counts) {
+        (Some(time), _) => time.ratio,
+        (None, Some(counts)) => Some(counts.added),
+        (None, None) => None,
+    }
+}
+
+impl OverHosts {
+    /// Whether it has this comparison.
+    pub(crate) fn has(&self, one: &SuiteComparison) -> bool {
+        let is_platform = one.other.platform == self.platform;
+        host_of(one).is_some() && is_platform && unit_of(one) == self.unit.as_deref()
+    }
+
+    /// `kvm, tsc_ticks: 4 hosts, each against its own base`.
+    pub(crate) fn heading(&self) -> String {
+        format!(
+            "{}, {}: {} hosts, each against its own base",
+            self.platform,
+            self.unit.as_deref().unwrap_or("no figures"),
+            self.hosts.len()
+        )
+    }
+
+    /// The rows that changed on some host or may have, what is worse on most hosts first; or `all` in their order.
+    pub(crate) fn shown(&self, all: bool) -> Vec<&RowOverHosts> {
+        let rows = self.rows.iter();
+        if all {
+            return rows.collect();
+        }
+        let is_changed = |row: &&RowOverHosts| {
+            !(row.worse.is_empty() && row.better.is_empty() && row.inconclusive.is_empty())
+        };
+        let mut rows: Vec<&RowOverHosts> = rows.filter(is_changed).collect();
+        let rank = |row: &RowOverHosts| {
+            let count = |hosts: &Vec<String>| std::cmp::Reverse(hosts.len());
+            (
+                count(&row.worse),
+                count(&row.better),
+                count(&row.inconclusive),
+            )
+        };
+        rows.sort_by_key(|row| rank(row));
+        rows
+    }
+
+    /// Where no row is shown.
+    pub(crate) fn nothing(&self) -> String {
+        format!(
+            "no change in any of {} benchmarks on any host",
+            self.rows.len()
+        )
+    }
+
+    /// The table of these rows.
+    pub(crate) fn sheet(&self, rows: &[&RowOverHosts]) -> Sheet {
+        let mut sheet = Sheet::new([
+            ("benchmark", Set::Text),
+            ("median host", Set::Number),
+            ("least", Set::Number),
+            ("greatest", Set::Number),
+            ("worse on", Set::Text),
+            ("better on", Set::Text),
+            ("no change", Set::Number),
+            ("inconclusive", Set::Number),
+        ]);
+        sheet.extend(rows.iter().map(|row| {
+            let counts = row.unit.as_deref().is_some_and(is_count);
+            let figure = |of: fn(&Change) -> f64| match row.change.as_ref().map(of) {
+                None => "-".to_owned(),
+                Some(added) if counts => number::added(added),
+                Some(ratio) => format!("{ratio:.3}x"),
+            };
+            vec![
+                row.benchmark.clone(),
+                figure(|change| change.median),
+                figure(|change| change.least),
+                figure(|change| change.greatest),
+                names(&row.worse),
+                names(&row.better),
+                row.no_change.len().to_string(),
+                row.inconclusive.len().to_string(),
+            ]
+        }));
+        sheet
+    }
+}
+
+fn is_count(unit: &str) -> bool {
+    UnitKind::of(unit) == UnitKind::Count
+}
