@@ -11,6 +11,10 @@ setup() {
     fleet_setup
 }
 
+teardown() {
+    [ -z "${ELSEWHERE-}" ] || rm -rf "$ELSEWHERE"
+}
+
 @test "every cell is measured once, a task that was killed again, and then nothing" {
     on_cluster <<'SCRIPT'
         campaign <<<'cells = "benchmark"'
@@ -189,6 +193,92 @@ SCRIPT
     run ws fleet plan campaign.toml
     [ "$status" -eq 1 ]
     [[ $output == *"the campaign's history can't tell what is known"* ]]
+}
+
+@test "what tasks post is in the database once, also if the network to it goes" {
+    load postgres
+    fetch_postgres
+    # Not below bats' folder, which the server's user may not enter.
+    FLEET=$(mktemp -d "${TMPDIR:-/tmp}/ws-fleet.XXXXXX")
+    ELSEWHERE=$FLEET
+    chmod 755 "$FLEET"
+    make_postgres "$FLEET/pg"
+    start_postgres "$FLEET/pg"
+    sql "$FLEET/pg" postgres 'CREATE DATABASE lab' 'CREATE ROLE node LOGIN' 'CREATE ROLE reader LOGIN'
+    local owner=postgresql://owner@127.0.0.1:$PGPORT/lab
+    # The nodes have a network of their own: there the server is a socket in the shared folder.
+    echo "export DB='postgresql://node@/lab?host=/mnt/work/pg/socket&port=$PGPORT'" >"$FLEET/db"
+    # Whoever makes the tables owns them.
+    mkdir empty && jq '.created = "2020-01-01T00:00:00Z" | .platform = "lab:other"' \
+        <(sed -n '/^## An example/,$p' "$ROOT/docs/results.md" | sed -n '/^```json/,/^```$/{/^```/d;p}') >empty/x.json
+    ws history add empty --db "$owner"
+    ws history grant add node --db "$owner"
+    ws history grant read reader --db "$owner"
+    [ "$(id -u)" -ne 0 ] || chown nobody "$FLEET/pg"
+    on_cluster <<'SCRIPT'
+        . /mnt/work/db
+        in_database() { "$WORLDSWITCH" history list --json --db "$DB" | jq -c '[.runs[].platform] - ["lab:other"] | sort'; }
+        campaign <<TOML
+history = "$DB"
+post = true
+proof = false
+TOML
+        cp campaign.toml all.toml
+        sed 's/, "lab:native+cpu=EPYC"//' all.toml >campaign.toml
+        fleet submit
+        settled
+        test "$(in_database)" = '["lab:native"]'
+        # The network goes while the other machine runs.
+        cp all.toml campaign.toml
+        for node in n1 n2 n3; do
+            loader "cache-$node" 'touch /mnt/work/began; until [ -e /mnt/work/go ]; do sleep 0.1; done'
+        done
+        fleet submit | grep -q 'submitted 1 of 2 cells; 1 known'
+        until [ -e began ]; do sleep 0.1; done
+        mv pg/socket pg/away
+        touch go
+        settled
+        grep -q 'not in the history yet, collect adds it' shared/logs/*
+        mv pg/away pg/socket
+        test "$(in_database)" = '["lab:native"]'
+        # Nothing was lost, and collect adds it; nothing twice.
+        test "$(states)" = '2 done'
+        fleet collect -o out 2>&1 | grep -q '1 results are new in the history'
+        fleet collect -o out --force 2>&1 | grep -q '0 results are new in the history'
+        test "$(in_database)" = '["lab:native","lab:native+cpu=EPYC"]'
+        # Who may only read may plan: for any other folder all is known.
+        sed 's/"shared"/"other"/; s/node@/reader@/; s/^post.*//' all.toml >campaign.toml
+        test "$(fleet plan --json | jq -c '[.cells[].state]')" = '["known","known"]'
+        fleet submit | grep -q '^nothing to submit: 2 cells: 2 known'
+SCRIPT
+    stop_postgres
+}
+
+@test "a result in the history is not known if its digits are those of a node that is not trusted" {
+    on_cluster <<'SCRIPT'
+        campaign <<<'history = "/mnt/work/h.sqlite"'
+        sed -i 's/, "lab:native+cpu=EPYC"//' campaign.toml
+        # The only node that has measured is wrong, and nobody knows it yet.
+        wrong n3
+        sed -i 's/^carry = false/&\noptions = ["--nodelist=n3"]/' campaign.toml
+        fleet submit
+        settled
+        fleet collect -o first
+        sed -i '/^options/d' campaign.toml
+        # The same cell of two other nodes.
+        cell=$(ls shared/cells)
+        sed 's/"shared"/"right"/; s/^history.*//; s/^carry = false/&\noptions = ["--exclude=n3"]/' campaign.toml >right.toml
+        "$WORLDSWITCH" fleet submit right.toml
+        settled
+        for node in n1 n2; do
+            cp -r right/cells/"$cell"/runs/* "shared/cells/$cell/runs/$node-x"
+            sed -i "s/\"node\": \"n[12]\"/\"node\": \"$node\"/" "shared/cells/$cell/runs/$node-x/run.json"
+        done
+        test "$(fleet status --json | jq -c '[.cells[].state, (.nodes[] | select(.standing == "odd").name)]')" = '["done","n3"]'
+        # Without theirs it is to do, though the history has it.
+        sed -i "s/\"node\": \"n2\"/\"node\": \"n1\"/" "shared/cells/$cell/runs/n2-x/run.json"
+        test "$(fleet status --json | jq -c '[.cells[].state]')" = '["to do"]'
+SCRIPT
 }
 
 @test "what is wrong in a campaign is said before anything is submitted" {

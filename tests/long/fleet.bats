@@ -9,6 +9,67 @@ setup() {
     fleet_setup
 }
 
+@test "hosts measure time and workloads, each its own, on a cluster" {
+    LIMIT=1500 on_cluster <<'SCRIPT'
+        cat >campaign.toml <<'TOML'
+name = "hosts"
+folder = "shared"
+machines = ["lab:arm-linux", "qemu-tcg", "host"]
+hosts = ["n1", "n3"]
+benchmarks = ["in", "cpuid"]
+apps = ["tcp-rr"]
+boots = 1
+perturb = 0
+[slurm]
+cache = "/mnt/work/cache-%N"
+carry = false
+TOML
+        # Of each host its benchmarks, its workloads in a VM, and those on itself; the lab's workloads once.
+        fleet plan --json >plan.json
+        test "$(states plan.json)" = '7 to do'
+        fleet submit
+        settled
+        fleet status
+        # Who is not root may make no network for a VM, and is told so.
+        test "$(states)" = $'5 done\n2 failed'
+        test "$(fleet status --json | jq '[.cells[] | select(.state == "failed" and .apps and .platform == "qemu-tcg" and
+            (.why | contains("/dev/net/tun")))] | length')" = 2
+        test "$(fleet status --json | jq -c '[.cells[] | select(.host and .node) | .host == .node] | unique')" = '[true]'
+        fleet collect -o out || test $? = 1
+        test "$(ls out out/n1 out/n3 | grep json | paste -sd' ')" = \
+            'lab-arm-linux.json host.json qemu-tcg.json host.json qemu-tcg.json'
+        # Without Slurm a host measures its own cells, and leaves those of others.
+        sed 's/"shared"/"local"/; s/, "host"\]/]/; s/^apps.*//; s/"lab:arm-linux", //' -i campaign.toml
+        SLURMD_NODENAME=n3 fleet submit --local
+        test "$(fleet status --json | jq -c '[.cells[] | [.host, .state]]')" = '[["n1","to do"],["n3","done"]]'
+        # A host that is not trusted measures no time again.
+        cell=$(ls local/cells)
+        jq '.node = "n1" | .digits = {"in": "a"}' local/cells/"$cell"/runs/*/run.json >one
+        jq '.digits = {"in": "b"}' one >other
+        for run in one other; do
+            cp -r local/cells/"$cell"/runs/n3-* "local/cells/$cell/runs/n1-$run"
+            cp "$run" "local/cells/$cell/runs/n1-$run/run.json"
+        done
+        test "$(fleet status --json | jq -c '[.cells[] | [.host, .state]]')" = '[["n1","untrusted"],["n3","done"]]'
+        SLURMD_NODENAME=n1 fleet submit --local 2>&1 | grep -q '^nothing to submit: 2 cells: 1 untrusted, 1 done'
+SCRIPT
+    cat "$FLEET/printed" >&3
+}
+
+@test "a host's benchmarks and its workloads on one platform are both collected" {
+    : >/dev/net/tun || skip 'this user may not open /dev/net/tun'
+    use_cache "$BATS_TEST_TMPDIR/store"
+    printf '%s\n' 'name = "x"' 'folder = "shared"' 'machines = ["qemu-tcg"]' "hosts = [\"$(hostname)\"]" \
+        'benchmarks = ["in", "cpuid"]' 'apps = ["tcp-rr"]' 'boots = 1' 'perturb = 0' >campaign.toml
+    ws fleet submit campaign.toml --local
+    ws fleet collect campaign.toml -o out
+    [ "$(jq -sc 'map([.platform, (.rows | map(.benchmark) | sort)]) | sort' out/"$(hostname)"/*.json)" = \
+        '[["qemu-tcg",["cpuid","in"]],["qemu-tcg",["tcp-rr"]]]' ]
+    # Each finds its own counterpart.
+    ws compare out out --export-json c.json || [ $? -ge 3 ]
+    [ "$(jq -c '[.comparisons[].rows[].benchmark] | sort' c.json)" = '["cpuid","in","tcp-rr"]' ]
+}
+
 @test "72 cells over three nodes, of which one dies half-way; then one that is wrong" {
     LIMIT=3000 on_cluster <<'SCRIPT'
         # Nothing is on the nodes.

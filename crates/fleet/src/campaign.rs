@@ -51,6 +51,9 @@ pub struct Campaign {
     /// A history whose exact results are known, and to which collected ones are added: a file, absolute from
     /// [`Campaign::parse`] on, or `postgresql://...`.
     pub history: Option<String>,
+    /// Whether each task adds its result to the history at once.
+    #[serde(default)]
+    pub post: bool,
     /// What the campaign may cost.
     #[serde(default)]
     pub budget: Budget,
@@ -331,6 +334,9 @@ impl Campaign {
         if !positive(self.budget.core_hours) || !positive(self.budget.cell_minutes) {
             return Err("budget: core_hours and cell_minutes must be above 0".into());
         }
+        if self.post {
+            self.check_post()?;
+        }
         let cache = self.slurm.cache.as_ref();
         if cache.is_some_and(|cache| !cache.starts_with('/')) {
             return Err("slurm.cache: it must be an absolute path; %N is the node's name".into());
@@ -341,6 +347,29 @@ impl Campaign {
                 .check()
                 .map_err(|what| format!("kernel[{index}]: {what}"))
         })
+    }
+
+    /// Checks that nodes can post: the address is kept in the shared folder, and what they post is what `collect` would add.
+    fn check_post(&self) -> Result<(), String> {
+        let address = self.history.as_deref().unwrap_or_default();
+        let Some((_, rest)) = address.split_once("://") else {
+            return Err(
+                "post: it needs history = \"postgresql://...\", which all nodes reach".into(),
+            );
+        };
+        let end = rest.find(['/', '?']).unwrap_or(rest.len());
+        let user = rest[..end].rsplit_once('@').map_or("", |(user, _)| user);
+        if user.contains(':') || rest[end..].contains("password=") {
+            return Err(
+                "post: the history's address is kept in the shared folder: put its password into ~/.pgpass".into(),
+            );
+        }
+        match self.cells {
+            Cells::Machine => Ok(()),
+            Cells::Benchmark => Err(
+                "post: a result of one benchmark is no result of its machine: it needs cells = \"machine\"".into(),
+            ),
+        }
     }
 }
 
@@ -424,6 +453,11 @@ mod tests {
         let history = |text: &str| parse(&format!("history = \"{text}\"")).unwrap().history;
         assert_eq!(history("h.sqlite").unwrap(), "/a/h.sqlite");
         assert_eq!(history("postgresql://u@h/d").unwrap(), "postgresql://u@h/d");
+        assert!(
+            parse("post = true\nhistory = \"postgresql://u@h:5432/d\"")
+                .unwrap()
+                .post
+        );
     }
 
     #[test]
@@ -470,6 +504,23 @@ mod tests {
                 "kernel[0]: commits",
             ),
             ("[[kernel]]\ntre = \"x\"", "kernel"),
+            ("post = true", "post: it needs history"),
+            (
+                "post = true\nhistory = \"h.sqlite\"",
+                "post: it needs history",
+            ),
+            (
+                "post = true\nhistory = \"postgresql://u:p@h/d\"",
+                "post: the history's address",
+            ),
+            (
+                "post = true\nhistory = \"postgresql://u@h/d?port=1&password=p\"",
+                "post: the history's address",
+            ),
+            (
+                "cells = \"benchmark\"\npost = true\nhistory = \"postgresql://u@h:5432/d\"",
+                "post: a result of one benchmark",
+            ),
         ] {
             let error = parse(more).unwrap_err();
             assert!(

@@ -5,6 +5,7 @@ use crate::terminal::time;
 use anyhow::{Context, bail};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -85,31 +86,23 @@ impl Folder {
         }
     }
 
-    /// Checks that this many bytes fit.
-    ///
-    /// # Errors
-    /// They do not.
-    pub fn must_have_room(&self, bytes: u64) -> anyhow::Result<()> {
-        let Ok(system) = rustix::fs::statvfs(&self.path) else {
-            return Ok(());
-        };
-        let free = system.f_bavail.saturating_mul(system.f_frsize);
-        if free < bytes {
-            bail!(
-                "{} has {} KiB left, and the results may take {} KiB: make room, or name another folder with -o",
-                self.path.display(),
-                free >> 10,
-                bytes >> 10
-            );
-        }
-        Ok(())
-    }
-
-    /// Writes all results, and returns the errors of those that could not be written.
+    /// Writes all results, and returns the errors of those that could not be written. Of several of one platform (its
+    /// benchmarks and its workloads) the first has the platform's name, the next ones a number too.
     pub fn write(&self, results: &[ResultFile]) -> Vec<WriteError> {
-        let written = results.iter();
+        let mut seen: BTreeMap<&str, u32> = BTreeMap::new();
+        let paths = results.iter().map(|result| {
+            let count = seen.entry(&result.platform).or_default();
+            *count += 1;
+            let name = ws_results::file_name(&result.platform);
+            match (*count, name.strip_suffix(".json")) {
+                // No platform's name gives "_n".
+                (2.., Some(stem)) => self.path.join(format!("{stem}_n{count}.json")),
+                _ => self.path.join(name),
+            }
+        });
+        let written = paths.zip(results);
         written
-            .filter_map(|result| ws_results::write_into(&self.path, result).err())
+            .filter_map(|(path, result)| ws_results::write_file(&path, result).err())
             .collect()
     }
 }
@@ -126,6 +119,38 @@ impl Drop for Folder {
             let _ = fs::remove_dir(parent);
         }
     }
+}
+
+/// Checks that results of this many bytes fit into a folder. `cure` says what to do beside making room.
+///
+/// # Errors
+/// They do not.
+pub fn must_have_room(path: &Path, bytes: u64, cure: &str) -> anyhow::Result<()> {
+    let Ok(system) = rustix::fs::statvfs(path) else {
+        return Ok(());
+    };
+    let free = system.f_bavail.saturating_mul(system.f_frsize);
+    if free < bytes {
+        bail!(
+            "{} has {} KiB left, and the results may take {} KiB: make room, {cure}",
+            path.display(),
+            free >> 10,
+            bytes >> 10
+        );
+    }
+    Ok(())
+}
+
+/// An upper bound of the size of a result file: samples of both loops, as text, and the rest. `samples`: of each benchmark
+/// in a boot, if they were chosen; a guest may take more than were asked for.
+pub fn bytes_at_most(rows: usize, boots: u32, samples: Option<u64>) -> u64 {
+    const BASE: u64 = 64 << 10;
+    const SAMPLES: u64 = 64;
+    const A_SAMPLE: u64 = 64;
+    let samples = samples.unwrap_or(SAMPLES).max(SAMPLES);
+    let all = (rows as u64).saturating_mul(boots.into());
+    let all = all.saturating_mul(samples.saturating_mul(A_SAMPLE));
+    BASE.saturating_add(all)
 }
 
 /// A new folder in `ws-runs`, named for the time; with a number if that name exists.

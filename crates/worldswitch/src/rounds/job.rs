@@ -1,6 +1,7 @@
 //! One platform in a run: its machine and its results so far.
 
 use crate::outcome::digits::Digits;
+use crate::outcome::folder::bytes_at_most;
 use crate::outcome::gather::{Gathered, UNKNOWN};
 use crate::outcome::identity;
 use crate::rounds::boot::OneBoot;
@@ -152,14 +153,10 @@ impl Job {
         ))
     }
 
-    /// An upper bound of the size of its result file: samples of both loops, as text, and the rest.
+    /// An upper bound of the size of its result file.
     pub fn bytes_at_most(&self, common: &Common) -> u64 {
-        const BASE: u64 = 64 << 10;
-        const A_SAMPLE: u64 = 64;
-        let boots = self.boots_wanted();
-        let samples = common.parameters.samples.map_or(64, u64::from).max(64);
-        let rows = self.selection.rows.len() as u64;
-        BASE + rows * u64::from(boots) * samples * A_SAMPLE
+        let samples = common.parameters.samples.map(u64::from);
+        bytes_at_most(self.selection.rows.len(), self.boots_wanted(), samples)
     }
 
     /// Whether its vCPU threads are pinned.

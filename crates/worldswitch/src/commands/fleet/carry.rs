@@ -1,11 +1,10 @@
 //! The lab's packages on nodes: an archive in the shared folder, and a node's own store.
 
-use super::say;
+use super::{say, short_hash};
 use crate::cli::lab::Places;
 use crate::commands::parts;
 use anyhow::{Context, bail};
 use rustix::fs::{FlockOperation, flock};
-use sha2::{Digest, Sha256};
 use std::fs::{self, DirBuilder, File};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -21,18 +20,13 @@ use ws_lab::store::Store;
 /// A set is not fetched here, or the archive can't be written.
 pub fn export(folder: &Folder, store: &Store, sets: &[String]) -> anyhow::Result<Carried> {
     let mut named = Vec::new();
-    let mut all = Sha256::new();
     for name in sets {
-        let digest = store.find(name)?.digest();
-        all.update(format!("{name} {digest}\n"));
-        named.push((name.clone(), digest));
+        named.push((name.clone(), store.find(name)?.digest()));
     }
-    let all: String = all
-        .finalize()
+    let lines = named
         .iter()
-        .take(8)
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
+        .map(|(name, digest)| format!("{name} {digest}\n"));
+    let all = short_hash(lines, 16);
     let archive = folder.path().join(format!("lab-{all}.tar.gz"));
     if !archive.is_file() {
         say(&format!(

@@ -22,21 +22,24 @@ pub fn collect(args: &CollectArgs, colours: Colours) -> anyhow::Result<Done> {
     view.settle()?;
     show::doubts(&view, colours);
     let mut history = kept::open(&view.campaign)?;
+    // What the tasks post: what one could not is then new here, and all else known.
+    let mut posted = Vec::new();
     let mut folders: BTreeMap<PathBuf, Vec<ResultFile>> = BTreeMap::new();
     for known in &view.expanded.tasks {
         let CellOf::Cell(key, _) = &known.cell else {
             continue;
         };
         let result = match (view.counted(key), view.kept.get(key), &mut history) {
-            (Some(stored), ..) => ws_results::read_file(&stored.result())?,
-            (None, Some(run), Some(history)) => history.result(*run)?,
+            (Some(stored), ..) => kept::of_task(&known.task, stored)?,
+            (None, Some(run), Some(history)) => ResultFile {
+                platform: known.task.platform.clone(),
+                ..history.result(*run)?
+            },
             _ => continue,
         };
-        let result = ResultFile {
-            // Of two kernels with the same bytes one was measured.
-            platform: known.task.platform.clone(),
-            ..result
-        };
+        if view.campaign.post {
+            posted.push(result.clone());
+        }
         let folder = match &known.task.host {
             Some(host) => args.output.join(host),
             None => args.output.clone(),
@@ -53,7 +56,8 @@ pub fn collect(args: &CollectArgs, colours: Colours) -> anyhow::Result<Done> {
         }
         all.extend(results);
     }
-    let added = kept::add(&view.campaign, &all).with_context(|| {
+    let to_add = if view.campaign.post { &posted } else { &all };
+    let added = kept::add(&view.campaign, to_add).with_context(|| {
         format!(
             "the results are in {}, but not in the history: collect again with --force",
             args.output.display()

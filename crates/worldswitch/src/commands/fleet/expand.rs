@@ -1,12 +1,12 @@
 //! From the campaign file to its tasks, and from a task to its machine and cell.
 
+use super::short_hash;
 use crate::cli::Parts;
 use crate::cli::lab::Places;
 use crate::commands::bisect::tree::{self, Commit};
 use crate::commands::{Usage, benchmarks, bisect};
 use crate::terminal::Stop;
 use anyhow::{Context, bail};
-use sha2::{Digest, Sha256};
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -414,21 +414,15 @@ impl<'a> Rows<'a> {
 /// The kernels of a tree.
 fn build(tree: &Tree, places: &Places, stop: &Stop) -> anyhow::Result<Build> {
     let commits = commits(tree, stop)?;
-    let mut how = Sha256::new();
-    match &tree.build {
-        Some(command) => how.update(command),
+    let how = match &tree.build {
+        Some(command) => command.clone().into_bytes(),
         None => {
             let config = bisect::config(places)?;
             let bytes = std::fs::read(&config);
-            how.update(bytes.with_context(|| format!("can't read {}", config.display()))?);
+            bytes.with_context(|| format!("can't read {}", config.display()))?
         }
-    }
-    let how: String = how
-        .finalize()
-        .iter()
-        .take(4)
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
+    };
+    let how = short_hash([how], 8);
     let kernels = commits.into_iter().map(|commit| ToBuild {
         name: format!("{}-{how}", commit.short()),
         commit: commit.id,

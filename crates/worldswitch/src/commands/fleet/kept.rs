@@ -4,10 +4,12 @@ use super::expand::{CellOf, Exact, Known};
 use std::collections::BTreeMap;
 use ws_fleet::campaign::Campaign;
 use ws_fleet::cell::Key;
+use ws_fleet::digits::Digits;
+use ws_fleet::folder::Stored;
 use ws_fleet::task::Task;
 use ws_history::{Error, Place, Store};
 use ws_machines::image::BenchmarkRow;
-use ws_results::{ResultFile, Row, Status};
+use ws_results::{ReadError, ResultFile, Row, Status};
 
 /// The campaign's history; none if it names none, or one that does not exist yet.
 ///
@@ -23,11 +25,27 @@ pub fn open(campaign: &Campaign) -> Result<Option<Store>, Error> {
     }
 }
 
-/// The runs in the history that these tasks would only repeat.
+/// The result of a run in the folder, as a task asked for it: of two kernels with the same bytes one was measured.
+///
+/// # Errors
+/// It can't be read.
+pub fn of_task(task: &Task, stored: &Stored) -> Result<ResultFile, ReadError> {
+    Ok(ResultFile {
+        platform: task.platform.clone(),
+        ..ws_results::read_file(&stored.result())?
+    })
+}
+
+/// The runs in the history that these tasks would only repeat. Not those that have the digits of a node that is not
+/// trusted (`doubted`, by cell): it may have been trusted when they were added.
 ///
 /// # Errors
 /// The history can't be read.
-pub fn known(store: &mut Store, tasks: &[Known]) -> Result<BTreeMap<Key, i64>, Error> {
+pub fn known(
+    store: &mut Store,
+    tasks: &[Known],
+    doubted: &BTreeMap<Key, Vec<Digits>>,
+) -> Result<BTreeMap<Key, i64>, Error> {
     let mut found = BTreeMap::new();
     for known in tasks {
         let CellOf::Cell(key, Some(exact)) = &known.cell else {
@@ -42,7 +60,12 @@ pub fn known(store: &mut Store, tasks: &[Known]) -> Result<BTreeMap<Key, i64>, E
         let cell = ws_history::cell(&exact.digest, exact.image_sha256.as_deref(), names);
         for run in store.of_cell(&cell)? {
             let result = store.result(run.id)?;
-            if answers(&result, &known.task, exact, &rows) {
+            let digits = Digits::of(&result);
+            let is_doubted = || {
+                let of_cell = doubted.get(key).into_iter().flatten();
+                of_cell.into_iter().any(|one| digits.as_ref() == Some(one))
+            };
+            if answers(&result, &known.task, exact, &rows) && !is_doubted() {
                 found.insert(key.clone(), run.id);
                 break;
             }

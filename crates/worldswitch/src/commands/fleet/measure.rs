@@ -1,7 +1,7 @@
 //! Measures one cell on this node, once.
 
 use super::expand;
-use super::say;
+use super::{kept, locked};
 use crate::cli::{Output, Parts, RunArgs};
 use crate::commands::bisect::child::Stopped;
 use crate::commands::{benchmarks, parts, run};
@@ -9,16 +9,14 @@ use crate::rounds::rows::RowsOf;
 use crate::terminal::{Colours, Stop, time};
 use anyhow::bail;
 use std::path::Path;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 use ws_fleet::cell::Key;
-use ws_fleet::folder::{Built, Folder, Lock, Stored};
+use ws_fleet::folder::{Built, Folder, Stored};
 use ws_fleet::run::Run;
 use ws_fleet::submission::Planned;
 use ws_fleet::task::Task;
 use ws_fleet::verdict::{self, Doubt};
-
-/// Polling interval of a cell that another task measures.
-const LOOK: Duration = Duration::from_millis(500);
+use ws_results::ResultFile;
 
 /// A node at work for a campaign.
 pub struct Worker<'a> {
@@ -61,13 +59,32 @@ impl Worker<'_> {
                  the node has another worldswitch, guest image, monitor, recipe or kernel"
             );
         }
-        let _lock = self.lock(&key, witness)?;
+        // Witnesses measure side by side.
+        let who = witness.then_some(self.node);
+        let waiting = format!("another task measures {key}: waiting for it");
+        let _lock = locked(self.stop, &waiting, || self.folder.lock_cell(&key, who))?;
         let runs = self.folder.runs_of(&key)?;
         if let Some(known) = self.known(&runs, witness) {
             return Ok(Cell::KnownFrom(known.run.node.clone()));
         }
         self.boot(task, &key, exact, witness)?;
         Ok(Cell::Measured)
+    }
+
+    /// The result of a task that counts, as [`measure`](Self::measure) left it; none if only nodes that are not trusted
+    /// have measured it.
+    ///
+    /// # Errors
+    /// The folder can't be read.
+    pub fn counted(&self, planned: &Planned) -> anyhow::Result<Option<ResultFile>> {
+        let task = &planned.task;
+        let resources = parts::resources(self.parts, Vec::new());
+        let (key, _) = expand::cell_here(task, &resources)?;
+        let runs = self.folder.runs_of(&key)?;
+        let known = self.known(&runs, false);
+        Ok(known
+            .map(|stored| kept::of_task(task, stored))
+            .transpose()?)
     }
 
     /// The run that makes another one needless.
@@ -78,25 +95,6 @@ impl Worker<'_> {
             true => stored.run.node == self.node,
             false => !stored.apart && !doubts.contains_key(&stored.run.node),
         })
-    }
-
-    /// Waits until no other task measures the cell. Witnesses measure side by side.
-    fn lock(&self, key: &Key, witness: bool) -> anyhow::Result<Lock> {
-        let mut told = false;
-        loop {
-            let who = witness.then_some(self.node);
-            if let Some(lock) = self.folder.lock_cell(key, who)? {
-                return Ok(lock);
-            }
-            if self.stop.requested() {
-                return Err(Stopped.into());
-            }
-            if !told {
-                say(&format!("another task measures {key}: waiting for it"));
-                told = true;
-            }
-            std::thread::sleep(LOOK);
-        }
     }
 
     /// Boots the machine, and publishes the result.
@@ -110,7 +108,7 @@ impl Worker<'_> {
     }
 
     /// The result of a task, which is in `folder` too.
-    fn result(&self, task: &Task, folder: &Path) -> anyhow::Result<ws_results::ResultFile> {
+    fn result(&self, task: &Task, folder: &Path) -> anyhow::Result<ResultFile> {
         let names = benchmarks::only(&task.rows)?;
         let args = RunArgs {
             bench: Some(names),

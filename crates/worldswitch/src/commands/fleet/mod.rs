@@ -18,12 +18,15 @@ pub use cancel::Cancelled;
 pub use show::Fleet;
 
 use crate::cli::fleet::{CampaignArgs, FleetArgs, FleetWhat};
+use crate::commands::bisect::child::Stopped;
 use crate::commands::{Done, Usage, input, parts};
 use crate::terminal::{Colours, Stop, output};
 use expand::Expanded;
+use sha2::{Digest, Sha256};
+use std::time::Duration;
 use view::View;
 use ws_fleet::campaign::Campaign;
-use ws_fleet::folder::Folder;
+use ws_fleet::folder::{Folder, FolderError, Lock};
 
 /// Runs a subcommand.
 ///
@@ -73,6 +76,46 @@ fn status(args: &CampaignArgs) -> anyhow::Result<Done> {
         false => show::status(&view),
     })?;
     Ok(Done::Whole)
+}
+
+/// Polling interval of a lock.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// Takes a lock; while another process has it, waits and says once for what.
+///
+/// # Errors
+/// It can't be made; [`Stopped`].
+fn locked(
+    stop: &Stop,
+    waiting: &str,
+    take: impl Fn() -> Result<Option<Lock>, FolderError>,
+) -> anyhow::Result<Lock> {
+    let mut told = false;
+    loop {
+        if let Some(lock) = take()? {
+            return Ok(lock);
+        }
+        if stop.requested() {
+            return Err(Stopped.into());
+        }
+        if !told {
+            say(waiting);
+            told = true;
+        }
+        std::thread::sleep(LOOK);
+    }
+}
+
+/// The beginning of the SHA-256 of these bytes, one after another, as part of a name.
+fn short_hash<T: AsRef<[u8]>>(parts: impl IntoIterator<Item = T>, digits: usize) -> String {
+    let mut hash = Sha256::new();
+    for part in parts {
+        hash.update(part);
+    }
+    let hash = hash.finalize();
+    let mut text: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
+    text.truncate(digits);
+    text
 }
 
 /// Prints progress.

@@ -52,8 +52,8 @@ struct Listed<'a> {
     /// Its name; null while its kernel is not built.
     cell: Option<String>,
     /// `done`, `known` (the history has it), `running`, `waiting`, `to do`, `failed` (submit tries it again), `same` (another cell of the
-    /// campaign has the same bytes), `disputed` (nodes differ, and nobody can tell which is wrong), `impossible`
-    /// (its machine can't be made here).
+    /// campaign has the same bytes), `disputed` (nodes differ, and nobody can tell which is wrong), `untrusted` (only its
+    /// host may measure it, which is not trusted), `impossible` (its machine can't be made here).
     state: &'static str,
     /// The node that measures or measured it.
     node: Option<&'a str>,
@@ -433,7 +433,7 @@ fn details(view: &View) -> String {
     let cells = cells.filter(|(_, state)| {
         matches!(
             state,
-            State::Failed(_) | State::Impossible(_) | State::Disputed
+            State::Failed(_) | State::Impossible(_) | State::Disputed | State::Untrusted(_)
         )
     });
     let lines: Vec<[String; 4]> = cells

@@ -1,18 +1,19 @@
 //! `worldswitch fleet submit`.
 
-use super::expand::{CellOf, Expanded, words_of};
+use super::expand::{CellOf, Expanded, Known, words_of};
 use super::measure::{Cell, Worker};
 use super::view::View;
-use super::{campaign, carry, queue, say, show, work};
+use super::{campaign, carry, locked, queue, short_hash, show, work};
 use crate::cli::fleet::SubmitArgs;
 use crate::commands::bisect::child::Stopped;
 use crate::commands::{Done, parts};
+use crate::outcome::folder::{bytes_at_most, must_have_room};
 use crate::terminal::{Colours, Stop, output, time};
 use anyhow::{Context, bail};
 use std::collections::BTreeMap;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 use ws_fleet::campaign::Campaign;
-use ws_fleet::folder::{Folder, Lock};
+use ws_fleet::folder::Folder;
 use ws_fleet::slurm;
 use ws_fleet::submission::{self, Build, Planned, Submission, Work};
 use ws_fleet::task::Task;
@@ -31,7 +32,8 @@ pub fn submit(args: &SubmitArgs, colours: Colours) -> anyhow::Result<Done> {
         queue::is_there()?;
     }
     folder.make()?;
-    let lock = lock(&folder, &stop)?;
+    let others = "another worldswitch submits to this folder: waiting for it";
+    let lock = locked(&stop, others, || folder.lock())?;
     forget(&folder, &args.repaired)?;
     let view = View::of(
         campaign,
@@ -76,51 +78,15 @@ pub fn submit(args: &SubmitArgs, colours: Colours) -> anyhow::Result<Done> {
     }
 }
 
-/// Waits until nobody else submits to this folder.
-fn lock(folder: &Folder, stop: &Stop) -> anyhow::Result<Lock> {
-    let mut told = false;
-    loop {
-        if let Some(lock) = folder.lock()? {
-            return Ok(lock);
-        }
-        if stop.requested() {
-            bail!("stopped");
-        }
-        if !told {
-            say("another worldswitch submits to this folder: waiting for it");
-            told = true;
-        }
-        std::thread::sleep(Duration::from_millis(100));
-    }
-}
-
 /// Checks that the results of these tasks fit into the shared folder.
 fn room(view: &View, open: &[usize]) -> anyhow::Result<()> {
-    const A_RESULT: u64 = 64 << 10;
-    const SAMPLES: u64 = 64;
-    const A_SAMPLE: u64 = 64;
     let known = open
         .iter()
         .filter_map(|index| view.expanded.tasks.get(*index));
-    let bytes = known.map(|known| {
-        let samples = known.task.samples.unwrap_or(SAMPLES);
-        let boots = u64::from(known.task.boots_of_all_kinds());
-        A_RESULT + known.task.rows.len() as u64 * boots * samples * A_SAMPLE
+    let bytes = known.map(|Known { task, .. }| {
+        bytes_at_most(task.rows.len(), task.boots_of_all_kinds(), task.samples)
     });
-    let bytes = bytes.sum();
-    let Ok(system) = rustix::fs::statvfs(view.folder.path()) else {
-        return Ok(());
-    };
-    let free = system.f_bavail.saturating_mul(system.f_frsize);
-    if free < bytes {
-        bail!(
-            "{} has {} KiB left, and the results may take {} KiB: make room, and submit again",
-            view.folder.path().display(),
-            free >> 10,
-            bytes >> 10
-        );
-    }
-    Ok(())
+    must_have_room(view.folder.path(), bytes.sum(), "and submit again")
 }
 
 /// Forgets what repaired nodes measured.
@@ -197,9 +163,9 @@ fn keep(
             schema: submission::SCHEMA.into(),
             number,
             created: created.clone(),
-            // Nodes need no history, whose address may have a password.
+            // Nodes that do not post need no history, whose address may have a password.
             campaign: Campaign {
-                history: None,
+                history: view.campaign.history.clone().filter(|_| view.campaign.post),
                 ..view.campaign.clone()
             },
             tasks,
@@ -214,15 +180,9 @@ fn keep(
 
 /// The beginning of all names of jobs for this folder.
 fn prefix(view: &View) -> String {
-    use sha2::{Digest, Sha256};
     let path = view.folder.path();
     let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let hash = Sha256::digest(path.as_os_str().as_encoded_bytes());
-    let hash: String = hash
-        .iter()
-        .take(4)
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
+    let hash = short_hash([path.as_os_str().as_encoded_bytes()], 8);
     format!("ws-{}-{hash}", view.campaign.name)
 }
 

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use ws_fleet::budget::{self, Estimates};
 use ws_fleet::campaign::Campaign;
 use ws_fleet::cell::Key;
+use ws_fleet::digits::Digits;
 use ws_fleet::folder::{Folder, FolderError, Stored};
 use ws_fleet::slurm::{At, Queued};
 use ws_fleet::submission::{Submission, Work};
@@ -46,6 +47,8 @@ pub enum State {
     Waiting(String),
     /// Measured, but only by nodes of which one is wrong.
     Disputed,
+    /// Only this node may measure it, and it is not trusted.
+    Untrusted(String),
     /// Why it failed, the last time.
     Failed(String),
     ToDo,
@@ -63,6 +66,7 @@ impl State {
             Self::Running(_) => "running",
             Self::Waiting(_) => "waiting",
             Self::Disputed => "disputed",
+            Self::Untrusted(_) => "untrusted",
             Self::Failed(_) => "failed",
             Self::ToDo => "to do",
             Self::Impossible(_) => "impossible",
@@ -95,7 +99,10 @@ impl State {
     /// The reason, where there is one.
     pub fn why(&self) -> Option<&str> {
         match self {
-            Self::Waiting(why) | Self::Failed(why) | Self::Impossible(why) => Some(why),
+            Self::Waiting(why)
+            | Self::Failed(why)
+            | Self::Impossible(why)
+            | Self::Untrusted(why) => Some(why),
             _ => None,
         }
     }
@@ -120,7 +127,10 @@ impl View {
         let doubts = verdict::judge(&votes);
         let history = kept::open(&campaign).context(HISTORY)?;
         let kept = match history {
-            Some(mut store) => kept::known(&mut store, &expanded.tasks).context(HISTORY)?,
+            Some(mut store) => {
+                let doubted = doubted(&runs, &doubts);
+                kept::known(&mut store, &expanded.tasks, &doubted).context(HISTORY)?
+            }
             None => BTreeMap::new(),
         };
         let platforms: BTreeMap<&Key, &str> =
@@ -174,6 +184,11 @@ impl View {
         if let Some(queued) = queued {
             seen.extend(key.cloned());
             return queued;
+        }
+        // Measured there again it would not count either.
+        let mut host = known.task.host.iter();
+        if let Some(host) = host.find(|host| self.doubts.contains_key(*host)) {
+            return State::Untrusted(format!("its host {host} is not trusted"));
         }
         if let Some(key) = key {
             if !seen.insert(key.clone()) {
@@ -268,6 +283,23 @@ impl View {
             .map(|index| self.hours_with_build(*index, &mut built))
             .sum()
     }
+}
+
+/// What nodes that are not trusted gave, by cell.
+fn doubted(runs: &[Stored], doubts: &BTreeMap<String, Doubt>) -> BTreeMap<Key, Vec<Digits>> {
+    let mut doubted: BTreeMap<Key, Vec<Digits>> = BTreeMap::new();
+    let theirs = runs
+        .iter()
+        .filter(|stored| doubts.contains_key(&stored.run.node));
+    for stored in theirs {
+        if let Some(digits) = &stored.run.digits {
+            doubted
+                .entry(stored.cell.clone())
+                .or_default()
+                .push(digits.clone());
+        }
+    }
+    doubted
 }
 
 /// The platform of a cell.

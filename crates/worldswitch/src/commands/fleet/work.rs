@@ -1,7 +1,7 @@
 //! What a job of Slurm does: one task of an array, or a build. It may be killed at any time, and begun again.
 
 use super::measure::{Cell, Worker};
-use super::{carry, queue, say};
+use super::{carry, kept as history, queue, say};
 use crate::cli::Parts;
 use crate::cli::fleet::WorkArgs;
 use crate::cli::lab::Places;
@@ -14,6 +14,7 @@ use anyhow::{Context, bail};
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
+use ws_fleet::campaign::Campaign;
 use ws_fleet::folder::{Built, Folder};
 use ws_fleet::submission::{Build, Planned, Submission, Work};
 use ws_fleet::verdict::Standing;
@@ -105,7 +106,24 @@ pub fn task(
         Ok(Cell::KnownFrom(node)) => say(&format!("{what}: known, from {node}")),
         Err(_) => {}
     }
+    if done.is_ok() && submission.campaign.post {
+        post(worker, &submission.campaign, planned);
+    }
     kept(worker, planned, done)
+}
+
+/// Adds a task's result to the campaign's history. One that can't be added is in the folder, and `collect` adds it.
+fn post(worker: &Worker<'_>, campaign: &Campaign, planned: &Planned) {
+    let added = worker.counted(planned).and_then(|result| {
+        let result: Vec<_> = result.into_iter().collect();
+        Ok(history::add(campaign, &result)?)
+    });
+    match added {
+        Ok(told) => told.iter().for_each(|told| say(told)),
+        Err(error) => say(&format!(
+            "not in the history yet, collect adds it: {error:#}"
+        )),
+    }
 }
 
 /// Keeps why a task failed, unless it was stopped: then it is still to do.

@@ -8,7 +8,7 @@ use crate::cli::{RunArgs, VERSION};
 use crate::commands::suite::Layout;
 use crate::commands::tables::Shown;
 use crate::commands::{self, Done, doctor, export, on_stdout, parts, report, tables};
-use crate::outcome::folder::Folder;
+use crate::outcome::folder::{Folder, must_have_room};
 use crate::outcome::remarks;
 use crate::rounds;
 use crate::rounds::job::{Common, Job};
@@ -132,7 +132,8 @@ pub fn measure(
         None => Rc::new(commands::folder(&args.output, start.created)?),
     };
     folder.must_take(jobs.iter().map(|job| &*job.name))?;
-    folder.must_have_room(jobs.iter().map(|job| job.bytes_at_most(&common)).sum())?;
+    let bytes = jobs.iter().map(|job| job.bytes_at_most(&common)).sum();
+    must_have_room(folder.path(), bytes, "or name another folder with -o")?;
     for text in jobs.iter().filter_map(Job::label) {
         progress.say(&text);
     }
