@@ -209,6 +209,7 @@ SCRIPT
     # The nodes have a network of their own: there the server is a socket in the shared folder.
     echo "export DB='postgresql://node@/lab?host=/mnt/work/pg/socket&port=$PGPORT'" >"$FLEET/db"
     # Whoever makes the tables owns them.
+    # shellcheck disable=SC2016
     mkdir empty && jq '.created = "2020-01-01T00:00:00Z" | .platform = "lab:other"' \
         <(sed -n '/^## An example/,$p' "$ROOT/docs/results.md" | sed -n '/^```json/,/^```$/{/^```/d;p}') >empty/x.json
     ws history add empty --db "$owner"

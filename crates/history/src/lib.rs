@@ -10,6 +10,7 @@
     allow(clippy::unwrap_used, clippy::expect_used, clippy::too_many_lines)
 )]
 
+mod by_kernel;
 mod copy;
 mod database;
 mod error;
@@ -23,6 +24,7 @@ mod store;
 #[cfg(test)]
 mod tests;
 
+pub use by_kernel::KernelFigure;
 pub use copy::Copied;
 pub use error::Error;
 pub use filter::Filter;
@@ -30,4 +32,4 @@ pub use kept::cell;
 pub use kernel::{by_version, kernel, line_of};
 pub use place::Place;
 pub use server::{Address, Right};
-pub use store::{Added, KernelFigure, Pair, Point, Run, Store};
+pub use store::{Added, Pair, Point, Run, Store};

@@ -7,7 +7,7 @@ use crate::notes::Notes;
 use crate::number;
 use crate::over_hosts::{HostsOfSides, OverHosts, host_of, over_hosts};
 use crate::style::Style;
-use crate::text::{markdown, spreadsheet, terminal};
+use crate::text::{markdown, terminal};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::borrow::Borrow;
@@ -72,33 +72,6 @@ const HEADS: [(&str, Set); 8] = [
 /// The legend of tables over hosts.
 const OVER_HOSTS: &str = "median host, least, greatest: of the hosts' changes; a change is the other's time / the base's, or \
     instructions added.";
-
-/// The heads of the CSV.
-const CSV: [&str; 23] = [
-    "base_platform",
-    "other_platform",
-    "benchmark",
-    "category",
-    "unit",
-    "base",
-    "other",
-    "base_boots",
-    "other_boots",
-    "verdict",
-    "ratio",
-    "ratio_low",
-    "ratio_high",
-    "scatter",
-    "rank_sum_p",
-    "more_boots",
-    "added",
-    "added_mean",
-    "band_low",
-    "band_high",
-    "why",
-    "base_host",
-    "other_host",
-];
 
 impl Comparisons {
     /// From these comparisons, in their order.
@@ -203,19 +176,6 @@ impl Comparisons {
             (side, several.collect::<Vec<_>>())
         });
         several.filter(|(_, kinds)| !kinds.is_empty())
-    }
-
-    /// One line per benchmark, with a header (RFC 4180, but with `\n`). Numbers are in full precision.
-    pub fn to_csv(&self) -> Result<String, csv::Error> {
-        let mut csv = csv::Writer::from_writer(Vec::new());
-        csv.write_record(CSV)?;
-        for one in &self.comparisons {
-            for row in &one.rows {
-                csv.write_record(csv_line(one, row))?;
-            }
-        }
-        let bytes = csv.into_inner().map_err(|error| error.into_error())?;
-        Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
     /// Everything, pretty-printed.
@@ -524,37 +484,6 @@ pub(crate) fn tally(one: &SuiteComparison) -> String {
         return "no benchmarks".into();
     }
     counted.join(", ")
-}
-
-fn csv_line(one: &SuiteComparison, row: &RowComparison) -> [String; CSV.len()] {
-    let number = |number: Option<f64>| number.map_or(String::new(), |n| n.to_string());
-    let (time, counts) = (row.time.as_ref(), row.counts.as_ref());
-    [
-        spreadsheet(&one.base.platform),
-        spreadsheet(&one.other.platform),
-        spreadsheet(&row.benchmark),
-        spreadsheet(&row.category),
-        spreadsheet(row.unit.as_deref().unwrap_or("")),
-        number(row.base),
-        number(row.other),
-        row.boots[0].to_string(),
-        row.boots[1].to_string(),
-        row.verdict.map_or("not compared", Verdict::word).into(),
-        number(time.and_then(|time| time.ratio)),
-        number(time.and_then(|time| time.ratio_low)),
-        number(time.and_then(|time| time.ratio_high)),
-        number(time.map(|time| time.scatter)),
-        number(time.and_then(|time| time.rank_sum_p)),
-        time.and_then(|time| time.more_boots)
-            .map_or(String::new(), |n| n.to_string()),
-        number(counts.map(|counts| counts.added)),
-        number(counts.map(|counts| counts.added_mean)),
-        number(counts.map(|counts| counts.band_base.low.min(counts.band_other.low))),
-        number(counts.map(|counts| counts.band_base.high.max(counts.band_other.high))),
-        spreadsheet(row.why.as_deref().unwrap_or("")),
-        spreadsheet(one.base.host.as_deref().unwrap_or("")),
-        spreadsheet(one.other.host.as_deref().unwrap_or("")),
-    ]
 }
 
 #[cfg(test)]

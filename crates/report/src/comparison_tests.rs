@@ -1,4 +1,5 @@
 use super::*;
+use crate::comparison_csv::CSV;
 use serde_json::{Value, json};
 use ws_analysis::{CompareOptions, compare_results};
 use ws_results::ResultFile;

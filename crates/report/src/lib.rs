@@ -12,6 +12,7 @@
 mod apps;
 mod baselines;
 mod comparison;
+mod comparison_csv;
 mod exit_columns;
 mod export;
 mod finding;

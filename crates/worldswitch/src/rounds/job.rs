@@ -155,7 +155,7 @@ impl Job {
 
     /// An upper bound of the size of its result file.
     pub fn bytes_at_most(&self, common: &Common) -> u64 {
-        let samples = common.parameters.samples.map(u64::from);
+        let samples = common.parameters.samples;
         bytes_at_most(self.selection.rows.len(), self.boots_wanted(), samples)
     }
 

@@ -152,7 +152,7 @@ impl Line {
 /// One line per platform and unit, by date and on time also per host. By kernel, the runs of one kernel become their
 /// median, and a machine with all its kernels is one line.
 fn lines(points: &[Point], by: By) -> Vec<Line> {
-    let mut lines: BTreeMap<(String, &str, &str), Vec<(&Point, String)>> = BTreeMap::new();
+    let mut lines: BTreeMap<_, Vec<(&Point, String)>> = BTreeMap::new();
     for point in points {
         let run = &point.run;
         let (platform, host, at) = match by {
@@ -163,7 +163,7 @@ fn lines(points: &[Point], by: By) -> Vec<Line> {
                 (machine, "", kernel)
             }
         };
-        let line = lines.entry((platform, host, point.unit.as_str()));
+        let line = lines.entry((platform, host, &*point.unit));
         line.or_default().push((point, at));
     }
     lines
