@@ -308,14 +308,14 @@ pub const COUNTED: [Counted; 24] = [
 /// Requests a second of elvis with so many devices, measured on a host (docs/elvis-model.md, The policy alone): one request
 /// at a time for each, a mean pause of 100 us, 20 us of the I/O core.
 pub const DEVICES: [(u32, f64); 8] = [
-    (1, 8_290.0),
-    (2, 16_180.0),
-    (3, 22_930.0),
-    (4, 28_750.0),
-    (5, 32_290.0),
-    (6, 41_360.0),
-    (7, 43_010.0),
-    (8, 41_120.0),
+    (1, 8_340.0),
+    (2, 16_160.0),
+    (3, 23_010.0),
+    (4, 29_680.0),
+    (5, 35_410.0),
+    (6, 40_750.0),
+    (7, 43_910.0),
+    (8, 45_100.0),
 ];
 
 /// The same by the model, in ns: `handler` is what one device takes beyond its pause and the I/O core's work.
