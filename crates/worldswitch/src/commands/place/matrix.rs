@@ -1,12 +1,9 @@
 //! Which placements are measured, so that all ends in a stated time.
 
+use super::cpus::Cpus;
 use crate::rounds::turns::{Turn, Turns};
-use anyhow::Context;
-use std::fs;
 use std::time::Duration;
-use ws_lab::workload::NAME_BYTES;
-use ws_machines::pin;
-use ws_report::{PlaceKind, PlaceRow, Places, Side, Spot, Where};
+use ws_report::{PlaceKind, PlaceRow, Places, Side, Where};
 
 /// How long it takes to start namespaces and VMs, and a row: its two runs, and what is before and behind them.
 /// Measured on a quiet host with two CPUs, under an emulator (docs/place.md); only what they are to each other
@@ -24,120 +21,6 @@ const STAGE_ENDS: [usize; 2] = [3, 7];
 const CELLS_LEAST: usize = 2;
 /// A machine's agent reads 256 workloads, the lab's own among them.
 const GROUP_MOST: usize = 200;
-
-/// The CPUs that this process may use.
-pub struct Cpus {
-    allowed: Vec<u32>,
-    /// Those that share a core with the first one.
-    siblings: Vec<u32>,
-    /// Those on the memory of the first one.
-    near: Vec<u32>,
-}
-
-impl Cpus {
-    /// Of this host.
-    ///
-    /// # Errors
-    /// The kernel does not tell.
-    pub fn of_host() -> anyhow::Result<Self> {
-        let status = fs::read_to_string("/proc/self/status").context("can't read my status")?;
-        let mut lines = status.lines();
-        let allowed = lines.find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
-        let allowed = pin::parse(allowed.unwrap_or_default()).map_err(anyhow::Error::msg)?;
-        let first = allowed.first().copied().unwrap_or_default();
-        let cpu = format!("/sys/devices/system/cpu/cpu{first}");
-        let list = |path: String| -> Vec<u32> {
-            let text = fs::read_to_string(path).unwrap_or_default();
-            pin::parse(&text).unwrap_or_default()
-        };
-        let node = (0..64).find(|node| fs::exists(format!("{cpu}/node{node}")).unwrap_or(false));
-        let near = node.map(|node| list(format!("/sys/devices/system/node/node{node}/cpulist")));
-        Ok(Self {
-            siblings: list(format!("{cpu}/topology/thread_siblings_list")),
-            near: near.unwrap_or_else(|| allowed.clone()),
-            allowed,
-        })
-    }
-
-    /// All of them, as a list.
-    pub fn all(&self) -> String {
-        ranges(&self.allowed)
-    }
-
-    /// Placements, those first that tell most: apart, on the same CPU, everywhere; then to another thread of
-    /// the same core and to another node where there are such; each part on a CPU of its own; the rest of the
-    /// paper's; and on two CPUs every way to put the receiver and the VM's other threads.
-    fn cells(&self) -> Vec<Places> {
-        let Some((first, rest)) = self.allowed.split_first() else {
-            return Vec::new();
-        };
-        let is_sibling = |cpu: &&u32| self.siblings.contains(cpu);
-        let is_far = |cpu: &&u32| !self.near.contains(cpu);
-        let near = |cpu: &&u32| !is_sibling(cpu) && !is_far(cpu);
-        let a = first.to_string();
-        let Some(other) = rest.iter().find(near).or_else(|| rest.first()) else {
-            return vec![at(&a, &a)];
-        };
-        let (b, all) = (other.to_string(), self.all());
-        let mut cells = vec![at(&a, &b), at(&a, &a), at(&all, &all)];
-        let special = [rest.iter().find(is_sibling), rest.iter().find(is_far)];
-        for cpu in special.into_iter().flatten().filter(|cpu| *cpu != other) {
-            cells.push(at(&a, &cpu.to_string()));
-        }
-        let mut others = rest.iter().filter(|cpu| *cpu != other);
-        if let Some(c) = others.next() {
-            let (c, d) = (c.to_string(), others.next().unwrap_or(c).to_string());
-            cells.push(apart((&a, &c), (&b, &d)));
-        }
-        cells.extend([at(&b, &a), at(&b, &b), at(&all, &a), at(&all, &b)]);
-        cells.extend([
-            apart((&a, &a), (&b, &a)),
-            apart((&a, &b), (&b, &b)),
-            apart((&a, &b), (&b, &a)),
-            apart((&b, &b), (&b, &a)),
-            apart((&b, &a), (&b, &b)),
-            apart((&b, &a), (&b, &a)),
-        ]);
-        // A row's name is limited; only a list of very many pieces is longer.
-        let has_names = |places: &Places| {
-            let row = PlaceRow::both(PlaceKind::DiskBuffered, Side::Guest, places);
-            row.name().len() <= NAME_BYTES
-        };
-        cells.into_iter().filter(has_names).collect()
-    }
-}
-
-/// Sender and receiver of the host; the VM's CPU and its other threads.
-fn apart(host: (&str, &str), vm: (&str, &str)) -> Places {
-    let spot = |(work, serve): (&str, &str)| match work == serve {
-        true => Spot::of(work),
-        false => Spot::apart(work, serve),
-    };
-    Places {
-        host: spot(host),
-        vm: spot(vm),
-    }
-}
-
-fn at(host: &str, vm: &str) -> Places {
-    apart((host, host), (vm, vm))
-}
-
-/// CPUs as the kernel writes them: `0-3,8`.
-fn ranges(cpus: &[u32]) -> String {
-    let mut runs: Vec<(u32, u32)> = Vec::new();
-    for cpu in cpus {
-        match runs.last_mut() {
-            Some((_, last)) if *last + 1 == *cpu => *last = *cpu,
-            _ => runs.push((*cpu, *cpu)),
-        }
-    }
-    let runs = runs.into_iter().map(|(first, last)| match first == last {
-        true => first.to_string(),
-        false => format!("{first}-{last}"),
-    });
-    runs.collect::<Vec<_>>().join(",")
-}
 
 /// What is asked for.
 #[derive(Clone, Copy, Debug)]
@@ -167,7 +50,7 @@ impl Matrix {
     pub fn choose(cpus: &Cpus, asked: Asked<'_>, slowness: f64) -> Self {
         let mut all = cpus.cells();
         all.retain(|places| asked.kinds.iter().any(|kind| kind.suits(places)));
-        let only = cpus.allowed.len() == 1;
+        let only = cpus.is_one();
         let most = asked.cells.map(|most| most as usize);
         all.truncate(most.unwrap_or(all.len()));
         let mut chosen = Self {
@@ -361,51 +244,6 @@ fn seconds(rows: &[PlaceRow], boots: u32) -> f64 {
 mod tests {
     use super::*;
 
-    fn cpus(allowed: &[u32], siblings: &[u32], near: &[u32]) -> Cpus {
-        Cpus {
-            allowed: allowed.to_vec(),
-            siblings: siblings.to_vec(),
-            near: near.to_vec(),
-        }
-    }
-
-    fn shown(cpus: &Cpus) -> String {
-        let cells = cpus.cells().into_iter();
-        let cells = cells.map(|places| format!("{}/{}", places.host, places.vm));
-        cells.collect::<Vec<_>>().join(" ")
-    }
-
-    #[test]
-    fn two_cpus_have_the_papers_seven_placements() {
-        let two = cpus(&[0, 1], &[0], &[0, 1]);
-        let sevens = "0/1 0/0 0-1/0-1 1/0 1/1 0-1/0 0-1/1";
-        // Then what serves apart.
-        let rest = "0/1>0 0>1/1 0>1/1>0 1/1>0 1>0/1 1>0/1>0";
-        assert_eq!(shown(&two), format!("{sevens} {rest}"));
-        // Also if they are threads of one core.
-        let two = cpus(&[0, 1], &[0, 1], &[0, 1]);
-        assert_eq!(shown(&two), format!("{sevens} {rest}"));
-        assert_eq!(shown(&cpus(&[3], &[3], &[3])), "3/3");
-    }
-
-    #[test]
-    fn a_thread_of_the_core_and_another_node_are_placements_of_their_own() {
-        let many = cpus(&[0, 1, 2, 3, 8], &[0, 1], &[0, 1, 2, 3]);
-        assert!(
-            shown(&many)
-                .starts_with("0/2 0/0 0-3,8/0-3,8 0/1 0/8 0>1/2>3 2/0 2/2 0-3,8/0 0-3,8/2 0/2>0 "),
-            "{}",
-            shown(&many)
-        );
-        // No row has a name that is too long.
-        let pieces: Vec<u32> = (0..64).step_by(2).collect();
-        let shown = shown(&cpus(&pieces, &[0], &pieces));
-        assert!(
-            shown.starts_with("0/2 0/0 0>4/2>6 2/0 2/2 0/2>0 "),
-            "{shown}"
-        );
-    }
-
     fn asked(kinds: &[PlaceKind], minutes: u64) -> Asked<'_> {
         Asked {
             kinds,
@@ -417,7 +255,7 @@ mod tests {
 
     #[test]
     fn each_side_alone_is_measured_once_on_its_cpus() {
-        let two = cpus(&[0, 1], &[0], &[0, 1]);
+        let two = Cpus::some(&[0, 1], &[0], &[0, 1]);
         let names = |kind| {
             let all = Matrix::choose(&two, asked(&[kind], 600), 1.0);
             let names: Vec<String> = all.rows().iter().map(PlaceRow::name).collect();
@@ -437,7 +275,7 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_left_out_and_said() {
-        let two = cpus(&[0, 1], &[0], &[0, 1]);
+        let two = Cpus::some(&[0, 1], &[0], &[0, 1]);
         let default = Matrix::choose(&two, asked(&PlaceKind::ALL, 10), 1.0);
         assert!(default.takes() <= Duration::from_secs(450));
         assert!(default.cells.len() >= 6, "{}", default.cells.len());
@@ -455,13 +293,17 @@ mod tests {
         };
         let few = Matrix::choose(&two, few, 1.0);
         assert_eq!((few.cells.len(), few.left_out.0), (3, 0));
-        let one = Matrix::choose(&cpus(&[3], &[3], &[3]), asked(&PlaceKind::ALL, 10), 1.0);
+        let one = Matrix::choose(
+            &Cpus::some(&[3], &[3], &[3]),
+            asked(&PlaceKind::ALL, 10),
+            1.0,
+        );
         assert!(one.said().contains("with one CPU there is only one"));
     }
 
     #[test]
     fn what_is_cut_is_whole_placements_at_the_end() {
-        let two = cpus(&[0, 1], &[0], &[0, 1]);
+        let two = Cpus::some(&[0, 1], &[0], &[0, 1]);
         let kinds = [PlaceKind::NetHost, PlaceKind::Cpu];
         let all = Matrix::choose(&two, asked(&kinds, 600), 1.0);
         let rows = all.in_turn();
@@ -494,14 +336,14 @@ mod tests {
     #[test]
     fn a_large_host_has_no_more_rows_than_an_agent_reads() {
         let all: Vec<u32> = (0..64).collect();
-        let large = cpus(&all, &[0, 32], &all[..48]);
+        let large = Cpus::some(&all, &[0, 32], &all[..48]);
         let matrix = Matrix::choose(&large, asked(&PlaceKind::ALL, 600), 1.0);
         assert!(matrix.cells.len() > 6 && !matrix.has_too_many());
     }
 
     #[test]
     fn the_first_rows_tell_how_slow_a_host_is() {
-        let two = cpus(&[0, 1], &[0], &[0, 1]);
+        let two = Cpus::some(&[0, 1], &[0], &[0, 1]);
         let all = Matrix::choose(&two, asked(&PlaceKind::ALL, 600), 1.0);
         let rows = all.first_rows();
         assert_eq!(rows.len(), 9);

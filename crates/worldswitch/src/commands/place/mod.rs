@@ -1,5 +1,6 @@
 //! `worldswitch place`: a host and its VM at work on chosen CPUs, alone and together.
 
+mod cpus;
 mod matrix;
 mod work;
 
@@ -10,7 +11,8 @@ use crate::rounds::rows::RowsOf;
 use crate::rounds::turns::Turns;
 use crate::terminal::{Colours, Stop, output};
 use anyhow::{Context, bail};
-use matrix::{Asked, Cpus, Matrix};
+use cpus::Cpus;
+use matrix::{Asked, Matrix};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 use ws_machines::name::PlatformName;

@@ -10,6 +10,7 @@ pub mod figures;
 mod guest;
 pub mod lab;
 pub mod paper;
+mod pool;
 mod prices;
 mod server;
 mod setup;

@@ -2,6 +2,7 @@
 //! an I/O core, by elvis' own policy.
 
 use super::cores::{Burst, Kind, State};
+use super::pool::Pool;
 use super::setup::{Serving, Setup};
 use super::world::{Item, Next, Then, World};
 use crate::{Begin, Calls, Look, Params, QueueId, RateLimit, Scheduler, Step, Visit};
@@ -21,56 +22,6 @@ pub struct Server {
     done: VecDeque<Item>,
     completes: bool,
     shared: Option<Shared>,
-}
-
-/// QEMU's pool of threads, which shares a core with the thread that it belongs to, as Linux' scheduler (EEVDF) has it:
-/// what is woken up takes the core at once if the other has run for longer, of the time in which both wanted to.
-#[derive(Default)]
-struct Pool {
-    waiting: VecDeque<Item>,
-    /// It has the core, and its owner sleeps.
-    runs: bool,
-    alone: bool,
-    /// Ticks that it ran less than its owner.
-    behind: i64,
-}
-
-impl Pool {
-    /// Its owner ran. A pool that sleeps makes up for what it ran more (DELAY_DEQUEUE), and gains nothing.
-    fn owner_ran(&mut self, ticks: u64) {
-        self.behind = self.behind.saturating_add_unsigned(ticks);
-        if self.waiting.is_empty() {
-            self.behind = self.behind.min(0);
-        }
-    }
-
-    /// Its owner has given it a request, and woken a thread.
-    fn given(&mut self, item: Item, ticks: u64) {
-        self.owner_ran(ticks);
-        self.waiting.push_back(item);
-        self.runs = self.behind > 0;
-    }
-
-    /// Its owner sleeps. True if it has nothing to do either.
-    fn left_alone(&mut self) -> bool {
-        let sleeps = self.waiting.is_empty();
-        (self.runs, self.alone) = (!sleeps, true);
-        if sleeps {
-            self.behind = 0;
-        }
-        sleeps
-    }
-
-    /// It has done a request.
-    fn did(&mut self, ticks: u64) -> Option<Item> {
-        if !self.alone {
-            self.behind = self.behind.saturating_sub_unsigned(ticks);
-        }
-        let item = self.waiting.pop_front();
-        self.runs = !self.waiting.is_empty();
-        self.alone &= self.runs;
-        item
-    }
 }
 
 /// The thread of an I/O core.
@@ -470,33 +421,5 @@ fn look(queue: &super::guest::Queue) -> Look {
     Look {
         avail: queue.avail,
         pending: u16::try_from(queue.items.len()).unwrap_or(u16::MAX),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::simulation::machine::lab::{COMMON, DISKS};
-    use crate::simulation::machine::prices::value;
-
-    /// How many of so many requests the pool has done when all are submitted: what QEMU's thread completes first.
-    fn done_of(count: usize) -> usize {
-        let submit = value(DISKS[1].own(), "out_each");
-        let read = value(&COMMON, "read");
-        let (mut pool, mut done) = (Pool::default(), 0);
-        for _ in 0..count {
-            pool.given(Item::Out { last_of: None }, submit);
-            while pool.runs {
-                done += usize::from(pool.did(read).is_some());
-            }
-        }
-        assert_eq!(pool.waiting.len(), count - done);
-        done
-    }
-
-    /// As a trace of the lab's I/O thread has it for most of its whole batches (docs/elvis-model.md).
-    #[test]
-    fn a_part_of_a_batch_is_completed_first() {
-        assert_eq!([1, 2, 8, 16].map(done_of), [0, 2, 5, 11]);
     }
 }
