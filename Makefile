@@ -38,7 +38,7 @@ help:
 	@echo 'make run         set up, build and measure; prints the table of what virtualization costs'
 	@echo '                 ARGS="--on lab:native -v"     more arguments for "worldswitch run"'
 	@echo '                 EXTRA_BENCH="path/file.c"     adds benchmarks of your own'
-	@echo 'make check       before a commit: formatting, lints, and the tests of what changed (a minute)'
+	@echo 'make check       before a commit: formatting, lints, and the tests of what changed (5 minutes at first)'
 	@echo 'make test        set up and run all tests (tests/run PATTERN runs the steps that match)'
 	@echo 'make test-long   the same, then long fuzzing and tests on bare Debian systems (hours; root)'
 	@echo 'make build       build the guest, the monitor, the hypervisor (build/) and the command ($(COMMAND))'
