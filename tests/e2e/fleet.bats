@@ -255,33 +255,6 @@ SCRIPT
     stop_postgres
 }
 
-@test "a result in the history is not known if its digits are those of a node that is not trusted" {
-    on_cluster <<'SCRIPT'
-        campaign <<<'history = "/mnt/work/h.sqlite"'
-        sed -i 's/, "lab:native+cpu=EPYC"//' campaign.toml
-        # The only node that has measured is wrong, and nobody knows it yet.
-        wrong n3
-        sed -i 's/^carry = false/&\noptions = ["--nodelist=n3"]/' campaign.toml
-        fleet submit
-        settled
-        fleet collect -o first
-        sed -i '/^options/d' campaign.toml
-        # The same cell of two other nodes.
-        cell=$(ls shared/cells)
-        sed 's/"shared"/"right"/; s/^history.*//; s/^carry = false/&\noptions = ["--exclude=n3"]/' campaign.toml >right.toml
-        "$WORLDSWITCH" fleet submit right.toml
-        settled
-        for node in n1 n2; do
-            cp -r right/cells/"$cell"/runs/* "shared/cells/$cell/runs/$node-x"
-            sed -i "s/\"node\": \"n[12]\"/\"node\": \"$node\"/" "shared/cells/$cell/runs/$node-x/run.json"
-        done
-        test "$(fleet status --json | jq -c '[.cells[].state, (.nodes[] | select(.standing == "odd").name)]')" = '["done","n3"]'
-        # Without theirs it is to do, though the history has it.
-        sed -i "s/\"node\": \"n2\"/\"node\": \"n1\"/" "shared/cells/$cell/runs/n2-x/run.json"
-        test "$(fleet status --json | jq -c '[.cells[].state]')" = '["to do"]'
-SCRIPT
-}
-
 @test "what is wrong in a campaign is said before anything is submitted" {
     cat >bad.toml <<<$'name = "x"\nfolder = "f"\nmachines = ["lab:native"]\nbenchmarks = ["im"]'
     run ws fleet plan bad.toml
