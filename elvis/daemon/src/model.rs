@@ -346,6 +346,15 @@ pub fn parameters_text() -> String {
 mod tests {
     use super::*;
 
+    fn is_on_the_page(text: &str) {
+        let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
+        let page = include_str!("../../../docs/elvis-model.md");
+        assert!(
+            page.contains(&lines.join("\n")),
+            "docs/elvis-model.md: {text}"
+        );
+    }
+
     #[test]
     fn a_value_agrees_within_its_bound_and_fifteen_percent() {
         assert!(agrees(Bound::Is, 114.0, 100.0, None) && !agrees(Bound::Is, 116.0, 100.0, None));
@@ -384,6 +393,7 @@ mod tests {
         let text = lab_text(&all);
         assert_eq!(text.matches("off by more than 15 %").count(), known.len());
         assert_eq!(text.lines().count(), 1 + all.len());
+        is_on_the_page(&text);
     }
 
     #[test]
@@ -419,5 +429,6 @@ mod tests {
                 );
             }
         }
+        is_on_the_page(&parameters_text());
     }
 }

@@ -323,8 +323,7 @@ fn elvis_gains_what_exits_cost() {
     }
 }
 
-/// Numbers of devices on a host, whose parameters are those of one. Medians of five rounds on a busy host:
-/// those of five and eight devices are 13 and 12 % below the greatest.
+/// Numbers of devices on a host, whose parameters are those of one. Medians of five rounds, nothing else running.
 #[test]
 fn more_devices_are_predicted_from_one() {
     for (count, measured) in DEVICES {

@@ -1,5 +1,5 @@
 //! The lab's machine with its disks (`worldswitch io --on lab:kvm-linux`), in instructions: what the model is
-//! checked against. Its parameters are from depth 1 only.
+//! checked against. Its parameters are from depth 1 only, or assumed.
 
 use super::play;
 use super::prices::{Parameter, Prices, parameter, value};
@@ -13,7 +13,7 @@ const WARM_UP: u64 = 10_000_000;
 const LENGTH: u64 = 1_000_000_000;
 
 /// What is the same for all disks. Profiles are of the rows at depth 1 (docs/elvis-model.md).
-pub const COMMON: [Parameter; 16] = [
+pub const COMMON: [Parameter; 17] = [
     parameter!(
         work = 4_096,
         "instructions",
@@ -23,6 +23,11 @@ pub const COMMON: [Parameter; 16] = [
         reply = 2_000,
         "instructions",
         "profile: the same, from the reply on"
+    ),
+    parameter!(
+        spread_percent = 20,
+        "percent",
+        "assumed: the guest's work is uniformly within this of its mean"
     ),
     parameter!(
         handler = 4_000,
@@ -201,7 +206,7 @@ impl Disk {
                     depth,
                     work: value("work"),
                     reply: value("reply"),
-                    spread_percent: 20,
+                    spread_percent: value("spread_percent"),
                     outs: 1,
                     ins: 0,
                     together: true,

@@ -112,7 +112,7 @@ pub const PRICES: [Parameter; 20] = [
 
 /// What the loads of section 4 are. Those called fitted are chosen so that one statement of the paper holds,
 /// which then is no prediction.
-pub const LOADS: [Parameter; 23] = [
+pub const LOADS: [Parameter; 24] = [
     parameter!(
         caches = CACHES_PERCENT,
         "percent",
@@ -144,6 +144,11 @@ pub const LOADS: [Parameter; 23] = [
         reply = 1_500,
         "cycles",
         "a packet in the guest's interrupt handler; assumed"
+    ),
+    parameter!(
+        spread_percent = 50,
+        "percent",
+        "assumed: the guest's work is uniformly within this of its mean"
     ),
     parameter!(
         apache_work = 40_000,
@@ -247,7 +252,7 @@ impl Workload {
             depth: 1,
             work: value("rr_work"),
             reply: value("reply"),
-            spread_percent: 50,
+            spread_percent: value("spread_percent"),
             outs: 1,
             ins: 1,
             together: false,

@@ -172,7 +172,7 @@ impl World<'_> {
         let it = &mut self.servers[server];
         it.completes &= !it.done.is_empty();
         if it.pool.runs && !it.completes {
-            return serve(prices.read, Then::Read(guest));
+            return serve(prices.read, Then::Read);
         }
         let queue = &mut self.guests[guest].queue;
         if let Some(item) = queue.items.front().filter(|_| !it.completes) {
@@ -187,19 +187,19 @@ impl World<'_> {
         }
         let sleeps = it.pool.left_alone();
         queue.armed = true;
-        // It sleeps at most until its next timer. If no other comes before, setting that ends the turn: QEMU reckons
-        // it anew.
-        self.yields |= self.setup.main_loop && self.next_is_main_loop();
         if sleeps {
             return Next::Block;
         }
+        // It sleeps at most until its next timer. If no other comes before, setting that ends the turn: QEMU reckons
+        // it anew.
+        self.yields |= self.setup.main_loop && self.next_is_main_loop();
         serve(0, Then::Nothing)
     }
 
     pub fn server_done(&mut self, server: usize, then: Then) {
         match then {
             Then::Served(guest) => self.served(server, guest),
-            Then::Read(_) => {
+            Then::Read => {
                 let it = &mut self.servers[server];
                 it.done.extend(it.pool.did(self.setup.prices.read));
             }

@@ -31,8 +31,8 @@ pub enum Then {
     Handled(u32),
     /// The server has done a request of this guest, from the wire or to it.
     Served(usize),
-    /// The pool of the server has done a request of this guest.
-    Read(usize),
+    /// The pool of the server has done a request.
+    Read,
     /// The server has completed a request of this guest that its pool has done.
     Completed(usize),
     /// The server has called this guest.
@@ -123,7 +123,7 @@ impl<'a> World<'a> {
         }
         world.add_servers();
         if prices.tick_gap > 0 {
-            // Not all at once.
+            // Not all at once; these phases are assumed.
             let timers = setup.guests.len() as u64 + 1;
             for guest in 0..world.guests.len() {
                 let first = prices.tick_gap * (guest as u64 + 1) / timers;
@@ -263,7 +263,7 @@ impl<'a> World<'a> {
         };
         let is_over = std::mem::take(&mut self.yields) || self.cores.now >= self.turn_end;
         let first = usize::from(is_over);
-        for step in first..=first + count {
+        for step in first..first + count {
             let core = (turn + step) % count;
             self.fill_core(core);
             if self.cores.all[core].burst.is_some() {
@@ -331,19 +331,18 @@ impl<'a> World<'a> {
     }
 
     fn fire(&mut self, timer: Timer) {
+        if let Timer::Ticks(_) | Timer::HostTicks | Timer::MainLoop = timer {
+            self.at(self.cores.now + self.prices().tick_gap, timer);
+        }
         match timer {
             Timer::Interrupts(guest) => self.nic_interrupts(guest),
-            Timer::Ticks(guest) => {
-                self.at(self.cores.now + self.prices().tick_gap, timer);
-                self.tick(guest);
-            }
-            Timer::MainLoop => self.at(self.cores.now + self.prices().tick_gap, timer),
+            Timer::Ticks(guest) => self.tick(guest),
             Timer::HostTicks => {
-                self.at(self.cores.now + self.prices().tick_gap, timer);
                 for guest in 0..self.guests.len() {
                     self.host_interrupt(guest);
                 }
             }
+            Timer::MainLoop => {}
             Timer::Arrives(guest, last_of) => match self.server_of[guest] {
                 None => self.arrives_at_guest(guest, last_of),
                 Some(server) => {
@@ -377,5 +376,28 @@ impl<'a> World<'a> {
             let last_of = (number == load.ins).then_some(made);
             self.at(free + load.away, Timer::Arrives(guest, last_of));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::simulation::machine::lab::DISKS;
+
+    /// QEMU's main loop ends its own turn when it sleeps until its pool is done, and no other's when all is done.
+    #[test]
+    fn the_main_loop_ends_only_its_own_turn() {
+        let setup = DISKS[0].setup(1);
+        let mut world = World::new(&setup);
+        while !world.next_is_main_loop() {
+            world.timers.pop();
+        }
+        assert!(matches!(world.server_next(0), Next::Block) && !world.yields);
+        world.guests[0].queue.put(Item::Out { last_of: None });
+        let Next::Run(burst) = world.server_next(0) else {
+            panic!("it has a request");
+        };
+        world.server_done(0, burst.then);
+        assert!(matches!(world.server_next(0), Next::Run(_)) && world.yields);
     }
 }
