@@ -336,7 +336,7 @@ fn answer(listener: &UnixListener, shared: &Arc<Shared>, state: &State) {
 /// Returns when there is a message, or the connection has ended.
 fn wait_for_message(stream: &UnixStream) {
     let mut fds = [PollFd::new(stream, PollFlags::IN)];
-    while poll(&mut fds, None).is_err_and(|error| error == rustix::io::Errno::INTR) {}
+    let _ = rustix::io::retry_on_intr(|| poll(&mut fds, None));
 }
 
 /// Answers a front-end's messages until its connection ends; `peeked` is the same connection. Returns why it
@@ -360,6 +360,7 @@ fn messages(
         // A front-end learns of an error from the reply only if it requested one. Otherwise it would
         // continue as if nothing had failed, so an error always ends the connection.
         if let Err(error) = handler.handle_request() {
+            // Not heard if the answer could not be sent: what is kept of a ring that was stopped stays.
             return error;
         }
     }

@@ -147,7 +147,6 @@ fn rings_that_were_stopped_go_on_where_their_front_end_says() {
     assert!(!kept(dir.path(), "a") && !kept(dir.path(), "b"));
 }
 
-/// Another machine with the same addresses gets nothing of the last one's.
 /// A process that is killed when it has stopped a ring, and before its front-end knows where that continues, leaves
 /// that. The front-end's next message shows that it knows.
 #[test]
@@ -179,6 +178,24 @@ fn what_a_front_end_may_not_have_heard_is_kept() {
     talk(&mut a, &mut b, 10);
 }
 
+/// The answer can't be sent: the front-end does not know that the ring was stopped, and starts it where it last did.
+#[test]
+fn what_a_front_end_can_not_have_heard_is_kept() {
+    let dir = folder();
+    let server = serve(dir.path(), Mode::Elvis, &PORTS);
+    let (mut a, mut b) = pair(&server, dir.path(), true);
+    for round in 0..6 {
+        talk(&mut a, &mut b, 41 + 7 * round);
+        a.stream().shutdown(std::net::Shutdown::Read).unwrap();
+        a.frontend.get_vring_base(0).unwrap_err();
+        let base = a.new_base();
+        a.reconnect(&socket(dir.path(), "a"), base);
+        server.stats().unwrap();
+    }
+    talk(&mut a, &mut b, 10);
+}
+
+/// Another machine with the same addresses gets nothing of the last one's.
 #[test]
 fn a_new_machine_starts_anew() {
     let dir = folder();

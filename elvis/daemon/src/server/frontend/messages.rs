@@ -169,7 +169,7 @@ impl VhostUserBackendReqHandlerMut for Frontend {
         queue.told = queue.base;
         let base = queue.base;
         // If this process is killed before the front-end has the answer, the record says where the ring continues.
-        self.stopped.push(index);
+        self.stopped = Some(index);
         self.let_go();
         Ok(VhostUserVringState::new(index, base))
     }

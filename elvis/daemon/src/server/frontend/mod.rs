@@ -71,8 +71,8 @@ pub struct Frontend {
     features: u64,
     protocol: u64,
     queues: Vec<Setup>,
-    /// Queues that were stopped by the last message: their front-end may not have read yet where they continue.
-    stopped: Vec<u32>,
+    /// The queue that was stopped by the last message: its front-end may not have read yet where it continues.
+    stopped: Option<u32>,
     regions: Vec<Region>,
     memory: Arc<Memory>,
     inflight: Option<InflightArea>,
@@ -114,7 +114,7 @@ impl Frontend {
             queues: (0..shared.kind.queues())
                 .map(|_| Setup::default())
                 .collect(),
-            stopped: Vec::new(),
+            stopped: None,
             shared,
             threads,
             features: 0,
@@ -243,9 +243,9 @@ impl Frontend {
         }
     }
 
-    /// The front-end has sent its next message, or has ended: it knows what it was answered before.
+    /// The front-end has sent its next message, or the connection has ended: it knows what it was answered before.
     pub fn heard(&mut self) {
-        for index in std::mem::take(&mut self.stopped) {
+        if let Some(index) = self.stopped.take() {
             self.forget_progress(index);
         }
     }
