@@ -3,6 +3,7 @@
 use crate::client::{BLOCK, Counted, DrivenDisk, Endpoint, Writes};
 use crate::pattern::Written;
 use crate::slots;
+use crate::station::patiently;
 use anyhow::{Context, bail};
 use hdrhistogram::Histogram;
 use memmap2::MmapMut;
@@ -13,9 +14,6 @@ use std::time::{Duration, Instant};
 use virtio_driver::{
     EventFd, VirtioBlkFeatureFlags, VirtioBlkQueue, VirtioBlkTransport, VirtioFeatureFlags,
 };
-
-/// How long a server may take until it listens.
-const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A connected device, with its requests and counts.
 pub struct Device {
@@ -61,14 +59,8 @@ impl Device {
             | VirtioFeatureFlags::RING_INDIRECT_DESC;
         let features = ring.bits() | VirtioBlkFeatureFlags::all().bits();
         let name = driven.socket.display();
-        let end = Instant::now() + PATIENCE;
-        let transport = loop {
-            match slots::connect(&driven.socket, features) {
-                Ok(transport) => break transport,
-                Err(_) if Instant::now() < end => std::thread::sleep(Duration::from_millis(10)),
-                Err(error) => return Err(error).with_context(|| name.to_string()),
-            }
-        };
+        let transport = patiently(|| slots::connect(&driven.socket, features));
+        let transport = transport.with_context(|| name.to_string())?;
         let mut transport: Box<VirtioBlkTransport> = Box::new(transport);
         // All memory is there before a queue starts: a server that is told of more stops its queues meanwhile.
         let file = rustix::fs::memfd_create("worldswitch-io", rustix::fs::MemfdFlags::CLOEXEC)?;

@@ -15,10 +15,13 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::sync::mpsc;
+use vhost::vhost_user::message::{
+    FrontendReq, VhostUserHeaderFlag as Flag, VhostUserProtocolFeatures as Protocol,
+};
 use virtio_driver::{VhostUser, VirtioBlkConfig, VirtioBlkReqBuf};
 
 /// The feature of vhost-user that a server has memory slots.
-const SLOTS: u64 = 1 << 15;
+const SLOTS: u64 = Protocol::CONFIGURE_MEM_SLOTS.bits();
 /// How many a table has room for, by the protocol.
 const MOST: u64 = 8;
 /// Bytes of a message's header: request, flags, bytes of the rest.
@@ -27,20 +30,20 @@ const HEADER: usize = 12;
 const LONGEST: usize = 512;
 /// A region of memory: addresses of guest and front-end, size, place in the file.
 const REGION: usize = 32;
-/// The flags of messages.
-const REPLY: u32 = 1 << 2;
-const NEED_REPLY: u32 = 1 << 3;
 
 /// The messages that are not just passed on, or have a reply in any case.
 mod request {
-    pub(super) const GET_FEATURES: u32 = 1;
-    pub(super) const SET_MEM_TABLE: u32 = 5;
-    pub(super) const GET_PROTOCOL_FEATURES: u32 = 15;
-    pub(super) const SET_PROTOCOL_FEATURES: u32 = 16;
-    pub(super) const GET_QUEUE_NUM: u32 = 17;
-    pub(super) const GET_CONFIG: u32 = 24;
-    pub(super) const GET_MAX_MEM_SLOTS: u32 = 36;
-    pub(super) const ADD_MEM_REG: u32 = 37;
+    use super::FrontendReq;
+
+    pub(super) const GET_FEATURES: u32 = FrontendReq::GET_FEATURES as u32;
+    pub(super) const SET_MEM_TABLE: u32 = FrontendReq::SET_MEM_TABLE as u32;
+    pub(super) const GET_PROTOCOL_FEATURES: u32 = FrontendReq::GET_PROTOCOL_FEATURES as u32;
+    pub(super) const SET_PROTOCOL_FEATURES: u32 = FrontendReq::SET_PROTOCOL_FEATURES as u32;
+    pub(super) const GET_QUEUE_NUM: u32 = FrontendReq::GET_QUEUE_NUM as u32;
+    pub(super) const GET_CONFIG: u32 = FrontendReq::GET_CONFIG as u32;
+    pub(super) const GET_MAX_MEM_SLOTS: u32 = FrontendReq::GET_MAX_MEM_SLOTS as u32;
+    pub(super) const ADD_MEM_REG: u32 = FrontendReq::ADD_MEM_REG as u32;
+    pub(super) const REM_MEM_REG: u32 = FrontendReq::REM_MEM_REG as u32;
 }
 
 /// A message, without the files that came with it.
@@ -111,10 +114,11 @@ impl Message {
     /// Whether a reply comes.
     fn has_reply(&self) -> bool {
         use request::*;
-        let asks = [GET_FEATURES, GET_PROTOCOL_FEATURES, GET_QUEUE_NUM];
-        let asks =
-            asks.contains(&self.request) || [GET_CONFIG, GET_MAX_MEM_SLOTS].contains(&self.request);
-        asks || self.flags & NEED_REPLY != 0
+        let asks = matches!(
+            self.request,
+            GET_FEATURES | GET_PROTOCOL_FEATURES | GET_QUEUE_NUM | GET_CONFIG | GET_MAX_MEM_SLOTS
+        );
+        asks || self.flags & Flag::NEED_REPLY.bits() != 0
     }
 
     /// The number that is all of its payload.
@@ -161,7 +165,7 @@ impl Relay {
         let replied = message.has_reply();
         match asked {
             request::GET_MAX_MEM_SLOTS if !self.slots => {
-                message.flags |= REPLY;
+                message.flags |= Flag::REPLY.bits();
                 message.payload = MOST.to_ne_bytes().to_vec();
                 return message.send::<OwnedFd>(&self.driver, &[]);
             }
@@ -179,6 +183,10 @@ impl Relay {
                 let regions = (self.table.len() / REGION) as u64;
                 message.payload = [&regions.to_ne_bytes(), &self.table[..]].concat();
                 message.send(&self.server, &self.files)?;
+            }
+            // No client does so.
+            request::REM_MEM_REG if !self.slots => {
+                bail!("memory can't be taken back from a server without memory slots")
             }
             _ => message.send(&self.server, &files)?,
         }
@@ -212,6 +220,7 @@ pub(crate) fn connect(
     // The driver connects by a path.
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("driver");
+    let name = path.to_str().context("a folder that is not UTF-8")?;
     let listener = UnixListener::bind(&path)?;
     let (tell, told) = mpsc::channel();
     std::thread::spawn(move || {
@@ -222,8 +231,7 @@ pub(crate) fn connect(
         // Before the connection ends, so that who sees its end can see why.
         let _ = tell.send(relay.run());
     });
-    let path = path.to_str().context("a folder that is not UTF-8")?;
-    VhostUser::new(path, features).map_err(|error| match told.try_recv() {
+    VhostUser::new(name, features).map_err(|error| match told.try_recv() {
         Ok(Err(why)) => why,
         _ => error.into(),
     })
@@ -232,13 +240,14 @@ pub(crate) fn connect(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::nic::feature;
     use request::*;
     use std::fs::File;
     use std::os::fd::AsRawFd;
     use virtio_driver::VirtioTransport;
 
-    /// Features of vhost-user: REPLY_ACK and CONFIG.
-    const PLAIN: u64 = 1 << 3 | 1 << 9;
+    /// Features of vhost-user that the driver needs besides slots.
+    const PLAIN: u64 = Protocol::REPLY_ACK.bits() | Protocol::CONFIG.bits();
 
     /// A server with these features of the protocol. Returns all messages, and how many files each had.
     fn serve(listener: &UnixListener, offered: u64) -> Vec<(Message, usize)> {
@@ -246,14 +255,14 @@ mod tests {
         let mut all = Vec::new();
         while let Some((message, files)) = Message::receive(&driver).unwrap() {
             let number = match message.request {
-                GET_FEATURES => 1 << 30 | 1 << 32,
+                GET_FEATURES => feature::PROTOCOL | feature::VERSION_1,
                 GET_PROTOCOL_FEATURES => offered,
                 GET_MAX_MEM_SLOTS => 5,
                 _ => 0,
             };
             if message.has_reply() {
                 let reply = Message {
-                    flags: message.flags | REPLY,
+                    flags: message.flags | Flag::REPLY.bits(),
                     payload: number.to_ne_bytes().to_vec(),
                     ..message
                 };
@@ -270,14 +279,19 @@ mod tests {
         let path = folder.path().join("server");
         let listener = UnixListener::bind(&path)?;
         let server = std::thread::spawn(move || serve(&listener, offered));
-        let mut transport = connect(&path, 1 << 32)?;
+        let mut transport = connect(&path, feature::VERSION_1)?;
+        // The driver sends them again when it takes memory back.
+        let mut files = Vec::new();
         for number in [1, 2] {
             let flags = rustix::fs::MemfdFlags::CLOEXEC;
             let file = File::from(rustix::fs::memfd_create("test", flags)?);
             file.set_len(number << 12)?;
             transport.map_mem_region(number as usize, number as usize, file.as_raw_fd(), 0)?;
+            files.push(file);
         }
         let most = transport.max_mem_regions();
+        let taken = transport.unmap_mem_region(1, 1);
+        assert_eq!(taken.is_ok(), offered & SLOTS != 0);
         drop(transport);
         Ok((most, server.join().unwrap()))
     }
@@ -305,7 +319,9 @@ mod tests {
         let one = [&[1], &first[..]].concat();
         let both = [&[2], &first[..], &second[..]].concat();
         assert_eq!(of(&all, SET_MEM_TABLE), [(one, 1), (both, 2)]);
-        assert!(of(&all, ADD_MEM_REG).is_empty() && of(&all, GET_MAX_MEM_SLOTS).is_empty());
+        for request in [ADD_MEM_REG, REM_MEM_REG, GET_MAX_MEM_SLOTS] {
+            assert!(of(&all, request).is_empty());
+        }
     }
 
     #[test]
@@ -315,6 +331,7 @@ mod tests {
         assert_eq!(of(&all, SET_PROTOCOL_FEATURES), [(vec![PLAIN | SLOTS], 0)]);
         let pieces = [1, 2].map(|number| (vec![0, number, number, number, 0], 1));
         assert_eq!(of(&all, ADD_MEM_REG), pieces);
+        assert_eq!(of(&all, REM_MEM_REG)[0].0, pieces[0].0);
         assert!(of(&all, SET_MEM_TABLE).is_empty());
     }
 

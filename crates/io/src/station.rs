@@ -251,7 +251,7 @@ fn start(socket: &Path, frame_bytes: u32, bytes: u64) -> anyhow::Result<Nic> {
 }
 
 /// Calls `connect` until there is a server.
-fn patiently(connect: impl Fn() -> anyhow::Result<Nic>) -> anyhow::Result<Nic> {
+pub(crate) fn patiently<T>(connect: impl Fn() -> anyhow::Result<T>) -> anyhow::Result<T> {
     let end = Instant::now() + PATIENCE;
     loop {
         match connect() {

@@ -46,24 +46,16 @@ fn listens(socket: &Path) -> io::Result<OwnedFd> {
 }
 
 impl Turns {
-    /// Stops no peer.
-    pub fn free() -> Self {
-        Self(Vec::new())
-    }
-
-    /// Stops the peers among these servers.
+    /// Stops these peers, each named once; other servers are left alone.
     ///
     /// # Errors
     /// The process that listens at a socket can't be found, or must not be signalled.
     pub fn of<'a>(servers: impl IntoIterator<Item = &'a Server>) -> io::Result<Self> {
-        let mut turns = Self::free();
+        let mut turns = Self(Vec::new());
         for server in servers {
             let Server::Peer { name, sockets } = server else {
                 continue;
             };
-            if turns.0.iter().any(|other| other.server == *name) {
-                continue;
-            }
             let processes = sockets.iter().map(|socket| {
                 let named = |error| {
                     let path = socket.display();
@@ -161,7 +153,7 @@ mod tests {
         let server = peer(&format!("x={}", path.display())).unwrap();
         let other = "elvis".parse().unwrap();
         {
-            let turns = Turns::of([&other, &server, &server]).unwrap();
+            let turns = Turns::of([&other, &server]).unwrap();
             assert!(is(&child, 'T'));
             drop(turns.begin(&other));
             let turn = turns.begin(&server);

@@ -146,10 +146,8 @@ pub fn host(args: &IoArgs, colours: Colours) -> anyhow::Result<Done> {
     let resources = parts::resources(&Parts::default(), Vec::new());
     let doctor = doctor::warn(&resources, &[], colours);
     let rounds = args.rounds.unwrap_or(if args.quick { 2 } else { 5 });
-    let turns = match args.stop_peers {
-        true => Turns::of(parts.iter().flat_map(|part| &part.servers))?,
-        false => Turns::free(),
-    };
+    // Each peer is there once, as `runs` has found.
+    let turns = Turns::of(args.peer.iter().filter(|_| args.stop_peers))?;
     measure_all(&setting, &parts, rounds, &mut runs, &turns, &stop);
     drop(turns);
     let interrupted = stop.requested();
