@@ -64,7 +64,7 @@ pub struct IoArgs {
     #[arg(long, value_name = "NAME=SOCKET[,SOCKET]...", value_parser = ws_io::server::peer)]
     pub peer: Vec<Server>,
     /// Stop the processes of peers (SIGSTOP) while it is another server's turn, for peers that poll on the I/O CPU.
-    /// At the end they go on.
+    /// At the end they go on; if this command was killed (kill -9, a second Ctrl-C), kill -CONT lets them.
     #[arg(long, requires = "peer")]
     pub stop_peers: bool,
     /// Numbers of devices. Default: the experiment's, else 1,4,14.
