@@ -10,13 +10,14 @@ fn said(arguments: &[&str]) -> Output {
 
 #[test]
 fn wrong_usage_ends_with_2_and_says_what_is_wrong() {
-    let cases: [(&[&str], &str); 18] = [
+    let cases: [(&[&str], &str); 19] = [
         (&[], "Usage"),
         (&["run", "--on", "lab:natve"], "did you mean lab:native"),
         (&["run", "--on", "LAB:NATIVE"], "may contain only a-z"),
         (&["run", "--on", "log:"], "followed by a path"),
         (&["run", "--on", "lab:native@6"], "no variants"),
         (&["run", "--on", "qemu-tcg,qemu-tcg"], "named twice"),
+        (&["io", "--peer", "x=/a", "--peer", "x=/b"], "named twice"),
         (
             &["run", "--on", "log:x", "--base", "kvm"],
             "is not one of the platforms",
