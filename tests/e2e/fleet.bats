@@ -12,6 +12,7 @@ setup() {
 }
 
 teardown() {
+    [ -z "${POSTGRES_PID-}" ] || stop_postgres
     [ -z "${ELSEWHERE-}" ] || rm -rf "$ELSEWHERE"
 }
 
@@ -209,9 +210,8 @@ SCRIPT
     # The nodes have a network of their own: there the server is a socket in the shared folder.
     echo "export DB='postgresql://node@/lab?host=/mnt/work/pg/socket&port=$PGPORT'" >"$FLEET/db"
     # Whoever makes the tables owns them.
-    # shellcheck disable=SC2016
-    mkdir empty && jq '.created = "2020-01-01T00:00:00Z" | .platform = "lab:other"' \
-        <(sed -n '/^## An example/,$p' "$ROOT/docs/results.md" | sed -n '/^```json/,/^```$/{/^```/d;p}') >empty/x.json
+    mkdir empty
+    example_result | jq '.created = "2020-01-01T00:00:00Z" | .platform = "lab:other"' >empty/x.json
     ws history add empty --db "$owner"
     ws history grant add node --db "$owner"
     ws history grant read reader --db "$owner"
@@ -251,8 +251,22 @@ TOML
         sed 's/"shared"/"other"/; s/node@/reader@/; s/^post.*//' all.toml >campaign.toml
         test "$(fleet plan --json | jq -c '[.cells[].state]')" = '["known","known"]'
         fleet submit | grep -q '^nothing to submit: 2 cells: 2 known'
+        # A node that its own proof finds wrong posts nothing, though nothing keeps it from measuring.
+        sed 's/"shared"/"odd"/; s/^samples.*/samples = 5/; s/^proof.*//' all.toml >odd.toml
+        sed 's/, "lab:native+cpu=EPYC"//; s/^post.*//; s/^history.*//' odd.toml >campaign.toml
+        SLURMD_NODENAME=n1 fleet submit --local
+        runs=$(echo odd/cells/*/runs)
+        for node in n2 n3; do
+            cp -r "$runs"/n1-* "$runs/$node-x"
+            jq ".node = \"$node\" | .digits[] = \"other\"" "$runs"/n1-*/run.json >"$runs/$node-x/run.json"
+        done
+        rm -r "$runs"/n1-*
+        cp odd.toml campaign.toml
+        SLURMD_NODENAME=n4 fleet submit --local 2>&1 | tee said.txt
+        grep -q 'n4 gives other counts than n2, n3: .* what it measures will be set apart' said.txt
+        grep -q 'lab:native+cpu=EPYC .*: measured' said.txt
+        test "$(in_database)" = '["lab:native","lab:native+cpu=EPYC"]'
 SCRIPT
-    stop_postgres
 }
 
 @test "what is wrong in a campaign is said before anything is submitted" {

@@ -77,6 +77,12 @@ stop_postgres() {
     wait "$POSTGRES_PID" 2>/dev/null || true
 }
 
+# The result in docs/results.md.
+# shellcheck disable=SC2016
+example_result() {
+    sed -n '/^## An example/,$p' "$ROOT/docs/results.md" | sed -n '/^```json/,/^```$/{/^```/d;p}'
+}
+
 # sql FOLDER DATABASE [STATEMENT...]: runs statements as the owner; prints the values, a row a line.
 sql() {
     local at=$1 database=$2 words=() statement

@@ -30,8 +30,7 @@ END
     # The example of docs/results.md, on some days.
     export RESULTS=$BATS_FILE_TMPDIR/results day
     mkdir "$RESULTS"
-    # shellcheck disable=SC2016
-    sed -n '/^## An example/,$p' "$ROOT/docs/results.md" | sed -n '/^```json/,/^```$/{/^```/d;p}' >"$RESULTS/0.json"
+    example_result >"$RESULTS/0.json"
     for day in 1 2 3; do
         jq --argjson day "$day" '.created = "2031-01-0\($day)T00:00:00Z" | .rows[].metrics[].boots[].run[] += 1000 * $day' \
             "$RESULTS/0.json" >"$RESULTS/$day.json"

@@ -40,11 +40,12 @@ pub enum Cell {
 }
 
 impl Worker<'_> {
-    /// Measures a cell, unless a node that is trusted has. As a `witness`, unless this node has.
+    /// Measures a cell, unless a node that is trusted has. As a `witness`, unless this node has. Returns the cell's name
+    /// too.
     ///
     /// # Errors
     /// Why it can't be measured; [`Stopped`].
-    pub fn measure(&self, planned: &Planned, witness: bool) -> anyhow::Result<Cell> {
+    pub fn measure(&self, planned: &Planned, witness: bool) -> anyhow::Result<(Cell, Key)> {
         let task = &planned.task;
         match task.kernel.as_ref().map(|name| self.folder.built(name)) {
             Some(Built::Failed(why)) => bail!("its kernel can't be built: {why}"),
@@ -65,22 +66,19 @@ impl Worker<'_> {
         let _lock = locked(self.stop, &waiting, || self.folder.lock_cell(&key, who))?;
         let runs = self.folder.runs_of(&key)?;
         if let Some(known) = self.known(&runs, witness) {
-            return Ok(Cell::KnownFrom(known.run.node.clone()));
+            return Ok((Cell::KnownFrom(known.run.node.clone()), key));
         }
         self.boot(task, &key, exact, witness)?;
-        Ok(Cell::Measured)
+        Ok((Cell::Measured, key))
     }
 
-    /// The result of a task that counts, as [`measure`](Self::measure) left it; none if only nodes that are not trusted
-    /// have measured it.
+    /// The result of a task's cell that counts, as [`measure`](Self::measure) left it; none if only nodes that are not
+    /// trusted have measured it.
     ///
     /// # Errors
     /// The folder can't be read.
-    pub fn counted(&self, planned: &Planned) -> anyhow::Result<Option<ResultFile>> {
-        let task = &planned.task;
-        let resources = parts::resources(self.parts, Vec::new());
-        let (key, _) = expand::cell_here(task, &resources)?;
-        let runs = self.folder.runs_of(&key)?;
+    pub fn counted(&self, task: &Task, cell: &Key) -> anyhow::Result<Option<ResultFile>> {
+        let runs = self.folder.runs_of(cell)?;
         let known = self.known(&runs, false);
         Ok(known
             .map(|stored| kept::of_task(task, stored))
@@ -140,10 +138,8 @@ impl Worker<'_> {
     ///
     /// # Errors
     /// The folder can't be read.
-    pub fn doubt(&self, task: &Task) -> anyhow::Result<Option<Doubt>> {
-        let resources = parts::resources(self.parts, Vec::new());
-        let (key, _) = expand::cell_here(task, &resources)?;
-        let runs = self.folder.runs_of(&key)?;
+    pub fn doubt(&self, cell: &Key) -> anyhow::Result<Option<Doubt>> {
+        let runs = self.folder.runs_of(cell)?;
         let votes: Vec<_> = runs.iter().filter_map(Stored::vote).collect();
         Ok(verdict::judge(&votes).remove(self.node))
     }

@@ -15,8 +15,10 @@ use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use ws_fleet::campaign::Campaign;
+use ws_fleet::cell::Key;
 use ws_fleet::folder::{Built, Folder};
 use ws_fleet::submission::{Build, Planned, Submission, Work};
+use ws_fleet::task::Task;
 use ws_fleet::verdict::Standing;
 use ws_lab::kernel::Kernel;
 
@@ -99,22 +101,24 @@ pub fn task(
     submission: &Submission,
     planned: &Planned,
 ) -> anyhow::Result<Cell> {
-    let done = proved(worker, submission).and_then(|()| worker.measure(planned, false));
+    let done = proved(worker, submission)
+        .and_then(|standing| Ok((standing, worker.measure(planned, false)?)));
     let what = format!("{} {}", planned.task.platform, planned.task.what());
-    match &done {
-        Ok(Cell::Measured) => say(&format!("{what}: measured")),
-        Ok(Cell::KnownFrom(node)) => say(&format!("{what}: known, from {node}")),
-        Err(_) => {}
+    if let Ok((standing, (cell, key))) = &done {
+        match cell {
+            Cell::Measured => say(&format!("{what}: measured")),
+            Cell::KnownFrom(node) => say(&format!("{what}: known, from {node}")),
+        }
+        if submission.campaign.post && *standing != Some(Standing::Odd) {
+            post(worker, &submission.campaign, &planned.task, key);
+        }
     }
-    if done.is_ok() && submission.campaign.post {
-        post(worker, &submission.campaign, planned);
-    }
-    kept(worker, planned, done)
+    kept(worker, planned, done.map(|(_, (cell, _))| cell))
 }
 
 /// Adds a task's result to the campaign's history. One that can't be added is in the folder, and `collect` adds it.
-fn post(worker: &Worker<'_>, campaign: &Campaign, planned: &Planned) {
-    let added = worker.counted(planned).and_then(|result| {
+fn post(worker: &Worker<'_>, campaign: &Campaign, task: &Task, cell: &Key) {
+    let added = worker.counted(task, cell).and_then(|result| {
         let result: Vec<_> = result.into_iter().collect();
         Ok(history::add(campaign, &result)?)
     });
@@ -139,27 +143,28 @@ fn kept<T>(worker: &Worker<'_>, planned: &Planned, done: anyhow::Result<T>) -> a
     done
 }
 
-/// Measures the cell that all nodes measure, and compares.
+/// Measures the cell that all nodes measure, and compares. Returns how far this node is doubted; nothing if it is not, or
+/// there is no such cell.
 ///
 /// # Errors
 /// This node is wrong, and Slurm gives it none of the waiting tasks any more.
-fn proved(worker: &Worker<'_>, submission: &Submission) -> anyhow::Result<()> {
+fn proved(worker: &Worker<'_>, submission: &Submission) -> anyhow::Result<Option<Standing>> {
     let Some(proof) = &submission.proof else {
-        return Ok(());
+        return Ok(None);
     };
     let unbuilt = |name: &String| worker.folder.built(name) != Built::Yes;
     if proof.kernel.as_ref().is_some_and(unbuilt) {
-        return Ok(());
+        return Ok(None);
     }
     let planned = Planned {
         task: proof.clone(),
         cell: None,
     };
     let proof_of = || format!("the proof, {} {}", proof.platform, proof.what());
-    worker.measure(&planned, true).with_context(proof_of)?;
-    let doubt = worker.doubt(proof)?;
-    let Some(doubt) = doubt.filter(|doubt| doubt.standing == Standing::Odd) else {
-        return Ok(());
+    let (_, key) = worker.measure(&planned, true).with_context(proof_of)?;
+    let doubt = match worker.doubt(&key)? {
+        Some(doubt) if doubt.standing == Standing::Odd => doubt,
+        other => return Ok(other.map(|doubt| doubt.standing)),
     };
     let odd = format!(
         "{} gives other counts than {}: {} of {}",
@@ -174,7 +179,7 @@ fn proved(worker: &Worker<'_>, submission: &Submission) -> anyhow::Result<()> {
     }
     // A task that failed at once would be followed by the next one, until none is left.
     say(&format!("{odd}; what it measures will be set apart"));
-    Ok(())
+    Ok(Some(Standing::Odd))
 }
 
 /// Builds the kernels that are not built. Why one can't be built is kept in the folder.
