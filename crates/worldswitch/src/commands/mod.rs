@@ -22,6 +22,7 @@ mod report;
 mod run;
 #[cfg(test)]
 mod schemas;
+mod short_hash;
 mod show;
 mod spread;
 mod suite;

@@ -11,10 +11,10 @@
 
 use super::child::{self, Ended, Stopped};
 use crate::commands::Usage;
+use crate::commands::short_hash::short_hash;
 use crate::terminal::Stop;
 use anyhow::{Context, bail};
 use rustix::fs::{FlockOperation, flock};
-use sha2::{Digest, Sha256};
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -164,11 +164,7 @@ impl Tree {
             )));
         }
         let common = ended.stdout.trim_end_matches('\n');
-        let name: String = Sha256::digest(common)
-            .iter()
-            .take(8)
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
+        let name = short_hash([common], 16);
         let above = cache.join("bisect");
         fs::create_dir_all(&above).with_context(|| format!("can't make {}", above.display()))?;
         let path = above.join(format!("{name}.lock"));

@@ -1,9 +1,9 @@
 //! From the campaign file to its tasks, and from a task to its machine and cell.
 
-use super::short_hash;
 use crate::cli::Parts;
 use crate::cli::lab::Places;
 use crate::commands::bisect::tree::{self, Commit};
+use crate::commands::short_hash::short_hash;
 use crate::commands::{Usage, benchmarks, bisect};
 use crate::terminal::Stop;
 use anyhow::{Context, bail};

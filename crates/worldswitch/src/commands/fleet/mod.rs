@@ -22,7 +22,6 @@ use crate::commands::bisect::child::Stopped;
 use crate::commands::{Done, Usage, input, parts};
 use crate::terminal::{Colours, Stop, output};
 use expand::Expanded;
-use sha2::{Digest, Sha256};
 use std::time::Duration;
 use view::View;
 use ws_fleet::campaign::Campaign;
@@ -104,18 +103,6 @@ fn locked(
         }
         std::thread::sleep(LOOK);
     }
-}
-
-/// The beginning of the SHA-256 of these bytes, one after another, as part of a name.
-fn short_hash<T: AsRef<[u8]>>(parts: impl IntoIterator<Item = T>, digits: usize) -> String {
-    let mut hash = Sha256::new();
-    for part in parts {
-        hash.update(part);
-    }
-    let hash = hash.finalize();
-    let mut text: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
-    text.truncate(digits);
-    text
 }
 
 /// Prints progress.

@@ -3,9 +3,10 @@
 use super::expand::{CellOf, Expanded, Known, words_of};
 use super::measure::{Cell, Worker};
 use super::view::View;
-use super::{campaign, carry, locked, queue, short_hash, show, work};
+use super::{campaign, carry, locked, queue, show, work};
 use crate::cli::fleet::SubmitArgs;
 use crate::commands::bisect::child::Stopped;
+use crate::commands::short_hash::short_hash;
 use crate::commands::{Done, parts};
 use crate::outcome::folder::{bytes_at_most, must_have_room};
 use crate::terminal::{Colours, Stop, output, time};
