@@ -76,19 +76,6 @@ fn what_is_wrong_is_named_with_its_field() {
             "kernel[0]: commits",
         ),
         ("[[kernel]]\ntre = \"x\"", "kernel"),
-        ("post = true", "post: it needs history"),
-        (
-            "post = true\nhistory = \"h.sqlite\"",
-            "post: it needs history",
-        ),
-        (
-            "post = true\nhistory = \"postgresql://u:p@h/d\"",
-            "post: the history's address",
-        ),
-        (
-            "post = true\nhistory = \"postgresql://u@h/d?port=1&password=p\"",
-            "post: the history's address",
-        ),
         (
             "cells = \"benchmark\"\npost = true\nhistory = \"postgresql://u@h:5432/d\"",
             "post: a result of one benchmark",

@@ -49,22 +49,12 @@ impl Address {
     }
 
     pub(super) fn parse_with(text: &str, variable: Variable<'_>) -> Result<Self, Error> {
-        // Never with its text, which may have a password.
-        let wrong = |what: String| {
-            Error::Address(format!(
-                "the address of the database is wrong: {what}; it has the form postgresql://USER@HOST:PORT/DATABASE"
-            ))
-        };
-        if !Self::is_one(text) {
-            return Err(wrong("it does not begin with postgresql://".into()));
-        }
         let port = variable("PGPORT").map(|port| match port.parse::<u16>() {
             Ok(_) => Ok(port),
             Err(_) => Err(wrong(format!("PGPORT={port} is no port"))),
         });
         let port = port.transpose()?;
-        let (plain, tls) = split_tls(&with_port(text, port.as_deref().unwrap_or("5432")));
-        let mut config = Config::from_str(&plain).map_err(|error| wrong(cause(&error)))?;
+        let (mut config, tls) = read(&with_port(text, port.as_deref().unwrap_or("5432")))?;
         fill(&mut config, variable).map_err(wrong)?;
         let value = |own: Option<String>, name: &str| own.or_else(|| variable(name));
         let mode = value(tls.mode, "PGSSLMODE");
@@ -85,6 +75,15 @@ impl Address {
             }
         }
         Ok(address)
+    }
+
+    /// Whether the text itself has a password.
+    ///
+    /// # Errors
+    /// It is no address.
+    pub fn has_password(text: &str) -> Result<bool, Error> {
+        let (config, _) = read(text)?;
+        Ok(config.get_password().is_some())
     }
 
     /// The role that connects.
@@ -156,6 +155,23 @@ fn password(line: &str, wanted: [&str; 4]) -> Option<String> {
     let password = fields.get(wanted.len())?.clone();
     let is_it = |(field, wanted): (&String, &&str)| field == "*" || field == wanted;
     fields.iter().zip(&wanted).all(is_it).then_some(password)
+}
+
+/// What is wrong with an address. Never with its text, which may have a password.
+fn wrong(what: String) -> Error {
+    Error::Address(format!(
+        "the address of the database is wrong: {what}; it has the form postgresql://USER@HOST:PORT/DATABASE"
+    ))
+}
+
+/// What the address itself says.
+fn read(text: &str) -> Result<(Config, SaidOfTls), Error> {
+    if !Address::is_one(text) {
+        return Err(wrong("it does not begin with postgresql://".into()));
+    }
+    let (plain, tls) = split_tls(text);
+    let config = Config::from_str(&plain).map_err(|error| wrong(cause(&error)))?;
+    Ok((config, tls))
 }
 
 /// What the address says of TLS, which the client library has other words for.
@@ -363,6 +379,33 @@ mod tests {
         );
         let error = parsed("postgresql://a@h/d", &[("PGPORT", "x")]).unwrap_err();
         assert!(error.contains("PGPORT=x is no port"), "{error}");
+    }
+
+    #[test]
+    fn a_password_is_seen_wherever_the_address_has_it() {
+        for (text, has) in [
+            (
+                "postgresql://u@h:1/d?connect_timeout=3&sslmode=require",
+                false,
+            ),
+            // Of the password's own letters, but no password.
+            (
+                "postgresql://u@h/password=p?application_name=password%3Dp",
+                false,
+            ),
+            ("postgresql://u:p@h/d", true),
+            ("postgresql://u@h/d?port=1&password=p", true),
+            ("postgresql://u@h/d?pass%77ord=p", true),
+        ] {
+            assert_eq!(Address::has_password(text).ok(), Some(has), "{text}");
+        }
+        for text in [
+            "mysql://u:p@h/d",
+            "h.sqlite",
+            "postgresql://u@h/d?sslpassword=p",
+        ] {
+            assert!(Address::has_password(text).is_err(), "{text}");
+        }
     }
 
     #[test]

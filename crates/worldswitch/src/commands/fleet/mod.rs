@@ -26,6 +26,7 @@ use std::time::Duration;
 use view::View;
 use ws_fleet::campaign::Campaign;
 use ws_fleet::folder::{Folder, FolderError, Lock};
+use ws_history::Address;
 
 /// Runs a subcommand.
 ///
@@ -46,8 +47,28 @@ pub fn fleet(args: &FleetArgs, colours: Colours) -> anyhow::Result<Done> {
 fn campaign(args: &CampaignArgs) -> anyhow::Result<(Campaign, Folder)> {
     let text = input::read(&args.campaign)?;
     let campaign = Campaign::parse(&text, &args.campaign).map_err(|e| Usage(e.to_string()))?;
+    if campaign.post {
+        let file = args.campaign.display();
+        let history = campaign.history.as_deref().unwrap_or_default();
+        must_take_posts(history).map_err(|what| Usage(format!("{file}: post: {what}")))?;
+    }
     let folder = Folder::at(&campaign.folder);
     Ok((campaign, folder))
+}
+
+/// Checks that nodes can post to a history: its address is kept in the shared folder.
+fn must_take_posts(history: &str) -> Result<(), String> {
+    if !Address::is_one(history) {
+        return Err("it needs history = \"postgresql://...\", which all nodes reach".into());
+    }
+    match Address::has_password(history) {
+        Ok(false) => Ok(()),
+        Ok(true) => Err(
+            "the history's address is kept in the shared folder: put its password into ~/.pgpass"
+                .into(),
+        ),
+        Err(error) => Err(error.to_string()),
+    }
 }
 
 /// All that is known of a campaign.
@@ -108,4 +129,32 @@ fn locked(
 /// Prints progress.
 fn say(line: &str) {
     output::progress("fleet", line);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nodes_post_to_a_server_by_an_address_without_a_password() {
+        for (history, said) in [
+            ("", "it needs history"),
+            ("h.sqlite", "it needs history"),
+            ("mysql://u@h/d", "it needs history"),
+            ("postgresql://u:p@h/d", "the history's address"),
+            (
+                "postgresql://u@h/d?port=1&password=p",
+                "the history's address",
+            ),
+            ("postgresql://u@h/d?pass%77ord=p", "the history's address"),
+            (
+                "postgresql://u@h/d?port=x",
+                "the address of the database is wrong",
+            ),
+        ] {
+            let error = must_take_posts(history).unwrap_err();
+            assert!(error.starts_with(said), "{history}: {error}");
+        }
+        assert_eq!(must_take_posts("postgresql://u@h:5432/d"), Ok(()));
+    }
 }
