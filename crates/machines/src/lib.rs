@@ -35,5 +35,6 @@ pub mod qemu;
 mod qmp;
 pub mod recording;
 pub mod resources;
+pub mod room;
 pub mod serial;
 pub mod vmm;

@@ -8,6 +8,7 @@
 //! should (the runner uses its main thread).
 
 use crate::machine::MachineError;
+use crate::room::free_bytes;
 use rustix::fs::OFlags;
 use rustix::io::{Errno, FdFlags};
 use rustix::process::{Pid, Resource, Rlimit, Signal, WaitId, WaitIdOptions};
@@ -43,16 +44,13 @@ pub fn unnamed_file(room_bytes: u64) -> Result<File, MachineError> {
             e,
         )
     })?;
-    if let Ok(disk) = rustix::fs::fstatvfs(&file) {
-        let free = disk.f_bavail.saturating_mul(disk.f_frsize);
-        if free < room_bytes {
-            return Err(MachineError::Other(format!(
-                "{} has only {} KiB free and a console may need {} KiB: free some space, or name another place in TMPDIR",
-                folder.display(),
-                free >> 10,
-                room_bytes >> 10
-            )));
-        }
+    if let Some(free) = free_bytes(&folder).filter(|free| *free < room_bytes) {
+        return Err(MachineError::Other(format!(
+            "{} has only {} KiB free and a console may need {} KiB: free some space, or name another place in TMPDIR",
+            folder.display(),
+            free >> 10,
+            room_bytes >> 10
+        )));
     }
     Ok(file)
 }

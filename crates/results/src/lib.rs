@@ -21,11 +21,11 @@ pub mod schema_check;
 mod write;
 
 pub use find::{FindError, explanation_name, find, find_explanations, load, load_all};
-pub use name::file_name;
+pub use name::{file_name, nth_file_name};
 pub use perturbed::Perturbed;
 pub use read::{MAX_FILE_BYTES, ReadError, read_file};
 pub use schema::schema;
-pub use write::{WriteError, write_bytes, write_file, write_into};
+pub use write::{WriteError, write_bytes, write_file, write_into, write_nth_into};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -43,6 +43,16 @@ pub fn file_name(platform: &str) -> String {
     stem + ".json"
 }
 
+/// The name of the `nth` file of a platform, from 1; the first has [`file_name`].
+pub fn nth_file_name(platform: &str, nth: u32) -> String {
+    let name = file_name(platform);
+    match (nth, name.strip_suffix(".json")) {
+        // No platform's name gives "_n".
+        (2.., Some(stem)) => format!("{stem}_n{nth}.json"),
+        _ => name,
+    }
+}
+
 /// FNV-1a, 64 bits (Fowler, Noll, Vo; draft-eastlake-fnv).
 fn fnv1a(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| {
@@ -86,6 +96,16 @@ mod tests {
         assert_eq!(file_name(".."), "_2e..json");
         assert_eq!(file_name("../x"), "_2e._2fx.json");
         assert_eq!(file_name(""), "_.json");
+    }
+
+    #[test]
+    fn only_the_first_file_has_the_platforms_name() {
+        let names = [1, 2, 10].map(|nth| nth_file_name("lab:kvm", nth));
+        assert_eq!(
+            names,
+            ["lab-kvm.json", "lab-kvm_n2.json", "lab-kvm_n10.json"]
+        );
+        assert_ne!(names[1], file_name("lab:kvm_n2"));
     }
 
     proptest! {

@@ -29,8 +29,13 @@ pub struct WriteError {
 /// Writes `result` into the folder `dir` (created if missing) as [`crate::file_name`], replacing an
 /// older file. Returns the file's path.
 pub fn write_into(dir: &Path, result: &ResultFile) -> Result<PathBuf, WriteError> {
+    write_nth_into(dir, result, 1)
+}
+
+/// The same for the `nth` result of one platform in that folder, from 1 ([`crate::nth_file_name`]).
+pub fn write_nth_into(dir: &Path, result: &ResultFile, nth: u32) -> Result<PathBuf, WriteError> {
     fs::create_dir_all(dir).map_err(at("create the folder", dir))?;
-    let path = dir.join(crate::file_name(&result.platform));
+    let path = dir.join(crate::nth_file_name(&result.platform, nth));
     write_file(&path, result)?;
     Ok(path)
 }
@@ -149,6 +154,9 @@ mod tests {
         let path = write_into(&dir.path().join("new/deep"), &sample()).unwrap();
         assert!(path.ends_with("new/deep/lab-native.json"));
         assert_eq!(crate::read_file(&path).unwrap(), sample());
+        write_nth_into(&dir.path().join("new/deep"), &sample(), 2).unwrap();
+        let both = ["lab-native.json", "lab-native_n2.json"];
+        assert_eq!(names(&dir.path().join("new/deep")), both);
     }
 
     #[test]

@@ -10,6 +10,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
+use ws_machines::room::free_bytes;
 use ws_results::{ResultFile, WriteError};
 
 /// The folder. It is removed on drop if it is empty.
@@ -90,20 +91,12 @@ impl Folder {
     /// benchmarks and its workloads) the first has the platform's name, the next ones a number too.
     pub fn write(&self, results: &[ResultFile]) -> Vec<WriteError> {
         let mut seen: BTreeMap<&str, u32> = BTreeMap::new();
-        let paths = results.iter().map(|result| {
-            let count = seen.entry(&result.platform).or_default();
-            *count += 1;
-            let name = ws_results::file_name(&result.platform);
-            match (*count, name.strip_suffix(".json")) {
-                // No platform's name gives "_n".
-                (2.., Some(stem)) => self.path.join(format!("{stem}_n{count}.json")),
-                _ => self.path.join(name),
-            }
+        let written = results.iter().map(|result| {
+            let nth = seen.entry(&result.platform).or_default();
+            *nth += 1;
+            ws_results::write_nth_into(&self.path, result, *nth)
         });
-        let written = paths.zip(results);
-        written
-            .filter_map(|(path, result)| ws_results::write_file(&path, result).err())
-            .collect()
+        written.filter_map(Result::err).collect()
     }
 }
 
@@ -126,11 +119,7 @@ impl Drop for Folder {
 /// # Errors
 /// They do not.
 pub fn must_have_room(path: &Path, bytes: u64, cure: &str) -> anyhow::Result<()> {
-    let Ok(system) = rustix::fs::statvfs(path) else {
-        return Ok(());
-    };
-    let free = system.f_bavail.saturating_mul(system.f_frsize);
-    if free < bytes {
+    if let Some(free) = free_bytes(path).filter(|free| *free < bytes) {
         bail!(
             "{} has {} KiB left, and the results may take {} KiB: make room, {cure}",
             path.display(),

@@ -25,6 +25,7 @@ use ws_machines::lab::{Part, Software, SymbolsError};
 use ws_machines::name::PlatformName;
 use ws_machines::platforms;
 use ws_machines::resources::Resources;
+use ws_machines::room::free_bytes;
 use ws_results::{Metric, ResultFile, Row, Status};
 
 /// Room for a plugin's trace (of `lab:kvm-nested`: 1 MB) and a console (at most 16 MiB).
@@ -178,16 +179,13 @@ fn temporary_folder(room: u64) -> anyhow::Result<tempfile::TempDir> {
             place.display()
         )
     })?;
-    if let Ok(disk) = rustix::fs::statvfs(folder.path()) {
-        let free = disk.f_bavail.saturating_mul(disk.f_frsize);
-        if free < room {
-            bail!(
-                "{} has only {} MiB free, and a recording may need {} MiB: free some space, or name another place in TMPDIR",
-                place.display(),
-                free >> 20,
-                room >> 20
-            );
-        }
+    if let Some(free) = free_bytes(folder.path()).filter(|free| *free < room) {
+        bail!(
+            "{} has only {} MiB free, and a recording may need {} MiB: free some space, or name another place in TMPDIR",
+            place.display(),
+            free >> 20,
+            room >> 20
+        );
     }
     Ok(folder)
 }
