@@ -259,7 +259,7 @@ pub enum LaunchEnd {
     Timeout,
     /// The console wrote more than its limit; the machine was killed.
     Flood,
-    /// The user stopped the run.
+    /// The user stopped the run, or its time was used up.
     Interrupted,
     /// A log or serial line ended without a `bye`.
     Eof,

@@ -4,8 +4,8 @@
 use crate::launch::limits::Limits;
 use crate::launch::line::Line;
 use crate::launch::state::{Event, LaunchReport, LaunchState};
-use crate::terminal::Stop;
 use crate::terminal::time::millis;
+use crate::terminal::{Stop, Why};
 use std::time::{Duration, Instant};
 use ws_machines::earshot::Chunk;
 use ws_machines::machine::{
@@ -69,7 +69,7 @@ pub fn follow(
     };
     loop {
         // Read before the console, so that output from before the user's signal is not lost.
-        let stopping = stop.requested();
+        let stopping = stop.why();
         let (console, over) = follower.read(stopping)?;
         watch(&follower.state);
         if over {
@@ -115,7 +115,7 @@ impl Follower<'_> {
     }
 
     /// Reads the console once. True when the launch is over.
-    fn read(&mut self, stopping: bool) -> Result<(Console, bool), MachineError> {
+    fn read(&mut self, stopping: Option<Why>) -> Result<(Console, bool), MachineError> {
         let (mut buffer, mut chunks) = (Vec::new(), Vec::new());
         let console = self.machine.console(&mut buffer)?;
         self.machine.heard(&mut chunks);
@@ -138,8 +138,8 @@ impl Follower<'_> {
         if self.line.bytes() > CONSOLE_LIMIT_BYTES {
             over = over || self.state.on(Event::Flood(CONSOLE_LIMIT_BYTES), now);
         }
-        if stopping {
-            over = over || self.state.on(Event::Interrupted, now);
+        if let Some(why) = stopping {
+            over = over || self.state.on(Event::Interrupted(why), now);
         }
         Ok((console, over))
     }

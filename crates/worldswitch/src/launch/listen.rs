@@ -62,16 +62,16 @@ pub fn listen(
     loop {
         buffer.clear();
         // Read before the console, so that output from before the user's signal is not lost.
-        let stopping = stop.requested();
+        let stopping = stop.why();
         let console = machine.console(&mut buffer)?;
         listener.feed(&buffer);
-        match &console {
-            Console::Ended(how) => {
+        match (&console, stopping) {
+            (Console::Ended(how), _) => {
                 listener.ended(how);
                 break;
             }
-            _ if stopping => {
-                listener.event(Event::Interrupted);
+            (_, Some(why)) => {
+                listener.event(Event::Interrupted(why));
                 break;
             }
             _ => listener.tick(),

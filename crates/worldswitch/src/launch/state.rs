@@ -8,6 +8,7 @@ use crate::launch::below::{Below, MARKS};
 use crate::launch::limits::Limits;
 use crate::launch::marks::{Heard, Marks};
 use crate::outcome::row::{External, RowReport};
+use crate::terminal::Why;
 use serde_json::Value;
 use std::time::Duration;
 use ws_machines::image::ROWS_MAX;
@@ -43,8 +44,8 @@ pub enum Event<'a> {
     Eof(&'a str),
     /// The console is longer than this limit, in bytes.
     Flood(u64),
-    /// The user stopped the run.
-    Interrupted,
+    /// The run must end.
+    Interrupted(Why),
 }
 
 /// A launch that is over.
@@ -171,12 +172,8 @@ impl LaunchState {
                     bytes >> 20
                 ),
             ),
-            Event::Interrupted => {
-                self.end(
-                    LaunchEnd::Interrupted,
-                    Status::Unreached,
-                    "the run was stopped",
-                );
+            Event::Interrupted(why) => {
+                self.end(LaunchEnd::Interrupted, Status::Unreached, why.words());
             }
         }
         self.over.is_some()
@@ -218,7 +215,7 @@ impl LaunchState {
 
     /// The launch's report. A launch that is not over counts as interrupted.
     pub fn finish(mut self) -> LaunchReport {
-        self.on(Event::Interrupted, self.step_since);
+        self.on(Event::Interrupted(Why::Asked), self.step_since);
         let most = self.most_rows();
         let left_out = (self.surplus > 0).then(|| {
             format!(

@@ -307,17 +307,25 @@ fn a_fault_outside_any_benchmark_is_told_with_the_end() {
 }
 
 #[test]
-fn an_interrupted_launch_keeps_what_it_has() {
-    let mut told = Told::new();
-    told.whole("a");
-    told.begin("b");
-    assert!(told.event(Event::Interrupted, ms(1)));
-    let report = told.state.clone().finish();
-    assert_eq!(report.end, LaunchEnd::Interrupted);
-    assert_eq!(
-        told.rows(),
-        [row("a", Status::Ok), row("b", Status::Unreached)]
-    );
+fn an_interrupted_launch_keeps_what_it_has_and_says_why() {
+    for (why, said) in [
+        (Why::Asked, "the run was stopped (in b)"),
+        (Why::TimeIsUp, "the time was used up (in b)"),
+    ] {
+        let mut told = Told::new();
+        told.whole("a");
+        told.begin("b");
+        assert!(told.event(Event::Interrupted(why), ms(1)));
+        let report = told.state.clone().finish();
+        assert_eq!(
+            (report.end, &*report.detail),
+            (LaunchEnd::Interrupted, said)
+        );
+        assert_eq!(
+            told.rows(),
+            [row("a", Status::Ok), row("b", Status::Unreached)]
+        );
+    }
 }
 
 #[test]

@@ -41,8 +41,8 @@ pub struct OneBoot {
     reports: Vec<RowReport>,
     /// How long it took.
     took: Duration,
-    /// It was stopped before its end.
-    interrupted: bool,
+    /// Why it was stopped before its end.
+    stopped: Option<Why>,
     /// Why the platform can't continue.
     failed: Option<String>,
 }
@@ -87,7 +87,7 @@ impl Job {
             keys: Vec::new(),
             reports: Vec::new(),
             took: Duration::ZERO,
-            interrupted: false,
+            stopped: None,
             failed: None,
         }
     }
@@ -120,14 +120,13 @@ impl Job {
             return;
         }
         self.failed = one.failed;
-        self.cut |= one.interrupted;
-        let stopped = one.interrupted.then(|| common.stop.why()).flatten();
+        self.cut |= one.stopped.is_some();
         let cut = match &self.failed {
             Some(why) => Some(why.clone()),
-            None => stopped.map(|why| why.words().to_owned()),
+            None => one.stopped.map(|why| why.words().to_owned()),
         };
         let is_first = self.gathered.boots.is_empty();
-        let is_kept = cut.is_none() || is_first || stopped == Some(Why::TimeIsUp);
+        let is_kept = cut.is_none() || is_first || one.stopped == Some(Why::TimeIsUp);
         if is_kept {
             let boot = Boot {
                 boot: one.number,
@@ -196,7 +195,8 @@ impl OneBoot {
             }
         }
         progress.done(&self.title(&instance.name));
-        self.interrupted = common.stop.requested() && queue.rows_done() < rows.len();
+        let is_cut = queue.rows_done() < rows.len();
+        self.stopped = common.stop.why().filter(|_| is_cut);
         self.reports = queue.finish();
         let machine = &instance.machine;
         for report in &mut self.reports {
@@ -371,4 +371,54 @@ fn never_spoke(launches: &[Launch]) -> String {
 fn workloads(instance: &Instance) -> String {
     let rows = instance.machine.workloads().unwrap_or_default();
     rows.iter().map(|row| format!(" {}", row.digest)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fake;
+    use crate::rounds::turns::Turns;
+    use crate::terminal::Stop;
+
+    /// A boot that measured one of two rows, and was stopped.
+    fn stopped(job: &mut Job, common: &Common, why: Why) -> OneBoot {
+        OneBoot {
+            stopped: Some(why),
+            reports: vec![RowReport::without("a", Status::Skip, "not here")],
+            ..job.begin(common, None, 1)
+        }
+    }
+
+    #[test]
+    fn what_was_measured_when_the_time_was_up_is_kept_though_the_user_stops_the_run_then() {
+        let common = Common {
+            bench: None,
+            parameters: Parameters::default(),
+            smp: None,
+            seed: 0,
+            perturbed_boots: 0,
+            digits: None,
+            bench_limit: None,
+            stop: Stop::asked(),
+            turns: Turns::default(),
+        };
+        let row = |name: &str| BenchmarkRow {
+            name: name.into(),
+            ..BenchmarkRow::default()
+        };
+        let selection = Arc::new(Selection {
+            rows: vec![row("a"), row("b")],
+            ..Selection::default()
+        });
+        let machine = Box::new(fake::qemu(None));
+        let mut job = Job::new("qemu-tcg".into(), machine, selection, Some(4), &common);
+        let first = job.begin(&common, None, 1);
+        job.end(&common, first);
+        for (why, kept) in [(Why::Asked, 1), (Why::TimeIsUp, 2)] {
+            let one = stopped(&mut job, &common, why);
+            job.end(&common, one);
+            assert_eq!(job.gathered.boots.len(), kept, "{why:?}");
+        }
+        assert!(job.cut);
+    }
 }

@@ -114,7 +114,7 @@ impl LaunchQueue {
 
     fn settle_or_retry(&mut self, mut report: RowReport, again: &mut Vec<String>) {
         if report.status == Status::Unreached {
-            // The user stopped the run while it was running.
+            // The run had to end while it was running.
             return;
         }
         if report.status == Status::Lost {

@@ -49,6 +49,14 @@ impl Stop {
         Ok(stop)
     }
 
+    /// As after a signal, for tests.
+    #[cfg(test)]
+    pub fn asked() -> Self {
+        let stop = Self::default();
+        stop.asked.store(true, Ordering::Relaxed);
+        stop
+    }
+
     /// The same, which also ends at a time.
     pub fn until(self, end: Instant) -> Self {
         Self {

@@ -238,10 +238,9 @@ fn show(
         output::remark(remark, colours);
     }
     if measured.interrupted {
-        output::remark(
-            "the run was stopped; the results until then are kept",
-            colours,
-        );
+        // It has no bound.
+        let why = Why::Asked.words();
+        output::remark(&format!("{why}; the results until then are kept"), colours);
     }
     output::remark(&format!("results are in {}", folder.display()), colours);
     if args.report {
