@@ -112,6 +112,26 @@ mod tests {
     }
 
     #[test]
+    fn the_seed_alone_decides_the_order() {
+        let names: Vec<String> = (0..20).map(|i| format!("row-{i}")).collect();
+        let shuffled = |seed| {
+            let mut launches = vec![Planned {
+                vcpus: 1,
+                host_cpus: 1,
+                vm: String::new(),
+                rows: names.clone(),
+            }];
+            Turns::default().shuffle(&mut launches, NonZeroU64::new(seed).unwrap());
+            launches.remove(0).rows
+        };
+        assert_eq!(shuffled(1), shuffled(1));
+        assert_ne!(shuffled(1), shuffled(2));
+        let mut sorted = shuffled(3);
+        sorted.sort_by_key(|name| names.iter().position(|other| other == name));
+        assert_eq!(sorted, names);
+    }
+
+    #[test]
     fn without_turns_all_rows_are_alike() {
         let rows = rows();
         let rows: Vec<&BenchmarkRow> = rows.iter().collect();

@@ -22,8 +22,6 @@ pub fn collect(args: &CollectArgs, colours: Colours) -> anyhow::Result<Done> {
     view.settle()?;
     show::doubts(&view, colours);
     let mut history = kept::open(&view.campaign)?;
-    // What the tasks post: what one could not is then new here, and all else known.
-    let mut posted = Vec::new();
     let mut folders: BTreeMap<PathBuf, Vec<ResultFile>> = BTreeMap::new();
     for known in &view.expanded.tasks {
         let CellOf::Cell(key, _) = &known.cell else {
@@ -37,9 +35,6 @@ pub fn collect(args: &CollectArgs, colours: Colours) -> anyhow::Result<Done> {
             },
             _ => continue,
         };
-        if view.campaign.post {
-            posted.push(result.clone());
-        }
         let folder = match &known.task.host {
             Some(host) => args.output.join(host),
             None => args.output.clone(),
@@ -56,8 +51,8 @@ pub fn collect(args: &CollectArgs, colours: Colours) -> anyhow::Result<Done> {
         }
         all.extend(results);
     }
-    let to_add = if view.campaign.post { &posted } else { &all };
-    let added = kept::add(&view.campaign, to_add).with_context(|| {
+    // What tasks posted is known there.
+    let added = kept::add(&view.campaign, &all).with_context(|| {
         format!(
             "the results are in {}, but not in the history: collect again with --force",
             args.output.display()

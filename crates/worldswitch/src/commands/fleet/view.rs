@@ -186,8 +186,8 @@ impl View {
             return queued;
         }
         // Measured there again it would not count either.
-        let mut host = known.task.host.iter();
-        if let Some(host) = host.find(|host| self.doubts.contains_key(*host)) {
+        let host = known.task.host.as_ref();
+        if let Some(host) = host.filter(|host| self.doubts.contains_key(*host)) {
             return State::Untrusted(format!("its host {host} is not trusted"));
         }
         if let Some(key) = key {

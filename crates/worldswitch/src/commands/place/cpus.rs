@@ -21,10 +21,11 @@ impl Cpus {
     /// # Errors
     /// The kernel does not tell.
     pub fn of_host() -> anyhow::Result<Self> {
-        let status = fs::read_to_string("/proc/self/status").context("can't read my status")?;
-        let mut lines = status.lines();
-        let allowed = lines.find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
-        let allowed = pin::parse(allowed.unwrap_or_default()).map_err(anyhow::Error::msg)?;
+        let usable = ws_io::cpus::usable().context("can't read which CPUs may be used")?;
+        let allowed: Vec<u32> = usable
+            .into_iter()
+            .map(u32::try_from)
+            .collect::<Result<_, _>>()?;
         let first = allowed.first().copied().unwrap_or_default();
         let cpu = format!("/sys/devices/system/cpu/cpu{first}");
         let list = |path: String| -> Vec<u32> {

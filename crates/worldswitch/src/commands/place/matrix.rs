@@ -169,10 +169,7 @@ impl Matrix {
     pub fn takes(&self) -> Duration {
         let rows = self.in_turn();
         let stages = rows.chunk_by(|(_, a), (_, b)| a.stage == b.stage);
-        let of = |stage: &[(PlaceRow, Turn)]| {
-            let rows: Vec<PlaceRow> = stage.iter().map(|(row, _)| row.clone()).collect();
-            seconds(&rows, self.boots)
-        };
+        let of = |stage: &[(PlaceRow, Turn)]| seconds(stage.iter().map(|(row, _)| row), self.boots);
         Duration::from_secs_f64(stages.map(of).sum::<f64>() * self.slowness)
     }
 
@@ -225,19 +222,26 @@ fn words(kinds: &[PlaceKind]) -> String {
 }
 
 /// Rows that are launched apart: with a second VM, with disks, and all others.
-fn groups(rows: &[PlaceRow]) -> [usize; 3] {
-    let second_vm = rows.iter().filter(|row| row.kind.has_second_vm()).count();
-    let disk = rows.iter().filter(|row| row.kind.has_disk()).count();
-    [second_vm, disk, rows.len() - second_vm - disk]
+fn groups<'a>(rows: impl IntoIterator<Item = &'a PlaceRow>) -> [usize; 3] {
+    let [mut second_vm, mut disk, mut others] = [0; 3];
+    for row in rows {
+        match (row.kind.has_second_vm(), row.kind.has_disk()) {
+            (true, _) => second_vm += 1,
+            (false, true) => disk += 1,
+            (false, false) => others += 1,
+        }
+    }
+    [second_vm, disk, others]
 }
 
 /// How long the rows of a stage take on a quiet host.
-fn seconds(rows: &[PlaceRow], boots: u32) -> f64 {
-    let launches = groups(rows).map(|rows| rows.div_ceil(ROWS_A_BOOT));
+fn seconds<'a>(rows: impl IntoIterator<Item = &'a PlaceRow>, boots: u32) -> f64 {
+    let groups = groups(rows);
+    let launches = groups.map(|rows| rows.div_ceil(ROWS_A_BOOT));
     let [second_vm, ..] = launches;
     // A second VM boots too.
     let booted = launches.iter().sum::<usize>() + second_vm;
-    (rows.len() as f64 * ROW_S + booted as f64 * BOOT_S) * f64::from(boots)
+    (groups.iter().sum::<usize>() as f64 * ROW_S + booted as f64 * BOOT_S) * f64::from(boots)
 }
 
 #[cfg(test)]

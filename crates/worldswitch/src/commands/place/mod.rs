@@ -124,6 +124,9 @@ fn told(
     stop: &Stop,
     colours: Colours,
 ) -> (Vec<ResultFile>, Done) {
+    if !measured.interrupted {
+        return measured.told(colours);
+    }
     let rows = measured.results.iter().flat_map(|result| &result.rows);
     let is_whole = |row: &&Row| {
         let ends = row
@@ -137,7 +140,7 @@ fn told(
         .map(|row| row.benchmark.clone())
         .collect();
     let left_out = planned.left_out(|row| whole.contains(&row.name()));
-    if let (true, Some(why), Some(left_out)) = (measured.interrupted, stop.why(), left_out) {
+    if let (Some(why), Some(left_out)) = (stop.why(), left_out) {
         let boots = match boots {
             1 => String::new(),
             boots => format!(", or measured in fewer than {boots} boots"),
