@@ -26,13 +26,6 @@ applications_setup_file() {
     export KERNEL INITRD IMAGE APPLICATIONS
 }
 
-# with_loader USR PROGRAM [ARGUMENT...]: runs a program of the lab's packages with its own libraries.
-with_loader() {
-    local usr=$1 program=$2
-    shift 2
-    "$usr/lib64/ld-linux-x86-64.so.2" --library-path "$usr/lib/x86_64-linux-gnu" "$usr/bin/$program" "$@"
-}
-
 # applications_guest NAME NUMBER SOCKET...: boots such a guest; its first network card is at the first socket and has
 # the address 10.0.0.NUMBER, the second 10.1.0.NUMBER. Its console is in NAME.txt; its input is the pipe NAME.in.
 applications_guest() {

@@ -86,6 +86,14 @@ ws() {
     timeout --kill-after=5 "${LIMIT:-550}" "$WORLDSWITCH" "$@"
 }
 
+# with_loader USR PROGRAM [ARGUMENT...]: runs a program of the lab's packages with its own libraries, with such a limit.
+with_loader() {
+    local usr=$1 program=$2
+    shift 2
+    timeout --kill-after=5 "${LIMIT:-550}" "$usr/lib64/ld-linux-x86-64.so.2" --library-path "$usr/lib/x86_64-linux-gnu" \
+        "$usr/bin/$program" "$@"
+}
+
 # guest_with NAME ARCH "FILE...": builds the suite's guest with more benchmarks, in $BUILT/NAME.
 guest_with() {
     make -s -C "$ROOT/guest" ARCH="$2" EXTRA_BENCH="$3" OUT="$BUILT/$1" OBJ="$ROOT/build/guest/$2/obj" >&2
@@ -131,6 +139,11 @@ insns() {
 # The status of each row, as "name status" lines.
 statuses() {
     result "$1" '.rows[] | .benchmark + " " + .status'
+}
+
+# sent FILE: what a machine has sent of it by `result` (tests/guests/result.sh); its console is in console.txt.
+sent() {
+    tr -d '\r' <console.txt | sed -n "/^=== ${1//\//\\/}\$/,/^=== end/p" | grep -v '^===' | base64 -d | gunzip
 }
 
 # Whether there is a process whose command line contains this text (pgrep leaves itself out).

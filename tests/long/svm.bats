@@ -13,9 +13,6 @@ setup_file() {
 
 setup() { common_setup; }
 
-# sent FILE: what the machine has sent of it.
-sent() { tr -d '\r' <console.txt | sed -n "/^=== ${1//\//\\/}\$/,/^=== end/p" | grep -v '^===' | base64 -d | gunzip; }
-
 @test "apps and place on qemu-kvm, on SVM: a VM of KVM boots, and all rows are measured" {
     make -s -C "$ROOT" install DESTDIR="$PWD/installed" PREFIX=/opt >&2
     # Nothing is chosen, but what would run it is made: the image of the root file system.
@@ -28,7 +25,7 @@ sent() { tr -d '\r' <console.txt | sed -n "/^=== ${1//\//\\/}\$/,/^=== end/p" | 
         worldswitch place --on qemu-kvm --kind cpu --cells 1 --time 30 -o place --export-json place.json
         for file in apps.json apps/qemu-kvm.json place.json; do result $file; done'
     qemu=$LAB_STORE/sets/qemu/root/usr
-    timeout 3000 "$qemu/lib64/ld-linux-x86-64.so.2" --library-path "$qemu/lib/x86_64-linux-gnu" "$qemu/bin/qemu-system-x86_64" \
+    LIMIT=3000 with_loader "$qemu" qemu-system-x86_64 \
         -L "$qemu/share/qemu" -L "$qemu/share/seabios" -no-user-config -nodefaults -machine q35 -accel tcg,thread=single \
         -cpu max -smp 2 -m 3072 -display none -monitor none -no-reboot -serial file:console.txt \
         -drive file=machine/disk.img,format=raw,if=none,id=disk,readonly=on -device virtio-blk-pci,drive=disk \
