@@ -20,14 +20,3 @@ static inline uint64_t clock_now(void)
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
-
-/* Nothing is moved in time: no two runs take the same. */
-static inline void clock_loop(uint64_t passes)
-{
-	(void)passes;
-}
-
-/* Nothing records what a host executes. */
-static inline void clock_mark(void)
-{
-}
