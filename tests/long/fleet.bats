@@ -1,5 +1,6 @@
-# A campaign of 3 kernels x 2 machines x 12 benchmarks on a real Slurm with three nodes, of which one dies half-way;
-# then one that counts otherwise. Packages are carried to the nodes, and one kernel is built.
+# `worldswitch fleet` on a real Slurm with three nodes: a campaign of 3 kernels x 2 machines x 12 benchmarks, of which one
+# node dies half-way, then one counts otherwise (packages are carried to the nodes, and one kernel is built); hosts, with
+# their benchmarks and workloads in time; and a history that has a result of a node that is not trusted.
 
 load ../e2e/common
 load ../e2e/fleet
@@ -35,7 +36,9 @@ TOML
         test "$(fleet status --json | jq '[.cells[] | select(.state == "failed" and .apps and .platform == "qemu-tcg" and
             (.why | contains("/dev/net/tun")))] | length')" = 2
         test "$(fleet status --json | jq -c '[.cells[] | select(.host and .node) | .host == .node] | unique')" = '[true]'
-        fleet collect -o out || test $? = 1
+        run_status=0
+        fleet collect -o out || run_status=$?
+        test "$run_status" = 1
         test "$(ls out out/n1 out/n3 | grep json | paste -sd' ')" = \
             'lab-arm-linux.json host.json qemu-tcg.json host.json qemu-tcg.json'
         # Without Slurm a host measures its own cells, and leaves those of others.

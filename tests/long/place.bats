@@ -1,5 +1,5 @@
-# `worldswitch place` with all kinds of work, its parts on CPUs of their own, and what it leaves behind. What is measured
-# here is only that it works.
+# `worldswitch place` with all kinds of work, its time as a bound, its parts on CPUs of their own, and what it leaves
+# behind. What is measured here is only that it works.
 
 # `run` sets $output and $status.
 # shellcheck disable=SC2154
@@ -27,6 +27,7 @@ setup() { common_setup; }
     no_devices
 }
 
+# bats test_tags=live
 @test "the time is a bound: what is measured is kept and shown, and what is left out is said" {
     # So many boots take far longer on any host; the first one is over by then on a busy one.
     local begin=$SECONDS

@@ -36,7 +36,7 @@ pub struct PlaceArgs {
     /// Only these kinds of work (below). Default: all.
     #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = kind)]
     pub kind: Vec<PlaceKind>,
-    /// How long it may take. What is left then is left out: the last placements.
+    /// How long it may take. What is left then is left out, the last placements, and the exit code is 1.
     #[arg(long, value_name = "MINUTES", default_value_t = 10,
         value_parser = clap::value_parser!(u32).range(1..=600))]
     pub time: u32,
