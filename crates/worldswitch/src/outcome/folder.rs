@@ -156,3 +156,28 @@ fn made(created: SystemTime) -> io::Result<PathBuf> {
     }
     Err(io::Error::other("no name is left"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_that_is_gone_when_results_are_written_is_made_again() {
+        let above = tempfile::tempdir().unwrap();
+        let path = above.path().join("deep/out");
+        let folder = Folder::make(Some(&path), false, SystemTime::now()).unwrap();
+        fs::remove_dir_all(above.path().join("deep")).unwrap();
+        let result: ResultFile = serde_json::from_value(serde_json::json!({
+            "schema": ws_results::SCHEMA, "created": "", "tool": "", "command": [], "platform": "host",
+            "identity": {"subject": {}, "conditions": {}}, "boots": [], "rows": [], "interrupted": false,
+        }))
+        .unwrap();
+        assert!(folder.write(&[result.clone(), result]).is_empty());
+        let names = fs::read_dir(&path)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name());
+        let mut names: Vec<_> = names.collect();
+        names.sort();
+        assert_eq!(names, ["host.json", "host_n2.json"]);
+    }
+}
