@@ -72,7 +72,7 @@ pub(crate) const TOO_WIDE: f64 = 1.0 / 3.0;
 /// Median / minimum, above which nearly all batches were disturbed.
 const FAR_ABOVE: f64 = 3.0;
 /// Standard error of the median / standard error of the mean, for normal values: sqrt(pi / 2).
-const OF_MEDIAN: f64 = 1.2533;
+pub(crate) const OF_MEDIAN: f64 = 1.2533;
 /// A cost must be more than so many standard errors from zero.
 const ERRORS: f64 = 3.0;
 

@@ -4,6 +4,7 @@
 //! that measured both: so a kernel that only a faster host measured makes no step. A line says that figures moved, and
 //! where; it is no verdict, for which [`crate::compare_results`] needs the samples.
 
+use crate::boot::OF_MEDIAN;
 use crate::{HostKind, Thresholds, UnitKind, median};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -76,9 +77,6 @@ pub struct Level {
 /// On time a line moved if its range is so many standard deviations of a kernel's figure. Of 50 kernels without any
 /// difference the range is 4.5, and in about 2 of 100 lines above 6.
 const DEVIATIONS: f64 = 6.0;
-
-/// The standard deviation of a median / that of the mean of as many normal values.
-const MEDIAN: f64 = 1.2533;
 
 /// The trends of these figures, of which the newest come first. `kernels` are all kernels in their order; hosts of one of
 /// these kinds are taken together. What was measured on one kernel only has none.
@@ -160,7 +158,7 @@ fn of_group(
             found.near_zero += 1;
             continue;
         }
-        for piece in pieces(seen, scale) {
+        for piece in pieces(seen) {
             let Some(trend) = trend(benchmark, &piece, scale) else {
                 continue;
             };
@@ -175,15 +173,20 @@ fn of_group(
     Some(found)
 }
 
-/// The figures by benchmark, with the index of each kernel.
+/// The figures by benchmark, with the index of each kernel. Counts are exact: of them the newest one counts.
 fn rows<'a>(
     points: &[&'a TrendPoint],
     index: impl Fn(&TrendPoint) -> Option<usize>,
     scale: Scale,
 ) -> BTreeMap<&'a str, Vec<Seen<'a>>> {
     let mut rows: BTreeMap<&str, Vec<Seen<'_>>> = BTreeMap::new();
+    let mut counted = BTreeSet::new();
     for point in points {
         if let Some(kernel) = index(point) {
+            let cell = (&*point.benchmark, kernel, &*point.host);
+            if scale == Scale::Differences && !counted.insert(cell) {
+                continue;
+            }
             rows.entry(&point.benchmark).or_default().push(Seen {
                 host: &point.host,
                 kernel,
@@ -239,10 +242,10 @@ struct Piece<'a> {
 }
 
 /// Splits a benchmark's figures into pieces: as a rule it is one.
-fn pieces(mut rest: Vec<Seen<'_>>, scale: Scale) -> Vec<Piece<'_>> {
+fn pieces(mut rest: Vec<Seen<'_>>) -> Vec<Piece<'_>> {
     let mut pieces = Vec::new();
     while !rest.is_empty() {
-        let levels = levels(&rest, scale);
+        let levels = levels(&rest);
         let (seen, left) = rest
             .into_iter()
             .partition(|one: &Seen<'_>| levels.contains_key(&one.kernel));
@@ -266,15 +269,11 @@ fn pieces(mut rest: Vec<Seen<'_>>, scale: Scale) -> Vec<Piece<'_>> {
 }
 
 /// The levels of the first kernel, and of those that are linked with it by hosts.
-fn levels(seen: &[Seen<'_>], scale: Scale) -> BTreeMap<usize, f64> {
+fn levels(seen: &[Seen<'_>]) -> BTreeMap<usize, f64> {
     let mut cells: BTreeMap<usize, BTreeMap<&str, Vec<f64>>> = BTreeMap::new();
     for one in seen {
         let hosts = cells.entry(one.kernel).or_default();
-        let values = hosts.entry(one.host).or_default();
-        // Counts are exact: the newest run's count.
-        if values.is_empty() || scale == Scale::Ratios {
-            values.push(one.value);
-        }
+        hosts.entry(one.host).or_default().push(one.value);
     }
     let cells: BTreeMap<usize, BTreeMap<&str, f64>> = cells
         .into_iter()
@@ -323,7 +322,7 @@ impl Piece<'_> {
         let fitted = self.levels.len() + self.hosts.len() - 1;
         let free = self.seen.len().saturating_sub(fitted).max(1);
         let runs = self.seen.len() as f64 / self.levels.len().max(1) as f64;
-        let deviation = MEDIAN * (squares / free as f64 / runs).sqrt();
+        let deviation = OF_MEDIAN * (squares / free as f64 / runs).sqrt();
         thresholds.min_effect.ln_1p().max(DEVIATIONS * deviation)
     }
 }
@@ -333,14 +332,16 @@ fn trend(benchmark: &str, piece: &Piece<'_>, scale: Scale) -> Option<Trend> {
     let typical = median(&piece.hosts.values().copied().collect::<Vec<_>>())?;
     let level = |(kernel, level): (&usize, &f64)| {
         let here = piece.seen.iter().filter(|one| one.kernel == *kernel);
-        let own = here.clone().map(|one| piece.rest(one));
+        // The newest come first.
+        let newest = here.clone().next();
+        let own = here.map(|one| piece.rest(one));
         let middle = level + typical;
         Level {
             kernel: *kernel,
             value: scale.back(middle),
             low: scale.back(middle + own.clone().fold(0.0, f64::min)),
             high: scale.back(middle + own.fold(0.0, f64::max)),
-            run: here.map(|one| one.run).max().unwrap_or_default(),
+            run: newest.map_or(0, |one| one.run),
         }
     };
     let levels: Vec<Level> = piece.levels.iter().map(level).collect();

@@ -75,6 +75,47 @@ fn any_other_count_is_a_move_and_the_greatest_comes_first() {
 }
 
 #[test]
+fn on_counts_older_runs_of_a_kernel_change_nothing() {
+    // Both kernels were measured with another guest before, twice.
+    let points: Vec<TrendPoint> = [("6.6", 110.0), ("6.1", 100.0)]
+        .into_iter()
+        .flat_map(|(kernel, newest)| {
+            [newest, newest - 10.0, newest - 10.0]
+                .map(|value| point("", kernel, "x", "insns", value))
+        })
+        .collect();
+    let all = found(&points, &[]);
+    let levels = &all[0].moved[0].levels;
+    assert_eq!(values(&all[0].moved[0]), [100.0, 110.0]);
+    assert!(
+        levels
+            .iter()
+            .all(|level| level.low == level.value && level.high == level.value),
+        "{levels:?}"
+    );
+}
+
+#[test]
+fn a_level_names_its_newest_run_whatever_the_numbers() {
+    // Older runs may have been added later, so that they have greater numbers.
+    for unit in ["insns", "ns"] {
+        let run = |number, kernel, value| TrendPoint {
+            run: number,
+            ..point("a", kernel, "x", unit, value)
+        };
+        let points = [
+            run(5, "6.6", 200.0),
+            run(9, "6.6", 200.0),
+            run(4, "6.1", 100.0),
+            run(12, "6.1", 100.0),
+        ];
+        let all = found(&points, &[]);
+        let levels = all[0].moved[0].levels.iter();
+        assert_eq!(levels.map(|level| level.run).collect::<Vec<_>>(), [4, 5]);
+    }
+}
+
+#[test]
 fn a_kernel_that_only_a_faster_host_measured_makes_no_step() {
     // b takes half of a's time. 6.9 is 20 % slower; 6.12 is as 6.9, and only b has it.
     let points = [
