@@ -1,8 +1,10 @@
 //! Finds result files by command-line argument: `DIR`, `DIR:PLATFORM` or a file.
 
-use crate::{ReadError, ResultFile, file_name, read_file};
-use std::fs;
-use std::io;
+use crate::{MAX_FILE_BYTES, ReadError, ResultFile, file_name, read_file};
+use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
+use std::fmt;
+use std::fs::{self, File};
+use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 /// Why no result was loaded.
@@ -37,14 +39,13 @@ pub enum FindError {
     Read(#[from] ReadError),
 }
 
-/// The paths that `spec` names: one for a file or `DIR:PLATFORM`, every `*.json` of a folder, sorted
-/// by name, then the results in the folders in it (one a host, as `fleet collect` writes). An existing path takes
-/// precedence over `DIR:PLATFORM`.
+/// The paths that `spec` names: one for a file; every `*.json` of a folder, sorted by name, then the results in the
+/// folders in it (one a host, as `fleet collect` writes); for `DIR:PLATFORM` the folder's one, else that of each folder
+/// in it. An existing path takes precedence over `DIR:PLATFORM`.
 pub fn find(spec: &str) -> Result<Vec<PathBuf>, FindError> {
     let path = Path::new(spec);
     if path.is_dir() {
-        let mut files = list(path)?;
-        files.extend(below(path)?);
+        let files = all(path)?;
         return if files.is_empty() {
             Err(FindError::Empty(path.into()))
         } else {
@@ -66,14 +67,19 @@ pub fn find(spec: &str) -> Result<Vec<PathBuf>, FindError> {
         if file.is_file() {
             return Ok(vec![file]);
         }
+        let mut of_hosts = below(dir)?;
+        of_hosts.retain(|file| file.file_name() == Some(file_name(platform).as_ref()));
+        if !of_hosts.is_empty() {
+            return Ok(of_hosts);
+        }
         missing.get_or_insert((dir, platform));
     }
     let Some((dir, platform)) = missing else {
         return Err(FindError::Nothing(spec.to_owned()));
     };
-    let there: Vec<String> = list(dir)?
+    let there: Vec<String> = all(dir)?
         .iter()
-        .filter_map(|file| Some(file.file_name()?.to_string_lossy().into_owned()))
+        .filter_map(|file| Some(file.strip_prefix(dir).ok()?.to_string_lossy().into_owned()))
         .collect();
     if there.is_empty() {
         return Err(FindError::Empty(dir.into()));
@@ -129,6 +135,13 @@ fn is_explanation(path: &Path) -> bool {
     name.is_some_and(|name| name.starts_with(EXPLANATION.as_bytes()))
 }
 
+/// The result files of a folder, then those in the folders in it.
+fn all(dir: &Path) -> Result<Vec<PathBuf>, FindError> {
+    let mut files = list(dir)?;
+    files.extend(below(dir)?);
+    Ok(files)
+}
+
 /// The result files of a folder, sorted by name.
 fn list(dir: &Path) -> Result<Vec<PathBuf>, FindError> {
     let mut files = json(dir)?;
@@ -153,20 +166,53 @@ fn below(dir: &Path) -> Result<Vec<PathBuf>, FindError> {
     folders.sort();
     let mut files = Vec::new();
     for folder in folders {
-        files.extend(list(&folder)?.into_iter().filter(|file| is_result(file)));
+        for file in list(&folder)? {
+            if is_result(&file)? {
+                files.push(file);
+            }
+        }
     }
     Ok(files)
 }
 
-/// Whether a file says that it is a result, of whatever version.
-fn is_result(path: &Path) -> bool {
-    #[derive(serde::Deserialize)]
-    struct Head {
-        schema: String,
+/// Whether a file says that it is a result, of whatever version. It is read up to where it says so, which in ours is at
+/// the beginning: so a result that was cut off is one too, and whoever reads it says what is wrong.
+fn is_result(path: &Path) -> Result<bool, ReadError> {
+    let failed = |cause| ReadError::Io {
+        path: path.to_owned(),
+        cause,
+    };
+    let file = File::open(path).map_err(failed)?.take(MAX_FILE_BYTES);
+    let mut schema = None;
+    let mut json = serde_json::Deserializer::from_reader(BufReader::new(file));
+    match json.deserialize_map(Schema(&mut schema)) {
+        Err(cause) if cause.is_io() => return Err(failed(cause.into())),
+        // Of a map that was left in the middle there always is an error.
+        Ok(()) | Err(_) => {}
     }
-    let text = fs::read(path).unwrap_or_default();
-    let head = serde_json::from_slice::<Head>(&text);
-    head.is_ok_and(|head| head.schema.starts_with("worldswitch-result/"))
+    Ok(schema.is_some_and(|schema| schema.starts_with("worldswitch-result/")))
+}
+
+/// Takes the field `schema` of a map, and leaves the rest unread.
+struct Schema<'a>(&'a mut Option<String>);
+
+impl<'de> Visitor<'de> for Schema<'_> {
+    type Value = ();
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while let Some(key) = map.next_key::<String>()? {
+            if key == "schema" {
+                *self.0 = Some(map.next_value()?);
+                break;
+            }
+            map.next_value::<IgnoredAny>()?;
+        }
+        Ok(())
+    }
 }
 
 /// The `*.json` of a folder, sorted by name, without hidden ones (files being written).
@@ -229,6 +275,54 @@ mod tests {
         fs::remove_dir_all(dir.path().join("n1")).unwrap();
         fs::remove_dir_all(dir.path().join("n2")).unwrap();
         assert!(matches!(find(spec), Err(FindError::Empty(_))));
+    }
+
+    #[test]
+    fn a_damaged_result_of_a_host_is_no_silent_gap() {
+        let dir = tempfile::tempdir().unwrap();
+        let spec = dir.path().to_str().unwrap();
+        for host in ["n1", "n2"] {
+            write_into(&dir.path().join(host), &sample()).unwrap();
+        }
+        let damaged = dir.path().join("n2/lab-native.json");
+        let whole = fs::read(&damaged).unwrap();
+        fs::write(&damaged, &whole[..whole.len() / 2]).unwrap();
+        let error = load(spec).unwrap_err().to_string();
+        assert!(
+            error.contains("n2/lab-native.json is not a result file"),
+            "{error}"
+        );
+        // Whoever writes JSON anew may sort its fields.
+        let sorted: serde_json::Value = serde_json::from_slice(&whole).unwrap();
+        let sorted: std::collections::BTreeMap<_, _> = sorted.as_object().unwrap().iter().collect();
+        fs::write(&damaged, serde_json::to_vec(&sorted).unwrap()).unwrap();
+        assert_eq!(load(spec).unwrap().len(), 2);
+        // What only has a result in it is none.
+        fs::write(
+            &damaged,
+            format!("{{\"of\": {{\"schema\": \"{}\"}}}}", crate::SCHEMA),
+        )
+        .unwrap();
+        assert_eq!(load(spec).unwrap().len(), 1);
+        fs::write(&damaged, "{").unwrap();
+        assert_eq!(load(spec).unwrap().len(), 1);
+    }
+
+    #[test]
+    fn a_platform_in_a_folder_of_hosts_is_one_of_each() {
+        let dir = tempfile::tempdir().unwrap();
+        for host in ["n1", "n2"] {
+            write_into(&dir.path().join(host), &sample()).unwrap();
+        }
+        let paths = find(&format!("{}:lab:native", dir.path().display())).unwrap();
+        let hosts = ["n1", "n2"].map(|host| dir.path().join(host).join("lab-native.json"));
+        assert_eq!(paths, hosts);
+        let error = find(&format!("{}:kvm", dir.path().display())).unwrap_err();
+        let error = error.to_string();
+        assert!(
+            error.ends_with("which has n1/lab-native.json, n2/lab-native.json"),
+            "{error}"
+        );
     }
 
     #[test]
