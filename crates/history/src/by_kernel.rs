@@ -4,6 +4,9 @@ use crate::database::Columns;
 use crate::filter::{Filter, Wanted};
 use crate::{Error, Store};
 
+/// The index for them.
+pub(crate) const INDEX: &str = "CREATE INDEX runs_by_kernel ON runs (platform, judged_on, kernel, created, id) WHERE kernel IS NOT NULL";
+
 /// A benchmark's figure in a run of a kernel.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KernelFigure {
@@ -15,8 +18,8 @@ pub struct KernelFigure {
     pub host: String,
     /// The kernel under test.
     pub kernel: String,
-    /// When the run started.
-    pub created: String,
+    /// When the first run of this platform and kernel started, on time of this host.
+    pub first: String,
     /// The benchmark.
     pub benchmark: String,
     /// The unit of `value`.
@@ -27,7 +30,7 @@ pub struct KernelFigure {
 
 impl Store {
     /// All figures of the newest runs of each platform and kernel, on time of each host: of so many runs each. The newest
-    /// first.
+    /// first, those of a run together.
     ///
     /// # Errors
     /// The history can't be read.
@@ -35,14 +38,17 @@ impl Store {
         let mut wanted = Wanted::of(filter);
         let conditions = wanted.conditions(" AND ");
         wanted.values.push(most.into());
-        // Of the runs an index has all that is read, so a run's result is not touched.
+        // Of the runs an index has all that is read, but with a host, so a run's result is not touched.
         let sql = format!(
-            "SELECT recent.id, recent.platform, recent.judged_on, recent.kernel, recent.created,
+            "SELECT recent.id, recent.platform, recent.judged_on, recent.kernel, recent.first,
                  figures.benchmark, figures.unit, figures.value
              FROM (
-                 SELECT id, platform, judged_on, kernel, created, row_number() OVER (
-                     PARTITION BY platform, judged_on, kernel ORDER BY created DESC, id DESC
-                 ) AS place FROM runs WHERE kernel IS NOT NULL{conditions}
+                 SELECT id, platform, judged_on, kernel, created,
+                     min(created) OVER (PARTITION BY platform, judged_on, kernel) AS first,
+                     row_number() OVER (
+                         PARTITION BY platform, judged_on, kernel ORDER BY created DESC, id DESC
+                     ) AS place
+                 FROM runs WHERE kernel IS NOT NULL{conditions}
              ) AS recent JOIN figures ON figures.run = recent.id
              WHERE recent.place <= ${} ORDER BY recent.created DESC, recent.id DESC",
             wanted.values.len()
@@ -54,7 +60,7 @@ impl Store {
                 platform: row.text()?,
                 host: row.text()?,
                 kernel: row.text()?,
-                created: row.text()?,
+                first: row.text()?,
                 benchmark: row.text()?,
                 unit: row.text()?,
                 value: row.real()?,

@@ -15,8 +15,9 @@ pub fn kernel(result: &ResultFile) -> Option<String> {
 }
 
 /// The line over kernels that a run belongs to: its machine, which is the platform without its kernel, and the kernel's
-/// name on that line. Options of the platform stay, as does a variant that is no kernel (`lab:xen@4.20`). Kernels that
-/// were built from commits often have the same release, so theirs has the end of their path too.
+/// name on that line. Options of the platform stay, as does a variant that is no kernel (`lab:xen@4.20`); `unstable` is
+/// the lab's newest one. Kernels that were built from commits often have the same release, so theirs has the end of
+/// their path too.
 pub fn line_of(platform: &str, kernel: &str) -> (String, String) {
     let Some((base, rest)) = platform.split_once('@') else {
         return (platform.to_owned(), kernel.to_owned());
@@ -26,7 +27,9 @@ pub fn line_of(platform: &str, kernel: &str) -> (String, String) {
     let machine = format!("{base}{options}");
     match variant.rsplit_once('/') {
         Some((_, last)) => (machine, format!("{kernel} {last}")),
-        None if kernel.split(' ').any(|word| word.starts_with(variant)) => {
+        None if variant == "unstable"
+            || kernel.split(' ').any(|word| word.starts_with(variant)) =>
+        {
             (machine, kernel.to_owned())
         }
         None => (platform.to_owned(), kernel.to_owned()),
@@ -87,6 +90,10 @@ mod tests {
         assert_eq!(
             line("lab:kvm@/week/kernels/0a1b2c-ffff", "linux 6.12.0"),
             "lab:kvm; linux 6.12.0 0a1b2c-ffff"
+        );
+        assert_eq!(
+            line("lab:kvm@unstable+cpu=EPYC", "linux 7.0.4+deb15-cloud-amd64"),
+            "lab:kvm+cpu=EPYC; linux 7.0.4+deb15-cloud-amd64"
         );
         assert_eq!(
             line("lab:xen@4.20", "linux 6.12.1"),

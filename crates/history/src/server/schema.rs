@@ -1,5 +1,7 @@
 //! The tables on a PostgreSQL server, in a schema of their own. `docs/history.md` describes them.
 
+use crate::by_kernel;
+
 /// The schema, and the table in it that has the version.
 pub(super) const SCHEMA: &str = "worldswitch";
 
@@ -49,8 +51,5 @@ CREATE TABLE pins (
 CREATE INDEX pins_by_run ON pins (run);
 ",
     ),
-    (
-        3,
-        "CREATE INDEX runs_by_kernel ON runs (platform, judged_on, kernel, created, id) WHERE kernel IS NOT NULL",
-    ),
+    (3, by_kernel::INDEX),
 ];

@@ -2,6 +2,7 @@
 //! describes it.
 
 use crate::Error;
+use crate::by_kernel;
 use crate::kept::Kept;
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 use std::path::Path;
@@ -13,6 +14,7 @@ const APPLICATION: i64 = 0x7773_7769;
 /// The version of the tables (PRAGMA user_version).
 pub(crate) const VERSION: i64 = 3;
 
+/// The tables of version 2.
 const TABLES: &str = "
 CREATE TABLE runs (
     id        INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -31,7 +33,6 @@ CREATE INDEX runs_by_date ON runs (created, id);
 CREATE INDEX runs_by_platform ON runs (platform, judged_on, created, id);
 CREATE INDEX runs_by_host ON runs (platform, host, created, id);
 CREATE INDEX runs_by_cell ON runs (cell, id) WHERE cell IS NOT NULL;
-CREATE INDEX runs_by_kernel ON runs (platform, judged_on, kernel, created, id) WHERE kernel IS NOT NULL;
 CREATE TABLE figures (
     run       INTEGER NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
     benchmark TEXT NOT NULL,
@@ -52,9 +53,7 @@ CREATE INDEX pins_by_run ON pins (run);
 ";
 
 /// What version 3 has more than version 2.
-const FROM_2: &str = "
-CREATE INDEX runs_by_kernel ON runs (platform, judged_on, kernel, created, id) WHERE kernel IS NOT NULL;
-";
+const FROM_2: &str = by_kernel::INDEX;
 
 /// Checks that the file is a history of a known version; creates the tables in a new file, and brings older ones to
 /// this version. Two programs may do this at once, so it is done in a transaction that takes the write lock first and
@@ -78,7 +77,7 @@ pub(super) fn prepare(db: &mut Connection, path: &Path, create: bool) -> Result<
     match version(&write, path, create, failed)? {
         VERSION => {}
         0 => {
-            write.execute_batch(TABLES).map_err(failed)?;
+            create_tables(&write).map_err(failed)?;
             write
                 .pragma_update(None, "application_id", APPLICATION)
                 .map_err(failed)?;
@@ -97,6 +96,11 @@ pub(super) fn prepare(db: &mut Connection, path: &Path, create: bool) -> Result<
         .pragma_update(None, "user_version", VERSION)
         .map_err(failed)?;
     write.commit().map_err(failed)
+}
+
+fn create_tables(db: &Connection) -> rusqlite::Result<()> {
+    db.execute_batch(TABLES)?;
+    db.execute_batch(FROM_2)
 }
 
 /// The version of a history's tables; 0 is an empty file.
@@ -139,7 +143,7 @@ fn from_1(db: &Transaction<'_>, failed: impl Fn(rusqlite::Error) -> Error) -> Re
          DROP TABLE figures; DROP INDEX runs_by_platform;",
     )
     .map_err(&failed)?;
-    db.execute_batch(TABLES).map_err(&failed)?;
+    create_tables(db).map_err(&failed)?;
     let mut runs = db
         .prepare("SELECT id, result FROM old_runs ORDER BY id")
         .map_err(&failed)?;

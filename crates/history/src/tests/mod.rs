@@ -251,6 +251,11 @@ fn of_each_kernel_the_newest_runs_are_read() {
             ..Filter::default()
         };
         assert_eq!(read(1, of_n1).len(), 3);
+        // The first run counts also where it is none of the newest.
+        let of_kvm = store.by_kernel(of(Some("kvm")), 1).unwrap();
+        let first = of_kvm.iter().map(|one| (&*one.host, &one.first[..10]));
+        let first: Vec<(&str, &str)> = first.collect();
+        assert_eq!(first, [("n0", "2026-01-02"), ("n1", "2026-01-01")]);
     });
 }
 

@@ -1,5 +1,6 @@
 //! `worldswitch history plot`: a benchmark over time or over kernels.
 
+use super::order::Kernels;
 use super::{asked, filter};
 use crate::cli::{By, PlotArgs};
 use crate::commands::{Usage, benchmarks, write as write_file};
@@ -10,7 +11,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use ws_history::{Point, Store, by_version, line_of};
+use ws_history::{Point, Store, line_of};
 use ws_report::text::{pad_left, pad_right, terminal, width};
 
 /// Length of the longest bar of a plot in the terminal, in columns.
@@ -158,8 +159,7 @@ fn lines(points: &[Point], by: By) -> Vec<Line> {
         let (platform, host, at) = match by {
             By::Date => (run.platform.clone(), &*run.judged_on, run.created.clone()),
             By::Kernel => {
-                let kernel = run.kernel.as_deref().unwrap_or("unknown");
-                let (machine, kernel) = line_of(&run.platform, kernel);
+                let (machine, kernel) = line_of(&run.platform, version(point));
                 (machine, "", kernel)
             }
         };
@@ -180,20 +180,24 @@ fn lines(points: &[Point], by: By) -> Vec<Line> {
         .collect()
 }
 
+/// The kernel of a point's run.
+fn version(point: &Point) -> &str {
+    point.run.kernel.as_deref().unwrap_or("unknown")
+}
+
 fn by_kernel(points: &[(&Point, String)]) -> Vec<(String, f64)> {
+    let mut kernels = Kernels::default();
     let mut values: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     for (point, kernel) in points {
+        kernels.add(version(point), kernel, &point.run.created);
         values.entry(kernel).or_default().push(point.value);
     }
-    let mut kernels: Vec<(String, f64)> = values
-        .into_iter()
-        .filter_map(|(kernel, values)| {
-            let median = ws_analysis::statistics::median(&values)?;
-            Some((kernel.to_owned(), median))
-        })
-        .collect();
-    kernels.sort_by(|(a, _), (b, _)| by_version(a, b));
-    kernels
+    let kernels = kernels.in_order().into_iter();
+    let medians = kernels.filter_map(|kernel| {
+        let median = ws_analysis::statistics::median(values.get(&*kernel)?)?;
+        Some((kernel, median))
+    });
+    medians.collect()
 }
 
 /// Prints one line per value: its label, the value, and a bar from zero.
@@ -265,6 +269,20 @@ mod tests {
             lines[0].values,
             [("6.9".to_owned(), 1.0), ("6.12".to_owned(), 4.0)]
         );
+    }
+
+    #[test]
+    fn commits_of_one_version_are_in_the_order_in_which_they_were_measured() {
+        let commit = |name: &str, created: &str| {
+            let mut point = point("6.12", 1.0);
+            point.run.platform = format!("lab:kvm@/k/{name}");
+            point.run.created = created.into();
+            point
+        };
+        let points = [commit("bbb", "2026-03-01"), commit("aaa", "2026-03-02")];
+        let lines = lines(&points, By::Kernel);
+        let names: Vec<&str> = lines[0].values.iter().map(|(name, _)| &**name).collect();
+        assert_eq!(names, ["6.12 bbb", "6.12 aaa"]);
     }
 
     #[test]

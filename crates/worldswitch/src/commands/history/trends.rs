@@ -1,10 +1,10 @@
 //! What a history says of kernels: the trends of its newest runs of each.
 
-use std::collections::{BTreeMap, BTreeSet};
+use super::order::Kernels;
 use ws_analysis::{HostKind, Thresholds, TrendPoint, Trends, trends};
-use ws_history::{Filter, KernelFigure, Store, by_version, line_of};
+use ws_history::{Filter, KernelFigure, Store, line_of};
 
-/// Of each machine and kernel, on time of each host, as many of the newest runs count: a run of a few benchmarks does not
+/// Of each platform and kernel, on time of each host, as many of the newest runs count: a run of a few benchmarks does not
 /// hide the others, and several show how they scatter.
 const NEWEST: i64 = 3;
 
@@ -17,45 +17,34 @@ pub(super) fn by_kernel(
     filter: Filter<'_>,
     kinds: &[HostKind],
 ) -> Result<Vec<Trends>, ws_history::Error> {
-    let figures = store.by_kernel(filter, NEWEST)?;
-    let points: Vec<TrendPoint> = figures.iter().map(point).collect();
-    let kernels = in_order(&figures, &points);
+    let (points, kernels) = points(store.by_kernel(filter, NEWEST)?);
     Ok(trends(&points, &kernels, kinds, &Thresholds::default()))
 }
 
-fn point(figure: &KernelFigure) -> TrendPoint {
-    let (machine, kernel) = line_of(&figure.platform, &figure.kernel);
-    TrendPoint {
-        machine,
-        kernel,
-        host: figure.host.clone(),
-        run: figure.run,
-        benchmark: figure.benchmark.clone(),
-        unit: figure.unit.clone(),
-        value: figure.value,
-    }
-}
-
-/// All kernels by version; commits of one version by when they were first measured.
-fn in_order(figures: &[KernelFigure], points: &[TrendPoint]) -> Vec<String> {
-    let mut first: BTreeMap<(&str, &str), &str> = BTreeMap::new();
-    for (figure, point) in figures.iter().zip(points) {
-        let at = first
-            .entry((&figure.kernel, &point.kernel))
-            .or_insert(&figure.created);
-        *at = (*at).min(&figure.created);
-    }
-    let mut order: Vec<_> = first.into_iter().collect();
-    order.sort_by(|((a, name_a), at_a), ((b, name_b), at_b)| {
-        let by_date = || at_a.cmp(at_b).then_with(|| name_a.cmp(name_b));
-        by_version(a, b).then_with(by_date)
+/// The figures, those of a run together, as points of their machines; and all kernels in their order.
+fn points(figures: Vec<KernelFigure>) -> (Vec<TrendPoint>, Vec<String>) {
+    let mut kernels = Kernels::default();
+    // Of the last run.
+    let mut line = (None, String::new(), String::new());
+    let points = figures.into_iter().map(|figure| {
+        if line.0 != Some(figure.run) {
+            let (machine, kernel) = line_of(&figure.platform, &figure.kernel);
+            kernels.add(&figure.kernel, &kernel, &figure.first);
+            line = (Some(figure.run), machine, kernel);
+        }
+        let (_, machine, kernel) = &line;
+        TrendPoint {
+            machine: machine.clone(),
+            kernel: kernel.clone(),
+            host: figure.host,
+            run: figure.run,
+            benchmark: figure.benchmark,
+            unit: figure.unit,
+            value: figure.value,
+        }
     });
-    let mut seen = BTreeSet::new();
-    let names = order.into_iter().map(|((_, name), _)| name);
-    names
-        .filter(|name| seen.insert(*name))
-        .map(str::to_owned)
-        .collect()
+    let points = points.collect();
+    (points, kernels.in_order())
 }
 
 #[cfg(test)]
@@ -63,28 +52,38 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_are_in_order_and_commits_of_one_by_date() {
-        let figure = |platform: &str, kernel: &str, created: &str| KernelFigure {
-            run: 1,
+    fn kernels_of_a_machine_are_in_the_order_in_which_they_were_first_measured() {
+        let figure = |run, platform: &str, kernel: &str, first: &str| KernelFigure {
+            run,
             platform: platform.into(),
             host: String::new(),
             kernel: kernel.into(),
-            created: created.into(),
+            first: first.into(),
             benchmark: "in".into(),
             unit: "insns".into(),
             value: 1.0,
         };
-        let figures = [
-            figure("lab:kvm@6.12", "linux 6.12.1", "2026-01-01"),
-            figure("lab:kvm@/k/aaa-1", "linux 6.9.0", "2026-03-02"),
-            figure("lab:kvm@/k/bbb-1", "linux 6.9.0", "2026-03-01"),
-            figure("lab:kvm@/k/aaa-1", "linux 6.9.0", "2026-02-28"),
-            figure("lab:kvm", "linux 6.1.0", "2026-05-01"),
-        ];
-        let points: Vec<TrendPoint> = figures.iter().map(point).collect();
+        let (points, kernels) = points(vec![
+            figure(5, "lab:kvm@6.12", "linux 6.12.1", "2026-01-01"),
+            figure(5, "lab:kvm@6.12", "linux 6.12.1", "2026-01-01"),
+            figure(3, "lab:kvm@/k/bbb-1", "linux 6.9.0", "2026-03-01"),
+            figure(2, "lab:kvm@/k/aaa-1", "linux 6.9.0", "2026-02-28"),
+            figure(1, "lab:kvm", "linux 6.1.0", "2026-05-01"),
+        ]);
         assert!(points.iter().all(|point| point.machine == "lab:kvm"));
+        let seen: Vec<_> = points.iter().map(|p| (p.run, &*p.kernel)).collect();
         assert_eq!(
-            in_order(&figures, &points),
+            seen,
+            [
+                (5, "linux 6.12.1"),
+                (5, "linux 6.12.1"),
+                (3, "linux 6.9.0 bbb-1"),
+                (2, "linux 6.9.0 aaa-1"),
+                (1, "linux 6.1.0")
+            ]
+        );
+        assert_eq!(
+            kernels,
             [
                 "linux 6.1.0",
                 "linux 6.9.0 aaa-1",
