@@ -21,7 +21,7 @@ pub struct Hosts {
     kinds: Vec<HostKind>,
 }
 
-/// The most names of benchmarks in a cell; the rest are counted.
+/// The most names that are written out; the rest are counted.
 const MOST_NAMES: usize = 3;
 
 impl Hosts {

@@ -1,7 +1,7 @@
 //! The dozen benchmarks that people ask for first, and the table of them alone.
 
+use crate::number::is_count;
 use crate::table::{Cell, Table, TableRow};
-use ws_analysis::UnitKind;
 
 /// A benchmark that people ask for first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,8 +78,7 @@ impl Table {
         columns
             .filter(|(index, column)| {
                 let unit = column.unit.as_deref();
-                column.baseline != Some(*index)
-                    && unit.is_some_and(|unit| UnitKind::of(unit) == UnitKind::Count)
+                column.baseline != Some(*index) && unit.is_some_and(is_count)
             })
             .map(|(index, _)| index)
     }

@@ -12,6 +12,11 @@ pub fn value(value: f64, unit: &str) -> String {
     }
 }
 
+/// Whether figures of `unit` are counts.
+pub(crate) fn is_count(unit: &str) -> bool {
+    UnitKind::of(unit) == UnitKind::Count
+}
+
 /// A difference of counts, with its sign.
 pub(crate) fn added(value: f64) -> String {
     let text = trimmed(value, 3);

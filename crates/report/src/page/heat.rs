@@ -47,7 +47,8 @@ fn percent(value: Option<f64>) -> String {
     value.map_or_else(|| "-".to_owned(), |value| format!("{:.0} %", value * 100.0))
 }
 
-fn share(value: Option<f64>) -> String {
+/// The shade of a value, as a style: a share of 1.
+pub(crate) fn share(value: Option<f64>) -> String {
     let value = value.unwrap_or(0.0).clamp(0.0, 1.0);
     format!("--share:{:.0}%", value * FULL_PERCENT)
 }
@@ -89,8 +90,13 @@ impl Heat<'_> {
 
     /// Where the steps of the legend begin, and where they end.
     fn legend_left(&self) -> u32 {
+        EDGE + 2 * self.half_width() + 2 * LETTER
+    }
+
+    /// The width of each half in the legend.
+    fn half_width(&self) -> u32 {
         let [a, b] = self.halves.map(letters);
-        EDGE + 2 * HALF.max(a.max(b) + LETTER) + 2 * LETTER
+        HALF.max(a.max(b) + LETTER)
     }
 
     fn legend_right(&self) -> u32 {
@@ -99,7 +105,7 @@ impl Heat<'_> {
 
     /// What the halves are, and what shades mean.
     fn legend(&self, y: u32) -> Markup {
-        let width = HALF.max(self.halves.map(letters).into_iter().max().unwrap_or(0) + LETTER);
+        let width = self.half_width();
         let halves = [EDGE, EDGE + width].into_iter().zip(self.halves);
         let steps = (self.legend_left()..).step_by(HALF as usize).zip(STEPS);
         html! {

@@ -7,6 +7,15 @@ use maud::{Markup, html};
 use ws_analysis::UnitKind;
 use ws_results::Disturbance;
 
+const HEADS: [&str; 6] = [
+    "result",
+    "Idle, min to max",
+    "widest spread between boots",
+    "pinning",
+    "host is a virtual machine",
+    "host's kernel",
+];
+
 /// The view: results on units of time, and failed launches of all results.
 pub(crate) fn noise(series: &[Series]) -> Markup {
     let timed: Vec<&Series> = series
@@ -23,12 +32,7 @@ pub(crate) fn noise(series: &[Series]) -> Markup {
                 table {
                     caption { "Results on units of time" }
                     thead { tr {
-                        th scope="col" { "result" }
-                        th scope="col" { "Idle, min to max" }
-                        th scope="col" { "widest spread between boots" }
-                        th scope="col" { "pinning" }
-                        th scope="col" { "host is a virtual machine" }
-                        th scope="col" { "host's kernel" }
+                        @for head in HEADS { th scope="col" { (head) } }
                     } }
                     tbody {
                         @for series in &timed { (row(series)) }

@@ -1,7 +1,7 @@
 //! The view of placements: what a host and its VM keep of their speeds on chosen CPUs, as a picture of each kind of
 //! work, and the speeds as tables with coloured cells, ours and the paper's. See [`crate::Placement`].
 
-use super::heat::Heat;
+use super::heat::{Heat, share};
 use super::lead::{Lead, View};
 use super::text_table::text_table;
 use super::words::plain;
@@ -9,9 +9,6 @@ use crate::place::{Placed, PlacedCell, Placement, Rates, rate};
 use crate::reference::Reference;
 use maud::{Markup, html};
 use ws_results::ResultFile;
-
-/// How much of the colour a cell of the greatest speed has.
-const FULL_PERCENT: f64 = 55.0;
 
 /// The view; empty if no result has a placement. `led`: whether the page opened with one of its figures.
 pub(crate) fn place(reference: &Reference, results: &[ResultFile], led: bool) -> Markup {
@@ -67,7 +64,7 @@ fn at<'a>(kind: &'a Placed, host: &str, vm: &str) -> Option<&'a PlacedCell> {
     kind.cells.iter().find(is_it)
 }
 
-/// What each side keeps at a placement; none if it has neither.
+/// What each side keeps at a placement, as far as it is known.
 type Keeps = fn(&PlacedCell) -> [Option<f64>; 2];
 
 /// A picture of what both sides keep, and one of the paper's.
@@ -165,7 +162,6 @@ impl Map {
     /// Nothing if there is no speed.
     fn markup(&self, kind: &Placed, most: f64) -> Markup {
         let (hosts, vms) = spots(kind);
-        let share = |speed: f64| format!("{:.0}%", speed / most * FULL_PERCENT);
         html! {
             @if kind.cells.iter().any(|cell| self.speed(cell).is_some()) {
                 table {
@@ -180,7 +176,7 @@ impl Map {
                                 th scope="row" { (plain(host)) }
                                 @for vm in &vms {
                                     @match at(kind, host, vm).and_then(|cell| self.speed(cell)) {
-                                        Some(speed) => td style={ "--share:" (share(speed)) } { (rate(Some(speed))) },
+                                        Some(speed) => td style=(share(Some(speed / most))) { (rate(Some(speed))) },
                                         None => td.none {},
                                     }
                                 }

@@ -3,17 +3,24 @@
 use super::axis::Axis;
 use super::plot::framed;
 use super::words::{plain, plural};
+use crate::hosts::names;
 use crate::number;
 use maud::{Markup, html};
-use ws_analysis::{Level, Trend, Trends, UnitKind};
+use ws_analysis::{Level, Trend, Trends};
 
 /// A picture's size, and the room around what it shows.
 const WIDTH: u32 = 200;
 const HEIGHT: u32 = 36;
 const MARGIN: u32 = 4;
 
-/// As many hosts are named.
-const NAMED: usize = 3;
+const HEADS: [&str; 6] = [
+    "benchmark",
+    "over kernels",
+    "first",
+    "last",
+    "last against first",
+    "greatest step",
+];
 
 /// The section; empty if no machine was measured on two kernels.
 pub(crate) fn trends(all: &[Trends]) -> Markup {
@@ -39,15 +46,14 @@ pub(crate) fn trends(all: &[Trends]) -> Markup {
 }
 
 fn is_timed(trends: &Trends) -> bool {
-    UnitKind::of(&trends.unit) != UnitKind::Count
+    !number::is_count(&trends.unit)
 }
 
 /// `lab:kvm, insns, 3 kernels from linux 6.1 to linux 6.12: 2 moved, 5 did not`.
 fn heading(trends: &Trends) -> String {
-    let hosts = match (&*trends.hosts, trends.hosts.len().saturating_sub(NAMED)) {
-        ([], _) => String::new(),
-        (hosts, 0) => format!(" on {}", hosts.join(", ")),
-        (hosts, more) => format!(" on {} and {more} more", hosts[..NAMED].join(", ")),
+    let hosts = match &*trends.hosts {
+        [] => String::new(),
+        hosts => format!(" on {}", names(hosts)),
     };
     let ends = trends.kernels.first().zip(trends.kernels.last());
     let ends = ends.map_or(String::new(), |(first, last)| {
@@ -76,12 +82,7 @@ fn table(trends: &Trends) -> Markup {
             table {
                 caption { (plain(&heading)) }
                 thead { tr {
-                    th scope="col" { "benchmark" }
-                    th scope="col" { "over kernels" }
-                    th scope="col" { "first" }
-                    th scope="col" { "last" }
-                    th scope="col" { "last against first" }
-                    th scope="col" { "greatest step" }
+                    @for head in HEADS { th scope="col" { (head) } }
                 } }
                 tbody { @for trend in &trends.moved { (row(trends, trend)) } }
             }
