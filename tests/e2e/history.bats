@@ -149,6 +149,22 @@ setup() {
     jq -e '([.over_hosts[] | select(.platform == "kvm").rows[].worse] | unique) == [["n2"]]
         and ([.comparisons[] | select(.other.platform == "kvm").thresholds.significance * 3] | unique) == [0.01]
         and ([.hosts.base[].hosts[] | select(.standing == "differs").host] | unique) == ["n3"]' c.json
+    run ws compare before after --export-markdown c.md
+    [ "$status" -eq 3 ]
+    grep -q '^<details><summary>kvm on n2: ' c.md
+    # What is the same file in the base is not judged again.
+    for host in n1 n3; do
+        jq '.created = "2026-12-01T00:00:00Z"' before/$host/kvm.json >after/$host/kvm.json
+    done
+    ws report after --base before -o based.html
+    ws report after --base before/n1/kvm.json -o one.html
+    for host in n1 n2 n3; do
+        grep -q "aria-label=\"kvm on $host against that of [^:]*:..:..Z: all rows" based.html
+        [ "$host" = n1 ] || grep -q "aria-label=\"kvm on $host against that of [^:]*:..:..Z on n1: all rows" one.html
+    done
+    # Of a platform in a folder of hosts each host has one.
+    ws compare before:kvm before:kvm --export-json same.json
+    jq -e '[.over_hosts[].hosts | length] == [4]' same.json
     # Each host has its own line and its own pin on time.
     ws history plot row-0 --store here.sqlite --platform kvm | grep -q '^row-0 on kvm on n2, tsc_ticks'
     run ws history hosts --store here.sqlite --platform nothing

@@ -76,7 +76,10 @@ const FEWEST: usize = 3;
 
 /// Judges the hosts of each kind. Results whose subject has no `host` are left out; of several results of a host,
 /// platform and unit the newest counts.
-pub fn judge_hosts(results: &[ResultFile], thresholds: &Thresholds) -> Vec<HostKind> {
+pub fn judge_hosts<'a>(
+    results: impl IntoIterator<Item = &'a ResultFile>,
+    thresholds: &Thresholds,
+) -> Vec<HostKind> {
     let mut newest: BTreeMap<_, &ResultFile> = BTreeMap::new();
     for result in results {
         let Some(host) = result.host() else {

@@ -94,20 +94,17 @@ impl Comparisons {
             .map(|one| over_block(one, all, &style) + "\n")
             .collect();
         let blocks = self.comparisons.iter();
-        let blocks = blocks.filter(|one| all || !self.is_over_hosts(one));
-        out.extend(blocks.map(|one| {
-            let host = host_of(one).filter(|_| self.is_over_hosts(one));
-            block(one, host, all, &style) + "\n"
-        }));
+        let blocks = blocks.map(|one| (one, self.over_host(one)));
+        let (blocks, shown): (Vec<_>, Vec<_>) = blocks
+            .filter(|(_, host)| all || host.is_none())
+            .map(|(one, host)| (block(one, host, all, &style) + "\n", one))
+            .unzip();
+        out.extend(blocks);
         for (side, kinds) in self.sides() {
             out += &format!("Hosts {side}:\n");
             out.extend(kinds.iter().map(|kind| on_terminal(kind, all, &style)));
             out.push('\n');
         }
-        let shown = self.comparisons.iter();
-        let shown: Vec<&SuiteComparison> = shown
-            .filter(|one| all || !self.is_over_hosts(one))
-            .collect();
         let over = (!self.over_hosts.is_empty()).then_some(OVER_HOSTS);
         for line in over.into_iter().chain(legend(&shown)) {
             out += &style.dim(line);
@@ -127,6 +124,9 @@ impl Comparisons {
                 rows => one.sheet(rows).to_markdown() + "\n",
             };
         }
+        if !self.over_hosts.is_empty() {
+            out += &format!("{}\n\n", markdown(OVER_HOSTS));
+        }
         for (side, kinds) in self.sides() {
             for kind in kinds {
                 out += &format!("- Hosts {side}: {}\n", markdown(&heading(kind)));
@@ -134,36 +134,37 @@ impl Comparisons {
             out.push('\n');
         }
         for one in &self.comparisons {
-            let is_over_hosts = self.is_over_hosts(one);
             let (base, other) = (markdown(&one.base.platform), markdown(&one.other.platform));
-            if let Some(host) = host_of(one).filter(|_| is_over_hosts) {
-                out += &format!(
-                    "<details><summary>{other} on {}: {}</summary>\n\n",
-                    markdown(host),
-                    markdown(&tally(one))
-                );
-                let rows: Vec<_> = one.rows.iter().collect();
-                out += &format!("{}</details>\n\n", markdown_table(&rows));
+            let tally = markdown(&tally(one));
+            if let Some(host) = self.over_host(one) {
+                let summary = format!("{other} on {}: {tally}", markdown(host));
+                out += &self.fold(&summary, one);
                 continue;
             }
-            out += &format!("### {other} against {base}: {}\n\n", markdown(&tally(one)));
+            out += &format!("### {other} against {base}: {tally}\n\n");
             out += &markdown_table(&changed(one));
-            out += "<details><summary>all benchmarks, and what was compared</summary>\n\n";
-            for remark in remarks(one) {
-                out += &format!("- {}\n", markdown(&remark));
-            }
-            for line in legend(&self.comparisons) {
-                out += &format!("- {}\n", markdown(line));
-            }
-            let rows: Vec<_> = one.rows.iter().collect();
-            out += &format!("\n{}</details>\n\n", markdown_table(&rows));
+            out += &self.fold("all benchmarks, and what was compared", one);
         }
         out
     }
 
-    /// Whether it is one of a platform over hosts.
-    fn is_over_hosts(&self, one: &SuiteComparison) -> bool {
-        self.over_hosts.iter().any(|over| over.has(one))
+    /// All rows of a comparison, and what it is about, folded under this summary.
+    fn fold(&self, summary: &str, one: &SuiteComparison) -> String {
+        let mut out = format!("<details><summary>{summary}</summary>\n\n");
+        for remark in remarks(one) {
+            out += &format!("- {}\n", markdown(&remark));
+        }
+        for line in legend(&self.comparisons) {
+            out += &format!("- {}\n", markdown(line));
+        }
+        let rows: Vec<_> = one.rows.iter().collect();
+        out + &format!("\n{}</details>\n\n", markdown_table(&rows))
+    }
+
+    /// The host of a comparison that is one of a platform over hosts.
+    fn over_host<'a>(&self, one: &'a SuiteComparison) -> Option<&'a str> {
+        let is_one = self.over_hosts.iter().any(|over| over.has(one));
+        host_of(one).filter(|_| is_one)
     }
 
     /// The kinds with several hosts of each side.

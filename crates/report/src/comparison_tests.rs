@@ -212,7 +212,11 @@ fn a_platform_on_several_hosts_is_one_table_over_hosts() {
         "{page}"
     );
     assert!(
-        page.contains("<details><summary>kvm on n2: 1 worse</summary>"),
+        page.contains("<details><summary>kvm on n2: 1 worse</summary>\n\n- the subject is the same on both sides\n"),
+        "{page}"
+    );
+    assert!(
+        page.contains("median host, least, greatest: ") && page.contains("\n- ratio: the other's"),
         "{page}"
     );
     let csv = compared.to_csv().unwrap();
@@ -220,6 +224,39 @@ fn a_platform_on_several_hosts_is_one_table_over_hosts() {
         csv.lines().filter(|line| line.ends_with(",n2,n2")).count(),
         1
     );
+}
+
+#[test]
+fn a_row_that_a_host_did_not_compare_is_shown_or_counted() {
+    let mut pairs = over_three_hosts().comparisons;
+    let set = |pairs: &mut Vec<SuiteComparison>, verdict, refused| {
+        for one in pairs {
+            one.rows[0].verdict = verdict;
+            one.rows[0].refused = refused;
+        }
+    };
+    set(&mut pairs, Some(Verdict::NoChange), false);
+    let told =
+        |pairs: &[SuiteComparison]| Comparisons::of(pairs.to_vec()).to_terminal(false, false);
+    let text = told(&pairs);
+    assert!(
+        text.contains("no change in any of 1 benchmarks on any host\n"),
+        "{text}"
+    );
+    // Not measured on either side, as `compare` of one host does not show.
+    set(&mut pairs, None, false);
+    let text = told(&pairs);
+    assert!(
+        text.contains("no change in any of 0 benchmarks on any host; 1 not compared on some\n"),
+        "{text}"
+    );
+    set(&mut pairs, None, true);
+    let text = told(&pairs);
+    assert!(!text.contains("no change in any"), "{text}");
+    let row = text.lines().nth(2).unwrap();
+    assert!(row.ends_with("  n1, n2, n3"), "{text}");
+    let over = &Comparisons::of(pairs).over_hosts[0].rows[0];
+    assert_eq!(over.refused, ["n1", "n2", "n3"]);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use crate::sheet::{Set, Sheet};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
-use ws_analysis::{HostKind, RowComparison, SuiteComparison, UnitKind, Verdict, median};
+use ws_analysis::{HostKind, RowComparison, SuiteComparison, Verdict, median};
 
 /// A platform that several hosts measured on both sides.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -36,9 +36,12 @@ pub struct RowOverHosts {
     pub no_change: Vec<String>,
     pub inconclusive: Vec<String>,
     pub not_compared: Vec<String>,
+    /// Of those not compared the ones where its conditions differ.
+    pub refused: Vec<String>,
 }
 
-/// The change of a benchmark on the host in the middle, and the least and the greatest on any.
+/// The change of a benchmark on the host in the middle (of an even number the mean of the two), and the least and the
+/// greatest on any.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Change {
     pub median: f64,
@@ -111,10 +114,11 @@ fn rows(all: &[(&str, &SuiteComparison)]) -> Vec<RowOverHosts> {
 }
 
 fn row(name: &str, all: &[(&str, &RowComparison)]) -> RowOverHosts {
-    let with = |verdict: Option<Verdict>| -> Vec<String> {
-        let of = all.iter().filter(|(_, row)| row.verdict == verdict);
+    let on = |is_it: &dyn Fn(&RowComparison) -> bool| -> Vec<String> {
+        let of = all.iter().filter(|(_, row)| is_it(row));
         of.map(|(host, _)| (*host).to_owned()).collect()
     };
+    let with = |verdict: Option<Verdict>| on(&|row| row.verdict == verdict);
     let changes: Vec<f64> = all.iter().filter_map(|(_, row)| change(row)).collect();
     RowOverHosts {
         benchmark: name.to_owned(),
@@ -129,6 +133,7 @@ fn row(name: &str, all: &[(&str, &RowComparison)]) -> RowOverHosts {
         no_change: with(Some(Verdict::NoChange)),
         inconclusive: with(Some(Verdict::Inconclusive)),
         not_compared: with(None),
+        refused: on(&|row| row.verdict.is_none() && row.refused),
     }
 }
 
@@ -157,14 +162,16 @@ impl OverHosts {
         )
     }
 
-    /// The rows that changed on some host or may have, what is worse on most hosts first; or `all` in their order.
+    /// The rows that changed on some host, may have, or could not be compared because their conditions differ, what is
+    /// worse on most hosts first; or `all` in their order.
     pub(crate) fn shown(&self, all: bool) -> Vec<&RowOverHosts> {
         let rows = self.rows.iter();
         if all {
             return rows.collect();
         }
         let is_changed = |row: &&RowOverHosts| {
-            !(row.worse.is_empty() && row.better.is_empty() && row.inconclusive.is_empty())
+            let hosts = [&row.worse, &row.better, &row.inconclusive, &row.refused];
+            hosts.into_iter().any(|hosts| !hosts.is_empty())
         };
         let mut rows: Vec<&RowOverHosts> = rows.filter(is_changed).collect();
         let rank = |row: &RowOverHosts| {
@@ -173,6 +180,7 @@ impl OverHosts {
                 count(&row.worse),
                 count(&row.better),
                 count(&row.inconclusive),
+                count(&row.refused),
             )
         };
         rows.sort_by_key(|row| rank(row));
@@ -181,10 +189,13 @@ impl OverHosts {
 
     /// Where no row is shown.
     pub(crate) fn nothing(&self) -> String {
-        format!(
-            "no change in any of {} benchmarks on any host",
-            self.rows.len()
-        )
+        let rows = self.rows.iter();
+        let compared = rows.filter(|row| row.not_compared.is_empty()).count();
+        let rest = match self.rows.len() - compared {
+            0 => String::new(),
+            more => format!("; {more} not compared on some"),
+        };
+        format!("no change in any of {compared} benchmarks on any host{rest}")
     }
 
     /// The table of these rows.
@@ -198,9 +209,10 @@ impl OverHosts {
             ("better on", Set::Text),
             ("no change", Set::Number),
             ("inconclusive", Set::Number),
+            ("not compared on", Set::Text),
         ]);
         sheet.extend(rows.iter().map(|row| {
-            let counts = row.unit.as_deref().is_some_and(is_count);
+            let counts = row.unit.as_deref().is_some_and(number::is_count);
             let figure = |of: fn(&Change) -> f64| match row.change.as_ref().map(of) {
                 None => "-".to_owned(),
                 Some(added) if counts => number::added(added),
@@ -215,12 +227,9 @@ impl OverHosts {
                 names(&row.better),
                 row.no_change.len().to_string(),
                 row.inconclusive.len().to_string(),
+                names(&row.not_compared),
             ]
         }));
         sheet
     }
-}
-
-fn is_count(unit: &str) -> bool {
-    UnitKind::of(unit) == UnitKind::Count
 }

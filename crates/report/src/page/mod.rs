@@ -114,7 +114,7 @@ pub fn render(report: &Report) -> Result<String, ReportError> {
     let lead = lead::lead(report, reference, series, platforms, table);
     let led = |view: View| lead.as_ref().is_some_and(|lead| lead.of == view);
     let sections = [
-        verdicts::verdicts(&report.comparisons, &report.not_compared, caveat),
+        verdicts::verdicts(results, &report.comparisons, &report.not_compared, caveat),
         hosts::hosts(&report.hosts),
         trends::trends(&report.trends),
         explained::explained(&report.explained, platforms, led(View::Explained)),

@@ -4,20 +4,26 @@
 use super::words::{Caveat, plain, plural};
 use crate::comparison::{changed, legend, noted, remarks, tally};
 use maud::{Markup, html};
+use std::collections::BTreeSet;
 use ws_analysis::{RowComparison, SuiteComparison, Verdict};
+use ws_results::ResultFile;
 
-/// The view; empty without a base. `refused`: comparisons that were not possible, with reasons.
+/// The view; empty without a base. `refused`: comparisons that were not possible, with reasons. With results of several
+/// hosts each comparison names its own.
 pub(crate) fn verdicts(
+    results: &[ResultFile],
     comparisons: &[SuiteComparison],
     refused: &[String],
     caveat: &Caveat,
 ) -> Markup {
+    let hosts: BTreeSet<&str> = results.iter().filter_map(ResultFile::host).collect();
+    let with_host = hosts.len() > 1;
     html! {
         @if !comparisons.is_empty() || !refused.is_empty() {
             section #verdicts {
                 h2 { "Against the base" }
                 @for why in refused { p.absent { "Not compared: " (plain(why)) } }
-                @for comparison in comparisons { (one(comparison, caveat)) }
+                @for comparison in comparisons { (one(comparison, with_host, caveat)) }
                 @if !comparisons.is_empty() {
                     ul.legend { @for line in legend(comparisons) { li { (line) } } }
                 }
@@ -26,18 +32,27 @@ pub(crate) fn verdicts(
     }
 }
 
-fn one(comparison: &SuiteComparison, caveat: &Caveat) -> Markup {
+/// A comparison, `with_host` with where it was measured.
+fn one(comparison: &SuiteComparison, with_host: bool, caveat: &Caveat) -> Markup {
     let (base, other) = (&comparison.base, &comparison.other);
-    let against = match base.platform == other.platform {
+    let on = |host: &Option<String>| match host.as_deref().filter(|_| with_host) {
+        Some(host) => format!(" on {}", plain(host)),
+        None => String::new(),
+    };
+    let measured = format!("{}{}", plain(&other.platform), on(&other.host));
+    let mut against = match base.platform == other.platform {
         true => format!("against that of {}", plain(&base.created)),
         false => format!("against {}", plain(&base.platform)),
     };
-    let name = format!("{} {against}", plain(&other.platform));
+    if base.host != other.host {
+        against += &on(&base.host);
+    }
+    let name = format!("{measured} {against}");
     let changed = changed(comparison);
     let all: Vec<&RowComparison> = comparison.rows.iter().collect();
     let remarks = remarks(comparison);
     let remarks = remarks.iter().filter(|text| !caveat.says(text));
-    let head = html! { (plain(&other.platform)) ": " (tally(comparison)) };
+    let head = html! { (measured) ": " (tally(comparison)) };
     let rest = html! {
         ul { @for remark in remarks { li { (plain(remark)) } } }
         (table(&format!("{name}: all rows"), &all))

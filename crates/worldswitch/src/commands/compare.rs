@@ -6,7 +6,7 @@ use crate::commands::explain::{self, Changed};
 use crate::commands::{Usage, benchmarks, export, on_stdout};
 use crate::terminal::{Colours, output};
 use anyhow::bail;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use ws_analysis::{
     CompareOptions, Outcome, RowComparison, Thresholds, Verdict, compare_results, judge_hosts,
 };
@@ -45,9 +45,11 @@ pub fn judge(
     let [json, markdown] = args.exports.files();
     let on_stdout = on_stdout([json, markdown, args.export_csv.as_deref()])?;
     let (mut compared, mut refused, mut changed) = (Vec::new(), Vec::new(), Vec::new());
+    let thresholds = thresholds(args);
+    let divided = divided(thresholds, pairs);
     for &(base, other) in pairs {
         let options = CompareOptions {
-            thresholds: over_hosts(thresholds(args), pairs, other),
+            thresholds: divided(other),
             allow: args.allow.clone(),
             only: args
                 .bench
@@ -56,11 +58,8 @@ pub fn judge(
         };
         match compare_results(base, other, &options) {
             Ok(one) => {
-                changed.extend(
-                    one.rows
-                        .iter()
-                        .filter_map(|row| as_changed(base, other, row)),
-                );
+                let rows = one.rows.iter();
+                changed.extend(rows.filter_map(|row| as_changed(base, other, row)));
                 compared.push(one);
             }
             Err(why) => refused.push(why),
@@ -80,7 +79,7 @@ pub fn judge(
     let outcome = outcomes.chain(apart).max().unwrap_or(Outcome::NoRegression);
     let mut comparisons = Comparisons::of(compared);
     if !comparisons.over_hosts.is_empty() {
-        comparisons.hosts = Some(sides(pairs, thresholds(args)));
+        comparisons.hosts = Some(sides(pairs, thresholds));
     }
     export(args.export_csv.as_deref(), || Ok(comparisons.to_csv()?))?;
     export(markdown, || Ok(comparisons.to_markdown()))?;
@@ -104,32 +103,33 @@ pub fn judge(
     Ok(outcome)
 }
 
-/// A false alarm in a whole suite is as improbable on all hosts of a platform together: the significance is divided among
-/// them, as [`judge_hosts`] does.
-fn over_hosts(
+/// The thresholds of each result. A false alarm in a whole suite is as improbable on all hosts of a platform together: the
+/// significance is divided among them, as [`judge_hosts`] does.
+pub fn divided<'a>(
     thresholds: Thresholds,
-    pairs: &[(&ResultFile, &ResultFile)],
-    result: &ResultFile,
-) -> Thresholds {
-    let of_platform = pairs
-        .iter()
-        .filter(|(_, other)| other.platform == result.platform);
-    let hosts: BTreeSet<_> = of_platform
-        .filter_map(|(base, other)| other.host().filter(|host| base.host() == Some(host)))
-        .collect();
-    Thresholds {
-        significance: thresholds.significance / hosts.len().max(1) as f64,
-        ..thresholds
+    pairs: &[(&'a ResultFile, &'a ResultFile)],
+) -> impl Fn(&ResultFile) -> Thresholds + use<'a> {
+    let mut hosts: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for (base, other) in pairs {
+        if let Some(host) = other.host().filter(|host| base.host() == Some(host)) {
+            hosts.entry(&other.platform).or_default().insert(host);
+        }
+    }
+    move |result| {
+        let hosts = hosts.get(&*result.platform).map_or(1, BTreeSet::len);
+        Thresholds {
+            significance: thresholds.significance / hosts as f64,
+            ..thresholds
+        }
     }
 }
 
 /// The hosts of both sides among others of their kind.
 fn sides(pairs: &[(&ResultFile, &ResultFile)], thresholds: Thresholds) -> HostsOfSides {
-    let [base, other] = [0, 1].map(|side| {
-        let results = pairs.iter().map(|&(base, other)| [base, other][side]);
-        judge_hosts(&results.cloned().collect::<Vec<_>>(), &thresholds)
-    });
-    HostsOfSides { base, other }
+    HostsOfSides {
+        base: judge_hosts(pairs.iter().map(|(base, _)| *base), &thresholds),
+        other: judge_hosts(pairs.iter().map(|(_, other)| *other), &thresholds),
+    }
 }
 
 /// `--bench` left nothing to compare.

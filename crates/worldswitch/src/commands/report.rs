@@ -1,7 +1,7 @@
 //! `worldswitch report` and `run --report`: writes results as one HTML page.
 
 use crate::cli::ReportArgs;
-use crate::commands::compare::counterpart;
+use crate::commands::compare::{counterpart, divided};
 use crate::commands::model::{self, Workload};
 use crate::commands::{self, Usage, explain};
 use crate::terminal::{Colours, output};
@@ -163,11 +163,13 @@ fn judge(page: &mut Report, asked: &Asked) {
             Err(why) => page.not_compared.push(why.to_string()),
         }
     }
-    let options = CompareOptions {
-        allow: asked.allow.clone(),
-        ..CompareOptions::default()
-    };
+    let divided = divided(Thresholds::default(), &pairs);
     for (base, other) in pairs {
+        let options = CompareOptions {
+            allow: asked.allow.clone(),
+            thresholds: divided(other),
+            ..CompareOptions::default()
+        };
         match compare_results(base, other, &options) {
             Ok(compared) => page.comparisons.push(compared),
             Err(why) => page.not_compared.push(why.to_string()),
@@ -219,4 +221,42 @@ fn model(page: &mut Report, asked: &Asked) -> anyhow::Result<()> {
 /// The message after it is written.
 pub fn told(path: &Path) -> String {
     format!("the report is {}; open it in a browser", path.display())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_false_alarm_on_any_of_several_hosts_is_as_improbable_as_on_one() {
+        let on = |host: &str, created: &str| -> ResultFile {
+            let samples = json!([{"boot": 1, "launch": 0, "iterations": 1, "run": [9, 9], "control": [0, 0]}]);
+            let row = json!({"benchmark": "in", "category": "io", "status": "ok", "reason": null, "outcomes": [],
+                "conditions": {}, "exact": null, "metrics": [{"name": "cost", "unit": "ns", "boots": samples}]});
+            let value = json!({"schema": ws_results::SCHEMA, "created": created, "tool": "t", "command": [],
+                "platform": "kvm", "identity": {"subject": {"host": host}, "conditions": {}},
+                "interrupted": false, "boots": [], "rows": [row]});
+            serde_json::from_value(value).unwrap()
+        };
+        let all = |created| ["n1", "n2"].map(|host| on(host, created)).to_vec();
+        let asked = Asked {
+            bases: all("2026-01-01T00:00:00Z"),
+            ..Asked::default()
+        };
+        let results = all("2026-01-02T00:00:00Z");
+        let judged = |results| {
+            let mut page = Report {
+                results,
+                ..Report::default()
+            };
+            judge(&mut page, &asked);
+            let of = page.comparisons.iter();
+            of.map(|one| one.thresholds.significance)
+                .collect::<Vec<_>>()
+        };
+        let whole = Thresholds::default().significance;
+        assert_eq!(judged(&results), [whole / 2.0; 2]);
+        assert_eq!(judged(&results[..1]), [whole]);
+    }
 }
