@@ -38,7 +38,7 @@ impl Store {
         let mut wanted = Wanted::of(filter);
         let conditions = wanted.conditions(" AND ");
         wanted.values.push(most.into());
-        // Of the runs an index has all that is read, but with a host, so a run's result is not touched.
+        // Without a host in the filter an index has all that is read of the runs, so that no result is touched.
         let sql = format!(
             "SELECT recent.id, recent.platform, recent.judged_on, recent.kernel, recent.first,
                  figures.benchmark, figures.unit, figures.value
