@@ -376,8 +376,12 @@ fn devices_of_a_vm_are_served_by_what_has_such() {
         ))
     };
     let deeper = deep("[2, 64]").unwrap().vm.unwrap().io.unwrap();
-    assert_eq!(deeper.depths, [2, 64]);
+    assert_eq!((deeper.depths, deeper.repeat), (vec![2, 64], 1));
+    let longer = deep("[1]\nrepeat = 10").unwrap().vm.unwrap().io.unwrap();
+    assert_eq!(longer.repeat, 10);
     for (depths, said) in [
+        ("[1]\nrepeat = 0", "vm.io.repeat = 0 is not 1 to 100"),
+        ("[1]\nrepeat = 101", "vm.io.repeat = 101 is not 1 to 100"),
         ("[]", "vm.io.depths are each 1 to 64"),
         ("[1, 0]", "vm.io.depths are each 1 to 64"),
         ("[65]", "vm.io.depths are each 1 to 64"),

@@ -57,6 +57,9 @@ pub struct Io {
     /// How many requests at a time: each is a row of its own for each device.
     #[serde(default = "usual_depths", skip_serializing_if = "are_usual")]
     pub depths: Vec<u32>,
+    /// How many times its usual requests a row has: in a longer one it matters less where timers fall.
+    #[serde(default = "once", skip_serializing_if = "is_once")]
+    pub repeat: u32,
     #[serde(default, rename = "device")]
     pub devices: Vec<Device>,
 }
@@ -68,6 +71,14 @@ fn usual_depths() -> Vec<u32> {
 
 fn are_usual(depths: &[u32]) -> bool {
     depths == usual_depths()
+}
+
+fn once() -> u32 {
+    1
+}
+
+fn is_once(repeat: &u32) -> bool {
+    *repeat == once()
 }
 
 /// One such device.

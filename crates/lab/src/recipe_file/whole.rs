@@ -112,6 +112,8 @@ const IO_CPUS: std::ops::RangeInclusive<u32> = 2..=8;
 /// As many requests as the guest's agent makes at a time, and rows of all devices together.
 const DEPTH_MAX: u32 = 64;
 const IO_ROWS_MAX: usize = 64;
+/// A row at depth 64 has then 480,000 requests, a minute.
+const REPEAT_MAX: u32 = 100;
 /// A device has an address on QEMU's PCI bus and a network of its own.
 const DEVICES_MAX: usize = 12;
 
@@ -130,6 +132,12 @@ fn check_io(io: &Io) -> Result<(), String> {
     let is_alone = |(index, depth)| !io.depths[..index].contains(depth);
     if !io.depths.iter().enumerate().all(is_alone) {
         return Err("vm.io.depths has a depth twice".into());
+    }
+    if !(1..=REPEAT_MAX).contains(&io.repeat) {
+        return Err(format!(
+            "vm.io.repeat = {} is not 1 to {REPEAT_MAX}",
+            io.repeat
+        ));
     }
     // Each with a vCPU that sleeps and one that never does.
     if io.devices.len() * io.depths.len() * 2 > IO_ROWS_MAX {

@@ -13,6 +13,8 @@ pub struct Io {
     pub cpus: u32,
     /// How many requests at a time.
     pub depths: Vec<u32>,
+    /// How many times its usual requests a row has.
+    pub repeat: u32,
     pub devices: Vec<Device>,
     /// Or why devices that it serves are left out, and the cure.
     pub elvis: Result<Elvis, String>,
@@ -286,9 +288,10 @@ impl Io {
     /// All loads of a device.
     fn loads(&self) -> impl Iterator<Item = Load> {
         let with = |busy| {
+            let repeat = u64::from(self.repeat);
             self.depths.iter().map(move |&depth| Load {
                 depth,
-                units: units(depth),
+                units: units(depth) * repeat,
                 busy,
             })
         };

@@ -18,6 +18,7 @@ fn io_of(recipe: &str, elvis: Result<Elvis, String>) -> Io {
     Io {
         cpus: io.cpus,
         depths: io.depths,
+        repeat: io.repeat,
         devices: io.devices,
         elvis,
     }
@@ -50,6 +51,17 @@ fn words_of(io: Option<&IoVm<'_>>, network: Option<&Network<'_>>) -> String {
         is_second: false,
     };
     vm::vm(&whole).join(" ")
+}
+
+#[test]
+fn rows_repeat_their_requests() {
+    let mut io = with_elvis();
+    let requests =
+        |io: &Io| -> Vec<u64> { io.rows().iter().map(|row| row.min_iterations).collect() };
+    let once = requests(&io);
+    io.repeat = 10;
+    let ten_times: Vec<u64> = once.iter().map(|requests| requests * 10).collect();
+    assert_eq!(requests(&io), ten_times);
 }
 
 #[test]

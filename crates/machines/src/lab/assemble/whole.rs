@@ -314,6 +314,7 @@ fn io(
     Ok(Io {
         cpus: io.cpus,
         depths: io.depths.clone(),
+        repeat: io.repeat,
         devices: io.devices.clone(),
         elvis,
     })
