@@ -381,17 +381,12 @@ mod tests {
     fn the_lab_s_counts_stand_beside_the_model_s() {
         let all = lab();
         assert_eq!(all.len(), COUNTED.len());
-        assert!(all.iter().filter(|it| it.fitted).all(|it| it.agrees));
-        let off: Vec<(&str, u32)> = all
-            .iter()
-            .filter(|it| !it.agrees)
-            .map(|it| (it.counted.disk, it.counted.depth))
-            .collect();
-        // As docs/elvis-model.md says.
-        let known = [("qemu", 32), ("iothread", 8), ("elvis", 16), ("elvis", 32)];
-        assert_eq!(off, known);
+        assert!(all.iter().all(|it| it.agrees));
+        let mut wrong = all.clone();
+        wrong[3].agrees = false;
+        assert_eq!(lab_text(&wrong).matches("off by more than 15 %").count(), 1);
         let text = lab_text(&all);
-        assert_eq!(text.matches("off by more than 15 %").count(), known.len());
+        assert!(!text.contains("off by more"), "{text}");
         assert_eq!(text.lines().count(), 1 + all.len());
         is_on_the_page(&text);
     }

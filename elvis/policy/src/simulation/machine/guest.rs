@@ -53,6 +53,8 @@ pub struct Guest {
     pub queue: Queue,
     /// Transactions that it can begin.
     ready: u32,
+    /// ... and those of them that it now puts into the queue.
+    puts: u32,
     /// Replies in its ring, with the time at which their transaction began.
     replies: VecDeque<Option<u64>>,
     /// Whether it wants to be called for replies.
@@ -83,6 +85,7 @@ impl Guest {
             thread,
             queue: Queue::default(),
             ready,
+            puts: 0,
             replies: VecDeque::new(),
             wants_call: true,
             interrupt: false,
@@ -150,11 +153,14 @@ impl World<'_> {
         if let Some(burst) = it.broken_off.take() {
             return Next::Run(burst);
         }
+        if it.puts > 0 {
+            return own(load.put, Then::Submitted(1));
+        }
         if it.ready > 0 {
             let count = if load.together { it.ready } else { 1 };
             it.idle = false;
-            let ticks = self.varied(guest, load.work) * u64::from(count);
-            return own(self.far_guest(guest, ticks), Then::Submitted(count));
+            let ticks = self.varied(guest, load.work - load.put) * u64::from(count);
+            return own(self.far_guest(guest, ticks), Then::Prepared(count));
         }
         if self.setup.spins {
             return Next::Run(Burst {
@@ -179,7 +185,8 @@ impl World<'_> {
 
     pub fn guest_done(&mut self, guest: usize, then: Then) {
         match then {
-            Then::Submitted(count) => self.submit(guest, count),
+            Then::Prepared(count) if self.load(guest).put > 0 => self.guests[guest].puts = count,
+            Then::Prepared(count) | Then::Submitted(count) => self.submit(guest, count),
             Then::Kicked => {
                 self.count(guest, |counted| counted.kicks += 1);
                 if let Some(server) = self.server_of[guest] {
@@ -206,7 +213,10 @@ impl World<'_> {
             }
         }
         let it = &mut self.guests[guest];
-        it.kicks = std::mem::take(&mut it.queue.armed);
+        it.puts = it.puts.saturating_sub(count);
+        if it.puts == 0 {
+            it.kicks = std::mem::take(&mut it.queue.armed);
+        }
     }
 
     fn halt(&mut self, guest: usize) {
@@ -271,49 +281,63 @@ impl World<'_> {
         let State::On(core) = self.cores.threads[thread].state else {
             return;
         };
-        if self.break_off(guest, core) && !self.setup.exitless {
-            let prices = self.prices();
-            self.count(guest, |counted| {
-                counted.interrupts += 1;
-                counted.windows += u64::from(prices.window > 0);
-            });
-            let ticks = prices.interrupt + prices.window;
-            self.set(core, ticks, Kind::Exit, Then::Nothing);
+        if self.setup.exitless {
+            self.break_off(guest, core);
+        } else {
+            self.interrupted(guest, true);
         }
     }
 
-    /// Breaks off a guest's own work. False if it does not run now: then the interrupt waits for its entry.
-    fn break_off(&mut self, guest: usize, core: usize) -> bool {
-        let runs = |burst: &Burst<Then>| {
-            matches!(burst.kind, Kind::Guest | Kind::Spin)
-                && !matches!(burst.then, Then::Handled(_))
-        };
-        let Some(burst) = self.cores.all[core].burst.take_if(|burst| runs(burst)) else {
-            return false;
-        };
+    /// Breaks off what a guest does; returns what that was. None if it does not run now: then the interrupt waits for
+    /// its entry.
+    fn break_off(&mut self, guest: usize, core: usize) -> Option<Then> {
+        let runs = |burst: &mut Burst<Then>| matches!(burst.kind, Kind::Guest | Kind::Spin);
+        let burst = self.cores.all[core].burst.take_if(runs)?;
         if burst.kind == Kind::Guest && burst.then != Then::Nothing {
             self.guests[guest].broken_off = Some(burst);
         }
-        true
+        Some(burst.then)
     }
 
-    /// Its timer: it exits now, or when it runs again.
+    /// If a guest's vCPU runs, it exits for an interrupt, and once more if it can't take at once what is for the guest.
+    fn interrupted(&mut self, guest: usize, has_window: bool) {
+        let State::On(core) = self.cores.threads[self.guests[guest].thread].state else {
+            return;
+        };
+        if self.break_off(guest, core).is_none() {
+            return;
+        }
+        let prices = self.prices();
+        let has_window = has_window && prices.window > 0;
+        self.count(guest, |counted| {
+            counted.interrupts += 1;
+            counted.windows += u64::from(has_window);
+        });
+        let window = if has_window { prices.window } else { 0 };
+        self.set(core, prices.interrupt + window, Kind::Exit, Then::Nothing);
+    }
+
+    /// Its timer: a vCPU that is halted wakes up, one that runs exits.
     pub fn tick(&mut self, guest: usize) {
-        self.guests[guest].ticked = true;
-        if let State::On(core) = self.cores.threads[self.guests[guest].thread].state {
-            self.break_off(guest, core);
+        let it = &mut self.guests[guest];
+        it.ticked = true;
+        let thread = it.thread;
+        if self.cores.wake(thread) {
+            self.guests[guest].resumes = true;
+        } else {
+            // Interrupts are off in its handler, at the queue, and while it goes idle.
+            let burst = match self.cores.threads[thread].state {
+                State::On(core) => self.cores.all[core].burst.as_ref(),
+                _ => None,
+            };
+            let is_off = burst.is_some_and(|it| !matches!(it.then, Then::Prepared(_)));
+            self.interrupted(guest, is_off);
         }
     }
 
     /// An interrupt that is not the guest's: if its vCPU runs, it exits.
     pub fn host_interrupt(&mut self, guest: usize) {
-        let State::On(core) = self.cores.threads[self.guests[guest].thread].state else {
-            return;
-        };
-        if self.break_off(guest, core) {
-            self.count(guest, |counted| counted.interrupts += 1);
-            self.set(core, self.prices().interrupt, Kind::Exit, Then::Nothing);
-        }
+        self.interrupted(guest, false);
     }
 
     /// Without a server: a packet is in the guest's ring, and the NIC interrupts it, but not too often.
@@ -334,6 +358,93 @@ impl World<'_> {
         if self.wants_call(guest) {
             self.guests[guest].quiet_until = self.cores.now + gap;
             self.call(guest);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::simulation::machine::lab::DISKS;
+    use crate::simulation::machine::setup::Setup;
+
+    /// The lab's machine with elvis, its vCPU on its core, doing this.
+    fn world(setup: &Setup, then: Then) -> World<'_> {
+        let mut world = World::new(setup);
+        world.warm = true;
+        world.cores.schedule(1);
+        world.set(1, 1_000, Kind::Guest, then);
+        world
+    }
+
+    fn exits(world: &World<'_>) -> (u64, u64) {
+        let counted = world.guests[0].counted;
+        (counted.interrupts, counted.windows)
+    }
+
+    #[test]
+    fn an_interrupt_of_the_host_is_an_exit_whatever_the_guest_does() {
+        let setup = DISKS[3].setup(1);
+        for then in [
+            Then::Prepared(1),
+            Then::Submitted(1),
+            Then::Handled(1),
+            Then::Nothing,
+        ] {
+            let mut world = world(&setup, then);
+            world.host_interrupt(0);
+            assert_eq!(exits(&world), (1, 0), "{then:?}");
+            // It exits already.
+            world.host_interrupt(0);
+            assert_eq!(exits(&world), (1, 0), "{then:?}");
+        }
+    }
+
+    #[test]
+    fn a_guest_with_interrupts_off_takes_its_tick_at_a_window() {
+        let setup = DISKS[3].setup(1);
+        for (then, windows) in [
+            (Then::Prepared(1), 0),
+            (Then::Submitted(1), 1),
+            (Then::Handled(1), 1),
+            (Then::Nothing, 1),
+        ] {
+            let mut world = world(&setup, then);
+            world.tick(0);
+            assert_eq!(exits(&world), (1, windows), "{then:?}");
+        }
+    }
+
+    #[test]
+    fn a_tick_wakes_a_guest_that_halted() {
+        let setup = DISKS[3].setup(1);
+        let mut world = world(&setup, Then::Nothing);
+        world.cores.all[1].burst = None;
+        world.cores.block(1);
+        world.tick(0);
+        assert_eq!(
+            world.cores.threads[world.guests[0].thread].state,
+            State::Ready
+        );
+        assert!(
+            matches!(world.guest_next(0), Next::Run(burst) if burst.ticks == setup.prices.resume)
+        );
+        assert_eq!(exits(&world), (0, 0));
+    }
+
+    #[test]
+    fn requests_come_into_the_queue_one_by_one_and_the_last_one_kicks() {
+        let setup = DISKS[0].setup(3);
+        let mut world = world(&setup, Then::Nothing);
+        world.guests[0].queue.armed = true;
+        world.guest_done(0, Then::Prepared(3));
+        for seen in 1..=3 {
+            assert!(
+                matches!(world.guest_next(0), Next::Run(burst) if burst.then == Then::Submitted(1))
+            );
+            world.guest_done(0, Then::Submitted(1));
+            assert_eq!(world.guests[0].queue.items.len(), seen);
+            assert_eq!(world.guests[0].kicks, seen == 3);
         }
     }
 }

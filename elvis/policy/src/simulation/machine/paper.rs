@@ -251,6 +251,7 @@ impl Workload {
         let net = Load {
             depth: 1,
             work: value("rr_work"),
+            put: 0,
             reply: value("reply"),
             spread_percent: value("spread_percent"),
             outs: 1,

@@ -18,6 +18,7 @@ pub struct Pool {
 impl Pool {
     /// Its owner ran. A pool that sleeps makes up for what it ran more (DELAY_DEQUEUE), and gains nothing.
     pub fn owner_ran(&mut self, ticks: u64) {
+        self.alone = false;
         self.behind = self.behind.saturating_add_unsigned(ticks);
         if self.waiting.is_empty() {
             self.behind = self.behind.min(0);
@@ -39,6 +40,11 @@ impl Pool {
             self.behind = 0;
         }
         sleeps
+    }
+
+    /// Its owner sleeps until it has done all.
+    pub fn runs_alone(&self) -> bool {
+        self.runs && self.alone
     }
 
     /// It has done a request.
@@ -64,6 +70,9 @@ mod tests {
         let submit = value(DISKS[1].own(), "out_each");
         let read = value(&COMMON, "read");
         let (mut pool, mut done) = (Pool::default(), 0);
+        // A batch before, whose last part was done while the owner slept, changes nothing.
+        pool.given(Item::Out { last_of: None }, submit);
+        assert!(pool.did(read).is_some() && pool.left_alone());
         for _ in 0..count {
             pool.given(Item::Out { last_of: None }, submit);
             while pool.runs {

@@ -120,7 +120,10 @@ impl World<'_> {
     }
 
     pub fn server_next(&mut self, server: usize) -> Next {
-        if std::mem::take(&mut self.servers[server].woken) {
+        let it = &mut self.servers[server];
+        let completes = it.completes && !(it.done.is_empty() && it.untold == 0);
+        let comes_later = it.pool.runs_alone() || completes;
+        if !comes_later && std::mem::take(&mut it.woken) {
             let ticks = self.prices().server_wake;
             self.servers[server].pool.owner_ran(ticks);
             return serve(ticks, Then::Looked);
@@ -201,7 +204,10 @@ impl World<'_> {
             Then::Served(guest) => self.served(server, guest),
             Then::Read => {
                 let it = &mut self.servers[server];
+                let was_alone = it.pool.runs_alone();
                 it.done.extend(it.pool.did(self.setup.prices.read));
+                // What wakes it up then comes before new requests (QEMU's `aio_bh_poll`).
+                it.completes |= was_alone && !it.pool.runs;
             }
             Then::Completed(guest) => self.completed(server, guest),
             Then::Called(guest) => self.call(guest),

@@ -10,6 +10,9 @@ pub struct Load {
     pub depth: u32,
     /// The guest's own work for a transaction, without its replies' handling.
     pub work: u64,
+    /// The last part of it, which puts a request into the queue with interrupts off: of several that are submitted
+    /// together one after the other, where a server that looks sees the first ones.
+    pub put: u64,
     /// The guest's work for a reply, in its interrupt's handler.
     pub reply: u64,
     /// Uniform variation of the work, in percent.

@@ -21,6 +21,8 @@ pub enum Next {
 pub enum Then {
     /// The thread goes on.
     Nothing,
+    /// The guest has done all for this many transactions but to put them into its queue.
+    Prepared(u32),
     /// The guest has put this many transactions into its queue.
     Submitted(u32),
     /// The guest's kick has reached the host.
@@ -88,7 +90,7 @@ pub struct World<'a> {
     turn_end: u64,
     turn_ticks: u64,
     interrupted: usize,
-    warm: bool,
+    pub warm: bool,
 }
 
 impl<'a> World<'a> {
@@ -123,16 +125,14 @@ impl<'a> World<'a> {
         }
         world.add_servers();
         if prices.tick_gap > 0 {
-            // Not all at once; these phases are assumed.
-            let timers = setup.guests.len() as u64 + 1;
-            for guest in 0..world.guests.len() {
-                let first = prices.tick_gap * (guest as u64 + 1) / timers;
-                world.at(first, Timer::Ticks(guest));
+            // When they began is not known: each run has other phases.
+            let others = (0..world.guests.len()).map(Timer::Ticks);
+            let main_loop = setup.in_turns.then_some(Timer::MainLoop);
+            for timer in others.chain(main_loop) {
+                let first = world.rng.u64(0..prices.tick_gap);
+                world.at(first, timer);
             }
             world.at(prices.tick_gap, Timer::HostTicks);
-            if setup.in_turns {
-                world.at(prices.tick_gap * 2 / 3, Timer::MainLoop);
-            }
         }
         world
     }
@@ -383,6 +383,33 @@ impl<'a> World<'a> {
 mod tests {
     use super::*;
     use crate::simulation::machine::lab::DISKS;
+
+    /// What QEMU's pool has done while its owner slept is completed before new requests are taken.
+    #[test]
+    fn what_the_pool_has_done_comes_before_new_requests() {
+        let setup = DISKS[1].setup(2);
+        let mut world = World::new(&setup);
+        let item = Item::Out { last_of: Some(0) };
+        world.guests[0].queue.put(item);
+        world.server_done(0, Then::Served(0));
+        while !matches!(world.server_next(0), Next::Run(burst) if burst.then == Then::Nothing) {}
+        // A kick meanwhile waits.
+        world.guests[0].queue.put(item);
+        world.kicked(0, 0);
+        for then in [
+            Then::Read,
+            Then::Completed(0),
+            Then::Called(0),
+            Then::Looked,
+            Then::Served(0),
+        ] {
+            let Next::Run(burst) = world.server_next(0) else {
+                panic!("it has something to do");
+            };
+            assert_eq!(burst.then, then);
+            world.server_done(0, then);
+        }
+    }
 
     /// QEMU's main loop ends its own turn when it sleeps until its pool is done, and no other's when all is done.
     #[test]
