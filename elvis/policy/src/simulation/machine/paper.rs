@@ -153,7 +153,7 @@ pub const LOADS: [Parameter; 24] = [
     parameter!(
         apache_work = 40_000,
         "cycles",
-        "fitted: Baseline, one VM, 109,000 exits a second (section 4.3); more than 98,500 the model does not reach"
+        "fitted: Baseline, one VM, 109,000 exits a second (section 4.3); more than 98,280 the model does not reach"
     ),
     parameter!(
         apache_exchanges = 3,
