@@ -102,6 +102,10 @@ impl Guest {
     }
 }
 
+fn run(kind: Kind, ticks: u64, then: Then) -> Next {
+    Next::Run(Burst { ticks, kind, then })
+}
+
 impl World<'_> {
     fn count(&mut self, guest: usize, of: impl FnOnce(&mut Counted)) {
         if self.counts() {
@@ -113,20 +117,8 @@ impl World<'_> {
     pub fn guest_next(&mut self, guest: usize) -> Next {
         let (prices, load) = (self.prices(), self.load(guest));
         let it = &mut self.guests[guest];
-        let exit = |ticks, then| {
-            Next::Run(Burst {
-                ticks,
-                kind: Kind::Exit,
-                then,
-            })
-        };
-        let own = |ticks, then| {
-            Next::Run(Burst {
-                ticks,
-                kind: Kind::Guest,
-                then,
-            })
-        };
+        let exit = |ticks, then| run(Kind::Exit, ticks, then);
+        let own = |ticks, then| run(Kind::Guest, ticks, then);
         if std::mem::take(&mut it.resumes) {
             return exit(prices.resume, Then::Nothing);
         }
@@ -163,11 +155,7 @@ impl World<'_> {
             return own(self.far_guest(guest, ticks), Then::Prepared(count));
         }
         if self.setup.spins {
-            return Next::Run(Burst {
-                ticks: prices.spin,
-                kind: Kind::Spin,
-                then: Then::InVain,
-            });
+            return run(Kind::Spin, prices.spin, Then::InVain);
         }
         if !std::mem::replace(&mut it.idle, true) {
             return own(prices.idle, Then::Nothing);
