@@ -244,15 +244,18 @@ proptest! {
 }
 
 /// Exits and instructions of a request in the lab. At depth 1 they are what the parameters are from; the
-/// other depths are predicted.
+/// other depths are predicted, within 15 % as docs/elvis-model.md says, and here so that a change of the model shows.
 #[test]
 fn the_lab_is_predicted() {
     for counted in COUNTED {
         let found = disk(counted.disk).request(counted.depth);
         let off = |value: f64, counted: f64| (value / counted - 1.0).abs();
-        let (insns, exits) = match counted.depth {
-            1 => (0.01, 0.02),
-            _ => (0.15, 0.15),
+        let (insns, exits) = match (counted.disk, counted.depth) {
+            (_, 1) => (0.01, 0.01),
+            ("qemu", _) => (0.125, 0.1),
+            ("iothread", _) => (0.085, 0.08),
+            ("storage-daemon", _) => (0.05, 0.13),
+            _ => (0.05, 0.05),
         };
         assert!(
             off(found.insns, counted.insns) <= insns,
