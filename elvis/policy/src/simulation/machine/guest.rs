@@ -266,42 +266,39 @@ impl World<'_> {
             self.guests[guest].resumes = true;
             return;
         }
-        let State::On(core) = self.cores.threads[thread].state else {
-            return;
-        };
         if self.setup.exitless {
-            self.break_off(guest, core);
+            self.break_off(guest);
         } else {
-            self.interrupted(guest, true);
+            self.interrupted(guest, |_| true);
         }
     }
 
-    /// Breaks off what a guest does; returns what that was. None if it does not run now: then the interrupt waits for
-    /// its entry.
-    fn break_off(&mut self, guest: usize, core: usize) -> Option<Then> {
+    /// Breaks off what a guest does; returns its core, and what that was. None if it does not run now: then the interrupt
+    /// waits for its entry.
+    fn break_off(&mut self, guest: usize) -> Option<(usize, Then)> {
+        let State::On(core) = self.cores.threads[self.guests[guest].thread].state else {
+            return None;
+        };
         let runs = |burst: &mut Burst<Then>| matches!(burst.kind, Kind::Guest | Kind::Spin);
         let burst = self.cores.all[core].burst.take_if(runs)?;
         if burst.kind == Kind::Guest && burst.then != Then::Nothing {
             self.guests[guest].broken_off = Some(burst);
         }
-        Some(burst.then)
+        Some((core, burst.then))
     }
 
-    /// If a guest's vCPU runs, it exits for an interrupt, and once more if it can't take at once what is for the guest.
-    fn interrupted(&mut self, guest: usize, has_window: bool) {
-        let State::On(core) = self.cores.threads[self.guests[guest].thread].state else {
+    /// If a guest's vCPU runs, it exits for an interrupt, and once more if what it does (`waits`) keeps it from taking at
+    /// once what is for the guest.
+    fn interrupted(&mut self, guest: usize, waits: fn(Then) -> bool) {
+        let Some((core, then)) = self.break_off(guest) else {
             return;
         };
-        if self.break_off(guest, core).is_none() {
-            return;
-        }
         let prices = self.prices();
-        let has_window = has_window && prices.window > 0;
+        let window = if waits(then) { prices.window } else { 0 };
         self.count(guest, |counted| {
             counted.interrupts += 1;
-            counted.windows += u64::from(has_window);
+            counted.windows += u64::from(window > 0);
         });
-        let window = if has_window { prices.window } else { 0 };
         self.set(core, prices.interrupt + window, Kind::Exit, Then::Nothing);
     }
 
@@ -314,18 +311,13 @@ impl World<'_> {
             self.guests[guest].resumes = true;
         } else {
             // Interrupts are off in its handler, at the queue, and while it goes idle.
-            let burst = match self.cores.threads[thread].state {
-                State::On(core) => self.cores.all[core].burst.as_ref(),
-                _ => None,
-            };
-            let is_off = burst.is_some_and(|it| !matches!(it.then, Then::Prepared(_)));
-            self.interrupted(guest, is_off);
+            self.interrupted(guest, |then| !matches!(then, Then::Prepared(_)));
         }
     }
 
     /// An interrupt that is not the guest's: if its vCPU runs, it exits.
     pub fn host_interrupt(&mut self, guest: usize) {
-        self.interrupted(guest, false);
+        self.interrupted(guest, |_| false);
     }
 
     /// Without a server: a packet is in the guest's ring, and the NIC interrupts it, but not too often.
