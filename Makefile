@@ -12,7 +12,10 @@ EXTRA_BENCH ?=
 WORDS ?=
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
-COMMAND := $(TARGET)/release/worldswitch
+COMMAND := $(TARGET)/debug/worldswitch
+
+# The folder of the commands that `make install` copies.
+BUILT ?= $(TARGET)/release
 
 # Where `make install` copies to (docs/install.md). The command finds ../lib/worldswitch from its own folder.
 PREFIX ?= /usr/local
@@ -32,7 +35,7 @@ CACHE   := $(or $(filter /%,$(XDG_CACHE_HOME)),$(HOME)/.cache)/worldswitch/sets
 CHOSEN  := $(if $(filter command,$(origin CC)),$(CC))
 JOBS     = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
 
-.PHONY: help run check test test-long build x86 image command install uninstall bundle clean FORCE
+.PHONY: help run check test test-long build x86 image command release install uninstall bundle clean FORCE
 
 help:
 	@echo 'make run         set up, build and measure; prints the table of what virtualization costs'
@@ -44,7 +47,8 @@ help:
 	@echo 'make build       build the guest, the monitor, the hypervisor (build/) and the command ($(COMMAND))'
 	@echo 'make image       set up, and make a boot image (build/worldswitch.iso) for machines without a system'
 	@echo '                 WORDS="rows=in,out stay=0"    more words for the guest, docs/image.md'
-	@echo 'make install     copy what make build made to $(DESTDIR)$(PREFIX) (PREFIX, DESTDIR); make uninstall removes it'
+	@echo 'make release     build all that is installed, the commands optimized ($(BUILT)/)'
+	@echo 'make install     copy what make release made to $(DESTDIR)$(PREFIX) (PREFIX, DESTDIR); make uninstall removes it'
 	@echo 'make bundle      write $(BUNDLE).tar.gz, which runs on any Linux with /dev/kvm'
 	@echo 'make clean       remove build/ and $(TARGET)/'
 	@echo
@@ -85,7 +89,11 @@ build: command x86
 	@$(MAKE) -s $(JOBS) -C neve variants >&2
 
 command:
-	@cargo build --release --locked $(QUIET) $(PACKAGES) >&2
+	@cargo build --locked $(QUIET) $(PACKAGES) >&2
+
+# Both commands optimized, as they are installed and packaged.
+release: build
+	@cargo build --release --locked --bin worldswitch --bin elvis $(if $(wildcard $(BUILT)/worldswitch),--quiet) >&2
 
 # Fetched again if the pinned versions changed, or the cache is gone.
 build/clang-19.fetched: lab/packages.toml lab/lock.toml $(if $(wildcard build/clang-19/usr/bin),,FORCE) | command
@@ -115,11 +123,11 @@ umask 022 && shopt -s nullglob && mkdir -p $(1) && \
 	chmod -R u=rwX,go=rX $(1) && chmod a-x $(1)/{guest,neve}/*/*.{img,mb}
 endef
 
-# Builds nothing, so that root needs no compiler: make build is the user's.
+# Builds nothing, so that root needs no compiler: make release is the user's.
 install:
-	@[ -x $(COMMAND) ] && [ -e build/neve/aarch64/neve.img ] || { echo 'make: nothing to install yet: run make build' >&2; exit 1; }
+	@[ -x $(BUILT)/worldswitch ] && [ -e build/neve/aarch64/neve.img ] || { echo 'make: nothing to install yet: run make release' >&2; exit 1; }
 	@$(call copy-parts,$(PARTS)) && \
-	install -D -t $(INSTALLED)/bin $(COMMAND) $(TARGET)/release/elvis && \
+	install -D -t $(INSTALLED)/bin $(BUILT)/worldswitch $(BUILT)/elvis && \
 	mkdir -p $(INSTALLED)/lib/systemd/system && \
 	sed 's,/usr/local/,$(PREFIX)/,' elvis/daemon/elvis.service >$(INSTALLED)/lib/systemd/system/elvis.service && \
 	$(INSTALLED)/bin/worldswitch manual $(INSTALLED)/share && $(INSTALLED)/bin/elvis manual $(INSTALLED)/share
@@ -131,12 +139,12 @@ uninstall:
 		$(INSTALLED)/share/{bash-completion/completions/{worldswitch,elvis}.bash,zsh/site-functions/_{worldswitch,elvis}} \
 		$(INSTALLED)/share/fish/vendor_completions.d/{worldswitch,elvis}.fish
 
-# The command is linked without shared libraries. cargo keeps both links, and `make command` puts the other back.
-bundle: build
-	@cargo rustc --release --locked $(QUIET) --package worldswitch --bin worldswitch -- -C target-feature=+crt-static >&2 || { \
+# The command is linked without shared libraries. cargo keeps both links, and `make release` puts the other back.
+bundle: release
+	@cargo rustc --release --locked --quiet --package worldswitch --bin worldswitch -- -C target-feature=+crt-static >&2 || { \
 		echo 'make: the C library for static programs is missing? Debian has it in libc6-dev, Fedora in glibc-static' >&2; exit 1; }
-	@rm -rf build/bundle && mkdir -p $(BUNDLE) && strip -o $(BUNDLE)/worldswitch $(COMMAND)
-	@$(MAKE) command
+	@rm -rf build/bundle && mkdir -p $(BUNDLE) && cp $(BUILT)/worldswitch $(BUNDLE)/
+	@$(MAKE) release
 	@$(call copy-parts,$(BUNDLE)) && cp -r LICENSE docs -t $(BUNDLE) && \
 	sed 's,](,](docs/,' docs/bundle.md >$(BUNDLE)/README.md
 	@tar -C build/bundle -I 'gzip -n9' --sort=name --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX \

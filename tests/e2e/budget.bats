@@ -36,8 +36,8 @@ check() { ws lab check --budget budget.toml -o "$OUT" --force "$@"; }
 }
 
 @test "the CI job of the examples: exit code 0 or 3, and a summary in Markdown" {
-    mkdir -p .github/workflows worldswitch/target/release
-    ln -s "$WORLDSWITCH" worldswitch/target/release/
+    mkdir -p .github/workflows worldswitch/target/debug
+    ln -s "$WORLDSWITCH" worldswitch/target/debug/
     sed -n 's/^ *- run: \(.* lab check .*\)/\1/p' "$ROOT/docs/examples/ci/github.yml" >step.sh
     job() {
         budget "$@"

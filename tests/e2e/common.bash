@@ -5,7 +5,7 @@ bats_require_minimum_version 1.5.0
 
 ROOT=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
 # From the build step (tests/steps); tests fail if they are missing.
-WORLDSWITCH=${CARGO_TARGET_DIR:-$ROOT/target}/release/worldswitch
+WORLDSWITCH=${CARGO_TARGET_DIR:-$ROOT/target}/debug/worldswitch
 GUEST=$ROOT/build/guest/x86_64
 # Things that are built once for all tests that need them.
 BUILT=$ROOT/build/test/e2e

@@ -4,7 +4,7 @@
 # Variables are set for the files that load this one.
 # shellcheck disable=SC2034
 
-ELVIS=${CARGO_TARGET_DIR:-$ROOT/target}/release/elvis
+ELVIS=${CARGO_TARGET_DIR:-$ROOT/target}/debug/elvis
 
 # Fetches what the guests boot. Sets KERNEL, MODULES (the folder of its modules), INITRD (a file to be made) and
 # EMULATOR (the folder of the lab's QEMU).

@@ -4,7 +4,7 @@
 # What is in single quotes, other shells expand.
 # shellcheck disable=SC2016
 
-WORLDSWITCH=/mnt/tree/target/release/worldswitch
+WORLDSWITCH=/mnt/tree/target/debug/worldswitch
 # As tests/debian-13/jq, whose link leads to the user's own cache.
 jq() {
     local root=/mnt/sets/debian-13/root

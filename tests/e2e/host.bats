@@ -56,7 +56,7 @@ part() { jq -r ".timed_transactions[] | select(.platform == \"$1\") | $2" apps.j
 }
 
 @test "without root: namespaces of the user's own, in which servers stay who they are" {
-    unprivileged tree/target/release/worldswitch apps --on host --workload '^(memcached|fork-exec|tcp-rr)$' --boots 1 -o out \
+    unprivileged tree/target/debug/worldswitch apps --on host --workload '^(memcached|fork-exec|tcp-rr)$' --boots 1 -o out \
         --export-json apps.json
     [ "$(of memcached host '.ns > 1000')" = true ]
     [ "$(of fork-exec host '.ns > 1000')" = true ]
@@ -65,7 +65,7 @@ part() { jq -r ".timed_transactions[] | select(.platform == \"$1\") | $2" apps.j
 }
 
 @test "what a host lacks is said in one line, with the cure" {
-    local here=tree/target/release/worldswitch
+    local here=tree/target/debug/worldswitch
     run -1 no_namespaces "$here" apps --on host --workload '^fork-exec$' --boots 1
     only_cure 'run as root, or allow them: sysctl '
     run -1 no_namespaces "$here" apps --on qemu-tcg --workload '^fork-exec$' --boots 1

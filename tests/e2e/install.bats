@@ -5,7 +5,7 @@ load common
 setup() { common_setup; }
 
 @test "an installed command finds its parts, also after a move; uninstall leaves no file" {
-    make -s -C "$ROOT" install DESTDIR="$PWD/stage" PREFIX=/opt/ws
+    make -s -C "$ROOT" install BUILT="$(dirname "$WORLDSWITCH")" DESTDIR="$PWD/stage" PREFIX=/opt/ws
     mv stage/opt/ws moved
     # Elsewhere than in the tree, whose parts would be found too.
     cd moved

@@ -43,7 +43,7 @@ setup() { common_setup; }
 }
 
 @test "what a host lacks is said in one line, with the cure" {
-    local here=tree/target/release/worldswitch
+    local here=tree/target/debug/worldswitch
     run -1 no_namespaces "$here" place --on qemu-tcg --kind cpu
     only_cure 'run as root, or allow them: sysctl '
     if [ -e /dev/kvm ]; then

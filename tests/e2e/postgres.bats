@@ -89,7 +89,7 @@ rows() { sql "$SERVER" "$DATABASE" "SELECT count(*) FROM worldswitch.$1"; }
 
 @test "the store's own tests pass on a server" {
     local tests
-    tests=$(cd "$ROOT" && RUSTC_WRAPPER=$PWD/tests/test-rustc cargo test --release --locked --no-run --tests \
+    tests=$(cd "$ROOT" && RUSTC_WRAPPER=$PWD/tests/test-rustc cargo test --locked --no-run --tests \
         --message-format=json 2>/dev/null | jq -r 'select(.target.name == "ws_history" and .executable).executable')
     WORLDSWITCH_TEST_DB=$DB PROPTEST_CASES=3 PROPTEST_RNG_SEED=1 "$tests" tests:: >log || { cat log && false; }
     grep -q '^test result: ok. [1-9]' log

@@ -10,7 +10,7 @@
 //! hundreds of cases of each property. A long run, on stable Rust:
 //!
 //! ```text
-//! PROPTEST_CASES=1000000 cargo test --release -p ws-records --test it properties::
+//! PROPTEST_CASES=1000000 cargo test -p ws-records --test it properties::
 //! ```
 
 #![cfg_attr(

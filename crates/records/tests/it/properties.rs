@@ -3,7 +3,7 @@
 //!
 //! This is also the crate's fuzz target, on stable Rust. `cargo test` runs some hundreds of cases
 //! of each property; a long run is
-//! `PROPTEST_CASES=1000000 cargo test --release -p ws-records --test it properties::`.
+//! `PROPTEST_CASES=1000000 cargo test -p ws-records --test it properties::`.
 
 use proptest::collection::vec;
 use proptest::prelude::*;

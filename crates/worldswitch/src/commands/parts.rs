@@ -339,7 +339,7 @@ mod tests {
     fn places_are_looked_at_in_their_order() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path();
-        let program = put(&root.join("tree/target/release/worldswitch"));
+        let program = put(&root.join("tree/target/debug/worldswitch"));
         let here = root.join("elsewhere/deep");
         fs::create_dir_all(&here).unwrap();
         let found = |data: Option<&str>| {
@@ -361,7 +361,7 @@ mod tests {
             found(None).unwrap().canonicalize().unwrap(),
             installed.canonicalize().unwrap()
         );
-        let beside = put(&root.join("tree/target/release").join(GUEST.path));
+        let beside = put(&root.join("tree/target/debug").join(GUEST.path));
         assert_eq!(found(None), Ok(beside));
         let named = put(&root.join("data").join(GUEST.path));
         assert_eq!(found(Some("data")), Ok(named));
