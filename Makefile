@@ -8,6 +8,8 @@ MAKEFLAGS += --no-print-directory
 # More arguments for `worldswitch run --quick --report`, and C files of benchmarks outside the tree.
 ARGS ?=
 EXTRA_BENCH ?=
+# STRICT=1: in `make test` a skip for anything but lacking hardware fails.
+STRICT ?=
 # More words of the guest's command line in the boot image (docs/image.md).
 WORDS ?=
 
@@ -108,7 +110,7 @@ check:
 
 test:
 	@tools/setup test
-	@tests/run
+	@tests/run $(if $(STRICT),--strict)
 
 test-long:
 	@tools/setup long

@@ -5,6 +5,7 @@ bats_require_minimum_version 1.5.0
 setup() {
     export TEST_STEPS=$BATS_TEST_TMPDIR/steps TEST_LOGS=$BATS_TEST_TMPDIR/logs
     driver=$BATS_TEST_DIRNAME/run
+    cd "$BATS_TEST_TMPDIR" || return
 }
 
 # Makes the driver run the steps on stdin.
@@ -60,6 +61,27 @@ EOF
     [ "$status" -eq 0 ]
     last_line '1 passed, 0 failed, 1 skipped'
     [[ $output == *'skipped: no such tool'* ]]
+}
+
+@test "--strict: only a skip that the list allows passes, whoever reports it; without a reason it fails" {
+    cat >hardware <<<$'# a comment\n\n: no hardware'
+    export TEST_HARDWARE_SKIPS=$PWD/hardware
+    steps <<'EOF'
+step tap 5 tap printf '%s\n' 1..4 'ok 1 a' 'ok 2 b # skip no hardware' 'ok 3 c # skip no ip' 'ok 4 d # skip'
+step cargo 5 cargo printf '%s\n' 'test x ... ignored' \
+    'test result: ok. 1 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.00s'
+skip tool 'no such tool'
+EOF
+    run "$driver" --strict
+    [ "$status" -eq 1 ]
+    last_line '2 passed, 4 failed, 1 skipped'
+    [[ $output == *'skipped: b: no hardware'* ]]
+    for reason in 'c: no ip' 'd: ' 'x: ' 'no such tool'; do
+        [[ $output == *"| not allowed: $reason"* ]] || { echo "$reason" && false; }
+    done
+    run "$driver"
+    [ "$status" -eq 0 ]
+    last_line '2 passed, 0 failed, 5 skipped'
 }
 
 @test "TAP: passed, failed and skipped tests are counted" {

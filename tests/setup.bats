@@ -36,7 +36,7 @@ EOF
 run_setup() { PATH=$bin run "$setup_script" "$@"; }
 
 everything='make gcc libc6-dev binutils qemu-system-x86 ca-certificates
-    clang lld llvm qemu-system-arm gcc-aarch64-linux-gnu libc6-dev-arm64-cross bats jq procps shellcheck
+    clang lld llvm qemu-system-arm gcc-aarch64-linux-gnu libc6-dev-arm64-cross bats jq procps iproute2 shellcheck
 clang-format libcmocka-dev libclang-rt-dev grub-common grub-pc-bin
     grub-efi-amd64-bin ovmf xorriso git mtools chromium
 cpio e2fsprogs'
