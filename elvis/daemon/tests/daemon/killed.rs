@@ -97,6 +97,17 @@ fn frames_survive(packed: bool) {
     let connect = if packed { Nic::packed } else { Nic::connect };
     let (mut a, mut b) = (connect(&path("a"), 0), connect(&path("b"), 0));
     let (mut sent, mut arrived, mut oldest) = (0u64, 0u64, 0);
+    let receive = |b: &mut Nic, sent: u64, oldest: &mut u64, arrived: &mut u64| {
+        while let Some((_, frame)) = b.try_receive() {
+            let number = u64::from_le_bytes(frame[14..22].try_into().unwrap());
+            assert_eq!(frame.len(), 60 + number as usize * 37 % 5000);
+            assert!(
+                number >= *oldest && number < sent,
+                "{oldest} {number} {sent}"
+            );
+            (*oldest, *arrived) = (number + 1, (*arrived).max(number + 1));
+        }
+    };
     for kill in 0..KILLS {
         let goal = arrived + 100 * (kill + 1) + 17;
         while arrived < goal {
@@ -106,18 +117,11 @@ fn frames_survive(packed: bool) {
                 let part = frame.len() / 2 + 30;
                 sent += u64::from(a.try_send(&Header::default(), &frame, part));
             }
-            while let Some((_, frame)) = b.try_receive() {
-                let number = u64::from_le_bytes(frame[14..22].try_into().unwrap());
-                assert_eq!(frame.len(), 60 + number as usize * 37 % 5000);
-                assert!(
-                    number >= oldest && number < sent,
-                    "{oldest} {number} {sent}"
-                );
-                (oldest, arrived) = (number + 1, arrived.max(number + 1));
-            }
+            receive(&mut b, sent, &mut oldest, &mut arrived);
         }
         drop(daemon);
-        // What is not acknowledged may be sent again.
+        // A frame that has arrived but is not acknowledged may be sent again: first all that has arrived.
+        receive(&mut b, sent, &mut oldest, &mut arrived);
         oldest = a.replied();
         daemon = Daemon::start(&words, &path("b"));
         // The front-ends tell where packed rings were new, and split ones anywhere.
