@@ -286,9 +286,10 @@ impl Lab {
         &self.quirks
     }
 
-    /// The faults of a set in the store that `lab fetch` would cure.
+    /// The faults of a set in the store that `lab fetch` would cure; none if its files can't be read.
     pub fn curable(&self, set: &Unpacked) -> Vec<&str> {
-        quirks::curable(&self.quirks, set.manifest())
+        let health = quirks::health(&self.quirks, &set.root, set.manifest(), true);
+        health.map(|health| health.curable).unwrap_or_default()
     }
 
     /// Whether a set in the store has all files that are kept today: an older version of this

@@ -1,12 +1,17 @@
 //! Faults of programs in sets, and their cures (`quirks.toml`). A cure replaces some bytes of a
-//! file that is identified by its hash, when its set is put into the store. A file with another
-//! hash is left as it is.
+//! program. It is found by the code around them, not by the program's version: a build in which
+//! that code is not there, or there twice, is left as it is.
+
+mod image;
+mod pattern;
 
 use crate::files::{self, Files};
 use crate::lab::LabError;
 use crate::manifest::{Entry, Manifest};
+use image::Part;
+use pattern::{Addresses, Match, Pattern};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -21,25 +26,34 @@ pub struct Quirk {
     pub reason: String,
     /// The file's path in its set, as `usr/bin/x`.
     pub file: String,
-    /// One cure for each known build of the file.
+    /// One cure for each form in which compilers left the faulty code.
     #[serde(default, rename = "cure")]
     pub cures: Vec<Cure>,
 }
 
-/// The cure of one build of a file.
+/// The cure of one form of the faulty code.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cure {
-    /// Which build it is, for people.
-    pub version: String,
-    /// SHA-256 of the whole file as it is in its package, in hexadecimal.
-    pub sha256: String,
-    /// The offset of the bytes in the file.
-    pub at: u64,
-    /// The bytes there, in hexadecimal.
-    pub before: String,
-    /// As many bytes to replace them, in hexadecimal.
-    pub after: String,
+    /// The builds in which it was found, for people.
+    pub builds: Vec<String>,
+    /// The function that has the code: only it is searched if the file has a symbol for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub function: Option<String>,
+    /// The code.
+    pub code: Vec<Instruction>,
+    /// Code elsewhere in the file that has the addresses which the cure writes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub elsewhere: Vec<String>,
+}
+
+/// An instruction as bytes (see [`pattern`]).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Instruction {
+    Stays(String),
+    /// The instruction, and what replaces it.
+    Becomes([String; 2]),
 }
 
 /// All faults by name.
@@ -67,166 +81,226 @@ fn check(quirk: &Quirk) -> Result<(), String> {
     if quirk.reason.trim().is_empty() {
         return Err("it gives no reason".into());
     }
-    for cure in &quirk.cures {
-        let hash = bytes(&cure.sha256).filter(|hash| hash.len() == 32);
-        hash.ok_or("a cure's sha256 is not a SHA-256 in hexadecimal")?;
-        match (bytes(&cure.before), bytes(&cure.after)) {
-            (Some(before), Some(after)) if before.len() == after.len() && !before.is_empty() => {}
-            _ => return Err("before and after must be equally long hexadecimal bytes".into()),
+    quirk.cures.iter().try_for_each(|cure| {
+        if cure.builds.is_empty() {
+            return Err("a cure names no builds in which it was found".into());
+        }
+        cure.forms().map(drop)
+    })
+}
+
+/// A cure's patterns.
+struct Forms {
+    faulty: Pattern,
+    /// The code as the cure leaves it.
+    cured: Pattern,
+    elsewhere: Option<Pattern>,
+}
+
+impl Cure {
+    /// The instructions that it replaces, each with what replaces it.
+    pub fn changes(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.code.iter().filter_map(|line| match line {
+            Instruction::Stays(_) => None,
+            Instruction::Becomes([before, after]) => Some((&**before, &**after)),
+        })
+    }
+
+    fn forms(&self) -> Result<Forms, String> {
+        let (mut faulty, mut change) = (Pattern::default(), Pattern::default());
+        for line in &self.code {
+            let (before, after) = match line {
+                Instruction::Stays(text) => (text, None),
+                Instruction::Becomes([before, after]) => (before, Some(after)),
+            };
+            faulty.push(before)?;
+            match after {
+                Some(after) => change.push(after)?,
+                None => change.leave(faulty.len()),
+            }
+            if change.len() != faulty.len() {
+                return Err(format!(
+                    "\"{}\" is not as long as what it becomes",
+                    before.escape_debug()
+                ));
+            }
+        }
+        faulty.check()?;
+        let cured = faulty.changed(&change);
+        if !cured.excludes(&faulty) {
+            return Err("a cure changes no known byte of its code".into());
+        }
+        let elsewhere = match &*self.elsewhere {
+            [] => None,
+            lines => {
+                let mut pattern = Pattern::default();
+                lines.iter().try_for_each(|line| pattern.push(line))?;
+                pattern.check()?;
+                Some(pattern)
+            }
+        };
+        let known: BTreeSet<&str> = faulty
+            .names()
+            .chain(elsewhere.iter().flat_map(Pattern::names))
+            .collect();
+        match change.names().find(|name| !known.contains(name)) {
+            Some(name) => Err(format!("no code says where <{name}> is")),
+            None => Ok(Forms {
+                faulty,
+                cured,
+                elsewhere,
+            }),
         }
     }
-    Ok(())
 }
 
-/// Bytes written as pairs of lower-case hexadecimal digits.
-fn bytes(text: &str) -> Option<Vec<u8>> {
-    let digit = |c: u8| (c as char).to_digit(16).filter(|_| !c.is_ascii_uppercase());
-    let pair = |pair: &[u8]| match pair {
-        [high, low] => Some((digit(*high)? << 4 | digit(*low)?) as u8),
-        _ => None,
-    };
-    text.as_bytes().chunks(2).map(pair).collect()
+/// What a file shows of a fault.
+enum Finding {
+    /// It has the faulty code, where the pattern is to be written.
+    Faulty(Pattern, Match),
+    /// Its code is as a cure leaves it.
+    Cured,
+    /// It can't be told, for this reason.
+    Unknown(String),
 }
 
-/// The cure for a set's file, if its hash is known.
-fn cure<'a>(quirk: &'a Quirk, files: &Files) -> Option<&'a Cure> {
-    let Some(Entry::File { sha256, .. }) = files.get(&quirk.file) else {
-        return None;
-    };
-    quirk.cures.iter().find(|cure| cure.sha256 == *sha256)
+/// Looks for a fault's code in a file. All cures together must find one place.
+fn examine(quirk: &Quirk, content: &[u8]) -> Finding {
+    let (mut faulty, mut cured) = (Vec::new(), 0);
+    for cure in &quirk.cures {
+        // Checked when the file was parsed.
+        let Ok(forms) = cure.forms() else { continue };
+        let known = match &forms.elsewhere {
+            None => Addresses::new(),
+            Some(pattern) => match &*places(
+                content,
+                &image::code(content, None),
+                pattern,
+                &Addresses::new(),
+            ) {
+                [one] => one.addresses.clone(),
+                _ => continue,
+            },
+        };
+        let code = image::code(content, cure.function.as_deref());
+        let found = places(content, &code, &forms.faulty, &known);
+        faulty.extend(found.into_iter().map(|found| (forms.cured.clone(), found)));
+        cured += places(content, &code, &forms.cured, &known).len();
+    }
+    let count = faulty.len() + cured;
+    match faulty.pop() {
+        Some((cured, place)) if count == 1 => Finding::Faulty(cured, place),
+        None if count == 1 => Finding::Cured,
+        None if count == 0 => Finding::Unknown(format!("its code is not in {}", quirk.file)),
+        _ => Finding::Unknown(format!("its code is in {} {count} times", quirk.file)),
+    }
 }
 
-/// The faults of a set in the store that have a cure that was not applied.
-pub(crate) fn curable<'a>(quirks: &'a Quirks, manifest: &Manifest) -> Vec<&'a str> {
-    let known = quirks.iter();
-    known
-        .filter(|(_, quirk)| cure(quirk, &manifest.files).is_some())
-        .map(|(name, _)| &**name)
+fn places(content: &[u8], code: &[Part], pattern: &Pattern, known: &Addresses) -> Vec<Match> {
+    let parts = code.iter();
+    parts
+        .flat_map(|part| pattern.find(content, part, known))
         .collect()
 }
 
-/// Cures the files, below `root`, of a set that is being made; returns the name and file of each
-/// cured fault.
+/// What is known of the faults of a set in the store.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Health<'a> {
+    /// Faults that it has, and whose cure is known.
+    pub curable: Vec<&'a str>,
+    /// Faults of which it was cured otherwise than now.
+    pub outdated: Vec<&'a str>,
+    /// Faults that it may have, each with the reason why it can't be cured.
+    pub unknown: Vec<(&'a str, String)>,
+}
+
+/// The faults of a set in the store, below `root`. It reads the files. With `trust`, faults of which the
+/// manifest says that they were cured are not looked for.
 ///
 /// # Errors
-/// A file can't be read or written, or lacks the bytes that its hash implies.
+/// A file can't be read.
+pub(crate) fn health<'a>(
+    quirks: &'a Quirks,
+    root: &Path,
+    manifest: &Manifest,
+    trust: bool,
+) -> io::Result<Health<'a>> {
+    let mut health = Health::default();
+    let wanted = |name: &str| !trust || !manifest.cured.contains_key(name);
+    for (path, quirks) in by_file(quirks, &manifest.files, wanted) {
+        let content = fs::read(root.join(path))?;
+        for (name, quirk) in quirks {
+            match (examine(quirk, &content), manifest.cured.contains_key(name)) {
+                (Finding::Cured, true) => {}
+                (Finding::Faulty(..), _) | (Finding::Cured, false) => health.curable.push(name),
+                (Finding::Unknown(_), true) => health.outdated.push(name),
+                (Finding::Unknown(why), false) => health.unknown.push((name, why)),
+            }
+        }
+    }
+    Ok(health)
+}
+
+/// The faults of each file that a set has.
+fn by_file<'a>(
+    quirks: &'a Quirks,
+    files: &Files,
+    wanted: impl Fn(&str) -> bool,
+) -> BTreeMap<&'a str, Vec<(&'a str, &'a Quirk)>> {
+    let mut found: BTreeMap<&str, Vec<(&str, &Quirk)>> = BTreeMap::new();
+    for (name, quirk) in quirks {
+        if matches!(files.get(&quirk.file), Some(Entry::File { .. })) && wanted(name) {
+            found.entry(&quirk.file).or_default().push((name, quirk));
+        }
+    }
+    found
+}
+
+/// Cures the files, below `root`, of a set that is being made. Returns the name and file of each fault
+/// that they are free of now.
+///
+/// # Errors
+/// A file can't be read or written, or two cures change the same code.
 pub(crate) fn apply(
     quirks: &Quirks,
     root: &Path,
     files: &mut Files,
 ) -> io::Result<BTreeMap<String, String>> {
     let mut cured = BTreeMap::new();
-    // Two cures of one file both have its hash in the package.
-    let before = files.clone();
-    for (name, quirk) in quirks {
-        let Some(cure) = cure(quirk, &before) else {
-            continue;
-        };
-        let place = root.join(&quirk.file);
-        let mut content = fs::read(&place)?;
-        exchange(&mut content, cure).ok_or_else(|| {
-            io::Error::other(format!("{name} is not where its cure says: {}", quirk.file))
-        })?;
-        fs::write(&place, &content)?;
-        let hash = files::sha256(&place)?;
-        if let Some(Entry::File { sha256, .. }) = files.get_mut(&quirk.file) {
-            *sha256 = hash;
+    for (path, quirks) in by_file(quirks, files, |_| true) {
+        let place = root.join(path);
+        let old = fs::read(&place)?;
+        let mut new = old.clone();
+        let mut free = Vec::new();
+        for (name, quirk) in quirks {
+            let is_free = match examine(quirk, &old) {
+                Finding::Faulty(cured, at) => cured.write(&mut new, &at).is_some(),
+                Finding::Cured => true,
+                Finding::Unknown(_) => false,
+            };
+            if is_free {
+                free.push((name, quirk));
+            }
         }
-        cured.insert(name.clone(), quirk.file.clone());
+        for (name, quirk) in free {
+            if !matches!(examine(quirk, &new), Finding::Cured) {
+                return Err(io::Error::other(format!(
+                    "the cure of {name} and that of another fault change the same code of {path}"
+                )));
+            }
+            cured.insert(name.to_owned(), path.to_owned());
+        }
+        if new != old {
+            fs::write(&place, &new)?;
+            let hash = files::sha256(&place)?;
+            if let Some(Entry::File { sha256, .. }) = files.get_mut(path) {
+                *sha256 = hash;
+            }
+        }
     }
     Ok(cured)
 }
 
-fn exchange(content: &mut [u8], cure: &Cure) -> Option<()> {
-    let (before, after) = (bytes(&cure.before)?, bytes(&cure.after)?);
-    let at = usize::try_from(cure.at).ok()?;
-    let place = content.get_mut(at..at.checked_add(before.len())?)?;
-    (*place == *before).then(|| place.copy_from_slice(&after))
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const HASH: &str = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824";
-
-    fn quirks(more: &str) -> Result<Quirks, String> {
-        let text = format!(
-            "[q]\nsummary = \"s\"\nreason = \"r\"\nfile = \"usr/bin/x\"\n[[q.cure]]\nversion = \"1\"\n{more}"
-        );
-        parse(&text, Path::new("quirks.toml")).map_err(|e| e.to_string())
-    }
-
-    fn known(hash: &str, at: u64) -> Quirks {
-        quirks(&format!(
-            "sha256 = \"{hash}\"\nat = {at}\nbefore = \"6c6c\"\nafter = \"7070\""
-        ))
-        .unwrap()
-    }
-
-    /// A set of one file, "hello".
-    fn set(root: &Path) -> Files {
-        let entry = files::write(root, "usr/bin/x", &mut &b"hello"[..], true).unwrap();
-        Files::from([("usr/bin/x".into(), entry)])
-    }
-
-    #[test]
-    fn a_file_that_is_known_is_cured_and_verifies() {
-        let root = tempfile::tempdir().unwrap();
-        let mut files = set(root.path());
-        let cured = apply(&known(HASH, 2), root.path(), &mut files).unwrap();
-        assert_eq!(cured, BTreeMap::from([("q".into(), "usr/bin/x".into())]));
-        assert_eq!(fs::read(root.path().join("usr/bin/x")).unwrap(), b"heppo");
-        assert_eq!(files::verify(root.path(), &files), Ok(()));
-    }
-
-    #[test]
-    fn a_file_that_is_not_known_is_left_as_it_is() {
-        let root = tempfile::tempdir().unwrap();
-        let mut files = set(root.path());
-        let cured = apply(&known(&"0".repeat(64), 2), root.path(), &mut files).unwrap();
-        assert!(cured.is_empty());
-        assert_eq!(fs::read(root.path().join("usr/bin/x")).unwrap(), b"hello");
-    }
-
-    #[test]
-    fn a_cure_whose_bytes_are_not_there_is_an_error_and_changes_nothing() {
-        let root = tempfile::tempdir().unwrap();
-        for at in [1, 4, 5, u64::MAX] {
-            let mut files = set(&root.path().join(at.to_string()));
-            let place = root.path().join(at.to_string());
-            let error = apply(&known(HASH, at), &place, &mut files).unwrap_err();
-            assert!(error.to_string().contains("q is not where"), "{error}");
-            assert_eq!(fs::read(place.join("usr/bin/x")).unwrap(), b"hello");
-        }
-    }
-
-    #[test]
-    fn what_is_wrong_is_named() {
-        for (more, said) in [
-            (
-                "sha256 = \"00\"\nat = 0\nbefore = \"00\"\nafter = \"00\"",
-                "SHA-256",
-            ),
-            (
-                &format!("sha256 = \"{HASH}\"\nat = 0\nbefore = \"00\"\nafter = \"0000\""),
-                "equally long",
-            ),
-            (
-                &format!("sha256 = \"{HASH}\"\nat = 0\nbefore = \"\"\nafter = \"\""),
-                "equally long",
-            ),
-            (
-                &format!("sha256 = \"{HASH}\"\nat = 0\nbefore = \"0g\"\nafter = \"00\""),
-                "equally long",
-            ),
-            (
-                &format!("sha256 = \"{HASH}\"\nat = -1\nbefore = \"00\"\nafter = \"00\""),
-                "line 8",
-            ),
-        ] {
-            let error = quirks(more).unwrap_err();
-            assert!(error.contains(said), "{error}, not {said}");
-        }
-    }
-}
+#[path = "quirks/tests.rs"]
+mod tests;
