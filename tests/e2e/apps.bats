@@ -9,7 +9,7 @@ load common
 setup_file() {
     make -s -C "$ROOT/lab/agent" >&2
     make -s -C "$ROOT/lab/agent" ARCH=aarch64 >&2
-    fetch_packages --newest arm-linux kvm-vhe-linux
+    fetch_packages arm-linux kvm-vhe-linux
 }
 
 setup() { common_setup; }

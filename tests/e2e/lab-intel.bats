@@ -7,7 +7,7 @@
 
 load common
 
-setup_file() { fetch_packages --newest kvm-intel; }
+setup_file() { fetch_packages kvm-intel; }
 
 setup() { common_setup; }
 

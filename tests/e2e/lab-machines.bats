@@ -12,7 +12,7 @@ load table
 LONG=1700
 
 setup_file() {
-    fetch_packages --newest --all
+    fetch_packages --all
     export RUNS=$BATS_FILE_TMPDIR/runs
     mkdir "$RUNS"
     table_guest

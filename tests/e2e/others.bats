@@ -46,7 +46,7 @@ boots() {
 }
 
 @test "the exit status is 0 only if the kernel powers its machine off" {
-    fetch_packages --newest kvm-vhe xen
+    fetch_packages kvm-vhe xen
     # QEMU exits with 0 after a triple fault too; only its trace of shutdown requests shows the difference.
     boots 0 'the kernel powered the machine off' native "$GUEST/guest.mb" --append 'bench=^idle$'
     "$ROOT/tools/pinned/clang" --target=x86_64-linux-gnu -nostdlib -static -Wl,-Ttext=0x100000 -o triple.elf \
@@ -100,7 +100,7 @@ CODE
 @test "another kernel: Debian's cloud kernel boots to its first process" {
     local machine=${OTHERS_MACHINE:-kvm-vhe} target=aarch64-linux-gnu set=linux-arm64-6.1 console=ttyAMA0
     [ "$machine" != kvm ] || target=x86_64-linux-gnu set=linux-6.1 console=ttyS0
-    fetch_packages --newest "$machine"
+    fetch_packages "$machine"
     "$ROOT/tools/pinned/clang" --target=$target -O2 -static -o init -x c - <<'PROGRAM'
 #include <stdio.h>
 #include <sys/reboot.h>

@@ -9,7 +9,7 @@ load common
 setup_file() {
     export XENS=${XENS:-lab:xen} BOOTS=${BOOTS:-1} RUN=$BATS_FILE_TMPDIR/run
     mapfile -t xens < <(tr , '\n' <<<"$XENS")
-    fetch_packages --newest "${xens[@]}"
+    fetch_packages "${xens[@]}"
     LIMIT=1700 ws run --on "$XENS" --boots "$BOOTS" -o "$RUN" \
         --bench '^(hypercall|cpuid|in|event-channel)(-unpaged)?$|^(cr8-read|self-ipi-priority|event-(switch|out|in))$' >&2
 }

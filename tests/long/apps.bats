@@ -9,7 +9,7 @@ load ../e2e/common
 
 setup_file() {
     make -s -C "$ROOT/lab/agent" >&2
-    fetch_packages --newest linux kvm-linux
+    fetch_packages linux kvm-linux
 }
 
 setup() {

@@ -9,7 +9,7 @@ setup_file() {
     make -s -C "$ROOT/guest" >&2
     make -s -C "$ROOT/lab/agent" >&2
     make -s -C "$ROOT/lab/init" >&2
-    fetch_packages --newest qemu-kvm@6.12 xen-hvm xen-linux linux
+    fetch_packages qemu-kvm@6.12 xen-hvm xen-linux linux
 }
 
 setup() {

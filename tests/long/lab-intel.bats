@@ -9,7 +9,7 @@ load ../e2e/common
 LONG=1700
 INTEL=lab:intel-native,lab:kvm-intel,lab:kvm-intel-shadow
 
-setup_file() { fetch_packages --newest kvm-intel kvm-intel-smp kvm-amd kvm-intel-nested kvm-intel-linux; }
+setup_file() { fetch_packages kvm-intel kvm-intel-smp kvm-amd kvm-intel-nested kvm-intel-linux; }
 
 setup() { common_setup; }
 

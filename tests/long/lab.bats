@@ -108,7 +108,7 @@ samples() {
 }
 
 @test "the newest kernel of Debian's unstable: measured, exact, proved" {
-    fetch_packages --newest linux-unstable
+    fetch_packages linux-unstable
     ws run --on lab:kvm@unstable,lab:kvm-shadow@unstable -o "$OUT"
     for platform in lab-kvm@unstable lab-kvm-shadow@unstable; do
         [ "$(result "$platform" '[.rows[] | select(.status == "ok")] | length')" -eq $(($(benchmarks) - 7)) ]
@@ -120,7 +120,7 @@ samples() {
 }
 
 @test "nested ARM virtualization: exact, proved, at least ten times the cost of a guest of one KVM" {
-    fetch_packages --newest kvm-nested
+    fetch_packages kvm-nested
     ws run --on lab:kvm-nested --boots 2 --bench '^(hypercall|in|irq-completion)$' -o "$OUT"
     ws run --on lab:kvm-vhe@unstable+cpu=max,lab:kvm-vel2 --boots 2 \
         --bench '^(hypercall|in|irq-completion)$' -o "$OUT"

@@ -14,7 +14,7 @@ setup_file() {
     make -s -C "$ROOT/neve" >&2
     make -s -C "$ROOT/guest" >&2
     make -s -C "$ROOT/vmm" >&2
-    fetch_packages --newest kvm-svm-nested kvm-svm-nested-linux kvm-nested-linux neve-linux linux-arm64-unstable
+    fetch_packages kvm-svm-nested kvm-svm-nested-linux kvm-nested-linux neve-linux linux-arm64-unstable
 }
 
 setup() { common_setup; }

@@ -9,7 +9,7 @@ load ../e2e/host
 
 setup_file() {
     make -s -C "$ROOT/lab/agent" >&2
-    fetch_packages --newest linux
+    fetch_packages linux
 }
 
 setup() { common_setup; }

@@ -8,7 +8,7 @@ load ../e2e/common
 
 setup_file() {
     make -s -C "$ROOT/lab/agent" >&2
-    fetch_packages --newest kvm-linux qemu
+    fetch_packages kvm-linux qemu
 }
 
 setup() { common_setup; }

@@ -9,7 +9,7 @@ load ../e2e/common
 ROWS='^(sgdt|set-cr3|hypercall|cpuid|hot-memory-access|cold-memory-access|in|out|print|irq-completion|self-ipi|vm-switch)$'
 PARAMETERS='console=ttyS0,115200 quiet panic=-1 reboot=t tsc_early_khz=100000 mitigations=off clearcpuid=rdrand,rdseed'
 
-setup_file() { fetch_packages --newest kvm-intel apps; }
+setup_file() { fetch_packages kvm-intel apps; }
 
 setup() { common_setup; }
 

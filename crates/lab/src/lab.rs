@@ -3,7 +3,7 @@
 use crate::quirks::{self, Quirks};
 use crate::recipe::{Recipe, Word};
 use crate::recipe_file::RecipeFile;
-use crate::sets::{Lock, Package, Set, SetKind, Sets, parse_lock, parse_sets, write_lock};
+use crate::sets::{Lock, Package, Pins, Set, SetKind, Sets, parse_lock, parse_sets, write_lock};
 use crate::store::Unpacked;
 use crate::workload::{self, Workload};
 use std::collections::{BTreeMap, BTreeSet};
@@ -286,6 +286,11 @@ impl Lab {
         &self.quirks
     }
 
+    /// What the files of a set in the store show of known faults.
+    pub(crate) fn health(&self, set: &Unpacked) -> io::Result<quirks::Health<'_>> {
+        quirks::health(&self.quirks, &set.root, set.manifest(), false)
+    }
+
     /// The faults of a set in the store that `lab fetch` would cure; none if its files can't be read.
     pub fn curable(&self, set: &Unpacked) -> Vec<&str> {
         let health = quirks::health(&self.quirks, &set.root, set.manifest(), true);
@@ -302,17 +307,23 @@ impl Lab {
     /// The packages that a set is pinned to, from the lock file in the folder of the set; empty if
     /// it is not pinned.
     pub fn pins(&self, set: &str) -> &[Package] {
-        let lock = self.homes.get(set).and_then(|home| self.locks.get(*home));
-        let pins = lock.and_then(|lock| lock.get(set));
-        pins.map_or(&[], |pins| &**pins)
+        self.pinned(set).map_or(&[], |pins| &pins.packages)
+    }
+
+    /// When the archive had the packages that a set is pinned to, as archives of old versions name their
+    /// folders: `20261126T084355Z`.
+    pub fn pinned_at(&self, set: &str) -> Option<String> {
+        let date = self.pinned(set)?.date?.to_string();
+        Some(date.replace(['-', ':'], ""))
+    }
+
+    fn pinned(&self, set: &str) -> Option<&Pins> {
+        self.locks.get(*self.homes.get(set)?)?.get(set)
     }
 
     /// Writes new pins of these sets into the lock files in the sets' folders; returns the files
     /// written.
-    pub(crate) fn pin(
-        &self,
-        pins: BTreeMap<String, Vec<Package>>,
-    ) -> Result<Vec<PathBuf>, LabError> {
+    pub(crate) fn pin(&self, pins: BTreeMap<String, Pins>) -> Result<Vec<PathBuf>, LabError> {
         let mut written = Vec::new();
         for (home, (folder, lock)) in self.folders.iter().zip(&self.locks).enumerate() {
             let at_home = |set: &str| self.homes.get(set) == Some(&home);

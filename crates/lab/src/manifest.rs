@@ -11,6 +11,9 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
+/// Its name in a set's folder.
+pub(crate) const MANIFEST: &str = "manifest.json";
+
 /// The version of the format.
 pub const VERSION: u32 = 1;
 
@@ -81,7 +84,7 @@ impl Manifest {
     /// # Errors
     /// There is none, or it is not a manifest of this set.
     pub(crate) fn read(set: &str, folder: &Path) -> Result<Self, StoreError> {
-        let path = folder.join("manifest.json");
+        let path = folder.join(MANIFEST);
         let text = match fs::read_to_string(&path) {
             Ok(text) => text,
             Err(e)

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::path::Path;
+use toml::value::Datetime;
 
 /// The architecture of a lab machine or of a set's packages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -189,8 +190,18 @@ pub struct Package {
 /// All sets by name.
 pub type Sets = BTreeMap<String, Set>;
 
-/// The pinned packages of each set, sorted by name.
-pub type Lock = BTreeMap<String, Vec<Package>>;
+/// The packages to which a set is pinned.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pins {
+    /// When the archive had them, in UTC.
+    pub date: Option<Datetime>,
+    /// Sorted by name.
+    pub packages: Vec<Package>,
+}
+
+/// The pins of each set.
+pub type Lock = BTreeMap<String, Pins>;
 
 /// Parses `packages.toml`.
 ///
@@ -251,28 +262,54 @@ pub(crate) fn is_word(word: &str) -> bool {
     !word.is_empty() && !word.starts_with('-') && word.chars().all(good)
 }
 
-/// Parses `lock.toml`.
+/// Parses `lock.toml`, also as versions of this program wrote it that stated no date: a set is only a
+/// list of packages there.
 ///
 /// # Errors
 /// What is wrong, with its line.
 pub(crate) fn parse_lock(text: &str, path: &Path) -> Result<Lock, LabError> {
-    let lock: Lock = toml::from_str(text).map_err(|e| LabError::toml(path, &e))?;
-    for (set, packages) in &lock {
-        let sorted = packages.is_sorted_by(|a, b| a.name < b.name);
-        let wrong = packages.iter().find(|package| !is_whole(package));
-        if wrong.is_some() || !sorted {
-            let name = wrong.map_or("the order of its packages", |package| &package.name);
-            return Err(LabError::Toml {
-                path: path.to_owned(),
-                text: format!(
-                    "set \"{}\": {} is wrong; worldswitch lab fetch --update-lock writes this file",
-                    set.escape_debug(),
-                    name.escape_debug()
-                ),
-            });
-        }
+    let lock: Lock = toml::from_str(text).or_else(|error| {
+        let undated: BTreeMap<String, Vec<Package>> =
+            toml::from_str(text).map_err(|_| LabError::toml(path, &error))?;
+        let undated = undated.into_iter();
+        let pins = |packages| Pins {
+            date: None,
+            packages,
+        };
+        Ok::<_, LabError>(
+            undated
+                .map(|(set, packages)| (set, pins(packages)))
+                .collect(),
+        )
+    })?;
+    for (set, pins) in &lock {
+        check_pins(pins).map_err(|what| LabError::Toml {
+            path: path.to_owned(),
+            text: format!(
+                "set \"{}\": {} is wrong; worldswitch lab fetch --update-lock writes this file",
+                set.escape_debug(),
+                what.escape_debug()
+            ),
+        })?;
     }
     Ok(lock)
+}
+
+/// The error names what is wrong.
+fn check_pins(pins: &Pins) -> Result<(), String> {
+    let date = pins.date.map(|date| date.to_string());
+    // In UTC and without fractions, as archives of old versions name their folders.
+    let is_date = |date: &String| date.len() == "2026-01-01T00:00:00Z".len() && date.ends_with('Z');
+    if let Some(wrong) = date.filter(|date| !is_date(date)) {
+        return Err(wrong);
+    }
+    if let Some(wrong) = pins.packages.iter().find(|package| !is_whole(package)) {
+        return Err(wrong.name.clone());
+    }
+    match pins.packages.is_sorted_by(|a, b| a.name < b.name) {
+        true => Ok(()),
+        false => Err("the order of its packages".into()),
+    }
 }
 
 /// Whether a package's fields are well formed.
@@ -290,12 +327,16 @@ pub(crate) fn is_whole(package: &Package) -> bool {
 /// line.
 pub(crate) fn write_lock(lock: &Lock) -> String {
     let mut text = String::from(
-        "# The packages that each set of packages.toml consists of: written by\n\
+        "# The packages that each set of packages.toml consists of, and when the archive had them: written by\n\
          # `worldswitch lab fetch --update-lock`, which takes the newest.\n",
     );
-    for (set, packages) in lock {
-        text += &format!("\n\"{set}\" = [\n");
-        for package in packages {
+    for (set, pins) in lock {
+        text += &format!("\n[\"{set}\"]\n");
+        if let Some(date) = pins.date {
+            text += &format!("date = {date}\n");
+        }
+        text += "packages = [\n";
+        for package in &pins.packages {
             // All four are plain words, so none needs escaping.
             text += &format!(
                 "    {{ name = \"{}\", version = \"{}\", architecture = \"{}\", sha256 = \"{}\" }},\n",
@@ -330,10 +371,21 @@ mod tests {
         })
     }
 
+    fn pins() -> impl Strategy<Value = Pins> {
+        let date = (2000u16..3000, 1u8..13, 1u8..29, 0u8..24, 0u8..60, 0u8..60);
+        let date = date.prop_map(|(year, month, day, hour, minute, second)| {
+            format!("{year}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
+                .parse()
+                .unwrap()
+        });
+        let fields = (prop::option::of(date), packages());
+        fields.prop_map(|(date, packages)| Pins { date, packages })
+    }
+
     proptest! {
         #[test]
         fn a_written_lock_is_read(
-            lock in prop::collection::btree_map("[a-z][a-z0-9.+-]{0,12}", packages(), 0..4),
+            lock in prop::collection::btree_map("[a-z][a-z0-9.+-]{0,12}", pins(), 0..4),
         ) {
             let text = write_lock(&lock);
             prop_assert_eq!(parse_lock(&text, Path::new("lock.toml")).unwrap(), lock);
@@ -349,25 +401,48 @@ mod tests {
     #[test]
     fn what_is_wrong_in_a_lock_is_named() {
         let hash = "0".repeat(64);
-        let lock = |name: &str, hash: &str| {
+        let package = |name: &str, hash: &str| {
             format!(
-                "q = [{{ name = \"{name}\", version = \"1\", architecture = \"all\", sha256 = \"{hash}\" }}]"
+                "{{ name = \"{name}\", version = \"1\", architecture = \"all\", sha256 = \"{hash}\" }}"
             )
         };
         let read = |text: &str| {
             let lock = parse_lock(text, Path::new("lock.toml"));
             lock.map_err(|e| e.to_string())
         };
-        assert!(read(&lock("a", &hash)).is_ok());
-        assert!(
-            read(&lock("a b", &hash))
-                .unwrap_err()
-                .contains("a b is wrong")
+        let dated = |date: &str, packages: &str| {
+            read(&format!("[q]\ndate = {date}\npackages = [{packages}]"))
+        };
+        let good = package("a", &hash);
+        let lock = dated("2026-11-26T08:43:55Z", &good).unwrap();
+        // The form of older versions.
+        let old = read(&format!("q = [{good}]")).unwrap();
+        assert_eq!(
+            (old["q"].date, &old["q"].packages),
+            (None, &lock["q"].packages)
         );
-        assert!(read(&lock("-a", &hash)).is_err());
-        assert!(read(&lock("a", "00")).is_err());
-        let error = read("q = [\n{ nam = \"a\" }]").unwrap_err();
-        assert!(error.contains("line 2") && error.contains("nam"), "{error}");
+        let day = "2026-11-26T08:43:55Z";
+        for (date, packages, said) in [
+            (day, package("a b", &hash), "a b is wrong"),
+            (day, package("-a", &hash), "-a is wrong"),
+            (day, package("a", "00"), "a is wrong"),
+            (day, format!("{}, {good}", package("b", &hash)), "the order"),
+            (day, "\n{ nam = \"a\" }".into(), "line 4"),
+            (day, "\n{ nam = \"a\" }".into(), "nam"),
+            ("2026-11-26", good.clone(), "2026-11-26 is wrong"),
+            (
+                "2026-11-26T08:43:55",
+                good.clone(),
+                "2026-11-26T08:43:55 is wrong",
+            ),
+            ("2026-11-26T08:43:55.5Z", good.clone(), "is wrong"),
+            ("2026-11-26T08:43:55+01:00", good.clone(), "is wrong"),
+            ("2026-13-26T08:43:55Z", good.clone(), "line 2"),
+            ("1", good.clone(), "line 2"),
+        ] {
+            let error = dated(date, &packages).unwrap_err();
+            assert!(error.contains(said), "{error}, not {said}");
+        }
     }
 
     #[test]

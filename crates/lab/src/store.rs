@@ -13,7 +13,7 @@
 
 use crate::files;
 use crate::kernel::Kernel;
-use crate::manifest::Manifest;
+use crate::manifest::{MANIFEST, Manifest};
 use crate::sets::{Package, Set, SetKind};
 use rustix::fs::{CWD, FlockOperation, RenameFlags, flock, renameat_with};
 use rustix::io::Errno;
@@ -189,13 +189,19 @@ impl Guard<'_> {
         made.map_err(|e| StoreError::io("make a folder in", root, e))
     }
 
+    /// Replaces the manifest of a set in the store.
+    pub(crate) fn put_manifest(&self, manifest: &Manifest) -> Result<(), StoreError> {
+        let made = self.workshop()?;
+        write(manifest, made.path())?;
+        let place = self.store.folder(&manifest.set).join(MANIFEST);
+        fs::rename(made.path().join(MANIFEST), &place)
+            .map_err(|e| StoreError::io("replace", &place, e))
+    }
+
     /// Puts a set in: writes its manifest into `made`, which already contains its `root`, and moves
     /// the folder into place. An earlier set of that name is in `made` afterwards.
     pub(crate) fn put(&self, manifest: &Manifest, made: &Path) -> Result<(), StoreError> {
-        let path = made.join("manifest.json");
-        let text = serde_json::to_string_pretty(manifest).map_err(io::Error::other);
-        text.and_then(|text| fs::write(&path, text + "\n"))
-            .map_err(|e| StoreError::io("write", &path, e))?;
+        write(manifest, made)?;
         let place = self.store.folder(&manifest.set);
         let put = || -> io::Result<()> {
             fs::create_dir_all(self.store.root.join("sets"))?;
@@ -213,6 +219,14 @@ impl Guard<'_> {
         };
         put().map_err(|e| StoreError::io("put a set into", &place, e))
     }
+}
+
+/// Writes a set's manifest into its folder.
+fn write(manifest: &Manifest, folder: &Path) -> Result<(), StoreError> {
+    let path = folder.join(MANIFEST);
+    let text = serde_json::to_string_pretty(manifest).map_err(io::Error::other);
+    text.and_then(|text| fs::write(&path, text + "\n"))
+        .map_err(|e| StoreError::io("write", &path, e))
 }
 
 /// A set of packages, unpacked.

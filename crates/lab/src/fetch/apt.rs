@@ -5,7 +5,8 @@
 use super::sources::{Archive, Keys};
 use super::{FetchError, Tools};
 use crate::sets::{Architecture, Package, is_word};
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -21,10 +22,24 @@ const WORD: Duration = Duration::from_secs(3);
 pub(crate) struct Apt<'a> {
     tools: &'a Tools,
     folder: PathBuf,
+    suite: String,
+    architecture: Architecture,
+    /// The lines of its archives.
+    sources: RefCell<Vec<String>>,
 }
 
 /// The characters that end a word in apt's sources.
 const BLANK: &str = " #]";
+
+/// How long an archive of old versions may be silent: it is only asked for what another lacks.
+const PATIENCE: [&str; 6] = [
+    "-o",
+    "Acquire::http::Timeout=10",
+    "-o",
+    "Acquire::https::Timeout=10",
+    "-o",
+    "Acquire::Retries=0",
+];
 
 /// A package's name and version, before its file is downloaded.
 pub(crate) type Version = (String, String);
@@ -41,30 +56,58 @@ impl<'a> Apt<'a> {
         let apt = Self {
             tools,
             folder: folder.to_owned(),
+            suite: suite.to_owned(),
+            architecture,
+            sources: RefCell::default(),
         };
         for path in ["lists/partial", "cache/archives/partial"] {
             let path = folder.join(path);
             fs::create_dir_all(&path).map_err(|e| FetchError::io("make", &path, e))?;
         }
+        plain(folder, "\"")?;
+        let line = apt.line(archive, "")?;
+        apt.write("sources.list", &line)?;
+        apt.sources.borrow_mut().push(line);
+        apt.write("status", "")?;
+        let settings = apt.reach()? + &apt.settings(architecture.debian());
+        apt.write("apt.conf", &settings)?;
+        Ok(apt)
+    }
+
+    /// An archive's line in apt's sources.
+    fn line(&self, archive: &Archive, options: &str) -> Result<String, FetchError> {
         let keys = match &archive.keys {
             None => String::new(),
             Some(Keys::File(path)) => format!(" signed-by={}", plain(path, BLANK)?),
             Some(Keys::Text(text)) => {
-                let path = apt.write("archive.asc", text)?;
+                let path = self.write("archive.asc", text)?;
                 format!(" signed-by={}", plain(&path, BLANK)?)
             }
+            Some(Keys::Trusted) => " trusted=yes".to_owned(),
         };
         let uri = plain(Path::new(&archive.uri), BLANK)?;
-        plain(folder, "\"")?;
-        let arch = architecture.debian();
-        apt.write(
-            "sources.list",
-            &format!("deb [arch={arch}{keys}] {uri} {suite} main\n"),
-        )?;
-        apt.write("status", "")?;
-        let settings = apt.reach()? + &apt.settings(arch);
-        apt.write("apt.conf", &settings)?;
-        Ok(apt)
+        let (arch, suite) = (self.architecture.debian(), &self.suite);
+        Ok(format!(
+            "deb [arch={arch}{options}{keys}] {uri} {suite} main\n"
+        ))
+    }
+
+    /// Also uses an archive of old versions, whose lists may have expired. If it can't be read, apt is as
+    /// before.
+    pub(crate) fn add_old(&self, archive: &Archive) -> Result<(), FetchError> {
+        let line = self.line(archive, " check-valid-until=no")?;
+        let before = self.sources.borrow().concat();
+        if before.contains(&line) {
+            return Ok(());
+        }
+        self.write("sources.list", &format!("{before}{line}"))?;
+        let mut command = self.command(&self.tools.apt_get);
+        let read = run(command.arg("-q").args(PATIENCE).arg("update"));
+        match read {
+            Ok(_) => self.sources.borrow_mut().push(line),
+            Err(_) => drop(self.write("sources.list", &before)?),
+        }
+        read.map(drop)
     }
 
     fn write(&self, name: &str, text: &str) -> Result<PathBuf, FetchError> {
@@ -138,21 +181,18 @@ impl<'a> Apt<'a> {
         Ok(text.lines().filter_map(installation).collect())
     }
 
-    /// The versions of `packages` in the archive, the newest first.
-    pub(crate) fn versions(
-        &self,
-        packages: &[Package],
-    ) -> Result<BTreeMap<String, Vec<String>>, FetchError> {
+    /// The packages that the archive does not have in these versions.
+    pub(crate) fn gone<'p>(&self, packages: &'p [Package]) -> Result<Vec<&'p Package>, FetchError> {
         let mut command = self.command(&self.tools.apt_cache);
         command.args(["madison", "--"]);
         let output = run(command.args(packages.iter().map(|package| &package.name)))?;
-        let mut versions: BTreeMap<String, Vec<String>> = BTreeMap::new();
-        for line in String::from_utf8_lossy(&output.stdout).lines() {
-            if let Some((name, version)) = madison(line) {
-                versions.entry(name).or_default().push(version);
-            }
-        }
-        Ok(versions)
+        let text = String::from_utf8_lossy(&output.stdout);
+        let there: BTreeSet<Version> = text.lines().filter_map(madison).collect();
+        let is_gone = |package: &&Package| {
+            let version = (package.name.clone(), package.version.clone());
+            !there.contains(&version)
+        };
+        Ok(packages.iter().filter(is_gone).collect())
     }
 
     /// Downloads packages, with progress messages. Returns their files.

@@ -21,11 +21,13 @@ pub enum FetchError {
     #[error("{program} failed: {said}\nwithout network: worldswitch lab import FILE")]
     Tool { program: String, said: String },
     #[error(
-        "the archive no longer has what lock.toml pins for {set}: {gone}. The newest {newest}: worldswitch lab fetch --newest {set} fetches that, marked as not pinned"
+        "the archive no longer has what lock.toml pins for {set}: {gone}. {tried}. The newest {newest}: worldswitch lab fetch --newest {set} fetches that, marked as not pinned; --old-archive URL names another archive of old versions"
     )]
     Vanished {
         set: String,
         gone: String,
+        /// What came of asking an archive of old versions.
+        tried: String,
         newest: String,
     },
     #[error(

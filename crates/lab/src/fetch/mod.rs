@@ -1,5 +1,6 @@
 //! Fetches sets of packages from a Debian archive into the store, by an apt with its own folder, in
-//! the versions that the lock file pins.
+//! the versions that the lock file pins. What the archive no longer has comes from an archive of old
+//! versions.
 //!
 //! It changes nothing on this system and needs no root. A set appears in the store whole, by one
 //! rename, or not at all.
@@ -7,6 +8,7 @@
 mod apt;
 mod error;
 mod needed;
+pub mod old;
 mod root;
 pub mod sources;
 mod unpack;
@@ -16,7 +18,8 @@ use crate::image::MKFS_SET;
 use crate::lab::Lab;
 use crate::manifest::{self, Entry, Manifest};
 use crate::quirks;
-use crate::sets::{Architecture, Package, Set, SetKind};
+use crate::quirks::Health;
+use crate::sets::{Architecture, Package, Pins, Set, SetKind};
 use crate::store::{Guard, Store, StoreError, Unpacked};
 use apt::{Apt, Version};
 pub use error::FetchError;
@@ -55,7 +58,10 @@ pub struct Request {
     pub sets: Vec<String>,
     /// The archive to fetch from; by default the Debian archive of this system's apt.
     pub archive: Option<Archive>,
-    /// Fetch the newest versions if the archive no longer has the pinned ones.
+    /// The archive of old versions, with [`old::DATE`] for the time at which they were pinned; by default
+    /// none.
+    pub old: Option<Archive>,
+    /// Fetch the newest versions if no archive has the pinned ones.
     pub newest: bool,
     /// Fetch the newest versions of all packages, and pin them.
     pub update_lock: bool,
@@ -88,45 +94,43 @@ pub fn fetch(
         guard: &guard,
         workshop: workshop.path(),
         apts: BTreeMap::new(),
+        unreachable: None,
     };
-    let mut pins = BTreeMap::new();
+    let mut packages = BTreeMap::new();
     for name in &request.sets {
-        let there = fetching.there(name, say)?;
-        let is_wanted = |there: &Unpacked| fetching.is_wanted(there);
-        let set = match there {
-            Some(there) if is_wanted(&there) => {
-                let faults = lab.curable(&there);
-                if faults.is_empty() {
-                    say(&format!("{name}: already there"));
-                    there
-                } else {
-                    say(&format!("{name}: cured of {}", faults.join(", ")));
-                    fetching.cure(&there)?;
-                    store.find(name)?
-                }
-            }
-            there => match (fetching.set(name, say), there) {
-                (Ok(()), _) => store.find(name)?,
-                (Err(error), Some(there)) if error.is_the_archives() && !request.update_lock => {
-                    say(&format!("{name}: {error}"));
-                    let how = match lab.has_all(&there) {
-                        true => "with other versions than lock.toml pins",
-                        false => "without files that this version of worldswitch keeps",
-                    };
-                    say(&format!("{name}: keeping the set that is there, {how}"));
-                    there
-                }
-                (Err(error), _) => return Err(error),
-            },
-        };
-        pins.insert(name.clone(), set.packages().to_vec());
+        let set = fetching.one(name, say)?;
+        packages.insert(name.clone(), set.packages().to_vec());
     }
     if request.update_lock {
-        for path in lab.pin(pins)? {
+        let date = old::now();
+        let packages = packages.into_iter();
+        let pins = packages.map(|(set, packages)| (set, Pins { date, packages }));
+        for path in lab.pin(pins.collect())? {
             say(&format!("wrote {}", path.display()));
         }
+    } else {
+        say_unpinned(lab, &packages, say);
     }
     make_images(&guard, request, say)
+}
+
+/// Says in one line which sets are not what the lock file pins.
+fn say_unpinned(lab: &Lab, packages: &BTreeMap<String, Vec<Package>>, say: &mut dyn FnMut(&str)) {
+    let is_other = |(set, packages): &(&String, &Vec<Package>)| {
+        let pins = lab.pins(set);
+        !pins.is_empty() && pins != **packages
+    };
+    let sets: Vec<&str> = packages
+        .iter()
+        .filter(is_other)
+        .map(|(set, _)| &**set)
+        .collect();
+    if !sets.is_empty() {
+        say(&format!(
+            "NOT PINNED: {}: these have other versions than lock.toml pins, which the archive no longer has, so counts may differ from those of other hosts (worldswitch lab list)",
+            sets.join(", ")
+        ));
+    }
 }
 
 /// Makes the file systems of root sets, so that no run has to wait for it.
@@ -159,9 +163,85 @@ struct Fetching<'a> {
     workshop: &'a Path,
     /// One apt for each suite and architecture, with its lists read.
     apts: BTreeMap<(String, Architecture), Rc<Apt<'a>>>,
+    /// Why the archive of old versions can't be read, once that was tried.
+    unreachable: Option<String>,
 }
 
 impl<'a> Fetching<'a> {
+    /// Fetches a set if the one in the store can't be used, and cures that one otherwise.
+    fn one(&mut self, name: &str, say: &mut dyn FnMut(&str)) -> Result<Unpacked, FetchError> {
+        let there = self.there(name, say)?;
+        let health = there.as_ref().map(|there| self.health(there));
+        let health = health.transpose()?.unwrap_or_default();
+        let set = match there {
+            Some(there) if self.is_wanted(&there) && health.outdated.is_empty() => {
+                self.keep(&there, &health, say)?
+            }
+            there => self.replace(name, there, &health, say)?,
+        };
+        for (fault, why) in self.health(&set)?.unknown {
+            say(&format!("{name}: not cured of {fault}, as {why}"));
+        }
+        Ok(set)
+    }
+
+    fn health(&self, set: &Unpacked) -> Result<Health<'a>, FetchError> {
+        let lab: &'a Lab = self.lab;
+        lab.health(set)
+            .map_err(|e| FetchError::io("read", &set.root, e))
+    }
+
+    /// Keeps a set that is there, and cures it of faults whose cure was not known before.
+    fn keep(
+        &self,
+        there: &Unpacked,
+        health: &Health,
+        say: &mut dyn FnMut(&str),
+    ) -> Result<Unpacked, FetchError> {
+        let name = &there.set;
+        match &*health.curable {
+            [] => say(&format!("{name}: already there")),
+            faults => {
+                say(&format!("{name}: cured of {}", faults.join(", ")));
+                self.cure(there)?;
+            }
+        }
+        // It was fetched in place of older pins.
+        if !there.pinned() && self.lab.pins(name) == there.packages() {
+            let mut manifest = self.guard.store().find(name)?.manifest().clone();
+            (manifest.pinned, manifest.instead_of) = (true, None);
+            self.guard.put_manifest(&manifest)?;
+        }
+        Ok(self.guard.store().find(name)?)
+    }
+
+    /// Fetches a set. If the archive does not have it or can't be reached, one that is there stays.
+    fn replace(
+        &mut self,
+        name: &str,
+        there: Option<Unpacked>,
+        health: &Health,
+        say: &mut dyn FnMut(&str),
+    ) -> Result<Unpacked, FetchError> {
+        match (self.set(name, say), there) {
+            (Ok(()), _) => Ok(self.guard.store().find(name)?),
+            (Err(error), Some(there)) if error.is_the_archives() && !self.request.update_lock => {
+                say(&format!("{name}: {error}"));
+                let how = match (self.lab.has_all(&there), health.outdated.is_empty()) {
+                    (false, _) => "without files that this version of worldswitch keeps",
+                    (_, false) => "with a cure of another version of worldswitch",
+                    (true, true) => "with other versions than lock.toml pins",
+                };
+                say(&format!("{name}: keeping the set that is there, {how}"));
+                match &*health.curable {
+                    [] => Ok(there),
+                    _ => self.keep(&there, health, say),
+                }
+            }
+            (Err(error), _) => Err(error),
+        }
+    }
+
     /// The set in the store, if it is there and not damaged.
     fn there(&self, name: &str, say: &mut dyn FnMut(&str)) -> Result<Option<Unpacked>, FetchError> {
         let found = self.guard.store().find(name).and_then(|set| {
@@ -219,7 +299,7 @@ impl<'a> Fetching<'a> {
         let set = lab.set(name)?;
         let pins = lab.pins(name);
         let apt = self.apt(name, set, say)?;
-        let wanted = self.choose(&apt, name, set, pins)?;
+        let wanted = self.choose(&apt, name, set, say)?;
         say(&format!("{name}: fetching {}", counted(wanted.len())));
         let files = apt.download(&wanted, &mut |far| say(&format!("{name}: {far}")))?;
         let packages = self.identify(name, &wanted, &files, pins)?;
@@ -237,13 +317,6 @@ impl<'a> Fetching<'a> {
             manifest.bytes() >> 20,
             if manifest.pinned { "" } else { ", not pinned" },
         ));
-        if manifest.instead_of.is_some() {
-            let other = manifest.packages.iter().filter(|p| !pins.contains(p));
-            say(&format!(
-                "{name}: the archive no longer has all that lock.toml pins, so results may differ from those of other hosts. Versions that are not pinned: {}. For the pinned ones, name an archive of old versions with --mirror",
-                listed(other.map(|p| (&*p.name, &*p.version)).collect()),
-            ));
-        }
         Ok(())
     }
 
@@ -277,12 +350,13 @@ impl<'a> Fetching<'a> {
 
     /// Which versions to fetch: the pinned ones, or the newest.
     fn choose(
-        &self,
+        &mut self,
         apt: &Apt,
         name: &str,
         set: &Set,
-        pins: &[Package],
+        say: &mut dyn FnMut(&str),
     ) -> Result<Vec<Version>, FetchError> {
+        let pins = self.lab.pins(name);
         let newest = || -> Result<Vec<Version>, FetchError> {
             let mut versions = apt.newest(&set.packages)?;
             versions.retain(|(package, _)| takes(set, package));
@@ -292,15 +366,23 @@ impl<'a> Fetching<'a> {
         if pins.is_empty() || self.request.update_lock {
             return newest();
         }
-        let there = apt.versions(pins)?;
-        let is_there = |pin: &&Package| {
-            let versions = there.get(&pin.name);
-            versions.is_some_and(|versions| versions.contains(&pin.version))
-        };
-        let gone: Vec<&Package> = pins.iter().filter(|pin| !is_there(pin)).collect();
-        if gone.is_empty() {
+        let pinned = || {
             let pin = |pin: &Package| (pin.name.clone(), pin.version.clone());
-            return Ok(pins.iter().map(pin).collect());
+            Ok(pins.iter().map(pin).collect())
+        };
+        let mut gone = apt.gone(pins)?;
+        if gone.is_empty() {
+            return pinned();
+        }
+        let tried = match self.add_old(apt, name, say) {
+            Ok(from) => {
+                gone = apt.gone(pins)?;
+                format!("{from} does not have all of it either")
+            }
+            Err(why) => why,
+        };
+        if gone.is_empty() {
+            return pinned();
         }
         let newest = newest()?;
         if self.request.newest {
@@ -315,6 +397,7 @@ impl<'a> Fetching<'a> {
         Err(FetchError::Vanished {
             set: name.to_owned(),
             gone: listed(gone.iter().map(|pin| (&*pin.name, &*pin.version)).collect()),
+            tried,
             newest: match listed(
                 newest
                     .iter()

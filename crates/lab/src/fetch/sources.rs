@@ -19,6 +19,8 @@ pub enum Keys {
     File(PathBuf),
     /// An ASCII-armoured key in the sources themselves.
     Text(String),
+    /// None: it is a folder of this machine (`file:`), which the user named and trusts.
+    Trusted,
 }
 
 /// One entry of apt's sources.

@@ -443,7 +443,7 @@ fn qemu(
 }
 
 /// The warning about the lab's own emulator, and about the user's.
-const UNCURED: &str = "this QEMU is not cured of the fault";
+const UNCURED: &str = "this emulator is not cured of the fault";
 const UNKNOWN: &str = "the QEMU of --qemu may have the fault";
 
 /// Adds a warning, which every table of the machine shows, about faults that its emulator may have.

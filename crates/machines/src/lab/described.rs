@@ -14,7 +14,8 @@ pub struct Described {
     hash: Sha256,
     parts: Vec<(String, Value)>,
     packages: Vec<Value>,
-    pinned: bool,
+    /// Whether a set has other packages than the lock file pins.
+    unpinned: bool,
 }
 
 impl Described {
@@ -35,7 +36,7 @@ impl Described {
     /// Adds a set of packages to the digest and to the identity.
     pub fn set(&mut self, set: &Unpacked) {
         self.sum(&set.set, set.digest());
-        self.pinned = (self.pinned || self.packages.is_empty()) && set.pinned();
+        self.unpinned |= !set.pinned();
         // The identity names only the main packages; the digest covers the libraries, and the lock
         // file lists them.
         let main = set.packages().iter().filter(|package| {
@@ -67,7 +68,7 @@ impl Described {
         let mut parts = self.parts;
         if !self.packages.is_empty() {
             parts.push(("packages".into(), json!(self.packages)));
-            parts.push(("packages_pinned".into(), json!(self.pinned)));
+            parts.push(("packages_pinned".into(), json!(!self.unpinned)));
         }
         parts
     }

@@ -6,6 +6,7 @@ use clap::{Args, Subcommand};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
+use ws_lab::fetch::old;
 
 const FETCH_HELP: &str = "\
 A NAME is a recipe (kvm, lab:kvm@6.12) or a set of packages (qemu); worldswitch lab list shows both.
@@ -209,18 +210,22 @@ pub struct FetchArgs {
     /// 300 MB to fetch for each kernel.
     #[arg(long, conflicts_with = "all", requires = "names")]
     pub debug: bool,
-    /// If the archive no longer has the versions that lock.toml pins, take its newest ones and mark
-    /// them as not pinned.
+    /// If no archive has the versions that lock.toml pins any more, take the newest ones and mark them as not
+    /// pinned.
     #[arg(long)]
     pub newest: bool,
     /// Take the newest versions and pin them in lock.toml.
     #[arg(long, conflicts_with = "newest")]
     pub update_lock: bool,
-    /// A Debian archive. Default: the one of this system's apt.
-    #[arg(long, value_name = "URL", requires = "keyring")]
+    /// A Debian archive; a local folder is file:/PATH. Default: the one of this system's apt.
+    #[arg(long, value_name = "URL")]
     pub mirror: Option<String>,
-    /// The keyring of that archive.
-    #[arg(long, value_name = "FILE", requires = "mirror")]
+    /// An archive of old versions, for pinned ones that the archive no longer has. {date} stands for the time at
+    /// which they were pinned; "none" is no archive.
+    #[arg(long, value_name = "URL", default_value = old::DEBIAN)]
+    pub old_archive: String,
+    /// The keyring of --mirror, and of archives of old versions. A local folder needs none.
+    #[arg(long, value_name = "FILE")]
     pub keyring: Option<PathBuf>,
     #[command(flatten)]
     pub places: Places,

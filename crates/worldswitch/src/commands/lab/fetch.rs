@@ -4,7 +4,8 @@ use super::say;
 use crate::cli::lab::FetchArgs;
 use crate::commands::Usage;
 use anyhow::bail;
-use ws_lab::fetch::sources::{Archive, Keys};
+use std::path::Path;
+use ws_lab::fetch::sources::{Archive, Keys, debian_archive};
 use ws_lab::fetch::{self, Request, Tools};
 use ws_lab::lab::Lab;
 use ws_lab::store::Store;
@@ -17,9 +18,11 @@ const DEFAULT: [&str; 3] = ["native", "kvm", "kvm-shadow"];
 /// # Errors
 /// There is no such name, or a set could not be fetched.
 pub fn fetch(args: &FetchArgs, lab: &Lab, store: &Store) -> anyhow::Result<()> {
+    let (archive, old) = archives(args)?;
     let request = Request {
         sets: sets(args, lab)?,
-        archive: archive(args),
+        archive,
+        old,
         newest: args.newest,
         update_lock: args.update_lock,
     };
@@ -63,12 +66,31 @@ fn sets(args: &FetchArgs, lab: &Lab) -> anyhow::Result<Vec<String>> {
     Ok(sets)
 }
 
-fn archive(args: &FetchArgs) -> Option<Archive> {
-    let (uri, keyring) = args.mirror.as_ref().zip(args.keyring.as_ref())?;
-    Some(Archive {
-        uri: uri.clone(),
-        keys: Some(Keys::File(
-            std::path::absolute(keyring).unwrap_or_else(|_| keyring.clone()),
-        )),
-    })
+/// The archive that the user named, and that of old versions.
+fn archives(args: &FetchArgs) -> anyhow::Result<(Option<Archive>, Option<Archive>)> {
+    let keyring = args.keyring.as_ref();
+    let keyring = keyring.map(|path| std::path::absolute(path).unwrap_or_else(|_| path.clone()));
+    let keyring = keyring.map(Keys::File);
+    let is_local = |uri: &str| uri.starts_with("file:");
+    let mirror = match &args.mirror {
+        Some(uri) if keyring.is_none() && !is_local(uri) => bail!(Usage(format!(
+            "--mirror {uri} needs the keys that sign it: --keyring FILE"
+        ))),
+        mirror => mirror.clone(),
+    };
+    // Debian's keys sign old versions too.
+    let usual = || Some(debian_archive(Path::new("/"))?.keys?);
+    let archive = |uri: String, otherwise: &dyn Fn() -> Option<Keys>| Archive {
+        keys: match keyring.clone() {
+            None if is_local(&uri) => Some(Keys::Trusted),
+            None => otherwise(),
+            keyring => keyring,
+        },
+        uri,
+    };
+    let old = Some(args.old_archive.clone()).filter(|uri| uri != "none");
+    Ok((
+        mirror.map(|uri| archive(uri, &|| None)),
+        old.map(|uri| archive(uri, &usual)),
+    ))
 }

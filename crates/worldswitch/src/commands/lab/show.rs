@@ -74,8 +74,12 @@ fn tell_faults(text: &mut String, lab: &Lab, recipe: &Recipe, states: &[(&str, S
             line(text, words, "");
         }
         for cure in &quirk.cures {
-            let words = format!("at {:#x} {} becomes {}", cure.at, cure.before, cure.after);
-            line(text, &words, &format!("in {}", cure.version));
+            for (before, after) in cure.changes() {
+                let function = cure.function.as_ref().map(|name| format!(" in {name}"));
+                let function = function.unwrap_or_default();
+                line(text, &format!("{before} becomes {after}{function}"), "");
+            }
+            line(text, &format!("found in {}", cure.builds.join(", ")), "");
         }
     }
 }

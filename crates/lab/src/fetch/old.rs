@@ -1,0 +1,70 @@
+//! The archive of old versions, which has what the usual archive dropped, as it was at the time at which a
+//! set was pinned.
+
+use super::Fetching;
+use super::apt::Apt;
+use super::sources::Archive;
+use std::time::SystemTime;
+use toml::value::Datetime;
+
+/// Debian's archive of old versions.
+pub const DEBIAN: &str = "http://snapshot.debian.org/archive/debian/{date}";
+
+/// Stands for the time in its address, as `20261126T084355Z`.
+pub const DATE: &str = "{date}";
+
+impl Fetching<'_> {
+    /// Adds the archive as it was when the set was pinned to apt's. Once it could not be read, it is not asked
+    /// again.
+    ///
+    /// Returns its address.
+    ///
+    /// # Errors
+    /// Why it can't be used.
+    pub(super) fn add_old(
+        &mut self,
+        apt: &Apt,
+        name: &str,
+        say: &mut dyn FnMut(&str),
+    ) -> Result<String, String> {
+        let Some(old) = &self.request.old else {
+            return Err("No archive of old versions was asked".into());
+        };
+        if let Some(why) = &self.unreachable {
+            return Err(why.clone());
+        }
+        let uri = match self.lab.pinned_at(name) {
+            Some(date) => old.uri.replace(DATE, &date),
+            None if old.uri.contains(DATE) => {
+                return Err(
+                    "lock.toml has no date of it to ask an archive of old versions for".into(),
+                );
+            }
+            None => old.uri.clone(),
+        };
+        say(&format!(
+            "{name}: the archive no longer has the pinned versions; asking {uri}"
+        ));
+        let keys = old.keys.clone();
+        let archive = Archive {
+            uri: uri.clone(),
+            keys,
+        };
+        apt.add_old(&archive)
+            .map(|()| uri.clone())
+            .map_err(|error| {
+                let error = error.to_string();
+                let line = error.lines().next().unwrap_or_default();
+                let why = format!("{uri} was asked for old versions: {line}");
+                say(&why);
+                self.unreachable = Some(why.clone());
+                why
+            })
+    }
+}
+
+/// The time now, in seconds.
+pub(super) fn now() -> Option<Datetime> {
+    let now = humantime::format_rfc3339_seconds(SystemTime::now());
+    now.to_string().parse().ok()
+}
