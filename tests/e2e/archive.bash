@@ -24,7 +24,7 @@ package() {
             printf '%s' "${file#*=}" >"$tree/${file%%=*}"
         fi
     done
-    dpkg-deb --root-owner-group -b "$tree" "$REPO/$name-$version.deb" >/dev/null
+    dpkg-deb -Znone --root-owner-group -b "$tree" "$REPO/$name-$version.deb" >/dev/null
     touch "$REPO/index"
     sed -i "/^$name /d" "$REPO/index"
     echo "$name $version $name-$version.deb" >>"$REPO/index"

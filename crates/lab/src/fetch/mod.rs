@@ -377,7 +377,7 @@ impl<'a> Fetching<'a> {
         let tried = match self.add_old(apt, name, say) {
             Ok(from) => {
                 gone = apt.gone(pins)?;
-                format!("{from} does not have all of it either")
+                format!("The archive of old versions, {from}, does not have all of it either")
             }
             Err(why) => why,
         };
@@ -386,6 +386,7 @@ impl<'a> Fetching<'a> {
         }
         let newest = newest()?;
         if self.request.newest {
+            say(&format!("{name}: taking the newest versions. {tried}"));
             return Ok(newest);
         }
         let known = |name: &str| pins.iter().any(|pin| pin.name == name);

@@ -36,9 +36,7 @@ impl Fetching<'_> {
         let uri = match self.lab.pinned_at(name) {
             Some(date) => old.uri.replace(DATE, &date),
             None if old.uri.contains(DATE) => {
-                return Err(
-                    "lock.toml has no date of it to ask an archive of old versions for".into(),
-                );
+                return Err("lock.toml has no date to ask an archive of old versions for".into());
             }
             None => old.uri.clone(),
         };
@@ -50,16 +48,18 @@ impl Fetching<'_> {
             uri: uri.clone(),
             keys,
         };
-        apt.add_old(&archive)
-            .map(|()| uri.clone())
-            .map_err(|error| {
+        match apt.add_old(&archive) {
+            Ok(()) => Ok(uri),
+            Err(error) => {
                 let error = error.to_string();
                 let line = error.lines().next().unwrap_or_default();
-                let why = format!("{uri} was asked for old versions: {line}");
-                say(&why);
+                // "E: Failed to fetch ADDRESS  REASON"
+                let reason = line.rsplit_once("  ").map_or(line, |(_, reason)| reason);
+                let why = format!("The archive of old versions, {uri}, can't be read: {reason}");
                 self.unreachable = Some(why.clone());
-                why
-            })
+                Err(why)
+            }
+        }
     }
 }
 
