@@ -33,6 +33,18 @@ has_pid() {
 
 last_line() { [ "${lines[-1]}" = "$1" ]; }
 
+@test "what a passing step records is printed, and counts as nothing" {
+    steps <<'EOF'
+step good 5 tap printf 'ok 1 a\n# recorded: in: 2, and 1 with the pinned packages\n'
+step fetch 5 plain echo 'lab: NOT PINNED: qemu: x'
+EOF
+    run "$driver"
+    [ "$status" -eq 0 ]
+    last_line '2 passed, 0 failed, 0 skipped'
+    [[ $output == *'  recorded: in: 2, and 1 with the pinned packages'* ]]
+    [[ $output == *'  NOT PINNED: qemu: x'* ]]
+}
+
 @test "a passing and a failing step: one of each, exit 1, the log shown" {
     steps <<'EOF'
 step good 5 plain true

@@ -155,13 +155,18 @@ newer_qemu() {
     done
     # What tests do with counts that are kept of the pinned packages (common.bash).
     [ "$(result lab-free .identity.subject.packages_pinned)" = false ]
-    as_kept "$OUT/lab-free.json" in "$(insns "$OUT/lab-free" in)" 7 3>recorded
-    [ "$(cat recorded)" = '# recorded: in: 1, where the pinned packages gave 7' ]
+    as_kept in "$(insns "$OUT/lab-free" in)" 7 is_pinned "$OUT/lab-free.json" 3>recorded
+    [ "$(cat recorded)" = '# recorded: in: 1, and 7 with the pinned packages' ]
     jq '.identity.subject.packages_pinned = true' "$OUT/lab-free.json" >pinned.json
     compiler=fetched
-    ws() { echo "{\"sets\": [{\"name\": \"clang-19\", \"state\": \"$compiler\"}]}"; }
-    as_kept pinned.json in 7 7
-    run ! as_kept pinned.json in 1 7
+    ws() {
+        printf '{"sets": [{"name": "clang-19", "state": "%s"}, {"name": "a", "state": "fetched"}, {"name": "b", "state": "x"}]}' "$compiler"
+    }
+    as_kept in 7 7 is_pinned pinned.json
+    run ! as_kept in 1 7 is_pinned pinned.json
+    run ! as_kept in 1 7 are_pinned a
+    as_kept in 1 7 are_pinned a b 3>recorded
     compiler='fetched, other versions than pinned'
-    as_kept pinned.json in 1 7 3>recorded
+    as_kept in 1 7 is_pinned pinned.json 3>recorded
+    as_kept in 1 7 are_pinned a 3>recorded
 }

@@ -163,23 +163,27 @@ eventually() {
     done
 }
 
-# is_pinned FILE: whether a result is of the packages that lab/lock.toml pins, with programs of the pinned compiler.
-is_pinned() {
-    jq -e '.identity.subject.packages_pinned' "$1" >/dev/null &&
-        ws lab list --json --cache "$LAB_STORE" | jq -e 'any(.sets[]; .name == "clang-19" and .state == "fetched")' >/dev/null
+# are_pinned SET...: whether these sets are what lab/lock.toml pins, and so is the compiler, which made the programs that
+# run with them.
+are_pinned() {
+    ws lab list --json --cache "$LAB_STORE" |
+        jq -e '[.sets[] | select(.name | IN($ARGS.positional[])).state == "fetched"] | all' --args clang-19 "$@" >/dev/null
 }
 
-# as_kept FILE WHAT COUNT KEPT: checks a count of a result. A kept count is that of one machine: if the archive has
-# moved on, and the result is of newer packages, the count is recorded, which tests/run prints.
+# is_pinned FILE: the same of the packages of a result's machine.
+is_pinned() { jq -e '.identity.subject.packages_pinned' "$1" >/dev/null && are_pinned; }
+
+# as_kept WHAT COUNT KEPT PINNED...: checks a count. A kept count is that of one machine: if the archive has moved on, so
+# that the command PINNED fails, the count is only recorded; tests/run prints it.
 as_kept() {
-    echo "$2: $3, kept $4"
-    [ "$3" != "$4" ] || return 0
-    ! is_pinned "$1" || return 1
-    echo "# recorded: $2: $3, where the pinned packages gave $4" >&3
+    echo "$1: $2, kept $3"
+    [ "$2" != "$3" ] || return 0
+    ! "${@:4}" || return 1
+    echo "# recorded: $1: $2, and $3 with the pinned packages" >&3
 }
 
 # executed FILE ROW KEPT: the ticks of a row's one boot, which are the same on every host as long as the agent, the
 # lab's packages and how the machine is started stay as they are. After a change of these, put the new number here.
 executed() {
-    as_kept "$1" "ticks of $2" "$(jq -r ".rows[] | select(.benchmark == \"$2\").metrics[0].boots[0].run[0]" "$1")" "$3"
+    as_kept "ticks of $2" "$(jq -r ".rows[] | select(.benchmark == \"$2\").metrics[0].boots[0].run[0]" "$1")" "$3" is_pinned "$1"
 }

@@ -15,8 +15,7 @@ setup() { common_setup; }
     ws run --on lab:intel-native --boots 1 --perturb 0 --bench '^(sgdt|set-cr3|in|cold-memory-access|print|ipi-halted)$' -o native
     for row in 'sgdt 1' 'set-cr3 1' 'in 1' 'cold-memory-access 1' 'print 32'; do
         read -r name digit <<<"$row"
-        echo "$name: $(insns native/lab-intel-native "$name"), kept $digit"
-        [ "$(insns native/lab-intel-native "$name")" -eq "$digit" ]
+        as_kept "$name" "$(insns native/lab-intel-native "$name")" "$digit" is_pinned native/lab-intel-native.json
     done
     file=native/lab-intel-native.json
     # Two CPUs have no clock that counts instructions.

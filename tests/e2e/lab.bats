@@ -105,7 +105,7 @@ calls() { grep -c "$1" "$CALLS" || true; }
     # A fault whose code is not there.
     quirk old 33 32 >mine/quirks.toml
     run fetch linux-1
-    [[ $output == *'linux-1: already there'*'linux-1: not cured of old, as its code is not in boot/vmlinuz-1-cloud'* ]]
+    [[ $output == *'linux-1: already there'* ]]
     [ "$(cat "$kernel")" = kernel-1.0 ]
     # A file that was fetched before the cure was known is cured in place, without the archive.
     quirk old 31 32 >mine/quirks.toml

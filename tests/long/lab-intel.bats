@@ -44,8 +44,7 @@ between() {
     LIMIT=900 ws run --on lab:kvm-intel --boots 1 --perturb 0 --bench '^(hypercall|cpuid|cold-memory-access)$' -o kvm
     for row in 'hypercall 1008' 'cpuid 971' 'cold-memory-access 4664'; do
         read -r name digit <<<"$row"
-        echo "$name: $(insns kvm/lab-kvm-intel "$name"), kept $digit"
-        [ "$(insns kvm/lab-kvm-intel "$name")" -eq "$digit" ]
+        as_kept "$name" "$(insns kvm/lab-kvm-intel "$name")" "$digit" is_pinned kvm/lab-kvm-intel.json
     done
     file=kvm/lab-kvm-intel.json
     [ "$(jq -c '[.rows[] | select(.status == "ok").outcomes[0].check.verdict] | unique' "$file")" = '["proved"]' ]

@@ -297,6 +297,18 @@ impl Lab {
         health.map(|health| health.curable).unwrap_or_default()
     }
 
+    /// Whether a recipe has its emulator from a set and wants it to be free of a fault.
+    pub(crate) fn is_wanted_free_of(&self, set: &str, fault: &str) -> bool {
+        let recipes = self.recipes().unwrap_or_default();
+        let mut recipes = recipes
+            .iter()
+            .filter_map(|name| self.recipe(name, None).ok());
+        recipes.any(|recipe| {
+            let emulator = &recipe.emulator;
+            emulator.package == set && emulator.free_of.iter().any(|word| word.word == fault)
+        })
+    }
+
     /// Whether a set in the store has all files that are kept today: an older version of this
     /// program, or of the set's definition, may have kept fewer.
     pub fn has_all(&self, there: &Unpacked) -> bool {

@@ -120,15 +120,12 @@ fn say_unpinned(lab: &Lab, packages: &BTreeMap<String, Vec<Package>>, say: &mut 
         let pins = lab.pins(set);
         !pins.is_empty() && pins != **packages
     };
-    let sets: Vec<&str> = packages
-        .iter()
-        .filter(is_other)
-        .map(|(set, _)| &**set)
-        .collect();
+    let sets = packages.iter().filter(is_other).map(|(set, _)| set.clone());
+    let sets: Vec<String> = sets.collect();
     if !sets.is_empty() {
         say(&format!(
-            "NOT PINNED: {}: these have other versions than lock.toml pins, which the archive no longer has, so counts may differ from those of other hosts (worldswitch lab list)",
-            sets.join(", ")
+            "NOT PINNED: {}: not the versions that lock.toml pins, so counts may differ from those of other hosts (worldswitch lab list)",
+            first(&sets)
         ));
     }
 }
@@ -180,7 +177,9 @@ impl<'a> Fetching<'a> {
             there => self.replace(name, there, &health, say)?,
         };
         for (fault, why) in self.health(&set)?.unknown {
-            say(&format!("{name}: not cured of {fault}, as {why}"));
+            if self.lab.is_wanted_free_of(name, fault) {
+                say(&format!("{name}: not cured of {fault}, as {why}"));
+            }
         }
         Ok(set)
     }
@@ -509,15 +508,19 @@ impl<'a> Fetching<'a> {
 
 /// The first three packages with their versions, as text.
 fn listed(list: Vec<(&str, &str)>) -> String {
-    let more = list.len().saturating_sub(3);
-    let words = list
-        .iter()
-        .take(3)
-        .map(|(name, version)| format!("{name} {version}"));
-    let text = words.collect::<Vec<_>>().join(", ");
-    match more {
+    let list = list.into_iter();
+    let words: Vec<String> = list
+        .map(|(name, version)| format!("{name} {version}"))
+        .collect();
+    first(&words)
+}
+
+/// The first three of some words, as text.
+fn first(words: &[String]) -> String {
+    let text = words[..words.len().min(3)].join(", ");
+    match words.len().saturating_sub(3) {
         0 => text,
-        _ => format!("{text} and {more} more"),
+        more => format!("{text} and {more} more"),
     }
 }
 
