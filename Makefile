@@ -37,6 +37,9 @@ CACHE   := $(or $(filter /%,$(XDG_CACHE_HOME)),$(HOME)/.cache)/worldswitch/sets
 CHOSEN  := $(if $(filter command,$(origin CC)),$(CC))
 JOBS     = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
 
+# After the lab's compiler was fetched.
+link-clang = mkdir -p build && ln -sfn $(CACHE)/clang-19/root build/clang-19 && touch build/clang-19.fetched
+
 .PHONY: help run check test test-long build x86 image command release install uninstall bundle clean FORCE
 
 help:
@@ -63,6 +66,7 @@ run:
 	@tools/setup run
 	@$(MAKE) command
 	@$(COMMAND) lab fetch --newest native kvm kvm-shadow $(if $(CHOSEN),,clang-19)
+	@$(if $(CHOSEN),,$(link-clang))
 	@$(MAKE) $(if $(findstring --on,$(ARGS)),build,x86)
 	@$(COMMAND) run --quick --report $(ARGS)
 
@@ -101,7 +105,7 @@ release: build
 build/clang-19.fetched: lab/packages.toml lab/lock.toml $(if $(wildcard build/clang-19/usr/bin),,FORCE) | command
 	@$(COMMAND) lab fetch --newest clang-19 || { echo \
 		'make: fetching the compiler for lab machines failed. To use this host'\''s clang (instruction counts will differ): make $(or $(MAKECMDGOALS),build) CC=clang' >&2; exit 1; }
-	@mkdir -p build && ln -sfn $(CACHE)/clang-19/root build/clang-19 && touch $@
+	@$(link-clang)
 
 FORCE:
 

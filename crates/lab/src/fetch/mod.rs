@@ -373,6 +373,8 @@ impl<'a> Fetching<'a> {
         if gone.is_empty() {
             return pinned();
         }
+        // It is said once why no old versions can be had.
+        let is_known = self.unreachable.is_some();
         let tried = match self.add_old(apt, name, say) {
             Ok(from) => {
                 gone = apt.gone(pins)?;
@@ -385,7 +387,8 @@ impl<'a> Fetching<'a> {
         }
         let newest = newest()?;
         if self.request.newest {
-            say(&format!("{name}: taking the newest versions. {tried}"));
+            let tried = if is_known { "" } else { &tried };
+            say(format!("{name}: taking the newest versions. {tried}").trim_end());
             return Ok(newest);
         }
         let known = |name: &str| pins.iter().any(|pin| pin.name == name);
