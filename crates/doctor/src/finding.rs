@@ -29,6 +29,8 @@ pub struct Host {
     pub cpu: String,
     /// CPUs online.
     pub cpus: u32,
+    /// CPUs that this process can use.
+    pub usable: u32,
     /// Whether this is a container: a PID namespace other than the kernel's first.
     pub container: bool,
     /// Whether the user may change the kernel's settings.

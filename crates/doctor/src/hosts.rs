@@ -37,6 +37,9 @@ pub fn all() -> Vec<(&'static str, Snapshot)> {
         ("arm_server", arm_server()),
         ("docker", docker()),
         ("software_kvm", software_kvm()),
+        ("hybrid", hybrid()),
+        ("board", board()),
+        ("slice", slice()),
         ("empty", empty()),
     ]
 }
@@ -71,9 +74,7 @@ fn quiet_linux(cpus: &str) -> Snapshot {
 }
 
 fn user(host: Snapshot) -> Snapshot {
-    let status =
-        "Name:\tx\nUid:\t1000\t1000\t1000\t1000\nGroups:\t1000 \nCapEff:\t0000000000000000\n";
-    host.file("/proc/self/status", status)
+    host.file("/proc/self/status", status("0-1023"))
 }
 
 fn root(host: Snapshot) -> Snapshot {
@@ -221,4 +222,71 @@ pub fn docker() -> Snapshot {
 /// A virtual machine with a /dev/kvm but no hardware virtualization.
 pub fn software_kvm() -> Snapshot {
     epyc_vm().device("/dev/kvm", kvm_device(true))
+}
+
+/// Files of each of these CPUs.
+fn each(
+    host: Snapshot,
+    cpus: std::ops::Range<u32>,
+    file: &str,
+    text: impl Fn(u32) -> String,
+) -> Snapshot {
+    cpus.fold(host, |host, cpu| {
+        host.file(&format!("{CPU}/cpu{cpu}/{file}"), text(cpu))
+    })
+}
+
+/// A laptop with six performance cores of two threads (0-11) and eight efficiency cores (12-19).
+pub fn hybrid() -> Snapshot {
+    let host = x86(
+        user(quiet_linux("0-19")),
+        "Intel(R) Core(TM) i7-12700H",
+        "vmx",
+    );
+    let host = governed(host, "performance", "intel_pstate", "performance powersave")
+        .file("/sys/devices/cpu_core/cpus", "0-11\n")
+        .file("/sys/devices/cpu_atom/cpus", "12-19\n")
+        .file(&format!("{CPU}/smt/active"), "1\n")
+        .file(&format!("{CPU}/smt/control"), "on\n")
+        .device("/dev/kvm", kvm_device(true));
+    each(host, 0..12, "topology/thread_siblings_list", |cpu| {
+        format!("{}-{}\n", cpu & !1, cpu | 1)
+    })
+}
+
+/// An ARM board with four small cores (0-3) and two big ones.
+pub fn board() -> Snapshot {
+    let host = user(quiet_linux("0-5")).file(
+        "/proc/cpuinfo",
+        "processor\t: 0\nFeatures\t: fp asimd evtstrm aes\nCPU part\t: 0xd03\n",
+    );
+    each(host, 0..6, "cpu_capacity", |cpu| {
+        if cpu < 4 { "485\n" } else { "1024\n" }.to_owned()
+    })
+}
+
+/// The bare server, in a slice of systemd's that may use one CPU.
+pub fn slice() -> Snapshot {
+    in_group(xeon(), "3").file("/proc/self/status", status("3"))
+}
+
+/// In a control group with these CPUs.
+pub fn in_group(host: Snapshot, cpus: &str) -> Snapshot {
+    host.file("/proc/self/cgroup", "0::/lab.slice/run.scope\n")
+        .file("/sys/fs/cgroup/cpuset.cpus.effective", "0-15\n")
+        .file(
+            "/sys/fs/cgroup/lab.slice/cpuset.cpus.effective",
+            format!("{cpus}\n"),
+        )
+        .file(
+            "/sys/fs/cgroup/lab.slice/run.scope/cpuset.cpus.effective",
+            format!("{cpus}\n"),
+        )
+}
+
+/// A user's status, with this affinity mask.
+pub fn status(affinity: &str) -> String {
+    format!(
+        "Name:\tx\nUid:\t1000\t1000\t1000\t1000\nGroups:\t1000 \nCapEff:\t0000000000000000\nCpus_allowed_list:\t{affinity}\n"
+    )
 }

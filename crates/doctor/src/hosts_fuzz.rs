@@ -15,6 +15,8 @@ fn known_paths() -> Vec<String> {
     paths.push("/sys/firmware/devicetree/base/hypervisor/compatible".into());
     paths.push("/sys/fs/cgroup/cpuset.cpus.isolated".into());
     paths.push(format!("{CPU}/cpufreq/policy0/boost"));
+    paths.push(format!("{CPU}/present"));
+    paths.push("/sys/fs/cgroup/lab.slice/cpu.max".into());
     paths.sort();
     paths.dedup();
     paths
@@ -44,7 +46,7 @@ proptest! {
         device in prop::option::of((any::<u32>(), any::<u32>(), any::<bool>(), any::<bool>())),
         signature in prop::option::of("(?s).{0,12}"),
         earlier_stat in prop::option::of(contents()),
-        base in 0usize..7,
+        base in 0..hosts::all().len(),
     ) {
         let mut host = hosts::all().swap_remove(base).1;
         for (path, text) in files {
@@ -64,6 +66,11 @@ proptest! {
                 let command = cure.command.as_deref().unwrap_or_default();
                 prop_assert!(!command.chars().any(|c| c.is_control() || c == '`'), "{}", command);
             }
+        }
+        prop_assert!(report.host.usable >= 1);
+        if report.host.usable < 2 && report.host.cpus > 1 {
+            let usable = report.findings.iter().find(|finding| finding.id == "processor.usable");
+            prop_assert!(usable.is_some_and(|finding| finding.severity == crate::Severity::Warning));
         }
         let text = long(&report, false);
         prop_assert!(!text.chars().any(|c| c.is_control() && c != '\n'), "{}", text);

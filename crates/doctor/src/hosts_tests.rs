@@ -386,6 +386,157 @@ fn isolated_partitions_of_cgroups_count() {
     assert_eq!(here(&small, "processor.isolated"), Here::No);
 }
 
+/// What keeps a program from CPUs: each with its reason, and the cure by who can apply it.
+#[test]
+fn cpus_that_cannot_be_used_are_counted_with_the_reason_and_the_cure() {
+    let xeon = || hosts::xeon().file("/proc/self/status", hosts::status("0-15"));
+    let bound = |cpus: &str| hosts::xeon().file("/proc/self/status", hosts::status(cpus));
+    let present = |host: Snapshot, cpus: &str| host.file(&format!("{CPU}/present"), cpus);
+    let quota = |text: &str| {
+        let host = hosts::in_group(xeon(), "0-15");
+        host.file("/sys/fs/cgroup/lab.slice/cpu.max", text)
+    };
+    let one = present(
+        hosts::epyc_vm().file(&format!("{CPU}/online"), "0\n"),
+        "0\n",
+    );
+    let root = present(hosts::epyc_vm(), "0-4\n");
+    let smt_off = present(xeon(), "0-31\n").file(&format!("{CPU}/smt/control"), "off\n");
+    // Host, usable CPUs, severity, words of what was found, and of the cure with who can apply it.
+    let cases = [
+        (xeon(), 16, Severity::Ok, "all 16", ""),
+        (
+            bound("0"),
+            1,
+            Severity::Warning,
+            "1 of 16 (0); its affinity mask (taskset, CPUAffinity=) leaves out CPUs 1-15",
+            "Yes taskset -pc 0-15 $$",
+        ),
+        (
+            bound("0-3"),
+            4,
+            Severity::Note,
+            "4 of 16 (0-3); its affinity",
+            "Yes taskset -pc 0-15 $$",
+        ),
+        (
+            hosts::slice(),
+            1,
+            Severity::Warning,
+            "1 of 16 (3); the cpuset of its control group /lab.slice leaves out CPUs 0-2,4-15",
+            "Root add CPUs 0-2,4-15 to its cpuset",
+        ),
+        (
+            hosts::in_group(xeon(), "0-1").file("/proc/self/status", hosts::status("0-1")),
+            2,
+            Severity::Note,
+            "2 of 16 (0-1); the cpuset",
+            "Root add CPUs 2-15",
+        ),
+        (
+            present(xeon(), "0-16\n"),
+            16,
+            Severity::Note,
+            "16 of 17 (0-15); CPU 16 is offline",
+            "Root echo 1 | sudo tee /sys/devices/system/cpu/cpu16/online",
+        ),
+        (
+            present(xeon(), "0-19\n"),
+            16,
+            Severity::Note,
+            "CPUs 16-19 are offline",
+            "Root echo 1 | sudo tee /sys/devices/system/cpu/cpu[0-9]*/online",
+        ),
+        (
+            root,
+            4,
+            Severity::Note,
+            "CPU 4 is offline",
+            "Yes echo 1 | tee /sys/devices/system/cpu/cpu4/online",
+        ),
+        // The doctor itself advises this.
+        (
+            smt_off,
+            16,
+            Severity::Ok,
+            "CPUs 16-31 are offline, as SMT is off",
+            "",
+        ),
+        (
+            one,
+            1,
+            Severity::Note,
+            "one, as this machine has no more",
+            "",
+        ),
+        (
+            quota("150000 100000\n"),
+            16,
+            Severity::Warning,
+            "all 16; control groups grant the time of 1.50 CPUs",
+            "Root raise the limit of 1.50 CPUs",
+        ),
+        (quota("max 100000\n"), 16, Severity::Ok, "all 16", ""),
+        (hosts::arm_server(), 80, Severity::Ok, "all 80", ""),
+    ];
+    for (host, usable, severity, found, cure) in cases {
+        let report = of(&host);
+        let finding = find(&report, "processor.usable");
+        assert_eq!(
+            (report.host.usable, finding.severity),
+            (usable, severity),
+            "{}",
+            finding.found
+        );
+        assert!(finding.found.contains(found), "{}", finding.found);
+        let text = finding.cure.as_ref().map_or(String::new(), |cure| {
+            let command = cure.command.as_ref();
+            format!("{:?} {}", cure.here, command.unwrap_or(&cure.advice))
+        });
+        assert!(
+            text.starts_with(cure) && text.is_empty() == cure.is_empty(),
+            "{text}"
+        );
+        let head = long(&report, false);
+        let head = head.lines().next().unwrap();
+        let all = report.host.usable == report.host.cpus;
+        assert_eq!(
+            head.contains("of which this program can use"),
+            !all,
+            "{head}"
+        );
+    }
+}
+
+#[test]
+fn cores_of_two_kinds_are_a_warning_with_the_cpus_of_one() {
+    let report = of(&hosts::hybrid());
+    let kinds = find(&report, "processor.kinds");
+    assert_eq!(kinds.severity, Severity::Warning);
+    assert_eq!(kinds.found, "2: performance (0-11), efficiency (12-19)");
+    let cure = |report: &Report| command(report, "processor.kinds").unwrap();
+    assert_eq!(cure(&report), "taskset -c 0-11 worldswitch run");
+    // The last two cores are efficient ones; those that are isolated are of the fastest kind.
+    let isolate = command(&report, "processor.isolated").unwrap();
+    assert!(isolate.contains("domain,8-11 "), "{isolate}");
+    let report = of(&hosts::board());
+    let kinds = find(&report, "processor.kinds");
+    assert_eq!(kinds.severity, Severity::Warning);
+    assert_eq!(kinds.found, "2: capacity 1024 (4-5), capacity 485 (0-3)");
+    assert_eq!(cure(&report), "taskset -c 4-5 worldswitch run");
+    // The cure works.
+    let cured = hosts::board().file("/proc/self/status", hosts::status("4-5"));
+    let report = of(&cured);
+    let kinds = find(&report, "processor.kinds");
+    assert_eq!(
+        (kinds.severity, &*kinds.found),
+        (Severity::Ok, "one in use: capacity 1024 (4-5)")
+    );
+    for (name, host) in [("xeon", hosts::xeon()), ("empty", hosts::empty())] {
+        assert_eq!(find(&of(&host), "processor.kinds").found, "one", "{name}");
+    }
+}
+
 #[test]
 fn the_short_form_is_short() {
     let report = of(&hosts::laptop());
@@ -413,7 +564,7 @@ fn colour_and_columns() {
         assert!(line.len() <= 100 || line.contains("sudo"), "{line}");
     }
     assert!(
-        plain.ends_with("1 problem, 2 warnings, 5 notes, 11 ok\n"),
+        plain.ends_with("1 problem, 2 warnings, 5 notes, 13 ok\n"),
         "{plain}"
     );
 }

@@ -2,12 +2,9 @@
 //! command line, and isolated partitions of cgroups (Documentation/admin-guide/cgroup-v2.rst).
 
 use crate::finding::{Concerns, Cure, Finding, Group, Topic};
-use crate::parse::{cpu_list, show_cpus};
 use crate::place::Place;
-use crate::sys::Sys;
-use std::collections::BTreeSet;
-
-const CPU: &str = "/sys/devices/system/cpu";
+use ws_cpus::Cpus;
+use ws_cpus::list::{Set, show};
 
 /// Cores that the cure isolates: the widest rows run on two vCPUs.
 const CORES_WANTED: usize = 2;
@@ -21,39 +18,29 @@ const ISOLATED: Topic = Topic {
           by the timer either.",
 };
 
-pub fn findings(sys: &dyn Sys, place: &Place) -> Vec<Finding> {
-    let set = |path: &str| {
-        let text = sys.read(path).unwrap_or_default();
-        cpu_list(&text).unwrap_or_default()
-    };
-    let by_boot = set(&format!("{CPU}/isolated"));
-    let tickless = set(&format!("{CPU}/nohz_full"));
-    // The second is the mount point in systemd's hybrid mode, beside cgroup v1.
-    let groups = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"];
-    let partitions = groups.map(|root| set(&format!("{root}/cpuset.cpus.isolated")));
-    let isolated: BTreeSet<u32> = partitions.iter().fold(by_boot, |all, some| &all | some);
-    let name = show_cpus;
+pub fn findings(place: &Place) -> Vec<Finding> {
+    let (isolated, tickless) = (&place.cpus.isolated, &place.cpus.tickless);
     let finding = if isolated.is_empty() {
         let found = match tickless.is_empty() {
             true => "none".to_owned(),
-            false => format!("none, but nohz_full has {}", name(&tickless)),
+            false => format!("none, but nohz_full has {}", show(tickless)),
         };
-        ISOLATED.note(found, Some(cure(sys, place)))
-    } else if isolated.is_subset(&tickless) {
-        ISOLATED.ok(format!("{}, without a timer tick", name(&isolated)))
+        ISOLATED.note(found, Some(cure(place)))
+    } else if isolated.is_subset(tickless) {
+        ISOLATED.ok(format!("{}, without a timer tick", show(isolated)))
     } else {
-        let found = format!("{}, but with a timer tick", name(&isolated));
-        let words = format!("nohz_full={0} rcu_nocbs={0}", name(&isolated));
+        let found = format!("{}, but with a timer tick", show(isolated));
+        let words = format!("nohz_full={0} rcu_nocbs={0}", show(isolated));
         ISOLATED.note(found, Some(place.boot_words(&words, "stop the tick there")))
     };
     vec![finding]
 }
 
-fn cure(sys: &dyn Sys, place: &Place) -> Cure {
+fn cure(place: &Place) -> Cure {
     let advice = "isolate some CPUs";
-    match cores_to_isolate(sys, place) {
+    match cores_to_isolate(&place.cpus) {
         Some(cpus) => {
-            let cpus = show_cpus(&cpus);
+            let cpus = show(&cpus);
             let words =
                 format!("isolcpus=managed_irq,domain,{cpus} nohz_full={cpus} rcu_nocbs={cpus}");
             place.boot_words(&words, advice)
@@ -65,22 +52,19 @@ fn cure(sys: &dyn Sys, place: &Place) -> Cure {
     }
 }
 
-/// The last cores with all their threads; none if less than half of the CPUs would be left.
-fn cores_to_isolate(sys: &dyn Sys, place: &Place) -> Option<BTreeSet<u32>> {
-    let mut chosen = BTreeSet::new();
+/// The last cores of the fastest kind with all their threads; none if less than half of the CPUs would be left.
+fn cores_to_isolate(cpus: &Cpus) -> Option<Set> {
+    let alike = cpus.alike(&cpus.online, CORES_WANTED);
+    let mut chosen = Set::new();
     let mut cores = 0;
-    for cpu in place.cpus.iter().rev() {
+    for cpu in alike.iter().rev() {
         if cores == CORES_WANTED {
             break;
         }
-        if chosen.contains(cpu) {
-            continue;
+        if !chosen.contains(cpu) {
+            chosen.extend(cpus.core_of(*cpu));
+            cores += 1;
         }
-        let threads = sys.read(&format!("{CPU}/cpu{cpu}/topology/thread_siblings_list"));
-        let threads = threads.as_deref().and_then(cpu_list).unwrap_or_default();
-        chosen.extend(threads.intersection(&place.cpus));
-        chosen.insert(*cpu);
-        cores += 1;
     }
-    (cores == CORES_WANTED && chosen.len() <= place.cpus.len() / 2).then_some(chosen)
+    (cores == CORES_WANTED && chosen.len() <= cpus.online.len() / 2).then_some(chosen)
 }

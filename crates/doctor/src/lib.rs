@@ -14,6 +14,7 @@
 mod below;
 mod clock;
 mod cpuid;
+mod cpus;
 mod exitless;
 mod finding;
 #[cfg(test)]
@@ -48,6 +49,7 @@ pub use tools::Tools;
 
 use below::Below;
 use place::Place;
+use ws_cpus::list::Set;
 
 /// What the caller found out that is not in files.
 #[derive(Clone, Debug)]
@@ -69,20 +71,23 @@ pub fn examine(sys: &dyn Sys, around: &Around) -> Report {
     let virtual_machine = below.is_virtual_machine();
     let mut findings = tools::findings(sys, &place, &around.tools);
     findings.extend(kvm::findings(sys, &place, virtual_machine, &around.probe));
+    findings.extend(cpus::findings(&place));
     findings.extend(processor::findings(sys, &place, virtual_machine));
-    findings.extend(isolation::findings(sys, &place));
+    findings.extend(isolation::findings(&place));
     findings.push(below.finding());
     findings.extend(clock::findings(sys, &place, virtual_machine));
     findings.extend(load::findings(sys, &place, around.earlier_stat.as_deref()));
     findings.extend(memory::findings(sys, &place));
     let cpuinfo = sys.read("/proc/cpuinfo").unwrap_or_default();
     let worst = findings.iter().map(|finding| finding.severity).max();
+    let count = |cpus: &Set| u32::try_from(cpus.len()).unwrap_or(u32::MAX);
     Report {
         schema: SCHEMA.to_owned(),
         host: Host {
             kernel: sys.line("/proc/sys/kernel/osrelease").unwrap_or_default(),
             cpu: parse::short(parse::field(&cpuinfo, "model name").unwrap_or_default()),
-            cpus: u32::try_from(place.cpus.len()).unwrap_or(u32::MAX),
+            cpus: count(&place.cpus.online),
+            usable: count(&place.cpus.usable()),
             container: place.container,
             administrator: place.administrator,
         },

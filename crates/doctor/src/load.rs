@@ -38,13 +38,13 @@ pub fn findings(sys: &dyn Sys, place: &Place, earlier: Option<&str>) -> Vec<Find
 }
 
 fn load(sys: &dyn Sys, place: &Place, now: Option<CpuTimes>) -> Finding {
-    let cpus = place.cpus.len() as f64;
+    let cpus = place.cpus.online.len() as f64;
     let average = sys
         .line("/proc/loadavg")
         .and_then(|line| line.split(' ').next()?.parse::<f64>().ok())
         .filter(|load| (0.0..1e6).contains(load));
     let busy = now.map(|times| times.busy_share() * cpus);
-    let on = match place.cpus.len() {
+    let on = match place.cpus.online.len() {
         1 => "1 CPU".to_owned(),
         cpus => format!("{cpus} CPUs"),
     };

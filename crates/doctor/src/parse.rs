@@ -1,54 +1,11 @@
 //! Parsers of the kernel's text formats. They accept any text and never panic.
 
-use std::collections::BTreeSet;
-
-/// The kernel's limit is far below: a list with larger numbers is invalid.
-const MAX_CPU: u32 = 65_535;
-
 /// The value of the first `key : value` line.
 pub fn field<'a>(text: &'a str, key: &str) -> Option<&'a str> {
     text.lines()
         .filter_map(|line| line.split_once(':'))
         .find(|(name, _)| name.trim() == key)
         .map(|(_, value)| value.trim())
-}
-
-/// Parses a CPU list such as `0-3,8`; none if it is invalid. `(null)`, which some kernels print
-/// for a mask that was never allocated, is the empty list.
-pub fn cpu_list(text: &str) -> Option<BTreeSet<u32>> {
-    let text = text.trim();
-    let mut cpus = BTreeSet::new();
-    if text.is_empty() || text == "(null)" {
-        return Some(cpus);
-    }
-    for range in text.split(',') {
-        let (first, last) = range.split_once('-').unwrap_or((range, range));
-        let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
-        if first > last || last > MAX_CPU {
-            return None;
-        }
-        cpus.extend(first..=last);
-    }
-    Some(cpus)
-}
-
-/// Formats CPUs as a list such as `0-3,8`.
-pub fn show_cpus(cpus: &BTreeSet<u32>) -> String {
-    let mut ranges: Vec<(u32, u32)> = Vec::new();
-    for cpu in cpus {
-        match ranges.last_mut() {
-            Some((_, last)) if last.checked_add(1) == Some(*cpu) => *last = *cpu,
-            _ => ranges.push((*cpu, *cpu)),
-        }
-    }
-    let ranges: Vec<String> = ranges
-        .iter()
-        .map(|(first, last)| match first == last {
-            true => first.to_string(),
-            false => format!("{first}-{last}"),
-        })
-        .collect();
-    ranges.join(",")
 }
 
 /// The chosen word of `always [madvise] never`.
@@ -138,19 +95,6 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn lists_of_cpus() {
-        let set = |cpus: &[u32]| cpus.iter().copied().collect::<BTreeSet<_>>();
-        assert_eq!(cpu_list("0-3,8\n"), Some(set(&[0, 1, 2, 3, 8])));
-        assert_eq!(cpu_list("\n"), Some(set(&[])));
-        assert_eq!(cpu_list(" (null)\n"), Some(set(&[])));
-        for wrong in ["x", "3-1", "0-4294967295", "1,,2", "-1", "0-65536"] {
-            assert_eq!(cpu_list(wrong), None, "{wrong}");
-        }
-        assert_eq!(show_cpus(&set(&[0, 1, 2, 3, 8])), "0-3,8");
-        assert_eq!(show_cpus(&set(&[])), "");
-    }
-
-    #[test]
     fn the_times_of_all_cpus() {
         let times = cpu_times("intr 5\ncpu  100 0 50 800 20 5 5 20 90 0\ncpu0 1 1 1 1\n").unwrap();
         assert_eq!((times.total, times.idle, times.steal), (1000, 820, 20));
@@ -181,15 +125,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_parsed(text in "\\PC*", numbers in "[0-9,\\- (nul)]{0,20}", stat in "cpu [0-9 ]{0,200}") {
-            for text in [&text, &numbers, &stat] {
+        fn any_text_is_parsed(text in "\\PC*", stat in "cpu [0-9 ]{0,200}") {
+            for text in [&text, &stat] {
                 let _ = (field(text, "flags"), chosen(text), short(text));
                 if let Some(times) = cpu_times(text) {
                     prop_assert!((0.0..=1.0).contains(&times.busy_share()));
                     prop_assert!((0.0..=1.0).contains(&times.steal_share()));
-                }
-                if let Some(cpus) = cpu_list(text) {
-                    prop_assert_eq!(cpu_list(&show_cpus(&cpus)), Some(cpus));
                 }
             }
         }

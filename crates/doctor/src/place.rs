@@ -1,9 +1,9 @@
 //! Where the doctor runs: as which user, on which kind of host, and what can be changed from there.
 
 use crate::finding::{Cure, Here};
-use crate::parse::{cpu_list, field, has_word};
+use crate::parse::{field, has_word};
 use crate::sys::Sys;
-use std::collections::BTreeSet;
+use ws_cpus::Cpus;
 
 /// The kernel's first PID namespace, always by this number (PROC_PID_INIT_INO).
 const FIRST_PID_NAMESPACE: &str = "pid:[4026531836]";
@@ -25,8 +25,7 @@ pub struct Place {
     pub arch: Arch,
     /// The first CPU's flags, separated by blanks.
     pub flags: String,
-    /// CPUs online, at least one.
-    pub cpus: BTreeSet<u32>,
+    pub cpus: Cpus,
     /// Whether this is a container.
     pub container: bool,
     /// Whether the user is root, possibly in a container only.
@@ -48,13 +47,11 @@ impl Place {
             (None, None) => (Arch::Unknown, ""),
         };
         let status = sys.read("/proc/self/status").unwrap_or_default();
-        let cpus = sys.read("/sys/devices/system/cpu/online");
-        let cpus = cpus.as_deref().and_then(cpu_list).unwrap_or_default();
         let container = container(sys);
         Self {
             arch,
             flags: flags.to_owned(),
-            cpus: if cpus.is_empty() { [0].into() } else { cpus },
+            cpus: Cpus::read(&|path| sys.read(path)),
             container,
             root: is_root(&status),
             administrator: is_root(&status) && rules_the_host(sys, &status),

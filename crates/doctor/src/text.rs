@@ -14,10 +14,14 @@ const SHORT_MOST: usize = 3;
 pub fn long(report: &Report, colour: bool) -> String {
     let host = &report.host;
     let mut text = format!(
-        "{}, {} {}, Linux {}{}\n",
+        "{}, {} {}{}, Linux {}{}\n",
         or_unknown(&host.cpu, "unknown CPU"),
         host.cpus,
         if host.cpus == 1 { "CPU" } else { "CPUs" },
+        match host.usable == host.cpus {
+            true => String::new(),
+            false => format!(" of which this program can use {}", host.usable),
+        },
         or_unknown(&host.kernel, "of unknown release"),
         if host.container {
             ", in a container"
