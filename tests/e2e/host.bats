@@ -84,7 +84,7 @@ part() { jq -r ".timed_transactions[] | select(.platform == \"$1\") | $2" apps.j
 @test "one CPU, which a VM and its clients share, is said with the cure" {
     # No such VM is started.
     run -1 on_one_cpu apps --on qemu-tcg --workload '^fork-exec$' --boots 1
-    [[ "$output" == *'may use only one CPU, which a VM and its clients share: allow it more'* ]]
+    [[ "$output" == *'a VM and its clients share one CPU: this program can use one CPU ('*'worldswitch doctor)'* ]]
 }
 
 @test "a workload that fails is a row with its reason, and one may measure itself" {

@@ -23,9 +23,9 @@ pub struct Setting {
     /// The program that is a client, and its arguments; the task is appended to them.
     pub client: (PathBuf, Vec<String>),
     /// The CPU of servers.
-    pub io_cpu: usize,
+    pub io_cpu: u32,
     /// The CPUs of clients.
-    pub client_cpus: Vec<usize>,
+    pub client_cpus: Vec<u32>,
     /// Time before counting starts.
     pub warmup: Duration,
     /// Time that is counted.
@@ -34,7 +34,7 @@ pub struct Setting {
 
 impl Setting {
     /// The CPUs of a server, and those of its clients.
-    pub fn cpus(&self, server: &Server) -> (Vec<usize>, Vec<usize>) {
+    pub fn cpus(&self, server: &Server) -> (Vec<u32>, Vec<u32>) {
         if server.shares_cpus() {
             let mut all = self.client_cpus.clone();
             all.push(self.io_cpu);
@@ -70,7 +70,7 @@ impl Drop for Client {
 }
 
 impl Client {
-    fn start(setting: &Setting, cpus: &[usize], task: &Task) -> anyhow::Result<Self> {
+    fn start(setting: &Setting, cpus: &[u32], task: &Task) -> anyhow::Result<Self> {
         let (program, words) = &setting.client;
         let mut command = Command::new(program);
         command.args(words).arg(serde_json::to_string(task)?);
@@ -181,7 +181,7 @@ fn tasks(setting: &Setting, load: &Load, sockets: &[PathBuf]) -> Vec<Task> {
 
 fn drive(
     setting: &Setting,
-    cpus: &[usize],
+    cpus: &[u32],
     tasks: &[Task],
     cpu_ns: impl Fn() -> Option<u64>,
 ) -> anyhow::Result<(Vec<Counted>, Option<u64>)> {

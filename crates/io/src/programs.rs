@@ -37,7 +37,7 @@ pub(crate) fn elvis(
     images: &[Option<PathBuf>],
 ) -> io::Result<Command> {
     let mut command = Command::new(place.elvis);
-    let cpus: Vec<String> = place.cpus.iter().map(usize::to_string).collect();
+    let cpus: Vec<String> = place.cpus.iter().map(u32::to_string).collect();
     command.args(["serve", "--mode", mode, "--io-cores", &cpus.join(",")]);
     if !policy.is_empty() {
         let lines = policy

@@ -221,7 +221,7 @@ pub struct Place<'a> {
     /// A folder for sockets, disks and logs.
     pub folder: &'a Path,
     /// Its CPUs.
-    pub cpus: &'a [usize],
+    pub cpus: &'a [u32],
     /// The kind of its disks.
     pub disk: Disk,
     /// Its devices.

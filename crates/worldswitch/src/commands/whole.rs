@@ -6,15 +6,12 @@ use crate::commands::{Done, Usage, parts};
 use crate::rounds::rows::RowsOf;
 use crate::terminal::{Colours, Stop, output};
 use anyhow::bail;
-use std::thread::available_parallelism;
+use ws_cpus::Cpus;
 use ws_lab::lab::Lab;
 use ws_lab::recipe::Recipe;
 use ws_machines::name::PlatformName;
 use ws_machines::platforms;
 use ws_results::ResultFile;
-
-/// What is wrong with a host of one CPU, and the cure.
-const ONE_CPU: &str = "this command may use only one CPU, which a VM and its clients share: allow it more (taskset, the cpuset of its container)";
 
 /// Such a run: its boots and perturbed boots.
 pub fn run(
@@ -76,8 +73,11 @@ pub fn quietly(
     }
     let mut names = run.on.iter().flatten();
     let has_vm = names.any(|name| of_host(name) && name.base() != "host");
-    if has_vm && available_parallelism().is_ok_and(|cpus| cpus.get() == 1) {
-        output::remark(ONE_CPU, colours);
+    if let Some(why) = Cpus::here().too_few(2).filter(|_| has_vm) {
+        output::remark(
+            &format!("a VM and its clients share one CPU: {why}"),
+            colours,
+        );
     }
     measure(run, None, stop, colours)
 }

@@ -1,6 +1,7 @@
 //! One boot of a platform that this program boots.
 
 use super::BENCH_LIMIT;
+use super::barred::barred;
 use super::instance::Instance;
 use super::job::{Common, Job, Selection};
 use super::pace::{After, Pace};
@@ -17,8 +18,7 @@ use crate::terminal::{Progress, Why, time};
 use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use ws_machines::hypercall;
-use ws_machines::image::BenchmarkRow;
+use ws_cpus::Cpus;
 use ws_machines::machine::{Machine, MachineError};
 use ws_results::{Boot, Launch, Perturbation, Status};
 
@@ -156,33 +156,12 @@ impl Job {
     }
 }
 
-/// The rows that a machine can't run, with the reason, and the others.
-fn barred<'a>(
-    machine: &dyn Machine,
-    rows: &'a [BenchmarkRow],
-) -> (Vec<(&'a BenchmarkRow, String)>, Vec<&'a BenchmarkRow>) {
-    let forbidden = hypercall::forbidden(machine.engine());
-    let bar = |row: &BenchmarkRow| {
-        let forbidden = || forbidden.filter(|_| row.has_hypercall).map(str::to_owned);
-        let missing = row.missing.clone();
-        missing.or_else(forbidden).or_else(|| machine.lacks(row))
-    };
-    let (mut barred, mut others) = (Vec::new(), Vec::new());
-    for row in rows {
-        match bar(row) {
-            Some(why) => barred.push((row, why)),
-            None => others.push(row),
-        }
-    }
-    (barred, others)
-}
-
 impl OneBoot {
     /// Makes the boot on a machine.
     pub fn run(&mut self, instance: &mut Instance, common: &Common, progress: &Progress) {
         let engine = instance.machine.engine();
         let selection = Arc::clone(&self.selection);
-        let (barred, rows) = barred(instance.machine.as_ref(), &selection.rows);
+        let (barred, rows) = barred(instance.machine.as_ref(), &selection.rows, &Cpus::here());
         let mut planned = common.turns.launches(&rows, common.smp);
         if let Some(seed) = self.seed {
             common.turns.shuffle(&mut planned, seed);
@@ -379,6 +358,7 @@ mod tests {
     use crate::fake;
     use crate::rounds::turns::Turns;
     use crate::terminal::Stop;
+    use ws_machines::image::BenchmarkRow;
 
     /// A boot that measured one of two rows, and was stopped.
     fn stopped(job: &mut Job, common: &Common, why: Why) -> OneBoot {

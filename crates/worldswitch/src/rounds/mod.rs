@@ -1,5 +1,6 @@
 //! The rounds of a run: the launches of each boot, and the order in which platforms are booted.
 
+mod barred;
 mod boot;
 mod instance;
 pub mod job;

@@ -115,9 +115,9 @@ pub struct IoArgs {
     /// For a first look: fewer steps of experiments, 2 rounds, 100 ms measured after 50 ms.
     #[arg(long)]
     pub quick: bool,
-    /// The CPU of I/O threads. Default: the last usable one; clients get the others.
+    /// The CPU of I/O threads. Default: the last usable one; clients get the others, all of one kind.
     #[arg(long, value_name = "CPU")]
-    pub io_cpu: Option<usize>,
+    pub io_cpu: Option<u32>,
     /// The elvis program to measure. Default: the one in this program's folder.
     #[arg(long, value_name = "FILE")]
     pub elvis: Option<PathBuf>,

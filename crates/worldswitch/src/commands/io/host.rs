@@ -12,7 +12,7 @@ use crate::terminal::{Colours, Stop, columns, output};
 use anyhow::{Context, bail};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
-use ws_io::cpus;
+use ws_cpus::Cpus;
 use ws_io::measure::{Setting, measure};
 use ws_io::server::{Disk, Server, Testpmd};
 use ws_io::turns::Turns;
@@ -54,21 +54,30 @@ fn testpmd() -> anyhow::Result<Option<Testpmd>> {
     }))
 }
 
-fn setting(args: &IoArgs, parts: &[Part], folder: &Path) -> anyhow::Result<Setting> {
-    let usable = cpus::usable()?;
-    let io_cpu = match (args.io_cpu, usable.last()) {
-        (Some(cpu), _) if !usable.contains(&cpu) => {
-            bail!("this process may not use CPU {cpu}, only {usable:?}")
-        }
-        (Some(cpu), _) | (None, Some(&cpu)) => cpu,
-        (None, None) => bail!("this process may use no CPU"),
+/// The CPU of I/O threads, and those of clients: of one kind, unless the user chose the first.
+///
+/// # Errors
+/// It can't be used, or no other is left for clients.
+fn split(host: &Cpus, io_cpu: Option<u32>) -> anyhow::Result<(u32, Vec<u32>)> {
+    let alike = host.alike(&host.allowed, 2);
+    let Some(io_cpu) = io_cpu.or_else(|| alike.last().copied()) else {
+        bail!("this process may use no CPU")
     };
-    let client_cpus: Vec<usize> = usable.into_iter().filter(|&cpu| cpu != io_cpu).collect();
-    if client_cpus.is_empty() {
-        bail!(
-            "two CPUs are needed: the server has CPU {io_cpu}, and this process may use no other for clients"
-        );
+    if let Err(why) = host.check(io_cpu) {
+        bail!(Usage(format!(
+            "--io-cpu: CPU {io_cpu} can't be used here: {why}"
+        )));
     }
+    let clients: Vec<u32> = alike.into_iter().filter(|&cpu| cpu != io_cpu).collect();
+    if clients.is_empty() {
+        let why = host.too_few(2).unwrap_or_default();
+        bail!("two CPUs are needed, one for the server and one for clients: {why}");
+    }
+    Ok((io_cpu, clients))
+}
+
+fn setting(args: &IoArgs, parts: &[Part], folder: &Path) -> anyhow::Result<Setting> {
+    let (io_cpu, client_cpus) = split(&Cpus::here(), args.io_cpu)?;
     let or_quick = |given: Option<u64>, quick, full| {
         Duration::from_millis(given.unwrap_or(if args.quick { quick } else { full }))
     };
@@ -219,5 +228,38 @@ fn measure_all(
             }
         }
         output::progress("io", &format!("round {round} of {rounds}"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn host(affinity: &'static str) -> Cpus {
+        Cpus::read(&|path| {
+            let text = match path {
+                "/sys/devices/system/cpu/online" => "0-7",
+                "/sys/devices/cpu_core/cpus" => "0-3",
+                "/sys/devices/cpu_atom/cpus" => "4-7",
+                "/proc/self/status" => return Some(format!("Cpus_allowed_list:\t{affinity}")),
+                _ => return None,
+            };
+            Some(text.to_owned())
+        })
+    }
+
+    #[test]
+    fn server_and_clients_have_cpus_of_one_kind() {
+        let cpus = |affinity, io_cpu| split(&host(affinity), io_cpu).unwrap();
+        assert_eq!(cpus("0-7", None), (3, vec![0, 1, 2]));
+        assert_eq!(cpus("0-7", Some(0)), (0, vec![1, 2, 3]));
+        assert_eq!(cpus("0-7", Some(7)), (7, vec![0, 1, 2, 3]));
+        assert_eq!(cpus("3-6", None), (6, vec![4, 5]));
+        assert_eq!(cpus("3-4", None), (4, vec![3]));
+        // A thread may be bound outside of the affinity mask, as to an isolated CPU.
+        assert_eq!(cpus("0", Some(1)), (1, vec![0]));
+        let why = |affinity, io_cpu| split(&host(affinity), io_cpu).unwrap_err().to_string();
+        assert!(why("0-7", Some(99)).contains("this host has only CPUs 0-7"));
+        assert!(why("0", None).contains("this program can use one CPU (0): its affinity mask"));
     }
 }

@@ -230,7 +230,7 @@ mod tests {
             disk: Disk::Null,
             verify: false,
         };
-        let told = |load: &Load, cpus: &[usize]| {
+        let told = |load: &Load, cpus: &[u32]| {
             let mut run = Run::new(&"elvis".parse().unwrap());
             run.expect(std::slice::from_ref(load));
             let setting = Setting {

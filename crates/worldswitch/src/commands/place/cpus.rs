@@ -1,12 +1,10 @@
 //! The CPUs of this host that may be used, and the placements on them.
 
-use anyhow::Context;
-use std::fs;
+use ws_cpus::list::{self, Set};
 use ws_lab::workload::NAME_BYTES;
-use ws_machines::pin;
 use ws_report::{PlaceKind, PlaceRow, Places, Side, Spot};
 
-/// The CPUs that this process may use.
+/// The CPUs that this process may use, all of one kind.
 pub struct Cpus {
     allowed: Vec<u32>,
     /// Those that share a core with the first one.
@@ -17,28 +15,20 @@ pub struct Cpus {
 
 impl Cpus {
     /// Of this host.
-    ///
-    /// # Errors
-    /// The kernel does not tell.
-    pub fn of_host() -> anyhow::Result<Self> {
-        let usable = ws_io::cpus::usable().context("can't read which CPUs may be used")?;
-        let allowed: Vec<u32> = usable
-            .into_iter()
-            .map(u32::try_from)
-            .collect::<Result<_, _>>()?;
+    pub fn of_host() -> Self {
+        Self::of(&ws_cpus::Cpus::here())
+    }
+
+    /// Of the fastest kind of which there are two: a placement on two kinds would compare these, not places.
+    fn of(host: &ws_cpus::Cpus) -> Self {
+        let allowed = host.alike(&host.allowed, 2);
         let first = allowed.first().copied().unwrap_or_default();
-        let cpu = format!("/sys/devices/system/cpu/cpu{first}");
-        let list = |path: String| -> Vec<u32> {
-            let text = fs::read_to_string(path).unwrap_or_default();
-            pin::parse(&text).unwrap_or_default()
-        };
-        let node = (0..64).find(|node| fs::exists(format!("{cpu}/node{node}")).unwrap_or(false));
-        let near = node.map(|node| list(format!("/sys/devices/system/node/node{node}/cpulist")));
-        Ok(Self {
-            siblings: list(format!("{cpu}/topology/thread_siblings_list")),
-            near: near.unwrap_or_else(|| allowed.clone()),
-            allowed,
-        })
+        let is_near = |cpu: &u32| host.node_of(*cpu) == host.node_of(first);
+        Self {
+            siblings: host.core_of(first).into_iter().collect(),
+            near: allowed.iter().copied().filter(is_near).collect(),
+            allowed: allowed.into_iter().collect(),
+        }
     }
 
     /// Made up, for tests.
@@ -58,7 +48,8 @@ impl Cpus {
 
     /// All of them, as a list.
     pub fn all(&self) -> String {
-        ranges(&self.allowed)
+        let all: Set = self.allowed.iter().copied().collect();
+        list::show(&all)
     }
 
     /// Placements, those first that tell most: apart, on the same CPU, everywhere; then to another thread of
@@ -120,22 +111,6 @@ fn at(host: &str, vm: &str) -> Places {
     apart((host, host), (vm, vm))
 }
 
-/// CPUs as the kernel writes them: `0-3,8`.
-fn ranges(cpus: &[u32]) -> String {
-    let mut runs: Vec<(u32, u32)> = Vec::new();
-    for cpu in cpus {
-        match runs.last_mut() {
-            Some((_, last)) if *last + 1 == *cpu => *last = *cpu,
-            _ => runs.push((*cpu, *cpu)),
-        }
-    }
-    let runs = runs.into_iter().map(|(first, last)| match first == last {
-        true => first.to_string(),
-        false => format!("{first}-{last}"),
-    });
-    runs.collect::<Vec<_>>().join(",")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -157,6 +132,36 @@ mod tests {
         let two = Cpus::some(&[0, 1], &[0, 1], &[0, 1]);
         assert_eq!(shown(&two), format!("{sevens} {rest}"));
         assert_eq!(shown(&Cpus::some(&[3], &[3], &[3])), "3/3");
+    }
+
+    #[test]
+    fn a_hosts_placements_are_on_cpus_of_one_kind() {
+        let files = |path: &str| {
+            let text = match path {
+                "/sys/devices/system/cpu/online" => "0-7",
+                "/sys/devices/cpu_core/cpus" => "4-7",
+                "/sys/devices/cpu_atom/cpus" => "0-3",
+                "/sys/devices/system/cpu/cpu4/topology/thread_siblings_list" => "4-5",
+                "/sys/devices/system/node/online" => "0-1",
+                "/sys/devices/system/node/node0/cpulist" => "0-6",
+                "/sys/devices/system/node/node1/cpulist" => "7",
+                "/proc/self/status" => "Cpus_allowed_list:\t0-1,4-7",
+                _ => return None,
+            };
+            Some(text.to_owned())
+        };
+        let host = Cpus::of(&ws_cpus::Cpus::read(&files));
+        assert_eq!(host.all(), "4-7");
+        assert!(
+            shown(&host).starts_with("4/6 4/4 4-7/4-7 4/5 4/7 "),
+            "{}",
+            shown(&host)
+        );
+        let one = |path: &str| match path {
+            "/proc/self/status" => Some("Cpus_allowed_list:\t0-1,4".to_owned()),
+            path => files(path),
+        };
+        assert_eq!(Cpus::of(&ws_cpus::Cpus::read(&one)).all(), "0-1");
     }
 
     #[test]

@@ -5,6 +5,7 @@ use crate::commands::Usage;
 use crate::terminal::{Colours, output};
 use anyhow::bail;
 use std::collections::BTreeSet;
+use ws_cpus::Cpus;
 use ws_machines::image::BenchmarkRow;
 use ws_machines::name::PlatformName;
 use ws_machines::pin;
@@ -99,17 +100,18 @@ pub struct Pins {
     pub told: String,
 }
 
-/// The CPUs of `--pin`, or isolated ones if there are enough.
+/// The CPUs of `--pin`; else isolated ones, or those of one kind on a host that has several, if there are enough.
 ///
 /// # Errors
 /// A CPU of `--pin` can't be used.
 pub fn pins(args: &RunArgs) -> anyhow::Result<Pins> {
+    let host = Cpus::here();
     let Some(cpus) = &args.pin else {
         let wanted = args.smp.map_or(VCPUS_OF_THE_SUITE, |smp| smp as usize);
-        return Ok(isolated(pin::isolated(), wanted));
+        return Ok(chosen(&host, wanted));
     };
     for cpu in cpus {
-        if let Err(why) = pin::may_use(*cpu) {
+        if let Err(why) = host.check(*cpu) {
             bail!(Usage(format!("--pin: CPU {cpu} can't be used here: {why}")));
         }
     }
@@ -119,17 +121,36 @@ pub fn pins(args: &RunArgs) -> anyhow::Result<Pins> {
     })
 }
 
-/// `wanted` of the isolated CPUs, or none.
-fn isolated(mut cpus: Vec<u32>, wanted: usize) -> Pins {
-    if cpus.len() < wanted {
+/// As many CPUs of one kind: isolated ones; on a host of several kinds also others, where possible not CPU 0, which has
+/// most interrupts. Else none: threads are not pinned.
+fn chosen(host: &Cpus, wanted: usize) -> Pins {
+    let told = |cpus: &[u32], why: &str| {
+        let cpus = pin::list(cpus);
+        format!("vCPU threads are pinned to CPUs {cpus}, {why}; --pin chooses others")
+    };
+    let isolated = &host.isolated & &host.bindable;
+    if let Some(cpus) = host.pick(&isolated, wanted) {
+        return Pins {
+            told: told(&cpus, "which are isolated on this host"),
+            cpus,
+        };
+    }
+    if host.kinds_among(&host.allowed).len() < 2 {
         return Pins::default();
     }
-    cpus.truncate(wanted);
-    let told = format!(
-        "vCPU threads are pinned to CPUs {}, which are isolated on this host; --pin chooses others",
-        pin::list(&cpus)
-    );
-    Pins { cpus, told }
+    let quiet = &host.allowed - &[0].into();
+    let fastest = |cpus: &[u32]| {
+        host.alike(&host.allowed, wanted)
+            .is_superset(&cpus.iter().copied().collect())
+    };
+    let cpus = host.pick(&quiet, wanted).filter(|cpus| fastest(cpus));
+    match cpus.or_else(|| host.pick(&host.allowed, wanted)) {
+        Some(cpus) => Pins {
+            told: told(&cpus, "which are of one kind: this host has several"),
+            cpus,
+        },
+        None => Pins::default(),
+    }
 }
 
 /// Checks that every vCPU gets a CPU.
@@ -156,12 +177,45 @@ pub fn check_pins<'a>(
 mod tests {
     use super::*;
 
+    /// A host of eight CPUs with these files too.
+    fn host(files: &[(&str, &str)]) -> Cpus {
+        Cpus::read(&|path| {
+            let online = [("/sys/devices/system/cpu/online", "0-7")];
+            let mut all = files.iter().chain(&online);
+            let (_, text) = all.find(|(file, _)| *file == path)?;
+            Some((*text).to_owned())
+        })
+    }
+
+    const ISOLATED: &str = "/sys/devices/system/cpu/isolated";
+    const P_CORES: (&str, &str) = ("/sys/devices/cpu_core/cpus", "0-3");
+    const E_CORES: (&str, &str) = ("/sys/devices/cpu_atom/cpus", "4-7");
+
     #[test]
     fn isolated_cpus_are_taken_where_there_are_enough() {
-        assert_eq!(isolated(vec![], 2), Pins::default());
-        assert_eq!(isolated(vec![3], 2), Pins::default());
-        let pins = isolated(vec![2, 3, 4], 2);
+        assert_eq!(chosen(&host(&[]), 2), Pins::default());
+        assert_eq!(chosen(&host(&[(ISOLATED, "3")]), 2), Pins::default());
+        let pins = chosen(&host(&[(ISOLATED, "2-4")]), 2);
         assert_eq!(pins.cpus, [2, 3]);
         assert!(pins.told.contains("2,3, which are isolated"));
+        // Two threads of one core would slow down each other.
+        let threads = "/sys/devices/system/cpu/cpu2/topology/thread_siblings_list";
+        let pins = chosen(&host(&[(ISOLATED, "2-4"), (threads, "2-3")]), 2);
+        assert_eq!(pins.cpus, [2, 4]);
+    }
+
+    #[test]
+    fn on_a_host_of_two_kinds_all_vcpus_are_on_one() {
+        let pins = |files: &[(&str, &str)], wanted| chosen(&host(files), wanted).cpus;
+        assert_eq!(pins(&[P_CORES, E_CORES], 2), [1, 2]);
+        assert_eq!(pins(&[P_CORES, E_CORES], 4), [0, 1, 2, 3]);
+        assert_eq!(pins(&[P_CORES, E_CORES], 5), [0; 0]);
+        assert_eq!(pins(&[P_CORES, E_CORES, (ISOLATED, "3-5")], 2), [4, 5]);
+        // One of each kind is isolated.
+        assert_eq!(pins(&[P_CORES, E_CORES, (ISOLATED, "3-4")], 2), [1, 2]);
+        const BOUND: (&str, &str) = ("/proc/self/status", "Cpus_allowed_list:\t3-7");
+        assert_eq!(pins(&[P_CORES, E_CORES, BOUND], 2), [4, 5]);
+        const ALIKE: (&str, &str) = ("/proc/self/status", "Cpus_allowed_list:\t4-7");
+        assert_eq!(pins(&[P_CORES, E_CORES, ALIKE], 2), [0; 0]);
     }
 }
