@@ -26,6 +26,13 @@ pub fn named(cpus: &Set) -> String {
     }
 }
 
+fn one_of(cpus: &Set) -> String {
+    match cpus.len() {
+        1 => named(cpus),
+        _ => format!("one of {}", list::show(cpus)),
+    }
+}
+
 impl Limit {
     /// The CPUs that are left out.
     #[must_use]
@@ -81,17 +88,13 @@ impl Cpus {
         if self.bindable.contains(&cpu) {
             return Ok(());
         }
-        Err(if self.online.contains(&cpu) {
-            let cpuset = match &self.group {
-                Some(group) => format!("the cpuset of control group {group}"),
-                None => "the cpuset of this process".to_owned(),
-            };
-            format!("{cpuset} has only {}", named(&self.bindable))
-        } else if self.present.contains(&cpu) {
-            format!("it is offline; use one of {}", list::show(&self.bindable))
-        } else {
-            format!("this host has only {}", named(&self.bindable))
-        })
+        let why = match &self.group {
+            _ if !self.present.contains(&cpu) => "there is no such CPU".to_owned(),
+            _ if !self.online.contains(&cpu) => "it is offline".to_owned(),
+            Some(group) => format!("it is not in the cpuset of control group {group}"),
+            None => "it is not in the cpuset of this process".to_owned(),
+        };
+        Err(format!("{why}; use {}", one_of(&self.bindable)))
     }
 
     /// Why threads can't run on so many CPUs at once, if they are not bound; nothing if they can.
@@ -177,9 +180,14 @@ mod tests {
             .cpus();
         assert_eq!(cpus.check(1), Ok(()));
         let why = |cpu| cpus.check(cpu).unwrap_err();
-        assert_eq!(why(2), "the cpuset of control group /a has only CPUs 0-1");
+        assert_eq!(
+            why(2),
+            "it is not in the cpuset of control group /a; use one of 0-1"
+        );
         assert_eq!(why(4), "it is offline; use one of 0-1");
-        assert_eq!(why(99), "this host has only CPUs 0-1");
+        assert_eq!(why(99), "there is no such CPU; use one of 0-1");
+        let one = Made::new("0").cpus().check(1).unwrap_err();
+        assert_eq!(one, "there is no such CPU; use CPU 0");
         // taskset is no reason: a thread may be bound elsewhere.
         assert_eq!(Made::new("0-3").affinity("0").cpus().check(3), Ok(()));
     }

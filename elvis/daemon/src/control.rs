@@ -7,6 +7,7 @@
 use crate::config::device_from_json;
 use crate::serve::Server;
 use crate::server::{self, Accepting};
+use crate::thread;
 use serde_json::{Value, json};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -100,8 +101,7 @@ pub fn run(
         };
         accepting.worked();
         let (server, ended) = (Arc::clone(server), ended.clone());
-        let client = std::thread::Builder::new().name("elvis-ctl-client".to_owned());
-        let started = client.stack_size(STACK).spawn(move || {
+        let started = thread::start("elvis-ctl-client", Some(STACK), move || {
             // Reads and writes time out; errors affect only this client.
             if let Ok(true) = one_client(&stream, &server) {
                 ended();

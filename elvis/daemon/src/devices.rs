@@ -12,4 +12,6 @@ pub(crate) struct Devices {
     pub(crate) starting: BTreeSet<String>,
     /// Number of devices started so far.
     pub(crate) started: usize,
+    /// No more are taken: the server ends.
+    pub(crate) closed: bool,
 }

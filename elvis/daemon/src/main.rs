@@ -6,18 +6,15 @@ use anyhow::Context;
 use clap::{CommandFactory, Parser};
 use cli::{Cli, Command, Ctl, ServeArgs, SimulateArgs};
 use elvis::config::{self, Config};
-use elvis::serve::Server;
-use elvis::{confine, control, metrics, model, simulate, watch};
+use elvis::{confine, control, daemon, model, simulate, watch};
 use elvis_policy::simulation::{Costs, Mode, Scenario};
 use elvis_policy::{Params, PlacementParams};
 use serde_json::{Value, json};
-use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
 use std::io::{ErrorKind, IsTerminal, Write, stdout};
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
+use ws_cpus::Cpus;
 
 /// Wrong usage that clap does not detect.
 #[derive(Debug, thiserror::Error)]
@@ -34,7 +31,7 @@ fn main() -> ExitCode {
         }
     };
     let done = match cli.command {
-        Command::Serve(args) => serve(&args),
+        Command::Serve(args) => configuration(&args).and_then(|config| Ok(daemon::serve(&config)?)),
         Command::Ctl(args) => ctl(&args.control, &args.what),
         Command::Simulate(args) => play(&args),
         Command::Manual { share } => ws_manual::write(Cli::command(), &share).map_err(Into::into),
@@ -71,9 +68,16 @@ fn configuration(args: &ServeArgs) -> anyhow::Result<Config> {
         None => Config::default(),
     };
     config.mode = args.mode.map_or(config.mode, Mode::from);
-    if !args.io_cores.is_empty() {
-        config.io_cores.clone_from(&args.io_cores);
+    let mut cores_from = "--io-cores".to_owned();
+    match &args.config {
+        Some(path) if args.io_cores.is_empty() => {
+            cores_from = format!("{}: io_cores", path.display());
+        }
+        _ => config.io_cores.clone_from(&args.io_cores),
     }
+    let cores = config.check_unlike_cores();
+    let cores = cores.and_then(|()| config.check_cores(&Cpus::here()));
+    cores.map_err(|why| usage(format!("{cores_from}: {why}")))?;
     config.placement.automatic |= args.placement;
     config.check_placement().map_err(usage)?;
     config.control = args.control.clone().or(config.control);
@@ -105,75 +109,6 @@ fn configuration(args: &ServeArgs) -> anyhow::Result<Config> {
         return Err(usage(why.to_owned()));
     }
     Ok(config)
-}
-
-fn serve(args: &ServeArgs) -> anyhow::Result<()> {
-    let config = configuration(args)?;
-    let mut signals = Signals::new([SIGINT, SIGTERM])?;
-    let control = config.control.as_deref().map(control::listen).transpose()?;
-    let endpoint = config.metrics.as_ref().map(metrics::listen).transpose()?;
-    let server = Arc::new(Server::start(&config)?);
-    confine(&config)?;
-    if let Some(control) = control {
-        let (server, handle) = (Arc::clone(&server), signals.handle());
-        std::thread::Builder::new()
-            .name("elvis-ctl".to_owned())
-            .spawn(move || {
-                control::run(&control, &server, move || handle.close());
-            })?;
-    }
-    if let Some(endpoint) = endpoint {
-        let server = Arc::clone(&server);
-        std::thread::Builder::new()
-            .name("elvis-metrics".to_owned())
-            .spawn(move || metrics::run(&endpoint, &server))?;
-    }
-    let params = server.params();
-    eprintln!(
-        "elvis: {} devices, mode {}, {}",
-        config.devices.len(),
-        config.mode.name(),
-        match params.polling {
-            true => format!(
-                "polling above {} notifications/s, until idle for {} us",
-                1_000_000_000 / params.poll_on_gap_ns,
-                params.poll_off_idle_ns / 1000
-            ),
-            false => "no polling".to_owned(),
-        }
-    );
-    if let Some(nodes) = server.placed_on_nodes() {
-        eprintln!(
-            "elvis: uses as many of {} I/O cores as the load needs; {}",
-            config.io_cores.len(),
-            match nodes {
-                1 => "one NUMA node".to_owned(),
-                _ => format!("{nodes} NUMA nodes, busy devices on the node of their memory"),
-            }
-        );
-    }
-    if signals.forever().next().is_some() {
-        eprintln!("elvis: exits when requests in flight are done");
-    }
-    server.drain();
-    if let Some(path) = &config.control {
-        let _ = std::fs::remove_file(path);
-    }
-    Ok(())
-}
-
-/// Drops privileges and system calls that serving does not need, after all sockets and disks are open.
-fn confine(config: &Config) -> anyhow::Result<()> {
-    if let Some(user) = config.user {
-        confine::become_user(user)?;
-    } else if rustix::process::geteuid().is_root() {
-        eprintln!("elvis: runs as root; use --user NAME to drop privileges");
-    }
-    if config.seccomp {
-        confine::filter()
-            .context("can't filter system calls; use --no-seccomp to serve without")?;
-    }
-    Ok(())
 }
 
 fn ctl(path: &Path, what: &Ctl) -> anyhow::Result<()> {

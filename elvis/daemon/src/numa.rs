@@ -4,27 +4,13 @@ use crate::sys;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
+use ws_cpus::list;
 
 /// The NUMA nodes of the machine, and their CPUs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Topology {
     node_of: BTreeMap<usize, u32>,
     nodes: usize,
-}
-
-/// Parses a list of CPUs in the kernel's format: `0-3,8,10-11`. None if it is not one.
-fn cpu_list(text: &str) -> Option<Vec<usize>> {
-    let mut cpus = Vec::new();
-    for range in text.trim().split(',').filter(|range| !range.is_empty()) {
-        let (first, last) = range.split_once('-').unwrap_or((range, range));
-        let (first, last): (usize, usize) = (first.parse().ok()?, last.parse().ok()?);
-        // No kernel supports this many CPUs.
-        if last < first || last > 1 << 16 {
-            return None;
-        }
-        cpus.extend(first..=last);
-    }
-    Some(cpus)
 }
 
 impl Topology {
@@ -53,12 +39,12 @@ impl Topology {
             let path = entry.path().join("cpulist");
             let named = |why: String| io::Error::other(format!("{}: {why}", path.display()));
             let text = std::fs::read_to_string(&path).map_err(|error| named(error.to_string()))?;
-            let cpus =
-                cpu_list(&text).ok_or_else(|| named(format!("{text:?} is not a list of CPUs")))?;
+            let cpus = list::parse(&text)
+                .ok_or_else(|| named(format!("{text:?} is not a list of CPUs")))?;
             topology.nodes += 1;
             topology
                 .node_of
-                .extend(cpus.into_iter().map(|cpu| (cpu, node)));
+                .extend(cpus.into_iter().map(|cpu| (cpu as usize, node)));
         }
         Ok(topology)
     }

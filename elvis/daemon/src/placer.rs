@@ -4,6 +4,7 @@
 use crate::devices::Devices;
 use crate::numa::Topology;
 use crate::server::{Device, IoThread, Threads};
+use crate::thread;
 use elvis_policy::{Change, DeviceLoad, Placement, PlacementParams};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -71,9 +72,8 @@ impl Placer {
         let state = Arc::new(Mutex::new(State { placement, view }));
         let (stop, stopped) = channel();
         let shared = Arc::clone(&state);
-        let thread = std::thread::Builder::new()
-            .name("elvis-placer".to_owned())
-            .spawn(move || place(&params, &topology, &shared, &threads, &devices, &stopped))?;
+        let work = move || place(&params, &topology, &shared, &threads, &devices, &stopped);
+        let thread = thread::start("elvis-placer", None, work)?;
         Ok(Self {
             state,
             stop: Some(stop),

@@ -1,6 +1,6 @@
 //! The server: I/O threads according to the mode, and the devices on them.
 
-use crate::config::Config;
+use crate::config::{Config, number};
 use crate::devices::Devices;
 use crate::net::Switches;
 use crate::numa::Topology;
@@ -16,6 +16,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use ws_cpus::Cpus;
 
 /// A running server. Dropping it ends all devices, after their requests in flight.
 pub struct Server {
@@ -87,14 +88,30 @@ impl Server {
     ///
     /// Something can't be started; the rest is stopped again.
     pub fn start(config: &Config) -> io::Result<Self> {
+        let server = Self::without_devices(config)?;
+        for spec in &config.devices {
+            server.add(spec.clone())?;
+        }
+        Ok(server)
+    }
+
+    /// Starts I/O threads.
+    ///
+    /// # Errors
+    ///
+    /// An I/O core can't be used, or something can't be started; the rest is stopped again.
+    pub fn without_devices(config: &Config) -> io::Result<Self> {
         raise_descriptor_limit();
+        let host = Cpus::here();
+        config.check_cores(&host).map_err(io::Error::other)?;
         let polling = config.mode == Mode::Elvis && config.params.polling;
         let mut params = Params {
             polling,
             ..config.params
         };
         if config.derive_window && polling {
-            params = params.with_wake_cost(measure_wake_ns(config.io_cores.first().copied())?);
+            let first = config.io_cores.first().map(|&cpu| number(cpu));
+            params = params.with_wake_cost(measure_wake_ns(&host, first)?);
         }
         params.check().map_err(io::Error::other)?;
         config.check_placement().map_err(io::Error::other)?;
@@ -131,9 +148,6 @@ impl Server {
                 server.shared.clone(),
                 Arc::clone(&server.devices),
             )?);
-        }
-        for spec in &config.devices {
-            server.add(spec.clone())?;
         }
         Ok(server)
     }
@@ -197,6 +211,11 @@ impl Server {
         devices.starting.remove(&name);
         let device =
             started.map_err(|error| io::Error::new(error.kind(), format!("{name}: {error}")))?;
+        if devices.closed {
+            drop(devices);
+            device.end();
+            return Err(ends());
+        }
         devices.by_name.insert(name, Arc::new(device));
         Ok(())
     }
@@ -217,6 +236,9 @@ impl Server {
         let placed = self.placer.as_ref().map(Placer::thread_for_new);
         let placed = placed.and_then(|thread| self.shared.get(thread));
         let mut devices = self.devices();
+        if devices.closed {
+            return Err(ends());
+        }
         if devices.by_name.contains_key(name) || devices.starting.contains(name) {
             let why = format!("there is already a device {name:?}");
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, why));
@@ -286,6 +308,12 @@ impl Server {
         for device in &devices {
             self.end(device);
         }
+    }
+
+    /// Removes all devices, and takes no more.
+    pub fn close(&self) {
+        self.devices().closed = true;
+        self.drain();
     }
 
     /// All devices.
@@ -364,6 +392,11 @@ impl Server {
         }
         Ok(stats)
     }
+}
+
+/// Why a device is not added any more.
+fn ends() -> io::Error {
+    io::Error::other("the server ends")
 }
 
 /// Checks that a device may be spread over I/O threads.

@@ -15,6 +15,8 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use toml::Spanned;
+use ws_cpus::Cpus;
+use ws_cpus::list::{self, Set};
 
 /// The configuration of `elvis serve`.
 #[derive(Debug, Clone, PartialEq)]
@@ -93,6 +95,11 @@ struct RawConfig {
     placement: Option<Spanned<PlacementParams>>,
     #[serde(default)]
     device: Vec<RawDevice>,
+}
+
+/// A CPU's number as the kernel has it.
+pub(crate) fn number(cpu: usize) -> u32 {
+    u32::try_from(cpu).unwrap_or(u32::MAX)
 }
 
 fn line_of(text: &str, at: usize) -> usize {
@@ -184,6 +191,44 @@ impl Config {
                 .map_err(|why| error(device.socket.span(), "device", why))?;
         }
         Ok(config)
+    }
+
+    /// Checks that I/O threads can be bound to the I/O cores.
+    ///
+    /// # Errors
+    ///
+    /// The first that can't be used, why, and which can.
+    pub fn check_cores(&self, host: &Cpus) -> Result<(), String> {
+        self.io_cores.iter().try_for_each(|&cpu| {
+            let checked = host.check(number(cpu));
+            checked.map_err(|why| format!("CPU {cpu} can't be used: {why}"))
+        })
+    }
+
+    /// Checks that no I/O core is named twice: its threads would poll by turns.
+    ///
+    /// # Errors
+    ///
+    /// The one that is.
+    pub fn check_unlike_cores(&self) -> Result<(), String> {
+        let mut seen = HashSet::new();
+        match self.io_cores.iter().find(|&cpu| !seen.insert(cpu)) {
+            Some(cpu) => Err(format!(
+                "CPU {cpu} is named twice; each I/O core has one thread"
+            )),
+            None => Ok(()),
+        }
+    }
+
+    /// The kinds of the I/O cores, if they are of several.
+    #[must_use]
+    pub fn kinds_of_cores(&self, host: &Cpus) -> Option<String> {
+        let cores: Set = self.io_cores.iter().map(|&cpu| number(cpu)).collect();
+        let kinds = host.kinds_among(&cores);
+        let each = kinds
+            .iter()
+            .map(|(kind, cpus)| format!("{} ({})", kind.name, list::show(cpus)));
+        (kinds.len() > 1).then(|| each.collect::<Vec<_>>().join(", "))
     }
 
     /// Checks that automatic placement is possible in this mode on these cores.
@@ -303,6 +348,53 @@ requests_per_s = 1000
             wrong(&format!("{placement}high = 1.5")).starts_with("elvis.toml:3: high: 1.5 is not")
         );
         assert!(wrong(&format!("{placement}speed = 3")).starts_with("elvis.toml:3: speed"));
+    }
+
+    #[test]
+    fn every_io_core_must_be_usable_and_named_once() {
+        let host = Cpus::read(&|path| match path {
+            "/sys/devices/system/cpu/present" => Some("0-7".to_owned()),
+            "/sys/devices/system/cpu/online" => Some("0-5".to_owned()),
+            "/proc/self/cgroup" => Some("0::/vms".to_owned()),
+            "/sys/fs/cgroup/vms/cpuset.cpus.effective" => Some("0-3".to_owned()),
+            // taskset is no limit: a thread may be bound elsewhere.
+            "/proc/self/status" => Some("Cpus_allowed_list:\t0".to_owned()),
+            "/sys/devices/cpu_core/cpus" => Some("0-1".to_owned()),
+            "/sys/devices/cpu_atom/cpus" => Some("2-5".to_owned()),
+            _ => None,
+        });
+        let on = |io_cores: &[usize]| Config {
+            io_cores: io_cores.to_vec(),
+            ..Config::default()
+        };
+        for cores in [&[][..], &[0], &[3, 1], &[0, 1, 2, 3]] {
+            assert_eq!(on(cores).check_cores(&host), Ok(()), "{cores:?}");
+            assert_eq!(on(cores).check_unlike_cores(), Ok(()), "{cores:?}");
+        }
+        for (cpu, why) in [
+            (99, "there is no such CPU; use one of 0-3"),
+            (usize::MAX, "there is no such CPU; use one of 0-3"),
+            (6, "it is offline; use one of 0-3"),
+            (
+                4,
+                "it is not in the cpuset of control group /vms; use one of 0-3",
+            ),
+        ] {
+            for cores in [&[cpu][..], &[0, cpu], &[cpu, 99]] {
+                let told = on(cores).check_cores(&host).unwrap_err();
+                assert_eq!(told, format!("CPU {cpu} can't be used: {why}"));
+            }
+        }
+        for cores in [&[0, 0][..], &[1, 2, 1]] {
+            let told = on(cores).check_unlike_cores().unwrap_err();
+            assert!(
+                told.starts_with(&format!("CPU {} is named twice", cores[0])),
+                "{told}"
+            );
+        }
+        assert_eq!(on(&[0, 1]).kinds_of_cores(&host), None);
+        let kinds = on(&[1, 2, 3]).kinds_of_cores(&host);
+        assert_eq!(kinds.as_deref(), Some("performance (1), efficiency (2-3)"));
     }
 
     #[test]

@@ -7,6 +7,7 @@ use super::queue::Shared;
 use super::ringfile::RingFile;
 use super::threads::Threads;
 use crate::numa::{self, Topology};
+use crate::thread;
 use elvis_policy::{Limiter, RateLimit};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::net::sockopt::socket_peercred;
@@ -65,6 +66,17 @@ struct State {
     connected: AtomicBool,
 }
 
+/// A socket that is removed again if its device does not start.
+struct Socket(Option<PathBuf>);
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        if let Some(path) = self.0.take() {
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
 /// A device. One front-end at a time can connect. Dropping it ends it ([`Device::end`]) and closes what is
 /// behind it.
 pub struct Device {
@@ -91,6 +103,7 @@ impl Device {
         let listener = listen(&spec.socket).map_err(|error| {
             io::Error::new(error.kind(), format!("{}: {error}", spec.socket.display()))
         })?;
+        let mut made = Socket(Some(spec.socket.clone()));
         let rings = kind.in_order().then(|| ring_file(&spec, &kind, state));
         let shared = Arc::new(Shared {
             rings: rings.flatten(),
@@ -116,11 +129,10 @@ impl Device {
         });
         let control = {
             let (shared, state) = (Arc::clone(&shared), Arc::clone(&state));
-            std::thread::Builder::new()
-                .name("elvis-control".to_owned())
-                .stack_size(STACK)
-                .spawn(move || answer(&listener, &shared, &state))?
+            let work = move || answer(&listener, &shared, &state);
+            thread::start("elvis-control", Some(STACK), work)?
         };
+        made.0 = None;
         Ok(Self {
             spec,
             shared,

@@ -5,6 +5,7 @@
 use super::core::Core;
 use super::queue::Queue;
 use super::stats::CoreStats;
+use crate::thread;
 use elvis_policy::Params;
 use rustix::event::{EventfdFlags, eventfd};
 use std::io;
@@ -69,7 +70,7 @@ impl IoThread {
             [cpu] => format!("elvis-io-{cpu}"),
             _ => "elvis-io".to_owned(),
         };
-        let thread = std::thread::Builder::new().name(name).spawn(move || {
+        let thread = thread::start(&name, None, move || {
             match Core::new(&spec, receiver, wakes) {
                 Ok(mut core) => {
                     let _ = ready.send(Ok(()));

@@ -4,12 +4,12 @@
 //! counter), or pass another kind of file. Neither may stop an I/O thread: other files are refused, and
 //! a watchdog interrupts a write that blocks.
 
-use crate::sys;
+use crate::{sys, thread};
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, Once, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 /// A write is interrupted after one to two of these intervals.
@@ -49,14 +49,15 @@ impl Guard {
     ///
     /// The watchdog can't be started.
     pub fn new() -> io::Result<Arc<Self>> {
-        static WATCHDOG: Once = Once::new();
-        let mut started = Ok(());
-        WATCHDOG.call_once(|| {
+        static WATCHDOG: Mutex<bool> = Mutex::new(false);
+        let mut is_there = WATCHDOG.lock().unwrap_or_else(PoisonError::into_inner);
+        if !*is_there {
             sys::interruptible();
-            let watchdog = std::thread::Builder::new().name("elvis-watchdog".to_owned());
-            started = watchdog.stack_size(64 << 10).spawn(watch).map(drop);
-        });
-        started?;
+            // If it can't be started now, the next guard tries again: none works without.
+            thread::start("elvis-watchdog", Some(64 << 10), watch)?;
+            *is_there = true;
+        }
+        drop(is_there);
         let thread = rustix::thread::gettid().as_raw_nonzero().get();
         let guard = Arc::new(Self {
             writes: AtomicU64::new(0),

@@ -1,7 +1,7 @@
 //! File requests by a pool of threads, where io_uring is not allowed. One of the modules with `unsafe`.
 
 use super::engine::{Job, Operation, Results};
-use crate::sys;
+use crate::{sys, thread};
 use elvis_ring::Piece;
 use rustix::event::{EventfdFlags, eventfd};
 use std::io;
@@ -43,10 +43,8 @@ impl Pool {
         });
         for number in 0..THREADS {
             let shared = Arc::clone(&shared);
-            std::thread::Builder::new()
-                .name(format!("elvis-file-{number}"))
-                .stack_size(128 << 10)
-                .spawn(move || work(&shared))?;
+            let name = format!("elvis-file-{number}");
+            thread::start(&name, Some(128 << 10), move || work(&shared))?;
         }
         Ok(Self { orders, shared })
     }

@@ -103,6 +103,13 @@ pub fn split_cpus() -> usize {
     last
 }
 
+/// Two CPUs for I/O threads, as `--io-cores` has them; none if there is one.
+pub fn two_cores() -> Option<String> {
+    let cpus = ws_cpus::Cpus::here().allowed;
+    let two: Vec<String> = cpus.iter().take(2).map(u32::to_string).collect();
+    (two.len() == 2).then(|| two.join(","))
+}
+
 /// A server with these devices (`--blk` words, sockets in `dir`).
 pub fn serve(dir: &Path, mode: Mode, devices: &[&str]) -> Server {
     serve_on(dir, mode, devices, &[])

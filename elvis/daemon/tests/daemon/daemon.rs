@@ -20,12 +20,9 @@ pub struct Daemon {
 impl Daemon {
     /// Starts `elvis serve` with these words, and waits until it listens at this socket.
     pub fn start<W: AsRef<OsStr>>(words: &[W], socket: &Path) -> Self {
-        let said = tempfile::tempfile().unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_elvis"));
         command.arg("serve").args(words);
-        command.stderr(said.try_clone().unwrap());
-        let child = command.spawn().unwrap();
-        let mut daemon = Self { child, said };
+        let mut daemon = Self::of(command);
         let end = Instant::now() + LIMIT;
         while UnixStream::connect(socket).is_err() {
             let ended = daemon.child.try_wait().unwrap();
@@ -34,6 +31,19 @@ impl Daemon {
             std::thread::sleep(Duration::from_millis(1));
         }
         daemon
+    }
+
+    /// Starts one by a command, and does not wait.
+    pub fn of(mut command: Command) -> Self {
+        let said = tempfile::tempfile().unwrap();
+        command.stderr(said.try_clone().unwrap());
+        let child = command.spawn().unwrap();
+        Self { child, said }
+    }
+
+    /// How it ended, if it has.
+    pub fn has_ended(&mut self) -> Option<ExitStatus> {
+        self.child.try_wait().unwrap()
     }
 
     pub fn id(&self) -> u32 {

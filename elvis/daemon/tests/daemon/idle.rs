@@ -78,7 +78,9 @@ fn a_thousand_idle_devices_cost_little_and_wake_at_once() {
     raise_descriptor_limit();
     let dir = tempfile::tempdir().unwrap();
     let io_core = split_cpus();
-    let wake_ns = elvis::server::measure_wake_ns(Some(io_core)).unwrap();
+    let wake_ns =
+        elvis::server::measure_wake_ns(&ws_cpus::Cpus::here(), u32::try_from(io_core).ok())
+            .unwrap();
     let control = dir.path().join("control");
     let mut words = ["--io-cores", &io_core.to_string(), "--control"]
         .map(str::to_owned)

@@ -15,3 +15,4 @@ mod nic;
 mod qemu;
 #[path = "../raw/mod.rs"]
 mod raw;
+mod start;

@@ -259,7 +259,7 @@ mod tests {
         // A thread may be bound outside of the affinity mask, as to an isolated CPU.
         assert_eq!(cpus("0", Some(1)), (1, vec![0]));
         let why = |affinity, io_cpu| split(&host(affinity), io_cpu).unwrap_err().to_string();
-        assert!(why("0-7", Some(99)).contains("this host has only CPUs 0-7"));
+        assert!(why("0-7", Some(99)).contains("there is no such CPU; use one of 0-7"));
         assert!(why("0", None).contains("this program can use one CPU (0): its affinity mask"));
     }
 }

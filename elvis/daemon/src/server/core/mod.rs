@@ -31,6 +31,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, Sender};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
+use ws_cpus::list::Set;
+use ws_cpus::named;
 
 /// Data of epoll events; smaller values are slots of queues.
 const WAKE: u64 = u64::MAX;
@@ -59,15 +61,12 @@ fn bind(cpus: &[usize]) -> io::Result<()> {
     if cpus.is_empty() {
         return Ok(());
     }
-    let mut set = rustix::thread::CpuSet::new();
-    for &cpu in cpus {
-        if cpu >= rustix::thread::CpuSet::MAX_CPU {
-            return Err(io::Error::other(format!("there is no CPU {cpu}")));
-        }
-        set.set(cpu);
-    }
-    let bound = rustix::thread::sched_setaffinity(None, &set);
-    bound.map_err(|error| io::Error::new(error.kind(), format!("CPUs {cpus:?}: {error}")))
+    let set = cpus
+        .iter()
+        .map(|&cpu| u32::try_from(cpu).unwrap_or(u32::MAX));
+    let set: Set = set.collect();
+    let bound = ws_cpus::bind(None, &set);
+    bound.map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", named(&set))))
 }
 
 struct Slot {
