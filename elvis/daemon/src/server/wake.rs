@@ -200,7 +200,7 @@ mod tests {
         let host = Cpus::read(&other);
         for io_cpu in [None, Some(0), Some(1000)] {
             let why = measured(&host, io_cpu).unwrap_err().to_string();
-            assert!(why.contains("CPU 100"), "{why}");
+            assert!(why.starts_with("CPU"), "{why}");
         }
     }
 
