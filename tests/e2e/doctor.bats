@@ -133,6 +133,28 @@ teardown() {
     [ "$(result lab-native .disturbances)" = null ]
 }
 
+@test "on one of several CPUs the doctor says why, and rows that need two are skipped" {
+    [ "$(nproc)" -ge 2 ] || skip 'needs two CPUs'
+    cpu=$(awk '/^Cpus_allowed_list/ { split($2, a, "[-,]"); print a[1] }' /proc/self/status)
+    taskset -c "$cpu" "$WORLDSWITCH" doctor --json >doctor.json || [ "$?" -eq 1 ]
+    [ "$(jq .host.usable doctor.json)" -eq 1 ]
+    [ "$(finding processor.usable .severity)" = warning ]
+    finding processor.usable .found | grep -qF "($cpu); its affinity mask (taskset, CPUAffinity=) leaves out "
+    # The cure works.
+    cure=$(finding processor.usable .cure.command)
+    taskset -c "$cpu" bash -c "$cure; \"\$WORLDSWITCH\" doctor --json" | sed -n '/^{/,$p' >doctor.json
+    [ "$(jq .host.usable doctor.json)" -ge 2 ]
+    taskset -c "$cpu" "$WORLDSWITCH" run --on qemu-tcg --boots 1 --samples 2 --bench '^(sgdt|ipi-.*)$' -o "$OUT" \
+        >table.txt 2>log.txt
+    grep -q 'usable CPUs: 1 of ' log.txt
+    grep -qF 'needs 2 CPUs at once, but this program can use one CPU' table.txt
+    [ "$(result qemu-tcg '[.rows[] | .benchmark + " " + .status] | join(", ")')" = \
+        'sgdt ok, ipi-halted skip, ipi-running skip' ]
+    # The machine of the lab has its own.
+    taskset -c "$cpu" "$WORLDSWITCH" run --on lab:native --boots 1 --bench '^ipi-running$' -o "$OUT" >/dev/null 2>&1
+    [ "$(result lab-native '.rows[0].status')" = ok ]
+}
+
 @test "wrong usage exits with 2, an output that can't be written with 1" {
     run -2 ws doctor --yaml
     # shellcheck disable=SC2016 # the inner shell expands it

@@ -41,7 +41,10 @@ start_elvis() {
 }
 
 # The CPUs of two I/O threads, or of one on a host that has one.
-two_cores() { if [ "$(nproc)" -gt 1 ]; then echo 0,1; else echo 0; fi; }
+two_cores() {
+    taskset -cp "$BASHPID" | sed 's/.*: //' | tr , '\n' |
+        awk -F- '{ for (c = $1; c <= ($2 == "" ? $1 : $2); c++) print c }' | head -n 2 | paste -sd ,
+}
 
 # boot MIB CONSOLE INPUT 'KERNEL WORDS' [ARGUMENT...]: boots a guest with so much memory, shared; its console goes to
 # a file and comes from a pipe. Its process ID is in $qemu. `no_timer_check`: a guest panics while it boots if its host

@@ -246,7 +246,7 @@ fn only_a_kvm_on_hardware_is_in_the_default_set() {
 fn a_vcpu_that_ran_elsewhere_is_told_with_its_row() {
     let lab = Lab::new(&["sgdt", "in"]);
     // The first CPU that this process may use.
-    let cpu = (0..1024).find(|cpu| ws_machines::pin::may_use(*cpu).is_ok());
+    let cpu = (0..1024).find(|cpu| ws_cpus::may_use(*cpu).is_ok());
     let cpu = cpu.unwrap();
     let output = lab
         .run("kvm", &["--boots", "1", "--pin", &cpu.to_string()])
