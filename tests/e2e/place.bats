@@ -58,6 +58,6 @@ setup() { common_setup; }
     only_cure 'run as root, or allow it: sudo setfacl'
     # One CPU is one placement.
     run -1 on_one_cpu place --on qemu-tcg --kind cpu
-    [[ "$output" == *'with one CPU there is only one placement'*'allow it more'* ]]
+    [[ "$output" == *'with one CPU there is only one placement'*'(cure: worldswitch doctor)'* ]]
     only_cure 'are not fetched'
 }

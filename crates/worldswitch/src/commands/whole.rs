@@ -75,7 +75,7 @@ pub fn quietly(
     let has_vm = names.any(|name| of_host(name) && name.base() != "host");
     if let Some(why) = Cpus::here().too_few(2).filter(|_| has_vm) {
         output::remark(
-            &format!("a VM and its clients share one CPU: {why}"),
+            &format!("a VM and its clients share one CPU: {why} (cure: worldswitch doctor)"),
             colours,
         );
     }
