@@ -53,6 +53,15 @@ impl From<ModeArg> for Mode {
     }
 }
 
+/// The CPUs of `--io-cores`, in their order.
+pub type Cores = Vec<usize>;
+
+fn cores(text: &str) -> Result<Cores, String> {
+    let cpus = ws_cpus::list::in_order(text);
+    let cpus = cpus.ok_or("it is not a list of CPUs, such as 2,3 or 0,4-7")?;
+    Ok(cpus.into_iter().map(|cpu| cpu as usize).collect())
+}
+
 #[derive(Debug, Args)]
 pub struct ServeArgs {
     /// Configuration file (TOML, see docs/elvis-config.md); arguments win over it.
@@ -70,9 +79,9 @@ pub struct ServeArgs {
     /// send), isolated (reaches only devices that are not).
     #[arg(long, value_name = "SOCKET=NETWORK[,WORD]...")]
     pub net: Vec<String>,
-    /// CPUs for I/O threads, one each. Default: one unbound thread.
-    #[arg(long, value_name = "CPU,...", value_delimiter = ',')]
-    pub io_cores: Vec<usize>,
+    /// CPUs for I/O threads, one each; ranges are allowed, as in 4-7. Default: one unbound thread.
+    #[arg(long, value_name = "CPU,...", value_parser = cores)]
+    pub io_cores: Option<Cores>,
     /// Use only as many of the I/O cores as the load needs, and move devices between them.
     #[arg(long)]
     pub placement: bool,

@@ -201,7 +201,7 @@ fn say(config: &Config, server: &Server) {
     }
     if let Some(kinds) = config.kinds_of_cores(&Cpus::here()) {
         eprintln!(
-            "elvis: I/O cores are of several kinds, so that devices get unlike shares: {kinds}"
+            "elvis: I/O cores are of several kinds, so a device's speed depends on its I/O thread: {kinds}"
         );
     }
 }

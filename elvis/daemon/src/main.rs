@@ -68,12 +68,12 @@ fn configuration(args: &ServeArgs) -> anyhow::Result<Config> {
         None => Config::default(),
     };
     config.mode = args.mode.map_or(config.mode, Mode::from);
-    let mut cores_from = "--io-cores".to_owned();
-    match &args.config {
-        Some(path) if args.io_cores.is_empty() => {
-            cores_from = format!("{}: io_cores", path.display());
-        }
-        _ => config.io_cores.clone_from(&args.io_cores),
+    let cores_from = match (&args.config, &args.io_cores) {
+        (Some(path), None) => format!("{}: io_cores", path.display()),
+        _ => "--io-cores".to_owned(),
+    };
+    if let Some(cores) = &args.io_cores {
+        config.io_cores.clone_from(cores);
     }
     let cores = config.check_unlike_cores();
     let cores = cores.and_then(|()| config.check_cores(&Cpus::here()));

@@ -222,15 +222,10 @@ fn io_cores_that_cannot_be_used_are_an_error_that_names_the_others() {
         (format!("{one},{absent}"), "there is no such CPU; use "),
         (format!("{absent},{one}"), "there is no such CPU; use "),
         ("4000".to_owned(), "there is no such CPU; use "),
-        (u64::MAX.to_string(), "there is no such CPU; use "),
+        ("9000".to_owned(), "there is no such CPU; use "),
         (format!("{one},{one}"), "is named twice"),
     ] {
-        // The largest number of a file is smaller.
-        let text = format!(
-            "io_cores = [{}]\n",
-            cores.replace("18446744073709551615", "9000000000")
-        );
-        std::fs::write(&file, text).unwrap();
+        std::fs::write(&file, format!("io_cores = [{cores}]\n")).unwrap();
         for mode in modes {
             let words = ["--io-cores", &cores, "--mode", mode];
             let by_file = ["--config", &file, "--mode", mode];
@@ -251,8 +246,19 @@ fn io_cores_that_cannot_be_used_are_an_error_that_names_the_others() {
             }
         }
     }
-    // The arguments win.
-    let cores = one.to_string();
+    for wrong in ["", "x", "1-0", "0,", "-1", "18446744073709551615"] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_elvis"));
+        command.args(["serve", &format!("--io-cores={wrong}"), "--blk", &device]);
+        match outcome(command) {
+            Outcome::Serves(_) => panic!("{wrong}: it serves"),
+            Outcome::Ended(status, said) => {
+                assert_eq!(status.code(), Some(2), "{wrong}: {said}");
+                assert!(said.contains("--io-cores"), "{said}");
+            }
+        }
+    }
+    // The arguments win. A range is a list.
+    let cores = format!("{one}-{one}");
     let words = [
         "serve",
         "--config",
