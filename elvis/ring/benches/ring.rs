@@ -14,7 +14,6 @@ use elvis_ring::driver::Driver;
 use elvis_ring::{Chain, Ring};
 use requests::Block;
 use std::hint::black_box;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use timed::{DEPTH, Pair, Submit, device, measure, request, rings, visit, with_raw};
 
@@ -47,22 +46,9 @@ fn submit(driver: &mut Driver) {
 
 /// Makes requests, each of one descriptor and an indirect table of three.
 fn submit_indirect(driver: &mut Driver) {
-    let packed = driver.start() != 0;
     for slot in 0..DEPTH {
         let table = 0x1e_0000 + u64::from(slot) * 64;
-        let span = driver.memory().span(table, 48).unwrap();
-        for (place, (guest, bytes, written)) in buffers(slot.into()).into_iter().enumerate() {
-            let (flags, next) = (
-                u64::from(place < 2) | u64::from(written) << 1,
-                place as u64 + 1,
-            );
-            let rest = match packed {
-                true => (flags & 2) << 48,
-                false => flags << 32 | next << 48,
-            };
-            span.store_u64(16 * place, guest, Ordering::Relaxed);
-            span.store_u64(16 * place + 8, u64::from(bytes) | rest, Ordering::Relaxed);
-        }
+        driver.write_table(table, &buffers(slot.into())).unwrap();
         driver.submit_indirect(table, 48);
     }
 }

@@ -1,19 +1,20 @@
 //! Descriptor chains: the checked buffers of one request (VIRTIO 1.2, sections 2.7.4, 2.7.5, and 2.8.5 to 2.8.7).
 
 use crate::ring::RingError;
-use crate::span::{self, Pairs};
+use crate::span::{self, AlignedPairs, Paired, Pairs, UnalignedPairs};
 use crate::{DirtyLog, Memory, Piece, Span};
 use std::sync::Arc;
 
-/// Longest chain, in descriptors, direct or in an indirect table.
+/// Longest chain, in descriptors: those of the ring and of an indirect table together.
 pub const LONGEST: usize = 1024;
 
 pub(crate) const NEXT: u16 = 1;
 pub(crate) const WRITE: u16 = 2;
 pub(crate) const INDIRECT: u16 = 4;
-pub(crate) const NESTED: &str = "an indirect descriptor inside a chain";
 /// Bytes of a descriptor.
 pub(crate) const DESCRIPTOR: usize = 16;
+/// Most bytes of a split ring's chain (section 2.7.5).
+const LARGEST: u64 = 1 << 32;
 
 /// One descriptor of a split ring, read once.
 #[derive(Debug, Clone, Copy)]
@@ -26,39 +27,50 @@ struct Descriptor {
 
 impl Descriptor {
     #[inline]
-    fn read(table: &Pairs, index: u16) -> Result<Self, RingError> {
-        let [guest, rest] = table
-            .load(index.into())
-            .ok_or(RingError::Descriptor { index })?;
-        Ok(Self {
+    fn read(table: &impl Paired, index: u16) -> Option<Self> {
+        let [guest, rest] = table.load(index.into())?;
+        Some(Self {
             guest: u64::from_le(guest),
             bytes: u64::from_le(rest) as u32,
             flags: (u64::from_le(rest) >> 32) as u16,
             next: (u64::from_le(rest) >> 48) as u16,
         })
     }
+
+    /// The indirect table that it points to; `allowed` if the driver may use one.
+    #[inline]
+    fn table<'a>(&self, allowed: bool, memory: &'a Memory) -> Result<Table<'a>, RingError> {
+        if !allowed {
+            return Err(RingError::IndirectUnwanted);
+        }
+        if self.flags & NEXT != 0 {
+            return Err(RingError::IndirectNext);
+        }
+        table(self.guest, self.bytes, memory)
+    }
 }
 
-/// The indirect table that a descriptor with these flags points to.
+/// An indirect table. The specification asks no alignment of it.
+pub(crate) enum Table<'a> {
+    /// As nearly all are.
+    Aligned(Pairs<'a>),
+    Unaligned(UnalignedPairs<'a>),
+}
+
+/// The indirect table of so many bytes at a guest address.
 #[inline]
-pub(crate) fn indirect(
-    guest: u64,
-    bytes: u32,
-    flags: u16,
-    memory: &Memory,
-) -> Result<Pairs<'_>, RingError> {
-    let wrong = |why| Err(RingError::Indirect(why));
-    if flags & NEXT != 0 {
-        return wrong("an indirect descriptor has the NEXT flag");
-    }
+pub(crate) fn table(guest: u64, bytes: u32, memory: &Memory) -> Result<Table<'_>, RingError> {
     let length = bytes as usize;
-    if length == 0 || length % DESCRIPTOR != 0 || length / DESCRIPTOR > LONGEST {
-        return wrong("an indirect table has an invalid length");
+    if length == 0 || length % DESCRIPTOR != 0 {
+        return Err(RingError::TableBytes(bytes));
     }
-    let outside = RingError::Outside { guest, bytes };
+    let outside = RingError::TableOutside { guest, bytes };
     let (span, offset) = memory.within(guest, length).ok_or(outside)?;
-    let unaligned = RingError::Indirect("an indirect table is not aligned");
-    span.pairs(offset, length).ok_or(unaligned)
+    if let Some(pairs) = span.pairs(offset, length) {
+        return Ok(Table::Aligned(pairs));
+    }
+    let pairs = span.unaligned_pairs(offset, length);
+    pairs.map(Table::Unaligned).ok_or(outside)
 }
 
 /// The sums of a chain that is being read.
@@ -355,8 +367,14 @@ impl Chain {
     /// Empties it, to be filled with buffers of this memory.
     #[inline]
     pub(crate) fn start(&mut self, memory: &Arc<Memory>) {
-        self.segments.clear();
         (self.readable, self.readable_bytes, self.writable_bytes) = (0, 0, 0);
+        self.renew(memory);
+    }
+
+    /// The same without its numbers of bytes, which its end sets.
+    #[inline]
+    fn renew(&mut self, memory: &Arc<Memory>) {
+        self.segments.clear();
         match &self.memory {
             Some(mine) if Arc::ptr_eq(mine, memory) => {}
             _ => self.memory = Some(Arc::clone(memory)),
@@ -400,21 +418,45 @@ impl Chain {
         self.head = head;
     }
 
-    /// Reads the chain that starts at descriptor `head` of a split ring's table.
+    /// Reads the chain that starts at descriptor `head` of a split ring's table. `indirect`: it may end in an indirect
+    /// table.
     #[inline]
     pub(crate) fn fetch(
         &mut self,
-        table: &Span,
+        table: &AlignedPairs,
         head: u16,
+        indirect: bool,
         memory: &Arc<Memory>,
     ) -> Result<(), RingError> {
-        self.start(memory);
-        let unaligned = RingError::Address("descriptor table");
-        let mut table = table.pairs(0, table.bytes()).ok_or(unaligned)?;
-        let mut descriptor = Descriptor::read(&table, head)?;
+        match self.fetch_usual(table.pairs(), head, indirect, memory) {
+            true => Ok(()),
+            false => self.fetch_any(table, head, indirect, memory),
+        }
+    }
+
+    /// The same for a chain as drivers usually make it: without an indirect table, or with nothing else. False if it
+    /// is another one, valid or not: [`Self::fetch_any`] reads it.
+    #[inline(always)]
+    fn fetch_usual<'a>(
+        &mut self,
+        mut table: Pairs<'a>,
+        head: u16,
+        indirect: bool,
+        memory: &'a Arc<Memory>,
+    ) -> bool {
+        self.renew(memory);
+        let Some(mut descriptor) = Descriptor::read(&table, head) else {
+            return false;
+        };
         if descriptor.flags & INDIRECT != 0 {
-            table = indirect(descriptor.guest, descriptor.bytes, descriptor.flags, memory)?;
-            descriptor = Descriptor::read(&table, 0)?;
+            let Ok(Table::Aligned(pairs)) = descriptor.table(indirect, memory) else {
+                return false;
+            };
+            table = pairs;
+            match Descriptor::read(&table, 0) {
+                Some(first) => descriptor = first,
+                None => return false,
+            }
         }
         let mut sums = Sums::default();
         for _ in 0..table.count().min(LONGEST) {
@@ -425,16 +467,95 @@ impl Chain {
                 next,
             } = descriptor;
             if flags & INDIRECT != 0 {
-                return Err(RingError::Indirect(NESTED));
+                return false;
             }
-            self.add(&mut sums, (guest, bytes, flags), memory)?;
+            if self.add(&mut sums, (guest, bytes, flags), memory).is_err() {
+                return false;
+            }
             if flags & NEXT == 0 {
                 self.end(&sums, head);
-                return Ok(());
+                return sums.total >> 32 == 0;
             }
-            descriptor = Descriptor::read(&table, next)?;
+            match Descriptor::read(&table, next) {
+                Some(next) => descriptor = next,
+                None => return false,
+            }
         }
-        Err(RingError::Endless)
+        false
+    }
+
+    /// The same for any chain. It may end in an indirect table after zero or more other descriptors (section
+    /// 2.7.5.3.2).
+    #[cold]
+    fn fetch_any(
+        &mut self,
+        table: &AlignedPairs,
+        head: u16,
+        indirect: bool,
+        memory: &Arc<Memory>,
+    ) -> Result<(), RingError> {
+        self.start(memory);
+        let table = table.pairs();
+        let mut sums = Sums::default();
+        let entries = table.count() as u32;
+        if u32::from(head) >= entries {
+            let index = head;
+            return Err(RingError::Head { index, entries });
+        }
+        let (before, last) = self.add_table(&mut sums, &table, head, LONGEST, memory)?;
+        if let Some(last) = last {
+            let most = LONGEST - before;
+            let (_, last) = match last.table(indirect, memory)? {
+                Table::Aligned(table) => self.add_table(&mut sums, &table, 0, most, memory),
+                Table::Unaligned(table) => self.add_table(&mut sums, &table, 0, most, memory),
+            }?;
+            if last.is_some() {
+                return Err(RingError::Nested);
+            }
+        }
+        if sums.total > LARGEST {
+            return Err(RingError::TooLarge(sums.total));
+        }
+        self.end(&sums, head);
+        Ok(())
+    }
+
+    /// Adds the buffers of a table from descriptor `index` on, `most` at most. Returns how many they are, and the
+    /// indirect descriptor after them if there is one.
+    fn add_table(
+        &mut self,
+        sums: &mut Sums,
+        table: &impl Paired,
+        mut index: u16,
+        most: usize,
+        memory: &Memory,
+    ) -> Result<(usize, Option<Descriptor>), RingError> {
+        let entries = table.count() as u32;
+        for before in 0..table.count() {
+            let descriptor = Descriptor::read(table, index);
+            let descriptor = descriptor.ok_or(RingError::Next { index, entries })?;
+            if descriptor.flags & INDIRECT != 0 {
+                return Ok((before, Some(descriptor)));
+            }
+            if before == most {
+                return Err(RingError::TooLong);
+            }
+            let Descriptor {
+                guest,
+                bytes,
+                flags,
+                next,
+            } = descriptor;
+            self.add(sums, (guest, bytes, flags), memory)?;
+            if flags & NEXT == 0 {
+                return Ok((before + 1, None));
+            }
+            index = next;
+        }
+        match u32::from(index) < entries {
+            true => Err(RingError::Endless { entries }),
+            false => Err(RingError::Next { index, entries }),
+        }
     }
 
     /// Adds a buffer that is not entirely in one of the largest regions.
@@ -447,7 +568,7 @@ impl Chain {
     ) -> Result<(), RingError> {
         let outside = RingError::Outside { guest, bytes: left };
         if left == 0 {
-            return Err(outside);
+            return Err(RingError::Empty { guest });
         }
         while left > 0 {
             let (place, bytes) = memory.find(guest, left, &mut self.hit).ok_or(outside)?;

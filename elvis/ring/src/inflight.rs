@@ -5,6 +5,7 @@
 //! requests that were not acknowledged. The specification prescribes the order of the writes here.
 
 use crate::Span;
+use crate::ring::{RecordError, record};
 use std::sync::atomic::{Ordering, fence};
 
 const VERSION: usize = 8;
@@ -44,24 +45,27 @@ pub fn region_entries(bytes: u64) -> u16 {
 }
 
 impl Inflight {
-    /// The region of a queue of this size; an all-zero region is initialised. None if it is too
-    /// small, not aligned, or made for another version or a smaller queue.
-    #[must_use]
-    pub fn new(region: Span, size: u16) -> Option<Self> {
-        if (region.bytes() as u64) < STATES as u64 + STATE as u64 * u64::from(size)
-            || !region.aligned(8)
-        {
-            return None;
-        }
+    /// The region of a queue of this size; an all-zero region is initialised.
+    ///
+    /// # Errors
+    ///
+    /// It is too small, not aligned, or made for another version or a smaller queue.
+    pub fn new(region: Span, size: u16) -> Result<Self, RecordError> {
+        record(&region, STATES as u64 + STATE as u64 * u64::from(size))?;
+        let entries = region.load_u16(DESC_NUM, Ordering::Relaxed);
         match region.load_u16(VERSION, Ordering::Relaxed) {
             0 => {
                 region.store_u16(DESC_NUM, size, Ordering::Relaxed);
                 region.store_u16(VERSION, 1, Ordering::Release);
             }
-            1 if region.load_u16(DESC_NUM, Ordering::Relaxed) >= size => {}
-            _ => return None,
+            1 if entries >= size => {}
+            1 => {
+                let wanted = size;
+                return Err(RecordError::Entries { entries, wanted });
+            }
+            version => return Err(RecordError::Version(version)),
         }
-        Some(Self {
+        Ok(Self {
             region,
             size,
             counter: 0,

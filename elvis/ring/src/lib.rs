@@ -35,5 +35,5 @@ pub use inflight::Inflight;
 pub use mapping::Mapping;
 pub use memory::{Memory, Region};
 pub use piece::Piece;
-pub use ring::{Look, Ring, RingAddresses, RingError, Visited};
+pub use ring::{Look, Part, RecordError, Ring, RingAddresses, RingError, Visited};
 pub use span::Span;

@@ -1,12 +1,17 @@
 //! The device side of a virtqueue, split (VIRTIO 1.2, section 2.7) or packed (section 2.8).
 
-use crate::chain::Chain;
+use crate::chain::{Chain, DESCRIPTOR, LONGEST};
 use crate::packed::Packed;
+use crate::span::AlignedPairs;
 use crate::split::Split;
 use crate::{DirtyLog, Memory, Span};
+use std::fmt;
 use std::sync::Arc;
 
-/// The driver broke a rule. The ring can't be used until it is reset.
+/// Largest ring (sections 2.7 and 2.8.10.1).
+pub const LARGEST: u16 = 32_768;
+
+/// The driver broke a rule, one error for each. The ring can't be used until it is reset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum RingError {
     /// The available index is ahead by more than the ring's size.
@@ -19,22 +24,70 @@ pub enum RingError {
         /// The ring's size.
         size: u16,
     },
-    /// A head or a `next` beyond the end of the table.
-    #[error("descriptor {index} is not in the table")]
-    Descriptor {
-        /// The index.
+    /// A head beyond the end of the descriptor table.
+    #[error("the available ring names descriptor {index}, in a table of {entries}")]
+    Head {
+        /// The descriptor.
         index: u16,
+        /// The table's size.
+        entries: u32,
     },
-    /// A chain longer than its table, or than [`crate::chain::LONGEST`].
-    #[error("a descriptor chain does not end")]
-    Endless,
+    /// A `next` beyond the end of its table.
+    #[error("a descriptor continues at descriptor {index}, in a table of {entries}")]
+    Next {
+        /// The descriptor.
+        index: u16,
+        /// The table's size.
+        entries: u32,
+    },
+    /// A chain longer than its table, as of a loop; or one that fills a packed ring and goes on.
+    #[error("a descriptor chain does not end within its {entries} descriptors")]
+    Endless {
+        /// The size of the table or ring.
+        entries: u32,
+    },
+    /// A chain longer than [`LONGEST`], its indirect table included.
+    #[error("a descriptor chain has more than {LONGEST} descriptors")]
+    TooLong,
+    /// A chain of a split ring with more bytes than section 2.7.5 allows.
+    #[error("a descriptor chain has {0} bytes, more than 2^32")]
+    TooLarge(u64),
+    /// A chain of a packed ring that was joined with the next one.
+    #[error("a descriptor chain was changed after it was made available")]
+    Changed,
     /// A buffer that the device reads follows one that it writes.
     #[error("a readable descriptor follows a writable one")]
     Order,
-    /// Invalid use of indirect descriptors.
-    #[error("{0}")]
-    Indirect(&'static str),
-    /// A buffer is empty, or not entirely in the driver's memory.
+    /// An indirect descriptor, which was not negotiated.
+    #[error("an indirect descriptor, without the feature INDIRECT_DESC")]
+    IndirectUnwanted,
+    /// An indirect descriptor in a split ring that does not end its chain.
+    #[error("a descriptor has both the INDIRECT and the NEXT flag")]
+    IndirectNext,
+    /// An indirect descriptor in a chain of a packed ring, in which it must be alone.
+    #[error("an indirect descriptor is in a chain of a packed ring")]
+    IndirectChained,
+    /// An indirect descriptor in an indirect table.
+    #[error("an indirect descriptor is in an indirect table")]
+    Nested,
+    /// The length of an indirect table is 0, or not that of descriptors.
+    #[error("an indirect table has {0} bytes: must be a multiple of 16, and not 0")]
+    TableBytes(u32),
+    /// An indirect table is not entirely in a region of the driver's memory.
+    #[error("an indirect table of {bytes} bytes at guest address {guest:#x} is not in memory")]
+    TableOutside {
+        /// Its guest-physical address.
+        guest: u64,
+        /// Its length.
+        bytes: u32,
+    },
+    /// A buffer has no bytes.
+    #[error("a buffer of 0 bytes, at guest address {guest:#x}")]
+    Empty {
+        /// Its guest-physical address.
+        guest: u64,
+    },
+    /// A buffer is not entirely in the driver's memory.
     #[error("a buffer of {bytes} bytes at guest address {guest:#x} is not in memory")]
     Outside {
         /// Its guest-physical address.
@@ -42,12 +95,30 @@ pub enum RingError {
         /// Its length.
         bytes: u32,
     },
-    /// The size is 0 or above 32768, or that of a split ring and not a power of two.
-    #[error("a ring of {0} entries: must be 1 to 32768, and a power of two if it is split")]
+    /// The size is 0 or above 32768.
+    #[error("a ring of {0} entries: must be 1 to 32768")]
     Size(u32),
-    /// A part of the ring is not in memory, or not aligned.
-    #[error("the {0} is not in memory, or not aligned")]
-    Address(&'static str),
+    /// The size of a split ring is no power of two.
+    #[error("a split ring of {0} entries: must be a power of two")]
+    NoPower(u32),
+    /// A part of the ring is not entirely in a region of the driver's memory.
+    #[error("the {part} of {bytes} bytes at guest address {guest:#x} is not in memory")]
+    PartOutside {
+        /// Which.
+        part: Part,
+        /// Its guest-physical address.
+        guest: u64,
+        /// Its length.
+        bytes: u32,
+    },
+    /// A part of the ring is not aligned.
+    #[error("the {part} at guest address {guest:#x} is not aligned to {} bytes", part.align())]
+    Unaligned {
+        /// Which.
+        part: Part,
+        /// Its guest-physical address.
+        guest: u64,
+    },
     /// The ring was to continue at a descriptor that it does not have.
     #[error("a ring of {size} entries can't continue at entry {slot}")]
     Base {
@@ -56,13 +127,53 @@ pub enum RingError {
         /// The ring's size.
         size: u16,
     },
-    /// The record of requests in flight is too small, not aligned, or made for another version or for a
-    /// smaller queue.
-    #[error("the in-flight area is invalid")]
-    Inflight,
-    /// The record of a ring's progress is too small or not aligned.
-    #[error("the record of a ring's progress is invalid")]
-    Progress,
+    /// The record of requests in flight can't be used.
+    #[error("the in-flight area {0}")]
+    Inflight(RecordError),
+    /// The record of a ring's progress can't be used.
+    #[error("the record of a ring's progress {0}")]
+    Progress(RecordError),
+}
+
+/// Why a record in memory that outlives this process can't be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum RecordError {
+    /// It is too small for its ring.
+    #[error("has {bytes} bytes, and needs {wanted}")]
+    Small {
+        /// Its length.
+        bytes: u32,
+        /// The length that the ring needs.
+        wanted: u32,
+    },
+    /// It is not aligned.
+    #[error("is not aligned to 8 bytes")]
+    Unaligned,
+    /// It has the format of another version.
+    #[error("is of version {0}")]
+    Version(u16),
+    /// It was made for a smaller ring.
+    #[error("was made for a ring of {entries} entries, not {wanted}")]
+    Entries {
+        /// That ring's size.
+        entries: u16,
+        /// This ring's size.
+        wanted: u16,
+    },
+}
+
+/// Checks that a record has so many bytes, and is aligned.
+pub(crate) fn record(region: &Span, wanted: u64) -> Result<(), RecordError> {
+    let bytes = region.bytes() as u64;
+    if bytes < wanted {
+        // A record of the largest ring has a megabyte.
+        let (bytes, wanted) = (bytes as u32, wanted as u32);
+        return Err(RecordError::Small { bytes, wanted });
+    }
+    match region.aligned(8) {
+        true => Ok(()),
+        false => Err(RecordError::Unaligned),
+    }
 }
 
 /// Guest-physical addresses of the parts of a ring. The names are those of a split ring; vhost-user uses them
@@ -80,18 +191,78 @@ pub struct RingAddresses {
     pub used_log: Option<u64>,
 }
 
-/// A part of a ring: aligned, and all of it in memory.
-pub(crate) fn part(
-    memory: &Memory,
-    guest: u64,
-    bytes: usize,
-    align: usize,
-    name: &'static str,
-) -> Result<Span, RingError> {
-    memory
-        .span(guest, bytes as u64)
-        .filter(|span| span.aligned(align))
-        .ok_or(RingError::Address(name))
+/// A part of a ring.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// The descriptor table of a split ring.
+    Descriptors,
+    /// The available ring of a split ring.
+    Available,
+    /// The used ring of a split ring.
+    Used,
+    /// The descriptor ring of a packed ring.
+    Packed,
+    /// The driver's event suppression structure, of a packed ring.
+    DriverEvents,
+    /// The device's event suppression structure, of a packed ring.
+    DeviceEvents,
+}
+
+impl Part {
+    /// Its alignment, in bytes (sections 2.7 and 2.8.10.1).
+    fn align(self) -> usize {
+        match self {
+            Self::Descriptors | Self::Packed => 16,
+            Self::Available => 2,
+            Self::Used | Self::DriverEvents | Self::DeviceEvents => 4,
+        }
+    }
+
+    /// The part of so many bytes: aligned, and all of it in memory.
+    pub(crate) fn span(self, memory: &Memory, guest: u64, bytes: usize) -> Result<Span, RingError> {
+        let span = memory.span(guest, bytes as u64);
+        let span = span.ok_or(RingError::PartOutside {
+            part: self,
+            guest,
+            // Of the largest ring: half a megabyte.
+            bytes: bytes as u32,
+        })?;
+        match span.aligned(self.align()) {
+            true => Ok(span),
+            false => Err(RingError::Unaligned { part: self, guest }),
+        }
+    }
+
+    /// The same of descriptors.
+    pub(crate) fn pairs(
+        self,
+        memory: &Memory,
+        guest: u64,
+        entries: u16,
+    ) -> Result<AlignedPairs, RingError> {
+        let span = self.span(memory, guest, DESCRIPTOR * usize::from(entries))?;
+        AlignedPairs::new(span).ok_or(RingError::Unaligned { part: self, guest })
+    }
+}
+
+impl fmt::Display for Part {
+    fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {
+        out.write_str(match self {
+            Self::Descriptors => "descriptor table",
+            Self::Available => "available ring",
+            Self::Used => "used ring",
+            Self::Packed => "descriptor ring",
+            Self::DriverEvents => "driver event structure",
+            Self::DeviceEvents => "device event structure",
+        })
+    }
+}
+
+/// The size of a ring.
+pub(crate) fn entries(size: u32) -> Result<u16, RingError> {
+    let small = u16::try_from(size).ok();
+    let fits = small.filter(|size| (1..=LARGEST).contains(size));
+    fits.ok_or(RingError::Size(size))
 }
 
 /// What a look for new requests shows.
@@ -211,6 +382,11 @@ impl Ring {
         event_idx: bool,
     ) -> Result<Self, RingError> {
         Packed::new(size, at, memory, base, event_idx).map(Self::Packed)
+    }
+
+    /// Whether the driver may use indirect descriptors; it may in a new ring.
+    pub fn allow_indirect(&mut self, allowed: bool) {
+        either!(self, ring => ring.indirect = allowed);
     }
 
     /// Records requests in flight from now on in this memory, which outlives this process, and takes over

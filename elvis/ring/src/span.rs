@@ -144,6 +144,17 @@ impl Span {
         })
     }
 
+    /// The same at any address; None if it is not inside.
+    #[must_use]
+    pub fn unaligned_pairs(&self, offset: usize, bytes: usize) -> Option<UnalignedPairs<'_>> {
+        let start = self.address(offset, bytes)?;
+        Some(UnalignedPairs {
+            start,
+            count: bytes / PAIR,
+            span: PhantomData,
+        })
+    }
+
     #[inline]
     fn place(&self, offset: usize, bytes: usize) -> Option<*mut u8> {
         self.place_of(offset, bytes, bytes)
@@ -203,6 +214,81 @@ impl Span {
 
 /// Bytes of a pair.
 const PAIR: usize = 16;
+
+/// A span that is 8-byte aligned. It is checked once for all its pairs of 64-bit words.
+#[derive(Debug)]
+pub(crate) struct AlignedPairs(Span);
+
+impl AlignedPairs {
+    /// None if the span is not aligned.
+    pub(crate) fn new(span: Span) -> Option<Self> {
+        span.aligned(8).then_some(Self(span))
+    }
+
+    /// As many as fit.
+    #[inline]
+    pub(crate) fn pairs(&self) -> Pairs<'_> {
+        Pairs {
+            start: self.0.start,
+            count: self.0.bytes / PAIR,
+            span: PhantomData,
+        }
+    }
+}
+
+impl std::ops::Deref for AlignedPairs {
+    type Target = Span;
+
+    #[inline]
+    fn deref(&self) -> &Span {
+        &self.0
+    }
+}
+
+/// Pairs of 64-bit words.
+pub(crate) trait Paired {
+    /// The number of pairs.
+    fn count(&self) -> usize;
+    /// Reads a pair, each byte once. None if there are fewer.
+    fn load(&self, index: usize) -> Option<[u64; 2]>;
+}
+
+impl Paired for Pairs<'_> {
+    #[inline]
+    fn count(&self) -> usize {
+        self.count
+    }
+
+    #[inline]
+    fn load(&self, index: usize) -> Option<[u64; 2]> {
+        Pairs::load(self, index)
+    }
+}
+
+/// A part of a span at any address as pairs of 64-bit words. They are copied: what is written to one at the same time
+/// may be read in part.
+#[derive(Debug, Clone, Copy)]
+pub struct UnalignedPairs<'a> {
+    start: *mut u8,
+    count: usize,
+    span: PhantomData<&'a Span>,
+}
+
+impl Paired for UnalignedPairs<'_> {
+    fn count(&self) -> usize {
+        self.count
+    }
+
+    fn load(&self, index: usize) -> Option<[u64; 2]> {
+        if index >= self.count {
+            return None;
+        }
+        let mut pair = [[0; 8]; 2];
+        // SAFETY: `count` pairs are in the span, and its mapping lives.
+        unsafe { copy_out(self.start.add(index * PAIR), pair.as_flattened_mut()) };
+        Some(pair.map(u64::from_ne_bytes))
+    }
+}
 
 /// A part of a span as pairs of 64-bit words; address and alignment are checked once for all.
 #[derive(Debug, Clone, Copy)]

@@ -4,9 +4,10 @@
 //! is `flags, idx` (16 bits) `, ring[size]` of `id, len` (32 bits) `, avail_event` (16 bits). The
 //! driver writes descriptors and available ring; the device writes the used ring.
 
-use crate::chain::{Chain, DESCRIPTOR};
+use crate::chain::Chain;
 use crate::inflight::{self, Inflight};
-use crate::ring::{Look, RingAddresses, RingError, part};
+use crate::ring::{Look, Part, RingAddresses, RingError, entries};
+use crate::span::AlignedPairs;
 use crate::{DirtyLog, Memory, Span};
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
@@ -25,7 +26,9 @@ pub struct Split {
     size: u16,
     /// The size minus one.
     mask: usize,
-    descriptors: Span,
+    descriptors: AlignedPairs,
+    /// The driver may use indirect descriptors.
+    pub(crate) indirect: bool,
     available: Span,
     used: Span,
     memory: Arc<Memory>,
@@ -56,25 +59,20 @@ impl Split {
         next: u16,
         event_idx: bool,
     ) -> Result<Self, RingError> {
-        let small = u16::try_from(size)
-            .ok()
-            .filter(|size| size.is_power_of_two());
-        let size = small.ok_or(RingError::Size(size))?;
+        let size = entries(size)?;
+        if !size.is_power_of_two() {
+            return Err(RingError::NoPower(size.into()));
+        }
         let n = usize::from(size);
-        let descriptors = part(
-            memory,
-            at.descriptors,
-            DESCRIPTOR * n,
-            16,
-            "descriptor table",
-        )?;
-        let available = part(memory, at.available, RING + 2 * n + 2, 2, "available ring")?;
-        let used = part(memory, at.used, RING + USED_ELEMENT * n + 2, 4, "used ring")?;
+        let descriptors = Part::Descriptors.pairs(memory, at.descriptors, size)?;
+        let available = Part::Available.span(memory, at.available, RING + 2 * n + 2)?;
+        let used = Part::Used.span(memory, at.used, RING + USED_ELEMENT * n + 2)?;
         let used_next = u16::from_le(used.load_u16(IDX, Ordering::Relaxed));
         Ok(Self {
             size,
             mask: n - 1,
             descriptors,
+            indirect: true,
             available,
             used,
             memory: Arc::clone(memory),
@@ -96,7 +94,7 @@ impl Split {
     pub(crate) fn track(&mut self, region: Span) -> Result<(), RingError> {
         let entries = inflight::region_entries(region.bytes() as u64);
         let inflight = Inflight::new(region, entries.max(self.size));
-        let mut inflight = inflight.ok_or(RingError::Inflight)?;
+        let mut inflight = inflight.map_err(RingError::Inflight)?;
         self.resubmit = inflight.recover(self.used_next);
         let left = u16::try_from(self.resubmit.len()).unwrap_or(u16::MAX);
         self.next = self.used_next.wrapping_add(left);
@@ -170,7 +168,7 @@ impl Split {
         let offset = RING + 2 * self.slot(self.next);
         let head = u16::from_le(self.available.load_u16(offset, Ordering::Relaxed));
         // `fetch` checks that the head is in the table.
-        chain.fetch(&self.descriptors, head, &self.memory)?;
+        chain.fetch(&self.descriptors, head, self.indirect, &self.memory)?;
         self.again = false;
         self.next = self.next.wrapping_add(1);
         if let Some(inflight) = &mut self.inflight {
@@ -192,7 +190,7 @@ impl Split {
         let Some(head) = self.resubmit.pop() else {
             return Ok(false);
         };
-        chain.fetch(&self.descriptors, head, &self.memory)?;
+        chain.fetch(&self.descriptors, head, self.indirect, &self.memory)?;
         self.again = true;
         Ok(true)
     }

@@ -6,7 +6,7 @@ mod common;
 mod fuzzing;
 
 use common::{Shaker, any_notes, any_progress, chain_is_sound, memfd, notes, pair_of};
-use elvis_ring::driver::Driver;
+use elvis_ring::driver::{Buffer, Driver};
 use elvis_ring::{Chain, DirtyLog, Ring, RingAddresses};
 use proptest::prelude::*;
 use std::sync::atomic::Ordering;
@@ -27,6 +27,8 @@ enum Step {
     Describe(u16, u64, u32, u16, u16, u16),
     /// Makes a chain available.
     Offer(u16),
+    /// Makes a request of some buffers, then those of an indirect table, which is at an address.
+    Chain(Vec<Buffer>, Vec<Buffer>, u64),
     /// Writes any word anywhere.
     Poke(u32, u64),
     /// Runs the device.
@@ -52,6 +54,12 @@ fn length() -> impl Strategy<Value = u32> {
     ]
 }
 
+/// A buffer, mostly one that is in memory.
+fn buffer() -> impl Strategy<Value = Buffer> {
+    let place = prop_oneof![8 => (0..MEMORY - 4096, 1u32..4096), 1 => (address(), length())];
+    (place, any::<bool>()).prop_map(|((guest, bytes), written)| (guest, bytes, written))
+}
+
 /// The flags of a packed ring's descriptor that say whose turn it is.
 fn turn() -> impl Strategy<Value = u16> {
     prop_oneof![6 => Just(1u16 << 7), 3 => Just(1 << 15), 1 => Just(0), 1 => Just(1 << 7 | 1 << 15)]
@@ -74,6 +82,8 @@ fn step() -> impl Strategy<Value = Step> {
                 Step::Describe(at, guest, bytes, flags, next, turn)
             }),
         3 => (0u16..20).prop_map(Step::Offer),
+        2 => (prop::collection::vec(buffer(), 0..4), prop::collection::vec(buffer(), 0..4), address())
+            .prop_map(|(before, table, at)| Step::Chain(before, table, at)),
         1 => (any::<u32>(), any::<u64>()).prop_map(|(at, word)| Step::Poke(at, word)),
         2 => Just(Step::Serve),
     ]
@@ -139,6 +149,10 @@ fn rings() {
                     all.store_u64(at + 8, rest, Ordering::Relaxed);
                 }
                 Step::Offer(head) => driver.offer(head),
+                Step::Chain(before, table, at) => {
+                    let _ = driver.write_table(at, &table);
+                    let _ = driver.submit_mixed(&before, at, 16 * table.len() as u32);
+                }
                 Step::Poke(at, word) => {
                     let at = u64::from(at) * 8 % MEMORY;
                     all.store_u64(at as usize, word, Ordering::Relaxed);

@@ -190,6 +190,32 @@ impl Driver {
             .store_u64(offset + 8, rest.to_le(), Ordering::Relaxed);
     }
 
+    /// Writes descriptors, each as two words, at any address of the memory. None if it is not in it.
+    pub fn write(&self, guest: u64, descriptors: &[[u64; 2]]) -> Option<()> {
+        let words = descriptors.as_flattened();
+        let span = self.memory.span(guest, 8 * words.len() as u64)?;
+        let bytes = words.iter().flat_map(|word| word.to_le_bytes());
+        for (at, byte) in bytes.enumerate() {
+            span.store_u8(at, byte, Ordering::Relaxed);
+        }
+        Some(())
+    }
+
+    /// Writes an indirect table of these buffers at any address of the memory. None if it is not in it.
+    pub fn write_table(&self, guest: u64, buffers: &[Buffer]) -> Option<()> {
+        let descriptor = |(next, &(guest, bytes, written)): (u64, &Buffer)| {
+            let flags = u64::from(written) * u64::from(WRITE);
+            let more = u64::from(next < buffers.len() as u64) * u64::from(NEXT);
+            let rest = match self.layout {
+                Layout::Split(_) => (flags | more) << 32 | next << 48,
+                Layout::Packed(_) => flags << 48,
+            };
+            [guest, u64::from(bytes) | rest]
+        };
+        let all: Vec<_> = (1..).zip(buffers).map(descriptor).collect();
+        self.write(guest, &all)
+    }
+
     /// Makes a request of these buffers and returns the number that its reply will have. None if there are too
     /// few free descriptors.
     pub fn submit(&mut self, buffers: &[Buffer]) -> Option<u16> {
@@ -200,6 +226,15 @@ impl Driver {
     /// Makes a request of one descriptor, which points to a table of this many bytes.
     pub fn submit_indirect(&mut self, table: u64, bytes: u32) -> Option<u16> {
         self.add([(table, bytes, INDIRECT)].into_iter())
+    }
+
+    /// Makes a request of these buffers and, after them, those of a table of this many bytes. Only split rings may have
+    /// such.
+    pub fn submit_mixed(&mut self, buffers: &[Buffer], table: u64, bytes: u32) -> Option<u16> {
+        let plain = |&(guest, bytes, written): &Buffer| (guest, bytes, u16::from(written) * WRITE);
+        let mut all: Vec<Descriptor> = buffers.iter().map(plain).collect();
+        all.push((table, bytes, INDIRECT));
+        self.add(all.into_iter())
     }
 
     fn add(&mut self, descriptors: impl ExactSizeIterator<Item = Descriptor>) -> Option<u16> {

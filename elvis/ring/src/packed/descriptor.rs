@@ -1,9 +1,9 @@
 //! Descriptors of packed rings, and of indirect tables.
 
 use crate::Memory;
-use crate::chain::{self, Chain, Sums};
+use crate::chain::{self, Chain, LONGEST, Sums, Table};
 use crate::ring::RingError;
-use crate::span::Pairs;
+use crate::span::{Paired, Pairs};
 
 /// One descriptor, read once.
 #[derive(Debug, Clone, Copy)]
@@ -23,10 +23,16 @@ impl Descriptor {
         flags: 0,
     };
 
+    /// A descriptor of a ring or table. [`Self::NONE`] if it has fewer.
     #[inline]
-    pub(super) fn read(ring: &Pairs, slot: u16) -> Result<Self, RingError> {
-        let outside = RingError::Descriptor { index: slot };
-        ring.load(slot.into()).ok_or(outside).map(Self::of)
+    fn at(table: &impl Paired, place: usize) -> Self {
+        table.load(place).map_or(Self::NONE, Self::of)
+    }
+
+    /// The descriptor of a slot, which the ring has.
+    #[inline]
+    pub(super) fn read(ring: &Pairs, slot: u16) -> Self {
+        Self::at(ring, slot.into())
     }
 
     #[inline]
@@ -41,16 +47,31 @@ impl Descriptor {
     }
 }
 
-/// Fills a chain with the buffers of the indirect table that a descriptor points to. Its entries follow each other,
-/// and of their flags only WRITE counts (section 2.8.7).
+/// Fills a chain with the buffers of the indirect table of so many bytes at a guest address.
 #[inline]
 pub(super) fn fill_from_table(
     chain: &mut Chain,
-    (guest, bytes, flags): (u64, u32, u16),
+    (guest, bytes): (u64, u32),
     head: u16,
     memory: &Memory,
 ) -> Result<(), RingError> {
-    let table = chain::indirect(guest, bytes, flags, memory)?;
+    match chain::table(guest, bytes, memory)? {
+        Table::Aligned(table) => fill(chain, &table, head, memory),
+        Table::Unaligned(table) => fill(chain, &table, head, memory),
+    }
+}
+
+/// The entries of the table follow each other, and of their flags only WRITE counts (section 2.8.7).
+#[inline]
+fn fill(
+    chain: &mut Chain,
+    table: &impl Paired,
+    head: u16,
+    memory: &Memory,
+) -> Result<(), RingError> {
+    if table.count() > LONGEST {
+        return Err(RingError::TooLong);
+    }
     let mut sums = Sums::default();
     for place in 0..table.count() {
         let Descriptor {
@@ -58,7 +79,7 @@ pub(super) fn fill_from_table(
             bytes,
             flags,
             ..
-        } = table.load(place).map_or(Descriptor::NONE, Descriptor::of);
+        } = Descriptor::at(table, place);
         chain.add(&mut sums, (guest, bytes, flags), memory)?;
     }
     chain.end(&sums, head);

@@ -10,7 +10,7 @@ use super::entries::Entries;
 use super::position::{AVAIL_USED, Position};
 use super::{DESCRIPTOR, Descriptor, FLAGS};
 use crate::Span;
-use crate::ring::RingError;
+use crate::ring::{RecordError, RingError, record};
 use std::sync::atomic::{Ordering, fence};
 
 const VERSION: usize = 8;
@@ -66,9 +66,7 @@ impl Inflight {
     /// The region of a queue of this size. If it was made for no queue or one of another size, the record is new,
     /// and the next used element is at `used`.
     pub(super) fn new(region: Span, size: u16, used: Position) -> Result<Self, RingError> {
-        if (region.bytes() as u64) < bytes(size) || !region.aligned(8) {
-            return Err(RingError::Inflight);
-        }
+        record(&region, bytes(size)).map_err(RingError::Inflight)?;
         let inflight = Self {
             region,
             size,
@@ -81,7 +79,7 @@ impl Inflight {
             region.load_u16(DESC_NUM, Ordering::Relaxed),
         );
         if version > 1 {
-            return Err(RingError::Inflight);
+            return Err(RingError::Inflight(RecordError::Version(version)));
         }
         // A ring's size changes only by a reset, after which nothing is in flight.
         if version == 0 || entries != size {

@@ -15,9 +15,9 @@ mod inflight;
 mod position;
 pub(crate) mod progress;
 
-use crate::chain::{Chain, DESCRIPTOR, INDIRECT, LONGEST, NESTED, NEXT, Sums, WRITE};
-use crate::ring::{Look, RingAddresses, RingError, part};
-use crate::span::Pairs;
+use crate::chain::{Chain, DESCRIPTOR, INDIRECT, LONGEST, NEXT, Sums, WRITE};
+use crate::ring::{Look, Part, RingAddresses, RingError, entries};
+use crate::span::{AlignedPairs, Pairs};
 use crate::{DirtyLog, Memory, Span};
 use descriptor::{Descriptor, fill_from_table};
 use entries::Entries;
@@ -30,8 +30,6 @@ use progress::{Origin, Progress};
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
 
-/// Largest ring (section 2.8.10.1).
-pub const LARGEST: u16 = 32_768;
 /// Offsets of a descriptor's fields.
 const LEN: usize = 8;
 const ID: usize = 12;
@@ -48,7 +46,9 @@ struct Again {
 #[derive(Debug)]
 pub struct Packed {
     size: u16,
-    ring: Span,
+    /// The driver may use indirect descriptors.
+    pub(crate) indirect: bool,
+    ring: AlignedPairs,
     /// The driver's event suppression structure.
     driver: Span,
     /// The device's.
@@ -95,24 +95,16 @@ impl Packed {
         base: u32,
         event_idx: bool,
     ) -> Result<Self, RingError> {
-        let small = u16::try_from(size).ok();
-        let fits = small.filter(|size| (1..=LARGEST).contains(size));
-        let size = fits.ok_or(RingError::Size(size))?;
-        let n = usize::from(size);
-        let ring = part(
-            memory,
-            at.descriptors,
-            DESCRIPTOR * n,
-            16,
-            "descriptor ring",
-        )?;
-        let driver = part(memory, at.available, EVENT, 4, "driver event structure")?;
-        let device = part(memory, at.used, EVENT, 4, "device event structure")?;
+        let size = entries(size)?;
+        let ring = Part::Packed.pairs(memory, at.descriptors, size)?;
+        let driver = Part::DriverEvents.span(memory, at.available, EVENT)?;
+        let device = Part::DeviceEvents.span(memory, at.used, EVENT)?;
         // Without requests in flight the used elements continue there too: its upper half adds nothing, and
         // some front-ends leave it 0.
         let next = Position::new(base as u16, size)?;
         Ok(Self {
             size,
+            indirect: true,
             ring,
             driver,
             device,
@@ -181,7 +173,7 @@ impl Packed {
             file: self.memory.file_of(at.descriptors),
             told,
         };
-        let (start, memory) = (self.used, (&self.ring, &self.device));
+        let (start, memory) = (self.used, (&*self.ring, &self.device));
         let progress = Progress::new(region, &origin, start, memory, |at| self.mark_ring(at))?;
         let next = progress.told();
         (self.used, self.next, self.seen) = (next, next, next);
@@ -234,9 +226,8 @@ impl Packed {
     }
 
     #[inline]
-    fn pairs(&self) -> Result<Pairs<'_>, RingError> {
-        let unaligned = RingError::Address("descriptor ring");
-        self.ring.pairs(0, self.ring.bytes()).ok_or(unaligned)
+    fn pairs(&self) -> Pairs<'_> {
+        self.ring.pairs()
     }
 
     fn offset(&self, at: Position) -> usize {
@@ -258,7 +249,7 @@ impl Packed {
 
     /// Finds the descriptors that became available, and counts the chains that they end.
     fn scan(&mut self) -> Result<(), RingError> {
-        let ring = self.pairs()?;
+        let ring = self.pairs();
         let (mut at, mut ahead, mut pending) = (self.seen, self.ahead, self.pending);
         // The rest of the ring belongs to the device: a driver that says otherwise waits in vain.
         let room = self.size.wrapping_sub(self.held);
@@ -274,7 +265,8 @@ impl Packed {
         }
         (self.seen, self.ahead, self.pending) = (at, ahead, pending);
         if pending == 0 && ahead == room && room > 0 {
-            return Err(RingError::Endless);
+            let entries = self.size.into();
+            return Err(RingError::Endless { entries });
         }
         Ok(())
     }
@@ -288,17 +280,16 @@ impl Packed {
             return Ok(false);
         }
         if self.ahead == 0 {
-            // Chains were joined after the last look.
-            return Err(RingError::Endless);
+            // It was joined with another one after the last look.
+            return Err(RingError::Changed);
         }
-        let ring = self.pairs()?;
+        let ring = self.pairs();
         chain.start(&self.memory);
         let (mut slot, head) = (self.next.slot(), self.entries.free());
-        let mut descriptor = Descriptor::read(&ring, slot)?;
+        let mut descriptor = Descriptor::read(&ring, slot);
         let mut count = 1u16;
         if descriptor.flags & INDIRECT != 0 {
-            let buffer = (descriptor.guest, descriptor.bytes, descriptor.flags);
-            fill_from_table(chain, buffer, head, &self.memory)?;
+            self.fill_from_table(chain, &descriptor, head)?;
         } else {
             let mut sums = Sums::default();
             let (longest, size) = (self.ahead.min(LONGEST as u16), self.size);
@@ -310,21 +301,21 @@ impl Packed {
                     ..
                 } = descriptor;
                 if flags & INDIRECT != 0 {
-                    return Err(RingError::Indirect(NESTED));
+                    return Err(RingError::IndirectChained);
                 }
                 chain.add(&mut sums, (guest, bytes, flags), &self.memory)?;
                 if flags & NEXT == 0 {
                     break;
                 }
                 if count >= longest {
-                    return Err(RingError::Endless);
+                    return Err(self.unended(count));
                 }
                 count = count.wrapping_add(1);
                 slot = slot.wrapping_add(1);
                 if slot == size {
                     slot = 0;
                 }
-                descriptor = Descriptor::read(&ring, slot)?;
+                descriptor = Descriptor::read(&ring, slot);
             }
             chain.end(&sums, head);
         }
@@ -342,20 +333,52 @@ impl Packed {
         Ok(true)
     }
 
+    /// Why a chain does not end with its descriptor `count`.
+    #[cold]
+    fn unended(&self, count: u16) -> RingError {
+        match count < self.ahead {
+            true => RingError::TooLong,
+            // A chain that ends was available: it was changed since.
+            false => RingError::Changed,
+        }
+    }
+
+    /// Fills a chain with the buffers of the indirect table that a descriptor points to.
+    #[inline]
+    fn fill_from_table(
+        &self,
+        chain: &mut Chain,
+        descriptor: &Descriptor,
+        head: u16,
+    ) -> Result<(), RingError> {
+        let Descriptor {
+            guest,
+            bytes,
+            flags,
+            ..
+        } = *descriptor;
+        if !self.indirect {
+            return Err(RingError::IndirectUnwanted);
+        }
+        if flags & NEXT != 0 {
+            return Err(RingError::IndirectChained);
+        }
+        fill_from_table(chain, (guest, bytes), head, &self.memory)
+    }
+
     /// Records the next `count` descriptors in entries from `head` on, for another process. Returns the last entry.
     ///
     /// They are read a second time. A driver that changes them meanwhile has the changed request run after a
     /// crash, checked as any other.
     #[inline]
     fn record(&self, head: u16, count: u16) -> u16 {
-        let (Some(inflight), Ok(ring)) = (&self.inflight, self.pairs()) else {
+        let Some(inflight) = &self.inflight else {
             return head;
         };
+        let ring = self.pairs();
         let (mut at, mut entry, mut last) = (self.next, head, head);
         for _ in 0..count {
-            if let Ok(descriptor) = Descriptor::read(&ring, at.slot()) {
-                inflight.describe(entry, &descriptor);
-            }
+            inflight.describe(entry, &Descriptor::read(&ring, at.slot()));
             at.advance(1, self.size);
             last = entry;
             entry = self.entries.after(entry);
@@ -379,9 +402,9 @@ impl Packed {
                 chain.add(&mut sums, (guest, bytes, flags), &self.memory)?;
                 chain.end(&sums, request.head);
             } else if request.descriptors.len() == 1 {
-                fill_from_table(chain, (guest, bytes, flags), request.head, &self.memory)?;
+                self.fill_from_table(chain, descriptor, request.head)?;
             } else {
-                return Err(RingError::Indirect(NESTED));
+                return Err(RingError::IndirectChained);
             }
         }
         self.again = true;

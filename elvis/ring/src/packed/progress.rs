@@ -23,7 +23,7 @@ use super::position::{AVAIL_USED, Position, USED};
 use super::{DESCRIPTOR, FLAGS, LEN};
 use crate::Span;
 use crate::chain::WRITE;
-use crate::ring::RingError;
+use crate::ring::{RingError, record};
 use std::sync::atomic::{Ordering, fence};
 
 /// Says that the record is complete. Its last byte is the version.
@@ -127,9 +127,7 @@ impl Progress {
         (ring, device): (&Span, &Span),
         wrote: impl FnMut(usize),
     ) -> Result<Self, RingError> {
-        if (region.bytes() as u64) < bytes(origin.size) || !region.aligned(8) {
-            return Err(RingError::Progress);
-        }
+        record(&region, bytes(origin.size)).map_err(RingError::Progress)?;
         let mut progress = Self {
             region,
             told: start,

@@ -68,7 +68,7 @@ pub fn any_notes(words: &[(usize, u64)], used: u16) {
         }
     };
     write();
-    if let Some(mut inflight) = Inflight::new(span.clone(), 32) {
+    if let Ok(mut inflight) = Inflight::new(span.clone(), 32) {
         let heads = inflight.recover(used);
         assert!(heads.len() <= 32 && heads.iter().all(|&head| head < 32));
         heads.iter().for_each(|&head| inflight.used(head));

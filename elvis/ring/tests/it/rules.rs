@@ -320,21 +320,6 @@ fn size() -> impl Strategy<Value = (u16, bool)> {
     ]
 }
 
-/// An indirect table of these buffers at `table`.
-fn write_table(memory: &Memory, table: u64, buffers: &[(u64, u32, bool)], packed: bool) {
-    let span = memory.span(table, 16 * buffers.len() as u64).unwrap();
-    for (place, &(guest, bytes, written)) in buffers.iter().enumerate() {
-        let (flags, next) = (u64::from(written) << 1, place as u64 + 1);
-        let more = u64::from(next < buffers.len() as u64);
-        let rest = match packed {
-            true => flags << 48,
-            false => (flags | more) << 32 | next << 48,
-        };
-        span.store_u64(16 * place, guest, Ordering::Relaxed);
-        span.store_u64(16 * place + 8, u64::from(bytes) | rest, Ordering::Relaxed);
-    }
-}
-
 /// A table is one descriptor of the ring, also if the process ends that has taken it.
 #[test]
 fn a_table_is_taken_as_its_buffers() {
@@ -349,8 +334,10 @@ fn a_table_is_taken_as_its_buffers() {
             let buffers: Vec<_> = (0..=round)
                 .map(|n| (DATA + n * 4096, 16 + round as u32, n > round / 2))
                 .collect();
-            write_table(driver.memory(), 0x4_0000, &buffers, packed);
-            let number = driver.submit_indirect(0x4_0000, 16 * (round as u32 + 1));
+            // At any address.
+            let table = 0x4_0000 + round;
+            driver.write_table(table, &buffers).unwrap();
+            let number = driver.submit_indirect(table, 16 * (round as u32 + 1));
             ring.look().unwrap();
             assert!(ring.take(&mut chain).unwrap());
             if again {
@@ -359,9 +346,7 @@ fn a_table_is_taken_as_its_buffers() {
                 assert_eq!(ring.look().unwrap().pending, 1);
                 assert!(ring.take(&mut chain).unwrap());
             }
-            let read = chain.readable().iter().map(|s| (s.guest, s.bytes, false));
-            let written = chain.writable().iter().map(|s| (s.guest, s.bytes, true));
-            let all: Vec<_> = read.chain(written).collect();
+            let all = buffers_of(&chain);
             assert_eq!(all, buffers, "packed {packed}, again {again}");
             ring.put(chain.head(), 5);
             ring.publish();
@@ -370,8 +355,48 @@ fn a_table_is_taken_as_its_buffers() {
     }
 }
 
+/// The buffers of a chain, as (address, length, whether the device writes it).
+fn buffers_of(chain: &Chain) -> Vec<(u64, u32, bool)> {
+    let read = chain.readable().iter().map(|s| (s.guest, s.bytes, false));
+    let written = chain.writable().iter().map(|s| (s.guest, s.bytes, true));
+    read.chain(written).collect()
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// A split ring's chain is the same to a device whether its descriptors are in the ring, in an indirect table, or
+    /// in the ring and then in a table, wherever that is (sections 2.7.5.3.1 and 2.7.5.3.2); also to the next process.
+    #[test]
+    fn a_chain_may_end_in_a_table(lengths in prop::collection::vec((1u32..5000, any::<bool>()), 1..40), cut in 0usize..41, at in 0u64..64, died: bool) {
+        let (mut driver, mut ring) = pair_of(64, true, false);
+        let region = Span::new(&Arc::new(Mapping::new(&memfd(4096), 4096).unwrap()), 0, 4096).unwrap();
+        ring.track(region.clone()).unwrap();
+        let mut buffers: Vec<_> = (0..).zip(&lengths).map(|(n, &(bytes, written))| (DATA + n * 8192, bytes, written)).collect();
+        buffers.sort_by_key(|buffer| buffer.2);
+        let (table, cut) = (0x4_0000 + at, cut.min(buffers.len()));
+        let number = match buffers.split_at(cut) {
+            (all, []) => driver.submit(all),
+            (before, rest) => {
+                driver.write_table(table, rest).unwrap();
+                driver.submit_mixed(before, table, 16 * rest.len() as u32)
+            }
+        };
+        let mut chain = Chain::new();
+        ring.look().unwrap();
+        prop_assert!(ring.take(&mut chain).unwrap());
+        if died {
+            ring = driver.device().unwrap();
+            ring.track(region).unwrap();
+            ring.look().unwrap();
+            prop_assert!(ring.take(&mut chain).unwrap());
+        }
+        prop_assert!(chain_is_sound(&chain, driver.memory()));
+        prop_assert_eq!(buffers_of(&chain), buffers);
+        ring.put(chain.head(), 3);
+        ring.publish();
+        prop_assert_eq!(driver.reply(), Some((number.unwrap(), 3)));
+    }
 
     /// The device gets requests unchanged and in order, for any ring and any load.
     #[test]
@@ -392,9 +417,7 @@ proptest! {
                 let (head, buffers) = made.pop_front().unwrap();
                 prop_assert!(packed || chain.head() == head);
                 prop_assert!(chain_is_sound(&chain, driver.memory()));
-                let all: Vec<_> = chain.readable().iter().map(|s| (s.guest, s.bytes, false))
-                    .chain(chain.writable().iter().map(|s| (s.guest, s.bytes, true))).collect();
-                prop_assert_eq!(all, buffers);
+                prop_assert_eq!(buffers_of(&chain), buffers);
                 ring.put(chain.head(), 7);
                 ring.publish();
                 prop_assert_eq!(driver.reply(), Some((head, 7)));

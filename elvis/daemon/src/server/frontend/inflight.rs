@@ -102,7 +102,7 @@ mod tests {
     fn record(area: &InflightArea, index: u32, ring: u32) -> io::Result<Inflight> {
         let region = area.region(index, ring, false)?;
         let entries = inflight::region_entries(area.region_bytes);
-        Inflight::new(region, entries).ok_or_else(|| invalid("no record"))
+        Inflight::new(region, entries).map_err(io::Error::other)
     }
 
     #[test]

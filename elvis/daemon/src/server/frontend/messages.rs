@@ -2,7 +2,8 @@
 
 use super::inflight::InflightArea;
 use super::{
-    EVENT_IDX, Frontend, LOG_ALL, MAX_REGIONS, RING_PACKED, VringAddresses, failed, refused,
+    EVENT_IDX, Frontend, INDIRECT, LOG_ALL, MAX_REGIONS, RING_PACKED, VringAddresses, failed,
+    refused,
 };
 use crate::server::notify::check_eventfd;
 use elvis_ring::{DirtyLog, Region};
@@ -12,7 +13,6 @@ use vhost::vhost_user::message::*;
 use vhost::vhost_user::{Error, GpuBackend, Result, VhostUserBackendReqHandlerMut};
 
 const VERSION_1: u64 = 1 << 32;
-const INDIRECT: u64 = 1 << 28;
 const PROTOCOL_FEATURES: u64 = 1 << 30;
 
 impl Frontend {

@@ -22,6 +22,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use vhost::vhost_user::{Error, Result};
 
+const INDIRECT: u64 = 1 << 28;
 const EVENT_IDX: u64 = 1 << 29;
 const RING_PACKED: u64 = 1 << 34;
 const LOG_ALL: u64 = 1 << 26;
@@ -87,20 +88,23 @@ fn refused(why: impl Into<String>) -> Error {
     Error::ReqHandlerError(io::Error::new(io::ErrorKind::InvalidInput, why.into()))
 }
 
-/// The queue's ring at these addresses, of the layout that was negotiated.
+/// The queue's ring at these addresses, as these features say.
 fn start_ring(
     queue: &Setup,
     at: &RingAddresses,
     memory: &Arc<Memory>,
-    (packed, event_idx): (bool, bool),
+    features: u64,
 ) -> Result<Ring> {
-    let ring = if packed {
+    let event_idx = features & EVENT_IDX != 0;
+    let ring = if features & RING_PACKED != 0 {
         Ring::packed(queue.size, at, memory, queue.base, event_idx)
     } else {
         let next = u16::try_from(queue.base).map_err(|_| Error::InvalidParam)?;
         Ring::new(queue.size, at, memory, next, event_idx)
     };
-    ring.map_err(|error| wrong(&error))
+    let mut ring = ring.map_err(|error| wrong(&error))?;
+    ring.allow_indirect(features & INDIRECT != 0);
+    Ok(ring)
 }
 
 fn wrong(error: &RingError) -> Error {
@@ -171,7 +175,7 @@ impl Frontend {
 
     /// Hands a queue to the I/O thread, if it is enabled and has a kick descriptor.
     fn hand_over(&mut self, index: u32) -> Result<()> {
-        let (memory, event_idx) = (Arc::clone(&self.memory), self.features & EVENT_IDX != 0);
+        let memory = Arc::clone(&self.memory);
         let packed = self.features & RING_PACKED != 0;
         let size = self.queue(index)?.size;
         let region = |area: &InflightArea| area.region(index, size, packed);
@@ -201,7 +205,7 @@ impl Frontend {
             used_log: addresses.log,
         };
         let index = u16::try_from(index).map_err(|_| Error::InvalidParam)?;
-        let mut ring = start_ring(queue, &at, &memory, (packed, event_idx))?;
+        let mut ring = start_ring(queue, &at, &memory, features)?;
         ring.log_to(log);
         if let Some(inflight) = inflight {
             ring.track(inflight).map_err(|error| wrong(&error))?;
