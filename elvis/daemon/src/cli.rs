@@ -75,8 +75,8 @@ pub struct ServeArgs {
     pub blk: Vec<String>,
     /// Serve a network device; may be repeated. NETWORK is tap:NAME, interface:NAME (a packet socket), or
     /// switch:NAME, which connects the devices that name it. WORDs: queues=N (pairs), spread, weight=N,
-    /// packets_per_s=N, bytes_per_s=N, name=TEXT; for a switch: mac=ADDRESS (the only one that may
-    /// send), isolated (reaches only devices that are not).
+    /// packets_per_s=N, bytes_per_s=N, name=TEXT; for a switch: mac=ADDRESS (no other
+    /// may send or get frames there), isolated (reaches only devices that are not).
     #[arg(long, value_name = "SOCKET=NETWORK[,WORD]...")]
     pub net: Vec<String>,
     /// CPUs for I/O threads, one each; ranges are allowed, as in 4-7. Default: one unbound thread.

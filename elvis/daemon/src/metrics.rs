@@ -103,9 +103,11 @@ type OfFrames = (&'static str, &'static str, fn(&FrameCounts) -> u64);
 
 const OF_FRAMES: [OfFrames; 3] = [
     ("frames", "Frames sent or received.", |net| net.frames),
-    ("flooded", "Sent frames that went to all ports.", |net| {
-        net.flooded
-    }),
+    (
+        "flooded",
+        "Sent frames for a group or an unknown station.",
+        |net| net.flooded,
+    ),
     ("signals", "Times frames woke the I/O thread.", |net| {
         net.signals
     }),

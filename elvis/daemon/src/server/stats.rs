@@ -46,7 +46,7 @@ impl Latency {
 pub struct FrameCounts {
     /// Frames that its driver sent or got; a segment to be split counts once.
     pub frames: u64,
-    /// Sent frames that went to all ports of the switch.
+    /// Sent frames for a group or an unknown station, which went to each port that may be it.
     pub flooded: u64,
     /// How often frames that arrived woke the I/O thread.
     pub signals: u64,

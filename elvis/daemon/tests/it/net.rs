@@ -291,6 +291,34 @@ fn isolated_ports_and_pinned_addresses() {
     assert!([a, b, c].into_iter().all(|nic| nic.try_receive().is_none()));
 }
 
+/// Its frames go to all ports that may have taken its address, but to none that has another.
+#[test]
+fn frames_for_a_guest_that_has_left() {
+    let dir = tempfile::tempdir().unwrap();
+    let devices = [
+        "a=switch:s",
+        "b=switch:s,mac=02:02:02:02:02:02",
+        "c=switch:s,mac=02:02:02:02:02:03",
+        "d=switch:s",
+    ];
+    let server = serve(dir.path(), Mode::Elvis, &devices);
+    let mut nics = nics(&server, dir.path(), &["a", "b", "c", "d"]);
+    let [a, b, c, d] = &mut nics[..] else {
+        unreachable!()
+    };
+    a.send_plain(&frame(2, 1, 60));
+    assert_eq!(b.receive().1.len(), 60);
+    server.remove("b").unwrap();
+    a.send_plain(&frame(2, 1, 70));
+    a.send_plain(&frame(3, 1, 80));
+    a.send_plain(&frame(0xff, 1, 90));
+    let lengths = |nic: &mut Nic, count| -> Vec<usize> {
+        (0..count).map(|_| nic.receive().1.len()).collect()
+    };
+    assert_eq!((lengths(c, 2), lengths(d, 2)), (vec![80, 90], vec![70, 90]));
+    assert!(c.try_receive().is_none() && d.try_receive().is_none());
+}
+
 /// Sends numbered frames until `more` returns false, and checks that they arrive in order. Frames that find the
 /// inbox full may be lost. Returns how many were sent and how many arrived.
 fn stream(a: &mut Nic, b: &mut Nic, more: impl Fn() -> bool) -> (u64, u64) {

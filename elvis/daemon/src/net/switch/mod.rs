@@ -43,7 +43,7 @@ pub struct Port {
 pub struct PortSpec {
     /// Whether it exchanges frames only with ports that are not isolated.
     pub isolated: bool,
-    /// The only address that may send through it.
+    /// Its only address: no other may send through it, and it gets frames for no other station.
     pub mac: Option<Mac>,
     /// Whether all its frames are counted by its I/O thread, for a limit: none is put into its buffers by
     /// the sender's visit.
@@ -73,6 +73,11 @@ pub struct Place {
     pub thread: u32,
     /// The slot.
     pub slot: u32,
+}
+
+/// Whether a destination is not one station's: broadcast, or multicast.
+fn is_group(to: Mac) -> bool {
+    to[0] & 1 == 1
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -203,6 +208,31 @@ impl Port {
     #[must_use]
     pub fn reaches(&self, other: &Self) -> bool {
         self.number != other.number && !(self.spec.isolated && other.spec.isolated)
+    }
+
+    /// Whether frames for this address go to it: to a port with one address only those for it, and for many.
+    fn takes(&self, to: Mac) -> bool {
+        is_group(to) || self.spec.mac.is_none_or(|its| its == to)
+    }
+
+    /// The ports, of these, that a frame of this one to an address goes to, and whether that is each that may get it.
+    pub fn receivers<'a>(
+        &'a self,
+        ports: &'a Ports,
+        to: Mac,
+        now_s: u32,
+    ) -> (bool, impl Iterator<Item = &'a Arc<Self>>) {
+        let table = &self.switch.table;
+        let known = (!is_group(to)).then(|| table.find(to, now_s)).flatten();
+        let some = match known {
+            Some(number) => ports
+                .get(usize::from(number)..)
+                .map(|from| &from[..from.len().min(1)]),
+            None => Some(&ports[..]),
+        };
+        let gets = move |other: &&Arc<Self>| self.reaches(other) && other.takes(to);
+        let receivers = some.into_iter().flatten().flatten().filter(gets);
+        (known.is_none(), receivers)
     }
 
     /// The receive queue for frames that a sender sends through its queue of this number, so that a flow keeps
@@ -352,6 +382,95 @@ impl Switches {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+    use std::collections::HashMap;
+
+    fn mac(number: u8) -> Mac {
+        [2, 0, 0, 0, 0, number]
+    }
+
+    /// What happens to a switch: a port joins, with an address of its own or not; a port leaves; a port sends from an
+    /// address, to a station or to a group.
+    #[derive(Debug, Clone)]
+    enum Event {
+        Join(Option<u8>, bool),
+        Leave(usize),
+        Send(usize, u8, Mac),
+    }
+
+    fn event() -> impl Strategy<Value = Event> {
+        let to = prop_oneof![
+            8 => (0u8..8).prop_map(mac),
+            1 => Just([0xff; 6]),
+            1 => Just([1, 0, 0x5e, 0, 0, 1]),
+        ];
+        prop_oneof![
+            2 => (prop::option::of(0u8..8), any::<bool>()).prop_map(|(mac, isolated)| Event::Join(mac, isolated)),
+            1 => any::<usize>().prop_map(Event::Leave),
+            8 => (any::<usize>(), 0u8..8, to).prop_map(|(port, from, to)| Event::Send(port, from, to)),
+        ]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        /// A frame goes to the port that its receiver is behind; if that is unknown, to all that may be it: never to
+        /// the sender's, nor between isolated ports, nor one for another station to a port that has an address.
+        #[test]
+        fn frames_go_where_their_receiver_may_be(events in prop::collection::vec(event(), 1..60)) {
+            let switch: Arc<Switch> = Arc::default();
+            let (mut joined, mut behind) = (Vec::<Joined>::new(), HashMap::<Mac, u16>::new());
+            for event in events {
+                match event {
+                    Event::Join(number, isolated) => {
+                        let spec = PortSpec { isolated, mac: number.map(mac), ..PortSpec::default() };
+                        let taken = joined.iter().any(|it| spec.mac.is_some() && it.0.spec.mac == spec.mac);
+                        match switch.join(spec.clone(), 1) {
+                            Ok(port) => {
+                                prop_assert!(!taken);
+                                spec.mac.map(|mac| behind.insert(mac, port.0.number));
+                                joined.push(port);
+                            }
+                            Err(_) => prop_assert!(taken),
+                        }
+                    }
+                    Event::Leave(port) if !joined.is_empty() => {
+                        let left = joined.swap_remove(port % joined.len());
+                        behind.retain(|_, port| *port != left.0.number);
+                    }
+                    Event::Send(port, from, to) if !joined.is_empty() => {
+                        let (port, from, now_s) = (&joined[port % joined.len()].0, mac(from), 0);
+                        if !port.may_send(from) {
+                            continue;
+                        }
+                        let pinned = joined.iter().any(|it| it.0.number != port.number && it.0.spec.mac == Some(from));
+                        let learned = switch.table.learn(from, port.number, now_s);
+                        prop_assert_eq!(learned == Learned::Foreign, pinned);
+                        if pinned {
+                            continue;
+                        }
+                        behind.insert(from, port.number);
+                        let group = to[0] & 1 == 1;
+                        let wanted = |other: &Arc<Port>| {
+                            let is_there = match behind.get(&to) {
+                                Some(number) => other.number == *number,
+                                None => group || other.spec.mac.is_none(),
+                            };
+                            let apart = port.spec.isolated && other.spec.isolated;
+                            is_there && !apart && other.number != port.number
+                        };
+                        let ports = switch.ports();
+                        let (flooded, receivers) = port.receivers(&ports, to, now_s);
+                        let numbers: Vec<u16> = receivers.map(|port| port.number).collect();
+                        let wanted: Vec<u16> = ports.iter().flatten().filter(|it| wanted(it)).map(|it| it.number).collect();
+                        prop_assert_eq!(numbers, wanted);
+                        prop_assert_eq!(flooded, !behind.contains_key(&to));
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
 
     fn join(switch: &Arc<Switch>, isolated: bool) -> Joined {
         let spec = PortSpec {

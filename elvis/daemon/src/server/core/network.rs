@@ -162,26 +162,14 @@ impl Core {
             return 0;
         }
         let (ports, pair) = (frames.ports(&port), frames.pair);
-        let known = (to[0] & 1 == 0).then(|| table.find(to, now_s)).flatten();
+        let (flooded, others) = port.receivers(&ports, to, now_s);
+        if let Some(Some(slot)) = self.slots.get_mut(at) {
+            counts(&mut slot.queue).flooded += u64::from(flooded);
+        }
         let mut receivers = 0;
-        match known {
-            Some(number) => {
-                if let Some(Some(other)) = ports.get(usize::from(number)) {
-                    if port.reaches(other) {
-                        self.deliver(other, pair, sent, chain);
-                        receivers += 1;
-                    }
-                }
-            }
-            None => {
-                if let Some(Some(slot)) = self.slots.get_mut(at) {
-                    counts(&mut slot.queue).flooded += 1;
-                }
-                for other in ports.iter().flatten().filter(|other| port.reaches(other)) {
-                    self.deliver(other, pair, sent, chain);
-                    receivers += 1;
-                }
-            }
+        for other in others {
+            self.deliver(other, pair, sent, chain);
+            receivers += 1;
         }
         receivers
     }
