@@ -6,6 +6,8 @@ use crate::Params;
 #[derive(Debug, Clone)]
 pub struct Polling {
     polled: bool,
+    /// It can't be kicked, so polling never ends.
+    always: bool,
     /// Kicks in the current row, and when it started.
     kicks: u32,
     row_from_ns: u64,
@@ -22,6 +24,7 @@ impl Polling {
     pub fn new() -> Self {
         Self {
             polled: false,
+            always: false,
             kicks: 0,
             row_from_ns: 0,
             last_kick_ns: 0,
@@ -60,6 +63,11 @@ impl Polling {
         self.polled
     }
 
+    /// Starts polling that never ends, whether or not polling is off.
+    pub fn never_end(&mut self) {
+        (self.polled, self.always) = (true, true);
+    }
+
     /// Starts polling without kicks, for a queue that was polled on another core. False if polling is
     /// off.
     pub fn start(&mut self, params: &Params, now_ns: u64) -> bool {
@@ -81,7 +89,7 @@ impl Polling {
 
     /// Notes that the queue was found empty. True: polling ends now.
     pub fn found_empty(&mut self, params: &Params, now_ns: u64) -> bool {
-        if !self.polled || now_ns < self.earned_until_ns {
+        if !self.polled || self.always || now_ns < self.earned_until_ns {
             return false;
         }
         *self = Self {

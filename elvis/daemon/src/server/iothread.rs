@@ -165,6 +165,7 @@ impl Drop for IoThread {
 mod tests {
     use super::*;
     use crate::server::kind::{BlkSpec, Kind};
+    use crate::server::queue::Kick;
     use crate::server::stats::Counted;
     use crate::storage::{Disk, Source};
     use elvis_policy::{Limiter, RateLimit};
@@ -216,7 +217,7 @@ mod tests {
             index: 0,
             features: 0,
             ring: Ring::new(16, &driver.addresses(), driver.memory(), 0, true).unwrap(),
-            kick: eventfd(0, EventfdFlags::CLOEXEC).unwrap(),
+            kick: Kick::Eventfd(eventfd(0, EventfdFlags::CLOEXEC).unwrap()),
             call: None,
             err: None,
             fault: None,

@@ -36,6 +36,15 @@ impl Shared {
     }
 }
 
+/// How an I/O thread learns of new requests.
+#[derive(Debug)]
+pub enum Kick {
+    /// The driver writes to this eventfd.
+    Eventfd(OwnedFd),
+    /// The driver has no way to tell: the queue is polled always.
+    Never,
+}
+
 /// A queue, ready to be served.
 #[derive(Debug)]
 pub struct Queue {
@@ -47,8 +56,8 @@ pub struct Queue {
     pub features: u64,
     /// Its ring.
     pub ring: Ring,
-    /// The driver writes to it for new requests.
-    pub kick: OwnedFd,
+    /// How the driver tells of new requests.
+    pub kick: Kick,
     /// The I/O thread writes to it for replies.
     pub call: Option<OwnedFd>,
     /// The I/O thread writes to it when the queue fails.

@@ -7,7 +7,9 @@ use elvis::serve::Server;
 use elvis_policy::simulation::Mode;
 use memmap2::MmapMut;
 use std::fs::File;
-use std::os::fd::AsRawFd;
+use std::io::{Read, Write};
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
@@ -43,6 +45,26 @@ pub fn limited<T>(what: &str, work: impl FnOnce() -> T) -> T {
         let result = work();
         drop(done);
         result
+    })
+}
+
+/// Sends a vhost-user message on a front-end's connection, which need not be one that it knows of. Returns the body of
+/// the reply that it asks for.
+pub fn exchange(frontend: &impl AsRawFd, request: u32, body: &[u8]) -> Vec<u8> {
+    // SAFETY: the front-end keeps its descriptor open during the borrow.
+    let borrowed = unsafe { BorrowedFd::borrow_raw(frontend.as_raw_fd()) };
+    let mut stream = UnixStream::from(borrowed.try_clone_to_owned().unwrap());
+    let words = [request, 1 | 1 << 3, body.len() as u32];
+    let bytes = [words.map(u32::to_ne_bytes).as_flattened(), body].concat();
+    limited("a reply to a message", || {
+        stream.write_all(&bytes).unwrap();
+        let mut head = [0; 12];
+        stream.read_exact(&mut head).unwrap();
+        assert_eq!(head[..4], request.to_ne_bytes());
+        let [.., a, b, c, d] = head;
+        let mut body = vec![0; u32::from_ne_bytes([a, b, c, d]) as usize];
+        stream.read_exact(&mut body).unwrap();
+        body
     })
 }
 

@@ -11,6 +11,7 @@
 mod client;
 mod fair;
 mod hostile;
+mod kickless;
 mod many;
 mod net;
 mod net_packed;

@@ -1,6 +1,6 @@
 //! Network devices: frames between devices of a switch.
 
-use crate::client::{memfd, serve, serve_by, serve_on, socket, split_cpus, until};
+use crate::client::{exchange, memfd, serve, serve_by, serve_on, socket, split_cpus, until};
 use crate::nic::{Nic, OFFLOADS, RECEIVED, SENT, SIZE, frame};
 use elvis::config::Config;
 use elvis::net::{Header, feature};
@@ -524,14 +524,7 @@ fn limits_count_both_directions() {
 
 /// Sends a vhost-user message with 8 bytes, and returns whether the device did it.
 fn message(nic: &Nic, request: u32, body: [u8; 8]) -> bool {
-    let words = [request, 1 | 1 << 3, 8];
-    let bytes = [words.map(u32::to_ne_bytes).as_flattened(), &body].concat();
-    let mut stream = nic.stream();
-    stream.write_all(&bytes).unwrap();
-    let mut reply = [0; 20];
-    stream.read_exact(&mut reply).unwrap();
-    assert_eq!(reply[..4], request.to_ne_bytes());
-    reply[12..] == [0; 8]
+    exchange(&nic.frontend, request, &body) == [0; 8]
 }
 
 const SEND_RARP: u32 = 19;

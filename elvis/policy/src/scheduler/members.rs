@@ -69,6 +69,15 @@ impl Scheduler {
         }
     }
 
+    /// Polls a queue as long as it is here, whatever its load and [`crate::Params::polling`]: its driver can't kick.
+    /// The caller turns its notifications off.
+    pub fn poll_always(&mut self, id: QueueId) {
+        if let Some(Some(queue)) = self.queues.get_mut(id.0 as usize) {
+            queue.polling.never_end();
+            self.poll.put_last(id.0);
+        }
+    }
+
     /// Removes a queue, and returns its counters.
     pub fn remove_queue(&mut self, id: QueueId) -> Option<QueueCounters> {
         let queue = self.queues.get_mut(id.0 as usize)?.take()?;

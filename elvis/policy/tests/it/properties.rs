@@ -23,6 +23,8 @@ struct Queue {
     part: u32,
     served: u64,
     units: u64,
+    /// It has no way to kick.
+    kickless: bool,
 }
 
 impl Queue {
@@ -68,6 +70,7 @@ impl Play {
                 part: 0,
                 served: 0,
                 units: 0,
+                kickless: false,
             }
         });
         let queues = queues.collect();
@@ -83,11 +86,17 @@ impl Play {
         self.queues.iter().position(|queue| queue.id == id).unwrap()
     }
 
-    /// The driver adds requests, and kicks if notifications are on.
+    /// From now on a queue's driver can't kick.
+    fn without_kicks(&mut self, index: usize) {
+        self.queues[index].kickless = true;
+        self.core.poll_always(self.queues[index].id);
+    }
+
+    /// The driver adds requests, and kicks if notifications are on and it can.
     fn submit(&mut self, index: usize, count: u16) {
         let queue = &mut self.queues[index];
         queue.avail = queue.avail.wrapping_add(count);
-        if queue.armed && count > 0 {
+        if queue.armed && count > 0 && !queue.kickless {
             queue.armed = !self.core.kicked(queue.id, self.now_ns);
         }
     }
@@ -244,11 +253,14 @@ fn time_in_which_the_thread_was_stopped_pays_for_no_polling() {
 proptest! {
     #![proptest_config(ProptestConfig {  failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Every request is served, whatever devices send and when.
+    /// Every request is served, whatever devices send and when, and whether they can kick or not. A queue that can't be
+    /// kicked is polled from then on.
     #[test]
-    fn everything_is_served(params in params(), devices in devices(), load in prop::collection::vec((0usize..12, 0u16..300, 0u64..50_000), 0..60)) {
+    fn everything_is_served(params in params(), devices in devices(), kickless: u16, load in prop::collection::vec((0usize..12, 0u16..300, 0u64..5_000_000), 0..60)) {
         let mut play = Play::new(params, &devices);
         let mut sent = vec![0u64; devices.len()];
+        let without: Vec<usize> = (0..devices.len()).filter(|index| kickless >> index & 1 == 1).collect();
+        without.iter().for_each(|&index| play.without_kicks(index));
         for (index, count, pause_ns) in load {
             let index = index % devices.len();
             play.submit(index, count);
@@ -266,6 +278,7 @@ proptest! {
         }
         let served: Vec<u64> = play.queues.iter().map(|queue| queue.served).collect();
         prop_assert_eq!(served, sent);
+        prop_assert!(without.iter().all(|&index| play.core.polled(play.queues[index].id)));
     }
 
     /// Between two turns of a device that always has requests, no other gets more than its quanta

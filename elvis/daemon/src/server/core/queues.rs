@@ -4,9 +4,9 @@ use super::frames::Frames;
 use super::{Core, FRAMES, Slot};
 use crate::net::switch::Place;
 use crate::server::kind::Kind;
-use crate::server::queue::Queue;
+use crate::server::queue::{Kick, Queue};
 use crate::storage::Registered;
-use elvis_policy::{Calls, Look};
+use elvis_policy::{Calls, Look, QueueId};
 use elvis_ring::sigbus;
 use rustix::event::epoll;
 
@@ -25,7 +25,6 @@ impl Core {
     }
 
     pub(super) fn attach(&mut self, mut queue: Box<Queue>) {
-        let number = queue.shared.number;
         let slot = self
             .slots
             .iter()
@@ -36,33 +35,14 @@ impl Core {
         }
         let mut id = None;
         if queue.fault.is_none() {
-            let (shared, scheduler) = (&queue.shared, &mut self.scheduler);
-            let device = self.devices.entry(number).or_insert_with(|| {
-                let limiter = shared.limiter.clone();
-                (scheduler.add_limited(shared.weight, limiter), 0)
-            });
-            let seen = Look {
-                avail: queue.ring.next(),
-                pending: 0,
-            };
-            id = self.scheduler.add_queue(device.0, seen, self.now_ns);
-            device.1 += 1;
-            if let Some(id) = id {
-                if queue.polled {
-                    self.scheduler.keep_polled(id, self.now_ns);
-                    queue.ring.disarm();
-                }
-                let place = id.0 as usize;
-                if self.slot_of.len() <= place {
-                    self.slot_of.resize(place + 1, usize::MAX);
-                }
-                self.slot_of[place] = slot;
-            }
+            id = self.add_to_policy(&mut queue, slot);
             // Edge-triggered and never read: each write gives one event, without the cost of a read.
             let flags = epoll::EventFlags::IN | epoll::EventFlags::ET;
             let data = epoll::EventData::new_u64(slot as u64);
-            if let Err(error) = epoll::add(&self.epoll, &queue.kick, data, flags) {
-                queue.fault = Some(format!("can't wait for its kicks: {error}"));
+            if let Kick::Eventfd(kick) = &queue.kick {
+                if let Err(error) = epoll::add(&self.epoll, kick, data, flags) {
+                    queue.fault = Some(format!("can't wait for its kicks: {error}"));
+                }
             }
         }
         let (registered, frames) = self.own(&queue);
@@ -87,6 +67,36 @@ impl Core {
         if self.slots[slot].as_ref().is_some_and(waits) {
             self.call(slot);
         }
+    }
+
+    /// Adds a queue to the policy, polled if it was, or must be.
+    fn add_to_policy(&mut self, queue: &mut Queue, slot: usize) -> Option<QueueId> {
+        let (shared, scheduler) = (&queue.shared, &mut self.scheduler);
+        let device = self.devices.entry(shared.number).or_insert_with(|| {
+            let limiter = shared.limiter.clone();
+            (scheduler.add_limited(shared.weight, limiter), 0)
+        });
+        let seen = Look {
+            avail: queue.ring.next(),
+            pending: 0,
+        };
+        let id = scheduler.add_queue(device.0, seen, self.now_ns);
+        device.1 += 1;
+        let id = id?;
+        match queue.kick {
+            Kick::Never => scheduler.poll_always(id),
+            Kick::Eventfd(_) if queue.polled => scheduler.keep_polled(id, self.now_ns),
+            Kick::Eventfd(_) => {}
+        }
+        if scheduler.polled(id) {
+            queue.ring.disarm();
+        }
+        let place = id.0 as usize;
+        if self.slot_of.len() <= place {
+            self.slot_of.resize(place + 1, usize::MAX);
+        }
+        self.slot_of[place] = slot;
+        Some(id)
     }
 
     /// What this thread keeps for a queue of its kind.
@@ -149,7 +159,9 @@ impl Core {
             slot.queue.ring.untake(zeroing.chain.head());
             self.room.spare.push(zeroing.chain);
         }
-        let _ = epoll::delete(&self.epoll, &slot.queue.kick);
+        if let Kick::Eventfd(kick) = &slot.queue.kick {
+            let _ = epoll::delete(&self.epoll, kick);
+        }
         slot.queue.polled = self.scheduler.polled(id);
         if let Some(counters) = self.scheduler.remove_queue(id) {
             slot.queue.counted.before = slot.queue.counted.before.plus(&counters);

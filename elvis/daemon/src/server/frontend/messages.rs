@@ -6,6 +6,7 @@ use super::{
     refused,
 };
 use crate::server::notify::check_eventfd;
+use crate::server::queue::Kick;
 use elvis_ring::{DirtyLog, Region};
 use std::fs::File;
 use vhost::VhostUserMemoryRegionBase;
@@ -177,12 +178,18 @@ impl VhostUserBackendReqHandlerMut for Frontend {
     fn set_vring_kick(&mut self, index: u8, file: Option<File>) -> Result<()> {
         let index = u32::from(index);
         self.take_back(index)?;
-        let Some(file) = file else {
-            return Err(refused(
-                "a queue without a kick descriptor is not supported",
-            ));
+        let kick = match file {
+            Some(file) => Kick::Eventfd(check_eventfd(file).map_err(failed)?),
+            // "Polling will be used instead of waiting for the kick."
+            None => {
+                let name = &self.shared.name;
+                eprintln!(
+                    "elvis: {name}: queue {index} has no kick descriptor: it is polled always"
+                );
+                Kick::Never
+            }
         };
-        self.queue(index)?.kick = Some(check_eventfd(file).map_err(failed)?);
+        self.queue(index)?.kick = Some(kick);
         self.hand_over(index)
     }
 

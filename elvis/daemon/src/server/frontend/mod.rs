@@ -11,7 +11,7 @@ mod messages;
 mod network;
 
 use super::iothread::IoThread;
-use super::queue::{Queue, Shared};
+use super::queue::{Kick, Queue, Shared};
 use super::stats::Counted;
 use super::threads::Threads;
 use elvis_ring::{DirtyLog, Memory, Region, Ring, RingAddresses, RingError};
@@ -43,7 +43,8 @@ struct Setup {
     base: u32,
     /// The same as the front-end knows it, which tells it again after this process has died.
     told: u32,
-    kick: Option<OwnedFd>,
+    /// None: not started, or stopped.
+    kick: Option<Kick>,
     call: Option<OwnedFd>,
     err: Option<OwnedFd>,
     enabled: bool,
@@ -173,7 +174,7 @@ impl Frontend {
         Ok(())
     }
 
-    /// Hands a queue to the I/O thread, if it is enabled and has a kick descriptor.
+    /// Hands a queue to the I/O thread, if it is enabled and was started.
     fn hand_over(&mut self, index: u32) -> Result<()> {
         let memory = Arc::clone(&self.memory);
         let packed = self.features & RING_PACKED != 0;
