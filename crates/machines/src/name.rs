@@ -3,7 +3,8 @@
 //! A name is `NAME` or `FAMILY:NAME`, then `@VARIANT`, then `+key=value` for each option. Options
 //! may come in any order; the canonical spelling sorts them. Two families, `serial:` and `log:`,
 //! name a path: everything after the colon is the path, including '@', '+' and ':', and there is no
-//! variant and no option. Lists are separated by commas; within a list, a comma in a name is
+//! variant and no option. A variant that is a path may contain '+' too, as Debian's releases do: options
+//! begin at the first `+key=`. Lists are separated by commas; within a list, a comma in a name is
 //! written `\,` and a backslash `\\`.
 //!
 //! A parsed name is only well formed; `platforms` checks that such a platform exists.
@@ -11,6 +12,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
+use ws_lab::recipe::is_path;
 
 /// Families whose name is a path.
 pub const PATH_FAMILIES: [&str; 2] = ["serial", "log"];
@@ -94,8 +96,7 @@ impl FromStr for PlatformName {
                 });
             }
         }
-        let mut pieces = text.split('+');
-        let head = pieces.next().unwrap_or_default();
+        let (head, options_text) = split_options(text);
         let (base, variant) = match head.split_once('@') {
             Some((_, "")) => return Err(NameError::NoVariant(text.into())),
             Some((base, variant)) => (base, Some(variant.to_owned())),
@@ -107,7 +108,7 @@ impl FromStr for PlatformName {
         };
         let name = word(text, "the name", name)?;
         let mut options = BTreeMap::new();
-        for piece in pieces {
+        for piece in options_text.into_iter().flat_map(|text| text.split('+')) {
             let (key, value) = piece
                 .split_once('=')
                 .filter(|(_, value)| !value.is_empty())
@@ -126,9 +127,28 @@ impl FromStr for PlatformName {
     }
 }
 
-fn word(text: &str, what: &'static str, part: &str) -> Result<String, NameError> {
+/// The text before the options, and the options without the first '+'.
+fn split_options(text: &str) -> (&str, Option<&str>) {
+    let variant = text.split_once('@').map(|(_, variant)| variant);
+    let has_path = variant.is_some_and(is_path);
+    let begins = |(at, _): &(usize, &str)| {
+        let key = text[at + 1..].split(['=', '+']).next().unwrap_or_default();
+        let is_key = is_word(key) && text[at + 1 + key.len()..].starts_with('=');
+        !has_path || is_key
+    };
+    match text.match_indices('+').find(begins) {
+        Some((at, _)) => (&text[..at], Some(&text[at + 1..])),
+        None => (text, None),
+    }
+}
+
+fn is_word(part: &str) -> bool {
     let good = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_';
-    if part.is_empty() || !part.chars().all(good) {
+    !part.is_empty() && part.chars().all(good)
+}
+
+fn word(text: &str, what: &'static str, part: &str) -> Result<String, NameError> {
+    if !is_word(part) {
         return Err(NameError::Word {
             text: text.into(),
             what,
@@ -217,6 +237,27 @@ mod tests {
     }
 
     #[test]
+    fn a_path_with_a_plus_ends_where_options_begin() {
+        for (text, variant, options) in [
+            ("lab:kvm@/k/7.3.4+deb13-amd64", "/k/7.3.4+deb13-amd64", ""),
+            ("lab:kvm@./a+b+c/d", "./a+b+c/d", ""),
+            ("lab:kvm@../a+B=c", "../a+B=c", ""),
+            ("lab:kvm@/a+", "/a+", ""),
+            ("lab:kvm@/a+deb13+memory=256", "/a+deb13", "memory=256"),
+            ("lab:kvm@/a+b@c+cpu=max+memory=1", "/a+b@c", "cpu=max memory=1"),
+        ] {
+            let name = parse(text);
+            assert_eq!(name.variant.as_deref(), Some(variant), "{text}");
+            let own = name.options.iter();
+            let own: Vec<String> = own.map(|(key, value)| format!("{key}={value}")).collect();
+            assert_eq!(own.join(" "), options, "{text}");
+            assert_eq!(name.to_string(), text);
+        }
+        // A word without '=' is no option of a platform without a path.
+        assert!("lab:kvm@6.12+deb13".parse::<PlatformName>().is_err());
+    }
+
+    #[test]
     fn what_is_wrong_is_said() {
         let error = |text: &str| text.parse::<PlatformName>().unwrap_err().to_string();
         assert_eq!(error(""), "a platform's name is empty");
@@ -266,6 +307,16 @@ mod tests {
                 // The only way to break this grammar is an option given twice.
                 prop_assert!(text.matches('+').count() > 1, "{}", text);
             }
+        }
+
+        #[test]
+        fn any_path_of_a_variant_round_trips(
+            path in "(\\.{1,2})?/[a-zA-Z0-9+./@-]{0,12}", options in "(\\+[a-z]{1,3}=[a-z0-9]{1,3}){0,1}"
+        ) {
+            let text = format!("lab:kvm@{path}{options}");
+            let name: PlatformName = text.parse().unwrap();
+            prop_assert_eq!(name.variant.as_deref(), Some(&*path));
+            prop_assert_eq!(name.to_string(), text);
         }
 
         #[test]
