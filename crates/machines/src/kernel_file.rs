@@ -1,65 +1,36 @@
-//! What kind of kernel a user's file is, and whether a lab machine can boot it.
+//! Whether a lab machine can boot a user's kernel, and the file that it boots: the kernel's own, or one in
+//! the cache with what was packed into it.
 //!
 //! A file of an unknown kind is refused: QEMU would take it for a program without a header and
-//! execute whatever it contains.
+//! execute whatever it contains. So is what the monitor's loader would refuse only after the machine booted
+//! (vmm/arch, vmm/loader_elf.c).
 
+use crate::kept;
 use crate::machine::MachineError;
-use std::fmt;
+use crate::resources::Resources;
+use sha2::{Digest, Sha256};
 use std::fs::File;
 use std::io::Read;
-use std::path::Path;
-use ws_lab::recipe::{EmulatorKind, Hypervisor, Recipe};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use ws_lab::kernel::BootImage;
+use ws_lab::kernel::format::{self, ArmImage, BzImage, Elf, Multiboot};
+use ws_lab::recipe::{EmulatorKind, Hypervisor, Monitor, Recipe};
 use ws_lab::sets::Architecture;
 
-/// The multiboot header lies within this many bytes (Multiboot specification 0.6.96, 3.1).
+pub use ws_lab::kernel::format::Kind;
+
+/// The kind is known by this many bytes.
 const SEARCHED_BYTES: u64 = 8192;
-const MULTIBOOT_MAGIC: u32 = 0x1bad_b002;
-/// A header's first three words: magic, flags, and a checksum that makes their sum zero.
-const MULTIBOOT_HEADER_BYTES: usize = 12;
+/// The least version of Linux' boot protocol that the monitor boots, and where it loads.
+const LEAST_PROTOCOL: u16 = 0x20a;
+const LOADED_AT: u64 = 0x10_0000;
 
-/// The offsets and values of a bzImage's two magic numbers (Linux,
-/// Documentation/arch/x86/boot.rst).
-const BOOT_FLAG: (usize, &[u8]) = (0x1fe, &[0x55, 0xaa]);
-const SETUP_MAGIC: (usize, &[u8]) = (0x202, b"HdrS");
-/// The offset and value of an arm64 Image's magic number (Linux,
-/// Documentation/arch/arm64/booting.rst).
-const IMAGE_MAGIC: (usize, &[u8]) = (56, b"ARM\x64");
-/// The offset of e_machine in an ELF file (System V ABI, chapter 4).
-const ELF_MACHINE: usize = 18;
+/// The folder of the cache with unpacked kernels, and how many are kept, of up to 60 MB each.
+const UNPACKED: &str = "kernels";
+const KEPT: usize = 16;
 
-/// A kind of kernel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// For x86, of 32 or 64 bits.
-    Elf,
-    BzImage,
-    /// A multiboot kernel that is not an ELF file.
-    Multiboot,
-    /// For aarch64.
-    ArmElf,
-    /// An arm64 Image.
-    Image,
-    /// For aarch64, without any header: known only by the end of its name, as kvm-unit-tests'
-    /// programs.
-    Flat,
-    Unknown,
-}
-
-impl fmt::Display for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Kind::Elf => "an ELF file for x86",
-            Kind::BzImage => "a Linux bzImage for x86",
-            Kind::Multiboot => "a multiboot kernel for x86",
-            Kind::ArmElf => "an ELF file for aarch64",
-            Kind::Image => "an arm64 Image",
-            Kind::Flat => "a program for aarch64 without an Image header",
-            Kind::Unknown => "no known kind of kernel",
-        })
-    }
-}
-
-/// What kind of kernel the file is.
+/// What kind of kernel a file is that is not packed.
 ///
 /// # Errors
 /// It can't be read.
@@ -68,56 +39,71 @@ pub fn kind(path: &Path) -> Result<Kind, MachineError> {
     File::open(path)
         .and_then(|file| file.take(SEARCHED_BYTES).read_to_end(&mut start))
         .map_err(|e| MachineError::io("read the kernel", path, e))?;
-    Ok(match of_bytes(&start) {
+    Ok(match format::kind(&start) {
         Kind::Unknown if path.extension().is_some_and(|end| end == "flat") => Kind::Flat,
         kind => kind,
     })
 }
 
-/// The kind of kernel by a file's first bytes.
-fn of_bytes(start: &[u8]) -> Kind {
-    let has = |(at, bytes): (usize, &[u8])| start.get(at..at + bytes.len()) == Some(bytes);
-    if start.starts_with(&object::elf::ELFMAG) {
-        let machine = |number: u16| has((ELF_MACHINE, &number.to_le_bytes()));
-        return match () {
-            () if machine(object::elf::EM_X86_64) || machine(object::elf::EM_386) => Kind::Elf,
-            () if machine(object::elf::EM_AARCH64) => Kind::ArmElf,
-            () => Kind::Unknown,
-        };
+/// The file that a machine boots for a kernel: its own, or one in the cache that is not packed.
+///
+/// # Errors
+/// The cache can't be written.
+pub fn bootable(
+    image: &BootImage,
+    path: &Path,
+    resources: &Resources,
+) -> Result<PathBuf, MachineError> {
+    if image.packed.is_empty() {
+        return Ok(path.to_owned());
     }
-    match () {
-        () if has(BOOT_FLAG) && has(SETUP_MAGIC) => Kind::BzImage,
-        () if has(IMAGE_MAGIC) => Kind::Image,
-        () if has_multiboot_header(start) => Kind::Multiboot,
-        () => Kind::Unknown,
-    }
+    let digest = Sha256::digest(&image.bytes);
+    let name: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    let folder = resources.store()?.root().join(UNPACKED);
+    kept::keep(&folder, &name, &image.bytes, KEPT)
+        .map_err(|e| MachineError::io("keep the unpacked kernel in", &folder, e))
 }
 
-fn has_multiboot_header(start: &[u8]) -> bool {
-    let word = |header: &[u8], index: usize| {
-        let mut bytes = [0u8; 4];
-        bytes.copy_from_slice(header.get(index * 4..index * 4 + 4).unwrap_or(&[0; 4]));
-        u32::from_le_bytes(bytes)
-    };
-    (0..start.len()).step_by(4).any(|at| {
-        start
-            .get(at..at + MULTIBOOT_HEADER_BYTES)
-            .is_some_and(|header| {
-                let sum = word(header, 1).wrapping_add(word(header, 2));
-                word(header, 0) == MULTIBOOT_MAGIC && sum.wrapping_add(MULTIBOOT_MAGIC) == 0
-            })
+/// What of a unified kernel image a machine does not use, to say; nothing of other kernels.
+pub fn unused(image: &BootImage, path: &Path) -> Option<String> {
+    let (parts, path) = (image.unused.join(" and "), path.display());
+    (!parts.is_empty()).then(|| {
+        format!("of the unified kernel image {path}, {parts} are not used, but only the kernel")
     })
 }
 
-/// Checks that a machine of this recipe can boot the file. The kernel may still be faulty: its
-/// loader checks more.
+/// Reads a kernel that a machine of this recipe is to boot as its guest. The kernel may still be faulty.
 ///
 /// # Errors
 /// It can't be read, or a machine of this recipe can't boot such a kernel, with the cure.
-pub fn check(recipe: &Recipe, path: &Path) -> Result<Kind, MachineError> {
-    let kind = kind(path)?;
-    let cure = match (recipe.architecture, &recipe.hypervisor, kind) {
-        (Architecture::X86_64, Hypervisor::Xen { .. }, Kind::Elf) => return Ok(kind),
+pub fn guest(recipe: &Recipe, path: &Path) -> Result<BootImage, MachineError> {
+    let image = BootImage::read(path).map_err(|e| MachineError::Other(e.to_string()))?;
+    let refused = refused(recipe, image.kind).map(str::to_owned);
+    match refused.or_else(|| not_loaded(recipe, &image)) {
+        None => Ok(image),
+        Some(cure) => Err(MachineError::Other(format!(
+            "lab:{} can't boot {}, which is {}: {cure}",
+            recipe.name,
+            path.display(),
+            what(&image)
+        ))),
+    }
+}
+
+/// The kind of a kernel in words.
+fn what(image: &BootImage) -> String {
+    match BzImage::of(&image.bytes) {
+        Some(header) if !header.is_linux() => {
+            "a program with a bzImage's header, but no Linux".into()
+        }
+        _ => image.kind.to_string(),
+    }
+}
+
+/// Why machines of the recipe boot no such kernels as their guest, and the cure.
+fn refused(recipe: &Recipe, kind: Kind) -> Option<&'static str> {
+    Some(match (recipe.architecture, &recipe.hypervisor, kind) {
+        (Architecture::X86_64, Hypervisor::Xen { .. }, Kind::Elf) => return None,
         (Architecture::X86_64, Hypervisor::Xen { .. }, Kind::BzImage | Kind::Multiboot) => {
             "its dom0 only starts ELF files with a PVH entry: use lab:native or lab:kvm for this one"
         }
@@ -129,10 +115,10 @@ pub fn check(recipe: &Recipe, path: &Path) -> Result<Kind, MachineError> {
         (Architecture::X86_64, _, Kind::Elf | Kind::BzImage | Kind::Multiboot)
         | (Architecture::Aarch64, _, Kind::Image)
         | (Architecture::Aarch64, Hypervisor::None | Hypervisor::Kvm, Kind::Flat) => {
-            return Ok(kind);
+            return None;
         }
-        (Architecture::X86_64, _, Kind::Unknown) => {
-            "it takes a Linux bzImage, an ELF file with a PVH entry, or a multiboot kernel"
+        (Architecture::X86_64, _, Kind::Unknown | Kind::Efi) => {
+            "it takes a Linux bzImage, an ELF file with a PVH entry, a multiboot kernel, or an EFI program with a Linux in it (a unified kernel image)"
         }
         (Architecture::X86_64, _, Kind::ArmElf | Kind::Image | Kind::Flat) => {
             "its processor is an x86: use an ARM machine such as lab:arm-native or lab:kvm-vhe"
@@ -141,111 +127,179 @@ pub fn check(recipe: &Recipe, path: &Path) -> Result<Kind, MachineError> {
             "its processor is an ARM: use an x86 machine such as lab:native or lab:kvm"
         }
         (Architecture::Aarch64, _, Kind::ArmElf) => {
-            "it takes an arm64 Image: name the one that the kernel's build makes from its ELF file (objcopy -O binary)"
+            "it takes an arm64 Image, or a Linux' ELF file, which has one in it"
         }
         (Architecture::Aarch64, _, Kind::Flat) => {
             "it takes an arm64 Image: use lab:arm-native or a machine with KVM for programs without a header"
         }
-        (Architecture::Aarch64, _, Kind::Unknown) => {
-            "it takes an uncompressed arm64 Image, or a program without a header whose name ends in .flat, as in kvm-unit-tests"
+        (Architecture::Aarch64, _, Kind::Unknown | Kind::Efi) => {
+            "it takes an arm64 Image, also a compressed one or in an EFI program (zboot, unified kernel image), or a program without a header whose name ends in .flat, as in kvm-unit-tests"
+        }
+    })
+}
+
+/// Why what loads the guest in machines of the recipe would refuse the kernel, and the cure.
+fn not_loaded(recipe: &Recipe, image: &BootImage) -> Option<String> {
+    let memory_bytes = recipe.emulator.memory_mib << 20;
+    let by_vmm = matches!(recipe.monitor, Monitor::Vmm { .. });
+    match image.kind {
+        Kind::BzImage if by_vmm => bzimage(&image.bytes, memory_bytes),
+        Kind::Elf => {
+            let only_pvh = matches!(recipe.hypervisor, Hypervisor::Xen { .. });
+            elf(&image.bytes, only_pvh, by_vmm, memory_bytes)
+        }
+        Kind::Multiboot if by_vmm => multiboot(&image.bytes, memory_bytes),
+        Kind::Image => arm_image(&image.bytes, memory_bytes),
+        _ => None,
+    }
+}
+
+fn bzimage(bytes: &[u8], memory_bytes: u64) -> Option<String> {
+    let header = BzImage::of(bytes)?;
+    let protocol = header.protocol();
+    if protocol < LEAST_PROTOCOL || !header.loads_high() {
+        let (major, minor) = (protocol >> 8, protocol & 0xff);
+        return Some(format!(
+            "its boot protocol {major}.{minor:02} is older than 2.10, as that of iPXE, memdisk and Linux before 2.6.31: lab:native starts it as a PC does"
+        ));
+    }
+    if header.kernel().is_empty() {
+        return Some("it ends before its kernel begins: copy it anew".into());
+    }
+    let loaded = LOADED_AT..LOADED_AT + header.kernel().len() as u64;
+    none_fits([loaded, header.memory()], memory_bytes)
+}
+
+fn elf(bytes: &[u8], only_pvh: bool, by_vmm: bool, memory_bytes: u64) -> Option<String> {
+    let file = match Elf::of(bytes) {
+        Ok(file) => file,
+        Err(e) => return Some(format!("it is damaged ({e}): copy it anew")),
+    };
+    if !file.has_pvh {
+        let header = Multiboot::of(bytes).filter(|_| !only_pvh);
+        match header.and_then(|header| header.memory) {
+            None if header.is_none() => {
+                return Some(match only_pvh {
+                    true => "it has no PVH entry (an ELF note of Xen's, as of a Linux with CONFIG_PVH)".into(),
+                    false => "it has neither a PVH entry (an ELF note of Xen's, as of a Linux with CONFIG_PVH) nor a multiboot header, so no machine of the lab boots it".into(),
+                });
+            }
+            Some(_) => return multiboot(bytes, memory_bytes),
+            None => {}
+        }
+    }
+    if !by_vmm {
+        return None;
+    }
+    let segments = file.segments.iter().filter(|s| !s.memory.is_empty());
+    let lowest = segments.clone().map(|segment| segment.memory.start).min();
+    if lowest.is_some_and(|lowest| lowest < LOADED_AT) {
+        return Some("it is loaded below 1 MiB, where the monitor has its tables".into());
+    }
+    none_fits(segments.map(|segment| segment.memory.clone()), memory_bytes)
+}
+
+fn multiboot(bytes: &[u8], memory_bytes: u64) -> Option<String> {
+    let (load, end) = Multiboot::of(bytes)?.memory?;
+    let end = end.max(load + 1);
+    if load < LOADED_AT {
+        return Some("it is loaded below 1 MiB, where the monitor has its tables".into());
+    }
+    none_fits([load..end], memory_bytes)
+}
+
+fn arm_image(bytes: &[u8], memory_bytes: u64) -> Option<String> {
+    const BOUNDARY: u64 = 2 << 20;
+    let header = ArmImage::of(bytes)?;
+    if header.is_big_endian() {
+        return Some("it is big-endian: build one without CONFIG_CPU_BIG_ENDIAN".into());
+    }
+    let memory = header.memory();
+    if memory.start >= BOUNDARY || memory.start % 8 != 0 {
+        return Some("its header has an offset that no Linux has: copy it anew".into());
+    }
+    none_fits([memory], memory_bytes)
+}
+
+/// Why a kernel that needs these addresses can't be loaded, if one is not the guest's memory.
+fn none_fits(needed: impl IntoIterator<Item = Range<u64>>, memory_bytes: u64) -> Option<String> {
+    /// Where a PC has devices and its firmware.
+    const DEVICES: Range<u64> = 0xc000_0000..0x1_0000_0000;
+    let last = needed.into_iter().max_by_key(|range| range.end)?;
+    if last.end <= memory_bytes {
+        return None;
+    }
+    Some(match DEVICES.contains(&last.start) {
+        true => format!(
+            "it is loaded at {:#x}, where machines have their firmware: no machine of the lab boots it",
+            last.start
+        ),
+        false => format!(
+            "it needs memory up to {} MiB, the guest has {}: more is +memory=MIB",
+            last.end.div_ceil(1 << 20),
+            memory_bytes >> 20
+        ),
+    })
+}
+
+/// Checks that a machine of this recipe can boot the kernel as its own Linux.
+///
+/// # Errors
+/// Why not, with the cure.
+pub fn host(recipe: &Recipe, image: &BootImage, path: &Path) -> Result<(), MachineError> {
+    let why = match (recipe.architecture, image.kind) {
+        (Architecture::X86_64, Kind::BzImage) => {
+            let header = BzImage::of(&image.bytes);
+            match header {
+                Some(header) if !header.is_linux() => Some(NO_LINUX),
+                Some(header) if !header.is_64_bit() => Some(NOT_64_BIT),
+                _ => None,
+            }
+        }
+        (Architecture::X86_64, Kind::Elf) => elf_host(recipe, image),
+        (Architecture::Aarch64, Kind::Image) => image.release().is_none().then_some(NO_LINUX),
+        (Architecture::X86_64, Kind::ArmElf | Kind::Image) => {
+            Some("the machine's processor is an x86: ARM machines are lab:kvm-vhe and others")
+        }
+        (Architecture::Aarch64, Kind::BzImage | Kind::Elf | Kind::Multiboot) => {
+            Some("the machine's processor is an ARM: x86 machines are lab:kvm and others")
+        }
+        (_, Kind::Unknown | Kind::Efi | Kind::Flat | Kind::Multiboot | Kind::ArmElf) => {
+            Some(NO_LINUX)
         }
     };
-    Err(MachineError::Other(format!(
-        "lab:{} can't boot {}, which is {kind}: {cure}",
-        recipe.name,
-        path.display()
-    )))
+    match why {
+        None => Ok(()),
+        Some(why) => Err(MachineError::Other(format!(
+            "lab:{} can't boot {}, which is {}: {why}",
+            recipe.name,
+            path.display(),
+            what(image)
+        ))),
+    }
+}
+
+const NO_LINUX: &str = "there is no Linux in it, which the machine's kernel must be";
+const NOT_64_BIT: &str =
+    "it is a Linux for 32 bits, which can't run the monitor: build one with CONFIG_64BIT";
+
+/// Why a Linux' ELF file can't be booted by the emulator.
+fn elf_host(recipe: &Recipe, image: &BootImage) -> Option<&'static str> {
+    if recipe.emulator.kind == EmulatorKind::Bochs {
+        return Some(
+            "the machine boots from a CD, which takes a bzImage: name that of the same build",
+        );
+    }
+    match Elf::of(&image.bytes) {
+        _ if image.release().is_none() => Some(NO_LINUX),
+        Ok(file) if !file.is_wide => Some(NOT_64_BIT),
+        Ok(file) if file.has_pvh => None,
+        _ => Some(
+            "it has no PVH entry: build it with CONFIG_PVH, or name the bzImage of the same build",
+        ),
+    }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::path::PathBuf;
-    use ws_lab::lab::Lab;
-
-    /// Writes a file in which each part's bytes are at its offset; returns its path.
-    fn file(folder: &Path, name: &str, parts: &[(usize, &[u8])]) -> PathBuf {
-        let mut bytes = vec![0u8; 9000];
-        for (at, part) in parts {
-            bytes[*at..at + part.len()].copy_from_slice(part);
-        }
-        let path = folder.join(name);
-        std::fs::write(&path, bytes).unwrap();
-        path
-    }
-
-    const HEADER: &[u8] = b"\x02\xb0\xad\x1b\x03\0\0\0\xfb\x4f\x52\xe4";
-
-    fn files(folder: &Path) -> Vec<(PathBuf, Kind)> {
-        let elf = |name, machine: &[u8]| file(folder, name, &[(0, b"\x7fELF"), (18, machine)]);
-        vec![
-            (elf("x86.elf", &[62, 0]), Kind::Elf),
-            (elf("i386.flat", &[3, 0]), Kind::Elf),
-            (elf("arm.elf", &[183, 0]), Kind::ArmElf),
-            (elf("sparc.elf", &[43, 0]), Kind::Unknown),
-            (
-                file(folder, "vmlinuz", &[BOOT_FLAG, SETUP_MAGIC]),
-                Kind::BzImage,
-            ),
-            (file(folder, "Image", &[IMAGE_MAGIC]), Kind::Image),
-            (file(folder, "header.flat", &[IMAGE_MAGIC]), Kind::Image),
-            (file(folder, "selftest.flat", &[]), Kind::Flat),
-            (file(folder, "early", &[(8176, HEADER)]), Kind::Multiboot),
-            (file(folder, "late", &[(8184, HEADER)]), Kind::Unknown),
-            (file(folder, "odd", &[(101, HEADER)]), Kind::Unknown),
-            (
-                file(folder, "wrong-sum", &[(64, &HEADER[..8])]),
-                Kind::Unknown,
-            ),
-            (file(folder, "hostname", &[(0, b"debian\n")]), Kind::Unknown),
-        ]
-    }
-
-    #[test]
-    fn kernels_are_known_by_what_is_in_them() {
-        let folder = tempfile::tempdir().unwrap();
-        for (path, expected) in files(folder.path()) {
-            assert_eq!(kind(&path).unwrap(), expected, "{}", path.display());
-        }
-        let empty = folder.path().join("empty");
-        std::fs::write(&empty, "").unwrap();
-        assert_eq!(kind(&empty).unwrap(), Kind::Unknown);
-        assert!(kind(folder.path()).is_err(), "a folder");
-    }
-
-    #[test]
-    fn a_machine_takes_kernels_for_itself_and_refuses_all_others_with_the_cure() {
-        let folder = tempfile::tempdir().unwrap();
-        let lab = Lab::open(&[concat!(env!("CARGO_MANIFEST_DIR"), "/../../lab").into()]).unwrap();
-        let taken = |machine: &str| -> Vec<String> {
-            let recipe = lab.recipe(machine, None).unwrap();
-            let files = files(folder.path());
-            let names = files.iter().filter_map(|(path, kind)| {
-                let name = path.file_name()?.to_string_lossy().into_owned();
-                match check(&recipe, path) {
-                    Ok(taken) => {
-                        assert_eq!(taken, *kind);
-                        Some(name)
-                    }
-                    Err(why) => {
-                        let why = why.to_string();
-                        assert!(why.starts_with(&format!("lab:{machine} can't boot ")));
-                        assert!(why.contains(&name) && why.contains(": it"), "{why}");
-                        None
-                    }
-                }
-            });
-            names.collect()
-        };
-        let x86 = ["x86.elf", "i386.flat", "vmlinuz", "early"];
-        assert_eq!(taken("native"), x86);
-        assert_eq!(taken("kvm"), x86);
-        assert_eq!(taken("qemu-kvm"), x86);
-        assert_eq!(taken("xen"), ["x86.elf", "i386.flat"]);
-        let arm = ["Image", "header.flat", "selftest.flat"];
-        assert_eq!(taken("arm-native"), arm);
-        assert_eq!(taken("kvm-vhe"), arm);
-        assert_eq!(taken("arm-xen"), arm[..2]);
-        assert_eq!(taken("neve"), arm[..2]);
-    }
-}
+#[path = "kernel_file_tests.rs"]
+mod tests;

@@ -23,6 +23,7 @@ pub mod hypercall;
 pub mod image;
 mod inherited;
 pub mod initramfs;
+mod kept;
 pub mod kernel_file;
 pub mod lab;
 pub mod logfile;

@@ -244,7 +244,11 @@ mod tests {
             ("lab:kvm@../a+B=c", "../a+B=c", ""),
             ("lab:kvm@/a+", "/a+", ""),
             ("lab:kvm@/a+deb13+memory=256", "/a+deb13", "memory=256"),
-            ("lab:kvm@/a+b@c+cpu=max+memory=1", "/a+b@c", "cpu=max memory=1"),
+            (
+                "lab:kvm@/a+b@c+cpu=max+memory=1",
+                "/a+b@c",
+                "cpu=max memory=1",
+            ),
         ] {
             let name = parse(text);
             assert_eq!(name.variant.as_deref(), Some(variant), "{text}");

@@ -28,6 +28,9 @@ pub const DOORBELL: u64 = 0x510;
 /// The same on aarch64, as an address.
 pub const DOORBELL_ARM: u64 = 0x0910_0000;
 
+/// The most modules that it loads (vmm/options.h).
+pub const MODULES_MAX: usize = 8;
+
 /// On a software KVM, a batch has as many operations as exits fit into this time, so that a boot
 /// takes seconds. Few fit; there the result only measures an emulator.
 const SOFTWARE_BATCH_NS: u64 = 200_000;

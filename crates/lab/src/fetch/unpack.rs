@@ -3,12 +3,13 @@
 
 use super::{needed, root};
 use crate::files::{self, Files};
+use crate::kernel::decompress::Packing;
 use crate::manifest::Entry;
 use crate::sets::{Set, SetKind};
 use flate2::read::GzDecoder;
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{self, BufReader, Read};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use tar::EntryType;
 
@@ -100,20 +101,13 @@ impl<'a> Unpacking<'a> {
             let entry = files::write(&self.root, path, content, executable)?;
             Ok((path.to_owned(), entry))
         };
-        if let Some(module) = path
-            .strip_suffix(".xz")
-            .filter(|path| path.ends_with(".ko"))
-        {
+        if let Some((module, packing)) = packed_module(path) {
             let mut bytes = Vec::new();
-            lzma_rs::xz_decompress(&mut BufReader::new(content), &mut bytes)
-                .map_err(|e| bad(path, &format!("can't be decompressed: {e:?}")))?;
+            content.read_to_end(&mut bytes)?;
+            let bytes = packing
+                .open(&bytes)
+                .map_err(|e| bad(path, &format!("can't be decompressed: {e}")))?;
             return write(module, &mut &bytes[..], false);
-        }
-        if path.ends_with(".ko.zst") {
-            return Err(bad(
-                path,
-                "is compressed with zstd, which this program can't read",
-            ));
         }
         if self.set.kind == SetKind::Xen && path.ends_with(".gz") {
             return write("boot/xen.elf", &mut GzDecoder::new(content), false);
@@ -204,6 +198,13 @@ pub(super) fn below_usr(path: &str) -> String {
         "bin" | "sbin" | "lib" | "lib64" => format!("usr/{path}"),
         _ => path.to_owned(),
     }
+}
+
+/// The path of a compressed kernel module without the end that says how, and how.
+fn packed_module(path: &str) -> Option<(&str, Packing)> {
+    let (module, end) = path.rsplit_once('.')?;
+    let packing = Packing::of_suffix(end)?;
+    module.ends_with(".ko").then_some((module, packing))
 }
 
 /// Whether a file is executable: only programs and the dynamic loader are.
@@ -313,6 +314,32 @@ mod tests {
     }
 
     #[test]
+    fn modules_are_decompressed() {
+        let set = set(SetKind::Kernel, &["*"]);
+        let mut gz = GzEncoder::new(Vec::new(), Compression::fast());
+        gz.write_all(b"module").unwrap();
+        let mut xz = Vec::new();
+        lzma_rs::xz_compress(&mut &b"module"[..], &mut xz).unwrap();
+        // A frame of one block that is not compressed (RFC 8878, 3.1.1).
+        let zst = b"\x28\xb5\x2f\xfd\x20\x06\x31\0\0module";
+        let package = archive(&[
+            ("a.ko.gz", FILE, &gz.finish().unwrap()),
+            ("b.ko.xz", FILE, &xz),
+            ("c.ko.zst", FILE, zst),
+            ("d.gz", FILE, b"no module"),
+        ]);
+        let folder = tempfile::tempdir().unwrap();
+        let mut unpacking = Unpacking::new(&set, folder.path()).unwrap();
+        unpacking.package(&*package).unwrap();
+        let (files, _) = unpacking.finish().unwrap();
+        let files: Vec<&String> = files.keys().collect();
+        assert_eq!(files, ["a.ko", "b.ko", "c.ko", "d.gz"]);
+        for module in &files[..3] {
+            assert_eq!(fs::read(folder.path().join(module)).unwrap(), b"module");
+        }
+    }
+
+    #[test]
     fn a_backslash_is_part_of_a_name() {
         let set = set(SetKind::Kernel, &["*"]);
         let unit = r"usr/lib/systemd/a\x2db.slice";
@@ -337,7 +364,8 @@ mod tests {
                 "a folder and a file",
             ),
             (vec![("kvm.ko.xz", FILE, b"no xz")], "can't be decompressed"),
-            (vec![("kvm.ko.zst", FILE, b"")], "zstd"),
+            (vec![("kvm.ko.zst", FILE, b"")], "can't be decompressed"),
+            (vec![("kvm.ko.gz", FILE, b"x")], "can't be decompressed"),
         ] {
             let error = unpack(&set, &[archive(&entries)]).unwrap_err();
             assert!(error.contains(said), "{error}, not {said}");

@@ -1,5 +1,6 @@
 //! Makes a machine of a recipe: finds the parts that it names, and describes them for the result.
 
+mod real_time;
 mod whole;
 mod xl;
 
@@ -20,7 +21,7 @@ use serde_json::json;
 use sha2::{Digest, Sha256};
 use std::fs;
 use std::path::{Path, PathBuf};
-use ws_lab::kernel::Kernel;
+use ws_lab::kernel::{Kernel, Step};
 use ws_lab::manifest;
 use ws_lab::recipe::{EmulatorKind, Hypervisor, Module, Monitor, Neve, Recipe, Source, Word};
 use ws_lab::sets::Architecture;
@@ -91,8 +92,8 @@ fn guest(recipe: &Recipe, resources: &Resources) -> Result<PathBuf, MachineError
         };
     }
     if let Some(kernel) = &resources.kernel {
-        kernel_file::check(recipe, kernel)?;
-        return Ok(kernel.clone());
+        let image = kernel_file::guest(recipe, kernel)?;
+        return kernel_file::bootable(&image, kernel, resources);
     }
     let named = resources.guest_for(recipe.architecture)?;
     if !image::is_elf(&named) {
@@ -132,6 +133,7 @@ pub fn assemble(mut recipe: Recipe, resources: &Resources) -> Result<Settings, M
     let guest = guest(&recipe, resources)?;
     let emulator = emulator(&recipe, resources)?;
     let mut described = Described::default();
+    real_time::suit(&mut recipe, resources, &mut described)?;
     described.sum("recipe", recipe.digest());
     described.sum("emulator", emulator.build.clone());
     described.file("guest", &guest)?;
@@ -178,6 +180,9 @@ pub fn assemble(mut recipe: Recipe, resources: &Resources) -> Result<Settings, M
     let bochs = bochs_of(&recipe, resources, &mut described)?;
     let recorder = resources.recording.as_ref();
     let recorder = recorder.map(|recording| recording.recorder(&recipe, &emulator));
+    for note in std::mem::take(&mut described.notes) {
+        add_caveat(&mut recipe, note);
+    }
     Ok(Settings {
         recorder: recorder.transpose()?,
         memory_mib: recipe.emulator.memory_mib,
@@ -268,27 +273,64 @@ fn xen(
     Ok(hypervisor)
 }
 
-/// The files of a kernel's modules, and the lines that load them; `whose` begins their names in the
-/// digest.
+/// A kernel's modules in a machine.
+struct Loaded {
+    /// Under their names.
+    files: Vec<Entry>,
+    /// The lines of the first process' configuration that load them.
+    lines: Vec<String>,
+    /// Words of the kernel's command line: the options of those that are part of it.
+    parameters: String,
+}
+
+/// The modules, and before each those that it needs; `whose` begins their names in the digest.
 fn modules(
     kernel: &Kernel,
     modules: &[Module],
     whose: &str,
+    architecture: Architecture,
     described: &mut Described,
-) -> Result<(Vec<Entry>, Vec<String>), MachineError> {
-    let (mut files, mut lines) = (Vec::new(), Vec::new());
-    for module in modules {
-        let file = kernel.module(&module.name).map_err(MachineError::Other)?;
-        described.file(&format!("{whose}{}", module.name), &file)?;
-        let path = format!("{}.ko", module.name);
-        let line = format!("module=/{path} {}", module.options);
-        lines.push(line.trim_end().to_owned());
-        if !module.options.is_empty() {
-            described.part(&format!("{}.options", module.name), json!(module.options));
+) -> Result<Loaded, MachineError> {
+    let names: Vec<&str> = modules.iter().map(|module| &*module.name).collect();
+    let steps = kernel.steps(&names, architecture).map_err(|e| said(&e))?;
+    let options = |name: &str| {
+        let module = modules.iter().find(|module| module.name == name);
+        module.map_or("", |module| module.options.trim())
+    };
+    let mut loaded = Loaded {
+        files: Vec::new(),
+        lines: Vec::new(),
+        parameters: String::new(),
+    };
+    for step in steps {
+        let name = match &step {
+            Step::Load(module) => &module.name,
+            Step::BuiltIn { name } => name,
+        };
+        let options = options(name);
+        if !options.is_empty() {
+            described.part(&format!("{name}.options"), json!(options));
         }
-        files.push(Entry::file(path, read(&file)?));
+        match step {
+            Step::Load(module) => {
+                described.sum(
+                    &format!("{whose}{}", module.name),
+                    Sha256::digest(&module.bytes),
+                );
+                let path = format!("{}.ko", module.name);
+                let line = format!("module=/{path} {options}");
+                loaded.lines.push(line.trim_end().to_owned());
+                loaded.files.push(Entry::file(path, module.bytes));
+            }
+            Step::BuiltIn { name } => {
+                described.sum(&format!("{whose}{name}, built in"), options);
+                for option in options.split_whitespace() {
+                    loaded.parameters += &format!(" {}.{option}", name.replace('-', "_"));
+                }
+            }
+        }
     }
-    Ok((files, lines))
+    Ok(loaded)
 }
 
 /// A Linux that runs a monitor and nothing else.
@@ -301,18 +343,23 @@ fn linux(
     let kernel = recipe.kernel.as_ref().ok_or_else(|| {
         MachineError::Other(format!("lab:{}: its recipe has no kernel", recipe.name))
     })?;
-    let found = kernel_of(&kernel.source, resources, described)?;
+    let found = kernel_of(recipe, &kernel.source, resources, described)?;
     described.file("kernel", &found.image)?;
     described.part("kernel", json!(format!("linux {}", found.release)));
-    described.part("kernel_parameters", json!(words(&kernel.parameters)));
     let mut files = vec![Entry::file(GUEST, read(guest)?)];
     if let Some(initrd) = &resources.initrd {
         described.file("initrd", initrd)?;
         files.push(Entry::file(INITRD, read(initrd)?));
     }
-    let (of_modules, mut lines) = modules(&found, &kernel.modules, "", described)?;
-    files.extend(of_modules);
+    let architecture = recipe.architecture;
+    let loaded = modules(&found, &kernel.modules, "", architecture, described)?;
+    let parameters = words(&kernel.parameters) + &loaded.parameters;
+    described.part("kernel_parameters", json!(parameters));
+    files.extend(loaded.files);
+    let of_modules = loaded.lines;
+    let mut lines = of_modules.clone();
     if let Monitor::Vmm { words } = &recipe.monitor {
+        check_number(&of_modules)?;
         lines.extend(words.iter().map(|word| word.word.clone()));
     }
     let monitor = monitor(recipe, resources, &mut files, described)?;
@@ -326,16 +373,14 @@ fn linux(
                 parameters,
                 files: files.clone(),
                 // Their options are the host's.
-                lines: (kernel.modules.iter())
-                    .map(|module| format!("module=/{}.ko", module.name))
-                    .collect(),
+                lines: without_options(&of_modules),
                 memory_beside_mib: inner.memory_beside_mib,
             })
         }
     };
     Ok(Payload::Linux(Linux {
         kernel: found.image,
-        parameters: words(&kernel.parameters),
+        parameters,
         files,
         monitor,
         lines,
@@ -343,7 +388,27 @@ fn linux(
     }))
 }
 
+/// The lines that load modules, without their options.
+fn without_options(lines: &[String]) -> Vec<String> {
+    let first = |line: &String| line.split(' ').next().unwrap_or_default().to_owned();
+    lines.iter().map(first).collect()
+}
+
+/// Checks that the monitor can load as many modules.
+fn check_number(lines: &[String]) -> Result<(), MachineError> {
+    match lines.len() {
+        0..=vmm::MODULES_MAX => Ok(()),
+        many => Err(MachineError::Other(format!(
+            "the kernel needs {many} modules for KVM, the monitor loads {} at most: build some into the kernel. They are, in load order: {}",
+            vmm::MODULES_MAX,
+            without_options(lines).join(" ").replace("module=/", "")
+        ))),
+    }
+}
+
+/// The kernel of a machine. A user's is checked, and unpacked if it has to be.
 fn kernel_of(
+    recipe: &Recipe,
     source: &Source,
     resources: &Resources,
     described: &mut Described,
@@ -356,7 +421,12 @@ fn kernel_of(
         }
         Source::Folder(path) => {
             described.part("kernel_from", json!(path.display().to_string()));
-            Kernel::in_folder(path).map_err(MachineError::Other)
+            let (mut kernel, image) = Kernel::at(path).map_err(|e| said(&e))?;
+            kernel_file::host(recipe, &image, &kernel.image)?;
+            let unused = kernel_file::unused(&image, &kernel.image);
+            described.notes.extend(unused);
+            kernel.image = kernel_file::bootable(&image, &kernel.image, resources)?;
+            Ok(kernel)
         }
     }
 }
@@ -461,7 +531,11 @@ pub(super) fn warn_of(recipe: &mut Recipe, is_cured: impl Fn(&str) -> bool, says
         faults.join(" and "),
         recipe.name
     );
-    let said = recipe.caveat.take().into_iter().chain([warning]);
+    add_caveat(recipe, warning);
+}
+
+fn add_caveat(recipe: &mut Recipe, caveat: String) {
+    let said = recipe.caveat.take().into_iter().chain([caveat]);
     recipe.caveat = Some(said.collect::<Vec<_>>().join("; "));
 }
 

@@ -16,6 +16,8 @@ pub struct Described {
     packages: Vec<Value>,
     /// Whether a set has other packages than the lock file pins.
     unpinned: bool,
+    /// What a reader of the machine's results must know.
+    pub notes: Vec<String>,
 }
 
 impl Described {
@@ -42,6 +44,7 @@ impl Described {
         let main = set.packages().iter().filter(|package| {
             [
                 "bochs",
+                "linux-binary",
                 "linux-image",
                 "xen-hypervisor",
                 "xen-utils-4",

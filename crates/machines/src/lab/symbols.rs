@@ -14,13 +14,13 @@ use super::machine::{LabMachine, Settings};
 use super::payload::{self, Linux, LinuxMonitor, Payload};
 use super::xen_symbols::{self, XenSymbol, XenSymbolsError};
 use crate::initramfs::Entry;
+use crate::kept;
 use crate::machine::{CONSOLE_LIMIT_BYTES, Console, LaunchRequest, Machine, MachineError};
 use crate::resources::Resources;
 use std::fmt::Write as _;
 use std::fs;
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 /// The lines around the symbols, and how a line of `lab/init` begins that says what failed
 /// (common/kallsyms.h, lab/init/init.c).
@@ -244,7 +244,8 @@ pub fn symbols(
     let init = fs::read(&init).map_err(|e| MachineError::io("read", &init, e))?;
     let initramfs = initramfs(&settings.payload, &init)?;
     let folder = resources.store()?.root().join("symbols");
-    let path = folder.join(digest(&settings, &initramfs)?);
+    let name = digest(&settings, &initramfs)?;
+    let path = folder.join(&name);
     // What is in the cache, but not as it was printed, is made anew.
     if let Some(text) = fs::read(&path).ok().and_then(|bytes| block(&bytes).ok()) {
         return Ok(Symbols {
@@ -254,7 +255,7 @@ pub fn symbols(
         });
     }
     let text = printed(settings, &initramfs, stop)?;
-    let kept = keep(&folder, &path, &text);
+    let kept = kept::keep(&folder, &name, text.as_bytes(), KEPT);
     let not_kept = kept.map_err(|e| MachineError::io("keep symbols in", folder, e));
     Ok(Symbols {
         xen,
@@ -275,30 +276,6 @@ fn as_text(symbols: &[XenSymbol]) -> String {
     let sum = crc32fast::hash(lines.as_bytes());
     let count = symbols.len();
     format!("{BEGIN}{lines}@symbols end {count} {sum:08x}\n")
-}
-
-/// Writes a text into the cache, whole or not at all, and removes the oldest ones.
-fn keep(folder: &Path, path: &Path, text: &str) -> io::Result<()> {
-    fs::create_dir_all(folder)?;
-    let mut file = tempfile::NamedTempFile::new_in(folder)?;
-    file.write_all(text.as_bytes())?;
-    file.persist(path)?;
-    let mut there: Vec<_> = fs::read_dir(folder)?
-        .flatten()
-        .map(|entry| (modified(&entry), entry.path()))
-        .collect();
-    there.sort();
-    let many = there.len().saturating_sub(KEPT);
-    for (_, old) in there.iter().take(many) {
-        // Another process may have removed it.
-        let _ = fs::remove_file(old);
-    }
-    Ok(())
-}
-
-fn modified(entry: &fs::DirEntry) -> SystemTime {
-    let modified = entry.metadata().and_then(|data| data.modified());
-    modified.unwrap_or(SystemTime::UNIX_EPOCH)
 }
 
 /// Boots the machine with this initramfs, and returns what it prints.

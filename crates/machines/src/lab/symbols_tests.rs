@@ -257,19 +257,6 @@ fn a_kernel_that_may_be_anywhere_is_refused() {
 }
 
 #[test]
-fn only_the_newest_are_kept() {
-    let folder = tempfile::tempdir().unwrap();
-    for number in 0..KEPT + 3 {
-        let path = folder.path().join(format!("{number}"));
-        keep(folder.path(), &path, "text").unwrap();
-        let old = SystemTime::UNIX_EPOCH + Duration::from_secs(1000 + number as u64);
-        fs::File::open(&path).unwrap().set_modified(old).unwrap();
-    }
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), KEPT);
-    assert!(!folder.path().join("2").exists() && folder.path().join("3").exists());
-}
-
-#[test]
 fn what_went_wrong_is_said() {
     let folder = tempfile::tempdir().unwrap();
     let said = |script: &str| ask(folder.path(), b"a", script).unwrap_err().to_string();

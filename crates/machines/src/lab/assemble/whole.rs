@@ -69,11 +69,14 @@ fn whole_of(
     let Some(kernel) = &recipe.kernel else {
         return Err(no_root(recipe));
     };
-    let system = kernel_of(&kernel.source, resources, described)?;
+    let system = kernel_of(recipe, &kernel.source, resources, described)?;
     described.file("kernel", &system.image)?;
     described.part("kernel", json!(format!("linux {}", system.release)));
-    described.part("kernel_parameters", json!(words(&kernel.parameters)));
-    let (mut files, modules) = modules(&system, &kernel.modules, "", described)?;
+    let architecture = recipe.architecture;
+    let loaded = modules(&system, &kernel.modules, "", architecture, described)?;
+    let parameters = words(&kernel.parameters) + &loaded.parameters;
+    described.part("kernel_parameters", json!(parameters));
+    let mut files = loaded.files;
     files.insert(0, payload::init(read(agent)?));
     let vm = vm(recipe, resources, &system, described)?;
     let xen = match &recipe.hypervisor {
@@ -92,9 +95,9 @@ fn whole_of(
         architecture: recipe.architecture,
         xen,
         kernel: system.image,
-        parameters: words(&kernel.parameters),
+        parameters,
         files,
-        modules,
+        modules: loaded.lines,
         root,
         root_bytes,
         emulator: recipe.emulator.kind,
@@ -202,19 +205,24 @@ fn below(
             kernel,
             words: lines,
         } => {
-            let system = kernel_of(&kernel.source, resources, &mut Described::default())?;
+            let source = &kernel.source;
+            let system = kernel_of(recipe, source, resources, &mut Described::default())?;
             described.file("kernel below", &system.image)?;
             described.part("kernel_below", json!(format!("linux {}", system.release)));
-            described.part("kernel_below_parameters", json!(words(&kernel.parameters)));
-            let (mut files, mut modules) =
-                super::modules(&system, &kernel.modules, "below ", described)?;
+            let architecture = recipe.architecture;
+            let loaded =
+                super::modules(&system, &kernel.modules, "below ", architecture, described)?;
+            let parameters = super::words(&kernel.parameters) + &loaded.parameters;
+            described.part("kernel_below_parameters", json!(parameters));
+            let (mut files, mut modules) = (loaded.files, loaded.lines);
+            super::check_number(&modules)?;
             let monitor = resources.monitor_for(recipe.architecture)?;
             described.file("monitor below", &monitor)?;
             files.push(payload::init(read(&monitor)?));
             modules.extend(lines.iter().map(|word| word.word.clone()));
             BelowHypervisor::Kvm(Box::new(Linux {
                 kernel: system.image,
-                parameters: words(&kernel.parameters),
+                parameters,
                 files,
                 monitor: LinuxMonitor::Vmm { is_flat: false },
                 lines: modules,
@@ -265,10 +273,10 @@ fn vm(
         }
         Monitor::None | Monitor::Vmm { .. } => return Ok(None),
     };
-    described.part("inner_kernel_parameters", json!(words(&vm.parameters)));
     let own = match &vm.package {
         None => None,
         Some(set) => Some(kernel_of(
+            recipe,
             &Source::Package(set.clone()),
             resources,
             described,
@@ -279,16 +287,20 @@ fn vm(
         described.part("inner_kernel", json!(format!("linux {}", own.release)));
     }
     let system = own.as_ref().unwrap_or(system);
-    let (mut files, modules) = modules(system, &vm.modules, "inner ", described)?;
+    let architecture = recipe.architecture;
+    let loaded = modules(system, &vm.modules, "inner ", architecture, described)?;
+    let parameters = words(&vm.parameters) + &loaded.parameters;
+    described.part("inner_kernel_parameters", json!(parameters));
+    let mut files = loaded.files;
     let agent = resources.agent_for(recipe.architecture)?;
     files.insert(0, payload::init(read(&agent)?));
     let io = (vm.io.as_ref()).map(|io| self::io(io, vm.network, resources, described));
     Ok(Some(Vm {
         runs,
         kernel: read(&system.image)?,
-        parameters: words(&vm.parameters),
+        parameters,
         files,
-        modules,
+        modules: loaded.lines,
         io: io.transpose()?,
         network: vm.network,
     }))

@@ -95,7 +95,7 @@ impl Builder {
             let how = describe(ended.status);
             return Ok(Err(format!("its build failed ({how}): {}", last_line(log))));
         }
-        Ok(Kernel::in_folder(&out)
+        Ok(Kernel::at(&out)
             .map(|_| started.elapsed())
             .map_err(|why| format!("its build made no kernel: {why}")))
     }

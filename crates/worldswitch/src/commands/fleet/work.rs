@@ -20,7 +20,7 @@ use ws_fleet::folder::{Built, Folder};
 use ws_fleet::submission::{Build, Planned, Submission, Work};
 use ws_fleet::task::Task;
 use ws_fleet::verdict::Standing;
-use ws_lab::kernel::Kernel;
+use ws_lab::kernel::{Kernel, is_of_modules};
 
 /// Does what this job is for.
 ///
@@ -231,7 +231,7 @@ pub fn builds(
 
 /// The files of a kernel that a machine needs: the image, and the modules.
 fn parts_of_kernel(out: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let image = Kernel::in_folder(out).map_err(anyhow::Error::msg)?.image;
+    let image = Kernel::at(out)?.0.image;
     let mut files = vec![image.clone()];
     let mut folders = vec![out.to_owned()];
     while let Some(folder) = folders.pop() {
@@ -241,7 +241,7 @@ fn parts_of_kernel(out: &Path) -> anyhow::Result<Vec<PathBuf>> {
             let name = entry.file_name().to_string_lossy().into_owned();
             if kind.is_dir() {
                 folders.push(path);
-            } else if path != image && kind.is_file() && (folder == out || name.ends_with(".ko")) {
+            } else if path != image && kind.is_file() && (folder == out || is_of_modules(&name)) {
                 files.push(path);
             }
         }

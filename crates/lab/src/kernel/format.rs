@@ -1,0 +1,362 @@
+//! What kind of kernel some bytes are, and what its header says. Total: any bytes get an answer.
+
+use super::decompress::Packing;
+use object::Endianness;
+use object::elf::{
+    ELFMAG, EM_386, EM_AARCH64, EM_X86_64, FileHeader32, FileHeader64, PT_LOAD, PT_NOTE,
+};
+use object::read::elf::{FileHeader, ProgramHeader};
+use std::fmt;
+use std::io::BufRead;
+use std::ops::Range;
+
+/// The multiboot header lies within this many bytes (Multiboot specification 0.6.96, 3.1).
+const SEARCHED_BYTES: usize = 8192;
+const MULTIBOOT_MAGIC: u32 = 0x1bad_b002;
+/// A header's first three words: magic, flags, and a checksum that makes their sum zero.
+const MULTIBOOT_HEADER_BYTES: usize = 12;
+/// Flag 16: the header gives addresses, in the five words after the checksum.
+const MULTIBOOT_GIVES_PLACES: u32 = 1 << 16;
+
+/// The offsets and values of a bzImage's two magic numbers (Linux,
+/// Documentation/arch/x86/boot.rst).
+const BOOT_FLAG: (usize, &[u8]) = (0x1fe, &[0x55, 0xaa]);
+const SETUP_MAGIC: (usize, &[u8]) = (0x202, b"HdrS");
+/// The offset and value of an arm64 Image's magic number (Linux,
+/// Documentation/arch/arm64/booting.rst).
+const IMAGE_MAGIC: (usize, &[u8]) = (56, b"ARM\x64");
+/// The offset of e_machine in an ELF file (System V ABI, chapter 4).
+const ELF_MACHINE: usize = 18;
+/// XEN_ELFNOTE_PHYS32_ENTRY (xen/include/public/elfnote.h).
+const PVH_NOTE: u32 = 18;
+
+/// A kind of kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// For x86, of 32 or 64 bits.
+    Elf,
+    BzImage,
+    /// A multiboot kernel that is not an ELF file.
+    Multiboot,
+    /// For aarch64.
+    ArmElf,
+    /// An arm64 Image.
+    Image,
+    /// For aarch64, without any header: known only by the end of its name, as kvm-unit-tests'
+    /// programs.
+    Flat,
+    /// A program for EFI firmware, and no Linux in it.
+    Efi,
+    Unknown,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Kind::Elf => "an ELF file for x86",
+            Kind::BzImage => "a Linux bzImage for x86",
+            Kind::Multiboot => "a multiboot kernel for x86",
+            Kind::ArmElf => "an ELF file for aarch64",
+            Kind::Image => "an arm64 Image",
+            Kind::Flat => "a program for aarch64 without an Image header",
+            Kind::Efi => "a program for EFI firmware",
+            Kind::Unknown => "no known kind of kernel",
+        })
+    }
+}
+
+/// The kind of kernel by a file's bytes, of which the first 8 KiB are enough.
+pub fn kind(bytes: &[u8]) -> Kind {
+    let has = |(at, magic): (usize, &[u8])| bytes.get(at..at + magic.len()) == Some(magic);
+    if bytes.starts_with(&ELFMAG) {
+        let machine = |number: u16| has((ELF_MACHINE, &number.to_le_bytes()));
+        return match () {
+            () if machine(EM_X86_64) || machine(EM_386) => Kind::Elf,
+            () if machine(EM_AARCH64) => Kind::ArmElf,
+            () => Kind::Unknown,
+        };
+    }
+    match () {
+        () if has(BOOT_FLAG) && has(SETUP_MAGIC) => Kind::BzImage,
+        () if has(IMAGE_MAGIC) => Kind::Image,
+        () if Multiboot::of(bytes).is_some() => Kind::Multiboot,
+        () if is_efi(bytes) => Kind::Efi,
+        () => Kind::Unknown,
+    }
+}
+
+/// Whether the bytes begin a program for EFI firmware, a PE file.
+fn is_efi(bytes: &[u8]) -> bool {
+    let at = word(bytes, 0x3c) as usize;
+    bytes.starts_with(b"MZ")
+        && bytes
+            .get(at..)
+            .is_some_and(|rest| rest.starts_with(b"PE\0\0"))
+}
+
+/// The little-endian word at `at`; 0 beyond the end.
+fn word(bytes: &[u8], at: usize) -> u32 {
+    let four = bytes.get(at..).and_then(|rest| rest.first_chunk());
+    four.map_or(0, |four| u32::from_le_bytes(*four))
+}
+
+fn half(bytes: &[u8], at: usize) -> u16 {
+    let two = bytes.get(at..).and_then(|rest| rest.first_chunk());
+    two.map_or(0, |two| u16::from_le_bytes(*two))
+}
+
+fn double(bytes: &[u8], at: usize) -> u64 {
+    let eight = bytes.get(at..).and_then(|rest| rest.first_chunk());
+    eight.map_or(0, |eight| u64::from_le_bytes(*eight))
+}
+
+/// The setup header of a bzImage, which boot programs other than Linux have too.
+#[derive(Clone, Copy, Debug)]
+pub struct BzImage<'a>(&'a [u8]);
+
+impl<'a> BzImage<'a> {
+    /// The header of a file of [`Kind::BzImage`].
+    pub fn of(file: &'a [u8]) -> Option<Self> {
+        (kind(file) == Kind::BzImage).then_some(Self(file))
+    }
+
+    /// The version of the boot protocol: 0x20f is 2.15.
+    pub fn protocol(self) -> u16 {
+        half(self.0, 0x206)
+    }
+
+    /// Whether the kernel is loaded at 1 MiB.
+    pub fn loads_high(self) -> bool {
+        self.0.get(0x211).is_some_and(|flags| flags & 1 != 0)
+    }
+
+    /// Whether it has a 64-bit entry (XLF_KERNEL_64, since protocol 2.12).
+    pub fn is_64_bit(self) -> bool {
+        self.protocol() >= 0x20c && half(self.0, 0x236) & 1 != 0
+    }
+
+    /// What is loaded: all behind the real-mode code.
+    pub fn kernel(self) -> &'a [u8] {
+        let sectors = match self.0.get(0x1f1) {
+            None | Some(0) => 4,
+            Some(sectors) => usize::from(*sectors),
+        };
+        self.0.get((sectors + 1) * 512..).unwrap_or_default()
+    }
+
+    /// The addresses of the memory that it needs to decompress itself (since protocol 2.10).
+    pub fn memory(self) -> Range<u64> {
+        const LOADED_AT: u64 = 0x10_0000;
+        let aligned = LOADED_AT + u64::from(word(self.0, 0x230));
+        let start = aligned.max(double(self.0, 0x258));
+        start..start.saturating_add(word(self.0, 0x260).into())
+    }
+
+    /// Its version's text, as `6.1.0-50-amd64 (builder) #1 SMP PREEMPT_RT Debian`.
+    pub fn version(self) -> Option<&'a str> {
+        let start = usize::from(half(self.0, 0x20e)) + 0x200;
+        let text = self.0.get(start..)?;
+        let end = text.iter().take(256).position(|b| *b == 0)?;
+        let text = std::str::from_utf8(text.get(..end)?).ok()?;
+        (start > 0x200 && !text.is_empty()).then_some(text)
+    }
+
+    /// Whether it is a Linux: the header says where the compressed kernel is (since protocol 2.8), and
+    /// something compressed, or an ELF file, is there.
+    pub fn is_linux(self) -> bool {
+        let payload = || {
+            let start = word(self.0, 0x248) as usize;
+            let end = start.checked_add(word(self.0, 0x24c) as usize)?;
+            self.kernel().get(start..end)
+        };
+        let is_packed = |payload: &[u8]| {
+            Packing::of(payload).is_some()
+                || super::decompress::unpacked_by(payload).is_some()
+                || payload.starts_with(&ELFMAG)
+                || payload.starts_with(b"\x5d\0\0") // LZMA
+        };
+        self.protocol() >= 0x208 && payload().is_some_and(is_packed)
+    }
+}
+
+/// The header of an arm64 Image.
+#[derive(Clone, Copy, Debug)]
+pub struct ArmImage<'a>(&'a [u8]);
+
+impl<'a> ArmImage<'a> {
+    /// The header of a file of [`Kind::Image`].
+    pub fn of(file: &'a [u8]) -> Option<Self> {
+        (kind(file) == Kind::Image).then_some(Self(file))
+    }
+
+    pub fn is_big_endian(self) -> bool {
+        double(self.0, 24) & 1 != 0
+    }
+
+    /// Where it is loaded, from a 2 MiB boundary, and the memory that it needs from there.
+    pub fn memory(self) -> Range<u64> {
+        const OLD_OFFSET: u64 = 0x8_0000;
+        const OLD_BYTES: u64 = 2 << 20;
+        let file = self.0.len() as u64;
+        let (start, bytes) = match double(self.0, 16) {
+            // Before Linux 3.17.
+            0 => (OLD_OFFSET, file + OLD_BYTES),
+            bytes => (double(self.0, 8), bytes),
+        };
+        start..start.saturating_add(bytes.max(file))
+    }
+}
+
+/// The version in the banner that every Linux prints first, of a kernel that is not compressed: as
+/// [`BzImage::version`].
+pub fn banner(kernel: &[u8]) -> Option<String> {
+    const BANNER: &[u8] = b"inux version ";
+    let mut rest = kernel;
+    // Not byte by byte: a kernel has 40 million.
+    while rest.skip_until(b'L').is_ok_and(|skipped| skipped > 0) {
+        let text = rest.strip_prefix(BANNER).unwrap_or_default();
+        if text.first().is_some_and(u8::is_ascii_digit) {
+            let text = text.iter().take(512).copied();
+            let is_text = |byte: &u8| byte.is_ascii_graphic() || *byte == b' ';
+            let text: Vec<u8> = text.take_while(is_text).collect();
+            return String::from_utf8(text).ok();
+        }
+    }
+    None
+}
+
+/// What a loader reads of an ELF file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Elf {
+    /// Of 64 bits.
+    pub is_wide: bool,
+    /// Whether Xen's note gives an entry for PVH.
+    pub has_pvh: bool,
+    pub segments: Vec<Segment>,
+}
+
+/// What is loaded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// The bytes in the file.
+    pub file: Range<u64>,
+    /// The physical addresses.
+    pub memory: Range<u64>,
+}
+
+impl Elf {
+    /// Of a file of [`Kind::Elf`] or [`Kind::ArmElf`].
+    ///
+    /// # Errors
+    /// It is damaged.
+    pub fn of(file: &[u8]) -> Result<Self, object::Error> {
+        match file.get(4) {
+            Some(&object::elf::ELFCLASS32) => read::<FileHeader32<Endianness>>(file),
+            _ => read::<FileHeader64<Endianness>>(file),
+        }
+    }
+
+    /// The segments as one piece, from the lowest address on, as `objcopy -O binary` writes it.
+    pub(super) fn flat(&self, file: &[u8]) -> Option<Vec<u8>> {
+        const LIMIT_BYTES: u64 = 1 << 30;
+        let loaded = self.segments.iter().filter(|s| !s.file.is_empty());
+        let start = loaded.clone().map(|s| s.memory.start).min()?;
+        let mut flat = Vec::new();
+        for segment in loaded {
+            let bytes = segment.file.start.try_into().ok()?..segment.file.end.try_into().ok()?;
+            let bytes = file.get::<Range<usize>>(bytes)?;
+            let at = segment.memory.start - start;
+            let end = at.checked_add(bytes.len() as u64)?;
+            if end > LIMIT_BYTES {
+                return None;
+            }
+            let (at, end) = (usize::try_from(at).ok()?, usize::try_from(end).ok()?);
+            flat.resize(end.max(flat.len()), 0);
+            flat.get_mut(at..end)?.copy_from_slice(bytes);
+        }
+        Some(flat)
+    }
+}
+
+fn read<H: FileHeader<Endian = Endianness>>(file: &[u8]) -> Result<Elf, object::Error> {
+    let header = H::parse(file)?;
+    let endian = header.endian()?;
+    let mut elf = Elf {
+        is_wide: header.is_class_64(),
+        ..Elf::default()
+    };
+    for segment in header.program_headers(endian, file)? {
+        match segment.p_type(endian) {
+            PT_LOAD => {
+                let (at, bytes) = segment.file_range(endian);
+                let place: u64 = segment.p_paddr(endian).into();
+                let size: u64 = segment.p_memsz(endian).into();
+                elf.segments.push(Segment {
+                    file: at..at.saturating_add(bytes),
+                    memory: place..place.saturating_add(size),
+                });
+            }
+            PT_NOTE => {
+                let mut notes = segment.notes(endian, file)?;
+                // A note that is damaged ends them, as for the monitor.
+                while let Some(Ok(Some(note))) = notes.as_mut().map(|notes| notes.next()) {
+                    elf.has_pvh |= note.name() == b"Xen" && note.n_type(endian) == PVH_NOTE;
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(elf)
+}
+
+/// A multiboot header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Multiboot {
+    /// Where it is loaded, if the header says so: else an ELF file does.
+    pub memory: Option<(u64, u64)>,
+}
+
+impl Multiboot {
+    /// The header in a file, if it has one.
+    pub fn of(file: &[u8]) -> Option<Self> {
+        let file = file.get(..SEARCHED_BYTES.min(file.len()))?;
+        let is_header = |at: &usize| {
+            let sum = word(file, at + 4).wrapping_add(word(file, at + 8));
+            file.len() >= at + MULTIBOOT_HEADER_BYTES
+                && word(file, *at) == MULTIBOOT_MAGIC
+                && sum.wrapping_add(MULTIBOOT_MAGIC) == 0
+        };
+        let at = (0..file.len()).step_by(4).find(is_header)?;
+        let places = word(file, at + 4) & MULTIBOOT_GIVES_PLACES != 0;
+        let (load, bss_end) = (word(file, at + 16), word(file, at + 24));
+        Some(Self {
+            memory: places.then_some((load.into(), bss_end.into())),
+        })
+    }
+}
+
+/// A bzImage of this release, for tests: a header of protocol 2.15 and an empty compressed kernel.
+#[cfg(test)]
+pub(super) fn fake_bzimage(release: &str) -> Vec<u8> {
+    let mut bytes = vec![0; 0x600];
+    let mut put = |at: usize, part: &[u8]| bytes[at..at + part.len()].copy_from_slice(part);
+    put(0x1f1, &[1]);
+    put(BOOT_FLAG.0, BOOT_FLAG.1);
+    put(SETUP_MAGIC.0, SETUP_MAGIC.1);
+    put(0x206, &0x20fu16.to_le_bytes());
+    put(0x20e, &0x100u16.to_le_bytes());
+    put(0x211, &[1]);
+    put(0x236, &1u16.to_le_bytes());
+    put(0x248, &0x10u32.to_le_bytes());
+    put(0x24c, &0x20u32.to_le_bytes());
+    put(0x258, &0x100_0000u64.to_le_bytes());
+    put(0x260, &0x40_0000u32.to_le_bytes());
+    put(0x300, release.as_bytes());
+    put(0x300 + release.len(), b" (builder) #1 SMP");
+    put(0x410, b"\x28\xb5\x2f\xfd");
+    bytes
+}
+
+#[cfg(test)]
+#[path = "format_tests.rs"]
+pub(super) mod tests;

@@ -1,0 +1,179 @@
+//! A kernel as loaders take it, out of what distributions pack it into: compressed files, EFI zboot and
+//! unified kernel images, and arm64's ELF file.
+
+use super::KernelError;
+use super::decompress::{Packing, unpacked_by};
+use super::format::{BzImage, Elf, Kind, banner, kind};
+use object::read::pe::PeFile64;
+use object::{Object, ObjectSection};
+use std::fs;
+use std::path::Path;
+
+/// Packings within each other: a unified kernel image has a zboot image, and that a compressed Image.
+const DEPTH: u32 = 4;
+/// More than any file of a kernel has: one with debug information has 500 MB.
+const LIMIT_BYTES: u64 = 2 << 30;
+
+/// A kernel's bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BootImage {
+    /// What a loader takes.
+    pub bytes: Vec<u8>,
+    pub kind: Kind,
+    /// What it was packed into, from the outside in; empty if the file itself can be booted.
+    pub packed: Vec<&'static str>,
+    /// Parts of a unified kernel image that are not used.
+    pub unused: Vec<&'static str>,
+}
+
+impl BootImage {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// It can't be read, or what is in it can't be unpacked, with the cure.
+    pub fn read(path: &Path) -> Result<Self, KernelError> {
+        let io = |e| KernelError::io(path, e);
+        let about = fs::metadata(path).map_err(io)?;
+        if !about.is_file() || about.len() > LIMIT_BYTES {
+            return Err(KernelError::NoKernel {
+                path: path.to_owned(),
+                what: match about.is_file() {
+                    true => "it is larger than any kernel".into(),
+                    false => "it is no regular file".into(),
+                },
+            });
+        }
+        let image = Self::of(fs::read(path).map_err(io)?);
+        let mut image = image.map_err(|what| KernelError::NoKernel {
+            path: path.to_owned(),
+            what,
+        })?;
+        if image.kind == Kind::Unknown && path.extension().is_some_and(|end| end == "flat") {
+            image.kind = Kind::Flat;
+        }
+        Ok(image)
+    }
+
+    /// Unpacks a file's bytes.
+    ///
+    /// # Errors
+    /// Why that can't be done, with the cure.
+    pub fn of(bytes: Vec<u8>) -> Result<Self, String> {
+        let mut image = Self {
+            kind: kind(&bytes),
+            bytes,
+            packed: Vec::new(),
+            unused: Vec::new(),
+        };
+        for _ in 0..DEPTH {
+            let Some((how, bytes)) = image.inner()? else {
+                return Ok(image);
+            };
+            image.packed.push(how);
+            image.kind = kind(&bytes);
+            image.bytes = bytes;
+        }
+        Err(format!("it is packed more than {DEPTH} times"))
+    }
+
+    /// What is in it, if it is packed, and how.
+    fn inner(&mut self) -> Result<Option<(&'static str, Vec<u8>)>, String> {
+        let bytes = &*self.bytes;
+        match self.kind {
+            Kind::BzImage | Kind::Image | Kind::Elf | Kind::Flat | Kind::Multiboot => Ok(None),
+            Kind::ArmElf => Ok(arm_image(bytes).map(|image| ("ELF", image))),
+            Kind::Efi if is_zboot(bytes) => zboot(bytes).map(|inner| Some(("zboot", inner))),
+            Kind::Efi => self.unified(),
+            Kind::Unknown => {
+                if let Some(program) = unpacked_by(bytes) {
+                    return Err(format!(
+                        "it is compressed in a way that worldswitch can't read: unpack it with {program} -d first"
+                    ));
+                }
+                let Some(packing) = Packing::of(bytes) else {
+                    return Ok(None);
+                };
+                let inner = packing.open(bytes);
+                inner
+                    .map(|inner| Some(("compressed", inner)))
+                    .map_err(|e| format!("it can't be decompressed: {e}"))
+            }
+        }
+    }
+
+    /// The kernel of a unified kernel image.
+    fn unified(&mut self) -> Result<Option<(&'static str, Vec<u8>)>, String> {
+        let file = PeFile64::parse(&*self.bytes);
+        let linux = file.as_ref().ok().and_then(|file| {
+            let linux = file.section_by_name(".linux")?;
+            Some((file, linux))
+        });
+        let Some((file, linux)) = linux else {
+            return Ok(None);
+        };
+        let damaged = |e| format!("its section .linux is damaged: {e}");
+        let linux = linux.data().map_err(damaged)?.to_vec();
+        let others = [".initrd", ".cmdline"];
+        let others = others.into_iter();
+        let unused = others.filter(|name| file.section_by_name(name).is_some());
+        self.unused = unused.collect();
+        Ok(Some(("unified", linux)))
+    }
+
+    /// The version of its Linux, as `6.1.0-50-amd64 (builder) #1 SMP`; nothing if it is no Linux.
+    pub fn version(&self) -> Option<String> {
+        match self.kind {
+            Kind::BzImage => {
+                let header = BzImage::of(&self.bytes).filter(|header| header.is_linux());
+                header?.version().map(str::to_owned)
+            }
+            Kind::Elf | Kind::Image => banner(&self.bytes),
+            _ => None,
+        }
+    }
+
+    /// The release of its Linux, the first word of its version.
+    pub fn release(&self) -> Option<String> {
+        let version = self.version()?;
+        version.split(' ').next().map(str::to_owned)
+    }
+}
+
+/// The arm64 Image that the kernel's ELF file was linked for; nothing if it is another program.
+fn arm_image(bytes: &[u8]) -> Option<Vec<u8>> {
+    let image = Elf::of(bytes).ok()?.flat(bytes)?;
+    (kind(&image) == Kind::Image).then_some(image)
+}
+
+/// Whether an EFI program is a kernel that decompresses itself (Linux,
+/// drivers/firmware/efi/libstub/zboot-header.S).
+fn is_zboot(bytes: &[u8]) -> bool {
+    bytes.get(4..8) == Some(b"zimg")
+}
+
+fn zboot(bytes: &[u8]) -> Result<Vec<u8>, String> {
+    let damaged = || "it is a damaged EFI zboot image".to_owned();
+    let word = |at: usize| {
+        let four = bytes.get(at..)?.first_chunk()?;
+        usize::try_from(u32::from_le_bytes(*four)).ok()
+    };
+    let start = word(8).ok_or_else(damaged)?;
+    let end = word(12).and_then(|length| start.checked_add(length));
+    let payload = end.and_then(|end| bytes.get(start..end));
+    let payload = payload.ok_or_else(damaged)?;
+    let name = bytes.get(24..56).ok_or_else(damaged)?;
+    let name: Vec<u8> = name.iter().copied().take_while(|b| *b != 0).collect();
+    let name = String::from_utf8(name).map_err(|_| damaged())?;
+    let packing = Packing::of_word(&name).ok_or_else(|| {
+        format!(
+            "its EFI zboot image is compressed with {}, which worldswitch can't read: use the Image of the same build",
+            name.escape_debug()
+        )
+    })?;
+    let inner = packing.open(payload);
+    inner.map_err(|e| format!("its EFI zboot image can't be decompressed ({name}): {e}"))
+}
+
+#[cfg(test)]
+#[path = "image_tests.rs"]
+mod tests;
