@@ -271,8 +271,7 @@ pub fn host(recipe: &Recipe, image: &BootImage, path: &Path) -> Result<(), Machi
     match why {
         None => Ok(()),
         Some(why) => Err(MachineError::Other(format!(
-            "lab:{} can't boot {}, which is {}: {why}",
-            recipe.name,
+            "can't boot {}, which is {}: {why}",
             path.display(),
             what(image)
         ))),
