@@ -72,6 +72,18 @@ pub fn unused(image: &BootImage, path: &Path) -> Option<String> {
     })
 }
 
+/// The same of a file.
+///
+/// # Errors
+/// It can't be read or unpacked.
+pub fn unused_of(path: &Path) -> Result<Option<String>, MachineError> {
+    if kind(path)? != Kind::Efi {
+        return Ok(None);
+    }
+    let image = BootImage::read(path).map_err(|e| MachineError::Other(e.to_string()))?;
+    Ok(unused(&image, path))
+}
+
 /// Reads a kernel that a machine of this recipe is to boot as its guest. The kernel may still be faulty.
 ///
 /// # Errors
@@ -301,4 +313,4 @@ fn elf_host(recipe: &Recipe, image: &BootImage) -> Option<&'static str> {
 
 #[cfg(test)]
 #[path = "kernel_file_tests.rs"]
-mod tests;
+pub(crate) mod tests;

@@ -12,7 +12,7 @@ fn file(parts: &[(usize, &[u8])]) -> Vec<u8> {
 
 /// A bzImage's header: protocol, loadflags, xloadflags, and the memory that it needs. With `linux`, a
 /// compressed kernel is where it says.
-fn bzimage(protocol: u16, flags: u8, wide: u8, needs_mib: u32, linux: bool) -> Vec<u8> {
+pub(crate) fn bzimage(protocol: u16, flags: u8, wide: u8, needs_mib: u32, linux: bool) -> Vec<u8> {
     let payload: &[u8] = if linux { b"\x1f\x8b" } else { b"" };
     file(&[
         (0x1f1, &[1]),

@@ -74,7 +74,7 @@ impl<'a> Apt<'a> {
         Ok(apt)
     }
 
-    /// An archive's line in apt's sources.
+    /// An archive's lines in apt's sources.
     fn line(&self, archive: &Archive, options: &str) -> Result<String, FetchError> {
         let keys = match &archive.keys {
             None => String::new(),
@@ -86,10 +86,10 @@ impl<'a> Apt<'a> {
             Some(Keys::Trusted) => " trusted=yes".to_owned(),
         };
         let uri = plain(Path::new(&archive.uri), BLANK)?;
-        let (arch, suite) = (self.architecture.debian(), &self.suite);
-        Ok(format!(
-            "deb [arch={arch}{options}{keys}] {uri} {suite} main\n"
-        ))
+        let arch = self.architecture.debian();
+        let suites = std::iter::once(&*self.suite).chain(base_of(&self.suite));
+        let line = |suite| format!("deb [arch={arch}{options}{keys}] {uri} {suite} main\n");
+        Ok(suites.map(line).collect())
     }
 
     /// Also uses an archive of old versions, whose lists may have expired. If it can't be read, apt is as
@@ -175,7 +175,12 @@ impl<'a> Apt<'a> {
     /// The newest versions of `packages` and of all their dependencies.
     pub(crate) fn newest(&self, packages: &[String]) -> Result<Vec<Version>, FetchError> {
         let mut command = self.command(&self.tools.apt_get);
-        command.args(["-q", "--simulate", "install", "--"]);
+        command.args(["-q", "--simulate"]);
+        // Of a suite that builds on another one, its own versions are the newest.
+        if base_of(&self.suite).is_some() {
+            command.args(["-t", &self.suite]);
+        }
+        command.args(["install", "--"]);
         let output = run(command.args(packages))?;
         let text = String::from_utf8_lossy(&output.stdout);
         Ok(text.lines().filter_map(installation).collect())
@@ -232,6 +237,16 @@ impl<'a> Apt<'a> {
             .collect();
         files.sort();
         Ok(files)
+    }
+}
+
+/// The suite with what the packages of this one depend on, if it has only some packages.
+fn base_of(suite: &str) -> Option<&str> {
+    match suite {
+        "experimental" | "rc-buggy" => Some("sid"),
+        _ => suite
+            .strip_suffix("-backports-sloppy")
+            .or_else(|| suite.strip_suffix("-backports")),
     }
 }
 
@@ -408,6 +423,41 @@ mod tests {
             madison("libc6 | 2.41-12 | http://a/debian trixie/main Sources"),
             None
         );
+    }
+
+    #[test]
+    fn a_suite_that_builds_on_another_has_both_in_its_sources() {
+        let tools = Tools {
+            apt_config: "true".into(),
+            ..Tools::default()
+        };
+        let archive = Archive {
+            uri: "file:/a".into(),
+            keys: None,
+        };
+        for (suite, suites) in [
+            ("trixie", "trixie"),
+            ("sid", "sid"),
+            ("trixie-backports", "trixie-backports trixie"),
+            (
+                "bookworm-backports-sloppy",
+                "bookworm-backports-sloppy bookworm",
+            ),
+            ("experimental", "experimental sid"),
+        ] {
+            let folder = tempfile::tempdir().unwrap();
+            let apt = Apt::new(
+                &tools,
+                folder.path(),
+                &archive,
+                suite,
+                Architecture::Aarch64,
+            );
+            let text = fs::read_to_string(folder.path().join("sources.list")).unwrap();
+            let line = |suite| format!("deb [arch=arm64] file:/a {suite} main\n");
+            assert_eq!(text, suites.split(' ').map(line).collect::<String>());
+            assert!(apt.is_ok());
+        }
     }
 
     proptest! {

@@ -571,3 +571,6 @@ fn words(words: &[Word]) -> String {
     let words: Vec<&str> = words.iter().map(|word| &*word.word).collect();
     words.join(" ")
 }
+
+#[cfg(test)]
+mod tests;

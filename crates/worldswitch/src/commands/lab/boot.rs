@@ -8,6 +8,7 @@ use anyhow::{Context, bail};
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
 use ws_machines::emulator;
+use ws_machines::kernel_file;
 use ws_machines::machine::{Console, LaunchRequest, Machine};
 use ws_machines::name::PlatformName;
 use ws_machines::platforms;
@@ -21,6 +22,9 @@ pub fn boot(args: &BootArgs) -> anyhow::Result<Done> {
     let name = super::machine(&args.name)?;
     for file in std::iter::once(&args.kernel).chain(&args.initrd) {
         std::fs::File::open(file).with_context(|| format!("can't read {}", file.display()))?;
+    }
+    if let Some(unused) = kernel_file::unused_of(&args.kernel)? {
+        super::say(&unused);
     }
     let parts = args.parts();
     let mut resources = parts::resources(&parts, Vec::new());
