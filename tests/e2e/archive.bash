@@ -59,8 +59,7 @@ library() {
         gcc -shared -nostdlib -Wl,-soname,"$1.so.1" -xc - -o "$1.so.1.0" -L. -Wl,--no-as-needed "${@:2}"
 }
 
-# local_archive FOLDER SUITE DEB...: an archive of these packages for the real apt, as file:FOLDER. $UNTIL is the
-# date on which its lists expire.
+# local_archive FOLDER SUITE DEB...: an archive of these packages for the real apt, as file:FOLDER.
 local_archive() {
     local lists=$1/dists/$2 binary=main/binary-amd64 deb
     mkdir -p "$1/pool" "$lists/$binary"
@@ -72,9 +71,7 @@ local_archive() {
     done >"$lists/$binary/Packages"
     {
         printf 'Suite: %s\nCodename: %s\nArchitectures: amd64\nComponents: main\n' "$2" "$2"
-        printf 'Date: Thu, 01 Jan 2026 00:00:00 UTC\n%s' "${UNTIL:+Valid-Until: $UNTIL
-}"
-        printf 'SHA256:\n %s %s %s\n' "$(sha256sum <"$lists/$binary/Packages" | head -c 64)" \
+        printf 'Date: Thu, 01 Jan 2026 00:00:00 UTC\nSHA256:\n %s %s %s\n' "$(sha256sum <"$lists/$binary/Packages" | head -c 64)" \
             "$(stat -c %s "$lists/$binary/Packages")" "$binary/Packages"
     } >"$lists/Release"
 }

@@ -1,8 +1,8 @@
 # An archive that has moved on, for the real apt: a local folder. Pinned versions come from an archive of old versions;
 # else newer ones are used, and it is said.
 
-# `run` sets $output and $status.
-# shellcheck disable=SC2154
+# `run` sets $output and $status; archive.bash and common.bash set and use the rest.
+# shellcheck disable=SC2034,SC2153,SC2154
 
 load common
 load archive
@@ -10,7 +10,7 @@ load archive
 setup() {
     common_setup
     archive_setup
-    command -v apt-get >/dev/null && command -v dpkg-deb >/dev/null || skip 'there is no apt to fetch with'
+    command -v apt-get >/dev/null || skip 'there is no apt to fetch with'
     mkdir -p mine/recipes
 }
 
@@ -28,7 +28,7 @@ suite = "bookworm"
 packages = ["linux-image-1-cloud"]
 SET
     package linux-image-1-cloud 1.0 boot/vmlinuz-1-cloud=kernel-1.0
-    UNTIL='Sat, 10 Jan 2026 00:00:00 UTC' local_archive old/20260203T040506Z bookworm "$REPO"/*-1.0.deb
+    local_archive old/20260203T040506Z bookworm "$REPO"/*-1.0.deb
     local_archive new bookworm "$REPO"/*-1.0.deb
     ARGS=(--lab-dir mine --mirror "file:$PWD/new")
     fetch --update-lock linux-1
@@ -164,9 +164,8 @@ newer_qemu() {
     }
     as_kept in 7 7 is_pinned pinned.json
     run ! as_kept in 1 7 is_pinned pinned.json
-    run ! as_kept in 1 7 are_pinned a
+    run ! as_kept in 1 7 are_pinned clang-19 a
     as_kept in 1 7 are_pinned a b 3>recorded
     compiler='fetched, other versions than pinned'
     as_kept in 1 7 is_pinned pinned.json 3>recorded
-    as_kept in 1 7 are_pinned a 3>recorded
 }

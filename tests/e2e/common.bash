@@ -163,15 +163,15 @@ eventually() {
     done
 }
 
-# are_pinned SET...: whether these sets are what lab/lock.toml pins, and so is the compiler, which made the programs that
-# run with them.
+# are_pinned SET...: whether these sets are what lab/lock.toml pins.
 are_pinned() {
     ws lab list --json --cache "$LAB_STORE" |
-        jq -e '[.sets[] | select(.name | IN($ARGS.positional[])).state == "fetched"] | all' --args clang-19 "$@" >/dev/null
+        jq -e '[.sets[] | select(.name | IN($ARGS.positional[])).state == "fetched"] | all' --args "$@" >/dev/null
 }
 
-# is_pinned FILE: the same of the packages of a result's machine.
-is_pinned() { jq -e '.identity.subject.packages_pinned' "$1" >/dev/null && are_pinned; }
+# is_pinned FILE: whether a result is of a machine of pinned packages, and the compiler is pinned too, which made the
+# programs that run there.
+is_pinned() { jq -e '.identity.subject.packages_pinned' "$1" >/dev/null && are_pinned clang-19; }
 
 # as_kept WHAT COUNT KEPT PINNED...: checks a count. A kept count is that of one machine: if the archive has moved on, so
 # that the command PINNED fails, the count is only recorded; tests/run prints it.

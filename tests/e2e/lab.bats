@@ -195,8 +195,12 @@ calls() { grep -c "$1" "$CALLS" || true; }
     run fetch linux-1
     [ "$status" -eq 0 ]
     rm -r "$CACHE"
+    sed -i 's/^date = .*/date = 2026-02-03T04:05:06Z/' mine/lock.toml
     run fetch linux-1
     [ "$status" -eq 1 ]
+    # Old versions were asked for, of lists that have expired.
+    [ "$(tail -n 1 "$CALLS.sources")" = "deb [arch=amd64 check-valid-until=no signed-by=$PWD/keys.gpg] \
+http://snapshot.debian.org/archive/debian/20260203T040506Z bookworm main" ]
     [[ $output == *'no longer has what lock.toml pins for linux-1: linux-image-1-cloud 1.0.'* ]]
     [[ $output == *'The newest is linux-image-1-cloud 1.1: worldswitch lab fetch --newest linux-1'* ]]
     [ -z "$(ls "$CACHE/sets" 2>/dev/null)" ]

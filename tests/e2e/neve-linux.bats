@@ -66,7 +66,7 @@ instructions() {
 }
 
 # counts ROW EXITS: checks neve's counts, which the pinned kernel determines.
-counts() { as_kept "exits of $1" "$(exits "$1")" "$2" are_pinned qemu linux-arm64-6.12; }
+counts() { as_kept "exits of $1" "$(exits "$1")" "$2" are_pinned clang-19 qemu linux-arm64-6.12; }
 
 @test "neve counts by cause what a VM of Linux at virtual EL2 traps" {
     local rows='bench=^(hypercall|interrupt-controller-trap)$'
