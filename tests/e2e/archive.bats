@@ -113,27 +113,33 @@ pinned() { jq .pinned "$CACHE/sets/linux-1/manifest.json"; }
     [ $((SECONDS - start)) -lt 60 ]
 }
 
-# A newer QEMU: that of the lab, with the faulty code that its cure replaced, and a byte more. Its set is pinned to a
-# version that is gone; a second fault's code is nowhere in it.
+# A newer QEMU: that of the lab with a byte more. Its set is pinned to a version that is gone. Of two faults one is in
+# every program (its cure is another form of the same instruction), and the other one's code is nowhere in it.
 newer_qemu() {
     local root=$LAB_STORE/sets/qemu/root files=() file
     fetch_packages qemu
-    perl -0777 -pe 's/\x66\x0f\x1f\x44\x00\x00(?=\xc7\x83..\x00{6}\x48\xc7\x83..\x00\x00\xff{4}\xf6\x05)/\x89\xb3\x10\xd7\xff\xff/s;
-        $_ .= "x"' "$root/usr/bin/qemu-system-x86_64" >faulty
-    [ "$(cmp -l faulty "$root/usr/bin/qemu-system-x86_64" 2>/dev/null | wc -l)" -eq 6 ]
-    chmod +x faulty
+    { cat "$root/usr/bin/qemu-system-x86_64" && printf x; } >newer
+    chmod +x newer
     while read -r file; do
         files+=("$file=$root/$file")
     done < <(cd "$root" && find usr/lib* usr/share ! -type d)
-    package qemu-system-x86 1:99 usr/bin/qemu-system-x86_64=faulty "${files[@]}"
+    package qemu-system-x86 1:99 usr/bin/qemu-system-x86_64=newer "${files[@]}"
     local_archive new trixie "$REPO/qemu-system-x86-1:99.deb"
     sed -n '/^\[qemu\]/,/^$/p' "$ROOT/lab/packages.toml" |
         sed '/^packages/s/, .*/]/; /^programs/s/, .*/]/' >mine/packages.toml
     printf '[qemu]\npackages = [\n{ name = "qemu-system-x86", version = "1", architecture = "amd64", sha256 = "%064d" },\n]\n' 0 \
         >mine/lock.toml
-    printf '[unheard-of]\nsummary = "s"\nreason = "r"\nfile = "usr/bin/qemu-system-x86_64"\n[[unheard-of.cure]]\nbuilds = ["x"]\n%s\n' \
-        'code = ["0f 0b 0f 0b 0f 0b 0f 0b 0f 0b 0f 0b", ["0f 0b", "90 90"]]' >mine/quirks.toml
-    printf '%s\n' 'extends = "native"' 'summary = "free of faults"' '[[emulator.free_of]]' 'word = "svm-interrupt-twice"' \
+    # fault NAME CODE
+    fault() {
+        printf '[%s]\nsummary = "s"\nreason = "r"\nfile = "usr/bin/qemu-system-x86_64"\n' "$1"
+        printf '[[%s.cure]]\nbuilds = ["x"]\ncode = [%s]\n' "$@"
+    }
+    {
+        # _start: xor %ebp,%ebp; mov %rdx,%r9; pop %rsi; mov %rsp,%rdx; and $-16,%rsp; push %rax; push %rsp
+        fault everywhere '["31 ed", "33 .."], "49 89 d1 5e 48 89 e2 48 83 e4 f0 50 54"'
+        fault unheard-of '"0f 0b 0f 0b 0f 0b 0f 0b 0f 0b 0f 0b", ["0f 0b", "90 90"]'
+    } >mine/quirks.toml
+    printf '%s\n' 'extends = "native"' 'summary = "free of faults"' '[[emulator.free_of]]' 'word = "everywhere"' \
         'why = "x"' '[[emulator.free_of]]' 'word = "unheard-of"' 'why = "x"' >mine/recipes/free.toml
 }
 
@@ -144,14 +150,14 @@ newer_qemu() {
     [ "$(grep -c 'NOT PINNED: qemu: ' <<<"$output")" -eq 1 ]
     [ "$(grep -c 'not cured of' <<<"$output")" -eq 1 ]
     [[ $output == *'qemu: not cured of unheard-of, as its code is not in usr/bin/qemu-system-x86_64'* ]]
-    [ "$(jq -c .cured "$CACHE/sets/qemu/manifest.json")" = '{"svm-interrupt-twice":"usr/bin/qemu-system-x86_64"}' ]
-    head -c -1 "$CACHE/sets/qemu/root/usr/bin/qemu-system-x86_64" | cmp - "$LAB_STORE/sets/qemu/root/usr/bin/qemu-system-x86_64"
+    [ "$(jq -c '.cured | [.everywhere, .["unheard-of"]]' "$CACHE/sets/qemu/manifest.json")" = '["usr/bin/qemu-system-x86_64",null]' ]
+    [ "$(cmp -l newer "$CACHE/sets/qemu/root/usr/bin/qemu-system-x86_64" | awk '{ print $2, $3 }')" = '61 63' ]
     run ws lab show --lab-dir mine free
-    [[ $output == *'fault svm-interrupt-twice: '*'(cured)'*'fault unheard-of: s (NOT cured)'* ]]
+    [[ $output == *'fault everywhere: s (cured)'*'fault unheard-of: s (NOT cured)'* ]]
     ws run --lab-dir mine --on lab:free --boots 1 --perturb 0 --bench '^in$' -o "$OUT" >table.txt
     for file in table.txt "$OUT/lab-free.json"; do
         grep -q 'this emulator is not cured of the fault unheard-of (worldswitch lab show free)' "$file"
-        run ! grep svm-interrupt-twice "$file"
+        run ! grep everywhere "$file"
     done
     # What tests do with counts that are kept of the pinned packages (common.bash).
     [ "$(result lab-free .identity.subject.packages_pinned)" = false ]
