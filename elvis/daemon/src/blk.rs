@@ -169,10 +169,10 @@ impl Request {
     }
 }
 
-/// Bytes of the configuration space.
-pub const CONFIG: usize = 60;
+/// Bytes of the configuration space (VIRTIO 1.2).
+pub const CONFIG: usize = 72;
 /// Offset of `writeback` in it.
-pub const WRITEBACK: u32 = 32;
+pub const WRITEBACK: usize = 32;
 
 /// The configuration space of a disk.
 #[must_use]
@@ -182,7 +182,7 @@ pub fn config(capacity: u64, queues: u16, writeback: bool) -> [u8; CONFIG] {
     set(0, &(capacity / SECTOR).to_le_bytes());
     set(12, &SEG_MAX.to_le_bytes());
     set(20, &(SECTOR as u32).to_le_bytes());
-    set(WRITEBACK as usize, &[u8::from(writeback)]);
+    set(WRITEBACK, &[u8::from(writeback)]);
     set(34, &queues.to_le_bytes());
     set(36, &RANGE_SECTORS.to_le_bytes());
     set(40, &1u32.to_le_bytes());

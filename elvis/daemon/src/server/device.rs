@@ -371,7 +371,8 @@ fn messages(
         }
         // A front-end learns of an error from the reply only if it requested one. Otherwise it would
         // continue as if nothing had failed, so an error always ends the connection.
-        if let Err(error) = handler.handle_request() {
+        let handled = handler.handle_request();
+        if let Err(error) = handled.and_then(|()| lock(frontend).not_refused()) {
             // Not heard if the answer could not be sent: what is kept of a ring that was stopped stays.
             return error;
         }

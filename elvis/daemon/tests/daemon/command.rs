@@ -1,7 +1,8 @@
 //! Tests of the command line.
 
 use super::daemon::{Daemon, metrics_have};
-use crate::client::{Client, LIMIT, two_cores, until};
+use crate::client::{Client, LIMIT, exchange, two_cores, until};
+use crate::raw::Raw;
 use rustix::process::Signal;
 use serde_json::Value;
 use std::io::{Read, Write};
@@ -128,6 +129,32 @@ fn a_signal_ends_it_and_leaves_no_socket() {
     served.signal(Signal::TERM);
     assert_eq!(served.ended().code(), Some(0));
     assert!(!socket.exists());
+}
+
+const GET_CONFIG: u32 = 24;
+
+/// Old versions of Cloud Hypervisor read at offset 0x100.
+#[test]
+fn a_read_outside_of_the_configuration_space_is_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let socket = dir.path().join("a.sock");
+    let device = format!("{}=null:1G", socket.display());
+    let served = Daemon::start(&["--blk", &device], &socket);
+    let read = |raw: &Raw, offset: u32, size: u32| {
+        let head = [offset, size, 0].map(u32::to_ne_bytes);
+        let body = [head.as_flattened(), &vec![0; size as usize]].concat();
+        exchange(&raw.frontend, GET_CONFIG, &body).len() as u32 - 12
+    };
+    assert_eq!(read(&Raw::connect(&socket), 0x100, 60), 0);
+    let wanted = "elvis: a: closed the connection: handler failed to handle request: a read of 60 bytes at offset 256 of \
+                  its configuration space, which has 72\n";
+    until("the reason", || {
+        served.said().contains(wanted).then_some(())
+    });
+    assert_eq!(read(&Raw::connect(&socket), 0, 200), 200);
+    let said = served.said();
+    let wanted = "elvis: a: its front-end reads 200 bytes of a configuration space of 72: the rest is zeros\n";
+    assert!(said.contains(wanted), "{said}");
 }
 
 /// Waits until a field of the daemon's status has this value: it drops privileges after its sockets exist.

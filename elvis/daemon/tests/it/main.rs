@@ -9,6 +9,7 @@
 
 #[path = "../client/mod.rs"]
 mod client;
+mod config;
 mod fair;
 mod hostile;
 mod kickless;

@@ -247,10 +247,28 @@ impl VhostUserBackendReqHandlerMut for Frontend {
         _flags: VhostUserConfigFlags,
     ) -> Result<Vec<u8>> {
         let mut space = self.shared.kind.config();
-        // Front-ends read as much as they know of; unknown fields are zero.
-        let end = offset.checked_add(size).ok_or(Error::InvalidParam)? as usize;
-        space.resize(space.len().max(end), 0);
-        Ok(space[offset as usize..end].to_vec())
+        let (known, start) = (space.len(), offset as usize);
+        let end = start.saturating_add(size as usize);
+        // To answer with zeros would make a disk of 0 sectors.
+        if start >= known {
+            let why = format!(
+                "a read of {size} bytes at offset {offset} of its configuration space, which has {known}"
+            );
+            self.refusal = Some(why.clone());
+            return Err(refused(why));
+        }
+        if end > known {
+            // Front-ends read as much as they know of. What elvis does not know belongs to features that it does not
+            // offer.
+            space.resize(end, 0);
+            if !std::mem::replace(&mut self.told_config, true) {
+                eprintln!(
+                    "elvis: {}: its front-end reads {end} bytes of a configuration space of {known}: the rest is zeros",
+                    self.shared.name
+                );
+            }
+        }
+        Ok(space[start..end].to_vec())
     }
 
     fn set_config(
@@ -259,11 +277,8 @@ impl VhostUserBackendReqHandlerMut for Frontend {
         bytes: &[u8],
         _flags: VhostUserConfigFlags,
     ) -> Result<()> {
-        if self.shared.kind.set_config(offset, bytes, self.features) {
-            Ok(())
-        } else {
-            Err(Error::InvalidParam)
-        }
+        let set = self.shared.kind.set_config(offset, bytes, self.features);
+        set.map_err(|why| refused(format!("can't write to the configuration space: {why}")))
     }
 
     fn set_gpu_socket(&mut self, _backend: GpuBackend) -> Result<()> {

@@ -79,6 +79,10 @@ pub struct Frontend {
     memory: Arc<Memory>,
     inflight: Option<InflightArea>,
     log: Option<DirtyLog>,
+    /// It was said that it reads beyond the end of the configuration space.
+    told_config: bool,
+    /// Why the last message was refused, if its reply says so and the crate vhost therefore reports no error.
+    refusal: Option<String>,
 }
 
 fn failed(error: impl Into<io::Error>) -> Error {
@@ -128,6 +132,8 @@ impl Frontend {
             memory: Arc::new(Memory::default()),
             inflight: None,
             log: None,
+            told_config: false,
+            refusal: None,
         }
     }
 
@@ -253,6 +259,16 @@ impl Frontend {
         if let Some(index) = self.stopped.take() {
             self.forget_progress(index);
         }
+    }
+
+    /// An error that a reply told of. Not every front-end understands such a reply: cloud-hypervisor's waits for the
+    /// rest of it. So it ends the connection too.
+    ///
+    /// # Errors
+    ///
+    /// The last message was refused.
+    pub fn not_refused(&mut self) -> Result<()> {
+        self.refusal.take().map_or(Ok(()), |why| Err(refused(why)))
     }
 
     /// Lets go of what is behind the device, if no queue runs.

@@ -85,15 +85,36 @@ impl Blk {
         blk::config(self.disk.bytes(), self.queues, writeback).to_vec()
     }
 
-    pub(super) fn set_config(&self, offset: u32, bytes: &[u8], features: u64) -> bool {
-        let at = blk::WRITEBACK.checked_sub(offset).map(|at| at as usize);
-        let offered = features & feature::CONFIG_WCE != 0;
-        match at.and_then(|at| bytes.get(at)) {
-            Some(&writeback) if offered && writeback <= 1 => {
-                self.writeback.store(writeback == 1, Ordering::Relaxed);
-                true
-            }
-            _ => false,
+    pub(super) fn set_config(
+        &self,
+        offset: u32,
+        bytes: &[u8],
+        features: u64,
+    ) -> Result<(), String> {
+        let before = self.config();
+        let mut after = before.clone();
+        let (start, known) = (offset as usize, before.len());
+        let Some(written) = after.get_mut(start..start.saturating_add(bytes.len())) else {
+            let count = bytes.len();
+            return Err(format!(
+                "{count} bytes at offset {offset} are outside of it, it has {known}"
+            ));
+        };
+        written.copy_from_slice(bytes);
+        let writeback = after[blk::WRITEBACK];
+        after[blk::WRITEBACK] = before[blk::WRITEBACK];
+        let written = start..start + bytes.len();
+        if !written.contains(&blk::WRITEBACK) || after != before {
+            let at = blk::WRITEBACK;
+            return Err(format!("only its byte {at}, writeback, may be changed"));
         }
+        if features & feature::CONFIG_WCE == 0 {
+            return Err("writeback, without the feature CONFIG_WCE".to_owned());
+        }
+        if writeback > 1 {
+            return Err(format!("writeback is 0 or 1, not {writeback}"));
+        }
+        self.writeback.store(writeback == 1, Ordering::Relaxed);
+        Ok(())
     }
 }

@@ -169,12 +169,15 @@ impl Kind {
         }
     }
 
-    /// Writes to the configuration space. False if the driver may not.
-    #[must_use]
-    pub fn set_config(&self, offset: u32, bytes: &[u8], features: u64) -> bool {
+    /// Writes to the configuration space.
+    ///
+    /// # Errors
+    ///
+    /// The driver may not.
+    pub fn set_config(&self, offset: u32, bytes: &[u8], features: u64) -> Result<(), String> {
         match self {
             Self::Blk(blk) => blk.set_config(offset, bytes, features),
-            Self::Net(_) => false,
+            Self::Net(_) => Err("a network device has none".to_owned()),
         }
     }
 
