@@ -1,7 +1,7 @@
 //! Options of `worldswitch explain`.
 
-use super::Parts;
 use super::help::{MACHINES, OUTPUT};
+use super::{Form, Parts, file};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use std::path::PathBuf;
@@ -50,7 +50,7 @@ pub struct ExplainArgs {
     #[arg(long, conflicts_with = "json", help_heading = OUTPUT)]
     pub folded: bool,
     /// Also draw a flame graph. FILE may be -, standard output, which then has nothing else.
-    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT, value_parser = file(Form::Svg))]
     pub flamegraph: Option<PathBuf>,
     /// Also keep the explanation in this folder, where `worldswitch report` finds it.
     #[arg(short, long, value_name = "DIR", value_parser = super::folder(), help_heading = OUTPUT)]

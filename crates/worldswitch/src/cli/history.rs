@@ -1,6 +1,6 @@
 //! Subcommands and options of `worldswitch history`.
 
-use super::JudgeArgs;
+use super::{Form, JudgeArgs, file};
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -102,7 +102,8 @@ pub enum HistoryWhat {
         #[arg(long, value_name = "HOST")]
         host: Option<String>,
         /// The page. - is standard output.
-        #[arg(short, long, value_name = "FILE", default_value = "history.html")]
+        #[arg(short, long, value_name = "FILE", default_value = "history.html",
+            value_parser = file(Form::Html))]
         output: PathBuf,
     },
     /// Remove a run from the history.
@@ -148,7 +149,7 @@ pub struct PlotArgs {
     #[arg(long, conflicts_with = "svg")]
     pub json: bool,
     /// Write the plot to this SVG file instead. - is standard output.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = file(Form::Svg))]
     pub svg: Option<PathBuf>,
 }
 

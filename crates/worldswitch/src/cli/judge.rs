@@ -1,7 +1,7 @@
 //! Options of `compare` and `history check`: how results are judged.
 
 use super::help::OUTPUT;
-use super::{Exports, Parts};
+use super::{Exports, Form, Parts, file};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -65,7 +65,7 @@ pub struct JudgeArgs {
     #[command(flatten, next_help_heading = OUTPUT)]
     pub exports: Exports,
     /// Also write the table as CSV. FILE may be -, as above.
-    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT, value_parser = file(Form::Csv))]
     pub export_csv: Option<PathBuf>,
 }
 

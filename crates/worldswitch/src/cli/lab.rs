@@ -1,7 +1,7 @@
 //! Subcommands and options of `worldswitch lab`.
 
 use crate::cli::help::{MACHINES, OUTPUT};
-use crate::cli::{Output, Parts, PlatformList};
+use crate::cli::{Form, Output, Parts, PlatformList, file};
 use clap::{Args, Subcommand};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -191,7 +191,8 @@ pub struct CheckArgs {
     #[arg(long, help_heading = OUTPUT)]
     pub json: bool,
     /// Also write the table as Markdown, as a CI job's summary.
-    #[arg(long, value_name = "FILE", conflicts_with = "write", help_heading = OUTPUT)]
+    #[arg(long, value_name = "FILE", conflicts_with = "write", help_heading = OUTPUT,
+        value_parser = file(Form::Markdown))]
     pub export_markdown: Option<PathBuf>,
     #[command(flatten, next_help_heading = OUTPUT)]
     pub output: Output,

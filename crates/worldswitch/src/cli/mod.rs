@@ -4,6 +4,7 @@ mod apps;
 pub mod bisect;
 mod explain;
 pub mod fleet;
+mod form;
 pub mod help;
 mod history;
 pub mod io;
@@ -27,6 +28,7 @@ use std::path::{Path, PathBuf};
 
 pub use apps::AppsArgs;
 pub use explain::ExplainArgs;
+pub use form::{Form, file, file_of};
 pub use history::{By, GrantedRight, HistoryArgs, HistoryWhat, PlotArgs};
 pub use judge::{CompareArgs, Effect, JudgeArgs};
 pub use nested::NestedArgs;
@@ -173,10 +175,10 @@ pub struct Exports {
     #[arg(long, conflicts_with = "export_json")]
     pub json: bool,
     /// Also write the table as JSON. FILE may be -, standard output, which then has no table.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = file(Form::Json))]
     pub export_json: Option<PathBuf>,
     /// Also write the table as Markdown. FILE may be -, as above.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = file(Form::Markdown))]
     pub export_markdown: Option<PathBuf>,
 }
 

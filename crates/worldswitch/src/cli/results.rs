@@ -1,5 +1,6 @@
 //! Options of commands that read results: `show`, `report`, `model`.
 
+use super::{Form, file, file_of};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 use ws_machines::name::PlatformName;
@@ -78,13 +79,15 @@ pub struct ReportArgs {
     /// Also draw figures that a model gives: the output of `elvis simulate --figure N --json`.
     #[arg(long, value_name = "FILE")]
     pub simulated: Option<PathBuf>,
-    /// The page to write: one self-contained HTML file. FILE.svg gets only the chart that it opens with.
-    /// - is standard output.
-    #[arg(short, long, value_name = "FILE", default_value = "report.html")]
+    /// The page to write: one self-contained HTML file. FILE.svg gets only the chart that it opens with; other
+    /// endings than .html and .svg are refused. - is standard output, for the page.
+    #[arg(short, long, value_name = "FILE", default_value = "report.html",
+        value_parser = file_of(&[Form::Html, Form::Svg]))]
     pub output: PathBuf,
     /// What the results are compared with. A platform among them: the others are shown relative to it
-    /// (default: the lab's machines without a hypervisor). Else older results: each platform is judged against
-    /// the same one in them. May be given twice, once for each.
+    /// (default: the lab's machines without a hypervisor). A folder of other results: each platform is judged
+    /// against the same one there. FOLDER:PLATFORM or a file: all platforms are judged against this one. May be
+    /// given twice, once for a platform and once for results.
     #[arg(long, value_name = "PLATFORM|RUN", alias = "baseline")]
     pub base: Vec<String>,
     /// Also show what a workload would cost on each platform: a file as for `worldswitch model
@@ -123,7 +126,7 @@ pub struct ModelArgs {
     #[arg(long, conflicts_with = "export_json")]
     pub json: bool,
     /// Also write the model as JSON. FILE may be -, standard output, which then has no table.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = file(Form::Json))]
     pub export_json: Option<PathBuf>,
 }
 

@@ -2,7 +2,7 @@
 
 use super::help::{MACHINES, OUTPUT};
 use super::values::{Cpus, PlatformList, bytes, cpus, folder, platforms, seconds};
-use super::{Exports, Parts, Suite};
+use super::{Exports, Form, Parts, Suite, file};
 use crate::rounds::plan::Page;
 use crate::rounds::rows::RowsOf;
 use crate::rounds::turns::Turns;
@@ -134,7 +134,7 @@ pub struct RunArgs {
     #[command(flatten, next_help_heading = OUTPUT)]
     pub exports: Exports,
     /// Also write the table as CSV. FILE may be -, as above.
-    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT, value_parser = file(Form::Csv))]
     pub export_csv: Option<PathBuf>,
     /// Show the machines' command lines, times to the first record, and chosen iterations.
     #[arg(short, long, conflicts_with = "quiet", help_heading = super::help::GENERAL)]
