@@ -157,7 +157,7 @@ setup() {
         jq '.created = "2026-12-01T00:00:00Z"' before/$host/kvm.json >after/$host/kvm.json
     done
     ws report after --base before -o based.html
-    ws report after --base before/n1/kvm.json -o one.html
+    ws report after:kvm --base before/n1/kvm.json -o one.html
     for host in n1 n2 n3; do
         grep -q "aria-label=\"kvm on $host against that of [^:]*:..:..Z: all rows" based.html
         [ "$host" = n1 ] || grep -q "aria-label=\"kvm on $host against that of [^:]*:..:..Z on n1: all rows" one.html

@@ -2,6 +2,7 @@
 
 use crate::main_rows::{MAIN, MainRow};
 use crate::number;
+use crate::relative;
 use crate::table::{Cell, Table};
 use crate::text::terminal;
 
@@ -11,15 +12,19 @@ const DIFFERS: f64 = 0.05;
 const COMPARED: usize = 4;
 
 /// The finding of a table in one sentence, such as "In lab:kvm a hypercall takes 3,032 instructions; the
-/// longest exit is print, 215,357; lab:kvm-shadow adds 3,370 to a CR3 write". None if no hypervisor's or
-/// emulator's cost was measured. Names are escaped for a terminal.
+/// longest exit is print, 215,357; lab:kvm-shadow adds 3,370 to a CR3 write", or how platforms compare with another
+/// (`relative.rs`). None if no hypervisor's or emulator's cost was measured. Names are escaped for a terminal.
 pub fn finding(table: &Table) -> Option<String> {
+    relative::sentence(table).or_else(|| costs(table))
+}
+
+fn costs(table: &Table) -> Option<String> {
     let columns = hypervisors(table);
     let &first = columns.first()?;
     let main = MAIN.iter().find(|main| cost(table, main, first).is_some());
     let Some(main) = main else {
         return longest(table, &[first], "")
-            .map(|longest| format!("In {} {longest}.", name(table, first)));
+            .map(|longest| format!("In {} the {longest}.", name(table, first)));
     };
     let others = unlike(table, main, &columns);
     let mut parts = vec![hypercalls(table, main, first, &others)];
@@ -126,10 +131,8 @@ fn longest(table: &Table, columns: &[usize], whose: &str) -> Option<String> {
         .rows
         .iter()
         .filter_map(|row| Some((row, value(row, column)?)));
-    let (row, cell) = rows.max_by(|(_, a), (_, b)| {
-        let cost = |cell: &Cell| cell.cost().unwrap_or(0.0);
-        cost(a).total_cmp(&cost(b))
-    })?;
+    let cost = |row| table.cost_in(row, column).unwrap_or(0.0);
+    let (row, cell) = rows.max_by(|(a, _), (b, _)| cost(a).total_cmp(&cost(b)))?;
     let value = number::value(cell.value?, cell.unit.as_deref()?);
     Some(format!(
         "longest exit{whose} is {}, {value}",

@@ -30,6 +30,7 @@ mod over_hosts;
 pub mod page;
 mod place;
 pub mod reference;
+mod relative;
 mod requests;
 mod sheet;
 mod show;

@@ -1,7 +1,7 @@
 //! The dozen benchmarks that people ask for first, and the table of them alone.
 
 use crate::number::is_count;
-use crate::table::{Cell, Table, TableRow};
+use crate::table::{Table, TableRow};
 
 /// A benchmark that people ask for first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +35,9 @@ pub const MAIN: [MainRow; 12] = [
     row("set-cr3", "a CR3 write"),
 ];
 
+/// A hypervisor that adds no more than this has no part in an operation.
+pub(crate) const NOTHING: f64 = 1.0;
+
 /// A table that has fewer of them than this is somebody's own choice, and is shown whole.
 const ENOUGH: usize = 8;
 
@@ -65,11 +68,18 @@ impl Table {
     /// there is nothing to compare it with. Instructions, if any platform counts them, else time.
     pub fn cost(&self, row: &TableRow) -> f64 {
         let counted = self.counts().next().is_some();
-        let cells = self.columns.iter().zip(&row.cells).enumerate();
+        let cells = row.cells.iter().enumerate();
         cells
             .filter(|(index, _)| !counted || self.counts().any(|column| column == *index))
-            .filter_map(|(_, (_, cell))| cell.as_ref()?.cost())
+            .filter_map(|(index, _)| self.cost_in(row, index))
             .fold(0.0, f64::max)
+    }
+
+    /// What a row costs in a column: what it adds to a machine without a hypervisor, else its value; in its unit.
+    pub(crate) fn cost_in(&self, row: &TableRow, column: usize) -> Option<f64> {
+        let cell = row.cells.get(column)?.as_ref()?;
+        let added = cell.added.filter(|_| !self.has_peer(column));
+        added.or(cell.value)
     }
 
     /// The columns of hypervisors whose instructions were counted: not those that others are compared with.
@@ -98,12 +108,5 @@ impl TableRow {
     /// Whether some platform has a value.
     pub(crate) fn is_measured(&self) -> bool {
         self.cells.iter().flatten().any(|cell| cell.value.is_some())
-    }
-}
-
-impl Cell {
-    /// What it adds to the baseline, or its value if that has none; in its unit.
-    pub(crate) fn cost(&self) -> Option<f64> {
-        self.added.or(self.value)
     }
 }

@@ -39,7 +39,7 @@ pub use line::line;
 pub use simulated::Simulated;
 
 use crate::model::Modelled;
-use crate::table::{Table, table};
+use crate::table::{Table, status_word, table};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD as BASE64;
 use lead::{Lead, View};
@@ -48,7 +48,7 @@ use sha2::{Digest, Sha256};
 use words::{Caveat, plain};
 use ws_analysis::{HostKind, SuiteComparison, Trends};
 use ws_explain::explained::Explained;
-use ws_results::ResultFile;
+use ws_results::{ResultFile, Status};
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
@@ -145,7 +145,7 @@ pub fn render(report: &Report) -> Result<String, ReportError> {
             (head(&format!("worldswitch: {}", some(platforms))))
             body {
                 (shapes())
-                (opening(report, lead.as_ref(), platforms, caveat))
+                (opening(report, lead.as_ref(), platforms, table, caveat))
                 main {
                     @for section in &sections { (section) }
                     (filters(platforms, table))
@@ -179,7 +179,14 @@ pub fn picture(report: &Report) -> Result<Option<String>, ReportError> {
 }
 
 /// The first screen: where and when, the finding, its figure, and what to know of it.
-fn opening(report: &Report, lead: Option<&Lead>, platforms: &[&str], caveat: &Caveat) -> Markup {
+fn opening(
+    report: &Report,
+    lead: Option<&Lead>,
+    platforms: &[&str],
+    table: &Table,
+    caveat: &Caveat,
+) -> Markup {
+    let refused = report.comparisons.is_empty() && !report.not_compared.is_empty();
     let days = report.results.iter().map(|result| day(&result.created));
     let (first, last) = (days.clone().min(), days.max());
     html! {
@@ -193,16 +200,40 @@ fn opening(report: &Report, lead: Option<&Lead>, platforms: &[&str], caveat: &Ca
                 @else if !platforms.is_empty() { " \u{b7} " (plain(&some(platforms))) }
             }
             @if let Some(lead) = lead {
-                h1 { (plain(&lead.sentence)) }
+                h1 {
+                    @if refused { "Nothing here could be compared with the base. " }
+                    (plain(&lead.sentence))
+                }
                 (lead.figure)
-            } @else if report.results.is_empty() && report.simulated.is_some() {
-                h1 { "Nothing here was measured: figures of a model." }
             } @else {
-                h1 { "No benchmark here has a cost." }
+                h1 { (plain(&without_figure(report, table))) }
             }
             (caveat.markup())
         }
     }
+}
+
+/// The finding of a page without a figure to draw.
+fn without_figure(report: &Report, table: &Table) -> String {
+    if report.results.is_empty() && report.simulated.is_some() {
+        return "Nothing here was measured: figures of a model.".to_owned();
+    }
+    crate::finding(table).unwrap_or_else(|| {
+        let rows = report.results.iter().flat_map(|result| &result.rows);
+        let statuses: Vec<Status> = rows.map(|row| row.status).collect();
+        let mut counted: Vec<String> = Vec::new();
+        for status in &statuses {
+            let count = statuses.iter().filter(|other| *other == status).count();
+            let text = format!("{count} {}", status_word(*status));
+            if *status != Status::Ok && !counted.contains(&text) {
+                counted.push(text);
+            }
+        }
+        match counted.is_empty() {
+            true => "Nothing here was measured.".to_owned(),
+            false => format!("No benchmark here was measured: {}.", counted.join(", ")),
+        }
+    })
 }
 
 /// The day of a date with a time.

@@ -6,7 +6,7 @@ use super::lead::{Lead, View};
 use super::series::{self, Series, newest};
 use super::words::plural;
 use crate::finding::finding;
-use crate::main_rows::MAIN;
+use crate::main_rows::{MAIN, NOTHING};
 use crate::number;
 use crate::table::{Cell, Table, TableRow};
 use maud::{Markup, html};
@@ -16,9 +16,6 @@ use ws_analysis::{RowComparison, SuiteComparison, Verdict};
 const PLATFORMS: usize = 6;
 const LANES: usize = 13;
 const BARS: usize = 40;
-
-/// A hypervisor that adds no more than this has no part in an operation.
-const NOTHING: f64 = 1.0;
 
 /// The rows to choose from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,10 +117,12 @@ struct Ranked<'a> {
 }
 
 impl Ranked<'_> {
-    /// One result for each platform; baselines only if there is nothing else, compared ones if some are.
+    /// One result for each platform; baselines without guests only if there is nothing else, compared ones if some are.
     fn columns(&self) -> Vec<usize> {
         let newest = newest(self.series, self.table);
-        let is_guest = |column: &usize| self.table.columns[*column].baseline != Some(*column);
+        let is_guest = |column: &usize| {
+            self.table.has_peer(*column) || self.table.columns[*column].baseline != Some(*column)
+        };
         let guests: Vec<usize> = newest.iter().copied().filter(is_guest).collect();
         let compared = |column: &usize| self.comparison(*column).is_some();
         let pairs: Vec<usize> = guests.iter().copied().filter(compared).collect();
@@ -176,8 +175,10 @@ impl Ranked<'_> {
     /// sentence, then the costliest.
     fn rows(&self, unit: &str, columns: &[usize], rows: Rows) -> Vec<&TableRow> {
         let cost = |row: &TableRow, columns: &[usize]| {
-            let cells = columns.iter();
-            let costs = cells.filter_map(|column| cell(row, *column, unit)?.cost());
+            let costs = columns.iter().filter_map(|&column| {
+                cell(row, column, unit)?;
+                self.table.cost_in(row, column)
+            });
             costs.fold(0.0, f64::max)
         };
         let change = |row: &TableRow| {
@@ -364,37 +365,68 @@ fn words(unit: &str) -> &str {
 
 /// How many rows changed against the base, and which the most.
 fn against_base(comparisons: &[SuiteComparison]) -> String {
+    let base = base(comparisons);
     let rows: Vec<(&str, &RowComparison)> = comparisons
         .iter()
         .flat_map(|one| one.rows.iter().map(|row| (&*one.other.platform, row)))
         .collect();
     let count = |verdict| {
-        rows.iter()
-            .filter(|(_, row)| row.verdict == Some(verdict))
-            .count()
+        let of = rows.iter();
+        of.filter(|(_, row)| row.verdict == Some(verdict)).count()
     };
     let (worse, better) = (count(Verdict::Worse), count(Verdict::Better));
     let (same, open) = (count(Verdict::NoChange), count(Verdict::Inconclusive));
-    let unsettled = match open {
-        0 => String::new(),
-        open => format!(", {open} inconclusive"),
-    };
     if worse + better == 0 {
-        return match open {
-            0 => format!("Nothing changed against the base: all {same} rows are the same."),
-            _ => format!("No verdict against the base: {open} inconclusive, {same} the same."),
+        return match (open, same) {
+            (0, 0) => none_compared(&rows, &base),
+            (0, 1) => format!("Nothing changed against {base}: the one row is the same."),
+            (0, _) => format!("Nothing changed against {base}: all {same} rows are the same."),
+            _ => format!("No verdict against {base}: {open} inconclusive, {same} the same."),
         };
     }
-    let direction = if worse > 0 {
-        Verdict::Worse
-    } else {
-        Verdict::Better
+    let counted = |count, word: &str| (count > 0).then(|| format!("; {count} {word}"));
+    let mut sentence = match (worse, better) {
+        (0, _) => {
+            let most = most(&rows, Verdict::Better);
+            format!(
+                "{} less than in {base}{most}; none costs more",
+                costs(better)
+            )
+        }
+        (_, 0) => {
+            let most = most(&rows, Verdict::Worse);
+            format!(
+                "{} more than in {base}{most}; none costs less",
+                costs(worse)
+            )
+        }
+        _ => {
+            let most = most(&rows, Verdict::Worse);
+            format!("{} more than in {base}{most}; {better} less", costs(worse))
+        }
     };
+    sentence.extend(counted(same, "the same"));
+    sentence.extend(counted(open, "inconclusive"));
+    sentence + "."
+}
+
+/// What the base is called: by its platform, if all others are compared with this one and none has its name.
+fn base(comparisons: &[SuiteComparison]) -> String {
+    let name = comparisons.first().map_or("", |one| &*one.base.platform);
+    let is_other = |one: &SuiteComparison| one.base.platform == name && one.other.platform != name;
+    match comparisons.iter().all(is_other) {
+        true => name.to_owned(),
+        false => "the base".to_owned(),
+    }
+}
+
+/// The row that changed most in this direction.
+fn most(rows: &[(&str, &RowComparison)], direction: Verdict) -> String {
     let changed = rows
         .iter()
         .filter(|(_, row)| row.verdict == Some(direction));
     let most = changed.max_by(|(_, a), (_, b)| relative_change(a).total_cmp(&relative_change(b)));
-    let most = most.and_then(|(platform, row)| {
+    let text = most.and_then(|(platform, row)| {
         let unit = row.unit.as_deref()?;
         let [base, other] = [row.base?, row.other?].map(|value| number::value(value, unit));
         Some(format!(
@@ -404,18 +436,14 @@ fn against_base(comparisons: &[SuiteComparison]) -> String {
             remark(row)?.1
         ))
     });
-    let most = most.unwrap_or_default();
-    let head = match worse {
-        0 => format!(
-            "{} less than in the base{most}; none costs more",
-            costs(better)
-        ),
-        _ => format!(
-            "{} more than in the base{most}; {better} less",
-            costs(worse)
-        ),
-    };
-    format!("{head}; {same} the same{unsettled}.")
+    text.unwrap_or_default()
+}
+
+/// No row has a verdict: the first reason.
+fn none_compared(rows: &[(&str, &RowComparison)], base: &str) -> String {
+    let why = rows.iter().find_map(|(_, row)| row.why.as_deref());
+    let why = why.map_or(String::new(), |why| format!(": {why}"));
+    format!("No row could be compared with {base}{why}.")
 }
 
 /// `1 row costs`, `3 rows cost`.

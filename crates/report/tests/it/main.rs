@@ -10,6 +10,7 @@ mod nested;
 mod opening;
 mod page;
 mod place;
+mod relative;
 mod requests;
 mod servers;
 mod show;

@@ -1,17 +1,17 @@
 //! `worldswitch report` and `run --report`: writes results as one HTML page.
 
-use crate::cli::ReportArgs;
+use crate::cli::{Form, ReportArgs};
 use crate::commands::compare::{counterpart, divided};
 use crate::commands::model::{self, Workload};
-use crate::commands::{self, Usage, explain};
+use crate::commands::{self, Done, Usage, explain};
 use crate::terminal::{Colours, output};
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use std::path::Path;
 use ws_analysis::model::{ModelOptions, Paging, fit};
 use ws_analysis::{CompareOptions, HostKind, Thresholds, Trends, compare_results, judge_hosts};
 use ws_explain::explained::Explained;
 use ws_report::page::{Report, Simulated};
-use ws_report::{Modelled, baselines, is_baseline};
+use ws_report::{Modelled, Options, baselines, is_baseline};
 use ws_results::{FindError, ResultFile};
 
 /// The name of the report in its results' folder.
@@ -24,8 +24,8 @@ pub struct Asked {
     pub baseline: Option<String>,
     /// Conditions that may differ.
     pub allow: Vec<String>,
-    /// Older results to judge against.
-    pub bases: Vec<ResultFile>,
+    /// Other results to judge against.
+    pub bases: Option<Bases>,
     /// The workload whose cost the model predicts. Without one the page has no model.
     pub workload: Option<Workload>,
     /// Explained operations.
@@ -38,11 +38,30 @@ pub struct Asked {
     pub trends: Vec<Trends>,
 }
 
-/// Writes the page of the command line's results.
+/// Results to judge against.
+#[derive(Debug)]
+pub enum Bases {
+    /// Each platform against the same one here.
+    Each(Vec<ResultFile>),
+    /// All platforms against this one.
+    One(Box<ResultFile>),
+}
+
+/// What became of a page.
+#[derive(Debug, Default)]
+pub struct Written {
+    /// Whether it is a file, and not on standard output.
+    pub is_file: bool,
+    /// What was asked for and is not on it, with reasons.
+    pub refused: Vec<String>,
+}
+
+/// Writes the page of the command line's results. It is written too if something that was asked for could not be
+/// compared, which is an error then.
 ///
 /// # Errors
 /// There is no such result or baseline, the events can't be read, or the page can't be written.
-pub fn report(args: &ReportArgs, colours: Colours) -> anyhow::Result<()> {
+pub fn report(args: &ReportArgs, colours: Colours) -> anyhow::Result<Done> {
     let (mut results, explained) = found(&args.runs)?;
     let mut asked = Asked {
         allow: args.allow.clone(),
@@ -53,9 +72,9 @@ pub fn report(args: &ReportArgs, colours: Colours) -> anyhow::Result<()> {
         let is_shown = results.iter().any(|result| result.platform == *base);
         match is_shown {
             true if asked.baseline.is_none() => asked.baseline = Some(base.clone()),
-            false if asked.bases.is_empty() => asked.bases = older(base, &results)?,
+            false if asked.bases.is_none() => asked.bases = Some(others(base, &results)?),
             _ => bail!(Usage(format!(
-                "--base {base}: there is another --base of this kind, a platform or older results, already"
+                "--base {base}: there is another --base of this kind, a platform or other results, already"
             ))),
         }
     }
@@ -73,20 +92,31 @@ pub fn report(args: &ReportArgs, colours: Colours) -> anyhow::Result<()> {
         })?);
     }
     order(&mut results, asked.baseline.as_deref());
-    if write(&args.output, &results, asked)? {
+    let written = write(&args.output, &results, asked)?;
+    for why in &written.refused {
+        output::error(&anyhow!("{why}"), colours);
+    }
+    if written.is_file {
         output::remark(&told(&args.output), colours);
     }
-    Ok(())
+    Ok(match written.refused.is_empty() {
+        true => Done::Whole,
+        false => Done::InPart,
+    })
 }
 
-/// Older results, to judge against.
-fn older(base: &str, results: &[ResultFile]) -> anyhow::Result<Vec<ResultFile>> {
-    ws_results::load(base).with_context(|| {
+/// The results of `--base`, to judge against: a folder's, or the one that it names.
+fn others(base: &str, results: &[ResultFile]) -> anyhow::Result<Bases> {
+    let mut found = ws_results::load(base).with_context(|| {
         let platforms = ws_results::platforms(results);
         format!(
             "--base {base} is neither a platform of these results ({}) nor other results",
             platforms.join(", ")
         )
+    })?;
+    Ok(match (found.len(), Path::new(base).is_dir()) {
+        (1, false) => Bases::One(Box::new(found.remove(0))),
+        _ => Bases::Each(found),
     })
 }
 
@@ -123,11 +153,11 @@ fn unit(result: &ResultFile) -> Option<&serde_json::Value> {
     result.identity.conditions.get("unit")
 }
 
-/// Writes the page of these results, or into a file `.svg` the chart that it opens with. True if it went to a file, and not to standard output.
+/// Writes the page of these results, or into a file `.svg` the chart that it opens with.
 ///
 /// # Errors
 /// As [`report`].
-pub fn write(path: &Path, results: &[ResultFile], mut asked: Asked) -> anyhow::Result<bool> {
+pub fn write(path: &Path, results: &[ResultFile], mut asked: Asked) -> anyhow::Result<Written> {
     let mut page = Report {
         results,
         hosts: match asked.hosts.take() {
@@ -138,30 +168,76 @@ pub fn write(path: &Path, results: &[ResultFile], mut asked: Asked) -> anyhow::R
     };
     judge(&mut page, &asked);
     model(&mut page, &asked)?;
+    let refused = refused(&page, &asked)?;
     page.explained = asked.explained;
     page.simulated = asked.simulated;
     page.trends = asked.trends;
     page.baseline = asked.baseline;
     page.allow = asked.allow;
-    let text = if path.extension().is_some_and(|end| end == "svg") {
+    let text = if Form::of(path) == Some(Form::Svg) {
         let picture = ws_report::page::picture(&page)?;
         picture.context("there is no cost of a benchmark to draw: name the page with .html")?
     } else {
         ws_report::page::render(&page)?
     };
-    commands::write(path, text.as_bytes())
+    Ok(Written {
+        is_file: commands::write(path, text.as_bytes())?,
+        refused,
+    })
 }
 
-/// Adds verdicts: each result against its counterpart in the base.
+/// What the user asked for and a page has not.
+fn refused(page: &Report, asked: &Asked) -> anyhow::Result<Vec<String>> {
+    let compared = page.not_compared.iter();
+    let mut refused: Vec<String> = compared.map(|why| format!("not compared: {why}")).collect();
+    let rows = page.comparisons.iter().flat_map(|one| &one.rows);
+    let rows = match rows.filter(|row| row.refused).count() {
+        0 => None,
+        1 => Some("1 benchmark whose own conditions differ was".to_owned()),
+        rows => Some(format!(
+            "{rows} benchmarks whose own conditions differ were"
+        )),
+    };
+    refused.extend(rows.map(|rows| format!("{rows} not compared: --allow FIELD compares them")));
+    let is_judged = !page.comparisons.is_empty();
+    if let Some(named) = asked.baseline.as_ref().filter(|_| !is_judged) {
+        let options = Options {
+            baseline: Some(named.clone()),
+            allow: asked.allow.clone(),
+        };
+        refused.extend(ws_report::table(page.results, &options)?.not_comparable(named));
+    }
+    let modelled = page.not_modelled.iter();
+    refused.extend(modelled.map(|why| format!("no model: {why}")));
+    if asked.workload.is_some() && page.models.is_empty() && refused.is_empty() {
+        refused.push(
+            "--events: no model, which needs a guest's result and its native one, in the same unit: \
+             name the native platform with --base"
+                .to_owned(),
+        );
+    }
+    Ok(refused)
+}
+
+/// Adds verdicts: each result against its base.
 fn judge(page: &mut Report, asked: &Asked) {
-    let new = page.results.iter();
-    let new = new.filter(|result| !asked.bases.is_empty() && !asked.bases.contains(result));
+    let Some(bases) = &asked.bases else {
+        return;
+    };
+    let (all, base_of): (_, Box<dyn Fn(&_) -> _>) = match bases {
+        Bases::Each(all) => (&**all, Box::new(|other| counterpart(all, other))),
+        Bases::One(one) => (std::slice::from_ref(&**one), Box::new(|_| Ok(&**one))),
+    };
     let mut pairs = Vec::new();
-    for other in new {
-        match counterpart(&asked.bases, other) {
+    for other in page.results.iter().filter(|result| !all.contains(result)) {
+        match base_of(other) {
             Ok(base) => pairs.push((base, other)),
             Err(why) => page.not_compared.push(why.to_string()),
         }
+    }
+    if pairs.is_empty() && page.not_compared.is_empty() {
+        let why = "these results are the base itself: name others to compare with it";
+        page.not_compared.push(why.to_owned());
     }
     let divided = divided(Thresholds::default(), &pairs);
     for (base, other) in pairs {
@@ -241,7 +317,7 @@ mod tests {
         };
         let all = |created| ["n1", "n2"].map(|host| on(host, created)).to_vec();
         let asked = Asked {
-            bases: all("2026-01-01T00:00:00Z"),
+            bases: Some(Bases::Each(all("2026-01-01T00:00:00Z"))),
             ..Asked::default()
         };
         let results = all("2026-01-02T00:00:00Z");

@@ -436,21 +436,22 @@ fn the_page_has_verdicts_with_a_base_and_a_model_with_events() {
             "insns",
             &[("in", &[2998, 2998, 2998])],
         );
-    let page = |words: &[&str]| {
-        expect_code(&runs.said(&[&["report", "run"], words].concat()), 0);
+    let page = |words: &[&str], code| {
+        expect_code(&runs.said(&[&["report", "run"], words].concat()), code);
         std::fs::read_to_string(runs.path("report.html")).unwrap()
     };
-    let plain = page(&[]);
+    let plain = page(&[], 0);
     assert!(plain.contains("<h1>In lab:kvm a read of a port takes 3,000 instructions"));
     assert!(!plain.contains("id=\"verdicts\"") && !plain.contains("id=\"model\""));
-    let based = page(&["--base", "old"]);
+    // The page has what could be compared; what could not is an error.
+    let based = page(&["--base", "old"], 1);
     assert!(based.contains("<h1>1 row costs more than in the base"));
     assert!(based.contains("<h3>lab:kvm: 1 worse</h3>"));
     assert!(based.contains("lab:kvm against that of 2026-01-31T12:00:00Z"));
     assert!(based.contains("10 instructions more"));
     assert!(based.contains("Not compared: the base has no lab:native, only lab:kvm"));
     std::fs::write(runs.path("web.toml"), "[events]\nin = 1000\n").unwrap();
-    let web = page(&["--events", "web.toml"]);
+    let web = page(&["--events", "web.toml"], 0);
     assert!(web.contains("web.toml: what virtualization adds") && web.contains("2,999,000"));
     std::fs::write(runs.path("web.toml"), "[events]\nprint = 1\n").unwrap();
     let unknown = runs.said(&["report", "run", "--events", "web.toml"]);

@@ -10,4 +10,5 @@ mod json;
 mod kvm;
 mod log;
 mod machines;
+mod report;
 mod usage;

@@ -54,7 +54,7 @@ pub(super) fn report(
         hosts: Some(kinds),
         ..Asked::default()
     };
-    if write(path, &shown, asked)? {
+    if write(path, &shown, asked)?.is_file {
         output::remark(&told(path), colours);
     }
     Ok(())
