@@ -54,11 +54,20 @@ check() { ws lab check --budget budget.toml -o "$OUT" --force "$@"; }
     grep -qxF '| lab:native | in | 0 | 1 |  | 1 OVER |' summary.md
 }
 
-@test "a benchmark without a value is an error, not a pass" {
+@test "a benchmark without a value is no pass, and what is over beside it counts" {
     budget 'hypercall = 5000'
     run --separate-stderr check
-    [ "$status" -eq 1 ]
+    [ "$status" -eq 4 ]
     [[ $output == *'no value: skip: '* ]]
+    [[ $stderr == *'not judged: hypercall on lab:native: skip: '* ]]
+    budget 'hypercall = 5000' 'in = 0'
+    run -3 check
+}
+
+@test "a run that measures nothing is an error" {
+    run --separate-stderr ws run hypercall --on lab:native -o "$OUT"
+    [ "$status" -eq 1 ]
+    [[ $stderr == *'nothing was measured: hypercall: skip: '* ]]
 }
 
 @test "an invalid budget is wrong usage, with the line" {

@@ -1,6 +1,7 @@
 //! Reduces the samples of one boot to its estimate.
 
 use crate::cost::{Cost, costs};
+use crate::crossing::loops;
 use crate::statistics::{median, outliers, robust_deviation, sorted};
 use crate::unit::UnitKind;
 use std::collections::BTreeMap;
@@ -60,6 +61,11 @@ pub struct BootEstimate {
     /// deviation) / median. `None` for counts, which have their histogram, with fewer than two samples,
     /// and if the median is 0.
     pub scatter: Option<f64>,
+    /// The standard error of the median within the boot, in the metric's unit; 0 for counts and with fewer
+    /// than two samples.
+    pub error: f64,
+    /// The time of the loop with the operation / without it, of the middle batches.
+    pub loops: f64,
     /// The indices of outliers among the samples; see [`crate::statistics::outliers`]. All other figures
     /// include them. Always empty for counts.
     pub outliers: Vec<usize>,
@@ -97,6 +103,8 @@ impl BootEstimate {
         let median = median(&values)?;
         let histogram = (unit == UnitKind::Count).then(|| Histogram::of(&costs));
         let mode = histogram.as_ref().and_then(Histogram::mode);
+        let deviation = robust_deviation(&values).filter(|_| histogram.is_none());
+        let error = |deviation: f64| OF_MEDIAN * deviation / (values.len() as f64).sqrt();
         Some(BootEstimate {
             boot: samples.boot,
             samples: costs.len(),
@@ -107,9 +115,11 @@ impl BootEstimate {
             mean: mean(samples),
             max: costs.iter().max()?.value(),
             quartiles: (quarter(&values, 1)?, quarter(&values, 3)?),
-            scatter: robust_deviation(&values)
-                .filter(|_| histogram.is_none() && median != 0.0)
+            scatter: deviation
+                .filter(|_| median != 0.0)
                 .map(|deviation| deviation / median.abs()),
+            error: deviation.map_or(0.0, error),
+            loops: loops(&samples.run, &samples.control),
             outliers: match histogram {
                 None => outliers(&values),
                 Some(_) => Vec::new(),

@@ -70,7 +70,8 @@ pub fn judge_counts(base: &Summary, other: &Summary, min_effect: f64) -> Option<
         .into_iter()
         .chain((1..PARTS).map(Figure::Part))
         .collect();
-    let banded = !base.perturbed.is_empty() && !other.perturbed.is_empty();
+    let perturbed = [base, other].map(|side| !side.perturbed.is_empty());
+    let banded = perturbed == [true, true];
     let sides = |figure| Some((base.figure(figure)?, other.figure(figure)?));
     let shifts: Vec<(Figure, Shift)> = figures
         .iter()
@@ -85,7 +86,7 @@ pub fn judge_counts(base: &Summary, other: &Summary, min_effect: f64) -> Option<
     let (verdict, finding) = if identical {
         (Verdict::NoChange, "exactly the same".to_owned())
     } else {
-        conclude(&shifts, banded)
+        conclude(&shifts, perturbed)
     };
     Some(CountVerdict {
         verdict,
@@ -169,9 +170,9 @@ fn shift(base: &Seen, other: &Seen, banded: bool, min_effect: f64) -> Shift {
     }
 }
 
-/// The verdict from all figures. The finding names the mode first, which is the typical cost, then the
+/// The verdict from all figures. `perturbed`: whether base and other have perturbed boots. The finding names the mode first, which is the typical cost, then the
 /// parts, then the mean.
-fn conclude(shifts: &[(Figure, Shift)], banded: bool) -> (Verdict, String) {
+fn conclude(shifts: &[(Figure, Shift)], perturbed: [bool; 2]) -> (Verdict, String) {
     let outside = |figure: &Figure, shift: &Shift| match shift {
         Shift::Outside(by) => Some((*figure, *by)),
         _ => None,
@@ -189,10 +190,17 @@ fn conclude(shifts: &[(Figure, Shift)], banded: bool) -> (Verdict, String) {
         if shifts.iter().all(|(f, s)| !typical(f) || *s == Shift::Same) {
             return (Verdict::NoChange, rarely(moved(Figure::Mean)));
         }
-        let why = if banded {
-            "the shift is inside the band that layout alone causes"
-        } else {
-            "it differs, but without perturbed boots on both sides layout alone may be the cause: measure both with worldswitch run --perturb 2"
+        let why = match perturbed {
+            [true, true] => "the shift is inside the band that layout alone causes",
+            [false, true] => {
+                "the base did not test how much code layout moves it: repeat it with --perturb 1"
+            }
+            [true, false] => {
+                "this run did not test how much code layout moves it: repeat it with --perturb 1"
+            }
+            [false, false] => {
+                "neither run tested how much code layout moves it: repeat both with --perturb 1"
+            }
         };
         return (Verdict::Inconclusive, why.to_owned());
     }

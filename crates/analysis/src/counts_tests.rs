@@ -90,11 +90,30 @@ fn a_shift_inside_the_band_is_no_verdict() {
 }
 
 #[test]
-fn a_shift_of_unknown_band_is_no_verdict() {
-    let (base, other) = (side(&[&[24; 8]], &[&[24; 8]]), side(&[&[25; 8]], &[]));
-    let (verdict, why) = judged(&base, &other);
-    assert_eq!(verdict, Verdict::Inconclusive);
-    assert!(why.contains("without perturbed boots"), "{why}");
+fn a_shift_of_unknown_band_is_no_verdict_and_says_whose_it_is() {
+    let sides = |perturbed: [bool; 2]| {
+        let side = |cost: u64, perturbed| {
+            let run: &[u64] = &[cost; 8];
+            let others: &[&[u64]] = if perturbed { &[run] } else { &[] };
+            side(&[run], others)
+        };
+        (side(3, perturbed[0]), side(5830, perturbed[1]))
+    };
+    for (perturbed, whose) in [
+        ([false, false], "neither run tested"),
+        ([false, true], "the base did not test"),
+        ([true, false], "this run did not test"),
+    ] {
+        let (base, other) = sides(perturbed);
+        let (verdict, why) = judged(&base, &other);
+        assert_eq!(verdict, Verdict::Inconclusive);
+        assert!(
+            why.starts_with(whose) && why.ends_with("with --perturb 1"),
+            "{why}"
+        );
+    }
+    let (base, other) = sides([true, true]);
+    assert_eq!(judged(&base, &other).0, Verdict::Worse);
 }
 
 #[test]

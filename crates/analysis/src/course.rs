@@ -86,9 +86,9 @@ pub(crate) struct Course {
 }
 
 impl Course {
-    pub fn of(rows: &[Option<Sides>]) -> Self {
+    pub fn of<'a>(rows: impl IntoIterator<Item = &'a Sides>) -> Self {
         let mut at = [BTreeMap::new(), BTreeMap::new()];
-        for sides in rows.iter().flatten() {
+        for sides in rows {
             for (all, side) in at.iter_mut().zip([&sides.base, &sides.other]) {
                 for (&boot, &value) in side {
                     let there: &mut Vec<f64> = all.entry(boot).or_default();
@@ -148,6 +148,7 @@ mod tests {
         let row = |row| TimeRow {
             base: boots(row, &course[..2]),
             other: boots(row, &course[2..]),
+            by_itself: false,
         };
         (0..count).map(row).collect()
     }
@@ -160,7 +161,7 @@ mod tests {
             .iter_mut()
             .for_each(|(_, value)| *value *= 2.0);
         let sides: Vec<_> = rows.iter().map(Sides::of).collect();
-        let course = Course::of(&sides);
+        let course = Course::of(sides.iter().flatten());
         let own = course.without(sides[2].as_ref().unwrap()).unwrap();
         let (base, other) = own.values();
         for (b, o) in base.iter().zip(&other) {
@@ -175,7 +176,7 @@ mod tests {
     #[test]
     fn few_rows_have_no_course() {
         let sides: Vec<_> = rows(5, [0.0; 4]).iter().map(Sides::of).collect();
-        let course = Course::of(&sides);
+        let course = Course::of(sides.iter().flatten());
         assert_eq!(course.without(sides[0].as_ref().unwrap()), None);
         assert_eq!(Sides::of(&TimeRow::default()), None);
         // Five rows are just enough for a median.

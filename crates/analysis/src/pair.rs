@@ -2,6 +2,8 @@
 
 use crate::conditions::{Unlike, unlike};
 use crate::counts::{CountVerdict, judge_counts};
+use crate::crossing::{Crossing, crossing};
+use crate::gap::GapKind;
 use crate::statistics::{lower_median, rank_sum_p};
 use crate::suite::{CountFigures, RowComparison, TimeFigures};
 use crate::summary::Summary;
@@ -12,6 +14,9 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use ws_results::{ResultFile, Row, Status};
 
+/// The condition that batches have as many operations.
+const ITERATIONS: &str = "iterations";
+
 /// One benchmark's row in both results.
 pub(crate) struct Pair<'a> {
     base: Option<Side<'a>>,
@@ -20,6 +25,41 @@ pub(crate) struct Pair<'a> {
     pub allowed: Vec<Unlike>,
     /// Row conditions that differ and are not allowed to.
     refused: Vec<Unlike>,
+    /// The row to judge if it cost nothing on one side and something on the other.
+    crossing: Option<Crossing>,
+}
+
+/// Why a row is not judged.
+struct Obstacle {
+    why: String,
+    /// Whether that is a doubt, and so inconclusive.
+    doubt: bool,
+    /// What kind it is if the base has figures and the other side has none that can be compared.
+    gap: Option<GapKind>,
+}
+
+impl Obstacle {
+    fn doubt(why: impl Into<String>) -> Self {
+        Obstacle {
+            why: why.into(),
+            doubt: true,
+            gap: None,
+        }
+    }
+
+    fn none(why: impl Into<String>) -> Self {
+        Obstacle {
+            doubt: false,
+            ..Self::doubt(why)
+        }
+    }
+
+    fn gap(kind: GapKind, why: impl Into<String>) -> Self {
+        Obstacle {
+            gap: Some(kind),
+            ..Self::doubt(why)
+        }
+    }
 }
 
 /// A row of a result.
@@ -48,28 +88,41 @@ impl<'a> Side<'a> {
             let boots = summary.boots.iter();
             lower_median(&boots.map(|boot| boot.iterations as f64).collect::<Vec<_>>())
         });
-        conditions.extend(most.map(|most| ("iterations".to_owned(), json!(most as u64))));
+        conditions.extend(most.map(|most| (ITERATIONS.to_owned(), json!(most as u64))));
         conditions
     }
 }
 
 impl<'a> Pair<'a> {
     pub fn of(name: &str, base: &'a ResultFile, other: &'a ResultFile, allow: &[String]) -> Self {
-        let (base, other) = (Side::of(name, base), Side::of(name, other));
-        let differ = |allow: &[String]| match (&base, &other) {
-            (Some(base), Some(other)) if base.summary.is_some() && other.summary.is_some() => {
+        let mut pair = Pair {
+            base: Side::of(name, base),
+            other: Side::of(name, other),
+            allowed: Vec::new(),
+            refused: Vec::new(),
+            crossing: None,
+        };
+        let unlike_batches = |fields: &[Unlike]| fields.iter().any(|f| f.field == ITERATIONS);
+        pair.refused = pair.unlike(allow);
+        if let Some(both) = pair.summaries().filter(|both| have_one_unit(*both)) {
+            let stuck = pair.zero_or_noise(both).is_some() || unlike_batches(&pair.refused);
+            pair.crossing = stuck.then(|| crossing(both.0, both.1)).flatten();
+        }
+        if pair.crossing.is_some() {
+            pair.refused.retain(|field| field.field != ITERATIONS);
+        }
+        pair.allowed = pair.unlike(&[]);
+        pair.allowed.retain(|unlike| allow.contains(&unlike.field));
+        pair
+    }
+
+    /// The conditions of the row that differ, if both sides have figures of one unit.
+    fn unlike(&self, allow: &[String]) -> Vec<Unlike> {
+        match (&self.base, &self.other) {
+            (Some(base), Some(other)) if self.summaries().is_some_and(have_one_unit) => {
                 unlike(&other.conditions(), &base.conditions(), allow)
             }
             _ => Vec::new(),
-        };
-        let refused = differ(allow);
-        let mut allowed = differ(&[]);
-        allowed.retain(|field| !refused.contains(field));
-        Pair {
-            allowed,
-            refused,
-            base,
-            other,
         }
     }
 
@@ -80,8 +133,8 @@ impl<'a> Pair<'a> {
         ))
     }
 
-    /// Why the row cannot be judged: the reason as text, and whether it counts as inconclusive.
-    fn obstacle(&self) -> Option<(String, bool)> {
+    /// Why the row cannot be judged, whatever its conditions.
+    fn obstacle(&self) -> Option<Obstacle> {
         let missing = |side: &Option<Side>| match side {
             None => Some("not selected".to_owned()),
             Some(side) if side.summary.is_none() => {
@@ -92,37 +145,52 @@ impl<'a> Pair<'a> {
         };
         let (base, other) = (missing(&self.base), missing(&self.other));
         match (base, other) {
-            (Some(base), Some(other)) if base == other => return Some((base, false)),
+            (Some(base), Some(other)) if base == other => return Some(Obstacle::none(base)),
             (Some(base), Some(other)) => {
-                return Some((format!("in the base {base}; in the other {other}"), false));
+                let why = format!("in the base {base}; in the other {other}");
+                return Some(Obstacle::none(why));
             }
-            (Some(base), None) => return Some((format!("in the base {base}"), false)),
+            (Some(base), None) => return Some(Obstacle::none(format!("in the base {base}"))),
             // A row that is no longer measured may be a regression.
             (None, Some(other)) => {
-                let asked = self.other.is_some();
-                return Some((format!("in the other {other}"), asked));
+                let kind = match self.other {
+                    Some(_) => GapKind::NotMeasured,
+                    None => GapKind::Missing,
+                };
+                return Some(Obstacle::gap(kind, format!("in the other {other}")));
             }
             (None, None) => {}
         }
-        let (base, other) = self.summaries()?;
-        if base.unit != other.unit {
-            let units = format!("measured in {}, in the base in {}", other.unit, base.unit);
-            return Some((units, false));
+        let both = self.summaries()?;
+        let (base, other) = (&both.0.unit, &both.1.unit);
+        if base != other {
+            let units = format!("measured in {other}, in the base in {base}");
+            return Some(Obstacle::gap(GapKind::Unit, units));
         }
-        match UnitKind::of(&base.unit) {
-            UnitKind::Unknown => Some((format!("unknown unit {}", base.unit), false)),
-            UnitKind::Count => None,
-            UnitKind::Time | UnitKind::Rate => {
-                let zero =
-                    [base, other].map(|side| side.values().iter().any(|value| *value <= 0.0));
-                let noisy = [base, other].map(Summary::is_noisy);
-                match zero {
-                    [false, false] => noise(noisy).map(|words| (words, true)),
-                    [true, true] => Some(("neither can be told from zero".into(), false)),
-                    [true, false] => Some(("the base's cannot be told from zero".into(), true)),
-                    [false, true] => Some(("the other's cannot be told from zero".into(), true)),
-                }
-            }
+        if UnitKind::of(base) == UnitKind::Unknown {
+            let unknown = format!("unknown unit {base}");
+            return Some(Obstacle::gap(GapKind::Unit, unknown));
+        }
+        match self.crossing {
+            Some(_) => None,
+            None => self.zero_or_noise(both),
+        }
+    }
+
+    /// On time: that a side cannot be told from zero, or is noise.
+    fn zero_or_noise(&self, (base, other): (&Summary, &Summary)) -> Option<Obstacle> {
+        if !matches!(UnitKind::of(&base.unit), UnitKind::Time | UnitKind::Rate) {
+            return None;
+        }
+        let is_zero = |side: &Summary| {
+            let below = side.boots.iter().any(|boot| boot.value <= 0.0);
+            below || side.is_near_zero()
+        };
+        match [base, other].map(is_zero) {
+            [false, false] => noise([base, other].map(Summary::is_noisy)).map(Obstacle::doubt),
+            [true, true] => Some(Obstacle::none("neither can be told from zero")),
+            [true, false] => Some(Obstacle::doubt("the base's cannot be told from zero")),
+            [false, true] => Some(Obstacle::doubt("the other's cannot be told from zero")),
         }
     }
 
@@ -132,6 +200,9 @@ impl<'a> Pair<'a> {
         let Some((base, other)) = self.summaries().filter(|_| judged) else {
             return TimeRow::default();
         };
+        if let Some(crossing) = &self.crossing {
+            return crossing.row.clone();
+        }
         let values = |summary: &Summary| -> Vec<(u32, f64)> {
             let boots = summary.boots.iter();
             match UnitKind::of(&summary.unit) {
@@ -143,6 +214,7 @@ impl<'a> Pair<'a> {
         TimeRow {
             base: values(base),
             other: values(other),
+            by_itself: false,
         }
     }
 
@@ -158,7 +230,7 @@ impl<'a> Pair<'a> {
             benchmark: some.map_or(String::new(), |side| side.row.benchmark.clone()),
             category: some.map_or(String::new(), |side| side.row.category.clone()),
             unit: both
-                .filter(|(b, o)| b.unit == o.unit)
+                .filter(|both| have_one_unit(*both))
                 .map(|(base, _)| base.unit.clone()),
             base: value(&self.base),
             other: value(&self.other),
@@ -166,6 +238,7 @@ impl<'a> Pair<'a> {
             exact: both.and_then(|(base, other)| Some(base.exact? && other.exact?)),
             verdict: None,
             refused: !self.refused.is_empty(),
+            gap: (!self.refused.is_empty()).then_some(GapKind::Conditions),
             time: None,
             counts: None,
             why: None,
@@ -173,9 +246,13 @@ impl<'a> Pair<'a> {
         if row.refused {
             let fields: Vec<String> = self.refused.iter().map(Unlike::describe).collect();
             row.why = Some(format!("different {}", fields.join(", ")));
-        } else if let Some((why, doubt)) = self.obstacle() {
-            row.verdict = doubt.then_some(Verdict::Inconclusive);
-            row.why = Some(why);
+        } else if let Some(obstacle) = self.obstacle() {
+            row.verdict = obstacle.doubt.then_some(Verdict::Inconclusive);
+            row.gap = obstacle.gap;
+            row.why = Some(obstacle.why);
+        } else if let (Some(time), Some(crossing)) = (&time, &self.crossing) {
+            row.verdict = Some(crossing.verdict(time.verdict));
+            row.why = Some(crossed(crossing, time));
         } else if let Some(time) = time {
             row.verdict = Some(time.verdict);
             row.why = reason(&time);
@@ -190,6 +267,27 @@ impl<'a> Pair<'a> {
         }
         row
     }
+}
+
+/// What is said of a row that costs nothing on one side. Its figures have no ratio.
+fn crossed(crossing: &Crossing, time: &TimeVerdict) -> String {
+    match crossing.verdict(time.verdict) {
+        Verdict::Worse => "cost nothing in the base".to_owned(),
+        Verdict::Better => "costs nothing any more".to_owned(),
+        Verdict::NoChange | Verdict::Inconclusive => {
+            let side = if crossing.grew { "base" } else { "other" };
+            let why = match crossing.more_boots {
+                0 => reason(time).unwrap_or_else(|| "its loop takes as long".to_owned()),
+                more => format!("too few boots: needs {more} more per side"),
+            };
+            format!("the {side}'s cannot be told from zero; {why}")
+        }
+    }
+}
+
+/// Whether both sides have figures of the same unit.
+fn have_one_unit((base, other): (&Summary, &Summary)) -> bool {
+    base.unit == other.unit
 }
 
 /// Figures that only give an order of magnitude get no verdict. `noisy`: of base and other.

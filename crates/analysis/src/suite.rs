@@ -2,6 +2,7 @@
 
 use crate::conditions::{Unlike, unlike};
 use crate::counts::Band;
+use crate::gap::{Gap, GapKind, named};
 use crate::pair::Pair;
 use crate::statistics::reliability;
 use crate::times::{Ratio, TimeRow, judge_times};
@@ -17,9 +18,9 @@ const RELIABILITY_LEVEL: f64 = 0.05;
 /// The conditions of two results differ, so they must not be compared.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error(
-    "{other} and {base} were not measured under the same conditions: {}. \
-     --allow FIELD compares them anyway",
-    fields.iter().map(Unlike::describe).collect::<Vec<_>>().join(", ")
+    "{other} and {base} were not measured under the same conditions: {}. {}",
+    fields.iter().map(Unlike::describe).collect::<Vec<_>>().join(", "),
+    cure(fields)
 )]
 pub struct Refused {
     /// The base's platform.
@@ -28,6 +29,34 @@ pub struct Refused {
     pub other: String,
     /// What differs, never empty.
     pub fields: Vec<Unlike>,
+}
+
+/// What to do about conditions that differ.
+fn cure(fields: &[Unlike]) -> &'static str {
+    match fields.iter().any(|unlike| unlike.field == UNIT) {
+        true => "Units are never converted: compare results of one unit",
+        false => "--allow FIELD compares them anyway",
+    }
+}
+
+/// The condition that figures are of one unit.
+const UNIT: &str = "unit";
+
+impl Refused {
+    /// Why nothing of these two results was compared.
+    pub fn gap(&self) -> Gap {
+        let units = self.fields.iter().any(|unlike| unlike.field == UNIT);
+        Gap {
+            kind: if units {
+                GapKind::Unit
+            } else {
+                GapKind::Conditions
+            },
+            platform: self.other.clone(),
+            benchmarks: Vec::new(),
+            why: self.to_string(),
+        }
+    }
 }
 
 /// The comparison of two results.
@@ -94,7 +123,10 @@ pub struct RowComparison {
     pub verdict: Option<Verdict>,
     /// Whether it was not compared because its own conditions differ.
     pub refused: bool,
-    /// Figures of a comparison on time.
+    /// Why the other side has no figures that can be compared with the base's; null if it has, or if the
+    /// base has none.
+    pub gap: Option<GapKind>,
+    /// Figures of a comparison on time; null too if it cost nothing on one side.
     pub time: Option<TimeFigures>,
     /// Figures of a comparison on counts.
     pub counts: Option<CountFigures>,
@@ -177,13 +209,15 @@ pub struct CompareOptions {
 }
 
 /// The overall outcome for an exit code: that of the worst row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum Outcome {
-    /// No row is worse or inconclusive.
+    /// All that the base has was judged, and nothing is worse or inconclusive.
     NoRegression,
-    /// Some row is inconclusive, and none is worse.
+    /// Something is inconclusive, missing, or measured in another unit, or nothing was compared; nothing
+    /// is worse.
     Inconclusive,
-    /// Some row was not compared because its conditions differ, and none is worse.
+    /// Something was not compared because its conditions differ, and nothing is worse.
     Refused,
     /// Some row is worse.
     Regression,
@@ -199,7 +233,18 @@ impl SuiteComparison {
             _ => Outcome::NoRegression,
         };
         let rows = self.rows.iter().map(row);
-        rows.max().unwrap_or(Outcome::NoRegression)
+        let gaps = self.gaps().into_iter().map(|gap| gap.kind.outcome());
+        rows.chain(gaps).max().unwrap_or(Outcome::Inconclusive)
+    }
+}
+
+impl GapKind {
+    /// What a comparison with such a gap comes to at least.
+    pub fn outcome(self) -> Outcome {
+        match self {
+            GapKind::Conditions => Outcome::Refused,
+            _ => Outcome::Inconclusive,
+        }
     }
 }
 
@@ -297,9 +342,6 @@ fn caveats(base: &ResultFile, other: &ResultFile) -> Vec<String> {
     said
 }
 
-/// The most names that are listed; the rest are counted.
-const MOST_NAMES: usize = 3;
-
 impl RowComparison {
     /// Makes a difference of counts inconclusive: it may come from other benchmarks of the run.
     fn doubt_counts(&mut self) {
@@ -326,12 +368,7 @@ fn other_selection(
     let only = |of: &ResultFile, beside: &ResultFile| {
         let there: BTreeSet<&str> = names(beside).collect();
         let lacking: Vec<&str> = names(of).filter(|name| !there.contains(name)).collect();
-        let shown = lacking.len().min(MOST_NAMES);
-        let more = match lacking.len() - shown {
-            0 => String::new(),
-            more => format!(" and {more} more"),
-        };
-        (!lacking.is_empty()).then(|| format!("{}{more}", lacking[..shown].join(", ")))
+        named(&lacking)
     };
     rows.iter().find(|row| row.counts.is_some())?;
     let ran: Vec<String> = [

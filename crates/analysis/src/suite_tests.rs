@@ -1,4 +1,6 @@
 use super::*;
+use crate::gap::GapKind;
+use proptest::prelude::*;
 use serde_json::{Value, json};
 use ws_results::Status;
 
@@ -291,7 +293,203 @@ fn what_was_measured_and_no_longer_is_leaves_a_doubt() {
     // The other run did not select the row.
     other.rows.pop();
     let found = compared(&base, &other);
-    assert_eq!((found.rows.len(), found.rows[1].verdict), (2, None));
+    assert_eq!(
+        (found.rows.len(), found.rows[1].verdict),
+        (2, Some(Verdict::Inconclusive))
+    );
+    assert_eq!(
+        found.rows[1].why.as_deref(),
+        Some("in the other not selected")
+    );
+}
+
+/// What a side has of a benchmark.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Has {
+    /// The run did not select it.
+    Absent,
+    /// It has no figures.
+    Skipped,
+    /// Figures.
+    Fast,
+    /// Figures of half as much again.
+    Slow,
+    /// Figures in another unit.
+    OtherUnit,
+}
+
+fn side(rows: &[Has]) -> ResultFile {
+    let names: Vec<String> = (0..rows.len()).map(|row| format!("row-{row}")).collect();
+    let boots = |has: &Has| if *has == Has::Slow { SLOW } else { FAST };
+    let all = names
+        .iter()
+        .zip(rows)
+        .map(|(name, has)| (&**name, boots(has), 0));
+    let mut result = result("a", "ns", &all.collect::<Vec<_>>());
+    for (row, has) in result.rows.iter_mut().zip(rows) {
+        match has {
+            Has::Skipped => {
+                row.status = Status::Skip;
+                row.reason = Some("not here".into());
+                row.metrics.clear();
+            }
+            Has::OtherUnit => {
+                row.metrics[0].unit = "tsc_ticks".into();
+                // As on time, where each run chooses its own.
+                row.metrics[0]
+                    .boots
+                    .iter_mut()
+                    .for_each(|boot| boot.iterations = 7);
+            }
+            Has::Absent | Has::Fast | Has::Slow => {}
+        }
+    }
+    let mut has = rows.iter();
+    result.rows.retain(|_| has.next() != Some(&Has::Absent));
+    result
+}
+
+fn gap(base: Has, other: Has) -> Option<GapKind> {
+    match (base, other) {
+        (Has::Absent | Has::Skipped, _) => None,
+        (_, Has::Absent) => Some(GapKind::Missing),
+        (_, Has::Skipped) => Some(GapKind::NotMeasured),
+        (Has::OtherUnit, Has::OtherUnit) => None,
+        (Has::OtherUnit, _) | (_, Has::OtherUnit) => Some(GapKind::Unit),
+        _ => None,
+    }
+}
+
+proptest! {
+    /// A comparison is a pass only if all that the base has was judged, and something was.
+    #[test]
+    fn no_gate_passes_over_what_the_base_has_and_nobody_judged(
+        rows in prop::collection::vec((
+            prop::sample::select(vec![Has::Absent, Has::Skipped, Has::Fast, Has::OtherUnit]),
+            prop::sample::select(vec![Has::Absent, Has::Skipped, Has::Fast, Has::Slow, Has::OtherUnit]),
+        ), 0..4),
+    ) {
+        let (base, other): (Vec<Has>, Vec<Has>) = rows.iter().copied().unzip();
+        let found = compared(&side(&base), &side(&other));
+        let gaps: Vec<Option<GapKind>> = rows.iter().map(|&(base, other)| gap(base, other)).collect();
+        let is_judged = |has: Has| !matches!(has, Has::Absent | Has::Skipped);
+        let judged = |(&(base, other), gap): (&(Has, Has), &Option<GapKind>)| {
+            is_judged(base) && is_judged(other) && gap.is_none()
+        };
+        let any = rows.iter().zip(&gaps).any(judged);
+        let worse = rows.contains(&(Has::Fast, Has::Slow));
+        let wanted = match (worse, any && gaps.iter().all(Option::is_none)) {
+            (true, _) => Outcome::Regression,
+            (false, false) => Outcome::Inconclusive,
+            (false, true) => Outcome::NoRegression,
+        };
+        prop_assert_eq!(found.outcome(), wanted, "{:?}", found.rows);
+        // Each has its reason, by name.
+        let told = found.gaps();
+        for (place, gap) in gaps.iter().enumerate() {
+            let Some(kind) = gap else { continue };
+            let name = format!("row-{place}");
+            let row = found.rows.iter().find(|row| row.benchmark == name).unwrap();
+            prop_assert_eq!((row.gap, row.is_judged()), (Some(*kind), false));
+            let one = told.iter().find(|one| one.kind == *kind).unwrap();
+            prop_assert!(one.benchmarks.contains(&name) && one.why.contains("row-"), "{:?}", one);
+        }
+        let nothing = told.iter().any(|gap| gap.kind == GapKind::NothingCompared);
+        prop_assert_eq!(nothing, !any);
+    }
+}
+
+#[test]
+fn another_unit_is_no_other_condition() {
+    let found = compared(&side(&[Has::Fast]), &side(&[Has::OtherUnit]));
+    assert_eq!(found.outcome(), Outcome::Inconclusive);
+    assert_eq!(
+        found.rows[0].why.as_deref(),
+        Some("measured in tsc_ticks, in the base in ns")
+    );
+    // As a condition of all rows, which --allow does not help against.
+    let mut other = side(&[Has::OtherUnit]);
+    let conditions = &mut other.identity.conditions;
+    conditions.insert("unit".into(), json!("tsc_ticks"));
+    let refused = compare_results(&side(&[Has::Fast]), &other, &CompareOptions::default());
+    let gap = refused.unwrap_err().gap();
+    assert_eq!(
+        (gap.kind, gap.kind.outcome()),
+        (GapKind::Unit, Outcome::Inconclusive)
+    );
+    assert!(
+        gap.why
+            .ends_with("Units are never converted: compare results of one unit"),
+        "{}",
+        gap.why
+    );
+}
+
+/// A result of one row on time. Each boot: operations in a batch, and by how many ticks its batches are longer
+/// than the control's, which take `control`.
+fn loops(control: u64, boots: &[(u64, &[i64])]) -> ResultFile {
+    let empty: Vec<&[u64]> = boots.iter().map(|_| &[][..]).collect();
+    let mut result = result("a", "tsc_ticks", &[("in", &empty, 0)]);
+    for (samples, (iterations, more)) in result.rows[0].metrics[0].boots.iter_mut().zip(boots) {
+        samples.iterations = *iterations;
+        let run = more
+            .iter()
+            .map(|more| control.checked_add_signed(*more).unwrap());
+        samples.run = run.collect();
+        samples.control = vec![control; more.len()];
+    }
+    result
+}
+
+/// Rows that cost nothing on one side, by what they are on the other.
+#[test]
+fn what_was_nothing_and_becomes_something_is_worse_and_the_reverse_better() {
+    // 0.0005 ticks, in 320,000 operations: once told from zero and once not.
+    let zero: &[i64] = &[160, 158, 163, 161, 159];
+    let noise: &[i64] = &[160, -400, 700, 20, -90];
+    // 1,500 ticks, in the 3,200 operations that are enough then.
+    let something: &[i64] = &[4_800_000, 4_801_000, 4_799_000, 4_800_500, 4_799_500];
+    let boots = |iterations, samples, count| loops(120_000, &vec![(iterations, samples); count]);
+    let verdict = |base: &ResultFile, other: &ResultFile| {
+        let row = compared(base, other).rows.remove(0);
+        (row.verdict, row.why.unwrap_or_default())
+    };
+    for nothing in [zero, noise] {
+        let (base, other) = (boots(320_000, nothing, 5), boots(3200, something, 5));
+        let worse = (Some(Verdict::Worse), "cost nothing in the base".to_owned());
+        assert_eq!(verdict(&base, &other), worse);
+        assert_eq!(compared(&base, &other).outcome(), Outcome::Regression);
+        let better = (Some(Verdict::Better), "costs nothing any more".to_owned());
+        assert_eq!(verdict(&other, &base), better);
+        // In batches of the same length too.
+        let same = boots(320_000, &[480_000_000, 480_001_000, 479_999_000], 5);
+        assert_eq!(verdict(&base, &same).0, Some(Verdict::Worse));
+    }
+    // Fewer operations that cost nothing say nothing of more of them.
+    let (few, many) = (boots(3200, noise, 5), boots(320_000, something, 5));
+    let row = &compared(&few, &many).rows[0];
+    assert_eq!((row.verdict, row.gap), (None, Some(GapKind::Conditions)));
+    // Four boots are too few, and a few ticks are too little.
+    let (base, other) = (boots(320_000, noise, 4), boots(3200, something, 5));
+    let (doubt, why) = verdict(&base, &other);
+    assert_eq!(doubt, Some(Verdict::Inconclusive));
+    assert_eq!(
+        why,
+        "the base's cannot be told from zero; too few boots: needs 1 more per side"
+    );
+    let little = boots(320_000, &[2000, 2010, 1990], 5);
+    let (doubt, why) = verdict(&boots(320_000, noise, 5), &little);
+    assert_eq!(doubt, Some(Verdict::Inconclusive));
+    assert_eq!(why, "the base's cannot be told from zero");
+    // A busy host makes any cost out of nothing.
+    let busy: &[i64] = &[20_000_000, 100, 20_000_000, 200, 20_000_000];
+    let (doubt, why) = verdict(&boots(320_000, noise, 5), &boots(320_000, busy, 5));
+    assert_eq!(doubt, Some(Verdict::Inconclusive));
+    assert!(why.contains("told from zero"), "{why}");
+    assert_eq!(
+        verdict(&boots(320_000, noise, 5), &boots(320_000, noise, 5)).0,
+        None
+    );
 }
 
 #[test]
@@ -302,15 +500,8 @@ fn what_cannot_be_told_from_zero_has_no_ratio() {
         result("b", "ns", &[("idle", &FAST[..5], 0)]),
     );
     assert_eq!(compared(&nothing, &nothing).rows[0].verdict, None);
-    let found = compared(&nothing, &something);
-    assert_eq!(found.rows[0].verdict, Some(Verdict::Inconclusive));
-    assert!(
-        found.rows[0]
-            .why
-            .as_ref()
-            .unwrap()
-            .contains("told from zero")
-    );
+    let row = compared(&nothing, &something).rows.remove(0);
+    assert_eq!((row.verdict, row.time), (Some(Verdict::Worse), None));
 }
 
 #[test]

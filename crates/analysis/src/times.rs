@@ -36,6 +36,9 @@ pub struct TimeRow {
     pub base: Vec<(u32, f64)>,
     /// The other's values.
     pub other: Vec<(u32, f64)>,
+    /// Whether the values say nothing of how fast the host was: the other rows are neither subtracted from
+    /// this one, nor this one from them.
+    pub by_itself: bool,
 }
 
 /// The verdicts of a suite.
@@ -94,7 +97,8 @@ pub enum Why {
 /// the same number right after each other.
 pub fn judge_times(rows: &[TimeRow], interleaved: bool, thresholds: &Thresholds) -> TimesJudged {
     let sides: Vec<Option<Sides>> = rows.iter().map(Sides::of).collect();
-    let course = Course::of(&sides);
+    let with_others = rows.iter().zip(&sides).filter(|(row, _)| !row.by_itself);
+    let course = Course::of(with_others.filter_map(|(_, sides)| sides.as_ref()));
     let measured = sides.iter().flatten().count().max(1) as f64;
     let together = together(&course.middle(), interleaved, thresholds);
     let for_rows = match together {
@@ -107,12 +111,13 @@ pub fn judge_times(rows: &[TimeRow], interleaved: bool, thresholds: &Thresholds)
         level: for_rows / measured,
         together,
     };
-    let verdict = |sides: &Sides| judge.row(sides, course.without(sides));
+    let verdict = |(row, sides): (&TimeRow, &Option<Sides>)| {
+        let sides = sides.as_ref()?;
+        let beside = (!row.by_itself).then(|| course.without(sides)).flatten();
+        Some(judge.row(sides, beside))
+    };
     TimesJudged {
-        rows: sides
-            .iter()
-            .map(|sides| sides.as_ref().map(verdict))
-            .collect(),
+        rows: rows.iter().zip(&sides).map(verdict).collect(),
         together: together.map(|shift| shift.ratio()),
     }
 }

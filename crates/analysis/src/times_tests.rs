@@ -12,6 +12,7 @@ fn row(n: u32, scatter: f64, ratio: f64, order: u32) -> TimeRow {
     TimeRow {
         base: boots(n, 100.0, scatter, order),
         other: boots(n, 100.0 * ratio, scatter, order + 1),
+        by_itself: false,
     }
 }
 

@@ -113,6 +113,7 @@ fn rows(values: &[&Vec<f64>], base: &[usize], other: &[usize]) -> Vec<TimeRow> {
     let row = |row: &&Vec<f64>| TimeRow {
         base: side(row, base),
         other: side(row, other),
+        by_itself: false,
     };
     values.iter().map(row).collect()
 }
@@ -258,3 +259,6 @@ fn pooling_samples_would_find_it_changed_far_too_often() {
     println!("pooled samples of `in`: {false_alarms} of 40 falsely at 0.01");
     assert!(false_alarms >= 10, "{false_alarms} of 40");
 }
+
+#[path = "simulated/near_zero.rs"]
+mod near_zero;

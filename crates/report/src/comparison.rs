@@ -1,18 +1,19 @@
 //! Renders comparisons with their verdicts for a terminal, as Markdown, CSV and JSON.
 
 use crate::grid::reference;
-use crate::hosts::{heading, on_terminal};
+use crate::hosts::on_terminal;
 use crate::lines::{Set, align, join};
 use crate::notes::Notes;
 use crate::number;
 use crate::over_hosts::{HostsOfSides, OverHosts, host_of, over_hosts};
 use crate::style::Style;
-use crate::text::{markdown, terminal};
+use crate::text::terminal;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::borrow::Borrow;
 use ws_analysis::{
-    CountFigures, HostKind, RowComparison, SuiteComparison, TimeFigures, Unlike, Verdict,
+    CountFigures, Gap, HostKind, Outcome, RowComparison, SuiteComparison, TimeFigures, Unlike,
+    Verdict,
 };
 use ws_explain::diff::Difference;
 
@@ -25,6 +26,11 @@ pub struct Comparisons {
     /// Always `worldswitch-comparison/2`.
     #[schemars(extend("const" = COMPARISON_SCHEMA))]
     pub schema: &'static str,
+    /// What they come to together. The exit codes are 0 for `no-regression`, 4 for `inconclusive`, 1 for `refused` and 3
+    /// for `regression`.
+    pub outcome: Outcome,
+    /// What the base has and has no verdict, each with its reason.
+    pub gaps: Vec<Gap>,
     /// One for each pair of results.
     pub comparisons: Vec<SuiteComparison>,
     /// The platforms that several hosts measured, each compared with its own base.
@@ -70,19 +76,30 @@ const HEADS: [(&str, Set); 8] = [
 ];
 
 /// The legend of tables over hosts.
-const OVER_HOSTS: &str = "median host, least, greatest: of the hosts' changes; a change is the other's time / the base's, or \
+pub(crate) const OVER_HOSTS: &str = "median host, least, greatest: of the hosts' changes; a change is the other's time / the base's, or \
     instructions added.";
 
 impl Comparisons {
     /// From these comparisons, in their order.
     pub fn of(comparisons: Vec<SuiteComparison>) -> Self {
+        let outcomes = comparisons.iter().map(SuiteComparison::outcome);
         Comparisons {
             schema: COMPARISON_SCHEMA,
+            outcome: outcomes.max().unwrap_or(Outcome::NoRegression),
+            gaps: comparisons.iter().flat_map(SuiteComparison::gaps).collect(),
             over_hosts: over_hosts(&comparisons),
             comparisons,
             hosts: None,
             explained: Vec::new(),
         }
+    }
+
+    /// Adds what is in no comparison and has no verdict either.
+    pub fn lacking(mut self, gaps: Vec<Gap>) -> Self {
+        let outcomes = gaps.iter().map(|gap| gap.kind.outcome());
+        self.outcome = outcomes.chain([self.outcome]).max().unwrap_or(self.outcome);
+        self.gaps.extend(gaps);
+        self
     }
 
     /// Text for a terminal, with the rows that changed or `all`. Ends in a newline. Of platforms over hosts each host's
@@ -113,62 +130,14 @@ impl Comparisons {
         out
     }
 
-    /// Markdown for a comment on a change: for each pair a heading with the verdicts' counts and a table of the
-    /// rows that changed; all rows and what the comparison is about are folded.
-    pub fn to_markdown(&self) -> String {
-        let mut out = String::new();
-        for one in &self.over_hosts {
-            out += &format!("### {}\n\n", markdown(&one.heading()));
-            out += &match &*one.shown(false) {
-                [] => format!("{}\n\n", one.nothing()),
-                rows => one.sheet(rows).to_markdown() + "\n",
-            };
-        }
-        if !self.over_hosts.is_empty() {
-            out += &format!("{}\n\n", markdown(OVER_HOSTS));
-        }
-        for (side, kinds) in self.sides() {
-            for kind in kinds {
-                out += &format!("- Hosts {side}: {}\n", markdown(&heading(kind)));
-            }
-            out.push('\n');
-        }
-        for one in &self.comparisons {
-            let (base, other) = (markdown(&one.base.platform), markdown(&one.other.platform));
-            let tally = markdown(&tally(one));
-            if let Some(host) = self.over_host(one) {
-                let summary = format!("{other} on {}: {tally}", markdown(host));
-                out += &self.fold(&summary, one);
-                continue;
-            }
-            out += &format!("### {other} against {base}: {tally}\n\n");
-            out += &markdown_table(&changed(one));
-            out += &self.fold("all benchmarks, and what was compared", one);
-        }
-        out
-    }
-
-    /// All rows of a comparison, and what it is about, folded under this summary.
-    fn fold(&self, summary: &str, one: &SuiteComparison) -> String {
-        let mut out = format!("<details><summary>{summary}</summary>\n\n");
-        for remark in remarks(one) {
-            out += &format!("- {}\n", markdown(&remark));
-        }
-        for line in legend(&self.comparisons) {
-            out += &format!("- {}\n", markdown(line));
-        }
-        let rows: Vec<_> = one.rows.iter().collect();
-        out + &format!("\n{}</details>\n\n", markdown_table(&rows))
-    }
-
     /// The host of a comparison that is one of a platform over hosts.
-    fn over_host<'a>(&self, one: &'a SuiteComparison) -> Option<&'a str> {
+    pub(crate) fn over_host<'a>(&self, one: &'a SuiteComparison) -> Option<&'a str> {
         let is_one = self.over_hosts.iter().any(|over| over.has(one));
         host_of(one).filter(|_| is_one)
     }
 
     /// The kinds with several hosts of each side.
-    fn sides(&self) -> impl Iterator<Item = (&'static str, Vec<&HostKind>)> {
+    pub(crate) fn sides(&self) -> impl Iterator<Item = (&'static str, Vec<&HostKind>)> {
         let sides = self.hosts.iter();
         let sides =
             sides.flat_map(|hosts| [("of the base", &hosts.base), ("compared", &hosts.other)]);
@@ -220,34 +189,15 @@ pub(crate) fn changed(one: &SuiteComparison) -> Vec<&RowComparison> {
         Some(Verdict::Inconclusive | Verdict::NoChange) => 2,
         None => 3,
     };
-    let size = |row: &RowComparison| {
-        let ratio = row.time.as_ref().and_then(|time| time.ratio);
-        let added = row.counts.as_ref().map(|counts| counts.added.abs());
-        added.or(ratio.map(|ratio| ratio.ln().abs())).unwrap_or(0.0)
+    let size = |row: &RowComparison| match (&row.time, &row.counts) {
+        (_, Some(counts)) => counts.added.abs(),
+        (Some(time), None) => time.ratio.map_or(0.0, |ratio| ratio.ln().abs()),
+        // It cost nothing on one side: no ratio is greater.
+        (None, None) => f64::INFINITY,
     };
     let mut rows: Vec<&RowComparison> = one.rows.iter().filter(is_changed).collect();
     rows.sort_by(|a, b| rank(a).cmp(&rank(b)).then(size(b).total_cmp(&size(a))));
     rows
-}
-
-/// A table of rows, and an empty line; nothing without rows.
-fn markdown_table(rows: &[&RowComparison]) -> String {
-    if rows.is_empty() {
-        return String::new();
-    }
-    let (notes, rows) = noted(rows);
-    let mut out = "| benchmark | base | other | ratio, added | | scatter | verdict | |\n\
-        |---|---:|---:|---:|---|---:|---|---|\n"
-        .to_owned();
-    for row in rows {
-        let cells = row.map(|cell| markdown(&cell));
-        out += &format!("| {} |\n", cells.join(" | "));
-    }
-    out.push('\n');
-    for (index, note) in (0..).zip(&notes) {
-        out += &format!("{} {}\n\n", markdown(&reference(index)), markdown(note));
-    }
-    out
 }
 
 /// A reason of so many bytes fits into a line of the table.

@@ -13,6 +13,7 @@ mod apps;
 mod baselines;
 mod comparison;
 mod comparison_csv;
+mod comparison_markdown;
 mod exit_columns;
 mod export;
 mod finding;

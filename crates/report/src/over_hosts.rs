@@ -191,6 +191,9 @@ impl OverHosts {
     pub(crate) fn nothing(&self) -> String {
         let rows = self.rows.iter();
         let compared = rows.filter(|row| row.not_compared.is_empty()).count();
+        if compared == 0 {
+            return "no benchmark was compared on all hosts".to_owned();
+        }
         let rest = match self.rows.len() - compared {
             0 => String::new(),
             more => format!("; {more} not compared on some"),

@@ -1,5 +1,9 @@
-//! Machines for tests, which are never started.
+//! Machines for tests, which are never started, and the settings of their run.
 
+use crate::rounds::job::Common;
+use crate::rounds::plan::Parameters;
+use crate::rounds::turns::Turns;
+use crate::terminal::Stop;
 use ws_machines::emulator::Emulator;
 use ws_machines::machine::Engine;
 use ws_machines::qemu::{self, Qemu};
@@ -40,4 +44,19 @@ pub fn vmm(engine: Engine) -> Vmm {
         memory_mib: None,
         pins: Vec::new(),
     })
+}
+
+/// The settings of a run without options.
+pub fn common() -> Common {
+    Common {
+        bench: None,
+        parameters: Parameters::default(),
+        smp: None,
+        seed: 0,
+        perturbed_boots: 0,
+        digits: None,
+        bench_limit: None,
+        stop: Stop::default(),
+        turns: Turns::default(),
+    }
 }

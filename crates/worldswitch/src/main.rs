@@ -5,7 +5,7 @@
 //! `launch` (one launch, from bytes to rows), `outcome` (rows to a result), `patcher` (hypervisor
 //! images for virtual EL2), `terminal`.
 //!
-//! The only exit point. Exit codes: 0 ok, 1 error, 2 wrong usage, 3 regression, 4 inconclusive.
+//! The only exit point. Exit codes: 0 ok, 1 error, 2 wrong usage, 3 regression, 4 inconclusive or nothing compared.
 
 #![cfg_attr(
     test,

@@ -78,6 +78,10 @@ pub enum HistoryWhat {
         /// Only runs of this host.
         #[arg(long, value_name = "HOST")]
         host: Option<String>,
+        /// A pinned run that is still the newest is no failure: a history that just begins has nothing to
+        /// compare. Without this the exit code is 4.
+        #[arg(long)]
+        allow_first: bool,
         #[command(flatten)]
         how: Box<JudgeArgs>,
     },

@@ -43,8 +43,8 @@ Examples:
   worldswitch lab check --budget kvm.toml --json -o results
 
 A budget can name a kernel of your own: [budget.\"lab:kvm@./my-build\"].
-Exit codes: 0 all within, 3 some over, 4 none over but some in doubt, 1 error or a benchmark
-without an exact figure, 2 wrong usage or an invalid budget.";
+Exit codes: 0 all within, 3 some over, 4 none over but some in doubt or without an exact figure,
+1 error or a platform that failed, 2 wrong usage or an invalid budget.";
 
 /// Where recipes and packages are.
 #[derive(Clone, Debug, Default, Args)]

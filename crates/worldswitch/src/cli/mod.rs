@@ -58,7 +58,8 @@ Examples:
 
 Results go to stdout, everything else to stderr. --json prints results as JSON, and a file that
 is called - is stdout (docs/results.md).
-Exit codes: 0 ok, 1 error or interrupted, 2 wrong usage, 3 regression, 4 inconclusive.";
+Exit codes: 0 ok, 1 error or interrupted, 2 wrong usage, 3 regression, 4 inconclusive or nothing
+compared.";
 
 /// Measures what virtualization costs: boots a small guest kernel that times every operation that
 /// can force an exit to the hypervisor.

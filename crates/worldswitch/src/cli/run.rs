@@ -70,10 +70,9 @@ pub struct RunArgs {
     /// benchmark), 1 on a serial line, all that a log contains.
     #[arg(long, value_name = "N", help_heading = SIZE, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub boots: Option<u32>,
-    /// Where instructions are counted: extra boots that vary what should not matter (passes of an
-    /// empty loop before each batch, memory size). The range of a figure over all boots is its band:
-    /// compare reports a change only beyond the band. Default: 1, none if --boots is given, as many
-    /// as fit with --quick.
+    /// Where instructions are counted: extra boots with shifted code and more memory. compare ignores
+    /// changes smaller than what they cause, and gives no verdict without them. Default: 1, none if
+    /// --boots is given.
     #[arg(long, value_name = "N", help_heading = SIZE, value_parser = clap::value_parser!(u32).range(0..=100))]
     pub perturb: Option<u32>,
     /// Samples of each benchmark per boot. Default: the guest chooses.
@@ -107,7 +106,8 @@ pub struct RunArgs {
     /// difference. Only on qemu-tcg. Batches last more than 10 ms, so a boot takes longer.
     #[arg(long, help_heading = GUEST)]
     pub external: bool,
-    /// Choose boots and samples so that measuring ends within a minute.
+    /// Choose boots and samples so that measuring ends in about a minute, and say what was left out. One
+    /// boot of each platform, and one perturbed boot where instructions are counted, are always made.
     #[arg(long, help_heading = SIZE, conflicts_with_all = ["boots", "samples", "iters"])]
     pub quick: bool,
     /// The platform that the others are compared with.

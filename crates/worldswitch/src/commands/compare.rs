@@ -7,8 +7,10 @@ use crate::commands::{Usage, benchmarks, export, on_stdout};
 use crate::terminal::{Colours, output};
 use anyhow::bail;
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use ws_analysis::{
-    CompareOptions, Outcome, RowComparison, Thresholds, Verdict, compare_results, judge_hosts,
+    CompareOptions, Gap, GapKind, Outcome, RowComparison, Thresholds, Verdict, compare_results,
+    judge_hosts,
 };
 use ws_report::text::terminal;
 use ws_report::{Comparisons, HostsOfSides};
@@ -23,27 +25,32 @@ pub fn compare(args: &CompareArgs, colours: Colours) -> anyhow::Result<Outcome> 
     let bases = ws_results::load(&args.base)?;
     let others = ws_results::load_all(&args.others)?;
     let explain = args.explain.then_some(&args.parts);
+    // Who names FOLDER:PLATFORM or a file means no other platform.
+    let are_whole = args.others.iter().any(|other| Path::new(other).is_dir());
     let (pairs, alone) = pairs(&bases, &others)?;
     for why in alone {
         output::remark(&why, colours);
     }
-    judge(&pairs, &args.how, explain, colours)
+    let gaps = only_in_base(&bases, &pairs, are_whole);
+    judge(&pairs, gaps, &args.how, explain, colours)
 }
 
 /// Judges pairs of a base and another result, shows the tables, and exports them. A pair whose
-/// conditions differ does not hide the verdicts on other pairs. `explain`: also shows which functions
-/// changed, of machines that are made from these files.
+/// conditions differ does not hide the verdicts on other pairs. `gaps`: what of the base is in no pair.
+/// `explain`: also shows which functions changed, of machines that are made from these files.
 ///
 /// # Errors
-/// No benchmark is left, the conditions differ in all pairs, or something can't be written.
+/// `--bench` matches nothing, the conditions differ in all pairs, or something can't be written.
 pub fn judge(
     pairs: &[(&ResultFile, &ResultFile)],
+    mut gaps: Vec<Gap>,
     args: &JudgeArgs,
     explain: Option<&Parts>,
     colours: Colours,
 ) -> anyhow::Result<Outcome> {
     let [json, markdown] = args.exports.files();
     let on_stdout = on_stdout([json, markdown, args.export_csv.as_deref()])?;
+    must_match(pairs, args)?;
     let (mut compared, mut refused, mut changed) = (Vec::new(), Vec::new(), Vec::new());
     let thresholds = thresholds(args);
     let divided = divided(thresholds, pairs);
@@ -57,27 +64,26 @@ pub fn judge(
                 .map(|bench| matching([base, other], bench)),
         };
         match compare_results(base, other, &options) {
+            // None of its benchmarks was asked for.
+            Ok(one) if one.rows.is_empty() && args.bench.is_some() => {}
             Ok(one) => {
                 let rows = one.rows.iter();
                 changed.extend(rows.filter_map(|row| as_changed(base, other, row)));
                 compared.push(one);
             }
-            Err(why) => refused.push(why),
+            Err(why) => {
+                gaps.push(why.gap());
+                refused.push(why);
+            }
         }
     }
-    if compared.is_empty() {
-        if let Some(why) = refused.into_iter().next() {
-            return Err(why.into());
+    let is_refused = |gap: &Gap| gap.kind.outcome() == Outcome::Refused;
+    if compared.is_empty() && gaps.iter().all(is_refused) {
+        if let Some(why) = refused.first() {
+            return Err(why.clone().into());
         }
-        return Ok(Outcome::NoRegression);
     }
-    if compared.iter().all(|one| one.rows.is_empty()) {
-        return Err(nothing_left(pairs, args).into());
-    }
-    let outcomes = compared.iter().map(|one| one.outcome());
-    let apart = (!refused.is_empty()).then_some(Outcome::Refused);
-    let outcome = outcomes.chain(apart).max().unwrap_or(Outcome::NoRegression);
-    let mut comparisons = Comparisons::of(compared);
+    let mut comparisons = Comparisons::of(compared).lacking(gaps);
     if !comparisons.over_hosts.is_empty() {
         comparisons.hosts = Some(sides(pairs, thresholds));
     }
@@ -86,21 +92,19 @@ pub fn judge(
     if !on_stdout {
         output::data(&comparisons.to_terminal(colours.stdout, args.all))?;
     }
-    for why in refused {
-        output::error(&why.into(), colours);
+    for why in &refused {
+        output::error(&anyhow::anyhow!("{why}"), colours);
     }
-    let rows = comparisons.comparisons.iter().flat_map(|one| &one.rows);
-    if rows.into_iter().any(|row| row.refused) {
-        output::remark(
-            "benchmarks whose own conditions differ were not compared: --allow FIELD compares them, --bench leaves them out",
-            colours,
-        );
+    // What is refused as a whole was said just now.
+    let is_said = |gap: &&Gap| !refused.iter().any(|why| why.gap() == **gap);
+    for gap in comparisons.gaps.iter().filter(is_said) {
+        output::remark(&format!("not judged: {}", gap.why), colours);
     }
     if let Some(parts) = explain {
         comparisons.explained = explain::changed(&changed, parts, !on_stdout, colours)?;
     }
     export(json, || Ok(comparisons.to_json()?))?;
-    Ok(outcome)
+    Ok(comparisons.outcome)
 }
 
 /// The thresholds of each result. A false alarm in a whole suite is as improbable on all hosts of a platform together: the
@@ -132,17 +136,17 @@ fn sides(pairs: &[(&ResultFile, &ResultFile)], thresholds: Thresholds) -> HostsO
     }
 }
 
-/// `--bench` left nothing to compare.
-fn nothing_left(pairs: &[(&ResultFile, &ResultFile)], args: &JudgeArgs) -> Usage {
+/// Checks that `--bench` matches a benchmark of some pair.
+fn must_match(pairs: &[(&ResultFile, &ResultFile)], args: &JudgeArgs) -> Result<(), Usage> {
     let rows = pairs.iter().flat_map(|(base, other)| [base, other]);
     let rows = rows.flat_map(|result| &result.rows);
     let known: BTreeSet<&str> = rows.map(|row| &*row.benchmark).collect();
     let known: Vec<&str> = known.into_iter().collect();
     match &args.bench {
-        Some(bench) if !known.iter().any(|name| bench.is_match(name)) => {
-            benchmarks::none_matches(bench, &known)
+        Some(bench) if !pairs.is_empty() && !known.iter().any(|name| bench.is_match(name)) => {
+            Err(benchmarks::none_matches(bench, &known))
         }
-        _ => Usage("no benchmark is left to compare".into()),
+        _ => Ok(()),
     }
 }
 
@@ -191,7 +195,7 @@ fn matching(results: [&ResultFile; 2], bench: &regex::Regex) -> BTreeSet<String>
 /// Results to compare, each base before its other.
 type Pairs<'a> = Vec<(&'a ResultFile, &'a ResultFile)>;
 
-/// The pairs to compare, and results that have none because their host is on one side only, in words. A single base is
+/// The pairs to compare, and results that have none because the base has none of their host, in words. A single base is
 /// compared with all others; of several bases, each other result is compared with its [`counterpart`]. A base that is
 /// also among the others, in a folder, is not compared with itself.
 fn pairs<'a>(
@@ -219,21 +223,36 @@ fn pairs<'a>(
     if pairs.is_empty() {
         bail!(alone.join("; "));
     }
-    let is_paired = |base: &&ResultFile| pairs.iter().any(|(one, _)| std::ptr::eq(*one, *base));
-    let of_pairs = |base: &&ResultFile| {
-        pairs
-            .iter()
-            .any(|(_, other)| other.platform == base.platform)
-    };
-    for base in bases
-        .iter()
-        .filter(|base| !is_paired(base) && of_pairs(base))
-    {
-        let host = base.host().unwrap_or("an unknown host");
-        let (platform, host) = (terminal(&base.platform), terminal(host));
-        alone.push(format!("{platform} of {host} is in the base only"));
-    }
     Ok((pairs, alone))
+}
+
+/// The results of the base that are in no pair: of all its platforms, or else only other hosts of the platforms that are.
+fn only_in_base(bases: &[ResultFile], pairs: &Pairs<'_>, of_all: bool) -> Vec<Gap> {
+    let is_paired = |base: &ResultFile| pairs.iter().any(|(one, _)| std::ptr::eq(*one, base));
+    let is_meant = |base: &ResultFile| {
+        let mut pairs = pairs.iter();
+        of_all || pairs.any(|(_, other)| other.platform == base.platform)
+    };
+    let alone = bases
+        .iter()
+        .filter(|base| !is_paired(base) && is_meant(base));
+    let of_hosts = |base: &ResultFile| {
+        let mut like = bases.iter().filter(|one| one.platform == base.platform);
+        like.any(|one| one.host() != base.host())
+    };
+    let gap = |base: &ResultFile| {
+        let host = match of_hosts(base) {
+            true => format!(" of {}", base.host().unwrap_or("an unknown host")),
+            false => String::new(),
+        };
+        Gap {
+            kind: GapKind::NoCounterpart,
+            platform: base.platform.clone(),
+            benchmarks: Vec::new(),
+            why: format!("{}{host} is in the base only", base.platform),
+        }
+    };
+    alone.map(gap).collect()
 }
 
 /// A result of a host of which the base has none.

@@ -56,6 +56,10 @@ pub fn nested(args: &NestedArgs, colours: Colours) -> anyhow::Result<Done> {
         return Ok(done);
     }
     let nested = Nested::of(&results, &reference);
+    let mut lines = nested.benchmarks.iter().flat_map(|row| &row.lines);
+    if done == Done::Whole && lines.all(|line| line.value.is_none()) {
+        bail!("no benchmark of the paper's tables was measured there");
+    }
     put(
         &args.usual.exports,
         || nested.to_terminal(),

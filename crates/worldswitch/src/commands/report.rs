@@ -247,7 +247,11 @@ fn judge(page: &mut Report, asked: &Asked) {
             ..CompareOptions::default()
         };
         match compare_results(base, other, &options) {
-            Ok(compared) => page.comparisons.push(compared),
+            Ok(compared) => {
+                let gaps = compared.gaps().into_iter();
+                page.not_compared.extend(gaps.map(|gap| gap.why));
+                page.comparisons.push(compared);
+            }
             Err(why) => page.not_compared.push(why.to_string()),
         }
     }

@@ -63,6 +63,12 @@ pub fn next(table: &Table, folder: &Path, colours: Colours) {
             "the functions that it spends its instructions on".to_owned(),
         )
     }));
+    if let [first, second, ..] = &*counted(table) {
+        lines.push((
+            format!("compare {folder}:{first} {folder}:{second}"),
+            "what is better or worse in the second of them".to_owned(),
+        ));
+    }
     lines.push((
         format!("compare {folder} LATER"),
         "what got better or worse in a later run".to_owned(),
@@ -83,19 +89,27 @@ pub fn next(table: &Table, folder: &Path, colours: Colours) {
     output::remark(&format!("next:{}", lines.collect::<String>()), colours);
 }
 
-/// A benchmark and a machine of the lab that can explain it: the first of the main rows that one measured.
-fn explained(table: &Table) -> Option<(&'static str, &str)> {
-    let machines = table.columns.iter().enumerate().filter(|(index, column)| {
+/// The machines of the lab whose hypervisors' instructions were counted.
+fn counted(table: &Table) -> Vec<&str> {
+    let columns = table.columns.iter().enumerate();
+    let counted = columns.filter(|(index, column)| {
         column.platform.starts_with("lab:")
             && column.unit.as_deref() == Some("insns")
             && column.baseline != Some(*index)
     });
-    let (index, column) = machines.into_iter().next()?;
+    counted.map(|(_, column)| &*column.platform).collect()
+}
+
+/// A benchmark and a machine of the lab that can explain it: the first of the main rows that one measured.
+fn explained(table: &Table) -> Option<(&'static str, &str)> {
+    let &platform = counted(table).first()?;
+    let mut columns = table.columns.iter();
+    let index = columns.position(|column| column.platform == platform)?;
     let measured = |benchmark: &&str| {
         let row = table.rows.iter().find(|row| row.benchmark == **benchmark);
         let cell = row.and_then(|row| row.cells.get(index)?.as_ref());
         cell.is_some_and(|cell| cell.value.is_some())
     };
     let mut names = MAIN.iter().map(|main| main.benchmark);
-    Some((names.find(measured)?, &column.platform))
+    Some((names.find(measured)?, platform))
 }

@@ -67,7 +67,7 @@ impl Job {
     ) -> OneBoot {
         self.begun = self.begun.saturating_add(1);
         let number = self.begun;
-        let perturbed = number.checked_sub(self.wanted.unwrap_or(1) + 1);
+        let perturbed = self.perturbed_index(number);
         let memory_mib = self.instance.machine.memory_mib();
         OneBoot {
             number,
@@ -356,7 +356,6 @@ fn workloads(instance: &Instance) -> String {
 mod tests {
     use super::*;
     use crate::fake;
-    use crate::rounds::turns::Turns;
     use crate::terminal::Stop;
     use ws_machines::image::BenchmarkRow;
 
@@ -372,15 +371,8 @@ mod tests {
     #[test]
     fn what_was_measured_when_the_time_was_up_is_kept_though_the_user_stops_the_run_then() {
         let common = Common {
-            bench: None,
-            parameters: Parameters::default(),
-            smp: None,
-            seed: 0,
-            perturbed_boots: 0,
-            digits: None,
-            bench_limit: None,
             stop: Stop::asked(),
-            turns: Turns::default(),
+            ..fake::common()
         };
         let row = |name: &str| BenchmarkRow {
             name: name.into(),

@@ -60,8 +60,10 @@ pub struct Job {
     pub selection: Arc<Selection>,
     /// How many boots are wanted; none for a log: all that it contains.
     pub wanted: Option<u32>,
-    /// How many perturbed boots follow.
+    /// How many boots are perturbed.
     pub(super) perturbed: u32,
+    /// How many boots precede the perturbed ones; the others follow them.
+    pub(super) plain_first: u32,
     /// How many boots were begun.
     pub(super) begun: u32,
     /// How many ended, and all before them.
@@ -100,6 +102,7 @@ impl Job {
             selection,
             wanted,
             perturbed: if is_exact { common.perturbed_boots } else { 0 },
+            plain_first: wanted.unwrap_or(1),
             begun: 0,
             kept: 0,
             ahead: BTreeMap::new(),
@@ -169,6 +172,19 @@ impl Job {
         self.wanted.unwrap_or(1) + self.perturbed
     }
 
+    /// Boots that are wanted: plain and perturbed ones.
+    pub(super) fn boots_by_kind(&self) -> [u32; 2] {
+        [self.wanted.unwrap_or(1), self.perturbed]
+    }
+
+    /// Boots that were made and kept: plain and perturbed ones.
+    pub(super) fn boots_made(&self) -> [u32; 2] {
+        let boots = &self.gathered.boots;
+        let perturbed = boots.iter().filter(|boot| boot.perturbed.is_some()).count();
+        let count = |boots: usize| u32::try_from(boots).unwrap_or(u32::MAX);
+        [count(boots.len() - perturbed), count(perturbed)]
+    }
+
     /// Boots that were not begun.
     pub fn boots_left(&self) -> u32 {
         match (&self.failed, self.cut) {
@@ -177,16 +193,22 @@ impl Job {
         }
     }
 
-    /// Begins no more boots.
-    pub fn enough(&mut self) {
-        let plain = self.wanted.unwrap_or(1).min(self.begun);
-        self.wanted = Some(plain);
-        self.perturbed = self.begun - plain;
+    /// A short run has the perturbed boots right after the first: they tell more than further plain ones.
+    pub(super) fn perturb_early(&mut self) {
+        self.plain_first = self.plain_first.min(1);
     }
 
-    /// Whether the next boot is a perturbed one.
-    pub fn is_next_perturbed(&self) -> bool {
-        self.boots_left() > 0 && self.boots_left() <= self.perturbed
+    /// Begins no more boots.
+    pub fn enough(&mut self) {
+        let past_first = self.begun.saturating_sub(self.plain_first);
+        self.perturbed = self.perturbed.min(past_first);
+        self.wanted = Some(self.begun - self.perturbed);
+    }
+
+    /// Which perturbed boot the boot of this number is, from 0; none if it is not perturbed.
+    pub(super) fn perturbed_index(&self, number: u32) -> Option<u32> {
+        let index = number.checked_sub(self.plain_first + 1)?;
+        (index < self.perturbed).then_some(index)
     }
 
     /// How long a boot took, if there was one: the mean.

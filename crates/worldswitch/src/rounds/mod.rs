@@ -24,13 +24,37 @@ use ws_machines::machine::Control;
 const BENCH_LIMIT: Duration = Duration::from_secs(30);
 
 /// Boots all platforms. Those that count instructions are first and run in parallel, because load does
-/// not change their counts; those that measure time follow, one machine at a time.
-pub fn all(quick: bool, common: &mut Common, jobs: &mut [Job], progress: &Progress) {
+/// not change their counts; those that measure time follow, one machine at a time. Returns what a quick run
+/// left out, in words.
+pub fn all(
+    quick: bool,
+    common: &mut Common,
+    jobs: &mut [Job],
+    progress: &Progress,
+) -> Option<String> {
+    let samples = common.parameters.samples;
+    let wanted: Vec<[u32; 2]> = jobs.iter().map(Job::boots_by_kind).collect();
     if quick {
         progress.end_by(quick::BUDGET);
+        jobs.iter_mut().for_each(Job::perturb_early);
     }
     side::by_side(quick, common, jobs, progress);
     in_turn(quick, common, jobs, progress);
+    // What stopped early says so by itself.
+    let is_over = |job: &Job| job.control() == Control::Launched && job.failed.is_none();
+    let platforms = jobs.iter().zip(wanted).filter(|(job, _)| is_over(job));
+    let platforms = platforms.map(|(job, wanted)| quick::Boots {
+        platform: &job.name,
+        is_exact: job.is_exact(),
+        wanted,
+        made: job.boots_made(),
+    });
+    let platforms: Vec<quick::Boots> = platforms.collect();
+    let fewer = common.parameters.samples.filter(|_| samples.is_none());
+    let is_whole = quick && !common.stop.requested();
+    is_whole
+        .then(|| quick::left_out(&platforms, fewer))
+        .flatten()
 }
 
 /// Boots all platforms in rounds, every second round in reverse order, so that drift on the host
@@ -59,8 +83,9 @@ fn in_turn(quick: bool, common: &mut Common, jobs: &mut [Job], progress: &Progre
             match job.control() {
                 Control::Launched if job.boots_left() > 0 => {
                     let end = progress.elapsed() + job.estimate();
-                    if round > 0 && quick && !quick::fits(end, false) {
-                        job.wanted = Some(round);
+                    let may_leave_out = quick && job.begun >= quick::always(job.perturbed);
+                    if may_leave_out && !quick::fits(end, false) {
+                        job.enough();
                         continue;
                     }
                     job.boot(common, progress, others);
@@ -80,9 +105,14 @@ fn in_turn(quick: bool, common: &mut Common, jobs: &mut [Job], progress: &Progre
 /// rest of the budget, and prints them.
 fn choose_quick(common: &mut Common, jobs: &mut [Job], progress: &Progress) {
     let spent = progress.elapsed();
-    let booted = |job: &&Job| job.boots_left() > 0;
-    let round: Duration = jobs.iter().filter(booted).map(|job| job.estimate()).sum();
-    let most = jobs.iter().map(Job::boots_left).max().unwrap_or(0);
+    let timed = |job: &Job| job.boots_left() > 0 && !job.is_exact();
+    let round: Duration = jobs
+        .iter()
+        .filter(|job| timed(job))
+        .map(Job::estimate)
+        .sum();
+    let left = jobs.iter().filter(|job| timed(job)).map(Job::boots_left);
+    let most = left.max().unwrap_or(0);
     if most == 0 {
         return;
     }
@@ -91,7 +121,7 @@ fn choose_quick(common: &mut Common, jobs: &mut [Job], progress: &Progress) {
     }
     let fit = quick::boots_that_fit(spent, round, most);
     let mut chosen = Vec::new();
-    for job in jobs.iter_mut().filter(|job| job.boots_left() > 0) {
+    for job in jobs.iter_mut().filter(|job| timed(job)) {
         let boots = 1 + job.boots_left().min(fit);
         job.wanted = Some(boots);
         chosen.push(format!(

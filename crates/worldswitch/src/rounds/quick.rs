@@ -14,10 +14,16 @@ pub const FEW_SAMPLES: u64 = 10;
 /// If fewer boots than this fit, samples are reduced so that more fit: statistics compare boots.
 const BOOTS_WANTED: u32 = 3;
 
-/// Whether one more boot of a platform fits, if it would end at `end`. Perturbed boots leave half of
-/// the budget to platforms that measure time.
-pub fn fits(end: Duration, perturbed: bool) -> bool {
-    end <= if perturbed { BUDGET / 2 } else { BUDGET }
+/// How many boots of a platform are always made: the first, and of `perturbed` ones the first, without
+/// which `compare` could not tell a change from another code layout.
+pub fn always(perturbed: u32) -> u32 {
+    1 + perturbed.min(1)
+}
+
+/// Whether one more boot of a platform fits, if it would end at `end`. If platforms that measure time
+/// follow, half of the budget is theirs.
+pub fn fits(end: Duration, others_follow: bool) -> bool {
+    end <= if others_follow { BUDGET / 2 } else { BUDGET }
 }
 
 /// How many more boots of every platform fit, at most `most`. `round` is the time of one boot of each.
@@ -38,6 +44,60 @@ pub fn boots_that_fit(spent: Duration, round: Duration, most: u32) -> u32 {
 /// Whether samples should be reduced from the second boot on.
 pub fn cut_samples(spent: Duration, round: Duration, most: u32) -> bool {
     boots_that_fit(spent, round, most) < most.min(BOOTS_WANTED)
+}
+
+/// The boots of one platform, plain and perturbed ones.
+#[derive(Clone, Copy, Debug)]
+pub struct Boots<'a> {
+    pub platform: &'a str,
+    /// Whether its counts should be the same in each boot.
+    pub is_exact: bool,
+    /// How many a run without `--quick` has.
+    pub wanted: [u32; 2],
+    /// How many were made.
+    pub made: [u32; 2],
+}
+
+/// What a quick run left out, in words; none if nothing. `samples`: to how many they were reduced.
+pub fn left_out(platforms: &[Boots<'_>], samples: Option<u64>) -> Option<String> {
+    let mut parts = Vec::new();
+    let mut part = |is_so: &dyn Fn(&Boots) -> bool, text: &dyn Fn(&Boots, &str) -> String| {
+        let mut rest: Vec<&Boots> = platforms.iter().filter(|boots| is_so(boots)).collect();
+        while let Some(&first) = rest.first() {
+            let is_like = |boots: &&Boots| (boots.wanted, boots.made) == (first.wanted, first.made);
+            let (like, others): (Vec<&Boots>, Vec<&Boots>) = rest.into_iter().partition(is_like);
+            rest = others;
+            let names: Vec<&str> = like.iter().map(|boots| boots.platform).collect();
+            let names = match names.split_last() {
+                Some((last, rest)) if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
+                _ => names.concat(),
+            };
+            parts.push(text(first, &names));
+        }
+    };
+    part(
+        &|boots| boots.is_exact && boots.made[1] < boots.wanted[1].min(1),
+        &|_, names| format!("the perturbed boot of {names} (compare gives no verdict without one)"),
+    );
+    let missing = |boots: &Boots| boots.wanted[0].saturating_sub(boots.made[0]);
+    part(
+        &|boots| boots.is_exact && missing(boots) > 0,
+        &|boots, names| {
+            let (left, all) = (missing(boots), boots.wanted[0]);
+            format!("{left} of {all} boots of {names} (a second one shows that counts repeat)")
+        },
+    );
+    part(
+        &|boots| !boots.is_exact && missing(boots) > 0,
+        &|boots, names| format!("{} of {} boots of {names}", missing(boots), boots.wanted[0]),
+    );
+    let is_reduced = |boots: &Boots| !boots.is_exact && boots.made[0] > 1;
+    if platforms.iter().any(is_reduced) {
+        parts.extend(samples.map(|samples| {
+            format!("all but {samples} samples of a benchmark in each boot after the first")
+        }));
+    }
+    (!parts.is_empty()).then(|| format!("--quick left out {}", parts.join("; ")))
 }
 
 #[cfg(test)]
@@ -64,9 +124,58 @@ mod tests {
     }
 
     #[test]
-    fn perturbed_boots_leave_half_of_the_budget() {
+    fn half_of_the_budget_is_for_platforms_that_follow() {
         assert!(fits(s(30), true) && !fits(s(31), true));
         assert!(fits(s(60), false) && !fits(s(61), false));
+    }
+
+    #[test]
+    fn a_perturbed_boot_is_always_made_unless_none_is_wanted() {
+        assert_eq!([0, 1, 5].map(always), [1, 2, 2]);
+    }
+
+    #[test]
+    fn what_is_left_out_is_said_once_for_all_platforms_that_are_alike() {
+        let lab = |platform, made| Boots {
+            platform,
+            is_exact: true,
+            wanted: [2, 1],
+            made,
+        };
+        let timed = |boots| Boots {
+            platform: "qemu-tcg",
+            is_exact: false,
+            wanted: [16, 0],
+            made: [boots, 0],
+        };
+        assert_eq!(
+            left_out(&[lab("lab:native", [2, 1]), timed(16)], None),
+            None
+        );
+        let all = [
+            lab("lab:amd-native", [2, 1]),
+            lab("lab:native", [1, 1]),
+            lab("lab:kvm", [1, 1]),
+            lab("lab:kvm-shadow", [1, 1]),
+        ];
+        let labs = "--quick left out 1 of 2 boots of lab:native, lab:kvm and lab:kvm-shadow (a second one shows \
+                    that counts repeat); ";
+        for (boots, rest) in [
+            (1, "15 of 16 boots of qemu-tcg"),
+            (
+                9,
+                "7 of 16 boots of qemu-tcg; all but 10 samples of a benchmark in each boot after the first",
+            ),
+        ] {
+            let all: Vec<Boots> = all.into_iter().chain([timed(boots)]).collect();
+            assert_eq!(left_out(&all, Some(10)), Some(format!("{labs}{rest}")));
+        }
+        assert_eq!(
+            left_out(&[lab("lab:kvm", [2, 0])], None).as_deref(),
+            Some(
+                "--quick left out the perturbed boot of lab:kvm (compare gives no verdict without one)"
+            )
+        );
     }
 
     #[test]

@@ -102,8 +102,9 @@ impl<'a> Crew<'a> {
     /// Chooses among the jobs with the fewest boots so far. Of these the last: the slowest machines are
     /// listed last.
     fn next(&self, jobs: &mut [&mut Job]) -> Next {
-        // How long a boot takes, which a quick run must know, its first one tells.
-        let waits = |job: &Job| self.quick && job.begun > 0 && job.took.is_empty();
+        let may_leave_out = |job: &Job| self.quick && job.begun >= quick::always(job.perturbed);
+        // How long a boot takes, which decides what is left out, its first one tells.
+        let waits = |job: &Job| may_leave_out(job) && job.took.is_empty();
         loop {
             let left = jobs.iter_mut().enumerate().rev();
             let left = left.filter(|(_, job)| job.boots_left() > 0 && !waits(job));
@@ -113,7 +114,7 @@ impl<'a> Crew<'a> {
             let end = self.progress.elapsed() + job.estimate();
             if self.common.stop.requested() {
                 job.cut = true;
-            } else if self.quick && job.begun > 0 && !quick::fits(end, job.is_next_perturbed()) {
+            } else if may_leave_out(job) && !quick::fits(end, !self.is_last) {
                 job.enough();
             } else {
                 return Next::Boot(index);
@@ -128,5 +129,67 @@ impl<'a> Crew<'a> {
     /// A poisoned lock is used as it is: the panic goes on when the threads are joined.
     fn lock(&self) -> Jobs<'_, 'a> {
         self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fake;
+    use proptest::prelude::*;
+    use std::time::Duration;
+
+    /// How many boots a run makes of a platform, plain and perturbed ones, if each takes so long.
+    fn made(quick: bool, wanted: [u32; 2], each: Duration) -> [u32; 2] {
+        let common = fake::common();
+        let machine = Box::new(fake::qemu(None));
+        let selection = std::sync::Arc::default();
+        let mut job = Job::new("lab:a".into(), machine, selection, Some(wanted[0]), &common);
+        job.perturbed = wanted[1];
+        if quick {
+            job.perturb_early();
+        }
+        let crew = Crew {
+            quick,
+            common: &common,
+            progress: &Progress::new(false),
+            threads: 2,
+            is_last: false,
+            jobs: Mutex::default(),
+            ended: Condvar::new(),
+        };
+        let mut numbers = Vec::new();
+        while let Next::Boot(_) = crew.next(&mut [&mut job]) {
+            job.begun += 1;
+            job.took.push(each);
+            numbers.push(job.begun);
+        }
+        let is_perturbed = |number: &&u32| job.perturbed_index(**number).is_some();
+        let perturbed = numbers.iter().filter(is_perturbed).count();
+        [numbers.len() - perturbed, perturbed].map(|boots| boots as u32)
+    }
+
+    proptest! {
+        /// However slow the machine is, a quick run's results can be compared.
+        #[test]
+        fn a_quick_run_always_has_a_perturbed_boot(
+            plain in 1..5u32, perturbed in 0..4u32, seconds in 0..1000u64,
+        ) {
+            let each = Duration::from_secs(seconds);
+            let made = made(true, [plain, perturbed], each);
+            prop_assert!(made[0] >= 1 && made[1] >= perturbed.min(1), "{:?}", made);
+            prop_assert!(made[0] <= plain && made[1] <= perturbed);
+            if seconds > 60 {
+                prop_assert_eq!(made, [1, perturbed.min(1)]);
+            }
+            if seconds == 0 {
+                prop_assert_eq!(made, [plain, perturbed]);
+            }
+        }
+    }
+
+    #[test]
+    fn another_run_makes_all_boots() {
+        assert_eq!(made(false, [2, 1], Duration::from_secs(1000)), [2, 1]);
     }
 }

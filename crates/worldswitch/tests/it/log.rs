@@ -171,6 +171,7 @@ fn a_log_that_is_cut_short_says_what_was_never_reached() {
 fn boots_under_other_conditions_are_not_put_together() {
     let mut console = Console::new(1, "");
     console.whole("sgdt", 5);
+    console.whole("in", 50);
     console.bye();
     console.boot(2, r#","cpus":2"#);
     console.whole("sgdt", 6);

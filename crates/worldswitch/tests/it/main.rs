@@ -5,6 +5,7 @@ mod common;
 mod compare;
 mod external;
 mod fleet;
+mod gates;
 mod house;
 mod json;
 mod kvm;

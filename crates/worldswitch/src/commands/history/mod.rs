@@ -13,8 +13,8 @@ use anyhow::{Context, bail};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::PathBuf;
-use ws_analysis::Outcome;
-use ws_history::{Address, Filter, Place, Right, Run, Store};
+use ws_analysis::{Gap, GapKind, Outcome};
+use ws_history::{Address, Filter, Pair, Place, Right, Run, Store};
 use ws_report::text::terminal;
 
 /// Runs a subcommand.
@@ -43,9 +43,12 @@ pub fn history(args: &HistoryArgs, colours: Colours) -> anyhow::Result<Done> {
         HistoryWhat::Check {
             platform,
             host,
+            allow_first,
             how,
         } => {
-            let judged = check(&mut open()?, filter(platform, host), how, colours)?;
+            let pairs = open()?.pairs(filter(platform, host))?;
+            let asked = asked(filter(platform, host));
+            let judged = check(&pairs, &asked, *allow_first, how, colours)?;
             return Ok(Done::Judged(judged));
         }
         HistoryWhat::Remove { run } => {
@@ -168,36 +171,41 @@ fn grant(
     Ok(())
 }
 
-/// Judges the newest run of each pinned platform against the pinned one.
+/// Judges the newest run of each pinned platform against the pinned one. `asked`: which runs were asked for, in words.
 fn check(
-    store: &mut Store,
-    filter: Filter<'_>,
+    pairs: &[Pair],
+    asked: &str,
+    allow_first: bool,
     how: &JudgeArgs,
     colours: Colours,
 ) -> anyhow::Result<Outcome> {
-    let pairs = store.pairs(filter)?;
     if pairs.is_empty() {
         bail!(
-            "no run{} is pinned, so there is nothing to judge against: history list shows the runs, history pin RUN pins one",
-            asked(filter)
+            "no run{asked} is pinned, so there is nothing to judge against: history list shows the runs, history pin RUN pins one"
         );
     }
-    let mut judged = Vec::new();
-    for pair in &pairs {
+    let (mut judged, mut alone) = (Vec::new(), Vec::new());
+    for pair in pairs {
         let (run, base) = &pair.pinned;
         match &pair.newest {
             Some((_, newest)) => judged.push((base, newest)),
-            None => {
-                let name = named(run);
-                let text = format!(
-                    "{name} was not judged: no run is newer than the pinned {}",
-                    run.id
-                );
-                output::remark(&text, colours);
-            }
+            None => alone.push(Gap {
+                kind: GapKind::NoCounterpart,
+                platform: run.platform.clone(),
+                benchmarks: Vec::new(),
+                why: format!("{}: no run is newer than the pinned {}", named(run), run.id),
+            }),
         }
     }
-    compare::judge(&judged, how, None, colours)
+    if allow_first {
+        for gap in alone.drain(..) {
+            output::remark(
+                &format!("not judged, as --allow-first says: {}", gap.why),
+                colours,
+            );
+        }
+    }
+    compare::judge(&judged, alone, how, None, colours)
 }
 
 /// `$XDG_DATA_HOME/worldswitch/history.sqlite`, by default in `~/.local/share` (XDG Base Directory

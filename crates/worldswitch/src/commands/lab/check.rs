@@ -61,11 +61,19 @@ pub fn check(args: &CheckArgs, colours: Colours) -> anyhow::Result<Done> {
     })?;
     export(markdown_to, || Ok(markdown(&lines, &legend)))?;
     measured.tell(colours);
-    if measured.lacking {
-        return Ok(Done::InPart);
+    for line in &lines {
+        if let Err(why) = &line.figure {
+            let why = format!("not judged: {} on {}: {why}", line.benchmark, line.platform);
+            output::remark(&why, colours);
+        }
     }
-    let outcome = lines.iter().map(|line| line.outcome()).max();
-    Ok(Done::Judged(outcome.unwrap_or(Outcome::NoRegression)))
+    Ok(measured.done(outcome(&lines)))
+}
+
+/// What the lines come to together. No line is no pass.
+fn outcome(lines: &[Line<'_>]) -> Outcome {
+    let outcomes = lines.iter().map(Line::outcome);
+    outcomes.max().unwrap_or(Outcome::Inconclusive)
 }
 
 /// Reads a budget file.
@@ -128,6 +136,8 @@ struct Measured {
     remarks: Vec<String>,
     /// Some platform did not measure everything.
     lacking: bool,
+    /// Of some platform no figure can be trusted.
+    broken: bool,
 }
 
 impl Measured {
@@ -146,10 +156,21 @@ impl Measured {
             bail!("stopped");
         }
         self.lacking |= !measured.problems.is_empty();
+        self.broken |= measured.problems.iter().any(|problem| problem.broken);
         self.results.extend(measured.results);
         self.remarks.extend(measured.remarks);
         self.folder.get_or_insert(measured.folder);
         Ok(())
+    }
+
+    /// How the command ends: what is over counts although something else could not be measured.
+    fn done(&self, outcome: Outcome) -> Done {
+        match outcome {
+            _ if self.broken => Done::InPart,
+            Outcome::Regression => Done::Judged(outcome),
+            _ if self.lacking => Done::InPart,
+            _ => Done::Judged(outcome),
+        }
     }
 
     fn folder(&self) -> Option<String> {
@@ -198,7 +219,7 @@ impl Line<'_> {
     /// A figure is over only if its whole band is.
     fn outcome(&self) -> Outcome {
         match &self.figure {
-            Err(_) => Outcome::Refused,
+            Err(_) => Outcome::Inconclusive,
             Ok(figure) if figure.insns <= self.budget => Outcome::NoRegression,
             Ok(figure) if figure.band.0 <= self.budget => Outcome::Inconclusive,
             Ok(_) => Outcome::Regression,
@@ -207,10 +228,10 @@ impl Line<'_> {
 
     fn verdict(&self) -> &'static str {
         match self.outcome() {
+            _ if self.figure.is_err() => "no value",
             Outcome::NoRegression => "within",
-            Outcome::Inconclusive => "in doubt",
-            Outcome::Refused => "no value",
             Outcome::Regression => "over",
+            Outcome::Inconclusive | Outcome::Refused => "in doubt",
         }
     }
 
@@ -277,6 +298,9 @@ pub struct Checked<'a> {
     /// Always `worldswitch-check/1`.
     #[schemars(extend("const" = SCHEMA))]
     schema: &'static str,
+    /// What the rows come to together: `regression` if something is over, else `inconclusive` if something
+    /// is in doubt or has no value.
+    outcome: Outcome,
     /// Whether every platform gave all that was asked.
     whole: bool,
     /// The folder of the results.
@@ -323,6 +347,7 @@ impl<'a> Checked<'a> {
         });
         Self {
             schema: SCHEMA,
+            outcome: outcome(lines),
             whole: !measured.lacking,
             results: measured.folder(),
             rows: rows.collect(),
@@ -383,81 +408,5 @@ fn write(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn line(budget: f64, insns: f64, band: (f64, f64)) -> Line<'static> {
-        Line {
-            platform: "lab:kvm".into(),
-            benchmark: "in",
-            budget,
-            figure: Ok(Figure { insns, band }),
-        }
-    }
-
-    #[test]
-    fn a_figure_is_over_where_its_whole_band_is() {
-        let judged = |budget, insns, band| {
-            let line = line(budget, insns, band);
-            (line.verdict(), line.left())
-        };
-        assert_eq!(
-            judged(3100.0, 3100.0, (3090.0, 3110.0)),
-            ("within", "0 left".into())
-        );
-        assert_eq!(
-            judged(3100.0, 3101.0, (3101.0, 3101.0)),
-            ("over", "1 OVER".into())
-        );
-        assert_eq!(
-            judged(3100.0, 3101.0, (3100.0, 3105.0)),
-            ("in doubt", "1 over, inside the band: in doubt".into())
-        );
-    }
-
-    #[test]
-    fn the_worst_line_decides() {
-        let mut lines = [
-            line(10.0, 5.0, (5.0, 5.0)),
-            line(10.0, 11.0, (9.0, 11.0)),
-            line(10.0, 5.0, (5.0, 5.0)),
-            line(10.0, 11.0, (11.0, 11.0)),
-        ];
-        let outcome = |lines: &[Line<'_>]| lines.iter().map(Line::outcome).max();
-        assert_eq!(outcome(&lines[..1]), Some(Outcome::NoRegression));
-        assert_eq!(outcome(&lines[..3]), Some(Outcome::Inconclusive));
-        lines[2].figure = Err("died\nmore".into());
-        assert_eq!(outcome(&lines[..3]), Some(Outcome::Refused));
-        assert_eq!(outcome(&lines), Some(Outcome::Regression));
-        assert_eq!(lines[2].left(), "no value: died");
-        assert!(table(&lines).contains("in         10      -"));
-        let page = markdown(&lines, "insns: <path>\n");
-        assert!(
-            page.starts_with("### Budget: 1 over, 1 in doubt, 1 no value, 1 within\n\n| platform")
-        );
-        assert!(
-            page.ends_with("| lab:kvm | in | 10 | 11 |  | 1 OVER |\n\n- insns: &lt;path&gt;\n")
-        );
-    }
-
-    #[test]
-    fn what_is_printed_fits_its_schema() {
-        let mut lines = [line(10.0, 11.0, (9.0, 11.0)), line(10.0, 5.0, (5.0, 5.0))];
-        lines[1].figure = Err("died".into());
-        let checked = serde_json::to_value(Checked::of(&lines, &Measured::default())).unwrap();
-        crate::commands::schemas::check("check", &checked);
-        assert_eq!(checked["rows"][0]["verdict"], "in doubt");
-        assert_eq!(checked["rows"][1]["why"], "died");
-    }
-
-    #[test]
-    fn platforms_with_the_same_benchmarks_run_together() {
-        let text = "[budget.\"lab:a\"]\nin = 1\nout = 1\n[budget.\"lab:b\"]\nin = 1\n[budget.\"lab:c\"]\nout = 2\nin = 2\n";
-        let budget = budget::parse(text).unwrap();
-        let names = |group: &Vec<&PlatformBudget>| -> Vec<String> {
-            group.iter().map(|one| one.platform.to_string()).collect()
-        };
-        let groups: Vec<_> = groups(&budget).iter().map(names).collect();
-        assert_eq!(groups, [vec!["lab:a", "lab:c"], vec!["lab:b"]]);
-    }
-}
+#[path = "check_tests.rs"]
+mod tests;

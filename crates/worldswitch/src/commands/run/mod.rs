@@ -18,7 +18,7 @@ use std::path::Path;
 use std::rc::Rc;
 use std::time::SystemTime;
 use ws_machines::machine::Control;
-use ws_results::{ResultFile, SCHEMA};
+use ws_results::{ResultFile, Row, SCHEMA, Status};
 
 /// The results of a measurement, before any is shown.
 pub struct Measured {
@@ -49,12 +49,12 @@ impl Measured {
     /// Prints problems, remarks and where the results are, for commands with a table of their own.
     pub fn told(self, colours: Colours) -> (Vec<ResultFile>, Done) {
         self.tell_problems(colours);
+        let done = self.done(colours);
         for remark in &self.remarks {
             output::remark(remark, colours);
         }
         let folder = self.folder.path().display();
         output::remark(&format!("results are in {folder}"), colours);
-        let done = self.done();
         (self.results, done)
     }
 
@@ -63,8 +63,13 @@ impl Measured {
         self.problems.is_empty() && !self.interrupted
     }
 
-    fn done(&self) -> Done {
-        match self.is_whole() {
+    /// How the command ends. A run that has measured nothing says so: it is no success, whatever the reasons.
+    fn done(&self, colours: Colours) -> Done {
+        let nothing = nothing(&self.results);
+        if let Some(why) = &nothing {
+            output::error(&anyhow::anyhow!("{why}"), colours);
+        }
+        match self.is_whole() && nothing.is_none() {
             true => Done::Whole,
             false => Done::InPart,
         }
@@ -76,6 +81,27 @@ impl Measured {
             output::error(&anyhow::anyhow!("{}", problem.text), colours);
         }
     }
+}
+
+/// That results have no figures at all, in words; none if some have, or if there are no results.
+fn nothing(results: &[ResultFile]) -> Option<String> {
+    let has_figures = |row: &Row| row.status == Status::Ok && !row.metrics.is_empty();
+    let rows: Vec<&Row> = results.iter().flat_map(|result| &result.rows).collect();
+    if results.is_empty() || rows.iter().any(|row| has_figures(row)) {
+        return None;
+    }
+    let all = rows.len();
+    Some(match rows.first().filter(|_| all == 1) {
+        Some(row) => format!(
+            "nothing was measured: {}: {}: {}",
+            row.benchmark,
+            ws_report::status_word(row.status),
+            row.reason.as_deref().unwrap_or("no reason is given")
+        ),
+        None => format!(
+            "nothing was measured: none of {all} benchmarks has figures; the table has the reasons"
+        ),
+    })
 }
 
 /// When a run began, and the state of the host at that time.
@@ -144,9 +170,10 @@ pub fn measure(
         start.doctor = Some(doctor::warn(&resources, &names, colours));
     }
 
-    rounds::all(args.quick, &mut common, &mut jobs, &progress);
+    let left_out = rounds::all(args.quick, &mut common, &mut jobs, &progress);
     progress.clear();
     let mut measured = gather(&common, &jobs, folder, &start, base);
+    measured.remarks.extend(left_out);
     for error in measured.folder.write(&measured.results) {
         measured.problems.push(Problem {
             text: format!("results were not kept: {error}"),
@@ -205,7 +232,7 @@ fn show(
     measured: Measured,
     colours: Colours,
 ) -> anyhow::Result<Done> {
-    let done = measured.done();
+    let done = measured.done(colours);
     let (results, folder) = (measured.results, measured.folder.path());
     if results.is_empty() {
         let why = if measured.interrupted {

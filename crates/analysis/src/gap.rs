@@ -1,0 +1,111 @@
+//! What a comparison leaves unjudged although the base has it. A gate must not pass over it in silence.
+
+use crate::suite::{RowComparison, SuiteComparison};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// Why something of the base has no verdict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum GapKind {
+    /// The other run does not have the benchmark.
+    Missing,
+    /// The other run has it, without figures: skipped, failed, died, or not reached.
+    NotMeasured,
+    /// It was measured in another unit, or in one that this program does not know.
+    Unit,
+    /// Conditions differ that must agree.
+    Conditions,
+    /// No benchmark of the two results could be compared.
+    NothingCompared,
+    /// There is no other result to compare with this one of the base.
+    NoCounterpart,
+}
+
+/// Something of the base that has no verdict.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Gap {
+    /// The reason.
+    pub kind: GapKind,
+    /// The platform of the compared result; if there is none, that of the base.
+    pub platform: String,
+    /// The benchmarks; empty if it is all of them.
+    pub benchmarks: Vec<String>,
+    /// The reason and the cure, as text.
+    pub why: String,
+}
+
+impl SuiteComparison {
+    /// What the base has and has no verdict.
+    pub fn gaps(&self) -> Vec<Gap> {
+        let kinds = [
+            GapKind::Missing,
+            GapKind::NotMeasured,
+            GapKind::Unit,
+            GapKind::Conditions,
+        ];
+        let mut gaps: Vec<Gap> = kinds
+            .into_iter()
+            .filter_map(|kind| self.gap(kind))
+            .collect();
+        if !self.rows.iter().any(RowComparison::is_judged) {
+            gaps.push(Gap {
+                kind: GapKind::NothingCompared,
+                platform: self.other.platform.clone(),
+                benchmarks: Vec::new(),
+                why: format!(
+                    "{} against {}: nothing was compared: no benchmark has figures on both sides that can be compared",
+                    self.other.platform, self.base.platform
+                ),
+            });
+        }
+        gaps
+    }
+
+    fn gap(&self, kind: GapKind) -> Option<Gap> {
+        let rows = self.rows.iter().filter(|row| row.gap == Some(kind));
+        let benchmarks: Vec<String> = rows.map(|row| row.benchmark.clone()).collect();
+        let names = named(&benchmarks)?;
+        let platform = &self.other.platform;
+        let why = match kind {
+            GapKind::Missing => format!(
+                "{platform}: the base has {names}, which this run lacks: measure the same benchmarks, or choose those of both with --bench"
+            ),
+            GapKind::NotMeasured => {
+                format!("{platform}: the base has figures of {names}, this run has none")
+            }
+            GapKind::Unit => format!(
+                "{platform}: {names} in another unit than in the base, and units are never converted"
+            ),
+            _ => format!(
+                "{platform}: the conditions of {names} differ: --allow FIELD compares them, --bench leaves them out"
+            ),
+        };
+        Some(Gap {
+            kind,
+            platform: platform.clone(),
+            benchmarks,
+            why,
+        })
+    }
+}
+
+impl RowComparison {
+    /// Whether the two sides' figures were compared, with whatever verdict.
+    pub fn is_judged(&self) -> bool {
+        self.verdict.is_some() && self.gap.is_none()
+    }
+}
+
+/// The most names that are listed; the rest are counted.
+const MOST_NAMES: usize = 3;
+
+/// `in, out, print and 4 more`; none without names.
+pub(crate) fn named<S: AsRef<str>>(names: &[S]) -> Option<String> {
+    let shown: Vec<&str> = names.iter().take(MOST_NAMES).map(AsRef::as_ref).collect();
+    let more = match names.len() - shown.len() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    (!names.is_empty()).then(|| shown.join(", ") + &more)
+}

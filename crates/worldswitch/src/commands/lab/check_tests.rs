@@ -1,0 +1,95 @@
+//! Tests of what lab check says of its lines, and of how it ends.
+
+use super::*;
+
+fn line(budget: f64, insns: f64, band: (f64, f64)) -> Line<'static> {
+    Line {
+        platform: "lab:kvm".into(),
+        benchmark: "in",
+        budget,
+        figure: Ok(Figure { insns, band }),
+    }
+}
+
+#[test]
+fn a_figure_is_over_where_its_whole_band_is() {
+    let judged = |budget, insns, band| {
+        let line = line(budget, insns, band);
+        (line.verdict(), line.left())
+    };
+    assert_eq!(
+        judged(3100.0, 3100.0, (3090.0, 3110.0)),
+        ("within", "0 left".into())
+    );
+    assert_eq!(
+        judged(3100.0, 3101.0, (3101.0, 3101.0)),
+        ("over", "1 OVER".into())
+    );
+    assert_eq!(
+        judged(3100.0, 3101.0, (3100.0, 3105.0)),
+        ("in doubt", "1 over, inside the band: in doubt".into())
+    );
+}
+
+#[test]
+fn the_worst_line_decides() {
+    let mut lines = [
+        line(10.0, 5.0, (5.0, 5.0)),
+        line(10.0, 11.0, (9.0, 11.0)),
+        line(10.0, 5.0, (5.0, 5.0)),
+        line(10.0, 11.0, (11.0, 11.0)),
+    ];
+    assert_eq!(outcome(&lines[..1]), Outcome::NoRegression);
+    assert_eq!(outcome(&lines[..3]), Outcome::Inconclusive);
+    lines[2].figure = Err("died\nmore".into());
+    assert_eq!(outcome(&lines[..1]), Outcome::NoRegression);
+    assert_eq!(outcome(&lines[2..3]), Outcome::Inconclusive);
+    assert_eq!(outcome(&lines), Outcome::Regression);
+    assert_eq!(outcome(&[]), Outcome::Inconclusive);
+    assert_eq!(lines[2].left(), "no value: died");
+    assert!(table(&lines).contains("in         10      -"));
+    let page = markdown(&lines, "insns: <path>\n");
+    assert!(page.starts_with("### Budget: 1 over, 1 in doubt, 1 no value, 1 within\n\n| platform"));
+    assert!(page.ends_with("| lab:kvm | in | 10 | 11 |  | 1 OVER |\n\n- insns: &lt;path&gt;\n"));
+}
+
+#[test]
+fn a_regression_counts_unless_no_figure_can_be_trusted() {
+    let code = |lacking, broken, outcome| {
+        let measured = Measured {
+            lacking,
+            broken,
+            ..Measured::default()
+        };
+        measured.done(outcome).code()
+    };
+    let outcomes = [
+        Outcome::NoRegression,
+        Outcome::Inconclusive,
+        Outcome::Regression,
+    ];
+    assert_eq!(outcomes.map(|one| code(false, false, one)), [0, 4, 3]);
+    assert_eq!(outcomes.map(|one| code(true, false, one)), [1, 1, 3]);
+    assert_eq!(outcomes.map(|one| code(true, true, one)), [1, 1, 1]);
+}
+
+#[test]
+fn what_is_printed_fits_its_schema() {
+    let mut lines = [line(10.0, 11.0, (9.0, 11.0)), line(10.0, 5.0, (5.0, 5.0))];
+    lines[1].figure = Err("died".into());
+    let checked = serde_json::to_value(Checked::of(&lines, &Measured::default())).unwrap();
+    crate::commands::schemas::check("check", &checked);
+    assert_eq!(checked["rows"][0]["verdict"], "in doubt");
+    assert_eq!(checked["rows"][1]["why"], "died");
+}
+
+#[test]
+fn platforms_with_the_same_benchmarks_run_together() {
+    let text = "[budget.\"lab:a\"]\nin = 1\nout = 1\n[budget.\"lab:b\"]\nin = 1\n[budget.\"lab:c\"]\nout = 2\nin = 2\n";
+    let budget = budget::parse(text).unwrap();
+    let names = |group: &Vec<&PlatformBudget>| -> Vec<String> {
+        group.iter().map(|one| one.platform.to_string()).collect()
+    };
+    let groups: Vec<_> = groups(&budget).iter().map(names).collect();
+    assert_eq!(groups, [vec!["lab:a", "lab:c"], vec!["lab:b"]]);
+}
