@@ -51,7 +51,7 @@ calls() { grep -c "$1" "$CALLS" || true; }
     [[ $output == *'no lab recipe "kmv"; there are amd-native, arm-linux, arm-native, arm-xen, intel-native, kvm, kvm-amd'* ]]
     run ws lab show kvm@5.10
     [ "$status" -eq 1 ]
-    [[ $output == *'the variants are 6.1, 6.12, unstable'* ]]
+    [[ $output == *'the variants are 6.1, 6.12, backports, unstable'* ]]
     mkdir -p mine/recipes
     printf 'extends = "kvm"\n[emulator]\nmemroy_mib = 256\n' >mine/recipes/mine.toml
     run ws lab show mine --lab-dir mine

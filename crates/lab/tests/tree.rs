@@ -135,7 +135,7 @@ fn a_variant_is_another_version_of_the_same_set_or_a_folder() {
     assert_eq!(source, Source::Package("xen-4.20".into()));
     let error = lab.recipe("kvm", Some("5.0")).unwrap_err().to_string();
     assert!(
-        error.contains("the variants are 6.1, 6.12, unstable"),
+        error.contains("the variants are 6.1, 6.12, backports, unstable"),
         "{error}"
     );
     let error = lab.recipe("native", Some("6.1")).unwrap_err().to_string();
@@ -149,7 +149,10 @@ fn an_architecture_s_kernels_are_its_own() {
         lab.variants("kvm-vhe").unwrap(),
         ["6.1", "6.12", "unstable"]
     );
-    assert_eq!(lab.variants("kvm").unwrap(), ["6.1", "6.12", "unstable"]);
+    assert_eq!(
+        lab.variants("kvm").unwrap(),
+        ["6.1", "6.12", "backports", "unstable"]
+    );
     assert_eq!(lab.variants("arm-xen").unwrap(), ["4.20"]);
     let vhe = lab.recipe("kvm-vhe", Some("6.12")).unwrap();
     let source = Source::Package("linux-arm64-6.12".into());

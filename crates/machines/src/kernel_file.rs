@@ -217,7 +217,7 @@ fn multiboot(bytes: &[u8], memory_bytes: u64) -> Option<String> {
     if load < LOADED_AT {
         return Some("it is loaded below 1 MiB, where the monitor has its tables".into());
     }
-    none_fits([load..end], memory_bytes)
+    none_fits(std::iter::once(load..end), memory_bytes)
 }
 
 fn arm_image(bytes: &[u8], memory_bytes: u64) -> Option<String> {
@@ -230,7 +230,7 @@ fn arm_image(bytes: &[u8], memory_bytes: u64) -> Option<String> {
     if memory.start >= BOUNDARY || memory.start % 8 != 0 {
         return Some("its header has an offset that no Linux has: copy it anew".into());
     }
-    none_fits([memory], memory_bytes)
+    none_fits(std::iter::once(memory), memory_bytes)
 }
 
 /// Why a kernel that needs these addresses can't be loaded, if one is not the guest's memory.

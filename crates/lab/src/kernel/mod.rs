@@ -8,6 +8,7 @@ mod image;
 mod modules;
 
 use crate::sets::Architecture;
+use decompress::Packing;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
@@ -219,7 +220,11 @@ fn image_in(folder: &Path) -> Result<PathBuf, KernelError> {
     for (place, start) in VERSIONED {
         for path in starting_with(&folder.join(place), start) {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
-            let release = name.strip_prefix(start).unwrap_or_default().to_owned();
+            let release = name.strip_prefix(start).unwrap_or_default();
+            // openSUSE has its ELF file too: vmlinux-RELEASE.xz.
+            let packed = release.rsplit_once('.');
+            let packed = packed.filter(|(_, end)| Packing::of_suffix(end).is_some());
+            let release = packed.map_or(release, |(release, _)| release).to_owned();
             // Boot loaders' folders have others' files too.
             let is_one = !place.starts_with("EFI") || release.ends_with(".efi");
             if is_one && path.is_file() {

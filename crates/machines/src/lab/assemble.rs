@@ -138,45 +138,7 @@ pub fn assemble(mut recipe: Recipe, resources: &Resources) -> Result<Settings, M
     described.sum("emulator", emulator.build.clone());
     described.file("guest", &guest)?;
     describe_emulator(&mut recipe, resources, &emulator, &mut described)?;
-    let payload = match &recipe.hypervisor {
-        Hypervisor::None | Hypervisor::Kvm | Hypervisor::Xen { .. } if recipe.root.is_some() => {
-            whole::whole(&recipe, resources, &guest, &mut described)?
-        }
-        Hypervisor::None => Payload::Guest,
-        Hypervisor::Kvm => linux(&recipe, resources, &guest, &mut described)?,
-        Hypervisor::Xen { .. } | Hypervisor::Neve(_) if resources.initrd.is_some() => {
-            return Err(MachineError::Other(
-                "Xen and neve start the guest without an initramfs: choose a machine with KVM"
-                    .into(),
-            ));
-        }
-        Hypervisor::Neve(hypervisor) => neve(hypervisor, resources, &mut described)?,
-        Hypervisor::Xen { .. } if xl::starts(&recipe) => {
-            xl::dom0(&recipe, resources, &guest, &mut described)?
-        }
-        Hypervisor::Xen { source, parameters } => {
-            let hypervisor = xen(source, resources, &mut described)?;
-            let parameters = words(parameters);
-            described.part("hypervisor_parameters", json!(parameters));
-            if has_dom0(&recipe) {
-                let dom0 = resources.dom0()?;
-                described.file("dom0", &dom0)?;
-                Payload::Xen {
-                    hypervisor,
-                    dom0,
-                    parameters,
-                }
-            } else {
-                // Besides the launch's words, this program alone determines the content of the
-                // tree.
-                described.sum("device tree", env!("CARGO_PKG_VERSION"));
-                Payload::Dom0less {
-                    hypervisor,
-                    parameters,
-                }
-            }
-        }
-    };
+    let payload = payload(&recipe, resources, &guest, &mut described)?;
     let bochs = bochs_of(&recipe, resources, &mut described)?;
     let recorder = resources.recording.as_ref();
     let recorder = recorder.map(|recording| recording.recorder(&recipe, &emulator));
@@ -195,6 +157,54 @@ pub fn assemble(mut recipe: Recipe, resources: &Resources) -> Result<Settings, M
         guest,
         is_own: resources.kernel.is_none(),
         initrd: resources.initrd.clone(),
+    })
+}
+
+/// What the emulator boots.
+fn payload(
+    recipe: &Recipe,
+    resources: &Resources,
+    guest: &Path,
+    described: &mut Described,
+) -> Result<Payload, MachineError> {
+    Ok(match &recipe.hypervisor {
+        Hypervisor::None | Hypervisor::Kvm | Hypervisor::Xen { .. } if recipe.root.is_some() => {
+            whole::whole(recipe, resources, guest, described)?
+        }
+        Hypervisor::None => Payload::Guest,
+        Hypervisor::Kvm => linux(recipe, resources, guest, described)?,
+        Hypervisor::Xen { .. } | Hypervisor::Neve(_) if resources.initrd.is_some() => {
+            return Err(MachineError::Other(
+                "Xen and neve start the guest without an initramfs: choose a machine with KVM"
+                    .into(),
+            ));
+        }
+        Hypervisor::Neve(hypervisor) => neve(hypervisor, resources, described)?,
+        Hypervisor::Xen { .. } if xl::starts(recipe) => {
+            xl::dom0(recipe, resources, guest, described)?
+        }
+        Hypervisor::Xen { source, parameters } => {
+            let hypervisor = xen(source, resources, described)?;
+            let parameters = words(parameters);
+            described.part("hypervisor_parameters", json!(parameters));
+            if has_dom0(recipe) {
+                let dom0 = resources.dom0()?;
+                described.file("dom0", &dom0)?;
+                Payload::Xen {
+                    hypervisor,
+                    dom0,
+                    parameters,
+                }
+            } else {
+                // Besides the launch's words, this program alone determines the content of the
+                // tree.
+                described.sum("device tree", env!("CARGO_PKG_VERSION"));
+                Payload::Dom0less {
+                    hypervisor,
+                    parameters,
+                }
+            }
+        }
     })
 }
 

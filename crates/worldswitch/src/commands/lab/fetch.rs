@@ -79,7 +79,7 @@ fn archives(args: &FetchArgs) -> anyhow::Result<(Option<Archive>, Option<Archive
         mirror => mirror.clone(),
     };
     // Debian's keys sign old versions too.
-    let usual = || Some(debian_archive(Path::new("/"))?.keys?);
+    let usual = || debian_archive(Path::new("/")).and_then(|archive| archive.keys);
     let archive = |uri: String, otherwise: &dyn Fn() -> Option<Keys>| Archive {
         keys: match keyring.clone() {
             None if is_local(&uri) => Some(Keys::Trusted),
