@@ -258,6 +258,7 @@ fn what_costs_nothing_and_still_does_is_no_alarm_and_what_costs_something_is_fou
         "at the limit: {} of {} suites, {} rows",
         limit.false_suites, limit.suites, limit.one_sided
     );
-    assert!(limit.one_sided > 0);
-    assert!(100 * limit.false_suites <= limit.suites, "{limit:?}");
+    // At 0.01, one pair in a hundred may; in these recordings none does, with 100 of each kind either.
+    assert!(limit.one_sided > 1000);
+    assert_eq!(limit.false_suites, 0, "{limit:?}");
 }
