@@ -56,9 +56,10 @@ fn read(
     to: &Registered,
     wanted: u64,
 ) -> Duration {
-    let Disk::File { file, bytes, .. } = disk else {
+    let Disk::File { file, .. } = disk else {
         panic!("not a file");
     };
+    let bytes = disk.bytes();
     let all = memory.span(0, BYTES).unwrap();
     let mut pieces = [all.piece(0, 0).unwrap(); DEPTH];
     let mut free: Vec<usize> = (0..DEPTH).collect();

@@ -1,5 +1,6 @@
 //! The block device's protocol (VIRTIO 1.2, section 5.2): requests, features, configuration.
 
+use crate::storage::Blocks;
 use elvis_ring::Chain;
 
 /// Bytes of a sector.
@@ -23,6 +24,8 @@ pub mod feature {
     pub const RO: u64 = 1 << 5;
     /// `blk_size` is valid.
     pub const BLK_SIZE: u64 = 1 << 6;
+    /// `topology` is valid.
+    pub const TOPOLOGY: u64 = 1 << 10;
     /// There is a write cache, and flush empties it.
     pub const FLUSH: u64 = 1 << 9;
     /// The driver may turn the write cache off.
@@ -96,6 +99,20 @@ impl Request {
         }
     }
 
+    /// What it is, for users.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let (what, offset, bytes) = match *self {
+            Self::Read { offset, bytes } => ("a read", offset, bytes),
+            Self::Write { offset, bytes } => ("a write", offset, bytes),
+            Self::Discard { offset, bytes } => ("a discard", offset, bytes),
+            Self::Zero { offset, bytes, .. } => ("a write of zeros", offset, bytes),
+            Self::Flush => return "a flush".to_owned(),
+            Self::Id => return "a read of the serial number".to_owned(),
+        };
+        format!("{what} of {bytes} bytes at offset {offset}")
+    }
+
     /// Bytes of its data or range, for units of work and limits.
     #[must_use]
     pub fn work_bytes(&self) -> u64 {
@@ -109,38 +126,45 @@ impl Request {
     ///
     /// # Errors
     ///
-    /// The status to reply with.
-    pub fn parse(chain: &Chain, capacity: u64, readonly: bool) -> Result<Self, Status> {
+    /// What is wrong.
+    pub fn parse(
+        chain: &Chain,
+        (capacity, blocks): (u64, &Blocks),
+        readonly: bool,
+    ) -> Result<Self, Refused> {
         let mut header = [0u8; HEADER as usize];
         if !chain.read(0, &mut header) || chain.writable_bytes() == 0 {
-            return Err(Status::IoError);
+            return Err(WRONG);
         }
         let [t0, t1, t2, t3, _, _, _, _, sector @ ..] = header;
         let sector = u64::from_le_bytes(sector);
         let out_bytes = chain.readable_bytes() - HEADER;
         let in_bytes = chain.writable_bytes() - 1;
         let range = |sector: u64, bytes: u64| {
-            let offset = sector.checked_mul(SECTOR).ok_or(Status::IoError)?;
-            let end = offset.checked_add(bytes).ok_or(Status::IoError)?;
+            let offset = sector.checked_mul(SECTOR).ok_or(WRONG)?;
+            let end = offset.checked_add(bytes).ok_or(WRONG)?;
             if bytes % SECTOR != 0 || end > capacity {
-                return Err(Status::IoError);
+                return Err(WRONG);
+            }
+            if (offset | bytes) & u64::from(blocks.logical - 1) != 0 {
+                return Err(Refused::Unaligned { offset, bytes });
             }
             Ok((offset, bytes))
         };
         let kind = u32::from_le_bytes([t0, t1, t2, t3]);
         if readonly && matches!(kind, 1 | 11 | 13) {
-            return Err(Status::IoError);
+            return Err(WRONG);
         }
         match kind {
             0 => range(sector, in_bytes).map(|(offset, bytes)| Self::Read { offset, bytes }),
             1 => range(sector, out_bytes).map(|(offset, bytes)| Self::Write { offset, bytes }),
             4 => Ok(Self::Flush),
             8 if in_bytes >= ID as u64 => Ok(Self::Id),
-            8 => Err(Status::IoError),
+            8 => Err(WRONG),
             11 | 13 => {
                 let mut segment = [0u8; RANGE as usize];
                 if out_bytes != RANGE || !chain.read(HEADER, &mut segment) {
-                    return Err(Status::IoError);
+                    return Err(WRONG);
                 }
                 let [s0, s1, s2, s3, s4, s5, s6, s7, n0, n1, n2, n3, flags @ ..] = segment;
                 let sectors = u32::from_le_bytes([n0, n1, n2, n3]);
@@ -148,45 +172,90 @@ impl Request {
                 // "The device MUST set status to UNSUPP if an unknown flag is set, or if unmap is
                 // set in a discard" (5.2.6.2).
                 if flags > 1 || (kind == 11 && flags != 0) {
-                    return Err(Status::Unsupported);
+                    return Err(Refused::With(Status::Unsupported));
                 }
                 if sectors > RANGE_SECTORS {
-                    return Err(Status::IoError);
+                    return Err(WRONG);
                 }
                 let sector = u64::from_le_bytes([s0, s1, s2, s3, s4, s5, s6, s7]);
-                let (offset, bytes) = range(sector, u64::from(sectors) * SECTOR)?;
-                Ok(match kind {
-                    11 => Self::Discard { offset, bytes },
-                    _ => Self::Zero {
-                        offset,
-                        bytes,
-                        unmap: flags == 1,
-                    },
-                })
+                let range = range(sector, u64::from(sectors) * SECTOR)?;
+                Self::of_range(kind == 11, range, flags == 1, blocks)
             }
-            _ => Err(Status::Unsupported),
+            _ => Err(Refused::With(Status::Unsupported)),
+        }
+    }
+
+    /// A discard, or a request to zero a range. A device of larger blocks than its driver sees, as the page cache is in
+    /// between, zeroes and discards whole ones only.
+    fn of_range(
+        discard: bool,
+        (offset, bytes): (u64, u64),
+        unmap: bool,
+        blocks: &Blocks,
+    ) -> Result<Self, Refused> {
+        let block = u64::from(blocks.ranges);
+        if discard {
+            // What is not discarded is as it was, which is allowed.
+            let (start, end) = (
+                offset.next_multiple_of(block),
+                (offset + bytes) / block * block,
+            );
+            let bytes = end.saturating_sub(start);
+            return Ok(Self::Discard {
+                offset: start.min(end),
+                bytes,
+            });
+        }
+        match (offset | bytes) % block {
+            0 => Ok(Self::Zero {
+                offset,
+                bytes,
+                unmap,
+            }),
+            // The driver writes zeros instead.
+            _ => Err(Refused::With(Status::Unsupported)),
         }
     }
 }
+
+/// Why a request is not done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refused {
+    /// This is the status to reply with.
+    With(Status),
+    /// It is not of whole blocks: an I/O error, as a driver was told the size of blocks.
+    Unaligned {
+        /// Where.
+        offset: u64,
+        /// How much.
+        bytes: u64,
+    },
+}
+
+const WRONG: Refused = Refused::With(Status::IoError);
 
 /// Bytes of the configuration space (VIRTIO 1.2).
 pub const CONFIG: usize = 72;
 /// Offset of `writeback` in it.
 pub const WRITEBACK: usize = 32;
 
-/// The configuration space of a disk.
+/// The configuration space of a disk of `capacity` bytes.
 #[must_use]
-pub fn config(capacity: u64, queues: u16, writeback: bool) -> [u8; CONFIG] {
+pub fn config(capacity: u64, blocks: &Blocks, queues: u16, writeback: bool) -> [u8; CONFIG] {
     let mut space = [0; CONFIG];
     let mut set = |at: usize, value: &[u8]| space[at..at + value.len()].copy_from_slice(value);
     set(0, &(capacity / SECTOR).to_le_bytes());
     set(12, &SEG_MAX.to_le_bytes());
-    set(20, &(SECTOR as u32).to_le_bytes());
+    set(20, &blocks.logical.to_le_bytes());
+    // Physical blocks: the exponent of their number of logical blocks, and the size of requests that are not slower.
+    let each = blocks.physical / blocks.logical;
+    set(24, &[each.trailing_zeros() as u8]);
+    set(26, &(each as u16).to_le_bytes());
     set(WRITEBACK, &[u8::from(writeback)]);
     set(34, &queues.to_le_bytes());
     set(36, &RANGE_SECTORS.to_le_bytes());
     set(40, &1u32.to_le_bytes());
-    set(44, &1u32.to_le_bytes());
+    set(44, &(blocks.ranges / SECTOR as u32).to_le_bytes());
     set(48, &RANGE_SECTORS.to_le_bytes());
     set(52, &1u32.to_le_bytes());
     set(56, &[1]);
@@ -201,30 +270,52 @@ mod tests {
     use proptest::prelude::*;
     use std::fs::File;
 
+    const SECTORS: Blocks = Blocks::SECTORS;
+    /// Of a device whose driver sees its blocks, and of one behind the page cache.
+    const LARGE: Blocks = Blocks {
+        logical: 4096,
+        ranges: 4096,
+        ..SECTORS
+    };
+    const LARGE_RANGES: Blocks = Blocks {
+        ranges: 4096,
+        ..SECTORS
+    };
+
     fn parse(
         request: &[u8],
         in_bytes: u32,
         capacity: u64,
         readonly: bool,
-    ) -> Result<Request, Status> {
+    ) -> Result<Request, Refused> {
+        parse_for(&SECTORS, request, in_bytes, capacity, readonly)
+    }
+
+    fn parse_for(
+        blocks: &Blocks,
+        request: &[u8],
+        in_bytes: u32,
+        capacity: u64,
+        readonly: bool,
+    ) -> Result<Request, Refused> {
         let flags = rustix::fs::MemfdFlags::CLOEXEC;
         let file = File::from(rustix::fs::memfd_create("blk-test", flags).unwrap());
         file.set_len(1 << 16).unwrap();
         let mut driver = Driver::new(&file, 8, false).unwrap();
-        let data: Span = driver.memory().span(0x8000, 0x1000).unwrap();
+        let data: Span = driver.memory().span(0x8000, 0x4000).unwrap();
         for (at, byte) in request.iter().enumerate() {
             data.store_u8(at, *byte, std::sync::atomic::Ordering::Relaxed);
         }
         let mut buffers = vec![(0x8000, request.len() as u32, false)];
         if in_bytes > 0 {
-            buffers.push((0x9000, in_bytes, true));
+            buffers.push((0xc000, in_bytes, true));
         }
         driver.submit(&buffers).unwrap();
         let mut ring = Ring::new(8, &driver.addresses(), driver.memory(), 0, false).unwrap();
         let mut chain = Chain::new();
         ring.look().unwrap();
         assert!(ring.take(&mut chain).unwrap());
-        Request::parse(&chain, capacity, readonly)
+        Request::parse(&chain, (capacity, blocks), readonly)
     }
 
     fn header(kind: u32, sector: u64) -> Vec<u8> {
@@ -257,10 +348,10 @@ mod tests {
                 bytes: 512
             })
         );
-        assert_eq!(parse(&write, 1, size, true), Err(Status::IoError));
+        assert_eq!(parse(&write, 1, size, true), Err(WRONG));
         assert_eq!(ok(&header(4, 0), 1), Ok(Request::Flush));
         assert_eq!(ok(&header(8, 0), 21), Ok(Request::Id));
-        assert_eq!(ok(&header(8, 0), 20), Err(Status::IoError));
+        assert_eq!(ok(&header(8, 0), 20), Err(WRONG));
         assert_eq!(
             ok(&with_range(11, 1, 2, 0), 1),
             Ok(Request::Discard {
@@ -268,7 +359,10 @@ mod tests {
                 bytes: 1024
             })
         );
-        assert_eq!(ok(&with_range(11, 1, 2, 1), 1), Err(Status::Unsupported));
+        assert_eq!(
+            ok(&with_range(11, 1, 2, 1), 1),
+            Err(Refused::With(Status::Unsupported))
+        );
         assert_eq!(
             ok(&with_range(13, 1, 2, 1), 1),
             Ok(Request::Zero {
@@ -277,8 +371,11 @@ mod tests {
                 unmap: true
             })
         );
-        assert_eq!(ok(&with_range(13, 7, 2, 0), 1), Err(Status::IoError));
-        assert_eq!(ok(&header(99, 0), 1), Err(Status::Unsupported));
+        assert_eq!(ok(&with_range(13, 7, 2, 0), 1), Err(WRONG));
+        assert_eq!(
+            ok(&header(99, 0), 1),
+            Err(Refused::With(Status::Unsupported))
+        );
     }
 
     #[test]
@@ -291,38 +388,106 @@ mod tests {
             (u64::MAX / 512, 513),
             (0, 100),
         ] {
-            assert_eq!(
-                parse(&header(0, sector), in_bytes, size, false),
-                Err(Status::IoError)
-            );
+            assert_eq!(parse(&header(0, sector), in_bytes, size, false), Err(WRONG));
         }
-        assert_eq!(
-            parse(&header(0, 0)[..15], 513, size, false),
-            Err(Status::IoError)
-        );
-        assert_eq!(parse(&header(0, 0), 0, size, false), Err(Status::IoError));
+        assert_eq!(parse(&header(0, 0)[..15], 513, size, false), Err(WRONG));
+        assert_eq!(parse(&header(0, 0), 0, size, false), Err(WRONG));
     }
 
     #[test]
     fn the_configuration_says_the_size() {
-        let space = config(1 << 30, 4, true);
+        let space = config(1 << 30, &SECTORS, 4, true);
         assert_eq!(space[..8], (1u64 << 21).to_le_bytes());
         assert_eq!((space[32], space[34]), (1, 4));
     }
 
+    #[test]
+    fn the_configuration_says_the_blocks() {
+        // blk_size, the exponent of the physical block, min_io_size, discard_sector_alignment.
+        let said = |blocks: &Blocks| {
+            let space = config(1 << 30, blocks, 1, true);
+            let word = |at: usize| u32::from_le_bytes([0, 1, 2, 3].map(|byte| space[at + byte]));
+            assert_eq!(word(28), 0, "no optimal size is known");
+            (word(20), word(24) & 0xff, word(24) >> 16, word(44))
+        };
+        let physical = Blocks {
+            physical: 4096,
+            ..SECTORS
+        };
+        let both = Blocks {
+            physical: 4096,
+            ..LARGE
+        };
+        assert_eq!(said(&SECTORS), (512, 0, 1, 1));
+        assert_eq!(said(&physical), (512, 3, 8, 1));
+        assert_eq!(said(&both), (4096, 0, 1, 8));
+    }
+
+    #[test]
+    fn ranges_of_whole_blocks_only() {
+        let size = 64 << 10;
+        let range = |blocks, kind, sector, sectors| {
+            parse_for(
+                blocks,
+                &with_range(kind, sector, sectors, 0),
+                1,
+                size,
+                false,
+            )
+        };
+        let zero = |offset, bytes| {
+            Ok(Request::Zero {
+                offset,
+                bytes,
+                unmap: false,
+            })
+        };
+        let discard = |offset, bytes| Ok(Request::Discard { offset, bytes });
+        for blocks in [&LARGE, &LARGE_RANGES] {
+            assert_eq!(range(blocks, 13, 8, 16), zero(4096, 8192));
+            assert_eq!(range(blocks, 11, 8, 16), discard(4096, 8192));
+        }
+        // The page cache is in between: the driver does not know of the blocks.
+        let unsupported = Err(Refused::With(Status::Unsupported));
+        for (sector, sectors, inside) in [
+            (1, 30, (4096, 8192)),
+            (8, 9, (4096, 4096)),
+            (1, 8, (4096, 0)),
+            (3, 2, (0, 0)),
+        ] {
+            assert_eq!(range(&LARGE_RANGES, 13, sector, sectors), unsupported);
+            let (offset, bytes) = inside;
+            assert_eq!(
+                range(&LARGE_RANGES, 11, sector, sectors),
+                discard(offset, bytes)
+            );
+            let (offset, bytes) = (sector * 512, u64::from(sectors) * 512);
+            for kind in [11, 13] {
+                let unaligned = Err(Refused::Unaligned { offset, bytes });
+                assert_eq!(range(&LARGE, kind, sector, sectors), unaligned);
+            }
+        }
+    }
+
     proptest! {
         #[test]
-        fn any_request_is_in_the_disk_or_refused(request in prop::collection::vec(any::<u8>(), 1..64), kind in 0u32..16, in_bytes in 0u32..2000, sectors in 0u64..100) {
-            let mut request = request;
-            if request.len() >= 4 {
-                request[..4].copy_from_slice(&kind.to_le_bytes());
-            }
-            let capacity = sectors * SECTOR;
-            match parse(&request, in_bytes, capacity, false) {
-                Ok(Request::Read { offset, bytes } | Request::Write { offset, bytes } | Request::Discard { offset, bytes } | Request::Zero { offset, bytes, .. }) => {
-                    prop_assert!(offset + bytes <= capacity);
-                }
-                Ok(Request::Flush | Request::Id) | Err(_) => {}
+        fn any_request_is_in_the_disk_or_refused(rest in prop::collection::vec(any::<u8>(), 0..48), bytes in 0usize..9000, kind in 0u32..16, sector in prop_oneof![0u64..40, any::<u64>()], range in (0u64..40, 0u32..40, 0u32..3), in_bytes in prop_oneof![0u32..2000, (0u32..20).prop_map(|n| 512 * n + 1)], sectors in 0u64..40, which in 0usize..3) {
+            let blocks = [&SECTORS, &LARGE, &LARGE_RANGES][which];
+            let (capacity, (from, count, flags)) = (sectors * SECTOR, range);
+            let requests = [
+                rest.clone(),
+                [header(kind, sector), rest].concat(),
+                [header(kind, sector), vec![0; bytes / 512 * 512]].concat(),
+                with_range(kind, from, count, flags),
+            ];
+            for request in requests.iter().filter(|request| !request.is_empty()) {
+                let (offset, bytes, block) = match parse_for(blocks, request, in_bytes, capacity, false) {
+                    Ok(Request::Read { offset, bytes } | Request::Write { offset, bytes }) => (offset, bytes, blocks.logical),
+                    Ok(Request::Discard { offset, bytes } | Request::Zero { offset, bytes, .. }) => (offset, bytes, blocks.ranges),
+                    Ok(Request::Flush | Request::Id) | Err(_) => continue,
+                };
+                prop_assert!(offset + bytes <= capacity);
+                prop_assert_eq!((offset | bytes) % u64::from(block), 0);
             }
         }
     }

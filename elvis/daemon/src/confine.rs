@@ -99,6 +99,7 @@ const ALLOWED: &[i64] = &[
     libc::SYS_newfstatat,
     libc::SYS_statx,
     libc::SYS_lseek,
+    libc::SYS_pread64,
     libc::SYS_ftruncate,
     libc::SYS_geteuid,
     libc::SYS_readlink,

@@ -26,7 +26,7 @@ type OfQueue = (
     fn(&QueueStats) -> f64,
 );
 
-const OF_QUEUES: [OfQueue; 13] = [
+const OF_QUEUES: [OfQueue; 14] = [
     ("requests_total", COUNTER, "Requests served.", |q| {
         q.policy.requests as f64
     }),
@@ -45,6 +45,12 @@ const OF_QUEUES: [OfQueue; 13] = [
     ("errors_total", COUNTER, "Requests that failed.", |q| {
         q.errors as f64
     }),
+    (
+        "unaligned_total",
+        COUNTER,
+        "Requests that failed as they were not of whole blocks.",
+        |q| q.unaligned as f64,
+    ),
     (
         "kicks_total",
         COUNTER,

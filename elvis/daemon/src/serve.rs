@@ -9,6 +9,7 @@ use crate::server::{
     CoreStats, Device, DeviceSpec, IoThread, IoThreadSpec, Kind, KindSpec, QueueStats, Threads,
     measure_wake_ns,
 };
+use crate::storage::Disk;
 use elvis_policy::Params;
 use elvis_policy::simulation::Mode;
 use serde::Serialize;
@@ -48,6 +49,9 @@ pub struct DeviceView {
     /// The size of its disk, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
+    /// The size of the blocks that its driver is told, if it has a disk.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub block_bytes: Option<u32>,
     /// Whether writes to its disk fail.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub readonly: Option<bool>,
@@ -323,7 +327,8 @@ impl Server {
             name: device.spec().name.clone(),
             socket: device.spec().socket.display().to_string(),
             kind: device.spec().kind.name(),
-            bytes: device.kind().bytes(),
+            bytes: device.kind().disk().map(Disk::bytes),
+            block_bytes: device.kind().disk().map(|disk| disk.blocks().logical),
             readonly: match &device.spec().kind {
                 KindSpec::Blk(blk) => Some(blk.readonly),
                 KindSpec::Net(_) => None,

@@ -167,7 +167,7 @@ mod tests {
     use crate::server::kind::{BlkSpec, Kind};
     use crate::server::queue::Kick;
     use crate::server::stats::Counted;
-    use crate::storage::{Disk, Source};
+    use crate::storage::{Blocks, Disk, Source};
     use elvis_policy::{Limiter, RateLimit};
     use elvis_ring::Ring;
     use elvis_ring::driver::Driver;
@@ -184,16 +184,7 @@ mod tests {
 
     /// A disk that completes a read when data are written to the other end of this pipe.
     fn told(by: OwnedFd) -> Disk {
-        Disk::File {
-            lock_wait: std::time::Duration::ZERO,
-            file: File::from(by),
-            readonly: false,
-            migratable: false,
-            bytes: MEMORY,
-            align: 1,
-            in_memory: false,
-            registered_buffers: true,
-        }
+        Disk::given(File::from(by), MEMORY, Blocks::SECTORS, true)
     }
 
     fn queue(disk: Disk, driver: &Driver) -> Box<Queue> {

@@ -1,7 +1,7 @@
 //! Requests that an engine executes. One of the modules with `unsafe`.
 
-use crate::blk::{Request, SECTOR, Status};
-use crate::storage::{Disk, Job, Operation, Registered};
+use crate::blk::{Request, Status};
+use crate::storage::{Blocks, Disk, Job, Operation, Registered};
 use elvis_ring::{Chain, DirtyLog, Piece};
 use std::os::fd::AsFd;
 
@@ -36,12 +36,9 @@ struct Bounce {
 }
 
 impl Bounce {
-    fn new(bytes: u64) -> Self {
-        let mut memory = vec![0; bytes as usize + SECTOR as usize];
-        let start = memory
-            .as_mut_ptr()
-            .align_offset(SECTOR as usize)
-            .min(SECTOR as usize);
+    fn new(bytes: u64, align: usize) -> Self {
+        let mut memory = vec![0; bytes as usize + align];
+        let start = memory.as_mut_ptr().align_offset(align).min(align);
         Self { memory, start }
     }
 
@@ -60,14 +57,14 @@ pub enum Outcome {
 }
 
 impl Pending {
-    /// A request to a file; `align` is the alignment that the file requires.
+    /// A request to a file of these blocks.
     pub fn new(
         slot: usize,
         chain: Chain,
         request: Request,
         taken_ns: u64,
         dsync: bool,
-        align: u64,
+        blocks: &Blocks,
     ) -> Self {
         let mut pending = Self {
             slot,
@@ -89,9 +86,10 @@ impl Pending {
             Request::Write { .. } => chain.readable_pieces(skip, bytes).map(keep).collect(),
             _ => return pending,
         };
-        let crooked = |piece: &Piece| (piece.address() | piece.bytes()) as u64 % align != 0;
+        let (memory, length) = (blocks.memory as usize, blocks.length as usize);
+        let crooked = |piece: &Piece| piece.address() % memory != 0 || piece.bytes() % length != 0;
         if pending.pieces.iter().any(crooked) {
-            let mut bounce = Bounce::new(bytes);
+            let mut bounce = Bounce::new(bytes, memory);
             if let Request::Write { bytes, .. } = request {
                 pending.chain.read(skip, bounce.bytes(bytes));
             }
@@ -236,7 +234,7 @@ mod tests {
             offset: 4096,
             bytes,
         };
-        let mut pending = Pending::new(0, Chain::new(), request, 0, false, 1);
+        let mut pending = Pending::new(0, Chain::new(), request, 0, false, &Blocks::SECTORS);
         let mut at = 0x1000;
         pending.pieces = lengths
             .iter()
@@ -263,6 +261,58 @@ mod tests {
         assert_eq!(left, [(0x1000 + 700, 836), (0x1000 + 1536, 512)]);
         assert_eq!(pending.result(836), Outcome::Again);
         assert_eq!(pending.result(512), Outcome::Ended(Status::Ok));
+    }
+
+    /// Reads and writes of chains whose buffers begin and end anywhere, with each kind of file.
+    #[test]
+    fn buffers_that_a_file_does_not_take_are_bounced() {
+        let memory = {
+            let flags = rustix::fs::MemfdFlags::CLOEXEC;
+            let file = std::fs::File::from(rustix::fs::memfd_create("pending", flags).unwrap());
+            file.set_len(1 << 20).unwrap();
+            file
+        };
+        let blocks = |memory, length| Blocks {
+            memory,
+            length,
+            ..Blocks::SECTORS
+        };
+        let kinds = [
+            blocks(1, 1),
+            blocks(4, 512),
+            blocks(512, 512),
+            blocks(4096, 4096),
+        ];
+        let buffers = [
+            [(0x8000, 4096), (0x9000, 4096)],
+            [(0x8200, 4096), (0x9400, 4096)],
+            [(0x8004, 4096), (0x9804, 4096)],
+            [(0x8000, 512), (0x9000, 7680)],
+            [(0x8000, 100), (0x9000, 8092)],
+        ];
+        for (kind, bounced) in kinds.iter().zip([0b00000, 0b10000, 0b10100, 0b11110]) {
+            for (number, buffers) in buffers.iter().enumerate() {
+                let mut driver = elvis_ring::driver::Driver::new(&memory, 8, false).unwrap();
+                let data = buffers.map(|(guest, bytes)| (guest, bytes, true));
+                driver.submit(&[&[(0x4000, 16, false)], &data[..], &[(0x5000, 1, true)]].concat());
+                let (mut ring, mut chain) = (driver.device().unwrap(), Chain::new());
+                ring.look().unwrap();
+                assert!(ring.take(&mut chain).unwrap());
+                let request = Request::Read {
+                    offset: 0,
+                    bytes: 8192,
+                };
+                let mut pending = Pending::new(0, chain, request, 0, false, kind);
+                let is_bounced = pending.bounce.is_some();
+                assert_eq!(is_bounced, bounced >> number & 1 == 1, "{kind:?}, {number}");
+                let aligned = |piece: &Piece| {
+                    piece.address() % kind.memory as usize == 0
+                        && piece.bytes() % kind.length as usize == 0
+                };
+                assert!(pending.pieces.iter().all(aligned));
+                assert_eq!(pending.result(8192), Outcome::Ended(Status::Ok));
+            }
+        }
     }
 
     #[test]

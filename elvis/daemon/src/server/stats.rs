@@ -75,6 +75,8 @@ pub struct Counted {
     pub written_bytes: u64,
     /// Requests that failed.
     pub errors: u64,
+    /// Those of them that were not of whole blocks.
+    pub unaligned: u64,
     /// Notifications to the driver.
     pub calls: u64,
     /// How often replies were published without a notification.
@@ -97,6 +99,7 @@ impl Counted {
             read_bytes: self.read_bytes,
             written_bytes: self.written_bytes,
             errors: self.errors,
+            unaligned: self.unaligned,
             calls: self.calls,
             calls_suppressed: self.calls_suppressed,
             latency_p50_ns: self.latency.quantile(0.5),
@@ -129,6 +132,8 @@ pub struct QueueStats {
     pub written_bytes: u64,
     /// Requests that failed.
     pub errors: u64,
+    /// Those of them that were not of whole blocks.
+    pub unaligned: u64,
     /// Notifications to the driver.
     pub calls: u64,
     /// How often replies were published without a notification, as the driver did not want one.

@@ -1,5 +1,6 @@
 //! Disks.
 
+use super::Blocks;
 use crate::lock::lock;
 use crate::sys;
 use elvis_ring::{Chain, Mapping, Piece, Span};
@@ -10,6 +11,7 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// Bytes of a sector, the unit of the virtio block protocol.
@@ -72,10 +74,10 @@ pub enum Disk {
         migratable: bool,
         /// How long to wait for a lock that is held elsewhere.
         lock_wait: Duration,
-        /// Its size in bytes, rounded down to whole sectors.
-        bytes: u64,
-        /// Required alignment of buffers and lengths; 1: none.
-        align: u64,
+        /// Its size in bytes, rounded down to whole blocks. It may grow.
+        bytes: AtomicU64,
+        /// What requests it takes.
+        blocks: Blocks,
         /// Whether it is in memory (tmpfs), so that a request is a copy that does not block.
         in_memory: bool,
         /// See [`Source::File`].
@@ -101,7 +103,7 @@ impl Disk {
     ///
     /// # Errors
     ///
-    /// It can't be opened, is smaller than a sector, or is in use.
+    /// It can't be opened, is smaller than a block, has blocks that no guest can use, or is in use.
     pub fn open(source: &Source, readonly: bool) -> Result<Self, DiskError> {
         Self::open_within(source, readonly, Self::LOCK_WAIT)
     }
@@ -178,25 +180,76 @@ impl Disk {
         if !migratable {
             lock(&file, readonly, lock_wait)?;
         }
-        let bytes = rustix::fs::seek(&file, rustix::fs::SeekFrom::End(0))? / SECTOR * SECTOR;
-        if bytes == 0 {
-            return Err(invalid(
-                "smaller than a sector of 512 bytes; make it larger (truncate -s)",
-            ));
+        let blocks = Blocks::of(&file, direct)?;
+        let bytes = size(&file)?;
+        let (block, rest) = (blocks.logical, bytes % u64::from(blocks.logical));
+        if bytes == rest {
+            let why =
+                format!("smaller than a block of {block} bytes; make it larger (truncate -s)");
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
         }
-        // A driver that reads blk_size aligns its buffers to at least 512.
-        let align = if direct { SECTOR } else { 1 };
+        if rest > 0 {
+            let path = path.display();
+            eprintln!(
+                "elvis: {path}: its last {rest} bytes are not served: they are less than a block of {block} bytes"
+            );
+        }
         let in_memory = !direct && rustix::fs::fstatfs(&file)?.f_type == TMPFS;
         Ok(Self::File {
             file,
             readonly,
             migratable,
             lock_wait,
-            bytes,
-            align,
+            bytes: AtomicU64::new(bytes - rest),
+            blocks,
             in_memory,
             registered_buffers,
         })
+    }
+
+    /// A disk in a file that is open already, of this size in bytes. It is not locked.
+    #[must_use]
+    pub fn given(file: File, bytes: u64, blocks: Blocks, registered_buffers: bool) -> Self {
+        Self::File {
+            file,
+            readonly: false,
+            migratable: false,
+            lock_wait: Duration::ZERO,
+            bytes: AtomicU64::new(bytes),
+            blocks,
+            in_memory: false,
+            registered_buffers,
+        }
+    }
+
+    /// Looks whether its file or block device has grown, and serves what is new from now on. Returns its size before
+    /// and now, in bytes.
+    ///
+    /// # Errors
+    ///
+    /// It has become smaller: it keeps its size, and what is beyond the end of the file fails. Or it is no file.
+    pub fn grow(&self) -> io::Result<(u64, u64)> {
+        let Self::File {
+            file,
+            bytes,
+            blocks,
+            ..
+        } = self
+        else {
+            return Err(io::Error::other(
+                "only a file or a block device can be resized",
+            ));
+        };
+        let block = u64::from(blocks.logical);
+        let (now, before) = (size(file)? / block * block, bytes.load(Ordering::Relaxed));
+        if now < before {
+            let why = format!(
+                "it has {now} bytes, fewer than the {before} that its guest has: shrinking is not possible; make it \
+                 {before} again (truncate -s), or requests beyond its end fail"
+            );
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+        }
+        Ok((bytes.fetch_max(now, Ordering::Relaxed), now))
     }
 
     /// Locks a migratable disk, before its first queue is served. Does nothing for other disks.
@@ -237,12 +290,22 @@ impl Disk {
         synced
     }
 
-    /// Its size, a multiple of [`SECTOR`].
+    /// Its size, a multiple of its logical block.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         match self {
-            Self::Null { bytes, .. } | Self::File { bytes, .. } => *bytes,
+            Self::Null { bytes, .. } => *bytes,
+            Self::File { bytes, .. } => bytes.load(Ordering::Relaxed),
             Self::Ram { memory } => memory.bytes() as u64,
+        }
+    }
+
+    /// What requests it takes.
+    #[must_use]
+    pub fn blocks(&self) -> Blocks {
+        match self {
+            Self::File { blocks, .. } => *blocks,
+            Self::Null { .. } | Self::Ram { .. } => Blocks::SECTORS,
         }
     }
 
@@ -313,6 +376,11 @@ impl Disk {
             Self::File { .. } => false,
         }
     }
+}
+
+/// The size of a file or block device, in bytes.
+fn size(file: &File) -> io::Result<u64> {
+    Ok(rustix::fs::seek(file, rustix::fs::SeekFrom::End(0))?)
 }
 
 /// Busy-waits for this time. Always true.

@@ -4,6 +4,8 @@
 
 use elvis::config::{Config, device_argument, device_from_json};
 use elvis::serve::Server;
+use elvis::server::{DeviceSpec, Kind, KindSpec};
+use elvis::storage::Disk;
 use elvis_policy::simulation::Mode;
 use memmap2::MmapMut;
 use std::fs::File;
@@ -156,6 +158,19 @@ pub fn serve_by(dir: &Path, mut config: Config, devices: &[&str]) -> Server {
         config.add(spec).unwrap();
     }
     Server::start(&config).unwrap()
+}
+
+/// Adds a device with an open disk.
+pub fn add_disk(server: &Server, socket: &Path, disk: Disk) {
+    let argument = format!("{}=null:1M", socket.display());
+    let spec = device_from_json(device_argument(&argument).unwrap()).unwrap();
+    let opened = |spec: &DeviceSpec| {
+        let KindSpec::Blk(blk) = &spec.kind else {
+            panic!("not a block device");
+        };
+        Ok(Kind::Blk(blk.with(disk)))
+    };
+    server.add_with(spec, opened).unwrap();
 }
 
 /// A disk image of zeros.

@@ -1,10 +1,11 @@
 //! Tests of the command line.
 
 use super::daemon::{Daemon, metrics_have};
-use crate::client::{Client, LIMIT, exchange, two_cores, until};
+use crate::client::{Client, LIMIT, exchange, image, two_cores, until};
 use crate::raw::Raw;
 use rustix::process::Signal;
 use serde_json::Value;
+use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
@@ -129,6 +130,37 @@ fn a_signal_ends_it_and_leaves_no_socket() {
     served.signal(Signal::TERM);
     assert_eq!(served.ended().code(), Some(0));
     assert!(!socket.exists());
+}
+
+/// The first request that the host does not do is told, and only that.
+#[test]
+fn a_request_that_fails_is_told_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let (socket, path) = (
+        dir.path().join("a.sock"),
+        image(dir.path(), (1 << 20) + 100),
+    );
+    let device = format!("{}={}", socket.display(), path.display());
+    let served = Daemon::start(&["--blk", &device], &socket);
+    let rest =
+        "image: its last 100 bytes are not served: they are less than a block of 512 bytes\n";
+    assert!(served.said().contains(rest), "{}", served.said());
+    let mut client = Client::connect(&socket, 1, 64, 1 << 20);
+    assert_eq!(client.write(0, 1), 0);
+    File::options()
+        .write(true)
+        .open(&path)
+        .unwrap()
+        .set_len(8192)
+        .unwrap();
+    for offset in [1 << 19, 1 << 19, 8192] {
+        assert_ne!(client.read(offset).0, 0);
+    }
+    let wanted = "elvis: a: a read of 4096 bytes at offset 524288 failed: its file ends before; further errors are only \
+                  counted (stats: errors)\n";
+    let said = served.said();
+    assert!(said.contains(wanted), "{said}");
+    assert_eq!(said.matches("failed").count(), 1, "{said}");
 }
 
 const GET_CONFIG: u32 = 24;

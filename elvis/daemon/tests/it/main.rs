@@ -7,6 +7,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::too_many_lines)]
 
+mod blocks;
 #[path = "../client/mod.rs"]
 mod client;
 mod config;

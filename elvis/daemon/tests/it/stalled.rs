@@ -1,13 +1,12 @@
 //! A disk that completes no request until told to: only operations that wait for its requests are delayed.
 
-use crate::client::{Client, LIMIT, limited, serve_on, socket, split_cpus, until};
+use crate::client::{Client, LIMIT, add_disk, limited, serve_on, socket, split_cpus, until};
 use crate::raw::Raw;
 use elvis::config::{device_argument, device_from_json};
 use elvis::control::{ask, listen, run};
 use elvis::metrics;
 use elvis::serve::Server;
-use elvis::server::{DeviceSpec, Kind, KindSpec};
-use elvis::storage::Disk;
+use elvis::storage::{Blocks, Disk};
 use elvis_policy::simulation::Mode;
 use serde_json::json;
 use std::fs::File;
@@ -34,25 +33,8 @@ fn stalled(dir: &Path) -> Option<(Arc<Server>, Raw, OwnedFd)> {
         return None;
     }
     let (reader, writer) = rustix::pipe::pipe().unwrap();
-    let argument = format!("{}=null:1M", dir.join("told").display());
-    let spec = device_from_json(device_argument(&argument).unwrap()).unwrap();
-    let disk = Disk::File {
-        lock_wait: std::time::Duration::ZERO,
-        file: File::from(reader),
-        readonly: false,
-        migratable: false,
-        bytes: 1 << 20,
-        align: 1,
-        in_memory: false,
-        registered_buffers: false,
-    };
-    let opened = |spec: &DeviceSpec| {
-        let KindSpec::Blk(blk) = &spec.kind else {
-            panic!("not a block device");
-        };
-        Ok(Kind::Blk(blk.with(disk)))
-    };
-    server.add_with(spec, opened).unwrap();
+    let disk = Disk::given(File::from(reader), 1 << 20, Blocks::SECTORS, false);
+    add_disk(&server, &socket(dir, "told"), disk);
     let mut raw = Raw::connect(&socket(dir, "told"));
     raw.start(0);
     let buffers = [

@@ -4,7 +4,7 @@
 #![allow(dead_code, clippy::unwrap_used)]
 
 use crate::client::{LIMIT, limited, memfd};
-use elvis_ring::driver::Driver;
+use elvis_ring::driver::{Buffer, Driver};
 use elvis_ring::{Memory, Region};
 use std::fs::File;
 use std::os::fd::AsRawFd;
@@ -25,7 +25,7 @@ const MEMORY: u64 = 4 << 20;
 const USER: u64 = 0x7000_0000_0000;
 /// Addresses of buffers: each request has a header, a status and 4 KiB of data.
 const HEADERS: u64 = 0x4_0000;
-const DATA: u64 = 0x10_0000;
+pub const DATA: u64 = 0x10_0000;
 
 /// Feature bit of packed rings.
 pub const RING_PACKED: u64 = 1 << 34;
@@ -159,6 +159,20 @@ impl Raw {
             (data, 4096, false),
             (header + 32, 1, true),
         ])
+    }
+
+    /// Makes a request of this type with this data, and waits for its status.
+    pub fn request(&mut self, kind: u64, sector: u64, data: &[Buffer]) -> u8 {
+        let span = self.driver.memory().span(HEADERS, 64).unwrap();
+        span.store_u64(0, kind, Ordering::Relaxed);
+        span.store_u64(8, sector, Ordering::Relaxed);
+        span.store_u8(32, 0xff, Ordering::Relaxed);
+        let (header, status) = ((HEADERS, 16, false), (HEADERS + 32, 1, true));
+        let all = [&[header], data, &[status]].concat();
+        self.driver.submit(&all).unwrap();
+        self.kick();
+        self.reply();
+        self.status(0)
     }
 
     pub fn status(&self, number: u64) -> u8 {

@@ -1,7 +1,7 @@
 //! Starts requests, and replies to them.
 
 use super::{Core, Slot, now_ns};
-use crate::blk::{ID, Request, Status};
+use crate::blk::{ID, Refused, Request, Status};
 use crate::server::kind::{Blk, Kind};
 use crate::server::pending::{Outcome, Pending, reply};
 use crate::server::queue::Queue;
@@ -50,12 +50,30 @@ pub(super) struct Hands<'a> {
 /// What requests need of their queue's slot, apart from its ring.
 pub(super) struct Owner<'a> {
     at: usize,
+    /// Its device's name.
+    name: &'a str,
     blk: &'a Blk,
     counted: &'a mut Counted,
     in_flight: &'a mut u32,
     unpublished: &'a mut u64,
     pub(super) zeroing: &'a mut Option<Box<Zeroing>>,
     registered: &'a Registered,
+}
+
+impl Owner<'_> {
+    /// The status of a request that is refused.
+    fn refuse(&mut self, refused: Refused) -> Status {
+        match refused {
+            Refused::With(status) => status,
+            Refused::Unaligned { offset, bytes } => {
+                self.counted.unaligned += 1;
+                self.blk
+                    .told
+                    .unaligned(self.name, offset, bytes, &self.blk.disk.blocks());
+                Status::IoError
+            }
+        }
+    }
 }
 
 impl Slot {
@@ -72,6 +90,7 @@ impl Slot {
         };
         let owner = Owner {
             at,
+            name: &shared.name,
             blk,
             counted,
             in_flight: &mut self.in_flight,
@@ -93,9 +112,11 @@ impl Hands<'_> {
         chain: Chain,
     ) -> u64 {
         let disk = &owner.blk.disk;
-        let request = match Request::parse(&chain, disk.bytes(), owner.blk.readonly) {
+        let size = (disk.bytes(), &disk.blocks());
+        let request = match Request::parse(&chain, size, owner.blk.readonly) {
             Ok(request) => request,
-            Err(status) => {
+            Err(refused) => {
+                let status = owner.refuse(refused);
                 *self.at_once += 1;
                 self.finish(ring, owner, chain, None, status);
                 return 0;
@@ -106,6 +127,7 @@ impl Hands<'_> {
             Request::Write { offset, bytes } => {
                 disk.write_now(&chain, crate::blk::HEADER, offset, bytes)
             }
+            Request::Zero { bytes: 0, .. } | Request::Discard { bytes: 0, .. } => Some(true),
             Request::Zero { offset, bytes, .. } | Request::Discard { offset, bytes } => {
                 match disk {
                     Disk::File { .. } => None,
@@ -134,9 +156,9 @@ impl Hands<'_> {
                 *self.at_once += 1;
                 self.finish(ring, owner, chain, Some(request), status);
             }
-            (None, Disk::File { align, .. }) => {
+            (None, Disk::File { blocks, .. }) => {
                 let dsync = !owner.blk.writeback.load(Ordering::Relaxed);
-                let pending = Pending::new(owner.at, chain, request, *self.now_ns, dsync, *align);
+                let pending = Pending::new(owner.at, chain, request, *self.now_ns, dsync, blocks);
                 *owner.in_flight += 1;
                 if let Err(token) = self.submit(owner, pending) {
                     self.ended(ring, owner, token, Status::IoError);
@@ -273,7 +295,12 @@ impl Core {
             return;
         };
         let status = match outcome {
-            Outcome::Ended(status) => Some((token, status)),
+            Outcome::Ended(status) => {
+                if status == Status::IoError {
+                    owner.blk.told.failed(owner.name, &pending.request, result);
+                }
+                Some((token, status))
+            }
             Outcome::Again => {
                 let again = hands.take(token);
                 let refused = again.and_then(|pending| hands.submit(&owner, pending).err());

@@ -1,7 +1,8 @@
 //! A block device: its disk, and what its driver may choose.
 
-use crate::blk::{self, feature};
-use crate::storage::{Disk, DiskError, Source};
+use crate::blk::{self, Request, feature};
+use crate::storage::{Blocks, Disk, DiskError, Source};
+use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The configuration of a block device.
@@ -36,6 +37,7 @@ impl BlkSpec {
             writeback: AtomicBool::new(true),
             serial: self.serial.clone(),
             queues: self.queues,
+            told: Told::default(),
         }
     }
 }
@@ -53,11 +55,54 @@ pub struct Blk {
     pub serial: String,
     /// The number of its queues.
     pub queues: u16,
+    /// What was said of its requests.
+    pub told: Told,
+}
+
+/// What was said of a disk's requests that failed. A guest may repeat them without end, so each kind is said once; all
+/// are counted.
+#[derive(Debug, Default)]
+pub struct Told {
+    unaligned: AtomicBool,
+    failed: AtomicBool,
+}
+
+impl Told {
+    /// A request was not of whole blocks.
+    pub fn unaligned(&self, name: &str, offset: u64, bytes: u64, blocks: &Blocks) {
+        if !self.unaligned.swap(true, Ordering::Relaxed) {
+            let block = blocks.logical;
+            eprintln!(
+                "elvis: {name}: refused a request of {bytes} bytes at offset {offset}: its blocks have {block} bytes \
+                 (blk_size); further ones are only counted (stats: unaligned)"
+            );
+        }
+    }
+
+    /// The host did not do a request, or only a part of it.
+    pub fn failed(&self, name: &str, request: &Request, result: i32) {
+        if self.failed.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let why = match result {
+            // A part was done before.
+            0.. => "its file ends before".to_owned(),
+            errno => io::Error::from_raw_os_error(-errno).to_string(),
+        };
+        eprintln!(
+            "elvis: {name}: {} failed: {why}; further errors are only counted (stats: errors)",
+            request.text()
+        );
+    }
 }
 
 impl Blk {
     pub(super) fn features(&self) -> u64 {
         let mut features = feature::SEG_MAX | feature::BLK_SIZE | feature::FLUSH;
+        let blocks = self.disk.blocks();
+        if blocks.physical > blocks.logical {
+            features |= feature::TOPOLOGY;
+        }
         if self.queues > 1 {
             features |= feature::MQ;
         }
@@ -82,7 +127,8 @@ impl Blk {
 
     pub(super) fn config(&self) -> Vec<u8> {
         let writeback = self.writeback.load(Ordering::Relaxed);
-        blk::config(self.disk.bytes(), self.queues, writeback).to_vec()
+        let (bytes, blocks) = (self.disk.bytes(), self.disk.blocks());
+        blk::config(bytes, &blocks, self.queues, writeback).to_vec()
     }
 
     pub(super) fn set_config(

@@ -8,6 +8,7 @@ pub use blk::{Blk, BlkSpec};
 pub use net::{Backing, BackingSpec, Net, NetSpec};
 
 use crate::net::Switches;
+use crate::storage::Disk;
 use elvis_policy::RateLimit;
 use std::io;
 use vhost::vhost_user::message::VhostUserProtocolFeatures;
@@ -181,11 +182,11 @@ impl Kind {
         }
     }
 
-    /// The size of its disk in bytes. None: it has none.
+    /// Its disk. None: it has none.
     #[must_use]
-    pub fn bytes(&self) -> Option<u64> {
+    pub fn disk(&self) -> Option<&Disk> {
         match self {
-            Self::Blk(blk) => Some(blk.disk.bytes()),
+            Self::Blk(blk) => Some(&blk.disk),
             Self::Net(_) => None,
         }
     }

@@ -1,0 +1,301 @@
+//! What a file or block device asks of requests, found out when it is opened: with O_DIRECT their offsets, lengths and
+//! buffers must be aligned.
+
+use super::disk::SECTOR;
+use rustix::fs::{AtFlags, StatxFlags, ioctl_blkpbszget, ioctl_blksszget, major, minor, statx};
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::{FileExt, FileTypeExt};
+
+/// Largest block that guests can have: a page of theirs.
+const LARGEST: u32 = 4096;
+
+/// The block sizes of a disk, in bytes, all powers of two.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Blocks {
+    /// Offsets and lengths of requests are multiples of it.
+    pub logical: u32,
+    /// The storage's own block, at least the logical one: writes of less are slower.
+    pub physical: u32,
+    /// Ranges that are discarded or zeroed are multiples of it.
+    pub ranges: u32,
+    /// Addresses of buffers are multiples of it; 1: any.
+    pub memory: u32,
+    /// Lengths of buffers are multiples of it; 1: any.
+    pub length: u32,
+}
+
+impl Blocks {
+    /// Sectors, and buffers anywhere.
+    pub const SECTORS: Self = Self {
+        logical: SECTOR as u32,
+        physical: SECTOR as u32,
+        ranges: SECTOR as u32,
+        memory: 1,
+        length: 1,
+    };
+
+    /// The block sizes of an open file or block device.
+    ///
+    /// # Errors
+    ///
+    /// It can't be used with O_DIRECT, or not by guests; the reason says what to do.
+    pub fn of(file: &File, direct: bool) -> io::Result<Self> {
+        let metadata = file.metadata()?;
+        let device = match metadata.file_type().is_block_device() {
+            true => Some([ioctl_blksszget(file)?, ioctl_blkpbszget(file)?]),
+            false => None,
+        };
+        let facts = Facts {
+            direct,
+            device,
+            said: direct.then(|| said(file)).flatten(),
+            below: direct.then(|| below(file)).flatten(),
+        };
+        let found = facts.blocks(|bytes| reads(file, bytes));
+        found.map_err(|why| io::Error::new(io::ErrorKind::InvalidInput, why))
+    }
+}
+
+/// What is known of a file or block device.
+#[derive(Debug, Clone, Copy, Default)]
+struct Facts {
+    /// It was opened with O_DIRECT.
+    direct: bool,
+    /// Of a block device: its logical and its physical block size.
+    device: Option<[u32; 2]>,
+    /// What direct requests need, as the kernel says since Linux 6.1: the alignment of buffers and of offsets; 0: they
+    /// are not possible.
+    said: Option<[u32; 2]>,
+    /// The logical block size of the device that a file is on.
+    below: Option<u32>,
+}
+
+impl Facts {
+    /// The block sizes; `reads` tries a direct read of so many bytes. The error is for users.
+    fn blocks(&self, reads: impl Fn(u32) -> bool) -> Result<Blocks, String> {
+        let sector = Blocks::SECTORS.logical;
+        let [device, physical] = self.device.unwrap_or([sector; 2]);
+        let [memory, logical] = match (
+            self.direct,
+            self.said,
+            self.device.map(|it| it[0]).or(self.below),
+        ) {
+            (false, _, _) => [1, sector],
+            (true, Some(said), _) => said,
+            (true, None, Some(block)) => [block; 2],
+            (true, None, None) => [self.read_by(reads)?; 2],
+        };
+        if logical == 0 || memory == 0 {
+            return Err("the kernel does no direct requests to this file (statx: STATX_DIOALIGN is 0); leave \"direct\" out".to_owned());
+        }
+        let logical = logical.max(sector);
+        if !(logical.is_power_of_two() && memory.is_power_of_two())
+            || logical > LARGEST
+            || device > LARGEST
+        {
+            let needs = logical.max(device);
+            return Err(format!(
+                "its requests must be multiples of {needs} bytes, and guests have blocks of 512 to {LARGEST}; {}",
+                if device > LARGEST {
+                    "use another device"
+                } else {
+                    "leave \"direct\" out"
+                }
+            ));
+        }
+        Ok(Blocks {
+            logical,
+            physical: physical.max(logical),
+            ranges: device.max(logical),
+            memory,
+            length: if self.direct { logical } else { 1 },
+        })
+    }
+
+    /// The smallest direct read that works. A file without data may take any.
+    fn read_by(&self, reads: impl Fn(u32) -> bool) -> Result<u32, String> {
+        let sizes = (SECTOR.trailing_zeros()..=LARGEST.trailing_zeros()).map(|log| 1 << log);
+        let found = sizes.into_iter().find(|&bytes| reads(bytes));
+        found.ok_or_else(|| {
+            format!("no direct read of 512 to {LARGEST} bytes is possible; leave \"direct\" out")
+        })
+    }
+}
+
+/// What the kernel says of direct requests to a file.
+fn said(file: &File) -> Option<[u32; 2]> {
+    let wanted = StatxFlags::DIOALIGN;
+    let found = statx(file, "", AtFlags::EMPTY_PATH, wanted).ok()?;
+    let says = found.stx_mask & wanted.bits() != 0;
+    says.then_some([found.stx_dio_mem_align, found.stx_dio_offset_align])
+}
+
+/// The logical block size of the device that a file is on; None if it is on none, as on a network.
+fn below(file: &File) -> Option<u32> {
+    let device = rustix::fs::fstat(file).ok()?.st_dev;
+    let of = |folder: &str| {
+        let path = format!(
+            "/sys/dev/block/{}:{}/{folder}queue/logical_block_size",
+            major(device),
+            minor(device)
+        );
+        std::fs::read_to_string(path).ok()?.trim().parse().ok()
+    };
+    // A partition has its disk's.
+    of("").or_else(|| of("../"))
+}
+
+/// Whether a direct read of so many bytes is possible, as far as alignment matters.
+fn reads(file: &File, bytes: u32) -> bool {
+    let mut memory = vec![0; 2 * LARGEST as usize];
+    let start = memory.as_ptr().align_offset(LARGEST as usize);
+    let Some(buffer) = memory.get_mut(start..start.saturating_add(bytes as usize)) else {
+        return false;
+    };
+    let read = file.read_at(buffer, 0);
+    !matches!(read, Err(error) if error.raw_os_error() == Some(libc::EINVAL))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn blocks(facts: Facts, least_read: u32) -> Result<[u32; 4], String> {
+        let found = facts.blocks(|bytes| bytes >= least_read)?;
+        let length = if facts.direct { found.logical } else { 1 };
+        assert_eq!(found.length, length, "of each buffer");
+        Ok([found.logical, found.physical, found.ranges, found.memory])
+    }
+
+    #[test]
+    fn each_source_of_the_block_size() {
+        let file = Facts::default();
+        let direct = Facts {
+            direct: true,
+            ..file
+        };
+        let device = |sizes| Some(sizes);
+        let cases = [
+            // Through the page cache sectors are possible on any device, but not ranges.
+            (file, [512, 512, 512, 1]),
+            (
+                Facts {
+                    device: device([512, 4096]),
+                    ..file
+                },
+                [512, 4096, 512, 1],
+            ),
+            (
+                Facts {
+                    device: device([4096, 4096]),
+                    ..file
+                },
+                [512, 4096, 4096, 1],
+            ),
+            // What the kernel says comes first.
+            (
+                Facts {
+                    said: Some([512, 512]),
+                    ..direct
+                },
+                [512, 512, 512, 512],
+            ),
+            (
+                Facts {
+                    said: Some([4, 4096]),
+                    below: Some(512),
+                    ..direct
+                },
+                [4096, 4096, 4096, 4],
+            ),
+            (
+                Facts {
+                    said: Some([4, 1]),
+                    ..direct
+                },
+                [512, 512, 512, 4],
+            ),
+            (
+                Facts {
+                    said: Some([4, 512]),
+                    device: device([512, 4096]),
+                    ..direct
+                },
+                [512, 4096, 512, 4],
+            ),
+            // Then the device, which is below a file.
+            (
+                Facts {
+                    device: device([4096, 4096]),
+                    ..direct
+                },
+                [4096, 4096, 4096, 4096],
+            ),
+            (
+                Facts {
+                    device: device([512, 4096]),
+                    ..direct
+                },
+                [512, 4096, 512, 512],
+            ),
+            (
+                Facts {
+                    below: Some(4096),
+                    ..direct
+                },
+                [4096, 4096, 4096, 4096],
+            ),
+        ];
+        for (facts, wanted) in cases {
+            assert_eq!(blocks(facts, 512), Ok(wanted), "{facts:?}");
+        }
+        // Then a read.
+        for bytes in [1, 512, 1024, 2048, 4096] {
+            let size = bytes.max(512);
+            assert_eq!(blocks(direct, bytes), Ok([size; 4]));
+        }
+    }
+
+    #[test]
+    fn what_no_guest_can_use_is_refused() {
+        let direct = Facts {
+            direct: true,
+            ..Facts::default()
+        };
+        let refused = |facts, least| blocks(facts, least).unwrap_err();
+        let none = refused(
+            Facts {
+                said: Some([0, 0]),
+                ..direct
+            },
+            512,
+        );
+        assert!(
+            none.contains("STATX_DIOALIGN is 0") && none.contains("leave \"direct\" out"),
+            "{none}"
+        );
+        let large = refused(
+            Facts {
+                said: Some([4, 65_536]),
+                ..direct
+            },
+            512,
+        );
+        assert!(
+            large.contains("multiples of 65536 bytes") && large.contains("leave \"direct\" out"),
+            "{large}"
+        );
+        let read = refused(direct, 8192);
+        assert!(read.contains("no direct read"), "{read}");
+        for direct in [false, true] {
+            let device = Some([8192; 2]);
+            let facts = Facts {
+                direct,
+                device,
+                ..Facts::default()
+            };
+            assert!(refused(facts, 512).contains("use another device"));
+        }
+    }
+}
