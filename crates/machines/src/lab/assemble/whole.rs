@@ -1,6 +1,7 @@
 //! Finds the parts of a machine whose guest is a whole Linux.
 
-use super::{found, kernel_of, modules, read, said, words};
+use super::linux::{check_number, kernel_of, modules};
+use super::{found, read, said, words};
 use crate::lab::below::{Below, BelowHypervisor};
 use crate::lab::described::Described;
 use crate::lab::io::{Elvis, Io};
@@ -210,12 +211,11 @@ fn below(
             described.file("kernel below", &system.image)?;
             described.part("kernel_below", json!(format!("linux {}", system.release)));
             let architecture = recipe.architecture;
-            let loaded =
-                super::modules(&system, &kernel.modules, "below ", architecture, described)?;
-            let parameters = super::words(&kernel.parameters) + &loaded.parameters;
+            let loaded = modules(&system, &kernel.modules, "below ", architecture, described)?;
+            let parameters = words(&kernel.parameters) + &loaded.parameters;
             described.part("kernel_below_parameters", json!(parameters));
             let (mut files, mut modules) = (loaded.files, loaded.lines);
-            super::check_number(&modules)?;
+            check_number(&modules)?;
             let monitor = resources.monitor_for(recipe.architecture)?;
             described.file("monitor below", &monitor)?;
             files.push(payload::init(read(&monitor)?));

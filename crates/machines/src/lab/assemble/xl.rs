@@ -1,6 +1,7 @@
 //! Finds the parts of a machine whose guest is started by Xen's own tool stack.
 
-use super::{found, linux, read, words};
+use super::linux::linux;
+use super::{found, read, words};
 use crate::initramfs::Entry;
 use crate::lab::described::Described;
 use crate::lab::payload::{self, LinuxMonitor, Payload};

@@ -1,5 +1,7 @@
+use super::super::real_time;
 use super::*;
 use crate::kernel_file::tests::bzimage;
+use std::fs;
 use ws_lab::lab::Lab;
 
 #[path = "../../../../lab/src/kernel/fake_module.rs"]
