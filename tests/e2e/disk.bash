@@ -81,7 +81,8 @@ served() { "$ELVIS" ctl --control "$PWD/control" stats | jq ".devices.$1[0].requ
 serves() { [ "$(served "$1")" -gt 100 ]; }
 migrated() {
     echo info migrate 1<>monitor.in
-    grep -q 'tatus: completed' monitor.txt
+    # QEMU 11 separates them by tabs.
+    grep -Eq 'tatus:[[:space:]]+completed' monitor.txt
 }
 
 # Migrates a guest to another QEMU while it writes numbers, which it then checks.

@@ -103,7 +103,7 @@ survived() {
 
 migrated() {
     echo info migrate 1<>monitor.in
-    grep -q 'tatus: completed' monitor.txt
+    grep -Eq 'tatus:[[:space:]]+completed' monitor.txt
 }
 
 migrates() {
