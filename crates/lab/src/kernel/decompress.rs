@@ -6,6 +6,7 @@ use std::io::{self, BufReader, Write};
 
 /// More than any kernel or module has.
 const LIMIT_BYTES: usize = 1 << 30;
+const TOO_LARGE: &str = "it is larger than any kernel";
 
 /// A way to compress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,9 +72,13 @@ impl Packing {
             Self::Lzma => lzma_rs::lzma_decompress(&mut BufReader::new(bytes), &mut to)
                 .map_err(|e| other(&format!("{e:?}")))?,
             Self::Zstd => {
-                let bytes = narrowed(bytes);
-                let decoder = StreamingDecoder::new(&*bytes).map_err(|e| other(&e.to_string()));
+                let decoder = StreamingDecoder::new(bytes).map_err(|e| other(&e.to_string()));
                 let mut decoder = decoder?;
+                // The decoder keeps that much before it writes anything.
+                let kept_bytes = window_bytes(bytes).max(decoder.decoder.content_size());
+                if kept_bytes > LIMIT_BYTES as u64 {
+                    return Err(other(TOO_LARGE));
+                }
                 io::copy(&mut decoder, &mut to)?;
                 let (said, is) = (
                     decoder.decoder.get_checksum_from_data(),
@@ -94,23 +99,17 @@ pub(crate) fn unpacked_by(bytes: &[u8]) -> Option<&'static str> {
     other.map(|(_, program)| *program)
 }
 
-/// A frame of `zstd -22` asks for a window of 128 MiB, which the decoder refuses, though no kernel is that
-/// large and no frame refers back beyond its own start: 96 MiB then (RFC 8878, 3.1.1.1.2).
-fn narrowed(frame: &[u8]) -> std::borrow::Cow<'_, [u8]> {
+/// What a zstd frame may refer back to; 0 of one that says its length instead (RFC 8878, 3.1.1.1.2). Of
+/// `zstd -22` it is 128 MiB.
+fn window_bytes(frame: &[u8]) -> u64 {
     const SINGLE_SEGMENT: u8 = 0x20;
-    const MOST: u8 = 16 << 3 | 4;
-    let window = frame.get(5).copied().unwrap_or_default();
-    let has_window = frame
-        .get(4)
-        .is_some_and(|flags| flags & SINGLE_SEGMENT == 0);
-    if !has_window || window != 17 << 3 {
-        return frame.into();
+    match frame {
+        [_, _, _, _, flags, window, ..] if flags & SINGLE_SEGMENT == 0 => {
+            let base = 1u64 << (10 + (window >> 3));
+            base + base / 8 * u64::from(window & 7)
+        }
+        _ => 0,
     }
-    let mut frame = frame.to_vec();
-    if let Some(window) = frame.get_mut(5) {
-        *window = MOST;
-    }
-    frame.into()
 }
 
 fn other(what: &str) -> io::Error {
@@ -123,7 +122,7 @@ struct Bounded(Vec<u8>);
 impl Write for Bounded {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if bytes.len() > LIMIT_BYTES - self.0.len() {
-            return Err(other("it is larger than any kernel"));
+            return Err(other(TOO_LARGE));
         }
         self.0.extend_from_slice(bytes);
         Ok(bytes.len())
@@ -195,9 +194,25 @@ mod tests {
     fn more_than_any_kernel_has_is_refused() {
         let mut full = Bounded(vec![0; 10]);
         assert!(full.write(&[0; 10]).is_ok());
-        // Without 1 GiB of memory: what is left is what counts.
-        full.0.reserve(0);
         assert!(full.write(vec![0; LIMIT_BYTES].as_slice()).is_err());
+        // A zstd frame may have a window of 1 GiB, not of 2; one that says its length may not say more.
+        let mut frame = ZSTD.to_vec();
+        for (window, is) in [
+            (17 << 3, true),
+            (20 << 3, true),
+            (21 << 3, false),
+            (0xff, false),
+        ] {
+            frame[5] = window;
+            assert_eq!(Packing::Zstd.open(&frame).is_ok(), is, "{window:x}");
+        }
+        let long = [
+            &[0x28, 0xb5, 0x2f, 0xfd, 0xe0],
+            &u64::MAX.to_le_bytes()[..],
+            &[1, 0, 0],
+        ];
+        let error = Packing::Zstd.open(&long.concat()).unwrap_err().to_string();
+        assert_eq!(error, TOO_LARGE);
     }
 
     proptest! {
