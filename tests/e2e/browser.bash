@@ -138,6 +138,39 @@ first_screen() {
     done
 }
 
+# laid_out FILES...: with all that is folded open, at each width nothing of these pages sticks out or is cut off, each
+# column can be seen whole, and no row is higher than what it shows (layout.js).
+laid_out() {
+    local file width found bad=''
+    for file; do
+        page_open "$file"
+        js 'for (const fold of document.querySelectorAll("details")) fold.open = true; 0' >/dev/null
+        for width in 420 800 1400 1920; do
+            page_width "$width"
+            found=$(js "$(cat "$BATS_TEST_DIRNAME/../e2e/layout.js")")
+            picture "layout-$(basename "$file" .html)-$width"
+            [ -z "$found" ] || {
+                bad=1
+                echo "${file##*/}, $width: $(wc -l <<<"$found") faults, such as"
+                head -n 5 <<<"$found"
+            }
+        done
+        call Page.close >/dev/null
+        SESSION=''
+    done
+    [ -z "$bad" ]
+}
+
+# made_pages FOLDER: the pages of the unit tests of ws-report, into this folder.
+made_pages() {
+    local tests
+    tests=$(cd "$ROOT" && RUSTC_WRAPPER=$PWD/tests/test-rustc cargo test --locked --no-run --tests --message-format=json \
+        2>/dev/null | jq -r 'select((.target.src_path // "" | endswith("crates/report/tests/it/main.rs")) and .executable).executable')
+    mkdir -p "$1"
+    # Those of random results would be others each time.
+    WS_PAGES=$1 "$tests" --test-threads 2 --skip any_results --skip the_heading >"$1/log" || { cat "$1/log" && false; }
+}
+
 # js EXPRESSION: prints its value, strings as they are, else JSON. Fails on an exception.
 js() {
     local result

@@ -219,6 +219,41 @@ made() {
     picture narrow
 }
 
+@test "no kind of page sticks out, cuts a column off or has empty rows, from a phone's width to a wide screen's" {
+    browser_needed
+    made_pages "$PWD/pages"
+    # Of hosts, of kernels and of a model they have none.
+    for kernel in 6.1.0-50-cloud-amd64 6.6.0-rt-amd64 6.12.107+deb13-cloud-amd64 7.3-rc1; do
+        for host in n1 n2 n3 n4; do
+            mkdir -p "kernels/$kernel/$host"
+            jq --arg kernel "$kernel" --arg host "$host" '.platform = "lab:kvm" | .identity.subject.host = $host
+                | .identity.subject.kernel = "linux \($kernel)" | .created = "20\($kernel | length + 10)-01-01T00:00:00Z"
+                | .rows |= map(select(.status == "ok")
+                    | .metrics[].boots[].run |= map(. + ($kernel | length) * (if $host == "n3" then 7 else 100 end)))' \
+                "$RUN/lab-native.json" >"kernels/$kernel/$host/lab-kvm.json"
+        done
+        ws history --store h.sqlite add "kernels/$kernel"/*
+    done
+    ws history --store h.sqlite report -o pages/history.html
+    "${WORLDSWITCH%/*}/elvis" simulate --figure 7 --json >figure.json
+    ws report --simulated figure.json -o pages/simulated.html
+    cp "$PAGE" pages/run.html
+    # The largest pages come first, and one that has no further kind of section adds nothing. Those of more than a
+    # megabyte are about their size.
+    local page section sections kinds='' chosen=()
+    for page in $(find "$PWD/pages" -name '*.html' -size -1000k -printf '%s %p\n' | sort -rn | cut -d ' ' -f 2); do
+        sections=$(grep -oE '<section id="[a-z]+"' "$page" | sort -u)
+        for section in $sections; do
+            [[ "$section" = '<section' || "$kinds" = *"$section"* ]] || { kinds+=$sections && chosen+=("$page") && break; }
+        done
+    done
+    for section in $(grep -rhoE 'section #[a-z]+|folded\("[a-z]+"' "$ROOT/crates/report/src/page" | grep -oE '[a-z]+"?$') \
+        iterations placement variants; do
+        [[ "$kinds" = *"id=\"${section%\"}\""* ]] || { echo "no page has the section $section" && false; }
+    done
+    laid_out "${chosen[@]}"
+}
+
 @test "it prints, with its tables open and without its buttons" {
     browser_needed
     page_open "$PAGE"

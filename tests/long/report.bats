@@ -45,3 +45,9 @@ opens() {
     opens nested
     [[ "$(js 'document.querySelector("h1").textContent')" = 'With NEVE (lab:neve-nested@neve+policy=kvm-4.10) one hypercall '* ]]
 }
+
+@test "of all that unit tests make: nothing sticks out at any width" {
+    made_pages "$PWD/pages"
+    mapfile -t pages < <(find "$PWD/pages" -name "*.html" -size -1000k | sort)
+    laid_out "${pages[@]}"
+}

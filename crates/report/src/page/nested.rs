@@ -3,7 +3,7 @@
 
 use super::chart::{Bar, Chart, Fill, Lane};
 use super::lead::{Lead, View};
-use super::words::plain;
+use super::words::{breakable, plain};
 use crate::nested::{HEADS, LEGEND, Nested, NestedBenchmark, NestedLine, PUBLISHED};
 use crate::number;
 use crate::reference::Reference;
@@ -11,7 +11,7 @@ use maud::{Markup, html};
 use ws_results::ResultFile;
 
 /// The size of the longest bar, in pixels.
-const WIDTH: f64 = 160.0;
+const WIDTH: f64 = 100.0;
 const HEIGHT: u32 = 10;
 
 /// The opening: the first microbenchmark that was measured in a nested VM, by platform.
@@ -107,7 +107,7 @@ fn one(benchmark: &NestedBenchmark) -> Markup {
                 } } }
                 tbody { @for (cells, traps) in benchmark.cells().iter().zip(&traps) {
                     tr {
-                        th scope="row" { (plain(&cells[0])) }
+                        th scope="row" { (breakable(&cells[0])) }
                         @for cell in &cells[1..PUBLISHED] { td.value { (plain(cell)) } }
                         td { (bar(*traps, most)) }
                         td { (plain(&cells[PUBLISHED])) }

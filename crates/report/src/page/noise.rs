@@ -126,7 +126,7 @@ fn findings(timed: &[&Series]) -> Markup {
     html! {
         @if !found.is_empty() {
             div.scroll tabindex="0" role="region" aria-label="What the doctor found" {
-                table {
+                table.prose {
                     caption { "What " code { "worldswitch doctor" } " found when the runs began" }
                     thead { tr {
                         th scope="col" { "result" }

@@ -2,7 +2,7 @@
 //! slowdown (time) or added instructions (`insns`).
 
 use super::series::{Series, units};
-use super::words::{Caveat, folded, plain, plural};
+use super::words::{Caveat, breakable, folded, plain, plural};
 use crate::grid::{NEAR_ZERO, NOISY};
 use crate::number;
 use crate::table::{Cell, Table, status_word, verdict_word};
@@ -33,7 +33,7 @@ pub(crate) fn overview(
                             th scope="col" rowspan="2" { "benchmark" }
                             @for (index, (column, series)) in table.columns.iter().zip(series).enumerate() {
                                 th scope="colgroup" colspan=(1 + usize::from(compared(index))) data-p=(series.platform) {
-                                    (plain(&series.result.platform))
+                                    (breakable(&series.result.platform))
                                     @if !series.when.is_empty() { br; small { (plain(&series.when)) } }
                                     @for &note in &column.notes { (notes.reference(note)) }
                                 }

@@ -86,7 +86,7 @@ fn figure(kind: &Placed) -> Markup {
         );
         html! {
             figcaption { (plain(&name)) }
-            div.scroll { (Heat {
+            div.scroll tabindex="0" role="region" aria-label=(plain(&name)) { (Heat {
                 name: &name,
                 down: ("host CPU", &hosts),
                 across: ("VM CPU", &vms),

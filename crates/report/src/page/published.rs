@@ -3,7 +3,7 @@
 //! ticks nor our instructions. Only slowdowns, which have no unit, can be compared.
 
 use super::series::{Series, newest};
-use super::words::plain;
+use super::words::{breakable, plain};
 use crate::number;
 use crate::reference::{Reference, Value};
 use crate::table::{Cell, Table, status_word};
@@ -130,7 +130,7 @@ fn heads(columns: &[&Value], series: &[Series], table: &Table, newest: &[usize])
                 @for column in columns { th scope="col" { (column.column) } }
                 @for &index in newest {
                     th scope="col" data-p=(series[index].platform) {
-                        (plain(&series[index].label)) br;
+                        (breakable(&series[index].result.platform)) br;
                         (plain(table.columns[index].unit.as_deref().unwrap_or("")))
                     }
                 }

@@ -10,6 +10,20 @@ pub(crate) fn plain(text: &str) -> Cow<'_, str> {
     crate::text::terminal(text)
 }
 
+/// As [`plain`], a platform's name that may be broken before its variant and its options.
+pub(crate) fn breakable(name: &str) -> Markup {
+    let name = plain(name);
+    let ends = name.match_indices(['@', '+']).map(|(at, _)| at);
+    let starts = [0].into_iter().chain(ends.clone());
+    let parts = starts.zip(ends.chain([name.len()]));
+    html! {
+        @for (index, (from, to)) in parts.enumerate() {
+            @if index > 0 { wbr; }
+            (&name[from..to])
+        }
+    }
+}
+
 /// A JSON value without a string's quotes.
 pub(crate) fn value_text(value: &serde_json::Value) -> String {
     match value {

@@ -1,9 +1,10 @@
 //! Tests of the view of explained operations.
 
 use crate::page::section;
+use crate::support::render;
 use serde_json::{Value, json};
 use ws_explain::explained::Explained;
-use ws_report::page::{Report, render};
+use ws_report::page::Report;
 
 /// An operation of two hypervisors, whose callee has `name`.
 fn explained(name: &str) -> Explained {

@@ -1,8 +1,8 @@
 //! Tests of nested virtualization beside the paper's tables.
 
-use crate::support::{absent, measured, result};
+use crate::support::{absent, measured, render, result};
 use serde_json::json;
-use ws_report::page::{Report, render};
+use ws_report::page::Report;
 use ws_report::{Nested, NestedBenchmark, NestedLine, Slowdown};
 use ws_results::{HostView, ResultFile, Row, Status};
 

@@ -1,8 +1,8 @@
 //! Tests of what the page opens with, and of its colours.
 
-use crate::support::{absent, measured, result};
+use crate::support::{absent, measured, render, result};
 use serde_json::json;
-use ws_report::page::{Report, render};
+use ws_report::page::Report;
 use ws_results::{Perturbation, ResultFile, Row, Status};
 
 const INSNS: &str = "insns";

@@ -1,9 +1,9 @@
 //! Tests of the report's text. Its behaviour in a browser is tested in tests/e2e/report.bats.
 
-use crate::support::{house, many_runs, measured, result};
+use crate::support::{house, many_runs, measured, render, result};
 use proptest::prelude::*;
 use serde_json::json;
-use ws_report::page::*;
+use ws_report::page::Report;
 use ws_report::{Options, table};
 use ws_results::{Disturbance, ResultFile};
 

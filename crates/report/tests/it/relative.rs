@@ -1,11 +1,11 @@
 //! Tests of what tables and pages say of platforms beside their baseline, or a base: for every combination of rows that
 //! cost less, more, the same, or can't be compared.
 
-use crate::support::{absent, measured, result};
+use crate::support::{absent, measured, render, result};
 use proptest::prelude::*;
 use serde_json::json;
 use ws_analysis::{RowComparison, SuiteComparison, Verdict, compare_results};
-use ws_report::page::{Report, render};
+use ws_report::page::Report;
 use ws_report::{Options, finding, table};
 use ws_results::{ResultFile, Row, Status};
 

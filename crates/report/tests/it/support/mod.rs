@@ -1,7 +1,26 @@
 //! Small synthetic results for the tests of this crate.
 
 use serde_json::{Value, json};
+use ws_report::page::{Report, ReportError};
 use ws_results::*;
+
+/// Renders a page. With `WS_PAGES=DIR` it is also kept there, by the name of the test: tests/e2e/report.bats looks at all
+/// of them in a browser.
+pub fn render(report: &Report) -> Result<String, ReportError> {
+    let page = ws_report::page::render(report)?;
+    if let Some(folder) = std::env::var_os("WS_PAGES") {
+        let test = std::thread::current()
+            .name()
+            .unwrap_or("main")
+            .replace("::", "-");
+        let path = |n: u32| std::path::Path::new(&folder).join(format!("{test}-{n}.html"));
+        // Of a test with many pages the first ones.
+        if let Some(free) = (1..5).map(path).find(|path| !path.exists()) {
+            std::fs::write(free, &page).unwrap();
+        }
+    }
+    Ok(page)
+}
 
 fn object(value: Value) -> std::collections::BTreeMap<String, Value> {
     value.as_object().unwrap().clone().into_iter().collect()
