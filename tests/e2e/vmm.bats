@@ -235,6 +235,19 @@ make_foreign() {
     done
 }
 
+# bats test_tags=live
+@test "what powers QEMU off powers the monitor off, and no other value does" {
+    needs_kvm
+    # Sleep type 0 with the enable bit, also beside other bits of the word; else type or enable bit are others.
+    for off in 0x2000:0 0x2001:0 0x0000:13 0x3400:13 0x2400:13 0x3c00:13; do
+        as --32 --defsym OFF="${off%:*}" "$ROOT/tests/guests/foreign.S" -o foreign.o
+        ld -m elf_i386 -Ttext-segment=0x100000 foreign.o -o foreign.elf
+        vmm --insist --timeout 2 --kernel foreign.elf --append "$off"
+        grep -qx "$off" console.txt
+        [ "$status" -eq "${off#*:}" ]
+    done
+}
+
 @test "hypercalls: as many exits as operations, by the kernel's own count" {
     needs_kvm
     ! is_software || skip "a software KVM does not survive a hypercall instruction"

@@ -1,11 +1,14 @@
 /*
  * A kernel other than the guest, for the monitor's tests: sends its command line, its initial RAM disk
  * and a newline to COM1, and powers off. With --defsym BZIMAGE=1 it is a bzImage, else an ELF file for
- * PVH. It executes no hypercall.
+ * PVH. It executes no hypercall. --defsym OFF= is what it writes to power off (0x2000).
  *
  * Linux enters with ESI = boot_params (Documentation/arch/x86/boot.rst), PVH with EBX = start_info
  * (xen/include/public/arch-x86/hvm/start_info.h), both in flat 32-bit protected mode.
  */
+	.ifndef OFF
+	.set OFF, 0x2000
+	.endif
 	.ifdef BZIMAGE
 	.org 0x1f1
 	.byte 1				/* setup_sects: one sector follows this one */
@@ -60,6 +63,6 @@ _start:
 3:	mov $'\n', %al
 	out %al, %dx
 	mov $0x604, %edx		/* ACPI's power switch */
-	mov $0x3400, %eax
+	mov $OFF, %eax			/* SLP_TYP << 10 | SLP_EN; 0x2000 is QEMU's */
 	out %ax, %dx
 	hlt

@@ -35,7 +35,7 @@ static const struct field fadt[] = {
 	{ 112, 4, 1 | 1 << 4 | 1 << 5 }, /* WBINVD works; no buttons */
 };
 
-/* Name (\_S5_, Package () { 5, 5, 0, 0 }) in AML (20.2). */
+/* Name (\_S5_, Package () { SLEEP_TYPE_OFF, SLEEP_TYPE_OFF, 0, 0 }) in AML (20.2). */
 static const uint8_t dsdt[] = {
 	0x08, '_', 'S', '5', '_', 0x12, 0x08, 4, 0x0a, SLEEP_TYPE_OFF, 0x0a, SLEEP_TYPE_OFF, 0, 0
 };

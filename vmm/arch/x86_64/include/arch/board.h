@@ -21,7 +21,9 @@
 #define PCI_ADDRESS	 0xcf8 /* four bytes; the data behind it are nobody's */
 #define DEBUG_CONSOLE	 0xe9  /* as in Bochs and Xen */
 
-#define SLEEP_TYPE_OFF 5 /* in \_S5_; the guest writes it to PM1_CONTROL */
+/* In \_S5_; the guest writes it to PM1_CONTROL. QEMU's too: kernels that read no tables write 0x2000
+ * there. */
+#define SLEEP_TYPE_OFF 0
 
 /* Boot information and tables in the first MiB. */
 #define BOOT_GDT     0x500
