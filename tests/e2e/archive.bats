@@ -148,15 +148,17 @@ newer_qemu() {
     run ws lab fetch --lab-dir mine --mirror "file:$PWD/new" --old-archive none --newest qemu
     [ "$status" -eq 0 ]
     [ "$(grep -c 'NOT PINNED: qemu: ' <<<"$output")" -eq 1 ]
-    [ "$(grep -c 'not cured of' <<<"$output")" -eq 1 ]
-    [[ $output == *'qemu: not cured of unheard-of, as its code is not in usr/bin/qemu-system-x86_64'* ]]
+    # If the cure of the lab's own fault does not know this QEMU, that is said too.
+    [ "$(grep -c 'qemu: not cured of unheard-of, as its code is not in usr/bin/qemu-system-x86_64' <<<"$output")" -eq 1 ]
+    [[ $output != *'not cured of everywhere'* ]]
     [ "$(jq -c '.cured | [.everywhere, .["unheard-of"]]' "$CACHE/sets/qemu/manifest.json")" = '["usr/bin/qemu-system-x86_64",null]' ]
     [ "$(cmp -l newer "$CACHE/sets/qemu/root/usr/bin/qemu-system-x86_64" | awk '{ print $2, $3 }')" = '61 63' ]
     run ws lab show --lab-dir mine free
     [[ $output == *'fault everywhere: s (cured)'*'fault unheard-of: s (NOT cured)'* ]]
     ws run --lab-dir mine --on lab:free --boots 1 --perturb 0 --bench '^in$' -o "$OUT" >table.txt
     for file in table.txt "$OUT/lab-free.json"; do
-        grep -q 'this emulator is not cured of the fault unheard-of (worldswitch lab show free)' "$file"
+        # The table breaks lines.
+        tr -s '[:space:]' ' ' <"$file" | grep -q 'this emulator is not cured of the fault unheard-of (worldswitch lab show free)'
         run ! grep everywhere "$file"
     done
     # What tests do with counts that are kept of the pinned packages (common.bash).
