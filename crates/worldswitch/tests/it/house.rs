@@ -305,7 +305,7 @@ fn no_room_of_c_uses_one_above_it() {
 
 /// The most lines of a function, as clippy.toml says it for Rust, and of a file.
 const FUNCTION: usize = 60;
-const FILE: usize = 500;
+const FILE: usize = 800;
 
 /// Sources that are no tests.
 fn sources() -> impl Iterator<Item = PathBuf> {
