@@ -57,10 +57,10 @@ CFG
 
 # bats test_tags=live
 @test "64 CPUs come up by x2APIC and answer interrupts" {
-    # QEMU's TCG emulates x2APIC since 9.0; older versions warn and leave it out.
-    major=$("$QEMU" --version | sed -n 's/.*version \([0-9]*\)\..*/\1/p')
-    [ "$major" -ge 9 ] || skip "QEMU $major has no x2APIC under TCG (9.0 has)"
-    CPU=max,+x2apic boot -smp 64 -kernel "$GUEST/guest.elf" -append 'bench=^ipi-halted$'
+    # QEMU's TCG emulates x2APIC since 9.0, and Debian 12 has an older one.
+    fetch_packages qemu
+    lab_emulator qemu-system-x86_64 "$PWD/qemu"
+    QEMU=$PWD/qemu CPU=max,+x2apic boot -smp 64 -kernel "$GUEST/guest.elf" -append 'bench=^ipi-halted$'
     [ "$(records hello | jq -r '"\(.cpus) \(.apic)"')" = '64 x2apic' ]
     [ "$(records result | jq -r .check)" = proved ]
 }

@@ -53,6 +53,17 @@ only_sets() {
 # Fetches missing packages, for all tests and the user: the newest, if the archive no longer has the pinned ones.
 fetch_packages() { LIMIT=600 ws lab fetch --cache "$LAB_STORE" --newest "$@"; }
 
+# lab_emulator PROGRAM FILE: makes FILE a command that runs the lab's QEMU, with its own libraries.
+lab_emulator() {
+    local root=$LAB_STORE/sets/qemu/root
+    cat >"$2" <<END
+#!/bin/sh
+exec "$root/usr/lib64/ld-linux-x86-64.so.2" --library-path "$root/usr/lib/x86_64-linux-gnu" \\
+    "$root/usr/bin/$1" -L "$root/usr/share/qemu" "\$@"
+END
+    chmod +x "$2"
+}
+
 # Fetches from the real archive; skips the test with the reason if it can't be reached.
 # shellcheck disable=SC2154
 fetch_or_skip() {

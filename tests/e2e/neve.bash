@@ -50,15 +50,8 @@ below() {
 # Fetches the lab's QEMU, which has FEAT_NV and FEAT_NV2, and other given sets. Makes a command of it that
 # runs with its own libraries.
 lab_qemu() {
-    local closure
     fetch_packages qemu "$@"
-    closure=$(ws lab list --json | jq -r .cache)/sets/qemu/root
-    cat >"$BATS_FILE_TMPDIR/qemu" <<END
-#!/bin/sh
-exec "$closure/usr/lib64/ld-linux-x86-64.so.2" --library-path "$closure/usr/lib/x86_64-linux-gnu" \\
-    "$closure/usr/bin/qemu-system-aarch64" -L "$closure/usr/share/qemu" "\$@"
-END
-    chmod +x "$BATS_FILE_TMPDIR/qemu"
+    lab_emulator qemu-system-aarch64 "$BATS_FILE_TMPDIR/qemu"
 }
 
 # The hypervisor's own records of a kind.

@@ -3,10 +3,13 @@
 
 use crate::machine::MachineError;
 use crate::process::describe;
+use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fs::File;
+use std::fs::{self, File};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
+use std::sync::{Mutex, PoisonError};
 use ws_lab::recipe::Recipe;
 
 /// The program's name in the search path.
@@ -78,14 +81,10 @@ impl Emulator {
 
     /// Asks a program for its version.
     fn asked(program: PathBuf, leading: Vec<String>) -> Result<Self, MachineError> {
-        let output = Command::new(&program)
-            .args(&leading)
-            .arg("--version")
-            .output()
-            .map_err(|e| MachineError::io("start", &program, e))?;
-        let text = String::from_utf8_lossy(&output.stdout);
-        let build = text.lines().next().unwrap_or_default().trim().to_owned();
-        let version = parse_version(&build).filter(|_| output.status.success());
+        let answer = answer(&program, &leading, &["--version"])?;
+        let text = answer.text.lines().next().unwrap_or_default();
+        let build = text.trim().to_owned();
+        let version = parse_version(&build).filter(|_| answer.is_success);
         let Some((version, major)) = version else {
             return Err(MachineError::Other(format!(
                 "{} --version does not print a version of QEMU: name another program with --qemu PATH",
@@ -114,13 +113,9 @@ impl Emulator {
 
     /// The words of its output for an option such as `-accel help`.
     fn words(&self, question: [&str; 2]) -> Result<Vec<String>, MachineError> {
-        let output = Command::new(&self.program)
-            .args(&self.leading)
-            .args(question)
-            .output()
-            .map_err(|e| MachineError::io("start", &self.program, e))?;
-        let text = String::from_utf8_lossy(&output.stdout);
-        Ok(text.split_whitespace().map(str::to_owned).collect())
+        let answer = answer(&self.program, &self.leading, &question)?;
+        let words = answer.text.split_whitespace();
+        Ok(words.map(str::to_owned).collect())
     }
 
     /// Checks that it can run a recipe's machine: that it has the architecture, the machine model
@@ -179,6 +174,43 @@ impl Emulator {
             self.program.display()
         )))
     }
+}
+
+/// What a program printed.
+#[derive(Clone)]
+struct Answer {
+    is_success: bool,
+    text: String,
+}
+
+/// The program's words, and the identity of its file: device, inode, size, time of its last change.
+type Question = (Vec<OsString>, Option<(u64, u64, u64, i64, i64)>);
+
+/// Starts a program with a question. Each question is asked once: many machines share an emulator, and each start
+/// costs 20 ms.
+fn answer(program: &Path, leading: &[String], question: &[&str]) -> Result<Answer, MachineError> {
+    static ANSWERS: Mutex<BTreeMap<Question, Answer>> = Mutex::new(BTreeMap::new());
+    let mut words = vec![program.as_os_str().to_owned()];
+    words.extend(leading.iter().map(OsString::from));
+    words.extend(question.iter().map(OsString::from));
+    let file = fs::metadata(program).ok();
+    let file = file.map(|f| (f.dev(), f.ino(), f.size(), f.mtime(), f.mtime_nsec()));
+    let key = (words, file);
+    let known = ANSWERS.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(answer) = known.get(&key) {
+        return Ok(answer.clone());
+    }
+    drop(known);
+    let (_, words) = key.0.split_at(1);
+    let output = Command::new(program).args(words).output();
+    let output = output.map_err(|e| MachineError::io("start", program, e))?;
+    let answer = Answer {
+        is_success: output.status.success(),
+        text: String::from_utf8_lossy(&output.stdout).into_owned(),
+    };
+    let mut known = ANSWERS.lock().unwrap_or_else(PoisonError::into_inner);
+    known.insert(key, answer.clone());
+    Ok(answer)
 }
 
 /// The program and the arguments before all others of words that start one.
@@ -261,16 +293,20 @@ mod tests {
         assert_eq!(read("QEMU emulator version x"), None);
     }
 
-    /// A fake QEMU of this version with one machine and one CPU.
-    fn fake(folder: &Path, version: &str) -> Emulator {
+    /// Makes a fake QEMU of this version with one machine and one CPU; each start adds a line to `qemu.starts`.
+    fn make(folder: &Path, version: &str) -> PathBuf {
         use std::os::unix::fs::PermissionsExt;
         let path = folder.join("qemu");
         let script = format!(
-            "#!/bin/sh\ncase $1 in\n--version) echo QEMU emulator version {version} ;;\n-machine) echo 'virt  a machine' ;;\n-cpu) echo '  max' ;;\nesac\n"
+            "#!/bin/sh\necho $1 >>$0.starts\ncase $1 in\n--version) echo QEMU emulator version {version} ;;\n-machine) echo 'virt  a machine' ;;\n-cpu) echo '  max' ;;\nesac\n"
         );
         std::fs::write(&path, script).unwrap();
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
-        Emulator::find(Some(&path)).unwrap()
+        path
+    }
+
+    fn fake(folder: &Path, version: &str) -> Emulator {
+        Emulator::find(Some(&make(folder, version))).unwrap()
     }
 
     #[test]
@@ -294,6 +330,24 @@ mod tests {
         let error = old.suits(&x86).unwrap_err().to_string();
         assert!(error.contains("has no -machine pc"), "{error}");
         assert!(error.contains("qemu-system-x86_64"), "{error}");
+    }
+
+    #[test]
+    fn a_question_is_asked_once_and_again_of_a_program_that_was_exchanged() {
+        let lab = concat!(env!("CARGO_MANIFEST_DIR"), "/../../lab");
+        let lab = ws_lab::lab::Lab::open(&[lab.into()]).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let nested = lab.recipe("kvm-nested", None).unwrap();
+        for (version, starts) in [("9.0.0", 3), ("10.0.13", 6)] {
+            let program = make(folder.path(), version);
+            for _ in 0..3 {
+                let qemu = Emulator::find(Some(&program)).unwrap();
+                assert_eq!(qemu.version, version);
+                qemu.suits(&nested).unwrap();
+            }
+            let log = fs::read_to_string(folder.path().join("qemu.starts")).unwrap();
+            assert_eq!(log.lines().count(), starts);
+        }
     }
 
     #[test]
