@@ -176,7 +176,7 @@ impl Decoder {
         let mut line = std::mem::take(&mut self.line);
         let mut marked = std::mem::take(&mut self.dead_marker);
         let found = markers_from_the_last(&line)
-            .find_map(|start| Some((start, line::parse(without_end(&line[start..]))?)));
+            .find_map(|start| Some((start, line::parse(without_newline(&line[start..]))?)));
         let record = match found {
             Some((start, Ok(record))) => {
                 line.truncate(start);
@@ -249,13 +249,8 @@ fn push_console(items: &mut Vec<Item>, mut text: Vec<u8>) {
     }
 }
 
-/// The line without `\n` and without the `\r`s before it: each terminal on the way may add one.
-fn without_end(line: &[u8]) -> &[u8] {
-    let mut line = line.strip_suffix(b"\n").unwrap_or(line);
-    while let Some(shorter) = line.strip_suffix(b"\r") {
-        line = shorter;
-    }
-    line
+fn without_newline(line: &[u8]) -> &[u8] {
+    line.strip_suffix(b"\n").unwrap_or(line)
 }
 
 /// The offset of the first marker.

@@ -46,11 +46,13 @@ pub(crate) fn parse(line: &[u8]) -> Option<Result<Record, serde_json::Error>> {
     let (source, rest) = field(covered)?;
     let (nonce, rest) = field(rest)?;
     let (seq, rest) = field(rest)?;
-    let (len, json) = field(rest)?;
+    let (len, rest) = field(rest)?;
     // Length before CRC and CRC before JSON, so that a hostile line costs little.
-    if decimal(len)? != u64::try_from(json.len()).ok()? {
+    let (json, end) = rest.split_at_checked(usize::try_from(decimal(len)?).ok()?)?;
+    if !is_end(end) {
         return None;
     }
+    let covered = &covered[..covered.len() - end.len()];
     let source = source_name(source)?;
     let nonce = Nonce(hex(nonce, 1, 16)?);
     let seq = decimal(seq)?;
@@ -70,6 +72,26 @@ pub(crate) fn parse(line: &[u8]) -> Option<Result<Record, serde_json::Error>> {
         kind,
         object,
     }))
+}
+
+/// Whether these bytes are only what programs and terminals on the way may add to a line: blanks, `\r`s, and control
+/// sequences such as colours (ECMA-48, 5.4: ESC, `[`, parameters and a final byte).
+fn is_end(mut bytes: &[u8]) -> bool {
+    loop {
+        bytes = match bytes {
+            [] => return true,
+            [b'\r' | b' ' | b'\t', rest @ ..] => rest,
+            [0x1b, b'[', rest @ ..] => {
+                let is_parameter = |byte: &&u8| matches!(byte, b' '..=b'?');
+                let parameters = rest.iter().take_while(is_parameter).count();
+                match &rest[parameters..] {
+                    [b'@'..=b'~', rest @ ..] => rest,
+                    _ => return false,
+                }
+            }
+            _ => return false,
+        };
+    }
 }
 
 /// The name of a source, `[a-z0-9]{1,8}`; `None` if it is not one.

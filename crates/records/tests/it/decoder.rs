@@ -116,8 +116,14 @@ fn records_and_console_text_come_out_in_order() {
 }
 
 #[test]
-fn carriage_returns_before_the_newline_are_allowed() {
-    for end in [&b"\r\n"[..], b"\r\r\r\n"] {
+fn blanks_and_control_sequences_before_the_newline_are_allowed() {
+    for end in [
+        &b"\r\n"[..],
+        b"\r\r\r\n",
+        b" \n",
+        b"\x1b[0m\r\n",
+        b"\x1b[K \x1b[1;31m\n",
+    ] {
         let mut line = hello(&mut encoder(OURS));
         line.pop();
         line.extend(end);

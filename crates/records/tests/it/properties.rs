@@ -224,6 +224,31 @@ proptest! {
         prop_assert_eq!(decoder.counts().lost_records, 0);
     }
 
+    /// Blanks, `\r`s and control sequences after records hide none of them, and are no console text. Other bytes there
+    /// lose that record only.
+    #[test]
+    fn what_terminals_add_after_a_record_loses_nothing(
+        ends in vec(vec("( |\\t|\\r|\x1b\\[[0-9;?]{0,5}[@-~]){0,3}", 0..3), 1..6),
+        wrong in prop::option::of((any::<prop::sample::Index>(), "[!-~]|\x1b|\x1b\\[1")),
+    ) {
+        let mut guest = Encoder::new("guest", OURS).unwrap();
+        let wrong = wrong.map(|(at, end)| (at.index(ends.len()), end));
+        let mut bytes = Vec::new();
+        for (at, end) in ends.iter().enumerate() {
+            bytes.extend(guest.line("x", &json!({"n": at})).unwrap());
+            bytes.pop();
+            let wrong = wrong.iter().filter(|(index, _)| *index == at);
+            bytes.extend(wrong.flat_map(|(_, end)| end.bytes()));
+            bytes.extend(end.concat().bytes());
+            bytes.push(b'\n');
+        }
+        let (items, decoder) = decode(Expect::Exact(OURS), &bytes);
+        let lost = usize::from(wrong.is_some());
+        prop_assert_eq!(records(&items).len(), ends.len() - lost);
+        prop_assert_eq!(decoder.counts().bad_lines, lost as u64);
+        prop_assert_eq!(console(&items).is_empty(), lost == 0);
+    }
+
     /// Marks anywhere, also inside and before record lines, are returned in order, and everything else
     /// is as without them. A decoder without `with_marks` returns none.
     #[test]
