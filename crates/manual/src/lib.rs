@@ -27,15 +27,39 @@ pub fn write(command: Command, share: &Path) -> io::Result<()> {
     let name = command.get_name().to_owned();
     for (shell, folder) in SHELLS {
         make(&share.join(folder), |folder| {
-            clap_complete::generate_to(shell, &mut command.clone(), &name, folder).map(|_| ())
+            clap_complete::generate_to(shell, &mut shown(&command), &name, folder).map(|_| ())
         })?;
     }
-    // Not the one that completions added the subcommand `help` to.
     make(&share.join("man/man1"), |folder| {
         let mut command = command.disable_help_subcommand(true);
         command.build();
         pages(&command, folder)
     })
+}
+
+/// The command for completions, which clap_complete would make of hidden subcommands too; clap can't take one out.
+/// Names are leaked: the program ends after this.
+fn shown(command: &Command) -> Command {
+    let leaked = |name: &str| -> &'static str { name.to_owned().leak() };
+    let inner = command.get_subcommands();
+    let mut copy = Command::new(leaked(command.get_name()))
+        .args(command.get_arguments().cloned())
+        .disable_help_flag(command.is_disable_help_flag_set())
+        .disable_version_flag(command.is_disable_version_flag_set())
+        .visible_aliases(
+            command
+                .get_visible_aliases()
+                .map(leaked)
+                .collect::<Vec<_>>(),
+        )
+        .subcommands(inner.filter(|inner| !inner.is_hide_set()).map(shown));
+    if let Some(about) = command.get_about() {
+        copy = copy.about(about.clone());
+    }
+    if let Some(version) = command.get_version() {
+        copy = copy.version(leaked(version));
+    }
+    copy
 }
 
 /// Writes a page for the command and each subcommand that is shown. The text below the options stands as it is: its
@@ -81,11 +105,17 @@ mod tests {
     #[test]
     fn each_shown_subcommand_has_a_page_and_completions() {
         let share = tempfile::tempdir().unwrap();
+        let help = clap::Arg::new("help")
+            .long("help")
+            .action(clap::ArgAction::Help);
         let command = Command::new("outer")
+            .disable_help_flag(true)
+            .arg(help)
             .subcommand(
                 Command::new("inner")
                     .about("Says hello")
                     .after_help("Examples:\n  inner x    a column")
+                    .arg(clap::Arg::new("flag").long("flag"))
                     .subcommand(Command::new("innermost")),
             )
             .subcommand(Command::new("secret").hide(true));
@@ -112,7 +142,12 @@ mod tests {
             "zsh/site-functions/_outer",
             "fish/vendor_completions.d/outer.fish",
         ] {
-            assert!(read(file).contains("inner"), "{file}");
+            assert!(
+                read(file).contains("inner") && read(file).contains("flag"),
+                "{file}"
+            );
+            assert!(!read(file).contains("secret"), "{file}");
+            assert!(!read(file).contains("--help --help"), "{file}");
         }
     }
 
