@@ -64,6 +64,14 @@ END
     chmod +x "$2"
 }
 
+# busy_loop: builds what makes an emulator's main loop look at its CPU at the worst moments (tests/guests/busy-loop.c);
+# prints its path, for LD_PRELOAD.
+busy_loop() {
+    local made=$BATS_FILE_TMPDIR/busy-loop.so
+    [ -e "$made" ] || gcc -O2 -Wall -Wextra -Werror -shared -fPIC -o "$made" "$ROOT/tests/guests/busy-loop.c" -ldl >&2
+    echo "$made"
+}
+
 # Fetches from the real archive; skips the test with the reason if it can't be reached.
 # shellcheck disable=SC2154
 fetch_or_skip() {

@@ -57,31 +57,3 @@ table_run() {
     LIMIT=1700 ws run --on "$2" --guest "$BUILT/table-guest/guest.elf" -o "$1" "${@:3}" \
         >"$1.txt" 2>"$1.log" 9>&- || { cat "$1.log" >&2; return 1; }
 }
-
-# loaded_second_boot FOLDER WORDS...: two boots of one machine, one after the other; the results are in FOLDER, and
-# the caller writes stderr to FOLDER.log. During the second there is a busy loop, and the runner, which reads the
-# machine's records, is stopped repeatedly: FOLDER.reader has a line for each time.
-loaded_second_boot() {
-    local folder=$1 measuring reader loop status=0
-    # On one CPU boots do not run beside each other.
-    taskset -c "$(taskset -cp $$ | grep -o '[0-9]*$')" timeout 1700 "$WORLDSWITCH" run -v --boots 2 "${@:2}" -o "$folder" &
-    measuring=$!
-    until boots_over "$folder" 1 || ! kill -0 "$measuring" 2>/dev/null; do
-        sleep 0.1
-    done
-    timeout 1700 sh -c 'while :; do :; done' &
-    loop=$!
-    while ! boots_over "$folder" 2 && reader=$(pgrep -xf "$WORLDSWITCH run .* -o $folder"); do
-        # It may have ended just now.
-        kill -STOP "$reader" && echo stood >>"$folder.reader"
-        sleep 0.4
-        kill -CONT "$reader" || true
-        sleep 0.4
-    done
-    kill "$loop"
-    wait "$measuring" || status=$?
-    return "$status"
-}
-
-# boots_over FOLDER N: whether N launches of a run have ended; the log has a line for each.
-boots_over() { [ "$(grep -c ': first record after' "$1.log")" -ge "$2" ]; }

@@ -62,15 +62,6 @@ samples() {
     done
 }
 
-# Not in tests/e2e, as are the next two: two to six boots of Linux on x86, ten seconds of a core each.
-@test "KVM: the same counts with another load on the host, and with a runner that is stopped repeatedly" {
-    fetch_packages kvm
-    loaded_second_boot "$PWD/loaded" --on lab:kvm 2>loaded.log
-    [ "$(wc -l <loaded.reader)" -ge 3 ]
-    [ "$(jq '[.rows[] | select(.status == "ok" and .conditions.vcpus == 1)] | length' loaded/lab-kvm.json)" -gt 40 ]
-    [ "$(jq '[.rows[] | select(.status == "ok" and .exact != true and .conditions.vcpus == 1)] | length' loaded/lab-kvm.json)" -eq 0 ]
-}
-
 @test "nested and shadow paging: two boots with the same counts, the rows of two vCPUs; with perturbed boots, verdicts" {
     fetch_packages kvm kvm-shadow
     ws run --on lab:kvm,lab:kvm-shadow --boots 2 --perturb 1 -o "$OUT"

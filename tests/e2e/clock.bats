@@ -1,0 +1,91 @@
+# The lab's clock does not depend on when the host runs the threads of the emulator (lab/quirks.toml, idle-clock-jump): a
+# guest that halts sees the same clock while the emulator's main loop looks at it at the worst moment. Without the cure
+# it does not.
+
+# `run` sets $output and $status.
+# shellcheck disable=SC2154
+
+load common
+
+setup_file() {
+    fetch_packages native arm-native
+    export WORK=$BATS_FILE_TMPDIR/work
+    mkdir "$WORK"
+    local pinned=$ROOT/tools/pinned halts=$ROOT/tests/guests/halts.S
+    "$pinned/clang" --target=x86_64-linux-gnu -m32 -c -o "$WORK/x.o" "$halts"
+    "$pinned/ld.lld" -m elf_i386 -Ttext=0x100000 -o "$WORK/x86_64" "$WORK/x.o"
+    "$pinned/clang" --target=aarch64-linux-gnu -c -o "$WORK/a.o" "$halts"
+    "$pinned/ld.lld" -Ttext=0x40200000 --image-base=0x40100000 -o "$WORK/aarch64" "$WORK/a.o"
+}
+
+setup() {
+    common_setup
+    export LIMIT=60
+}
+
+# uncured PROGRAM: its content with the check of qtest_allowed, which the cure replaced, in its place again.
+uncured() {
+    local at bytes
+    cp "$1" uncured
+    address() { printf '%d' "0x$(nm -D "$1" | awk -v name="$2" '$3 == name { print $1 }')"; }
+    # The check's address, then the file's offset of its seven bytes.
+    at=$(objdump -d --start-address="$(address "$1" icount_start_warp_timer)" --stop-address="$(($(address "$1" icount_start_warp_timer) + 256))" "$1" |
+        sed -n 's/^ *\([0-9a-f]*\):\t83 3d .. .. .. .. 00 *\tcmpl .*/\1/p' | tail -n 1)
+    bytes=$(printf '%08x' $((($(address "$1" qtest_allowed) - 0x$at - 7) & 0xffffffff)))
+    printf '%b' "\x80\x3d\x${bytes:6:2}\x${bytes:4:2}\x${bytes:2:2}\x${bytes:0:2}\x00" |
+        dd of=uncured conv=notrunc bs=1 seek="$(offset "$1" $((0x$at)))" status=none
+    chmod +x uncured
+}
+
+# offset PROGRAM ADDRESS: where the code at an address is in the file.
+offset() {
+    local offset from bytes
+    readelf -lW "$1" | awk '$1 == "LOAD" { print $2, $3, $5 }' | while read -r offset from bytes; do
+        (($2 < from || $2 >= from + bytes)) || echo $((offset + $2 - from))
+    done
+}
+
+# clock ARCH PROGRAM [PRELOAD]: what the guest prints on an emulator.
+clock() {
+    local usr=$LAB_STORE/sets/qemu/root/usr words
+    case $1 in
+    x86_64) words=(-machine pc -cpu max -device "isa-debug-exit,iobase=0xf4") ;;
+    aarch64) words=(-machine "virt,gic-version=3" -cpu neoverse-n1) ;;
+    esac
+    rm -f clock.txt
+    timeout "$LIMIT" env ${3:+LD_PRELOAD="$3"} "$usr/lib64/ld-linux-x86-64.so.2" \
+        --library-path "$usr/lib/x86_64-linux-gnu" "$2" -L "$usr/share/qemu" -L "$usr/share/seabios" \
+        "${words[@]}" -m 64 -no-user-config -nodefaults -accel tcg,thread=single -icount shift=0,sleep=off -seed 1 \
+        -display none -monitor none -no-reboot -serial file:clock.txt -kernel "$WORK/$1" || [ $? -eq 1 ]
+    [ "$(wc -l <clock.txt)" -eq 8 ]
+    cat clock.txt
+}
+
+# is_cured_or_said ARCH FAULT: whether this emulator is cured. A newer one may not be; then the lab says so.
+is_cured_or_said() {
+    local program=qemu-system-$1 file=$LAB_STORE/sets/qemu
+    ! jq -e --arg fault "$2" '.cured | has($fault)' "$file/manifest.json" >/dev/null || return 0
+    ! are_pinned qemu
+    echo "# recorded: $program of this version is not cured of $2" >&3
+    return 1
+}
+
+check() {
+    local program=$LAB_STORE/sets/qemu/root/usr/bin/qemu-system-$1
+    is_cured_or_said "$1" "$2" || return 0
+    clock "$1" "$program" >alone.txt
+    for _ in 1 2; do
+        clock "$1" "$program" "$(busy_loop)" >busy.txt
+        cmp alone.txt busy.txt
+    done
+    uncured "$program"
+    run ! cmp uncured "$program"
+    clock "$1" ./uncured >free.txt
+    clock "$1" ./uncured "$(busy_loop)" >faulty.txt
+    cmp alone.txt free.txt
+    run ! cmp alone.txt faulty.txt
+}
+
+@test "x86: a timer that ends a halt is never late, and is without the cure" { check x86_64 idle-clock-jump; }
+
+@test "ARM: a timer that ends a halt is never late, and is without the cure" { check aarch64 idle-clock-jump-arm; }
