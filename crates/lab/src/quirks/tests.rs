@@ -263,7 +263,7 @@ fn what_is_wrong_is_named() {
 }
 
 /// Code of Debian's builds, with a few bytes before and after, and what the cures make of it: those of QEMU
-/// 10.0.13 and Bochs 3.0 are the bytes that were tried in machines.
+/// 10.0.13 and Bochs 3.0 are the bytes that were tried in machines; code from elsewhere is moved behind the rest.
 #[test]
 fn the_cures_of_the_lab_know_the_code_of_these_builds() {
     let path = Path::new(concat!(
