@@ -32,14 +32,15 @@ setup() { common_setup; }
 part() { jq -r ".timed_transactions[] | select(.platform == \"$1\") | $2" apps.json; }
 
 @test "a transaction in time: its parts, which are the whole" {
-    # So many, which a capture just holds, that the run's start and end are little of it.
+    # So many, which a capture just holds, that the run's start and end are less than half of it.
     mkdir -p mine/workloads
     sed 's/2000/30000/g' "$ROOT/lab/workloads/tcp-rr.toml" >mine/workloads/a-rr.toml
     ws apps --lab-dir mine --on host --workload '^a-rr$' --boots 1 -o out --export-json apps.json >table.txt
     cat table.txt
     [ "$(part host '[.parts[] | .part] | @json')" = '["send to recv","recv to send"]' ]
     [ "$(part host '(.parts | map(.share) | add) * 1000 | round')" = 1000 ]
-    [ "$(part host '.ns / .captured_ns | . > 0.98 and . <= 1')" = true ]
+    # The rest is netperf's start and end, whose time is the host's.
+    [ "$(part host '.ns / .captured_ns | . > 0.5 and . <= 1')" = true ]
     # A VM's clock is compared with the host's; there is none.
     [ "$(part host .clock_bound_ns)" = null ]
     grep -q '^a-rr (transaction) *host *send to recv ' table.txt
