@@ -58,7 +58,14 @@ pub struct Whole<'a> {
 impl Whole<'_> {
     /// Whether other programs map its memory.
     fn is_shared(&self) -> bool {
-        self.io.is_some() || self.network.is_some()
+        self.io.is_some() || self.network.is_some() && !self.has_card()
+    }
+
+    /// Whether it has a network card of the machine's. Its memory is then QEMU's own, which Linux makes of huge
+    /// pages: the emulator's vmxnet3 drops a frame with a piece on two pages that are not neighbours.
+    fn has_card(&self) -> bool {
+        self.network
+            .is_some_and(|network| network.served == Served::Assigned)
     }
 }
 
@@ -123,8 +130,12 @@ pub fn vm(vm: &Whole<'_>) -> Vec<String> {
     if vm.is_shared() {
         let size = vm.memory_mib;
         let memory = format!("memory-backend-memfd,id=ram,size={size}M,share=on");
-        // What serves by vhost-user maps the memory; the agent knows threads by their names.
-        add(&["-object", &memory, "-name", "vm,debug-threads=on"]);
+        // What serves by vhost-user maps the memory.
+        add(&["-object", &memory]);
+    }
+    if vm.is_shared() || vm.has_card() {
+        // The agent knows threads by their names.
+        add(&["-name", "vm,debug-threads=on"]);
     }
     let devices = vm.io.iter().flat_map(|io| io.placed());
     arguments.extend(devices.flat_map(|placed| io_device(&placed)));
