@@ -17,14 +17,13 @@ ROWS='^io-(qemu|iothread|storage-daemon|elvis|vhost)-d1$'
 
 # A program in $PWD that runs the lab's emulator as it is in its package.
 uncured() {
-    local set=$XDG_CACHE_HOME/worldswitch/sets/qemu/root at before
-    read -r at before < <(awk '/^\[\[svm-interrupt-twice.cure/ { in_cure = 1 }
-        in_cure && $1 == "at" { at = $3 }
-        in_cure && $1 == "before" { gsub("\"", "", $3); print at, $3; exit }' "$ROOT/lab/quirks.toml")
+    local set=$XDG_CACHE_HOME/worldswitch/sets/qemu/root faulty cured at
+    bytes() { sed 's/../\\x&/g' <<<"$1"; }
+    IFS='|' read -r _ _ faulty cured < <(grep '^svm-interrupt-twice|qemu-system-x86 1:10.0.13' \
+        "$ROOT/crates/lab/src/quirks/builds.txt")
     cp -L "$set/usr/bin/qemu-system-x86_64" as-packaged
-    # shellcheck disable=SC2001,SC2059
-    printf "$(sed 's/../\\x&/g' <<<"$before")" |
-        dd of=as-packaged bs=1 seek=$((at)) conv=notrunc status=none
+    at=$(LC_ALL=C grep -obUaP "$(bytes "$cured")" as-packaged | cut -d: -f1)
+    printf '%b' "$(bytes "$faulty")" | dd of=as-packaged bs=1 seek="$at" conv=notrunc status=none
     ! cmp -s as-packaged "$set/usr/bin/qemu-system-x86_64"
     cat >qemu-as-packaged <<END
 #!/bin/sh
