@@ -18,6 +18,7 @@ ROWS='^io-(qemu|iothread|storage-daemon|elvis|vhost)-d1$'
 # A program in $PWD that runs the lab's emulator as it is in its package.
 uncured() {
     local set=$XDG_CACHE_HOME/worldswitch/sets/qemu/root faulty cured at
+    # shellcheck disable=SC2001
     bytes() { sed 's/../\\x&/g' <<<"$1"; }
     IFS='|' read -r _ _ faulty cured < <(grep '^svm-interrupt-twice|qemu-system-x86 1:10.0.13' \
         "$ROOT/crates/lab/src/quirks/builds.txt")
