@@ -274,7 +274,12 @@ fn a_card_is_given_to_a_vm_of_its_own() {
         words.contains(" -device vfio-pci,host=0000:00:1e.0,rombar=0 "),
         "{words}"
     );
-    assert!(!words.contains("netdev"), "{words}");
+    // Memory that nobody else maps, which Linux makes of huge pages.
+    assert!(
+        !words.contains("netdev") && !words.contains("memfd"),
+        "{words}"
+    );
+    assert!(words.contains("debug-threads=on"), "{words}");
     assert!(
         host.ends_with("ip link set $nic master br0 up\npin=1 CPU 0/KVM"),
         "{host}"
