@@ -8,6 +8,7 @@
  *	job=numbers	THREADS threads write increasing numbers to blocks of their own and read them
  *			back, until the host sends a line: a smaller number shows a write that was
  *			lost or repeated, or a page that the disk wrote and a migration did not copy
+ *	job=grown	waits until the disk has grown `times=N` times, and writes and reads its last block each time
  *
  * /modules has the kernel's modules, /sbin/mke2fs formats. Each line of output starts with "disk: "; the
  * last is "disk: done" or an error. Then the machine is powered off.
@@ -19,6 +20,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
 
 #define DISK  "/dev/vda"
@@ -238,9 +240,42 @@ static void numbers(void)
 	say("%ju numbers are right", (uintmax_t)all);
 }
 
+static uint64_t disk_bytes(int fd)
+{
+	uint64_t bytes = 0;
+
+	need(ioctl(fd, BLKGETSIZE64, &bytes) == 0, "no size of " DISK ": %m");
+	return bytes;
+}
+
+/* The kernel changes the size of a disk in use when the disk interrupts it, and never otherwise. */
+static void grown(unsigned times)
+{
+	uint64_t bytes, now, *words = buffer();
+	struct late last = { .words = buffer() };
+	int block = 0, fd = open(DISK, O_RDWR | O_DIRECT | O_CLOEXEC);
+
+	need(fd >= 0, "can't open " DISK ": %m");
+	need(ioctl(fd, BLKSSZGET, &block) == 0, "no block size of " DISK ": %m");
+	bytes = disk_bytes(fd);
+	say("has %" PRIu64 " bytes, in blocks of %d", bytes, block);
+	while (times-- > 0) {
+		while ((now = disk_bytes(fd)) == bytes)
+			usleep(10000);
+		need(now > bytes, "the disk shrank from %" PRIu64 " to %" PRIu64 " bytes", bytes,
+		     now);
+		bytes = now;
+		write_number(fd, words, bytes, (unsigned)(bytes / BLOCK) - 1);
+		read_number(fd, &last, bytes, (unsigned)(bytes / BLOCK) - 1);
+		check_number(&last);
+		say("uses %" PRIu64 " bytes", bytes);
+	}
+	close(fd);
+}
+
 int main(void)
 {
-	const char *job = getenv("job"), *mib = getenv("mib");
+	const char *job = getenv("job"), *mib = getenv("mib"), *times = getenv("times");
 
 	mount_devices();
 	mkdir(FILES, 0755);
@@ -251,6 +286,8 @@ int main(void)
 		files((unsigned)strtoul(mib, NULL, 10) << 20);
 	else if (job && strcmp(job, "numbers") == 0)
 		numbers();
+	else if (job && strcmp(job, "grown") == 0 && times)
+		grown((unsigned)strtoul(times, NULL, 10));
 	else
 		need(false, "no job that is known");
 	say("done");

@@ -14,7 +14,11 @@ setup() {
     truncate -s 512M image
 }
 
-teardown() { disk_teardown; }
+loop=
+teardown() {
+    disk_teardown
+    [ -z "$loop" ] || losetup --detach "$loop"
+}
 
 # files MODE: runs the guest's job on elvis in one mode. Sets requests and kicks, counted after the warm-up.
 files() {
@@ -89,3 +93,52 @@ killed() {
 }
 
 @test "a guest with a packed ring migrates while it writes" { RING=packed migrate; }
+
+# grows MIB ANSWER: the image has this size from now on, which the guest sees; `elvis ctl resize` answers so.
+grows() {
+    truncate -s "$1M" image
+    [ -z "$loop" ] || losetup --set-capacity "$loop"
+    [ "$("$ELVIS" ctl --control "$PWD/control" resize disk)" = "disk: $2; its front-end is told" ]
+    said 60 "uses $(($1 << 20)) bytes"
+    # The guest's number is the size.
+    [ "$(tail -c 8 image | od -An -t u8 | tr -d ' ')" -eq $(($1 << 20)) ]
+}
+
+told() { "$ELVIS" ctl --control "$PWD/control" resize disk | grep -q 'its front-end is told'; }
+
+@test "a disk grows while a guest uses it, twice, and once while its daemon is dead: the guest uses all of it" {
+    serve elvis
+    guest job=grown times=3
+    said 300 'has 536870912 bytes, in blocks of 512'
+    grows 640 '536870912 bytes, now 671088640'
+    grows 641 '671088640 bytes, now 672137216'
+    kill -9 "$elvis"
+    wait "$elvis" || true
+    truncate -s 768M image
+    serve elvis
+    # Once QEMU has connected again.
+    eventually told
+    said 60 'uses 805306368 bytes'
+    said 60 'done'
+}
+
+@test "a loop device of 4 KiB blocks, direct: a guest has such blocks, and the device grows" {
+    loop=$(losetup --find --show --sector-size 4096 image) ||
+        skip "this machine has no loop device for root"
+    serve elvis --blk "$PWD/disk=$loop,direct"
+    [ "$("$ELVIS" ctl --control "$PWD/control" list | jq '.[0].block_bytes')" -eq 4096 ]
+    guest job=grown times=1
+    said 300 'has 536870912 bytes, in blocks of 4096'
+    grows 640 '536870912 bytes, now 671088640'
+    said 60 'done'
+    wait "$qemu"
+    # ext4 and 4 KiB requests.
+    guest job=files mib=20
+    said 300 warm
+    go_on
+    said 300 checksum
+    [ "$(counter unaligned)" -eq 0 ]
+    [ "$(counter errors)" -eq 0 ]
+    go_on
+    said 60 'done'
+}

@@ -139,6 +139,20 @@ pub enum Ctl {
         /// The thread, from 0, in the order of --io-cores.
         thread: usize,
     },
+    /// Serve all of a disk's file or device after it has grown, and tell the guest.
+    ///
+    /// Enlarge the file or the device first (truncate -s, lvextend). All disks on the same storage get the new size.
+    /// Prints the sizes, and who is told.
+    ///
+    /// A guest sees the new size at once if its front-end has given a channel for that: QEMU does, while the guest's
+    /// driver uses the disk. Otherwise it sees the size at its next start with a new front-end. Partitions and file
+    /// systems in the disk stay as they are: enlarge them in the guest. A file that has shrunk is refused; then nothing
+    /// changes.
+    Resize {
+        /// The disk's name, as `list` shows it.
+        #[arg(value_name = "DISK")]
+        name: String,
+    },
     /// List devices.
     List,
     /// Show all counters as JSON.

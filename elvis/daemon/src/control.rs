@@ -1,8 +1,8 @@
 //! The control socket: each connection sends a line of JSON and gets a line of JSON.
 //!
 //! `{"do":"list"}`, `{"do":"stats"}`, `{"do":"add","device":{...}}`, `{"do":"remove","name":"..."}`,
-//! `{"do":"move","name":"...","thread":N}`, `{"do":"drain"}`. A reply has `"ok"`: true, with `"devices"`
-//! or `"stats"` if requested, or false with an `"error"`.
+//! `{"do":"move","name":"...","thread":N}`, `{"do":"resize","name":"..."}`, `{"do":"drain"}`. A reply has
+//! `"ok"`: true, with `"devices"`, `"stats"` or `"resized"` if requested, or false with an `"error"`.
 
 use crate::config::device_from_json;
 use crate::serve::Server;
@@ -61,11 +61,18 @@ fn carry_out(server: &Server, mut request: Value) -> (Result<Value, String>, boo
             }
             _ => Err("move requires a name and a thread".to_owned()),
         },
+        Some("resize") => match request["name"].as_str() {
+            Some(name) => server
+                .resize(name)
+                .map(|resized| json!({ "ok": true, "resized": resized }))
+                .map_err(|error| error.to_string()),
+            None => Err("resize requires a name".to_owned()),
+        },
         Some("drain") => {
             server.drain();
             return (Ok(json!({ "ok": true })), true);
         }
-        _ => Err("\"do\" must be one of list, stats, add, remove, move, drain".to_owned()),
+        _ => Err("\"do\" must be one of list, stats, add, remove, move, resize, drain".to_owned()),
     };
     (reply, false)
 }

@@ -22,6 +22,7 @@ pub mod model;
 pub mod net;
 pub mod numa;
 pub mod placer;
+pub mod resize;
 pub mod serve;
 pub mod server;
 pub mod simulate;

@@ -119,6 +119,7 @@ fn ctl(path: &Path, what: &Ctl) -> anyhow::Result<()> {
         }
         Ctl::Remove { name } => json!({ "do": "remove", "name": name }),
         Ctl::Move { name, thread } => json!({ "do": "move", "name": name, "thread": thread }),
+        Ctl::Resize { name } => json!({ "do": "resize", "name": name }),
         Ctl::List => json!({ "do": "list" }),
         Ctl::Stats {
             watch: true,
@@ -135,7 +136,21 @@ fn ctl(path: &Path, what: &Ctl) -> anyhow::Result<()> {
             say(&format!("{value:#}\n"))?;
         }
     }
+    for disk in reply["resized"].as_array().into_iter().flatten() {
+        say(&resized(disk))?;
+    }
     Ok(())
+}
+
+/// The line of one disk after `elvis ctl resize`.
+fn resized(disk: &Value) -> String {
+    let word = |key: &str| disk[key].as_str().unwrap_or_default();
+    let bytes = |key: &str| disk[key].as_u64().unwrap_or_default();
+    let sizes = match bytes("before") == bytes("bytes") {
+        true => format!("{} bytes, as before", bytes("bytes")),
+        false => format!("{} bytes, now {}", bytes("before"), bytes("bytes")),
+    };
+    format!("{}: {sizes}; {}\n", word("name"), word("seen"))
 }
 
 fn ask(path: &Path, request: &Value) -> anyhow::Result<Value> {

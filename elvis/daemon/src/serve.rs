@@ -5,6 +5,7 @@ use crate::devices::Devices;
 use crate::net::Switches;
 use crate::numa::Topology;
 use crate::placer::{PlacementView, Placer};
+use crate::resize::{Resized, resize};
 use crate::server::{
     CoreStats, Device, DeviceSpec, IoThread, IoThreadSpec, Kind, KindSpec, QueueStats, Threads,
     measure_wake_ns,
@@ -306,10 +307,23 @@ impl Server {
         device.move_to(self.threads(Arc::clone(target), device.spec().spread))
     }
 
+    /// Serves a disk's file or block device as large as it is now, and tells its front-end; all disks on the same
+    /// storage too. Waits for nothing but the file's size.
+    ///
+    /// # Errors
+    ///
+    /// There is no such disk, or it has become smaller: then nothing changes.
+    pub fn resize(&self, name: &str) -> io::Result<Vec<Resized>> {
+        resize(&self.device(name)?, &self.all())
+    }
+
+    fn all(&self) -> Vec<Arc<Device>> {
+        self.devices().by_name.values().cloned().collect()
+    }
+
     /// Removes all devices.
     pub fn drain(&self) {
-        let devices: Vec<_> = self.devices().by_name.values().cloned().collect();
-        for device in &devices {
+        for device in &self.all() {
             self.end(device);
         }
     }

@@ -9,7 +9,7 @@ mod fuzzing;
 mod nic;
 mod raw;
 
-use client::{Client, memfd, serve, serve_on, socket, split_cpus};
+use client::{Client, image, memfd, serve, serve_on, socket, split_cpus};
 use elvis::net::{Header, feature};
 use elvis_policy::simulation::Mode;
 use fuzzing::fuzz;
@@ -21,6 +21,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::Ordering;
 use vhost::VhostBackend;
+use vhost::vhost_user::message::VhostUserProtocolFeatures as Protocol;
 use vmm_sys_util::eventfd::EventFd;
 use vmm_sys_util::sock_ctrl_msg::ScmSocket;
 
@@ -104,12 +105,14 @@ fn folder() -> tempfile::TempDir {
     tempfile::tempdir_in("/dev/shm").unwrap()
 }
 
-/// Any messages, with any descriptors, to a disk and to a network device, both spread over two I/O threads.
+/// Any messages, with any descriptors, to a disk and to a network device, both spread over two I/O threads. The disk's
+/// front-end is told of a change meanwhile, by the channel that it may have given.
 #[test]
 fn messages() {
     let dir = folder();
+    let disk = format!("a={},queues=2,spread", image(dir.path(), 1 << 20).display());
     let devices = [
-        "a=ram:1M,queues=2,spread",
+        &disk,
         "b=ram:1M",
         "n=switch:s,queues=2,spread",
         "m=switch:s",
@@ -122,15 +125,23 @@ fn messages() {
         50,
         (
             prop_oneof!["a", "n"],
+            any::<bool>(),
             prop::collection::vec(message(), 1..24),
         ),
-        |(device, messages)| {
+        |(device, with_channel, messages)| {
             let stream = UnixStream::connect(socket(dir.path(), &device)).unwrap();
             stream.set_nonblocking(true).unwrap();
+            if with_channel {
+                // SET_PROTOCOL_FEATURES, then SET_BACKEND_REQ_FD.
+                let features = words(vec![(Protocol::BACKEND_REQ | Protocol::CONFIG).bits()]);
+                send(&stream, &(16, 1, features, Passed::Nothing, 0));
+                send(&stream, &(21, 1, Vec::new(), Passed::Socket, 0));
+            }
             for message in &messages {
                 if !send(&stream, message) {
                     break;
                 }
+                server.resize("a").unwrap();
             }
         },
         || {

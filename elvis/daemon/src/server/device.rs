@@ -1,7 +1,8 @@
 //! A device: its socket, and the control thread that answers the front-end.
 
 use super::accept::Accepting;
-use super::frontend::{Frontend, answer_network};
+use super::channel::{Channel, Notice};
+use super::frontend::{Frontend, answer_own};
 use super::kind::{Kind, KindSpec};
 use super::queue::Shared;
 use super::ringfile::RingFile;
@@ -110,6 +111,7 @@ impl Device {
             number: NUMBERS.fetch_add(1, Ordering::Relaxed),
             name: spec.name.clone(),
             kind,
+            channel: Channel::default(),
             weight: spec.weight,
             limiter: match spec.spread {
                 true => Limiter::shared(&spec.limit),
@@ -163,6 +165,14 @@ impl Device {
     #[must_use]
     pub fn connected(&self) -> bool {
         self.state.connected.load(Ordering::Relaxed)
+    }
+
+    /// Tells its front-end that its configuration space has changed. Never waits.
+    pub fn config_changed(&self) -> Notice {
+        match self.connected() {
+            true => self.shared.channel.config_changed(),
+            false => Notice::NoFrontend,
+        }
     }
 
     /// Time that I/O threads spent on it so far, in ns.
@@ -334,7 +344,8 @@ fn answer(listener: &UnixListener, shared: &Arc<Shared>, state: &State) {
             *lock(&state.frontend) = Some(Arc::clone(&frontend));
             frontend
         };
-        let error = messages(stream, &peeked, shared, &frontend);
+        let error = messages(stream, &peeked, &frontend);
+        shared.channel.close();
         if !matches!(error, Error::Disconnected) {
             eprintln!("elvis: {}: closed the connection: {error}", shared.name);
         }
@@ -353,21 +364,15 @@ fn wait_for_message(stream: &UnixStream) {
 
 /// Answers a front-end's messages until its connection ends; `peeked` is the same connection. Returns why it
 /// ended.
-fn messages(
-    stream: UnixStream,
-    peeked: &UnixStream,
-    shared: &Shared,
-    frontend: &Arc<Mutex<Frontend>>,
-) -> Error {
+fn messages(stream: UnixStream, peeked: &UnixStream, frontend: &Arc<Mutex<Frontend>>) -> Error {
     let mut handler = BackendReqHandler::from_stream(stream, Arc::clone(frontend));
-    let net = matches!(shared.kind, Kind::Net(_));
     loop {
         wait_for_message(peeked);
         lock(frontend).heard();
-        match net.then(|| answer_network(peeked, frontend)) {
-            Some(Ok(true)) => continue,
-            Some(Err(error)) => return Error::ReqHandlerError(error),
-            _ => {}
+        match answer_own(peeked, frontend) {
+            Ok(true) => continue,
+            Ok(false) => {}
+            Err(error) => return Error::ReqHandlerError(error),
         }
         // A front-end learns of an error from the reply only if it requested one. Otherwise it would
         // continue as if nothing had failed, so an error always ends the connection.

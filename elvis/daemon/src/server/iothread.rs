@@ -184,7 +184,7 @@ mod tests {
 
     /// A disk that completes a read when data are written to the other end of this pipe.
     fn told(by: OwnedFd) -> Disk {
-        Disk::given(File::from(by), MEMORY, Blocks::SECTORS, true)
+        Disk::given(File::from(by), MEMORY, Blocks::SECTORS, true).unwrap()
     }
 
     fn queue(disk: Disk, driver: &Driver) -> Box<Queue> {
@@ -199,6 +199,7 @@ mod tests {
             name: "a".to_owned(),
             kind: Kind::Blk(blk.with(disk)),
             rings: None,
+            channel: crate::server::channel::Channel::default(),
             weight: 1,
             limiter: Limiter::new(&RateLimit::default()),
             spent_ns: AtomicU64::new(0),

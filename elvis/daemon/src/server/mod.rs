@@ -1,6 +1,7 @@
 //! The running back-end: I/O threads, devices and their sockets.
 
 mod accept;
+mod channel;
 mod core;
 mod device;
 mod frontend;
@@ -15,6 +16,7 @@ mod threads;
 mod wake;
 
 pub use accept::Accepting;
+pub use channel::Notice;
 pub use device::{Device, DeviceSpec, listen};
 pub use iothread::{IoThread, IoThreadSpec};
 pub use kind::{BackingSpec, Blk, BlkSpec, Kind, KindSpec, NetSpec};

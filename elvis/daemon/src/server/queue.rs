@@ -1,6 +1,7 @@
 //! A virtqueue with everything needed to serve it. It is passed between a device's control thread,
 //! which sets it up, and the I/O thread that serves it.
 
+use super::channel::Channel;
 use super::kind::Kind;
 use super::ringfile::RingFile;
 use super::stats::Counted;
@@ -21,6 +22,8 @@ pub struct Shared {
     pub kind: Kind,
     /// Where it keeps how far packed rings got that are served in order. None: it has no such rings.
     pub rings: Option<RingFile>,
+    /// By which its front-end learns of changes.
+    pub channel: Channel,
     /// Its weight among the devices of each of its I/O threads.
     pub weight: u32,
     /// Its limits, shared by its I/O threads.

@@ -58,7 +58,7 @@ impl Blocks {
 }
 
 /// What is known of a file or block device.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 struct Facts {
     /// It was opened with O_DIRECT.
     direct: bool,
@@ -161,6 +161,13 @@ fn reads(file: &File, bytes: u32) -> bool {
 mod tests {
     use super::*;
 
+    const DIRECT: Facts = Facts {
+        direct: true,
+        device: None,
+        said: None,
+        below: None,
+    };
+
     fn blocks(facts: Facts, least_read: u32) -> Result<[u32; 4], String> {
         let found = facts.blocks(|bytes| bytes >= least_read)?;
         let length = if facts.direct { found.logical } else { 1 };
@@ -170,104 +177,62 @@ mod tests {
 
     #[test]
     fn each_source_of_the_block_size() {
-        let file = Facts::default();
-        let direct = Facts {
-            direct: true,
-            ..file
-        };
-        let device = |sizes| Some(sizes);
         let cases = [
             // Through the page cache sectors are possible on any device, but not ranges.
-            (file, [512, 512, 512, 1]),
-            (
-                Facts {
-                    device: device([512, 4096]),
-                    ..file
-                },
-                [512, 4096, 512, 1],
-            ),
-            (
-                Facts {
-                    device: device([4096, 4096]),
-                    ..file
-                },
-                [512, 4096, 4096, 1],
-            ),
+            (false, None, None, None, [512, 512, 512, 1]),
+            (false, Some([512, 4096]), None, None, [512, 4096, 512, 1]),
+            (false, Some([4096, 4096]), None, None, [512, 4096, 4096, 1]),
             // What the kernel says comes first.
+            (true, None, Some([512, 512]), None, [512, 512, 512, 512]),
             (
-                Facts {
-                    said: Some([512, 512]),
-                    ..direct
-                },
-                [512, 512, 512, 512],
-            ),
-            (
-                Facts {
-                    said: Some([4, 4096]),
-                    below: Some(512),
-                    ..direct
-                },
+                true,
+                None,
+                Some([4, 4096]),
+                Some(512),
                 [4096, 4096, 4096, 4],
             ),
+            (true, None, Some([4, 1]), None, [512, 512, 512, 4]),
             (
-                Facts {
-                    said: Some([4, 1]),
-                    ..direct
-                },
-                [512, 512, 512, 4],
-            ),
-            (
-                Facts {
-                    said: Some([4, 512]),
-                    device: device([512, 4096]),
-                    ..direct
-                },
+                true,
+                Some([512, 4096]),
+                Some([4, 512]),
+                None,
                 [512, 4096, 512, 4],
             ),
             // Then the device, which is below a file.
             (
-                Facts {
-                    device: device([4096, 4096]),
-                    ..direct
-                },
+                true,
+                Some([4096, 4096]),
+                None,
+                None,
                 [4096, 4096, 4096, 4096],
             ),
-            (
-                Facts {
-                    device: device([512, 4096]),
-                    ..direct
-                },
-                [512, 4096, 512, 512],
-            ),
-            (
-                Facts {
-                    below: Some(4096),
-                    ..direct
-                },
-                [4096, 4096, 4096, 4096],
-            ),
+            (true, Some([512, 4096]), None, None, [512, 4096, 512, 512]),
+            (true, None, None, Some(4096), [4096, 4096, 4096, 4096]),
         ];
-        for (facts, wanted) in cases {
+        for (direct, device, said, below, wanted) in cases {
+            let facts = Facts {
+                direct,
+                device,
+                said,
+                below,
+            };
             assert_eq!(blocks(facts, 512), Ok(wanted), "{facts:?}");
         }
         // Then a read.
         for bytes in [1, 512, 1024, 2048, 4096] {
             let size = bytes.max(512);
-            assert_eq!(blocks(direct, bytes), Ok([size; 4]));
+            assert_eq!(blocks(DIRECT, bytes), Ok([size; 4]));
         }
     }
 
     #[test]
     fn what_no_guest_can_use_is_refused() {
-        let direct = Facts {
-            direct: true,
-            ..Facts::default()
-        };
         let refused = |facts, least| blocks(facts, least).unwrap_err();
         let none = refused(
             Facts {
                 said: Some([0, 0]),
-                ..direct
+                ..DIRECT
             },
             512,
         );
@@ -278,7 +243,7 @@ mod tests {
         let large = refused(
             Facts {
                 said: Some([4, 65_536]),
-                ..direct
+                ..DIRECT
             },
             512,
         );
@@ -286,14 +251,14 @@ mod tests {
             large.contains("multiples of 65536 bytes") && large.contains("leave \"direct\" out"),
             "{large}"
         );
-        let read = refused(direct, 8192);
+        let read = refused(DIRECT, 8192);
         assert!(read.contains("no direct read"), "{read}");
         for direct in [false, true] {
             let device = Some([8192; 2]);
             let facts = Facts {
                 direct,
                 device,
-                ..Facts::default()
+                ..DIRECT
             };
             assert!(refused(facts, 512).contains("use another device"));
         }

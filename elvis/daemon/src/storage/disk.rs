@@ -5,10 +5,10 @@ use crate::lock::lock;
 use crate::sys;
 use elvis_ring::{Chain, Mapping, Piece, Span};
 use rustix::fs::OFlags;
-use std::fs::{File, OpenOptions};
+use std::fs::{File, Metadata, OpenOptions};
 use std::io;
 use std::os::fd::AsFd;
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -49,6 +49,30 @@ pub enum Source {
     },
 }
 
+/// A file or block device, by its identity: its path may be one of several.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Storage {
+    /// The number of the block device: itself, or the one that the file is on.
+    device: u64,
+    /// The file's number there. None: it is the block device.
+    inode: Option<u64>,
+}
+
+impl Storage {
+    fn of(metadata: &Metadata) -> Self {
+        match metadata.file_type().is_block_device() {
+            true => Self {
+                device: metadata.rdev(),
+                inode: None,
+            },
+            false => Self {
+                device: metadata.dev(),
+                inode: Some(metadata.ino()),
+            },
+        }
+    }
+}
+
 /// An open disk.
 #[derive(Debug)]
 pub enum Disk {
@@ -68,6 +92,8 @@ pub enum Disk {
     File {
         /// The file; it is locked.
         file: File,
+        /// Which one it is.
+        storage: Storage,
         /// Whether the lock is shared, with others that only read.
         readonly: bool,
         /// Whether it is locked only between [`Disk::begin`] and [`Disk::end`].
@@ -173,7 +199,8 @@ impl Disk {
             .custom_flags(flags)
             .open(path)?;
         let invalid = |why| io::Error::new(io::ErrorKind::InvalidInput, why);
-        let kind = file.metadata()?.file_type();
+        let metadata = file.metadata()?;
+        let kind = metadata.file_type();
         if !kind.is_file() && !kind.is_block_device() {
             return Err(invalid("not a regular file or block device"));
         }
@@ -197,6 +224,7 @@ impl Disk {
         let in_memory = !direct && rustix::fs::fstatfs(&file)?.f_type == TMPFS;
         Ok(Self::File {
             file,
+            storage: Storage::of(&metadata),
             readonly,
             migratable,
             lock_wait,
@@ -208,9 +236,18 @@ impl Disk {
     }
 
     /// A disk in a file that is open already, of this size in bytes. It is not locked.
-    #[must_use]
-    pub fn given(file: File, bytes: u64, blocks: Blocks, registered_buffers: bool) -> Self {
-        Self::File {
+    ///
+    /// # Errors
+    ///
+    /// The kernel does not say which file it is.
+    pub fn given(
+        file: File,
+        bytes: u64,
+        blocks: Blocks,
+        registered_buffers: bool,
+    ) -> io::Result<Self> {
+        Ok(Self::File {
+            storage: Storage::of(&file.metadata()?),
             file,
             readonly: false,
             migratable: false,
@@ -219,37 +256,58 @@ impl Disk {
             blocks,
             in_memory: false,
             registered_buffers,
+        })
+    }
+
+    /// Which storage it is on, so that several disks of one storage are known. None: it is on no file or block device.
+    #[must_use]
+    pub fn storage(&self) -> Option<Storage> {
+        match self {
+            Self::File { storage, .. } => Some(*storage),
+            Self::Null { .. } | Self::Ram { .. } => None,
         }
     }
 
-    /// Looks whether its file or block device has grown, and serves what is new from now on. Returns its size before
-    /// and now, in bytes.
+    /// The size of its file or block device now, in bytes; that of the disk stays. Asks the kernel, so it may wait
+    /// for a host that stores the file.
     ///
     /// # Errors
     ///
-    /// It has become smaller: it keeps its size, and what is beyond the end of the file fails. Or it is no file.
-    pub fn grow(&self) -> io::Result<(u64, u64)> {
-        let Self::File {
-            file,
-            bytes,
-            blocks,
-            ..
-        } = self
-        else {
-            return Err(io::Error::other(
-                "only a file or a block device can be resized",
-            ));
-        };
-        let block = u64::from(blocks.logical);
-        let (now, before) = (size(file)? / block * block, bytes.load(Ordering::Relaxed));
+    /// It is on no file or block device, or the kernel does not tell.
+    pub fn file_bytes(&self) -> io::Result<u64> {
+        match self {
+            Self::File { file, .. } => size(file),
+            Self::Null { .. } | Self::Ram { .. } => Err(io::Error::other(
+                "only a disk on a file or a block device can be resized",
+            )),
+        }
+    }
+
+    /// The size in bytes that it has with a file of so many bytes: its whole blocks.
+    ///
+    /// # Errors
+    ///
+    /// That is less than it has.
+    pub fn fits(&self, file_bytes: u64) -> io::Result<u64> {
+        let (before, block) = (self.bytes(), u64::from(self.blocks().logical));
+        let now = file_bytes / block * block;
         if now < before {
             let why = format!(
-                "it has {now} bytes, fewer than the {before} that its guest has: shrinking is not possible; make it \
-                 {before} again (truncate -s), or requests beyond its end fail"
+                "its file has {file_bytes} bytes, fewer than the {before} of the disk: a disk can't shrink; enlarge \
+                 the file again (truncate -s {before}), as requests beyond its end fail"
             );
             return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
         }
-        Ok((bytes.fetch_max(now, Ordering::Relaxed), now))
+        Ok(now)
+    }
+
+    /// Serves so many bytes from now on, as [`Disk::fits`] returned them, but never fewer than before. Returns the
+    /// size before, in bytes.
+    pub fn grow(&self, now: u64) -> u64 {
+        match self {
+            Self::File { bytes, .. } => bytes.fetch_max(now, Ordering::Relaxed),
+            Self::Null { .. } | Self::Ram { .. } => self.bytes(),
+        }
     }
 
     /// Locks a migratable disk, before its first queue is served. Does nothing for other disks.

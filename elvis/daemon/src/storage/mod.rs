@@ -9,5 +9,5 @@ mod uring;
 
 pub use blocks::Blocks;
 pub use buffers::{Counted as CountedBuffers, Registered};
-pub use disk::{Disk, DiskError, Source};
+pub use disk::{Disk, DiskError, Source, Storage};
 pub use engine::{Engine, Job, Operation};

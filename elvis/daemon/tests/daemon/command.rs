@@ -11,6 +11,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Command, Output};
+use vhost::vhost_user::VhostUserFrontend;
 
 fn elvis(words: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_elvis"))
@@ -86,6 +87,67 @@ fn a_server_is_told_what_to_do() {
         stderr(&gone).contains("does \"elvis serve --control\" run?"),
         "{}",
         stderr(&gone)
+    );
+}
+
+/// System calls are filtered: the channel's are allowed.
+#[test]
+fn a_disk_is_resized() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name).display().to_string();
+    let (control, socket) = (path("control"), path("a.sock"));
+    let file = image(dir.path(), 1 << 20);
+    let device = format!("{socket}={}", file.display());
+    let _served = Daemon::start(
+        &["--blk", &device, "--control", &control],
+        Path::new(&control),
+    );
+    let resize = || elvis(&["ctl", "--control", &control, "resize", "a"]);
+    let said = || {
+        let output = resize();
+        assert!(output.status.success(), "{}", stderr(&output));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let set_len = |bytes| {
+        let file = File::options().write(true).open(&file).unwrap();
+        file.set_len(bytes).unwrap();
+    };
+    assert_eq!(
+        said(),
+        "a: 1048576 bytes, as before; no front-end is connected\n"
+    );
+    let mut raw = Raw::connect(Path::new(&socket));
+    let (mut own, given) = UnixStream::pair().unwrap();
+    own.set_read_timeout(Some(LIMIT)).unwrap();
+    raw.frontend.set_backend_request_fd(&given).unwrap();
+    set_len(2 << 20);
+    assert_eq!(
+        said(),
+        "a: 1048576 bytes, now 2097152; its front-end is told\n"
+    );
+    let mut message = [0; 12];
+    own.read_exact(&mut message).unwrap();
+    assert_eq!(message[0], 2);
+    set_len(3);
+    let refused = resize();
+    assert_eq!(refused.status.code(), Some(1));
+    let why = stderr(&refused);
+    let sizes = "a: its file has 3 bytes, fewer than the 2097152 of the disk";
+    assert!(
+        why.contains(sizes) && why.contains("truncate -s 2097152"),
+        "{why}"
+    );
+    assert_eq!(
+        elvis(&["ctl", "--control", &control, "resize"])
+            .status
+            .code(),
+        Some(2)
+    );
+    let help = elvis(&["ctl", "resize", "--help"]).stdout;
+    let help = String::from_utf8(help).unwrap();
+    assert!(
+        help.contains("truncate -s, lvextend") && help.contains("next start"),
+        "{help}"
     );
 }
 

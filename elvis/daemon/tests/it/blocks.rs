@@ -27,7 +27,7 @@ fn requests_are_of_whole_blocks() {
     let path = image(dir.path(), 1 << 20);
     let file = File::options().read(true).write(true).open(&path).unwrap();
     let server = serve(dir.path(), Mode::Elvis, &[]);
-    let disk = Disk::given(file, 1 << 20, LARGE, false);
+    let disk = Disk::given(file, 1 << 20, LARGE, false).unwrap();
     add_disk(&server, &socket(dir.path(), "a"), disk);
     let client = Client::connect(&socket(dir.path(), "a"), 1, 16, 1 << 20);
     let config = client.transport.get_config().unwrap();

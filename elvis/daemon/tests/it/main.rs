@@ -24,6 +24,7 @@ mod ranges;
 #[path = "../raw/mod.rs"]
 mod raw;
 mod registered;
+mod resize;
 mod serve;
 mod spread;
 mod stalled;

@@ -33,7 +33,7 @@ fn stalled(dir: &Path) -> Option<(Arc<Server>, Raw, OwnedFd)> {
         return None;
     }
     let (reader, writer) = rustix::pipe::pipe().unwrap();
-    let disk = Disk::given(File::from(reader), 1 << 20, Blocks::SECTORS, false);
+    let disk = Disk::given(File::from(reader), 1 << 20, Blocks::SECTORS, false).unwrap();
     add_disk(&server, &socket(dir, "told"), disk);
     let mut raw = Raw::connect(&socket(dir, "told"));
     raw.start(0);

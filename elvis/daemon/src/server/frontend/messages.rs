@@ -11,7 +11,7 @@ use elvis_ring::{DirtyLog, Region};
 use std::fs::File;
 use vhost::VhostUserMemoryRegionBase;
 use vhost::vhost_user::message::*;
-use vhost::vhost_user::{Error, GpuBackend, Result, VhostUserBackendReqHandlerMut};
+use vhost::vhost_user::{Backend, Error, GpuBackend, Result, VhostUserBackendReqHandlerMut};
 
 const VERSION_1: u64 = 1 << 32;
 const PROTOCOL_FEATURES: u64 = 1 << 30;
@@ -279,6 +279,11 @@ impl VhostUserBackendReqHandlerMut for Frontend {
     ) -> Result<()> {
         let set = self.shared.kind.set_config(offset, bytes, self.features);
         set.map_err(|why| refused(format!("can't write to the configuration space: {why}")))
+    }
+
+    /// `channel` takes this message of a disk's front-end, unless its header comes in parts.
+    fn set_backend_req_fd(&mut self, _channel: Backend) {
+        self.refusal = Some("SET_BACKEND_REQ_FD: it is for disks, in one part".to_owned());
     }
 
     fn set_gpu_socket(&mut self, _backend: GpuBackend) -> Result<()> {

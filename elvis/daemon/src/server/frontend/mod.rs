@@ -3,12 +3,14 @@
 //! A queue is owned by the I/O thread while it runs, and is here while it changes: it is taken back
 //! for each change, which waits for its requests in flight ("drain"), and handed over again
 //! afterwards. So the I/O thread never sees a half-changed queue. `messages` answers the front-end;
-//! `network` does so for messages that only network devices
-//! get; `inflight` is the memory that records requests in flight.
+//! `own` does so for messages that the crate vhost does not handle: `network` for those that only network devices get,
+//! `channel` for one that only disks get. `inflight` is the memory that records requests in flight.
 
+mod channel;
 mod inflight;
 mod messages;
 mod network;
+mod own;
 
 use super::iothread::IoThread;
 use super::queue::{Kick, Queue, Shared};
@@ -16,7 +18,7 @@ use super::stats::Counted;
 use super::threads::Threads;
 use elvis_ring::{DirtyLog, Memory, Region, Ring, RingAddresses, RingError};
 use inflight::InflightArea;
-pub use network::answer as answer_network;
+pub use own::answer as answer_own;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;

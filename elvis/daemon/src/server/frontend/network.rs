@@ -3,21 +3,13 @@
 //! so when it makes a network device.
 
 use super::Frontend;
+use super::own::{Header, lock};
 use crate::server::kind::Kind;
-use crate::sys;
-use std::io::{self, Read, Write};
-use std::os::fd::AsFd;
+use std::io::{self, Read};
 use std::os::unix::net::UnixStream;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use vhost::vhost_user::VhostUserBackendReqHandlerMut;
-use vhost::vhost_user::message::{
-    FrontendReq, VhostUserHeaderFlag as Flag, VhostUserProtocolFeatures as Protocol,
-};
-
-/// Bytes of a message's header: request, flags, length of its body.
-const HEADER: usize = 12;
-/// The version in the flags.
-const VERSION: u32 = 1;
+use vhost::vhost_user::message::{FrontendReq, VhostUserProtocolFeatures as Protocol};
 
 /// One of these messages.
 #[derive(Clone, Copy)]
@@ -69,45 +61,27 @@ impl Frontend {
     }
 }
 
-/// Answers the next message, if it is one of these. Waits for a message.
+/// Answers the message, if it is one of these.
 ///
 /// # Errors
 ///
 /// The message is not valid, or the connection has failed: close it.
-pub fn answer(mut stream: &UnixStream, frontend: &Arc<Mutex<Frontend>>) -> io::Result<bool> {
-    let mut header = [0; HEADER];
-    if sys::peek(stream.as_fd(), &mut header)? < HEADER {
-        return Ok(false);
-    }
-    let [r0, r1, r2, r3, f0, f1, f2, f3, l0, l1, l2, l3] = header;
-    let request = u32::from_ne_bytes([r0, r1, r2, r3]);
-    let Some(kind) = Message::of(request) else {
+pub(super) fn answer(
+    mut stream: &UnixStream,
+    header: Header,
+    frontend: &Arc<Mutex<Frontend>>,
+) -> io::Result<bool> {
+    let Some(kind) = Message::of(header.request) else {
         return Ok(false);
     };
-    let mut message = [0; HEADER + 8];
-    let (flags, bytes) = (
-        u32::from_ne_bytes([f0, f1, f2, f3]),
-        u32::from_ne_bytes([l0, l1, l2, l3]),
-    );
-    if bytes as usize != message.len() - HEADER {
+    let mut message = [0; Header::BYTES + 8];
+    if header.bytes as usize != message.len() - Header::BYTES {
         return Err(io::Error::other("a message has a wrong length"));
     }
     stream.read_exact(&mut message)?;
     let mut body = [0; 8];
-    body.copy_from_slice(&message[HEADER..]);
-    let mut frontend = frontend.lock().unwrap_or_else(PoisonError::into_inner);
-    let done = frontend.network(kind, body)?;
-    let acknowledges = frontend.protocol & Protocol::REPLY_ACK.bits() != 0;
-    drop(frontend);
-    if flags & Flag::NEED_REPLY.bits() != 0 && acknowledges {
-        let flags = VERSION | Flag::REPLY.bits();
-        let words = [
-            request.to_ne_bytes(),
-            flags.to_ne_bytes(),
-            bytes.to_ne_bytes(),
-        ];
-        let reply = [words.as_flattened(), &u64::from(!done).to_ne_bytes()].concat();
-        stream.write_all(&reply)?;
-    }
+    body.copy_from_slice(&message[Header::BYTES..]);
+    let done = lock(frontend).network(kind, body)?;
+    header.acknowledge(stream, frontend, done)?;
     Ok(true)
 }

@@ -86,8 +86,11 @@ impl Kind {
     #[must_use]
     pub fn protocol(&self) -> VhostUserProtocolFeatures {
         match self {
+            // By BACKEND_REQ a front-end learns that the disk has grown.
             Self::Blk(_) => {
-                VhostUserProtocolFeatures::CONFIG | VhostUserProtocolFeatures::INFLIGHT_SHMFD
+                VhostUserProtocolFeatures::CONFIG
+                    | VhostUserProtocolFeatures::INFLIGHT_SHMFD
+                    | VhostUserProtocolFeatures::BACKEND_REQ
             }
             // The configuration space is the front-end's. Frames in flight are not recorded: see `in_order`.
             Self::Net(_) => VhostUserProtocolFeatures::RARP | VhostUserProtocolFeatures::MTU,
