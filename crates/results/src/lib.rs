@@ -48,8 +48,7 @@ pub struct ResultFile {
     pub command: Vec<String>,
     /// The platform's canonical name, as `--on` takes it.
     pub platform: String,
-    /// The platform's place in the order in which its run shows them, from 1. Absent in files of older versions, and
-    /// where one run is one platform.
+    /// The platform's place in the order in which its run shows them, from 1. Absent in files of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub position: Option<u32>,
     /// Everything the numbers depend on.

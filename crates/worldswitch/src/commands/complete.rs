@@ -9,6 +9,7 @@ use std::io::stdout;
 use ws_lab::lab::{Lab, split};
 use ws_machines::image::GuestImage;
 use ws_machines::platforms;
+use ws_report::text::terminal;
 
 /// Values and what each is.
 type Found = Vec<(String, String)>;
@@ -110,7 +111,7 @@ fn variants(text: &str) -> Vec<String> {
 /// Machines of the lab, without or with `lab:`, for commands that take no others.
 fn machines(text: &str) -> Found {
     if text.starts_with("lab:") {
-        return platforms_from(text).into_iter().collect();
+        return platforms_from(text);
     }
     match text.contains('@') {
         true => beginning(
@@ -129,7 +130,7 @@ fn benchmarks(text: &str) -> Found {
     for image in images.filter_map(|path| GuestImage::read(&path.ok()?).ok()) {
         for row in image.rows {
             if all.iter().all(|(name, _)| *name != row.name) {
-                all.push((row.name, row.summary));
+                all.push((row.name, terminal(&row.summary).into_owned()));
             }
         }
     }
