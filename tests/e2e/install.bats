@@ -29,7 +29,7 @@ setup() { common_setup; }
     for name in worldswitch elvis; do
         bash -n "share/bash-completion/completions/$name.bash"
         grep -q "^#compdef $name" "share/zsh/site-functions/_$name"
-        grep -q "^complete -c $name" "share/fish/vendor_completions.d/$name.fish"
+        grep -q "^complete --command $name" "share/fish/vendor_completions.d/$name.fish"
     done
     grep -qx 'ExecStart=/opt/ws/bin/elvis serve --config /etc/elvis.toml' lib/systemd/system/elvis.service
     make -s -C "$ROOT" uninstall PREFIX="$PWD"

@@ -57,6 +57,7 @@ fn run(created: &str, rng: &mut Rng, whole: bool) -> ResultFile {
         tool: String::new(),
         command: vec![],
         platform: "made-up".into(),
+        position: None,
         identity: Identity::default(),
         disturbances: None,
         interrupted: false,

@@ -6,7 +6,7 @@ const ROWS: [&str; 8] = ["a", "b", "c", "d", "e", "f", "g", "h"];
 
 /// A host's result: 16 boots a row that scatter by about 1 %, with `factor` for each row.
 fn timed(name: &str, seed: u64, factor: impl Fn(&str) -> f64) -> ResultFile {
-    let mut random = fastrand::Rng::with_seed(seed);
+    let mut random = crate::statistics::Rng::with_seed(seed);
     let rows = ROWS.map(|row| {
         let boots = (0..16).map(|_| {
             let noise: f64 = (0..4).map(|_| random.f64() - 0.5).sum::<f64>() * 0.01;

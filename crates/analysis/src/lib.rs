@@ -30,7 +30,6 @@ mod hosts;
 pub mod model;
 mod outside;
 mod pair;
-pub mod statistics;
 mod suite;
 mod summary;
 mod times;
@@ -57,3 +56,4 @@ pub use times::{NOISY, Ratio, TimeRow, TimeVerdict, TimesJudged, Why, judge_time
 pub use trends::{Level, Trend, TrendPoint, Trends, trends};
 pub use unit::UnitKind;
 pub use verdict::{MAX_BOOTS, SUITE_BOOTS, Thresholds, Verdict};
+pub use ws_statistics as statistics;

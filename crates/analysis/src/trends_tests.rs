@@ -157,7 +157,7 @@ fn hosts_without_a_common_kernel_are_lines_of_their_own() {
 
 #[test]
 fn scatter_is_no_move() {
-    let mut random = fastrand::Rng::with_seed(1);
+    let mut random = crate::statistics::Rng::with_seed(1);
     for count in [4, 50] {
         let names: Vec<String> = (0..count).map(|kernel| format!("6.{kernel}")).collect();
         let mut moves = 0;

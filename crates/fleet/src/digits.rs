@@ -83,6 +83,7 @@ mod tests {
             tool: "worldswitch".into(),
             command: Vec::new(),
             platform: "lab:native".into(),
+            position: None,
             identity: Identity::default(),
             disturbances: None,
             interrupted: false,

@@ -126,6 +126,7 @@ mod tests {
             tool: String::new(),
             command: Vec::new(),
             platform: platform.into(),
+            position: None,
             identity: Identity::default(),
             disturbances: None,
             interrupted: false,

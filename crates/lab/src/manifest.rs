@@ -4,11 +4,13 @@ use crate::files;
 use crate::recipe::hex;
 use crate::sets::{Architecture, Package, Set, SetKind, is_whole};
 use crate::store::StoreError;
+use serde::de::{Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
-use std::fs;
-use std::io;
+use std::fmt;
+use std::fs::{self, File};
+use std::io::{self, BufReader};
 use std::path::Path;
 
 /// Its name in a set's folder.
@@ -45,6 +47,66 @@ pub struct Manifest {
     pub packages: Vec<Package>,
     /// By path below `root`, with '/' as separator.
     pub files: BTreeMap<String, Entry>,
+}
+
+/// What the first fields of a manifest say. The rest, a hundred times as long, is only read when it is used.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub(crate) struct Head {
+    version: u32,
+    set: String,
+    pub kind: SetKind,
+    pub architecture: Architecture,
+    pub pinned: bool,
+}
+
+impl Head {
+    /// Reads the head of the manifest of a set's folder.
+    ///
+    /// # Errors
+    /// As [`Manifest::read`], for what is read.
+    pub(crate) fn read(set: &str, folder: &Path) -> Result<Self, StoreError> {
+        let head = File::open(folder.join(MANIFEST)).ok().and_then(Self::parse);
+        match head.filter(|head| head.set == set && head.version == VERSION) {
+            Some(head) => Ok(head),
+            // Its fields are in another order, or something is wrong, which this finds out.
+            None => Manifest::read(set, folder).map(|manifest| Self {
+                version: manifest.version,
+                set: manifest.set,
+                kind: manifest.kind,
+                architecture: manifest.architecture,
+                pinned: manifest.pinned,
+            }),
+        }
+    }
+
+    fn parse(file: File) -> Option<Self> {
+        let mut fields = serde_json::Map::new();
+        let mut json = serde_json::Deserializer::from_reader(BufReader::new(file));
+        // Of a map that was left in the middle there always is an error.
+        let _ = json.deserialize_map(Before("packages", &mut fields));
+        serde_json::from_value(fields.into()).ok()
+    }
+}
+
+/// Takes the fields of a map before one of this name, and leaves the rest unread.
+struct Before<'a>(
+    &'static str,
+    &'a mut serde_json::Map<String, serde_json::Value>,
+);
+
+impl<'de> Visitor<'de> for Before<'_> {
+    type Value = ();
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while let Some(key) = map.next_key::<String>()?.filter(|key| key != self.0) {
+            self.1.insert(key, map.next_value()?);
+        }
+        Ok(())
+    }
 }
 
 /// A file or a symbolic link.
@@ -158,5 +220,78 @@ impl Manifest {
             Entry::Link { .. } => 0,
         };
         self.files.values().map(bytes).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A manifest's text, as this version writes it.
+    fn text() -> String {
+        let manifest = Manifest {
+            version: VERSION,
+            set: "q".into(),
+            kind: SetKind::Program,
+            architecture: Architecture::Aarch64,
+            suite: "sid".into(),
+            pinned: true,
+            instead_of: Some("x".into()),
+            cured: BTreeMap::from([("a".into(), "b".into())]),
+            kept_by: None,
+            packages: Vec::new(),
+            files: BTreeMap::new(),
+        };
+        serde_json::to_string_pretty(&manifest).unwrap()
+    }
+
+    fn read(text: &str) -> Result<Head, String> {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join(MANIFEST), text).unwrap();
+        Head::read("q", folder.path()).map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn a_head_has_what_the_manifest_says_in_any_order() {
+        let head = read(&text()).unwrap();
+        assert_eq!(
+            (head.kind, head.architecture, head.pinned),
+            (SetKind::Program, Architecture::Aarch64, true)
+        );
+        // The rest is not read.
+        let text = text();
+        let (before, _) = text.split_once("\"packages\"").unwrap();
+        assert_eq!(read(&format!("{before}\"packages\": ...")).unwrap(), head);
+        let mut fields: Vec<(String, serde_json::Value)> = Vec::new();
+        let parsed: serde_json::Map<_, _> = serde_json::from_str(&text).unwrap();
+        fields.extend(parsed);
+        fields.reverse();
+        let reversed = fields
+            .iter()
+            .map(|(name, value)| format!("{name:?}: {value}"));
+        let reversed = reversed.collect::<Vec<_>>().join(", ");
+        assert_eq!(read(&format!("{{{reversed}}}")).unwrap(), head);
+    }
+
+    #[test]
+    fn what_is_no_manifest_of_the_set_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let missing = Head::read("q", folder.path()).unwrap_err();
+        assert!(matches!(missing, StoreError::Missing { .. }), "{missing}");
+        for (text, why) in [
+            (text().replace("\"q\"", "\"other\""), "is that of \"other\""),
+            (
+                text().replace("\"version\": 1", "\"version\": 2"),
+                "version 2, not 1",
+            ),
+            (
+                text().replace("\"pinned\": true,", ""),
+                "missing field `pinned`",
+            ),
+            ("[]".to_owned(), "is damaged"),
+        ] {
+            let error = read(&text).unwrap_err();
+            assert!(error.contains(why), "{error}");
+        }
     }
 }

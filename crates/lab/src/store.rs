@@ -13,7 +13,7 @@
 
 use crate::files;
 use crate::kernel::Kernel;
-use crate::manifest::{MANIFEST, Manifest};
+use crate::manifest::{Head, MANIFEST, Manifest};
 use crate::sets::{Package, Set, SetKind};
 use rustix::fs::{CWD, FlockOperation, RenameFlags, flock, renameat_with};
 use rustix::io::Errno;
@@ -105,6 +105,35 @@ impl Store {
         let folder = self.folder(set);
         let manifest = Manifest::read(set, &folder)?;
         Ok(Unpacked::of(manifest, folder.join("root")))
+    }
+
+    /// Whether a set is there, without what is in it.
+    ///
+    /// # Errors
+    /// It is not there, with the command to run; or the head of its manifest can't be read.
+    pub fn check(&self, set: &str) -> Result<(), StoreError> {
+        Head::read(set, &self.folder(set)).map(drop)
+    }
+
+    /// Whether the packages of a set of kind `program` are pinned. Only looks whether the program's files are there.
+    ///
+    /// # Errors
+    /// The set is not there, or has no such program.
+    pub fn check_program(&self, set: &str, name: &str) -> Result<bool, StoreError> {
+        let folder = self.folder(set);
+        let head = Head::read(set, &folder)?;
+        let root = folder.join("root");
+        let lacks = |what| StoreError::Lacks {
+            set: set.to_owned(),
+            what,
+        };
+        if head.kind != SetKind::Program {
+            return Err(lacks("programs".into()));
+        }
+        match crate::program::words(&root, head.architecture, name) {
+            Some(_) => Ok(head.pinned),
+            None => Err(lacks(format!("program {name}"))),
+        }
     }
 
     /// The names of all sets in the store, also of damaged ones, sorted.

@@ -12,7 +12,7 @@ use crate::qemu::{Qemu, Settings};
 use crate::resources::Resources;
 use crate::serial::SerialLine;
 use crate::vmm::{self, Vmm};
-use of_host::of_host;
+pub use of_host::of_host;
 use ws_lab::recipe::{Monitor, Recipe};
 use ws_lab::sets::Architecture;
 

@@ -136,3 +136,40 @@ fn the_guest_alone_is_listed_first_and_run_by_default() {
         ]
     );
 }
+
+/// A store whose set `qemu` has an emulator of version 10.0, which makes the file `started` when it is started.
+fn store_of_emulator(folder: &std::path::Path, pinned: bool) -> Store {
+    use std::os::unix::fs::PermissionsExt;
+    let set = folder.join("store/sets/qemu");
+    let root = set.join("root/usr");
+    std::fs::create_dir_all(root.join("bin")).unwrap();
+    std::fs::create_dir_all(root.join("lib64")).unwrap();
+    std::fs::write(root.join("bin/qemu-system-x86_64"), "").unwrap();
+    let loader = root.join("lib64/ld-linux-x86-64.so.2");
+    let answers = "QEMU emulator version 10.0 microvm pc q35 max EPYC EPYC-Genoa";
+    let started = folder.join("started");
+    let script = format!("#!/bin/sh\n: >{}\necho {answers}\n", started.display());
+    std::fs::write(&loader, script).unwrap();
+    std::fs::set_permissions(&loader, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let manifest = format!(
+        r#"{{"version": 1, "set": "qemu", "kind": "program", "architecture": "x86_64", "suite": "sid",
+            "pinned": {pinned}, "packages": [], "files": {{}}}}"#
+    );
+    std::fs::write(set.join("manifest.json"), manifest).unwrap();
+    Store::at(folder.join("store"))
+}
+
+#[test]
+fn an_emulator_of_pinned_packages_is_not_started_to_list_it() {
+    for pinned in [true, false] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut resources = resources();
+        resources.guest = Some(Ok("/nonexistent/guest.elf".into()));
+        if let Some(Ok(files)) = &mut resources.lab {
+            files.store = store_of_emulator(folder.path(), pinned);
+        }
+        let all = all(&resources).unwrap();
+        assert_eq!(usable(&all[0], &resources), Usable::Yes, "{}", all[0].name);
+        assert_eq!(folder.path().join("started").exists(), !pinned);
+    }
+}

@@ -1,21 +1,29 @@
 //! Manual pages and shell completions of a command, made from its definition.
 //!
-//! `make install` uses it by the hidden subcommand `manual` of each command.
+//! `make install` uses it by the hidden subcommand `manual` of each command. The scripts for shells call the hidden
+//! subcommand `complete`, so they know what the command finds at that time: benchmarks, recipes.
 
-use clap::Command;
-use clap::builder::Resettable;
-use clap_complete::Shell;
+use clap::builder::{Resettable, StyledStr};
+use clap::{Arg, Command, ValueHint};
+use clap_complete::engine::{self, ArgValueCompleter, CompletionCandidate};
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, roman};
+use std::ffi::OsString;
 use std::fs;
-use std::io;
+use std::io::{self, Write};
 use std::path::Path;
 
-/// Where each shell looks for completions, below `share` of an installation.
-const SHELLS: [(Shell, &str); 3] = [
-    (Shell::Bash, "bash-completion/completions"),
-    (Shell::Zsh, "zsh/site-functions"),
-    (Shell::Fish, "fish/vendor_completions.d"),
+/// The script of each shell, and where it looks for it below `share` of an installation.
+const SHELLS: [(&str, &str); 3] = [
+    (
+        "bash-completion/completions/NAME.bash",
+        include_str!("shells/bash.sh"),
+    ),
+    ("zsh/site-functions/_NAME", include_str!("shells/zsh")),
+    (
+        "fish/vendor_completions.d/NAME.fish",
+        include_str!("shells/fish"),
+    ),
 ];
 
 /// Writes a manual page for the command and each subcommand, and completions for bash, zsh and
@@ -24,11 +32,10 @@ const SHELLS: [(Shell, &str); 3] = [
 /// # Errors
 /// A folder or file can't be written; the message names the folder.
 pub fn write(command: Command, share: &Path) -> io::Result<()> {
-    let name = command.get_name().to_owned();
-    for (shell, folder) in SHELLS {
-        make(&share.join(folder), |folder| {
-            clap_complete::generate_to(shell, &mut shown(&command), &name, folder).map(|_| ())
-        })?;
+    for (file, script) in SHELLS {
+        let path = share.join(file.replace("NAME", command.get_name()));
+        let script = script.replace("NAME", command.get_name());
+        make(path.parent().unwrap_or(share), |_| fs::write(&path, script))?;
     }
     make(&share.join("man/man1"), |folder| {
         let mut command = command.disable_help_subcommand(true);
@@ -37,13 +44,46 @@ pub fn write(command: Command, share: &Path) -> io::Result<()> {
     })
 }
 
-/// The command for completions, which clap_complete would make of hidden subcommands too; clap can't take one out.
-/// Names are leaked: the program ends after this.
-fn shown(command: &Command) -> Command {
+/// What an argument's value may be, with a word on each; none if it may be anything. The text is typed so far.
+pub type Values = fn(arg: &Arg) -> Option<fn(text: &str) -> Vec<(String, String)>>;
+
+/// Prints what the last word of a command line may become, each on a line, after a tabulator what it is. Prints nothing
+/// where a file may be named, which the shell itself completes.
+///
+/// # Errors
+/// The output can't be written.
+pub fn complete(
+    command: &Command,
+    values: Values,
+    words: Vec<OsString>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let last = words.len().saturating_sub(1);
+    let mut command = shown(command, values);
+    // Its error is that there is no word to complete.
+    let found = engine::complete(&mut command, words, last, None).unwrap_or_default();
+    for candidate in found {
+        let help = candidate
+            .get_help()
+            .map(ToString::to_string)
+            .unwrap_or_default();
+        let help = help.lines().next().unwrap_or_default();
+        writeln!(out, "{}\t{help}", candidate.get_value().to_string_lossy())?;
+    }
+    Ok(())
+}
+
+/// The command for completions, without its hidden subcommands, which clap can't take out. Names are leaked: the program
+/// ends after this.
+fn shown(command: &Command, values: Values) -> Command {
     let leaked = |name: &str| -> &'static str { name.to_owned().leak() };
     let inner = command.get_subcommands();
     let mut copy = Command::new(leaked(command.get_name()))
-        .args(command.get_arguments().cloned())
+        .args(
+            command
+                .get_arguments()
+                .map(|arg| completed(arg.clone(), values)),
+        )
         .disable_help_flag(command.is_disable_help_flag_set())
         .disable_version_flag(command.is_disable_version_flag_set())
         .visible_aliases(
@@ -52,7 +92,11 @@ fn shown(command: &Command) -> Command {
                 .map(leaked)
                 .collect::<Vec<_>>(),
         )
-        .subcommands(inner.filter(|inner| !inner.is_hide_set()).map(shown));
+        .subcommands(
+            inner
+                .filter(|inner| !inner.is_hide_set())
+                .map(|inner| shown(inner, values)),
+        );
     if let Some(about) = command.get_about() {
         copy = copy.about(about.clone());
     }
@@ -60,6 +104,21 @@ fn shown(command: &Command) -> Command {
         copy = copy.version(leaked(version));
     }
     copy
+}
+
+/// An argument with its values. Files are left to the shell.
+fn completed(arg: Arg, values: Values) -> Arg {
+    let Some(find) = values(&arg) else {
+        return arg.value_hint(ValueHint::Other);
+    };
+    let candidate = |(value, help): (String, String)| {
+        let help = (!help.is_empty()).then(|| StyledStr::from(help));
+        CompletionCandidate::new(value).help(help)
+    };
+    arg.add(ArgValueCompleter::new(move |text: &std::ffi::OsStr| {
+        let found = text.to_str().map(find).unwrap_or_default();
+        found.into_iter().map(candidate).collect()
+    }))
 }
 
 /// Writes a page for the command and each subcommand that is shown. The text below the options stands as it is: its
@@ -102,24 +161,27 @@ fn make(folder: &Path, fill: impl FnOnce(&Path) -> io::Result<()>) -> io::Result
 mod tests {
     use super::*;
 
-    #[test]
-    fn each_shown_subcommand_has_a_page_and_completions() {
-        let share = tempfile::tempdir().unwrap();
+    fn outer() -> Command {
         let help = clap::Arg::new("help")
             .long("help")
             .action(clap::ArgAction::Help);
-        let command = Command::new("outer")
+        let inner = Command::new("inner")
+            .about("Says hello")
+            .after_help("Examples:\n  inner x    a column")
+            .arg(Arg::new("flag").long("flag").value_name("COLOUR"))
+            .arg(Arg::new("path").value_parser(clap::value_parser!(std::path::PathBuf)))
+            .subcommand(Command::new("innermost"));
+        Command::new("outer")
             .disable_help_flag(true)
             .arg(help)
-            .subcommand(
-                Command::new("inner")
-                    .about("Says hello")
-                    .after_help("Examples:\n  inner x    a column")
-                    .arg(clap::Arg::new("flag").long("flag"))
-                    .subcommand(Command::new("innermost")),
-            )
-            .subcommand(Command::new("secret").hide(true));
-        write(command, share.path()).unwrap();
+            .subcommand(inner)
+            .subcommand(Command::new("secret").hide(true))
+    }
+
+    #[test]
+    fn each_shown_subcommand_has_a_page() {
+        let share = tempfile::tempdir().unwrap();
+        write(outer(), share.path()).unwrap();
         let read = |file: &str| fs::read_to_string(share.path().join(file)).unwrap();
         assert!(read("man/man1/outer.1").contains("outer\\-inner(1)"));
         let inner = read("man/man1/outer-inner.1");
@@ -137,17 +199,67 @@ mod tests {
         pages.sort();
         let wanted = ["outer-inner-innermost.1", "outer-inner.1", "outer.1"];
         assert_eq!(pages, wanted);
-        for file in [
-            "bash-completion/completions/outer.bash",
-            "zsh/site-functions/_outer",
-            "fish/vendor_completions.d/outer.fish",
+    }
+
+    #[test]
+    fn each_shell_has_a_script_that_asks_the_command() {
+        let share = tempfile::tempdir().unwrap();
+        write(outer(), share.path()).unwrap();
+        for (file, registers) in [
+            (
+                "bash-completion/completions/outer.bash",
+                "complete -o bashdefault -o default -F _outer outer\n",
+            ),
+            ("zsh/site-functions/_outer", "#compdef outer\n"),
+            (
+                "fish/vendor_completions.d/outer.fish",
+                "complete --command outer --no-files --keep-order --arguments '(__complete_outer)'\n",
+            ),
         ] {
+            let script = fs::read_to_string(share.path().join(file)).unwrap();
+            assert!(script.contains(registers), "{script}");
             assert!(
-                read(file).contains("inner") && read(file).contains("flag"),
-                "{file}"
+                script.contains(" complete -- ") && !script.contains("NAME"),
+                "{script}"
             );
-            assert!(!read(file).contains("secret"), "{file}");
-            assert!(!read(file).contains("--help --help"), "{file}");
+        }
+    }
+
+    /// What the last of these words may become.
+    fn completed(words: &[&str]) -> String {
+        let values: Values = |arg| {
+            (arg.get_id() == "flag").then_some(|text| match text {
+                "r" => vec![("red".to_owned(), "like fire\nand more".to_owned())],
+                _ => vec![("green".to_owned(), String::new())],
+            })
+        };
+        let words = words.iter().map(OsString::from).collect();
+        let mut out = Vec::new();
+        complete(&outer(), values, words, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn a_word_becomes_a_command_an_option_or_a_value() {
+        assert_eq!(completed(&["outer", "in"]), "inner\tSays hello\n");
+        assert_eq!(completed(&["outer", "inner", "--f"]), "--flag\t\n");
+        let red = "red\tlike fire\n";
+        assert_eq!(completed(&["outer", "inner", "--flag", "r"]), red);
+        assert_eq!(completed(&["outer", "inner", "--flag", ""]), "green\t\n");
+        assert_eq!(
+            completed(&["outer", "inner", "--flag=r"]),
+            format!("--flag={red}")
+        );
+    }
+
+    #[test]
+    fn hidden_commands_and_files_are_left_out() {
+        assert_eq!(completed(&["outer", "sec"]), "");
+        assert!(!completed(&["outer", ""]).contains("secret"));
+        // Where a file may be named, the shell completes.
+        assert_eq!(completed(&["outer", "inner", "/"]), "");
+        for nothing in [&["outer"][..], &[]] {
+            completed(nothing);
         }
     }
 

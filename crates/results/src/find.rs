@@ -91,14 +91,14 @@ pub fn find(spec: &str) -> Result<Vec<PathBuf>, FindError> {
     })
 }
 
-/// Finds and reads results, ordered by start of the run, then by platform.
+/// Finds and reads results, ordered by start of the run, then as the run ordered its platforms. Those of a run that kept
+/// no order are sorted by name.
 pub fn load(spec: &str) -> Result<Vec<ResultFile>, FindError> {
     let mut results = find(spec)?
         .iter()
         .map(|path| read_file(path))
         .collect::<Result<Vec<_>, _>>()?;
-    // RFC 3339 in UTC sorts as text.
-    results.sort_by(|a, b| (&a.created, &a.platform).cmp(&(&b.created, &b.platform)));
+    results.sort_by(|a, b| a.place().cmp(&b.place()));
     Ok(results)
 }
 
@@ -361,6 +361,24 @@ mod tests {
             ["qemu-tcg", "lab:native"],
             "the older run comes first"
         );
+    }
+
+    #[test]
+    fn platforms_of_a_run_are_in_its_order_or_sorted_if_it_kept_none() {
+        let order = |positions: [Option<u32>; 3]| -> Vec<String> {
+            let dir = tempfile::tempdir().unwrap();
+            for (platform, position) in ["kvm", "qemu-tcg", "lab:native"].iter().zip(positions) {
+                let mut result = sample();
+                result.platform = (*platform).to_owned();
+                result.position = position;
+                write_into(dir.path(), &result).unwrap();
+            }
+            let loaded = load(dir.path().to_str().unwrap()).unwrap();
+            loaded.into_iter().map(|result| result.platform).collect()
+        };
+        let run = [Some(2), Some(1), Some(3)];
+        assert_eq!(order(run), ["qemu-tcg", "kvm", "lab:native"]);
+        assert_eq!(order([None; 3]), ["kvm", "lab:native", "qemu-tcg"]);
     }
 
     #[test]

@@ -48,6 +48,9 @@ pub struct ResultFile {
     pub command: Vec<String>,
     /// The platform's canonical name, as `--on` takes it.
     pub platform: String,
+    /// The platform's place in the order in which its run shows them, from 1. Absent in files of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub position: Option<u32>,
     /// Everything the numbers depend on.
     pub identity: Identity,
     /// What on the host can disturb a measurement of time, as found by `worldswitch doctor` at the
@@ -67,6 +70,11 @@ impl ResultFile {
     /// The perturbed boots, which count in no figure but the invariance band.
     pub fn perturbed(&self) -> Perturbed {
         Perturbed::of(&self.boots)
+    }
+
+    /// What results are sorted by: the start of the run, then the run's own order. RFC 3339 in UTC sorts as text.
+    pub fn place(&self) -> (&str, Option<u32>, &str) {
+        (&self.created, self.position, &self.platform)
     }
 
     /// The row of a benchmark.

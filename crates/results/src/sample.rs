@@ -44,6 +44,7 @@ pub(crate) fn sample() -> ResultFile {
             .map(Into::into)
             .into(),
         platform: "lab:native".into(),
+        position: None,
         identity: Identity {
             subject: object(json!({"platform": "lab:native"})),
             conditions: object(json!({"unit": "insns", "emulator": "qemu 10.0.2"})),

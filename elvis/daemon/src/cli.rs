@@ -3,6 +3,7 @@
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use elvis::config::Endpoint;
 use elvis_policy::simulation::Mode;
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// Serves the disks and networks of many virtual machines from a few I/O cores, over vhost-user.
@@ -26,6 +27,13 @@ pub enum Command {
     Manual {
         /// The folder `share` of an installation.
         share: PathBuf,
+    },
+    /// Print what the last word of a command line may become, for completions.
+    #[command(hide = true)]
+    Complete {
+        /// The program, and its arguments.
+        #[arg(last = true)]
+        words: Vec<OsString>,
     },
 }
 

@@ -34,6 +34,10 @@ fn main() -> ExitCode {
         Command::Serve(args) => configuration(&args).and_then(|config| Ok(daemon::serve(&config)?)),
         Command::Ctl(args) => ctl(&args.control, &args.what),
         Command::Simulate(args) => play(&args),
+        Command::Complete { words } => {
+            let found = ws_manual::complete(&Cli::command(), |_| None, words, &mut stdout());
+            found.map_err(Into::into)
+        }
         Command::Manual { share } => ws_manual::write(Cli::command(), &share).map_err(Into::into),
     };
     match done {

@@ -40,6 +40,7 @@ fn result(platform: &str, created: &str, value: u64) -> ResultFile {
         tool: "worldswitch 0.1.0".into(),
         command: vec!["worldswitch".into(), "run".into()],
         platform: platform.into(),
+        position: None,
         identity: Identity {
             subject: subject.as_object().unwrap().clone().into_iter().collect(),
             conditions: Default::default(),

@@ -29,10 +29,10 @@ pub fn missing(recipe: &Recipe, resources: &Resources) -> Result<(), MachineErro
     let store = resources.store()?;
     for set in recipe.sets() {
         if set != recipe.emulator.package || !has_own_qemu(recipe, resources) {
-            store.find(set).map_err(|e| said(&e))?;
+            store.check(set).map_err(|e| said(&e))?;
         }
     }
-    emulator(recipe, resources)?;
+    emulator_missing(recipe, resources)?;
     if recipe.root.is_some() {
         agent(recipe, resources)?;
         resources.agent_for(recipe.architecture)?;
@@ -304,6 +304,20 @@ pub(super) fn warn_of(recipe: &mut Recipe, is_cured: impl Fn(&str) -> bool, says
 fn add_caveat(recipe: &mut Recipe, caveat: String) {
     let said = recipe.caveat.take().into_iter().chain([caveat]);
     recipe.caveat = Some(said.collect::<Vec<_>>().join("; "));
+}
+
+/// What the emulator lacks. Pinned packages are those that recipes were written for: they are asked only when they are
+/// used, as each question starts the emulator.
+fn emulator_missing(recipe: &Recipe, resources: &Resources) -> Result<(), MachineError> {
+    let wanted = &recipe.emulator;
+    if !has_own_qemu(recipe, resources) {
+        let store = resources.store()?;
+        let pinned = store.check_program(&wanted.package, &wanted.program);
+        if pinned.map_err(|e| said(&e))? || wanted.kind == EmulatorKind::Bochs {
+            return Ok(());
+        }
+    }
+    emulator(recipe, resources).map(drop)
 }
 
 /// The emulator that the user named, or the lab's own.

@@ -3,7 +3,7 @@
 use super::{Kind, Platform};
 
 /// The platforms that are not lab machines.
-pub(super) fn of_host() -> [Platform; 8] {
+pub fn of_host() -> [Platform; 8] {
     let platform = |name: &str, kind: Kind, summary: &str, needs: &str| Platform {
         name: name.into(),
         summary: summary.into(),

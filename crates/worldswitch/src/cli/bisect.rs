@@ -29,8 +29,11 @@ Examples:
   worldswitch bisect --kernel-tree linux --good HEAD~20 --bad HEAD --bench cold-memory-access \\
                      --on lab:kvm-shadow --build ./my-build -o found
 
-Exit codes: 0 found, 4 only skipped commits are left, 1 error, stopped, or BAD does not differ from
-GOOD, 2 wrong usage.";
+Exit codes:
+  0  found
+  1  an error, stopped, or BAD does not differ from GOOD
+  2  wrong usage
+  4  only skipped commits are left";
 
 /// Options of `bisect`.
 #[derive(Debug, Args)]

@@ -36,8 +36,10 @@ Examples:
   worldswitch fleet collect week.toml -o week
   worldswitch fleet cancel week.toml          submit goes on later
 
-Exit codes: 0 ok, 1 error, or collect found cells without a result or a node that is not trusted,
-2 wrong usage or an invalid campaign.";
+Exit codes:
+  0  ok
+  1  an error, or collect found cells without a result or a node that is not trusted
+  2  wrong usage, or an invalid campaign";
 
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]

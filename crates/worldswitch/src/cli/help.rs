@@ -50,6 +50,52 @@ pub fn command() -> clap::Command {
 mod tests {
     use super::*;
 
+    /// Visits a command and all below it.
+    fn visit(command: &clap::Command, each: &mut impl FnMut(&clap::Command)) {
+        each(command);
+        for below in command.get_subcommands() {
+            visit(below, each);
+        }
+    }
+
+    #[test]
+    fn exit_codes_stand_one_on_a_line() {
+        let mut with_codes = Vec::new();
+        visit(&command(), &mut |command| {
+            let text = command.get_after_help().map(ToString::to_string);
+            let Some(at) = text.as_ref().and_then(|text| text.find("xit code")) else {
+                return;
+            };
+            let lines: Vec<&str> = text.as_ref().unwrap()[at..].lines().collect();
+            assert!(lines[0].ends_with(':'), "{}", lines[0]);
+            let codes = lines[1..].iter().take_while(|line| !line.is_empty());
+            for line in codes.clone() {
+                let (code, words) = line.split_at(5);
+                let goes_on = code == "     ";
+                let is_code = code.starts_with("  ") && code.ends_with("  ");
+                assert!(
+                    goes_on || is_code && "01234".contains(&code[2..3]),
+                    "{line}"
+                );
+                assert!(!words.starts_with(' ') && line.len() <= 100, "{line}");
+            }
+            assert!(codes.count() >= 3, "{lines:?}");
+            with_codes.push(command.get_name().to_owned());
+        });
+        with_codes.sort_unstable();
+        let all = [
+            "bisect",
+            "boot",
+            "check",
+            "check",
+            "compare",
+            "doctor",
+            "fleet",
+            "worldswitch",
+        ];
+        assert_eq!(with_codes, all);
+    }
+
     #[test]
     fn every_shown_command_is_in_one_group_and_its_line_fits() {
         let command = command();

@@ -4,6 +4,14 @@ use super::{Form, JudgeArgs, file};
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
+const CHECK_HELP: &str = "\
+Exit codes, the first that applies:
+  2  wrong usage
+  3  a regression
+  1  an error, or conditions that differ
+  4  something is inconclusive, missing or in another unit, or no run is newer than the pinned one
+  0  none of these";
+
 const HISTORY_EXAMPLES: &str = "\
 Examples:
   worldswitch history add ws-runs/*
@@ -12,9 +20,7 @@ Examples:
   worldswitch history plot hypercall --platform lab:kvm --svg hypercall.svg
   worldswitch history pin 12
   worldswitch history check               the newest run of each platform against the pinned one
-  worldswitch history list --db postgresql://user@host/database
-
-history check has the exit codes of worldswitch compare.";
+  worldswitch history list --db postgresql://user@host/database";
 
 #[derive(Debug, Args)]
 #[command(after_help = HISTORY_EXAMPLES)]
@@ -70,7 +76,8 @@ pub enum HistoryWhat {
         #[arg(value_name = "RUN")]
         run: i64,
     },
-    /// Compare the newest run of each pinned platform with the pinned one; exit codes as compare.
+    /// Compare the newest run of each pinned platform with the pinned one.
+    #[command(after_help = CHECK_HELP)]
     Check {
         /// Only this platform and its variants.
         #[arg(long, value_name = "PLATFORM")]

@@ -17,9 +17,12 @@ Examples:
   worldswitch compare --min-effect 2% --allow digest base.json new.json
 
 On time, each boot gives one value and samples are never pooled: a verdict needs many boots.
-Exit codes, the first that applies: 2 wrong usage, 3 a regression, 1 an error or conditions that
-differ, 4 something is inconclusive, missing or in another unit, or nothing was compared, 0 none of
-these.";
+Exit codes, the first that applies:
+  2  wrong usage
+  3  a regression
+  1  an error, or conditions that differ
+  4  something is inconclusive, missing or in another unit, or nothing was compared
+  0  none of these";
 
 #[derive(Debug, Args)]
 #[command(after_help = COMPARE_EXAMPLES)]

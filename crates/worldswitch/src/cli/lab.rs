@@ -18,13 +18,18 @@ Without apt: run worldswitch lab export on a system that has it, and worldswitch
 
 const BOOT_HELP: &str = "\
 The kernel needs no changes: it runs under the machine's hypervisor, as the project's guest does.
-Ctrl-C stops it. Exit codes: 0 the kernel powered the machine off; 1 it was refused, ended in a
-reset or a triple fault, could not be run by KVM, or was stopped (--timeout, Ctrl-C); 2 wrong usage.
+Ctrl-C stops it.
 
 Examples:
   worldswitch lab boot kvm --kernel grub-i386-xen_pvh.bin
   worldswitch lab boot kvm --kernel vmlinuz --initrd initrd.img --append 'console=ttyS0 quiet'
-  worldswitch lab boot native --kernel vmexit.flat --append cpuid";
+  worldswitch lab boot native --kernel vmexit.flat --append cpuid
+
+Exit codes:
+  0  the kernel powered the machine off
+  1  it was refused, ended in a reset or a triple fault, could not be run by KVM, or was stopped
+     (--timeout, Ctrl-C)
+  2  wrong usage";
 
 const CHECK_HELP: &str = "\
 A budget names platforms and benchmarks, and how many instructions one operation may cost:
@@ -43,8 +48,13 @@ Examples:
   worldswitch lab check --budget kvm.toml --json -o results
 
 A budget can name a kernel of your own: [budget.\"lab:kvm@./my-build\"].
-Exit codes: 0 all within, 3 some over, 4 none over but some in doubt or without an exact figure,
-1 error or a platform that failed, 2 wrong usage or an invalid budget.";
+
+Exit codes, the first that applies:
+  2  wrong usage, or an invalid budget
+  3  a figure is over its budget
+  1  an error, or a platform that failed; a broken lab, whatever is over
+  4  a figure is in doubt or not exact
+  0  all figures are within";
 
 /// Where recipes and packages are.
 #[derive(Clone, Debug, Default, Args)]

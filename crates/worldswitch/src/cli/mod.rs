@@ -24,6 +24,7 @@ use fleet::FleetArgs;
 use help::{GENERAL, MACHINES};
 use io::IoArgs;
 use lab::{LabCommand, Places};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 pub use apps::AppsArgs;
@@ -58,8 +59,13 @@ Examples:
 
 Results go to stdout, everything else to stderr. --json prints results as JSON, and a file that
 is called - is stdout (docs/results.md).
-Exit codes: 0 ok, 1 error or interrupted, 2 wrong usage, 3 regression, 4 inconclusive or nothing
-compared.";
+
+Exit codes:
+  0  ok
+  1  an error, or interrupted
+  2  wrong usage
+  3  a regression
+  4  inconclusive, or nothing was compared";
 
 /// Measures what virtualization costs: boots a small guest kernel that times every operation that
 /// can force an exit to the hypervisor.
@@ -132,6 +138,13 @@ pub enum Command {
         /// The folder `share` of an installation.
         share: PathBuf,
     },
+    /// Print what the last word of a command line may become, for completions.
+    #[command(hide = true)]
+    Complete {
+        /// The program, and its arguments.
+        #[arg(last = true)]
+        words: Vec<OsString>,
+    },
 }
 
 #[derive(Debug, Subcommand)]
@@ -159,7 +172,7 @@ pub enum ListWhat {
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Exit codes: 0 no problem, 1 a problem, or it can't be printed, 2 wrong usage."
+    after_help = "Exit codes:\n  0  no problem\n  1  a problem, or it can't be printed\n  2  wrong usage"
 )]
 pub struct DoctorArgs {
     /// Print JSON.

@@ -4,6 +4,7 @@ mod apps;
 mod benchmarks;
 mod bisect;
 mod compare;
+mod complete;
 mod doctor;
 mod explain;
 mod figure;
@@ -88,6 +89,7 @@ pub fn command(command: &Command, colours: Colours) -> anyhow::Result<Done> {
         Command::Model(args) => model::model(args, colours)?,
         Command::IoClient { task } => ws_io::client::run(task)?,
         Command::PatchHyp(args) => patch_hyp::patch_hyp(args)?,
+        Command::Complete { words } => complete::complete(words.clone())?,
         Command::Manual { share } => ws_manual::write(help::command(), share)?,
     }
     Ok(Done::Whole)

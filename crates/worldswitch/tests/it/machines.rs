@@ -1,7 +1,7 @@
 //! Runs on machines that misbehave in every way: at most one row is lost, and no process is left
 //! behind.
 
-use crate::common::{Lab, expect_code, finish, row, stderr, text};
+use crate::common::{Lab, expect_code, finish, row, stderr, text, worldswitch};
 use rustix::process::{Pid, Signal, kill_process};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -276,6 +276,45 @@ fn platforms_take_turns_and_change_their_order() {
         told.contains("qemu-tcg: a took 8 samples of 10 operations"),
         "{told}"
     );
+}
+
+#[test]
+fn later_commands_have_the_order_of_the_run() {
+    let lab = Lab::new(&["a"]);
+    // Sorted by name, the first would be in the middle.
+    let order = ["qemu-tcg+memory=64", "qemu-tcg+memory=128", "qemu-tcg"];
+    let run = lab.run(&order.join(","), &["--boots", "1"]);
+    let run = { run }.output().unwrap();
+    expect_code(&run, 0);
+    let names = |text: &str| -> Vec<String> {
+        let has_all = |line: &&str| order.iter().all(|name| line.contains(name));
+        let line = text
+            .lines()
+            .find(has_all)
+            .unwrap_or_else(|| panic!("{text}"));
+        line.split_whitespace().map(str::to_owned).collect()
+    };
+    assert_eq!(names(&text(&run.stdout)), order);
+    let say = |words: &[&str]| {
+        let output = worldswitch()
+            .args(words)
+            .arg(lab.path("out"))
+            .output()
+            .unwrap();
+        expect_code(&output, 0);
+        text(&output.stdout)
+    };
+    assert_eq!(names(&say(&["show"])), order);
+    let page = say(&["report", "-o", "-"]);
+    let table = page.split("<th").collect::<Vec<_>>();
+    let at = |name: &str| {
+        let cell = format!(">{name}<");
+        table
+            .iter()
+            .position(|head| head.contains(&cell))
+            .unwrap_or_else(|| panic!("{name}: {page}"))
+    };
+    assert!(order.map(at).is_sorted(), "{:?}", order.map(at));
 }
 
 #[test]

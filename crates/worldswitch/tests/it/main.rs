@@ -3,6 +3,7 @@
 
 mod common;
 mod compare;
+mod complete;
 mod external;
 mod fleet;
 mod gates;

@@ -137,10 +137,10 @@ fn fetched(recipe: &Recipe, resources: &Resources) -> Result<(), MachineError> {
         if *set == recipe.emulator.package {
             continue;
         }
-        match resources.store()?.find(set) {
+        match resources.store()?.check(set) {
             Err(StoreError::Missing { set }) => missing.push(set),
             Err(other) => return Err(said(&other)),
-            Ok(_) => {}
+            Ok(()) => {}
         }
     }
     if missing.is_empty() {

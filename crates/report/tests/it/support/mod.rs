@@ -111,6 +111,7 @@ pub fn result(platform: &str, boots: u32, conditions: Value, rows: Vec<Row>) -> 
         tool: "worldswitch 0.1.0".into(),
         command: ["worldswitch", "run"].map(Into::into).into(),
         platform: platform.into(),
+        position: None,
         identity: Identity {
             subject: object(json!({"platform": platform})),
             conditions: object(conditions),

@@ -160,12 +160,13 @@ pub fn host(args: &IoArgs, colours: Colours) -> anyhow::Result<Done> {
     measure_all(&setting, &parts, rounds, &mut runs, &turns, &stop);
     drop(turns);
     let interrupted = stop.requested();
-    let finish = |run: Run| {
+    let finish = |(run, position): (Run, u32)| {
         let mut result = run.finish(&setting, created, interrupted);
+        result.position = Some(position);
         result.disturbances = Some(doctor::disturbances(&doctor, &result.platform));
         result
     };
-    let results: Vec<_> = runs.into_iter().map(finish).collect();
+    let results: Vec<_> = runs.into_iter().zip(1..).map(finish).collect();
     let servers = table::Servers::of(&results);
     if !on_stdout([json])? {
         output::data(&servers.to_terminal())?;

@@ -145,6 +145,7 @@ impl Run {
             tool: format!("worldswitch {VERSION}"),
             command: std::env::args().collect(),
             platform: server,
+            position: None,
             identity,
             disturbances: None,
             interrupted,

@@ -210,7 +210,10 @@ fn gather(
         }
     }
     let gave = jobs.iter().filter(|job| !job.gathered.is_empty());
-    let results: Vec<ResultFile> = gave.map(|job| result(job, start)).collect();
+    let numbered = gave.zip(1..);
+    let results: Vec<ResultFile> = numbered
+        .map(|(job, position)| result(job, position, start))
+        .collect();
     let of_jobs = jobs.iter().flat_map(Job::remarks).cloned();
     let of_results = results
         .iter()
@@ -291,7 +294,8 @@ fn is_timed(job: &Job) -> bool {
     job.control() == Control::Launched && !job.is_exact()
 }
 
-fn result(job: &Job, start: &Start) -> ResultFile {
+/// `position`: among the platforms of the run, from 1.
+fn result(job: &Job, position: u32, start: &Start) -> ResultFile {
     let doctor = start.doctor.as_ref().filter(|_| is_timed(job));
     ResultFile {
         schema: SCHEMA.into(),
@@ -301,6 +305,7 @@ fn result(job: &Job, start: &Start) -> ResultFile {
             .map(|word| word.to_string_lossy().into_owned())
             .collect(),
         platform: job.name.clone(),
+        position: Some(position),
         identity: job.identity(),
         disturbances: doctor.map(|report| doctor::disturbances(report, &job.name)),
         interrupted: job.cut || job.failed.is_some(),

@@ -1,6 +1,6 @@
 //! Finds outliers. They are reported, never dropped.
 
-use crate::statistics::order::median;
+use crate::order::median;
 
 /// A value with a greater modified z-score is an outlier (Iglewicz and Hoaglin, "How to Detect and
 /// Handle Outliers", ASQC 1993, section 3.3.2).

@@ -9,7 +9,7 @@
 //! Assumes that the benchmarks are independent, representative and equally important. A chosen suite
 //! is not; so this is a summary, and no exit code depends on it.
 
-use crate::statistics::order::mid_ranks;
+use crate::order::mid_ranks;
 
 /// The confidence that one side is better over the suite.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -6,7 +6,7 @@
 //! Assumes that the values are independent and, but for outliers, roughly normal; up to a quarter
 //! at each end may be anything.
 
-use crate::statistics::order::{robust_deviation, sorted};
+use crate::order::{robust_deviation, sorted};
 
 /// An estimate whose error follows Student's t distribution.
 #[derive(Clone, Copy, Debug, PartialEq)]

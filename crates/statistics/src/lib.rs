@@ -4,6 +4,14 @@
 //! Resampling takes a seed; the same seed gives the same digits on every machine. Times of world
 //! switches are not normally distributed; only [`midmean`] assumes that their middle half roughly
 //! is. The head of each file names the method's publication and its assumptions.
+//!
+//! A crate of its own, because quick builds optimize it: resampling and permutations are nearly all that an analysis
+//! computes.
+
+#![cfg_attr(
+    test,
+    allow(clippy::unwrap_used, clippy::expect_used, clippy::too_many_lines)
+)]
 
 mod bootstrap;
 mod midmean;

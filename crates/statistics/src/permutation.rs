@@ -2,8 +2,8 @@
 //! Methods", Biometrics Bulletin 1, 1945), exact if the label assignments can be counted. Assumes
 //! that, if nothing differs, every assignment of the labels is equally likely.
 
-use crate::statistics::order::mid_ranks;
-use crate::statistics::ranksum::{effort, sums};
+use crate::order::mid_ranks;
+use crate::ranksum::{effort, sums};
 use fastrand::Rng;
 
 /// Above this number of additions, assignments are sampled instead of counted.

@@ -5,7 +5,7 @@
 //! Assumes that the values are independent draws from one distribution, of any shape. With few
 //! values the coverage is below the nominal confidence.
 
-use crate::statistics::order::{quantile, sorted};
+use crate::order::{quantile, sorted};
 use fastrand::Rng;
 
 /// An interval, ends included.
