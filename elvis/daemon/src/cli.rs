@@ -83,11 +83,11 @@ pub struct ServeArgs {
     pub blk: Vec<String>,
     /// Serve a network device; may be repeated. NETWORK is tap:NAME, interface:NAME (a packet socket), or
     /// switch:NAME, which connects the devices that name it. WORDs: queues=N (pairs), spread, weight=N,
-    /// packets_per_s=N, bytes_per_s=N, name=TEXT; for a switch: mac=ADDRESS (no other
-    /// may send or get frames there), isolated (reaches only devices that are not).
+    /// packets_per_s=N, bytes_per_s=N, name=TEXT; for a switch: mac=ADDRESS (the only one that may
+    /// send or receive there), isolated (reaches only devices that are not isolated).
     #[arg(long, value_name = "SOCKET=NETWORK[,WORD]...")]
     pub net: Vec<String>,
-    /// CPUs for I/O threads, one each; ranges are allowed, as in 4-7. Default: one unbound thread.
+    /// CPUs for I/O threads, one each; ranges are allowed, as in 4-7. Default: one unpinned thread.
     #[arg(long, value_name = "CPU,...", value_parser = cores)]
     pub io_cores: Option<Cores>,
     /// Use only as many of the I/O cores as the load needs, and move devices between them.
@@ -147,15 +147,15 @@ pub enum Ctl {
         /// The thread, from 0, in the order of --io-cores.
         thread: usize,
     },
-    /// Serve all of a disk's file or device after it has grown, and tell the guest.
+    /// Grow a disk to the new size of its file or device, and notify the guest.
     ///
     /// Enlarge the file or the device first (truncate -s, lvextend). All disks on the same storage get the new size.
-    /// Prints the sizes, and who is told.
+    /// Prints the sizes, and which guests are notified.
     ///
-    /// A guest sees the new size at once if its front-end has given a channel for that: QEMU does, while the guest's
-    /// driver uses the disk. Otherwise it sees the size at its next start with a new front-end. Partitions and file
-    /// systems in the disk stay as they are: enlarge them in the guest. A file that has shrunk is refused; then nothing
-    /// changes.
+    /// A guest sees the new size at once if its front-end has a channel for notifications. QEMU has one while the
+    /// guest's driver uses the disk. Otherwise the guest sees the new size at its next start with a new front-end.
+    /// Partitions and file systems in the disk stay as they are: enlarge them in the guest. A file that has shrunk is
+    /// refused, and nothing changes.
     Resize {
         /// The disk's name, as `list` shows it.
         #[arg(value_name = "DISK")]

@@ -4,23 +4,23 @@ use super::{PlatformList, Usual, platforms};
 use clap::Args;
 
 const EXAMPLES: &str = "\
-Each workload does a fixed amount of work; the table has the instructions of one unit of it, natively
-and in a virtual machine, exactly the same on every host. On host, qemu-kvm and qemu-tcg it has the time
-of a unit, on this host and in a VM there. Workloads are files of lab/workloads, and of workloads/ in the
-folders of --lab-dir.
+Each workload does a fixed amount of work. The table has the instructions of one unit of it, natively
+and in a virtual machine, exactly the same on every host. On host, qemu-kvm and qemu-tcg it has the
+time of a unit, on this host and in a VM there. Workloads are files of lab/workloads, and of
+workloads/ in the folders of --lab-dir.
 
 Examples:
   worldswitch lab fetch linux kvm-linux          once: Debian's packages of the applications
   worldswitch apps
-  worldswitch apps --workload '^tcp-rr$' --boots 1 --perturb 0     the quickest
-  worldswitch apps --workload '^tcp-rr$' --explain                 which functions are the difference
+  worldswitch apps --workload '^tcp-rr$' --boots 1 --perturb 0    the quickest
+  worldswitch apps --workload '^tcp-rr$' --explain                which functions are the difference
   worldswitch apps --on lab:linux,lab:kvm-linux,lab:kvm-linux@6.1 -o apps
-  worldswitch apps --on lab:arm-linux,lab:kvm-vhe-linux             on ARM
+  worldswitch apps --on lab:arm-linux,lab:kvm-vhe-linux           on ARM
   worldswitch apps --on lab:kvm-linux+net=vhost,lab:kvm-linux+net=elvis --workload '^tcp-rr$'
-                                                                    by who serves the network of the VM
-  worldswitch apps --on host,qemu-kvm --boots 16                    in time, on this host
+                                                                  two servers of the VM's network
+  worldswitch apps --on host,qemu-kvm --boots 16                  in time, on this host
   worldswitch apps --of apps --export-markdown apps.md
-  worldswitch compare old:lab:kvm-linux new:lab:kvm-linux          two results, as of any benchmark";
+  worldswitch compare old:lab:kvm-linux new:lab:kvm-linux         two results, as of any benchmark";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]

@@ -8,9 +8,9 @@ use ws_machines::name::PlatformName;
 
 const HELP: &str = "\
 Each commit is built in a git worktree in the cache (your checkout is never touched), booted in the
-lab, and compared with GOOD. GOOD's band is the range of counts that layout alone causes. A commit is
-bad if the benchmark's count is outside this band, on the same side as BAD's. A commit that can't be
-built or booted is skipped. If BAD itself is inside the band, nothing is searched.
+lab, and compared with GOOD. GOOD's band is the range of counts that layout alone causes. A commit
+is bad if the benchmark's count is outside this band, on the same side as BAD's. A commit that can't
+be built or booted is skipped. If BAD itself is inside the band, nothing is searched.
 
 The found commit and its parent are then built and booted once more, to show which functions changed
 (worldswitch explain --diff). If that fails, the outcome is the same.

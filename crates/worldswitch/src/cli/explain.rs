@@ -17,7 +17,7 @@ Examples:
   worldswitch explain in --on lab:kvm-vhe --registers
   worldswitch explain hypercall --on lab:kvm --flamegraph hypercall.svg
   worldswitch explain hypercall --on lab:kvm -o run && worldswitch report run
-                                   a page with the flame graph, the call tree, and the results in run
+                                   a page with the flame graph, the call tree and the results
   worldswitch explain hypercall --on lab:kvm-nvhe --prices dall-2015
                                    what its accesses to registers took in cycles in 2015
   worldswitch explain hypercall --on lab:kvm --without nrips

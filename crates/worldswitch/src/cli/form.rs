@@ -77,7 +77,7 @@ pub fn file_of(forms: &'static [Form]) -> impl TypedValueParser<Value = PathBuf>
 fn refusal(path: &Path, forms: &[Form]) -> String {
     let described: Vec<String> = forms.iter().map(|form| form.described()).collect();
     format!(
-        "it writes {}, and no .{}",
+        "this option writes {}, not .{}",
         described.join(" or "),
         ending(path).unwrap_or_default()
     )
@@ -189,7 +189,7 @@ mod tests {
         let words = ["worldswitch", "report", "x", "-o", "a.png"];
         let error = command.try_get_matches_from(words).unwrap_err().to_string();
         assert!(
-            error.contains("it writes an HTML page (.html) or an SVG picture (.svg), and no .png"),
+            error.contains("writes an HTML page (.html) or an SVG picture (.svg), not .png"),
             "{error}"
         );
     }

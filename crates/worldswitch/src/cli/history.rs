@@ -10,7 +10,7 @@ Exit codes, the first that applies:
   3  a regression
   1  an error, or conditions that differ
   4  something is inconclusive, missing or in another unit, or no run is newer than the pinned one
-  0  none of these";
+  0  all was judged, and nothing is worse";
 
 const HISTORY_EXAMPLES: &str = "\
 Examples:
@@ -85,8 +85,8 @@ pub enum HistoryWhat {
         /// Only runs of this host.
         #[arg(long, value_name = "HOST")]
         host: Option<String>,
-        /// A pinned run that is still the newest is no failure: a history that just begins has nothing to
-        /// compare. Without this the exit code is 4.
+        /// Accept a pinned run that is still its platform's newest, as in a history that just begins. Without
+        /// this option the exit code is then 4.
         #[arg(long)]
         allow_first: bool,
         #[command(flatten)]

@@ -22,7 +22,7 @@ Exit codes, the first that applies:
   3  a regression
   1  an error, or conditions that differ
   4  something is inconclusive, missing or in another unit, or nothing was compared
-  0  none of these";
+  0  all was judged, and nothing is worse";
 
 #[derive(Debug, Args)]
 #[command(after_help = COMPARE_EXAMPLES)]

@@ -51,8 +51,9 @@ A budget can name a kernel of your own: [budget.\"lab:kvm@./my-build\"].
 
 Exit codes, the first that applies:
   2  wrong usage, or an invalid budget
+  1  a broken lab: no figure of it can be trusted
   3  a figure is over its budget
-  1  an error, or a platform that failed; a broken lab, whatever is over
+  1  an error, or a platform that failed
   4  a figure is in doubt or not exact
   0  all figures are within";
 
@@ -135,8 +136,8 @@ pub struct BootArgs {
     /// The machine, such as kvm or lab:kvm-shadow@6.12.
     pub name: String,
     /// The kernel. On x86: a Linux bzImage, an ELF file with a PVH entry, or a multiboot kernel. On
-    /// ARM: an arm64 Image, or a program without a header whose name ends in .flat. Also compressed, or
-    /// in an EFI program (zboot, unified kernel image).
+    /// ARM: an arm64 Image, or a program without a header whose name ends in .flat. It may be compressed,
+    /// or in an EFI program (zboot, unified kernel image).
     #[arg(long, value_name = "FILE")]
     pub kernel: PathBuf,
     /// Its initramfs.
@@ -222,7 +223,7 @@ pub struct FetchArgs {
     /// 300 MB to fetch for each kernel.
     #[arg(long, conflicts_with = "all", requires = "names")]
     pub debug: bool,
-    /// If no archive has the versions that lock.toml pins any more, take the newest ones and mark them as not
+    /// If no archive has the pinned versions (lock.toml) any more, take the newest ones and mark them as not
     /// pinned.
     #[arg(long)]
     pub newest: bool,
@@ -232,11 +233,11 @@ pub struct FetchArgs {
     /// A Debian archive; a local folder is file:/PATH. Default: the one of this system's apt.
     #[arg(long, value_name = "URL")]
     pub mirror: Option<String>,
-    /// An archive of old versions, for pinned ones that the archive no longer has. {date} stands for the time at
-    /// which they were pinned; "none" is no archive.
+    /// The archive of old versions, asked for pinned versions that the Debian archive no longer has. {date} stands
+    /// for the time in lock.toml at which they were pinned. none: ask no such archive.
     #[arg(long, value_name = "URL", default_value = old::DEBIAN)]
     pub old_archive: String,
-    /// The keyring of --mirror, and of archives of old versions. A local folder needs none.
+    /// The keyring of --mirror and of --old-archive. A local folder needs none.
     #[arg(long, value_name = "FILE")]
     pub keyring: Option<PathBuf>,
     #[command(flatten)]

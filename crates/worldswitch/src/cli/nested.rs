@@ -7,7 +7,8 @@ const EXAMPLES: &str = "\
 Examples:
   worldswitch nested -o nested                  everything: three minutes of one core
   worldswitch nested --short                    only the paper's world switch, without Linux: 20 s
-  worldswitch nested --long -o long             applications in nested VMs: see docs/apps-nested.md for the time it takes
+  worldswitch nested --long -o long             applications in nested VMs (docs/apps-nested.md has
+                                                the time it takes)
   worldswitch nested --long --workload '^(hackbench|kernbench|sevenzip|tcp-rr)$'
   worldswitch nested --of nested --export-markdown nested.md
   worldswitch nested --on lab:neve+policy=kvm-4.10,lab:neve-nested@pv+cpu=cortex-a57+policy=kvm-4.10

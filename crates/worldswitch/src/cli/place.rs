@@ -5,9 +5,10 @@ use clap::Args;
 use ws_report::PlaceKind;
 
 const EXAMPLES: &str = "\
-The experiments of Rasmusson and Corcoran (2013): the host and its VM do the same work on chosen CPUs,
-each alone and both together. A placement is the CPUs of the host's sender and receiver, of the VM's CPU
-and of all other threads of its program. As many placements and kinds are measured as fit into --time.
+The experiments of Rasmusson and Corcoran (2013): the host and its VM do the same work on chosen
+CPUs, each alone and both together. A placement is the CPUs of the host's sender and receiver, of
+the VM's CPU and of all other threads of its program. As many placements and kinds are measured as
+fit into --time.
 
 Kinds of work, --kind:
   net-self       data of a side to itself

@@ -15,7 +15,7 @@ A file for --events:
   [events]
   in = 2000
   cold-memory-access = 512
-  [time]                           optional: the whole workload, natively and as measured in the guest
+  [time]                           optional: the whole workload, natively and measured in the guest
   unit = \"insns\"
   direct = 900000
   guest = 10200000";
@@ -79,12 +79,12 @@ pub struct ReportArgs {
     /// Also draw figures that a model gives: the output of `elvis simulate --figure N --json`.
     #[arg(long, value_name = "FILE")]
     pub simulated: Option<PathBuf>,
-    /// The page to write: one self-contained HTML file. FILE.svg gets only the chart that it opens with; other
-    /// endings than .html and .svg are refused. - is standard output, for the page.
+    /// The page to write: one self-contained HTML file. FILE.svg gets only the page's first chart. Other file
+    /// extensions are refused. -: write the page to standard output.
     #[arg(short, long, value_name = "FILE", default_value = "report.html",
         value_parser = file_of(&[Form::Html, Form::Svg]))]
     pub output: PathBuf,
-    /// What the results are compared with. A platform among them: the others are shown relative to it
+    /// What the results are compared with. One of their platforms: the others are shown relative to it
     /// (default: the lab's machines without a hypervisor). A folder of other results: each platform is judged
     /// against the same one there. FOLDER:PLATFORM or a file: all platforms are judged against this one. May be
     /// given twice, once for a platform and once for results.

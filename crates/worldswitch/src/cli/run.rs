@@ -70,9 +70,9 @@ pub struct RunArgs {
     /// benchmark), 1 on a serial line, all that a log contains.
     #[arg(long, value_name = "N", help_heading = SIZE, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub boots: Option<u32>,
-    /// Where instructions are counted: extra boots with shifted code and more memory. compare ignores
-    /// changes smaller than what they cause, and gives no verdict without them. Default: 1, none if
-    /// --boots is given.
+    /// Where instructions are counted: extra boots with shifted code and more memory. The range of a
+    /// figure over all boots is its band. compare ignores changes inside the band, and gives no verdict
+    /// without such boots. Default: 1, none if --boots is given.
     #[arg(long, value_name = "N", help_heading = SIZE, value_parser = clap::value_parser!(u32).range(0..=100))]
     pub perturb: Option<u32>,
     /// Samples of each benchmark per boot. Default: the guest chooses.

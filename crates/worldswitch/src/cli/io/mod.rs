@@ -31,12 +31,15 @@ pub const CLIENT: &str = "io-client";
 
 const EXAMPLES: &str = "\
 Examples:
-  worldswitch io                                elvis in all modes and qemu-storage-daemon, 1 to 14 devices
-  worldswitch io scaling mixed ablation -o paper        the paper's figures; worldswitch report draws them
+  worldswitch io                                elvis in all modes and qemu-storage-daemon, 1 to 14
+                                                devices
+  worldswitch io scaling mixed ablation -o paper
+                                                the paper's figures; worldswitch report draws them
   worldswitch io stuck shares --quick           features of elvis that are not in the paper
-  worldswitch io rr stream mixed-net -o net     network devices, beside DPDK's (worldswitch lab fetch dpdk)
+  worldswitch io rr stream mixed-net -o net     network devices, beside DPDK's (worldswitch lab
+                                                fetch dpdk)
   worldswitch io --server elvis,qemu-storage-daemon --devices 1,4 --depth 1,32 --rounds 5 -o peers
-  worldswitch io --server elvis --peer spdk=/run/spdk/disk0,/run/spdk/disk1 --stop-peers --devices 1,2
+  worldswitch io --server elvis --peer spdk=/run/spdk/0,/run/spdk/1 --stop-peers --devices 1,2
   worldswitch io mixed --server elvis,elvis+max_work=16
   worldswitch compare peers:qemu-storage-daemon peers:elvis
   worldswitch lab fetch kvm-linux               once: what the lab's machine is made of
@@ -115,7 +118,7 @@ pub struct IoArgs {
     /// For a first look: fewer steps of experiments, 2 rounds, 100 ms measured after 50 ms.
     #[arg(long)]
     pub quick: bool,
-    /// The CPU of I/O threads. Default: the last usable one; clients get the others, all of one kind.
+    /// The CPU of I/O threads. Default: the last usable one. Clients get the other CPUs, all of one kind.
     #[arg(long, value_name = "CPU")]
     pub io_cpu: Option<u32>,
     /// The elvis program to measure. Default: the one in this program's folder.
