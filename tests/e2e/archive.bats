@@ -76,7 +76,7 @@ pinned() { jq .pinned "$CACHE/sets/linux-1/manifest.json"; }
     local_archive old/20260203T040506Z bookworm "$REPO"/*-1.1.deb
     run fetch --old-archive "file:$PWD/old/{date}" linux-1
     [ "$status" -eq 1 ]
-    [[ $output == *"file:$PWD/old/20260203T040506Z, does not have all of it either. "* ]]
+    [[ $output == *"file:$PWD/old/20260203T040506Z, does not have all of them either. "* ]]
     run fetch --old-archive "file:$PWD/old/{date}" --newest linux-1
     [ "$status" -eq 0 ]
     [ "$(kernel) $(pinned)" = 'kernel-1.1 false' ]

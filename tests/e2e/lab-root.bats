@@ -108,7 +108,7 @@ SET
     # Without network the set that is there stays.
     OFFLINE=1 run fetch linux-1
     [ "$status" -eq 0 ]
-    [[ $output == *'keeping the set that is there, without files that this version of worldswitch keeps'* ]]
+    [[ $output == *'keeping the set that is there, though it lacks files that this version of worldswitch needs'* ]]
     fetch linux-1
     [ -e "$CACHE/sets/linux-1/root/usr/share/doc/x" ]
     [ "$(state linux-1)" = 'fetched, not pinned' ]

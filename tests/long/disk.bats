@@ -98,13 +98,13 @@ killed() {
 grows() {
     truncate -s "$1M" image
     [ -z "$loop" ] || losetup --set-capacity "$loop"
-    [ "$("$ELVIS" ctl --control "$PWD/control" resize disk)" = "disk: $2; its front-end is told" ]
+    [ "$("$ELVIS" ctl --control "$PWD/control" resize disk)" = "disk: $2; its front-end is notified" ]
     said 60 "uses $(($1 << 20)) bytes"
     # The guest's number is the size.
     [ "$(tail -c 8 image | od -An -t u8 | tr -d ' ')" -eq $(($1 << 20)) ]
 }
 
-told() { "$ELVIS" ctl --control "$PWD/control" resize disk | grep -q 'its front-end is told'; }
+told() { "$ELVIS" ctl --control "$PWD/control" resize disk | grep -q 'its front-end is notified'; }
 
 @test "a disk grows while a guest uses it, twice, and once while its daemon is dead: the guest uses all of it" {
     serve elvis

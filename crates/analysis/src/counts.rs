@@ -193,10 +193,10 @@ fn conclude(shifts: &[(Figure, Shift)], perturbed: [bool; 2]) -> (Verdict, Strin
         let why = match perturbed {
             [true, true] => "the shift is inside the band that layout alone causes",
             [false, true] => {
-                "the base did not test how much code layout moves it: repeat it with --perturb 1"
+                "the base did not test how much code layout moves it: repeat the base with --perturb 1"
             }
             [true, false] => {
-                "this run did not test how much code layout moves it: repeat it with --perturb 1"
+                "this run did not test how much code layout moves it: repeat this run with --perturb 1"
             }
             [false, false] => {
                 "neither run tested how much code layout moves it: repeat both with --perturb 1"

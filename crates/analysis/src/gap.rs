@@ -4,7 +4,7 @@ use crate::suite::{RowComparison, SuiteComparison};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Why something of the base has no verdict.
+/// Why something in the base has no verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum GapKind {
@@ -22,7 +22,7 @@ pub enum GapKind {
     NoCounterpart,
 }
 
-/// Something of the base that has no verdict.
+/// Something in the base without a verdict.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Gap {
     /// The reason.
@@ -36,7 +36,7 @@ pub struct Gap {
 }
 
 impl SuiteComparison {
-    /// What the base has and has no verdict.
+    /// All that the base has without a verdict.
     pub fn gaps(&self) -> Vec<Gap> {
         let kinds = [
             GapKind::Missing,
@@ -69,13 +69,13 @@ impl SuiteComparison {
         let platform = &self.other.platform;
         let why = match kind {
             GapKind::Missing => format!(
-                "{platform}: the base has {names}, which this run lacks: measure the same benchmarks, or choose those of both with --bench"
+                "{platform}: the base has {names}, which this run lacks: measure the same benchmarks, or choose common ones with --bench"
             ),
             GapKind::NotMeasured => {
-                format!("{platform}: the base has figures of {names}, this run has none")
+                format!("{platform}: the base has figures of {names}, but this run has none")
             }
             GapKind::Unit => format!(
-                "{platform}: {names} in another unit than in the base, and units are never converted"
+                "{platform}: the unit of {names} is not that of the base, and units are never converted"
             ),
             _ => format!(
                 "{platform}: the conditions of {names} differ: --allow FIELD compares them, --bench leaves them out"

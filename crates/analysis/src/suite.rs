@@ -212,7 +212,7 @@ pub struct CompareOptions {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
-    /// All that the base has was judged, and nothing is worse or inconclusive.
+    /// All of the base was judged, and nothing is worse or inconclusive.
     NoRegression,
     /// Something is inconclusive, missing, or measured in another unit, or nothing was compared; nothing
     /// is worse.

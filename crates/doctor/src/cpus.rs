@@ -23,7 +23,7 @@ const KINDS: Topic = Topic {
     group: Group::Processor,
     concerns: Concerns::Time,
     title: "kinds of cores",
-    why: "The same work takes another time on each kind. worldswitch run pins vCPUs to one kind; \
+    why: "The same work takes a different time on each kind. worldswitch run pins vCPUs to one kind; \
           other threads and commands run on all.",
 };
 
@@ -100,7 +100,7 @@ fn cure(place: &Place, limit: &Limit) -> Cure {
 
 fn of_quota(place: &Place, quota: f64) -> Cure {
     let advice = format!(
-        "raise the limit of {quota:.2} CPUs (docker update --cpus, CPUQuota= of its unit): at it, all threads stop for \
+        "raise the limit of {quota:.2} CPUs (docker update --cpus, CPUQuota= of its unit): at the limit all threads stop for \
          milliseconds"
     );
     by_host(place, &advice)

@@ -67,9 +67,8 @@ pub fn bootable(
 /// What of a unified kernel image a machine does not use, to say; nothing of other kernels.
 pub fn unused(image: &BootImage, path: &Path) -> Option<String> {
     let (parts, path) = (image.unused.join(" and "), path.display());
-    (!parts.is_empty()).then(|| {
-        format!("of the unified kernel image {path}, {parts} are not used, but only the kernel")
-    })
+    (!parts.is_empty())
+        .then(|| format!("only the kernel of the unified kernel image {path} is used, not {parts}"))
 }
 
 /// The same of a file.
@@ -139,7 +138,7 @@ fn refused(recipe: &Recipe, kind: Kind) -> Option<&'static str> {
             "its processor is an ARM: use an x86 machine such as lab:native or lab:kvm"
         }
         (Architecture::Aarch64, _, Kind::ArmElf) => {
-            "it takes an arm64 Image, or a Linux' ELF file, which has one in it"
+            "it takes an arm64 Image, or the ELF file of a Linux, which contains one"
         }
         (Architecture::Aarch64, _, Kind::Flat) => {
             "it takes an arm64 Image: use lab:arm-native or a machine with KVM for programs without a header"
@@ -172,7 +171,7 @@ fn bzimage(bytes: &[u8], memory_bytes: u64) -> Option<String> {
     if protocol < LEAST_PROTOCOL || !header.loads_high() {
         let (major, minor) = (protocol >> 8, protocol & 0xff);
         return Some(format!(
-            "its boot protocol {major}.{minor:02} is older than 2.10, as that of iPXE, memdisk and Linux before 2.6.31: lab:native starts it as a PC does"
+            "its boot protocol {major}.{minor:02} is older than 2.10, as that of iPXE, memdisk and Linux before 2.6.31: use lab:native, which starts it as a PC does"
         ));
     }
     if header.kernel().is_empty() {
@@ -192,8 +191,8 @@ fn elf(bytes: &[u8], only_pvh: bool, by_vmm: bool, memory_bytes: u64) -> Option<
         match header.and_then(|header| header.memory) {
             None if header.is_none() => {
                 return Some(match only_pvh {
-                    true => "it has no PVH entry (an ELF note of Xen's, as of a Linux with CONFIG_PVH)".into(),
-                    false => "it has neither a PVH entry (an ELF note of Xen's, as of a Linux with CONFIG_PVH) nor a multiboot header, so no machine of the lab boots it".into(),
+                    true => "it has no PVH entry (an ELF note, which CONFIG_PVH gives a Linux)".into(),
+                    false => "it has neither a PVH entry (an ELF note, which CONFIG_PVH gives a Linux) nor a multiboot header, so no machine of the lab boots it".into(),
                 });
             }
             Some(_) => return multiboot(bytes, memory_bytes),
@@ -247,7 +246,7 @@ fn none_fits(needed: impl IntoIterator<Item = Range<u64>>, memory_bytes: u64) ->
             last.start
         ),
         false => format!(
-            "it needs memory up to {} MiB, the guest has {}: more is +memory=MIB",
+            "it needs memory up to {} MiB, the guest has {}: add more with +memory=MIB",
             last.end.div_ceil(1 << 20),
             memory_bytes >> 20
         ),
@@ -271,10 +270,10 @@ pub fn host(recipe: &Recipe, image: &BootImage, path: &Path) -> Result<(), Machi
         (Architecture::X86_64, Kind::Elf) => elf_host(recipe, image),
         (Architecture::Aarch64, Kind::Image) => image.release().is_none().then_some(NO_LINUX),
         (Architecture::X86_64, Kind::ArmElf | Kind::Image) => {
-            Some("the machine's processor is an x86: ARM machines are lab:kvm-vhe and others")
+            Some("the machine's processor is an x86: use an ARM machine such as lab:kvm-vhe")
         }
         (Architecture::Aarch64, Kind::BzImage | Kind::Elf | Kind::Multiboot) => {
-            Some("the machine's processor is an ARM: x86 machines are lab:kvm and others")
+            Some("the machine's processor is an ARM: use an x86 machine such as lab:kvm")
         }
         (_, Kind::Unknown | Kind::Efi | Kind::Flat | Kind::Multiboot | Kind::ArmElf) => {
             Some(NO_LINUX)
@@ -290,7 +289,8 @@ pub fn host(recipe: &Recipe, image: &BootImage, path: &Path) -> Result<(), Machi
     }
 }
 
-const NO_LINUX: &str = "there is no Linux in it, which the machine's kernel must be";
+const NO_LINUX: &str =
+    "there is no Linux in it, and this machine can only run a Linux as its own kernel";
 const NOT_64_BIT: &str =
     "it is a Linux for 32 bits, which can't run the monitor: build one with CONFIG_64BIT";
 

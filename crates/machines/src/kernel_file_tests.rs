@@ -223,7 +223,7 @@ fn what_only_the_loader_would_refuse_is_said_with_the_cure() {
         ("zImage", "older than 2.10"),
         (
             "vmlinuz-huge",
-            "it needs memory up to 601 MiB, the guest has 512: more is +memory",
+            "it needs memory up to 601 MiB, the guest has 512: add more with +memory",
         ),
         ("vmlinux-no-pvh", "neither a PVH entry"),
         ("low.elf", "below 1 MiB"),

@@ -26,10 +26,10 @@ pub struct Comparisons {
     /// Always `worldswitch-comparison/2`.
     #[schemars(extend("const" = COMPARISON_SCHEMA))]
     pub schema: &'static str,
-    /// What they come to together. The exit codes are 0 for `no-regression`, 4 for `inconclusive`, 1 for `refused` and 3
+    /// The overall outcome. The exit codes are 0 for `no-regression`, 4 for `inconclusive`, 1 for `refused` and 3
     /// for `regression`.
     pub outcome: Outcome,
-    /// What the base has and has no verdict, each with its reason.
+    /// All that the base has without a verdict, each with its reason.
     pub gaps: Vec<Gap>,
     /// One for each pair of results.
     pub comparisons: Vec<SuiteComparison>,

@@ -89,7 +89,7 @@ impl Table {
         let sides = columns(self)
             .into_iter()
             .map(|column| Side::of(self, column));
-        let mut why = format!("no other platform is here to compare with {named}");
+        let mut why = format!("there is no other platform to compare with {named}");
         for side in sides {
             if !side.rows.is_empty() {
                 return None;

@@ -48,7 +48,7 @@ const OF_QUEUES: [OfQueue; 14] = [
     (
         "unaligned_total",
         COUNTER,
-        "Requests that failed as they were not of whole blocks.",
+        "Requests that failed because they were not of whole blocks.",
         |q| q.unaligned as f64,
     ),
     (
@@ -111,7 +111,7 @@ const OF_FRAMES: [OfFrames; 3] = [
     ("frames", "Frames sent or received.", |net| net.frames),
     (
         "flooded",
-        "Sent frames for a group or an unknown station.",
+        "Sent frames for a group or an unknown address.",
         |net| net.flooded,
     ),
     ("signals", "Times frames woke the I/O thread.", |net| {

@@ -21,7 +21,7 @@ pub enum FetchError {
     #[error("{program} failed: {said}\nwithout network: worldswitch lab import FILE")]
     Tool { program: String, said: String },
     #[error(
-        "the archive no longer has what lock.toml pins for {set}: {gone}. {tried}. The newest {newest}: worldswitch lab fetch --newest {set} fetches that, marked as not pinned; --old-archive URL names another archive of old versions"
+        "the archive no longer has what lock.toml pins for {set}: {gone}. {tried}. The newest {newest}: worldswitch lab fetch --newest {set} takes the newest versions and marks them as not pinned; --old-archive URL names another archive of old versions"
     )]
     Vanished {
         set: String,

@@ -228,9 +228,9 @@ impl<'a> Fetching<'a> {
             (Err(error), Some(there)) if error.is_the_archives() && !self.request.update_lock => {
                 say(&format!("{name}: {error}"));
                 let how = match (self.lab.has_all(&there), health.outdated.is_empty()) {
-                    (false, _) => "without files that this version of worldswitch keeps",
-                    (_, false) => "with a cure of another version of worldswitch",
-                    (true, true) => "with other versions than lock.toml pins",
+                    (false, _) => "though it lacks files that this version of worldswitch needs",
+                    (_, false) => "though its cure is of another version of worldswitch",
+                    (true, true) => "though its versions are not those that lock.toml pins",
                 };
                 say(&format!("{name}: keeping the set that is there, {how}"));
                 match &*health.curable {

@@ -36,7 +36,9 @@ impl Fetching<'_> {
         let uri = match self.lab.pinned_at(name) {
             Some(date) => old.uri.replace(DATE, &date),
             None if old.uri.contains(DATE) => {
-                return Err("lock.toml has no date to ask an archive of old versions for".into());
+                return Err(
+                    "lock.toml has no date for which to ask an archive of old versions".into(),
+                );
             }
             None => old.uri.clone(),
         };

@@ -37,7 +37,7 @@ impl Fetching<'_> {
         let tried = match self.add_old(apt, name, say) {
             Ok(from) => {
                 gone = apt.gone(pins)?;
-                format!("The archive of old versions, {from}, does not have all of it either")
+                format!("The archive of old versions, {from}, does not have all of them either")
             }
             Err(why) => why,
         };
@@ -67,7 +67,7 @@ impl Fetching<'_> {
                     .map(|(name, version)| (&**name, &**version))
                     .collect(),
             ) {
-                text if text.is_empty() => "has only the other packages".to_owned(),
+                text if text.is_empty() => "set has only the other packages".to_owned(),
                 text => format!("is {text}"),
             },
         })

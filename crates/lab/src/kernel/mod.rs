@@ -54,7 +54,7 @@ pub enum KernelError {
         others: String,
     },
     #[error(
-        "Linux {release} has no module {name} in {}{needed_by}: build it as a module or into the kernel; a set of packages of your own lists it in keep", folder.display()
+        "Linux {release} has no module {name} in {}{needed_by}: build it as a module or into the kernel; in a package set of your own, list it in keep", folder.display()
     )]
     NoModule {
         name: String,

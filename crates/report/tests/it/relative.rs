@@ -142,7 +142,7 @@ fn what_cannot_be_compared_is_said_with_the_reason_and_both_are_drawn() {
     );
     assert_eq!(
         why(&results[1..]).unwrap(),
-        "no other platform is here to compare with old"
+        "there is no other platform to compare with old"
     );
     let alike = [results[1].clone(), platform("new", "tsc_ticks", &[10, 20])];
     assert_eq!(why(&alike), None);

@@ -74,7 +74,7 @@ pub fn report(args: &ReportArgs, colours: Colours) -> anyhow::Result<Done> {
             true if asked.baseline.is_none() => asked.baseline = Some(base.clone()),
             false if asked.bases.is_none() => asked.bases = Some(others(base, &results)?),
             _ => bail!(Usage(format!(
-                "--base {base}: there is another --base of this kind, a platform or other results, already"
+                "--base {base}: only one --base may name a platform, and only one other results"
             ))),
         }
     }
@@ -211,8 +211,8 @@ fn refused(page: &Report, asked: &Asked) -> anyhow::Result<Vec<String>> {
     refused.extend(modelled.map(|why| format!("no model: {why}")));
     if asked.workload.is_some() && page.models.is_empty() && refused.is_empty() {
         refused.push(
-            "--events: no model, which needs a guest's result and its native one, in the same unit: \
-             name the native platform with --base"
+            "--events: no model: it needs a guest's result and a native one in the same unit; name the native \
+             platform with --base"
                 .to_owned(),
         );
     }

@@ -239,7 +239,7 @@ fn a_pinned_run_that_is_the_newest_is_no_pass_unless_that_is_said() {
     let first = check(&[]);
     expect_code(&first, 4);
     assert!(
-        stderr(&first).contains("not judged: lab:kvm: no run is newer than the pinned 1"),
+        stderr(&first).contains("not judged: lab:kvm: no run is newer than the pinned run 1"),
         "{}",
         stderr(&first)
     );

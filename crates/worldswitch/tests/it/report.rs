@@ -68,7 +68,7 @@ fn a_page_is_compared_with_what_its_base_names_or_the_refusal_is_an_error() {
             &["K:lab:kvm@6.1", "--base", "lab:kvm@6.1"],
             "In lab:kvm@6.1 a hypercall takes ",
             1,
-            "error: no other platform is here to compare with lab:kvm@6.1",
+            "error: there is no other platform to compare with lab:kvm@6.1",
         ),
         (
             &["K", "--base", "T"],

@@ -34,13 +34,13 @@ impl Notice {
     #[must_use]
     pub fn text(self) -> &'static str {
         match self {
-            Self::Sent => "its front-end is told",
+            Self::Sent => "its front-end is notified",
             Self::NoFrontend => "no front-end is connected",
             Self::NoChannel => {
-                "its front-end can't be told: the guest sees the size at its next start, with a new front-end"
+                "its front-end can't be notified: the guest sees the size at its next start, with a new front-end"
             }
             Self::Full => {
-                "its front-end does not read what it is told: resize again later, or the guest sees the size at its \
+                "its front-end does not read notifications: resize again later, or the guest sees the size at its \
                  next start, with a new front-end"
             }
             Self::Broken => {

@@ -87,7 +87,7 @@ impl Facts {
             (true, None, None) => [self.read_by(reads)?; 2],
         };
         if logical == 0 || memory == 0 {
-            return Err("the kernel does no direct requests to this file (statx: STATX_DIOALIGN is 0); leave \"direct\" out".to_owned());
+            return Err("the kernel supports no direct I/O on this file (statx: STATX_DIOALIGN is 0); leave \"direct\" out".to_owned());
         }
         let logical = logical.max(sector);
         if !(logical.is_power_of_two() && memory.is_power_of_two())

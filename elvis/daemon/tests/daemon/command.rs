@@ -123,7 +123,7 @@ fn a_disk_is_resized() {
     set_len(2 << 20);
     assert_eq!(
         said(),
-        "a: 1048576 bytes, now 2097152; its front-end is told\n"
+        "a: 1048576 bytes, now 2097152; its front-end is notified\n"
     );
     let mut message = [0; 12];
     own.read_exact(&mut message).unwrap();
@@ -218,7 +218,7 @@ fn a_request_that_fails_is_told_once() {
     for offset in [1 << 19, 1 << 19, 8192] {
         assert_ne!(client.read(offset).0, 0);
     }
-    let wanted = "elvis: a: a read of 4096 bytes at offset 524288 failed: its file ends before; further errors are only \
+    let wanted = "elvis: a: a read of 4096 bytes at offset 524288 failed: the file ends before that; further errors are only \
                   counted (stats: errors)\n";
     let said = served.said();
     assert!(said.contains(wanted), "{said}");

@@ -116,7 +116,7 @@ fn a_file_that_grew_is_served_to_its_end_and_the_front_end_is_told() {
     told_nothing(&own);
     let answer = resized(&server, "a");
     assert_eq!(one(&answer), ("a", MIB, 3 * MIB, true));
-    assert_eq!(answer.seen, "its front-end is told");
+    assert_eq!(answer.seen, "its front-end is notified");
     told(&own);
     told_nothing(&own);
     assert_eq!(sectors(&mut raw), 3 * 2048);
@@ -467,7 +467,7 @@ fn a_channel_ends_with_its_connection_or_for_another() {
     assert!(!answer.told && answer.seen.contains("closed"), "{answer:?}");
     let answer = resized(&server, "a");
     assert!(
-        !answer.told && answer.seen.contains("can't be told"),
+        !answer.told && answer.seen.contains("can't be notified"),
         "{answer:?}"
     );
     // Sockets that are not connected.

@@ -1,4 +1,4 @@
-//! A machine's processor for a real-time Linux: its KVM runs only where the TSC is said to be invariant.
+//! A machine's processor for a real-time Linux: its KVM runs only if the processor reports an invariant TSC.
 
 use super::{found, said};
 use crate::lab::described::Described;
@@ -14,8 +14,8 @@ const MARK: &str = "PREEMPT_RT";
 const MODEL: &str = "max";
 /// QEMU's TSC is invariant, but QEMU says so only if it is forced to (lab/recipes/xen.toml).
 const INVARIANT: [&str; 2] = ["+invtsc", "x-force-features=on"];
-const WHY: &str = "KVM of a real-time kernel wants a TSC that is said to be invariant";
-const NOTE: &str = "the kernel is a real-time one (PREEMPT_RT), for whose KVM the processor says that its TSC is invariant";
+const WHY: &str = "KVM of a real-time kernel requires an invariant TSC";
+const NOTE: &str = "the kernel is a real-time one (PREEMPT_RT): the processor reports an invariant TSC, which its KVM requires";
 
 /// Lets the processor say that its TSC is invariant if the machine's kernel is a real-time one with KVM.
 ///
@@ -54,7 +54,7 @@ pub(super) fn suit(
     }
     if cpu.model != MODEL {
         return Err(MachineError::Other(format!(
-            "lab:{} can't run KVM of a real-time kernel (PREEMPT_RT) on the CPU model {}, whose TSC is not said to be invariant: leave out +cpu={1}",
+            "lab:{} can't run KVM of a real-time kernel (PREEMPT_RT) on the CPU model {}, which reports no invariant TSC: leave out +cpu={1}",
             recipe.name, cpu.model
         )));
     }

@@ -193,14 +193,18 @@ fn check(
                 kind: GapKind::NoCounterpart,
                 platform: run.platform.clone(),
                 benchmarks: Vec::new(),
-                why: format!("{}: no run is newer than the pinned {}", named(run), run.id),
+                why: format!(
+                    "{}: no run is newer than the pinned run {}",
+                    named(run),
+                    run.id
+                ),
             }),
         }
     }
     if allow_first {
         for gap in alone.drain(..) {
             output::remark(
-                &format!("not judged, as --allow-first says: {}", gap.why),
+                &format!("not judged, accepted by --allow-first: {}", gap.why),
                 colours,
             );
         }

@@ -61,7 +61,7 @@ fn testpmd() -> anyhow::Result<Option<Testpmd>> {
 fn split(host: &Cpus, io_cpu: Option<u32>) -> anyhow::Result<(u32, Vec<u32>)> {
     let alike = host.alike(&host.allowed, 2);
     let Some(io_cpu) = io_cpu.or_else(|| alike.last().copied()) else {
-        bail!("this process may use no CPU")
+        bail!("this process can use no CPU")
     };
     if let Err(why) = host.check(io_cpu) {
         bail!(Usage(format!(

@@ -70,7 +70,7 @@ pub fn check(args: &CheckArgs, colours: Colours) -> anyhow::Result<Done> {
     Ok(measured.done(outcome(&lines)))
 }
 
-/// What the lines come to together. No line is no pass.
+/// The overall outcome of the lines. No line is no pass.
 fn outcome(lines: &[Line<'_>]) -> Outcome {
     let outcomes = lines.iter().map(Line::outcome);
     outcomes.max().unwrap_or(Outcome::Inconclusive)
@@ -298,7 +298,7 @@ pub struct Checked<'a> {
     /// Always `worldswitch-check/1`.
     #[schemars(extend("const" = SCHEMA))]
     schema: &'static str,
-    /// What the rows come to together: `regression` if something is over, else `inconclusive` if something
+    /// The overall outcome: `regression` if something is over, else `inconclusive` if something
     /// is in doubt or has no value.
     outcome: Outcome,
     /// Whether every platform gave all that was asked.

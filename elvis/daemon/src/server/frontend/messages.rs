@@ -184,7 +184,7 @@ impl VhostUserBackendReqHandlerMut for Frontend {
             None => {
                 let name = &self.shared.name;
                 eprintln!(
-                    "elvis: {name}: queue {index} has no kick descriptor: it is polled always"
+                    "elvis: {name}: queue {index} has no kick descriptor: it is always polled"
                 );
                 Kick::Never
             }
@@ -283,7 +283,8 @@ impl VhostUserBackendReqHandlerMut for Frontend {
 
     /// `channel` takes this message of a disk's front-end, unless its header comes in parts.
     fn set_backend_req_fd(&mut self, _channel: Backend) {
-        self.refusal = Some("SET_BACKEND_REQ_FD: it is for disks, in one part".to_owned());
+        self.refusal =
+            Some("SET_BACKEND_REQ_FD: only disks take it, and only in one piece".to_owned());
     }
 
     fn set_gpu_socket(&mut self, _backend: GpuBackend) -> Result<()> {

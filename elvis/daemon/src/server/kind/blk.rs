@@ -73,7 +73,7 @@ impl Told {
         if !self.unaligned.swap(true, Ordering::Relaxed) {
             let block = blocks.logical;
             eprintln!(
-                "elvis: {name}: refused a request of {bytes} bytes at offset {offset}: its blocks have {block} bytes \
+                "elvis: {name}: refused a request of {bytes} bytes at offset {offset}: the disk's blocks have {block} bytes \
                  (blk_size); further ones are only counted (stats: unaligned)"
             );
         }
@@ -86,7 +86,7 @@ impl Told {
         }
         let why = match result {
             // A part was done before.
-            0.. => "its file ends before".to_owned(),
+            0.. => "the file ends before that".to_owned(),
             errno => io::Error::from_raw_os_error(-errno).to_string(),
         };
         eprintln!(
