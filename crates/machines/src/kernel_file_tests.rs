@@ -198,8 +198,8 @@ fn a_machine_s_own_kernel_is_a_linux_that_can_run_its_monitor() {
                 "vmlinuz-32" if machine != "kvm-vhe" => "CONFIG_64BIT",
                 "vmlinux" if machine == "kvm-intel" => "from a CD",
                 "vmlinux-no-pvh" if machine == "kvm" => "CONFIG_PVH",
-                "Image" if machine != "kvm-vhe" => "ARM machines are",
-                "vmlinuz" if machine == "kvm-vhe" => "x86 machines are",
+                "Image" if machine != "kvm-vhe" => "use an ARM machine such as",
+                "vmlinuz" if machine == "kvm-vhe" => "use an x86 machine such as",
                 _ => ": ",
             };
             assert!(why.contains(cure), "{machine} {name}: {why}, not {cure}");
