@@ -246,7 +246,7 @@ fn what_only_the_loader_would_refuse_is_said_with_the_cure() {
         ("Image-big-endian", "CONFIG_CPU_BIG_ENDIAN"),
         ("Image-huge", "memory up to 600 MiB"),
         ("Image-odd", "an offset that no Linux has"),
-        ("uboot-arm.elf", "a Linux' ELF file"),
+        ("uboot-arm.elf", "the ELF file of a Linux"),
         ("vmlinuz", "use an x86 machine"),
     ] {
         let why = arm.iter().find(|(file, _)| *file == name).unwrap();
