@@ -170,8 +170,8 @@ fn shift(base: &Seen, other: &Seen, banded: bool, min_effect: f64) -> Shift {
     }
 }
 
-/// The verdict from all figures. `perturbed`: whether base and other have perturbed boots. The finding names the mode first, which is the typical cost, then the
-/// parts, then the mean.
+/// The verdict from all figures. `perturbed`: whether base and other have perturbed boots. The finding names
+/// the mode first, which is the typical cost, then the parts, then the mean.
 fn conclude(shifts: &[(Figure, Shift)], perturbed: [bool; 2]) -> (Verdict, String) {
     let outside = |figure: &Figure, shift: &Shift| match shift {
         Shift::Outside(by) => Some((*figure, *by)),

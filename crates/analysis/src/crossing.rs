@@ -10,10 +10,10 @@ use crate::summary::Summary;
 use crate::times::TimeRow;
 use crate::verdict::Verdict;
 
-/// A loop is not longer for the operation if it is by less than this fraction.
+/// An operation that makes its loop longer by less than this fraction costs nothing.
 const NOTHING: f64 = 0.05;
 
-/// What costs something costs more than so many times what costs nothing may.
+/// The side that costs something must cost more than so many times the other side.
 const TIMES: f64 = 3.0;
 
 /// With fewer boots a side than this, steps of the clock can hide all scatter.
@@ -47,8 +47,8 @@ impl Crossing {
 ///
 /// - Nothing: it cannot be told from zero, or adds less than [`NOTHING`] to the loop without it.
 /// - Something: neither, nor noise.
-/// - The side with nothing has no fewer operations in its batches, and even so each of the other side's
-///   batches costs more than [`TIMES`] as much as any of its, by their errors.
+/// - The side that costs nothing has at least as many operations in its batches. Still, with their errors,
+///   each batch of the other side costs more than [`TIMES`] times any of them.
 pub fn crossing(base: &Summary, other: &Summary) -> Option<Crossing> {
     let is_nothing =
         |side: &Summary| side.is_near_zero() || usual(side, |boot| boot.loops) < 1.0 + NOTHING;

@@ -277,7 +277,9 @@ fn crossed(crossing: &Crossing, time: &TimeVerdict) -> String {
         Verdict::NoChange | Verdict::Inconclusive => {
             let side = if crossing.grew { "base" } else { "other" };
             let why = match crossing.more_boots {
-                0 => reason(time).unwrap_or_else(|| "its loop takes as long".to_owned()),
+                0 => {
+                    reason(time).unwrap_or_else(|| "the time of its loop did not change".to_owned())
+                }
                 more => format!("too few boots: needs {more} more per side"),
             };
             format!("the {side}'s cannot be told from zero; {why}")

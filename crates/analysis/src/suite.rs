@@ -126,7 +126,7 @@ pub struct RowComparison {
     /// Why the other side has no figures that can be compared with the base's; null if it has, or if the
     /// base has none.
     pub gap: Option<GapKind>,
-    /// Figures of a comparison on time; null too if it cost nothing on one side.
+    /// Figures of a comparison on time; also null if one side cost nothing.
     pub time: Option<TimeFigures>,
     /// Figures of a comparison on counts.
     pub counts: Option<CountFigures>,
@@ -239,7 +239,7 @@ impl SuiteComparison {
 }
 
 impl GapKind {
-    /// What a comparison with such a gap comes to at least.
+    /// The least severe outcome of a comparison with such a gap.
     pub fn outcome(self) -> Outcome {
         match self {
             GapKind::Conditions => Outcome::Refused,

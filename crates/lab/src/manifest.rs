@@ -82,7 +82,7 @@ impl Head {
     fn parse(file: File) -> Option<Self> {
         let mut fields = serde_json::Map::new();
         let mut json = serde_json::Deserializer::from_reader(BufReader::new(file));
-        // Of a map that was left in the middle there always is an error.
+        // A map that is not read to its end is always an error.
         let _ = json.deserialize_map(Before("packages", &mut fields));
         serde_json::from_value(fields.into()).ok()
     }

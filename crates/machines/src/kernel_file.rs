@@ -2,8 +2,8 @@
 //! the cache with what was packed into it.
 //!
 //! A file of an unknown kind is refused: QEMU would take it for a program without a header and
-//! execute whatever it contains. So is what the monitor's loader would refuse only after the machine booted
-//! (vmm/arch, vmm/loader_elf.c).
+//! execute whatever it contains. A kernel that the monitor's loader would refuse (vmm/arch, vmm/loader_elf.c)
+//! is refused here too, before the machine boots.
 
 use crate::kept;
 use crate::machine::MachineError;
@@ -30,7 +30,7 @@ const LOADED_AT: u64 = 0x10_0000;
 const UNPACKED: &str = "kernels";
 const KEPT: usize = 16;
 
-/// What kind of kernel a file is that is not packed.
+/// The kind of a kernel file that is not packed.
 ///
 /// # Errors
 /// It can't be read.
@@ -64,14 +64,14 @@ pub fn bootable(
         .map_err(|e| MachineError::io("keep the unpacked kernel in", &folder, e))
 }
 
-/// What of a unified kernel image a machine does not use, to say; nothing of other kernels.
+/// The note on the parts of a unified kernel image that a machine does not use; none for other kernels.
 pub fn unused(image: &BootImage, path: &Path) -> Option<String> {
     let (parts, path) = (image.unused.join(" and "), path.display());
     (!parts.is_empty())
         .then(|| format!("only the kernel of the unified kernel image {path} is used, not {parts}"))
 }
 
-/// The same of a file.
+/// As [`unused`], for a kernel's file.
 ///
 /// # Errors
 /// It can't be read or unpacked.
@@ -149,7 +149,7 @@ fn refused(recipe: &Recipe, kind: Kind) -> Option<&'static str> {
     })
 }
 
-/// Why what loads the guest in machines of the recipe would refuse the kernel, and the cure.
+/// Why the guest's loader in machines of the recipe would refuse the kernel, and the cure.
 fn not_loaded(recipe: &Recipe, image: &BootImage) -> Option<String> {
     let memory_bytes = recipe.emulator.memory_mib << 20;
     let by_vmm = matches!(recipe.monitor, Monitor::Vmm { .. });
@@ -232,7 +232,7 @@ fn arm_image(bytes: &[u8], memory_bytes: u64) -> Option<String> {
     none_fits(std::iter::once(memory), memory_bytes)
 }
 
-/// Why a kernel that needs these addresses can't be loaded, if one is not the guest's memory.
+/// Why a kernel that needs these addresses can't be loaded, if the guest has no memory at one of them.
 fn none_fits(needed: impl IntoIterator<Item = Range<u64>>, memory_bytes: u64) -> Option<String> {
     /// Where a PC has devices and its firmware.
     const DEVICES: Range<u64> = 0xc000_0000..0x1_0000_0000;

@@ -147,7 +147,7 @@ impl<'a> Side<'a> {
         self.rows.iter().filter(|(_, _, is)| *is == order).count()
     }
 
-    /// What most rows are that differ; of as many more expensive ones as cheaper ones, the former.
+    /// The direction of most rows that differ; if as many are cheaper as more expensive, the latter.
     fn direction(&self) -> Ordering {
         match (self.count(Ordering::Less), self.count(Ordering::Greater)) {
             (0, 0) => Ordering::Equal,

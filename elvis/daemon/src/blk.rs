@@ -185,8 +185,8 @@ impl Request {
         }
     }
 
-    /// A discard, or a request to zero a range. A device of larger blocks than its driver sees, as the page cache is in
-    /// between, zeroes and discards whole ones only.
+    /// A discard, or a request to zero a range. Behind the page cache a device may have larger blocks than its driver
+    /// sees: it discards and zeroes only whole ones.
     fn of_range(
         discard: bool,
         (offset, bytes): (u64, u64),

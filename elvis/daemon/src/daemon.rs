@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 use ws_cpus::Cpus;
 
-/// How long what is being started when the daemon ends has to be undone.
+/// How long the daemon, at its end, waits until an unfinished start is undone.
 const LAST_WAIT: Duration = Duration::from_secs(1);
 
 /// Threads without which devices are not served; the name's beginning.
@@ -35,7 +35,7 @@ enum Event {
     Lost(String),
 }
 
-/// What is not served yet when the server has started.
+/// Sockets that are open but not yet served when the server has started.
 struct Listening {
     control: Option<UnixListener>,
     metrics: Option<metrics::Listener>,

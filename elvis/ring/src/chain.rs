@@ -52,7 +52,7 @@ impl Descriptor {
 
 /// An indirect table. The specification asks no alignment of it.
 pub(crate) enum Table<'a> {
-    /// As nearly all are.
+    /// Nearly all tables are.
     Aligned(Pairs<'a>),
     Unaligned(UnalignedPairs<'a>),
 }
@@ -371,7 +371,7 @@ impl Chain {
         self.renew(memory);
     }
 
-    /// The same without its numbers of bytes, which its end sets.
+    /// As [`Self::start`], without the numbers of bytes: the end of the chain sets them.
     #[inline]
     fn renew(&mut self, memory: &Arc<Memory>) {
         self.segments.clear();

@@ -17,7 +17,7 @@ pub(super) type Addresses = BTreeMap<String, u64>;
 /// A pattern.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Pattern {
-    /// Nothing stands for any byte.
+    /// None stands for any byte.
     bytes: Vec<Option<u8>>,
     names: Vec<Name>,
 }
@@ -105,15 +105,15 @@ impl Pattern {
         }
     }
 
-    /// Whether no code can be both this and the other.
+    /// Whether no code can match both patterns.
     pub fn excludes(&self, other: &Self) -> bool {
         let pairs = self.bytes.iter().zip(&other.bytes);
         let differ = |(a, b): (&Option<u8>, &Option<u8>)| a.is_some() && b.is_some() && a != b;
         self.len() != other.len() || pairs.into_iter().any(differ)
     }
 
-    /// The same, with what the other of its length says of each byte; where the other says nothing, it
-    /// stays.
+    /// This pattern with the known bytes and names of another one of its length; where that has neither,
+    /// the byte stays.
     pub fn changed(&self, by: &Self) -> Self {
         let says = |at: usize| {
             let known = by.bytes.get(at).is_some_and(Option::is_some);
@@ -131,7 +131,7 @@ impl Pattern {
         }
     }
 
-    /// All places in a part of a file where it is and its names stand for what is known of them.
+    /// All matches in a part of a file whose named addresses agree with the known ones.
     pub fn find(&self, content: &[u8], part: &Part, known: &Addresses) -> Vec<Match> {
         let code = content.get(part.range.clone()).unwrap_or_default();
         let (before, anchor) = self.anchor();
@@ -168,7 +168,8 @@ impl Pattern {
         best
     }
 
-    /// What is known of addresses if it is at the beginning of some code, which is at `address`.
+    /// The known addresses and those that the pattern names, if it matches at the start of `code`, which is
+    /// at `address`.
     fn read(&self, code: &[u8], address: u64, known: &Addresses) -> Option<Addresses> {
         let code = code.get(..self.len())?;
         let mut pairs = self.bytes.iter().zip(code);

@@ -62,7 +62,7 @@ impl Whole<'_> {
     }
 
     /// Whether it has a network card of the machine's. Its memory is then QEMU's own, which Linux makes of huge
-    /// pages: the emulator's vmxnet3 drops a frame with a piece on two pages that are not neighbours.
+    /// pages: the emulator's vmxnet3 drops a frame if a buffer spans two pages that are not contiguous.
     fn has_card(&self) -> bool {
         self.network
             .is_some_and(|network| network.served == Served::Assigned)

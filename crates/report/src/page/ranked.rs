@@ -410,7 +410,7 @@ fn against_base(comparisons: &[SuiteComparison]) -> String {
     sentence + "."
 }
 
-/// What the base is called: by its platform, if all others are compared with this one and none has its name.
+/// The base's name: its platform's, if all others are compared with this one and none is the same platform.
 fn base(comparisons: &[SuiteComparison]) -> String {
     let name = comparisons.first().map_or("", |one| &*one.base.platform);
     let is_other = |one: &SuiteComparison| one.base.platform == name && one.other.platform != name;

@@ -67,7 +67,7 @@ pub struct RunArgs {
     pub suite: Option<Suite>,
     /// Boots of each platform. Default: 2 where instructions are counted (the second proves that
     /// the counts are exact), 16 where time is measured (compare needs 16 to detect 10 % in one
-    /// benchmark), 1 on a serial line, all that a log contains.
+    /// benchmark), 3 on a software KVM, 1 on a serial line, all that a log contains.
     #[arg(long, value_name = "N", help_heading = SIZE, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub boots: Option<u32>,
     /// Where instructions are counted: extra boots with shifted code and more memory. The range of a
@@ -123,7 +123,8 @@ pub struct RunArgs {
     #[command(flatten, next_help_heading = MACHINES)]
     pub parts: Parts,
     /// Pin the threads of vCPU 0, 1, ... to these host CPUs, on every platform that measures time.
-    /// Default: isolated CPUs if there are enough, else no pinning.
+    /// Default: isolated CPUs if there are enough; else, on a host with several kinds of cores, CPUs of
+    /// the fastest kind that has enough; else no pinning.
     #[arg(long, value_name = "CPU,...", help_heading = GUEST, value_parser = cpus)]
     pub pin: Option<Cpus>,
     /// Also write an HTML page of the results: report.html in their folder.

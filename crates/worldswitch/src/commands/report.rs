@@ -56,8 +56,8 @@ pub struct Written {
     pub refused: Vec<String>,
 }
 
-/// Writes the page of the command line's results. It is written too if something that was asked for could not be
-/// compared, which is an error then.
+/// Writes the page of the command line's results. If a requested comparison is not possible, the page is still
+/// written, and the command ends with an error.
 ///
 /// # Errors
 /// There is no such result or baseline, the events can't be read, or the page can't be written.

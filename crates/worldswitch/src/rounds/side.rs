@@ -103,7 +103,7 @@ impl<'a> Crew<'a> {
     /// listed last.
     fn next(&self, jobs: &mut [&mut Job]) -> Next {
         let may_leave_out = |job: &Job| self.quick && job.begun >= quick::always(job.perturbed);
-        // How long a boot takes, which decides what is left out, its first one tells.
+        // The first boot tells how long a boot takes, which decides what is left out.
         let waits = |job: &Job| may_leave_out(job) && job.took.is_empty();
         loop {
             let left = jobs.iter_mut().enumerate().rev();

@@ -118,7 +118,8 @@ pub struct IoArgs {
     /// For a first look: fewer steps of experiments, 2 rounds, 100 ms measured after 50 ms.
     #[arg(long)]
     pub quick: bool,
-    /// The CPU of I/O threads. Default: the last usable one. Clients get the other CPUs, all of one kind.
+    /// The CPU of I/O threads. Default: the last usable one, of the fastest kind of cores. Clients get the
+    /// other CPUs of that kind.
     #[arg(long, value_name = "CPU")]
     pub io_cpu: Option<u32>,
     /// The elvis program to measure. Default: the one in this program's folder.

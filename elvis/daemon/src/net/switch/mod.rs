@@ -210,12 +210,13 @@ impl Port {
         self.number != other.number && !(self.spec.isolated && other.spec.isolated)
     }
 
-    /// Whether frames for this address go to it: to a port with one address only those for it, and for many.
+    /// Whether frames for this address go to this port. A port with an address of its own takes only those for
+    /// it and for groups.
     fn takes(&self, to: Mac) -> bool {
         is_group(to) || self.spec.mac.is_none_or(|its| its == to)
     }
 
-    /// The ports, of these, that a frame of this one to an address goes to, and whether that is each that may get it.
+    /// The ports that get a frame of this one to an address, and whether it is flooded: to each that may get it.
     pub fn receivers<'a>(
         &'a self,
         ports: &'a Ports,

@@ -1,5 +1,5 @@
-//! Messages that elvis takes from a connection itself: those that the crate vhost does not handle, or not so that
-//! elvis could use them. Here is what they have in common.
+//! Messages that elvis takes from a connection itself: the crate vhost does not handle them, or in a way that elvis
+//! can't use. This file has the parts that they share.
 
 use super::{Frontend, channel, network};
 use crate::server::kind::Kind;
