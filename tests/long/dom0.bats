@@ -19,7 +19,7 @@ setup() {
 
 @test "IN by a QEMU in dom0 costs several times KVM's, and a CPU of dom0's own more; hypercalls do not" {
     local kvm shared apart
-    # One boot: dom0 may move a few samples of IN, but not the mode (docs/lab-xen.md).
+    # One boot: every boot has the same counts (docs/lab-xen.md).
     ws run --on lab:qemu-kvm@6.12,lab:xen-hvm,lab:xen-hvm@apart --bench '^(hypercall|in)$' --boots 1 -o out >table.txt
     cat table.txt
     kvm=$(insns out/lab-qemu-kvm@6.12 in)
