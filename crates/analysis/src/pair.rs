@@ -282,7 +282,7 @@ fn crossed(crossing: &Crossing, time: &TimeVerdict) -> String {
                 }
                 more => format!("too few boots: needs {more} more per side"),
             };
-            format!("the {side}'s cannot be told from zero; {why}")
+            format!("the {side} costs nothing; {why}")
         }
     }
 }
