@@ -475,7 +475,7 @@ fn what_was_nothing_and_becomes_something_is_worse_and_the_reverse_better() {
     assert_eq!(doubt, Some(Verdict::Inconclusive));
     assert_eq!(
         why,
-        "the base's cannot be told from zero; too few boots: needs 1 more per side"
+        "the base costs nothing; too few boots: needs 1 more per side"
     );
     let little = boots(320_000, &[2000, 2010, 1990], 5);
     let (doubt, why) = verdict(&boots(320_000, noise, 5), &little);
