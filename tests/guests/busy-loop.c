@@ -41,8 +41,9 @@ static int is_main(void)
 /* The main loop never sleeps. */
 int ppoll(struct pollfd *files, nfds_t count, const struct timespec *limit, const sigset_t *mask)
 {
-	int (*next)(struct pollfd *, nfds_t, const struct timespec *, const sigset_t *) = dlsym(RTLD_NEXT, "ppoll");
-	const struct timespec now = {0};
+	int (*next)(struct pollfd *, nfds_t, const struct timespec *, const sigset_t *) =
+		dlsym(RTLD_NEXT, "ppoll");
+	const struct timespec now = { 0 };
 
 	if (!is_wanted || !is_main())
 		return next(files, count, limit, mask);
@@ -53,7 +54,7 @@ int ppoll(struct pollfd *files, nfds_t count, const struct timespec *limit, cons
 static _Noreturn void jump(const char *name, struct __jmp_buf_tag *to, int value)
 {
 	void (*next)(struct __jmp_buf_tag *, int) = dlsym(RTLD_NEXT, name);
-	const struct timespec wait = {.tv_nsec = WAIT_NS};
+	const struct timespec wait = { .tv_nsec = WAIT_NS };
 	unsigned before = rounds;
 
 	for (int i = 0; i < WAITS && is_wanted && !is_main() && rounds - before < 2; i++)
