@@ -47,15 +47,14 @@ offset() {
 
 # clock ARCH PROGRAM [PRELOAD]: what the guest prints on an emulator.
 clock() {
-    local usr=$LAB_STORE/sets/qemu/root/usr words
+    local words
     case $1 in
     x86_64) words=(-machine pc -cpu max -device "isa-debug-exit,iobase=0xf4") ;;
     aarch64) words=(-machine "virt,gic-version=3" -cpu neoverse-n1) ;;
     esac
     rm -f clock.txt
-    timeout "$LIMIT" env ${3:+LD_PRELOAD="$3"} "$usr/lib64/ld-linux-x86-64.so.2" \
-        --library-path "$usr/lib/x86_64-linux-gnu" "$2" -L "$usr/share/qemu" -L "$usr/share/seabios" \
-        "${words[@]}" -m 64 -no-user-config -nodefaults -accel tcg,thread=single -icount shift=0,sleep=off -seed 1 \
+    lab_emulator "$2" qemu
+    timeout "$LIMIT" env ${3:+LD_PRELOAD="$3"} ./qemu "${words[@]}" -m 64 -no-user-config -nodefaults -accel tcg,thread=single -icount shift=0,sleep=off -seed 1 \
         -display none -monitor none -no-reboot -serial file:clock.txt -kernel "$WORK/$1" || [ $? -eq 1 ]
     [ "$(wc -l <clock.txt)" -eq 8 ]
     cat clock.txt
@@ -80,8 +79,8 @@ check() {
     done
     uncured "$program"
     run ! cmp uncured "$program"
-    clock "$1" ./uncured >free.txt
-    clock "$1" ./uncured "$(busy_loop)" >faulty.txt
+    clock "$1" "$PWD/uncured" >free.txt
+    clock "$1" "$PWD/uncured" "$(busy_loop)" >faulty.txt
     cmp alone.txt free.txt
     run ! cmp alone.txt faulty.txt
 }

@@ -53,13 +53,15 @@ only_sets() {
 # Fetches missing packages, for all tests and the user: the newest, if the archive no longer has the pinned ones.
 fetch_packages() { LIMIT=600 ws lab fetch --cache "$LAB_STORE" --newest "$@"; }
 
-# lab_emulator PROGRAM FILE: makes FILE a command that runs the lab's QEMU, with its own libraries.
+# lab_emulator PROGRAM FILE: makes FILE a command that runs the lab's QEMU, with its own libraries; or, if PROGRAM is a
+# path, that changed copy of it.
 lab_emulator() {
-    local root=$LAB_STORE/sets/qemu/root
+    local root=$LAB_STORE/sets/qemu/root program=$1
+    [[ $program == /* ]] || program=$root/usr/bin/$program
     cat >"$2" <<END
 #!/bin/sh
 exec "$root/usr/lib64/ld-linux-x86-64.so.2" --library-path "$root/usr/lib/x86_64-linux-gnu" \\
-    "$root/usr/bin/$1" -L "$root/usr/share/qemu" "\$@"
+    "$program" -L "$root/usr/share/qemu" -L "$root/usr/share/seabios" "\$@"
 END
     chmod +x "$2"
 }

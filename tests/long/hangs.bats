@@ -26,12 +26,7 @@ uncured() {
     at=$(LC_ALL=C grep -obUaP "$(bytes "$cured")" as-packaged | cut -d: -f1)
     printf '%b' "$(bytes "$faulty")" | dd of=as-packaged bs=1 seek="$at" conv=notrunc status=none
     ! cmp -s as-packaged "$set/usr/bin/qemu-system-x86_64"
-    cat >qemu-as-packaged <<END
-#!/bin/sh
-exec "$set/usr/lib64/ld-linux-x86-64.so.2" --library-path "$set/usr/lib/x86_64-linux-gnu" "$PWD/as-packaged" \\
-    -L "$set/usr/share/qemu" -L "$set/usr/share/seabios" "\$@"
-END
-    chmod +x qemu-as-packaged
+    lab_emulator "$PWD/as-packaged" qemu-as-packaged
 }
 
 @test "no machine hangs on the cured emulator" {

@@ -28,7 +28,7 @@ pub enum Command {
         /// The folder `share` of an installation.
         share: PathBuf,
     },
-    /// Print what the last word of a command line may become, for completions.
+    /// Print the completions of a command line's last word.
     #[command(hide = true)]
     Complete {
         /// The program, and its arguments.

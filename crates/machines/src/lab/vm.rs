@@ -61,6 +61,11 @@ impl Whole<'_> {
         self.io.is_some() || self.network.is_some() && !self.has_card()
     }
 
+    /// Whether the agent puts its threads on CPUs, and so must know them.
+    fn has_placed_threads(&self) -> bool {
+        self.io.is_some() || self.network.is_some()
+    }
+
     /// Whether it has a network card of the machine's. Its memory is then QEMU's own, which Linux makes of huge
     /// pages: the emulator's vmxnet3 drops a frame if a buffer spans two pages that are not contiguous.
     fn has_card(&self) -> bool {
@@ -133,7 +138,7 @@ pub fn vm(vm: &Whole<'_>) -> Vec<String> {
         // What serves by vhost-user maps the memory.
         add(&["-object", &memory]);
     }
-    if vm.is_shared() || vm.has_card() {
+    if vm.has_placed_threads() {
         // The agent knows threads by their names.
         add(&["-name", "vm,debug-threads=on"]);
     }

@@ -27,8 +27,7 @@ Examples:
 
 Exit codes:
   0  the kernel powered the machine off
-  1  it was refused, ended in a reset or a triple fault, could not be run by KVM, or was stopped
-     (--timeout, Ctrl-C)
+  1  any other end: a refusal, a reset, a triple fault, an error of KVM, --timeout or Ctrl-C
   2  wrong usage";
 
 const CHECK_HELP: &str = "\
@@ -223,8 +222,7 @@ pub struct FetchArgs {
     /// 300 MB to fetch for each kernel.
     #[arg(long, conflicts_with = "all", requires = "names")]
     pub debug: bool,
-    /// If no archive has the pinned versions (lock.toml) any more, take the newest ones and mark them as not
-    /// pinned.
+    /// Where no archive has the pinned versions (lock.toml), take the newest ones and mark them as not pinned.
     #[arg(long)]
     pub newest: bool,
     /// Take the newest versions and pin them in lock.toml.
@@ -233,8 +231,8 @@ pub struct FetchArgs {
     /// A Debian archive; a local folder is file:/PATH. Default: the one of this system's apt.
     #[arg(long, value_name = "URL")]
     pub mirror: Option<String>,
-    /// The archive of old versions, asked for pinned versions that the Debian archive no longer has. {date} stands
-    /// for the time in lock.toml at which they were pinned. none: ask no such archive.
+    /// The archive of pinned versions that Debian's archive has dropped. {date} stands for the date of the pins in
+    /// lock.toml. none: ask no such archive.
     #[arg(long, value_name = "URL", default_value = old::DEBIAN)]
     pub old_archive: String,
     /// The keyring of --mirror and of --old-archive. A local folder needs none.
