@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "common/duties.h"
+#include "common/launch.h"
 #include "vmm/kvm_vm.h"
 
 #define INIT_CONFIG "/vmm.conf" /* used by PID 1 without config= */
@@ -29,6 +30,14 @@ static bool load_modules(struct config *config)
 	return true;
 }
 
+/* PID 1 of a lab machine gets what differs from launch to launch when it has loaded the modules. */
+static bool read_launch(struct config *config)
+{
+	const char *lines = launch_wait(true);
+
+	return config_text(config, lines, strlen(lines)) || fail("this launch: %s", error_text);
+}
+
 /* Arguments override the file, so they are read again after it. */
 static bool read_config(struct config *config, int count, char **words, bool first)
 {
@@ -42,7 +51,7 @@ static bool read_config(struct config *config, int count, char **words, bool fir
 		strcpy(config->file, INIT_CONFIG);
 	strcpy(path, config->file);
 	if (!path[0])
-		return config_check(config);
+		return true;
 	text = file_read(path, MAX_CONFIG_BYTES, &bytes);
 	if (!text)
 		return false;
@@ -50,10 +59,10 @@ static bool read_config(struct config *config, int count, char **words, bool fir
 	if (!config_text(config, text, bytes))
 		return fail("%.200s: %s", path, error_text);
 	free(text);
-	return config_arguments(config, count, words) && config_check(config);
+	return config_arguments(config, count, words);
 }
 
-static int act(struct config *config)
+static int act(struct config *config, bool first)
 {
 	if (config->action == ACTION_HELP)
 		config_help();
@@ -61,6 +70,8 @@ static int act(struct config *config)
 		puts("vmm " VMM_VERSION);
 	else if (!load_modules(config))
 		return complain(END_ERROR);
+	else if ((first && !read_launch(config)) || !config_check(config))
+		return complain(END_USAGE);
 	else
 		return config->action == ACTION_PROBE ? probe() : session_run(config);
 	return END_OFF;
@@ -80,7 +91,7 @@ int main(int count, char **words)
 			fprintf(stderr, "vmm: can't mount %s\n", failed);
 		count = keep_options(count, words);
 	}
-	end = read_config(&config, count, words, first) ? act(&config) : complain(END_USAGE);
+	end = read_config(&config, count, words, first) ? act(&config, first) : complain(END_USAGE);
 	if (first)
 		duties_power_off("vmm");
 	return end;

@@ -4,15 +4,17 @@
 //! It uses a socket pair of which QEMU inherits one end, so no socket appears in the file system.
 
 use crate::machine::MachineError;
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
 use rustix::process::Pid;
 use serde_json::{Value, json};
-use std::io::{ErrorKind, Read, Write};
-use std::os::fd::OwnedFd;
+use std::io::{ErrorKind, IoSlice, Read, Write};
+use std::mem::MaybeUninit;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 /// The time limit of an answer: QEMU creates its machine first, and the host may be busy.
-const ANSWER_LIMIT: Duration = Duration::from_secs(10);
+const ANSWER_LIMIT: Duration = Duration::from_secs(60);
 
 /// QEMU's lines are far shorter.
 const LINE_BYTES_MAX: usize = 1 << 20;
@@ -109,6 +111,16 @@ impl Qmp {
         self.ask("cont").map(|_| ())
     }
 
+    /// The state of the machine, as `running` or `paused`.
+    ///
+    /// # Errors
+    /// As [`Qmp::greet`].
+    pub fn state(&mut self) -> Result<String, Trouble> {
+        let answer = self.ask("query-status")?;
+        let state = answer.get("status").and_then(Value::as_str);
+        Ok(state.unwrap_or_default().to_owned())
+    }
+
     /// Whether QEMU stopped the machine for good, and its state: where KVM can't continue the
     /// guest, QEMU stops it but does not exit. Waits only if the machine has stopped.
     pub fn stopped(&mut self) -> Option<String> {
@@ -121,18 +133,56 @@ impl Qmp {
         if !stop {
             return None;
         }
-        let state = self.ask("query-status").ok()?;
-        let state = state.get("status").and_then(Value::as_str)?;
-        (!["running", "shutdown"].contains(&state))
+        let state = self.state().ok()?;
+        (!["running", "shutdown"].contains(&&*state))
             .then(|| format!("QEMU stopped the machine ({state})"))
     }
 
     fn ask(&mut self, command: &str) -> Result<Value, Trouble> {
+        self.ask_with(command, &json!({}))
+    }
+
+    /// Sends a command with its arguments and waits for the answer.
+    ///
+    /// # Errors
+    /// As [`Qmp::greet`], or QEMU refuses it.
+    pub fn ask_with(&mut self, command: &str, arguments: &Value) -> Result<Value, Trouble> {
+        self.ask_passing(command, arguments, &[])
+    }
+
+    /// Gives QEMU a file under a name.
+    ///
+    /// # Errors
+    /// As [`Qmp::ask_with`].
+    pub fn pass(&mut self, name: &str, file: BorrowedFd<'_>) -> Result<(), Trouble> {
+        self.ask_passing("getfd", &json!({ "fdname": name }), &[file])?;
+        Ok(())
+    }
+
+    fn ask_passing(
+        &mut self,
+        command: &str,
+        arguments: &Value,
+        files: &[BorrowedFd<'_>],
+    ) -> Result<Value, Trouble> {
         let deadline = Instant::now() + self.patience;
-        let line = format!("{}\n", json!({ "execute": command }));
-        self.socket
-            .write_all(line.as_bytes())
+        let mut request = json!({ "execute": command });
+        if arguments.as_object().is_some_and(|all| !all.is_empty()) {
+            request["arguments"] = arguments.clone();
+        }
+        let line = format!("{request}\n");
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut with = SendAncillaryBuffer::new(&mut space);
+        if !files.is_empty() && !with.push(SendAncillaryMessage::ScmRights(files)) {
+            return Err(Trouble::other(
+                "only one file can be given to QEMU at a time",
+            ));
+        }
+        let bytes = [IoSlice::new(line.as_bytes())];
+        let sent = rustix::net::sendmsg(&self.socket, &bytes, &mut with, SendFlags::NOSIGNAL)
             .map_err(|_| Trouble::Closed)?;
+        let rest = line.as_bytes().get(sent..).unwrap_or_default();
+        self.socket.write_all(rest).map_err(|_| Trouble::Closed)?;
         loop {
             let mut message = self.message(deadline)?;
             if let Some(answer) = message.get_mut("return") {

@@ -48,6 +48,8 @@ pub struct Resources {
     pub elvis: Option<Result<PathBuf, String>>,
     /// The host CPU of each vCPU's thread where time is measured; empty if threads are not pinned.
     pub pins: Vec<u32>,
+    /// Lab machines boot in each launch: no state of them is resumed or kept.
+    pub boots_always: bool,
     /// Where to record what a lab machine executes, if that is wanted.
     pub recording: Option<Recording>,
     /// The lab's recipes and the store of its packages; or why they can't be used.

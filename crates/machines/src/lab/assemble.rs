@@ -11,6 +11,7 @@ use super::bochs::{self, Bochs};
 use super::described::Described;
 use super::machine::Settings;
 use super::payload::Payload;
+use super::resume::States;
 use crate::emulator::Emulator;
 use crate::image;
 use crate::kernel_file;
@@ -141,6 +142,15 @@ pub fn assemble(mut recipe: Recipe, resources: &Resources) -> Result<Settings, M
     for note in std::mem::take(&mut described.notes) {
         add_caveat(&mut recipe, note);
     }
+    let launch_point = match recipe.emulator.kind {
+        EmulatorKind::Qemu => payload.launch_point(),
+        EmulatorKind::Bochs => None,
+    };
+    // What else a QEMU of the user's depends on is not known.
+    let states = match has_own_qemu(&recipe, resources) || resources.boots_always {
+        true => None,
+        false => Some(States::at(resources.store()?.root().join("states"))),
+    };
     Ok(Settings {
         recorder: recorder.transpose()?,
         memory_mib: recipe.emulator.memory_mib,
@@ -153,6 +163,8 @@ pub fn assemble(mut recipe: Recipe, resources: &Resources) -> Result<Settings, M
         guest,
         is_own: resources.kernel.is_none(),
         initrd: resources.initrd.clone(),
+        launch_point,
+        states,
     })
 }
 

@@ -2,11 +2,14 @@
 
 mod made;
 
+pub(super) use made::Made;
+
 use super::below::NEVE_DOORBELL;
 use super::bochs::{self, Bochs};
 use super::command::{self, Launch};
 use super::disc::Boot;
 use super::payload::{LinuxMonitor, Payload};
+use super::resume::{Conductor, How, LaunchPoint, Led, States, Stopped};
 use crate::child::Child;
 use crate::debugger::Keeper;
 use crate::emulator::{self, Emulator};
@@ -18,6 +21,7 @@ use crate::machine::{
 };
 use crate::recording::Recorder;
 use crate::vmm::{DOORBELL, DOORBELL_ARM};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -69,6 +73,10 @@ pub struct Settings {
     pub memory_mib: u64,
     /// SHA-256, in hexadecimal, of everything that the machine is made of.
     pub digest: String,
+    /// Where the machine stops once it has booted, if it does.
+    pub launch_point: Option<LaunchPoint>,
+    /// Where states of machines that stopped are kept, if they are.
+    pub states: Option<States>,
     /// What records what is executed, if anything does; it changes nothing else.
     pub recorder: Option<Recorder>,
     /// The parts, for the identity: kernel, packages and so on.
@@ -92,6 +100,8 @@ impl Settings {
 pub struct LabMachine {
     settings: Settings,
     running: Option<Child>,
+    /// What leads a launch that stops once the machine has booted, and the launch's request.
+    conductor: Option<(Conductor, LaunchRequest)>,
     /// Behind the child, as it reads what that says until the end.
     keeper: Option<Keeper>,
 }
@@ -102,6 +112,7 @@ impl LabMachine {
         Self {
             settings,
             running: None,
+            conductor: None,
             keeper: None,
         }
     }
@@ -113,16 +124,21 @@ impl LabMachine {
     pub(super) fn start(
         &mut self,
         request: &LaunchRequest,
-        made: Option<&[u8]>,
+        made: Made,
     ) -> Result<(), MachineError> {
+        self.conductor = None;
         // The runner stops a flood at the limit when it next reads; this leaves room until then.
         let limit = match &self.settings.recorder {
             Some(Recorder::Plugin(_)) => TRACE_LIMIT_BYTES,
             _ => CONSOLE_LIMIT_BYTES + (1 << 20),
         };
         let (child, keeper) = match &self.settings.bochs {
-            Some(bochs) => self.start_bochs(bochs, request, made, limit)?,
-            None => (self.start_qemu(request, made, limit)?, None),
+            Some(bochs) => self.start_bochs(bochs, request, made.file.as_deref(), limit)?,
+            None => {
+                let (child, conductor) = self.start_qemu(request, made, limit)?;
+                self.conductor = conductor.map(|conductor| (conductor, request.clone()));
+                (child, None)
+            }
         };
         (self.running, self.keeper) = (Some(child), keeper);
         Ok(())
@@ -202,40 +218,96 @@ impl LabMachine {
     fn start_qemu(
         &self,
         request: &LaunchRequest,
-        made: Option<&[u8]>,
+        made: Made,
         limit: u64,
-    ) -> Result<Child, MachineError> {
+    ) -> Result<(Child, Option<Conductor>), MachineError> {
         let settings = &self.settings;
         let initrd = settings.initrd.as_deref().map(Path::to_string_lossy);
-        let made_bytes = made.map_or(0, |bytes| bytes.len() as u64);
-        let made = made.map(|bytes| Inherited::of("the machine's files", bytes));
-        let made = made.transpose()?;
+        let Made { file, at_stop } = made;
         let tree = self.tree(request)?;
-        let launch = Launch {
-            vcpus: request.vcpus,
-            host_cpus: request.host_cpus,
-            memory_mib: settings.machine_memory_mib(request),
-            guest_memory_mib: settings.guest_memory_mib(request),
-            command_line: &request.command_line,
-            guest: &settings.guest.to_string_lossy(),
-            initrd: initrd.as_deref(),
-            made: &made.as_ref().map(Inherited::path).unwrap_or_default(),
-            made_bytes,
-            tree: &tree.as_ref().map(Inherited::path).unwrap_or_default(),
+        let arguments = |made: &str, tree: &str| {
+            let launch = Launch {
+                vcpus: request.vcpus,
+                host_cpus: request.host_cpus,
+                memory_mib: settings.machine_memory_mib(request),
+                guest_memory_mib: settings.guest_memory_mib(request),
+                command_line: &request.command_line,
+                guest: &settings.guest.to_string_lossy(),
+                initrd: initrd.as_deref(),
+                made,
+                made_bytes: file.as_ref().map_or(0, |bytes| bytes.len() as u64),
+                tree,
+            };
+            command::arguments(&settings.recipe, &settings.payload, &launch)
         };
-        let mut arguments = command::arguments(&settings.recipe, &settings.payload, &launch)?;
+        let how = match (&at_stop, &settings.states) {
+            (Some((point, _)), Some(states)) => {
+                let words = arguments("MADE", "TREE")?;
+                let stop = [point.stop, point.lines].map(u64::to_le_bytes);
+                let words = words.iter().map(|word| word.as_bytes());
+                let files = [&file, &tree].map(|bytes| bytes.as_deref().unwrap_or_default());
+                let key = States::key(
+                    [settings.digest.as_bytes(), stop.as_flattened()]
+                        .into_iter()
+                        .chain(words)
+                        .chain(files),
+                );
+                match states.find(&key) {
+                    Some(saved) => How::Resume(saved),
+                    None => How::Boot(Some((states.clone(), key))),
+                }
+            }
+            _ => How::Boot(None),
+        };
+        let inherited = |what: &str, bytes: &Option<Vec<u8>>| {
+            bytes
+                .as_deref()
+                .map(|bytes| Inherited::of(what, bytes))
+                .transpose()
+        };
+        let made = inherited("the machine's files", &file)?;
+        let tree = inherited("the machine's device tree", &tree)?;
+        let path = |file: &Option<Inherited>| file.as_ref().map(Inherited::path);
+        let mut arguments = arguments(
+            &path(&made).unwrap_or_default(),
+            &path(&tree).unwrap_or_default(),
+        )?;
         if let Some(Witness::Complaint(_)) = self.witness() {
             arguments.extend(command::WITNESSED.map(str::to_owned));
         }
         if let Some(Recorder::Plugin(words)) = &settings.recorder {
             arguments.extend_from_slice(words);
         }
-        let arguments = settings.emulator.with_leading(arguments);
-        let mut command = Command::new(&settings.emulator.program);
-        command.args(&arguments);
-        let files = made.into_iter().chain(tree);
-        let inherited = files.map(Inherited::into_file).collect();
-        Child::start(command, request.timed, limit, inherited)
+        let mut files: Vec<OwnedFd> = made
+            .into_iter()
+            .chain(tree)
+            .map(Inherited::into_file)
+            .collect();
+        let spawn = |words: Vec<String>, more: Vec<OwnedFd>| {
+            arguments.extend(words);
+            files.extend(more);
+            let mut command = Command::new(&settings.emulator.program);
+            command.args(settings.emulator.with_leading(arguments));
+            Child::start(command, request.timed, limit, files)
+        };
+        let Some((point, lines)) = at_stop else {
+            return Ok((spawn(Vec::new(), Vec::new())?, None));
+        };
+        let (child, conductor) = Conductor::start(Stopped { how, point, lines }, spawn)?;
+        Ok((child, Some(conductor)))
+    }
+
+    /// Looks what has become of a launch that stops and goes on. If its state did not resume, boots the machine.
+    fn follow(&mut self, is_over: bool) -> Result<Led, MachineError> {
+        let Some((conductor, request)) = &mut self.conductor else {
+            return Ok(Led::Well);
+        };
+        let led = conductor.look(is_over);
+        if let Led::NotResumed = led {
+            let request = request.clone();
+            self.launch(&request)?;
+        }
+        Ok(led)
     }
 }
 
@@ -352,19 +424,30 @@ impl Machine for LabMachine {
     fn launch(&mut self, request: &LaunchRequest) -> Result<(), MachineError> {
         self.kill();
         let made = self.made(request)?;
-        self.start(request, made.as_deref())
+        self.start(request, made)
     }
 
     fn console(&mut self, buffer: &mut Vec<u8>) -> Result<Console, MachineError> {
+        match self.follow(false)? {
+            Led::Well | Led::Ended => {}
+            Led::NotResumed => return Ok(Console::Quiet),
+            Led::Failed(error) => return Ok(Console::Ended(error.to_string())),
+        }
         let is_bochs = self.settings.bochs.is_some();
-        Child::console(
+        let console = Child::console(
             self.running.as_mut(),
             buffer,
             |child, status| match is_bochs {
                 true => bochs::how(&child.stderr()),
                 false => emulator::how(status),
             },
-        )
+        )?;
+        // A state that made QEMU end was no state.
+        let is_over = matches!(console, Console::Ended(_));
+        match is_over && matches!(self.follow(true)?, Led::NotResumed) {
+            true => Ok(Console::Quiet),
+            false => Ok(console),
+        }
     }
 
     fn witness(&self) -> Option<Witness> {

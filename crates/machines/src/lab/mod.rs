@@ -4,7 +4,7 @@
 //! runs it; `whole` is a machine whose guest is a whole Linux, `io` the devices of its VM whose requests
 //! are measured, and `network` what serves the network of its workloads; `xl` is Xen's own tool stack in a Linux that is dom0. `virt` describes QEMU's ARM machine to what boots on it, and `tree` the same with Xen's domains. `symbols` asks a machine's Linux where its functions are, `software` names the files of its
 //! other programs. Only `command` (QEMU) and `bochs` know an emulator's
-//! options; `disc` makes the CD that Bochs boots.
+//! options; `disc` makes the CD that Bochs boots. `resume` starts machines from saved states.
 
 mod assemble;
 mod below;
@@ -16,6 +16,7 @@ mod io;
 mod machine;
 mod network;
 mod payload;
+mod resume;
 mod software;
 mod symbols;
 #[cfg(test)]
@@ -30,6 +31,7 @@ mod xl;
 
 pub use assemble::{Applications, applications, applications_missing, assemble, emulator, missing};
 pub use machine::LabMachine;
+pub use resume::States;
 pub use software::{Part, Program, Software, software};
 pub use symbols::{Damage, Symbols, SymbolsError, symbols};
 pub use vm::{Disk, Executor};

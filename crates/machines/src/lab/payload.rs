@@ -1,8 +1,9 @@
 //! What a lab machine boots.
 
+use super::resume::LaunchPoint;
 use super::whole::Whole;
 use super::xl::Dom0;
-use crate::initramfs::{self, Entry};
+use crate::initramfs::{self, Content, Entry};
 use crate::machine::MachineError;
 use std::path::PathBuf;
 
@@ -42,6 +43,25 @@ pub enum Payload {
         /// Xen's command line.
         parameters: String,
     },
+}
+
+impl Payload {
+    /// Where the machine stops once it has booted, so that it can be resumed there; none if it does not.
+    pub(super) fn launch_point(&self) -> Option<LaunchPoint> {
+        match self {
+            Payload::Linux(linux) if linux.nested.is_none() => first_process(&linux.files),
+            _ => None,
+        }
+    }
+}
+
+/// That of the first process.
+fn first_process(files: &[Entry]) -> Option<LaunchPoint> {
+    let first = files.iter().find(|file| file.path == INIT)?;
+    match &first.content {
+        Content::Bytes(bytes) => LaunchPoint::of(bytes),
+        Content::Link(_) | Content::Folder(_) => None,
+    }
 }
 
 /// A Linux that runs only a monitor.

@@ -10,7 +10,7 @@
 //! Xen has its symbols in its image (`xen_symbols`): nothing is booted for them. A Linux that is its dom0 prints its own.
 
 use super::described::Described;
-use super::machine::{LabMachine, Settings};
+use super::machine::{LabMachine, Made, Settings};
 use super::payload::{self, Linux, LinuxMonitor, Payload};
 use super::xen_symbols::{self, XenSymbol, XenSymbolsError};
 use crate::initramfs::Entry;
@@ -293,7 +293,11 @@ fn printed(
         timed: false,
     };
     let mut machine = LabMachine::new(settings);
-    machine.start(&request, Some(initramfs))?;
+    let made = Made {
+        file: Some(initramfs.to_vec()),
+        at_stop: None,
+    };
+    machine.start(&request, made)?;
     let mut console = Vec::new();
     let how = follow(&mut machine, &mut console, stop)?;
     match block(&console) {

@@ -173,6 +173,8 @@ impl BootArgs {
             guest: None,
             qemu: self.qemu.clone(),
             vmm: self.vmm.clone(),
+            // Of a user's kernel one boot is wanted, and no state kept.
+            no_resume: true,
             lab: self.places.clone(),
         }
     }

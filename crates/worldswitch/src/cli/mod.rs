@@ -243,6 +243,9 @@ pub struct Parts {
     /// The KVM monitor (vmm). Default: the one that make build makes.
     #[arg(long, value_name = "FILE")]
     pub vmm: Option<PathBuf>,
+    /// Boot lab machines in each launch: resume no saved state, and keep none.
+    #[arg(long)]
+    pub no_resume: bool,
     #[command(flatten)]
     pub lab: Places,
 }

@@ -135,6 +135,7 @@ pub fn resources(parts: &Parts, pins: Vec<u32>) -> Resources {
         elvis: Some(elvis()),
         lab: Some(files(&parts.lab).map_err(|e| e.to_string())),
         pins,
+        boots_always: parts.no_resume,
         ..Resources::default()
     }
 }

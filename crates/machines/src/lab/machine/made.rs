@@ -1,9 +1,9 @@
 //! The files that are made anew for a launch.
 
 use super::LabMachine;
-use crate::inherited::Inherited;
 use crate::lab::command::{self, Inner};
 use crate::lab::payload::{GUEST, INITRD, Linux, LinuxMonitor, Payload};
+use crate::lab::resume::LaunchPoint;
 use crate::lab::tree::{self, Domain};
 use crate::lab::virt;
 use crate::lab::vm;
@@ -12,9 +12,18 @@ use crate::machine::{LaunchRequest, Machine, MachineError};
 use crate::vmm::DOORBELL;
 use ws_lab::sets::Architecture;
 
+/// What is made anew for a launch.
+#[derive(Debug, Default)]
+pub(in crate::lab) struct Made {
+    /// An initramfs, or under Xen on ARM a device tree.
+    pub file: Option<Vec<u8>>,
+    /// Where the machine stops once it has booted, and the lines that its first process gets there.
+    pub at_stop: Option<(LaunchPoint, String)>,
+}
+
 impl LabMachine {
     /// The device tree of an ARM machine whose guest is a whole Linux.
-    pub(super) fn tree(&self, request: &LaunchRequest) -> Result<Option<Inherited>, MachineError> {
+    pub(super) fn tree(&self, request: &LaunchRequest) -> Result<Option<Vec<u8>>, MachineError> {
         let Payload::Whole(whole) = &self.settings.payload else {
             return Ok(None);
         };
@@ -24,13 +33,29 @@ impl LabMachine {
         }
         let address = virt::MEMORY + (self.settings.machine_memory_mib(request) << 20);
         let tree = virt::with_root(request.host_cpus, address, whole.root_bytes);
-        let tree =
-            tree.map_err(|e| MachineError::Other(format!("can't make a device tree: {e}")))?;
-        Inherited::of("the machine's device tree", &tree).map(Some)
+        tree.map(Some)
+            .map_err(|e| MachineError::Other(format!("can't make a device tree: {e}")))
     }
 
-    /// The file that is made anew for a launch: an initramfs or a device tree.
-    pub(super) fn made(&self, request: &LaunchRequest) -> Result<Option<Vec<u8>>, MachineError> {
+    /// What is made anew for a launch.
+    pub(super) fn made(&self, request: &LaunchRequest) -> Result<Made, MachineError> {
+        if let (Payload::Linux(linux), Some(point)) =
+            (&self.settings.payload, self.settings.launch_point)
+        {
+            return Ok(Made {
+                file: Some(linux.initramfs(&[])?),
+                at_stop: Some((point, lines(&self.launch_lines(linux, request)))),
+            });
+        }
+        let file = self.file(request)?;
+        Ok(Made {
+            file,
+            at_stop: None,
+        })
+    }
+
+    /// The file of a launch: an initramfs or a device tree.
+    fn file(&self, request: &LaunchRequest) -> Result<Option<Vec<u8>>, MachineError> {
         match &self.settings.payload {
             Payload::Guest | Payload::Xen { .. } | Payload::Neve { .. } => Ok(None),
             Payload::Linux(linux) => self.initramfs(linux, request).map(Some),
@@ -107,18 +132,7 @@ impl LabMachine {
                 .collect();
             return linux.initramfs(&lines);
         }
-        let mut lines = vec![
-            format!("kernel=/{GUEST}"),
-            format!("append={}", request.command_line),
-            format!("memory={memory_mib}"),
-            format!("cpus={}", request.vcpus),
-        ];
-        if self.settings.initrd.is_some() {
-            lines.push(format!("initrd=/{INITRD}"));
-        }
-        if linux.monitor == (LinuxMonitor::Vmm { is_flat: true }) {
-            lines.push("flat".into());
-        }
+        let mut lines = self.launch_lines(linux, request);
         match &linux.nested {
             None => linux.initramfs(&lines),
             Some(inner) => {
@@ -131,4 +145,26 @@ impl LabMachine {
             }
         }
     }
+
+    /// What vmm is told in a launch.
+    fn launch_lines(&self, linux: &Linux, request: &LaunchRequest) -> Vec<String> {
+        let mut lines = vec![
+            format!("kernel=/{GUEST}"),
+            format!("append={}", request.command_line),
+            format!("memory={}", self.settings.guest_memory_mib(request)),
+            format!("cpus={}", request.vcpus),
+        ];
+        if self.settings.initrd.is_some() {
+            lines.push(format!("initrd=/{INITRD}"));
+        }
+        if linux.monitor == (LinuxMonitor::Vmm { is_flat: true }) {
+            lines.push("flat".into());
+        }
+        lines
+    }
+}
+
+/// Lines of a configuration.
+fn lines(lines: &[String]) -> String {
+    lines.iter().flat_map(|line| [line, "\n"]).collect()
 }

@@ -38,6 +38,7 @@ pub fn work(args: &WorkArgs, colours: Colours) -> anyhow::Result<Done> {
         guest: args.guest.clone(),
         qemu: args.qemu.clone(),
         vmm: args.vmm.clone(),
+        no_resume: false,
         lab: Places {
             lab_dir: args.lab_dir.clone(),
             cache: Some(carry::cache(&submission.campaign.slurm, &node)?),

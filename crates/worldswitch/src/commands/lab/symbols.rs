@@ -21,6 +21,7 @@ pub fn symbols(name: &str, qemu: Option<&PathBuf>, places: &Places) -> anyhow::R
             guest: None,
             qemu: qemu.cloned(),
             vmm: None,
+            no_resume: true,
             lab: places.clone(),
         },
         Vec::new(),

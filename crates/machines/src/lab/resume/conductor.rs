@@ -1,0 +1,228 @@
+//! Leads a launch of QEMU from its start to the point where the first process reads its lines.
+
+use super::LaunchPoint;
+use super::gdb::Gdb;
+use super::states::{Saved, States};
+use crate::machine::MachineError;
+use crate::qmp::{Qmp, Trouble};
+use rustix::pipe::{PipeFlags, pipe_with};
+use serde_json::{Value, json};
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::path::PathBuf;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// A first process whose state is worth being saved says so (`common/launch.c`).
+const SAVES: u8 = b'+';
+/// Between two questions whether QEMU is ready.
+const PAUSE: Duration = Duration::from_millis(2);
+/// A state is written as fast as it is read. Bytes a second.
+const BANDWIDTH: u64 = 1 << 40;
+
+/// QEMU's name of the pipe that it writes the state to.
+const STATE: &str = "state";
+
+/// How a launch begins.
+#[derive(Debug)]
+pub enum How {
+    /// With a boot; the state is kept there, under this name.
+    Boot(Option<(States, String)>),
+    /// With a state.
+    Resume(Saved),
+}
+
+/// A launch that stops and goes on.
+#[derive(Debug)]
+pub struct Stopped {
+    pub how: How,
+    pub point: LaunchPoint,
+    /// What the first process gets at the stop.
+    pub lines: String,
+}
+
+/// The thread that leads a launch. It ends by itself when QEMU does.
+#[derive(Debug)]
+pub struct Conductor {
+    thread: Option<JoinHandle<Result<(), Trouble>>>,
+    /// The file of the state that is resumed.
+    resumed: Option<PathBuf>,
+}
+
+/// What became of a launch.
+#[derive(Debug)]
+pub enum Led {
+    /// The machine went on, or is not there yet.
+    Well,
+    /// The state did not resume, and was removed.
+    NotResumed,
+    /// QEMU ended; its status says more.
+    Ended,
+    Failed(MachineError),
+}
+
+impl Conductor {
+    /// Leads the launch of the QEMU that `spawn` starts, with these words more, inheriting these files.
+    ///
+    /// # Errors
+    /// There are too many lines; no sockets or pipes can be made; those of `spawn`.
+    pub fn start<T>(
+        launch: Stopped,
+        spawn: impl FnOnce(Vec<String>, Vec<OwnedFd>) -> Result<T, MachineError>,
+    ) -> Result<(T, Self), MachineError> {
+        let Stopped { how, point, lines } = launch;
+        if lines.len() as u64 >= point.room {
+            return Err(MachineError::Other(format!(
+                "the launch has {} bytes of lines, and the machine has room for {}: select fewer rows",
+                lines.len(),
+                point.room
+            )));
+        }
+        let (qmp, its_qmp) = Qmp::pair()?;
+        let (gdb, its_gdb) = Gdb::pair()?;
+        // QEMU's own account of whether the machine ran is left out of states: one that stopped at an instruction
+        // would be resumed as one that ran.
+        let first = ["-S", "-global", "migration.store-global-state=off"];
+        let mut words: Vec<String> = first.map(str::to_owned).into();
+        words.extend(Qmp::arguments(its_qmp.as_raw_fd()));
+        words.extend(Gdb::arguments(its_gdb.as_raw_fd()));
+        let mut files = vec![its_qmp, its_gdb];
+        let (way, resumed) = match how {
+            How::Boot(kept) => (Way::Boot(kept), None),
+            How::Resume(saved) => {
+                let (its, ours) = pipe()?;
+                words.extend(["-incoming".into(), format!("fd:{}", its.as_raw_fd())]);
+                files.push(its);
+                let path = saved.path.clone();
+                (Way::Resume(saved, ours.into()), Some(path))
+            }
+        };
+        let started = spawn(words, files)?;
+        let leader = Leader {
+            qmp,
+            gdb,
+            point,
+            lines,
+        };
+        let thread = std::thread::spawn(move || match way {
+            Way::Boot(kept) => leader.boot(kept),
+            Way::Resume(saved, to) => leader.resume(saved, to),
+        });
+        let thread = Some(thread);
+        Ok((started, Self { thread, resumed }))
+    }
+
+    /// What has become of the launch. `is_over`: QEMU has ended.
+    pub fn look(&mut self, is_over: bool) -> Led {
+        let is_known = |thread: &mut JoinHandle<_>| is_over || thread.is_finished();
+        let Some(thread) = self.thread.take_if(is_known) else {
+            return Led::Well;
+        };
+        let led = thread.join();
+        if let (Some(path), false) = (self.resumed.take(), matches!(led, Ok(Ok(())))) {
+            let _ = std::fs::remove_file(path);
+            return Led::NotResumed;
+        }
+        match led {
+            Ok(Ok(())) => Led::Well,
+            Ok(Err(Trouble::Closed)) => Led::Ended,
+            Ok(Err(Trouble::Other(error))) => Led::Failed(error),
+            Err(_) => Led::Failed(MachineError::Other(
+                "what leads the machine's launch panicked".into(),
+            )),
+        }
+    }
+}
+
+/// How the thread begins.
+enum Way {
+    Boot(Option<(States, String)>),
+    /// QEMU reads the state from this pipe.
+    Resume(Saved, File),
+}
+
+/// A pipe: what is read from, and what is written to.
+fn pipe() -> Result<(OwnedFd, OwnedFd), MachineError> {
+    pipe_with(PipeFlags::CLOEXEC).map_err(|e| MachineError::io("make a pipe for", "QEMU", e.into()))
+}
+
+/// What the thread has.
+struct Leader {
+    qmp: Qmp,
+    gdb: Gdb,
+    point: LaunchPoint,
+    lines: String,
+}
+
+impl Leader {
+    fn boot(mut self, kept: Option<(States, String)>) -> Result<(), Trouble> {
+        self.qmp.greet()?;
+        self.debug()?;
+        let thread = self.gdb.run_to(self.point.stop)?;
+        if let Some((states, key)) = kept {
+            if self.gdb.byte(&thread, self.point.lines)? == SAVES {
+                self.save(&states, &key, &thread)?;
+            }
+        }
+        self.go_on(&thread)
+    }
+
+    fn resume(mut self, mut saved: Saved, mut to: File) -> Result<(), Trouble> {
+        let is_whole = saved.copy(&mut to).unwrap_or(false);
+        drop(to);
+        let thread = saved.thread.clone();
+        if !is_whole {
+            return Err(Trouble::Closed);
+        }
+        self.qmp.greet()?;
+        self.wait_for("query-status", "paused")?;
+        // QEMU aborts if a debugger comes before the state is there.
+        self.debug()?;
+        self.go_on(&thread)
+    }
+
+    /// Starts QEMU's stub.
+    fn debug(&mut self) -> Result<(), Trouble> {
+        let command = json!({ "command-line": "gdbserver chardev:gdb" });
+        self.qmp.ask_with("human-monitor-command", &command)?;
+        Ok(())
+    }
+
+    /// Keeps the state. If that can't be, the next launch boots again.
+    fn save(&mut self, states: &States, key: &str, thread: &str) -> Result<(), Trouble> {
+        let (from, to) = pipe().map_err(Trouble::Other)?;
+        self.qmp.pass(STATE, to.as_fd())?;
+        drop(to);
+        let fast = json!({ "max-bandwidth": BANDWIDTH });
+        self.qmp.ask_with("migrate-set-parameters", &fast)?;
+        let to = json!({ "uri": format!("fd:{STATE}") });
+        self.qmp.ask_with("migrate", &to)?;
+        let taken = states.take(thread, &mut File::from(from));
+        let is_done = self.wait_for("query-migrate", "completed").is_ok();
+        if let (Ok(taken), true) = (taken, is_done) {
+            let _: io::Result<()> = taken.keep(key);
+        }
+        Ok(())
+    }
+
+    /// Waits until a question's answer has this status.
+    fn wait_for(&mut self, question: &str, status: &str) -> Result<(), Trouble> {
+        loop {
+            let answer = self.qmp.ask_with(question, &json!({}))?;
+            match answer.get("status").and_then(Value::as_str) {
+                Some(now) if now == status => return Ok(()),
+                Some("failed" | "cancelled") => return Err(Trouble::Closed),
+                _ => std::thread::sleep(PAUSE),
+            }
+        }
+    }
+
+    /// Writes the lines, and lets the machine go on.
+    fn go_on(mut self, thread: &str) -> Result<(), Trouble> {
+        let mut lines = self.lines.into_bytes();
+        lines.push(0);
+        self.gdb.write(thread, self.point.lines, &lines)?;
+        self.gdb.go_on()
+    }
+}

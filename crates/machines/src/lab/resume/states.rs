@@ -1,0 +1,317 @@
+//! States of machines in the cache: files, each named by the digest of everything that the state depends on.
+
+use crate::room::free_bytes;
+use sha2::{Digest, Sha256};
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+use tempfile::NamedTempFile;
+
+/// The first line of a file: this, the CPU that stopped, the CRC-32 of the state and its bytes.
+const MAGIC: &str = "worldswitch-state/1";
+/// Its size, filled up with blanks.
+const HEADER_BYTES: usize = 128;
+/// What all states together may take: those that were not used for longest are removed.
+const BYTES_MAX: u64 = 4 << 30;
+/// A disk is left so much.
+const ROOM_BYTES: u64 = 1 << 30;
+const COPY_BYTES: usize = 1 << 20;
+/// How the names of files begin that are being written, and after which time their writer has ended.
+const NEW: &str = ".new-";
+const NEW_LIMIT: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// The folder of states.
+#[derive(Clone, Debug)]
+pub struct States {
+    folder: PathBuf,
+    bytes_max: u64,
+}
+
+/// A state that was found.
+#[derive(Debug)]
+pub struct Saved {
+    pub path: PathBuf,
+    file: File,
+    /// The CPU that stopped, in gdb's digits.
+    pub thread: String,
+    crc: u32,
+    bytes: u64,
+}
+
+/// A state that is not kept yet.
+#[derive(Debug)]
+pub struct Taken<'a> {
+    states: &'a States,
+    file: NamedTempFile,
+    bytes: u64,
+}
+
+impl States {
+    /// Those of a folder, which need not be there.
+    pub fn at(folder: PathBuf) -> Self {
+        Self {
+            folder,
+            bytes_max: BYTES_MAX,
+        }
+    }
+
+    /// The name of a state that depends on these parts and on nothing else.
+    pub fn key<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> String {
+        let mut hash = Sha256::new_with_prefix(MAGIC);
+        for part in parts {
+            hash.update((part.len() as u64).to_le_bytes());
+            hash.update(part);
+        }
+        hash.finalize().iter().map(|b| format!("{b:02x}")).collect()
+    }
+
+    fn path(&self, key: &str) -> PathBuf {
+        self.folder.join(format!("{key}.state"))
+    }
+
+    /// The state of this name, if there is one. What is no state is removed.
+    pub fn find(&self, key: &str) -> Option<Saved> {
+        let path = self.path(key);
+        let mut file = File::options().read(true).write(true).open(&path);
+        // Somebody else's cache may be read only.
+        if file.is_err() {
+            file = File::open(&path);
+        }
+        let mut file = file.ok()?;
+        let Some((thread, crc, bytes)) = header(&mut file) else {
+            let _ = fs::remove_file(&path);
+            return None;
+        };
+        // The file's time says when it was last used.
+        let _ = file.set_modified(SystemTime::now());
+        Some(Saved {
+            path,
+            file,
+            thread,
+            crc,
+            bytes,
+        })
+    }
+
+    /// Takes the state that `from` gives until its end, to be kept later.
+    ///
+    /// # Errors
+    /// It can't be kept. `from` was read to its end all the same.
+    pub fn take(&self, thread: &str, from: &mut impl Read) -> io::Result<Taken<'_>> {
+        let taken = self.write(thread, from);
+        if taken.is_err() {
+            io::copy(from, &mut io::sink())?;
+        }
+        taken
+    }
+
+    fn write(&self, thread: &str, from: &mut impl Read) -> io::Result<Taken<'_>> {
+        fs::create_dir_all(&self.folder)?;
+        let full = |what: &str| io::Error::new(ErrorKind::StorageFull, what.to_owned());
+        let mut file = tempfile::Builder::new()
+            .prefix(NEW)
+            .tempfile_in(&self.folder)?;
+        let room = free_bytes(&self.folder).unwrap_or(u64::MAX);
+        let most = self.bytes_max.min(room.saturating_sub(ROOM_BYTES));
+        file.write_all(&[b' '; HEADER_BYTES])?;
+        let (mut crc, mut bytes) = (crc32fast::Hasher::new(), 0);
+        let mut buffer = vec![0; COPY_BYTES];
+        loop {
+            let count = from.read(&mut buffer)?;
+            let Some(chunk) = buffer.get(..count).filter(|chunk| !chunk.is_empty()) else {
+                break;
+            };
+            bytes += chunk.len() as u64;
+            if bytes > most {
+                return Err(full("the state is larger than the room for it"));
+            }
+            crc.update(chunk);
+            file.write_all(chunk)?;
+        }
+        let line = format!("{MAGIC} {thread} {:08x} {bytes}", crc.finalize());
+        file.seek(SeekFrom::Start(0))?;
+        file.write_all(line.as_bytes())?;
+        Ok(Taken {
+            states: self,
+            file,
+            bytes,
+        })
+    }
+
+    /// Removes the states that were not used for longest until so many bytes more fit, and what an ended process left.
+    fn make_room(&self, bytes: u64) {
+        let Ok(entries) = fs::read_dir(&self.folder) else {
+            return;
+        };
+        let mut files = Vec::new();
+        for entry in entries.flatten() {
+            let Ok(data) = entry.metadata() else { continue };
+            let (path, used) = (
+                entry.path(),
+                data.modified().unwrap_or(SystemTime::UNIX_EPOCH),
+            );
+            let is_new = entry.file_name().to_string_lossy().starts_with(NEW);
+            if is_new && used.elapsed().is_ok_and(|age| age > NEW_LIMIT) {
+                let _ = fs::remove_file(path);
+            } else if path.extension().is_some_and(|end| end == "state") {
+                files.push((used, data.len(), path));
+            }
+        }
+        files.sort();
+        let mut all = files.iter().map(|(_, bytes, _)| bytes).sum::<u64>() + bytes;
+        for (_, bytes, path) in files {
+            if all <= self.bytes_max {
+                break;
+            }
+            if fs::remove_file(path).is_ok() {
+                all -= bytes;
+            }
+        }
+    }
+}
+
+impl Taken<'_> {
+    /// Keeps it under this name. A state is there whole or not at all.
+    ///
+    /// # Errors
+    /// It can't be kept.
+    pub fn keep(self, key: &str) -> io::Result<()> {
+        self.states.make_room(self.bytes);
+        let kept = self.file.persist(self.states.path(key));
+        kept.map_err(|e| e.error).map(drop)
+    }
+}
+
+impl Saved {
+    /// Writes the state to `to`. False: it is damaged.
+    ///
+    /// # Errors
+    /// It can't be read, or `to` not be written to.
+    pub fn copy(&mut self, to: &mut impl Write) -> io::Result<bool> {
+        let mut crc = crc32fast::Hasher::new();
+        let mut buffer = vec![0; COPY_BYTES];
+        loop {
+            let count = self.file.read(&mut buffer)?;
+            let Some(chunk) = buffer.get(..count).filter(|chunk| !chunk.is_empty()) else {
+                break;
+            };
+            crc.update(chunk);
+            to.write_all(chunk)?;
+        }
+        let position = self.file.stream_position()?;
+        Ok(crc.finalize() == self.crc && position == HEADER_BYTES as u64 + self.bytes)
+    }
+}
+
+/// The CPU, the CRC and the size that a file's first line says, if that is the file's size.
+fn header(file: &mut File) -> Option<(String, u32, u64)> {
+    let mut line = [0; HEADER_BYTES];
+    file.read_exact(&mut line).ok()?;
+    let text = std::str::from_utf8(&line).ok()?;
+    let mut words = text.split_ascii_whitespace();
+    if words.next()? != MAGIC {
+        return None;
+    }
+    let thread = words.next()?.to_owned();
+    let crc = u32::from_str_radix(words.next()?, 16).ok()?;
+    let bytes: u64 = words.next()?.parse().ok()?;
+    let whole = bytes.checked_add(HEADER_BYTES as u64)?;
+    (file.metadata().ok()?.len() == whole).then_some((thread, crc, bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn states() -> (tempfile::TempDir, States) {
+        let folder = tempfile::tempdir().unwrap();
+        let states = States::at(folder.path().join("states"));
+        (folder, states)
+    }
+
+    fn keep(states: &States, key: &str, mut state: &[u8]) {
+        states.take("01", &mut state).unwrap().keep(key).unwrap();
+    }
+
+    fn copied(states: &States, key: &str) -> Option<(Vec<u8>, bool)> {
+        let mut saved = states.find(key)?;
+        let mut bytes = Vec::new();
+        let whole = saved.copy(&mut bytes).unwrap();
+        Some((bytes, whole))
+    }
+
+    #[test]
+    fn a_state_is_found_again() {
+        let (_folder, states) = states();
+        assert!(states.find("a").is_none());
+        let state = vec![7; COPY_BYTES + 5];
+        keep(&states, "a", &state);
+        assert_eq!(states.find("a").unwrap().thread, "01");
+        assert_eq!(copied(&states, "a").unwrap(), (state, true));
+        assert!(states.find("b").is_none());
+    }
+
+    #[test]
+    fn a_damaged_state_is_never_taken_for_whole() {
+        let (_folder, states) = states();
+        keep(&states, "a", &[9; 500]);
+        let path = states.path("a");
+        let whole = fs::read(&path).unwrap();
+        for at in [HEADER_BYTES, whole.len() - 1] {
+            let mut bytes = whole.clone();
+            bytes[at] ^= 1;
+            fs::write(&path, bytes).unwrap();
+            assert!(!copied(&states, "a").unwrap().1);
+        }
+        for bytes in [
+            &whole[..whole.len() - 1],
+            &whole[..HEADER_BYTES / 2],
+            b"",
+            &[0; 700],
+        ] {
+            fs::write(&path, bytes).unwrap();
+            assert!(states.find("a").is_none());
+            assert!(!path.exists(), "what is no state stays there");
+        }
+        let other = String::from_utf8_lossy(&whole).replace("state/1", "state/2");
+        fs::write(&path, other).unwrap();
+        assert!(states.find("a").is_none());
+    }
+
+    #[test]
+    fn the_states_that_were_not_used_for_longest_go_first() {
+        let (_folder, mut states) = states();
+        states.bytes_max = 3 * (HEADER_BYTES as u64 + 1000);
+        for (age, key) in [(30, "a"), (20, "b"), (10, "c")] {
+            keep(&states, key, &[0; 1000]);
+            let then = SystemTime::now() - Duration::from_secs(age);
+            let file = File::options().write(true).open(states.path(key)).unwrap();
+            file.set_modified(then).unwrap();
+        }
+        // Used, and so the youngest.
+        assert!(states.find("a").is_some());
+        keep(&states, "d", &[0; 900]);
+        let there = ["a", "b", "c", "d"].map(|key| states.path(key).exists());
+        assert_eq!(there, [true, false, true, true]);
+    }
+
+    #[test]
+    fn a_state_without_room_is_read_and_not_kept() {
+        let (_folder, mut states) = states();
+        states.bytes_max = 10;
+        let state = [0; 11];
+        let mut from = &state[..];
+        assert!(states.take("1", &mut from).is_err());
+        assert!(from.is_empty() && states.find("a").is_none());
+        let left = fs::read_dir(&states.folder).unwrap().count();
+        assert_eq!(left, 0, "a half is left");
+    }
+
+    #[test]
+    fn keys_tell_where_parts_end() {
+        let key = |parts: &[&str]| States::key(parts.iter().map(|part| part.as_bytes()));
+        assert_ne!(key(&["ab", "c"]), key(&["a", "bc"]));
+        assert_eq!(key(&["a"]).len(), 64);
+    }
+}
