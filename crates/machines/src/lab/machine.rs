@@ -9,7 +9,7 @@ use super::bochs::{self, Bochs};
 use super::command::{self, Launch};
 use super::disc::Boot;
 use super::payload::{LinuxMonitor, Payload};
-use super::resume::{Conductor, How, LaunchPoint, Led, States, Stopped};
+use super::resume::{Conductor, How, LaunchPoint, Led, Saved, States, Stopped};
 use crate::child::Child;
 use crate::debugger::Keeper;
 use crate::emulator::{self, Emulator};
@@ -75,8 +75,8 @@ pub struct Settings {
     pub digest: String,
     /// Where the machine stops once it has booted, if it does.
     pub launch_point: Option<LaunchPoint>,
-    /// Where states of machines that stopped are kept, if they are.
-    pub states: Option<States>,
+    /// The states of machines that stopped.
+    pub states: States,
     /// What records what is executed, if anything does; it changes nothing else.
     pub recorder: Option<Recorder>,
     /// The parts, for the identity: kernel, packages and so on.
@@ -102,6 +102,8 @@ pub struct LabMachine {
     running: Option<Child>,
     /// What leads a launch that stops once the machine has booted, and the launch's request.
     conductor: Option<(Conductor, LaunchRequest)>,
+    /// The state that the next launch resumes.
+    booted: Option<Saved>,
     /// Behind the child, as it reads what that says until the end.
     keeper: Option<Keeper>,
 }
@@ -113,6 +115,7 @@ impl LabMachine {
             settings,
             running: None,
             conductor: None,
+            booted: None,
             keeper: None,
         }
     }
@@ -216,7 +219,7 @@ impl LabMachine {
     }
 
     fn start_qemu(
-        &self,
+        &mut self,
         request: &LaunchRequest,
         made: Made,
         limit: u64,
@@ -240,8 +243,9 @@ impl LabMachine {
             };
             command::arguments(&settings.recipe, &settings.payload, &launch)
         };
-        let how = match (&at_stop, &settings.states) {
-            (Some((point, _)), Some(states)) => {
+        let how = match (&at_stop, self.booted.take()) {
+            (Some(_), Some(saved)) => Some(How::Resume(saved)),
+            (Some((point, _)), None) => {
                 let words = arguments("MADE", "TREE")?;
                 let stop = [point.stop, point.lines].map(u64::to_le_bytes);
                 let words = words.iter().map(|word| word.as_bytes());
@@ -252,12 +256,12 @@ impl LabMachine {
                         .chain(words)
                         .chain(files),
                 );
-                match states.find(&key) {
+                Some(match settings.states.find(&key) {
                     Some(saved) => How::Resume(saved),
-                    None => How::Boot(Some((states.clone(), key))),
-                }
+                    None => How::Boot(settings.states.clone(), key),
+                })
             }
-            _ => How::Boot(None),
+            (None, _) => None,
         };
         let inherited = |what: &str, bytes: &Option<Vec<u8>>| {
             bytes
@@ -275,7 +279,9 @@ impl LabMachine {
         if let Some(Witness::Complaint(_)) = self.witness() {
             arguments.extend(command::WITNESSED.map(str::to_owned));
         }
-        if let Some(Recorder::Plugin(words)) = &settings.recorder {
+        // A boot is not recorded.
+        let is_booted = !matches!(how, Some(How::Boot(..)));
+        if let (Some(Recorder::Plugin(words)), true) = (&settings.recorder, is_booted) {
             arguments.extend_from_slice(words);
         }
         let mut files: Vec<OwnedFd> = made
@@ -290,24 +296,30 @@ impl LabMachine {
             command.args(settings.emulator.with_leading(arguments));
             Child::start(command, request.timed, limit, files)
         };
-        let Some((point, lines)) = at_stop else {
+        let (Some((point, lines)), Some(how)) = (at_stop, how) else {
             return Ok((spawn(Vec::new(), Vec::new())?, None));
         };
         let (child, conductor) = Conductor::start(Stopped { how, point, lines }, spawn)?;
         Ok((child, Some(conductor)))
     }
 
-    /// Looks what has become of a launch that stops and goes on. If its state did not resume, boots the machine.
-    fn follow(&mut self, is_over: bool) -> Result<Led, MachineError> {
+    /// Looks what has become of a launch that stops and goes on, and starts the QEMU that goes on. What the console
+    /// says then, if it is not QEMU that says it.
+    fn follow(&mut self, is_over: bool) -> Result<Option<Console>, MachineError> {
         let Some((conductor, request)) = &mut self.conductor else {
-            return Ok(Led::Well);
+            return Ok(None);
         };
-        let led = conductor.look(is_over);
-        if let Led::NotResumed = led {
-            let request = request.clone();
-            self.launch(&request)?;
-        }
-        Ok(led)
+        let request = request.clone();
+        let saved = match conductor.look(is_over) {
+            Led::Well | Led::Ended => return Ok(None),
+            Led::Failed(error) => return Ok(Some(Console::Ended(error.to_string()))),
+            Led::NotResumed => None,
+            Led::Booted(saved) => Some(saved),
+        };
+        self.kill();
+        self.booted = saved;
+        self.launch(&request)?;
+        Ok(Some(Console::Quiet))
     }
 }
 
@@ -401,6 +413,7 @@ impl Machine for LabMachine {
     }
 
     fn kill(&mut self) {
+        self.conductor = None;
         let is_recorded = self.settings.recorder.is_some();
         match &mut self.running {
             // The trace is written when the emulator ends by itself.
@@ -428,10 +441,8 @@ impl Machine for LabMachine {
     }
 
     fn console(&mut self, buffer: &mut Vec<u8>) -> Result<Console, MachineError> {
-        match self.follow(false)? {
-            Led::Well | Led::Ended => {}
-            Led::NotResumed => return Ok(Console::Quiet),
-            Led::Failed(error) => return Ok(Console::Ended(error.to_string())),
+        if let Some(console) = self.follow(false)? {
+            return Ok(console);
         }
         let is_bochs = self.settings.bochs.is_some();
         let console = Child::console(
@@ -443,11 +454,10 @@ impl Machine for LabMachine {
             },
         )?;
         // A state that made QEMU end was no state.
-        let is_over = matches!(console, Console::Ended(_));
-        match is_over && matches!(self.follow(true)?, Led::NotResumed) {
-            true => Ok(Console::Quiet),
-            false => Ok(console),
-        }
+        Ok(match console {
+            Console::Ended(_) => self.follow(true)?.unwrap_or(console),
+            Console::Data | Console::Quiet => console,
+        })
     }
 
     fn witness(&self) -> Option<Witness> {

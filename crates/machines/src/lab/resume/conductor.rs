@@ -8,7 +8,6 @@ use crate::qmp::{Qmp, Trouble};
 use rustix::pipe::{PipeFlags, pipe_with};
 use serde_json::{Value, json};
 use std::fs::File;
-use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::PathBuf;
 use std::thread::JoinHandle;
@@ -27,8 +26,8 @@ const STATE: &str = "state";
 /// How a launch begins.
 #[derive(Debug)]
 pub enum How {
-    /// With a boot; the state is kept there, under this name.
-    Boot(Option<(States, String)>),
+    /// With a boot until the stop; the state is kept there, under this name.
+    Boot(States, String),
     /// With a state.
     Resume(Saved),
 }
@@ -45,7 +44,7 @@ pub struct Stopped {
 /// The thread that leads a launch. It ends by itself when QEMU does.
 #[derive(Debug)]
 pub struct Conductor {
-    thread: Option<JoinHandle<Result<(), Trouble>>>,
+    thread: Option<JoinHandle<Result<Option<Saved>, Trouble>>>,
     /// The file of the state that is resumed.
     resumed: Option<PathBuf>,
 }
@@ -55,6 +54,8 @@ pub struct Conductor {
 pub enum Led {
     /// The machine went on, or is not there yet.
     Well,
+    /// It booted, and goes on in another QEMU, from this state.
+    Booted(Saved),
     /// The state did not resume, and was removed.
     NotResumed,
     /// QEMU ended; its status says more.
@@ -89,13 +90,13 @@ impl Conductor {
         words.extend(Gdb::arguments(its_gdb.as_raw_fd()));
         let mut files = vec![its_qmp, its_gdb];
         let (way, resumed) = match how {
-            How::Boot(kept) => (Way::Boot(kept), None),
+            How::Boot(states, key) => (Way::Boot(states, key), None),
             How::Resume(saved) => {
                 let (its, ours) = pipe()?;
                 words.extend(["-incoming".into(), format!("fd:{}", its.as_raw_fd())]);
                 files.push(its);
                 let path = saved.path.clone();
-                (Way::Resume(saved, ours.into()), Some(path))
+                (Way::Resume(saved, ours.into()), path)
             }
         };
         let started = spawn(words, files)?;
@@ -106,8 +107,8 @@ impl Conductor {
             lines,
         };
         let thread = std::thread::spawn(move || match way {
-            Way::Boot(kept) => leader.boot(kept),
-            Way::Resume(saved, to) => leader.resume(saved, to),
+            Way::Boot(states, key) => leader.boot(&states, &key),
+            Way::Resume(saved, to) => leader.resume(saved, to).map(|()| None),
         });
         let thread = Some(thread);
         Ok((started, Self { thread, resumed }))
@@ -120,12 +121,13 @@ impl Conductor {
             return Led::Well;
         };
         let led = thread.join();
-        if let (Some(path), false) = (self.resumed.take(), matches!(led, Ok(Ok(())))) {
+        if let (Some(path), false) = (self.resumed.take(), matches!(led, Ok(Ok(_)))) {
             let _ = std::fs::remove_file(path);
             return Led::NotResumed;
         }
         match led {
-            Ok(Ok(())) => Led::Well,
+            Ok(Ok(None)) => Led::Well,
+            Ok(Ok(Some(saved))) => Led::Booted(saved),
             Ok(Err(Trouble::Closed)) => Led::Ended,
             Ok(Err(Trouble::Other(error))) => Led::Failed(error),
             Err(_) => Led::Failed(MachineError::Other(
@@ -137,7 +139,7 @@ impl Conductor {
 
 /// How the thread begins.
 enum Way {
-    Boot(Option<(States, String)>),
+    Boot(States, String),
     /// QEMU reads the state from this pipe.
     Resume(Saved, File),
 }
@@ -156,22 +158,22 @@ struct Leader {
 }
 
 impl Leader {
-    fn boot(mut self, kept: Option<(States, String)>) -> Result<(), Trouble> {
+    /// Each machine goes on from a state, one that has just booted too: so they can't differ in what QEMU does not
+    /// save.
+    fn boot(mut self, states: &States, key: &str) -> Result<Option<Saved>, Trouble> {
         self.qmp.greet()?;
         self.debug()?;
         let thread = self.gdb.run_to(self.point.stop)?;
-        if let Some((states, key)) = kept {
-            if self.gdb.byte(&thread, self.point.lines)? == SAVES {
-                self.save(&states, &key, &thread)?;
-            }
+        if self.gdb.byte(&thread, self.point.lines)? == SAVES {
+            return self.save(states, key, &thread).map(Some);
         }
-        self.go_on(&thread)
+        self.go_on(&thread).map(|()| None)
     }
 
     fn resume(mut self, mut saved: Saved, mut to: File) -> Result<(), Trouble> {
         let is_whole = saved.copy(&mut to).unwrap_or(false);
         drop(to);
-        let thread = saved.thread.clone();
+        let thread = saved.thread().to_owned();
         if !is_whole {
             return Err(Trouble::Closed);
         }
@@ -189,8 +191,7 @@ impl Leader {
         Ok(())
     }
 
-    /// Keeps the state. If that can't be, the next launch boots again.
-    fn save(&mut self, states: &States, key: &str, thread: &str) -> Result<(), Trouble> {
+    fn save(&mut self, states: &States, key: &str, thread: &str) -> Result<Saved, Trouble> {
         let (from, to) = pipe().map_err(Trouble::Other)?;
         self.qmp.pass(STATE, to.as_fd())?;
         drop(to);
@@ -198,12 +199,13 @@ impl Leader {
         self.qmp.ask_with("migrate-set-parameters", &fast)?;
         let to = json!({ "uri": format!("fd:{STATE}") });
         self.qmp.ask_with("migrate", &to)?;
-        let taken = states.take(thread, &mut File::from(from));
-        let is_done = self.wait_for("query-migrate", "completed").is_ok();
-        if let (Ok(taken), true) = (taken, is_done) {
-            let _: io::Result<()> = taken.keep(key);
-        }
-        Ok(())
+        let taken = states.take(key, thread, &mut File::from(from));
+        self.wait_for("query-migrate", "completed")?;
+        taken.map_err(|e| {
+            Trouble::Other(MachineError::Other(format!(
+                "the state of the machine, which has booted, can't be kept: {e}"
+            )))
+        })
     }
 
     /// Waits until a question's answer has this status.

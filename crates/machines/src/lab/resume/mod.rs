@@ -10,7 +10,7 @@ mod gdb;
 mod states;
 
 pub use conductor::{Conductor, How, Led, Stopped};
-pub use states::States;
+pub use states::{Saved, States};
 
 use object::{Object, ObjectSymbol};
 

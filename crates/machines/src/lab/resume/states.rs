@@ -26,33 +26,34 @@ const NEW_LIMIT: Duration = Duration::from_secs(24 * 60 * 60);
 pub struct States {
     folder: PathBuf,
     bytes_max: u64,
+    /// States are found again.
+    keeps: bool,
 }
 
 /// A state that was found.
 #[derive(Debug)]
 pub struct Saved {
-    pub path: PathBuf,
+    /// None: it goes with its launch.
+    pub path: Option<PathBuf>,
     file: File,
-    /// The CPU that stopped, in gdb's digits.
-    pub thread: String,
+    head: Head,
+}
+
+/// What a file's first line says.
+#[derive(Debug)]
+struct Head {
+    thread: String,
     crc: u32,
     bytes: u64,
 }
 
-/// A state that is not kept yet.
-#[derive(Debug)]
-pub struct Taken<'a> {
-    states: &'a States,
-    file: NamedTempFile,
-    bytes: u64,
-}
-
 impl States {
-    /// Those of a folder, which need not be there.
-    pub fn at(folder: PathBuf) -> Self {
+    /// Those of a folder, which need not be there. `keeps`: they are found by later launches.
+    pub fn at(folder: PathBuf, keeps: bool) -> Self {
         Self {
             folder,
             bytes_max: BYTES_MAX,
+            keeps,
         }
     }
 
@@ -72,6 +73,9 @@ impl States {
 
     /// The state of this name, if there is one. What is no state is removed.
     pub fn find(&self, key: &str) -> Option<Saved> {
+        if !self.keeps {
+            return None;
+        }
         let path = self.path(key);
         let mut file = File::options().read(true).write(true).open(&path);
         // Somebody else's cache may be read only.
@@ -79,40 +83,45 @@ impl States {
             file = File::open(&path);
         }
         let mut file = file.ok()?;
-        let Some((thread, crc, bytes)) = header(&mut file) else {
+        let Some(head) = header(&mut file) else {
             let _ = fs::remove_file(&path);
             return None;
         };
         // The file's time says when it was last used.
         let _ = file.set_modified(SystemTime::now());
         Some(Saved {
-            path,
+            path: Some(path),
             file,
-            thread,
-            crc,
-            bytes,
+            head,
         })
     }
 
-    /// Takes the state that `from` gives until its end, to be kept later.
+    /// Takes the state that `from` gives until its end, and keeps it under this name if it can. A state is there whole
+    /// or not at all.
     ///
     /// # Errors
-    /// It can't be kept. `from` was read to its end all the same.
-    pub fn take(&self, thread: &str, from: &mut impl Read) -> io::Result<Taken<'_>> {
-        let taken = self.write(thread, from);
+    /// No disk has room for it. `from` was read to its end all the same.
+    pub fn take(&self, key: &str, thread: &str, from: &mut impl Read) -> io::Result<Saved> {
+        let taken = self.write(thread, from).and_then(|taken| self.keep(key, taken));
         if taken.is_err() {
             io::copy(from, &mut io::sink())?;
         }
         taken
     }
 
-    fn write(&self, thread: &str, from: &mut impl Read) -> io::Result<Taken<'_>> {
-        fs::create_dir_all(&self.folder)?;
-        let full = |what: &str| io::Error::new(ErrorKind::StorageFull, what.to_owned());
-        let mut file = tempfile::Builder::new()
-            .prefix(NEW)
-            .tempfile_in(&self.folder)?;
-        let room = free_bytes(&self.folder).unwrap_or(u64::MAX);
+    /// A file for a new state: in the folder, or, if that can't be written, in the one of temporary files.
+    fn file(&self) -> io::Result<NamedTempFile> {
+        let there = fs::create_dir_all(&self.folder).and_then(|()| {
+            tempfile::Builder::new()
+                .prefix(NEW)
+                .tempfile_in(&self.folder)
+        });
+        there.or_else(|_| NamedTempFile::new())
+    }
+
+    fn write(&self, thread: &str, from: &mut impl Read) -> io::Result<(NamedTempFile, Head)> {
+        let mut file = self.file()?;
+        let room = free_bytes(file.path()).unwrap_or(u64::MAX);
         let most = self.bytes_max.min(room.saturating_sub(ROOM_BYTES));
         file.write_all(&[b' '; HEADER_BYTES])?;
         let (mut crc, mut bytes) = (crc32fast::Hasher::new(), 0);
@@ -124,19 +133,46 @@ impl States {
             };
             bytes += chunk.len() as u64;
             if bytes > most {
-                return Err(full("the state is larger than the room for it"));
+                let why = format!(
+                    "{} has no room for a machine's state of more than {} MiB",
+                    file.path().display(),
+                    most >> 20
+                );
+                return Err(io::Error::new(ErrorKind::StorageFull, why));
             }
             crc.update(chunk);
             file.write_all(chunk)?;
         }
-        let line = format!("{MAGIC} {thread} {:08x} {bytes}", crc.finalize());
+        let head = Head {
+            thread: thread.to_owned(),
+            crc: crc.finalize(),
+            bytes,
+        };
+        let line = format!("{MAGIC} {thread} {:08x} {bytes}", head.crc);
         file.seek(SeekFrom::Start(0))?;
         file.write_all(line.as_bytes())?;
-        Ok(Taken {
-            states: self,
-            file,
-            bytes,
-        })
+        file.seek(SeekFrom::Start(HEADER_BYTES as u64))?;
+        Ok((file, head))
+    }
+
+    /// Gives a new state its name, if it is to have one.
+    fn keep(&self, key: &str, (file, head): (NamedTempFile, Head)) -> io::Result<Saved> {
+        if !self.keeps {
+            let file = file.into_file();
+            return Ok(Saved {
+                path: None,
+                file,
+                head,
+            });
+        }
+        self.make_room(head.bytes);
+        let path = self.path(key);
+        let (file, path) = match file.persist(&path) {
+            Ok(file) => (file, Some(path)),
+            // It lies elsewhere, as the folder can't be written.
+            Err(e) => (e.file.into_file(), None),
+        };
+        Ok(Saved { path, file, head })
     }
 
     /// Removes the states that were not used for longest until so many bytes more fit, and what an ended process left.
@@ -171,19 +207,12 @@ impl States {
     }
 }
 
-impl Taken<'_> {
-    /// Keeps it under this name. A state is there whole or not at all.
-    ///
-    /// # Errors
-    /// It can't be kept.
-    pub fn keep(self, key: &str) -> io::Result<()> {
-        self.states.make_room(self.bytes);
-        let kept = self.file.persist(self.states.path(key));
-        kept.map_err(|e| e.error).map(drop)
-    }
-}
-
 impl Saved {
+    /// The CPU that stopped, in gdb's digits.
+    pub fn thread(&self) -> &str {
+        &self.head.thread
+    }
+
     /// Writes the state to `to`. False: it is damaged.
     ///
     /// # Errors
@@ -200,12 +229,13 @@ impl Saved {
             to.write_all(chunk)?;
         }
         let position = self.file.stream_position()?;
-        Ok(crc.finalize() == self.crc && position == HEADER_BYTES as u64 + self.bytes)
+        let whole = HEADER_BYTES as u64 + self.head.bytes;
+        Ok(crc.finalize() == self.head.crc && position == whole)
     }
 }
 
-/// The CPU, the CRC and the size that a file's first line says, if that is the file's size.
-fn header(file: &mut File) -> Option<(String, u32, u64)> {
+/// What a file's first line says, if the file has that size.
+fn header(file: &mut File) -> Option<Head> {
     let mut line = [0; HEADER_BYTES];
     file.read_exact(&mut line).ok()?;
     let text = std::str::from_utf8(&line).ok()?;
@@ -217,7 +247,7 @@ fn header(file: &mut File) -> Option<(String, u32, u64)> {
     let crc = u32::from_str_radix(words.next()?, 16).ok()?;
     let bytes: u64 = words.next()?.parse().ok()?;
     let whole = bytes.checked_add(HEADER_BYTES as u64)?;
-    (file.metadata().ok()?.len() == whole).then_some((thread, crc, bytes))
+    (file.metadata().ok()?.len() == whole).then_some(Head { thread, crc, bytes })
 }
 
 #[cfg(test)]
@@ -226,12 +256,12 @@ mod tests {
 
     fn states() -> (tempfile::TempDir, States) {
         let folder = tempfile::tempdir().unwrap();
-        let states = States::at(folder.path().join("states"));
+        let states = States::at(folder.path().join("states"), true);
         (folder, states)
     }
 
     fn keep(states: &States, key: &str, mut state: &[u8]) {
-        states.take("01", &mut state).unwrap().keep(key).unwrap();
+        states.take(key, "01", &mut state).unwrap();
     }
 
     fn copied(states: &States, key: &str) -> Option<(Vec<u8>, bool)> {
@@ -247,7 +277,7 @@ mod tests {
         assert!(states.find("a").is_none());
         let state = vec![7; COPY_BYTES + 5];
         keep(&states, "a", &state);
-        assert_eq!(states.find("a").unwrap().thread, "01");
+        assert_eq!(states.find("a").unwrap().thread(), "01");
         assert_eq!(copied(&states, "a").unwrap(), (state, true));
         assert!(states.find("b").is_none());
     }
@@ -302,10 +332,25 @@ mod tests {
         states.bytes_max = 10;
         let state = [0; 11];
         let mut from = &state[..];
-        assert!(states.take("1", &mut from).is_err());
+        assert!(states.take("a", "1", &mut from).is_err());
         assert!(from.is_empty() && states.find("a").is_none());
         let left = fs::read_dir(&states.folder).unwrap().count();
         assert_eq!(left, 0, "a half is left");
+    }
+
+    #[test]
+    fn a_state_that_is_not_kept_is_there_for_its_launch_only() {
+        let (folder, _) = states();
+        // A folder that can't be made.
+        fs::write(folder.path().join("states"), "").unwrap();
+        for keeps in [false, true] {
+            let states = States::at(folder.path().join("states"), keeps);
+            let mut saved = states.take("a", "1", &mut &[7; 9][..]).unwrap();
+            assert!(saved.path.is_none() && states.find("a").is_none());
+            let mut bytes = Vec::new();
+            assert!(saved.copy(&mut bytes).unwrap());
+            assert_eq!(bytes, [7; 9]);
+        }
     }
 
     #[test]
