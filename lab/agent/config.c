@@ -1,8 +1,7 @@
 /*
- * /init.conf; see config.h. Its lines:
+ * The configuration; see config.h. Lines that are the same in each launch of a machine, /init.conf:
  *	module=FILE [KEY=VALUE ...]	a kernel module and its parameters; loaded in the order of lines
  *	root=DEVICE			the root file system
- *	append=WORDS			what the runner asks for (selection.c)
  *	role=native|host|guest
  *	word=TEXT			role host: a word of the command that starts the guest; the first is its path
  *	queues=N			role host: pairs of queues of the VM's network card; 1 if left out
@@ -11,6 +10,9 @@
  *	server=CPU COMMAND		role host: runs beside the VM, and is started before it
  *	socket=PATH			role host: a server makes it; the VM is started when all are there
  *	pin=CPU THREAD			role host: the CPU of those threads of the VM's program whose names begin so
+ * Lines of a launch (common/launch.h), else /launch.conf:
+ *	append=WORDS			what the runner asks for (selection.c)
+ *	file=NAME			begins a file of the workloads; text=LINE are its lines
  *	workload=NAME			begins a workload; the lines behind it are its own:
  *	units=N place=client|inside steps=yes prepare= serve= beside= run= proof=
  *	requests=disk|net DEVICE DEPTH [busy]	in place of run=, with place=inside
@@ -172,6 +174,40 @@ static const char *add_place(struct place *places, unsigned *count, unsigned mos
 	return NULL;
 }
 
+static bool is_file_name(const char *name)
+{
+	size_t bytes = strspn(
+		name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.");
+
+	return bytes > 0 && bytes <= MAX_NAME && !name[bytes] && name[0] != '.';
+}
+
+static const char *add_file(struct config *config, char *name)
+{
+	if (!is_file_name(name))
+		return "the name of a file has 1 to 64 of A-Z a-z 0-9 - _ . and does not begin with a dot";
+	if (config->file_count == MAX_FILES)
+		return "too many files";
+	config->files[config->file_count++] =
+		(struct file){ .name = name, .text = name + strlen(name) + 1 };
+	return NULL;
+}
+
+/* Moves the line to the end of the file's others: "text=" before each leaves room for its newline. */
+static const char *add_text(struct config *config, const char *line)
+{
+	size_t bytes = strlen(line);
+	struct file *file;
+
+	if (config->file_count == 0)
+		return "text= must come after file=";
+	file = &config->files[config->file_count - 1];
+	memmove(file->text + file->bytes, line, bytes);
+	file->bytes += bytes;
+	file->text[file->bytes++] = '\n';
+	return NULL;
+}
+
 static const char *take_line(struct config *config, const char *key, char *value)
 {
 	if (strcmp(key, "module") == 0)
@@ -196,6 +232,10 @@ static const char *take_line(struct config *config, const char *key, char *value
 		return set_queues(config, value);
 	if (strcmp(key, "doorbell") == 0)
 		return set_doorbell(config, value);
+	if (strcmp(key, "file") == 0)
+		return add_file(config, value);
+	if (strcmp(key, "text") == 0)
+		return add_text(config, value);
 	if (strcmp(key, "workload") == 0)
 		return add_workload(config, value);
 	if (config->workload_count == 0)
@@ -212,8 +252,6 @@ static const char *missing(const struct config *config)
 		return "root=";
 	if (config->role == ROLE_HOST && config->word_count == 0)
 		return "word=, the command that starts the guest";
-	if (config->workload_count == 0)
-		return "workload=";
 	return NULL;
 }
 
@@ -230,16 +268,20 @@ static const char *missing_of(const struct workload *workload)
 	return workload->run || workload->requests.kind ? NULL : "run=";
 }
 
+static bool lacks_nothing(const char *what, struct text *error)
+{
+	if (what)
+		text_printf(error, "it has no line %s", what);
+	return !what;
+}
+
 static bool is_whole(const struct config *config, struct text *error)
 {
-	const char *what = missing(config);
-
-	if (what) {
-		text_printf(error, "it has no line %s", what);
+	if (!lacks_nothing(config->workload_count ? NULL : "workload=", error))
 		return false;
-	}
 	for (unsigned i = 0; i < config->workload_count; i++) {
-		what = missing_of(&config->workloads[i]);
+		const char *what = missing_of(&config->workloads[i]);
+
 		if (what) {
 			text_printf(error, "workload %s has no line %s", config->workloads[i].name,
 				    what);
@@ -249,11 +291,10 @@ static bool is_whole(const struct config *config, struct text *error)
 	return true;
 }
 
-bool config_read(struct config *config, char *text, size_t bytes, struct text *error)
+static bool read_lines(struct config *config, char *text, size_t bytes, struct text *error)
 {
 	char *end = text + bytes;
 
-	*config = (struct config){ .queues = 1 };
 	for (unsigned number = 1; text < end; number++) {
 		char *line = text, *newline = memchr(text, '\n', (size_t)(end - text));
 		const char *wrong = "it has no newline at its end";
@@ -276,5 +317,16 @@ bool config_read(struct config *config, char *text, size_t bytes, struct text *e
 		}
 		text = newline + 1;
 	}
-	return is_whole(config, error);
+	return true;
+}
+
+bool config_read(struct config *config, char *text, size_t bytes, struct text *error)
+{
+	*config = (struct config){ .queues = 1 };
+	return read_lines(config, text, bytes, error) && lacks_nothing(missing(config), error);
+}
+
+bool config_add(struct config *config, char *text, size_t bytes, struct text *error)
+{
+	return read_lines(config, text, bytes, error) && is_whole(config, error);
 }

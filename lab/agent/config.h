@@ -1,4 +1,4 @@
-/* What the agent has to do: /init.conf, and the rows that a launch selects of it. Pure. */
+/* What the agent has to do: what the machine is, and what a launch asks of it. Pure. */
 #pragma once
 
 #include "common/limits.h"
@@ -15,6 +15,7 @@
 #define MAX_PINS      8
 #define MAX_DEPTH     64
 
+#define MAX_FILES     16
 #define MAX_SERVER_BYTES 1000
 
 enum role { ROLE_NONE, ROLE_NATIVE, ROLE_HOST, ROLE_GUEST };
@@ -45,7 +46,14 @@ struct place {
 	unsigned cpu;
 };
 
-/* Points into the text that it was read from. */
+/* A file that commands of workloads find in FILES_FOLDER. */
+struct file {
+	const char *name;
+	char *text;
+	size_t bytes;
+};
+
+/* Points into the texts that it was read from. */
 struct config {
 	char *modules[MAX_MODULES]; /* FILE [KEY=VALUE ...] */
 	char *words[MAX_WORDS + 1]; /* of the command that starts the guest; NULL behind them */
@@ -55,14 +63,18 @@ struct config {
 	char *sockets[MAX_SOCKETS];
 	struct place servers[MAX_SERVERS], pins[MAX_PINS];
 	unsigned setup_count, socket_count, server_count, pin_count;
+	struct file files[MAX_FILES];
+	unsigned file_count;
 	const char *root, *append;
 	uint64_t queues;   /* pairs of the VM's network card */
 	uint64_t doorbell; /* of the hypervisor below; 0: none */
 	enum role role;
 };
 
-/* Reads the configuration, and modifies the text. False: `error` says why. */
+/* Reads what is the same in each launch of a machine, and modifies the text. False: `error` says why. */
 bool config_read(struct config *config, char *text, size_t bytes, struct text *error);
+/* Reads what a launch adds to it: append= and the workloads. */
+bool config_add(struct config *config, char *text, size_t bytes, struct text *error);
 const struct workload *config_workload(const struct config *config, const char *name, size_t bytes);
 
 /* What the runner's words ask for. */

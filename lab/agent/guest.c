@@ -241,6 +241,35 @@ static bool follow_window(const char *workload, struct measured *measured)
 	return true;
 }
 
+/* One line. An empty one is the last. */
+static bool ask_line(const char *line, size_t bytes)
+{
+	static struct message order, done;
+
+	if (bytes > MAX_ASKED)
+		return lose("a line of the launch is longer than %d bytes: %.60s...", MAX_ASKED,
+			    line);
+	order = (struct message){ .kind = MESSAGE_LINE, .number = ++number };
+	memcpy(order.text, line, bytes);
+	channel_say(&channel, &order);
+	if (!expect(MESSAGE_DONE, &done, ANSWER_LIMIT_S))
+		return false;
+	return !done.status || lose("the launch in the VM: %s", done.text);
+}
+
+bool guest_ask(const char *lines)
+{
+	while (*lines) {
+		size_t bytes = strcspn(lines, "\n");
+
+		/* The words are the host's. */
+		if (bytes && strncmp(lines, "append=", 7) != 0 && !ask_line(lines, bytes))
+			return false;
+		lines += bytes + (lines[bytes] == '\n');
+	}
+	return ask_line("", 0);
+}
+
 bool guest_do(enum phase phase, const char *workload, uint64_t pad, struct outcome *outcome,
 	      struct measured *measured)
 {

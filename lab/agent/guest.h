@@ -23,6 +23,8 @@ struct measured {
 /* Starts the VM, after what serves its devices, and waits until its agent is ready: *facts is what that said of
  * its machine. False: the VM is gone; guest_lost() says why. */
 bool guest_start(const struct config *config, struct message *facts);
+/* Gives its agent the lines of the launch. False: as above. */
+bool guest_ask(const char *lines);
 /* Carries out an order. `measured` is filled by PHASE_MEASURE. False: as above. */
 bool guest_do(enum phase phase, const char *workload, uint64_t pad, struct outcome *outcome,
 	      struct measured *measured);

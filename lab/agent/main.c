@@ -10,6 +10,8 @@
 #include <unistd.h>
 
 #include "common/duties.h"
+#include "common/launch.h"
+#include "asked.h"
 #include "below.h"
 #include "facts.h"
 #include "files.h"
@@ -52,9 +54,23 @@ static void read_config(void)
 	if (bytes == 0 || bytes == sizeof(text))
 		give_up(CONFIG_FILE " can't be read, is empty or has %zu bytes or more",
 			sizeof(text));
-	if (!config_read(&config, text, bytes, &error) ||
-	    (config.role != ROLE_GUEST && !selection_read(&selection, &config, &error)))
+	if (!config_read(&config, text, bytes, &error))
 		give_up(CONFIG_FILE ": %s", why);
+}
+
+/* Gets what the launch asks. `saves`: the machine is worth being saved as it is now. */
+static char *read_asked(bool saves)
+{
+	static char own[MAX_LAUNCH_BYTES];
+	char *lines = asked_lines(saves), why[256];
+	struct text error;
+
+	text_start(&error, why, sizeof(why));
+	strcpy(own, lines);
+	if (!asked_read(&config, own, &error) || !selection_read(&selection, &config, &error))
+		give_up("this launch: %s", why);
+	say_set_nonce(selection.nonce);
+	return lines;
 }
 
 static void load_modules(void)
@@ -154,6 +170,7 @@ static const char *run_native(void)
 	facts_read(&facts);
 	launch.cpus = (unsigned)facts.cpus;
 	launch.no_network = network_up(&config);
+	read_asked(true);
 	send_hello(&facts);
 	measure_all(&launch, false);
 	return "ok";
@@ -163,21 +180,23 @@ static const char *run_host(void)
 {
 	struct launch launch = { .selection = &selection, .role = ROLE_HOST };
 	struct message facts = { .cpus = 1 };
-	const char *failed;
+	const char *failed, *lines;
 	bool started;
 
-	send_monitor_hello();
 	if (config.pin_count)
 		pins_stay(0);
 	kvm_counts_setup();
 	below_setup(config.doorbell);
-	if (config.queues > 1 && selection.insns)
+	if (config.queues > 1 && !is_entered())
 		set_turns();
 	launch.no_network = network_up(&config);
 	failed = servers_setup(&config);
 	if (failed)
 		give_up("%s", failed);
 	started = guest_start(&config, &facts);
+	lines = read_asked(started);
+	send_monitor_hello();
+	started = started && guest_ask(lines);
 	if (!started)
 		facts = (struct message){ .cpus = 1 };
 	launch.cpus = (unsigned)facts.cpus;
@@ -202,7 +221,7 @@ static void check_cpus(void)
 	struct message facts;
 
 	facts_read(&facts);
-	if (config.role != ROLE_GUEST && selection.insns && facts.cpus != 1 && !config.pin_count)
+	if (config.role != ROLE_GUEST && !is_entered() && facts.cpus != 1 && !config.pin_count)
 		give_up("the machine has %lu CPUs: without pin= workloads can be measured only on one",
 			facts.cpus);
 	for (unsigned i = 0; i < config.pin_count; i++)
@@ -218,7 +237,6 @@ int main(void)
 	if (failed)
 		give_up("can't mount %s: %s", failed, strerror(errno));
 	read_config();
-	say_set_nonce(selection.nonce);
 	check_cpus();
 	load_modules();
 	if (!is_entered())

@@ -86,12 +86,33 @@ static void take_text(struct words *words, struct message *message)
 	words->rest += strlen(words->rest);
 }
 
+/* Bytes that are no printable ASCII, and "%", are two digits behind "%". */
+static bool take_asked(struct words *words, struct message *message)
+{
+	char *to = message->text;
+
+	take_text(words, message);
+	for (const char *from = message->text; *from; from++) {
+		uint64_t byte = (unsigned char)*from;
+
+		if (*from == '%') {
+			if (!from[1] || !from[2] || !parse_hex(from + 1, 2, &byte) || byte == 0 ||
+			    byte == '\n')
+				return false;
+			from += 2;
+		}
+		*to++ = (char)byte;
+	}
+	*to = '\0';
+	return to - message->text <= MAX_ASKED;
+}
+
 static bool read_kind(struct message *message, struct words *words)
 {
 	static const char *const kinds[] = {
-		[MESSAGE_READY] = "ready", [MESSAGE_DO] = "do", [MESSAGE_BEGIN] = "begin",
-		[MESSAGE_END] = "end",	   [MESSAGE_GO] = "go", [MESSAGE_DONE] = "done",
-		[MESSAGE_OFF] = "off"
+		[MESSAGE_READY] = "ready", [MESSAGE_LINE] = "line", [MESSAGE_DO] = "do",
+		[MESSAGE_BEGIN] = "begin", [MESSAGE_END] = "end",   [MESSAGE_GO] = "go",
+		[MESSAGE_DONE] = "done",   [MESSAGE_OFF] = "off"
 	};
 	struct word word;
 
@@ -115,6 +136,8 @@ static bool read_rest(struct message *message, struct words *words)
 			return false;
 		take_text(words, message);
 		return true;
+	case MESSAGE_LINE:
+		return next_number(words, &message->number) && take_asked(words, message);
 	case MESSAGE_DO:
 		return next_number(words, &message->number) && next_phase(words, &message->phase) &&
 		       next_name(words, message) && next_number(words, &message->pad);
@@ -168,6 +191,20 @@ static void put_text(struct text *out, const char *text)
 		text_printf(out, "%c", text[i] >= ' ' && text[i] <= '~' ? text[i] : '?');
 }
 
+/* A blank at its beginning would be taken for one between words. */
+static void put_asked(struct text *out, const char *text)
+{
+	text_printf(out, " ");
+	for (unsigned i = 0; i < MAX_ASKED && text[i]; i++) {
+		bool plain = text[i] >= ' ' && text[i] <= '~' && text[i] != '%';
+
+		if (plain && (i || text[i] != ' '))
+			text_printf(out, "%c", text[i]);
+		else
+			text_printf(out, "%%%02x", (unsigned char)text[i]);
+	}
+}
+
 void message_write(const struct message *message, struct text *out)
 {
 	switch (message->kind) {
@@ -175,6 +212,10 @@ void message_write(const struct message *message, struct text *out)
 		text_printf(out, "ready %lu %lu", message->cpus, message->memory_bytes);
 		put_name(out, message->name);
 		put_text(out, message->text);
+		break;
+	case MESSAGE_LINE:
+		text_printf(out, "line %lu", message->number);
+		put_asked(out, message->text);
 		break;
 	case MESSAGE_DO:
 		text_printf(out, "do %lu %s", message->number, phases[message->phase]);

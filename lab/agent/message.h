@@ -4,6 +4,8 @@
  *
  *	host			guest
  *				ready CPUS MEMORY_BYTES HYPERVISOR CPU...
+ *	line N TEXT			of what the launch asks (asked.h); an empty one is the last
+ *				done N STATUS TEXT...
  *	do N PHASE WORKLOAD PAD
  *				begin N			measure only: what runs from here on is measured
  *	go N						the guest measures; it waits for this without sleeping
@@ -19,7 +21,8 @@
 
 #include "config.h"
 
-#define MAX_MESSAGE 512 /* bytes, with the newline */
+#define MAX_MESSAGE 8192 /* bytes, with the newline */
+#define MAX_ASKED   2500 /* bytes of a line of a launch */
 
 enum phase {
 	PHASE_PREPARE,
@@ -37,6 +40,7 @@ const char *phase_name(enum phase phase);
 
 enum message_kind {
 	MESSAGE_READY,
+	MESSAGE_LINE,
 	MESSAGE_DO,
 	MESSAGE_BEGIN,
 	MESSAGE_END,
@@ -54,7 +58,7 @@ struct message {
 	uint64_t cpus, memory_bytes;
 	uint64_t status;	 /* of the command; STATUS_LIMIT: it did not end in time */
 	char name[MAX_NAME + 1]; /* the workload; of ready: the hypervisor */
-	char text[MAX_MESSAGE];	 /* printable ASCII */
+	char text[MAX_MESSAGE];	 /* printable ASCII; of line: any bytes but 0 and newlines */
 };
 
 #define STATUS_LIMIT UINT64_MAX

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <termios.h>
 
+#include "asked.h"
 #include "channel.h"
 #include "facts.h"
 #include "network.h"
@@ -18,6 +19,7 @@
 #include "servers.h"
 #include "step.h"
 #include "transaction.h"
+#include "common/launch.h"
 #include "machine.h"
 #include "window.h"
 
@@ -138,7 +140,7 @@ static void carry_out(const struct message *order, const struct workload *worklo
 	} else if (!workload) {
 		outcome->status = 127;
 		snprintf(outcome->said, sizeof(outcome->said),
-			 "the guest's " CONFIG_FILE " does not have this workload");
+			 "the launch does not have this workload");
 	} else if (no_network && !workload->inside) {
 		outcome->status = 127;
 		snprintf(outcome->said, sizeof(outcome->said), "%.230s", no_network);
@@ -147,7 +149,29 @@ static void carry_out(const struct message *order, const struct workload *worklo
 	}
 }
 
-void orders_follow(const struct config *config)
+/* Takes a line of the launch; with the last, which is empty, all are read. Returns the status. */
+static uint64_t take_asked(struct config *config, const char *line, struct message *done)
+{
+	static char lines[MAX_LAUNCH_BYTES];
+	static size_t used;
+	size_t bytes = strlen(line);
+	struct text error;
+
+	text_start(&error, done->text, sizeof(done->text));
+	if (used + bytes + 2 > sizeof(lines)) {
+		text_printf(&error, "its lines are too many");
+		return 1;
+	}
+	memcpy(lines + used, line, bytes);
+	used += bytes;
+	lines[used++] = '\n';
+	if (bytes)
+		return 0;
+	lines[used - 1] = '\0';
+	return !asked_read(config, lines, &error);
+}
+
+void orders_follow(struct config *config)
 {
 	const char *no_network = network_up(config), *failed = servers_setup(config);
 	struct message message;
@@ -165,11 +189,16 @@ void orders_follow(const struct config *config)
 		hear(&message, true);
 		if (message.kind == MESSAGE_OFF)
 			give_up("the host ends this VM");
+		done.number = message.number;
+		if (message.kind == MESSAGE_LINE) {
+			done.status = take_asked(config, message.text, &done);
+			channel_say(&channel, &done);
+			continue;
+		}
 		if (message.kind != MESSAGE_DO)
 			continue;
 		workload = config_workload(config, message.name, strlen(message.name));
 		carry_out(&message, workload, no_network, &outcome);
-		done.number = message.number;
 		done.status = outcome.status;
 		snprintf(done.text, sizeof(done.text), "%s", outcome.said);
 		channel_say(&channel, &done);

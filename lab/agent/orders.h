@@ -4,4 +4,4 @@
 #include "config.h"
 
 /* Never returns: powers off when it is told to. */
-_Noreturn void orders_follow(const struct config *config);
+_Noreturn void orders_follow(struct config *config);

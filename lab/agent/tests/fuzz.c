@@ -22,7 +22,7 @@ static void fuzz_config(char *text, size_t bytes)
 	struct text error;
 
 	text_start(&error, why, sizeof(why));
-	if (!config_read(&config, text, bytes, &error)) {
+	if (!config_read(&config, text, bytes, &error) || !config_add(&config, text, 0, &error)) {
 		assert(error.used);
 		return;
 	}
@@ -33,6 +33,12 @@ static void fuzz_config(char *text, size_t bytes)
 
 		assert(workload->units && (workload->run || workload->requests.kind));
 		assert(workload->requests.depth <= MAX_DEPTH);
+	}
+	for (unsigned i = 0; i < config.file_count; i++) {
+		const struct file *file = &config.files[i];
+
+		assert(strlen(file->name) <= MAX_NAME && file->text > file->name);
+		assert(file->text + file->bytes <= text + bytes);
 	}
 	for (unsigned i = 0; i < config.server_count; i++)
 		assert(strlen(config.servers[i].what) <= MAX_SERVER_BYTES);

@@ -100,12 +100,21 @@ impl Settings {
 pub struct LabMachine {
     settings: Settings,
     running: Option<Child>,
-    /// What leads a launch that stops once the machine has booted, and the launch's request.
-    conductor: Option<(Conductor, LaunchRequest)>,
+    /// What leads a launch that stops once the machine has booted.
+    led: Option<LedLaunch>,
     /// The state that the next launch resumes.
     booted: Option<Saved>,
     /// Behind the child, as it reads what that says until the end.
     keeper: Option<Keeper>,
+}
+
+/// A launch that is led.
+#[derive(Debug)]
+struct LedLaunch {
+    conductor: Conductor,
+    request: LaunchRequest,
+    /// It resumes a state that was made for it.
+    has_booted: bool,
 }
 
 impl LabMachine {
@@ -114,7 +123,7 @@ impl LabMachine {
         Self {
             settings,
             running: None,
-            conductor: None,
+            led: None,
             booted: None,
             keeper: None,
         }
@@ -129,7 +138,7 @@ impl LabMachine {
         request: &LaunchRequest,
         made: Made,
     ) -> Result<(), MachineError> {
-        self.conductor = None;
+        self.led = None;
         // The runner stops a flood at the limit when it next reads; this leaves room until then.
         let limit = match &self.settings.recorder {
             Some(Recorder::Plugin(_)) => TRACE_LIMIT_BYTES,
@@ -138,8 +147,13 @@ impl LabMachine {
         let (child, keeper) = match &self.settings.bochs {
             Some(bochs) => self.start_bochs(bochs, request, made.file.as_deref(), limit)?,
             None => {
+                let has_booted = self.booted.is_some();
                 let (child, conductor) = self.start_qemu(request, made, limit)?;
-                self.conductor = conductor.map(|conductor| (conductor, request.clone()));
+                self.led = conductor.map(|conductor| LedLaunch {
+                    conductor,
+                    request: request.clone(),
+                    has_booted,
+                });
                 (child, None)
             }
         };
@@ -306,13 +320,17 @@ impl LabMachine {
     /// Looks what has become of a launch that stops and goes on, and starts the QEMU that goes on. What the console
     /// says then, if it is not QEMU that says it.
     fn follow(&mut self, is_over: bool) -> Result<Option<Console>, MachineError> {
-        let Some((conductor, request)) = &mut self.conductor else {
+        let Some(led) = &mut self.led else {
             return Ok(None);
         };
-        let request = request.clone();
-        let saved = match conductor.look(is_over) {
+        let (request, has_booted) = (led.request.clone(), led.has_booted);
+        let saved = match led.conductor.look(is_over) {
             Led::Well | Led::Ended => return Ok(None),
             Led::Failed(error) => return Ok(Some(Console::Ended(error.to_string()))),
+            Led::NotResumed if has_booted => {
+                let why = "the emulator does not resume the state that it has saved itself";
+                return Ok(Some(Console::Ended(why.into())));
+            }
             Led::NotResumed => None,
             Led::Booted(saved) => Some(saved),
         };
@@ -413,7 +431,7 @@ impl Machine for LabMachine {
     }
 
     fn kill(&mut self) {
-        self.conductor = None;
+        self.led = None;
         let is_recorded = self.settings.recorder.is_some();
         match &mut self.running {
             // The trace is written when the emulator ends by itself.

@@ -50,6 +50,7 @@ impl Payload {
     pub(super) fn launch_point(&self) -> Option<LaunchPoint> {
         match self {
             Payload::Linux(linux) if linux.nested.is_none() => first_process(&linux.files),
+            Payload::Whole(whole) if whole.below.is_none() => first_process(&whole.files),
             _ => None,
         }
     }

@@ -24,7 +24,7 @@ const CD: &str = "/dev/sr1";
 const KERNEL: &str = "vmlinuz";
 const INITRD: &str = "guest-initrd";
 const CONFIG: &str = "init.conf";
-const WORKLOADS: &str = "workloads";
+const LAUNCH: &str = "launch.conf";
 
 /// The same of a second VM, and the script that starts it.
 const SECOND_INITRD: &str = "second-initrd";
@@ -160,15 +160,50 @@ impl Whole {
         }
     }
 
-    /// The files of its Linux in a launch.
+    /// The files of its Linux, with what the launch asks in one of them.
     ///
     /// # Errors
     /// One is too large for an initramfs, or can't be read.
     pub fn files(&self, launched: Launched<'_>) -> Result<Vec<Entry>, MachineError> {
+        let mut files = self.machine(launched)?;
+        files.push(Entry::file(LAUNCH, self.asked(launched)));
+        Ok(files)
+    }
+
+    /// What a launch asks, as lines: its words, the workloads that they select, and the files of those.
+    pub fn asked(&self, launched: Launched<'_>) -> String {
+        let mut lines = vec![format!("append={}", launched.words)];
+        let io = self.vm.as_ref().and_then(|vm| vm.io.as_ref());
+        if let Some(io) = io.and_then(|io| io.of(launched.vm)) {
+            lines.extend(io.benchmark_lines());
+        } else {
+            let selected = selected(launched.words);
+            let is_selected =
+                |workload: &&Workload| selected.is_empty() || selected.contains(&&*workload.name);
+            let workloads: Vec<&Workload> = self.workloads.iter().filter(is_selected).collect();
+            let files: BTreeMap<&String, &String> =
+                workloads.iter().flat_map(|workload| &workload.files).collect();
+            for (name, text) in files {
+                lines.push(format!("file={name}"));
+                lines.extend(text.lines().map(|line| format!("text={line}")));
+            }
+            lines.extend(
+                workloads
+                    .into_iter()
+                    .flat_map(|workload| told(workload, self.architecture)),
+            );
+        }
+        lines.iter().flat_map(|line| [line, "\n"]).collect()
+    }
+
+    /// The files of its Linux that depend on the machine, and not on what a launch asks.
+    ///
+    /// # Errors
+    /// One is too large for an initramfs, or can't be read.
+    pub fn machine(&self, launched: Launched<'_>) -> Result<Vec<Entry>, MachineError> {
         let Some(vm) = &self.vm else {
-            let mut lines = vec!["role=native".to_owned()];
-            lines.extend(self.workload_lines());
-            return Ok(self.own(&self.files, launched.words, &lines));
+            let lines = ["role=native".to_owned()];
+            return Ok(self.own(&self.files, &lines));
         };
         let (program, settings) = match &vm.runs {
             Runs::Qemu { program, settings } => (program, settings),
@@ -178,11 +213,9 @@ impl Whole {
         let io = io.as_ref();
         let network = vm.network().filter(|_| launched.vm.is_empty());
         let network = network.as_ref();
-        let benchmarks = io.map_or_else(|| self.workload_lines(), IoVm::benchmark_lines);
         let mut lines = vec!["role=guest".to_owned()];
         lines.extend(io.map(IoVm::guest_lines).unwrap_or_default());
-        lines.extend_from_slice(&benchmarks);
-        let guest = self.with(&vm.files, &vm.modules, NVDIMM, launched.words, &lines);
+        let guest = with(&vm.files, &vm.modules, NVDIMM, &lines);
         let mut files = self.files.clone();
         files.push(Entry::file(KERNEL, &*vm.kernel));
         files.push(Entry::file(INITRD, initramfs::pack(&guest)?));
@@ -215,11 +248,10 @@ impl Whole {
                 initrd: &format!("/lab/{SECOND_INITRD}"),
                 ..inner
             };
-            files.extend(self.second(vm, &second, launched, &benchmarks)?);
+            files.extend(second_files(vm, &second)?);
             lines.extend(second_lines());
         }
-        lines.extend(benchmarks);
-        Ok(self.own(&files, launched.words, &lines))
+        Ok(self.own(&files, &lines))
     }
 
     /// What its agent is told of a VM of QEMU.
@@ -235,27 +267,6 @@ impl Whole {
         lines
     }
 
-    /// The files of a second VM: its initramfs, and the script that starts it.
-    fn second(
-        &self,
-        vm: &Vm,
-        second: &Inner<'_>,
-        launched: Launched<'_>,
-        benchmarks: &[String],
-    ) -> Result<[Entry; 2], MachineError> {
-        let mut lines = vec!["role=guest".to_owned(), SECOND_SETUP.to_owned()];
-        lines.extend_from_slice(benchmarks);
-        let guest = self.with(&vm.files, &vm.modules, NVDIMM, launched.words, &lines);
-        let words = vm::vm(second);
-        let quoted = words.iter();
-        let quoted = quoted.map(|word| format!(" '{}'", word.replace('\'', r"'\''")));
-        let script = format!("exec{}\n", quoted.collect::<String>());
-        Ok([
-            Entry::file(SECOND_INITRD, initramfs::pack(&guest)?),
-            Entry::file(SECOND, script),
-        ])
-    }
-
     /// The files of dom0, in which xl starts the VM.
     fn dom0(
         &self,
@@ -264,9 +275,8 @@ impl Whole {
         settings: &[String],
         launched: Launched<'_>,
     ) -> Result<Vec<Entry>, MachineError> {
-        let mut lines = vec!["role=guest".to_owned(), DOMAIN_LINE.to_owned()];
-        lines.extend(self.workload_lines());
-        let guest = self.with(&vm.files, &vm.modules, DOMAIN_ROOT, launched.words, &lines);
+        let lines = ["role=guest".to_owned(), DOMAIN_LINE.to_owned()];
+        let guest = with(&vm.files, &vm.modules, DOMAIN_ROOT, &lines);
         let domain = Domain {
             vcpus: launched.vcpus,
             memory_mib: launched.memory_mib,
@@ -285,42 +295,12 @@ impl Whole {
         files.push(domain.configuration());
         let mut lines = vec!["role=host".to_owned()];
         lines.extend(xl::STARTS.map(|word| format!("word={word}")));
-        lines.extend(self.workload_lines());
-        Ok(self.own(&files, launched.words, &lines))
+        Ok(self.own(&files, &lines))
     }
 
     /// Those of the machine's own Linux.
-    fn own(&self, files: &[Entry], words: &str, lines: &[String]) -> Vec<Entry> {
-        self.with(files, &self.modules, self.root_device(), words, lines)
-    }
-
-    /// These files, those of workloads, and the agent's configuration.
-    fn with(
-        &self,
-        files: &[Entry],
-        modules: &[String],
-        root: &str,
-        words: &str,
-        more: &[String],
-    ) -> Vec<Entry> {
-        let mut lines = modules.to_vec();
-        lines.push(format!("root={root}"));
-        lines.push(format!("append={words}"));
-        lines.extend_from_slice(more);
-        let mut files = files.to_vec();
-        let of_workloads = self.workloads.iter().flat_map(|workload| &workload.files);
-        let of_workloads: BTreeMap<&String, &String> = of_workloads.collect();
-        let of_workloads = of_workloads.into_iter();
-        files.extend(
-            of_workloads.map(|(name, text)| Entry::file(format!("{WORKLOADS}/{name}"), &**text)),
-        );
-        files.push(Entry::file(CONFIG, lines.join("\n") + "\n"));
-        files
-    }
-
-    fn workload_lines(&self) -> Vec<String> {
-        let told = |workload| told(workload, self.architecture);
-        self.workloads.iter().flat_map(told).collect()
+    fn own(&self, files: &[Entry], lines: &[String]) -> Vec<Entry> {
+        with(files, &self.modules, self.root_device(), lines)
     }
 
     /// The workloads, and requests to devices, as benchmarks. Workloads of several CPUs need a VM: what
@@ -333,6 +313,43 @@ impl Whole {
         let workloads = self.workloads.iter().filter(can).map(row);
         workloads.chain(io.into_iter().flat_map(Io::rows)).collect()
     }
+}
+
+/// These files and the agent's configuration.
+fn with(files: &[Entry], modules: &[String], root: &str, more: &[String]) -> Vec<Entry> {
+    let mut lines = modules.to_vec();
+    lines.push(format!("root={root}"));
+    lines.extend_from_slice(more);
+    let mut files = files.to_vec();
+    files.push(Entry::file(CONFIG, lines.join("\n") + "\n"));
+    files
+}
+
+/// The files of a second VM: its initramfs, and the script that starts it.
+fn second_files(vm: &Vm, second: &Inner<'_>) -> Result<[Entry; 2], MachineError> {
+    let lines = ["role=guest".to_owned(), SECOND_SETUP.to_owned()];
+    let guest = with(&vm.files, &vm.modules, NVDIMM, &lines);
+    let words = vm::vm(second);
+    let quoted = words.iter();
+    let quoted = quoted.map(|word| format!(" '{}'", word.replace('\'', r"'\''")));
+    let script = format!("exec{}\n", quoted.collect::<String>());
+    Ok([
+        Entry::file(SECOND_INITRD, initramfs::pack(&guest)?),
+        Entry::file(SECOND, script),
+    ])
+}
+
+/// The names of the workloads that a launch's words select (`bench=^(a|b)$` or `rows=a,b`); all if there are none.
+fn selected(words: &str) -> Vec<&str> {
+    let mut names = Vec::new();
+    for word in words.split(' ') {
+        if let Some(list) = word.strip_prefix("rows=") {
+            names.extend(list.split(','));
+        } else if let Some(list) = word.strip_prefix("bench=^(") {
+            names.extend(list.trim_end_matches(")$").split('|'));
+        }
+    }
+    names
 }
 
 /// A workload's lines of the agent's configuration. Its transactions are not taken apart on ARM: KVM does not

@@ -30,15 +30,18 @@ impl Root {
     /// half of the memory, which a device tree calls persistent ([`super::virt::with_root`]).
     pub fn words(&self) -> Vec<String> {
         let (mib, path, bytes) = (self.memory_mib, &self.path, self.bytes);
-        let file = format!(
-            "memory-backend-file,id=root,mem-path={path},share=off,readonly=on,size={bytes}"
-        );
+        let file = |share: &str| {
+            format!(
+                "memory-backend-file,id=root,mem-path={path},share={share},readonly=on,size={bytes}"
+            )
+        };
         match self.architecture {
             Architecture::X86_64 => vec![
                 "-m".into(),
                 format!("{mib}M,slots=1,maxmem={}M", mib + NVDIMM_MIB),
                 "-object".into(),
-                file,
+                // Shared, it is no part of the machine's state (resume).
+                file("on"),
                 "-device".into(),
                 "nvdimm,memdev=root,unarmed=on".into(),
             ],
@@ -48,7 +51,7 @@ impl Root {
                 "-object".into(),
                 format!("memory-backend-ram,id=memory,size={mib}M"),
                 "-object".into(),
-                file + ",rom=off",
+                file("off") + ",rom=off",
                 "-numa".into(),
                 "node,memdev=memory".into(),
                 "-numa".into(),

@@ -7,7 +7,8 @@ use crate::lab::resume::LaunchPoint;
 use crate::lab::tree::{self, Domain};
 use crate::lab::virt;
 use crate::lab::vm;
-use crate::lab::whole::Launched;
+use crate::initramfs;
+use crate::lab::whole::{Launched, Whole};
 use crate::machine::{LaunchRequest, Machine, MachineError};
 use crate::vmm::DOORBELL;
 use ws_lab::sets::Architecture;
@@ -39,19 +40,39 @@ impl LabMachine {
 
     /// What is made anew for a launch.
     pub(super) fn made(&self, request: &LaunchRequest) -> Result<Made, MachineError> {
-        if let (Payload::Linux(linux), Some(point)) =
-            (&self.settings.payload, self.settings.launch_point)
-        {
-            return Ok(Made {
-                file: Some(linux.initramfs(&[])?),
-                at_stop: Some((point, lines(&self.launch_lines(linux, request)))),
-            });
-        }
-        let file = self.file(request)?;
+        let (file, lines) = match (&self.settings.payload, self.settings.launch_point) {
+            (Payload::Linux(linux), Some(_)) => (
+                linux.initramfs(&[])?,
+                lines(&self.launch_lines(linux, request)),
+            ),
+            (Payload::Whole(whole), Some(_)) => {
+                let launched = self.launched(whole, request);
+                let files = whole.machine(launched)?;
+                (initramfs::pack(&files)?, whole.asked(launched))
+            }
+            _ => {
+                let file = self.file(request)?;
+                return Ok(Made { file, at_stop: None });
+            }
+        };
         Ok(Made {
-            file,
-            at_stop: None,
+            file: Some(file),
+            at_stop: self.settings.launch_point.map(|point| (point, lines)),
         })
+    }
+
+    /// A launch of a machine of a whole Linux.
+    fn launched<'a>(&self, whole: &Whole, request: &'a LaunchRequest) -> Launched<'a> {
+        Launched {
+            words: &request.command_line,
+            vm: &request.vm,
+            disk: None,
+            vcpus: request.vcpus,
+            memory_mib: self.settings.guest_memory_mib(request),
+            host_memory_mib: self.settings.machine_memory_mib(request),
+            executor: vm::LAB,
+            root: whole.root_device(),
+        }
     }
 
     /// The file of a launch: an initramfs or a device tree.
@@ -60,17 +81,7 @@ impl LabMachine {
             Payload::Guest | Payload::Xen { .. } | Payload::Neve { .. } => Ok(None),
             Payload::Linux(linux) => self.initramfs(linux, request).map(Some),
             Payload::Whole(whole) => {
-                let launched = Launched {
-                    words: &request.command_line,
-                    vm: &request.vm,
-                    disk: None,
-                    vcpus: request.vcpus,
-                    memory_mib: self.settings.guest_memory_mib(request),
-                    host_memory_mib: self.settings.machine_memory_mib(request),
-                    executor: vm::LAB,
-                    root: whole.root_device(),
-                };
-                whole.made(launched).map(Some)
+                whole.made(self.launched(whole, request)).map(Some)
             }
             Payload::Dom0(dom0) => {
                 let memory_mib = self.settings.guest_memory_mib(request);

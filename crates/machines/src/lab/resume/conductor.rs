@@ -88,27 +88,21 @@ impl Conductor {
         let mut words: Vec<String> = first.map(str::to_owned).into();
         words.extend(Qmp::arguments(its_qmp.as_raw_fd()));
         words.extend(Gdb::arguments(its_gdb.as_raw_fd()));
-        let mut files = vec![its_qmp, its_gdb];
-        let (way, resumed) = match how {
-            How::Boot(states, key) => (Way::Boot(states, key), None),
-            How::Resume(saved) => {
-                let (its, ours) = pipe()?;
-                words.extend(["-incoming".into(), format!("fd:{}", its.as_raw_fd())]);
-                files.push(its);
-                let path = saved.path.clone();
-                (Way::Resume(saved, ours.into()), path)
-            }
-        };
-        let started = spawn(words, files)?;
+        let mut resumed = None;
+        if let How::Resume(saved) = &how {
+            words.extend(["-incoming", "defer"].map(str::to_owned));
+            resumed.clone_from(&saved.path);
+        }
+        let started = spawn(words, vec![its_qmp, its_gdb])?;
         let leader = Leader {
             qmp,
             gdb,
             point,
             lines,
         };
-        let thread = std::thread::spawn(move || match way {
-            Way::Boot(states, key) => leader.boot(&states, &key),
-            Way::Resume(saved, to) => leader.resume(saved, to).map(|()| None),
+        let thread = std::thread::spawn(move || match how {
+            How::Boot(states, key) => leader.boot(&states, &key),
+            How::Resume(saved) => leader.resume(saved).map(|()| None),
         });
         let thread = Some(thread);
         Ok((started, Self { thread, resumed }))
@@ -137,13 +131,6 @@ impl Conductor {
     }
 }
 
-/// How the thread begins.
-enum Way {
-    Boot(States, String),
-    /// QEMU reads the state from this pipe.
-    Resume(Saved, File),
-}
-
 /// A pipe: what is read from, and what is written to.
 fn pipe() -> Result<(OwnedFd, OwnedFd), MachineError> {
     pipe_with(PipeFlags::CLOEXEC).map_err(|e| MachineError::io("make a pipe for", "QEMU", e.into()))
@@ -170,18 +157,28 @@ impl Leader {
         self.go_on(&thread).map(|()| None)
     }
 
-    fn resume(mut self, mut saved: Saved, mut to: File) -> Result<(), Trouble> {
-        let is_whole = saved.copy(&mut to).unwrap_or(false);
-        drop(to);
-        let thread = saved.thread().to_owned();
+    fn resume(mut self, mut saved: Saved) -> Result<(), Trouble> {
+        self.qmp.greet()?;
+        let (from, to) = pipe().map_err(Trouble::Other)?;
+        self.prepare(from)?;
+        let uri = json!({ "uri": format!("fd:{STATE}") });
+        self.qmp.ask_with("migrate-incoming", &uri)?;
+        let is_whole = saved.copy(&mut File::from(to)).unwrap_or(false);
         if !is_whole {
             return Err(Trouble::Closed);
         }
-        self.qmp.greet()?;
         self.wait_for("query-status", "paused")?;
         // QEMU aborts if a debugger comes before the state is there.
         self.debug()?;
-        self.go_on(&thread)
+        self.go_on(saved.thread())
+    }
+
+    /// Gives QEMU its end of a state's pipe. Files that it only maps, as a root file system, are no part of the state.
+    fn prepare(&mut self, its: OwnedFd) -> Result<(), Trouble> {
+        let ignored = json!({ "capability": "x-ignore-shared", "state": true });
+        let capabilities = json!({ "capabilities": [ignored] });
+        self.qmp.ask_with("migrate-set-capabilities", &capabilities)?;
+        self.qmp.pass(STATE, its.as_fd())
     }
 
     /// Starts QEMU's stub.
@@ -193,8 +190,7 @@ impl Leader {
 
     fn save(&mut self, states: &States, key: &str, thread: &str) -> Result<Saved, Trouble> {
         let (from, to) = pipe().map_err(Trouble::Other)?;
-        self.qmp.pass(STATE, to.as_fd())?;
-        drop(to);
+        self.prepare(to)?;
         let fast = json!({ "max-bandwidth": BANDWIDTH });
         self.qmp.ask_with("migrate-set-parameters", &fast)?;
         let to = json!({ "uri": format!("fd:{STATE}") });
