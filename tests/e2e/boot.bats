@@ -80,6 +80,21 @@ CFG
     records skip | jq -e 'select(.reason | test("memory"))'
 }
 
+@test "hot memory access reads one line further in each page, and every page" {
+    # Page 64 is at byte 0 again, after a virtual page that is not mapped; of 512 pages, read 512 is page 0.
+    while read -r reads page byte; do
+        boot -kernel "$GUEST/guest.elf" -append "bench=^hot unit=insns samples=$reads"
+        [ "$(records result | jq -r 'select(.part == 1) | "\(.check): \(.note)"')" = \
+            "proved: the last read gave the number of page $page, which is at byte $byte of it" ]
+    done <<'READS'
+5 5 320
+63 63 4032
+64 64 0
+100 100 2304
+520 8 512
+READS
+}
+
 @test "the counters of sender and receiver of interrupts share no cache line" {
     for image in "$GUEST/guest.elf" "$ROOT/build/guest/aarch64/guest.elf"; do
         nm "$image" | awk '$3 ~ /^ipi_(received|found_halted|found_running)$/ { print $1 }' >counters.txt
