@@ -63,6 +63,9 @@ CFG
     QEMU=$PWD/qemu CPU=max,+x2apic boot -smp 64 -kernel "$GUEST/guest.elf" -append 'bench=^ipi-halted$'
     [ "$(records hello | jq -r '"\(.cpus) \(.apic)"')" = '64 x2apic' ]
     [ "$(records result | jq -r .check)" = proved ]
+    QEMU=$PWD/qemu CPU=max,+x2apic boot -smp 2 -kernel "$GUEST/guest.elf" -append 'bench=^(ipi|self-ipi) samples=2 apic=xapic'
+    [ "$(records hello | jq -c '[.cpus, .apic, .unknown]')" = '[2,"xapic",[]]' ]
+    [ "$(records result | jq -r .check | sort -u)" = proved ]
 }
 
 # bats test_tags=live
