@@ -48,6 +48,16 @@ static bool value_unit(const struct word *word, struct params *params)
 	return true;
 }
 
+static bool value_apic(const struct word *word, struct params *params)
+{
+	bool xapic = word_value_is(word, "xapic");
+
+	if (!params->local_apic || (!xapic && !word_value_is(word, "x2apic")))
+		return false;
+	params->xapic = xapic;
+	return true;
+}
+
 static bool value_switch(const struct word *word, bool *to)
 {
 	uint64_t value;
@@ -108,6 +118,8 @@ static bool take(const struct word *word, struct params *params, char *storage, 
 		return word_number(word, 1, MAX_CPUS, &params->smp);
 	if (word_is(word, "hypercall"))
 		return value_hypercall(word, &params->hypercall);
+	if (word_is(word, "apic"))
+		return value_apic(word, params);
 	if (word_is(word, "in"))
 		return value_port(word, params, &params->in_port);
 	if (word_is(word, "out"))
@@ -155,6 +167,7 @@ void cmdline_defaults(struct params *params, const struct cmdline_limits *limits
 		.bench = "",
 		.tick_unit = limits->tick_unit,
 		.port_max = limits->port_max,
+		.local_apic = limits->local_apic,
 	};
 }
 

@@ -15,6 +15,7 @@ void cmdline_parse(const char *line, struct params *params, char *storage, size_
 struct cmdline_limits {
 	const char *tick_unit; /* the name of a clock tick for unit=, "tsc_ticks" */
 	uint64_t port_max;     /* the highest port number or address */
+	bool local_apic;       /* apic= is a word of this machine */
 	/* The defaults of in= and out=, and of print=; PORT_NONE: none. */
 	uint64_t scratch_port, print_port;
 };

@@ -27,6 +27,9 @@ void machine_facts(struct machine_facts *facts, bool measure);
  * is missing, prints that, if there is a console, and ends the machine. */
 void arch_init(void);
 
+/* Enables this CPU's interrupt controller, as the command line chose; before start_others(). */
+void arch_enable_interrupts(const struct params *params);
+
 /* What the command line may contain on this machine; after arch_init(). */
 void arch_cmdline_limits(struct cmdline_limits *limits);
 

@@ -210,6 +210,7 @@ _Noreturn void guest_main(void)
 		params.unit = UNIT_TIME;
 		text_printf(&unknown, unknown.used ? " unit=insns" : "unit=insns");
 	}
+	arch_enable_interrupts(&params);
 	record_set_nonce(params.nonce);
 	/* There is no outside clock for instructions. */
 	params.external = params.external && params.unit == UNIT_TIME;

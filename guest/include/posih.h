@@ -170,6 +170,7 @@ struct params {
 	/* Which loop comes first, and where data is placed; 0: control first, default placement. */
 	uint64_t seed;
 	bool external; /* send marker bytes around each timed batch */
+	bool xapic;    /* use the xAPIC even where there is an x2APIC */
 	uint64_t nonce;
 	const char *bench; /* regular expression; "" is all */
 	/* Names in the order in which they run, with commas, up to a blank; NULL: the image's order. */
@@ -177,6 +178,7 @@ struct params {
 	/* What the architecture allows: see struct cmdline_limits in core/cmdline.h. */
 	const char *tick_unit;
 	uint64_t port_max;
+	bool local_apic;
 };
 #define PORT_NONE UINT64_MAX
 

@@ -12,9 +12,15 @@
 
 typedef uint64_t timed_loop(uint64_t iterations, void *operand);
 
-/* The maximum of a loop: so much of its code is touched before its first pass. The runner refuses an image
- * with a longer loop (crates/machines/src/image.rs). */
+/*
+ * Timed code lies in [timed_start, timed_end) (image.ld). A loop has at most MAX_LOOP_BYTES, so that each page
+ * of that code has the return of a loop, which the harness executes before the first pass. The runner refuses
+ * an image with a longer loop (crates/machines/src/image.rs).
+ */
 #define MAX_LOOP_BYTES 512
+extern const uint8_t timed_start[], timed_end[];
+/* void timed_return(void): only a return instruction, to compare code with (timed_call.S). */
+extern const uint8_t timed_return[], timed_return_end[];
 
 struct timed {
 	uint64_t batch_ticks; /* from before the first pass to after the last */

@@ -20,6 +20,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static const struct cmdline_limits limits = {
 		.tick_unit = "tsc_ticks",
 		.port_max = 0xffff,
+		.local_apic = true,
 		.scratch_port = 0x3ff,
 		.print_port = 0x2f8,
 	};

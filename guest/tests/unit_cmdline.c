@@ -115,6 +115,7 @@ static char storage[2048], unknown_buffer[256];
 static const struct cmdline_limits limits = {
 	.tick_unit = "tsc_ticks",
 	.port_max = 0xffff,
+	.local_apic = true,
 	.scratch_port = 0x3ff,
 	.print_port = 0x2f8,
 };
@@ -148,6 +149,7 @@ static void cmdline_has_defaults(void **state)
 	assert_int_equal(params.print_port, 0x2f8);
 	assert_true(params.doorbell == PORT_NONE);
 	assert_false(params.external);
+	assert_false(params.xapic);
 	assert_string_equal(params.bench, "");
 	assert_string_equal(unknown_buffer, "");
 }
@@ -157,7 +159,8 @@ static void cmdline_takes_every_word(void **state)
 	struct params params =
 		parse("bench=^(in|out)$ samples=7 iters=9 page=1g ws=0x40000000 smp=64 unit=insns "
 		      "hypercall=xen in=0xe9 out=235 print=none nonce=00ff pad=3 doorbell=0x510 "
-		      "external=1 channel=5 channel-unpaged=6 answers=0x4000 answer=1 seed=77");
+		      "external=1 channel=5 channel-unpaged=6 answers=0x4000 answer=1 seed=77 "
+		      "apic=xapic");
 
 	(void)state;
 	assert_string_equal(params.bench, "^(in|out)$");
@@ -183,6 +186,8 @@ static void cmdline_takes_every_word(void **state)
 	assert_memory_equal(parse("seed=1 rows=out,in smp=1").rows, "out,in ", 7);
 	assert_true(parse("doorbell=9 doorbell=none").doorbell == PORT_NONE);
 	assert_true(params.external);
+	assert_true(params.xapic);
+	assert_false(parse("apic=xapic apic=x2apic").xapic);
 	assert_string_equal(unknown_buffer, "");
 }
 
@@ -191,14 +196,15 @@ static void cmdline_names_what_it_cannot_use(void **state)
 	struct params params = parse("  samples=0 samples=1025 page=3k colour=blue quiet smp=65 =x "
 				     "nonce=11112222333344445 in=65536 samples=12 "
 				     "doorbell=65536 external=2 channel=64 answers=0 answer=2 "
-				     "rows= seed=-1");
+				     "rows= seed=-1 apic=x apic=");
 
 	(void)state;
 	assert_string_equal(unknown_buffer, "samples=0 samples=1025 page=3k colour=blue quiet "
 					    "smp=65 =x nonce=11112222333344445 in=65536 "
 					    "doorbell=65536 external=2 channel=64 "
-					    "answers=0 answer=2 rows= seed=-1");
+					    "answers=0 answer=2 rows= seed=-1 apic=x apic=");
 	assert_false(params.external);
+	assert_false(params.xapic);
 	assert_int_equal(params.samples, 12);
 	assert_int_equal(params.nonce, 0);
 	assert_true(params.doorbell == PORT_NONE);
@@ -222,6 +228,8 @@ static void cmdline_heeds_the_machines_limits(void **state)
 	assert_string_equal(unknown_buffer, "unit=tsc_ticks");
 	parse_for(&arm, "out=0x1000000000000 doorbell=0xffffffffffff");
 	assert_string_equal(unknown_buffer, "out=0x1000000000000");
+	assert_false(parse_for(&arm, "apic=xapic").xapic);
+	assert_string_equal(unknown_buffer, "apic=xapic");
 	parse("unit=cntvct_ticks");
 	assert_string_equal(unknown_buffer, "unit=cntvct_ticks");
 }

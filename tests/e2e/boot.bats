@@ -63,6 +63,9 @@ CFG
     QEMU=$PWD/qemu CPU=max,+x2apic boot -smp 64 -kernel "$GUEST/guest.elf" -append 'bench=^ipi-halted$'
     [ "$(records hello | jq -r '"\(.cpus) \(.apic)"')" = '64 x2apic' ]
     [ "$(records result | jq -r .check)" = proved ]
+    QEMU=$PWD/qemu CPU=max,+x2apic boot -smp 2 -kernel "$GUEST/guest.elf" -append 'bench=^(ipi|self-ipi) samples=2 apic=xapic'
+    [ "$(records hello | jq -c '[.cpus, .apic, .unknown]')" = '[2,"xapic",[]]' ]
+    [ "$(records result | jq -r .check | sort -u)" = proved ]
 }
 
 # bats test_tags=live
@@ -78,6 +81,21 @@ CFG
     boot -kernel "$GUEST/guest.elf" -append 'bench=memory page=1g ws=1073741824'
     [ "$(records skip | jq -r .bench | sort | tr '\n' ' ')" = 'cold-memory-access hot-memory-access ' ]
     records skip | jq -e 'select(.reason | test("memory"))'
+}
+
+@test "hot memory access reads one line further in each page, and every page" {
+    # Page 64 is at byte 0 again, after a virtual page that is not mapped; of 512 pages, read 512 is page 0.
+    while read -r reads page byte; do
+        boot -kernel "$GUEST/guest.elf" -append "bench=^hot unit=insns samples=$reads"
+        [ "$(records result | jq -r 'select(.part == 1) | "\(.check): \(.note)"')" = \
+            "proved: the last read gave the number of page $page, which is at byte $byte of it" ]
+    done <<'READS'
+5 5 320
+63 63 4032
+64 64 0
+100 100 2304
+520 8 512
+READS
 }
 
 @test "the counters of sender and receiver of interrupts share no cache line" {

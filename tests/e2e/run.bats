@@ -61,6 +61,26 @@ print 33
 COSTS
 }
 
+@test "--apic xapic measures interrupts by memory-mapped registers, with counts of their own" {
+    # An interrupt's end: a test, a jump and a write; by the x2APIC also registers, and wrmsr instead of the write.
+    ws run --on lab:native --boots 1 --apic xapic --bench '^(irq-completion|self-ipi|ipi-)' -o "$OUT" >table.txt
+    [ "$(result lab-native .identity.subject.apic)" = xapic ]
+    [ "$(result lab-native '[.rows[] | .status, .outcomes[].check.verdict] | unique | join(" ")')" = 'ok proved' ]
+    [ "$(insns "$OUT/lab-native" irq-completion)" -eq 3 ]
+    [ "$(jq -r .identity.subject.apic "$RUNS/first/lab-native.json")" = x2apic ]
+    [ "$(insns "$RUNS/first/lab-native" irq-completion)" -eq 7 ]
+    for row in self-ipi{,-halted,-priority} ipi-{halted,running}; do
+        [ "$(insns "$OUT/lab-native" "$row")" -lt "$(insns "$RUNS/first/lab-native" "$row")" ]
+    done
+    run ws run --on lab:native,lab:arm-native --apic xapic
+    [ "$status" -eq 2 ]
+    [[ $output == *'--apic is for the benchmark kernel on x86, and lab:arm-native is an ARM machine'* ]]
+    # EPYC, as QEMU has it, has no x2APIC.
+    run ws run --on lab:native+cpu=EPYC --boots 1 --apic x2apic --bench '^idle$' -o none
+    [ "$status" -eq 1 ]
+    [[ $output == *'the guest uses its xapic, as its CPU or firmware allows no x2apic: leave out --apic x2apic'* ]]
+}
+
 # bats test_tags=live
 @test "the default platforms are measured in one run" {
     only_sets qemu

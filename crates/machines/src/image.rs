@@ -21,8 +21,9 @@ const TEXT_BYTES_MAX: usize = 1024;
 const NAME_BYTES_MAX: usize = 64;
 const VCPUS_MAX: u64 = 64;
 
-/// The guest touches this much of a loop's code before it runs (guest/include/timed_shared.h); the
-/// first touch of code beyond would be counted as part of an operation.
+/// With loops up to this long, each page of timed code has a loop's return, which the guest executes before
+/// it measures (guest/include/timed_shared.h). The first fetch from another page would be counted as part of
+/// an operation.
 const LOOP_BYTES_MAX: usize = 512;
 
 /// The names of the parameters, by their bit in a row's last word.
@@ -207,7 +208,7 @@ fn row(image: &Image<'_>, harness: &[u8], bytes: &[u8]) -> Result<BenchmarkRow, 
     let longest = run.len().max(control.len());
     if longest > LOOP_BYTES_MAX {
         return Err(format!(
-            "its loop has {longest} bytes of code, and the guest touches only {LOOP_BYTES_MAX} before its first pass: make it shorter"
+            "its loop has {longest} bytes of code, and the guest can warm up loops of at most {LOOP_BYTES_MAX}: make it shorter"
         ));
     }
     let mut digest = Sha256::new();

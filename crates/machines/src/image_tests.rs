@@ -56,7 +56,7 @@ fn rows_are_read_as_they_stand() {
 }
 
 #[test]
-fn a_loop_longer_than_what_the_guest_touches_before_it_runs_is_refused() {
+fn a_loop_too_long_for_the_guest_to_warm_up_is_refused() {
     let long = "x".repeat(600);
     let fake = fake_image(&[FakeRow {
         texts: ["idle", "idle", &long, ""],

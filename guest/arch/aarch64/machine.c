@@ -45,16 +45,22 @@ int64_t psci_cpu_on(uint64_t id, uint64_t entry, uint64_t context)
 
 void arch_init(void)
 {
-	const char *wrong = boot_read(&tree), *no_interrupts;
+	const char *wrong = boot_read(&tree);
 
 	console_init(&tree);
 	if (wrong) {
 		console_printf("worldswitch cannot run here: %s\n", wrong);
 		power_off(HYPERCALL_NONE);
 	}
-	no_interrupts = gic_init(&tree);
-	if (no_interrupts)
-		console_printf("one CPU only: %s\n", no_interrupts);
+}
+
+void arch_enable_interrupts(const struct params *params)
+{
+	const char *missing = gic_init(&tree);
+
+	(void)params;
+	if (missing)
+		console_printf("one CPU only: %s\n", missing);
 }
 
 /* ---- Identification ------------------------------------------------------------------------ */

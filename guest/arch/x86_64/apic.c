@@ -38,10 +38,14 @@ void latency_entry_x2apic(void);
 
 uint64_t completions_taken; /* counted by exceptions.S */
 
-void apic_init(const struct cpuid *features)
+void apic_init(const struct cpuid *features, bool xapic)
 {
-	x2apic = features->c & CPUID_1_C_X2APIC;
-	apic_registers = read_msr(MSR_APIC_BASE) & BASE_ADDRESS;
+	uint64_t base = read_msr(MSR_APIC_BASE);
+
+	/* If the firmware uses the x2APIC, going back would need a disabled APIC first, which some CPUs
+	 * forbid and QEMU never enables again. */
+	x2apic = features->c & CPUID_1_C_X2APIC && (!xapic || base & BASE_X2APIC);
+	apic_registers = base & BASE_ADDRESS;
 	set_idt_entry(VECTOR_IPI, x2apic ? ipi_entry_x2apic : ipi_entry_xapic);
 	set_idt_entry(VECTOR_COMPLETION, completion_entry);
 	set_idt_entry(VECTOR_LATENCY, x2apic ? latency_entry_x2apic : latency_entry_xapic);

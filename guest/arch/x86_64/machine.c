@@ -29,16 +29,19 @@ static void mask_old_interrupt_controllers(void)
 
 void arch_init(void)
 {
-	struct cpuid features;
-
 	cpu_own(&cpus[0]);
 	tables_init();
 	console_init();
 	boot_read();
 	mask_old_interrupt_controllers();
 	acpi_read(&acpi, boot_info.rsdp);
-	features = cpuid(1, 0); /* read once: in a virtual machine it is an exit */
-	apic_init(&features);
+}
+
+void arch_enable_interrupts(const struct params *params)
+{
+	struct cpuid features = cpuid(1, 0); /* read once: in a virtual machine it is an exit */
+
+	apic_init(&features, params->xapic);
 	lfence_init(&features);
 }
 
@@ -93,6 +96,7 @@ void arch_cmdline_limits(struct cmdline_limits *limits)
 	*limits = (struct cmdline_limits){
 		.tick_unit = "tsc_ticks",
 		.port_max = 0xffff,
+		.local_apic = true,
 		.scratch_port = scratch_port(),
 		.print_port = 0x2f8, /* COM2: never the record port */
 	};

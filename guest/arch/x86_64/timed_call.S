@@ -53,4 +53,15 @@ pad_loop:
 2:	ret
 	.size pad_loop, . - pad_loop
 
+/*
+ * void timed_return(void);   ends at timed_return_end
+ */
+	.text
+	.globl timed_return, timed_return_end
+	.type timed_return, @function
+timed_return:
+	ret
+timed_return_end:
+	.size timed_return, . - timed_return
+
 	.section .note.GNU-stack, "", @progbits

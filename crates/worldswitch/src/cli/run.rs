@@ -3,7 +3,7 @@
 use super::help::{MACHINES, OUTPUT};
 use super::values::{Cpus, PlatformList, bytes, cpus, folder, platforms, seconds};
 use super::{Exports, Form, Parts, Suite, file};
-use crate::rounds::plan::Page;
+use crate::rounds::plan::{Apic, Page};
 use crate::rounds::rows::RowsOf;
 use crate::rounds::turns::Turns;
 use clap::Args;
@@ -95,6 +95,10 @@ pub struct RunArgs {
     /// timers.
     #[arg(long, value_name = "N", help_heading = GUEST, value_parser = clap::value_parser!(u64).range(0..=1_000_000))]
     pub pad: Option<u64>,
+    /// The interface of the interrupt controller of x86 guests: memory-mapped registers (xapic), or
+    /// model-specific registers (x2apic). Default: x2apic where the CPU has it.
+    #[arg(long, value_name = "APIC", help_heading = GUEST)]
+    pub apic: Option<Apic>,
     /// Where time is measured: boot N has the seed SEED + N - 1. The seed sets the order of the
     /// benchmarks, whether the operation's loop or the control loop is first, and where data lie.
     /// 0: all boots are alike.

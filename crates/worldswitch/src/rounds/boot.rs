@@ -216,7 +216,7 @@ impl OneBoot {
         instance.tell(progress, &report, &launch);
         self.launches.push(launch);
         let silent = queue.take(planned, &report).is_err();
-        instance.heed_hello(&report)?;
+        instance.heed_hello(&report, common.parameters.apic)?;
         match silent {
             true => Err(never_spoke(&self.launches)),
             false => Ok(()),

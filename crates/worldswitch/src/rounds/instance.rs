@@ -1,6 +1,7 @@
 //! One machine of a platform, and what its guests said. A platform has several if its boots run side by side.
 
 use crate::launch::state::LaunchReport;
+use crate::rounds::plan::Apic;
 use crate::terminal::Progress;
 use ws_machines::machine::Machine;
 use ws_records::Hello;
@@ -100,12 +101,13 @@ impl Instance {
         }
     }
 
-    /// Keeps the first `hello`, and checks its unit and that the guest knew all words of its command
-    /// line.
+    /// Keeps the first `hello`, and checks its unit, its interrupt controller where `--apic` asked for one, and
+    /// that the guest knew all words of its command line.
     ///
     /// # Errors
-    /// It counts in a unit that is not known, or was not asked for.
-    pub fn heed_hello(&mut self, report: &LaunchReport) -> Result<(), String> {
+    /// It counts in a unit that is not known, or was not asked for, or uses another interrupt controller than
+    /// asked for.
+    pub fn heed_hello(&mut self, report: &LaunchReport, apic: Option<Apic>) -> Result<(), String> {
         let Some(hello) = &report.hello else {
             return Ok(());
         };
@@ -125,6 +127,12 @@ impl Instance {
                 "{}: its guest did not recognize {}: are the image and this program of the same version?",
                 self.name,
                 hello.unknown.join(" ")
+            ));
+        }
+        let used = hello.apic.as_deref().unwrap_or("none");
+        if let Some(asked) = apic.map(Apic::word).filter(|asked| *asked != used) {
+            return Err(format!(
+                "the guest uses its {used}, as its CPU or firmware allows no {asked}: leave out --apic {asked}"
             ));
         }
         self.hello.get_or_insert_with(|| hello.clone());

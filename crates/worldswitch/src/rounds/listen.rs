@@ -61,7 +61,7 @@ impl Job {
         let selection = Arc::clone(&self.selection);
         self.know_rows_of_image(common, &selection, &heard);
         for (index, (report, launch)) in heard.into_iter().enumerate() {
-            if let Err(why) = self.instance.heed_hello(&report) {
+            if let Err(why) = self.instance.heed_hello(&report, None) {
                 self.failed = Some(why);
                 return;
             }

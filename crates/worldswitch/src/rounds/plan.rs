@@ -45,6 +45,25 @@ impl Page {
     }
 }
 
+/// How an x86 guest reaches its interrupt controller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Apic {
+    /// By memory-mapped registers.
+    Xapic,
+    /// By model-specific registers, which is the default where the CPU has an x2APIC.
+    X2apic,
+}
+
+impl Apic {
+    /// Its word on the guest's command line, which `hello` has too.
+    pub fn word(self) -> &'static str {
+        match self {
+            Apic::Xapic => "xapic",
+            Apic::X2apic => "x2apic",
+        }
+    }
+}
+
 /// The user's parameters for the guest, the same for every launch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Parameters {
@@ -53,6 +72,7 @@ pub struct Parameters {
     pub page: Option<Page>,
     pub ws_bytes: Option<u64>,
     pub pad: Option<u64>,
+    pub apic: Option<Apic>,
     /// The guest sends marks, so that the host can time it from outside.
     pub external: bool,
     /// The boot's seed: the guest derives from it which loop is first and where data lie, and runs rows
@@ -159,6 +179,7 @@ pub fn command_line(
     number("pad", parameters.pad);
     number("seed", parameters.seed.map(NonZeroU64::get));
     words.extend(parameters.page.map(|page| format!("page={}", page.word())));
+    words.extend(parameters.apic.map(|apic| format!("apic={}", apic.word())));
     words.extend(parameters.external.then(|| "external=1".to_owned()));
     words.join(" ")
 }
@@ -252,12 +273,13 @@ mod tests {
             page: Some(Page::Size2M),
             ws_bytes: Some(4096),
             pad: Some(8),
+            apic: Some(Apic::Xapic),
             external: true,
             seed: None,
         };
         assert_eq!(
             command_line(&launch, &all, asked("tsc_ticks"), "0"),
-            "bench=^(set-cr3|in)$ unit=tsc_ticks smp=2 hypercall=none nonce=0 samples=5 iters=100 ws=4096 pad=8 page=2m external=1"
+            "bench=^(set-cr3|in)$ unit=tsc_ticks smp=2 hypercall=none nonce=0 samples=5 iters=100 ws=4096 pad=8 page=2m apic=xapic external=1"
         );
     }
 
@@ -321,6 +343,7 @@ mod tests {
             page: Some(Page::Size4K),
             ws_bytes: Some(u64::MAX),
             pad: Some(u64::MAX),
+            apic: Some(Apic::X2apic),
             external: true,
             seed: NonZeroU64::new(u64::MAX),
         };

@@ -46,6 +46,9 @@ pub fn open(
         .map(|(_, machine)| machine.architecture())
         .collect();
     parts::check_named(&args.parts, &architectures)?;
+    if args.apic.is_some() {
+        check_apic(&machines)?;
+    }
     let bench = match (args.suite, &*args.names) {
         (Some(suite), _) => Some(Layout::of(suite)?.benchmarks()?),
         (None, []) => args.bench.clone(),
@@ -73,6 +76,24 @@ pub fn open(
     Ok((common, jobs))
 }
 
+/// Checks that `--apic` has a meaning on all machines.
+///
+/// # Errors
+/// A machine has no local APIC, or boots a Linux, which chooses by itself.
+fn check_apic(machines: &[(String, Box<dyn Machine>)]) -> Result<(), Usage> {
+    for (name, machine) in machines {
+        let why = match (machine.architecture(), machine.workloads()) {
+            (Architecture::Aarch64, _) => "is an ARM machine",
+            (Architecture::X86_64, Some(_)) => "measures workloads of a Linux",
+            (Architecture::X86_64, None) => continue,
+        };
+        return Err(Usage(format!(
+            "--apic is for the benchmark kernel on x86, and {name} {why}: leave one of them out"
+        )));
+    }
+    Ok(())
+}
+
 /// The settings that all platforms of the run have in common.
 fn common(args: &RunArgs, bench: Option<Regex>, resources: &Resources, stop: Stop) -> Common {
     let store = resources.store().ok();
@@ -84,6 +105,7 @@ fn common(args: &RunArgs, bench: Option<Regex>, resources: &Resources, stop: Sto
             page: args.page,
             ws_bytes: args.ws,
             pad: args.pad,
+            apic: args.apic,
             external: args.external,
             seed: None,
         },

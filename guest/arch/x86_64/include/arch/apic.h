@@ -13,8 +13,9 @@
 
 struct cpuid;
 
-/* Selects the interface by CPUID's leaf 1; called once, on the first CPU. */
-void apic_init(const struct cpuid *features);
+/* Uses the x2APIC where CPUID's leaf 1 has one, or the xAPIC if `xapic` says so; called once, on the first
+ * CPU. */
+void apic_init(const struct cpuid *features, bool xapic);
 /* Enables this CPU's APIC. */
 void apic_enable(void);
 
