@@ -2,7 +2,7 @@
  * The first process of a lab machine whose monitor is not vmm: mounts file systems, loads kernel
  * modules, runs one program, the monitor, and powers the machine off when that exits.
  *
- * /init.conf has lines of three kinds:
+ * /init.conf has lines of three kinds, and words also come with the launch (common/launch.h):
  *	module=FILE [KEY=VALUE ...]	a kernel module and its parameters; loaded in the order of lines
  *	word=TEXT			a word of the program's command line; the first is its path
  *	symbols				instead of a program: print the symbols of kernel and modules
@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "common/duties.h"
+#include "common/launch.h"
 #include "symbols.h"
 
 #define CONFIG	  "/init.conf"
@@ -55,14 +56,27 @@ static void load_module(char *line)
 }
 
 static bool wants_symbols;
+/* The program's words, NULL behind them. */
+static char *words[MAX_WORDS + 1];
+static unsigned word_count;
 
-/* Loads the modules; returns the program's words, NULL behind them. */
-static char **read_config(void)
+static void take_line(char *line)
 {
-	static char *words[MAX_WORDS + 1];
+	if (strncmp(line, "module=", 7) == 0)
+		load_module(line + 7);
+	else if (strcmp(line, "symbols") == 0)
+		wants_symbols = true;
+	else if (strncmp(line, "word=", 5) != 0)
+		give_up("this is no line of " CONFIG " or of a launch: %s", line);
+	else if (word_count == MAX_WORDS || !(words[word_count++] = strdup(line + 5)))
+		give_up("too many words in " CONFIG " and the launch");
+}
+
+/* Loads the modules. */
+static void read_config(void)
+{
 	static char line[MAX_LINE];
 	FILE *file = fopen(CONFIG, "re");
-	unsigned count = 0;
 
 	if (!file)
 		give_up("can't open " CONFIG ": %m");
@@ -72,29 +86,29 @@ static char **read_config(void)
 		if (!line[length])
 			give_up("a line of " CONFIG " is too long or has no end");
 		line[length] = '\0';
-		if (strncmp(line, "module=", 7) == 0)
-			load_module(line + 7);
-		else if (strcmp(line, "symbols") == 0)
-			wants_symbols = true;
-		else if (strncmp(line, "word=", 5) != 0)
-			give_up(CONFIG " has a line that is none of its own: %s", line);
-		else if (count == MAX_WORDS || !(words[count++] = strdup(line + 5)))
-			give_up("too many words in " CONFIG);
+		take_line(line);
 	}
 	fclose(file);
-	if (count == 0 && !wants_symbols)
-		give_up(CONFIG " names no program");
-	return words;
+}
+
+static void read_launch(void)
+{
+	char *rest = launch_wait(true), *line;
+
+	while ((line = strsep(&rest, "\n")))
+		if (*line)
+			take_line(line);
+	if (word_count == 0)
+		give_up("neither " CONFIG " nor the launch names a program");
 }
 
 int main(void)
 {
-	char **words;
 	int status;
 	pid_t child;
 
 	mount_all();
-	words = read_config();
+	read_config();
 	if (wants_symbols) {
 		const char *wrong = symbols_print();
 
@@ -102,6 +116,7 @@ int main(void)
 			give_up("no symbols: %s", wrong);
 		duties_power_off("init");
 	}
+	read_launch();
 	child = fork();
 	if (child == 0) {
 		execv(words[0], words);

@@ -19,8 +19,8 @@ make() {
     flock "$BUILT/lock" make "$@"
 }
 
-# Of the real user's files only the fetched packages are used (the step lab-fetch fetches them). Seen
-# counts, histories and settings are those of a new user, another one for each test file.
+# Of the real user's files only the fetched packages (the step lab-fetch fetches them) and the states of machines that
+# have booted are used. Seen counts, histories and settings are those of a new user, another one for each test file.
 LAB_STORE=${LAB_STORE:-${XDG_CACHE_HOME:-$HOME/.cache}/worldswitch}
 export LAB_STORE
 new_user() {
@@ -32,10 +32,10 @@ new_user() {
     use_cache "$1/cache"
 }
 
-# Makes a new cache in this folder, with the fetched packages.
+# Makes a new cache in this folder, with the fetched packages and the states of machines.
 use_cache() {
-    mkdir -p "$1/worldswitch"
-    [ -e "$1/worldswitch/sets" ] || ln -s "$LAB_STORE/sets" "$1/worldswitch/sets"
+    mkdir -p "$1/worldswitch" "$LAB_STORE/states"
+    [ -e "$1/worldswitch/sets" ] || ln -s "$LAB_STORE/sets" "$LAB_STORE/states" "$1/worldswitch/"
     export XDG_CACHE_HOME=$1
 }
 
@@ -44,7 +44,8 @@ use_cache() {
 only_sets() {
     local set
     export XDG_CACHE_HOME=$BATS_TEST_TMPDIR/few
-    mkdir -p "$XDG_CACHE_HOME/worldswitch/sets"
+    mkdir -p "$XDG_CACHE_HOME/worldswitch/sets" "$LAB_STORE/states"
+    ln -s "$LAB_STORE/states" "$XDG_CACHE_HOME/worldswitch/"
     for set; do
         ln -s "$LAB_STORE/sets/$set" "$XDG_CACHE_HOME/worldswitch/sets/"
     done

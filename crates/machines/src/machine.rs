@@ -174,6 +174,11 @@ pub trait Machine: Send {
         None
     }
 
+    /// Whether each row gets a launch of its own, so that none begins where another has ended.
+    fn launches_rows_apart(&self) -> bool {
+        false
+    }
+
     /// Why this machine can't run a benchmark of its guest image; nothing if it can.
     fn lacks(&self, _row: &BenchmarkRow) -> Option<String> {
         None

@@ -385,6 +385,12 @@ impl Machine for LabMachine {
         }
     }
 
+    /// Workloads change what the next one finds; resuming makes launches cheap.
+    fn launches_rows_apart(&self) -> bool {
+        let is_whole = matches!(self.settings.payload, Payload::Whole(_));
+        is_whole && self.settings.launch_point.is_some()
+    }
+
     fn lacks(&self, row: &BenchmarkRow) -> Option<String> {
         let recipe = &self.settings.recipe;
         let skip = recipe.skips.iter().find(|skip| skip.benchmark == row.name);

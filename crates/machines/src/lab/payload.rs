@@ -51,6 +51,7 @@ impl Payload {
         match self {
             Payload::Linux(linux) if linux.nested.is_none() => first_process(&linux.files),
             Payload::Whole(whole) if whole.below.is_none() => first_process(&whole.files),
+            Payload::Dom0(dom0) => first_process(&dom0.linux.files),
             _ => None,
         }
     }

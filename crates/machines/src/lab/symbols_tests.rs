@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::emulator::Emulator;
+use crate::lab::resume::States;
 use crate::lab::whole::Whole;
 use proptest::prelude::*;
 use ws_lab::lab::Lab;
@@ -158,6 +159,8 @@ fn fake(folder: &Path, kernel: &[u8], script: &str) -> Settings {
     let image = folder.join("vmlinuz");
     fs::write(&image, kernel).unwrap();
     Settings {
+        launch_point: None,
+        states: States::at(PathBuf::new(), false),
         recorder: None,
         recipe: recipe.unwrap(),
         emulator: Emulator {

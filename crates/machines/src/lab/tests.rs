@@ -4,9 +4,11 @@ use super::assemble::warn_of;
 use super::command::{Launch, arguments};
 use super::machine::{LabMachine, Settings};
 use super::payload::{self, Linux, LinuxMonitor, Payload};
+use super::resume::States;
 use super::vm;
 use crate::emulator::Emulator;
 use crate::machine::{Engine, LaunchRequest, Machine};
+use std::path::PathBuf;
 use ws_lab::lab::Lab;
 use ws_lab::recipe::Recipe;
 use ws_lab::sets::Architecture;
@@ -37,6 +39,8 @@ fn line(recipe: &Recipe, payload: &Payload) -> String {
 fn settings(name: &str, payload: Payload) -> Settings {
     let recipe = recipe(name);
     Settings {
+        launch_point: None,
+        states: States::at(PathBuf::new(), false),
         recorder: None,
         memory_mib: recipe.emulator.memory_mib,
         recipe,

@@ -181,8 +181,10 @@ impl Whole {
             let is_selected =
                 |workload: &&Workload| selected.is_empty() || selected.contains(&&*workload.name);
             let workloads: Vec<&Workload> = self.workloads.iter().filter(is_selected).collect();
-            let files: BTreeMap<&String, &String> =
-                workloads.iter().flat_map(|workload| &workload.files).collect();
+            let files: BTreeMap<&String, &String> = workloads
+                .iter()
+                .flat_map(|workload| &workload.files)
+                .collect();
             for (name, text) in files {
                 lines.push(format!("file={name}"));
                 lines.extend(text.lines().map(|line| format!("text={line}")));
@@ -281,7 +283,7 @@ impl Whole {
             vcpus: launched.vcpus,
             memory_mib: launched.memory_mib,
             kernel: KERNEL,
-            parameters: &vm.parameters,
+            parameters: Some(&vm.parameters),
             linux: Some(xl::Of {
                 initrd: INITRD,
                 root: self.root_device(),

@@ -162,7 +162,10 @@ impl OneBoot {
         let engine = instance.machine.engine();
         let selection = Arc::clone(&self.selection);
         let (barred, rows) = barred(instance.machine.as_ref(), &selection.rows, &Cpus::here());
-        let mut planned = common.turns.launches(&rows, common.smp);
+        let mut planned =
+            common
+                .turns
+                .launches(&rows, common.smp, instance.machine.launches_rows_apart());
         if let Some(seed) = self.seed {
             common.turns.shuffle(&mut planned, seed);
         }
@@ -232,7 +235,12 @@ impl OneBoot {
         parameters.seed = self.seed;
         parameters.pad = perturbed.pad.or(parameters.pad);
         let nonce = if instance.is_exact() {
-            nonce::fixed(&instance.name, self.launches.len(), planned)
+            // A row that is apart is the same whatever else was selected.
+            let launch = match machine.launches_rows_apart() {
+                true => 0,
+                false => self.launches.len(),
+            };
+            nonce::fixed(&instance.name, launch, planned)
         } else {
             nonce::random()
         };

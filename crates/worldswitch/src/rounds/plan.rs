@@ -81,8 +81,8 @@ pub struct Parameters {
 }
 
 /// The launches of a boot: rows that need the same VM and numbers of CPUs together, the fewest vCPUs first; or
-/// all rows on `smp` vCPUs. `rows` stay in their order.
-pub fn launches(rows: &[&BenchmarkRow], smp: Option<u32>) -> Vec<Planned> {
+/// all rows on `smp` vCPUs. `rows` stay in their order. `apart`: each row in a launch of its own.
+pub fn launches(rows: &[&BenchmarkRow], smp: Option<u32>, apart: bool) -> Vec<Planned> {
     let empty = |row: &BenchmarkRow| Planned {
         vcpus: smp.unwrap_or(row.cpus),
         host_cpus: row.host_cpus,
@@ -102,13 +102,13 @@ pub fn launches(rows: &[&BenchmarkRow], smp: Option<u32>) -> Vec<Planned> {
         .flat_map(|launch| {
             let names = rows.iter().filter(|row| empty(row) == launch);
             let names: Vec<String> = names.map(|row| row.name.clone()).collect();
-            split(&launch, names)
+            split(&launch, names, apart)
         })
         .collect()
 }
 
-/// Splits rows into launches whose names fit on a command line.
-fn split(empty: &Planned, names: Vec<String>) -> Vec<Planned> {
+/// Splits rows into launches whose names fit on a command line, or of one row each.
+fn split(empty: &Planned, names: Vec<String>, apart: bool) -> Vec<Planned> {
     // The rest of the command line is far shorter than 512 bytes.
     const NAMES_BYTES_MAX: usize = COMMAND_LINE_BYTES_MAX - 512;
     let mut launches: Vec<Planned> = Vec::new();
@@ -116,7 +116,7 @@ fn split(empty: &Planned, names: Vec<String>) -> Vec<Planned> {
     for name in names {
         bytes += name.len() + 1;
         match launches.last_mut() {
-            Some(last) if bytes <= NAMES_BYTES_MAX => last.rows.push(name),
+            Some(last) if bytes <= NAMES_BYTES_MAX && !apart => last.rows.push(name),
             _ => {
                 bytes = name.len() + 1;
                 launches.push(Planned {
@@ -222,11 +222,18 @@ mod tests {
         let rows = [row("a", 1), row("ipi", 2), row("b", 1)];
         let rows: Vec<_> = rows.iter().collect();
         assert_eq!(
-            launches(&rows, None),
+            launches(&rows, None, false),
             [planned(1, &["a", "b"]), planned(2, &["ipi"])]
         );
-        assert_eq!(launches(&rows, Some(4)), [planned(4, &["a", "ipi", "b"])]);
-        assert_eq!(launches(&[], None), []);
+        assert_eq!(
+            launches(&rows, Some(4), false),
+            [planned(4, &["a", "ipi", "b"])]
+        );
+        assert_eq!(launches(&[], None, false), []);
+        assert_eq!(
+            launches(&rows, None, true),
+            [planned(1, &["a"]), planned(1, &["b"]), planned(2, &["ipi"])]
+        );
     }
 
     #[test]
@@ -250,7 +257,7 @@ mod tests {
             ..planned(1, rows)
         };
         assert_eq!(
-            launches(&rows, None),
+            launches(&rows, None, false),
             [
                 planned(1, &["a"]),
                 io("x", &["x", "y"]),
@@ -336,7 +343,7 @@ mod tests {
     #[test]
     fn many_rows_are_split_so_that_no_command_line_is_too_long() {
         let rows: Vec<_> = (0..200).map(|i| row(&format!("{i:0>60}"), 1)).collect();
-        let launches = launches(&rows.iter().collect::<Vec<_>>(), None);
+        let launches = launches(&rows.iter().collect::<Vec<_>>(), None, false);
         let all = Parameters {
             samples: Some(u64::MAX),
             iters: Some(u64::MAX),

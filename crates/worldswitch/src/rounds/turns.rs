@@ -33,11 +33,12 @@ impl Turns {
     }
 
     /// The launches of a boot: those of each stage, as [`plan::launches`] has them.
-    pub fn launches(&self, rows: &[&BenchmarkRow], smp: Option<u32>) -> Vec<Planned> {
+    pub fn launches(&self, rows: &[&BenchmarkRow], smp: Option<u32>, apart: bool) -> Vec<Planned> {
         let mut rows = rows.to_vec();
         rows.sort_by_key(|row| self.of(&row.name));
         let stages = rows.chunk_by(|a, b| self.of(&a.name).stage == self.of(&b.name).stage);
-        stages.flat_map(|rows| plan::launches(rows, smp)).collect()
+        let launches = |rows: &[&BenchmarkRow]| plan::launches(rows, smp, apart);
+        stages.flat_map(launches).collect()
     }
 
     /// Shuffles the rows of each turn in a launch by the boot's seed, so that no row always follows the same other.
@@ -88,7 +89,7 @@ mod tests {
     fn stages_are_launched_in_turn_and_turns_stay_in_order() {
         let rows = rows();
         let turns = turns(&rows);
-        let mut launches = turns.launches(&rows.iter().collect::<Vec<_>>(), None);
+        let mut launches = turns.launches(&rows.iter().collect::<Vec<_>>(), None, false);
         let shown = |launches: &[Planned]| -> Vec<String> {
             let of = |launch: &Planned| format!("{}: {}", launch.vm, launch.rows.join(" "));
             launches.iter().map(of).collect()
@@ -136,8 +137,8 @@ mod tests {
         let rows = rows();
         let rows: Vec<&BenchmarkRow> = rows.iter().collect();
         assert_eq!(
-            Turns::default().launches(&rows, None),
-            plan::launches(&rows, None)
+            Turns::default().launches(&rows, None, false),
+            plan::launches(&rows, None, false)
         );
     }
 }

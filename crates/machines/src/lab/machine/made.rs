@@ -1,14 +1,14 @@
 //! The files that are made anew for a launch.
 
 use super::LabMachine;
+use crate::initramfs;
 use crate::lab::command::{self, Inner};
 use crate::lab::payload::{GUEST, INITRD, Linux, LinuxMonitor, Payload};
 use crate::lab::resume::LaunchPoint;
 use crate::lab::tree::{self, Domain};
 use crate::lab::virt;
-use crate::lab::vm;
-use crate::initramfs;
 use crate::lab::whole::{Launched, Whole};
+use crate::lab::{vm, xl};
 use crate::machine::{LaunchRequest, Machine, MachineError};
 use crate::vmm::DOORBELL;
 use ws_lab::sets::Architecture;
@@ -50,9 +50,17 @@ impl LabMachine {
                 let files = whole.machine(launched)?;
                 (initramfs::pack(&files)?, whole.asked(launched))
             }
+            (Payload::Dom0(dom0), Some(_)) => {
+                let memory_mib = self.settings.guest_memory_mib(request);
+                let file = dom0.initramfs(request.vcpus, memory_mib, None)?;
+                (file, lines(&xl::asked(&request.command_line)))
+            }
             _ => {
                 let file = self.file(request)?;
-                return Ok(Made { file, at_stop: None });
+                return Ok(Made {
+                    file,
+                    at_stop: None,
+                });
             }
         };
         Ok(Made {
@@ -80,12 +88,10 @@ impl LabMachine {
         match &self.settings.payload {
             Payload::Guest | Payload::Xen { .. } | Payload::Neve { .. } => Ok(None),
             Payload::Linux(linux) => self.initramfs(linux, request).map(Some),
-            Payload::Whole(whole) => {
-                whole.made(self.launched(whole, request)).map(Some)
-            }
+            Payload::Whole(whole) => whole.made(self.launched(whole, request)).map(Some),
             Payload::Dom0(dom0) => {
                 let memory_mib = self.settings.guest_memory_mib(request);
-                dom0.initramfs(request.vcpus, memory_mib, &request.command_line)
+                dom0.initramfs(request.vcpus, memory_mib, Some(&request.command_line))
                     .map(Some)
             }
             Payload::Dom0less { parameters, .. } => {
@@ -124,30 +130,11 @@ impl LabMachine {
 
     /// The initramfs of a launch.
     fn initramfs(&self, linux: &Linux, request: &LaunchRequest) -> Result<Vec<u8>, MachineError> {
-        let memory_mib = self.settings.guest_memory_mib(request);
-        if let LinuxMonitor::Qemu(words) = &linux.monitor {
-            let inner = command::monitor(&Inner {
-                vcpus: request.vcpus,
-                memory_mib,
-                command_line: &request.command_line,
-                guest: &format!("/{GUEST}"),
-                initrd: self.settings.initrd.as_ref().map(|_| format!("/{INITRD}")),
-            });
-            let witnessed = command::WITNESSED.map(str::to_owned);
-            let more = usize::from(!self.settings.is_own) * witnessed.len();
-            let lines: Vec<String> = words
-                .iter()
-                .chain(&inner)
-                .chain(witnessed.iter().take(more))
-                .map(|word| format!("word={word}"))
-                .collect();
-            return linux.initramfs(&lines);
-        }
         let mut lines = self.launch_lines(linux, request);
         match &linux.nested {
             None => linux.initramfs(&lines),
             Some(inner) => {
-                let memory_mib = memory_mib + inner.memory_beside_mib;
+                let memory_mib = self.settings.guest_memory_mib(request) + inner.memory_beside_mib;
                 let words = self.outer_words(request);
                 if !words.is_empty() {
                     lines.push(format!("below={DOORBELL:#x}"));
@@ -157,8 +144,11 @@ impl LabMachine {
         }
     }
 
-    /// What vmm is told in a launch.
+    /// What the first process is told in a launch.
     fn launch_lines(&self, linux: &Linux, request: &LaunchRequest) -> Vec<String> {
+        if let LinuxMonitor::Qemu(words) = &linux.monitor {
+            return self.words_of_inner(words, request);
+        }
         let mut lines = vec![
             format!("kernel=/{GUEST}"),
             format!("append={}", request.command_line),
@@ -172,6 +162,25 @@ impl LabMachine {
             lines.push("flat".into());
         }
         lines
+    }
+
+    /// The words of the QEMU inside, one a line.
+    fn words_of_inner(&self, words: &[String], request: &LaunchRequest) -> Vec<String> {
+        let inner = command::monitor(&Inner {
+            vcpus: request.vcpus,
+            memory_mib: self.settings.guest_memory_mib(request),
+            command_line: &request.command_line,
+            guest: &format!("/{GUEST}"),
+            initrd: self.settings.initrd.as_ref().map(|_| format!("/{INITRD}")),
+        });
+        let witnessed = command::WITNESSED.map(str::to_owned);
+        let more = usize::from(!self.settings.is_own) * witnessed.len();
+        words
+            .iter()
+            .chain(&inner)
+            .chain(witnessed.iter().take(more))
+            .map(|word| format!("word={word}"))
+            .collect()
     }
 }
 

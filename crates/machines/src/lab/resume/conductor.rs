@@ -177,7 +177,8 @@ impl Leader {
     fn prepare(&mut self, its: OwnedFd) -> Result<(), Trouble> {
         let ignored = json!({ "capability": "x-ignore-shared", "state": true });
         let capabilities = json!({ "capabilities": [ignored] });
-        self.qmp.ask_with("migrate-set-capabilities", &capabilities)?;
+        self.qmp
+            .ask_with("migrate-set-capabilities", &capabilities)?;
         self.qmp.pass(STATE, its.as_fd())
     }
 

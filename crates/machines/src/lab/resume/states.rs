@@ -102,7 +102,9 @@ impl States {
     /// # Errors
     /// No disk has room for it. `from` was read to its end all the same.
     pub fn take(&self, key: &str, thread: &str, from: &mut impl Read) -> io::Result<Saved> {
-        let taken = self.write(thread, from).and_then(|taken| self.keep(key, taken));
+        let taken = self
+            .write(thread, from)
+            .and_then(|taken| self.keep(key, taken));
         if taken.is_err() {
             io::copy(from, &mut io::sink())?;
         }

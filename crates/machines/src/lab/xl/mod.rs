@@ -98,7 +98,7 @@ pub struct Dom0 {
 }
 
 impl Dom0 {
-    /// The initramfs of a launch.
+    /// The initramfs of a machine, and with `parameters` for the guest that of a launch.
     ///
     /// # Errors
     /// A file is too large for one.
@@ -106,21 +106,35 @@ impl Dom0 {
         &self,
         vcpus: u32,
         memory_mib: u64,
-        parameters: &str,
+        parameters: Option<&str>,
     ) -> Result<Vec<u8>, MachineError> {
         let domain = Domain {
             vcpus,
             memory_mib,
             kernel: GUEST,
-            parameters,
+            parameters: None,
             linux: None,
             settings: &self.settings,
         };
         let mut linux = self.linux.clone();
         linux.files.push(domain.configuration());
-        let lines = STARTS_HERE.map(|word| format!("word={word}"));
-        linux.initramfs(&lines)
+        linux.initramfs(&parameters.map(asked).unwrap_or_default())
     }
+}
+
+/// What starts the domain, as lines for the first process.
+pub fn asked(parameters: &str) -> Vec<String> {
+    let cmdline = cmdline(parameters);
+    STARTS_HERE
+        .into_iter()
+        .chain([&*cmdline])
+        .map(|word| format!("word={word}"))
+        .collect()
+}
+
+/// The line of the kernel's command line.
+fn cmdline(parameters: &str) -> String {
+    format!("cmdline=\"{parameters}\"")
 }
 
 /// A domain. Paths are those in the initramfs.
@@ -129,8 +143,8 @@ pub struct Domain<'a> {
     pub vcpus: u32,
     pub memory_mib: u64,
     pub kernel: &'a str,
-    /// The kernel's command line.
-    pub parameters: &'a str,
+    /// The kernel's command line, unless it comes with the launch.
+    pub parameters: Option<&'a str>,
     /// What a Linux has beside its kernel.
     pub linux: Option<Of<'a>>,
     /// Further lines.
@@ -153,10 +167,10 @@ impl Domain<'_> {
             format!("vcpus={}", self.vcpus),
             format!("memory={}", self.memory_mib),
             format!("kernel=\"/{}\"", self.kernel),
-            format!("cmdline=\"{}\"", self.parameters),
             "on_crash=\"destroy\"".to_owned(),
             "on_reboot=\"destroy\"".to_owned(),
         ];
+        lines.extend(self.parameters.map(cmdline));
         if let Some(Of { initrd, root }) = self.linux {
             lines.push(format!("ramdisk=\"/{initrd}\""));
             lines.push(format!(

@@ -1,5 +1,5 @@
 # Runs in dom0: starts Xen's tool stack, in the folder that has nothing but its files, then the domain of
-# /domain.cfg. Ends when that domain is gone.
+# /domain.cfg and of the lines that are its arguments. Ends when that domain is gone.
 folders='proc sys dev run tmp'
 if [ -d /lab ]; then
 	# Here the root is that of the applications; the tool stack's is the initramfs.
@@ -32,7 +32,7 @@ if [ -p /tmp/marks.in ]; then
 		exec dd bs=512 if="$tty" of=/tmp/marks.out 2>/dev/null
 	} &
 fi
-xl create -F /domain.cfg
+xl create -F /domain.cfg "$@"
 status=$?
 xl dmesg | tail -n 40 >/tmp/guest.log
 exit $status

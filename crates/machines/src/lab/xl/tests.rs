@@ -15,7 +15,7 @@ fn a_domain_has_a_disk_and_a_card_only_with_a_linux() {
         vcpus: 1,
         memory_mib: 512,
         kernel: "guest.elf",
-        parameters: "a=b c",
+        parameters: Some("a=b c"),
         linux: None,
         settings: &settings,
     };
@@ -23,8 +23,8 @@ fn a_domain_has_a_disk_and_a_card_only_with_a_linux() {
     assert_eq!(configuration.path, "domain.cfg");
     assert_eq!(
         text(&configuration),
-        "name=\"vm\"\nvcpus=1\nmemory=512\nkernel=\"/guest.elf\"\ncmdline=\"a=b c\"\n\
-         on_crash=\"destroy\"\non_reboot=\"destroy\"\ntype=\"hvm\"\n"
+        "name=\"vm\"\nvcpus=1\nmemory=512\nkernel=\"/guest.elf\"\n\
+         on_crash=\"destroy\"\non_reboot=\"destroy\"\ncmdline=\"a=b c\"\ntype=\"hvm\"\n"
     );
     domain.linux = Some(Of {
         initrd: "initrd",
@@ -77,12 +77,16 @@ fn a_dom0_that_only_runs_the_tool_stack_starts_it_with_the_launch_s_domain() {
         },
         settings: vec!["type=\"hvm\"".into()],
     };
-    let archive = dom0.initramfs(2, 300, "rows=in").unwrap();
-    let archive = String::from_utf8_lossy(&archive);
+    let archive = |parameters| dom0.initramfs(2, 300, parameters).unwrap();
+    let launch = archive(Some("rows=in"));
+    let launch = String::from_utf8_lossy(&launch);
     for part in [
-        "module=/xenfs.ko\nword=/usr/bin/busybox\nword=sh\nword=/start\n",
-        "vcpus=2\nmemory=300\nkernel=\"/guest.elf\"\ncmdline=\"rows=in\"\n",
+        "module=/xenfs.ko\nword=/usr/bin/busybox\nword=sh\nword=/start\nword=cmdline=\"rows=in\"\n",
+        "vcpus=2\nmemory=300\nkernel=\"/guest.elf\"\non_crash",
     ] {
-        assert!(archive.contains(part), "{part}");
+        assert!(launch.contains(part), "{part}");
     }
+    let machine = archive(None);
+    let machine = String::from_utf8_lossy(&machine);
+    assert!(machine.contains("module=/xenfs.ko\n") && !machine.contains("word="));
 }

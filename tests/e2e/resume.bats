@@ -1,0 +1,87 @@
+# Lab machines that resume where they had booted (docs/lab.md, Resuming): the digits are those of a boot, and a state
+# that is damaged, of another version, or can't be kept costs a boot and never a digit.
+
+# `run` sets $output and $status.
+# shellcheck disable=SC2154
+
+load common
+
+setup_file() { fetch_packages kvm-vhe; }
+
+setup() {
+    common_setup
+    export LIMIT=120 WORK=$BATS_TEST_TMPDIR/work STATES=$BATS_TEST_TMPDIR/cache/worldswitch/states
+    mkdir -p "$WORK" "$STATES"
+    # States of this test alone.
+    use_cache "$BATS_TEST_TMPDIR/cache"
+}
+
+# measure NAME [OPTION...]: the samples of two rows, one of which has the host's timer in it.
+measure() {
+    ws run hypercall idle --on lab:kvm-vhe --boots 1 --perturb 0 --output "$WORK/$1" "${@:2}" >&2
+    jq -c '[.rows[] | select(.status == "ok") | .metrics[].boots[].run]' "$WORK/$1/lab-kvm-vhe.json" |
+        tee "$WORK/$1.samples"
+    [ "$(jq length "$WORK/$1.samples")" -ge 2 ]
+}
+
+states() { find "$STATES" -name '*.state' | wc -l; }
+
+# Nothing of a state that was being written is left.
+only_states() { [ "$(find "$STATES" -type f ! -name '*.state' | wc -l)" -eq 0 ]; }
+
+@test "a machine that resumes gives the samples of one that boots" {
+    measure booted --no-resume
+    [ "$(states)" -eq 0 ]
+    measure first
+    [ "$(states)" -eq 1 ]
+    only_states
+    touch -d '1 hour ago' "$STATES"/*.state
+    local made
+    made=$(stat -c '%i %s' "$STATES"/*.state)
+    measure resumed
+    # The same file, used now.
+    [ "$(stat -c '%i %s' "$STATES"/*.state)" = "$made" ]
+    [ -n "$(find "$STATES" -name '*.state' -mmin -30)" ]
+    cmp "$WORK/booted.samples" "$WORK/first.samples"
+    cmp "$WORK/booted.samples" "$WORK/resumed.samples"
+}
+
+@test "states that are damaged, cut or of another version are booted again" {
+    measure first
+    local state what
+    state=$(echo "$STATES"/*.state)
+    cp "$state" "$WORK/whole"
+    for what in damaged cut version; do
+        case $what in
+        damaged) printf 'X' | dd of="$state" conv=notrunc bs=1 seek=30000000 status=none ;;
+        cut) truncate -s -1 "$state" ;;
+        version) printf 'worldswitch-state/0' | dd of="$state" conv=notrunc status=none ;;
+        esac
+        run ! cmp -s "$state" "$WORK/whole"
+        measure "$what"
+        cmp "$WORK/first.samples" "$WORK/$what.samples"
+        [ "$(states)" -eq 1 ]
+        only_states
+        # It is whole again: every boot gives the same state, to the byte.
+        cmp "$state" "$WORK/whole"
+    done
+}
+
+@test "two runs at once make and use the same state" {
+    measure one &
+    local one=$!
+    measure two
+    wait "$one"
+    cmp "$WORK/one.samples" "$WORK/two.samples"
+    [ "$(states)" -eq 1 ]
+    only_states
+}
+
+@test "a machine is measured where no state can be kept" {
+    rmdir "$STATES" || rm "$STATES"
+    touch "$STATES"
+    measure nowhere
+    rm "$STATES"
+    measure kept
+    cmp "$WORK/nowhere.samples" "$WORK/kept.samples"
+}
