@@ -313,8 +313,11 @@ fn soon<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
 /// A frame of this length between these stations.
 pub fn frame(to: u8, from: u8, bytes: usize) -> Vec<u8> {
     // Made once, as it takes long in a test that is not optimized.
-    static DATA: LazyLock<Vec<u8>> =
-        LazyLock::new(|| (0..1 << 16).map(|at| (at * 7 + at / 256) as u8).collect());
+    static DATA: LazyLock<Vec<u8>> = LazyLock::new(|| {
+        (0..SLOT as usize)
+            .map(|at| (at * 7 + at / 256) as u8)
+            .collect()
+    });
     let mut frame = DATA[..bytes].to_vec();
     frame[..6].copy_from_slice(&[if to == 0xff { 0xff } else { 2 }; 6]);
     frame[5] = to;
