@@ -357,15 +357,17 @@ pub fn verify_while(
     more: &dyn Fn() -> bool,
 ) {
     let mut random = seed | 1;
+    // xorshift64*. Without the product, the low bits of one number decide those of the next: each block would be only
+    // read or only written.
     let mut next = move || {
         random ^= random << 13;
         random ^= random >> 7;
         random ^= random << 17;
-        random
+        random.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 32
     };
     let mut generation = vec![0u64; blocks as usize];
     let mut busy = vec![None::<(u64, bool)>; depth];
-    let (mut made, mut ended) = (0, 0);
+    let (mut made, mut ended, mut read_back) = (0, 0, 0);
     loop {
         while made < count || more() {
             let Some(slot) = busy.iter().position(Option::is_none) else {
@@ -388,6 +390,7 @@ pub fn verify_while(
             made += 1;
         }
         if ended == made {
+            assert!(read_back > 0, "no block was written and read");
             return;
         }
         let (slot, result) = client.reply(queue);
@@ -396,6 +399,7 @@ pub fn verify_while(
         if !write {
             let wanted = contents(block, generation[block as usize], seed);
             assert!(client.buffer(slot) == wanted, "block {block}");
+            read_back += u64::from(generation[block as usize] > 0);
         }
         ended += 1;
     }

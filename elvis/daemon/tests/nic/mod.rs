@@ -310,15 +310,15 @@ fn soon<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// A frame of this length between these stations.
+/// A frame of this length between these stations. Its bytes differ from those of frames of other lengths, so that what
+/// an earlier one left in a buffer is not taken for it.
 pub fn frame(to: u8, from: u8, bytes: usize) -> Vec<u8> {
     // Made once, as it takes long in a test that is not optimized.
     static DATA: LazyLock<Vec<u8>> = LazyLock::new(|| {
-        (0..SLOT as usize)
-            .map(|at| (at * 7 + at / 256) as u8)
-            .collect()
+        let all = 0..SLOT as usize + 251;
+        all.map(|at| (at * 7 + at / 256) as u8).collect()
     });
-    let mut frame = DATA[..bytes].to_vec();
+    let mut frame = DATA[bytes % 251..][..bytes].to_vec();
     frame[..6].copy_from_slice(&[if to == 0xff { 0xff } else { 2 }; 6]);
     frame[5] = to;
     frame[6..12].copy_from_slice(&[2, 2, 2, 2, 2, from]);
