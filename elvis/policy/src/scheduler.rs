@@ -59,6 +59,9 @@ pub struct Scheduler {
     /// visits the next round starts.
     fruitless: u32,
     rounds_needed: u64,
+    /// How often since then the second polled queue was visited before the first. Each time the full scan takes a
+    /// visit more.
+    detours: u32,
     counters: CoreCounters,
 }
 
@@ -82,6 +85,7 @@ impl Scheduler {
             heaviest: 1,
             fruitless: 0,
             rounds_needed: u64::MAX,
+            detours: 0,
             counters: CoreCounters::default(),
         }
     }
@@ -228,11 +232,11 @@ impl Scheduler {
             let wait = device.share.rounds_to_wait(max_work, self.heaviest);
             self.rounds_needed = self.rounds_needed.min(wait);
             self.fruitless = self.fruitless.saturating_add(1);
-            if self.fruitless >= scan {
+            if self.fruitless >= scan.saturating_add(self.detours) {
                 // All queues were visited since then: none has both requests and quantum left.
                 self.round = self.round.wrapping_add(self.rounds_needed);
                 self.counters.rounds += self.rounds_needed;
-                (self.fruitless, self.rounds_needed) = (0, u64::MAX);
+                (self.fruitless, self.detours, self.rounds_needed) = (0, 0, u64::MAX);
                 device.share.enter(self.round, max_work, self.heaviest);
             }
         }
@@ -322,7 +326,7 @@ impl Scheduler {
                 self.fruitless = self.fruitless.saturating_add(1);
                 self.rounds_needed = self.rounds_needed.min(wait);
             } else {
-                (self.fruitless, self.rounds_needed) = (0, u64::MAX);
+                (self.fruitless, self.detours, self.rounds_needed) = (0, 0, u64::MAX);
             }
         }
         let Some(Some(queue)) = self.queues.get_mut(visit.queue.0 as usize) else {

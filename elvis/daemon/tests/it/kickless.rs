@@ -47,7 +47,7 @@ fn polled(server: &Server, device: &str) -> Vec<bool> {
 
 /// Time in which polling would end many times.
 fn idle() {
-    std::thread::sleep(Duration::from_millis(5));
+    std::thread::sleep(Duration::from_millis(2));
 }
 
 /// Each request is served although none is kicked for, in all modes, with short pauses and long ones.

@@ -1,6 +1,6 @@
 //! Network devices: frames between devices of a switch.
 
-use crate::client::{exchange, memfd, serve, serve_by, serve_on, socket, split_cpus, until};
+use crate::client::{exchange, memfd, pause, serve, serve_by, serve_on, socket, split_cpus, until};
 use crate::nic::{Nic, OFFLOADS, RECEIVED, SENT, SIZE, frame};
 use elvis::config::Config;
 use elvis::net::{Header, feature};
@@ -12,6 +12,7 @@ use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 /// Connected devices, whose queues are served.
 fn nics(server: &Server, dir: &Path, names: &[&str]) -> Vec<Nic> {
@@ -255,7 +256,7 @@ fn a_frame_that_fits_no_buffers_is_dropped_from_a_full_inbox() {
     while counts(&server, "b", 0).full == 0 {
         a.send_plain(&frame(0xff, 1, 1000));
     }
-    std::thread::sleep(std::time::Duration::from_millis(150));
+    std::thread::sleep(Duration::from_millis(150));
     a.send_plain(&frame(0xff, 1, 1000));
     assert_eq!(b.receive().1.len(), 1000);
 }
@@ -327,7 +328,7 @@ fn stream(a: &mut Nic, b: &mut Nic, more: impl Fn() -> bool) -> (u64, u64) {
         while let Some((_, bytes)) = b.try_receive() {
             let number = u64::from_le_bytes(bytes[14..22].try_into().unwrap());
             assert!(last < Some(number), "{last:?} then {number}");
-            assert!(bytes[22..].iter().all(|&byte| byte == number as u8));
+            assert!(bytes[22..] == vec![number as u8; bytes.len() - 22]);
             (last, got) = (Some(number), got + 1);
         }
         (last, got)
@@ -346,12 +347,13 @@ fn stream(a: &mut Nic, b: &mut Nic, more: impl Fn() -> bool) -> (u64, u64) {
         }
         take(b);
     }
-    let end = std::time::Instant::now() + std::time::Duration::from_secs(1);
+    let begun = Instant::now();
     loop {
         let (last, got) = take(b);
-        if last == Some(sent - 1) || std::time::Instant::now() > end {
+        if last == Some(sent - 1) || begun.elapsed() > Duration::from_secs(1) {
             return (sent, got);
         }
+        pause(begun);
     }
 }
 
@@ -378,7 +380,7 @@ fn devices_of_a_switch_may_be_on_different_threads_and_move() {
             for round in 0..40 {
                 let (device, thread) = [("b", 0), ("a", 1), ("b", 1), ("a", 0)][round % 4];
                 server.move_device(device, thread).unwrap();
-                std::thread::sleep(std::time::Duration::from_millis(5));
+                std::thread::sleep(Duration::from_millis(5));
             }
             done.store(true, Ordering::Relaxed);
         });
@@ -437,7 +439,7 @@ fn a_busy_network_needs_no_kicks() {
         (a.kicked, b.kicked)
     };
     let before = round(50);
-    assert_eq!(round(300), before, "kicks of 300 round trips");
+    assert_eq!(round(100), before, "kicks of 100 round trips");
     let stats = server.stats().unwrap();
     assert!(
         stats.devices["a"]
@@ -493,7 +495,7 @@ fn limits_count_both_directions() {
     for nic in [&mut *b, &mut *c] {
         nic.send_plain(&frame(0xff, nic.kicked as u8 + 7, 60));
     }
-    let start = std::time::Instant::now();
+    let start = Instant::now();
     for _ in 0..100 {
         a.send_plain(&frame(0xff, 1, 1000));
     }
@@ -506,7 +508,7 @@ fn limits_count_both_directions() {
     // 100 packets at 200/s, 100,000 bytes at 200,000/s; the buckets hold 10 ms.
     let took_ms = start.elapsed().as_millis();
     assert!(took_ms >= 470, "{took_ms} ms");
-    let start = std::time::Instant::now();
+    let start = Instant::now();
     for _ in 0..60 {
         b.send_plain(&frame(0xff, 2, 60));
     }
@@ -602,7 +604,7 @@ fn a_receiver_harms_only_itself() {
     broken.start(0);
     broken.rings[0].offer(SIZE + 7);
     served(&server);
-    for _ in 0..20 {
+    for _ in 0..5 {
         a.send_plain(&frame(0xff, 1, 20_000));
         assert_eq!(d.receive().1, frame(0xff, 1, 20_000));
     }
@@ -613,9 +615,9 @@ fn a_receiver_harms_only_itself() {
             .find_map(|queue| queue.fault.clone())
     });
     assert!(fault.contains("in a table of 256"), "{fault}");
-    // What waits too long for buffers makes place for what fits.
+    // What waits too long for buffers, 0.1 s each, makes place for what fits.
     until("a small frame", || {
-        std::thread::sleep(std::time::Duration::from_millis(20));
+        std::thread::sleep(Duration::from_millis(20));
         a.send_plain(&frame(0xff, 1, 60));
         assert_eq!(d.receive().1.len(), 60);
         few.try_receive().filter(|(_, frame)| frame.len() == 60)

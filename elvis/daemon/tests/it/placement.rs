@@ -1,7 +1,7 @@
 //! I/O threads that are opened and released with load, and devices that move between them under load.
 
 use crate::client::{
-    Client, LIMIT, WAKES_OF_LOOKS, image, serve_by, socket, split_cpus, until, verify,
+    Client, LIMIT, WAKES_OF_LOOKS, config, image, serve_by, socket, split_cpus, until, verify,
 };
 use elvis::config::Config;
 use elvis::numa::Topology;
@@ -73,7 +73,7 @@ fn no_request_is_lost_or_run_twice_while_devices_are_moved() {
         // The threads may share a CPU here.
         io_cores: vec![cpu; 3],
         placement: EAGER,
-        ..Config::default()
+        ..config()
     };
     let mut devices = vec![
         format!("d0={}", image.display()),
@@ -154,7 +154,7 @@ fn a_quiet_server_uses_one_thread_and_the_others_sleep() {
     let config = Config {
         io_cores: vec![cpu; 3],
         placement: EAGER,
-        ..Config::default()
+        ..config()
     };
     let server = serve_by(dir.path(), config, &["a=ram:1M", "b=ram:1M"]);
     let mut client = Client::connect(&socket(dir.path(), "a"), 1, 16, 1 << 20);
@@ -182,7 +182,7 @@ fn a_quiet_server_uses_one_thread_and_the_others_sleep() {
 #[test]
 fn the_node_of_a_driver_s_memory_is_found() {
     let dir = tempfile::tempdir().unwrap();
-    let server = serve_by(dir.path(), Config::default(), &["a=ram:1M"]);
+    let server = serve_by(dir.path(), config(), &["a=ram:1M"]);
     let topology = Topology::read(Path::new(Topology::SYSFS)).unwrap();
     assert_eq!(server.list()[0].node, None, "there is no driver");
     let mut client = Client::connect(&socket(dir.path(), "a"), 1, 16, 1 << 20);

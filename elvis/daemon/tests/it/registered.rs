@@ -55,8 +55,13 @@ fn data_are_right_and_memory_is_given_up_at_the_end() {
     let (server, uring) = served(&dir);
     let before = pinned();
     let mut client = Client::connect(&socket(dir.path(), "a"), 2, 128, MEMORY);
+    let disk = File::options().write(true).open(dir.path().join("image"));
+    let disk = disk.unwrap();
     for queue in [0, 1] {
         verify(&mut client, queue, 1024, 3_000, 32, 42 + queue as u64);
+        // Zeros for the next queue.
+        disk.set_len(0).unwrap();
+        disk.set_len(4 << 20).unwrap();
     }
     let counted = buffers(&server);
     if uring {

@@ -1,8 +1,8 @@
 //! A server with libblkio's client.
 
 use crate::client::{
-    Client, LIMIT, image, serve, serve_by, serve_on, socket, split_cpus, until, until_asleep,
-    until_disconnected, verify, verify_while,
+    Client, LIMIT, config, image, serve, serve_by, serve_on, socket, split_cpus, until,
+    until_asleep, until_disconnected, verify, verify_while,
 };
 use elvis::config::Config;
 use elvis_policy::Params;
@@ -42,7 +42,7 @@ fn a_file_by_io_uring_and_by_threads() {
         let image = image(dir.path(), 4 << 20);
         let config = Config {
             threads_only,
-            ..Config::default()
+            ..config()
         };
         let server = serve_by(dir.path(), config, &[&format!("a={}", image.display())]);
         let mut client = Client::connect(&socket(dir.path(), "a"), 1, 128, 1 << 20);
@@ -132,7 +132,7 @@ fn polling_ends_kicks_and_the_other_modes_keep_them() {
         let server = serve_by(dir.path(), config, &[&format!("{name}=null:1G")]);
         let mut client = Client::connect(&socket(dir.path(), name), 1, 16, 1 << 20);
         let counted = || server.stats().unwrap().devices[name][0].clone();
-        let (rounds, requests) = (4, 200);
+        let (rounds, requests) = (4, 50);
         let mut kicks = Vec::new();
         for round in 1..=rounds {
             for _ in 0..requests {

@@ -3,11 +3,12 @@
 
 #![allow(dead_code, clippy::unwrap_used)]
 
-use crate::client::{LIMIT, limited, memfd};
+use crate::client::{LIMIT, limited, memfd, pause};
 use elvis_ring::driver::{Buffer, Driver};
 use elvis_ring::{Memory, Region};
 use std::fs::File;
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -150,10 +151,7 @@ impl Raw {
         span.store_u64(0, 1, Ordering::Relaxed);
         span.store_u64(8, block * 8, Ordering::Relaxed);
         span.store_u8(32, 0xff, Ordering::Relaxed);
-        let bytes = memory.span(data, 4096).unwrap();
-        for word in 0..512 {
-            bytes.store_u64(word * 8, u64::from_ne_bytes([value; 8]), Ordering::Relaxed);
-        }
+        self.memory.write_all_at(&[value; 4096], data).unwrap();
         self.driver.submit(&[
             (header, 16, false),
             (data, 4096, false),
@@ -192,13 +190,13 @@ impl Raw {
 
     /// Waits for a reply, and returns its request's head.
     pub fn reply(&mut self) -> u16 {
-        let end = Instant::now() + LIMIT;
+        let begun = Instant::now();
         loop {
             if let Some((head, _)) = self.driver.reply() {
                 return head;
             }
-            assert!(Instant::now() < end, "waited {LIMIT:?} for a reply");
-            std::thread::yield_now();
+            assert!(begun.elapsed() < LIMIT, "waited {LIMIT:?} for a reply");
+            pause(begun);
         }
     }
 }

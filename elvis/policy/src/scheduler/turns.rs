@@ -16,9 +16,10 @@ impl Scheduler {
             .dice
             .wrapping_mul(1_664_525)
             .wrapping_add(1_013_904_223);
-        match (self.dice >> 16) % CHANGE_EVERY {
-            0 => self.poll.after(first).unwrap_or(first),
-            _ => first,
+        if (self.dice >> 16) % CHANGE_EVERY > 0 {
+            return first;
         }
+        self.detours = self.detours.saturating_add(1);
+        self.poll.after(first).unwrap_or(first)
     }
 }

@@ -52,10 +52,14 @@ impl Play {
     /// Plays one window, and checks what holds in each.
     fn window(&mut self, wants: &[f64]) {
         self.now_ns += self.placement.params().window_ns;
+        let mut wanted = vec![0.0f64; self.nodes.len()];
+        for (&core, want) in self.core_of.iter().zip(wants) {
+            wanted[core] += want;
+        }
         let seen: Vec<DeviceLoad> = (0..wants.len())
             .map(|device| {
                 let core = self.core_of[device];
-                let load = wants[device] / self.wanted(core, wants).max(1.0);
+                let load = wants[device] / wanted[core].max(1.0);
                 DeviceLoad {
                     device: device as u64,
                     core,

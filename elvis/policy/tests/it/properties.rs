@@ -250,6 +250,38 @@ fn time_in_which_the_thread_was_stopped_pays_for_no_polling() {
     assert!(polls_for(Params::default().stopped_ns / 2) < pays_ns);
 }
 
+/// Polled queues change places now and then. No device misses its turn by that: all are served in each round.
+#[test]
+fn a_change_of_places_costs_no_device_its_quantum() {
+    for weights in [vec![1; 14], vec![4, 2, 1]] {
+        let params = Params {
+            poll_on_kicks: 1,
+            ..Params::default()
+        };
+        let devices: Vec<_> = weights
+            .iter()
+            .map(|&weight| (weight, RateLimit::default(), 4096))
+            .collect();
+        let heaviest = u64::from(*weights.iter().max().unwrap());
+        let mut play = Play::new(params, &devices);
+        for _ in 0..8_000 {
+            for index in 0..devices.len() {
+                let room = 1024 - play.queues[index].look().pending;
+                play.submit(index, room);
+            }
+            play.step();
+            let quanta = play.queues.iter().zip(&weights).map(|(queue, &weight)| {
+                queue.units * heaviest / u64::from(params.max_work * weight)
+            });
+            let (least, most) = (quanta.clone().min().unwrap(), quanta.max().unwrap());
+            assert!(
+                most - least <= 2,
+                "{least} quanta and {most} of {weights:?}"
+            );
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig {  failure_persistence: None, ..ProptestConfig::default() })]
 
