@@ -260,7 +260,13 @@ impl LabMachine {
         let how = match (&at_stop, self.booted.take()) {
             (Some(_), Some(saved)) => Some(How::Resume(saved)),
             (Some((point, _)), None) => {
+                // What files of the cache have is in the digest; where the cache is does not matter.
+                let cache = settings.states.cache();
                 let words = arguments("MADE", "TREE")?;
+                let words: Vec<String> = words
+                    .iter()
+                    .map(|word| word.replace(&*cache, "CACHE"))
+                    .collect();
                 let stop = [point.stop, point.lines].map(u64::to_le_bytes);
                 let words = words.iter().map(|word| word.as_bytes());
                 let files = [&file, &tree].map(|bytes| bytes.as_deref().unwrap_or_default());

@@ -2,6 +2,7 @@
 
 use crate::room::free_bytes;
 use sha2::{Digest, Sha256};
+use std::borrow::Cow;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::PathBuf;
@@ -55,6 +56,14 @@ impl States {
             bytes_max: BYTES_MAX,
             keeps,
         }
+    }
+
+    /// The path of the cache, in which their folder is.
+    pub fn cache(&self) -> Cow<'_, str> {
+        self.folder
+            .parent()
+            .unwrap_or(&self.folder)
+            .to_string_lossy()
     }
 
     /// The name of a state that depends on these parts and on nothing else.
