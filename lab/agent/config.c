@@ -176,8 +176,8 @@ static const char *add_place(struct place *places, unsigned *count, unsigned mos
 
 static bool is_file_name(const char *name)
 {
-	size_t bytes = strspn(
-		name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.");
+	size_t bytes =
+		strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.");
 
 	return bytes > 0 && bytes <= MAX_NAME && !name[bytes] && name[0] != '.';
 }

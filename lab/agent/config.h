@@ -15,7 +15,7 @@
 #define MAX_PINS      8
 #define MAX_DEPTH     64
 
-#define MAX_FILES     16
+#define MAX_FILES	 16
 #define MAX_SERVER_BYTES 1000
 
 enum role { ROLE_NONE, ROLE_NATIVE, ROLE_HOST, ROLE_GUEST };

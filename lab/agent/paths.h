@@ -1,7 +1,7 @@
 /* Files of the agent. */
 #pragma once
 
-#define CONFIG_FILE   "/init.conf" /* in the initramfs, which the root has as /lab */
+#define CONFIG_FILE   "/init.conf"	 /* in the initramfs, which the root has as /lab */
 #define LAUNCH_FILE   "/lab/launch.conf" /* of a launch, where the lab does not stop the machine */
 #define FILES_FOLDER  "/lab/workloads"
 #define ENTERED	      "WS_ENTERED" /* a variable: host/enter.c has made the root, and /lab */

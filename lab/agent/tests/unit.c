@@ -26,7 +26,8 @@ static bool read_bytes(const char *text, size_t bytes)
 	assert_true(bytes <= sizeof(buffer));
 	memcpy(buffer, text, bytes);
 	text_start(&error, why, sizeof(why));
-	return config_read(&config, buffer, bytes, &error) && config_add(&config, buffer, 0, &error);
+	return config_read(&config, buffer, bytes, &error) &&
+	       config_add(&config, buffer, 0, &error);
 }
 
 static bool read_config(const char *text)

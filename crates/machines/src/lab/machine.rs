@@ -1,29 +1,27 @@
 //! The machine of a lab platform.
 
 mod made;
+mod qemu;
 
 pub(super) use made::Made;
 
 use super::below::NEVE_DOORBELL;
 use super::bochs::{self, Bochs};
-use super::command::{self, Launch};
+use super::command;
 use super::disc::Boot;
 use super::payload::{LinuxMonitor, Payload};
-use super::resume::{Conductor, How, LaunchPoint, Led, Saved, States, Stopped};
+use super::resume::{Conductor, LaunchPoint, Saved, States};
 use crate::child::Child;
 use crate::debugger::Keeper;
 use crate::emulator::{self, Emulator};
 use crate::image::BenchmarkRow;
-use crate::inherited::Inherited;
 use crate::kernel_file::{self, Kind};
 use crate::machine::{
     CONSOLE_LIMIT_BYTES, Console, Control, Engine, LaunchRequest, Machine, MachineError, Witness,
 };
 use crate::recording::Recorder;
 use crate::vmm::{DOORBELL, DOORBELL_ARM};
-use std::os::fd::OwnedFd;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::PathBuf;
 use std::time::Duration;
 use ws_lab::recipe::{Hypervisor, Monitor, Recipe};
 use ws_lab::sets::Architecture;
@@ -230,120 +228,6 @@ impl LabMachine {
             initramfs: initrd.transpose()?.as_deref(),
             command_line,
         })
-    }
-
-    fn start_qemu(
-        &mut self,
-        request: &LaunchRequest,
-        made: Made,
-        limit: u64,
-    ) -> Result<(Child, Option<Conductor>), MachineError> {
-        let settings = &self.settings;
-        let initrd = settings.initrd.as_deref().map(Path::to_string_lossy);
-        let Made { file, at_stop } = made;
-        let tree = self.tree(request)?;
-        let arguments = |made: &str, tree: &str| {
-            let launch = Launch {
-                vcpus: request.vcpus,
-                host_cpus: request.host_cpus,
-                memory_mib: settings.machine_memory_mib(request),
-                guest_memory_mib: settings.guest_memory_mib(request),
-                command_line: &request.command_line,
-                guest: &settings.guest.to_string_lossy(),
-                initrd: initrd.as_deref(),
-                made,
-                made_bytes: file.as_ref().map_or(0, |bytes| bytes.len() as u64),
-                tree,
-            };
-            command::arguments(&settings.recipe, &settings.payload, &launch)
-        };
-        let how = match (&at_stop, self.booted.take()) {
-            (Some(_), Some(saved)) => Some(How::Resume(saved)),
-            (Some((point, _)), None) => {
-                // What files of the cache have is in the digest; where the cache is does not matter.
-                let cache = settings.states.cache();
-                let words = arguments("MADE", "TREE")?;
-                let words: Vec<String> = words
-                    .iter()
-                    .map(|word| word.replace(&*cache, "CACHE"))
-                    .collect();
-                let stop = [point.stop, point.lines].map(u64::to_le_bytes);
-                let words = words.iter().map(|word| word.as_bytes());
-                let files = [&file, &tree].map(|bytes| bytes.as_deref().unwrap_or_default());
-                let key = States::key(
-                    [settings.digest.as_bytes(), stop.as_flattened()]
-                        .into_iter()
-                        .chain(words)
-                        .chain(files),
-                );
-                Some(match settings.states.find(&key) {
-                    Some(saved) => How::Resume(saved),
-                    None => How::Boot(settings.states.clone(), key),
-                })
-            }
-            (None, _) => None,
-        };
-        let inherited = |what: &str, bytes: &Option<Vec<u8>>| {
-            bytes
-                .as_deref()
-                .map(|bytes| Inherited::of(what, bytes))
-                .transpose()
-        };
-        let made = inherited("the machine's files", &file)?;
-        let tree = inherited("the machine's device tree", &tree)?;
-        let path = |file: &Option<Inherited>| file.as_ref().map(Inherited::path);
-        let mut arguments = arguments(
-            &path(&made).unwrap_or_default(),
-            &path(&tree).unwrap_or_default(),
-        )?;
-        if let Some(Witness::Complaint(_)) = self.witness() {
-            arguments.extend(command::WITNESSED.map(str::to_owned));
-        }
-        // A boot is not recorded.
-        let is_booted = !matches!(how, Some(How::Boot(..)));
-        if let (Some(Recorder::Plugin(words)), true) = (&settings.recorder, is_booted) {
-            arguments.extend_from_slice(words);
-        }
-        let mut files: Vec<OwnedFd> = made
-            .into_iter()
-            .chain(tree)
-            .map(Inherited::into_file)
-            .collect();
-        let spawn = |words: Vec<String>, more: Vec<OwnedFd>| {
-            arguments.extend(words);
-            files.extend(more);
-            let mut command = Command::new(&settings.emulator.program);
-            command.args(settings.emulator.with_leading(arguments));
-            Child::start(command, request.timed, limit, files)
-        };
-        let (Some((point, lines)), Some(how)) = (at_stop, how) else {
-            return Ok((spawn(Vec::new(), Vec::new())?, None));
-        };
-        let (child, conductor) = Conductor::start(Stopped { how, point, lines }, spawn)?;
-        Ok((child, Some(conductor)))
-    }
-
-    /// Looks what has become of a launch that stops and goes on, and starts the QEMU that goes on. What the console
-    /// says then, if it is not QEMU that says it.
-    fn follow(&mut self, is_over: bool) -> Result<Option<Console>, MachineError> {
-        let Some(led) = &mut self.led else {
-            return Ok(None);
-        };
-        let (request, has_booted) = (led.request.clone(), led.has_booted);
-        let saved = match led.conductor.look(is_over) {
-            Led::Well | Led::Ended => return Ok(None),
-            Led::Failed(error) => return Ok(Some(Console::Ended(error.to_string()))),
-            Led::NotResumed if has_booted => {
-                let why = "the emulator does not resume the state that it has saved itself";
-                return Ok(Some(Console::Ended(why.into())));
-            }
-            Led::NotResumed => None,
-            Led::Booted(saved) => Some(saved),
-        };
-        self.kill();
-        self.booted = saved;
-        self.launch(&request)?;
-        Ok(Some(Console::Quiet))
     }
 }
 

@@ -1,0 +1,160 @@
+//! Starts QEMU for a lab machine: at once, or led to the point where the machine has booted.
+
+use super::{LabMachine, Made};
+use crate::child::Child;
+use crate::inherited::Inherited;
+use crate::lab::command::{self, Launch};
+use crate::lab::resume::{Conductor, How, LaunchPoint, Led, States, Stopped};
+use crate::machine::{Console, LaunchRequest, Machine, MachineError, Witness};
+use crate::recording::Recorder;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::process::Command;
+
+/// The files that are made for a launch.
+struct Files {
+    made: Option<Vec<u8>>,
+    tree: Option<Vec<u8>>,
+}
+
+impl LabMachine {
+    pub(super) fn start_qemu(
+        &mut self,
+        request: &LaunchRequest,
+        made: Made,
+        limit: u64,
+    ) -> Result<(Child, Option<Conductor>), MachineError> {
+        let Made { file, at_stop } = made;
+        let files = Files {
+            made: file,
+            tree: self.tree(request)?,
+        };
+        let how = match &at_stop {
+            Some((point, _)) => Some(self.how(request, &files, *point)?),
+            None => None,
+        };
+        // A boot is not recorded.
+        let is_recorded = !matches!(how, Some(How::Boot(..)));
+        let (mut command, mut inherited) = self.qemu(request, &files, is_recorded)?;
+        let spawn = |words: Vec<String>, more: Vec<OwnedFd>| {
+            command.args(words);
+            inherited.extend(more);
+            Child::start(command, request.timed, limit, inherited)
+        };
+        let (Some((point, lines)), Some(how)) = (at_stop, how) else {
+            return Ok((spawn(Vec::new(), Vec::new())?, None));
+        };
+        let (child, conductor) = Conductor::start(Stopped { how, point, lines }, spawn)?;
+        Ok((child, Some(conductor)))
+    }
+
+    /// How a launch begins that stops once the machine has booted.
+    fn how(
+        &mut self,
+        request: &LaunchRequest,
+        files: &Files,
+        point: LaunchPoint,
+    ) -> Result<How, MachineError> {
+        if let Some(saved) = self.booted.take() {
+            return Ok(How::Resume(saved));
+        }
+        let settings = &self.settings;
+        // What files of the cache have is in the digest; where the cache is does not matter.
+        let cache = settings.states.cache();
+        let words = self.words_of_qemu(request, files, ["MADE", "TREE"])?;
+        let words: Vec<String> = words
+            .iter()
+            .map(|word| word.replace(&*cache, "CACHE"))
+            .collect();
+        let stop = [point.stop, point.lines].map(u64::to_le_bytes);
+        let made = [&files.made, &files.tree];
+        let key = States::key(
+            [settings.digest.as_bytes(), stop.as_flattened()]
+                .into_iter()
+                .chain(words.iter().map(|word| word.as_bytes()))
+                .chain(made.map(|bytes| bytes.as_deref().unwrap_or_default())),
+        );
+        Ok(match settings.states.find(&key) {
+            Some(saved) => How::Resume(saved),
+            None => How::Boot(settings.states.clone(), key),
+        })
+    }
+
+    /// QEMU's words; the files that are made for the launch have these paths.
+    fn words_of_qemu(
+        &self,
+        request: &LaunchRequest,
+        files: &Files,
+        [made, tree]: [&str; 2],
+    ) -> Result<Vec<String>, MachineError> {
+        let settings = &self.settings;
+        let initrd = settings.initrd.as_deref().map(Path::to_string_lossy);
+        let launch = Launch {
+            vcpus: request.vcpus,
+            host_cpus: request.host_cpus,
+            memory_mib: settings.machine_memory_mib(request),
+            guest_memory_mib: settings.guest_memory_mib(request),
+            command_line: &request.command_line,
+            guest: &settings.guest.to_string_lossy(),
+            initrd: initrd.as_deref(),
+            made,
+            made_bytes: files.made.as_ref().map_or(0, |bytes| bytes.len() as u64),
+            tree,
+        };
+        command::arguments(&settings.recipe, &settings.payload, &launch)
+    }
+
+    /// The command, and the files that it inherits.
+    fn qemu(
+        &self,
+        request: &LaunchRequest,
+        files: &Files,
+        is_recorded: bool,
+    ) -> Result<(Command, Vec<OwnedFd>), MachineError> {
+        let settings = &self.settings;
+        let inherited = |what: &str, bytes: &Option<Vec<u8>>| {
+            bytes
+                .as_deref()
+                .map(|bytes| Inherited::of(what, bytes))
+                .transpose()
+        };
+        let made = inherited("the machine's files", &files.made)?;
+        let tree = inherited("the machine's device tree", &files.tree)?;
+        let path = |file: &Option<Inherited>| file.as_ref().map(Inherited::path);
+        let paths = [&made, &tree].map(|file| path(file).unwrap_or_default());
+        let mut words = self.words_of_qemu(request, files, [&paths[0], &paths[1]])?;
+        if let Some(Witness::Complaint(_)) = self.witness() {
+            words.extend(command::WITNESSED.map(str::to_owned));
+        }
+        if let (Some(Recorder::Plugin(more)), true) = (&settings.recorder, is_recorded) {
+            words.extend_from_slice(more);
+        }
+        let mut command = Command::new(&settings.emulator.program);
+        command.args(settings.emulator.with_leading(words));
+        let inherited = made.into_iter().chain(tree);
+        Ok((command, inherited.map(Inherited::into_file).collect()))
+    }
+
+    /// Looks what has become of a launch that stops and goes on, and starts the QEMU that goes on. What the console
+    /// says then, if it is not QEMU that says it.
+    pub(super) fn follow(&mut self, is_over: bool) -> Result<Option<Console>, MachineError> {
+        let Some(led) = &mut self.led else {
+            return Ok(None);
+        };
+        let (request, has_booted) = (led.request.clone(), led.has_booted);
+        let saved = match led.conductor.look(is_over) {
+            Led::Well | Led::Ended => return Ok(None),
+            Led::Failed(error) => return Ok(Some(Console::Ended(error.to_string()))),
+            Led::NotResumed if has_booted => {
+                let why = "the emulator does not resume the state that it has saved itself";
+                return Ok(Some(Console::Ended(why.into())));
+            }
+            Led::NotResumed => None,
+            Led::Booted(saved) => Some(saved),
+        };
+        self.kill();
+        self.booted = saved;
+        self.launch(&request)?;
+        Ok(Some(Console::Quiet))
+    }
+}
