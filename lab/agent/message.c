@@ -103,7 +103,7 @@ static bool take_asked(struct words *words, struct message *message)
 		}
 		*to++ = (char)byte;
 	}
-	*to = '\0';
+	memset(to, 0, sizeof(message->text) - (size_t)(to - message->text));
 	return to - message->text <= MAX_ASKED;
 }
 

@@ -200,6 +200,50 @@ static void there_is_a_limit_to_all_lists(void **state)
 	}
 }
 
+/* What a launch adds to a machine's configuration. */
+static void files_and_workloads_come_with_a_launch(void **state)
+{
+	static char launch[] =
+		"append=x\nfile=a.c\ntext=int\ta;\ntext=\ntext=  b=c\nfile=none\n" WORKLOAD("one");
+	static char more[] = "file=again\ntext=z\n";
+	struct text error;
+
+	(void)state;
+	text_start(&error, why, sizeof(why));
+	strcpy(buffer, NATIVE);
+	assert_true(config_read(&config, buffer, strlen(buffer), &error));
+	assert_int_equal(config.workload_count, 0);
+	assert_true(config_add(&config, launch, strlen(launch), &error));
+	assert_string_equal(config.append, "x");
+	assert_int_equal(config.workload_count, 1);
+	assert_int_equal(config.file_count, 2);
+	assert_string_equal(config.files[0].name, "a.c");
+	assert_int_equal(config.files[0].bytes, 14);
+	assert_memory_equal(config.files[0].text, "int\ta;\n\n  b=c\n", 14);
+	assert_string_equal(config.files[1].name, "none");
+	assert_int_equal(config.files[1].bytes, 0);
+	assert_true(config_add(&config, more, strlen(more), &error));
+	assert_memory_equal(config.files[2].text, "z\n", 2);
+}
+
+static void files_have_plain_names(void **state)
+{
+	static const char *const rows[][2] = {
+		{ "text=x\n", "line 1: text= must come after file=" },
+		{ "file=\n", NULL },
+		{ "file=..\n", NULL },
+		{ "file=a/b\n", NULL },
+		{ "file=.x\n", NULL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		assert_false(read_config(rows[i][0]));
+		assert_non_null(
+			strstr(why, rows[i][1] ? rows[i][1] : "line 1: the name of a file has"));
+	}
+}
+
 static void rows_are_selected_in_their_order(void **state)
 {
 	(void)state;
@@ -357,6 +401,8 @@ static void messages_are_read_as_they_were_written(void **state)
 		  .memory_bytes = 99,
 		  .name = "KVM",
 		  .text = "a CPU" },
+		{ .kind = MESSAGE_LINE, .number = 2, .text = " text=\t100 % \xc3\xa4 " },
+		{ .kind = MESSAGE_LINE, .number = 2 },
 		{ .kind = MESSAGE_DO,
 		  .number = 3,
 		  .phase = PHASE_MEASURE,
@@ -427,6 +473,12 @@ static void other_lines_are_no_messages(void **state)
 		"off 1",
 		"ready 65 1 x y",
 		"ready 1 x x",
+		"line",
+		"line 1 %",
+		"line 1 %1",
+		"line 1 %zz",
+		"line 1 %00",
+		"line 1 %0a",
 		"go 1\t",
 		"go 1\r",
 		"go \x80",
@@ -452,6 +504,8 @@ int main(void)
 		cmocka_unit_test(requests_and_places_must_be_whole),
 		cmocka_unit_test(nonsense_is_refused_by_its_line),
 		cmocka_unit_test(there_is_a_limit_to_all_lists),
+		cmocka_unit_test(files_and_workloads_come_with_a_launch),
+		cmocka_unit_test(files_have_plain_names),
 		cmocka_unit_test(rows_are_selected_in_their_order),
 		cmocka_unit_test(rows_that_are_not_there_are_refused),
 		cmocka_unit_test(a_counter_is_a_number_and_a_newline),

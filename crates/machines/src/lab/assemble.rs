@@ -146,9 +146,14 @@ pub fn assemble(mut recipe: Recipe, resources: &Resources) -> Result<Settings, M
         EmulatorKind::Qemu => payload.launch_point(),
         EmulatorKind::Bochs => None,
     };
-    // What else a QEMU of the user's depends on is not known, so its states are not kept.
-    let keeps = !has_own_qemu(&recipe, resources) && !resources.boots_always;
-    let states = States::at(resources.store()?.root().join("states"), keeps);
+    // What else a QEMU of the user's depends on is not known, nor whether it resumes: its machines boot.
+    let states = match has_own_qemu(&recipe, resources) {
+        true => None,
+        false => {
+            let folder = resources.store()?.root().join("states");
+            Some(States::at(folder, !resources.boots_always))
+        }
+    };
     Ok(Settings {
         recorder: recorder.transpose()?,
         memory_mib: recipe.emulator.memory_mib,

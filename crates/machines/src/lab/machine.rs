@@ -73,8 +73,8 @@ pub struct Settings {
     pub digest: String,
     /// Where the machine stops once it has booted, if it does.
     pub launch_point: Option<LaunchPoint>,
-    /// The states of machines that stopped.
-    pub states: States,
+    /// The states of machines that stopped; none of an emulator that goes on by itself.
+    pub states: Option<States>,
     /// What records what is executed, if anything does; it changes nothing else.
     pub recorder: Option<Recorder>,
     /// The parts, for the identity: kernel, packages and so on.

@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::emulator::Emulator;
-use crate::lab::resume::States;
 use crate::lab::whole::Whole;
 use proptest::prelude::*;
 use ws_lab::lab::Lab;
@@ -160,7 +159,7 @@ fn fake(folder: &Path, kernel: &[u8], script: &str) -> Settings {
     fs::write(&image, kernel).unwrap();
     Settings {
         launch_point: None,
-        states: States::at(PathBuf::new(), false),
+        states: None,
         recorder: None,
         recipe: recipe.unwrap(),
         emulator: Emulator {

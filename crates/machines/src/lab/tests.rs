@@ -4,11 +4,9 @@ use super::assemble::warn_of;
 use super::command::{Launch, arguments};
 use super::machine::{LabMachine, Settings};
 use super::payload::{self, Linux, LinuxMonitor, Payload};
-use super::resume::States;
 use super::vm;
 use crate::emulator::Emulator;
 use crate::machine::{Engine, LaunchRequest, Machine};
-use std::path::PathBuf;
 use ws_lab::lab::Lab;
 use ws_lab::recipe::Recipe;
 use ws_lab::sets::Architecture;
@@ -40,7 +38,7 @@ fn settings(name: &str, payload: Payload) -> Settings {
     let recipe = recipe(name);
     Settings {
         launch_point: None,
-        states: States::at(PathBuf::new(), false),
+        states: None,
         recorder: None,
         memory_mib: recipe.emulator.memory_mib,
         recipe,

@@ -33,8 +33,8 @@ impl LabMachine {
             Some((point, _)) => Some(self.how(request, &files, *point)?),
             None => None,
         };
-        // A boot is not recorded.
-        let is_recorded = !matches!(how, Some(How::Boot(..)));
+        // A boot whose state goes on elsewhere is not recorded.
+        let is_recorded = !matches!(how, Some(How::Boot(Some(_))));
         let (mut command, mut inherited) = self.qemu(request, &files, is_recorded)?;
         let spawn = |words: Vec<String>, more: Vec<OwnedFd>| {
             command.args(words);
@@ -59,8 +59,11 @@ impl LabMachine {
             return Ok(How::Resume(saved));
         }
         let settings = &self.settings;
+        let Some(states) = &settings.states else {
+            return Ok(How::Boot(None));
+        };
         // What files of the cache have is in the digest; where the cache is does not matter.
-        let cache = settings.states.cache();
+        let cache = states.cache();
         let words = self.words_of_qemu(request, files, ["MADE", "TREE"])?;
         let words: Vec<String> = words
             .iter()
@@ -74,9 +77,9 @@ impl LabMachine {
                 .chain(words.iter().map(|word| word.as_bytes()))
                 .chain(made.map(|bytes| bytes.as_deref().unwrap_or_default())),
         );
-        Ok(match settings.states.find(&key) {
+        Ok(match states.find(&key) {
             Some(saved) => How::Resume(saved),
-            None => How::Boot(settings.states.clone(), key),
+            None => How::Boot(Some((states.clone(), key))),
         })
     }
 

@@ -26,8 +26,8 @@ const STATE: &str = "state";
 /// How a launch begins.
 #[derive(Debug)]
 pub enum How {
-    /// With a boot until the stop; the state is kept there, under this name.
-    Boot(States, String),
+    /// With a boot until the stop. The state is kept there, under this name; without it the machine goes on.
+    Boot(Option<(States, String)>),
     /// With a state.
     Resume(Saved),
 }
@@ -101,7 +101,7 @@ impl Conductor {
             lines,
         };
         let thread = std::thread::spawn(move || match how {
-            How::Boot(states, key) => leader.boot(&states, &key),
+            How::Boot(kept) => leader.boot(kept),
             How::Resume(saved) => leader.resume(saved).map(|()| None),
         });
         let thread = Some(thread);
@@ -145,14 +145,16 @@ struct Leader {
 }
 
 impl Leader {
-    /// Each machine goes on from a state, one that has just booted too: so they can't differ in what QEMU does not
-    /// save.
-    fn boot(mut self, states: &States, key: &str) -> Result<Option<Saved>, Trouble> {
+    /// If there are states, each machine goes on from one, also if it has just booted: so a boot and a resume can't
+    /// differ in what QEMU does not save.
+    fn boot(mut self, kept: Option<(States, String)>) -> Result<Option<Saved>, Trouble> {
         self.qmp.greet()?;
         self.debug()?;
         let thread = self.gdb.run_to(self.point.stop)?;
-        if self.gdb.byte(&thread, self.point.lines)? == SAVES {
-            return self.save(states, key, &thread).map(Some);
+        if let Some((states, key)) = kept {
+            if self.gdb.byte(&thread, self.point.lines)? == SAVES {
+                return self.save(&states, &key, &thread).map(Some);
+            }
         }
         self.go_on(&thread).map(|()| None)
     }
