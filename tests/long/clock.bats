@@ -30,14 +30,14 @@ stress() {
     loops=
     for boot in $(seq 0 "${STRESS_BOOTS:-8}"); do
         case $boot in
-        0) ws "$@" --on "lab:$machine" --boots 1 -o 0 ;;
-        *[13579]) LD_PRELOAD=$(busy_loop) ws "$@" --on "lab:$machine" --boots 1 -o "$boot" ;;
+        0) ws "$@" --on "lab:$machine" --boots 1 --no-resume -o 0 ;;
+        *[13579]) LD_PRELOAD=$(busy_loop) ws "$@" --on "lab:$machine" --boots 1 --no-resume -o "$boot" ;;
         *)
             for _ in 1 2 3; do
                 nice -n 10 timeout "$LIMIT" sh -c 'while :; do :; done' 3>&- &
                 loops+=" $!"
             done
-            nice -n 15 timeout "$LIMIT" "$WORLDSWITCH" "$@" --on "lab:$machine" --boots 1 -o "$boot"
+            nice -n 15 timeout "$LIMIT" "$WORLDSWITCH" "$@" --on "lab:$machine" --boots 1 --no-resume -o "$boot"
             # shellcheck disable=SC2086
             kill $loops
             loops=
