@@ -19,9 +19,6 @@ DEBUG := -g1 -fdebug-prefix-map=$(abspath $(TOOLS)/..)=.
 DEBUG_x86_64 := $(DEBUG)
 STRIP := --strip-debug
 
-# Where the lab stops a machine that has booted (common/launch.c): at an address that nothing else executes.
-LAUNCH := -Wl,--section-start=.launch=0x5a5a5000
-
 # The compiler and its arguments ($(1)): objects depend on them too. Written only if changed.
 define write_flags
 @mkdir -p $(@D)
