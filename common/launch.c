@@ -4,7 +4,9 @@
 #include <sched.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #define PAGE_BYTES 4096u
 
@@ -41,26 +43,34 @@ static void pass_point(void)
 
 /* QEMU does not save the timers of ARM's EL2, which a kernel there uses: what they were set to would never happen. A
  * sleep that has ended already makes the kernel set the timer of this CPU anew. */
-static void set_timer(void)
+static void set_timer(unsigned cpu)
 {
 	const struct timespec past = { .tv_nsec = 1 };
+	cpu_set_t one;
 
-	(void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &past, NULL);
+	CPU_ZERO(&one);
+	CPU_SET(cpu, &one);
+	if (sched_setaffinity(0, sizeof(one), &one) == 0)
+		(void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &past, NULL);
 }
 
+/* A process of its own goes to all CPUs: this one is scheduled as if nothing had been. */
 static void set_timers(void)
 {
-	cpu_set_t before, one;
+	cpu_set_t cpus;
+	pid_t process;
 
-	if (sched_getaffinity(0, sizeof(before), &before) < 0)
+	if (sched_getaffinity(0, sizeof(cpus), &cpus) < 0)
 		return;
-	for (unsigned cpu = 0; cpu < CPU_SETSIZE; cpu++) {
-		CPU_ZERO(&one);
-		CPU_SET(cpu, &one);
-		if (CPU_ISSET(cpu, &before) && sched_setaffinity(0, sizeof(one), &one) == 0)
-			set_timer();
+	process = vfork();
+	if (process == 0) {
+		for (unsigned cpu = 0; cpu < CPU_SETSIZE; cpu++)
+			if (CPU_ISSET(cpu, &cpus))
+				set_timer(cpu);
+		_exit(0);
 	}
-	(void)sched_setaffinity(0, sizeof(before), &before);
+	if (process > 0)
+		(void)waitpid(process, NULL, 0);
 }
 
 char *launch_wait(bool saves)
