@@ -173,7 +173,7 @@ static void put_executed(FILE *file, const struct stream *stream, uint32_t *numb
 	}
 }
 
-static void put_stream(FILE *file, const struct stream *stream, const char *target, bool has_clock,
+static void put_stream(FILE *file, const struct stream *stream, const char *target,
 		       uint32_t *numbers)
 {
 	const char *failed = stream->trace->failed;
@@ -182,7 +182,8 @@ static void put_stream(FILE *file, const struct stream *stream, const char *targ
 
 	fprintf(file, "worldswitch-stream 1\n%s\n%s\n", target, failed ? failed : "");
 	put_number(file, 0);
-	put_number(file, has_clock);
+	put_number(file, stream->has_clock);
+	put_number(file, stream->has_ended);
 	put_number(file, stream->executed);
 	put_executed(file, stream, numbers);
 	put_number(file, kept);
@@ -228,15 +229,14 @@ bool file_write_counts(const struct counts *counts, const char *target, const ch
 	return !failed;
 }
 
-bool file_write_stream(const struct stream *stream, const char *target, bool has_clock,
-		       const char *path)
+bool file_write_stream(const struct stream *stream, const char *target, const char *path)
 {
 	uint32_t *numbers = calloc(stream->trace->insn_count + 1u, sizeof(*numbers));
 	FILE *file = numbers ? fopen(path, "we") : NULL;
 	bool failed = true;
 
 	if (file) {
-		put_stream(file, stream, target, has_clock, numbers);
+		put_stream(file, stream, target, numbers);
 		failed = ferror(file);
 		failed |= fclose(file) != 0;
 	}

@@ -30,6 +30,7 @@
  *	"worldswitch-stream 1\n"
  *	target, why it is not whole, windows dropped (0): as above
  *	1: the clock's skips are known; 0: they are not
+ *	1: the machine has ended; 0: it goes on
  *	instructions that were executed, in all
  *	instructions of the table that were executed, and for each: address, location, size, bytes as of a trace; when it
  *		was executed first, from 1; they are numbered from 1
@@ -46,5 +47,4 @@
 /* False: errno says why it could not be written. */
 bool file_write(const struct trace *trace, const char *target, const char *path);
 bool file_write_counts(const struct counts *counts, const char *target, const char *path);
-bool file_write_stream(const struct stream *stream, const char *target, bool has_clock,
-		       const char *path);
+bool file_write_stream(const struct stream *stream, const char *target, const char *path);

@@ -71,7 +71,6 @@ static struct {
 	pthread_t thread;
 	sem_t asked, answered;
 	uint64_t skipped_ns;
-	bool is_known;
 } looker;
 
 static void *look(void *unused)
@@ -93,19 +92,17 @@ static uint64_t skipped_ns(void)
 	return looker.skipped_ns;
 }
 
-static void start_looker(void)
+static bool start_looker(void)
 {
-	if (!icount_get || !icount_get_raw || !icount_to_ns)
-		return;
-	looker.is_known = sem_init(&looker.asked, 0, 0) == 0 &&
-			  sem_init(&looker.answered, 0, 0) == 0 &&
-			  pthread_create(&looker.thread, NULL, look, NULL) == 0;
+	return icount_get && icount_get_raw && icount_to_ns &&
+	       sem_init(&looker.asked, 0, 0) == 0 && sem_init(&looker.answered, 0, 0) == 0 &&
+	       pthread_create(&looker.thread, NULL, look, NULL) == 0;
 }
 
 static void write_stream(void)
 {
 	is_over = true;
-	if (!file_write_stream(&stream, target, looker.is_known, out))
+	if (!file_write_stream(&stream, target, out))
 		fprintf(stderr, "worldswitch's plugin can't write %s: %s\n", out, strerror(errno));
 	peer_written(&peer);
 }
@@ -114,7 +111,7 @@ static void streamed(unsigned cpu, void *data)
 {
 	if (is_over)
 		return;
-	if (stream.has_halted && looker.is_known)
+	if (stream.has_halted && stream.has_clock)
 		stream_skip(&stream, skipped_ns());
 	if (!stream_execute(&stream, cpu, data))
 		return;
@@ -249,6 +246,7 @@ static void translated(struct qemu_plugin_tb *block)
 static void write_out(void)
 {
 	if (is_stream) {
+		stream.has_ended = true;
 		if (!is_over && (!is_compared || peer_tell(&peer, &stream, true)))
 			write_stream();
 	} else if (counts_only ? !file_write_counts(&counts, target, out)
@@ -303,7 +301,7 @@ static bool start(int only_cpu, const char *with)
 	if (!trace_start(&trace, &stream_limits) ||
 	    !stream_start(&stream, &trace, INTERVAL_INSNS, only_cpu))
 		return false;
-	start_looker();
+	stream.has_clock = start_looker();
 	is_compared = with != NULL;
 	if (is_compared && !peer_start(&peer, with)) {
 		fprintf(stderr, "worldswitch's plugin can't reach %s: %s\n", with, strerror(errno));

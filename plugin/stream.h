@@ -33,6 +33,8 @@ struct stream {
 	int only_cpu;	     /* -1: all */
 	struct vm vm;
 	bool has_halted; /* since the clock was last looked at */
+	bool has_clock;	 /* stream_skip() is called */
+	bool has_ended;	 /* the machine */
 };
 
 /* False: there is no memory. */

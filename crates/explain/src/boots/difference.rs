@@ -65,16 +65,19 @@ pub enum DifferenceError {
 }
 
 /// Finds it in the last instructions of two boots, before which they are the same. `next`: how many runs of functions
-/// are told of each after it.
+/// are told of each after it. None if both have ended and one only has some instructions more: after a power-off the host
+/// decides how many an emulator still executes.
 ///
 /// # Errors
-/// There is none in what was kept.
+/// There is none in what was kept, and they have not ended.
 pub fn difference(
     streams: [&Stream; 2],
     machines: [&Machine; 2],
     next: usize,
-) -> Result<Difference, DifferenceError> {
-    let (equal, what) = first(streams)?;
+) -> Result<Option<Difference>, DifferenceError> {
+    let Some((equal, what)) = first(streams)? else {
+        return Ok(None);
+    };
     let placed = [
         Placed::of(streams[0], machines[0]),
         Placed::of(streams[1], machines[1]),
@@ -84,17 +87,18 @@ pub fn difference(
         skipped_ns: placed.stream.item(equal).map_or(0, |item| item.skipped_ns),
         next: placed.next(equal, next),
     };
-    Ok(Difference {
+    Ok(Some(Difference {
         equal,
         what,
         last: equal.checked_sub(1).and_then(|last| placed[0].at(last)),
         before: placed[0].before(equal, BEFORE),
         sides: [side(&placed[0]), side(&placed[1])],
-    })
+    }))
 }
 
 /// How many instructions are the same, and what is not.
-fn first([a, b]: [&Stream; 2]) -> Result<(u64, What), DifferenceError> {
+fn first([a, b]: [&Stream; 2]) -> Result<Option<(u64, What)>, DifferenceError> {
+    let have_ended = a.has_ended && b.has_ended;
     let begin = a.begin().max(b.begin());
     if begin > a.executed.min(b.executed) {
         return Err(DifferenceError::Apart);
@@ -103,7 +107,8 @@ fn first([a, b]: [&Stream; 2]) -> Result<(u64, What), DifferenceError> {
         let (one, other) = match (a.item(at), b.item(at)) {
             (Some(one), Some(other)) => (one, other),
             (None, None) => break,
-            _ => return Ok((at, What::End)),
+            _ if have_ended => break,
+            _ => return Ok(Some((at, What::End))),
         };
         // Locations are of one process only.
         let key = |stream: &Stream, insn: u32| {
@@ -119,9 +124,12 @@ fn first([a, b]: [&Stream; 2]) -> Result<(u64, What), DifferenceError> {
         } else {
             continue;
         };
-        return Ok((at, what));
+        return Ok(Some((at, what)));
     }
-    Err(DifferenceError::Same)
+    match have_ended {
+        true => Ok(None),
+        false => Err(DifferenceError::Same),
+    }
 }
 
 #[cfg(test)]
@@ -171,6 +179,7 @@ mod tests {
         Stream {
             architecture: Architecture::X86_64,
             has_clock: true,
+            has_ended: false,
             executed: executed.len() as u64,
             insns,
             firsts,
@@ -185,13 +194,24 @@ mod tests {
         (0x1101, 0, 0),
     ];
 
-    fn found(a: &[(u64, u8, u64)], b: &[(u64, u8, u64)]) -> Result<Difference, DifferenceError> {
+    fn both(
+        a: &[(u64, u8, u64)],
+        b: &[(u64, u8, u64)],
+        have_ended: [bool; 2],
+    ) -> Result<Option<Difference>, DifferenceError> {
         let machine = machine();
-        let streams = [
+        let mut streams = [
             stream(0x70_0000, 0, &[&COMMON, a].concat()),
             stream(0x90_0000, 1, &[&COMMON, b].concat()),
         ];
+        for (stream, has_ended) in streams.iter_mut().zip(have_ended) {
+            stream.has_ended = has_ended;
+        }
         difference([&streams[0], &streams[1]], [&machine; 2], 2)
+    }
+
+    fn found(a: &[(u64, u8, u64)], b: &[(u64, u8, u64)]) -> Difference {
+        both(a, b, [false; 2]).unwrap().unwrap()
     }
 
     fn runs(runs: &[Run]) -> Vec<(String, u64)> {
@@ -210,7 +230,6 @@ mod tests {
             ],
             &[(0x1102, 0, 0), (0x1103, 0, 0)],
         );
-        let found = found.unwrap();
         assert_eq!((found.equal, found.what), (5, What::Instruction));
         assert_eq!(found.last.unwrap().offset, 2);
         let name = |name: &str, count| (name.to_owned(), count);
@@ -226,23 +245,38 @@ mod tests {
     fn a_halt_of_another_length_is_found_before_what_follows_from_it() {
         let a = [(0x1200, 0, 40_000), (0x1002, 0, 0)];
         let b = [(0x1200, 0, 41_000), (0x1003, 0, 0)];
-        let halt = found(&a, &b).unwrap();
+        let halt = found(&a, &b);
         assert_eq!((halt.equal, halt.what), (4, What::Halt));
         assert_eq!(halt.sides.map(|side| side.skipped_ns), [40_000, 41_000]);
     }
 
     #[test]
     fn another_cpu_and_an_earlier_end_are_differences() {
-        let cpu = found(&[(0x1200, 0, 0)], &[(0x1200, 1, 0)]).unwrap();
+        let cpu = found(&[(0x1200, 0, 0)], &[(0x1200, 1, 0)]);
         assert_eq!((cpu.equal, cpu.what), (4, What::Cpu));
-        let end = found(&[(0x1200, 0, 0)], &[]).unwrap();
+        let more = [(0x1200, 0, 0)];
+        let end = found(&more, &[]);
         assert_eq!((end.equal, end.what), (4, What::End));
         assert!(end.sides[0].at.is_some() && end.sides[1].at.is_none());
+        // Only one of them ended by itself.
+        let ended = both(&more, &[], [false, true]).unwrap().unwrap();
+        assert_eq!(ended.what, What::End);
     }
 
     #[test]
-    fn what_is_the_same_or_apart_has_no_difference() {
-        assert_eq!(found(&COMMON, &COMMON), Err(DifferenceError::Same));
+    fn some_instructions_more_after_a_power_off_are_no_difference() {
+        assert_eq!(both(&[(0x1200, 0, 0)], &[], [true; 2]), Ok(None));
+        assert_eq!(both(&COMMON, &COMMON, [true; 2]), Ok(None));
+        let other = both(&[(0x1200, 0, 0)], &[(0x1201, 0, 0)], [true; 2]);
+        assert_eq!(other.unwrap().unwrap().what, What::Instruction);
+    }
+
+    #[test]
+    fn what_is_the_same_or_apart_is_an_error_before_both_have_ended() {
+        assert_eq!(
+            both(&COMMON, &COMMON, [false; 2]),
+            Err(DifferenceError::Same)
+        );
         let machine = machine();
         let (short, late) = (stream(0, 0, &COMMON[..1]), stream(0, 3, &COMMON));
         let apart = difference([&short, &late], [&machine; 2], 1);

@@ -145,6 +145,7 @@ mod tests {
         Stream {
             architecture: Architecture::X86_64,
             has_clock: true,
+            has_ended: true,
             executed: addresses.len() as u64,
             insns: addresses.iter().map(insn).collect(),
             firsts: (1..=addresses.len() as u64).collect(),

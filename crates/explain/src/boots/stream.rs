@@ -26,6 +26,8 @@ pub struct Stream {
     pub architecture: Architecture,
     /// Whether skips of the clock are known.
     pub has_clock: bool,
+    /// The machine has ended by itself.
+    pub has_ended: bool,
     /// How many instructions were executed in all.
     pub executed: u64,
     /// All different instructions that were executed.
@@ -45,6 +47,7 @@ impl Stream {
         let mut reader = Reader { bytes };
         let architecture = reader.head(MAGIC, VERSION)?;
         let has_clock = reader.number("whether the clock is known")? != 0;
+        let has_ended = reader.number("whether it ended")? != 0;
         let executed = reader.number("how much was executed")?;
         let (insns, firsts) = executed_insns(&mut reader, executed)?;
         let items = items(&mut reader, insns.len(), executed)?;
@@ -52,6 +55,7 @@ impl Stream {
         Ok(Self {
             architecture,
             has_clock,
+            has_ended,
             executed,
             insns,
             firsts,
@@ -146,7 +150,7 @@ mod tests {
     use super::*;
 
     /// As plugin/tests/unit.c has it, but for the time of the clock.
-    const FILE: &[u8] = b"worldswitch-stream 1\nx86_64\n\n\0\x01\x05\x02\
+    const FILE: &[u8] = b"worldswitch-stream 1\nx86_64\n\n\0\x01\0\x05\x02\
         \x02\0\0\0\0\0\0\0\x02\x10\0\0\0\0\0\0\x01\xf4\x01\
         \x03\0\0\0\0\0\0\0\x03\x10\0\0\0\0\0\0\x01\x90\x02\
         \x03\x04\x02\0\x01\0\x88\x27\0\x03\0end\n";
@@ -155,7 +159,7 @@ mod tests {
     fn a_stream_is_read_as_the_plugin_writes_it() {
         let stream = Stream::read(FILE).unwrap();
         assert_eq!(stream.architecture, Architecture::X86_64);
-        assert!(stream.has_clock);
+        assert!(stream.has_clock && !stream.has_ended);
         assert_eq!((stream.executed, stream.begin()), (5, 2));
         assert_eq!(stream.firsts, [1, 2]);
         assert_eq!(stream.insns[0], Insn::new(2, 0x1002, b"\xf4"));
@@ -184,7 +188,7 @@ mod tests {
             assert!(Stream::read(&FILE[..end]).is_err(), "cut at {end}");
         }
         // How much was executed, when an instruction was first, how many are kept, the number of one.
-        for (at, byte) in [(31, 1), (51, 0), (51, 9), (71, 9), (72, 6), (72, 3)] {
+        for (at, byte) in [(32, 1), (52, 0), (52, 9), (72, 9), (73, 6), (73, 3)] {
             let mut bytes = FILE.to_vec();
             assert_ne!(bytes[at], byte);
             bytes[at] = byte;

@@ -23,7 +23,8 @@ pub fn text(diverged: &Diverged, most: usize) -> String {
     match &diverged.difference {
         Some(difference) => by_instruction(&mut text, difference),
         None => {
-            let executed = number(diverged.executed[0]);
+            let [a, b] = diverged.executed;
+            let executed = number(a.min(b));
             let of = match diverged.cpu {
                 Some(cpu) => format!(" on CPU {cpu}"),
                 None => String::new(),

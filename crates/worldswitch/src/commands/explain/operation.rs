@@ -24,6 +24,7 @@ use ws_machines::image::GuestImage;
 use ws_machines::lab::{Part, Software, SymbolsError};
 use ws_machines::name::PlatformName;
 use ws_machines::platforms;
+use ws_machines::recording::What;
 use ws_machines::resources::Resources;
 use ws_machines::room::free_bytes;
 use ws_results::{Metric, ResultFile, Row, Status};
@@ -68,7 +69,7 @@ impl Explainer<'_> {
         let file = folder.path().join("trace");
         // What can't be recorded is told before anything boots.
         let recorded = Resources {
-            recording: Some(parts::recording(&file, false)?),
+            recording: Some(parts::recording(&file, What::Paths)?),
             ..resources.clone()
         };
         platforms::open(name, &recorded).with_context(|| name.to_string())?;
@@ -171,7 +172,10 @@ fn read(file: &Path, emulator: EmulatorKind) -> io::Result<Result<Trace, TraceEr
 
 /// For the trace, the results and the console. Each has room there: a full disk would otherwise show as a trace without
 /// an end.
-fn temporary_folder(room: u64) -> anyhow::Result<tempfile::TempDir> {
+///
+/// # Errors
+/// The folder can't be made, or has no room.
+pub fn temporary_folder(room: u64) -> anyhow::Result<tempfile::TempDir> {
     let place = std::env::temp_dir();
     let folder = tempfile::tempdir().with_context(|| {
         format!(
@@ -191,7 +195,7 @@ fn temporary_folder(room: u64) -> anyhow::Result<tempfile::TempDir> {
 }
 
 /// What the symbols are read from.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Texts {
     pub xen: Option<String>,
     pub linux: Option<String>,
@@ -269,7 +273,10 @@ fn samples(measured: &Measured, benchmark: &str) -> anyhow::Result<Samples> {
 }
 
 /// The machine's software, with its functions; and the file of each image that is a program.
-fn machine(
+///
+/// # Errors
+/// A program can't be read, or has no symbols; or modules are elsewhere than when the symbols were printed.
+pub fn machine(
     name: &PlatformName,
     symbols: &Texts,
     software: &Software,
