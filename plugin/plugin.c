@@ -107,6 +107,18 @@ static void write_stream(void)
 	peer_written(&peer);
 }
 
+/* system/runstate.c exports it: not 0 after the machine asked to be powered off. Until QEMU's main loop has seen that, the
+ * CPU executes some instructions more, and the host decides how many. */
+__attribute__((weak)) int qemu_shutdown_requested_get(void);
+
+static void end_stream(void)
+{
+	stream.has_ended = true;
+	if (!is_compared || peer_tell(&peer, &stream, true))
+		write_stream();
+	is_over = true;
+}
+
 static void streamed(unsigned cpu, void *data)
 {
 	if (is_over)
@@ -118,6 +130,14 @@ static void streamed(unsigned cpu, void *data)
 	if (peer_tell(&peer, &stream, false))
 		write_stream();
 	stream_next(&stream);
+}
+
+/* The first instruction of a block: what asks for a power-off is always the last one of its block. */
+static void streamed_first(unsigned cpu, void *data)
+{
+	if (!is_over && qemu_shutdown_requested_get && qemu_shutdown_requested_get())
+		end_stream();
+	streamed(cpu, data);
 }
 
 #if PLUGIN_API >= 3
@@ -224,6 +244,14 @@ static struct insn *known(const struct qemu_plugin_insn *insn)
 	return trace_insn(&trace, address, location, bytes, size);
 }
 
+/* What records an instruction of a block without its path. */
+static qemu_executed *recorder(size_t index)
+{
+	if (!is_stream)
+		return counted;
+	return index == 0 ? streamed_first : streamed;
+}
+
 static void translated(struct qemu_plugin_tb *block)
 {
 	size_t count = qemu_plugin_tb_n_insns(block);
@@ -236,7 +264,7 @@ static void translated(struct qemu_plugin_tb *block)
 					    : NULL;
 
 		if (record && (counts_only || is_stream))
-			qemu_plugin_register_vcpu_insn_exec_cb(insn, is_stream ? streamed : counted,
+			qemu_plugin_register_vcpu_insn_exec_cb(insn, recorder(i),
 							       QEMU_PLUGIN_CB_NO_REGS, record);
 		else if (step)
 			ask(insn, step);
@@ -246,9 +274,8 @@ static void translated(struct qemu_plugin_tb *block)
 static void write_out(void)
 {
 	if (is_stream) {
-		stream.has_ended = true;
-		if (!is_over && (!is_compared || peer_tell(&peer, &stream, true)))
-			write_stream();
+		if (!is_over)
+			end_stream();
 	} else if (counts_only ? !file_write_counts(&counts, target, out)
 			: !file_write(&trace, target, out))
 		fprintf(stderr, "worldswitch's plugin can't write %s: %s\n", out, strerror(errno));

@@ -70,10 +70,8 @@ impl Answer {
 pub enum Step {
     /// So far they are the same.
     GoOn,
-    /// Both have ended, and are the same.
-    Same,
-    /// They differ in the interval that is over: what each is told.
-    Differ([Answer; 2]),
+    /// Both have ended, or they differ in the interval that is over: what each is told.
+    Over([Answer; 2]),
     /// One of them says something out of turn.
     Confused,
 }
@@ -87,8 +85,7 @@ pub fn step(messages: [Message; 2]) -> Step {
     match messages {
         [Message::Written, _] | [_, Message::Written] => Step::Confused,
         [Message::Full(a), Message::Full(b)] if a == b => Step::GoOn,
-        [Message::End(a), Message::End(b)] if a == b => Step::Same,
-        messages => Step::Differ(messages.map(told)),
+        messages => Step::Over(messages.map(told)),
     }
 }
 
@@ -113,31 +110,22 @@ mod tests {
     }
 
     #[test]
-    fn machines_go_on_until_they_differ() {
+    fn machines_go_on_until_they_differ_or_end() {
         let point = |executed, hash| Point { executed, hash };
         let (full, end) = (Message::Full, Message::End);
         let both = |a, b| step([a, b]);
         assert_eq!(both(full(point(8, 1)), full(point(8, 1))), Step::GoOn);
-        assert_eq!(both(end(point(9, 2)), end(point(9, 2))), Step::Same);
-        let differ = |a, b| Step::Differ([a, b]);
+        let over = |a, b| Step::Over([a, b]);
         let (more, write) = (Answer::OneMore, Answer::Write);
-        assert_eq!(
-            both(full(point(8, 1)), full(point(8, 2))),
-            differ(more, more)
-        );
-        assert_eq!(
-            both(end(point(9, 2)), end(point(9, 3))),
-            differ(write, write)
-        );
+        assert_eq!(both(full(point(8, 1)), full(point(8, 2))), over(more, more));
+        assert_eq!(both(end(point(9, 2)), end(point(9, 2))), over(write, write));
+        assert_eq!(both(end(point(9, 2)), end(point(9, 3))), over(write, write));
         // A shorter boot that is the same as far as it goes.
         assert_eq!(
             both(end(point(9, 2)), end(point(10, 2))),
-            differ(write, write)
+            over(write, write)
         );
-        assert_eq!(
-            both(end(point(8, 1)), full(point(8, 1))),
-            differ(write, more)
-        );
+        assert_eq!(both(end(point(8, 1)), full(point(8, 1))), over(write, more));
         assert_eq!(both(full(point(8, 1)), Message::Written), Step::Confused);
     }
 }

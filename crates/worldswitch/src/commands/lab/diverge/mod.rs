@@ -68,27 +68,17 @@ pub fn diverge(args: &DivergeArgs, colours: Colours) -> anyhow::Result<Done> {
             super::say("stopped");
             return Ok(Done::InPart);
         }
-        Ended::Same {
-            executed,
-            has_idled,
-        } => {
-            if has_idled {
-                output::remark(
-                    &format!(
-                        "neither machine ended: both executed nothing for {} s",
-                        args.timeout.as_secs()
-                    ),
-                    colours,
-                );
-            }
-            same(args, &machines, executed)
-        }
         Ended::Written { files, have_idled } => {
             let [a, b] = files.map(|file| fs::read(&file).map(|bytes| Stream::read(&bytes)));
             let read = "can't read what the emulator recorded";
             let mut streams = [a.context(read)??, b.context(read)??];
+            if have_idled == [true; 2] {
+                let seconds = args.timeout.as_secs();
+                let why = format!("no machine powered off: both executed nothing for {seconds} s");
+                output::remark(&why, colours);
+            }
             for (stream, has_idled) in streams.iter_mut().zip(have_idled) {
-                stream.has_ended &= !has_idled;
+                stream.has_ended &= !has_idled || have_idled == [true; 2];
             }
             found(args, by, &machines, &texts, &streams, colours)?
         }
@@ -166,19 +156,6 @@ fn is_same_code(sides: &[Side], texts: &[Texts; 2]) -> bool {
     texts[0] == texts[1] && architectures.next() == architectures.next()
 }
 
-fn same(args: &DivergeArgs, machines: &[Machined; 2], executed: u64) -> Diverged {
-    Diverged {
-        schema: SCHEMA.into(),
-        boots: machines.each_ref().map(|machine| machine.label.clone()),
-        executed: [executed; 2],
-        cpu: args.cpu,
-        has_clock: true,
-        differ: false,
-        difference: None,
-        functions: None,
-    }
-}
-
 /// What is told of both boots' records.
 fn found(
     args: &DivergeArgs,
@@ -194,9 +171,16 @@ fn found(
     });
     let placed = [&a?, &b?];
     let both = streams.each_ref();
-    let mut diverged = same(args, machines, 0);
-    diverged.executed = both.map(|stream| stream.executed);
-    diverged.has_clock = both.iter().all(|stream| stream.has_clock);
+    let mut diverged = Diverged {
+        schema: SCHEMA.into(),
+        boots: machines.each_ref().map(|machine| machine.label.clone()),
+        executed: both.map(|stream| stream.executed),
+        cpu: args.cpu,
+        has_clock: both.iter().all(|stream| stream.has_clock),
+        differ: false,
+        difference: None,
+        functions: None,
+    };
     match by {
         By::Instructions => {
             diverged.difference = difference(both, placed, args.next as usize)?;

@@ -10,14 +10,7 @@ use ws_explain::render::number::grouped;
 
 /// How both ended.
 pub enum Ended {
-    /// They are the same.
-    Same {
-        /// So many instructions.
-        executed: u64,
-        /// Neither powered off.
-        has_idled: bool,
-    },
-    /// They may differ.
+    /// They differ, or both have ended.
     Written {
         /// What each executed.
         files: [PathBuf; 2],
@@ -78,15 +71,7 @@ impl Pair {
                         side.answer(Answer::GoOn)?;
                     }
                 }
-                Step::Same => {
-                    let has_idled = self.sides.iter().any(|side| side.has_idled);
-                    let executed = executed(a);
-                    return Ok(Ended::Same {
-                        executed,
-                        has_idled,
-                    });
-                }
-                Step::Differ(answers) => {
+                Step::Over(answers) => {
                     for (side, answer) in self.sides.iter_mut().zip(answers) {
                         side.answer(answer)?;
                     }
