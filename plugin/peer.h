@@ -12,12 +12,13 @@
 #define MESSAGE_END	'e' /* the machine has ended, in an interval that is not full */
 #define MESSAGE_WRITTEN 'w' /* the stream's file is whole */
 
-#define ANSWER_GO_ON	'g'
-#define ANSWER_ONE_MORE 'm' /* one more interval, or its part until the machine's end, and then write the file */
-#define ANSWER_WRITE	'd' /* write the file now */
+#define ANSWER_GO_ON 'g'
+#define ANSWER_ONE_MORE \
+	'm' /* one more interval, or its part until the machine's end, and then write the file */
+#define ANSWER_WRITE 'd' /* write the file now */
 
 struct peer {
-	int socket; /* -1: there is none, or it is not asked any more */
+	int socket;   /* -1: there is none, or it is not asked any more */
 	bool is_last; /* the file is written after this interval */
 };
 

@@ -94,8 +94,8 @@ static uint64_t skipped_ns(void)
 
 static bool start_looker(void)
 {
-	return icount_get && icount_get_raw && icount_to_ns &&
-	       sem_init(&looker.asked, 0, 0) == 0 && sem_init(&looker.answered, 0, 0) == 0 &&
+	return icount_get && icount_get_raw && icount_to_ns && sem_init(&looker.asked, 0, 0) == 0 &&
+	       sem_init(&looker.answered, 0, 0) == 0 &&
 	       pthread_create(&looker.thread, NULL, look, NULL) == 0;
 }
 
@@ -277,7 +277,7 @@ static void write_out(void)
 		if (!is_over)
 			end_stream();
 	} else if (counts_only ? !file_write_counts(&counts, target, out)
-			: !file_write(&trace, target, out))
+			       : !file_write(&trace, target, out))
 		fprintf(stderr, "worldswitch's plugin can't write %s: %s\n", out, strerror(errno));
 }
 
@@ -358,7 +358,8 @@ int qemu_plugin_install(qemu_plugin_id id, const struct qemu_info *info, int cou
 	}
 	snprintf(target, sizeof(target), "%s", info->target_name);
 	if (!start(only_cpu, with)) {
-		fprintf(stderr, "worldswitch's plugin can't start: there is no memory for it, or it says why above\n");
+		fprintf(stderr,
+			"worldswitch's plugin can't start: there is no memory for it, or it says why above\n");
 		return 1;
 	}
 	/* On ARM the bytes say it. */

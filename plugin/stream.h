@@ -22,7 +22,8 @@ struct item {
 struct stream {
 	struct trace *trace; /* the table of instructions; its paths are not used */
 	struct item *kept;   /* a ring of STREAM_KEPT intervals */
-	uint64_t *firsts;    /* when each instruction of the table was executed first, from 1; 0: never */
+	uint64_t *
+		firsts; /* when each instruction of the table was executed first, from 1; 0: never */
 	uint32_t interval;   /* instructions */
 	uint32_t now;	     /* the next item's index in the ring */
 	uint32_t left;	     /* instructions of this interval that are still to come */
