@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Of the JSON.
-pub const SCHEMA: &str = "worldswitch-diverge-1";
+pub const SCHEMA: &str = "worldswitch-diverge/1";
 
 /// Two boots, and where they differ.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]

@@ -20,6 +20,9 @@ pub struct Only {
     pub after: Option<String>,
     /// The other machine has a function of this name.
     pub is_in_other: bool,
+    /// The other boot executes a function of this name at this level.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub other_level: Option<u8>,
 }
 
 /// One of the two boots.
@@ -64,6 +67,7 @@ pub fn functions(streams: [&Stream; 2], machines: [&Machine; 2]) -> Functions {
                     executed_before: first.at - 1,
                     after: first.after.clone(),
                     is_in_other: names.contains(name),
+                    other_level: levels(other, name).next(),
                 })
                 .collect();
             only.sort_by_key(|only| only.executed_before);
@@ -76,6 +80,12 @@ pub fn functions(streams: [&Stream; 2], machines: [&Machine; 2]) -> Functions {
         common,
         boots: [boot(&a, &b, &names[1]), boot(&b, &a, &names[0])],
     }
+}
+
+/// The levels at which a boot executes a function of this name.
+fn levels<'a>(firsts: &'a BTreeMap<Key, First>, name: &'a str) -> impl Iterator<Item = u8> + 'a {
+    let levels = 0..=u8::MAX;
+    levels.filter(move |level| firsts.contains_key(&(*level, name.to_owned())))
 }
 
 /// The known functions of a boot.
@@ -186,5 +196,22 @@ mod tests {
         );
         assert_eq!(told(1), [("fresh", 2, Some("work"), false)]);
         assert_eq!(found.boots[0].functions, 4);
+        assert_eq!(found.boots[0].only[0].other_level, None);
+    }
+
+    #[test]
+    fn a_function_that_the_other_boot_executes_at_another_level_says_so() {
+        let guest = |hypervisors| {
+            let mut machine = machine("1000 T main\n");
+            machine.images[0].role = Role::Guest;
+            machine.hypervisors = hypervisors;
+            machine
+        };
+        let (native, virtual_) = (guest(0), guest(1));
+        let stream = stream(&[0x1000]);
+        let found = functions([&stream, &stream], [&native, &virtual_]);
+        assert_eq!(found.common, 0);
+        let levels = |side: usize| found.boots[side].only[0].other_level;
+        assert_eq!((levels(0), levels(1)), (Some(1), Some(0)));
     }
 }

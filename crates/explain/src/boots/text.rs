@@ -181,9 +181,10 @@ fn by_function(text: &mut String, diverged: &Diverged, functions: &Functions, mo
 
 fn one(only: &Only, other: &str) -> String {
     let function = &only.function;
-    let has = match only.is_in_other {
-        true => format!("{other} has it, and does not execute it"),
-        false => format!("{other} has no such function"),
+    let has = match (only.other_level, only.is_in_other) {
+        (Some(level), _) => format!("{other} executes it at L{level} only"),
+        (None, true) => format!("{other} has it, and does not execute it"),
+        (None, false) => format!("{other} has no such function"),
     };
     let after = only.after.as_ref();
     let after = after.map_or(String::new(), |after| format!(", after {after}"));
