@@ -198,6 +198,13 @@ impl Symbols {
         self.sorted.sort_by_key(|symbol| symbol.address);
     }
 
+    /// Removes the functions of modules.
+    pub(crate) fn remove(&mut self, modules: &[String]) {
+        let is_of = |module: &String| modules.contains(module);
+        self.sorted
+            .retain(|symbol| !symbol.module.as_ref().is_some_and(is_of));
+    }
+
     /// All of them, by address.
     pub(crate) fn all(&self) -> &[Symbol] {
         &self.sorted

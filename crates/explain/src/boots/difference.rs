@@ -75,7 +75,7 @@ pub fn difference(
     machines: [&Machine; 2],
     next: usize,
 ) -> Result<Option<Difference>, DifferenceError> {
-    let Some((equal, what)) = first(streams)? else {
+    let Some((equal, what)) = first_difference(streams)? else {
         return Ok(None);
     };
     let placed = [
@@ -96,8 +96,11 @@ pub fn difference(
     }))
 }
 
-/// How many instructions are the same, and what is not.
-fn first([a, b]: [&Stream; 2]) -> Result<Option<(u64, What)>, DifferenceError> {
+/// How many instructions are the same, and what is not; see [`difference`].
+///
+/// # Errors
+/// As there.
+pub fn first_difference([a, b]: [&Stream; 2]) -> Result<Option<(u64, What)>, DifferenceError> {
     let have_ended = a.has_ended && b.has_ended;
     let begin = a.begin().max(b.begin());
     if begin > a.executed.min(b.executed) {

@@ -16,7 +16,7 @@ use ws_explain::explained::Explained;
 use ws_explain::modules;
 use ws_explain::place::{Image, Machine, Role};
 use ws_explain::sum::Measured as Samples;
-use ws_explain::symbols::Symbols;
+use ws_explain::symbols::{Symbols, SymbolsError as SymbolsReadError};
 use ws_explain::trace::{Trace, TraceError};
 use ws_lab::recipe::EmulatorKind;
 use ws_machines::debugger;
@@ -91,7 +91,7 @@ impl Explainer<'_> {
             .with_context(|| format!("{name}: its emulator ended without writing a trace"))?;
         let trace = trace.with_context(|| name.to_string())?;
         let software = platforms::software(name, &resources)?;
-        let (machine, programs) = machine(name, &symbols, &software, &trace)?;
+        let (machine, programs) = machine(name, &symbols, &software, &trace, modules::settle)?;
         let mut sites = Sites::of(&trace, &machine);
         let sources = debug::Sources {
             given: self.debug,
@@ -272,7 +272,8 @@ fn samples(measured: &Measured, benchmark: &str) -> anyhow::Result<Samples> {
     })
 }
 
-/// The machine's software, with its functions; and the file of each image that is a program.
+/// The machine's software, with its functions; and the file of each image that is a program. `settle` moves the
+/// functions of Linux' modules to where they are.
 ///
 /// # Errors
 /// A program can't be read, or has no symbols; or modules are elsewhere than when the symbols were printed.
@@ -281,6 +282,7 @@ pub fn machine(
     symbols: &Texts,
     software: &Software,
     trace: &Trace,
+    settle: impl Fn(&mut Symbols, &Trace) -> Result<(), SymbolsReadError>,
 ) -> anyhow::Result<(Machine, Vec<Option<PathBuf>>)> {
     let mut images = Vec::new();
     let mut files = Vec::new();
@@ -290,7 +292,7 @@ pub fn machine(
     }
     if let Some(text) = &symbols.linux {
         let mut symbols = Symbols::of_kernel(text)?;
-        modules::settle(&mut symbols, trace)?;
+        settle(&mut symbols, trace)?;
         images.push(Image::linux(symbols));
         files.push(None);
     }

@@ -14,12 +14,14 @@ use pair::{Ended, Pair};
 use side::Side;
 use std::fs;
 use ws_analysis::Outcome;
-use ws_explain::boots::difference::difference;
+use ws_explain::boots::difference::{difference, first_difference};
 use ws_explain::boots::diverged::{Diverged, SCHEMA};
 use ws_explain::boots::functions::functions;
 use ws_explain::boots::stream::Stream;
+use ws_explain::modules;
 use ws_explain::place::Machine;
 use ws_explain::symbols::Symbols;
+use ws_explain::trace::Trace;
 use ws_machines::lab::{Part, Software};
 use ws_machines::name::PlatformName;
 use ws_machines::platforms;
@@ -165,11 +167,6 @@ fn found(
     streams: &[Stream; 2],
     colours: Colours,
 ) -> anyhow::Result<Diverged> {
-    let [a, b] = [0, 1].map(|side| {
-        software(&machines[side], &texts[side], &streams[side], colours)
-            .with_context(|| machines[side].name.to_string())
-    });
-    let placed = [&a?, &b?];
     let both = streams.each_ref();
     let mut diverged = Diverged {
         schema: SCHEMA.into(),
@@ -181,6 +178,14 @@ fn found(
         difference: None,
         functions: None,
     };
+    if by == By::Instructions && first_difference(both)?.is_none() {
+        return Ok(diverged);
+    }
+    let [a, b] = [0, 1].map(|side| {
+        software(&machines[side], &texts[side], &streams[side], colours)
+            .with_context(|| machines[side].name.to_string())
+    });
+    let placed = [&a?, &b?];
     match by {
         By::Instructions => {
             diverged.difference = difference(both, placed, args.next as usize)?;
@@ -229,6 +234,21 @@ fn software(
             }
         }
     }
-    let (machine, _) = explain::machine(&machined.name, texts, &software, &stream.trace())?;
+    let settle = |symbols: &mut Symbols, trace: &Trace| {
+        let lost = modules::settle_known(symbols, trace);
+        if !lost.is_empty() {
+            let lost = lost.join(", ");
+            output::remark(
+                &format!(
+                    "{}: functions of these modules are not known, as they were moved while it booted: {lost}",
+                    machined.name
+                ),
+                colours,
+            );
+        }
+        Ok(())
+    };
+    let trace = stream.trace();
+    let (machine, _) = explain::machine(&machined.name, texts, &software, &trace, settle)?;
     Ok(machine)
 }
