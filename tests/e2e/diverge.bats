@@ -78,6 +78,7 @@ setup() {
     [[ $output == *'name a shorter place in TMPDIR'* ]]
 }
 
+# bats test_tags=live
 @test "a machine that stands still is taken as ended; Ctrl-C ends both" {
     # It halts for ever.
     "$ROOT/tools/pinned/clang" --target=x86_64-linux-gnu -m32 -c -o still.o -x assembler - <<'END'
