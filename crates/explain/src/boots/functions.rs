@@ -98,15 +98,12 @@ fn firsts(stream: &Stream, machine: &Machine) -> BTreeMap<Key, First> {
         }
         let key = (function.level, plain(&function.name).to_owned());
         let name = function.name.clone();
-        if !firsts.contains_key(&key) {
-            let after = after.take();
-            let first = First {
-                at,
-                function,
-                after,
-            };
-            firsts.insert(key, first);
-        }
+        let after_this = after.take();
+        firsts.entry(key).or_insert(First {
+            at,
+            function,
+            after: after_this,
+        });
         after = Some(name);
     }
     firsts

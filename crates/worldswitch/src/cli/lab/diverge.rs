@@ -24,9 +24,9 @@ Examples:
 
 Exit codes:
   0  no difference
-  3  they differ
   1  an error, or it was stopped
-  2  wrong usage";
+  2  wrong usage
+  3  they differ";
 
 /// How two boots are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
