@@ -14,15 +14,14 @@ setup() {
 }
 
 @test "a machine is the same in every boot, on one CPU and on two" {
-    local count
     for machine in native neve; do
-        run ws lab diverge "$machine" "lab:$machine"
-        [ "$status" -eq 0 ]
+        run -0 ws lab diverge "$machine" "lab:$machine"
         [[ $output == *"A: lab:$machine"$'\n'"B: lab:$machine"*'No difference: both execute the same '* ]]
-        count=${lines[-1]}
-        # How many instructions an emulator executes after a power-off does not matter.
-        run ws lab diverge "$machine" "$machine"
-        [ "${lines[-1]}" = "$count" ]
+        # The host decides how many instructions an emulator executes after a power-off: they do not count.
+        for _ in 1 2 3; do
+            ws lab diverge "$machine" "$machine" --json | jq -c '.executed[]' >>"$machine.txt"
+        done
+        [ "$(sort -u "$machine.txt" | wc -l)" -eq 1 ]
     done
     ws lab diverge native native --bench ipi-running --json >both.json
     ws lab diverge native native --bench ipi-running --json --cpu 1 >one.json
