@@ -38,7 +38,7 @@ has() {
 }
 
 @test "one kernel with nested paging and with shadow paging: the hypervisor's functions of each" {
-    run -3 ws -q lab diverge kvm kvm-shadow --by functions --json
+    run -3 ws -q lab diverge kvm kvm-shadow --json
     echo "$output" >found.json
     for name in npf_interception kvm_tdp_page_fault; do
         has 0 "$name" '.is_in_other and .function.kind == "hypervisor" and (.function.module // "" | startswith("kvm"))'

@@ -11,15 +11,15 @@ Both machines boot side by side, and their instructions are compared while they 
 each is enough, also if a boot is never the same twice. The output has the first instruction, halt
 or CPU that differs, with its function and level, and what each boot executes next.
 
-Two kernels have their code at other addresses. For these the output has the functions that only one
-of the boots executes, in the order of their first execution. --by chooses one or the other.
+Two machines have other code, or the same code at other addresses. For these the output has the
+functions that only one of the boots executes, in the order of their first execution.
 
 Examples:
   worldswitch lab diverge kvm kvm        is a boot the same again? (it must be)
   worldswitch lab diverge kvm kvm --other-qemu ./qemu-system-x86_64
                                          the same machine on two emulators
-  worldswitch lab diverge native native+memory=600
-  worldswitch lab diverge kvm kvm@6.12   the first function that one kernel has more
+  worldswitch lab diverge kvm kvm@6.12   the first function that only one kernel executes
+  worldswitch lab diverge kvm kvm-shadow
   worldswitch lab diverge native native --kernel vmexit.flat --append cpuid
 
 Exit codes:
@@ -63,8 +63,7 @@ pub struct DivergeArgs {
         allow_hyphen_values = true
     )]
     pub append: String,
-    /// How to compare. Default: instructions if both machines have the same hypervisor and kernel, else
-    /// functions.
+    /// How to compare. Default: instructions if A and B are the same machine, else functions.
     #[arg(long, value_enum)]
     pub by: Option<By>,
     /// Compare the instructions of this CPU only. Default: all CPUs, in the order of their turns.

@@ -54,7 +54,9 @@ pub fn diverge(args: &DivergeArgs, colours: Colours) -> anyhow::Result<Done> {
         super::say("stopped");
         return Ok(Done::InPart);
     };
-    let by = args.by.unwrap_or(match is_same_code(&sides, &texts) {
+    // Another machine differs in its firmware already, which finds other memory or files of other sizes.
+    let [a, b] = &machines;
+    let by = args.by.unwrap_or(match a.name == b.name {
         true => By::Instructions,
         false => By::Functions,
     });
@@ -150,12 +152,6 @@ fn both_symbols(
         return Ok(Some([first.clone(), first]));
     }
     Ok(of(b)?.map(|second| [first, second]))
-}
-
-/// Whether the code of both lies at the same addresses.
-fn is_same_code(sides: &[Side], texts: &[Texts; 2]) -> bool {
-    let mut architectures = sides.iter().map(|side| side.machine.architecture());
-    texts[0] == texts[1] && architectures.next() == architectures.next()
 }
 
 /// What is told of both boots' records.
