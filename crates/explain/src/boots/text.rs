@@ -44,6 +44,7 @@ pub fn text(diverged: &Diverged, most: usize) -> String {
 }
 
 fn by_instruction(text: &mut String, difference: &Difference) {
+    let at = |there: &At| at(there, has_several_cpus(difference));
     match &difference.last {
         Some(last) => {
             let _ = writeln!(
@@ -61,13 +62,14 @@ fn by_instruction(text: &mut String, difference: &Difference) {
             "A turn of the CPUs ended at another instruction. --cpu N compares the instructions of one CPU.\n",
         );
     }
-    runs(text, "Before that, both:", &difference.before);
+    let with_cpu = has_several_cpus(difference);
+    runs(text, "Before that, both:", &difference.before, with_cpu);
     for (side, name) in difference.sides.iter().zip(SIDES) {
         match side.next.is_empty() {
             true => {
                 let _ = writeln!(text, "\nThen {name}: nothing more");
             }
-            false => runs(text, &format!("Then {name}:"), &side.next),
+            false => runs(text, &format!("Then {name}:"), &side.next, with_cpu),
         }
     }
 }
@@ -76,7 +78,7 @@ fn by_instruction(text: &mut String, difference: &Difference) {
 fn found(difference: &Difference) -> String {
     let [a, b] = &difference.sides;
     let executes = |side: &Side| match &side.at {
-        Some(there) => format!("executes {}", at(there)),
+        Some(there) => format!("executes {}", at(there, has_several_cpus(difference))),
         None => "has ended, or executes nothing more".to_owned(),
     };
     match difference.what {
@@ -98,14 +100,13 @@ fn found(difference: &Difference) -> String {
 }
 
 /// Runs of functions, as a table.
-fn runs(text: &mut String, title: &str, runs: &[Run]) {
+fn runs(text: &mut String, title: &str, runs: &[Run], with_cpu: bool) {
     if runs.is_empty() {
         return;
     }
     let _ = writeln!(text, "\n{title}");
-    let several = runs.iter().any(|run| run.at.cpu != 0);
     for run in runs {
-        let cpu = match several {
+        let cpu = match with_cpu {
             true => format!("CPU {} ", run.at.cpu),
             false => String::new(),
         };
@@ -120,13 +121,24 @@ fn runs(text: &mut String, title: &str, runs: &[Run]) {
     }
 }
 
-/// An instruction: function, level and who.
-fn at(at: &At) -> String {
+/// Whether anything around the difference was executed on another CPU than the first.
+fn has_several_cpus(difference: &Difference) -> bool {
+    let runs = difference.sides.iter().flat_map(|side| &side.next);
+    let runs = runs.chain(&difference.before).map(|run| &run.at);
+    let ends = difference.sides.iter().filter_map(|side| side.at.as_ref());
+    runs.chain(ends).any(|at| at.cpu != 0)
+}
+
+/// An instruction: function, level and who; and the CPU, if there are several.
+fn at(at: &At, with_cpu: bool) -> String {
     let function = &at.function;
-    let who = match function.image.is_empty() {
-        true => format!("L{}", function.level),
-        false => format!("L{}, {}", function.level, function.kind),
-    };
+    let mut who = format!("L{}", function.level);
+    if !function.image.is_empty() {
+        who = format!("{who}, {}", function.kind);
+    }
+    if with_cpu {
+        who = format!("CPU {}, {who}", at.cpu);
+    }
     format!("{} ({who})", place(function, at.offset))
 }
 
@@ -199,4 +211,87 @@ fn one(only: &Only, other: &str) -> String {
 
 fn number(number: u64) -> String {
     grouped(i64::try_from(number).unwrap_or(i64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::diverged::SCHEMA;
+    use super::*;
+    use crate::place::Kind;
+
+    fn at(name: &str, module: Option<&str>, cpu: u8, offset: u64) -> At {
+        At {
+            cpu,
+            function: Function {
+                name: name.into(),
+                module: module.map(str::to_owned),
+                image: "Linux".into(),
+                level: 1,
+                kind: Kind::Kernel,
+                is_inlined: false,
+            },
+            offset,
+            address: 0x1000,
+            code: "90".into(),
+        }
+    }
+
+    fn side(at: Option<At>, skipped_ns: u64) -> Side {
+        let next = at.clone().map(|at| Run {
+            at,
+            instructions: 1234,
+        });
+        Side {
+            at,
+            skipped_ns,
+            next: next.into_iter().collect(),
+        }
+    }
+
+    fn told(what: What, sides: [Side; 2], has_clock: bool) -> String {
+        let diverged = Diverged {
+            schema: SCHEMA.into(),
+            boots: ["lab:a".into(), "lab:b".into()],
+            executed: [5_000, 6_000],
+            cpu: None,
+            has_clock,
+            differ: true,
+            difference: Some(Difference {
+                equal: 4_321,
+                what,
+                last: Some(at("idle", None, 0, 0x10)),
+                before: Vec::new(),
+                sides,
+            }),
+            functions: None,
+        };
+        diverged.to_text(10)
+    }
+
+    #[test]
+    fn each_kind_of_difference_has_its_sentence() {
+        let here = || Some(at("handler", Some("kvm"), 0, 0));
+        let halt = told(
+            What::Halt,
+            [side(here(), 40_000), side(here(), 41_000)],
+            true,
+        );
+        let wanted = "A: lab:a\nB: lab:b\n\nBoth execute the same 4,321 instructions. \
+            The last one is idle+0x10 (L1, kernel).\n\
+            There a CPU halts. The clock skips 40,000 ns in A, and 41,000 ns in B.\n\n\
+            Then A:\n       1,234  L1 kernel      handler [kvm]\n\n\
+            Then B:\n       1,234  L1 kernel      handler [kvm]\n";
+        assert_eq!(halt, wanted);
+        let end = told(What::End, [side(here(), 0), side(None, 0)], false);
+        assert!(end.contains(
+            "Then A executes handler [kvm] (L1, kernel), and B has ended, or executes nothing more."
+        ));
+        assert!(end.contains("Then B: nothing more\n"));
+        assert!(end.contains("does not tell its clock"));
+        let other = Some(at("handler", None, 1, 4));
+        let cpu = told(What::Cpu, [side(here(), 0), side(other, 0)], true);
+        assert!(cpu.contains("The last one is idle+0x10 (CPU 0, L1, kernel)."));
+        assert!(cpu.contains("Then A goes on with CPU 0, and B with CPU 1.\nA turn of the CPUs"));
+        assert!(cpu.contains("1,234  CPU 1 L1 kernel      handler+0x4\n"));
+    }
 }
