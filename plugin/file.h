@@ -33,7 +33,7 @@
  *	1: the machine has ended; 0: it goes on
  *	instructions that were executed, in all
  *	instructions of the table that were executed, and for each: address, location, size, bytes as of a trace; when it
- *		was executed first, from 1; they are numbered from 1
+ *		was executed first, from 1, times two, plus its level then; they are numbered from 1
  *	the last items, and for each: the difference of its number to the number of the one before it (at first 0) as
  *		zigzag, its CPU times two plus its level, nanoseconds that the clock skipped just before it
  *	"end\n"

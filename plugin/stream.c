@@ -34,16 +34,17 @@ void stream_skip(struct stream *stream, uint64_t all_ns)
 bool stream_execute(struct stream *stream, unsigned cpu, const struct insn *insn)
 {
 	struct item *item = &stream->kept[stream->now];
+	struct vm *vm = &stream->vms[cpu % STREAM_CPUS];
 
 	stream->has_halted |= insn->is_halt;
 	if (stream->only_cpu >= 0 && (int)cpu != stream->only_cpu)
 		return false;
-	vm_leave(&stream->vm, insn);
+	vm_leave(vm, insn);
 	*item = (struct item){ .skipped_ns = stream->skipped_ns,
 			       .insn = insn->index,
 			       .cpu = (uint8_t)cpu,
-			       .level = (uint8_t)stream->vm.level };
-	vm_enter(&stream->vm, insn);
+			       .level = (uint8_t)vm->level };
+	vm_enter(vm, insn);
 	stream->hash = mixed(stream->hash, insn->identity + cpu);
 	if (stream->skipped_ns)
 		stream->hash = mixed(stream->hash, stream->skipped_ns);
@@ -52,7 +53,7 @@ bool stream_execute(struct stream *stream, unsigned cpu, const struct insn *insn
 		stream->now = 0;
 	stream->executed++;
 	if (!stream->firsts[insn->index])
-		stream->firsts[insn->index] = stream->executed;
+		stream->firsts[insn->index] = FIRST(stream->executed, item->level);
 	return --stream->left == 0;
 }
 

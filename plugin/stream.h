@@ -12,6 +12,12 @@
 /* The interval whose hash differs, the one before it, and the one after it. */
 enum { STREAM_KEPT = 3 };
 
+/* CPUs of a machine, whose levels are followed. */
+enum { STREAM_CPUS = 64 };
+
+/* When an instruction was executed first, from 1, times two, and the level at which. */
+#define FIRST(executed, level) ((executed) << 1 | (level))
+
 /* An executed instruction. */
 struct item {
 	uint64_t skipped_ns; /* by the clock, in a halt just before it */
@@ -22,8 +28,7 @@ struct item {
 struct stream {
 	struct trace *trace; /* the table of instructions; its paths are not used */
 	struct item *kept;   /* a ring of STREAM_KEPT intervals */
-	uint64_t *
-		firsts; /* when each instruction of the table was executed first, from 1; 0: never */
+	uint64_t *firsts;    /* of each instruction of the table: FIRST() or 0 */
 	uint32_t interval;   /* instructions */
 	uint32_t now;	     /* the next item's index in the ring */
 	uint32_t left;	     /* instructions of this interval that are still to come */
@@ -32,7 +37,7 @@ struct stream {
 	uint64_t all_ns;     /* skipped by the clock, when it was last looked at */
 	uint64_t skipped_ns; /* just now */
 	int only_cpu;	     /* -1: all */
-	struct vm vm;
+	struct vm vms[STREAM_CPUS];
 	bool has_halted; /* since the clock was last looked at */
 	bool has_clock;	 /* stream_skip() is called */
 	bool has_ended;	 /* the machine */

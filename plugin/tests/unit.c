@@ -492,8 +492,8 @@ static void the_last_intervals_are_kept(void **state)
 	assert_int_equal(stream_kept(&stream), 6);
 	for (uint64_t i = 0; i < 6; i++)
 		assert_int_equal(trace.insns[stream_item(&stream, i)->insn]->address, i + 1);
-	assert_int_equal(stream.firsts[0], 1);
-	assert_int_equal(stream.firsts[6], 7);
+	assert_int_equal(stream.firsts[0], FIRST(1, 0));
+	assert_int_equal(stream.firsts[6], FIRST(7, 0));
 }
 
 static void the_clock_s_skip_is_the_next_instruction_s(void **state)
@@ -521,6 +521,25 @@ static void the_clock_s_skip_is_the_next_instruction_s(void **state)
 	assert_int_equal(stream_item(&stream, 4)->skipped_ns, 300);
 }
 
+static void each_cpu_has_its_level(void **state)
+{
+	(void)state;
+	start_stream(8, -1);
+	struct insn *vmrun = trace_insn(&trace, 0x20, 0x120, (const uint8_t *)"\x0f\x01\xd8", 3);
+	struct insn *landing = trace_insn(&trace, 0x23, 0x123, (const uint8_t *)"\x90", 1);
+	struct insn *a = plain_insn(2), *b = plain_insn(3);
+
+	stream_execute(&stream, 0, vmrun);
+	stream_execute(&stream, 0, a);
+	stream_execute(&stream, 1, b);
+	stream_execute(&stream, 0, b);
+	stream_execute(&stream, 0, landing);
+	for (unsigned i = 0; i < 5; i++)
+		assert_int_equal(stream_item(&stream, i)->level, i == 1 || i == 3);
+	assert_int_equal(stream.firsts[a->index], FIRST(2, 1));
+	assert_int_equal(stream.firsts[b->index], FIRST(3, 0));
+}
+
 static void other_cpus_can_be_left_out(void **state)
 {
 	(void)state;
@@ -539,8 +558,8 @@ static void the_file_of_a_stream_is_as_its_header_says(void **state)
 {
 	static const char wanted[] = "worldswitch-stream 1\nx86_64\n\n"
 				     "\0\x01\0\x05\x02"
-				     "\x02\0\0\0\0\0\0\0\x02\x10\0\0\0\0\0\0\x01\xf4\x01"
-				     "\x03\0\0\0\0\0\0\0\x03\x10\0\0\0\0\0\0\x01\x90\x02"
+				     "\x02\0\0\0\0\0\0\0\x02\x10\0\0\0\0\0\0\x01\xf4\x02"
+				     "\x03\0\0\0\0\0\0\0\x03\x10\0\0\0\0\0\0\x01\x90\x04"
 				     "\x03\x04\x02\0\x01\0\x88\x27\0\x02\0end\n";
 	char name[] = "/tmp/worldswitch-plugin-XXXXXX", got[sizeof(wanted)];
 	int fd = mkstemp(name);
@@ -652,6 +671,7 @@ int main(void)
 		cmocka_unit_test_teardown(an_interval_s_hash_is_of_all_that_was_executed, stop),
 		cmocka_unit_test_teardown(the_last_intervals_are_kept, stop),
 		cmocka_unit_test_teardown(the_clock_s_skip_is_the_next_instruction_s, stop),
+		cmocka_unit_test_teardown(each_cpu_has_its_level, stop),
 		cmocka_unit_test_teardown(other_cpus_can_be_left_out, stop),
 		cmocka_unit_test_teardown(the_file_of_a_stream_is_as_its_header_says, stop),
 		cmocka_unit_test(a_machine_does_as_it_is_answered),

@@ -137,7 +137,7 @@ pub fn first_difference([a, b]: [&Stream; 2]) -> Result<Option<(u64, What)>, Dif
 
 #[cfg(test)]
 mod tests {
-    use super::super::stream::Item;
+    use super::super::stream::{First, Item};
     use super::*;
     use crate::place::{Image, Role};
     use crate::symbols::Symbols;
@@ -168,7 +168,10 @@ mod tests {
             let index = insns.iter().position(|known| *known == insn);
             let index = index.unwrap_or_else(|| {
                 insns.push(insn);
-                firsts.push(number);
+                firsts.push(First {
+                    at: number,
+                    is_in_vm: false,
+                });
                 insns.len() - 1
             });
             items.push(Item {

@@ -127,6 +127,7 @@ fn plain(name: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
+    use super::super::stream::First as FirstOfInsn;
     use super::*;
     use crate::place::{Image, Role};
     use crate::symbols::Symbols;
@@ -147,7 +148,7 @@ mod tests {
     }
 
     /// A stream of instructions at these addresses.
-    fn stream(addresses: &[u64]) -> Stream {
+    fn stream(addresses: &[u64], is_in_vm: bool) -> Stream {
         let insn = |address: &u64| Insn::new(*address, *address, &[0x90]);
         Stream {
             architecture: Architecture::X86_64,
@@ -155,7 +156,9 @@ mod tests {
             has_ended: true,
             executed: addresses.len() as u64,
             insns: addresses.iter().map(insn).collect(),
-            firsts: (1..=addresses.len() as u64).collect(),
+            firsts: (1..=addresses.len() as u64)
+                .map(|at| FirstOfInsn { at, is_in_vm })
+                .collect(),
             items: Vec::new(),
         }
     }
@@ -167,8 +170,11 @@ mod tests {
             machine("9000 T start\n80 T work\n80 T fresh\n80 T idle\n"),
         ];
         // What is in no image is no function.
-        let a = stream(&[0xf000_0000, 0x1000, 0x1300, 0x1100, 0x1101, 0x1200]);
-        let b = stream(&[0x9000, 0x9080, 0x9100]);
+        let a = stream(
+            &[0xf000_0000, 0x1000, 0x1300, 0x1100, 0x1101, 0x1200],
+            false,
+        );
+        let b = stream(&[0x9000, 0x9080, 0x9100], false);
         let found = functions([&a, &b], [&machines[0], &machines[1]]);
         assert_eq!(found.common, 2);
         let told = |side: usize| -> Vec<(&str, u64, Option<&str>, bool)> {
@@ -205,8 +211,8 @@ mod tests {
             machine
         };
         let (native, virtual_) = (guest(0), guest(1));
-        let stream = stream(&[0x1000]);
-        let found = functions([&stream, &stream], [&native, &virtual_]);
+        let (alone, in_vm) = (stream(&[0x1000], false), stream(&[0x1000], true));
+        let found = functions([&alone, &in_vm], [&native, &virtual_]);
         assert_eq!(found.common, 0);
         let levels = |side: usize| found.boots[side].only[0].other_level;
         assert_eq!((levels(0), levels(1)), (Some(1), Some(0)));

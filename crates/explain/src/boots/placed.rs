@@ -2,6 +2,7 @@
 
 use super::stream::{Item, Stream};
 use crate::place::{Function, Kind, Machine, Places};
+use crate::trace::Architecture;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::ops::Range;
@@ -51,16 +52,18 @@ impl<'a> Placed<'a> {
         }
     }
 
-    /// All instructions in the order of their first execution, with their functions; the levels of code that may be of
-    /// several levels are those of what was executed first before it.
+    /// All instructions in the order of their first execution, with their functions. Code that may be of several levels
+    /// above the machine's own has that of what was executed first before it.
     pub fn firsts(stream: &'a Stream, machine: &'a Machine) -> Vec<(u64, Function)> {
         let trace = stream.trace();
         let order = stream.order();
         let mut places = Places::of_boot(&trace, machine, &order);
         let path = places.path(&order);
         let one = |(insn, place): (&u32, &crate::place::Place)| {
-            let function = places.functions[place.function as usize].clone();
-            (stream.firsts[*insn as usize], function)
+            let first = stream.firsts[*insn as usize];
+            let mut function = places.functions[place.function as usize].clone();
+            correct(&mut function, stream.architecture, first.is_in_vm);
+            (first.at, function)
         };
         order.iter().zip(&path).map(one).collect()
     }
@@ -79,13 +82,10 @@ impl<'a> Placed<'a> {
         })
     }
 
-    /// The function of an item. What runs in a VM and in no known image is the VM's.
+    /// The function of an item.
     fn function(&self, index: usize, item: &Item) -> Function {
         let mut function = self.places.functions[self.functions[index] as usize].clone();
-        if item.is_in_vm && function.image.is_empty() {
-            function.level = function.level.max(1);
-            function.kind = Kind::Guest;
-        }
+        correct(&mut function, self.stream.architecture, item.is_in_vm);
         function
     }
 
@@ -134,5 +134,48 @@ impl<'a> Placed<'a> {
             at: self.at(range.start)?,
             instructions: range.end - range.start,
         })
+    }
+}
+
+/// Corrects a level by what is known of x86: whether it was executed in a VM, by VMRUN. What is in no known image there is
+/// the VM's.
+fn correct(function: &mut Function, architecture: Architecture, is_in_vm: bool) {
+    if architecture == Architecture::Aarch64 {
+        return;
+    }
+    match is_in_vm {
+        true => function.level = function.level.max(1),
+        false => function.level = 0,
+    }
+    if is_in_vm && function.image.is_empty() {
+        function.kind = Kind::Guest;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn vmrun_tells_levels_better_than_what_ran_before() {
+        let corrected = |level, image: &str, architecture, is_in_vm| {
+            let mut function = Function {
+                name: "f".into(),
+                module: None,
+                image: image.into(),
+                level,
+                kind: Kind::Kernel,
+                is_inlined: false,
+            };
+            correct(&mut function, architecture, is_in_vm);
+            (function.level, function.kind)
+        };
+        let x86 = Architecture::X86_64;
+        assert_eq!(corrected(1, "Linux", x86, false), (0, Kind::Kernel));
+        assert_eq!(corrected(0, "Linux", x86, true), (1, Kind::Kernel));
+        assert_eq!(corrected(2, "Linux", x86, true), (2, Kind::Kernel));
+        assert_eq!(corrected(0, "", x86, true), (1, Kind::Guest));
+        let arm = Architecture::Aarch64;
+        assert_eq!(corrected(1, "Linux", arm, false), (1, Kind::Kernel));
     }
 }

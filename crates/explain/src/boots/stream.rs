@@ -19,6 +19,15 @@ pub struct Item {
     pub skipped_ns: u64,
 }
 
+/// When an instruction was executed first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct First {
+    /// From 1.
+    pub at: u64,
+    /// On x86: in a VM.
+    pub is_in_vm: bool,
+}
+
 /// The end of a stream, whole and checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stream {
@@ -32,8 +41,8 @@ pub struct Stream {
     pub executed: u64,
     /// All different instructions that were executed.
     pub insns: Vec<Insn>,
-    /// When each of these was executed first, from 1.
-    pub firsts: Vec<u64>,
+    /// When each of these was executed first.
+    pub firsts: Vec<First>,
     /// The last instructions that were executed.
     pub items: Vec<Item>,
 }
@@ -101,18 +110,19 @@ impl Stream {
 fn executed_insns(
     reader: &mut Reader<'_>,
     executed: u64,
-) -> Result<(Vec<Insn>, Vec<u64>), TraceError> {
+) -> Result<(Vec<Insn>, Vec<First>), TraceError> {
     const WHAT: &str = "its instructions";
     let (mut insns, mut firsts) = (Vec::new(), Vec::new());
     for _ in reader.count(WHAT)? {
         insns.push(reader.insn()?);
         let first = reader.number(WHAT)?;
-        if first == 0 || first > executed {
+        let (at, is_in_vm) = (first >> 1, first & 1 == 1);
+        if at == 0 || at > executed {
             return Err(damaged(format!(
-                "an instruction was executed first as number {first} of {executed}"
+                "an instruction was executed first as number {at} of {executed}"
             )));
         }
-        firsts.push(first);
+        firsts.push(First { at, is_in_vm });
     }
     Ok((insns, firsts))
 }
@@ -151,8 +161,8 @@ mod tests {
 
     /// As plugin/tests/unit.c has it, but for the time of the clock.
     const FILE: &[u8] = b"worldswitch-stream 1\nx86_64\n\n\0\x01\0\x05\x02\
-        \x02\0\0\0\0\0\0\0\x02\x10\0\0\0\0\0\0\x01\xf4\x01\
-        \x03\0\0\0\0\0\0\0\x03\x10\0\0\0\0\0\0\x01\x90\x02\
+        \x02\0\0\0\0\0\0\0\x02\x10\0\0\0\0\0\0\x01\xf4\x02\
+        \x03\0\0\0\0\0\0\0\x03\x10\0\0\0\0\0\0\x01\x90\x04\
         \x03\x04\x02\0\x01\0\x88\x27\0\x03\0end\n";
 
     #[test]
@@ -161,7 +171,11 @@ mod tests {
         assert_eq!(stream.architecture, Architecture::X86_64);
         assert!(stream.has_clock && !stream.has_ended);
         assert_eq!((stream.executed, stream.begin()), (5, 2));
-        assert_eq!(stream.firsts, [1, 2]);
+        let first = |at| First {
+            at,
+            is_in_vm: false,
+        };
+        assert_eq!(stream.firsts, [first(1), first(2)]);
         assert_eq!(stream.insns[0], Insn::new(2, 0x1002, b"\xf4"));
         let item = |insn, cpu, is_in_vm, skipped_ns| Item {
             insn,
@@ -188,7 +202,7 @@ mod tests {
             assert!(Stream::read(&FILE[..end]).is_err(), "cut at {end}");
         }
         // How much was executed, when an instruction was first, how many are kept, the number of one.
-        for (at, byte) in [(32, 1), (52, 0), (52, 9), (72, 9), (73, 6), (73, 3)] {
+        for (at, byte) in [(32, 1), (52, 0), (52, 12), (72, 9), (73, 6), (73, 3)] {
             let mut bytes = FILE.to_vec();
             assert_ne!(bytes[at], byte);
             bytes[at] = byte;
