@@ -196,6 +196,23 @@ mod tests {
         assert_eq!(stream.trace().paths[0].insns, [1, 0, 0]);
     }
 
+    proptest::proptest! {
+        #[test]
+        fn any_bytes_are_read_or_refused(
+            changes in proptest::collection::vec((29..FILE.len(), proptest::prelude::any::<u8>()), 0..6),
+        ) {
+            let mut bytes = FILE.to_vec();
+            for (at, byte) in changes {
+                bytes[at] = byte;
+            }
+            if let Ok(stream) = Stream::read(&bytes) {
+                assert!(stream.begin() <= stream.executed);
+                assert_eq!(stream.order().len(), stream.insns.len());
+                assert_eq!(stream.trace().paths[0].insns.len(), stream.items.len());
+            }
+        }
+    }
+
     #[test]
     fn a_damaged_stream_is_refused() {
         for end in 0..FILE.len() {

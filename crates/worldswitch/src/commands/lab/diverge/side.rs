@@ -29,7 +29,7 @@ pub struct Side {
     socket: Option<UnixStream>,
     /// What came of a message.
     begun: Vec<u8>,
-    /// When it last said something.
+    /// When it last began to execute something, or said so.
     since: Instant,
     /// An answer was sent before the question.
     is_answered: bool,
@@ -170,6 +170,8 @@ impl Side {
         let Some(socket) = &mut self.socket else {
             return Ok(());
         };
+        // It waited for the other machine, and not the other way round.
+        self.since = Instant::now();
         let sent = socket.write_all(&[answer.byte()]);
         sent.with_context(|| format!("{}: its emulator ended", self.label))
     }
