@@ -71,6 +71,8 @@ setup() {
     [[ $output == *'did you mean lab:kvm'* ]]
     run -2 ws lab diverge native native --bench hypercal
     [[ $output == *'did you mean hypercall?'* ]]
+    run -2 ws lab diverge native native --cpu 1
+    [[ $output == *'neither machine executed anything on CPU 1: leave out --cpu'* ]]
     run -1 ws lab diverge native native --other-qemu /there/is/none
     [[ $output == *'/there/is/none'* ]]
     run -1 env TMPDIR="$(mkdir -p "$PWD/$(printf 'x%.0s' {1..120})" && cd x* && pwd)" "$WORLDSWITCH" lab diverge native native

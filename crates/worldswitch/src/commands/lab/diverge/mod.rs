@@ -164,6 +164,11 @@ fn found(
     colours: Colours,
 ) -> anyhow::Result<Diverged> {
     let both = streams.each_ref();
+    if let (Some(cpu), [0, 0]) = (args.cpu, both.map(|stream| stream.executed)) {
+        bail!(Usage(format!(
+            "neither machine executed anything on CPU {cpu}: leave out --cpu, or name a --bench that needs several CPUs"
+        )));
+    }
     let mut diverged = Diverged {
         schema: SCHEMA.into(),
         boots: machines.each_ref().map(|machine| machine.label.clone()),
