@@ -216,6 +216,7 @@ fn number(number: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::super::diverged::SCHEMA;
+    use super::super::functions::Boot;
     use super::*;
     use crate::place::Kind;
 
@@ -248,8 +249,8 @@ mod tests {
         }
     }
 
-    fn told(what: What, sides: [Side; 2], has_clock: bool) -> String {
-        let diverged = Diverged {
+    fn diverged(what: What, sides: [Side; 2], has_clock: bool) -> Diverged {
+        Diverged {
             schema: SCHEMA.into(),
             boots: ["lab:a".into(), "lab:b".into()],
             executed: [5_000, 6_000],
@@ -264,8 +265,43 @@ mod tests {
                 sides,
             }),
             functions: None,
+        }
+    }
+
+    fn told(what: What, sides: [Side; 2], has_clock: bool) -> String {
+        diverged(what, sides, has_clock).to_text(10)
+    }
+
+    #[test]
+    fn json_is_as_its_schema_says() {
+        let schema = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../../docs/diverge-schema.json"
+        );
+        let schema = std::fs::read_to_string(schema).unwrap();
+        let schema = serde_json::from_str(&schema).unwrap();
+        let schema = ws_results::schema_check::Schema::of(&schema);
+        let here = Some(at("handler", Some("kvm"), 0, 0));
+        let mut diverged = diverged(What::End, [side(here, 1), side(None, 0)], true);
+        let only = Only {
+            function: at("tdx_early_init", None, 0, 0).function,
+            executed_before: 7,
+            after: None,
+            is_in_other: false,
+            other_level: Some(1),
         };
-        diverged.to_text(10)
+        let boot = |only| Boot { functions: 3, only };
+        for functions in [false, true] {
+            diverged.functions = functions.then(|| Functions {
+                common: 2,
+                boots: [boot(vec![only.clone()]), boot(Vec::new())],
+            });
+            let json = serde_json::from_str(&diverged.to_json().unwrap()).unwrap();
+            assert_eq!(schema.check(&json), Ok(()), "{json:#}");
+        }
+        let told = diverged.to_text(1);
+        assert!(told.contains("L1 kernel      tdx_early_init: B executes it at L1 only\n"));
+        assert!(told.contains("Each function of B is also executed in A."));
     }
 
     #[test]
