@@ -92,12 +92,12 @@ END
     run -0 ws lab diverge native native --kernel still --timeout 1
     [[ $output == *'both executed nothing for 1 s'*'No difference'* ]]
     "$WORLDSWITCH" lab diverge native native --kernel "$PWD/still" --timeout 100 2>said.txt 3>&- &
-    eventually is_running "-kernel $PWD/still"
-    sleep 0.5
+    # The emulator, and not the command with its --kernel.
+    eventually is_running " -kernel $PWD/still"
     kill -INT $!
     local code=0
     wait $! || code=$?
     [ "$code" -eq 1 ]
     grep -q 'stopped' said.txt
-    run ! is_running "-kernel $PWD/still"
+    run ! is_running " -kernel $PWD/still"
 }
