@@ -29,8 +29,8 @@ pub struct Side {
     socket: Option<UnixStream>,
     /// What came of a message.
     begun: Vec<u8>,
-    /// When it last began to execute something, or said so.
-    since: Instant,
+    /// Since when it says nothing though nobody lets it wait, and how long it had waited for a host CPU then.
+    silent: Option<(Instant, Duration)>,
     /// An answer was sent before the question.
     is_answered: bool,
     /// It was ended, as it executed nothing.
@@ -72,7 +72,7 @@ impl Side {
             listener,
             socket: None,
             begun: Vec::new(),
-            since: Instant::now(),
+            silent: None,
             is_answered: false,
             has_idled: false,
             file: file.to_owned(),
@@ -87,7 +87,6 @@ impl Side {
     pub fn launch(&mut self) -> anyhow::Result<()> {
         self.machine.prepare()?;
         self.machine.launch(&self.request)?;
-        self.since = Instant::now();
         Ok(())
     }
 
@@ -102,11 +101,22 @@ impl Side {
         }
         let message = self.receive()?;
         match message {
-            Some(_) => self.since = Instant::now(),
-            None if self.since.elapsed() > limit && !self.has_idled => self.end()?,
+            Some(_) => self.silent = None,
+            None if !self.has_idled && self.is_silent_for(limit) => self.end()?,
             None => {}
         }
         Ok(message)
+    }
+
+    /// Whether it has said nothing for so long. Time in which it waits for a host CPU does not count.
+    fn is_silent_for(&mut self, limit: Duration) -> bool {
+        let Some((since, before)) = self.silent else {
+            self.silent = Some((Instant::now(), self.machine.waited()));
+            return false;
+        };
+        let silence = since.elapsed();
+        silence > limit
+            && silence.saturating_sub(self.machine.waited().saturating_sub(before)) > limit
     }
 
     /// Whether it is connected.
@@ -170,8 +180,8 @@ impl Side {
         let Some(socket) = &mut self.socket else {
             return Ok(());
         };
-        // It waited for the other machine, and not the other way round.
-        self.since = Instant::now();
+        // Until now it waited for the other machine, and not the other way round.
+        self.silent = None;
         let sent = socket.write_all(&[answer.byte()]);
         sent.with_context(|| format!("{}: its emulator ended", self.label))
     }
