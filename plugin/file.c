@@ -37,19 +37,20 @@ static uint32_t number_used(const struct trace *trace, uint32_t *numbers)
 	return used;
 }
 
+static void put_insn(FILE *file, const struct insn *insn)
+{
+	put_u64(file, insn->address);
+	put_u64(file, insn->location);
+	putc(insn->size, file);
+	fwrite(insn->bytes, 1, insn->size, file);
+}
+
 static void put_insns(FILE *file, const struct trace *trace, uint32_t used, const uint32_t *numbers)
 {
 	put_number(file, used);
-	for (uint32_t i = 0; i < trace->insn_count; i++) {
-		const struct insn *insn = trace->insns[i];
-
-		if (!numbers[i])
-			continue;
-		put_u64(file, insn->address);
-		put_u64(file, insn->location);
-		putc(insn->size, file);
-		fwrite(insn->bytes, 1, insn->size, file);
-	}
+	for (uint32_t i = 0; i < trace->insn_count; i++)
+		if (numbers[i])
+			put_insn(file, trace->insns[i]);
 }
 
 static void put_cuts(FILE *file, const struct trace *trace, const struct path *path)
@@ -155,6 +156,49 @@ static void put_counts(FILE *file, const struct counts *counts, const char *targ
 	fputs("end\n", file);
 }
 
+static void put_executed(FILE *file, const struct stream *stream, uint32_t *numbers)
+{
+	const struct trace *trace = stream->trace;
+	uint32_t used = 0;
+
+	for (uint32_t i = 0; i < trace->insn_count; i++)
+		if (stream->firsts[i])
+			numbers[i] = ++used;
+	put_number(file, used);
+	for (uint32_t i = 0; i < trace->insn_count; i++) {
+		if (!numbers[i])
+			continue;
+		put_insn(file, trace->insns[i]);
+		put_number(file, stream->firsts[i]);
+	}
+}
+
+static void put_stream(FILE *file, const struct stream *stream, const char *target,
+		       uint32_t *numbers)
+{
+	const char *failed = stream->trace->failed;
+	uint64_t kept = stream_kept(stream);
+	int64_t before = 0;
+
+	fprintf(file, "worldswitch-stream 1\n%s\n%s\n", target, failed ? failed : "");
+	put_number(file, 0);
+	put_number(file, stream->has_clock);
+	put_number(file, stream->has_ended);
+	put_number(file, stream->executed);
+	put_executed(file, stream, numbers);
+	put_number(file, kept);
+	for (uint64_t i = 0; i < kept; i++) {
+		const struct item *item = stream_item(stream, i);
+		int64_t now = numbers[item->insn];
+
+		put_difference(file, now - before);
+		put_number(file, item->cpu * 2u + item->level);
+		put_number(file, item->skipped_ns);
+		before = now;
+	}
+	fputs("end\n", file);
+}
+
 bool file_write(const struct trace *trace, const char *target, const char *path)
 {
 	uint32_t *numbers = calloc(trace->insn_count + 1u, sizeof(*numbers));
@@ -178,6 +222,21 @@ bool file_write_counts(const struct counts *counts, const char *target, const ch
 
 	if (file) {
 		put_counts(file, counts, target, numbers);
+		failed = ferror(file);
+		failed |= fclose(file) != 0;
+	}
+	free(numbers);
+	return !failed;
+}
+
+bool file_write_stream(const struct stream *stream, const char *target, const char *path)
+{
+	uint32_t *numbers = calloc(stream->trace->insn_count + 1u, sizeof(*numbers));
+	FILE *file = numbers ? fopen(path, "we") : NULL;
+	bool failed = true;
+
+	if (file) {
+		put_stream(file, stream, target, numbers);
 		failed = ferror(file);
 		failed |= fclose(file) != 0;
 	}

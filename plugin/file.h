@@ -24,12 +24,27 @@
  *	windows in the order of time, and for each: its instructions, and for each of these: its number less the
  *		number of the one before it (at first 0), how often it was executed at level 0, and at level 1
  *	"end\n"
+ *
+ * The file of a stream, with the same numbers:
+ *
+ *	"worldswitch-stream 1\n"
+ *	target, why it is not whole, windows dropped (0): as above
+ *	1: the clock's skips are known; 0: they are not
+ *	1: the machine has ended; 0: it goes on
+ *	instructions that were executed, in all
+ *	instructions of the table that were executed, and for each: address, location, size, bytes as of a trace; when it
+ *		was executed first, from 1, times two, plus its level then; they are numbered from 1
+ *	the last items, and for each: the difference of its number to the number of the one before it (at first 0) as
+ *		zigzag, its CPU times two plus its level, nanoseconds that the clock skipped just before it
+ *	"end\n"
  */
 #pragma once
 
 #include "counts.h"
+#include "stream.h"
 #include "trace.h"
 
 /* False: errno says why it could not be written. */
 bool file_write(const struct trace *trace, const char *target, const char *path);
 bool file_write_counts(const struct counts *counts, const char *target, const char *path);
+bool file_write_stream(const struct stream *stream, const char *target, const char *path);

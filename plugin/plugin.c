@@ -1,18 +1,22 @@
 /*
  * A plugin of QEMU's TCG that records what a machine executes between the marks of its guest (trace.h), and
  * writes it to a file at the machine's end (file.h): as paths, or with counts=on as counts (counts.h). The file is
- * out=FILE. It only looks: what the machine does, and how many instructions that takes, is the same with and without
- * it.
+ * out=FILE. With stream=on it is all that the machine executes (stream.h), of one CPU with cpu=N, until the end or, with
+ * peer=SOCKET, until it differs from another machine (peer.h). It only looks: what the machine does, and how many
+ * instructions that takes, is the same with and without it.
  */
 #include "qemu.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "counts.h"
 #include "file.h"
+#include "peer.h"
 #include "trace.h"
 
 /* Memory for at most 2 GiB, which the kernel gives only as it is used. */
@@ -23,11 +27,21 @@ static const struct limits limits = { .insns = 4u << 20,
 				      .cuts = 1u << 20,
 				      .accesses = 1u << 20 };
 
+/* Of a stream, which has no paths. Whole systems have more different instructions. */
+static const struct limits stream_limits = {
+	.insns = 16u << 20, .path = 1, .instructions = 1, .windows = 1, .cuts = 1, .accesses = 1
+};
+
+/* Some 5 ms of a machine: two machines that keep step seldom wait for each other. */
+#define INTERVAL_INSNS (256u << 10)
+
 int qemu_plugin_version = PLUGIN_API;
 
 static struct trace trace;
 static struct counts counts;
-static bool counts_only;
+static struct stream stream;
+static struct peer peer = { .socket = -1 };
+static bool counts_only, is_stream, is_compared, is_over;
 static char target[32];
 static const char *out;
 
@@ -41,6 +55,89 @@ static void counted(unsigned cpu, void *data)
 {
 	(void)cpu;
 	counts_execute(&counts, data);
+}
+
+/*
+ * How much time the clock has skipped. QEMU has no call for that in its interface for plugins, but its programs export
+ * these two (system/cpu-timers.h): the clock, and the instructions in it. Of a CPU's thread, which is in the middle of a
+ * block, they refuse to answer; another thread is told the state at the end of the CPU's last turn, and the difference of
+ * the two is the same at all times of a turn.
+ */
+__attribute__((weak)) int64_t icount_get(void);
+__attribute__((weak)) int64_t icount_get_raw(void);
+__attribute__((weak)) int64_t icount_to_ns(int64_t icount);
+
+static struct {
+	pthread_t thread;
+	sem_t asked, answered;
+	uint64_t skipped_ns;
+} looker;
+
+static void *look(void *unused)
+{
+	for (;;) {
+		while (sem_wait(&looker.asked) != 0)
+			;
+		looker.skipped_ns = (uint64_t)(icount_get() - icount_to_ns(icount_get_raw()));
+		sem_post(&looker.answered);
+	}
+	return unused;
+}
+
+static uint64_t skipped_ns(void)
+{
+	sem_post(&looker.asked);
+	while (sem_wait(&looker.answered) != 0)
+		;
+	return looker.skipped_ns;
+}
+
+static bool start_looker(void)
+{
+	return icount_get && icount_get_raw && icount_to_ns && sem_init(&looker.asked, 0, 0) == 0 &&
+	       sem_init(&looker.answered, 0, 0) == 0 &&
+	       pthread_create(&looker.thread, NULL, look, NULL) == 0;
+}
+
+static void write_stream(void)
+{
+	is_over = true;
+	if (!file_write_stream(&stream, target, out))
+		fprintf(stderr, "worldswitch's plugin can't write %s: %s\n", out, strerror(errno));
+	peer_written(&peer);
+}
+
+/* system/runstate.c exports it: not 0 after the machine asked to be powered off. Until QEMU's main loop has seen that, the
+ * CPU executes some instructions more, and the host decides how many. */
+__attribute__((weak)) int qemu_shutdown_requested_get(void);
+
+static void end_stream(void)
+{
+	stream.has_ended = true;
+	if (!is_compared || peer_tell(&peer, &stream, true))
+		write_stream();
+	is_over = true;
+}
+
+static void streamed(unsigned cpu, void *data)
+{
+	if (is_over)
+		return;
+	if (stream.has_halted && stream.has_clock)
+		stream_skip(&stream, skipped_ns());
+	if (!stream_execute(&stream, cpu, data))
+		return;
+	if (peer_tell(&peer, &stream, false))
+		write_stream();
+	stream_next(&stream);
+}
+
+/* The first instruction of a block: what asks for a power-off is always the last one of its block. */
+static void streamed_first(unsigned cpu, void *data)
+{
+	if (!is_over && qemu_shutdown_requested_get && qemu_shutdown_requested_get())
+		end_stream();
+	streamed(cpu, data);
 }
 
 #if PLUGIN_API >= 3
@@ -147,6 +244,14 @@ static struct insn *known(const struct qemu_plugin_insn *insn)
 	return trace_insn(&trace, address, location, bytes, size);
 }
 
+/* What records an instruction of a block without its path. */
+static qemu_executed *recorder(size_t index)
+{
+	if (!is_stream)
+		return counted;
+	return index == 0 ? streamed_first : streamed;
+}
+
 static void translated(struct qemu_plugin_tb *block)
 {
 	size_t count = qemu_plugin_tb_n_insns(block);
@@ -154,12 +259,12 @@ static void translated(struct qemu_plugin_tb *block)
 	for (size_t i = 0; i < count; i++) {
 		struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(block, i);
 		struct insn *record = known(insn);
-		struct step *step = record && !counts_only
+		struct step *step = record && !counts_only && !is_stream
 					    ? trace_step(&trace, record, (uint32_t)(count - 1 - i))
 					    : NULL;
 
-		if (record && counts_only)
-			qemu_plugin_register_vcpu_insn_exec_cb(insn, counted,
+		if (record && (counts_only || is_stream))
+			qemu_plugin_register_vcpu_insn_exec_cb(insn, recorder(i),
 							       QEMU_PLUGIN_CB_NO_REGS, record);
 		else if (step)
 			ask(insn, step);
@@ -168,8 +273,11 @@ static void translated(struct qemu_plugin_tb *block)
 
 static void write_out(void)
 {
-	if (counts_only ? !file_write_counts(&counts, target, out)
-			: !file_write(&trace, target, out))
+	if (is_stream) {
+		if (!is_over)
+			end_stream();
+	} else if (counts_only ? !file_write_counts(&counts, target, out)
+			       : !file_write(&trace, target, out))
 		fprintf(stderr, "worldswitch's plugin can't write %s: %s\n", out, strerror(errno));
 }
 
@@ -212,20 +320,46 @@ static void subscribe(qemu_plugin_id id)
 }
 #endif
 
+static bool start(int only_cpu, const char *with)
+{
+	if (!is_stream)
+		return trace_start(&trace, &limits) &&
+		       (!counts_only || counts_start(&counts, &trace));
+	if (!trace_start(&trace, &stream_limits) ||
+	    !stream_start(&stream, &trace, INTERVAL_INSNS, only_cpu))
+		return false;
+	stream.has_clock = start_looker();
+	is_compared = with != NULL;
+	if (is_compared && !peer_start(&peer, with)) {
+		fprintf(stderr, "worldswitch's plugin can't reach %s: %s\n", with, strerror(errno));
+		return false;
+	}
+	return true;
+}
+
 int qemu_plugin_install(qemu_plugin_id id, const struct qemu_info *info, int count, char **words)
 {
+	const char *with = NULL;
+	int only_cpu = -1;
+
 	for (int i = 0; i < count; i++) {
 		if (strncmp(words[i], "out=", 4) == 0)
 			out = words[i] + 4;
+		if (strncmp(words[i], "peer=", 5) == 0)
+			with = words[i] + 5;
+		if (strncmp(words[i], "cpu=", 4) == 0)
+			only_cpu = atoi(words[i] + 4);
 		counts_only |= strcmp(words[i], "counts=on") == 0;
+		is_stream |= strcmp(words[i], "stream=on") == 0;
 	}
 	if (!out) {
 		fprintf(stderr, "worldswitch's plugin needs out=FILE\n");
 		return 1;
 	}
 	snprintf(target, sizeof(target), "%s", info->target_name);
-	if (!trace_start(&trace, &limits) || (counts_only && !counts_start(&counts, &trace))) {
-		fprintf(stderr, "there is no memory for worldswitch's plugin\n");
+	if (!start(only_cpu, with)) {
+		fprintf(stderr,
+			"worldswitch's plugin can't start: there is no memory for it, or it says why above\n");
 		return 1;
 	}
 	/* On ARM the bytes say it. */

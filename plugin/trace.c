@@ -10,11 +10,31 @@
 static const uint8_t mark_x86_64[] = { 0x66, 0x87, 0xdb };	  /* xchg %bx, %bx */
 static const uint8_t mark_aarch64[] = { 0xfb, 0x03, 0x1b, 0xaa }; /* mov x27, x27 */
 static const uint8_t vmrun[] = { 0x0f, 0x01, 0xd8 };
+static const uint8_t hlt[] = { 0xf4 };
+static const uint8_t mwait[] = { 0x0f, 0x01, 0xc9 };
+static const uint8_t wfi[] = { 0x7f, 0x20, 0x03, 0xd5 };
+static const uint8_t wfe[] = { 0x5f, 0x20, 0x03, 0xd5 };
+
+#define IS(bytes, size, known) ((size) == sizeof(known) && memcmp(bytes, known, sizeof(known)) == 0)
 
 static bool is_mark(const uint8_t *bytes, size_t size)
 {
-	return (size == sizeof(mark_x86_64) && memcmp(bytes, mark_x86_64, size) == 0) ||
-	       (size == sizeof(mark_aarch64) && memcmp(bytes, mark_aarch64, size) == 0);
+	return IS(bytes, size, mark_x86_64) || IS(bytes, size, mark_aarch64);
+}
+
+static bool is_halt(const uint8_t *bytes, size_t size)
+{
+	return IS(bytes, size, hlt) || IS(bytes, size, mwait) || IS(bytes, size, wfi) ||
+	       IS(bytes, size, wfe);
+}
+
+static uint64_t identity(uint64_t address, const uint8_t *bytes, size_t size)
+{
+	uint64_t hash = 14695981039346656037u ^ address;
+
+	for (size_t i = 0; i < size; i++)
+		hash = (hash ^ bytes[i]) * 1099511628211u;
+	return hash ^ hash >> 32;
 }
 
 bool trace_start(struct trace *trace, const struct limits *limits)
@@ -62,7 +82,9 @@ struct insn *trace_insn(struct trace *trace, uint64_t address, uint64_t location
 	insn->size = (uint8_t)size;
 	memcpy(insn->bytes, bytes, size);
 	insn->is_mark = is_mark(bytes, size);
-	insn->is_vmrun = size == sizeof(vmrun) && memcmp(bytes, vmrun, size) == 0;
+	insn->is_vmrun = IS(bytes, size, vmrun);
+	insn->is_halt = is_halt(bytes, size);
+	insn->identity = identity(address, bytes, size);
 	insn->index = trace->insn_count;
 	insn->next = *head;
 	*head = insn;

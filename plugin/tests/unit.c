@@ -6,16 +6,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "counts.h"
 #include "file.h"
+#include "peer.h"
 #include "trace.h"
 
 static struct trace trace;
 static struct counts counts;
+static struct stream stream;
 
 static void start(struct limits limits)
 {
@@ -56,7 +60,10 @@ static int stop(void **state)
 	free(counts.now);
 	free(counts.rows);
 	free(counts.windows);
+	free(stream.kept);
+	free(stream.firsts);
 	counts = (struct counts){ 0 };
+	stream = (struct stream){ 0 };
 	return 0;
 }
 
@@ -429,6 +436,221 @@ static void the_file_of_counts_is_as_its_header_says(void **state)
 	assert_false(file_write_counts(&counts, "x86_64", "/dev/full"));
 }
 
+static struct insn *halt_insn(uint64_t address)
+{
+	return trace_insn(&trace, address, address + 0x1000, (const uint8_t *)"\xf4", 1);
+}
+
+/* Starts a stream of intervals of so many instructions. */
+static void start_stream(uint32_t interval, int only_cpu)
+{
+	start_large();
+	assert_true(stream_start(&stream, &trace, interval, only_cpu));
+}
+
+/* The hash of an interval of two instructions, executed on these CPUs after skips of the clock. */
+static uint64_t hash_of_two(const struct insn *a, const struct insn *b, unsigned cpu,
+			    uint64_t skipped_ns)
+{
+	uint64_t hash;
+
+	assert_false(stream_execute(&stream, cpu, a));
+	stream_skip(&stream, stream.all_ns + skipped_ns);
+	assert_true(stream_execute(&stream, cpu, b));
+	hash = stream.hash;
+	stream_next(&stream);
+	return hash;
+}
+
+static void an_interval_s_hash_is_of_all_that_was_executed(void **state)
+{
+	(void)state;
+	start_stream(2, -1);
+	struct insn *a = plain_insn(1), *b = plain_insn(2);
+	/* The same code elsewhere in the emulator's memory, as in another process. */
+	struct insn *elsewhere = trace_insn(&trace, 2, 0x77, (const uint8_t *)"\x90", 1);
+	struct insn *patched = trace_insn(&trace, 2, 0x1002, (const uint8_t *)"\xcc", 1);
+	uint64_t hash = hash_of_two(a, b, 0, 0);
+
+	assert_int_equal(hash_of_two(a, b, 0, 0), hash);
+	assert_int_equal(hash_of_two(a, elsewhere, 0, 0), hash);
+	assert_int_not_equal(hash_of_two(b, a, 0, 0), hash);
+	assert_int_not_equal(hash_of_two(a, patched, 0, 0), hash);
+	assert_int_not_equal(hash_of_two(a, b, 1, 0), hash);
+	assert_int_not_equal(hash_of_two(a, b, 0, 1), hash);
+	assert_int_equal(hash_of_two(a, b, 0, 5), hash_of_two(a, b, 0, 5));
+}
+
+static void the_last_intervals_are_kept(void **state)
+{
+	(void)state;
+	start_stream(2, -1);
+	for (uint64_t i = 0; i < 7; i++)
+		if (stream_execute(&stream, 0, plain_insn(i)))
+			stream_next(&stream);
+	assert_int_equal(stream.executed, 7);
+	assert_int_equal(stream_kept(&stream), 6);
+	for (uint64_t i = 0; i < 6; i++)
+		assert_int_equal(trace.insns[stream_item(&stream, i)->insn]->address, i + 1);
+	assert_int_equal(stream.firsts[0], FIRST(1, 0));
+	assert_int_equal(stream.firsts[6], FIRST(7, 0));
+}
+
+static void the_clock_s_skip_is_the_next_instruction_s(void **state)
+{
+	(void)state;
+	start_stream(8, -1);
+	struct insn *hlt = halt_insn(1), *a = plain_insn(2);
+	struct insn *wfi = trace_insn(&trace, 3, 3, (const uint8_t *)"\x7f\x20\x03\xd5", 4);
+
+	assert_true(wfi->is_halt);
+	assert_false(a->is_halt);
+	stream_execute(&stream, 0, a);
+	assert_false(stream.has_halted);
+	stream_execute(&stream, 0, hlt);
+	assert_true(stream.has_halted);
+	stream_skip(&stream, 700);
+	assert_false(stream.has_halted);
+	stream_execute(&stream, 0, a);
+	stream_execute(&stream, 0, a);
+	stream_skip(&stream, 1000);
+	stream_execute(&stream, 0, a);
+	assert_int_equal(stream_item(&stream, 1)->skipped_ns, 0);
+	assert_int_equal(stream_item(&stream, 2)->skipped_ns, 700);
+	assert_int_equal(stream_item(&stream, 3)->skipped_ns, 0);
+	assert_int_equal(stream_item(&stream, 4)->skipped_ns, 300);
+}
+
+static void each_cpu_has_its_level(void **state)
+{
+	(void)state;
+	start_stream(8, -1);
+	struct insn *vmrun = trace_insn(&trace, 0x20, 0x120, (const uint8_t *)"\x0f\x01\xd8", 3);
+	struct insn *landing = trace_insn(&trace, 0x23, 0x123, (const uint8_t *)"\x90", 1);
+	struct insn *a = plain_insn(2), *b = plain_insn(3);
+
+	stream_execute(&stream, 0, vmrun);
+	stream_execute(&stream, 0, a);
+	stream_execute(&stream, 1, b);
+	stream_execute(&stream, 0, b);
+	stream_execute(&stream, 0, landing);
+	for (unsigned i = 0; i < 5; i++)
+		assert_int_equal(stream_item(&stream, i)->level, i == 1 || i == 3);
+	assert_int_equal(stream.firsts[a->index], FIRST(2, 1));
+	assert_int_equal(stream.firsts[b->index], FIRST(3, 0));
+}
+
+static void other_cpus_can_be_left_out(void **state)
+{
+	(void)state;
+	start_stream(8, 1);
+	stream_execute(&stream, 0, plain_insn(1));
+	stream_execute(&stream, 1, plain_insn(2));
+	stream_execute(&stream, 0, halt_insn(3));
+	assert_int_equal(stream.executed, 1);
+	assert_int_equal(stream_item(&stream, 0)->cpu, 1);
+	/* The clock is one of all CPUs. */
+	assert_true(stream.has_halted);
+}
+
+/* As crates/explain/src/boots/stream.rs reads it. */
+static void the_file_of_a_stream_is_as_its_header_says(void **state)
+{
+	static const char wanted[] = "worldswitch-stream 1\nx86_64\n\n"
+				     "\0\x01\0\x05\x02"
+				     "\x02\0\0\0\0\0\0\0\x02\x10\0\0\0\0\0\0\x01\xf4\x02"
+				     "\x03\0\0\0\0\0\0\0\x03\x10\0\0\0\0\0\0\x01\x90\x04"
+				     "\x03\x04\x02\0\x01\0\x88\x27\0\x02\0end\n";
+	char name[] = "/tmp/worldswitch-plugin-XXXXXX", got[sizeof(wanted)];
+	int fd = mkstemp(name);
+	FILE *file;
+
+	(void)state;
+	start_stream(1, -1);
+	struct insn *never = plain_insn(9), *hlt = halt_insn(2), *a = plain_insn(3);
+
+	assert_non_null(never);
+	stream.has_clock = true;
+	stream_execute(&stream, 0, hlt);
+	stream_execute(&stream, 0, a);
+	stream_execute(&stream, 1, a);
+	stream_skip(&stream, 5000);
+	stream_execute(&stream, 0, hlt);
+	stream_execute(&stream, 1, hlt);
+	assert_true(fd >= 0);
+	assert_true(file_write_stream(&stream, "x86_64", name));
+	file = fdopen(fd, "r");
+	assert_int_equal(fread(got, 1, sizeof(got), file), sizeof(wanted) - 1);
+	assert_memory_equal(got, wanted, sizeof(wanted) - 1);
+	fclose(file);
+	unlink(name);
+	assert_false(file_write_stream(&stream, "x86_64", "/dev/full"));
+}
+
+/* A socket at `path` on which the test plays the program that started the machine. */
+static int listening(const char *path)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
+	assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(listen(fd, 1), 0);
+	return fd;
+}
+
+static void a_machine_does_as_it_is_answered(void **state)
+{
+	static const struct {
+		char answer;
+		bool ended, writes, writes_next;
+	} cases[] = {
+		{ ANSWER_GO_ON, false, false, false }, { ANSWER_ONE_MORE, false, false, true },
+		{ ANSWER_WRITE, false, true, false },  { ANSWER_WRITE, true, true, false },
+		{ ANSWER_ONE_MORE, true, true, true }, { '?', false, false, false },
+	};
+	char folder[] = "/tmp/worldswitch-plugin-XXXXXX", path[64], message[17];
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	snprintf(path, sizeof(path), "%s/peer", folder);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct stream told = { .executed = 0x102, .hash = 0xff };
+		struct peer peer;
+		int server = listening(path), end;
+
+		assert_true(peer_start(&peer, path));
+		end = accept(server, NULL, NULL);
+		assert_int_equal(write(end, &cases[i].answer, 1), 1);
+		assert_int_equal(peer_tell(&peer, &told, cases[i].ended), cases[i].writes);
+		assert_int_equal(read(end, message, sizeof(message)), sizeof(message));
+		assert_int_equal(message[0], cases[i].ended ? MESSAGE_END : MESSAGE_FULL);
+		assert_memory_equal(message + 1, "\x02\x01\0\0\0\0\0\0\xff\0\0\0\0\0\0\0", 16);
+		if (cases[i].writes_next)
+			assert_true(peer_tell(&peer, &told, false));
+		if (cases[i].writes) {
+			peer_written(&peer);
+			assert_int_equal(read(end, message, sizeof(message)), sizeof(message));
+			assert_int_equal(message[0], MESSAGE_WRITTEN);
+		}
+		/* Whoever asked is gone. */
+		close(end);
+		if (!cases[i].writes_next)
+			assert_false(peer_tell(&peer, &told, false));
+		peer_written(&peer);
+		close(server);
+		unlink(path);
+	}
+	rmdir(folder);
+	struct peer none;
+	char too_long[200];
+
+	assert_false(peer_start(&none, "/there/is/no/such/folder"));
+	memset(too_long, 'x', sizeof(too_long) - 1);
+	too_long[sizeof(too_long) - 1] = '\0';
+	assert_false(peer_start(&none, too_long));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -446,6 +668,13 @@ int main(void)
 		cmocka_unit_test_teardown(each_window_is_counted_by_itself, stop),
 		cmocka_unit_test_teardown(vmrun_and_what_is_behind_it_change_levels, stop),
 		cmocka_unit_test_teardown(the_file_of_counts_is_as_its_header_says, stop),
+		cmocka_unit_test_teardown(an_interval_s_hash_is_of_all_that_was_executed, stop),
+		cmocka_unit_test_teardown(the_last_intervals_are_kept, stop),
+		cmocka_unit_test_teardown(the_clock_s_skip_is_the_next_instruction_s, stop),
+		cmocka_unit_test_teardown(each_cpu_has_its_level, stop),
+		cmocka_unit_test_teardown(other_cpus_can_be_left_out, stop),
+		cmocka_unit_test_teardown(the_file_of_a_stream_is_as_its_header_says, stop),
+		cmocka_unit_test(a_machine_does_as_it_is_answered),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,7 +3,7 @@
 # it does not.
 
 # `run` sets $output and $status.
-# shellcheck disable=SC2154
+# shellcheck disable=SC2030,SC2031,SC2154
 
 load common
 
@@ -88,3 +88,40 @@ check() {
 @test "x86: a timer that ends a halt is never late, and is without the cure" { check x86_64 idle-clock-jump; }
 
 @test "ARM: a timer that ends a halt is never late, and is without the cure" { check aarch64 idle-clock-jump-arm; }
+
+# diverges ARCH FAULT MACHINE KERNEL PLACE: `lab diverge` names the halt at PLACE if the emulator of B has the fault and its
+# main loop looks at the CPU then; without one of these two there is no difference.
+diverges() {
+    local program=$LAB_STORE/sets/qemu/root/usr/bin/qemu-system-$1 machine=$3 kernel=$4
+    is_cured_or_said "$1" "$2" || return 0
+    uncured "$program"
+    lab_emulator "$program" busy
+    lab_emulator "$PWD/uncured" alone
+    lab_emulator "$PWD/uncured" faulty
+    sed -i "1a export LD_PRELOAD='$(busy_loop)'" busy faulty
+    ws lab diverge "$machine" "$machine" --kernel "$kernel" --other-qemu "$PWD/busy"
+    ws lab diverge "$machine" "$machine" --kernel "$kernel" --other-qemu "$PWD/alone"
+    run -3 ws lab diverge "$machine" "$machine" --kernel "$kernel" --other-qemu "$PWD/faulty" --next 2
+    [[ $output == *"instructions. The last one is $5."* ]]
+    [[ $output =~ 'There a CPU halts. The clock skips '([0-9,]+)' ns in A, and '([0-9,]+)' ns in B.' ]]
+    [ "${BASH_REMATCH[1]//,/}" -lt "${BASH_REMATCH[2]//,/}" ]
+}
+
+@test "x86: lab diverge names the halt that the fault makes longer" {
+    local start halt
+    read -r start _ < <(nm "$WORK/x86_64" | grep ' _start$')
+    halt=$(objdump -d "$WORK/x86_64" | sed -n 's/^ *\([0-9a-f]*\):.*\thlt *$/\1/p' | head -n 1)
+    diverges x86_64 idle-clock-jump native "$WORK/x86_64" "_start+$(printf '%#x' $((0x$halt - 0x$start))) (L0, guest)"
+    [[ $output == *$'Then B:\n'*'L0 guest       handler'* ]]
+}
+
+@test "ARM: lab diverge finds the halt that the fault makes longer" {
+    local start halt
+    "$ROOT/tools/pinned/ld.lld" -Ttext=0x40080000 --image-base=0x40000000 --oformat=binary -o halts.flat "$WORK/a.o"
+    # The loader puts a file without symbols at 512 KiB.
+    read -r start _ < <(nm "$WORK/aarch64" | grep ' _start$')
+    halt=$(llvm-objdump -d "$WORK/aarch64" | sed -n 's/^ *\([0-9a-f]*\):.*\twfi *$/\1/p' | head -n 1)
+    halt=$((0x$halt - 0x$start + 0x40080000))
+    diverges aarch64 idle-clock-jump-arm arm-native halts.flat \
+        "unknown code at $(printf '%#x +%#x' $((halt & ~0xfff)) $((halt & 0xfff))) (L0)"
+}

@@ -10,6 +10,7 @@
 pub mod a64;
 pub mod adds;
 pub mod bochs;
+pub mod boots;
 mod components;
 pub mod counts;
 pub mod debug;

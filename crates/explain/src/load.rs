@@ -1,10 +1,9 @@
 //! Where an image runs that runs elsewhere than where it was linked, as programs that may lie anywhere do: it is found
 //! by its code.
 
-use crate::symbols::SymbolsError;
+use crate::symbols::{self, SymbolsError};
 use crate::trace::Trace;
-use object::read::elf::ElfFile64;
-use object::{LittleEndian, Object, ObjectSection, SectionKind};
+use object::{Object, ObjectSection, SectionKind};
 use std::collections::{BTreeMap, BTreeSet};
 
 const PAGE_BYTES: u64 = 4096;
@@ -42,9 +41,9 @@ impl Code {
     /// All sections of code.
     ///
     /// # Errors
-    /// It is no 64-bit little-endian ELF file.
+    /// It is no little-endian ELF file.
     pub fn of(elf: &[u8]) -> Result<Self, SymbolsError> {
-        let elf = parse(elf)?;
+        let elf = symbols::elf(elf)?;
         let sections = elf
             .sections()
             .filter(|section| section.kind() == SectionKind::Text)
@@ -61,10 +60,6 @@ impl Code {
             there == Some(bytes)
         })
     }
-}
-
-fn parse(elf: &[u8]) -> Result<ElfFile64<'_, LittleEndian>, SymbolsError> {
-    ElfFile64::parse(elf).map_err(|error| SymbolsError::Elf(error.to_string()))
 }
 
 fn pages(trace: &Trace) -> Pages<'_> {
@@ -114,7 +109,7 @@ mod tests {
     #[test]
     fn a_program_is_found_where_it_ran() {
         let own = std::fs::read(std::env::current_exe().unwrap()).unwrap();
-        let elf = ElfFile64::<LittleEndian>::parse(&*own).unwrap();
+        let elf = symbols::elf(&own).unwrap();
         let text = elf.section_by_name(".text").unwrap();
         let bytes = text.data().unwrap();
         let run_at = |bias: u64| {

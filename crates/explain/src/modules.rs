@@ -21,6 +21,25 @@ const FILL_BYTES: u64 = 32;
 /// # Errors
 /// Calls into a module lead to no place of it at which they all find functions.
 pub fn settle(symbols: &mut Symbols, trace: &Trace) -> Result<(), SymbolsError> {
+    let (distances, lost) = distances(symbols, trace);
+    if let Some(module) = lost.into_iter().next() {
+        return Err(SymbolsError::Module(module));
+    }
+    symbols.shift(&distances);
+    Ok(())
+}
+
+/// The same for the trace of a whole boot, in which a module may lie where another one's code of initialization was.
+/// Modules of which calls do not tell where they are lose their symbols; returns their names.
+pub fn settle_known(symbols: &mut Symbols, trace: &Trace) -> Vec<String> {
+    let (distances, lost) = distances(symbols, trace);
+    symbols.shift(&distances);
+    symbols.remove(&lost);
+    lost
+}
+
+/// By how many bytes modules were moved, and the modules for which that is not sure.
+fn distances(symbols: &Symbols, trace: &Trace) -> (BTreeMap<String, i64>, Vec<String>) {
     let targets = targets(trace);
     let mut modules: BTreeMap<String, BTreeSet<u64>> = BTreeMap::new();
     for symbol in symbols.all() {
@@ -31,16 +50,17 @@ pub fn settle(symbols: &mut Symbols, trace: &Trace) -> Result<(), SymbolsError> 
                 .insert(symbol.address);
         }
     }
-    let mut distances = BTreeMap::new();
+    let (mut distances, mut lost) = (BTreeMap::new(), Vec::new());
     for (module, starts) in modules {
-        let found = distance(&starts, &targets);
-        let found = found.ok_or_else(|| SymbolsError::Module(module.clone()))?;
-        if found != 0 {
-            distances.insert(module, found);
+        match distance(&starts, &targets) {
+            Some(0) => {}
+            Some(found) => {
+                distances.insert(module, found);
+            }
+            None => lost.push(module),
         }
     }
-    symbols.shift(&distances);
-    Ok(())
+    (distances, lost)
 }
 
 /// Where calls led whose bytes say it.
@@ -149,5 +169,10 @@ mod tests {
         let other = STARTS.map(|start| BASE + start + 0x21);
         let error = settle(&mut symbols(), &calls(&[some, other].concat())).unwrap_err();
         assert_eq!(error, SymbolsError::Module("kvm".into()));
+        let mut known = symbols();
+        let lost = settle_known(&mut known, &calls(&[some, other].concat()));
+        assert_eq!(lost, ["kvm"]);
+        assert_eq!(at(&known, some[0]), None);
+        assert_eq!(at(&known, 0xffff_ffff_8100_0000), Some("kernel"));
     }
 }

@@ -169,6 +169,9 @@ fn is_false(value: &bool) -> bool {
     !value
 }
 
+/// Code at a lower address may run before a kernel has set up its page tables.
+const PHYSICAL_END: u64 = 1 << 40;
+
 /// Where one executed instruction belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
@@ -209,26 +212,48 @@ struct Found<'a> {
 impl<'a> Places<'a> {
     /// Looks up all instructions of a trace.
     pub fn of(trace: &Trace, machine: &'a Machine) -> Self {
+        // Code that was patched where it runs is still its function's.
+        let look = |insn: &Insn| find(machine, insn, true).or_else(|| find(machine, insn, false));
+        Self::found(trace, machine, look, None)
+    }
+
+    /// Looks up all instructions of a trace of a whole boot, in which they were executed first in this `order`. L0's
+    /// kernel or hypervisor is the first one that runs; and firmware and loaders run where other code is later, which
+    /// therefore must have the bytes of its file.
+    pub fn of_boot(trace: &Trace, machine: &'a Machine, order: &[u32]) -> Self {
+        let look = |insn: &Insn| find(machine, insn, true);
+        Self::found(trace, machine, look, Some(order))
+    }
+
+    fn found(
+        trace: &Trace,
+        machine: &'a Machine,
+        look: impl Fn(&Insn) -> Option<Found<'a>>,
+        order: Option<&[u32]>,
+    ) -> Self {
+        let found = |insn| look(insn).unwrap_or_else(|| Found::nowhere(insn));
         let mut places = Self {
             machine,
-            insns: trace.insns.iter().map(|insn| find(machine, insn)).collect(),
+            insns: trace.insns.iter().map(found).collect(),
             host: None,
             exit: None,
             enters: Vec::new(),
             functions: Vec::new(),
             numbers: HashMap::new(),
         };
-        places.host = trace
-            .paths
-            .iter()
-            .find_map(|path| places.host_of(&path.insns));
+        let mut firsts = order.into_iter().flatten();
+        let first = firsts.find_map(|insn| places.insns[*insn as usize].distance);
+        let mut paths = trace.paths.iter();
+        places.host = first.or_else(|| paths.find_map(|path| places.host_of(&path.insns)));
         if trace.architecture == Architecture::X86_64 {
             let mut paths = trace.paths.iter();
             places.exit = paths.find_map(|path| places.exit_of(&path.insns));
             let enters = |insn| x86::flow(insn) == Flow::EnterGuest;
             places.enters = trace.insns.iter().map(enters).collect();
         }
-        if let Some(host) = places.host {
+        // A loader of x86 unpacks a kernel, and itself runs where the kernel is later.
+        let may_alias = order.is_none() || trace.architecture == Architecture::Aarch64;
+        if let Some(host) = places.host.filter(|_| may_alias) {
             for (found, insn) in places.insns.iter_mut().zip(&trace.insns) {
                 if found.symbol.is_none() {
                     *found = find_alias(machine, insn, host).unwrap_or(*found);
@@ -273,6 +298,13 @@ impl<'a> Places<'a> {
             .collect()
     }
 
+    /// How far an instruction of the trace is behind the beginning of its function, or of its page if that is not known.
+    pub(crate) fn offset(&self, insn: usize) -> u64 {
+        let found = &self.insns[insn];
+        let in_page = found.address % PAGE_BYTES;
+        found.symbol.map_or(in_page, |(_, offset)| offset)
+    }
+
     /// The piece of code that an instruction of the trace is in, and the address at which it was linked.
     pub(crate) fn linked(&self, insn: usize) -> Option<(Piece, u64)> {
         let found = self.insns.get(insn)?;
@@ -315,6 +347,17 @@ impl<'a> Places<'a> {
 }
 
 impl Found<'_> {
+    /// In no image.
+    fn nowhere(insn: &Insn) -> Self {
+        Self {
+            image: None,
+            symbol: None,
+            address: insn.address,
+            is_alias: false,
+            distance: None,
+        }
+    }
+
     fn is_guest(&self) -> bool {
         self.image.is_some_and(|image| image.role == Role::Guest)
     }
@@ -327,6 +370,7 @@ impl Found<'_> {
             Some(Role::Guest) => Kind::Guest,
             Some(Role::Hypervisor) => Kind::Hypervisor,
             Some(Role::Program) => Kind::User,
+            Some(Role::Linux) if self.is_alias && self.address < PHYSICAL_END => Kind::Kernel,
             Some(Role::Linux) if self.is_alias || is_kvm(module.as_deref()) => Kind::Hypervisor,
             // Both architectures' kernels are in the upper half of the addresses.
             Some(Role::Linux) => Kind::Kernel,
@@ -354,8 +398,9 @@ pub(crate) fn is_kvm(module: Option<&str>) -> bool {
     matches!(module, Some("kvm" | "kvm_amd" | "kvm_intel"))
 }
 
-fn find<'a>(machine: &'a Machine, insn: &Insn) -> Found<'a> {
-    let look = |image: &'a Image, is_sure: bool| {
+/// The first image that has code at an instruction's address; if `is_sure`, with these bytes, as far as they are known.
+fn find<'a>(machine: &'a Machine, insn: &Insn, is_sure: bool) -> Option<Found<'a>> {
+    machine.images.iter().find_map(|image| {
         let address = insn.address.wrapping_sub(image.bias);
         let is_other = |code: &Code| !code.has(address, insn.bytes());
         if is_sure && image.code.as_ref().is_some_and(is_other) {
@@ -368,19 +413,14 @@ fn find<'a>(machine: &'a Machine, insn: &Insn) -> Found<'a> {
             Role::Linux => image.symbols.core().contains(&address),
             Role::Guest | Role::Program => false,
         };
-        Some((image, symbol, tells))
-    };
-    let sure = machine.images.iter().find_map(|image| look(image, true));
-    // Code that was patched where it runs.
-    let found = sure.or_else(|| machine.images.iter().find_map(|image| look(image, false)));
-    let distance = insn.location.wrapping_sub(insn.address);
-    Found {
-        image: found.map(|(image, ..)| image),
-        symbol: found.map(|(_, symbol, _)| symbol),
-        is_alias: false,
-        address: insn.address,
-        distance: matches!(found, Some((.., true))).then_some(distance),
-    }
+        Some(Found {
+            image: Some(image),
+            symbol: Some(symbol),
+            is_alias: false,
+            address: insn.address,
+            distance: tells.then(|| insn.location.wrapping_sub(insn.address)),
+        })
+    })
 }
 
 /// Code of L0's kernel that runs at another address: it is where the kernel's own would be.

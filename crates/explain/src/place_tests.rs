@@ -161,3 +161,68 @@ fn exits_and_entries_tell_the_levels_of_modules() {
         .collect();
     assert_eq!(levels, [2, 0, 0, 1, 1, 0, 0, 1, 0]);
 }
+
+/// What is said of one path of a boot whose instructions were executed first in this order.
+fn said_of_boot(machine: &Machine, trace: &Trace, order: &[u32]) -> Vec<String> {
+    let mut places = Places::of_boot(trace, machine, order);
+    let path = places.path(&trace.paths[0].insns);
+    path.iter()
+        .map(|place| {
+            let function = &places.functions[place.function as usize];
+            format!("L{} {} {}", function.level, function.kind, function.name)
+        })
+        .collect()
+}
+
+#[test]
+fn of_a_boot_the_kernel_that_ran_first_is_l0_s() {
+    let (l0, l1) = (0x1000, 0x90_0000);
+    let mut trace = trace(&[(TEXT + 0x100, l1 + 0x100), (MODULE, 71), (TEXT, l0)]);
+    trace.paths[0].insns = vec![2, 0, 1];
+    let machine = machine(2);
+    let wanted = [
+        "L0 kernel kernel_entry",
+        "L1 kernel kernel_work",
+        "L1 hypervisor vmx_exit",
+    ];
+    assert_eq!(said_of_boot(&machine, &trace, &[2, 0, 1]), wanted);
+    // No exit of a guest is in the path, which would tell it without the order.
+    assert_ne!(said_of_boot(&machine, &trace, &[]), wanted);
+}
+
+#[test]
+fn of_a_boot_firmware_is_not_the_guest_that_lies_there_later() {
+    let elf = std::fs::read(std::env::current_exe().unwrap()).unwrap();
+    let code = Code::of(&elf).unwrap();
+    let mut machine = machine(0);
+    machine.images[0].code = Some(code);
+    let trace = trace(&[(0x10_0101, 5)]);
+    let boot = said_of_boot(&machine, &trace, &[0]);
+    assert_eq!(boot, ["L0 user space unknown code at 0x100000"]);
+    // Between the guest's marks it is a function that was patched where it runs.
+    assert_eq!(
+        said(&machine, &[(0x10_0101, 5)]),
+        ["L0 guest hypercall_run+"]
+    );
+}
+
+#[test]
+fn of_a_boot_code_runs_at_its_physical_address_before_page_tables() {
+    let mut trace = trace(&[
+        (0x4010_0102, 0x1102),
+        (0x8000_1000_0102, 0x1102),
+        (TEXT, 0x1000),
+    ]);
+    let machine = machine(1);
+    trace.architecture = Architecture::Aarch64;
+    let wanted = [
+        "L0 kernel kernel_work",
+        "L0 hypervisor kernel_work",
+        "L0 kernel kernel_entry",
+    ];
+    assert_eq!(said_of_boot(&machine, &trace, &[0, 2, 1]), wanted);
+    // A loader of x86 runs where the kernel is later.
+    trace.architecture = Architecture::X86_64;
+    let loader = said_of_boot(&machine, &trace, &[0, 2, 1]);
+    assert_eq!(loader[0], "L0 user space unknown code at 0x40100000");
+}

@@ -1,7 +1,6 @@
 //! Tables of symbols: which function an address is in.
 
-use object::read::elf::ElfFile64;
-use object::{LittleEndian, Object, ObjectSection, ObjectSymbol, SectionKind, SymbolKind};
+use object::{BinaryFormat, File, Object, ObjectSection, ObjectSymbol, SectionKind, SymbolKind};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -21,7 +20,7 @@ pub enum SymbolsError {
         text: String,
     },
     /// An ELF file.
-    #[error("this is not a 64-bit little-endian ELF file: {0}")]
+    #[error("this is not a little-endian ELF file: {0}")]
     Elf(String),
     /// Nothing is in it.
     #[error("there are no symbols of functions: it was stripped; give the file as it was linked")]
@@ -97,8 +96,7 @@ impl Symbols {
     /// # Errors
     /// It is no such file, or has none.
     pub fn of_elf(bytes: &[u8]) -> Result<Self, SymbolsError> {
-        let elf = ElfFile64::<LittleEndian>::parse(bytes)
-            .map_err(|error| SymbolsError::Elf(error.to_string()))?;
+        let elf = elf(bytes)?;
         let sections = code_sections(&elf);
         let mut found = Vec::new();
         for symbol in elf.symbols() {
@@ -200,6 +198,13 @@ impl Symbols {
         self.sorted.sort_by_key(|symbol| symbol.address);
     }
 
+    /// Removes the functions of modules.
+    pub(crate) fn remove(&mut self, modules: &[String]) {
+        let is_of = |module: &String| modules.contains(module);
+        self.sorted
+            .retain(|symbol| !symbol.module.as_ref().is_some_and(is_of));
+    }
+
     /// All of them, by address.
     pub(crate) fn all(&self) -> &[Symbol] {
         &self.sorted
@@ -266,8 +271,20 @@ fn kernel_line(line: &str) -> Option<(u64, Linkage, &str, Option<&str>)> {
         .then_some((delta, linkage, name, module))
 }
 
+/// An ELF file, of 64 or 32 bits.
+///
+/// # Errors
+/// It is none.
+pub(crate) fn elf(bytes: &[u8]) -> Result<File<'_>, SymbolsError> {
+    let file = File::parse(bytes).map_err(|error| SymbolsError::Elf(error.to_string()))?;
+    if file.format() != BinaryFormat::Elf || !file.is_little_endian() {
+        return Err(SymbolsError::Elf(format!("it is {:?}", file.format())));
+    }
+    Ok(file)
+}
+
 /// Sections of code: names and addresses.
-fn code_sections(elf: &ElfFile64<'_, LittleEndian>) -> Vec<(String, Range<u64>)> {
+fn code_sections(elf: &File<'_>) -> Vec<(String, Range<u64>)> {
     elf.sections()
         .filter(|section| section.kind() == SectionKind::Text)
         .map(|section| {

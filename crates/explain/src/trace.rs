@@ -339,18 +339,27 @@ impl<'a> Reader<'a> {
     }
 
     fn insns(&mut self) -> Result<Vec<Insn>, TraceError> {
-        const WHAT: &str = "its instructions";
-        self.count(WHAT)?
-            .map(|_| {
-                let address = self.word(WHAT)?;
-                let location = self.word(WHAT)?;
-                let size = usize::from(self.take(1, WHAT)?[0]);
-                if size == 0 || size > INSN_BYTES_MAX {
-                    return Err(damaged(format!("an instruction has {size} bytes")));
-                }
-                Ok(Insn::new(address, location, self.take(size, WHAT)?))
-            })
+        self.count("its instructions")?
+            .map(|_| self.insn())
             .collect()
+    }
+
+    /// Address, location, size and bytes of an instruction.
+    pub(crate) fn insn(&mut self) -> Result<Insn, TraceError> {
+        const WHAT: &str = "its instructions";
+        let address = self.word(WHAT)?;
+        let location = self.word(WHAT)?;
+        let size = usize::from(self.take(1, WHAT)?[0]);
+        if size == 0 || size > INSN_BYTES_MAX {
+            return Err(damaged(format!("an instruction has {size} bytes")));
+        }
+        Ok(Insn::new(address, location, self.take(size, WHAT)?))
+    }
+
+    /// A signed number in zigzag.
+    pub(crate) fn difference(&mut self, what: &'static str) -> Result<i64, TraceError> {
+        let coded = self.number(what)?;
+        Ok((coded >> 1) as i64 ^ -((coded & 1) as i64))
     }
 
     fn paths(&mut self, insns: usize) -> Result<Vec<Path>, TraceError> {
@@ -374,9 +383,7 @@ impl<'a> Reader<'a> {
         let mut number = 0i64;
         let mut path = Vec::new();
         for _ in self.count(WHAT)? {
-            let coded = self.number(WHAT)?;
-            let difference = (coded >> 1) as i64 ^ -((coded & 1) as i64);
-            number = number.wrapping_add(difference);
+            number = number.wrapping_add(self.difference(WHAT)?);
             if number < 1 || number as u64 > insns as u64 {
                 return Err(damaged(format!(
                     "a path has instruction {number} of {insns}"

@@ -21,8 +21,24 @@ pub struct Recording {
     pub plugins: PathBuf,
     /// Written when the machine ends; a machine that is launched twice overwrites it.
     pub file: PathBuf,
-    /// Only how often each instruction is executed, and no paths.
-    pub counts_only: bool,
+    /// What is recorded.
+    pub what: What,
+}
+
+/// What is recorded of a machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum What {
+    /// What is executed between the guest's marks, as paths.
+    Paths,
+    /// Only how often each instruction is executed there.
+    Counts,
+    /// The whole boot, in step with another machine.
+    Boot {
+        /// The Unix socket of who keeps both in step (`ws_explain::boots`).
+        peer: PathBuf,
+        /// Only this CPU.
+        cpu: Option<u32>,
+    },
 }
 
 /// What records a machine.
@@ -42,9 +58,13 @@ impl Recording {
     pub fn recorder(&self, recipe: &Recipe, emulator: &Emulator) -> Result<Recorder, MachineError> {
         let version = &emulator.version;
         match emulator.name {
-            "bochs" if self.counts_only => Err(MachineError::Other(
+            "bochs" if self.what == What::Counts => Err(MachineError::Other(
                 "Bochs' debugger says each instruction, which is too much for whole workloads: choose a lab machine of QEMU's".into(),
             )),
+            "bochs" if self.what != What::Paths => Err(MachineError::Other(format!(
+                "Bochs' debugger prints each instruction as a line, which is too much for a whole boot: compare one operation with worldswitch explain --diff lab:{0} lab:{0}@VERSION --bench BENCH, or choose two lab machines of QEMU",
+                recipe.name
+            ))),
             "bochs" if recipe.emulator.cpus > 1 => Err(MachineError::Other(
                 "Bochs' clock counts no instructions on several CPUs: choose a lab machine with one".into(),
             )),
@@ -69,7 +89,7 @@ impl Recording {
         for version in VERSIONS {
             let plugin = self.plugins.join(format!("api-{version}.so"));
             match refusal(emulator, &plugin)? {
-                None => return Ok(words(&plugin, &self.file, self.counts_only)),
+                None => return Ok(words(&plugin, &self.file, &self.what)),
                 Some(why) => said = why,
             }
         }
@@ -90,10 +110,17 @@ fn is_nested_paging(recipe: &Recipe) -> bool {
     })
 }
 
-fn words(plugin: &Path, file: &Path, counts_only: bool) -> Vec<String> {
+fn words(plugin: &Path, file: &Path, what: &What) -> Vec<String> {
     // QEMU reads a doubled comma as one.
     let path = |path: &Path| path.to_string_lossy().replace(',', ",,");
-    let what = if counts_only { ",counts=on" } else { "" };
+    let what = match what {
+        What::Paths => String::new(),
+        What::Counts => ",counts=on".to_owned(),
+        What::Boot { peer, cpu } => {
+            let cpu = cpu.map_or(String::new(), |cpu| format!(",cpu={cpu}"));
+            format!(",stream=on,peer={}{cpu}", path(peer))
+        }
+    };
     vec![
         "-plugin".into(),
         format!("file={},out={}{what}", path(plugin), path(file)),
@@ -114,7 +141,7 @@ fn refusal(emulator: &Emulator, plugin: &Path) -> Result<Option<String>, Machine
     let arguments = empty.map(str::to_owned).into_iter();
     let arguments = arguments
         .chain(["-monitor".to_owned(), "stdio".to_owned()])
-        .chain(words(plugin, Path::new("/dev/null"), false))
+        .chain(words(plugin, Path::new("/dev/null"), &What::Paths))
         .collect();
     let failed = |e| MachineError::io("start", &emulator.program, e);
     let mut child = Command::new(&emulator.program)
@@ -140,11 +167,18 @@ mod tests {
     #[test]
     fn commas_in_paths_are_doubled() {
         assert_eq!(
-            words(Path::new("/a,b/api-3.so"), Path::new("/c,d"), false),
+            words(Path::new("/a,b/api-3.so"), Path::new("/c,d"), &What::Paths),
             ["-plugin", "file=/a,,b/api-3.so,out=/c,,d"]
         );
-        let counts = words(Path::new("/a"), Path::new("/b"), true);
-        assert_eq!(counts[1], "file=/a,out=/b,counts=on");
+        let words = |what| words(Path::new("/a"), Path::new("/b"), &what)[1].clone();
+        assert_eq!(words(What::Counts), "file=/a,out=/b,counts=on");
+        let boot = |cpu| What::Boot {
+            peer: "/p,q".into(),
+            cpu,
+        };
+        let said = "file=/a,out=/b,stream=on,peer=/p,,q";
+        assert_eq!(words(boot(None)), said);
+        assert_eq!(words(boot(Some(1))), format!("{said},cpu=1"));
     }
 
     #[test]
@@ -156,26 +190,31 @@ mod tests {
             version: version.into(),
             build: String::new(),
         };
-        let recording = |counts_only| Recording {
+        let recording = |what| Recording {
             plugins: "/plugins".into(),
             file: "/out".into(),
-            counts_only,
+            what,
         };
         let lab = concat!(env!("CARGO_MANIFEST_DIR"), "/../../lab");
         let lab = ws_lab::lab::Lab::open(&[lab.into()]).unwrap();
         let recipe = lab.recipe("kvm-intel", None).unwrap();
-        let recorder =
-            |version, counts_only| recording(counts_only).recorder(&recipe, &bochs(version));
+        let recorder = |version, what| recording(what).recorder(&recipe, &bochs(version));
         let debugger = Recorder::Debugger("/out".into());
-        assert_eq!(recorder("2.7", false).unwrap(), debugger);
-        let newer = recorder("3.0", false).unwrap_err().to_string();
+        assert_eq!(recorder("2.7", What::Paths).unwrap(), debugger);
+        let newer = recorder("3.0", What::Paths).unwrap_err().to_string();
         assert!(newer.contains("Bochs 3.0 can't be recorded"), "{newer}");
         let several = lab.recipe("kvm-intel-smp", None).unwrap();
-        let several = recording(false).recorder(&several, &bochs("3.0"));
+        let several = recording(What::Paths).recorder(&several, &bochs("3.0"));
         let several = several.unwrap_err().to_string();
         assert!(several.contains("several CPUs"), "{several}");
-        let counts = recorder("2.7", true).unwrap_err().to_string();
+        let counts = recorder("2.7", What::Counts).unwrap_err().to_string();
         assert!(counts.contains("of QEMU's"), "{counts}");
+        let boot = What::Boot {
+            peer: "/peer".into(),
+            cpu: None,
+        };
+        let boot = recorder("2.7", boot).unwrap_err().to_string();
+        assert!(boot.contains("explain --diff lab:kvm-intel "), "{boot}");
     }
 
     #[test]
@@ -212,7 +251,7 @@ mod tests {
         let recording = Recording {
             plugins: "/plugins".into(),
             file: "/out".into(),
-            counts_only: false,
+            what: What::Paths,
         };
         let taken = recording.arguments(&emulator(folder.path(), "api-1.so"));
         assert_eq!(taken.unwrap()[1], "file=/plugins/api-1.so,out=/out");

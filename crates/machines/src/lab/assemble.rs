@@ -16,6 +16,7 @@ use crate::emulator::Emulator;
 use crate::image;
 use crate::kernel_file;
 use crate::machine::MachineError;
+use crate::recording::{Recording, What};
 use crate::resources::Resources;
 use serde_json::json;
 use std::fs;
@@ -142,9 +143,13 @@ pub fn assemble(mut recipe: Recipe, resources: &Resources) -> Result<Settings, M
     for note in std::mem::take(&mut described.notes) {
         add_caveat(&mut recipe, note);
     }
+    // A boot that is recorded whole does not stop.
+    let records_boot = |recording: &Recording| matches!(recording.what, What::Boot { .. });
     let launch_point = match recipe.emulator.kind {
-        EmulatorKind::Qemu => payload.launch_point(),
-        EmulatorKind::Bochs => None,
+        EmulatorKind::Qemu if !resources.recording.as_ref().is_some_and(records_boot) => {
+            payload.launch_point()
+        }
+        EmulatorKind::Qemu | EmulatorKind::Bochs => None,
     };
     // What else a QEMU of the user's depends on is not known, nor whether it resumes: its machines boot.
     let states = match has_own_qemu(&recipe, resources) {

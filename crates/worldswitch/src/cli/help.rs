@@ -89,6 +89,7 @@ mod tests {
             "check",
             "check",
             "compare",
+            "diverge",
             "doctor",
             "fleet",
             "worldswitch",

@@ -1,5 +1,7 @@
 //! Subcommands and options of `worldswitch lab`.
 
+mod diverge;
+
 use crate::cli::help::{MACHINES, OUTPUT};
 use crate::cli::{Form, Output, Parts, PlatformList, file};
 use clap::{Args, Subcommand};
@@ -7,6 +9,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 use ws_lab::fetch::old;
+
+pub use diverge::{By, DivergeArgs};
 
 const FETCH_HELP: &str = "\
 A NAME is a recipe (kvm, lab:kvm@6.12) or a set of packages (qemu); worldswitch lab list shows both.
@@ -109,6 +113,8 @@ pub enum LabCommand {
         #[command(flatten)]
         places: Places,
     },
+    /// Find the first executed instruction at which two boots differ, or the first function of two kernels.
+    Diverge(DivergeArgs),
     /// Check benchmarks' instruction counts on lab machines against a budget, for CI.
     #[command(after_help = CHECK_HELP)]
     Check(CheckArgs),

@@ -10,7 +10,7 @@ use ws_lab::lab::Lab;
 use ws_lab::sets::Architecture;
 use ws_lab::store::Store;
 use ws_machines::image;
-use ws_machines::recording::Recording;
+use ws_machines::recording::{Recording, What};
 use ws_machines::resources::{LabFiles, Resources};
 
 /// A file that comes with this program.
@@ -144,12 +144,12 @@ pub fn resources(parts: &Parts, pins: Vec<u32>) -> Resources {
 ///
 /// # Errors
 /// There are no plugins for that: where they were searched, and how to build them.
-pub fn recording(file: &Path, counts_only: bool) -> anyhow::Result<Recording> {
+pub fn recording(file: &Path, what: What) -> anyhow::Result<Recording> {
     let plugin = found(PLUGIN).map_err(anyhow::Error::msg)?;
     Ok(Recording {
         plugins: plugin.parent().unwrap_or(&plugin).to_owned(),
         file: file.to_owned(),
-        counts_only,
+        what,
     })
 }
 

@@ -23,12 +23,13 @@ pub fn check(name: &str, value: &serde_json::Value) {
 /// `WS_BLESS=1 cargo test -p worldswitch schemas` writes them anew after the types have changed.
 #[test]
 fn the_committed_schemas_are_those_of_the_types() {
-    let schemas: [(&str, Schema); 20] = [
+    let schemas: [(&str, Schema); 21] = [
         ("apps", of::<ws_report::Apps>()),
         ("benchmarks", of::<super::list::Benchmarks<'_>>()),
         ("bisect", of::<super::bisect::Bisected<'_>>()),
         ("check", of::<super::lab::Checked<'_>>()),
         ("devices", of::<super::io::Devices>()),
+        ("diverge", of::<ws_explain::boots::diverged::Diverged>()),
         ("explain", of::<ws_explain::explained::Explained>()),
         ("explain-diff", of::<ws_explain::diff::Difference>()),
         ("fleet", of::<super::fleet::Fleet<'_>>()),

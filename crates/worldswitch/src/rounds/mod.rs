@@ -5,7 +5,7 @@ mod boot;
 mod instance;
 pub mod job;
 mod listen;
-mod nonce;
+pub mod nonce;
 mod pace;
 mod perturb;
 pub mod plan;

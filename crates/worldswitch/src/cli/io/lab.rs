@@ -40,6 +40,7 @@ const OF_LAB: [&str; 10] = [
     "guest",
     "qemu",
     "vmm",
+    "no_resume",
     "lab_dir",
     "cache",
 ];

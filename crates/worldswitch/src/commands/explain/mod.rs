@@ -20,7 +20,7 @@ use ws_machines::name::PlatformName;
 
 pub use changed::{Changed, changed};
 pub use kept::read;
-pub use operation::{Explainer, symbols};
+pub use operation::{Explainer, Texts, machine, symbols, temporary_folder};
 
 /// A function that changed by fewer instructions of its own is summed up with others, where no option says it.
 pub const LEAST: u64 = 10;

@@ -16,7 +16,7 @@ use ws_explain::explained::Explained;
 use ws_explain::modules;
 use ws_explain::place::{Image, Machine, Role};
 use ws_explain::sum::Measured as Samples;
-use ws_explain::symbols::Symbols;
+use ws_explain::symbols::{Symbols, SymbolsError as SymbolsReadError};
 use ws_explain::trace::{Trace, TraceError};
 use ws_lab::recipe::EmulatorKind;
 use ws_machines::debugger;
@@ -24,6 +24,7 @@ use ws_machines::image::GuestImage;
 use ws_machines::lab::{Part, Software, SymbolsError};
 use ws_machines::name::PlatformName;
 use ws_machines::platforms;
+use ws_machines::recording::What;
 use ws_machines::resources::Resources;
 use ws_machines::room::free_bytes;
 use ws_results::{Metric, ResultFile, Row, Status};
@@ -68,7 +69,7 @@ impl Explainer<'_> {
         let file = folder.path().join("trace");
         // What can't be recorded is told before anything boots.
         let recorded = Resources {
-            recording: Some(parts::recording(&file, false)?),
+            recording: Some(parts::recording(&file, What::Paths)?),
             ..resources.clone()
         };
         platforms::open(name, &recorded).with_context(|| name.to_string())?;
@@ -90,7 +91,7 @@ impl Explainer<'_> {
             .with_context(|| format!("{name}: its emulator ended without writing a trace"))?;
         let trace = trace.with_context(|| name.to_string())?;
         let software = platforms::software(name, &resources)?;
-        let (machine, programs) = machine(name, &symbols, &software, &trace)?;
+        let (machine, programs) = machine(name, &symbols, &software, &trace, modules::settle)?;
         let mut sites = Sites::of(&trace, &machine);
         let sources = debug::Sources {
             given: self.debug,
@@ -171,7 +172,10 @@ fn read(file: &Path, emulator: EmulatorKind) -> io::Result<Result<Trace, TraceEr
 
 /// For the trace, the results and the console. Each has room there: a full disk would otherwise show as a trace without
 /// an end.
-fn temporary_folder(room: u64) -> anyhow::Result<tempfile::TempDir> {
+///
+/// # Errors
+/// The folder can't be made, or has no room.
+pub fn temporary_folder(room: u64) -> anyhow::Result<tempfile::TempDir> {
     let place = std::env::temp_dir();
     let folder = tempfile::tempdir().with_context(|| {
         format!(
@@ -191,7 +195,7 @@ fn temporary_folder(room: u64) -> anyhow::Result<tempfile::TempDir> {
 }
 
 /// What the symbols are read from.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Texts {
     pub xen: Option<String>,
     pub linux: Option<String>,
@@ -268,12 +272,17 @@ fn samples(measured: &Measured, benchmark: &str) -> anyhow::Result<Samples> {
     })
 }
 
-/// The machine's software, with its functions; and the file of each image that is a program.
-fn machine(
+/// The machine's software, with its functions; and the file of each image that is a program. `settle` moves the
+/// functions of Linux' modules to where they are.
+///
+/// # Errors
+/// A program can't be read, or has no symbols; or modules are elsewhere than when the symbols were printed.
+pub fn machine(
     name: &PlatformName,
     symbols: &Texts,
     software: &Software,
     trace: &Trace,
+    settle: impl Fn(&mut Symbols, &Trace) -> Result<(), SymbolsReadError>,
 ) -> anyhow::Result<(Machine, Vec<Option<PathBuf>>)> {
     let mut images = Vec::new();
     let mut files = Vec::new();
@@ -283,7 +292,7 @@ fn machine(
     }
     if let Some(text) = &symbols.linux {
         let mut symbols = Symbols::of_kernel(text)?;
-        modules::settle(&mut symbols, trace)?;
+        settle(&mut symbols, trace)?;
         images.push(Image::linux(symbols));
         files.push(None);
     }

@@ -3,6 +3,7 @@
 mod boot;
 mod budget;
 mod check;
+mod diverge;
 mod ending;
 mod fetch;
 mod list;
@@ -32,6 +33,7 @@ pub fn lab(what: &LabCommand, colours: Colours) -> anyhow::Result<Done> {
     match what {
         LabCommand::Boot(args) => return boot::boot(args),
         LabCommand::Check(args) => return check::check(args, colours),
+        LabCommand::Diverge(args) => return diverge::diverge(args, colours),
         LabCommand::List { json, places } => list::list(&recipes(places)?, &store(places)?, *json)?,
         LabCommand::Show { name, json, places } => {
             show::show(&recipes(places)?, &store(places)?, name, *json)?;

@@ -1,0 +1,333 @@
+//! Two boots in words.
+
+use super::difference::{Difference, Side, What};
+use super::diverged::Diverged;
+use super::functions::{Functions, Only};
+use super::placed::{At, Run};
+use crate::place::Function;
+use crate::render::number::grouped;
+use std::fmt::Write;
+
+const SIDES: [&str; 2] = ["A", "B"];
+
+pub fn text(diverged: &Diverged, most: usize) -> String {
+    let mut text = String::new();
+    for (side, name) in SIDES.iter().zip(&diverged.boots) {
+        let _ = writeln!(text, "{side}: {name}");
+    }
+    text.push('\n');
+    if let Some(functions) = &diverged.functions {
+        by_function(&mut text, diverged, functions, most);
+        return text;
+    }
+    match &diverged.difference {
+        Some(difference) => by_instruction(&mut text, difference),
+        None => {
+            let [a, b] = diverged.executed;
+            let executed = number(a.min(b));
+            let of = match diverged.cpu {
+                Some(cpu) => format!(" on CPU {cpu}"),
+                None => String::new(),
+            };
+            let _ = writeln!(
+                text,
+                "No difference: both execute the same {executed} instructions{of}."
+            );
+        }
+    }
+    if !diverged.has_clock {
+        text.push_str(
+            "\nThis emulator does not tell its clock. A halt of another length shows only where the clock is read later.\n",
+        );
+    }
+    text
+}
+
+fn by_instruction(text: &mut String, difference: &Difference) {
+    let at = |there: &At| at(there, has_several_cpus(difference));
+    match &difference.last {
+        Some(last) => {
+            let _ = writeln!(
+                text,
+                "Both execute the same {} instructions. The last one is {}.",
+                number(difference.equal),
+                at(last)
+            );
+        }
+        None => text.push_str("They differ from the first instruction on.\n"),
+    }
+    let _ = writeln!(text, "{}", found(difference));
+    if difference.what == What::Cpu {
+        text.push_str(
+            "A turn of the CPUs ended at another instruction. --cpu N compares the instructions of one CPU.\n",
+        );
+    }
+    let with_cpu = has_several_cpus(difference);
+    runs(text, "Before that, both:", &difference.before, with_cpu);
+    for (side, name) in difference.sides.iter().zip(SIDES) {
+        match side.next.is_empty() {
+            true => {
+                let _ = writeln!(text, "\nThen {name}: nothing more");
+            }
+            false => runs(text, &format!("Then {name}:"), &side.next, with_cpu),
+        }
+    }
+}
+
+/// The difference itself, in one sentence.
+fn found(difference: &Difference) -> String {
+    let [a, b] = &difference.sides;
+    let executes = |side: &Side| match &side.at {
+        Some(there) => format!("executes {}", at(there, has_several_cpus(difference))),
+        None => "has ended, or executes nothing more".to_owned(),
+    };
+    match difference.what {
+        What::Halt => format!(
+            "There a CPU halts. The clock skips {} ns in A, and {} ns in B.",
+            number(a.skipped_ns),
+            number(b.skipped_ns)
+        ),
+        What::Cpu => {
+            let cpu = |side: &Side| side.at.as_ref().map_or(0, |at| at.cpu);
+            format!(
+                "Then A goes on with CPU {}, and B with CPU {}.",
+                cpu(a),
+                cpu(b)
+            )
+        }
+        What::Instruction | What::End => format!("Then A {}, and B {}.", executes(a), executes(b)),
+    }
+}
+
+/// Runs of functions, as a table.
+fn runs(text: &mut String, title: &str, runs: &[Run], with_cpu: bool) {
+    if runs.is_empty() {
+        return;
+    }
+    let _ = writeln!(text, "\n{title}");
+    for run in runs {
+        let cpu = match with_cpu {
+            true => format!("CPU {} ", run.at.cpu),
+            false => String::new(),
+        };
+        let _ = writeln!(
+            text,
+            "{:>12}  {cpu}L{} {:<10}  {}",
+            number(run.instructions),
+            run.at.function.level,
+            kind(&run.at.function),
+            place(&run.at.function, run.at.offset),
+        );
+    }
+}
+
+/// Whether anything around the difference was executed on another CPU than the first.
+fn has_several_cpus(difference: &Difference) -> bool {
+    let runs = difference.sides.iter().flat_map(|side| &side.next);
+    let runs = runs.chain(&difference.before).map(|run| &run.at);
+    let ends = difference.sides.iter().filter_map(|side| side.at.as_ref());
+    runs.chain(ends).any(|at| at.cpu != 0)
+}
+
+/// An instruction: function, level and who; and the CPU, if there are several.
+fn at(at: &At, with_cpu: bool) -> String {
+    let function = &at.function;
+    let mut who = format!("L{}", function.level);
+    if !function.image.is_empty() {
+        who = format!("{who}, {}", function.kind);
+    }
+    if with_cpu {
+        who = format!("CPU {}, {who}", at.cpu);
+    }
+    format!("{} ({who})", place(function, at.offset))
+}
+
+/// What is known of nothing but its address may be firmware.
+fn kind(function: &Function) -> String {
+    match function.image.is_empty() {
+        true => "-".to_owned(),
+        false => function.kind.to_string(),
+    }
+}
+
+fn place(function: &Function, offset: u64) -> String {
+    match (&function.module, offset) {
+        _ if function.image.is_empty() => format!("{} +{offset:#x}", function.name),
+        (Some(module), 0) => format!("{} [{module}]", function.name),
+        (Some(module), _) => format!("{}+{offset:#x} [{module}]", function.name),
+        (None, 0) => function.name.clone(),
+        (None, _) => format!("{}+{offset:#x}", function.name),
+    }
+}
+
+fn by_function(text: &mut String, diverged: &Diverged, functions: &Functions, most: usize) {
+    let [a, b] = &functions.boots;
+    let _ = writeln!(
+        text,
+        "A executes {} known functions in {} instructions, and B {} in {}. {} functions are in both.",
+        number(a.functions),
+        number(diverged.executed[0]),
+        number(b.functions),
+        number(diverged.executed[1]),
+        number(functions.common),
+    );
+    for (side, boot) in functions.boots.iter().enumerate() {
+        let [own, other] = [SIDES[side], SIDES[1 - side]];
+        if boot.only.is_empty() {
+            let _ = writeln!(
+                text,
+                "\nEach function of {own} is also executed in {other}."
+            );
+            continue;
+        }
+        let _ = writeln!(
+            text,
+            "\nOnly {own} executes {}. The first ones, with the instructions before them:",
+            number(boot.only.len() as u64)
+        );
+        for only in boot.only.iter().take(most) {
+            let _ = writeln!(text, "{}", one(only, other));
+        }
+    }
+}
+
+fn one(only: &Only, other: &str) -> String {
+    let function = &only.function;
+    let has = match (only.other_level, only.is_in_other) {
+        (Some(level), _) => format!("{other} executes it at L{level} only"),
+        (None, true) => format!("{other} has it, and does not execute it"),
+        (None, false) => format!("{other} has no such function"),
+    };
+    let after = only.after.as_ref();
+    let after = after.map_or(String::new(), |after| format!(", after {after}"));
+    format!(
+        "{:>14}  L{} {:<10}  {}: {has}{after}",
+        number(only.executed_before),
+        function.level,
+        kind(function),
+        place(function, 0),
+    )
+}
+
+fn number(number: u64) -> String {
+    grouped(i64::try_from(number).unwrap_or(i64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::diverged::SCHEMA;
+    use super::super::functions::Boot;
+    use super::*;
+    use crate::place::Kind;
+
+    fn at(name: &str, module: Option<&str>, cpu: u8, offset: u64) -> At {
+        At {
+            cpu,
+            function: Function {
+                name: name.into(),
+                module: module.map(str::to_owned),
+                image: "Linux".into(),
+                level: 1,
+                kind: Kind::Kernel,
+                is_inlined: false,
+            },
+            offset,
+            address: 0x1000,
+            code: "90".into(),
+        }
+    }
+
+    fn side(at: Option<At>, skipped_ns: u64) -> Side {
+        let next = at.clone().map(|at| Run {
+            at,
+            instructions: 1234,
+        });
+        Side {
+            at,
+            skipped_ns,
+            next: next.into_iter().collect(),
+        }
+    }
+
+    fn diverged(what: What, sides: [Side; 2], has_clock: bool) -> Diverged {
+        Diverged {
+            schema: SCHEMA.into(),
+            boots: ["lab:a".into(), "lab:b".into()],
+            executed: [5_000, 6_000],
+            cpu: None,
+            has_clock,
+            differ: true,
+            difference: Some(Difference {
+                equal: 4_321,
+                what,
+                last: Some(at("idle", None, 0, 0x10)),
+                before: Vec::new(),
+                sides,
+            }),
+            functions: None,
+        }
+    }
+
+    fn told(what: What, sides: [Side; 2], has_clock: bool) -> String {
+        diverged(what, sides, has_clock).to_text(10)
+    }
+
+    #[test]
+    fn json_is_as_its_schema_says() {
+        let schema = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../../docs/diverge-schema.json"
+        );
+        let schema = std::fs::read_to_string(schema).unwrap();
+        let schema = serde_json::from_str(&schema).unwrap();
+        let schema = ws_results::schema_check::Schema::of(&schema);
+        let here = Some(at("handler", Some("kvm"), 0, 0));
+        let mut diverged = diverged(What::End, [side(here, 1), side(None, 0)], true);
+        let only = Only {
+            function: at("tdx_early_init", None, 0, 0).function,
+            executed_before: 7,
+            after: None,
+            is_in_other: false,
+            other_level: Some(1),
+        };
+        let boot = |only| Boot { functions: 3, only };
+        for functions in [false, true] {
+            diverged.functions = functions.then(|| Functions {
+                common: 2,
+                boots: [boot(vec![only.clone()]), boot(Vec::new())],
+            });
+            let json = serde_json::from_str(&diverged.to_json().unwrap()).unwrap();
+            assert_eq!(schema.check(&json), Ok(()), "{json:#}");
+        }
+        let told = diverged.to_text(1);
+        assert!(told.contains("L1 kernel      tdx_early_init: B executes it at L1 only\n"));
+        assert!(told.contains("Each function of B is also executed in A."));
+    }
+
+    #[test]
+    fn each_kind_of_difference_has_its_sentence() {
+        let here = || Some(at("handler", Some("kvm"), 0, 0));
+        let halt = told(
+            What::Halt,
+            [side(here(), 40_000), side(here(), 41_000)],
+            true,
+        );
+        let wanted = "A: lab:a\nB: lab:b\n\nBoth execute the same 4,321 instructions. \
+            The last one is idle+0x10 (L1, kernel).\n\
+            There a CPU halts. The clock skips 40,000 ns in A, and 41,000 ns in B.\n\n\
+            Then A:\n       1,234  L1 kernel      handler [kvm]\n\n\
+            Then B:\n       1,234  L1 kernel      handler [kvm]\n";
+        assert_eq!(halt, wanted);
+        let end = told(What::End, [side(here(), 0), side(None, 0)], false);
+        assert!(end.contains(
+            "Then A executes handler [kvm] (L1, kernel), and B has ended, or executes nothing more."
+        ));
+        assert!(end.contains("Then B: nothing more\n"));
+        assert!(end.contains("does not tell its clock"));
+        let other = Some(at("handler", None, 1, 4));
+        let cpu = told(What::Cpu, [side(here(), 0), side(other, 0)], true);
+        assert!(cpu.contains("The last one is idle+0x10 (CPU 0, L1, kernel)."));
+        assert!(cpu.contains("Then A goes on with CPU 0, and B with CPU 1.\nA turn of the CPUs"));
+        assert!(cpu.contains("1,234  CPU 1 L1 kernel      handler+0x4\n"));
+    }
+}

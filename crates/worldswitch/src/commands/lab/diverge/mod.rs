@@ -1,0 +1,255 @@
+//! `worldswitch lab diverge`: the first executed instruction at which two boots differ, or the functions that only one of
+//! two kernels executes.
+
+mod order;
+mod pair;
+mod side;
+
+use crate::cli::lab::{By, DivergeArgs};
+use crate::commands::explain::{self, Texts};
+use crate::commands::{Done, Usage, parts};
+use crate::terminal::{Colours, Progress, Stop, output};
+use anyhow::{Context, bail};
+use pair::{Ended, Pair};
+use side::Side;
+use std::fs;
+use ws_analysis::Outcome;
+use ws_explain::boots::difference::{difference, first_difference};
+use ws_explain::boots::diverged::{Diverged, SCHEMA};
+use ws_explain::boots::functions::functions;
+use ws_explain::boots::stream::Stream;
+use ws_explain::modules;
+use ws_explain::place::Machine;
+use ws_explain::symbols::Symbols;
+use ws_explain::trace::Trace;
+use ws_machines::lab::{Part, Software};
+use ws_machines::name::PlatformName;
+use ws_machines::platforms;
+use ws_machines::resources::Resources;
+
+/// Room for what is kept of both boots: up to a million different instructions of some 30 bytes.
+const ROOM_BYTES: u64 = 256 << 20;
+
+/// One of the two machines that are compared.
+pub struct Machined {
+    pub name: PlatformName,
+    pub resources: Resources,
+    /// What people are told: the name, and the emulator if the user named it.
+    pub label: String,
+}
+
+/// Boots both machines, and prints where they differ.
+///
+/// # Errors
+/// Wrong usage, a machine that can't be made, booted or recorded, or its record is damaged.
+pub fn diverge(args: &DivergeArgs, colours: Colours) -> anyhow::Result<Done> {
+    let machines = machines(args)?;
+    let stop = Stop::listen()?;
+    let folder = explain::temporary_folder(ROOM_BYTES)?;
+    let mut sides = Vec::new();
+    for (machine, letter) in machines.iter().zip(["a", "b"]) {
+        sides.push(Side::of(machine, args, &folder.path().join(letter))?);
+    }
+    let Some(texts) = both_symbols(&machines, &stop, colours)? else {
+        super::say("stopped");
+        return Ok(Done::InPart);
+    };
+    // Another machine differs in its firmware already, which finds other memory or files of other sizes.
+    let [a, b] = &machines;
+    let by = args.by.unwrap_or(match a.name == b.name {
+        true => By::Instructions,
+        false => By::Functions,
+    });
+    let pair = Pair::launch(sides, args.timeout)?;
+    let progress = Progress::new(false);
+    let ended = match by {
+        By::Instructions => pair.in_step(&stop, &progress),
+        By::Functions => pair.apart(&stop, &progress),
+    };
+    progress.clear();
+    let diverged = match ended? {
+        Ended::Stopped => {
+            super::say("stopped");
+            return Ok(Done::InPart);
+        }
+        Ended::Written { files, have_idled } => {
+            let [a, b] = files.map(|file| fs::read(&file).map(|bytes| Stream::read(&bytes)));
+            let read = "can't read what the emulator recorded";
+            let mut streams = [a.context(read)??, b.context(read)??];
+            if have_idled == [true; 2] {
+                let seconds = args.timeout.as_secs();
+                let why = format!("no machine powered off: both executed nothing for {seconds} s");
+                output::remark(&why, colours);
+            }
+            for (stream, has_idled) in streams.iter_mut().zip(have_idled) {
+                stream.has_ended &= !has_idled || have_idled == [true; 2];
+            }
+            found(args, by, &machines, &texts, &streams, colours)?
+        }
+    };
+    output::data(&match args.json {
+        true => diverged.to_json()?,
+        false => diverged.to_text(args.next as usize),
+    })?;
+    Ok(Done::Judged(match diverged.differ {
+        true => Outcome::Regression,
+        false => Outcome::NoRegression,
+    }))
+}
+
+/// Both machines, with what they are made from.
+fn machines(args: &DivergeArgs) -> anyhow::Result<[Machined; 2]> {
+    let one = |name: &str, qemu: Option<&std::path::PathBuf>| -> anyhow::Result<Machined> {
+        let name = super::machine(name)?;
+        let mut parts = args.parts.clone();
+        parts.qemu = qemu.cloned();
+        let mut resources = parts::resources(&parts, Vec::new());
+        resources.kernel.clone_from(&args.kernel);
+        resources.initrd.clone_from(&args.initrd);
+        platforms::check(&name, &resources).map_err(|e| Usage(e.to_string()))?;
+        let label = match qemu {
+            Some(path) => format!("{name} on {}", path.display()),
+            None => name.to_string(),
+        };
+        Ok(Machined {
+            name,
+            resources,
+            label,
+        })
+    };
+    for file in args.kernel.iter().chain(&args.initrd) {
+        fs::File::open(file).with_context(|| format!("can't read {}", file.display()))?;
+    }
+    let qemu = args.parts.qemu.as_ref();
+    Ok([
+        one(&args.a, qemu)?,
+        one(&args.b, args.other_qemu.as_ref().or(qemu))?,
+    ])
+}
+
+/// The functions of both. A machine that can't print them is compared all the same. Nothing if the user stopped it.
+fn both_symbols(
+    machines: &[Machined; 2],
+    stop: &Stop,
+    colours: Colours,
+) -> anyhow::Result<Option<[Texts; 2]>> {
+    let of = |machine: &Machined| match explain::symbols(
+        &machine.name,
+        &machine.resources,
+        stop,
+        colours,
+    ) {
+        Err(why) => {
+            output::remark(&format!("functions are not known: {why:#}"), colours);
+            Ok(Some(Texts::default()))
+        }
+        found => found,
+    };
+    let [a, b] = machines;
+    let Some(first) = of(a)? else { return Ok(None) };
+    // An emulator does not change where functions are.
+    if a.name == b.name {
+        return Ok(Some([first.clone(), first]));
+    }
+    Ok(of(b)?.map(|second| [first, second]))
+}
+
+/// What is told of both boots' records.
+fn found(
+    args: &DivergeArgs,
+    by: By,
+    machines: &[Machined; 2],
+    texts: &[Texts; 2],
+    streams: &[Stream; 2],
+    colours: Colours,
+) -> anyhow::Result<Diverged> {
+    let both = streams.each_ref();
+    if let (Some(cpu), [0, 0]) = (args.cpu, both.map(|stream| stream.executed)) {
+        bail!(Usage(format!(
+            "neither machine executed anything on CPU {cpu}: leave out --cpu, or name a --bench that needs several CPUs"
+        )));
+    }
+    let mut diverged = Diverged {
+        schema: SCHEMA.into(),
+        boots: machines.each_ref().map(|machine| machine.label.clone()),
+        executed: both.map(|stream| stream.executed),
+        cpu: args.cpu,
+        has_clock: both.iter().all(|stream| stream.has_clock),
+        differ: false,
+        difference: None,
+        functions: None,
+    };
+    if by == By::Instructions && first_difference(both)?.is_none() {
+        return Ok(diverged);
+    }
+    let [a, b] = [0, 1].map(|side| {
+        software(&machines[side], &texts[side], &streams[side], colours)
+            .with_context(|| machines[side].name.to_string())
+    });
+    let placed = [&a?, &b?];
+    match by {
+        By::Instructions => {
+            diverged.difference = difference(both, placed, args.next as usize)?;
+            diverged.differ = diverged.difference.is_some();
+        }
+        By::Functions => {
+            let functions = functions(both, placed);
+            if functions.common == 0 {
+                bail!(
+                    "no function of these machines is known, so there is nothing to compare: --by instructions compares instructions"
+                );
+            }
+            diverged.differ = functions.boots.iter().any(|boot| !boot.only.is_empty());
+            diverged.functions = Some(functions);
+        }
+    }
+    Ok(diverged)
+}
+
+/// The machine's software, with its functions; of a user's kernel those of its file, if it has any.
+fn software(
+    machined: &Machined,
+    texts: &Texts,
+    stream: &Stream,
+    colours: Colours,
+) -> anyhow::Result<Machine> {
+    let mut software: Software = platforms::software(&machined.name, &machined.resources)?;
+    if let Some(kernel) = &machined.resources.kernel {
+        let bytes = fs::read(kernel).with_context(|| format!("can't read {}", kernel.display()))?;
+        let has_symbols = Symbols::of_elf(&bytes).is_ok();
+        if !has_symbols {
+            output::remark(
+                &format!(
+                    "{} is no ELF file with symbols: its functions are not known",
+                    kernel.display()
+                ),
+                colours,
+            );
+        }
+        software
+            .programs
+            .retain(|program| has_symbols || program.part != Part::Guest);
+        for program in &mut software.programs {
+            if program.part == Part::Guest {
+                program.path.clone_from(kernel);
+            }
+        }
+    }
+    let settle = |symbols: &mut Symbols, trace: &Trace| {
+        let lost = modules::settle_known(symbols, trace);
+        if !lost.is_empty() {
+            let lost = lost.join(", ");
+            output::remark(
+                &format!(
+                    "{}: functions of these modules are not known, as they were moved while it booted: {lost}",
+                    machined.name
+                ),
+                colours,
+            );
+        }
+        Ok(())
+    };
+    let trace = stream.trace();
+    let (machine, _) = explain::machine(&machined.name, texts, &software, &trace, settle)?;
+    Ok(machine)
+}

@@ -1,0 +1,67 @@
+//! What both machines run: a kernel of the user's, or a benchmark, with the same words on every machine.
+
+use crate::cli::lab::DivergeArgs;
+use crate::commands::{Usage, benchmarks};
+use crate::rounds::nonce;
+use crate::rounds::plan::{self, Asked, Parameters};
+use anyhow::{Context, bail};
+use ws_machines::image::{BenchmarkRow, GuestImage};
+use ws_machines::machine::{LaunchRequest, Machine};
+use ws_machines::resources::Resources;
+
+/// The benchmark that each image has.
+const USUAL: &str = "hypercall";
+
+/// The launch of a machine.
+///
+/// # Errors
+/// It has no such benchmark.
+pub fn order(
+    args: &DivergeArgs,
+    machine: &dyn Machine,
+    resources: &Resources,
+) -> anyhow::Result<LaunchRequest> {
+    if args.kernel.is_some() {
+        return Ok(request(1, 1, String::new(), args.append.clone()));
+    }
+    let workloads = machine.workloads();
+    let usual = match &workloads {
+        Some(rows) => rows.first().map(|row| row.name.clone()).unwrap_or_default(),
+        None => USUAL.to_owned(),
+    };
+    let rows = match workloads {
+        Some(rows) => rows,
+        None => GuestImage::read(&resources.guest_for(machine.architecture())?)?.rows,
+    };
+    let name = args.bench.clone().unwrap_or(usual);
+    let names: Vec<&str> = rows.iter().map(|row| &*row.name).collect();
+    benchmarks::check(&name, &names)?;
+    let row: Vec<&BenchmarkRow> = rows.iter().filter(|row| row.name == name).collect();
+    for row in &row {
+        if let Some(why) = machine.lacks(row) {
+            bail!(Usage(format!("{name} does not run there: {why}")));
+        }
+    }
+    let planned = plan::launches(&row, None, false);
+    let planned = planned.first().context("there is no launch")?;
+    // The same for every machine: other digits are other instructions.
+    let nonce = nonce::fixed("lab diverge", 0, planned).to_string();
+    let words = plan::command_line(planned, &Parameters::default(), Asked::by(machine), &nonce);
+    Ok(request(
+        planned.vcpus,
+        planned.host_cpus,
+        planned.vm.clone(),
+        words,
+    ))
+}
+
+fn request(vcpus: u32, host_cpus: u32, vm: String, command_line: String) -> LaunchRequest {
+    LaunchRequest {
+        vcpus,
+        host_cpus,
+        vm,
+        command_line,
+        memory_mib: None,
+        timed: false,
+    }
+}

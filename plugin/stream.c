@@ -1,0 +1,79 @@
+/* A stream; see stream.h. */
+#include "stream.h"
+
+#include <stdlib.h>
+
+#define FNV_OFFSET 14695981039346656037u
+#define FNV_PRIME  1099511628211u
+
+bool stream_start(struct stream *stream, struct trace *trace, uint32_t interval, int only_cpu)
+{
+	*stream = (struct stream){ .trace = trace,
+				   .interval = interval,
+				   .left = interval,
+				   .hash = FNV_OFFSET,
+				   .only_cpu = only_cpu };
+	stream->kept = calloc((size_t)STREAM_KEPT * interval, sizeof(*stream->kept));
+	stream->firsts = calloc(trace->limits.insns, sizeof(*stream->firsts));
+	return stream->kept && stream->firsts;
+}
+
+static uint64_t mixed(uint64_t hash, uint64_t value)
+{
+	hash = (hash ^ value) * FNV_PRIME;
+	return hash ^ hash >> 29;
+}
+
+void stream_skip(struct stream *stream, uint64_t all_ns)
+{
+	stream->skipped_ns += all_ns - stream->all_ns;
+	stream->all_ns = all_ns;
+	stream->has_halted = false;
+}
+
+bool stream_execute(struct stream *stream, unsigned cpu, const struct insn *insn)
+{
+	struct item *item = &stream->kept[stream->now];
+	struct vm *vm = &stream->vms[cpu % STREAM_CPUS];
+
+	stream->has_halted |= insn->is_halt;
+	if (stream->only_cpu >= 0 && (int)cpu != stream->only_cpu)
+		return false;
+	vm_leave(vm, insn);
+	*item = (struct item){ .skipped_ns = stream->skipped_ns,
+			       .insn = insn->index,
+			       .cpu = (uint8_t)cpu,
+			       .level = (uint8_t)vm->level };
+	vm_enter(vm, insn);
+	stream->hash = mixed(stream->hash, insn->identity + cpu);
+	if (stream->skipped_ns)
+		stream->hash = mixed(stream->hash, stream->skipped_ns);
+	stream->skipped_ns = 0;
+	if (++stream->now == STREAM_KEPT * stream->interval)
+		stream->now = 0;
+	stream->executed++;
+	if (!stream->firsts[insn->index])
+		stream->firsts[insn->index] = FIRST(stream->executed, item->level);
+	return --stream->left == 0;
+}
+
+void stream_next(struct stream *stream)
+{
+	stream->left = stream->interval;
+	stream->hash = FNV_OFFSET;
+}
+
+uint64_t stream_kept(const struct stream *stream)
+{
+	uint64_t room = (uint64_t)STREAM_KEPT * stream->interval;
+
+	return stream->executed < room ? stream->executed : room;
+}
+
+const struct item *stream_item(const struct stream *stream, uint64_t number)
+{
+	uint64_t room = (uint64_t)STREAM_KEPT * stream->interval;
+	uint64_t oldest = stream->executed - stream_kept(stream);
+
+	return &stream->kept[(oldest + number) % room];
+}
