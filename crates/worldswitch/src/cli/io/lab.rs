@@ -31,7 +31,7 @@ const OF_HOST: [&str; 18] = [
 ];
 
 /// All options of the lab alone.
-const OF_LAB: [&str; 10] = [
+const OF_LAB: [&str; 11] = [
     "device",
     "busy",
     "boots",
