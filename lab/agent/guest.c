@@ -241,20 +241,23 @@ static bool follow_window(const char *workload, struct measured *measured)
 	return true;
 }
 
-/* One line. An empty one is the last. */
-static bool ask_line(const char *line, size_t bytes)
+static bool ask(enum message_kind kind, const char *text, size_t bytes)
 {
-	static struct message order, done;
+	struct message order = { .kind = kind, .number = ++number }, done;
 
-	if (bytes > MAX_ASKED)
-		return lose("a line of the launch is longer than %d bytes: %.60s...", MAX_ASKED,
-			    line);
-	order = (struct message){ .kind = MESSAGE_LINE, .number = ++number };
-	memcpy(order.text, line, bytes);
+	memcpy(order.text, text, bytes);
 	channel_say(&channel, &order);
 	if (!expect(MESSAGE_DONE, &done, ANSWER_LIMIT_S))
 		return false;
 	return !done.status || lose("the launch in the VM: %s", done.text);
+}
+
+static bool ask_line(const char *line, size_t bytes)
+{
+	for (; bytes > MAX_PART; bytes -= MAX_PART, line += MAX_PART)
+		if (!ask(MESSAGE_PART, line, MAX_PART))
+			return false;
+	return ask(MESSAGE_LINE, line, bytes);
 }
 
 bool guest_ask(const char *lines)
@@ -267,7 +270,7 @@ bool guest_ask(const char *lines)
 			return false;
 		lines += bytes + (lines[bytes] == '\n');
 	}
-	return ask_line("", 0);
+	return ask(MESSAGE_LINE, "", 0);
 }
 
 bool guest_do(enum phase phase, const char *workload, uint64_t pad, struct outcome *outcome,

@@ -104,15 +104,15 @@ static bool take_asked(struct words *words, struct message *message)
 		*to++ = (char)byte;
 	}
 	memset(to, 0, sizeof(message->text) - (size_t)(to - message->text));
-	return to - message->text <= MAX_ASKED;
+	return to - message->text <= MAX_PART;
 }
 
 static bool read_kind(struct message *message, struct words *words)
 {
 	static const char *const kinds[] = {
-		[MESSAGE_READY] = "ready", [MESSAGE_LINE] = "line", [MESSAGE_DO] = "do",
-		[MESSAGE_BEGIN] = "begin", [MESSAGE_END] = "end",   [MESSAGE_GO] = "go",
-		[MESSAGE_DONE] = "done",   [MESSAGE_OFF] = "off"
+		[MESSAGE_READY] = "ready", [MESSAGE_PART] = "part",   [MESSAGE_LINE] = "line",
+		[MESSAGE_DO] = "do",	   [MESSAGE_BEGIN] = "begin", [MESSAGE_END] = "end",
+		[MESSAGE_GO] = "go",	   [MESSAGE_DONE] = "done",   [MESSAGE_OFF] = "off"
 	};
 	struct word word;
 
@@ -136,6 +136,7 @@ static bool read_rest(struct message *message, struct words *words)
 			return false;
 		take_text(words, message);
 		return true;
+	case MESSAGE_PART:
 	case MESSAGE_LINE:
 		return next_number(words, &message->number) && take_asked(words, message);
 	case MESSAGE_DO:
@@ -195,7 +196,7 @@ static void put_text(struct text *out, const char *text)
 static void put_asked(struct text *out, const char *text)
 {
 	text_printf(out, " ");
-	for (unsigned i = 0; i < MAX_ASKED && text[i]; i++) {
+	for (unsigned i = 0; i < MAX_PART && text[i]; i++) {
 		bool plain = text[i] >= ' ' && text[i] <= '~' && text[i] != '%';
 
 		if (plain && (i || text[i] != ' '))
@@ -213,8 +214,10 @@ void message_write(const struct message *message, struct text *out)
 		put_name(out, message->name);
 		put_text(out, message->text);
 		break;
+	case MESSAGE_PART:
 	case MESSAGE_LINE:
-		text_printf(out, "line %lu", message->number);
+		text_printf(out, "%s %lu", message->kind == MESSAGE_PART ? "part" : "line",
+			    message->number);
 		put_asked(out, message->text);
 		break;
 	case MESSAGE_DO:

@@ -4,7 +4,8 @@
  *
  *	host			guest
  *				ready CPUS MEMORY_BYTES HYPERVISOR CPU...
- *	line N TEXT			of what the launch asks (asked.h); an empty one is the last
+ *	part N TEXT			of a line of what the launch asks (asked.h), but for its last part
+ *	line N TEXT			the last part; an empty line ends the launch
  *				done N STATUS TEXT...
  *	do N PHASE WORKLOAD PAD
  *				begin N			measure only: what runs from here on is measured
@@ -21,8 +22,8 @@
 
 #include "config.h"
 
-#define MAX_MESSAGE 8192 /* bytes, with the newline */
-#define MAX_ASKED   2500 /* bytes of a line of a launch */
+#define MAX_MESSAGE 512 /* bytes, with the newline */
+#define MAX_PART    150 /* bytes of a line of a launch that one message has */
 
 enum phase {
 	PHASE_PREPARE,
@@ -40,6 +41,7 @@ const char *phase_name(enum phase phase);
 
 enum message_kind {
 	MESSAGE_READY,
+	MESSAGE_PART,
 	MESSAGE_LINE,
 	MESSAGE_DO,
 	MESSAGE_BEGIN,
@@ -58,7 +60,7 @@ struct message {
 	uint64_t cpus, memory_bytes;
 	uint64_t status;	 /* of the command; STATUS_LIMIT: it did not end in time */
 	char name[MAX_NAME + 1]; /* the workload; of ready: the hypervisor */
-	char text[MAX_MESSAGE];	 /* printable ASCII; of line: any bytes but 0 and newlines */
+	char text[MAX_MESSAGE]; /* printable ASCII; of part and line any bytes but 0 and newlines */
 };
 
 #define STATUS_LIMIT UINT64_MAX

@@ -149,12 +149,12 @@ static void carry_out(const struct message *order, const struct workload *worklo
 	}
 }
 
-/* Takes a line of the launch; with the last, which is empty, all are read. Returns the status. */
-static uint64_t take_asked(struct config *config, const char *line, struct message *done)
+/* Takes a part of a line of the launch. With the last line, which is empty, all are read. Returns the status. */
+static uint64_t take_asked(struct config *config, const struct message *part, struct message *done)
 {
 	static char lines[MAX_LAUNCH_BYTES];
 	static size_t used;
-	size_t bytes = strlen(line);
+	size_t bytes = strlen(part->text);
 	struct text error;
 
 	text_start(&error, done->text, sizeof(done->text));
@@ -162,12 +162,15 @@ static uint64_t take_asked(struct config *config, const char *line, struct messa
 		text_printf(&error, "its lines are too many");
 		return 1;
 	}
-	memcpy(lines + used, line, bytes);
+	memcpy(lines + used, part->text, bytes);
 	used += bytes;
-	lines[used++] = '\n';
-	if (bytes)
+	if (part->kind == MESSAGE_PART)
 		return 0;
-	lines[used - 1] = '\0';
+	if (bytes) {
+		lines[used++] = '\n';
+		return 0;
+	}
+	lines[used] = '\0';
 	return !asked_read(config, lines, &error);
 }
 
@@ -190,8 +193,8 @@ void orders_follow(struct config *config)
 		if (message.kind == MESSAGE_OFF)
 			give_up("the host ends this VM");
 		done.number = message.number;
-		if (message.kind == MESSAGE_LINE) {
-			done.status = take_asked(config, message.text, &done);
+		if (message.kind == MESSAGE_PART || message.kind == MESSAGE_LINE) {
+			done.status = take_asked(config, &message, &done);
 			channel_say(&channel, &done);
 			continue;
 		}

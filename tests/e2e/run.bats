@@ -78,7 +78,7 @@ COSTS
     # EPYC, as QEMU has it, has no x2APIC.
     run ws run --on lab:native+cpu=EPYC --boots 1 --apic x2apic --bench '^idle$' -o none
     [ "$status" -eq 1 ]
-    [[ $output == *'the guest uses its xapic, as its CPU or firmware allows no x2apic: leave out --apic x2apic'* ]]
+    [[ $output == *"the guest's CPU or firmware does not allow --apic x2apic, so the guest uses xapic: leave it out"* ]]
 }
 
 # bats test_tags=live

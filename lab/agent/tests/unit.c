@@ -403,6 +403,7 @@ static void messages_are_read_as_they_were_written(void **state)
 		  .text = "a CPU" },
 		{ .kind = MESSAGE_LINE, .number = 2, .text = " text=\t100 % \xc3\xa4 " },
 		{ .kind = MESSAGE_LINE, .number = 2 },
+		{ .kind = MESSAGE_PART, .number = 2, .text = "run=a" },
 		{ .kind = MESSAGE_DO,
 		  .number = 3,
 		  .phase = PHASE_MEASURE,

@@ -9,17 +9,17 @@ use serde::Serialize;
 /// How many runs of functions are kept before the difference.
 const BEFORE: usize = 6;
 
-/// In what they differ.
+/// The kind of difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum What {
-    /// A halt ends at another time: the clock skips another time in it.
+    /// A halt has another length: in one boot the clock skips more time.
     Halt,
     /// Another CPU goes on.
     Cpu,
     /// Another instruction is executed.
     Instruction,
-    /// One of them has ended, or executes nothing more.
+    /// One boot has ended, or executes nothing more.
     End,
 }
 
@@ -30,20 +30,20 @@ pub struct Side {
     pub at: Option<At>,
     /// How much time the clock skipped just before it, in a halt.
     pub skipped_ns: u64,
-    /// What it executes from there on, function by function.
+    /// The instructions that it executes from there on, function by function.
     pub next: Vec<Run>,
 }
 
 /// Where two boots differ.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Difference {
-    /// How many instructions they execute before that, which are the same.
+    /// How many instructions both execute before the difference; they are the same.
     pub equal: u64,
-    /// In what they differ.
+    /// The kind of difference.
     pub what: What,
     /// The last instruction that is the same; nothing if there is none.
     pub last: Option<At>,
-    /// What both execute before the difference, function by function.
+    /// The instructions that both execute just before the difference, function by function.
     pub before: Vec<Run>,
     /// Both boots.
     pub sides: [Side; 2],
@@ -54,12 +54,12 @@ pub struct Difference {
 pub enum DifferenceError {
     /// The plugin's hashes differ where its instructions do not.
     #[error(
-        "what was kept of both boots is the same, though they differ: please report it with both machines' names"
+        "the hashes of both boots differ, but not their recorded instructions: please report it with both machines' names"
     )]
     Same,
     /// They have nothing in common.
     #[error(
-        "the plugin kept other parts of both boots: please report it with both machines' names"
+        "the recorded instructions of both boots do not overlap: please report it with both machines' names"
     )]
     Apart,
 }

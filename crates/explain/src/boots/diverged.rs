@@ -22,12 +22,12 @@ pub struct Diverged {
     pub cpu: Option<u32>,
     /// Whether the lengths of halts were compared, which needs an emulator that exports its clock.
     pub has_clock: bool,
-    /// Whether they differ.
+    /// Whether the boots differ.
     pub differ: bool,
-    /// The first instruction at which they differ, if they were compared by instructions.
+    /// The first difference, if the boots were compared by instructions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub difference: Option<Difference>,
-    /// If they were compared by functions: those that only one executes.
+    /// The functions that only one boot executes, if the boots were compared by functions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub functions: Option<Functions>,
 }

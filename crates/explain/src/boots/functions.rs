@@ -15,7 +15,7 @@ pub struct Only {
     pub function: Function,
     /// How many instructions the boot executes before the function's first one.
     pub executed_before: u64,
-    /// The function of which the boot executes an instruction for the first time before that.
+    /// The function that executed an instruction for the first time just before it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
     /// The other machine has a function of this name.
@@ -30,7 +30,7 @@ pub struct Only {
 pub struct Boot {
     /// Different functions that it executes, as far as they are known.
     pub functions: u64,
-    /// Those that only this boot executes, in the order in which they are executed first.
+    /// The functions that only this boot executes, in the order of their first execution.
     pub only: Vec<Only>,
 }
 

@@ -16,7 +16,7 @@ pub struct At {
     pub function: Function,
     /// Bytes from the function's beginning, or from its page's if the function is not known.
     pub offset: u64,
-    /// Virtual.
+    /// Its virtual address.
     pub address: u64,
     /// Its bytes, in hexadecimal.
     pub code: String,
@@ -25,9 +25,9 @@ pub struct At {
 /// Instructions of one function that were executed one after another.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Run {
-    /// The first of them.
+    /// The first of these instructions.
     pub at: At,
-    /// How many.
+    /// How many instructions.
     pub instructions: u64,
 }
 

@@ -37,7 +37,7 @@ pub fn text(diverged: &Diverged, most: usize) -> String {
     }
     if !diverged.has_clock {
         text.push_str(
-            "\nThis emulator does not tell its clock. A halt of another length shows only where the clock is read later.\n",
+            "\nThe emulator does not export its clock: the lengths of halts were not compared. Where they differ, only the next read of the clock shows it.\n",
         );
     }
     text
@@ -59,7 +59,7 @@ fn by_instruction(text: &mut String, difference: &Difference) {
     let _ = writeln!(text, "{}", found(difference));
     if difference.what == What::Cpu {
         text.push_str(
-            "A turn of the CPUs ended at another instruction. --cpu N compares the instructions of one CPU.\n",
+            "A CPU's turn ended at another instruction. --cpu N compares the instructions of one CPU.\n",
         );
     }
     let with_cpu = has_several_cpus(difference);
@@ -164,7 +164,7 @@ fn by_function(text: &mut String, diverged: &Diverged, functions: &Functions, mo
     let [a, b] = &functions.boots;
     let _ = writeln!(
         text,
-        "A executes {} known functions in {} instructions, and B {} in {}. {} functions are in both.",
+        "A executes {} known functions and {} instructions. B executes {} and {}. Both execute {} of these functions.",
         number(a.functions),
         number(diverged.executed[0]),
         number(b.functions),
@@ -176,13 +176,13 @@ fn by_function(text: &mut String, diverged: &Diverged, functions: &Functions, mo
         if boot.only.is_empty() {
             let _ = writeln!(
                 text,
-                "\nEach function of {own} is also executed in {other}."
+                "\n{other} also executes each function that {own} executes."
             );
             continue;
         }
         let _ = writeln!(
             text,
-            "\nOnly {own} executes {}. The first ones, with the instructions before them:",
+            "\nFunctions that only {own} executes: {}. The first ones, with the instructions executed before each:",
             number(boot.only.len() as u64)
         );
         for only in boot.only.iter().take(most) {
@@ -195,13 +195,13 @@ fn one(only: &Only, other: &str) -> String {
     let function = &only.function;
     let has = match (only.other_level, only.is_in_other) {
         (Some(level), _) => format!("{other} executes it at L{level} only"),
-        (None, true) => format!("{other} has it, and does not execute it"),
+        (None, true) => format!("{other} has it, but does not execute it"),
         (None, false) => format!("{other} has no such function"),
     };
     let after = only.after.as_ref();
     let after = after.map_or(String::new(), |after| format!(", after {after}"));
     format!(
-        "{:>14}  L{} {:<10}  {}: {has}{after}",
+        "{:>14}  L{} {:<10}  {}{after} ({has})",
         number(only.executed_before),
         function.level,
         kind(function),
@@ -300,8 +300,8 @@ mod tests {
             assert_eq!(schema.check(&json), Ok(()), "{json:#}");
         }
         let told = diverged.to_text(1);
-        assert!(told.contains("L1 kernel      tdx_early_init: B executes it at L1 only\n"));
-        assert!(told.contains("Each function of B is also executed in A."));
+        assert!(told.contains("L1 kernel      tdx_early_init (B executes it at L1 only)\n"));
+        assert!(told.contains("A also executes each function that B executes."));
     }
 
     #[test]
@@ -323,11 +323,11 @@ mod tests {
             "Then A executes handler [kvm] (L1, kernel), and B has ended, or executes nothing more."
         ));
         assert!(end.contains("Then B: nothing more\n"));
-        assert!(end.contains("does not tell its clock"));
+        assert!(end.contains("does not export its clock"));
         let other = Some(at("handler", None, 1, 4));
         let cpu = told(What::Cpu, [side(here(), 0), side(other, 0)], true);
         assert!(cpu.contains("The last one is idle+0x10 (CPU 0, L1, kernel)."));
-        assert!(cpu.contains("Then A goes on with CPU 0, and B with CPU 1.\nA turn of the CPUs"));
+        assert!(cpu.contains("Then A goes on with CPU 0, and B with CPU 1.\nA CPU's turn ended"));
         assert!(cpu.contains("1,234  CPU 1 L1 kernel      handler+0x4\n"));
     }
 }

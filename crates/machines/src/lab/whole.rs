@@ -418,3 +418,7 @@ fn row(workload: &Workload, network: Option<&Network<'_>>) -> BenchmarkRow {
         digest: workload.digest(),
     }
 }
+
+#[cfg(test)]
+#[path = "whole_tests.rs"]
+mod tests;

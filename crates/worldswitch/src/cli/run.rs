@@ -95,8 +95,7 @@ pub struct RunArgs {
     /// timers.
     #[arg(long, value_name = "N", help_heading = GUEST, value_parser = clap::value_parser!(u64).range(0..=1_000_000))]
     pub pad: Option<u64>,
-    /// The interface of the interrupt controller of x86 guests: memory-mapped registers (xapic), or
-    /// model-specific registers (x2apic). Default: x2apic where the CPU has it.
+    /// How x86 guests access their local APIC. Default: x2apic where the CPU has it, else xapic.
     #[arg(long, value_name = "APIC", help_heading = GUEST)]
     pub apic: Option<Apic>,
     /// Where time is measured: boot N has the seed SEED + N - 1. The seed sets the order of the

@@ -132,7 +132,7 @@ impl Instance {
         let used = hello.apic.as_deref().unwrap_or("none");
         if let Some(asked) = apic.map(Apic::word).filter(|asked| *asked != used) {
             return Err(format!(
-                "the guest uses its {used}, as its CPU or firmware allows no {asked}: leave out --apic {asked}"
+                "the guest's CPU or firmware does not allow --apic {asked}, so the guest uses {used}: leave it out"
             ));
         }
         self.hello.get_or_insert_with(|| hello.clone());

@@ -45,12 +45,12 @@ impl Page {
     }
 }
 
-/// How an x86 guest reaches its interrupt controller.
+/// How an x86 guest accesses its local APIC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Apic {
-    /// By memory-mapped registers.
+    /// Memory-mapped registers.
     Xapic,
-    /// By model-specific registers, which is the default where the CPU has an x2APIC.
+    /// Model-specific registers.
     X2apic,
 }
 

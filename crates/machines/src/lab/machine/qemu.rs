@@ -149,7 +149,7 @@ impl LabMachine {
             Led::Well | Led::Ended => return Ok(None),
             Led::Failed(error) => return Ok(Some(Console::Ended(error.to_string()))),
             Led::NotResumed if has_booted => {
-                let why = "the emulator does not resume the state that it has saved itself";
+                let why = "QEMU does not resume a state that it has just saved: please report it with the machine's name";
                 return Ok(Some(Console::Ended(why.into())));
             }
             Led::NotResumed => None,

@@ -75,7 +75,7 @@ impl Conductor {
         let Stopped { how, point, lines } = launch;
         if lines.len() as u64 >= point.room {
             return Err(MachineError::Other(format!(
-                "the launch has {} bytes of lines, and the machine has room for {}: select fewer rows",
+                "the launch's configuration has {} bytes, and the machine has room for {}: select fewer rows",
                 lines.len(),
                 point.room
             )));
@@ -125,7 +125,7 @@ impl Conductor {
             Ok(Err(Trouble::Closed)) => Led::Ended,
             Ok(Err(Trouble::Other(error))) => Led::Failed(error),
             Err(_) => Led::Failed(MachineError::Other(
-                "what leads the machine's launch panicked".into(),
+                "the thread that starts the machine panicked: please report it".into(),
             )),
         }
     }
@@ -202,7 +202,7 @@ impl Leader {
         self.wait_for("query-migrate", "completed")?;
         taken.map_err(|e| {
             Trouble::Other(MachineError::Other(format!(
-                "the state of the machine, which has booted, can't be kept: {e}"
+                "can't save the state of the booted machine: {e}"
             )))
         })
     }

@@ -136,7 +136,7 @@ fn sum(bytes: &[u8]) -> u8 {
 fn said(request: &str, answer: &str) -> Trouble {
     let request: String = request.chars().take(20).collect();
     Trouble::Other(MachineError::Other(format!(
-        "QEMU's debugger answered {answer:?} to {request:?}"
+        "QEMU's debugger stub answered {answer:?} to {request:?}"
     )))
 }
 

@@ -145,7 +145,7 @@ impl States {
             bytes += chunk.len() as u64;
             if bytes > most {
                 let why = format!(
-                    "{} has no room for a machine's state of more than {} MiB",
+                    "{} may have at most {} MiB: free some space on that disk",
                     file.path().display(),
                     most >> 20
                 );

@@ -7,33 +7,34 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 const HELP: &str = "\
-Both machines boot side by side, and their instructions are compared while they run. One boot of
-each is enough, also if a boot is never the same twice. The output has the first instruction, halt
-or CPU that differs, with its function and level, and what each boot executes next.
+Both machines boot side by side, without saved states, and their instructions are compared while
+they run. One boot of each is enough, even if no two boots are the same. The output has the first
+instruction, halt or CPU that differs, with its function and level, and the functions that each
+boot executes next.
 
-Two machines have other code, or the same code at other addresses. For these the output has the
-functions that only one of the boots executes, in the order of their first execution.
+Different machines have different code, or the same code at different addresses. For them the
+output has the functions that only one boot executes, in the order of their first execution.
 
 Examples:
-  worldswitch lab diverge kvm kvm        is a boot the same again? (it must be)
+  worldswitch lab diverge kvm kvm        do two boots execute the same? (they must)
   worldswitch lab diverge kvm kvm --other-qemu ./qemu-system-x86_64
                                          the same machine on two emulators
-  worldswitch lab diverge kvm kvm@6.12   the first function that only one kernel executes
+  worldswitch lab diverge kvm kvm@6.12   the functions that only one kernel executes
   worldswitch lab diverge kvm kvm-shadow
   worldswitch lab diverge native native --kernel vmexit.flat --append cpuid
 
 Exit codes:
   0  no difference
-  1  an error, or it was stopped
+  1  an error, or stopped by the user
   2  wrong usage
   3  they differ";
 
 /// How two boots are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum By {
-    /// Each executed instruction, in its order.
+    /// Each executed instruction, in order.
     Instructions,
-    /// Which functions are executed.
+    /// The set of executed functions.
     Functions,
 }
 
@@ -43,18 +44,18 @@ pub enum By {
 pub struct DivergeArgs {
     /// A lab machine, such as kvm or lab:kvm@6.12.
     pub a: String,
-    /// Another one, or the same.
+    /// Another lab machine, or the same one.
     pub b: String,
-    /// The benchmark or workload that both run. Default: hypercall; of a whole Linux its first workload.
+    /// The benchmark or workload that both run. Default: hypercall; on a whole Linux its first workload.
     #[arg(long, value_name = "BENCH", conflicts_with = "kernel")]
     pub bench: Option<String>,
-    /// A kernel that both run instead of the guest, as lab boot does.
+    /// A kernel that both boot instead of the benchmark kernel, as in lab boot.
     #[arg(long, value_name = "FILE")]
     pub kernel: Option<PathBuf>,
-    /// Its initramfs.
+    /// The initramfs of --kernel.
     #[arg(long, value_name = "FILE", requires = "kernel")]
     pub initrd: Option<PathBuf>,
-    /// Its command line.
+    /// The command line of --kernel.
     #[arg(
         long,
         value_name = "TEXT",
@@ -69,10 +70,11 @@ pub struct DivergeArgs {
     /// Compare the instructions of this CPU only. Default: all CPUs, in the order of their turns.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=63))]
     pub cpu: Option<u32>,
-    /// How many steps after the difference are shown of each boot, or how many functions.
+    /// Rows shown of each boot: what it executes after the difference, or functions that only it executes.
     #[arg(long, value_name = "N", default_value = "10", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub next: u32,
-    /// A machine that executes nothing for this time is taken as ended.
+    /// A machine that executes nothing for this time counts as ended. Time in which it waits for a host CPU
+    /// does not count.
     #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = crate::cli::seconds)]
     pub timeout: Duration,
     /// Print JSON instead of the text.

@@ -74,11 +74,12 @@ pub fn diverge(args: &DivergeArgs, colours: Colours) -> anyhow::Result<Done> {
         }
         Ended::Written { files, have_idled } => {
             let [a, b] = files.map(|file| fs::read(&file).map(|bytes| Stream::read(&bytes)));
-            let read = "can't read what the emulator recorded";
+            let read = "can't read the emulator's record of the boot";
             let mut streams = [a.context(read)??, b.context(read)??];
             if have_idled == [true; 2] {
                 let seconds = args.timeout.as_secs();
-                let why = format!("no machine powered off: both executed nothing for {seconds} s");
+                let why =
+                    format!("neither machine powered off: both executed nothing for {seconds} s");
                 output::remark(&why, colours);
             }
             for (stream, has_idled) in streams.iter_mut().zip(have_idled) {
@@ -140,7 +141,7 @@ fn both_symbols(
         colours,
     ) {
         Err(why) => {
-            output::remark(&format!("functions are not known: {why:#}"), colours);
+            output::remark(&format!("no names of functions: {why:#}"), colours);
             Ok(Some(Texts::default()))
         }
         found => found,
@@ -196,7 +197,7 @@ fn found(
             let functions = functions(both, placed);
             if functions.common == 0 {
                 bail!(
-                    "no function of these machines is known, so there is nothing to compare: --by instructions compares instructions"
+                    "both boots have no known function in common: compare them with --by instructions"
                 );
             }
             diverged.differ = functions.boots.iter().any(|boot| !boot.only.is_empty());
@@ -220,7 +221,7 @@ fn software(
         if !has_symbols {
             output::remark(
                 &format!(
-                    "{} is no ELF file with symbols: its functions are not known",
+                    "no symbols in {}: to see its functions, name an ELF file that is not stripped",
                     kernel.display()
                 ),
                 colours,
@@ -241,7 +242,7 @@ fn software(
             let lost = lost.join(", ");
             output::remark(
                 &format!(
-                    "{}: functions of these modules are not known, as they were moved while it booted: {lost}",
+                    "{}: no names of functions in these modules, which were moved during the boot: {lost}",
                     machined.name
                 ),
                 colours,

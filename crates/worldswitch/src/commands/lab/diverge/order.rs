@@ -39,7 +39,7 @@ pub fn order(
     let row: Vec<&BenchmarkRow> = rows.iter().filter(|row| row.name == name).collect();
     for row in &row {
         if let Some(why) = machine.lacks(row) {
-            bail!(Usage(format!("{name} does not run there: {why}")));
+            bail!(Usage(format!("{name} does not run on this machine: {why}")));
         }
     }
     let planned = plan::launches(&row, None, false);

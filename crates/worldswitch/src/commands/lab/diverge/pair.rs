@@ -77,7 +77,9 @@ impl Pair {
                     }
                     return self.until_written(stop);
                 }
-                Step::Confused => bail!("the plugins are confused: please report it"),
+                Step::Confused => bail!(
+                    "the plugins of both machines are out of step: please report it with both machines' names"
+                ),
             }
         }
     }

@@ -147,7 +147,7 @@ impl Side {
                 self.drain()?;
                 let said = self.said();
                 bail!(
-                    "{}: its emulator ended without a record of what it executed{said}",
+                    "{}: its emulator ended without a record of the boot{said}",
                     self.label
                 );
             }
@@ -164,9 +164,12 @@ impl Side {
         };
         self.begun.clear();
         let message = Message::read(&whole);
-        message
-            .map(Some)
-            .with_context(|| format!("{}: its plugin is of another version", self.label))
+        message.map(Some).with_context(|| {
+            format!(
+                "{}: its plugin is of another version than this program: run make build",
+                self.label
+            )
+        })
     }
 
     /// Answers what it said.
