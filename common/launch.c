@@ -82,8 +82,9 @@ char *launch_wait(bool saves)
 		pages[at] = 0;
 	pages[0] = saves ? '+' : '-';
 	pass_point();
-	set_timers();
 	if (pages[1] == 0 && (pages[0] == '+' || pages[0] == '-'))
 		pages[0] = 0;
+	else
+		set_timers();
 	return launch_lines;
 }

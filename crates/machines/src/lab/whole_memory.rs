@@ -30,18 +30,16 @@ impl Root {
     /// half of the memory, which a device tree calls persistent ([`super::virt::with_root`]).
     pub fn words(&self) -> Vec<String> {
         let (mib, path, bytes) = (self.memory_mib, &self.path, self.bytes);
-        let file = |share: &str| {
-            format!(
-                "memory-backend-file,id=root,mem-path={path},share={share},readonly=on,size={bytes}"
-            )
-        };
+        // Shared, it is no part of the machine's state (resume).
+        let file = format!(
+            "memory-backend-file,id=root,mem-path={path},share=on,readonly=on,size={bytes}"
+        );
         match self.architecture {
             Architecture::X86_64 => vec![
                 "-m".into(),
                 format!("{mib}M,slots=1,maxmem={}M", mib + NVDIMM_MIB),
                 "-object".into(),
-                // Shared, it is no part of the machine's state (resume).
-                file("on"),
+                file,
                 "-device".into(),
                 "nvdimm,memdev=root,unarmed=on".into(),
             ],
@@ -51,7 +49,7 @@ impl Root {
                 "-object".into(),
                 format!("memory-backend-ram,id=memory,size={mib}M"),
                 "-object".into(),
-                file("off") + ",rom=off",
+                file,
                 "-numa".into(),
                 "node,memdev=memory".into(),
                 "-numa".into(),
