@@ -7,8 +7,11 @@ mod client;
 mod command;
 mod daemon;
 mod descriptors;
+mod durable;
 mod idle;
 mod killed;
+#[path = "../layer/mod.rs"]
+mod layer;
 mod network;
 #[path = "../nic/mod.rs"]
 mod nic;

@@ -10,7 +10,6 @@ use crate::storage::{Disk, Engine, Registered};
 use elvis_policy::Scheduler;
 use elvis_ring::{Chain, Ring, Visited};
 use std::io;
-use std::sync::atomic::Ordering;
 
 /// A range that the I/O thread zeroes part by part, so that other queues are served in between. Its own queue
 /// takes no other request meanwhile.
@@ -53,6 +52,8 @@ pub(super) struct Owner<'a> {
     /// Its device's name.
     name: &'a str,
     blk: &'a Blk,
+    /// Those that its driver has chosen.
+    features: u64,
     counted: &'a mut Counted,
     in_flight: &'a mut u32,
     unpublished: &'a mut u64,
@@ -81,6 +82,7 @@ impl Slot {
     pub(super) fn parts(&mut self, at: usize) -> Option<(&mut Ring, Owner<'_>)> {
         let Queue {
             shared,
+            features,
             ring,
             counted,
             ..
@@ -92,6 +94,7 @@ impl Slot {
             at,
             name: &shared.name,
             blk,
+            features: *features,
             counted,
             in_flight: &mut self.in_flight,
             unpublished: &mut self.unpublished,
@@ -157,7 +160,7 @@ impl Hands<'_> {
                 self.finish(ring, owner, chain, Some(request), status);
             }
             (None, Disk::File { blocks, .. }) => {
-                let dsync = !owner.blk.writeback.load(Ordering::Relaxed);
+                let dsync = owner.blk.write_through(owner.features);
                 let pending = Pending::new(owner.at, chain, request, *self.now_ns, dsync, blocks);
                 *owner.in_flight += 1;
                 if let Err(token) = self.submit(owner, pending) {
