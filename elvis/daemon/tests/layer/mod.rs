@@ -68,9 +68,14 @@ impl Layer {
 
     /// `elvis serve` with this disk at a socket.
     pub fn serve(&self, socket: &Path, threads_only: bool) -> Command {
+        self.serve_with(socket, "", threads_only)
+    }
+
+    /// The same with words for the disk, such as `,migratable`.
+    pub fn serve_with(&self, socket: &Path, words: &str, threads_only: bool) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_elvis"));
         let image = self.dir.join("image");
-        let device = format!("{}={}", socket.display(), image.display());
+        let device = format!("{}={}{words}", socket.display(), image.display());
         command.args(["serve", "--blk", &device]);
         if threads_only {
             command.arg("--threads-only");

@@ -77,6 +77,19 @@ impl Owner<'_> {
     }
 }
 
+impl Owner<'_> {
+    /// The status of a request that had to put data on the disk.
+    fn synced(&self, request: &Request, status: Status, result: i32) -> Status {
+        if status != Status::Ok {
+            self.blk.told.unsynced(self.name, request, result);
+        }
+        match self.blk.disk.synced(status == Status::Ok) {
+            true => Status::Ok,
+            false => Status::IoError,
+        }
+    }
+}
+
 impl Slot {
     /// Its ring and the rest of it, if it is a disk's.
     pub(super) fn parts(&mut self, at: usize) -> Option<(&mut Ring, Owner<'_>)> {
@@ -298,6 +311,9 @@ impl Core {
             return;
         };
         let status = match outcome {
+            Outcome::Ended(status) if pending.syncs() => {
+                Some((token, owner.synced(&pending.request, status, result)))
+            }
             Outcome::Ended(status) => {
                 if status == Status::IoError {
                     owner.blk.told.failed(owner.name, &pending.request, result);

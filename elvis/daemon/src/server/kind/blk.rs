@@ -79,6 +79,16 @@ pub struct Blk {
 pub struct Told {
     unaligned: AtomicBool,
     failed: AtomicBool,
+    unsynced: AtomicBool,
+}
+
+/// Why the host did not do a request.
+fn why(result: i32) -> String {
+    match result {
+        // A part was done before.
+        0.. => "the file ends before that".to_owned(),
+        errno => io::Error::from_raw_os_error(-errno).to_string(),
+    }
 }
 
 impl Told {
@@ -98,13 +108,23 @@ impl Told {
         if self.failed.swap(true, Ordering::Relaxed) {
             return;
         }
-        let why = match result {
-            // A part was done before.
-            0.. => "the file ends before that".to_owned(),
-            errno => io::Error::from_raw_os_error(-errno).to_string(),
-        };
+        let why = why(result);
         eprintln!(
             "elvis: {name}: {} failed: {why}; further errors are only counted (stats: errors)",
+            request.text()
+        );
+    }
+
+    /// Data did not get to the disk.
+    pub fn unsynced(&self, name: &str, request: &Request, result: i32) {
+        if self.unsynced.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let why = why(result);
+        eprintln!(
+            "elvis: {name}: {} failed: {why}; earlier writes may be lost, so flushes, and writes of a driver without write \
+             cache, fail from now on. Check the host's storage, then restart its VM with the disk opened anew \
+             (elvis ctl remove, then add)",
             request.text()
         );
     }
