@@ -28,6 +28,8 @@ pub struct Pending {
     dsync: bool,
     /// Its range is zeroed, and a sync follows.
     syncing: bool,
+    /// The number of its sync that runs, see [`crate::storage::Syncs`].
+    pub sync: Option<u64>,
     bounce: Option<Bounce>,
 }
 
@@ -78,6 +80,7 @@ impl Pending {
             done: 0,
             dsync,
             syncing: false,
+            sync: None,
             bounce: None,
         };
         let chain = &pending.chain;
@@ -154,7 +157,7 @@ impl Pending {
         })
     }
 
-    /// Whether the engine's last operation for it was to sync data.
+    /// Whether its next operation syncs data.
     pub fn syncs(&self) -> bool {
         match self.request {
             Request::Flush => true,

@@ -1,6 +1,6 @@
 //! Disks.
 
-use super::Blocks;
+use super::{Blocks, Syncs};
 use crate::lock::lock;
 use crate::sys;
 use elvis_ring::{Chain, Mapping, Piece, Span};
@@ -11,7 +11,7 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// Bytes of a sector, the unit of the virtio block protocol.
@@ -108,8 +108,8 @@ pub enum Disk {
         in_memory: bool,
         /// See [`Source::File`].
         registered_buffers: bool,
-        /// See [`Disk::synced`].
-        sync_failed: AtomicBool,
+        /// Its syncs, of all data or of one write.
+        syncs: Syncs,
     },
 }
 
@@ -234,7 +234,7 @@ impl Disk {
             blocks,
             in_memory,
             registered_buffers,
-            sync_failed: AtomicBool::new(false),
+            syncs: Syncs::default(),
         })
     }
 
@@ -259,7 +259,7 @@ impl Disk {
             blocks,
             in_memory: false,
             registered_buffers,
-            sync_failed: AtomicBool::new(false),
+            syncs: Syncs::default(),
         })
     }
 
@@ -342,33 +342,18 @@ impl Disk {
         let Self::File {
             file,
             migratable: true,
+            syncs,
             ..
         } = self
         else {
             return Ok(());
         };
         let synced = file.sync_data();
-        self.synced(synced.is_ok());
+        if synced.is_err() {
+            syncs.fail();
+        }
         sys::ofd_lock(file, libc::F_UNLCK)?;
         synced
-    }
-
-    /// Notes how a sync of its file ended: of all data, or of one write. Returns whether what was written before is on the
-    /// disk.
-    ///
-    /// After a sync that failed, it never is: Linux reports a failed write-back once per open file and then takes the
-    /// pages as written, so the next sync succeeds without them (fsync(2); `errseq_t` in the kernel's documentation).
-    /// QEMU does the same (`page_cache_inconsistent` in block/file-posix.c). It leaves out O_DIRECT, but there is no page
-    /// cache only where the file system keeps to it, and a device that failed to flush may have dropped data too. What
-    /// helps is to open the file anew, after which a guest reads what is there.
-    pub fn synced(&self, good: bool) -> bool {
-        let Self::File { sync_failed, .. } = self else {
-            return good;
-        };
-        if !good {
-            sync_failed.store(true, Ordering::SeqCst);
-        }
-        !sync_failed.load(Ordering::SeqCst)
     }
 
     /// Its size, a multiple of its logical block.

@@ -105,6 +105,8 @@ pub(super) struct Core {
     /// Chains for reuse, and memory for frames.
     room: Room,
     results: Vec<(u64, i32)>,
+    /// Requests whose sync ended well while others ran, with the limit of their outcome.
+    held: Vec<(usize, u64)>,
     /// Slots with requests that came back from the engine, and those that got frames from others.
     touched: Vec<usize>,
     /// Slots whose driver is owed a call.
@@ -157,6 +159,7 @@ impl Core {
             in_flight: 0,
             room: Room::default(),
             results: Vec::new(),
+            held: Vec::new(),
             touched: Vec::new(),
             owed: Vec::new(),
             at_once: 0,
@@ -214,9 +217,9 @@ impl Core {
                     self.clock();
                     let wait_ns = until_ns.map(|until_ns| until_ns.saturating_sub(self.now_ns));
                     // The rest of a request that was done in part. What the kernel does not take now is tried
-                    // again: no event would tell.
+                    // again, and so are held requests, which may wait for another thread: no event would tell.
                     let _ = self.engine.start();
-                    let wait_ns = match self.engine.unstarted() {
+                    let wait_ns = match self.engine.unstarted() || !self.held.is_empty() {
                         true => Some(wait_ns.unwrap_or(RETRY_NS).min(RETRY_NS)),
                         false => wait_ns,
                     };

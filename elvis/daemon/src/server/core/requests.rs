@@ -6,7 +6,7 @@ use crate::server::kind::{Blk, Kind};
 use crate::server::pending::{Outcome, Pending, reply};
 use crate::server::queue::Queue;
 use crate::server::stats::Counted;
-use crate::storage::{Disk, Engine, Registered};
+use crate::storage::{Disk, Engine, Registered, Syncs};
 use elvis_policy::Scheduler;
 use elvis_ring::{Chain, Ring, Visited};
 use std::io;
@@ -73,19 +73,6 @@ impl Owner<'_> {
                     .unaligned(self.name, offset, bytes, &self.blk.disk.blocks());
                 Status::IoError
             }
-        }
-    }
-}
-
-impl Owner<'_> {
-    /// The status of a request that had to put data on the disk.
-    fn synced(&self, request: &Request, status: Status, result: i32) -> Status {
-        if status != Status::Ok {
-            self.blk.told.unsynced(self.name, request, result);
-        }
-        match self.blk.disk.synced(status == Status::Ok) {
-            true => Status::Ok,
-            false => Status::IoError,
         }
     }
 }
@@ -215,6 +202,11 @@ impl Hands<'_> {
         }
         *self.in_flight += 1;
         let pending = self.pending[token].insert(pending);
+        let syncs = match &owner.blk.disk {
+            Disk::File { syncs, .. } if pending.syncs() => Some(syncs),
+            _ => None,
+        };
+        pending.sync = syncs.map(Syncs::begin);
         let taken = match pending.job(token as u64, &owner.blk.disk, owner.registered) {
             // SAFETY: the pending request owns the pieces and its chain keeps their memory mapped;
             // it stays in `pending` until the result has arrived. Its slot, and with it the queue and
@@ -222,7 +214,13 @@ impl Hands<'_> {
             Some(job) => unsafe { self.engine.submit(&job) },
             None => Err(io::ErrorKind::Unsupported.into()),
         };
-        taken.map_err(|_| token)
+        taken.map_err(|_| {
+            if let (Some(syncs), Some(number)) = (syncs, pending.sync.take()) {
+                // It did not run.
+                syncs.end(number, true);
+            }
+            token
+        })
     }
 
     /// Takes out what the engine has done, or did not take.
@@ -296,6 +294,7 @@ impl Core {
             self.result(token as usize, result);
         }
         self.results = results;
+        self.settle_held();
         self.settle_touched();
     }
 
@@ -310,17 +309,32 @@ impl Core {
         let Some((ring, mut owner)) = slot.and_then(|slot| slot.parts(at)) else {
             return;
         };
-        let status = match outcome {
-            Outcome::Ended(status) if pending.syncs() => {
-                Some((token, owner.synced(&pending.request, status, result)))
+        let ended = match (&owner.blk.disk, pending.sync.take()) {
+            (Disk::File { syncs, .. }, Some(number)) => {
+                Some(syncs.end(number, !matches!(outcome, Outcome::Ended(Status::IoError))))
             }
-            Outcome::Ended(status) => {
+            _ => None,
+        };
+        let status = match (outcome, ended) {
+            (Outcome::Ended(Status::Ok), Some(limit)) => {
+                // Its outcome is looked for when all results are there.
+                self.held.push((token, limit));
+                return;
+            }
+            (Outcome::Ended(status), Some(_)) => {
+                owner
+                    .blk
+                    .told
+                    .unsynced(owner.name, &pending.request, result);
+                Some((token, status))
+            }
+            (Outcome::Ended(status), None) => {
                 if status == Status::IoError {
                     owner.blk.told.failed(owner.name, &pending.request, result);
                 }
                 Some((token, status))
             }
-            Outcome::Again => {
+            (Outcome::Again, _) => {
                 let again = hands.take(token);
                 let refused = again.and_then(|pending| hands.submit(&owner, pending).err());
                 refused.map(|token| (token, Status::IoError))
@@ -328,6 +342,33 @@ impl Core {
         };
         if let Some((token, status)) = status {
             hands.ended(ring, &mut owner, token, status);
+            self.touched.push(at);
+        }
+    }
+
+    /// Ends the requests whose sync ended well, if those that overlapped with it have ended.
+    fn settle_held(&mut self) {
+        for place in (0..self.held.len()).rev() {
+            let (token, limit) = self.held[place];
+            let (_, _, slots, mut hands) = self.parts();
+            let at = match hands.pending.get(token) {
+                Some(Some(pending)) => pending.slot,
+                _ => continue,
+            };
+            let slot = slots.get_mut(at).and_then(Option::as_mut);
+            let Some((ring, mut owner)) = slot.and_then(|slot| slot.parts(at)) else {
+                continue;
+            };
+            let Disk::File { syncs, .. } = &owner.blk.disk else {
+                continue;
+            };
+            let status = match syncs.outcome(limit) {
+                Some(true) => Status::Ok,
+                Some(false) => Status::IoError,
+                None => continue,
+            };
+            hands.ended(ring, &mut owner, token, status);
+            self.held.swap_remove(place);
             self.touched.push(at);
         }
     }
