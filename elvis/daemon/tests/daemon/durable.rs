@@ -27,30 +27,30 @@ const F_FLUSH: u64 = 1 << 9;
 const F_CONFIG_WCE: u64 = 1 << 11;
 
 /// With a write cache, which flushes empty.
-const CACHED: Features = Features {
+pub const CACHED: Features = Features {
     without: RING_PACKED,
     with: 0,
 };
 /// Each write waits for the disk.
-const UNCACHED: Features = Features {
+pub const UNCACHED: Features = Features {
     without: RING_PACKED | F_FLUSH,
     with: 0,
 };
 /// The driver of a front-end that first connected to an earlier elvis. It may turn the cache off.
-const CHOOSING: Features = Features {
+pub const CHOOSING: Features = Features {
     without: RING_PACKED,
     with: F_CONFIG_WCE,
 };
 
 /// Writes `writeback`, as QEMU does once: when the driver does.
-fn set_writeback(raw: &Raw, on: bool) {
+pub fn set_writeback(raw: &Raw, on: bool) {
     let words = [32u32, 1, 0].map(u32::to_ne_bytes);
     let body = [words.as_flattened(), &[u8::from(on)]].concat();
     assert_eq!(exchange(&raw.frontend, 25, &body), [0; 8]);
 }
 
 /// Ends the connection, and makes a new one to the same daemon.
-fn reconnect(raw: &mut Raw, path: &std::path::Path) {
+pub fn reconnect(raw: &mut Raw, path: &std::path::Path) {
     // SAFETY: the front-end keeps its descriptor open during the borrow.
     let stream = unsafe { BorrowedFd::borrow_raw(raw.frontend.as_raw_fd()) };
     rustix::net::shutdown(stream, Shutdown::Both).unwrap();
@@ -78,7 +78,7 @@ fn a_driver_without_a_write_cache_never_gets_one() {
     for threads_only in [false, true] {
         for features in [CACHED, UNCACHED, CHOOSING] {
             let dir = tempfile::tempdir().unwrap();
-            let layer = Layer::new(dir.path());
+            let layer = Layer::new();
             let path = socket(dir.path(), "a");
             let start = || Daemon::listening(layer.serve(&path, threads_only), &path);
             let mut daemon = start();
@@ -142,7 +142,7 @@ fn a_sync_that_failed_is_never_forgotten() {
         for (features, kinds) in [cached, uncached] {
             for &first in kinds {
                 let dir = tempfile::tempdir().unwrap();
-                let layer = Layer::new(dir.path());
+                let layer = Layer::new();
                 let path = socket(dir.path(), "a");
                 let start = || Daemon::listening(layer.serve(&path, threads_only), &path);
                 let daemon = start();
@@ -179,7 +179,7 @@ fn a_sync_that_failed_is_never_forgotten() {
 #[test]
 fn a_sync_that_failed_as_a_disk_was_left_is_not_forgotten() {
     let dir = tempfile::tempdir().unwrap();
-    let layer = Layer::new(dir.path());
+    let layer = Layer::new();
     let path = socket(dir.path(), "a");
     let command = layer.serve_with(&path, ",migratable", false);
     let daemon = Daemon::listening(command, &path);

@@ -5,6 +5,7 @@
 #[path = "../client/mod.rs"]
 mod client;
 mod command;
+mod crashes;
 mod daemon;
 mod descriptors;
 mod durable;

@@ -43,26 +43,28 @@ pub struct Counted {
 
 /// A disk of [`BLOCKS`] blocks of zeros.
 pub struct Layer {
-    dir: PathBuf,
+    dir: tempfile::TempDir,
     image: File,
     stable: File,
     control: File,
 }
 
 impl Layer {
-    pub fn new(dir: &Path) -> Self {
+    pub fn new() -> Self {
+        // Not on a tmpfs, where elvis writes by itself, and nothing waits for a disk.
+        let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let file = |name: &str, bytes: usize| {
             let mut options = File::options();
             let options = options.read(true).write(true).create_new(true);
-            let file = options.open(dir.join(name)).unwrap();
+            let file = options.open(dir.path().join(name)).unwrap();
             file.set_len(bytes as u64).unwrap();
             file
         };
         Self {
-            dir: dir.to_owned(),
             image: file("image", BLOCK * BLOCKS),
             stable: file("stable", BLOCK * BLOCKS),
             control: file("control", COUNTERS + BLOCKS),
+            dir,
         }
     }
 
@@ -74,7 +76,7 @@ impl Layer {
     /// The same with words for the disk, such as `,migratable`.
     pub fn serve_with(&self, socket: &Path, words: &str, threads_only: bool) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_elvis"));
-        let image = self.dir.join("image");
+        let image = self.dir.path().join("image");
         let device = format!("{}={}{words}", socket.display(), image.display());
         command.args(["serve", "--blk", &device]);
         if threads_only {
@@ -82,7 +84,7 @@ impl Layer {
         }
         command
             .env("LD_PRELOAD", &LIBRARY.1)
-            .env("LAYER", &self.dir);
+            .env("LAYER", self.dir.path());
         command
     }
 
