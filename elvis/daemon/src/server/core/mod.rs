@@ -48,6 +48,9 @@ const NO_EVENT: epoll::Event = epoll::Event {
 const CLOCK_EVERY: u32 = 8;
 /// How long requests that the kernel did not take wait before they are tried again, in ns.
 const RETRY_NS: u64 = 1_000_000;
+/// How long an idle thread waits, in ns, between looks for the end of another thread's sync of the same disk: less than a
+/// sync takes.
+const HELD_NS: u64 = 50_000;
 
 /// The time since the first call, at least 1. One clock for all I/O threads, as they share devices' limits.
 fn now_ns() -> u64 {
@@ -217,12 +220,14 @@ impl Core {
                     self.clock();
                     let wait_ns = until_ns.map(|until_ns| until_ns.saturating_sub(self.now_ns));
                     // The rest of a request that was done in part. What the kernel does not take now is tried
-                    // again, and so are held requests, which may wait for another thread: no event would tell.
+                    // again, and held requests may wait for another thread: no event would tell.
                     let _ = self.engine.start();
-                    let wait_ns = match self.engine.unstarted() || !self.held.is_empty() {
-                        true => Some(wait_ns.unwrap_or(RETRY_NS).min(RETRY_NS)),
-                        false => wait_ns,
+                    let limit_ns = match (self.held.is_empty(), self.engine.unstarted()) {
+                        (false, _) => Some(HELD_NS),
+                        (true, true) => Some(RETRY_NS),
+                        (true, false) => None,
                     };
+                    let wait_ns = wait_ns.into_iter().chain(limit_ns).min();
                     self.events(wait_ns);
                 }
             }
