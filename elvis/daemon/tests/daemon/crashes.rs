@@ -8,7 +8,7 @@ use super::daemon::Daemon;
 use super::durable::{CACHED, CHOOSING, UNCACHED, reconnect, set_writeback};
 use crate::client::{LIMIT, pause, socket};
 use crate::layer::{BLOCK, BLOCKS, Layer};
-use crate::raw::{DATA, Features, Raw};
+use crate::raw::{DATA, Features, RING_PACKED, Raw};
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
@@ -325,7 +325,8 @@ impl Crashes {
 
     /// The host loses its power, and the VM with it. What is on the disk afterwards is known.
     fn lose_power(&mut self) {
-        let random = &mut self.random;
+        // Of its own, as the number of unsynced blocks depends on when the daemon was killed.
+        let mut random = Random(self.random.next());
         self.layer.lose_power(|| random.one_in(3));
         self.counted.power_losses += 1;
         for (number, block) in self.blocks.iter_mut().enumerate() {
@@ -384,7 +385,15 @@ impl Crashes {
 /// A VM that has just started: what its driver has chosen, and its rings.
 fn start_vm(path: &std::path::Path, random: &mut Random) -> (Features, Raw) {
     let features = [CACHED, CACHED, UNCACHED, CHOOSING][random.below(4) as usize];
-    let mut raw = Raw::choosing(path, features);
+    // Split rings or packed ones.
+    let without = features.without & if random.one_in(3) { !RING_PACKED } else { !0 };
+    let mut raw = Raw::choosing(
+        path,
+        Features {
+            without,
+            ..features
+        },
+    );
     raw.track_inflight();
     if features == CHOOSING {
         set_writeback(&raw, false);
