@@ -28,7 +28,7 @@ pub mod feature {
     pub const TOPOLOGY: u64 = 1 << 10;
     /// There is a write cache, and flush empties it.
     pub const FLUSH: u64 = 1 << 9;
-    /// The driver may turn the write cache off.
+    /// The driver may turn the write cache off. Not offered, see `server::kind::Blk`.
     pub const CONFIG_WCE: u64 = 1 << 11;
     /// Several queues.
     pub const MQ: u64 = 1 << 12;

@@ -24,7 +24,12 @@ pub struct Pending {
     /// In memory that `chain` keeps mapped, or in `bounce`.
     pieces: Vec<Piece<'static>>,
     done: u64,
+    /// Whether it ends when it is on the disk.
     dsync: bool,
+    /// Its range is zeroed, and a sync follows.
+    syncing: bool,
+    /// The number of its sync that runs, see [`crate::storage::Syncs`].
+    pub sync: Option<u64>,
     bounce: Option<Bounce>,
 }
 
@@ -74,6 +79,8 @@ impl Pending {
             pieces: Vec::new(),
             done: 0,
             dsync,
+            syncing: false,
+            sync: None,
             bounce: None,
         };
         let chain = &pending.chain;
@@ -112,6 +119,7 @@ impl Pending {
             return None;
         };
         let (operation, offset) = match self.request {
+            _ if self.syncing => (Operation::Flush, 0),
             Request::Read { offset, .. } => (Operation::Read, offset + self.done),
             Request::Write { offset, .. } => {
                 (Operation::Write { dsync: self.dsync }, offset + self.done)
@@ -149,6 +157,15 @@ impl Pending {
         })
     }
 
+    /// Whether its next operation syncs data.
+    pub fn syncs(&self) -> bool {
+        match self.request {
+            Request::Flush => true,
+            Request::Write { .. } => self.dsync,
+            _ => self.syncing,
+        }
+    }
+
     /// Handles the engine's result.
     pub fn result(&mut self, result: i32) -> Outcome {
         if result == -libc::EINTR || result == -libc::EAGAIN {
@@ -163,6 +180,12 @@ impl Pending {
         };
         let wanted = self.request.data_bytes();
         if wanted == 0 {
+            // Zeros are a write. A discard is not: what it leaves is undefined.
+            let zeroed = matches!(self.request, Request::Zero { .. }) && !self.syncing;
+            if zeroed && self.dsync {
+                self.syncing = true;
+                return Outcome::Again;
+            }
             return Outcome::Ended(Status::Ok);
         }
         self.done += moved;

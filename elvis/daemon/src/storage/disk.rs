@@ -1,6 +1,6 @@
 //! Disks.
 
-use super::Blocks;
+use super::{Blocks, Syncs};
 use crate::lock::lock;
 use crate::sys;
 use elvis_ring::{Chain, Mapping, Piece, Span};
@@ -108,6 +108,8 @@ pub enum Disk {
         in_memory: bool,
         /// See [`Source::File`].
         registered_buffers: bool,
+        /// Its syncs, of all data or of one write.
+        syncs: Syncs,
     },
 }
 
@@ -232,6 +234,7 @@ impl Disk {
             blocks,
             in_memory,
             registered_buffers,
+            syncs: Syncs::default(),
         })
     }
 
@@ -256,6 +259,7 @@ impl Disk {
             blocks,
             in_memory: false,
             registered_buffers,
+            syncs: Syncs::default(),
         })
     }
 
@@ -338,12 +342,16 @@ impl Disk {
         let Self::File {
             file,
             migratable: true,
+            syncs,
             ..
         } = self
         else {
             return Ok(());
         };
         let synced = file.sync_data();
+        if synced.is_err() {
+            syncs.fail();
+        }
         sys::ofd_lock(file, libc::F_UNLCK)?;
         synced
     }

@@ -22,6 +22,11 @@ impl Daemon {
     pub fn start<W: AsRef<OsStr>>(words: &[W], socket: &Path) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_elvis"));
         command.arg("serve").args(words);
+        Self::listening(command, socket)
+    }
+
+    /// Starts one by a command, and waits until it listens at this socket.
+    pub fn listening(command: Command, socket: &Path) -> Self {
         let mut daemon = Self::of(command);
         let end = Instant::now() + LIMIT;
         while UnixStream::connect(socket).is_err() {

@@ -5,10 +5,14 @@
 #[path = "../client/mod.rs"]
 mod client;
 mod command;
+mod crashes;
 mod daemon;
 mod descriptors;
+mod durable;
 mod idle;
 mod killed;
+#[path = "../layer/mod.rs"]
+mod layer;
 mod network;
 #[path = "../nic/mod.rs"]
 mod nic;

@@ -1,7 +1,7 @@
 //! A disk's configuration space, as front-ends read and write it.
 
 use crate::client::{exchange, serve, socket};
-use crate::raw::Raw;
+use crate::raw::{Features, RING_PACKED, Raw};
 use elvis::blk::CONFIG;
 use elvis_policy::simulation::Mode;
 use std::os::fd::AsRawFd;
@@ -9,6 +9,8 @@ use vhost::VhostBackend;
 
 const GET_CONFIG: u32 = 24;
 const SET_CONFIG: u32 = 25;
+/// A feature bit (VIRTIO 1.3, section 5.2.3).
+const F_CONFIG_WCE: u64 = 1 << 11;
 /// `writeback` in it.
 const WRITEBACK: usize = 32;
 
@@ -74,8 +76,15 @@ fn only_writeback_is_written() {
     let dir = tempfile::tempdir().unwrap();
     let _server = serve(dir.path(), Mode::Elvis, &["a=null:1G"]);
     let path = socket(dir.path(), "a");
+    // Drivers that have the feature got it from an earlier elvis. Without a word from them there is no write cache.
+    let choosing = Features {
+        without: RING_PACKED,
+        with: F_CONFIG_WCE,
+    };
     let written = |offset: usize, bytes: &[u8]| {
-        let raw = Raw::connect(&path);
+        let raw = Raw::choosing(&path, choosing);
+        assert_eq!(raw.frontend.get_features().unwrap() & F_CONFIG_WCE, 0);
+        assert_eq!(get(&raw.frontend, WRITEBACK as u32, 1), Some(vec![0]));
         let body = message(offset as u32, bytes);
         let done = exchange(&raw.frontend, SET_CONFIG, &body) == [0; 8];
         done.then(|| get(&raw.frontend, WRITEBACK as u32, 1).unwrap()[0])
@@ -83,6 +92,7 @@ fn only_writeback_is_written() {
     assert_eq!(written(WRITEBACK, &[0]), Some(0));
     assert_eq!(written(WRITEBACK, &[1]), Some(1));
     let mut whole = get(&Raw::connect(&path).frontend, 0, CONFIG as u32).unwrap();
+    assert_eq!(whole[WRITEBACK], 1);
     whole[WRITEBACK] = 0;
     assert_eq!(written(0, &whole), Some(0), "the rest is as it was");
     for (offset, bytes) in [
@@ -98,4 +108,7 @@ fn only_writeback_is_written() {
     ] {
         assert_eq!(written(offset, bytes), None, "{bytes:?} at {offset}");
     }
+    let without = Raw::connect(&path);
+    let body = message(WRITEBACK as u32, &[0]);
+    assert_ne!(exchange(&without.frontend, SET_CONFIG, &body), [0; 8]);
 }

@@ -101,6 +101,29 @@ fn no_request_is_lost_or_run_twice_while_it_moves() {
     assert!(server.list().is_empty());
 }
 
+/// A flush is answered when those that overlap with it have ended, also those of another thread, of which no event tells.
+#[test]
+fn flushes_of_two_threads_wait_for_each_other_and_for_nothing_else() {
+    let dir = tempfile::tempdir().unwrap();
+    // On a disk a flush takes a while.
+    let disk = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let image = image(disk.path(), 4 << 20);
+    let words = format!("a={},queues=2,spread", image.display());
+    let server = two_threads(dir.path(), &[&words]);
+    let mut client = Client::connect(&socket(dir.path(), "a"), 2, 64, 1 << 20);
+    for round in 0..100 {
+        assert_eq!(client.write(round * 4096, 1), 0);
+        for queue in [0, 1] {
+            client.queues[queue].flush(0).unwrap();
+            client.kick(queue);
+        }
+        for queue in [0, 1] {
+            assert_eq!(client.reply(queue).1, 0);
+        }
+    }
+    assert!(requests(&server, "a")[1] >= 100);
+}
+
 /// Both queues are always full, each on its own thread: together they get what the device may have.
 #[test]
 fn a_limit_is_the_device_s() {

@@ -31,11 +31,28 @@ pub const DATA: u64 = 0x10_0000;
 /// Feature bit of packed rings.
 pub const RING_PACKED: u64 = 1 << 34;
 
+/// What a front-end chooses of the offered features: all but `without`, and `with` whether offered or not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Features {
+    pub without: u64,
+    pub with: u64,
+}
+
+impl Features {
+    /// All that are offered, with packed rings or without.
+    fn rings(packed: bool) -> Self {
+        Self {
+            without: if packed { 0 } else { RING_PACKED },
+            with: 0,
+        }
+    }
+}
+
 pub struct Raw {
     pub frontend: Frontend,
     pub driver: Driver,
     size: u16,
-    packed: bool,
+    features: Features,
     pub memory: File,
     pub kick: EventFd,
     pub call: EventFd,
@@ -50,14 +67,19 @@ impl Raw {
 
     /// The same, packed or not.
     pub fn of(socket: &Path, packed: bool) -> Self {
+        Self::choosing(socket, Features::rings(packed))
+    }
+
+    /// The same, with these features.
+    pub fn choosing(socket: &Path, features: Features) -> Self {
         let kick = EventFd::new(0).unwrap();
-        Self::of_memory(socket, memfd(MEMORY), 0, SIZE, kick, packed)
+        Self::of_memory(socket, memfd(MEMORY), 0, SIZE, kick, features)
     }
 
     /// The same, with a split ring of this size at `base` of a memory file, and this descriptor for kicks. Several
     /// front-ends may share a file and a descriptor.
     pub fn in_memory(socket: &Path, memory: File, base: u64, size: u16, kick: EventFd) -> Self {
-        Self::of_memory(socket, memory, base, size, kick, false)
+        Self::of_memory(socket, memory, base, size, kick, Features::rings(false))
     }
 
     fn of_memory(
@@ -66,19 +88,20 @@ impl Raw {
         base: u64,
         size: u16,
         kick: EventFd,
-        packed: bool,
+        features: Features,
     ) -> Self {
         let bytes = memory.metadata().unwrap().len();
         let region = Region::map(&memory, 0, 0, 0, bytes).unwrap();
         let mapped = Arc::new(Memory::new(vec![region]).unwrap());
+        let packed = features.without & RING_PACKED == 0;
         let driver = Driver::of_memory(&mapped, base, size, true, packed).unwrap();
-        let frontend = negotiate(socket, packed);
+        let frontend = negotiate(socket, features);
         let call = EventFd::new(0).unwrap();
         Self {
             frontend,
             driver,
             size,
-            packed,
+            features,
             memory,
             kick,
             call,
@@ -88,7 +111,13 @@ impl Raw {
 
     /// Connects to another server; ring and memory stay.
     pub fn reconnect(&mut self, socket: &Path) {
-        self.frontend = negotiate(socket, self.packed);
+        self.frontend = negotiate(socket, self.features);
+    }
+
+    /// Chooses the same features again, after a reset.
+    pub fn choose_again(&mut self) {
+        let all = chosen(&self.frontend, self.features);
+        self.frontend.set_features(all).unwrap();
     }
 
     pub fn track_inflight(&mut self) {
@@ -201,17 +230,19 @@ impl Raw {
     }
 }
 
-fn negotiate(socket: &Path, packed: bool) -> Frontend {
-    limited("an answer to a front-end", || negotiated(socket, packed))
+fn negotiate(socket: &Path, features: Features) -> Frontend {
+    limited("an answer to a front-end", || negotiated(socket, features))
 }
 
-fn negotiated(socket: &Path, packed: bool) -> Frontend {
+fn chosen(frontend: &Frontend, features: Features) -> u64 {
+    frontend.get_features().unwrap() & !features.without | features.with
+}
+
+fn negotiated(socket: &Path, features: Features) -> Frontend {
     let mut frontend = Frontend::connect(socket, 1).unwrap();
     frontend.set_owner().unwrap();
-    let features = frontend.get_features().unwrap();
-    assert_ne!(features & RING_PACKED, 0);
-    let without = if packed { 0 } else { RING_PACKED };
-    frontend.set_features(features & !without).unwrap();
+    assert_ne!(frontend.get_features().unwrap() & RING_PACKED, 0);
+    frontend.set_features(chosen(&frontend, features)).unwrap();
     let protocol = frontend.get_protocol_features().unwrap();
     assert!(protocol.contains(Protocol::INFLIGHT_SHMFD | Protocol::LOG_SHMFD));
     frontend.set_protocol_features(protocol).unwrap();

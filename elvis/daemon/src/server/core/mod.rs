@@ -48,6 +48,9 @@ const NO_EVENT: epoll::Event = epoll::Event {
 const CLOCK_EVERY: u32 = 8;
 /// How long requests that the kernel did not take wait before they are tried again, in ns.
 const RETRY_NS: u64 = 1_000_000;
+/// How long an idle thread waits, in ns, between looks for the end of another thread's sync of the same disk: less than a
+/// sync takes.
+const HELD_NS: u64 = 50_000;
 
 /// The time since the first call, at least 1. One clock for all I/O threads, as they share devices' limits.
 fn now_ns() -> u64 {
@@ -105,6 +108,8 @@ pub(super) struct Core {
     /// Chains for reuse, and memory for frames.
     room: Room,
     results: Vec<(u64, i32)>,
+    /// Requests whose sync ended well while others ran, with the limit of their outcome.
+    held: Vec<(usize, u64)>,
     /// Slots with requests that came back from the engine, and those that got frames from others.
     touched: Vec<usize>,
     /// Slots whose driver is owed a call.
@@ -157,6 +162,7 @@ impl Core {
             in_flight: 0,
             room: Room::default(),
             results: Vec::new(),
+            held: Vec::new(),
             touched: Vec::new(),
             owed: Vec::new(),
             at_once: 0,
@@ -214,12 +220,14 @@ impl Core {
                     self.clock();
                     let wait_ns = until_ns.map(|until_ns| until_ns.saturating_sub(self.now_ns));
                     // The rest of a request that was done in part. What the kernel does not take now is tried
-                    // again: no event would tell.
+                    // again, and held requests may wait for another thread: no event would tell.
                     let _ = self.engine.start();
-                    let wait_ns = match self.engine.unstarted() {
-                        true => Some(wait_ns.unwrap_or(RETRY_NS).min(RETRY_NS)),
-                        false => wait_ns,
+                    let limit_ns = match (self.held.is_empty(), self.engine.unstarted()) {
+                        (false, _) => Some(HELD_NS),
+                        (true, true) => Some(RETRY_NS),
+                        (true, false) => None,
                     };
+                    let wait_ns = wait_ns.into_iter().chain(limit_ns).min();
                     self.events(wait_ns);
                 }
             }

@@ -6,11 +6,10 @@ use crate::server::kind::{Blk, Kind};
 use crate::server::pending::{Outcome, Pending, reply};
 use crate::server::queue::Queue;
 use crate::server::stats::Counted;
-use crate::storage::{Disk, Engine, Registered};
+use crate::storage::{Disk, Engine, Registered, Syncs};
 use elvis_policy::Scheduler;
 use elvis_ring::{Chain, Ring, Visited};
 use std::io;
-use std::sync::atomic::Ordering;
 
 /// A range that the I/O thread zeroes part by part, so that other queues are served in between. Its own queue
 /// takes no other request meanwhile.
@@ -53,6 +52,8 @@ pub(super) struct Owner<'a> {
     /// Its device's name.
     name: &'a str,
     blk: &'a Blk,
+    /// Those that its driver has chosen.
+    features: u64,
     counted: &'a mut Counted,
     in_flight: &'a mut u32,
     unpublished: &'a mut u64,
@@ -81,6 +82,7 @@ impl Slot {
     pub(super) fn parts(&mut self, at: usize) -> Option<(&mut Ring, Owner<'_>)> {
         let Queue {
             shared,
+            features,
             ring,
             counted,
             ..
@@ -92,6 +94,7 @@ impl Slot {
             at,
             name: &shared.name,
             blk,
+            features: *features,
             counted,
             in_flight: &mut self.in_flight,
             unpublished: &mut self.unpublished,
@@ -157,7 +160,7 @@ impl Hands<'_> {
                 self.finish(ring, owner, chain, Some(request), status);
             }
             (None, Disk::File { blocks, .. }) => {
-                let dsync = !owner.blk.writeback.load(Ordering::Relaxed);
+                let dsync = owner.blk.write_through(owner.features);
                 let pending = Pending::new(owner.at, chain, request, *self.now_ns, dsync, blocks);
                 *owner.in_flight += 1;
                 if let Err(token) = self.submit(owner, pending) {
@@ -199,6 +202,11 @@ impl Hands<'_> {
         }
         *self.in_flight += 1;
         let pending = self.pending[token].insert(pending);
+        let syncs = match &owner.blk.disk {
+            Disk::File { syncs, .. } if pending.syncs() => Some(syncs),
+            _ => None,
+        };
+        pending.sync = syncs.map(Syncs::begin);
         let taken = match pending.job(token as u64, &owner.blk.disk, owner.registered) {
             // SAFETY: the pending request owns the pieces and its chain keeps their memory mapped;
             // it stays in `pending` until the result has arrived. Its slot, and with it the queue and
@@ -206,7 +214,13 @@ impl Hands<'_> {
             Some(job) => unsafe { self.engine.submit(&job) },
             None => Err(io::ErrorKind::Unsupported.into()),
         };
-        taken.map_err(|_| token)
+        taken.map_err(|_| {
+            if let (Some(syncs), Some(number)) = (syncs, pending.sync.take()) {
+                // It did not run.
+                syncs.end(number, true);
+            }
+            token
+        })
     }
 
     /// Takes out what the engine has done, or did not take.
@@ -280,6 +294,7 @@ impl Core {
             self.result(token as usize, result);
         }
         self.results = results;
+        self.settle_held();
         self.settle_touched();
     }
 
@@ -294,14 +309,32 @@ impl Core {
         let Some((ring, mut owner)) = slot.and_then(|slot| slot.parts(at)) else {
             return;
         };
-        let status = match outcome {
-            Outcome::Ended(status) => {
+        let ended = match (&owner.blk.disk, pending.sync.take()) {
+            (Disk::File { syncs, .. }, Some(number)) => {
+                Some(syncs.end(number, !matches!(outcome, Outcome::Ended(Status::IoError))))
+            }
+            _ => None,
+        };
+        let status = match (outcome, ended) {
+            (Outcome::Ended(Status::Ok), Some(limit)) => {
+                // Its outcome is looked for when all results are there.
+                self.held.push((token, limit));
+                return;
+            }
+            (Outcome::Ended(status), Some(_)) => {
+                owner
+                    .blk
+                    .told
+                    .unsynced(owner.name, &pending.request, result);
+                Some((token, status))
+            }
+            (Outcome::Ended(status), None) => {
                 if status == Status::IoError {
                     owner.blk.told.failed(owner.name, &pending.request, result);
                 }
                 Some((token, status))
             }
-            Outcome::Again => {
+            (Outcome::Again, _) => {
                 let again = hands.take(token);
                 let refused = again.and_then(|pending| hands.submit(&owner, pending).err());
                 refused.map(|token| (token, Status::IoError))
@@ -309,6 +342,33 @@ impl Core {
         };
         if let Some((token, status)) = status {
             hands.ended(ring, &mut owner, token, status);
+            self.touched.push(at);
+        }
+    }
+
+    /// Ends the requests whose sync ended well, if those that overlapped with it have ended.
+    fn settle_held(&mut self) {
+        for place in (0..self.held.len()).rev() {
+            let (token, limit) = self.held[place];
+            let (_, _, slots, mut hands) = self.parts();
+            let at = match hands.pending.get(token) {
+                Some(Some(pending)) => pending.slot,
+                _ => continue,
+            };
+            let slot = slots.get_mut(at).and_then(Option::as_mut);
+            let Some((ring, mut owner)) = slot.and_then(|slot| slot.parts(at)) else {
+                continue;
+            };
+            let Disk::File { syncs, .. } = &owner.blk.disk else {
+                continue;
+            };
+            let status = match syncs.outcome(limit) {
+                Some(true) => Status::Ok,
+                Some(false) => Status::IoError,
+                None => continue,
+            };
+            hands.ended(ring, &mut owner, token, status);
+            self.held.swap_remove(place);
             self.touched.push(at);
         }
     }

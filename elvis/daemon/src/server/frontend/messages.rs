@@ -53,7 +53,7 @@ impl VhostUserBackendReqHandlerMut for Frontend {
     }
 
     fn set_features(&mut self, features: u64) -> Result<()> {
-        if features & !self.offered() != 0 {
+        if features & !(self.offered() | self.shared.kind.inherited()) != 0 {
             return Err(refused(format!("features {features:#x} were not offered")));
         }
         self.changed(|frontend| {

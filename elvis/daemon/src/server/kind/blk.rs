@@ -1,4 +1,18 @@
 //! A block device: its disk, and what its driver may choose.
+//!
+//! Whether a write may end before it is on the disk follows from the features that the driver has chosen, and from
+//! nothing that this process would have to remember: with FLUSH there is a write cache, without it each write waits for
+//! the disk (VIRTIO 1.3, 5.2.5.1 and 5.2.6.2). A front-end sends the features with each connection, to each daemon, and
+//! on both sides of a migration.
+//!
+//! CONFIG_WCE is not offered. By it a driver turns the cache off with a write to `writeback`, and never flushes from then
+//! on. QEMU's vhost-user-blk passes that write on once: not again after a reconnect or a reset, nor after a migration,
+//! whose stream does not have it. So a back-end that offers CONFIG_WCE acknowledges writes that are lost with the host's
+//! power, unless it starts each connection without a cache, and then the others pay for each write. SPDK does not offer
+//! it either. QEMU's storage daemon does, and forgets the choice when it ends.
+//!
+//! A front-end that first connected to an elvis that offered it goes on with the feature. Its device starts each
+//! connection without a cache, and its driver may turn it on.
 
 use crate::blk::{self, Request, feature};
 use crate::storage::{Blocks, Disk, DiskError, Source};
@@ -49,8 +63,8 @@ pub struct Blk {
     pub disk: Disk,
     /// Whether writes fail.
     pub readonly: bool,
-    /// Whether there is a write cache; if not, each write waits for the disk.
-    pub writeback: AtomicBool,
+    /// `writeback` of the configuration space: whether a driver with CONFIG_WCE has a write cache.
+    writeback: AtomicBool,
     /// The serial number that the guest sees.
     pub serial: String,
     /// The number of its queues.
@@ -65,6 +79,16 @@ pub struct Blk {
 pub struct Told {
     unaligned: AtomicBool,
     failed: AtomicBool,
+    unsynced: AtomicBool,
+}
+
+/// Why the host did not do a request.
+fn why(result: i32) -> String {
+    match result {
+        // A part was done before.
+        0.. => "the file ends before that".to_owned(),
+        errno => io::Error::from_raw_os_error(-errno).to_string(),
+    }
 }
 
 impl Told {
@@ -84,13 +108,23 @@ impl Told {
         if self.failed.swap(true, Ordering::Relaxed) {
             return;
         }
-        let why = match result {
-            // A part was done before.
-            0.. => "the file ends before that".to_owned(),
-            errno => io::Error::from_raw_os_error(-errno).to_string(),
-        };
+        let why = why(result);
         eprintln!(
             "elvis: {name}: {} failed: {why}; further errors are only counted (stats: errors)",
+            request.text()
+        );
+    }
+
+    /// Data did not get to the disk.
+    pub fn unsynced(&self, name: &str, request: &Request, result: i32) {
+        if self.unsynced.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let why = why(result);
+        eprintln!(
+            "elvis: {name}: {} failed: {why}; earlier writes may be lost, so flushes, and writes of a driver without write \
+             cache, fail from now on. Check the host's storage, then restart its VM with the disk opened anew \
+             (elvis ctl remove, then add)",
             request.text()
         );
     }
@@ -109,16 +143,30 @@ impl Blk {
         if self.readonly {
             features |= feature::RO;
         } else {
-            features |= feature::CONFIG_WCE | feature::DISCARD | feature::WRITE_ZEROES;
+            features |= feature::DISCARD | feature::WRITE_ZEROES;
         }
         features
     }
 
-    pub(super) fn agreed(&self, features: u64) {
-        // Without flush a driver expects each write to be on the disk when it ends.
-        if features & feature::FLUSH == 0 {
-            self.writeback.store(false, Ordering::Relaxed);
+    /// Features that are not offered, but that a driver may have from an earlier elvis.
+    pub(super) fn inherited(&self) -> u64 {
+        if self.readonly {
+            0
+        } else {
+            feature::CONFIG_WCE
         }
+    }
+
+    /// Whether each write waits for the disk, for a driver with these features.
+    #[must_use]
+    pub fn write_through(&self, features: u64) -> bool {
+        features & feature::FLUSH == 0 || !self.writeback.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn agreed(&self, features: u64) {
+        // Its driver may have turned the cache off before, see above.
+        let unknown = features & feature::CONFIG_WCE != 0;
+        self.writeback.store(!unknown, Ordering::Relaxed);
     }
 
     pub(super) fn reset(&self) {

@@ -82,6 +82,15 @@ impl Kind {
         }
     }
 
+    /// Feature bits that it does not offer, but takes from a driver that an earlier daemon has offered them.
+    #[must_use]
+    pub fn inherited(&self) -> u64 {
+        match self {
+            Self::Blk(blk) => blk.inherited(),
+            Self::Net(_) => 0,
+        }
+    }
+
     /// The protocol features that it adds to those of all devices.
     #[must_use]
     pub fn protocol(&self) -> VhostUserProtocolFeatures {
