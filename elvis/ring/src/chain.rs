@@ -134,6 +134,12 @@ impl Chain {
         self.head
     }
 
+    /// Bytes of memory that it has allocated.
+    #[must_use]
+    pub fn held(&self) -> usize {
+        self.segments.capacity() * size_of::<Segment>()
+    }
+
     /// Bytes that the device reads.
     #[inline]
     #[must_use]
@@ -571,6 +577,10 @@ impl Chain {
             return Err(RingError::Empty { guest });
         }
         while left > 0 {
+            // A front-end may share memory in many small regions.
+            if self.segments.len() >= LONGEST {
+                return Err(RingError::TooLong);
+            }
             let (place, bytes) = memory.find(guest, left, &mut self.hit).ok_or(outside)?;
             self.segments.push(Segment {
                 guest,

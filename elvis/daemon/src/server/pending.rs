@@ -21,14 +21,17 @@ pub struct Pending {
     pub request: Request,
     /// When it was taken.
     pub taken_ns: u64,
-    /// In memory that `chain` keeps mapped, or in `bounce`.
+    /// Of the part that is in flight: in memory that `chain` keeps mapped, or in `bounce`.
     pieces: Vec<Piece<'static>>,
     done: u64,
+    /// What `done` is when this part ends.
+    until: u64,
     dsync: bool,
     bounce: Option<Bounce>,
 }
 
-/// Aligned private memory, for buffers that O_DIRECT does not accept.
+/// Aligned private memory, for buffers that O_DIRECT does not accept. A driver chooses the length of its requests, and
+/// may name the same memory many times: so it has a part of the request, one after another.
 #[derive(Debug)]
 struct Bounce {
     memory: Vec<u8>,
@@ -36,10 +39,17 @@ struct Bounce {
 }
 
 impl Bounce {
-    fn new(bytes: u64, align: usize) -> Self {
-        let mut memory = vec![0; bytes as usize + align];
+    /// Most bytes of a part, a multiple of every block.
+    const PART: u64 = 1 << 20;
+
+    /// None: the memory can't be had.
+    fn new(bytes: u64, align: usize) -> Option<Self> {
+        let bytes = bytes.min(Self::PART) as usize + align;
+        let mut memory = Vec::new();
+        memory.try_reserve_exact(bytes).ok()?;
+        memory.resize(bytes, 0);
         let start = memory.as_mut_ptr().align_offset(align).min(align);
-        Self { memory, start }
+        Some(Self { memory, start })
     }
 
     fn bytes(&mut self, bytes: u64) -> &mut [u8] {
@@ -57,7 +67,7 @@ pub enum Outcome {
 }
 
 impl Pending {
-    /// A request to a file of these blocks.
+    /// A request to a file of these blocks. The error is its chain: there is no memory for it.
     pub fn new(
         slot: usize,
         chain: Chain,
@@ -65,7 +75,7 @@ impl Pending {
         taken_ns: u64,
         dsync: bool,
         blocks: &Blocks,
-    ) -> Self {
+    ) -> Result<Self, Chain> {
         let mut pending = Self {
             slot,
             chain,
@@ -73,32 +83,86 @@ impl Pending {
             taken_ns,
             pieces: Vec::new(),
             done: 0,
+            until: 0,
             dsync,
             bounce: None,
         };
-        let chain = &pending.chain;
-        // SAFETY: the request owns the chain too, passes the pieces only to an engine, and lives until
-        // that is done.
-        let keep = |piece: Piece| unsafe { Piece::new(piece.address() as *mut u8, piece.bytes()) };
-        let (skip, bytes) = (crate::blk::HEADER, request.data_bytes());
-        pending.pieces = match request {
-            Request::Read { .. } => chain.writable_pieces(0, bytes).map(keep).collect(),
-            Request::Write { .. } => chain.readable_pieces(skip, bytes).map(keep).collect(),
-            _ => return pending,
-        };
+        let bytes = request.data_bytes();
         let (memory, length) = (blocks.memory as usize, blocks.length as usize);
-        let crooked = |piece: &Piece| piece.address() % memory != 0 || piece.bytes() % length != 0;
-        if pending.pieces.iter().any(crooked) {
-            let mut bounce = Bounce::new(bytes, memory);
-            if let Request::Write { bytes, .. } = request {
-                pending.chain.read(skip, bounce.bytes(bytes));
-            }
-            let place = bounce.bytes(bytes).as_mut_ptr();
-            // SAFETY: the request owns the buffer, and does not access it before the engine is done with it.
-            pending.pieces = vec![unsafe { Piece::new(place, bytes as usize) }];
-            pending.bounce = Some(bounce);
+        let crooked = |piece: Piece| piece.address() % memory != 0 || piece.bytes() % length != 0;
+        let bounced = pending.buffers(0, bytes).any(crooked);
+        if bounced {
+            pending.bounce = Bounce::new(bytes, memory);
         }
-        pending
+        let segments = pending.chain.readable().len() + pending.chain.writable().len();
+        let room = pending.pieces.try_reserve_exact(segments);
+        if room.is_err() || (bounced && pending.bounce.is_none()) {
+            return Err(pending.chain);
+        }
+        pending.next_part();
+        Ok(pending)
+    }
+
+    /// Bytes of memory that it holds.
+    pub fn held(&self) -> u64 {
+        // The engine's threads have a copy of them.
+        let pieces = 2 * self.pieces.capacity() * size_of::<Piece>();
+        let bounced = self.bounce.as_ref().map_or(0, |it| it.memory.capacity());
+        (size_of::<Self>() + self.chain.held() + pieces + bounced) as u64
+    }
+
+    /// Its buffers of data, after the first `skip` bytes.
+    fn buffers(&self, skip: u64, bytes: u64) -> Box<dyn Iterator<Item = Piece<'_>> + '_> {
+        match self.request {
+            Request::Read { .. } => Box::new(self.chain.writable_pieces(skip, bytes)),
+            Request::Write { .. } => {
+                let skip = crate::blk::HEADER.saturating_add(skip);
+                Box::new(self.chain.readable_pieces(skip, bytes))
+            }
+            _ => Box::new(std::iter::empty()),
+        }
+    }
+
+    /// Begins the next part.
+    fn next_part(&mut self) {
+        let (done, left) = (self.done, self.request.data_bytes() - self.done);
+        let bytes = match self.bounce {
+            Some(_) => left.min(Bounce::PART),
+            None => left,
+        };
+        self.until = done + bytes;
+        let mut pieces = std::mem::take(&mut self.pieces);
+        pieces.clear();
+        match &mut self.bounce {
+            Some(bounce) => {
+                let memory = bounce.bytes(bytes);
+                if let Request::Write { .. } = self.request {
+                    self.chain.read(crate::blk::HEADER + done, memory);
+                }
+                let place = memory.as_mut_ptr();
+                // SAFETY: the request owns the buffer, and does not access it before the engine is done with it.
+                pieces.push(unsafe { Piece::new(place, bytes as usize) });
+            }
+            None => {
+                // SAFETY: the request owns the chain too, passes the pieces only to an engine, and lives until
+                // that is done.
+                let keep = |it: Piece| unsafe { Piece::new(it.address() as *mut u8, it.bytes()) };
+                pieces.extend(self.buffers(done, bytes).map(keep));
+            }
+        }
+        self.pieces = pieces;
+    }
+
+    /// Gives its driver what was read of this part into private memory. False if that is not possible.
+    fn give(&mut self) -> bool {
+        let (Request::Read { .. }, Some(bounce)) = (self.request, &mut self.bounce) else {
+            return true;
+        };
+        let bytes = match self.until % Bounce::PART {
+            0 => Bounce::PART,
+            rest => rest,
+        };
+        self.chain.write(self.until - bytes, bounce.bytes(bytes))
     }
 
     /// The rest of the request as a job for the engine. None if the disk is not a file.
@@ -166,7 +230,7 @@ impl Pending {
             return Outcome::Ended(Status::Ok);
         }
         self.done += moved;
-        if self.done < wanted {
+        if self.done < self.until {
             // The file was truncated, or a device accepts no more.
             if moved == 0 {
                 return Outcome::Ended(Status::IoError);
@@ -174,9 +238,12 @@ impl Pending {
             self.drop_front(moved as usize);
             return Outcome::Again;
         }
-        if let (Request::Read { bytes, .. }, Some(bounce)) = (self.request, &mut self.bounce) {
-            let copied = self.chain.write(0, bounce.bytes(bytes));
-            return Outcome::Ended(if copied { Status::Ok } else { Status::IoError });
+        if !self.give() {
+            return Outcome::Ended(Status::IoError);
+        }
+        if self.done < wanted {
+            self.next_part();
+            return Outcome::Again;
         }
         Outcome::Ended(Status::Ok)
     }
@@ -234,7 +301,8 @@ mod tests {
             offset: 4096,
             bytes,
         };
-        let mut pending = Pending::new(0, Chain::new(), request, 0, false, &Blocks::SECTORS);
+        let made = Pending::new(0, Chain::new(), request, 0, false, &Blocks::SECTORS);
+        let mut pending = made.unwrap();
         let mut at = 0x1000;
         pending.pieces = lengths
             .iter()
@@ -302,7 +370,7 @@ mod tests {
                     offset: 0,
                     bytes: 8192,
                 };
-                let mut pending = Pending::new(0, chain, request, 0, false, kind);
+                let mut pending = Pending::new(0, chain, request, 0, false, kind).unwrap();
                 let is_bounced = pending.bounce.is_some();
                 assert_eq!(is_bounced, bounced >> number & 1 == 1, "{kind:?}, {number}");
                 let aligned = |piece: &Piece| {
@@ -312,6 +380,65 @@ mod tests {
                 assert!(pending.pieces.iter().all(aligned));
                 assert_eq!(pending.result(8192), Outcome::Ended(Status::Ok));
             }
+        }
+    }
+
+    /// A read of three parts and a bit, the second of which comes in two pieces.
+    #[test]
+    fn a_long_request_is_bounced_part_by_part() {
+        const PART: usize = Bounce::PART as usize;
+        let flags = rustix::fs::MemfdFlags::CLOEXEC;
+        let memory = std::fs::File::from(rustix::fs::memfd_create("pending", flags).unwrap());
+        memory.set_len(8 << 20).unwrap();
+        let mut driver = elvis_ring::driver::Driver::new(&memory, 8, false).unwrap();
+        let bytes = 3 * PART + 512;
+        let buffers = [
+            (0x4000, 16, false),
+            (0x10_0001, bytes as u32, true),
+            (0x5000, 1, true),
+        ];
+        driver.submit(&buffers).unwrap();
+        let (mut ring, mut chain) = (driver.device().unwrap(), Chain::new());
+        ring.look().unwrap();
+        assert!(ring.take(&mut chain).unwrap());
+        let request = Request::Read {
+            offset: 0,
+            bytes: bytes as u64,
+        };
+        let blocks = Blocks {
+            memory: 512,
+            length: 512,
+            ..Blocks::SECTORS
+        };
+        let mut pending = Pending::new(0, chain, request, 0, false, &blocks).unwrap();
+        let held = pending.held();
+        assert!(held > Bounce::PART && held < 2 * Bounce::PART, "{held}");
+        let mut done = 0;
+        let results = [PART, 1024, PART - 1024, PART, 512];
+        for (number, moved) in results.into_iter().enumerate() {
+            assert_eq!(pending.done, done as u64);
+            let [piece] = &pending.pieces[..] else {
+                panic!("not one piece");
+            };
+            let rest = if number == 2 { 1024 } else { 0 };
+            assert_eq!(piece.bytes(), (bytes - done + rest).min(PART) - rest);
+            // What the engine does.
+            let bounce = pending.bounce.as_mut().unwrap();
+            bounce.bytes(Bounce::PART)[rest..rest + moved].fill(number as u8 + 1);
+            done += moved;
+            let outcome = match done == bytes {
+                true => Outcome::Ended(Status::Ok),
+                false => Outcome::Again,
+            };
+            assert_eq!(pending.result(moved as i32), outcome);
+            assert_eq!(pending.held(), held);
+        }
+        let data = driver.memory().span(0x10_0001, bytes as u64).unwrap();
+        let byte = |at| data.load_u8(at, std::sync::atomic::Ordering::Relaxed);
+        let mut at = 0;
+        for (number, moved) in results.into_iter().enumerate() {
+            assert!((at..at + moved).all(|at| byte(at) == number as u8 + 1));
+            at += moved;
         }
     }
 

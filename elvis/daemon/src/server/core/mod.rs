@@ -74,6 +74,10 @@ struct Slot {
     /// None after it was removed from the policy.
     id: Option<QueueId>,
     in_flight: u32,
+    /// Bytes of memory that they hold.
+    held: u64,
+    /// It was found to have requests when they held all that they may.
+    waits_for_room: bool,
     /// Replies put into the ring, not yet published.
     unpublished: u64,
     /// The parts of its driver's memory that are registered with the engine.

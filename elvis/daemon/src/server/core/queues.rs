@@ -52,6 +52,8 @@ impl Core {
             queue,
             id,
             in_flight: 0,
+            held: 0,
+            waits_for_room: false,
             unpublished: 0,
             calls: match sends {
                 true => Calls::of_sent_frames(),

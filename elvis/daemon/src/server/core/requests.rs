@@ -2,6 +2,7 @@
 
 use super::{Core, Slot, now_ns};
 use crate::blk::{ID, Refused, Request, Status};
+use crate::net::give::Room;
 use crate::server::kind::{Blk, Kind};
 use crate::server::pending::{Outcome, Pending, reply};
 use crate::server::queue::Queue;
@@ -27,6 +28,13 @@ impl Zeroing {
     /// Bytes of a part: takes a few microseconds, more than the overhead of a visit.
     const PART: u64 = 64 << 10;
 }
+
+/// Most memory that the requests of a queue in flight hold, in bytes, but for those of the last one: the queue takes no
+/// other request meanwhile. A ring has up to 32,768 requests, and each may need a bounce buffer.
+const HELD: u64 = 16 << 20;
+
+/// A request that was in flight when so many daemons ended, one after another, is not run again: it may be why.
+const MOST_ENDS: u8 = 3;
 
 /// A serial number as the request for it gets it (VIRTIO 1.2, section 5.2.6).
 fn id(serial: &str) -> [u8; ID] {
@@ -54,13 +62,20 @@ pub(super) struct Owner<'a> {
     name: &'a str,
     blk: &'a Blk,
     counted: &'a mut Counted,
+    features: u64,
     in_flight: &'a mut u32,
+    held: &'a mut u64,
     unpublished: &'a mut u64,
     pub(super) zeroing: &'a mut Option<Box<Zeroing>>,
     registered: &'a Registered,
 }
 
 impl Owner<'_> {
+    /// Whether its requests in flight hold all the memory that they may.
+    pub(super) fn full(&self) -> bool {
+        *self.held >= HELD
+    }
+
     /// The status of a request that is refused.
     fn refuse(&mut self, refused: Refused) -> Status {
         match refused {
@@ -77,12 +92,18 @@ impl Owner<'_> {
 }
 
 impl Slot {
+    /// As [`Owner::full`].
+    pub(super) fn full(&self) -> bool {
+        self.held >= HELD
+    }
+
     /// Its ring and the rest of it, if it is a disk's.
     pub(super) fn parts(&mut self, at: usize) -> Option<(&mut Ring, Owner<'_>)> {
         let Queue {
             shared,
             ring,
             counted,
+            features,
             ..
         } = &mut *self.queue;
         let Kind::Blk(blk) = &shared.kind else {
@@ -93,7 +114,9 @@ impl Slot {
             name: &shared.name,
             blk,
             counted,
+            features: *features,
             in_flight: &mut self.in_flight,
+            held: &mut self.held,
             unpublished: &mut self.unpublished,
             zeroing: &mut self.zeroing,
             registered: &self.registered,
@@ -113,6 +136,19 @@ impl Hands<'_> {
     ) -> u64 {
         let disk = &owner.blk.disk;
         let size = (disk.bytes(), &disk.blocks());
+        let survived = ring.survived();
+        if survived >= MOST_ENDS {
+            owner.blk.told.survived(owner.name, survived);
+        }
+        let fits = Request::segments_fit(&chain, owner.features);
+        if !fits {
+            owner.blk.told.segments(owner.name);
+        }
+        if survived >= MOST_ENDS || !fits {
+            *self.at_once += 1;
+            self.finish(ring, owner, chain, None, Status::IoError);
+            return 0;
+        }
         let request = match Request::parse(&chain, size, owner.blk.readonly) {
             Ok(request) => request,
             Err(refused) => {
@@ -159,7 +195,17 @@ impl Hands<'_> {
             (None, Disk::File { blocks, .. }) => {
                 let dsync = !owner.blk.writeback.load(Ordering::Relaxed);
                 let pending = Pending::new(owner.at, chain, request, *self.now_ns, dsync, blocks);
+                let pending = match pending {
+                    Ok(pending) => pending,
+                    Err(chain) => {
+                        owner.blk.told.memory(owner.name, &request);
+                        *self.at_once += 1;
+                        self.finish(ring, owner, chain, Some(request), Status::IoError);
+                        return 0;
+                    }
+                };
                 *owner.in_flight += 1;
+                *owner.held += pending.held();
                 if let Err(token) = self.submit(owner, pending) {
                     self.ended(ring, owner, token, Status::IoError);
                 }
@@ -223,6 +269,7 @@ impl Hands<'_> {
             return;
         };
         *owner.in_flight -= 1;
+        *owner.held = owner.held.saturating_sub(pending.held());
         let latency_ns = self.now_ns.saturating_sub(pending.taken_ns);
         owner.counted.latency.record(latency_ns, 1);
         self.finish(ring, owner, pending.chain, Some(pending.request), status);
@@ -247,7 +294,9 @@ impl Hands<'_> {
             _ => {}
         }
         counted.errors += u64::from(status != Status::Ok);
-        self.spare.push(chain);
+        if self.spare.len() < Room::SPARE {
+            self.spare.push(chain);
+        }
     }
 }
 
@@ -322,8 +371,14 @@ impl Core {
                 self.clock();
                 self.spend(at, from_ns);
             }
-            if let Some(Some(Slot { id: Some(id), .. })) = self.slots.get(at) {
-                self.scheduler.completed(*id);
+            if let Some(Some(slot)) = self.slots.get_mut(at) {
+                let goes_on = !slot.full() && std::mem::take(&mut slot.waits_for_room);
+                if let Some(id) = slot.id {
+                    self.scheduler.completed(id);
+                    if goes_on {
+                        self.scheduler.woken(id, self.now_ns);
+                    }
+                }
             }
             self.give_back(at);
         }

@@ -230,9 +230,12 @@ impl Slot {
             return frames.look(&mut self.queue.ring, now_ns);
         }
         let look = self.queue.ring.look()?;
+        let full = self.full();
+        self.waits_for_room |= full && look.pending > 0;
+        let pending = if full { 0 } else { look.pending };
         Ok(Look {
             avail: look.avail,
-            pending: look.pending.saturating_add(self.zeroing.is_some().into()),
+            pending: pending.saturating_add(self.zeroing.is_some().into()),
         })
     }
 }
@@ -329,6 +332,9 @@ impl Serving<'_> {
             let bytes = hands.zero_part(ring, owner);
             self.scheduler.charge_part(visit, bytes);
             return Ok(true);
+        }
+        if owner.full() {
+            return Ok(false);
         }
         let mut chain = hands.spare.pop().unwrap_or_default();
         if !ring.take(&mut chain)? {
