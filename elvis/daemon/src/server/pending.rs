@@ -10,6 +10,13 @@ const KEEP_SIZE: i32 = libc::FALLOC_FL_KEEP_SIZE;
 const PUNCH_HOLE: i32 = libc::FALLOC_FL_PUNCH_HOLE;
 const ZERO_RANGE: i32 = libc::FALLOC_FL_ZERO_RANGE;
 
+/// Most bytes of a request that the engine gets at a time, a multiple of every block. What is in the page cache, or is
+/// written to it, io_uring copies in the I/O thread.
+const PART: u64 = 256 << 10;
+
+/// The same of a direct request into the driver's own memory: the kernel only looks up its pages.
+const DIRECT_PART: u64 = 1 << 20;
+
 /// One request in flight.
 #[derive(Debug)]
 pub struct Pending {
@@ -24,6 +31,8 @@ pub struct Pending {
     /// Of the part that is in flight: in memory that `chain` keeps mapped, or in `bounce`.
     pieces: Vec<Piece<'static>>,
     done: u64,
+    /// Most bytes of a part.
+    part: u64,
     /// What `done` is when this part ends.
     until: u64,
     dsync: bool,
@@ -39,8 +48,8 @@ struct Bounce {
 }
 
 impl Bounce {
-    /// Most bytes of a part, a multiple of every block.
-    const PART: u64 = 1 << 20;
+    /// Most bytes of a part.
+    const PART: u64 = PART;
 
     /// None: the memory can't be had.
     fn new(bytes: u64, align: usize) -> Option<Self> {
@@ -62,6 +71,8 @@ impl Bounce {
 pub enum Outcome {
     /// Submit the rest: nothing or only a part was done.
     Again,
+    /// A part was done that takes a while to go on from: see [`Pending::go_on`].
+    Part,
     /// The request has ended.
     Ended(Status),
 }
@@ -83,6 +94,7 @@ impl Pending {
             taken_ns,
             pieces: Vec::new(),
             done: 0,
+            part: PART,
             until: 0,
             dsync,
             bounce: None,
@@ -93,6 +105,8 @@ impl Pending {
         let bounced = pending.buffers(0, bytes).any(crooked);
         if bounced {
             pending.bounce = Bounce::new(bytes, memory);
+        } else if memory > 1 {
+            pending.part = DIRECT_PART;
         }
         let segments = pending.chain.readable().len() + pending.chain.writable().len();
         let room = pending.pieces.try_reserve_exact(segments);
@@ -126,10 +140,7 @@ impl Pending {
     /// Begins the next part.
     fn next_part(&mut self) {
         let (done, left) = (self.done, self.request.data_bytes() - self.done);
-        let bytes = match self.bounce {
-            Some(_) => left.min(Bounce::PART),
-            None => left,
-        };
+        let bytes = left.min(self.part);
         self.until = done + bytes;
         let mut pieces = std::mem::take(&mut self.pieces);
         pieces.clear();
@@ -238,14 +249,23 @@ impl Pending {
             self.drop_front(moved as usize);
             return Outcome::Again;
         }
+        let copies = self.bounce.is_some() && matches!(self.request, Request::Read { .. });
+        if copies || self.done < wanted {
+            return Outcome::Part;
+        }
+        Outcome::Ended(Status::Ok)
+    }
+
+    /// After a part: gives its driver what was read, and begins the next one.
+    pub fn go_on(&mut self) -> Outcome {
         if !self.give() {
             return Outcome::Ended(Status::IoError);
         }
-        if self.done < wanted {
-            self.next_part();
-            return Outcome::Again;
+        if self.done == self.request.data_bytes() {
+            return Outcome::Ended(Status::Ok);
         }
-        Outcome::Ended(Status::Ok)
+        self.next_part();
+        Outcome::Again
     }
 
     fn drop_front(&mut self, mut bytes: usize) {
@@ -378,7 +398,56 @@ mod tests {
                         && piece.bytes() % kind.length as usize == 0
                 };
                 assert!(pending.pieces.iter().all(aligned));
-                assert_eq!(pending.result(8192), Outcome::Ended(Status::Ok));
+                let mut ended = pending.result(8192);
+                if is_bounced {
+                    assert_eq!(ended, Outcome::Part);
+                    ended = pending.go_on();
+                }
+                assert_eq!(ended, Outcome::Ended(Status::Ok));
+            }
+        }
+    }
+
+    /// What is in the page cache is copied when it is submitted.
+    #[test]
+    fn a_long_request_is_submitted_part_by_part() {
+        let flags = rustix::fs::MemfdFlags::CLOEXEC;
+        let memory = std::fs::File::from(rustix::fs::memfd_create("pending", flags).unwrap());
+        memory.set_len(4 << 20).unwrap();
+        let direct = Blocks {
+            memory: 512,
+            length: 512,
+            ..Blocks::SECTORS
+        };
+        for (blocks, part) in [(Blocks::SECTORS, PART), (direct, DIRECT_PART)] {
+            let mut driver = elvis_ring::driver::Driver::new(&memory, 8, false).unwrap();
+            let each = 3 << 19;
+            let (first, second) = (0x10_0000, 0x10_0000 + u64::from(each));
+            let data = [(first, each, false), (second, each - 512, false)];
+            driver.submit(&[&[(0x4000, 16, false)], &data[..], &[(0x5000, 1, true)]].concat());
+            let (mut ring, mut chain) = (driver.device().unwrap(), Chain::new());
+            ring.look().unwrap();
+            assert!(ring.take(&mut chain).unwrap());
+            let bytes = u64::from(2 * each - 512);
+            let request = Request::Write { offset: 0, bytes };
+            let mut pending = Pending::new(0, chain, request, 0, false, &blocks).unwrap();
+            let start = pending.pieces[0].address();
+            let mut done = 0;
+            while done < bytes {
+                let submitted = pending
+                    .pieces
+                    .iter()
+                    .map(|it| it.bytes() as u64)
+                    .sum::<u64>();
+                assert_eq!(submitted, part.min(bytes - done));
+                assert_eq!(pending.pieces[0].address(), start + done as usize);
+                done += submitted;
+                let result = pending.result(submitted as i32);
+                if done < bytes {
+                    assert_eq!((result, pending.go_on()), (Outcome::Part, Outcome::Again));
+                } else {
+                    assert_eq!(result, Outcome::Ended(Status::Ok));
+                }
             }
         }
     }
@@ -430,7 +499,13 @@ mod tests {
                 true => Outcome::Ended(Status::Ok),
                 false => Outcome::Again,
             };
-            assert_eq!(pending.result(moved as i32), outcome);
+            let ends_part = number != 1;
+            let result = pending.result(moved as i32);
+            if ends_part {
+                assert_eq!((result, pending.go_on()), (Outcome::Part, outcome));
+            } else {
+                assert_eq!(result, Outcome::Again);
+            }
             assert_eq!(pending.held(), held);
         }
         let data = driver.memory().span(0x10_0001, bytes as u64).unwrap();

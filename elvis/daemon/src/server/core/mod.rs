@@ -22,9 +22,9 @@ use crate::storage::{Engine, Registered};
 use elvis_policy::{Calls, DeviceId, QueueId, Scheduler, Step};
 use elvis_ring::sigbus;
 use frames::Frames;
-use requests::Zeroing;
+use requests::Partial;
 use rustix::event::{Timespec, epoll};
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -84,8 +84,8 @@ struct Slot {
     registered: Registered,
     /// Decides when its driver is called.
     calls: Calls,
-    /// The range that it is zeroing.
-    zeroing: Option<Box<Zeroing>>,
+    /// The request that it does part by part.
+    partial: Option<Box<Partial>>,
     /// If it is a network device's.
     frames: Option<Box<Frames>>,
     /// Where to send it when it has drained.
@@ -109,6 +109,8 @@ pub(super) struct Core {
     /// Chains for reuse, and memory for frames.
     room: Room,
     results: Vec<(u64, i32)>,
+    /// Requests of which the engine has done a part.
+    parts: VecDeque<usize>,
     /// Slots with requests that came back from the engine, and those that got frames from others.
     touched: Vec<usize>,
     /// Slots whose driver is owed a call.
@@ -161,6 +163,7 @@ impl Core {
             in_flight: 0,
             room: Room::default(),
             results: Vec::new(),
+            parts: VecDeque::new(),
             touched: Vec::new(),
             owed: Vec::new(),
             at_once: 0,
@@ -221,6 +224,7 @@ impl Core {
                     // again: no event would tell.
                     let _ = self.engine.start();
                     let wait_ns = match self.engine.unstarted() {
+                        _ if !self.parts.is_empty() => Some(0),
                         true => Some(wait_ns.unwrap_or(RETRY_NS).min(RETRY_NS)),
                         false => wait_ns,
                     };

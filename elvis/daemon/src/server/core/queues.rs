@@ -59,7 +59,7 @@ impl Core {
                 true => Calls::of_sent_frames(),
                 false => Calls::new(),
             },
-            zeroing: None,
+            partial: None,
             frames,
             back: None,
         });
@@ -156,10 +156,10 @@ impl Core {
                 let _ = epoll::delete(&self.epoll, source);
             }
         }
-        if let Some(zeroing) = slot.zeroing.take() {
-            // The rest may take long, and zeroing the range again is harmless.
-            slot.queue.ring.untake(zeroing.chain.head());
-            self.room.spare.push(zeroing.chain);
+        if let Some(partial) = slot.partial.take() {
+            // The rest may take long, and to do a part again is harmless.
+            slot.queue.ring.untake(partial.chain.head());
+            self.room.spare.push(partial.chain);
         }
         if let Kick::Eventfd(kick) = &slot.queue.kick {
             let _ = epoll::delete(&self.epoll, kick);

@@ -13,20 +13,37 @@ use elvis_ring::{Chain, Ring, Visited};
 use std::io;
 use std::sync::atomic::Ordering;
 
-/// A range that the I/O thread zeroes part by part, so that other queues are served in between. Its own queue
+/// A request that the I/O thread does itself, part by part, so that other queues are served in between. Its own queue
 /// takes no other request meanwhile.
-pub(super) struct Zeroing {
+pub(super) struct Partial {
     pub(super) chain: Chain,
     request: Request,
-    /// The rest of the range.
-    offset: u64,
-    left: u64,
+    done: u64,
     taken_ns: u64,
 }
 
-impl Zeroing {
-    /// Bytes of a part: takes a few microseconds, more than the overhead of a visit.
+impl Partial {
+    /// Bytes of a part: takes some ten microseconds, more than the overhead of a visit.
     const PART: u64 = 64 << 10;
+
+    /// Does the next part, and returns its length in bytes. None: the engine must do the request.
+    fn part(&mut self, disk: &Disk) -> (u64, Option<bool>) {
+        let done = self.done;
+        let bytes = (self.request.work_bytes() - done).min(Self::PART);
+        self.done += bytes;
+        let part = match self.request {
+            Request::Read { offset, .. } => disk.read_now(&self.chain, done, offset + done, bytes),
+            Request::Write { offset, .. } => {
+                let skip = crate::blk::HEADER + done;
+                disk.write_now(&self.chain, skip, offset + done, bytes)
+            }
+            Request::Zero { offset, .. } | Request::Discard { offset, .. } => {
+                Some(disk.zero_now(offset + done, bytes))
+            }
+            Request::Flush | Request::Id => Some(false),
+        };
+        (bytes, part)
+    }
 }
 
 /// Most memory that the requests of a queue in flight hold, in bytes, but for those of the last one: the queue takes no
@@ -66,7 +83,7 @@ pub(super) struct Owner<'a> {
     in_flight: &'a mut u32,
     held: &'a mut u64,
     unpublished: &'a mut u64,
-    pub(super) zeroing: &'a mut Option<Box<Zeroing>>,
+    pub(super) partial: &'a mut Option<Box<Partial>>,
     registered: &'a Registered,
 }
 
@@ -118,7 +135,7 @@ impl Slot {
             in_flight: &mut self.in_flight,
             held: &mut self.held,
             unpublished: &mut self.unpublished,
-            zeroing: &mut self.zeroing,
+            partial: &mut self.partial,
             registered: &self.registered,
         };
         Some((ring, owner))
@@ -158,82 +175,105 @@ impl Hands<'_> {
                 return 0;
             }
         };
+        let ranged = matches!(request, Request::Zero { .. } | Request::Discard { .. });
+        let parted = match disk {
+            Disk::Null { .. } => ranged,
+            _ if ranged => !matches!(disk, Disk::File { .. }),
+            _ => disk.copies() && request.data_bytes() > Partial::PART,
+        };
+        if parted && request.work_bytes() > 0 {
+            *owner.partial = Some(Box::new(Partial {
+                chain,
+                request,
+                done: 0,
+                taken_ns: *self.now_ns,
+            }));
+            return self.part(ring, owner);
+        }
         let now = match request {
-            Request::Read { offset, bytes } => disk.read_now(&chain, offset, bytes),
+            Request::Read { offset, bytes } => disk.read_now(&chain, 0, offset, bytes),
             Request::Write { offset, bytes } => {
                 disk.write_now(&chain, crate::blk::HEADER, offset, bytes)
             }
             Request::Zero { bytes: 0, .. } | Request::Discard { bytes: 0, .. } => Some(true),
-            Request::Zero { offset, bytes, .. } | Request::Discard { offset, bytes } => {
-                match disk {
-                    Disk::File { .. } => None,
-                    _ => {
-                        *owner.zeroing = Some(Box::new(Zeroing {
-                            chain,
-                            request,
-                            offset,
-                            left: bytes,
-                            taken_ns: *self.now_ns,
-                        }));
-                        return self.zero_part(ring, owner);
-                    }
-                }
-            }
+            Request::Zero { .. } | Request::Discard { .. } => None,
             Request::Id => Some(chain.write(0, &id(&owner.blk.serial))),
             Request::Flush => match disk {
                 Disk::File { .. } => None,
                 _ => Some(true),
             },
         };
-        let bytes = request.work_bytes();
-        match (now, disk) {
-            (Some(done), _) => {
+        match now {
+            Some(done) => {
                 let status = if done { Status::Ok } else { Status::IoError };
                 *self.at_once += 1;
                 self.finish(ring, owner, chain, Some(request), status);
             }
-            (None, Disk::File { blocks, .. }) => {
-                let dsync = !owner.blk.writeback.load(Ordering::Relaxed);
-                let pending = Pending::new(owner.at, chain, request, *self.now_ns, dsync, blocks);
-                let pending = match pending {
-                    Ok(pending) => pending,
-                    Err(chain) => {
-                        owner.blk.told.memory(owner.name, &request);
-                        *self.at_once += 1;
-                        self.finish(ring, owner, chain, Some(request), Status::IoError);
-                        return 0;
-                    }
-                };
+            None => {
+                if !self.begin(ring, owner, chain, request, *self.now_ns) {
+                    return 0;
+                }
+            }
+        }
+        request.work_bytes()
+    }
+
+    /// Lets the engine do a request. False if there is no memory for it.
+    fn begin(
+        &mut self,
+        ring: &mut impl Visited,
+        owner: &mut Owner,
+        chain: Chain,
+        request: Request,
+        taken_ns: u64,
+    ) -> bool {
+        let dsync = !owner.blk.writeback.load(Ordering::Relaxed);
+        let blocks = owner.blk.disk.blocks();
+        match Pending::new(owner.at, chain, request, taken_ns, dsync, &blocks) {
+            Ok(pending) => {
                 *owner.in_flight += 1;
                 *owner.held += pending.held();
                 if let Err(token) = self.submit(owner, pending) {
                     self.ended(ring, owner, token, Status::IoError);
                 }
+                true
             }
-            (None, _) => self.finish(ring, owner, chain, Some(request), Status::IoError),
+            Err(chain) => {
+                owner.blk.told.memory(owner.name, &request);
+                *self.at_once += 1;
+                self.finish(ring, owner, chain, Some(request), Status::IoError);
+                false
+            }
         }
-        bytes
     }
 
-    /// Zeroes the next part of a queue's range. Returns its length in bytes.
-    pub(super) fn zero_part(&mut self, ring: &mut impl Visited, owner: &mut Owner) -> u64 {
-        let Some(zeroing) = &mut *owner.zeroing else {
+    /// Does the next part of a queue's request. Returns its length in bytes.
+    pub(super) fn part(&mut self, ring: &mut impl Visited, owner: &mut Owner) -> u64 {
+        let Some(partial) = &mut *owner.partial else {
             return 0;
         };
-        let bytes = zeroing.left.min(Zeroing::PART);
-        let done = owner.blk.disk.zero_now(zeroing.offset, bytes);
-        zeroing.offset += bytes;
-        zeroing.left -= bytes;
-        if done && zeroing.left > 0 {
+        let (bytes, done) = partial.part(&owner.blk.disk);
+        if done == Some(true) && partial.done < partial.request.work_bytes() {
             return bytes;
         }
+        let Some(partial) = owner.partial.take() else {
+            return 0;
+        };
+        let Partial {
+            chain,
+            request,
+            taken_ns,
+            ..
+        } = *partial;
+        let Some(done) = done else {
+            self.begin(ring, owner, chain, request, taken_ns);
+            return bytes;
+        };
         let status = if done { Status::Ok } else { Status::IoError };
         *self.now_ns = now_ns();
-        if let Some(zeroing) = owner.zeroing.take() {
-            let latency_ns = self.now_ns.saturating_sub(zeroing.taken_ns);
-            owner.counted.latency.record(latency_ns, 1);
-            self.finish(ring, owner, zeroing.chain, Some(zeroing.request), status);
-        }
+        let latency_ns = self.now_ns.saturating_sub(taken_ns);
+        owner.counted.latency.record(latency_ns, 1);
+        self.finish(ring, owner, chain, Some(request), status);
         bytes
     }
 
@@ -319,6 +359,7 @@ impl Core {
         if self.in_flight == 0 {
             return;
         }
+        self.go_on_with_part();
         let _ = self.engine.start();
         let mut results = std::mem::take(&mut self.results);
         self.engine.reap(&mut results);
@@ -334,11 +375,45 @@ impl Core {
 
     /// Handles a result of the engine.
     fn result(&mut self, token: usize, result: i32) {
-        let (_, _, slots, mut hands) = self.parts();
-        let Some(Some(pending)) = hands.pending.get_mut(token) else {
+        let Some(Some(pending)) = self.pending.get_mut(token) else {
             return;
         };
-        let (at, outcome) = (pending.slot, pending.result(result));
+        let outcome = pending.result(result);
+        if outcome == Outcome::Part {
+            // Copies, and what the engine does at once: not for all requests together.
+            self.parts.push_back(token);
+        } else {
+            self.outcome(token, outcome, result);
+        }
+    }
+
+    /// Goes on with one request of which the engine has done a part. Others have their turn after other queues.
+    fn go_on_with_part(&mut self) {
+        let Some(token) = self.parts.pop_front() else {
+            return;
+        };
+        let Some(Some(pending)) = self.pending.get_mut(token) else {
+            return;
+        };
+        let at = pending.slot;
+        self.clock();
+        let from_ns = self.now_ns;
+        let outcome = self.pending[token].as_mut().map(Pending::go_on);
+        if let Some(outcome) = outcome {
+            self.outcome(token, outcome, 0);
+        }
+        let _ = self.engine.start();
+        self.clock();
+        self.spend(at, from_ns);
+    }
+
+    /// Ends a request of the engine, or submits the rest.
+    fn outcome(&mut self, token: usize, outcome: Outcome, result: i32) {
+        let (_, _, slots, mut hands) = self.parts();
+        let Some(Some(pending)) = hands.pending.get(token) else {
+            return;
+        };
+        let at = pending.slot;
         let slot = slots.get_mut(at).and_then(Option::as_mut);
         let Some((ring, mut owner)) = slot.and_then(|slot| slot.parts(at)) else {
             return;
@@ -350,7 +425,7 @@ impl Core {
                 }
                 Some((token, status))
             }
-            Outcome::Again => {
+            Outcome::Again | Outcome::Part => {
                 let again = hands.take(token);
                 let refused = again.and_then(|pending| hands.submit(&owner, pending).err());
                 refused.map(|token| (token, Status::IoError))

@@ -235,7 +235,7 @@ impl Slot {
         let pending = if full { 0 } else { look.pending };
         Ok(Look {
             avail: look.avail,
-            pending: pending.saturating_add(self.zeroing.is_some().into()),
+            pending: pending.saturating_add(self.partial.is_some().into()),
         })
     }
 }
@@ -328,8 +328,8 @@ impl Serving<'_> {
     /// Serves one request, or a part of one. False if there is none.
     fn step(&mut self, ring: &mut impl Visited, visit: &mut Visit) -> Result<bool, RingError> {
         let Self { hands, owner, .. } = self;
-        if owner.zeroing.is_some() {
-            let bytes = hands.zero_part(ring, owner);
+        if owner.partial.is_some() {
+            let bytes = hands.part(ring, owner);
             self.scheduler.charge_part(visit, bytes);
             return Ok(true);
         }
