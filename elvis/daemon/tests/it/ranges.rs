@@ -95,6 +95,7 @@ fn others_are_served_meanwhile(long: Long, disk: &str) {
     let params = Params {
         // Both queues are polled from their first visit on, so neither changes its list during a round.
         poll_on_kicks: 1,
+        unit_ns: 0,
         ..Params::default()
     };
     let config = Config {

@@ -26,6 +26,16 @@ impl Partial {
     /// Bytes of a part: takes some ten microseconds, more than the overhead of a visit.
     const PART: u64 = 64 << 10;
 
+    /// Whether a request to this disk is done so.
+    fn wanted(disk: &Disk, request: &Request) -> bool {
+        match request {
+            Request::Zero { bytes, .. } | Request::Discard { bytes, .. } => {
+                *bytes > 0 && !matches!(disk, Disk::File { .. })
+            }
+            _ => disk.copies() && request.data_bytes() > Self::PART,
+        }
+    }
+
     /// Does the next part, and returns its length in bytes. None: the engine must do the request.
     fn part(&mut self, disk: &Disk) -> (u64, Option<bool>) {
         let done = self.done;
@@ -93,6 +103,21 @@ impl Owner<'_> {
         *self.held >= HELD
     }
 
+    /// The request in a chain; the error is what to reply. So many daemons have ended while they ran it.
+    fn checked(&mut self, chain: &Chain, survived: u8) -> Result<Request, Status> {
+        if survived >= MOST_ENDS {
+            self.blk.told.survived(self.name, survived);
+            return Err(Status::IoError);
+        }
+        if !Request::segments_fit(chain, self.features) {
+            self.blk.told.segments(self.name);
+            return Err(Status::IoError);
+        }
+        let disk = &self.blk.disk;
+        let size = (disk.bytes(), &disk.blocks());
+        Request::parse(chain, size, self.blk.readonly).map_err(|refused| self.refuse(refused))
+    }
+
     /// The status of a request that is refused.
     fn refuse(&mut self, refused: Refused) -> Status {
         match refused {
@@ -151,37 +176,16 @@ impl Hands<'_> {
         owner: &mut Owner,
         chain: Chain,
     ) -> u64 {
-        let disk = &owner.blk.disk;
-        let size = (disk.bytes(), &disk.blocks());
-        let survived = ring.survived();
-        if survived >= MOST_ENDS {
-            owner.blk.told.survived(owner.name, survived);
-        }
-        let fits = Request::segments_fit(&chain, owner.features);
-        if !fits {
-            owner.blk.told.segments(owner.name);
-        }
-        if survived >= MOST_ENDS || !fits {
-            *self.at_once += 1;
-            self.finish(ring, owner, chain, None, Status::IoError);
-            return 0;
-        }
-        let request = match Request::parse(&chain, size, owner.blk.readonly) {
+        let request = match owner.checked(&chain, ring.survived()) {
             Ok(request) => request,
-            Err(refused) => {
-                let status = owner.refuse(refused);
+            Err(status) => {
                 *self.at_once += 1;
                 self.finish(ring, owner, chain, None, status);
                 return 0;
             }
         };
-        let ranged = matches!(request, Request::Zero { .. } | Request::Discard { .. });
-        let parted = match disk {
-            Disk::Null { .. } => ranged,
-            _ if ranged => !matches!(disk, Disk::File { .. }),
-            _ => disk.copies() && request.data_bytes() > Partial::PART,
-        };
-        if parted && request.work_bytes() > 0 {
+        let disk = &owner.blk.disk;
+        if Partial::wanted(disk, &request) {
             *owner.partial = Some(Box::new(Partial {
                 chain,
                 request,
