@@ -30,9 +30,30 @@ pub struct Shared {
     pub limiter: Limiter,
     /// Time that I/O threads spent on it, in ns.
     pub spent_ns: AtomicU64,
+    /// Until when its descriptors are not written to, in ns: see [`Shared::stalled`].
+    pub distrusted_until_ns: AtomicU64,
 }
 
+/// For how long a device is not served after an I/O thread waited for it, in ns.
+const DISTRUST_NS: u64 = 10_000_000_000;
+
 impl Shared {
+    /// Why its queues are not served.
+    pub const STALLED: &str = "a notification eventfd of this device was full, for which all devices of its I/O thread \
+                               waited; it is not served for 10 s: then restart its rings";
+
+    /// An I/O thread waited until a write to one of its eventfds was interrupted. For some time no other one is
+    /// written, or all others of the thread would wait again and again.
+    pub fn stalled(&self, now_ns: u64) {
+        let until_ns = now_ns.saturating_add(DISTRUST_NS);
+        self.distrusted_until_ns.store(until_ns, Ordering::Relaxed);
+    }
+
+    /// Whether that was a short time ago.
+    pub fn distrusted(&self, now_ns: u64) -> bool {
+        self.distrusted_until_ns.load(Ordering::Relaxed) > now_ns
+    }
+
     /// Adds time that an I/O thread spent on it.
     pub fn spend(&self, ns: u64) {
         self.spent_ns.fetch_add(ns, Ordering::Relaxed);

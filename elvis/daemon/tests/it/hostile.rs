@@ -50,6 +50,33 @@ fn a_full_call_eventfd_stops_nobody_else() {
     assert_eq!(victim.read(0).0, 0);
 }
 
+/// A ring is started again and again with full eventfds: the I/O thread waits for one of them once.
+#[test]
+fn full_eventfds_stop_nobody_else_again_and_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let (server, mut attacker, mut victim) = pair(dir.path());
+    let err = EventFd::new(0).unwrap();
+    for full in [&attacker.call, &err] {
+        full.write(u64::MAX - 1).unwrap();
+    }
+    attacker.frontend.set_vring_err(0, &err).unwrap();
+    attacker.driver.want_calls(true);
+    attacker.submit_write(0, 0, 1);
+    attacker.kick();
+    fault(&server, "a");
+    for _ in 0..10 {
+        let base = attacker.frontend.get_vring_base(0).unwrap();
+        attacker.start(base as u16);
+        attacker.kick.write(1).unwrap();
+        let call = attacker.call.try_clone().unwrap();
+        attacker.frontend.set_vring_call(0, &call).unwrap();
+        let why = fault(&server, "a");
+        assert!(why.contains("not served for 10 s"), "{why}");
+        assert_eq!(victim.write(0, 3), 0);
+    }
+    assert_eq!(server.stats().unwrap().devices["a"][0].calls, 1);
+}
+
 #[test]
 fn a_call_descriptor_that_is_no_eventfd_is_refused() {
     let dir = tempfile::tempdir().unwrap();

@@ -50,7 +50,7 @@ const CLOCK_EVERY: u32 = 8;
 const RETRY_NS: u64 = 1_000_000;
 
 /// The time since the first call, at least 1. One clock for all I/O threads, as they share devices' limits.
-fn now_ns() -> u64 {
+pub(super) fn now_ns() -> u64 {
     static START: OnceLock<Instant> = OnceLock::new();
     let passed = START.get_or_init(Instant::now).elapsed();
     u64::try_from(passed.as_nanos()).unwrap_or(u64::MAX).max(1)

@@ -1,7 +1,7 @@
 //! Attaching, detaching and failing of queues.
 
 use super::frames::Frames;
-use super::{Core, FRAMES, Slot};
+use super::{Core, FRAMES, Slot, now_ns};
 use crate::net::switch::Place;
 use crate::server::kind::Kind;
 use crate::server::queue::{Kick, Queue};
@@ -9,6 +9,7 @@ use crate::storage::Registered;
 use elvis_policy::{Calls, Look, QueueId};
 use elvis_ring::sigbus;
 use rustix::event::epoll;
+use std::io;
 
 /// Why a queue fails after SIGBUS.
 const SHORTENED: &str = "its front-end truncated its memory file";
@@ -222,8 +223,12 @@ impl Core {
         let (name, index) = (&slot.queue.shared.name, slot.queue.index);
         eprintln!("elvis: {name}: queue {index} failed: {why}");
         slot.queue.fault = Some(why.to_owned());
-        if let Some(err) = &slot.queue.err {
-            let _ = self.guard.notify(err);
+        let (shared, now) = (&slot.queue.shared, self.now_ns);
+        if let Some(err) = slot.queue.err.as_ref().filter(|_| !shared.distrusted(now)) {
+            let told = self.guard.notify_if_room(err);
+            if told.is_err_and(|error| error.kind() == io::ErrorKind::Interrupted) {
+                shared.stalled(now_ns());
+            }
         }
     }
 

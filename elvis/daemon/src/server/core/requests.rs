@@ -5,12 +5,13 @@ use crate::blk::{ID, Refused, Request, Status};
 use crate::net::give::Room;
 use crate::server::kind::{Blk, Kind};
 use crate::server::pending::{Outcome, Pending, reply};
-use crate::server::queue::Queue;
+use crate::server::queue::{Queue, Shared};
 use crate::server::stats::Counted;
 use crate::storage::{Disk, Engine, Registered};
 use elvis_policy::Scheduler;
 use elvis_ring::{Chain, Ring, Visited};
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// A request that the I/O thread does itself, part by part, so that other queues are served in between. Its own queue
@@ -536,10 +537,20 @@ impl Core {
             return;
         };
         let Some(call) = &slot.queue.call else { return };
+        if slot.queue.shared.distrusted(self.now_ns) {
+            slot.queue.call = None;
+            self.fail(at, Shared::STALLED);
+            return;
+        }
         slot.queue.counted.calls += 1;
         if let Err(error) = self.guard.notify(call) {
             slot.queue.call = None;
+            let waited = error.kind() == io::ErrorKind::Interrupted;
+            let shared = waited.then(|| Arc::clone(&slot.queue.shared));
             self.fail(at, &format!("its driver can't be called: {error}"));
+            if let Some(shared) = shared {
+                shared.stalled(now_ns());
+            }
         }
         // A call wakes a thread, which may take longer than the request.
         self.clock();

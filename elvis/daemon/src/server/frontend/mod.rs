@@ -12,6 +12,7 @@ mod messages;
 mod network;
 mod own;
 
+use super::core::now_ns;
 use super::iothread::IoThread;
 use super::queue::{Kick, Queue, Shared};
 use super::stats::Counted;
@@ -228,6 +229,8 @@ impl Frontend {
         let Some(kick) = queue.kick.take() else {
             return Ok(());
         };
+        let distrusted = shared.distrusted(now_ns());
+        let distrusted = distrusted.then(|| Shared::STALLED.to_owned());
         shared.kind.runs(index, true);
         let running = Queue {
             shared,
@@ -237,7 +240,7 @@ impl Frontend {
             kick,
             call: queue.call.take(),
             err: queue.err.take(),
-            fault: queue.fault.take(),
+            fault: queue.fault.take().or(distrusted),
             polled: queue.polled,
             counted: queue.counted.take().unwrap_or_else(Counted::default),
         };
