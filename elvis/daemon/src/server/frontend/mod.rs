@@ -35,6 +35,13 @@ const SAMPLES: usize = 256;
 
 /// Greatest number of memory regions of one front-end; QEMU's limit is the same.
 const MAX_REGIONS: usize = 509;
+/// Most address space of a device's memory, in bytes: 4 TiB. All devices of a process share 128 TiB, and a new table of
+/// memory is mapped beside the old one.
+const MAPPED: u64 = 1 << 42;
+/// The same of the log of a migration: a bit for each page.
+const MAPPED_LOG: u64 = MAPPED / 4096 / 8;
+/// The same of an in-flight area: 2 MiB for each of 256 queues. It is mapped once a queue.
+const MAPPED_AREA: u64 = 1 << 29;
 
 /// The front-end's settings of a queue.
 #[derive(Default)]
