@@ -54,6 +54,11 @@ impl Shared {
         self.distrusted_until_ns.load(Ordering::Relaxed) > now_ns
     }
 
+    /// If so: why its queues are not served.
+    pub fn why_distrusted(&self, now_ns: u64) -> Option<String> {
+        self.distrusted(now_ns).then(|| Self::STALLED.to_owned())
+    }
+
     /// Adds time that an I/O thread spent on it.
     pub fn spend(&self, ns: u64) {
         self.spent_ns.fetch_add(ns, Ordering::Relaxed);

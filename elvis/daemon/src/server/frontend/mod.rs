@@ -236,8 +236,7 @@ impl Frontend {
         let Some(kick) = queue.kick.take() else {
             return Ok(());
         };
-        let distrusted = shared.distrusted(now_ns());
-        let distrusted = distrusted.then(|| Shared::STALLED.to_owned());
+        let distrusted = shared.why_distrusted(now_ns());
         shared.kind.runs(index, true);
         let running = Queue {
             shared,
