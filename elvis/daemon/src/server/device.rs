@@ -119,6 +119,7 @@ impl Device {
             },
             spent_ns: AtomicU64::new(0),
             distrusted_until_ns: AtomicU64::new(0),
+            starts: Default::default(),
         });
         let state = Arc::new(State {
             stop: AtomicBool::new(false),

@@ -204,6 +204,7 @@ mod tests {
             limiter: Limiter::new(&RateLimit::default()),
             spent_ns: AtomicU64::new(0),
             distrusted_until_ns: AtomicU64::new(0),
+            starts: Default::default(),
         };
         Box::new(Queue {
             shared: Arc::new(shared),

@@ -12,7 +12,6 @@ mod messages;
 mod network;
 mod own;
 
-use super::core::now_ns;
 use super::iothread::IoThread;
 use super::queue::{Kick, Queue, Shared};
 use super::stats::Counted;
@@ -236,7 +235,7 @@ impl Frontend {
         let Some(kick) = queue.kick.take() else {
             return Ok(());
         };
-        let distrusted = shared.why_distrusted(now_ns());
+        let distrusted = shared.start();
         shared.kind.runs(index, true);
         let running = Queue {
             shared,
