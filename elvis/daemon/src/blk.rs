@@ -15,9 +15,13 @@ pub const ID: usize = 20;
 const RANGE_SECTORS: u32 = 1 << 21;
 /// Greatest number of data segments of a request; with header and status they fit a ring of 128.
 const SEG_MAX: u32 = 126;
+/// Greatest length of a data segment of a request, in bytes.
+const SIZE_MAX: u32 = 1 << 20;
 
 /// Feature bits of the block device.
 pub mod feature {
+    /// `size_max` is valid.
+    pub const SIZE_MAX: u64 = 1 << 1;
     /// `seg_max` is valid.
     pub const SEG_MAX: u64 = 1 << 2;
     /// Writes fail.
@@ -120,6 +124,34 @@ impl Request {
             Self::Discard { bytes, .. } | Self::Zero { bytes, .. } => bytes,
             _ => self.data_bytes(),
         }
+    }
+
+    /// Whether a chain keeps to what its driver was told of segments, if it has agreed to these features. "A driver
+    /// MUST NOT" exceed `size_max` and `seg_max` (VIRTIO 1.3, section 5.2.6.1); what else may be in a chain is bounded
+    /// by the ring.
+    #[must_use]
+    pub fn segments_fit(chain: &Chain, features: u64) -> bool {
+        let most = match features & feature::SEG_MAX {
+            0 => usize::MAX,
+            // Header and status may have their own.
+            _ => SEG_MAX as usize + 2,
+        };
+        let longest = match features & feature::SIZE_MAX {
+            0 => u32::MAX,
+            _ => SIZE_MAX,
+        };
+        let all = || chain.readable().iter().chain(chain.writable());
+        let count = chain.readable().len() + chain.writable().len();
+        if all().any(|segment| segment.bytes > longest) {
+            return false;
+        }
+        // A segment that lies in two regions of memory is one for its driver.
+        let joined = || {
+            let ends = all().map(|it| it.guest.wrapping_add(it.bytes.into()));
+            let starts = all().skip(1).map(|it| it.guest);
+            ends.zip(starts).filter(|(end, start)| end == start).count()
+        };
+        count <= most || count - joined() <= most
     }
 
     /// Reads and checks the request in a chain, for a disk of `capacity` bytes.
@@ -245,6 +277,7 @@ pub fn config(capacity: u64, blocks: &Blocks, queues: u16, writeback: bool) -> [
     let mut space = [0; CONFIG];
     let mut set = |at: usize, value: &[u8]| space[at..at + value.len()].copy_from_slice(value);
     set(0, &(capacity / SECTOR).to_le_bytes());
+    set(8, &SIZE_MAX.to_le_bytes());
     set(12, &SEG_MAX.to_le_bytes());
     set(20, &blocks.logical.to_le_bytes());
     // Physical blocks: the exponent of their number of logical blocks, and the size of requests that are not slower.
@@ -399,6 +432,37 @@ mod tests {
         let space = config(1 << 30, &SECTORS, 4, true);
         assert_eq!(space[..8], (1u64 << 21).to_le_bytes());
         assert_eq!((space[32], space[34]), (1, 4));
+        // size_max and seg_max.
+        assert_eq!(space[8..16], [0, 0, 16, 0, 126, 0, 0, 0]);
+    }
+
+    #[test]
+    fn a_driver_keeps_to_the_segments_that_it_agreed_to() {
+        let both = feature::SIZE_MAX | feature::SEG_MAX;
+        let fits = |count: u32, bytes: u32, apart: u64, features: u64| {
+            let flags = rustix::fs::MemfdFlags::CLOEXEC;
+            let file = File::from(rustix::fs::memfd_create("blk-test", flags).unwrap());
+            file.set_len(4 << 20).unwrap();
+            let mut driver = Driver::new(&file, 256, false).unwrap();
+            let data = (0..u64::from(count)).map(|n| (0x10_0000 + n * apart, bytes, true));
+            let mut buffers = vec![(0x8000, 16, false)];
+            buffers.extend(data);
+            buffers.push((0x9000, 1, true));
+            driver.submit(&buffers).unwrap();
+            let mut ring = Ring::new(256, &driver.addresses(), driver.memory(), 0, false).unwrap();
+            let mut chain = Chain::new();
+            ring.look().unwrap();
+            assert!(ring.take(&mut chain).unwrap());
+            Request::segments_fit(&chain, features)
+        };
+        assert!(fits(SEG_MAX, 512, 4096, both));
+        assert!(!fits(SEG_MAX + 1, 512, 4096, both));
+        assert!(fits(SEG_MAX + 1, 512, 4096, feature::SIZE_MAX));
+        assert!(fits(1, SIZE_MAX, 4096, both));
+        assert!(!fits(1, SIZE_MAX + 1, 4096, both));
+        assert!(fits(1, SIZE_MAX + 1, 4096, feature::SEG_MAX));
+        // As one that lies in two regions of memory.
+        assert!(fits(SEG_MAX + 1, 512, 512, both));
     }
 
     #[test]

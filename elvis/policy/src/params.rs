@@ -3,14 +3,14 @@
 use serde::{Deserialize, Serialize};
 
 /// Every constant of the policy. Work is counted in units: a request is one unit per started
-/// `unit_bytes` of data, at least one.
+/// `unit_bytes` of data, at least one. Shares are of time: each unit is `unit_ns` of it.
 ///
 /// See `docs/elvis-config.md`, "Policy", for the defaults.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// Most units of one visit to a queue (section 3.2, "a certain maximum amount of work"). Also
-    /// the quantum per round of the device of greatest weight.
+    /// Most units of one visit to a queue (section 3.2, "a certain maximum amount of work"), and of
+    /// `unit_ns` that it takes. Also the quantum per round of the device of greatest weight.
     pub max_work: u32,
     /// Fewest units before a visit may end early for a stuck queue (section 3.2).
     pub min_work: u32,
@@ -26,6 +26,9 @@ pub struct Params {
     pub peeks: u32,
     /// Data per unit of work, in bytes.
     pub unit_bytes: u32,
+    /// A device's share is charged by the time that it takes, a unit for each so many ns; 0: by the units of
+    /// its requests, whatever time they take.
+    pub unit_ns: u64,
     /// Whether queues are polled at all; if not, each queue keeps its notifications.
     pub polling: bool,
     /// Kicks in a row, close together, that start polling.
@@ -69,6 +72,7 @@ impl Default for Params {
             stuck_pending: 8,
             peeks: 2,
             unit_bytes: 4096,
+            unit_ns: 4_000,
             polling: true,
             poll_on_kicks: 8,
             poll_again_requests: 64,
@@ -123,6 +127,13 @@ impl Params {
         u32::try_from(units).unwrap_or(u32::MAX)
     }
 
+    /// The longest time of a visit while other queues wait, in ns; it ends after the request, or part of one,
+    /// that exceeds it.
+    #[must_use]
+    pub fn visit_ns(&self) -> u64 {
+        u64::from(self.max_work).saturating_mul(self.unit_ns)
+    }
+
     /// Checks the values, also against each other.
     ///
     /// # Errors
@@ -153,6 +164,13 @@ impl Params {
         )?;
         least("stopped_ns", self.stopped_ns, 1)?;
         least("events_ns", self.events_ns, 1)?;
+        if self.unit_ns > 1_000_000 {
+            return Err(ParamsError {
+                key: "unit_ns",
+                value: self.unit_ns.to_string(),
+                must: "at most 1000000".to_owned(),
+            });
+        }
         if self.max_work > 1 << 20 {
             return Err(ParamsError {
                 key: "max_work",

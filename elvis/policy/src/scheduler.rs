@@ -16,6 +16,9 @@ use crate::polling::Polling;
 use crate::share::Share;
 use crate::{Begin, CoreCounters, Look, Params, QueueCounters, QueueId, Step, Then, Visit};
 
+/// Work of a request, or of one part of it, that takes longer than this is not known, in ns.
+const LONG_NS: u64 = 1_000_000;
+
 #[derive(Debug)]
 struct Device {
     share: Share,
@@ -177,10 +180,18 @@ impl Scheduler {
             return Begin::Wait;
         }
         queue.counters.visits += 1;
+        let (most, unit_ns) = (units.min(self.params.max_work), self.params.unit_ns);
+        let (budget, time_ns) = match unit_ns {
+            0 => (most, u64::MAX),
+            // The share is of time.
+            _ => (self.params.max_work, u64::from(most) * unit_ns),
+        };
         Begin::Serve(Visit {
             queue: id,
-            budget: units.min(self.params.max_work),
+            budget,
             spent: 0,
+            from_ns: now_ns,
+            until_ns: now_ns.saturating_add(time_ns),
             requests: 0,
             bytes: 0,
             peeks_owed: 0,
@@ -266,6 +277,19 @@ impl Scheduler {
         }
     }
 
+    /// Charges time that was spent on a queue to its device's share: of a visit, or outside of one, as for what
+    /// came back from storage. Much more than the time of a visit was not spent: the host stopped the thread.
+    pub fn charge_time(&mut self, id: QueueId, ns: u64) {
+        let unit_ns = self.params.unit_ns;
+        let most_ns = self.params.visit_ns().max(LONG_NS).saturating_mul(2);
+        if unit_ns == 0 {
+            return;
+        }
+        if let Some(device) = self.device_of(id.0) {
+            device.share.charge_time(ns.min(most_ns), unit_ns);
+        }
+    }
+
     /// Another queue to look at before the next request; report the look by [`Scheduler::peeked`].
     /// Call this until it returns None.
     pub fn peek(&mut self, visit: &mut Visit) -> Option<QueueId> {
@@ -291,6 +315,9 @@ impl Scheduler {
         if visit.spent >= visit.budget {
             return false;
         }
+        if now_ns >= visit.until_ns && self.others_listed(visit.queue) {
+            return false;
+        }
         let queue = visit.queue.0;
         let waits = |device: &mut Device| device.limiter.wait_until(now_ns).is_some();
         if self.device_of(queue).is_none_or(waits) {
@@ -310,12 +337,24 @@ impl Scheduler {
         !visit.stuck
     }
 
+    /// Whether a queue waits for this one's visit to end.
+    fn others_listed(&self, id: QueueId) -> bool {
+        let own = |list: &List| u32::from(list.contains(id.0));
+        self.work.len() > own(&self.work) || self.poll.len() > own(&self.poll)
+    }
+
     /// Ends a visit: the queue goes to the end of its list.
     pub fn end(&mut self, visit: Visit, look: Look, now_ns: u64) -> Then {
         self.note(visit.queue.0, look, now_ns);
         let (max_work, heaviest) = (self.params.max_work, self.heaviest);
+        if self.params.unit_ns > 0 {
+            self.charge_time(visit.queue, now_ns.saturating_sub(visit.from_ns));
+        }
+        let by_units = self.params.unit_ns == 0;
         if let Some(device) = self.device_of(visit.queue.0) {
-            device.share.charge(visit.spent);
+            if by_units {
+                device.share.charge(visit.spent);
+            }
             let (units, wait) = (
                 device.share.units(),
                 device.share.rounds_to_wait(max_work, heaviest),

@@ -62,6 +62,13 @@ impl Share {
         rounds.unsigned_abs().max(1)
     }
 
+    /// Charges time, a unit for each `unit_ns`.
+    pub fn charge_time(&mut self, ns: u64, unit_ns: u64) {
+        let parts = i64::try_from(ns).unwrap_or(i64::MAX).saturating_mul(PARTS);
+        let unit_ns = i64::try_from(unit_ns).unwrap_or(i64::MAX).max(1);
+        self.credit = self.credit.saturating_sub(parts / unit_ns);
+    }
+
     pub fn charge(&mut self, units: u32) {
         self.credit = self.credit.saturating_sub(i64::from(units) * PARTS);
     }

@@ -60,6 +60,9 @@ pub struct Visit {
     pub(crate) queue: QueueId,
     pub(crate) budget: u32,
     pub(crate) spent: u32,
+    /// When it began, and when its time is over.
+    pub(crate) from_ns: u64,
+    pub(crate) until_ns: u64,
     pub(crate) requests: u64,
     pub(crate) bytes: u64,
     pub(crate) peeks_owed: u32,

@@ -134,6 +134,12 @@ impl Chain {
         self.head
     }
 
+    /// Bytes of memory that it has allocated.
+    #[must_use]
+    pub fn held(&self) -> usize {
+        self.segments.capacity() * size_of::<Segment>()
+    }
+
     /// Bytes that the device reads.
     #[inline]
     #[must_use]
@@ -263,16 +269,19 @@ impl Chain {
         true
     }
 
-    /// Copies `bytes` bytes of a span to the start of the writable buffers. False if either is too
+    /// Copies `bytes` bytes of a span into the writable buffers, after the first `skip`. False if either is too
     /// short.
-    pub fn write_span(&self, from: &Span, offset: usize, bytes: u64) -> bool {
-        if bytes > self.writable_bytes {
+    pub fn write_span(&self, skip: u64, from: &Span, offset: usize, bytes: u64) -> bool {
+        if skip
+            .checked_add(bytes)
+            .is_none_or(|end| end > self.writable_bytes)
+        {
             return false;
         }
         let Some(mut source) = from.address(offset, bytes as usize) else {
             return false;
         };
-        for piece in Self::pieces(self.writable(), 0, bytes) {
+        for piece in Self::pieces(self.writable(), skip, bytes) {
             // SAFETY: the piece is in memory that this chain keeps mapped, the source in the span.
             unsafe { span::copy_across(source, piece.place, piece.bytes as usize) };
             source = source.wrapping_add(piece.bytes as usize);
@@ -571,6 +580,10 @@ impl Chain {
             return Err(RingError::Empty { guest });
         }
         while left > 0 {
+            // A front-end may share memory in many small regions.
+            if self.segments.len() >= LONGEST {
+                return Err(RingError::TooLong);
+            }
             let (place, bytes) = memory.find(guest, left, &mut self.hit).ok_or(outside)?;
             self.segments.push(Segment {
                 guest,

@@ -14,6 +14,8 @@ const LAST_BATCH_HEAD: usize = 12;
 const USED_IDX: usize = 14;
 const STATES: usize = 16;
 const STATE: usize = 16;
+/// How many processes ended while they ran the request again; padding in the specification.
+const STATE_AGAIN: usize = 1;
 const STATE_NEXT: usize = 6;
 const STATE_COUNTER: usize = 8;
 
@@ -35,6 +37,19 @@ pub fn region_bytes(queue_size: u16, packed: bool) -> u64 {
         STATES as u64 + STATE as u64 * u64::from(queue_size)
     };
     bytes.next_multiple_of(64)
+}
+
+/// Counts one more process that runs a request again. Returns how many had it before.
+pub(crate) fn again(region: &Span, at: usize) -> u8 {
+    let before = region.load_u8(at, Ordering::Relaxed).saturating_add(1);
+    region.store_u8(at, before, Ordering::Release);
+    before
+}
+
+/// Undoes that.
+pub(crate) fn not_again(region: &Span, at: usize) {
+    let before = region.load_u8(at, Ordering::Relaxed);
+    region.store_u8(at, before.saturating_sub(1), Ordering::Release);
 }
 
 /// Entries of a split queue that fit in a region of this size.
@@ -118,8 +133,20 @@ impl Inflight {
             Ordering::Relaxed,
         );
         self.counter = self.counter.wrapping_add(1);
+        // It is in flight, and was never run again.
+        let state = u16::from_ne_bytes([1, 0]);
         self.region
-            .store_u8(Self::state(head), 1, Ordering::Release);
+            .store_u16(Self::state(head), state, Ordering::Release);
+    }
+
+    /// Records that a request of another process is run again. Returns how many processes ended while they had it.
+    pub fn taken_again(&mut self, head: u16) -> u8 {
+        again(&self.region, Self::state(head) + STATE_AGAIN)
+    }
+
+    /// Undoes that: it was given back.
+    pub fn untaken_again(&mut self, head: u16) {
+        not_again(&self.region, Self::state(head) + STATE_AGAIN);
     }
 
     /// Removes the record of a request that was given back, see [`crate::Ring::untake`].

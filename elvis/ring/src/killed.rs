@@ -207,6 +207,48 @@ fn killed(packed: bool, writes: u64, seed: u64) -> bool {
     !lived
 }
 
+/// How many devices had a request, of a device that was killed, is known; a request that was given back had none
+/// more.
+fn survived(packed: bool) {
+    let mut scene = Scene::new(packed);
+    let mut chain = Chain::new();
+    scene.driver.submit(&[(DATA, 16, false)]).unwrap();
+    for devices in 0..4 {
+        let mut ring = scene.device();
+        for _ in 0..2 {
+            ring.look().unwrap();
+            assert!(ring.take(&mut chain).unwrap());
+            assert_eq!(ring.survived(), devices, "packed {packed}");
+            ring.untake(chain.head());
+        }
+        ring.look().unwrap();
+        assert!(ring.take(&mut chain).unwrap());
+        assert_eq!(ring.survived(), devices);
+        if devices == 3 {
+            ring.put(chain.head(), 0);
+            ring.publish();
+            assert!(scene.driver.reply().is_some());
+        }
+    }
+    // A new one in the same place.
+    scene.driver.submit(&[(DATA, 16, false)]).unwrap();
+    let mut ring = scene.device();
+    ring.look().unwrap();
+    assert!(ring.take(&mut chain).unwrap());
+    assert_eq!(ring.survived(), 0);
+    drop(ring);
+    let mut ring = scene.device();
+    ring.look().unwrap();
+    assert!(ring.take(&mut chain).unwrap());
+    assert_eq!(ring.survived(), 1, "of this request only");
+}
+
+#[test]
+fn a_request_says_how_many_devices_it_survived() {
+    survived(false);
+    survived(true);
+}
+
 fn killed_after_any_write(packed: bool) {
     for seed in 1..=20u64 {
         let mut writes = 1;

@@ -74,6 +74,12 @@ impl Region {
         self.bytes
     }
 
+    /// Bytes of address space that it takes in this process.
+    #[must_use]
+    pub fn mapped(&self) -> u64 {
+        self.span.mapping().bytes() as u64
+    }
+
     /// Its memory in this process.
     #[must_use]
     pub fn span(&self) -> &Span {

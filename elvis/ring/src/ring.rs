@@ -46,7 +46,8 @@ pub enum RingError {
         /// The size of the table or ring.
         entries: u32,
     },
-    /// A chain longer than [`LONGEST`], its indirect table included.
+    /// A chain longer than [`LONGEST`], its indirect table included; a buffer that lies in several regions of memory
+    /// counts as so many.
     #[error("a descriptor chain has more than {LONGEST} descriptors")]
     TooLong,
     /// A chain of a split ring with more bytes than section 2.7.5 allows.
@@ -310,6 +311,8 @@ pub trait Visited {
     ///
     /// The ring or the request breaks the rules.
     fn take(&mut self, chain: &mut Chain) -> Result<bool, RingError>;
+    /// See [`Ring::survived`].
+    fn survived(&self) -> u8;
     /// See [`Ring::put`].
     fn put(&mut self, head: u16, written: u32);
     /// See [`Ring::publish`].
@@ -333,6 +336,11 @@ macro_rules! visited {
             #[inline]
             fn take(&mut self, chain: &mut Chain) -> Result<bool, RingError> {
                 $layout::take(self, chain)
+            }
+
+            #[inline]
+            fn survived(&self) -> u8 {
+                $layout::survived(self)
             }
 
             #[inline]
@@ -483,6 +491,14 @@ impl Ring {
     #[inline]
     pub fn take(&mut self, chain: &mut Chain) -> Result<bool, RingError> {
         either!(self, ring => ring.take(chain))
+    }
+
+    /// How many processes ended while they had the last request taken, as the record of requests in flight says
+    /// ([`Ring::track`]): 0 if its driver has just made it.
+    #[inline]
+    #[must_use]
+    pub fn survived(&self) -> u8 {
+        either!(self, ring => ring.survived())
     }
 
     /// Gives back the last request taken, which has this head: it will be taken again, here or by the

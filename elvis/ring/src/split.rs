@@ -47,6 +47,8 @@ pub struct Split {
     resubmit: Vec<u16>,
     /// The last request taken was from `resubmit`.
     again: bool,
+    /// Then: how many processes ended while they had it.
+    survived: u8,
     log: Option<DirtyLog>,
     used_log: Option<u64>,
 }
@@ -86,6 +88,7 @@ impl Split {
             inflight: None,
             resubmit: Vec::new(),
             again: false,
+            survived: 0,
             log: None,
             used_log: at.used_log,
         })
@@ -191,14 +194,25 @@ impl Split {
             return Ok(false);
         };
         chain.fetch(&self.descriptors, head, self.indirect, &self.memory)?;
+        if let Some(inflight) = &mut self.inflight {
+            self.survived = inflight.taken_again(head);
+        }
         self.again = true;
         Ok(true)
+    }
+
+    #[inline]
+    pub(crate) fn survived(&self) -> u8 {
+        if self.again { self.survived } else { 0 }
     }
 
     pub(crate) fn untake(&mut self, head: u16) {
         if self.again {
             // It was found by its in-flight record, which stays.
             self.resubmit.push(head);
+            if let Some(inflight) = &mut self.inflight {
+                inflight.untaken_again(head);
+            }
             return;
         }
         self.next = self.next.wrapping_sub(1);

@@ -89,6 +89,9 @@ impl Default for Room {
 }
 
 impl Room {
+    /// Most chains that are kept. A driver decides how many requests are in flight, and how long each is.
+    pub const SPARE: usize = 256;
+
     /// Makes room for a frame.
     pub fn enlarge(&mut self) {
         self.scratch.resize(LONGEST, 0);

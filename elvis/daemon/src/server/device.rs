@@ -118,6 +118,8 @@ impl Device {
                 false => Limiter::new(&spec.limit),
             },
             spent_ns: AtomicU64::new(0),
+            distrusted_until_ns: AtomicU64::new(0),
+            starts: Default::default(),
         });
         let state = Arc::new(State {
             stop: AtomicBool::new(false),

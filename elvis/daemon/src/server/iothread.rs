@@ -203,6 +203,8 @@ mod tests {
             weight: 1,
             limiter: Limiter::new(&RateLimit::default()),
             spent_ns: AtomicU64::new(0),
+            distrusted_until_ns: AtomicU64::new(0),
+            starts: Default::default(),
         };
         Box::new(Queue {
             shared: Arc::new(shared),

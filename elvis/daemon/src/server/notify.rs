@@ -5,6 +5,7 @@
 //! a watchdog interrupts a write that blocks.
 
 use crate::{sys, thread};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -78,6 +79,23 @@ impl Guard {
         let done = rustix::io::write(eventfd, &1u64.to_ne_bytes());
         self.writes.fetch_add(1, Ordering::Relaxed);
         done.map(drop).map_err(io::Error::from)
+    }
+
+    /// The same if its counter is not full now. Its peer may fill it before the write.
+    ///
+    /// # Errors
+    ///
+    /// As [`Guard::notify`].
+    pub fn notify_if_room(&self, eventfd: &impl AsFd) -> io::Result<()> {
+        let mut fds = [PollFd::new(eventfd, PollFlags::OUT)];
+        let now = Timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        match poll(&mut fds, Some(&now))? {
+            0 => Err(io::ErrorKind::WouldBlock.into()),
+            _ => self.notify(eventfd),
+        }
     }
 }
 

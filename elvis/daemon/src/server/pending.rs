@@ -10,6 +10,13 @@ const KEEP_SIZE: i32 = libc::FALLOC_FL_KEEP_SIZE;
 const PUNCH_HOLE: i32 = libc::FALLOC_FL_PUNCH_HOLE;
 const ZERO_RANGE: i32 = libc::FALLOC_FL_ZERO_RANGE;
 
+/// Most bytes of a request that the engine gets at a time, a multiple of every block. What is in the page cache, or is
+/// written to it, io_uring copies in the I/O thread.
+const PART: u64 = 256 << 10;
+
+/// The same of a direct request into the driver's own memory: the kernel only looks up its pages.
+const DIRECT_PART: u64 = 1 << 20;
+
 /// One request in flight.
 #[derive(Debug)]
 pub struct Pending {
@@ -21,9 +28,13 @@ pub struct Pending {
     pub request: Request,
     /// When it was taken.
     pub taken_ns: u64,
-    /// In memory that `chain` keeps mapped, or in `bounce`.
+    /// Of the part that is in flight: in memory that `chain` keeps mapped, or in `bounce`.
     pieces: Vec<Piece<'static>>,
     done: u64,
+    /// Most bytes of a part.
+    part: u64,
+    /// What `done` is when this part ends.
+    until: u64,
     /// Whether it ends when it is on the disk.
     dsync: bool,
     /// Its range is zeroed, and a sync follows.
@@ -33,7 +44,8 @@ pub struct Pending {
     bounce: Option<Bounce>,
 }
 
-/// Aligned private memory, for buffers that O_DIRECT does not accept.
+/// Aligned private memory, for buffers that O_DIRECT does not accept. A driver chooses the length of its requests, and
+/// may name the same memory many times: so it has a part of the request, one after another.
 #[derive(Debug)]
 struct Bounce {
     memory: Vec<u8>,
@@ -41,10 +53,17 @@ struct Bounce {
 }
 
 impl Bounce {
-    fn new(bytes: u64, align: usize) -> Self {
-        let mut memory = vec![0; bytes as usize + align];
+    /// Most bytes of a part.
+    const PART: u64 = PART;
+
+    /// None: the memory can't be had.
+    fn new(bytes: u64, align: usize) -> Option<Self> {
+        let bytes = bytes.min(Self::PART) as usize + align;
+        let mut memory = Vec::new();
+        memory.try_reserve_exact(bytes).ok()?;
+        memory.resize(bytes, 0);
         let start = memory.as_mut_ptr().align_offset(align).min(align);
-        Self { memory, start }
+        Some(Self { memory, start })
     }
 
     fn bytes(&mut self, bytes: u64) -> &mut [u8] {
@@ -57,12 +76,14 @@ impl Bounce {
 pub enum Outcome {
     /// Submit the rest: nothing or only a part was done.
     Again,
+    /// A part was done that takes a while to go on from: see [`Pending::go_on`].
+    Part,
     /// The request has ended.
     Ended(Status),
 }
 
 impl Pending {
-    /// A request to a file of these blocks.
+    /// A request to a file of these blocks. The error is its chain: there is no memory for it.
     pub fn new(
         slot: usize,
         chain: Chain,
@@ -70,7 +91,7 @@ impl Pending {
         taken_ns: u64,
         dsync: bool,
         blocks: &Blocks,
-    ) -> Self {
+    ) -> Result<Self, Chain> {
         let mut pending = Self {
             slot,
             chain,
@@ -78,34 +99,88 @@ impl Pending {
             taken_ns,
             pieces: Vec::new(),
             done: 0,
+            part: PART,
+            until: 0,
             dsync,
             syncing: false,
             sync: None,
             bounce: None,
         };
-        let chain = &pending.chain;
-        // SAFETY: the request owns the chain too, passes the pieces only to an engine, and lives until
-        // that is done.
-        let keep = |piece: Piece| unsafe { Piece::new(piece.address() as *mut u8, piece.bytes()) };
-        let (skip, bytes) = (crate::blk::HEADER, request.data_bytes());
-        pending.pieces = match request {
-            Request::Read { .. } => chain.writable_pieces(0, bytes).map(keep).collect(),
-            Request::Write { .. } => chain.readable_pieces(skip, bytes).map(keep).collect(),
-            _ => return pending,
-        };
+        let bytes = request.data_bytes();
         let (memory, length) = (blocks.memory as usize, blocks.length as usize);
-        let crooked = |piece: &Piece| piece.address() % memory != 0 || piece.bytes() % length != 0;
-        if pending.pieces.iter().any(crooked) {
-            let mut bounce = Bounce::new(bytes, memory);
-            if let Request::Write { bytes, .. } = request {
-                pending.chain.read(skip, bounce.bytes(bytes));
-            }
-            let place = bounce.bytes(bytes).as_mut_ptr();
-            // SAFETY: the request owns the buffer, and does not access it before the engine is done with it.
-            pending.pieces = vec![unsafe { Piece::new(place, bytes as usize) }];
-            pending.bounce = Some(bounce);
+        let crooked = |piece: Piece| piece.address() % memory != 0 || piece.bytes() % length != 0;
+        let bounced = pending.buffers(0, bytes).any(crooked);
+        if bounced {
+            pending.bounce = Bounce::new(bytes, memory);
+        } else if memory > 1 {
+            pending.part = DIRECT_PART;
         }
-        pending
+        let segments = pending.chain.readable().len() + pending.chain.writable().len();
+        let room = pending.pieces.try_reserve_exact(segments);
+        if room.is_err() || (bounced && pending.bounce.is_none()) {
+            return Err(pending.chain);
+        }
+        pending.next_part();
+        Ok(pending)
+    }
+
+    /// Bytes of memory that it holds.
+    pub fn held(&self) -> u64 {
+        // The engine's threads have a copy of them.
+        let pieces = 2 * self.pieces.capacity() * size_of::<Piece>();
+        let bounced = self.bounce.as_ref().map_or(0, |it| it.memory.capacity());
+        (size_of::<Self>() + self.chain.held() + pieces + bounced) as u64
+    }
+
+    /// Its buffers of data, after the first `skip` bytes.
+    fn buffers(&self, skip: u64, bytes: u64) -> Box<dyn Iterator<Item = Piece<'_>> + '_> {
+        match self.request {
+            Request::Read { .. } => Box::new(self.chain.writable_pieces(skip, bytes)),
+            Request::Write { .. } => {
+                let skip = crate::blk::HEADER.saturating_add(skip);
+                Box::new(self.chain.readable_pieces(skip, bytes))
+            }
+            _ => Box::new(std::iter::empty()),
+        }
+    }
+
+    /// Begins the next part.
+    fn next_part(&mut self) {
+        let (done, left) = (self.done, self.request.data_bytes() - self.done);
+        let bytes = left.min(self.part);
+        self.until = done + bytes;
+        let mut pieces = std::mem::take(&mut self.pieces);
+        pieces.clear();
+        match &mut self.bounce {
+            Some(bounce) => {
+                let memory = bounce.bytes(bytes);
+                if let Request::Write { .. } = self.request {
+                    self.chain.read(crate::blk::HEADER + done, memory);
+                }
+                let place = memory.as_mut_ptr();
+                // SAFETY: the request owns the buffer, and does not access it before the engine is done with it.
+                pieces.push(unsafe { Piece::new(place, bytes as usize) });
+            }
+            None => {
+                // SAFETY: the request owns the chain too, passes the pieces only to an engine, and lives until
+                // that is done.
+                let keep = |it: Piece| unsafe { Piece::new(it.address() as *mut u8, it.bytes()) };
+                pieces.extend(self.buffers(done, bytes).map(keep));
+            }
+        }
+        self.pieces = pieces;
+    }
+
+    /// Gives its driver what was read of this part into private memory. False if that is not possible.
+    fn give(&mut self) -> bool {
+        let (Request::Read { .. }, Some(bounce)) = (self.request, &mut self.bounce) else {
+            return true;
+        };
+        let bytes = match self.until % Bounce::PART {
+            0 => Bounce::PART,
+            rest => rest,
+        };
+        self.chain.write(self.until - bytes, bounce.bytes(bytes))
     }
 
     /// The rest of the request as a job for the engine. None if the disk is not a file.
@@ -189,7 +264,7 @@ impl Pending {
             return Outcome::Ended(Status::Ok);
         }
         self.done += moved;
-        if self.done < wanted {
+        if self.done < self.until {
             // The file was truncated, or a device accepts no more.
             if moved == 0 {
                 return Outcome::Ended(Status::IoError);
@@ -197,11 +272,23 @@ impl Pending {
             self.drop_front(moved as usize);
             return Outcome::Again;
         }
-        if let (Request::Read { bytes, .. }, Some(bounce)) = (self.request, &mut self.bounce) {
-            let copied = self.chain.write(0, bounce.bytes(bytes));
-            return Outcome::Ended(if copied { Status::Ok } else { Status::IoError });
+        let copies = self.bounce.is_some() && matches!(self.request, Request::Read { .. });
+        if copies || self.done < wanted {
+            return Outcome::Part;
         }
         Outcome::Ended(Status::Ok)
+    }
+
+    /// After a part: gives its driver what was read, and begins the next one.
+    pub fn go_on(&mut self) -> Outcome {
+        if !self.give() {
+            return Outcome::Ended(Status::IoError);
+        }
+        if self.done == self.request.data_bytes() {
+            return Outcome::Ended(Status::Ok);
+        }
+        self.next_part();
+        Outcome::Again
     }
 
     fn drop_front(&mut self, mut bytes: usize) {
@@ -257,7 +344,8 @@ mod tests {
             offset: 4096,
             bytes,
         };
-        let mut pending = Pending::new(0, Chain::new(), request, 0, false, &Blocks::SECTORS);
+        let made = Pending::new(0, Chain::new(), request, 0, false, &Blocks::SECTORS);
+        let mut pending = made.unwrap();
         let mut at = 0x1000;
         pending.pieces = lengths
             .iter()
@@ -325,7 +413,7 @@ mod tests {
                     offset: 0,
                     bytes: 8192,
                 };
-                let mut pending = Pending::new(0, chain, request, 0, false, kind);
+                let mut pending = Pending::new(0, chain, request, 0, false, kind).unwrap();
                 let is_bounced = pending.bounce.is_some();
                 assert_eq!(is_bounced, bounced >> number & 1 == 1, "{kind:?}, {number}");
                 let aligned = |piece: &Piece| {
@@ -333,8 +421,122 @@ mod tests {
                         && piece.bytes() % kind.length as usize == 0
                 };
                 assert!(pending.pieces.iter().all(aligned));
-                assert_eq!(pending.result(8192), Outcome::Ended(Status::Ok));
+                let mut ended = pending.result(8192);
+                if is_bounced {
+                    assert_eq!(ended, Outcome::Part);
+                    ended = pending.go_on();
+                }
+                assert_eq!(ended, Outcome::Ended(Status::Ok));
             }
+        }
+    }
+
+    /// What is in the page cache is copied when it is submitted.
+    #[test]
+    fn a_long_request_is_submitted_part_by_part() {
+        let flags = rustix::fs::MemfdFlags::CLOEXEC;
+        let memory = std::fs::File::from(rustix::fs::memfd_create("pending", flags).unwrap());
+        memory.set_len(4 << 20).unwrap();
+        let direct = Blocks {
+            memory: 512,
+            length: 512,
+            ..Blocks::SECTORS
+        };
+        for (blocks, part) in [(Blocks::SECTORS, PART), (direct, DIRECT_PART)] {
+            let mut driver = elvis_ring::driver::Driver::new(&memory, 8, false).unwrap();
+            let each = 3 << 19;
+            let (first, second) = (0x10_0000, 0x10_0000 + u64::from(each));
+            let data = [(first, each, false), (second, each - 512, false)];
+            driver.submit(&[&[(0x4000, 16, false)], &data[..], &[(0x5000, 1, true)]].concat());
+            let (mut ring, mut chain) = (driver.device().unwrap(), Chain::new());
+            ring.look().unwrap();
+            assert!(ring.take(&mut chain).unwrap());
+            let bytes = u64::from(2 * each - 512);
+            let request = Request::Write { offset: 0, bytes };
+            let mut pending = Pending::new(0, chain, request, 0, false, &blocks).unwrap();
+            let start = pending.pieces[0].address();
+            let mut done = 0;
+            while done < bytes {
+                let submitted = pending
+                    .pieces
+                    .iter()
+                    .map(|it| it.bytes() as u64)
+                    .sum::<u64>();
+                assert_eq!(submitted, part.min(bytes - done));
+                assert_eq!(pending.pieces[0].address(), start + done as usize);
+                done += submitted;
+                let result = pending.result(submitted as i32);
+                if done < bytes {
+                    assert_eq!((result, pending.go_on()), (Outcome::Part, Outcome::Again));
+                } else {
+                    assert_eq!(result, Outcome::Ended(Status::Ok));
+                }
+            }
+        }
+    }
+
+    /// A read of three parts and a bit, the second of which comes in two pieces.
+    #[test]
+    fn a_long_request_is_bounced_part_by_part() {
+        const PART: usize = Bounce::PART as usize;
+        let flags = rustix::fs::MemfdFlags::CLOEXEC;
+        let memory = std::fs::File::from(rustix::fs::memfd_create("pending", flags).unwrap());
+        memory.set_len(8 << 20).unwrap();
+        let mut driver = elvis_ring::driver::Driver::new(&memory, 8, false).unwrap();
+        let bytes = 3 * PART + 512;
+        let buffers = [
+            (0x4000, 16, false),
+            (0x10_0001, bytes as u32, true),
+            (0x5000, 1, true),
+        ];
+        driver.submit(&buffers).unwrap();
+        let (mut ring, mut chain) = (driver.device().unwrap(), Chain::new());
+        ring.look().unwrap();
+        assert!(ring.take(&mut chain).unwrap());
+        let request = Request::Read {
+            offset: 0,
+            bytes: bytes as u64,
+        };
+        let blocks = Blocks {
+            memory: 512,
+            length: 512,
+            ..Blocks::SECTORS
+        };
+        let mut pending = Pending::new(0, chain, request, 0, false, &blocks).unwrap();
+        let held = pending.held();
+        assert!(held > Bounce::PART && held < 2 * Bounce::PART, "{held}");
+        let mut done = 0;
+        let results = [PART, 1024, PART - 1024, PART, 512];
+        for (number, moved) in results.into_iter().enumerate() {
+            assert_eq!(pending.done, done as u64);
+            let [piece] = &pending.pieces[..] else {
+                panic!("not one piece");
+            };
+            let rest = if number == 2 { 1024 } else { 0 };
+            assert_eq!(piece.bytes(), (bytes - done + rest).min(PART) - rest);
+            // What the engine does.
+            let bounce = pending.bounce.as_mut().unwrap();
+            bounce.bytes(Bounce::PART)[rest..rest + moved].fill(number as u8 + 1);
+            done += moved;
+            let outcome = match done == bytes {
+                true => Outcome::Ended(Status::Ok),
+                false => Outcome::Again,
+            };
+            let ends_part = number != 1;
+            let result = pending.result(moved as i32);
+            if ends_part {
+                assert_eq!((result, pending.go_on()), (Outcome::Part, outcome));
+            } else {
+                assert_eq!(result, Outcome::Again);
+            }
+            assert_eq!(pending.held(), held);
+        }
+        let data = driver.memory().span(0x10_0001, bytes as u64).unwrap();
+        let byte = |at| data.load_u8(at, std::sync::atomic::Ordering::Relaxed);
+        let mut at = 0;
+        for (number, moved) in results.into_iter().enumerate() {
+            assert!((at..at + moved).all(|at| byte(at) == number as u8 + 1));
+            at += moved;
         }
     }
 

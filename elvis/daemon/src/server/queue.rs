@@ -2,14 +2,16 @@
 //! which sets it up, and the I/O thread that serves it.
 
 use super::channel::Channel;
+use super::core::now_ns;
 use super::kind::Kind;
 use super::ringfile::RingFile;
 use super::stats::Counted;
 use elvis_policy::Limiter;
 use elvis_ring::Ring;
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 /// The data shared by all queues of a device.
 #[derive(Debug)]
@@ -30,9 +32,65 @@ pub struct Shared {
     pub limiter: Limiter,
     /// Time that I/O threads spent on it, in ns.
     pub spent_ns: AtomicU64,
+    /// Until when its descriptors are not written to, in ns: see [`Shared::stalled`].
+    pub distrusted_until_ns: AtomicU64,
+    /// How often its rings were started.
+    pub starts: Mutex<Starts>,
 }
 
+/// How often a device's rings may be started: each start and stop takes some of its I/O thread's time, which is nobody's
+/// share.
+#[derive(Debug, Default)]
+pub struct Starts {
+    /// When all starts so far are paid for, in ns.
+    paid_ns: u64,
+}
+
+impl Starts {
+    /// So many at once, and each pays for itself in this time: 1,000 a second.
+    const AT_ONCE: u64 = 1024;
+    const EACH_NS: u64 = 1_000_000;
+
+    /// One more. Returns how long it has to wait, in ns.
+    fn one(&mut self, now_ns: u64) -> u64 {
+        let paid_ns = self.paid_ns.max(now_ns);
+        self.paid_ns = paid_ns.saturating_add(Self::EACH_NS);
+        paid_ns.saturating_sub(now_ns.saturating_add(Self::AT_ONCE * Self::EACH_NS))
+    }
+}
+
+/// For how long a device is not served after an I/O thread waited for it, in ns.
+const DISTRUST_NS: u64 = 10_000_000_000;
+
 impl Shared {
+    /// Why its queues are not served.
+    pub const STALLED: &str = "a notification eventfd of this device was full, for which all devices of its I/O thread \
+                               waited; it is not served for 10 s: then restart its rings";
+
+    /// An I/O thread waited until a write to one of its eventfds was interrupted. For some time no other one is
+    /// written, or all others of the thread would wait again and again.
+    pub fn stalled(&self, now_ns: u64) {
+        let until_ns = now_ns.saturating_add(DISTRUST_NS);
+        self.distrusted_until_ns.store(until_ns, Ordering::Relaxed);
+    }
+
+    /// Waits until one more ring may be started, in the device's own thread: it delays nobody else. Returns why the
+    /// ring is not to be served, if so.
+    pub fn start(&self) -> Option<String> {
+        let mut starts = self.starts.lock().unwrap_or_else(PoisonError::into_inner);
+        let wait_ns = starts.one(now_ns());
+        drop(starts);
+        if wait_ns > 0 {
+            std::thread::sleep(Duration::from_nanos(wait_ns));
+        }
+        self.distrusted(now_ns()).then(|| Self::STALLED.to_owned())
+    }
+
+    /// Whether that was a short time ago.
+    pub fn distrusted(&self, now_ns: u64) -> bool {
+        self.distrusted_until_ns.load(Ordering::Relaxed) > now_ns
+    }
+
     /// Adds time that an I/O thread spent on it.
     pub fn spend(&self, ns: u64) {
         self.spent_ns.fetch_add(ns, Ordering::Relaxed);
@@ -71,4 +129,29 @@ pub struct Queue {
     pub polled: bool,
     /// Its counters.
     pub counted: Counted,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rings_are_started_a_thousand_times_a_second() {
+        let mut starts = Starts::default();
+        let second = 1_000_000_000;
+        // All queues of a device at once.
+        assert!((0..1025).all(|_| starts.one(second) == 0));
+        assert_eq!(starts.one(second), Starts::EACH_NS);
+        // In a loop, each after its wait: for ten seconds.
+        let (mut now_ns, mut count) = (second, 0);
+        while now_ns < 11 * second {
+            now_ns += starts.one(now_ns);
+            count += 1;
+        }
+        assert!((9_990..=10_010).contains(&count), "{count}");
+        // What is not used is saved up, but no more than that.
+        now_ns += 100 * second;
+        assert!((0..1025).all(|_| starts.one(now_ns) == 0));
+        assert!(starts.one(now_ns) > 0);
+    }
 }

@@ -398,14 +398,20 @@ impl Disk {
         )
     }
 
-    /// Reads into the writable buffers of a chain at once. None: the engine must do it.
+    /// Whether the I/O thread copies data itself, which takes time.
     #[must_use]
-    pub fn read_now(&self, chain: &Chain, offset: u64, bytes: u64) -> Option<bool> {
+    pub fn copies(&self) -> bool {
+        matches!(self, Self::Ram { .. }) || self.in_memory()
+    }
+
+    /// Reads into the writable buffers of a chain, after `skip` bytes, at once. None: the engine must do it.
+    #[must_use]
+    pub fn read_now(&self, chain: &Chain, skip: u64, offset: u64, bytes: u64) -> Option<bool> {
         match self {
             Self::Null { service, .. } => Some(spend(*service)),
-            Self::Ram { memory } => Some(chain.write_span(memory, offset as usize, bytes)),
+            Self::Ram { memory } => Some(chain.write_span(skip, memory, offset as usize, bytes)),
             Self::File { file, .. } if self.in_memory() => {
-                let pieces: Vec<Piece> = chain.writable_pieces(0, bytes).collect();
+                let pieces: Vec<Piece> = chain.writable_pieces(skip, bytes).collect();
                 whole(sys::readv(file.as_fd(), &pieces, offset), bytes)
             }
             Self::File { .. } => None,

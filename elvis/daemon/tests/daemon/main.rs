@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::too_many_lines)]
 
+mod bounds;
 #[path = "../client/mod.rs"]
 mod client;
 mod command;

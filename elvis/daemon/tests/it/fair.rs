@@ -6,18 +6,21 @@
 //! the result does not depend on how the host schedules threads.
 
 use crate::client::{Client, memfd, serve_by, socket, until, until_asleep};
-use crate::raw::Raw;
+use crate::raw::{RING_PACKED, Raw};
 use elvis::config::Config;
 use elvis_policy::Params;
 use elvis_ring::driver::Driver;
 use std::path::Path;
 use std::sync::atomic::Ordering;
+use vhost::VhostBackend;
 use vmm_sys_util::eventfd::EventFd;
 
 /// Requests of each device, a sector each; and the ring's size, as a request takes four descriptors.
 const REQUESTS: u64 = 4096;
 const RING: u16 = 4 * REQUESTS as u16;
 const SECTOR: u64 = 512;
+/// Feature bit of disks: `seg_max`.
+const SEG_MAX: u64 = 1 << 2;
 const BLOCK: u64 = 4096;
 
 /// Layout of the memory that all share: the counters, a place for the rest of each sector, a status per
@@ -26,6 +29,42 @@ const COUNTERS: u64 = 0;
 const REST: u64 = 0x1000;
 const STATUS: u64 = 0x2000;
 const HEADERS: u64 = 0x3000;
+
+/// Segments of a byte that a device's requests may have, how many such requests it makes, and bytes of their tables.
+const SEGMENTS: u64 = 512;
+const SEGMENTED: u64 = 1024;
+const TABLE: u64 = (SEGMENTS + 2) * 16;
+
+/// Puts requests of a device into its ring that read into segments of a byte: eight are its counter. Their tables are
+/// at `tables`.
+fn fill_with_segments(raw: &mut Raw, number: u64, tables: u64) {
+    let memory = std::sync::Arc::clone(raw.driver.memory());
+    let headers = HEADERS + number * REQUESTS * 16;
+    let span = memory.span(headers, REQUESTS * 16).unwrap();
+    for request in 0..SEGMENTED {
+        let at = request * 16;
+        span.store_u64(at as usize, 0, Ordering::Relaxed);
+        span.store_u64(at as usize + 8, request, Ordering::Relaxed);
+        let table = tables + request * TABLE;
+        let data = (0..SEGMENTS).map(|byte| match byte {
+            0..8 => COUNTERS + 8 * number + byte,
+            _ => REST + byte,
+        });
+        let all = std::iter::once((headers + at, 16u64, 1u64))
+            .chain(data.map(|at| (at, 1, 3)))
+            .chain(std::iter::once((STATUS + number, 1, 2)));
+        let words: Vec<[u64; 2]> = (1u64..)
+            .zip(all)
+            .map(|(next, (guest, bytes, flags))| [guest, bytes | flags << 32 | next << 48])
+            .collect();
+        let words = words.as_flattened();
+        let place = memory.span(table, TABLE).unwrap();
+        for (at, word) in words.iter().enumerate() {
+            place.store_u64(at * 8, word.to_le(), Ordering::Relaxed);
+        }
+        raw.driver.submit_indirect(table, TABLE as u32).unwrap();
+    }
+}
 
 /// Puts the requests of device `number` into its ring.
 fn fill(raw: &mut Raw, number: u64) {
@@ -79,6 +118,15 @@ fn number_sectors(socket: &Path) {
 /// For each request of the first device: how many requests of each device were served by then. Its own
 /// count is the index in the list.
 fn served(weights: &[u32]) -> Vec<Vec<u64>> {
+    let params = Params {
+        unit_ns: 0,
+        ..Params::default()
+    };
+    served_by(weights, params, false)
+}
+
+/// The same by this policy. The requests of the last device have many segments if it is `segmented`.
+fn served_by(weights: &[u32], params: Params, segmented: bool) -> Vec<Vec<u64>> {
     let dir = tempfile::tempdir().unwrap();
     let words: Vec<String> = (0..)
         .zip(weights)
@@ -89,7 +137,7 @@ fn served(weights: &[u32]) -> Vec<Vec<u64>> {
         // All queues are polled from their first visit on, so none changes its list during a round.
         params: Params {
             poll_on_kicks: 1,
-            ..Params::default()
+            ..params
         },
         ..Config::default()
     };
@@ -99,30 +147,46 @@ fn served(weights: &[u32]) -> Vec<Vec<u64>> {
 
     let ring = Driver::ring_bytes(RING).next_multiple_of(4096);
     let rings = (HEADERS + weights.len() as u64 * REQUESTS * 16).next_multiple_of(4096);
-    let memory = memfd(rings + weights.len() as u64 * ring);
+    let tables = rings + weights.len() as u64 * ring;
+    let memory = memfd(tables + u64::from(segmented) * SEGMENTED * TABLE);
     // One write kicks all queues, so that none starts before the others.
     let kick = EventFd::new(0).unwrap();
     let mut devices: Vec<Raw> = (0..weights.len())
         .map(|n| {
             let (memory, kick) = (memory.try_clone().unwrap(), kick.try_clone().unwrap());
             let mut raw = Raw::in_memory(&path(n), memory, rings + n as u64 * ring, RING, kick);
+            if segmented {
+                // A driver that agreed to no greatest number of segments.
+                let features = raw.frontend.get_features().unwrap();
+                let features = features & !RING_PACKED & !SEG_MAX;
+                raw.frontend.set_features(features).unwrap();
+            }
             raw.start(0);
             raw
         })
         .collect();
     // The first look at the rings is over.
     until_asleep(&server);
+    let last = weights.len() as u64 - 1;
     for (number, device) in (0..).zip(&mut devices) {
-        fill(device, number);
+        if segmented && number == last {
+            fill_with_segments(device, number, tables);
+        } else {
+            fill(device, number);
+        }
     }
     kick.write(1).unwrap();
-    for device in &mut devices {
+    for (number, device) in (0..).zip(&mut devices) {
+        let wanted = match segmented && number == last {
+            true => SEGMENTED,
+            false => REQUESTS,
+        };
         let mut replies = 0;
         until("all replies", || {
             while device.driver.reply().is_some() {
                 replies += 1;
             }
-            (replies == REQUESTS).then_some(())
+            (replies == wanted).then_some(())
         });
     }
     drop(devices);
@@ -172,6 +236,19 @@ fn assert_shares(weights: &[u32]) {
     }
 }
 
+/// Of two devices of equal weight the requests of one take much longer, though they are a unit of work each: it gets
+/// the same time, and so fewer requests.
+#[test]
+fn requests_of_many_segments_cost_their_device_the_time_that_they_take() {
+    let counts = served_by(&[1, 1], Params::default(), true);
+    let at = SEGMENTED as usize - 1;
+    let others = counts[at][1];
+    assert!(
+        (1..SEGMENTED / 3).contains(&others),
+        "{others} requests of {SEGMENTS} segments when {at} of one were served"
+    );
+}
+
 #[test]
 fn fourteen_devices_of_equal_weight_get_the_same() {
     assert_shares(&[1; 14]);
@@ -191,6 +268,8 @@ fn a_kick_during_a_visit_ends_it() {
         params: Params {
             polling: false,
             max_work: DEEP as u32,
+            // Its time alone does not end it.
+            unit_ns: 0,
             ..Params::default()
         },
         ..Config::default()

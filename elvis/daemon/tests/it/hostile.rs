@@ -7,13 +7,14 @@ use crate::raw::{RING_PACKED, Raw, SIZE};
 use elvis::serve::Server;
 use elvis_policy::simulation::Mode;
 use proptest::prelude::*;
+use std::fs::File;
 use std::io::Write;
-use std::os::fd::{FromRawFd, IntoRawFd};
+use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use vhost::VhostBackend;
 use vhost::vhost_user::VhostUserFrontend;
 use vhost::vhost_user::message::VhostUserInflight;
+use vhost::{VhostBackend, VhostUserMemoryRegionInfo};
 use vmm_sys_util::eventfd::EventFd;
 
 /// Waits for a device's queue to fail, and returns why.
@@ -48,6 +49,33 @@ fn a_full_call_eventfd_stops_nobody_else() {
     let why = fault(&server, "a");
     assert!(why.contains("can't be called"), "{why}");
     assert_eq!(victim.read(0).0, 0);
+}
+
+/// A ring is started again and again with full eventfds: the I/O thread waits for one of them once.
+#[test]
+fn full_eventfds_stop_nobody_else_again_and_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let (server, mut attacker, mut victim) = pair(dir.path());
+    let err = EventFd::new(0).unwrap();
+    for full in [&attacker.call, &err] {
+        full.write(u64::MAX - 1).unwrap();
+    }
+    attacker.frontend.set_vring_err(0, &err).unwrap();
+    attacker.driver.want_calls(true);
+    attacker.submit_write(0, 0, 1);
+    attacker.kick();
+    fault(&server, "a");
+    for _ in 0..10 {
+        let base = attacker.frontend.get_vring_base(0).unwrap();
+        attacker.start(base as u16);
+        attacker.kick.write(1).unwrap();
+        let call = attacker.call.try_clone().unwrap();
+        attacker.frontend.set_vring_call(0, &call).unwrap();
+        let why = fault(&server, "a");
+        assert!(why.contains("not served for 10 s"), "{why}");
+        assert_eq!(victim.write(0, 3), 0);
+    }
+    assert_eq!(server.stats().unwrap().devices["a"][0].calls, 1);
 }
 
 #[test]
@@ -89,6 +117,49 @@ fn memory_that_is_a_file_of_a_disk_is_refused() {
         .unwrap();
     attacker.memory = file;
     assert!(attacker.try_start(0).is_err());
+    assert_eq!(victim.write(0, 3), 0);
+}
+
+/// One front-end can't take the address space that all need, neither with memory nor with its other areas.
+#[test]
+fn more_address_space_than_a_device_may_have_is_refused() {
+    const TIB: u64 = 1 << 40;
+    let dir = tempfile::tempdir().unwrap();
+    let (_server, attacker, mut victim) = pair(dir.path());
+    let region = |bytes, guest_phys_addr, mmap_offset, file: &File| VhostUserMemoryRegionInfo {
+        guest_phys_addr,
+        memory_size: bytes,
+        userspace_addr: guest_phys_addr,
+        mmap_offset,
+        mmap_handle: file.as_raw_fd(),
+    };
+    let huge = memfd(32 * TIB);
+    drop(attacker);
+    for (tables, accepted) in [
+        (vec![region(4 * TIB, 0, 0, &huge)], true),
+        (vec![region(4 * TIB + 4096, 0, 0, &huge)], false),
+        (vec![region(4096, 0, 31 * TIB, &huge)], false),
+        (
+            vec![
+                region(2 * TIB, 0, 0, &huge),
+                region(3 * TIB, 8 * TIB, 0, &huge),
+            ],
+            false,
+        ),
+    ] {
+        let attacker = Raw::connect(&socket(dir.path(), "a"));
+        let table = attacker.frontend.set_mem_table(&tables);
+        assert_eq!(table.is_ok(), accepted);
+    }
+    let mut attacker = Raw::connect(&socket(dir.path(), "a"));
+    let area = VhostUserInflight::new(1 << 20, TIB, 1, SIZE);
+    let area = attacker.frontend.set_inflight_fd(&area, huge.as_raw_fd());
+    assert!(area.is_err());
+    let mut attacker = Raw::connect(&socket(dir.path(), "a"));
+    for (number, accepted) in [(0, true), (1, true), (2, false)] {
+        let more = region(2 * TIB, number * 2 * TIB, 0, &huge);
+        assert_eq!(attacker.frontend.add_mem_region(&more).is_ok(), accepted);
+    }
     assert_eq!(victim.write(0, 3), 0);
 }
 

@@ -54,10 +54,34 @@ fn a_limit_holds_for_what_is_discarded_or_zeroed() {
     }
 }
 
-/// Of two devices of equal weight one writes, and the other zeroes ranges of its RAM disk. As in `fair`
-/// the I/O thread itself records the progress: each write stores the statuses of all ranges on its disk.
 #[test]
 fn a_device_that_zeroes_gets_its_share_and_others_are_served_meanwhile() {
+    others_are_served_meanwhile(Long::Zero, "ram:2M");
+}
+
+#[test]
+fn a_device_that_makes_long_reads_gets_its_share_and_others_are_served_meanwhile() {
+    others_are_served_meanwhile(Long::Read, "ram:2M");
+}
+
+#[test]
+fn a_device_that_makes_long_writes_to_a_tmpfs_gets_its_share_and_others_are_served_meanwhile() {
+    let dir = tempfile::tempdir_in("/dev/shm").unwrap();
+    let image = image(dir.path(), 2 << 20);
+    others_are_served_meanwhile(Long::Write, &image.display().to_string());
+}
+
+/// A request that takes long.
+#[derive(Clone, Copy, PartialEq)]
+enum Long {
+    Read = 0,
+    Write = 1,
+    Zero = WRITE_ZEROES as isize,
+}
+
+/// Of two devices of equal weight one writes, and the other makes requests to ranges of its disk in memory. As in
+/// `fair` the I/O thread itself records the progress: each write stores the statuses of all ranges on its disk.
+fn others_are_served_meanwhile(long: Long, disk: &str) {
     const RANGES: u64 = 8;
     /// Units of work of a range; a write is one unit.
     const EACH: u64 = 512;
@@ -71,6 +95,7 @@ fn a_device_that_zeroes_gets_its_share_and_others_are_served_meanwhile() {
     let params = Params {
         // Both queues are polled from their first visit on, so neither changes its list during a round.
         poll_on_kicks: 1,
+        unit_ns: 0,
         ..Params::default()
     };
     let config = Config {
@@ -80,14 +105,15 @@ fn a_device_that_zeroes_gets_its_share_and_others_are_served_meanwhile() {
     let range = EACH * u64::from(params.unit_bytes);
     let disks = [
         format!("writes=ram:{}", WRITES * SECTOR),
-        format!("zeroes=ram:{range}"),
+        format!("long={disk}"),
     ];
     let server = serve_by(dir.path(), config, &[&disks[0], &disks[1]]);
     let ring = Driver::ring_bytes(RING).next_multiple_of(4096);
     let rings = (HEADERS + (WRITES + RANGES) * 32).next_multiple_of(4096);
-    let memory = memfd(rings + 2 * ring);
+    let data = rings + 2 * ring;
+    let memory = memfd(data + range);
     let kick = EventFd::new(0).unwrap();
-    let mut devices = ["writes", "zeroes"].map(|name| {
+    let mut devices = ["writes", "long"].map(|name| {
         let (memory, kick) = (memory.try_clone().unwrap(), kick.try_clone().unwrap());
         let base = rings + if name == "writes" { 0 } else { ring };
         let mut raw = Raw::in_memory(&socket(dir.path(), name), memory, base, RING, kick);
@@ -96,7 +122,7 @@ fn a_device_that_zeroes_gets_its_share_and_others_are_served_meanwhile() {
     });
     until_asleep(&server);
 
-    let [writes, zeroes] = &mut devices;
+    let [writes, others] = &mut devices;
     let memory = std::sync::Arc::clone(writes.driver.memory());
     let all = memory.span(0, rings).unwrap();
     for number in 0..WRITES {
@@ -112,13 +138,22 @@ fn a_device_that_zeroes_gets_its_share_and_others_are_served_meanwhile() {
     }
     for number in 0..RANGES {
         let (header, status) = (HEADERS + (WRITES + number) * 32, STATUSES + number);
-        all.store_u64(header as usize, WRITE_ZEROES, Ordering::Relaxed);
+        all.store_u64(header as usize, long as u64, Ordering::Relaxed);
         all.store_u64(header as usize + 24, range / SECTOR, Ordering::Relaxed);
         all.store_u8(status as usize, 0xff, Ordering::Relaxed);
-        zeroes
-            .driver
-            .submit(&[(header, 32, false), (status, 1, true)])
-            .unwrap();
+        let status = (status, 1, true);
+        // The longest segments that a driver may have.
+        let half = (range / 2) as u32;
+        let of_data = |reads| {
+            let halves = [data, data + range / 2].map(|at| (at, half, reads));
+            [&[(header, 16, false)], &halves[..], &[status]].concat()
+        };
+        let buffers = match long {
+            Long::Read => of_data(true),
+            Long::Write => of_data(false),
+            Long::Zero => vec![(header, 32, false), status],
+        };
+        others.driver.submit(&buffers).unwrap();
     }
     kick.write(1).unwrap();
     for (raw, wanted) in devices.iter_mut().zip([WRITES, RANGES]) {
@@ -147,7 +182,7 @@ fn a_device_that_zeroes_gets_its_share_and_others_are_served_meanwhile() {
         let (least, most) = (zeroed * EACH as i64, (zeroed + 1) * EACH as i64);
         assert!(
             least - slack <= written && (zeroed == RANGES as i64 || written < most + slack),
-            "{zeroed} ranges of {EACH} units were zeroed before write {written}"
+            "{zeroed} requests of {EACH} units were done before write {written}"
         );
     }
 }

@@ -255,7 +255,7 @@ fn the_lab_is_predicted() {
             ("qemu", _) => (0.125, 0.1),
             ("iothread", _) => (0.085, 0.08),
             ("storage-daemon", _) => (0.05, 0.13),
-            _ => (0.05, 0.05),
+            _ => (0.05, 0.06),
         };
         assert!(
             off(found.insns, counted.insns) <= insns,

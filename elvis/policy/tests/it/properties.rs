@@ -3,7 +3,7 @@
 use elvis_policy::{Begin, DeviceId, Look, Params, QueueId, RateLimit, Scheduler, Step, Then};
 use proptest::prelude::*;
 
-/// Costs on the simulated core, in ns.
+/// Costs on the simulated core, in ns: of a request, unless a device's requests take another time.
 const SERVE_NS: u64 = 1_000;
 const POLL_NS: u64 = 5;
 /// Requests with this many bytes are served in three parts of that size.
@@ -23,6 +23,9 @@ struct Queue {
     part: u32,
     served: u64,
     units: u64,
+    /// Time of a request, and of all that were served.
+    serve_ns: u64,
+    spent_ns: u64,
     /// It has no way to kick.
     kickless: bool,
 }
@@ -70,6 +73,8 @@ impl Play {
                 part: 0,
                 served: 0,
                 units: 0,
+                serve_ns: SERVE_NS,
+                spent_ns: 0,
                 kickless: false,
             }
         });
@@ -148,7 +153,8 @@ impl Play {
                     }
                     queue.units += u64::from(params.units(queue.bytes));
                     spent += params.units(queue.bytes);
-                    self.now_ns += SERVE_NS;
+                    queue.spent_ns += queue.serve_ns;
+                    self.now_ns += queue.serve_ns;
                     let bytes = queue.bytes;
                     if first {
                         self.core.charge(&mut visit, bytes);
@@ -199,6 +205,7 @@ fn params() -> impl Strategy<Value = Params> {
                 peeks,
                 polling,
                 poll_on_kicks,
+                unit_ns: 0,
                 ..Params::default()
             },
         )
@@ -256,6 +263,7 @@ fn a_change_of_places_costs_no_device_its_quantum() {
     for weights in [vec![1; 14], vec![4, 2, 1]] {
         let params = Params {
             poll_on_kicks: 1,
+            unit_ns: 0,
             ..Params::default()
         };
         let devices: Vec<_> = weights
@@ -370,6 +378,36 @@ proptest! {
         }
         for (queue, device) in play.queues.iter().zip(&devices) {
             let share = queue.units as f64 / total(&play);
+            let right = f64::from(device.0) / weights;
+            prop_assert!((share / right - 1.0).abs() < 0.1, "share {} where {} is right", share, right);
+        }
+    }
+
+    /// The same of time: whatever their requests take, and however few units they are.
+    #[test]
+    fn shares_are_of_time(params in params(), unit_ns in 1_000u64..10_000, devices in prop::collection::vec((1u32..20, 100u64..50_000), 2..12)) {
+        let params = Params { unit_ns, ..params };
+        let plain: Vec<_> = devices.iter().map(|&(weight, _)| (weight, RateLimit::default(), 512)).collect();
+        let mut play = Play::new(params, &plain);
+        for (queue, device) in play.queues.iter_mut().zip(&devices) {
+            queue.serve_ns = device.1;
+        }
+        let weights: f64 = devices.iter().map(|device| f64::from(device.0)).sum();
+        let heaviest = devices.iter().map(|device| device.0).max().unwrap();
+        let longest = devices.iter().map(|device| device.1).max().unwrap();
+        // A quantum, or a request that exceeds it, of each; many times.
+        let round = params.visit_ns().max(longest) as f64 * weights / f64::from(heaviest);
+        let enough = 100.0 * (round + devices.len() as f64 * longest as f64 * f64::from(heaviest));
+        let total = |play: &Play| play.queues.iter().map(|queue| queue.spent_ns).sum::<u64>() as f64;
+        while total(&play) < enough {
+            for index in 0..devices.len() {
+                let room = 1024 - play.queues[index].look().pending.min(1024);
+                play.submit(index, room);
+            }
+            play.step();
+        }
+        for (queue, device) in play.queues.iter().zip(&devices) {
+            let share = queue.spent_ns as f64 / total(&play);
             let right = f64::from(device.0) / weights;
             prop_assert!((share / right - 1.0).abs() < 0.1, "share {} where {} is right", share, right);
         }

@@ -22,6 +22,8 @@ const USED: usize = 16;
 const ENTRIES: usize = 32;
 const ENTRY: usize = 32;
 const INFLIGHT: usize = 0;
+/// How many processes ended while they ran the request again; padding in the specification.
+const AGAIN: usize = 1;
 const NEXT: usize = 2;
 const LAST: usize = 4;
 const NUM: usize = 6;
@@ -248,8 +250,21 @@ impl Inflight {
         self.region
             .store_u64(at + COUNTER, self.counter, Ordering::Relaxed);
         self.counter = self.counter.wrapping_add(1);
-        self.set_in_flight(head, 1);
+        // It is in flight, and was never run again.
+        let state = u16::from_ne_bytes([1, 0]);
+        self.region
+            .store_u16(at + INFLIGHT, state, Ordering::Release);
         self.set_free_head(free);
+    }
+
+    /// Records that a request of another process is run again. Returns how many processes ended while they had it.
+    pub(super) fn taken_again(&self, head: u16) -> u8 {
+        crate::inflight::again(&self.region, Self::at(head) + AGAIN)
+    }
+
+    /// Undoes that: it was given back.
+    pub(super) fn untaken_again(&self, head: u16) {
+        crate::inflight::not_again(&self.region, Self::at(head) + AGAIN);
     }
 
     /// Removes the record of a request that was given back, and is in the list again.

@@ -80,6 +80,8 @@ pub struct Packed {
     resubmit: Vec<Again>,
     /// The last request taken was from `resubmit`: it is this one.
     again: bool,
+    /// Then: how many processes ended while they had it.
+    survived: u8,
     request_again: Option<Again>,
     log: Option<DirtyLog>,
     /// Addresses under which writes to the ring and to the device's structure are logged.
@@ -125,6 +127,7 @@ impl Packed {
             progress: None,
             resubmit: Vec::new(),
             again: false,
+            survived: 0,
             request_again: None,
             log: None,
             ring_log: at.descriptors,
@@ -407,14 +410,25 @@ impl Packed {
                 return Err(RingError::IndirectChained);
             }
         }
+        if let Some(inflight) = &self.inflight {
+            self.survived = inflight.taken_again(request.head);
+        }
         self.again = true;
         self.request_again = Some(request);
         Ok(true)
     }
 
+    #[inline]
+    pub(crate) fn survived(&self) -> u8 {
+        if self.again { self.survived } else { 0 }
+    }
+
     pub(crate) fn untake(&mut self, head: u16) {
         if self.again {
             // It was found by its in-flight record, which stays.
+            if let Some(inflight) = &self.inflight {
+                inflight.untaken_again(head);
+            }
             self.resubmit.extend(self.request_again.take());
             return;
         }

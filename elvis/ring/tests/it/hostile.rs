@@ -3,7 +3,9 @@
 use crate::common::{Shaker, any_notes, chain_is_sound, memfd, notes, pair, pair_of};
 use elvis_ring::chain::LONGEST;
 use elvis_ring::driver::Driver;
-use elvis_ring::{Chain, Mapping, Part, RecordError, Ring, RingAddresses, RingError, Span, sigbus};
+use elvis_ring::{
+    Chain, Mapping, Memory, Part, RecordError, Region, Ring, RingAddresses, RingError, Span, sigbus,
+};
 use proptest::prelude::*;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -707,4 +709,27 @@ fn only_memory_is_mapped() {
         file.set_len(4096).unwrap();
         assert!(Mapping::new(&file, 4096).is_ok());
     }
+}
+
+/// A front-end may share memory in small regions: a buffer lies in as many as the longest chain has descriptors.
+#[test]
+fn a_buffer_in_many_regions_is_bounded() {
+    const EACH: u64 = 4096;
+    const RING: u64 = 1 << 20;
+    let file = memfd(RING + EACH);
+    let of = |parts: u64, buffers: usize| {
+        let small = (0..parts).map(|n| Region::map(&file, RING, RING + n * EACH, 0, EACH));
+        let rings = std::iter::once(Region::map(&file, 0, 0, 0, RING));
+        let regions: Vec<Region> = rings.chain(small).map(Result::unwrap).collect();
+        let memory = Arc::new(Memory::new(regions).unwrap());
+        let mut driver = Driver::in_memory(&memory, 0, 1024, false).unwrap();
+        let buffer = (RING, (parts * EACH) as u32, true);
+        driver.submit(&vec![buffer; buffers]).unwrap();
+        let (mut ring, mut chain) = (driver.device().unwrap(), Chain::new());
+        ring.look().unwrap();
+        let taken = ring.take(&mut chain);
+        taken.map(|_| chain.writable().len())
+    };
+    assert_eq!(of(500, 2), Ok(1000));
+    assert_eq!(of(500, 3), Err(RingError::TooLong));
 }

@@ -22,9 +22,9 @@ use crate::storage::{Engine, Registered};
 use elvis_policy::{Calls, DeviceId, QueueId, Scheduler, Step};
 use elvis_ring::sigbus;
 use frames::Frames;
-use requests::Zeroing;
+use requests::Partial;
 use rustix::event::{Timespec, epoll};
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -53,7 +53,7 @@ const RETRY_NS: u64 = 1_000_000;
 const HELD_NS: u64 = 50_000;
 
 /// The time since the first call, at least 1. One clock for all I/O threads, as they share devices' limits.
-fn now_ns() -> u64 {
+pub(super) fn now_ns() -> u64 {
     static START: OnceLock<Instant> = OnceLock::new();
     let passed = START.get_or_init(Instant::now).elapsed();
     u64::try_from(passed.as_nanos()).unwrap_or(u64::MAX).max(1)
@@ -77,14 +77,18 @@ struct Slot {
     /// None after it was removed from the policy.
     id: Option<QueueId>,
     in_flight: u32,
+    /// Bytes of memory that they hold.
+    held: u64,
+    /// It was found to have requests when they held all that they may.
+    waits_for_room: bool,
     /// Replies put into the ring, not yet published.
     unpublished: u64,
     /// The parts of its driver's memory that are registered with the engine.
     registered: Registered,
     /// Decides when its driver is called.
     calls: Calls,
-    /// The range that it is zeroing.
-    zeroing: Option<Box<Zeroing>>,
+    /// The request that it does part by part.
+    partial: Option<Box<Partial>>,
     /// If it is a network device's.
     frames: Option<Box<Frames>>,
     /// Where to send it when it has drained.
@@ -110,6 +114,8 @@ pub(super) struct Core {
     results: Vec<(u64, i32)>,
     /// Requests whose sync ended well while others ran, with the limit of their outcome.
     held: Vec<(usize, u64)>,
+    /// Requests of which the engine has done a part.
+    parts: VecDeque<usize>,
     /// Slots with requests that came back from the engine, and those that got frames from others.
     touched: Vec<usize>,
     /// Slots whose driver is owed a call.
@@ -163,6 +169,7 @@ impl Core {
             room: Room::default(),
             results: Vec::new(),
             held: Vec::new(),
+            parts: VecDeque::new(),
             touched: Vec::new(),
             owed: Vec::new(),
             at_once: 0,
@@ -223,6 +230,7 @@ impl Core {
                     // again, and held requests may wait for another thread: no event would tell.
                     let _ = self.engine.start();
                     let limit_ns = match (self.held.is_empty(), self.engine.unstarted()) {
+                        _ if !self.parts.is_empty() => Some(0),
                         (false, _) => Some(HELD_NS),
                         (true, true) => Some(RETRY_NS),
                         (true, false) => None,

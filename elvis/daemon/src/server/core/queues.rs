@@ -1,7 +1,7 @@
 //! Attaching, detaching and failing of queues.
 
 use super::frames::Frames;
-use super::{Core, FRAMES, Slot};
+use super::{Core, FRAMES, Slot, now_ns};
 use crate::net::switch::Place;
 use crate::server::kind::Kind;
 use crate::server::queue::{Kick, Queue};
@@ -9,6 +9,7 @@ use crate::storage::Registered;
 use elvis_policy::{Calls, Look, QueueId};
 use elvis_ring::sigbus;
 use rustix::event::epoll;
+use std::io;
 
 /// Why a queue fails after SIGBUS.
 const SHORTENED: &str = "its front-end truncated its memory file";
@@ -52,12 +53,14 @@ impl Core {
             queue,
             id,
             in_flight: 0,
+            held: 0,
+            waits_for_room: false,
             unpublished: 0,
             calls: match sends {
                 true => Calls::of_sent_frames(),
                 false => Calls::new(),
             },
-            zeroing: None,
+            partial: None,
             frames,
             back: None,
         });
@@ -154,10 +157,10 @@ impl Core {
                 let _ = epoll::delete(&self.epoll, source);
             }
         }
-        if let Some(zeroing) = slot.zeroing.take() {
-            // The rest may take long, and zeroing the range again is harmless.
-            slot.queue.ring.untake(zeroing.chain.head());
-            self.room.spare.push(zeroing.chain);
+        if let Some(partial) = slot.partial.take() {
+            // The rest may take long, and to do a part again is harmless.
+            slot.queue.ring.untake(partial.chain.head());
+            self.room.spare.push(partial.chain);
         }
         if let Kick::Eventfd(kick) = &slot.queue.kick {
             let _ = epoll::delete(&self.epoll, kick);
@@ -220,8 +223,12 @@ impl Core {
         let (name, index) = (&slot.queue.shared.name, slot.queue.index);
         eprintln!("elvis: {name}: queue {index} failed: {why}");
         slot.queue.fault = Some(why.to_owned());
-        if let Some(err) = &slot.queue.err {
-            let _ = self.guard.notify(err);
+        let (shared, now) = (&slot.queue.shared, self.now_ns);
+        if let Some(err) = slot.queue.err.as_ref().filter(|_| !shared.distrusted(now)) {
+            let told = self.guard.notify_if_room(err);
+            if told.is_err_and(|error| error.kind() == io::ErrorKind::Interrupted) {
+                shared.stalled(now_ns());
+            }
         }
     }
 

@@ -2,30 +2,66 @@
 
 use super::{Core, Slot, now_ns};
 use crate::blk::{ID, Refused, Request, Status};
+use crate::net::give::Room;
 use crate::server::kind::{Blk, Kind};
 use crate::server::pending::{Outcome, Pending, reply};
-use crate::server::queue::Queue;
+use crate::server::queue::{Queue, Shared};
 use crate::server::stats::Counted;
 use crate::storage::{Disk, Engine, Registered, Syncs};
 use elvis_policy::Scheduler;
 use elvis_ring::{Chain, Ring, Visited};
 use std::io;
+use std::sync::Arc;
 
-/// A range that the I/O thread zeroes part by part, so that other queues are served in between. Its own queue
+/// A request that the I/O thread does itself, part by part, so that other queues are served in between. Its own queue
 /// takes no other request meanwhile.
-pub(super) struct Zeroing {
+pub(super) struct Partial {
     pub(super) chain: Chain,
     request: Request,
-    /// The rest of the range.
-    offset: u64,
-    left: u64,
+    done: u64,
     taken_ns: u64,
 }
 
-impl Zeroing {
-    /// Bytes of a part: takes a few microseconds, more than the overhead of a visit.
+impl Partial {
+    /// Bytes of a part: takes some ten microseconds, more than the overhead of a visit.
     const PART: u64 = 64 << 10;
+
+    /// Whether a request to this disk is done so.
+    fn wanted(disk: &Disk, request: &Request) -> bool {
+        match request {
+            Request::Zero { bytes, .. } | Request::Discard { bytes, .. } => {
+                *bytes > 0 && !matches!(disk, Disk::File { .. })
+            }
+            _ => disk.copies() && request.data_bytes() > Self::PART,
+        }
+    }
+
+    /// Does the next part, and returns its length in bytes. None: the engine must do the request.
+    fn part(&mut self, disk: &Disk) -> (u64, Option<bool>) {
+        let done = self.done;
+        let bytes = (self.request.work_bytes() - done).min(Self::PART);
+        self.done += bytes;
+        let part = match self.request {
+            Request::Read { offset, .. } => disk.read_now(&self.chain, done, offset + done, bytes),
+            Request::Write { offset, .. } => {
+                let skip = crate::blk::HEADER + done;
+                disk.write_now(&self.chain, skip, offset + done, bytes)
+            }
+            Request::Zero { offset, .. } | Request::Discard { offset, .. } => {
+                Some(disk.zero_now(offset + done, bytes))
+            }
+            Request::Flush | Request::Id => Some(false),
+        };
+        (bytes, part)
+    }
 }
+
+/// Most memory that the requests of a queue in flight hold, in bytes, but for those of the last one: the queue takes no
+/// other request meanwhile. A ring has up to 32,768 requests, and each may need a bounce buffer.
+const HELD: u64 = 16 << 20;
+
+/// A request that was in flight when so many daemons ended, one after another, is not run again: it may be why.
+const MOST_ENDS: u8 = 3;
 
 /// A serial number as the request for it gets it (VIRTIO 1.2, section 5.2.6).
 fn id(serial: &str) -> [u8; ID] {
@@ -56,12 +92,33 @@ pub(super) struct Owner<'a> {
     features: u64,
     counted: &'a mut Counted,
     in_flight: &'a mut u32,
+    held: &'a mut u64,
     unpublished: &'a mut u64,
-    pub(super) zeroing: &'a mut Option<Box<Zeroing>>,
+    pub(super) partial: &'a mut Option<Box<Partial>>,
     registered: &'a Registered,
 }
 
 impl Owner<'_> {
+    /// Whether its requests in flight hold all the memory that they may.
+    pub(super) fn full(&self) -> bool {
+        *self.held >= HELD
+    }
+
+    /// The request in a chain; the error is what to reply. So many daemons have ended while they ran it.
+    fn checked(&mut self, chain: &Chain, survived: u8) -> Result<Request, Status> {
+        if survived >= MOST_ENDS {
+            self.blk.told.survived(self.name, survived);
+            return Err(Status::IoError);
+        }
+        if !Request::segments_fit(chain, self.features) {
+            self.blk.told.segments(self.name);
+            return Err(Status::IoError);
+        }
+        let disk = &self.blk.disk;
+        let size = (disk.bytes(), &disk.blocks());
+        Request::parse(chain, size, self.blk.readonly).map_err(|refused| self.refuse(refused))
+    }
+
     /// The status of a request that is refused.
     fn refuse(&mut self, refused: Refused) -> Status {
         match refused {
@@ -78,6 +135,11 @@ impl Owner<'_> {
 }
 
 impl Slot {
+    /// As [`Owner::full`].
+    pub(super) fn full(&self) -> bool {
+        self.held >= HELD
+    }
+
     /// Its ring and the rest of it, if it is a disk's.
     pub(super) fn parts(&mut self, at: usize) -> Option<(&mut Ring, Owner<'_>)> {
         let Queue {
@@ -97,8 +159,9 @@ impl Slot {
             features: *features,
             counted,
             in_flight: &mut self.in_flight,
+            held: &mut self.held,
             unpublished: &mut self.unpublished,
-            zeroing: &mut self.zeroing,
+            partial: &mut self.partial,
             registered: &self.registered,
         };
         Some((ring, owner))
@@ -114,83 +177,108 @@ impl Hands<'_> {
         owner: &mut Owner,
         chain: Chain,
     ) -> u64 {
-        let disk = &owner.blk.disk;
-        let size = (disk.bytes(), &disk.blocks());
-        let request = match Request::parse(&chain, size, owner.blk.readonly) {
+        let request = match owner.checked(&chain, ring.survived()) {
             Ok(request) => request,
-            Err(refused) => {
-                let status = owner.refuse(refused);
+            Err(status) => {
                 *self.at_once += 1;
                 self.finish(ring, owner, chain, None, status);
                 return 0;
             }
         };
+        let disk = &owner.blk.disk;
+        if Partial::wanted(disk, &request) {
+            *owner.partial = Some(Box::new(Partial {
+                chain,
+                request,
+                done: 0,
+                taken_ns: *self.now_ns,
+            }));
+            return self.part(ring, owner);
+        }
         let now = match request {
-            Request::Read { offset, bytes } => disk.read_now(&chain, offset, bytes),
+            Request::Read { offset, bytes } => disk.read_now(&chain, 0, offset, bytes),
             Request::Write { offset, bytes } => {
                 disk.write_now(&chain, crate::blk::HEADER, offset, bytes)
             }
             Request::Zero { bytes: 0, .. } | Request::Discard { bytes: 0, .. } => Some(true),
-            Request::Zero { offset, bytes, .. } | Request::Discard { offset, bytes } => {
-                match disk {
-                    Disk::File { .. } => None,
-                    _ => {
-                        *owner.zeroing = Some(Box::new(Zeroing {
-                            chain,
-                            request,
-                            offset,
-                            left: bytes,
-                            taken_ns: *self.now_ns,
-                        }));
-                        return self.zero_part(ring, owner);
-                    }
-                }
-            }
+            Request::Zero { .. } | Request::Discard { .. } => None,
             Request::Id => Some(chain.write(0, &id(&owner.blk.serial))),
             Request::Flush => match disk {
                 Disk::File { .. } => None,
                 _ => Some(true),
             },
         };
-        let bytes = request.work_bytes();
-        match (now, disk) {
-            (Some(done), _) => {
+        match now {
+            Some(done) => {
                 let status = if done { Status::Ok } else { Status::IoError };
                 *self.at_once += 1;
                 self.finish(ring, owner, chain, Some(request), status);
             }
-            (None, Disk::File { blocks, .. }) => {
-                let dsync = owner.blk.write_through(owner.features);
-                let pending = Pending::new(owner.at, chain, request, *self.now_ns, dsync, blocks);
+            None => {
+                if !self.begin(ring, owner, chain, request, *self.now_ns) {
+                    return 0;
+                }
+            }
+        }
+        request.work_bytes()
+    }
+
+    /// Lets the engine do a request. False if there is no memory for it.
+    fn begin(
+        &mut self,
+        ring: &mut impl Visited,
+        owner: &mut Owner,
+        chain: Chain,
+        request: Request,
+        taken_ns: u64,
+    ) -> bool {
+        let dsync = owner.blk.write_through(owner.features);
+        let blocks = owner.blk.disk.blocks();
+        match Pending::new(owner.at, chain, request, taken_ns, dsync, &blocks) {
+            Ok(pending) => {
                 *owner.in_flight += 1;
+                *owner.held += pending.held();
                 if let Err(token) = self.submit(owner, pending) {
                     self.ended(ring, owner, token, Status::IoError);
                 }
+                true
             }
-            (None, _) => self.finish(ring, owner, chain, Some(request), Status::IoError),
+            Err(chain) => {
+                owner.blk.told.memory(owner.name, &request);
+                *self.at_once += 1;
+                self.finish(ring, owner, chain, Some(request), Status::IoError);
+                false
+            }
         }
-        bytes
     }
 
-    /// Zeroes the next part of a queue's range. Returns its length in bytes.
-    pub(super) fn zero_part(&mut self, ring: &mut impl Visited, owner: &mut Owner) -> u64 {
-        let Some(zeroing) = &mut *owner.zeroing else {
+    /// Does the next part of a queue's request. Returns its length in bytes.
+    pub(super) fn part(&mut self, ring: &mut impl Visited, owner: &mut Owner) -> u64 {
+        let Some(partial) = &mut *owner.partial else {
             return 0;
         };
-        let bytes = zeroing.left.min(Zeroing::PART);
-        let done = owner.blk.disk.zero_now(zeroing.offset, bytes);
-        zeroing.offset += bytes;
-        zeroing.left -= bytes;
-        if done && zeroing.left > 0 {
+        let (bytes, done) = partial.part(&owner.blk.disk);
+        if done == Some(true) && partial.done < partial.request.work_bytes() {
             return bytes;
         }
+        let Some(partial) = owner.partial.take() else {
+            return 0;
+        };
+        let Partial {
+            chain,
+            request,
+            taken_ns,
+            ..
+        } = *partial;
+        let Some(done) = done else {
+            self.begin(ring, owner, chain, request, taken_ns);
+            return bytes;
+        };
         let status = if done { Status::Ok } else { Status::IoError };
         *self.now_ns = now_ns();
-        if let Some(zeroing) = owner.zeroing.take() {
-            let latency_ns = self.now_ns.saturating_sub(zeroing.taken_ns);
-            owner.counted.latency.record(latency_ns, 1);
-            self.finish(ring, owner, zeroing.chain, Some(zeroing.request), status);
-        }
+        let latency_ns = self.now_ns.saturating_sub(taken_ns);
+        owner.counted.latency.record(latency_ns, 1);
+        self.finish(ring, owner, chain, Some(request), status);
         bytes
     }
 
@@ -237,6 +325,7 @@ impl Hands<'_> {
             return;
         };
         *owner.in_flight -= 1;
+        *owner.held = owner.held.saturating_sub(pending.held());
         let latency_ns = self.now_ns.saturating_sub(pending.taken_ns);
         owner.counted.latency.record(latency_ns, 1);
         self.finish(ring, owner, pending.chain, Some(pending.request), status);
@@ -261,7 +350,9 @@ impl Hands<'_> {
             _ => {}
         }
         counted.errors += u64::from(status != Status::Ok);
-        self.spare.push(chain);
+        if self.spare.len() < Room::SPARE {
+            self.spare.push(chain);
+        }
     }
 }
 
@@ -284,6 +375,7 @@ impl Core {
         if self.in_flight == 0 {
             return;
         }
+        self.go_on_with_part();
         let _ = self.engine.start();
         let mut results = std::mem::take(&mut self.results);
         self.engine.reap(&mut results);
@@ -300,11 +392,45 @@ impl Core {
 
     /// Handles a result of the engine.
     fn result(&mut self, token: usize, result: i32) {
+        let Some(Some(pending)) = self.pending.get_mut(token) else {
+            return;
+        };
+        let outcome = pending.result(result);
+        if outcome == Outcome::Part {
+            // Copies, and what the engine does at once: not for all requests together.
+            self.parts.push_back(token);
+        } else {
+            self.outcome(token, outcome, result);
+        }
+    }
+
+    /// Goes on with one request of which the engine has done a part. Others have their turn after other queues.
+    fn go_on_with_part(&mut self) {
+        let Some(token) = self.parts.pop_front() else {
+            return;
+        };
+        let Some(Some(pending)) = self.pending.get_mut(token) else {
+            return;
+        };
+        let at = pending.slot;
+        self.clock();
+        let from_ns = self.now_ns;
+        let outcome = self.pending[token].as_mut().map(Pending::go_on);
+        if let Some(outcome) = outcome {
+            self.outcome(token, outcome, 0);
+        }
+        let _ = self.engine.start();
+        self.clock();
+        self.spend(at, from_ns);
+    }
+
+    /// Ends a request of the engine, or submits the rest.
+    fn outcome(&mut self, token: usize, outcome: Outcome, result: i32) {
         let (_, _, slots, mut hands) = self.parts();
         let Some(Some(pending)) = hands.pending.get_mut(token) else {
             return;
         };
-        let (at, outcome) = (pending.slot, pending.result(result));
+        let at = pending.slot;
         let slot = slots.get_mut(at).and_then(Option::as_mut);
         let Some((ring, mut owner)) = slot.and_then(|slot| slot.parts(at)) else {
             return;
@@ -334,7 +460,7 @@ impl Core {
                 }
                 Some((token, status))
             }
-            (Outcome::Again, _) => {
+            (Outcome::Again | Outcome::Part, _) => {
                 let again = hands.take(token);
                 let refused = again.and_then(|pending| hands.submit(&owner, pending).err());
                 refused.map(|token| (token, Status::IoError))
@@ -382,8 +508,14 @@ impl Core {
                 self.clock();
                 self.spend(at, from_ns);
             }
-            if let Some(Some(Slot { id: Some(id), .. })) = self.slots.get(at) {
-                self.scheduler.completed(*id);
+            if let Some(Some(slot)) = self.slots.get_mut(at) {
+                let goes_on = !slot.full() && std::mem::take(&mut slot.waits_for_room);
+                if let Some(id) = slot.id {
+                    self.scheduler.completed(id);
+                    if goes_on {
+                        self.scheduler.woken(id, self.now_ns);
+                    }
+                }
             }
             self.give_back(at);
         }
@@ -462,10 +594,20 @@ impl Core {
             return;
         };
         let Some(call) = &slot.queue.call else { return };
+        if slot.queue.shared.distrusted(self.now_ns) {
+            slot.queue.call = None;
+            self.fail(at, Shared::STALLED);
+            return;
+        }
         slot.queue.counted.calls += 1;
         if let Err(error) = self.guard.notify(call) {
             slot.queue.call = None;
+            let waited = error.kind() == io::ErrorKind::Interrupted;
+            let shared = waited.then(|| Arc::clone(&slot.queue.shared));
             self.fail(at, &format!("its driver can't be called: {error}"));
+            if let Some(shared) = shared {
+                shared.stalled(now_ns());
+            }
         }
         // A call wakes a thread, which may take longer than the request.
         self.clock();

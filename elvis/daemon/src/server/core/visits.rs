@@ -5,7 +5,7 @@ use super::{Core, Slot};
 use elvis_policy::{Begin, Look, QueueId, Scheduler, Then, Visit};
 use elvis_ring::{Ring, RingError, Visited};
 
-/// Requests of a visit between two looks at the clock, whether it is time to look for kicks.
+/// Requests of a visit between two looks at the clock, whether it is time to look for kicks, or to end it.
 const KICKS_EVERY: u32 = 4;
 
 impl Core {
@@ -52,7 +52,8 @@ impl Core {
             Begin::Serve(visit) => {
                 let from_ns = self.now_ns;
                 let spent = self.serve(at, visit);
-                self.spend(at, from_ns);
+                // The policy has charged its share, at the visit's end.
+                self.count(at, from_ns);
                 if let Some(other) = self.expect_answers(at, spent) {
                     self.visit(other);
                 }
@@ -61,8 +62,17 @@ impl Core {
         }
     }
 
-    /// Charges the time since `from_ns` to a queue.
+    /// Charges the time since `from_ns`, outside of its visits, to a queue.
     pub(super) fn spend(&mut self, at: usize, from_ns: u64) {
+        self.count(at, from_ns);
+        if let Some(Some(Slot { id: Some(id), .. })) = self.slots.get(at) {
+            let ns = self.now_ns.saturating_sub(from_ns);
+            self.scheduler.charge_time(*id, ns);
+        }
+    }
+
+    /// Counts the time since `from_ns` as spent on a queue.
+    fn count(&mut self, at: usize, from_ns: u64) {
         let ns = self.now_ns.saturating_sub(from_ns);
         self.serving_ns += ns;
         if let Some(Some(slot)) = self.slots.get(at) {
@@ -189,6 +199,7 @@ impl Core {
         let wanted = params.stuck_rule && self.slots.len() > 1;
         Kicks {
             steps: 0,
+            alone: self.slots.len() <= 1,
             due_ns: wanted.then(|| {
                 self.kicks_ns
                     .saturating_add(params.events_ns.saturating_mul(2))
@@ -230,9 +241,12 @@ impl Slot {
             return frames.look(&mut self.queue.ring, now_ns);
         }
         let look = self.queue.ring.look()?;
+        let full = self.full();
+        self.waits_for_room |= full && look.pending > 0;
+        let pending = if full { 0 } else { look.pending };
         Ok(Look {
             avail: look.avail,
-            pending: look.pending.saturating_add(self.zeroing.is_some().into()),
+            pending: pending.saturating_add(self.partial.is_some().into()),
         })
     }
 }
@@ -242,6 +256,8 @@ impl Slot {
 /// checked in time.
 struct Kicks {
     steps: u32,
+    /// No other queue waits for the visit's end.
+    alone: bool,
     due_ns: Option<u64>,
 }
 
@@ -249,13 +265,13 @@ impl Kicks {
     /// Whether it is time, after one more step. `clocked`: the time is new.
     fn due(&mut self, clocked: bool, now_ns: &mut u64) -> bool {
         self.steps += 1;
-        let Some(due_ns) = self.due_ns.filter(|_| self.steps % KICKS_EVERY == 0) else {
+        if self.alone || self.steps % KICKS_EVERY != 0 {
             return false;
-        };
+        }
         if !clocked {
             *now_ns = super::now_ns();
         }
-        *now_ns >= due_ns
+        self.due_ns.is_some_and(|due_ns| *now_ns >= due_ns)
     }
 }
 
@@ -325,10 +341,13 @@ impl Serving<'_> {
     /// Serves one request, or a part of one. False if there is none.
     fn step(&mut self, ring: &mut impl Visited, visit: &mut Visit) -> Result<bool, RingError> {
         let Self { hands, owner, .. } = self;
-        if owner.zeroing.is_some() {
-            let bytes = hands.zero_part(ring, owner);
+        if owner.partial.is_some() {
+            let bytes = hands.part(ring, owner);
             self.scheduler.charge_part(visit, bytes);
             return Ok(true);
+        }
+        if owner.full() {
+            return Ok(false);
         }
         let mut chain = hands.spare.pop().unwrap_or_default();
         if !ring.take(&mut chain)? {

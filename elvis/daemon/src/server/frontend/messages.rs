@@ -2,8 +2,8 @@
 
 use super::inflight::InflightArea;
 use super::{
-    EVENT_IDX, Frontend, INDIRECT, LOG_ALL, MAX_REGIONS, RING_PACKED, VringAddresses, failed,
-    refused,
+    EVENT_IDX, Frontend, INDIRECT, LOG_ALL, MAPPED, MAPPED_AREA, MAPPED_LOG, MAX_REGIONS,
+    RING_PACKED, VringAddresses, failed, refused,
 };
 use crate::server::notify::check_eventfd;
 use crate::server::queue::Kick;
@@ -26,6 +26,25 @@ impl Frontend {
         }
         all | kind.features()
     }
+}
+
+/// Checks that a front-end maps no more than a device may: so many bytes, after what it has mapped.
+fn may_map(
+    mapped: u64,
+    more: impl Iterator<Item = (u64, u64)>,
+    most: u64,
+    what: &str,
+) -> Result<()> {
+    let all = more.fold(mapped, |all, (offset, bytes)| {
+        // Files are mapped from their start.
+        all.saturating_add(offset.saturating_add(bytes))
+    });
+    if all > most {
+        let why =
+            format!("its {what} takes {all} bytes of address space, and a device may have {most}");
+        return Err(refused(why));
+    }
+    Ok(())
 }
 
 fn map(region: &VhostUserMemoryRegion, file: &File) -> Result<Region> {
@@ -75,6 +94,8 @@ impl VhostUserBackendReqHandlerMut for Frontend {
         files: Vec<File>,
         _postcopy: Option<bool>,
     ) -> Result<Option<Vec<VhostUserMemoryRegionBase>>> {
+        let sizes = context.iter().map(|it| (it.mmap_offset, it.memory_size));
+        may_map(0, sizes, MAPPED, "memory")?;
         let regions = context
             .iter()
             .zip(&files)
@@ -94,6 +115,9 @@ impl VhostUserBackendReqHandlerMut for Frontend {
         file: File,
         _postcopy: Option<bool>,
     ) -> Result<Option<VhostUserMemoryRegionBase>> {
+        let mapped = self.regions.iter().map(Region::mapped).sum();
+        let size = (region.mmap_offset, region.memory_size);
+        may_map(mapped, std::iter::once(size), MAPPED, "memory")?;
         let region = map(region, &file)?;
         self.changed(|frontend| {
             let mut regions = frontend.regions.clone();
@@ -307,6 +331,8 @@ impl VhostUserBackendReqHandlerMut for Frontend {
     }
 
     fn set_inflight_fd(&mut self, area: &VhostUserInflight, file: File) -> Result<()> {
+        let size = (area.mmap_offset, area.mmap_size);
+        may_map(0, std::iter::once(size), MAPPED_AREA, "in-flight area")?;
         let area = InflightArea::given(area, file).map_err(failed)?;
         self.changed(|frontend| {
             frontend.inflight = Some(area);
@@ -338,6 +364,8 @@ impl VhostUserBackendReqHandlerMut for Frontend {
     }
 
     fn set_log_base(&mut self, log: &VhostUserLog, file: File) -> Result<()> {
+        let size = (log.mmap_offset, log.mmap_size);
+        may_map(0, std::iter::once(size), MAPPED_LOG, "log")?;
         let log = DirtyLog::map(&file, log.mmap_offset, log.mmap_size).map_err(failed)?;
         self.changed(|frontend| {
             frontend.log = Some(log);

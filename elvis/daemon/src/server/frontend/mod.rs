@@ -34,6 +34,13 @@ const SAMPLES: usize = 256;
 
 /// Greatest number of memory regions of one front-end; QEMU's limit is the same.
 const MAX_REGIONS: usize = 509;
+/// Most address space of a device's memory, in bytes: 4 TiB. All devices of a process share 128 TiB, and a new table of
+/// memory is mapped beside the old one.
+const MAPPED: u64 = 1 << 42;
+/// The same of the log of a migration: a bit for each page.
+const MAPPED_LOG: u64 = MAPPED / 4096 / 8;
+/// The same of an in-flight area: 2 MiB for each of 256 queues. It is mapped once a queue.
+const MAPPED_AREA: u64 = 1 << 29;
 
 /// The front-end's settings of a queue.
 #[derive(Default)]
@@ -228,6 +235,7 @@ impl Frontend {
         let Some(kick) = queue.kick.take() else {
             return Ok(());
         };
+        let distrusted = shared.start();
         shared.kind.runs(index, true);
         let running = Queue {
             shared,
@@ -237,7 +245,7 @@ impl Frontend {
             kick,
             call: queue.call.take(),
             err: queue.err.take(),
-            fault: queue.fault.take(),
+            fault: queue.fault.take().or(distrusted),
             polled: queue.polled,
             counted: queue.counted.take().unwrap_or_else(Counted::default),
         };

@@ -80,6 +80,9 @@ pub struct Told {
     unaligned: AtomicBool,
     failed: AtomicBool,
     unsynced: AtomicBool,
+    segments: AtomicBool,
+    memory: AtomicBool,
+    survived: AtomicBool,
 }
 
 /// Why the host did not do a request.
@@ -99,6 +102,39 @@ impl Told {
             eprintln!(
                 "elvis: {name}: refused a request of {bytes} bytes at offset {offset}: the disk's blocks have {block} bytes \
                  (blk_size); further ones are only counted (stats: unaligned)"
+            );
+        }
+    }
+
+    /// A request has more or longer segments than its driver was told that it may have.
+    pub fn segments(&self, name: &str) {
+        if !self.segments.swap(true, Ordering::Relaxed) {
+            eprintln!(
+                "elvis: {name}: refused a request with more segments than seg_max, or a longer one than size_max: its \
+                 guest's driver breaks the rules (VIRTIO 1.3, section 5.2.6.1); further ones are only counted (stats: \
+                 errors)"
+            );
+        }
+    }
+
+    /// There is no memory for a request.
+    pub fn memory(&self, name: &str, request: &Request) {
+        if !self.memory.swap(true, Ordering::Relaxed) {
+            eprintln!(
+                "elvis: {name}: {} failed: no memory for it; let the daemon have more (systemd: MemoryMax, LimitAS); \
+                 further ones are only counted (stats: errors)",
+                request.text()
+            );
+        }
+    }
+
+    /// So many daemons have ended while they ran a request.
+    pub fn survived(&self, name: &str, daemons: u8) {
+        if !self.survived.swap(true, Ordering::Relaxed) {
+            eprintln!(
+                "elvis: {name}: a request was in flight when each of the last {daemons} daemons ended: it is not run \
+                 again, and its guest gets an I/O error; see above for why they ended; further ones are only counted \
+                 (stats: errors)"
             );
         }
     }
@@ -132,7 +168,8 @@ impl Told {
 
 impl Blk {
     pub(super) fn features(&self) -> u64 {
-        let mut features = feature::SEG_MAX | feature::BLK_SIZE | feature::FLUSH;
+        let mut features =
+            feature::SIZE_MAX | feature::SEG_MAX | feature::BLK_SIZE | feature::FLUSH;
         let blocks = self.disk.blocks();
         if blocks.physical > blocks.logical {
             features |= feature::TOPOLOGY;
