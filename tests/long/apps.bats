@@ -40,19 +40,19 @@ of() {
     # Its steps, which cost what the traced run did but for its start and end; the client's is the same on both.
     jq -e '.rows[] | select(.benchmark == "tcp-rr").host[0] | ((.steps | keys == ["recv-to-send", "send-to-recv"] and add > 60e6) and (.steps | add) < .traced)' \
         out/lab-linux.json
-    executed out/lab-linux.json tcp-rr 75018220
+    executed out/lab-linux.json tcp-rr 75030839
     jq -e '.rows[] | select(.benchmark == "tcp-rr") | .metrics[0].boots[0] as $cost | .host[0] |
         (.steps | length == 4 and add > 140e6) and (.steps | add) < .traced and
         (.threads | keys == ["other", "qemu", "vcpu0", "vhost"] and add == $cost.run[0] - $cost.control[0])' \
         out/lab-kvm-linux.json
-    executed out/lab-kvm-linux.json tcp-rr 169378617
+    executed out/lab-kvm-linux.json tcp-rr 170000681
 }
 
 # Not in tests/e2e: a boot of a whole Linux, 15 s of a core.
 @test "a workload is counted exactly" {
     workload a-good 'seq 10'
     ws apps --lab-dir mine --on lab:linux --workload '^a-good$' --boots 1 --perturb 0 -o native
-    executed native/lab-linux.json a-good 7757578
+    executed native/lab-linux.json a-good 5059197
 }
 
 # Not in tests/e2e: a boot of a whole Linux in a VM of QEMU's emulator, and runs of TCP_RR there: 60 s of two cores.
@@ -91,5 +91,5 @@ of() {
     jq -e '.lines[0] | .device == "qemu" and .depth == 1 and (.insns > 95e3 and .insns < 115e3)
         and (.counts.exits > 1.97 and .counts.exits < 2.17)
         and (.reasons.npf > 0.99 and .reasons.npf < 1.01)' io.json
-    executed io/lab-kvm-linux.json io-qemu-d1 32138365
+    executed io/lab-kvm-linux.json io-qemu-d1 31956279
 }
