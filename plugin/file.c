@@ -199,47 +199,56 @@ static void put_stream(FILE *file, const struct stream *stream, const char *targ
 	fputs("end\n", file);
 }
 
-bool file_write(const struct trace *trace, const char *target, const char *path)
+/* A file that is written, and the numbers of instructions in it. */
+struct output {
+	FILE *file;
+	uint32_t *numbers;
+};
+
+/* False: it can't be written. */
+static bool begin(struct output *output, const struct trace *trace, const char *path)
 {
-	uint32_t *numbers = calloc(trace->insn_count + 1u, sizeof(*numbers));
-	FILE *file = numbers ? fopen(path, "we") : NULL;
+	output->numbers = calloc(trace->insn_count + 1u, sizeof(*output->numbers));
+	output->file = output->numbers ? fopen(path, "we") : NULL;
+	return output->file != NULL;
+}
+
+/* False: it was not written. */
+static bool end(struct output *output)
+{
 	bool failed = true;
 
-	if (file) {
-		put_all(file, trace, target, numbers);
-		failed = ferror(file);
-		failed |= fclose(file) != 0;
+	if (output->file) {
+		failed = ferror(output->file);
+		failed |= fclose(output->file) != 0;
 	}
-	free(numbers);
+	free(output->numbers);
 	return !failed;
+}
+
+bool file_write(const struct trace *trace, const char *target, const char *path)
+{
+	struct output output;
+
+	if (begin(&output, trace, path))
+		put_all(output.file, trace, target, output.numbers);
+	return end(&output);
 }
 
 bool file_write_counts(const struct counts *counts, const char *target, const char *path)
 {
-	uint32_t *numbers = calloc(counts->trace->insn_count + 1u, sizeof(*numbers));
-	FILE *file = numbers ? fopen(path, "we") : NULL;
-	bool failed = true;
+	struct output output;
 
-	if (file) {
-		put_counts(file, counts, target, numbers);
-		failed = ferror(file);
-		failed |= fclose(file) != 0;
-	}
-	free(numbers);
-	return !failed;
+	if (begin(&output, counts->trace, path))
+		put_counts(output.file, counts, target, output.numbers);
+	return end(&output);
 }
 
 bool file_write_stream(const struct stream *stream, const char *target, const char *path)
 {
-	uint32_t *numbers = calloc(stream->trace->insn_count + 1u, sizeof(*numbers));
-	FILE *file = numbers ? fopen(path, "we") : NULL;
-	bool failed = true;
+	struct output output;
 
-	if (file) {
-		put_stream(file, stream, target, numbers);
-		failed = ferror(file);
-		failed |= fclose(file) != 0;
-	}
-	free(numbers);
-	return !failed;
+	if (begin(&output, stream->trace, path))
+		put_stream(output.file, stream, target, output.numbers);
+	return end(&output);
 }

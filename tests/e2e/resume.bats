@@ -86,3 +86,17 @@ only_states() { [ "$(find "$STATES" -type f ! -name '*.state' | wc -l)" -eq 0 ];
     measure kept
     cmp "$WORK/nowhere.samples" "$WORK/kept.samples"
 }
+
+@test "a damaged state that can't be removed is booted, and not resumed again" {
+    measure first
+    printf 'X' | dd of="$(echo "$STATES"/*.state)" conv=notrunc bs=1 seek=30000000 status=none
+    export LIMIT=60
+    read_only() {
+        # shellcheck disable=SC2016
+        timeout "$LIMIT" unshare -rm sh -c 'mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" && exec "$@"' "$STATES" "$WORLDSWITCH" "$@"
+    }
+    ws() { read_only "$@"; }
+    measure again
+    cmp "$WORK/first.samples" "$WORK/again.samples"
+    [ "$(states)" -eq 1 ]
+}

@@ -100,8 +100,8 @@ pub struct LabMachine {
     running: Option<Child>,
     /// What leads a launch that stops once the machine has booted.
     led: Option<LedLaunch>,
-    /// The state that the next launch resumes.
-    booted: Option<Saved>,
+    /// How the next launch begins, where that is known.
+    begin: Option<Begin>,
     /// Behind the child, as it reads what that says until the end.
     keeper: Option<Keeper>,
 }
@@ -115,6 +115,15 @@ struct LedLaunch {
     has_booted: bool,
 }
 
+/// How a launch begins.
+#[derive(Debug)]
+enum Begin {
+    /// With this state, which was made for it.
+    Resume(Saved),
+    /// With a boot, whatever states there are.
+    Boot,
+}
+
 impl LabMachine {
     /// A machine; nothing is started.
     pub fn new(settings: Settings) -> Self {
@@ -122,7 +131,7 @@ impl LabMachine {
             settings,
             running: None,
             led: None,
-            booted: None,
+            begin: None,
             keeper: None,
         }
     }
@@ -145,7 +154,7 @@ impl LabMachine {
         let (child, keeper) = match &self.settings.bochs {
             Some(bochs) => self.start_bochs(bochs, request, made.file.as_deref(), limit)?,
             None => {
-                let has_booted = self.booted.is_some();
+                let has_booted = matches!(self.begin, Some(Begin::Resume(_)));
                 let (child, conductor) = self.start_qemu(request, made, limit)?;
                 self.led = conductor.map(|conductor| LedLaunch {
                     conductor,

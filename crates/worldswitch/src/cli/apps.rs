@@ -47,8 +47,8 @@ pub struct AppsArgs {
     /// microbenchmarks (worldswitch run --on lab:kvm@6.12 ...), and show the errors; may be repeated.
     #[arg(long, value_name = "RUN")]
     pub prices: Vec<String>,
-    /// Boots of each platform; the second proves that the counts are exact (with --no-resume by
-    /// another boot).
+    /// Boots of each platform. The second proves that the counts are exact. With --no-resume it boots
+    /// again.
     #[arg(long, value_name = "N", default_value_t = 2,
         value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub boots: u32,

@@ -113,7 +113,7 @@ pub enum LabCommand {
         #[command(flatten)]
         places: Places,
     },
-    /// Find the first executed instruction at which two boots differ, or the functions that only one of them executes.
+    /// Find the first instruction that two boots execute differently, or the functions that only one executes.
     Diverge(DivergeArgs),
     /// Check benchmarks' instruction counts on lab machines against a budget, for CI.
     #[command(after_help = CHECK_HELP)]

@@ -243,7 +243,7 @@ pub struct Parts {
     /// The KVM monitor (vmm). Default: the one that make build makes.
     #[arg(long, value_name = "FILE")]
     pub vmm: Option<PathBuf>,
-    /// Boot lab machines in each launch: resume no saved state, and save none.
+    /// Boot lab machines in each launch, without saved states.
     #[arg(long)]
     pub no_resume: bool,
     #[command(flatten)]

@@ -35,8 +35,8 @@ pub struct NestedArgs {
     /// Show these results of an earlier run instead of measuring; may be repeated.
     #[arg(long, value_name = "RUN", conflicts_with_all = ["on", "short", "boots", "output"])]
     pub of: Vec<String>,
-    /// Boots of each platform; the second proves that the counts are exact (with --no-resume by
-    /// another boot). Default: 2, with --long 1.
+    /// Boots of each platform. The second proves that the counts are exact. With --no-resume it boots
+    /// again. Default: 2, with --long 1.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub boots: Option<u32>,
     #[command(flatten)]

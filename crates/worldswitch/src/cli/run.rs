@@ -66,7 +66,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "PAPER", conflicts_with = "bench")]
     pub suite: Option<Suite>,
     /// Boots of each platform. Default: 2 where instructions are counted (the second proves that
-    /// the counts are exact, with --no-resume by another boot), 16 where time is measured (compare needs 16 to detect 10 % in one
+    /// the counts are exact; with --no-resume it boots again), 16 where time is measured (compare needs 16 to detect 10 % in one
     /// benchmark), 3 on a software KVM, 1 on a serial line, all that a log contains.
     #[arg(long, value_name = "N", help_heading = SIZE, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub boots: Option<u32>,

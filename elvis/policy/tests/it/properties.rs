@@ -290,6 +290,34 @@ fn a_change_of_places_costs_no_device_its_quantum() {
     }
 }
 
+/// Lets busy devices of these weights play until they have `enough` in all, of what `of` says. Their shares are as
+/// their weights.
+fn shares_are(
+    play: &mut Play,
+    weights: &[u32],
+    enough: f64,
+    of: impl Fn(&Queue) -> u64,
+) -> Result<(), TestCaseError> {
+    let total = |play: &Play| play.queues.iter().map(&of).sum::<u64>() as f64;
+    while total(play) < enough {
+        for index in 0..weights.len() {
+            let room = 1024 - play.queues[index].look().pending.min(1024);
+            play.submit(index, room);
+        }
+        play.step();
+    }
+    let all = weights.iter().map(|&weight| f64::from(weight)).sum::<f64>();
+    for (queue, &weight) in play.queues.iter().zip(weights) {
+        let share = of(queue) as f64 / total(play);
+        let right = f64::from(weight) / all;
+        prop_assert!(
+            (share / right - 1.0).abs() < 0.1,
+            "share {share} where {right} is right"
+        );
+    }
+    Ok(())
+}
+
 proptest! {
     #![proptest_config(ProptestConfig {  failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -365,22 +393,10 @@ proptest! {
     #[test]
     fn shares_are_as_weights(params in params(), devices in devices()) {
         let mut play = Play::new(params, &devices);
-        let weights: f64 = devices.iter().map(|device| f64::from(device.0)).sum();
         let round: f64 = devices.iter().map(|device| f64::from(params.max_work) * f64::from(device.0)).sum::<f64>() / f64::from(devices.iter().map(|device| device.0).max().unwrap());
         let enough = 200.0 * (round + 16.0 * devices.len() as f64);
-        let total = |play: &Play| play.queues.iter().map(|queue| queue.units).sum::<u64>() as f64;
-        while total(&play) < enough {
-            for index in 0..devices.len() {
-                let room = 1024 - play.queues[index].look().pending.min(1024);
-                play.submit(index, room);
-            }
-            play.step();
-        }
-        for (queue, device) in play.queues.iter().zip(&devices) {
-            let share = queue.units as f64 / total(&play);
-            let right = f64::from(device.0) / weights;
-            prop_assert!((share / right - 1.0).abs() < 0.1, "share {} where {} is right", share, right);
-        }
+        let of_devices: Vec<u32> = devices.iter().map(|device| device.0).collect();
+        shares_are(&mut play, &of_devices, enough, |queue| queue.units)?;
     }
 
     /// The same of time: whatever their requests take, and however few units they are.
@@ -398,19 +414,8 @@ proptest! {
         // A quantum, or a request that exceeds it, of each; many times.
         let round = params.visit_ns().max(longest) as f64 * weights / f64::from(heaviest);
         let enough = 100.0 * (round + devices.len() as f64 * longest as f64 * f64::from(heaviest));
-        let total = |play: &Play| play.queues.iter().map(|queue| queue.spent_ns).sum::<u64>() as f64;
-        while total(&play) < enough {
-            for index in 0..devices.len() {
-                let room = 1024 - play.queues[index].look().pending.min(1024);
-                play.submit(index, room);
-            }
-            play.step();
-        }
-        for (queue, device) in play.queues.iter().zip(&devices) {
-            let share = queue.spent_ns as f64 / total(&play);
-            let right = f64::from(device.0) / weights;
-            prop_assert!((share / right - 1.0).abs() < 0.1, "share {} where {} is right", share, right);
-        }
+        let of_devices: Vec<u32> = devices.iter().map(|device| device.0).collect();
+        shares_are(&mut play, &of_devices, enough, |queue| queue.spent_ns)?;
     }
 
     /// A limited device stays within its rate, and the rest of the core's time goes to the others.

@@ -1,6 +1,6 @@
 //! Starts QEMU for a lab machine: at once, or led to the point where the machine has booted.
 
-use super::{LabMachine, Made};
+use super::{Begin, LabMachine, Made};
 use crate::child::Child;
 use crate::inherited::Inherited;
 use crate::lab::command::{self, Launch};
@@ -55,9 +55,10 @@ impl LabMachine {
         files: &Files,
         point: LaunchPoint,
     ) -> Result<How, MachineError> {
-        if let Some(saved) = self.booted.take() {
-            return Ok(How::Resume(saved));
-        }
+        let begin = match self.begin.take() {
+            Some(Begin::Resume(saved)) => return Ok(How::Resume(saved)),
+            begin => begin,
+        };
         let settings = &self.settings;
         let Some(states) = &settings.states else {
             return Ok(How::Boot(None));
@@ -77,7 +78,11 @@ impl LabMachine {
                 .chain(words.iter().map(|word| word.as_bytes()))
                 .chain(made.map(|bytes| bytes.as_deref().unwrap_or_default())),
         );
-        Ok(match states.find(&key) {
+        let found = match begin {
+            Some(_) => None,
+            None => states.find(&key),
+        };
+        Ok(match found {
             Some(saved) => How::Resume(saved),
             None => How::Boot(Some((states.clone(), key))),
         })
@@ -144,19 +149,20 @@ impl LabMachine {
         let Some(led) = &mut self.led else {
             return Ok(None);
         };
-        let (request, has_booted) = (led.request.clone(), led.has_booted);
-        let saved = match led.conductor.look(is_over) {
+        let begin = match led.conductor.look(is_over) {
             Led::Well | Led::Ended => return Ok(None),
             Led::Failed(error) => return Ok(Some(Console::Ended(error.to_string()))),
-            Led::NotResumed if has_booted => {
+            Led::NotResumed if led.has_booted => {
                 let why = "QEMU does not resume a state that it has just saved: please report it with the machine's name";
                 return Ok(Some(Console::Ended(why.into())));
             }
-            Led::NotResumed => None,
-            Led::Booted(saved) => Some(saved),
+            // It may be there still, if the cache can't be written.
+            Led::NotResumed => Begin::Boot,
+            Led::Booted(saved) => Begin::Resume(saved),
         };
+        let request = led.request.clone();
         self.kill();
-        self.booted = saved;
+        self.begin = Some(begin);
         self.launch(&request)?;
         Ok(Some(Console::Quiet))
     }

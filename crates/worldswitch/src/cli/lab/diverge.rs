@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 const HELP: &str = "\
-Both machines boot side by side, without saved states, and their instructions are compared while
+Both machines boot side by side, without saved states. Their instructions are compared while
 they run. One boot of each is enough, even if no two boots are the same. The output has the first
 instruction, halt or CPU that differs, with its function and level, and the functions that each
 boot executes next.
