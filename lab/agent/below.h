@@ -8,7 +8,9 @@
 #include "common/bell_note.h"
 
 /* Of rows whose window the VM's marks begin and end: what these cost is counted as a row of this name. */
-#define BELOW_MARKS "marks"
+#define BELOW_MARKS   "marks"
+/* The same of the shorter run, which is taken off the measured one. */
+#define BELOW_SHORTER "shorter"
 
 /* Finds it, by its physical address or I/O port; 0: there is none, and nothing is ever rung. */
 void below_setup(uint64_t where);

@@ -36,6 +36,14 @@ void command_setup(void)
 	(void)sethostname("lab", 3);
 }
 
+void command_units(uint64_t units)
+{
+	char digits[24];
+
+	snprintf(digits, sizeof(digits), "%lu", units);
+	setenv("UNITS", digits, 1);
+}
+
 /* The command's process: waits at the gate, then becomes the shell. */
 static _Noreturn void become(const char *line, const char *output, int network, int gate)
 {

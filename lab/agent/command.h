@@ -25,6 +25,8 @@ struct outcome {
 
 /* The environment, folder and host name that commands on this side get; once. */
 void command_setup(void);
+/* `$UNITS` of the commands from here on. */
+void command_units(uint64_t units);
 /* `output` takes what it says; network: of the namespace, -1: this one's. The process exists and waits when
  * this returns. False: no process could be made. */
 bool command_prepare(struct command *command, const char *line, const char *output, int network);

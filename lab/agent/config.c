@@ -14,7 +14,7 @@
  *	append=WORDS			what the runner asks for (selection.c)
  *	file=NAME			begins a file of the workloads; text=LINE are its lines
  *	workload=NAME			begins a workload; the lines behind it are its own:
- *	units=N place=client|inside steps=yes prepare= serve= beside= run= proof=
+ *	units=N shorter=N place=client|inside steps=yes prepare= serve= beside= run= proof=
  *	requests=disk|net DEVICE DEPTH [busy]	in place of run=, with place=inside
  */
 #include <string.h>
@@ -53,6 +53,13 @@ static const char *set_units(struct workload *workload, const char *value)
 	if (parse_u64(value, strlen(value), &workload->units) && workload->units)
 		return NULL;
 	return "units= must be a number from 1";
+}
+
+static const char *set_shorter(struct workload *workload, const char *value)
+{
+	if (parse_u64(value, strlen(value), &workload->shorter) && workload->shorter)
+		return NULL;
+	return "shorter= must be a number from 1";
 }
 
 static const char *set_place(struct workload *workload, const char *value)
@@ -123,6 +130,8 @@ static const char *workload_line(struct workload *workload, const char *key, cha
 {
 	if (strcmp(key, "units") == 0)
 		return set_units(workload, value);
+	if (strcmp(key, "shorter") == 0)
+		return set_shorter(workload, value);
 	if (strcmp(key, "place") == 0)
 		return set_place(workload, value);
 	if (strcmp(key, "steps") == 0)
@@ -263,6 +272,8 @@ static const char *missing_of(const struct workload *workload)
 		return "place=";
 	if (workload->requests.kind && !workload->inside)
 		return "place=inside, which requests= needs";
+	if (workload->shorter >= workload->units)
+		return "units= with more than shorter=";
 	if (workload->steps && workload->inside)
 		return "place=client, which steps= needs";
 	return workload->run || workload->requests.kind ? NULL : "run=";

@@ -160,7 +160,8 @@ static bool learn(void)
 
 	for (unsigned i = 0; i < windows; i++) {
 		nothing.reasons = i >= LEARNED;
-		if (!guest_do(PHASE_MEASURE, NO_WORKLOAD, 0, &outcome, &nothing))
+		if (!guest_do(&(struct order){ .phase = PHASE_MEASURE, .workload = NO_WORKLOAD },
+			      &outcome, &nothing))
 			return false;
 	}
 	return true;
@@ -273,19 +274,20 @@ bool guest_ask(const char *lines)
 	return ask(MESSAGE_LINE, "", 0);
 }
 
-bool guest_do(enum phase phase, const char *workload, uint64_t pad, struct outcome *outcome,
-	      struct measured *measured)
+bool guest_do(const struct order *order, struct outcome *outcome, struct measured *measured)
 {
-	struct message order = {
-		.kind = MESSAGE_DO, .number = ++number, .phase = phase, .pad = pad
-	};
+	struct message message = { .kind = MESSAGE_DO,
+				   .number = ++number,
+				   .phase = order->phase,
+				   .units = order->units,
+				   .pad = order->pad };
 	struct message done;
 
 	if (guest_lost())
 		return false;
-	snprintf(order.name, sizeof(order.name), "%s", workload);
-	channel_say(&channel, &order);
-	if (phase == PHASE_MEASURE && !follow_window(workload, measured))
+	snprintf(message.name, sizeof(message.name), "%s", order->workload);
+	channel_say(&channel, &message);
+	if (order->phase == PHASE_MEASURE && !follow_window(order->workload, measured))
 		return false;
 	if (!expect(MESSAGE_DONE, &done, ANSWER_LIMIT_S))
 		return false;

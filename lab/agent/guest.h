@@ -10,6 +10,14 @@
 #include "threads.h"
 #include "tracing.h"
 
+/* What is to be done, by this side or the guest's agent. */
+struct order {
+	enum phase phase;
+	const char *workload;
+	uint64_t units; /* that its `run` does */
+	uint64_t pad;	/* instructions before the window */
+};
+
 /* What was measured. */
 struct measured {
 	struct bell_note note; /* for the hypervisor below (below.h) */
@@ -26,8 +34,7 @@ bool guest_start(const struct config *config, struct message *facts);
 /* Gives its agent the lines of the launch. False: as above. */
 bool guest_ask(const char *lines);
 /* Carries out an order. `measured` is filled by PHASE_MEASURE. False: as above. */
-bool guest_do(enum phase phase, const char *workload, uint64_t pad, struct outcome *outcome,
-	      struct measured *measured);
+bool guest_do(const struct order *order, struct outcome *outcome, struct measured *measured);
 /* Its process; 0: none. */
 pid_t guest_process(void);
 /* Why the VM is gone, or NULL. */

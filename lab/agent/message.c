@@ -141,7 +141,8 @@ static bool read_rest(struct message *message, struct words *words)
 		return next_number(words, &message->number) && take_asked(words, message);
 	case MESSAGE_DO:
 		return next_number(words, &message->number) && next_phase(words, &message->phase) &&
-		       next_name(words, message) && next_number(words, &message->pad);
+		       next_name(words, message) && next_number(words, &message->units) &&
+		       next_number(words, &message->pad);
 	case MESSAGE_END:
 		return next_number(words, &message->number) && next_number(words, &message->ticks);
 	case MESSAGE_DONE:
@@ -223,7 +224,7 @@ void message_write(const struct message *message, struct text *out)
 	case MESSAGE_DO:
 		text_printf(out, "do %lu %s", message->number, phases[message->phase]);
 		put_name(out, message->name);
-		text_printf(out, " %lu", message->pad);
+		text_printf(out, " %lu %lu", message->units, message->pad);
 		break;
 	case MESSAGE_BEGIN:
 		text_printf(out, "begin %lu", message->number);

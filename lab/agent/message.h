@@ -7,7 +7,7 @@
  *	part N TEXT			of a line of what the launch asks (asked.h), but for its last part
  *	line N TEXT			the last part; an empty line ends the launch
  *				done N STATUS TEXT...
- *	do N PHASE WORKLOAD PAD
+ *	do N PHASE WORKLOAD UNITS PAD
  *				begin N			measure only: what runs from here on is measured
  *	go N						the guest measures; it waits for this without sleeping
  *				end N TICKS		measure only; always with 20 digits
@@ -55,7 +55,7 @@ struct message {
 	enum message_kind kind;
 	uint64_t number; /* of the order */
 	enum phase phase;
-	uint64_t pad;
+	uint64_t units, pad;
 	uint64_t ticks;
 	uint64_t cpus, memory_bytes;
 	uint64_t status;	 /* of the command; STATUS_LIMIT: it did not end in time */

@@ -74,8 +74,10 @@ static void measure(const struct message *order, const struct workload *workload
 {
 	struct command command;
 	uint64_t ticks = 0, status = 0;
-	bool prepared = workload && command_prepare(&command, workload->run, RUN_OUTPUT, -1);
+	bool prepared;
 
+	command_units(order->units);
+	prepared = workload && command_prepare(&command, workload->run, RUN_OUTPUT, -1);
 	say_drain();
 	window_pad(order->pad);
 	mark(MESSAGE_BEGIN, order->number, 0);
@@ -117,7 +119,7 @@ static void measure_requests(const struct message *order, const struct workload 
 	prepared = requests_prepare(&workload->requests, outcome);
 	mark(MESSAGE_BEGIN, order->number, 0);
 	if (prepared)
-		(void)requests_make(workload->units, &ticks);
+		(void)requests_make(order->units, &ticks);
 	mark(MESSAGE_END, order->number, ticks);
 	if (prepared)
 		requests_end(outcome);
@@ -145,7 +147,7 @@ static void carry_out(const struct message *order, const struct workload *worklo
 		outcome->status = 127;
 		snprintf(outcome->said, sizeof(outcome->said), "%.230s", no_network);
 	} else {
-		step_do(workload, order->phase, -1, outcome);
+		step_do(workload, order->phase, order->units, -1, outcome);
 	}
 }
 

@@ -1,6 +1,7 @@
 /*
  * A workload; see row.h. In this order: prepare, serve, beside, run once to warm up, run measured, proof; in a VM a
- * short one is run once more, to count the exits by reason; and once more if its transactions are taken apart.
+ * short one is run once more, to count the exits by reason; and once more if its transactions are taken apart. What is
+ * measured is a run without a shorter one, as both have the start and the end of the workload's programs.
  */
 #include "row.h"
 
@@ -40,7 +41,7 @@ struct row {
 	const struct launch *launch;
 	const struct workload *workload;
 	unsigned index, samples;
-	uint64_t run[MAX_SAMPLES], idle[MAX_SAMPLES];
+	uint64_t run[MAX_SAMPLES], control[MAX_SAMPLES];
 	struct kvm_counts counts;
 	struct threads threads;
 	struct reasons reasons;
@@ -91,15 +92,18 @@ static bool is_lost(struct row *row)
 	return false;
 }
 
-static bool step(struct row *row, enum phase phase)
+static bool step(struct row *row, enum phase phase, uint64_t units)
 {
+	const struct order order = { .phase = phase,
+				     .workload = row->workload->name,
+				     .units = units };
 	bool serves = phase == PHASE_PREPARE || phase == PHASE_SERVE;
 	int network = serves && !row->workload->inside ? network_of_servers() : -1;
 	struct outcome outcome;
 
 	if (!is_remote(row, phase))
-		step_do(row->workload, phase, network, &outcome);
-	else if (!guest_do(phase, row->workload->name, 0, &outcome, NULL))
+		step_do(row->workload, phase, units, network, &outcome);
+	else if (!guest_do(&order, &outcome, NULL))
 		return is_lost(row);
 	return succeeded(row, phase, &outcome);
 }
@@ -129,13 +133,15 @@ static void end_beside(void)
 }
 
 /* Measures a run on this side. */
-static void measure_here(struct row *row, struct measured *measured, struct outcome *outcome)
+static void measure_here(struct row *row, uint64_t units, struct measured *measured,
+			 struct outcome *outcome)
 {
 	struct threads threads_begin, threads_end;
 	struct kvm_counts begin, end;
 	struct command command;
 	uint64_t idle, status;
 
+	command_units(units);
 	if (!command_prepare(&command, row->workload->run, RUN_OUTPUT, -1)) {
 		step_no_process(outcome);
 		return;
@@ -160,40 +166,72 @@ static void measure_here(struct row *row, struct measured *measured, struct outc
 	command_outcome(status, RUN_OUTPUT, outcome);
 }
 
-static struct bell_note note_of(const struct row *row, unsigned samples)
+/* What a figure is for. */
+static uint64_t measured_units(const struct row *row)
+{
+	return row->workload->units - row->workload->shorter;
+}
+
+static struct bell_note note_of(const struct row *row, const char *name, unsigned samples)
 {
 	struct bell_note note = { .index = row->index,
-				  .iterations = row->workload->units,
+				  .iterations = measured_units(row),
 				  .samples = samples };
 
-	snprintf(note.bench, sizeof(note.bench), "%s", row->workload->name);
+	snprintf(note.bench, sizeof(note.bench), "%s", name);
 	return note;
 }
 
-/* Runs it, measured. */
-static bool run_measured(struct row *row, struct measured *measured)
+/* The order for a measured run. */
+static struct order order_of(const struct row *row, const char *workload, uint64_t units)
 {
+	return (struct order){ .phase = PHASE_MEASURE,
+			       .workload = workload,
+			       .units = units,
+			       .pad = row->launch->selection->pad };
+}
+
+/* Runs it, measured. */
+static bool run_measured(struct row *row, uint64_t units, struct measured *measured)
+{
+	const char *name = row->workload->name;
+	const struct order order = order_of(row, name, units);
 	struct outcome outcome;
 
-	measured->note = note_of(row, 1);
+	measured->note = note_of(row, units < row->workload->units ? BELOW_SHORTER : name, 1);
 	if (!is_remote(row, PHASE_MEASURE))
-		measure_here(row, measured, &outcome);
-	else if (!guest_do(PHASE_MEASURE, row->workload->name, row->launch->selection->pad,
-			   &outcome, measured))
+		measure_here(row, units, measured, &outcome);
+	else if (!guest_do(&order, &outcome, measured))
 		return is_lost(row);
 	return succeeded(row, PHASE_MEASURE, &outcome);
 }
 
+static void add(uint64_t *sums, const uint64_t *values, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		sums[i] += values[i];
+}
+
+static uint64_t executed(const struct measured *measured)
+{
+	return measured->ticks - measured->idle_ticks;
+}
+
+/* A sample. */
 static bool measure(struct row *row)
 {
-	struct measured measured = { .counts = row->counts, .threads = row->threads };
+	struct measured shorter = { .ticks = 0 }, whole = { .ticks = 0 };
 
-	if (!run_measured(row, &measured))
+	if (row->workload->shorter && !run_measured(row, row->workload->shorter, &shorter))
 		return false;
-	row->run[row->samples] = measured.ticks;
-	row->idle[row->samples++] = measured.idle_ticks;
-	row->counts = measured.counts;
-	row->threads = measured.threads;
+	if (!run_measured(row, row->workload->units, &whole))
+		return false;
+	row->run[row->samples] = whole.ticks;
+	row->control[row->samples++] = whole.idle_ticks + executed(&shorter);
+	exits_subtract(whole.counts.values, shorter.counts.values, MAX_COUNTERS);
+	exits_subtract(whole.threads.ns, shorter.threads.ns, MAX_THREADS);
+	add(row->counts.values, whole.counts.values, MAX_COUNTERS);
+	add(row->threads.ns, whole.threads.ns, MAX_THREADS);
 	return true;
 }
 
@@ -209,8 +247,10 @@ static bool has_cpus(const struct row *row)
 }
 
 /* A traced window, on the side where the row is measured. False: there is none. */
-static bool trace(struct row *row, const char *workload, struct traced *traced, uint64_t *ticks)
+static bool trace(struct row *row, const char *workload, uint64_t units, struct traced *traced,
+		  uint64_t *ticks)
 {
+	const struct order order = order_of(row, workload, units);
 	struct measured measured = { .traced = traced };
 	struct outcome outcome = { .status = 0 };
 	bool done = true;
@@ -218,81 +258,131 @@ static bool trace(struct row *row, const char *workload, struct traced *traced, 
 	if (!tracing_start())
 		return false;
 	if (is_remote(row, PHASE_MEASURE))
-		done = guest_do(PHASE_MEASURE, workload, row->launch->selection->pad, &outcome,
-				&measured);
+		done = guest_do(&order, &outcome, &measured);
 	else
-		measure_here(row, &measured, &outcome);
+		measure_here(row, units, &measured, &outcome);
 	tracing_stop(traced);
 	*ticks = measured.ticks;
 	return done && !outcome.status;
 }
 
-/* Once more: why the guest exits in the window, less why it does at marks that have nothing in between, and how long
- * all CPUs are idle. If it fails, what was measured stays valid. */
+/* What is taken off a traced window: a shorter run, or why the guest exits at marks that have nothing in between. */
+static bool trace_shorter(struct row *row, struct traced *traced, uint64_t *ticks)
+{
+	bool done = true;
+
+	*traced = (struct traced){ .knows_idle = true };
+	*ticks = 0;
+	if (row->workload->shorter)
+		return trace(row, row->workload->name, row->workload->shorter, traced, ticks);
+	if (is_remote(row, PHASE_MEASURE))
+		done = trace(row, NO_WORKLOAD, 0, traced, ticks);
+	*traced = (struct traced){ .reasons = traced->reasons, .knows_idle = true };
+	*ticks = 0;
+	return done;
+}
+
+/* Once more: why the guest exits in the window, and how long all CPUs are idle. If it fails, what was measured stays
+ * valid. */
 static void trace_row(struct row *row)
 {
-	static struct traced own, traced;
-	uint64_t ticks;
+	static struct traced shorter, traced;
+	uint64_t shorter_ticks, ticks;
 
-	own = (struct traced){ .idle_ticks = 0 };
-	if (is_remote(row, PHASE_MEASURE) && !trace(row, NO_WORKLOAD, &own, &ticks))
+	if (!trace_shorter(row, &shorter, &shorter_ticks) ||
+	    !trace(row, row->workload->name, row->workload->units, &traced, &ticks))
 		return;
-	if (!trace(row, row->workload->name, &traced, &ticks))
-		return;
-	reasons_subtract(&traced.reasons, &own.reasons);
+	reasons_subtract(&traced.reasons, &shorter.reasons);
+	exits_subtract(&traced.idle_ticks, &shorter.idle_ticks, 1);
 	row->reasons = traced.reasons;
-	row->knows_idle = traced.knows_idle;
+	row->knows_idle = traced.knows_idle && shorter.knows_idle;
 	row->idle_ticks = traced.idle_ticks;
-	row->traced_ticks = ticks;
+	row->traced_ticks = ticks - shorter_ticks;
 }
 
-/* A run of its own, as counting by reason costs instructions. If it fails, what was measured stays valid. */
-static void count_reasons(struct row *row)
+/* Why the guest exits in a run of its own, as counting by reason costs instructions. */
+static bool reasons_of(struct row *row, uint64_t units, struct reasons *reasons)
 {
 	struct measured measured = { .reasons = true };
-	uint64_t limit = below_is_there() ? NESTED_LIMIT_TICKS : REASONS_LIMIT_TICKS;
 	bool done;
 
-	if (!on_host(row) || row->run[0] > limit || !reasons_begin())
-		return;
-	done = below_is_there() ? run_measured(row, &measured) : step(row, PHASE_RUN);
+	*reasons = (struct reasons){ .count = 0 };
+	if (!units)
+		return true;
+	if (!reasons_begin())
+		return false;
+	done = below_is_there() ? run_measured(row, units, &measured) : step(row, PHASE_RUN, units);
 	if (done)
-		reasons_read(&row->reasons);
+		reasons_read(reasons);
 	reasons_end();
+	return done;
 }
 
-/* A run of its own too, as tracing costs instructions. */
-static void count_steps(struct row *row)
+/* If it fails, what was measured stays valid. */
+static void count_reasons(struct row *row)
+{
+	uint64_t limit = below_is_there() ? NESTED_LIMIT_TICKS : REASONS_LIMIT_TICKS;
+	static struct reasons shorter, reasons;
+
+	if (!on_host(row) || row->run[0] > limit ||
+	    !reasons_of(row, row->workload->shorter, &shorter) ||
+	    !reasons_of(row, row->workload->units, &reasons))
+		return;
+	reasons_subtract(&reasons, &shorter);
+	row->reasons = reasons;
+}
+
+/* The steps of the transactions of a run of its own, as tracing costs instructions. NULL, or why there are none. */
+static const char *steps_of(struct row *row, uint64_t units, struct steps *steps, uint64_t *ticks)
 {
 	const char *name = row->workload->name, *wrong;
 	struct measured measured = { .ticks = 0 };
 	struct outcome outcome;
 
-	row->no_steps = row->workload->steps ? transaction_begin(name) : NULL;
-	if (!row->workload->steps || row->no_steps)
+	*steps = (struct steps){ .ticks = { 0 } };
+	*ticks = 0;
+	wrong = units ? transaction_begin(name) : NULL;
+	if (!units || wrong)
+		return wrong;
+	measure_here(row, units, &measured, &outcome);
+	wrong = transaction_end(name, units, steps);
+	*ticks = executed(&measured);
+	return outcome.status ? "the run in which it was to be traced failed" : wrong;
+}
+
+static void count_steps(struct row *row)
+{
+	uint64_t shorter_ticks, ticks;
+	struct steps shorter;
+
+	if (!row->workload->steps)
 		return;
-	measure_here(row, &measured, &outcome);
-	wrong = transaction_end(name, row->workload->units, &row->steps);
-	row->no_steps = outcome.status ? "the run in which it was to be traced failed" : wrong;
+	row->no_steps = steps_of(row, row->workload->shorter, &shorter, &shorter_ticks);
 	if (!row->no_steps)
-		row->steps_ticks = measured.ticks - measured.idle_ticks;
+		row->no_steps = steps_of(row, row->workload->units, &row->steps, &ticks);
+	if (row->no_steps)
+		return;
+	exits_subtract(row->steps.ticks, shorter.ticks, STEP_NAMES);
+	row->steps_ticks = ticks - shorter_ticks;
 }
 
 static bool all_phases(struct row *row)
 {
+	uint64_t units = row->workload->units;
+
 	if (!row->workload->inside && row->launch->no_network) {
 		snprintf(row->failed, sizeof(row->failed), "%s", row->launch->no_network);
 		return false;
 	}
 	if (makes_requests(row))
 		nanosleep(&(struct timespec){ .tv_nsec = SETTLE_MS * 1000000L }, NULL);
-	if (!step(row, PHASE_PREPARE) || !step(row, PHASE_SERVE) || !start_beside(row) ||
-	    !step(row, PHASE_RUN))
+	if (!step(row, PHASE_PREPARE, units) || !step(row, PHASE_SERVE, units) ||
+	    !start_beside(row) || !step(row, PHASE_RUN, units))
 		return false;
 	while (row->samples < row->launch->selection->samples)
 		if (!measure(row))
 			return false;
-	if (!step(row, PHASE_PROOF))
+	if (!step(row, PHASE_PROOF, units))
 		return false;
 	if (makes_requests(row) || has_cpus(row))
 		trace_row(row);
@@ -323,19 +413,19 @@ static void send_steps(const struct row *row)
 }
 
 /* What was measured, without idle time. */
-static uint64_t executed(const struct row *row)
+static uint64_t executed_in_all(const struct row *row)
 {
 	uint64_t sum = 0;
 
 	for (unsigned i = 0; i < row->samples; i++)
-		sum += row->run[i] - row->idle[i];
+		sum += row->run[i] - row->control[i];
 	return sum;
 }
 
 /* Of a machine without a VM only if there are steps. */
 static void send_exits(const struct row *row)
 {
-	struct bell_note note = note_of(row, row->samples);
+	struct bell_note note = note_of(row, row->workload->name, row->samples);
 	uint64_t reasons[REASONS_MAX];
 
 	for (unsigned i = 0; i < row->reasons.count; i++)
@@ -345,7 +435,7 @@ static void send_exits(const struct row *row)
 		if (below_is_there() && is_remote(row, PHASE_MEASURE))
 			text_printf(&record.text, ",\"marked\":true");
 		kvm_counts_send(&record, &row->counts);
-		threads_send(&record, &row->threads, executed(row));
+		threads_send(&record, &row->threads, executed_in_all(row));
 	}
 	if (row->reasons.count)
 		exits_counts(&record, "reasons", reasons, row->reasons.count, reasons_name_row,
@@ -388,13 +478,13 @@ static void send_result(const struct row *row)
 	record_string(&record, "bench", row->workload->name);
 	record_u64(&record, "part", 1);
 	record_u64(&record, "parts", 1);
-	record_u64(&record, "iterations", row->workload->units);
+	record_u64(&record, "iterations", measured_units(row));
 	record_u64(&record, "cpus", row->launch->cpus);
 	record_string(&record, "check", "proved");
 	note(row, text);
 	record_string(&record, "note", text);
 	send_samples(out, "run", row->run, row->samples);
-	send_samples(out, "control", row->idle, row->samples);
+	send_samples(out, "control", row->control, row->samples);
 	say_record(&record, SOURCE_GUEST);
 }
 
@@ -409,11 +499,12 @@ static void send_skip(const struct row *row)
 /* Nothing of a workload is left to the next one. */
 static bool clean(void)
 {
+	const struct order order = { .phase = PHASE_CLEAN, .workload = NO_WORKLOAD };
 	struct outcome outcome;
 	bool there;
 
 	end_beside();
-	there = !guest_process() || guest_do(PHASE_CLEAN, NO_WORKLOAD, 0, &outcome, NULL);
+	there = !guest_process() || guest_do(&order, &outcome, NULL);
 
 	command_end_all(guest_process());
 	root_clean();

@@ -13,7 +13,7 @@ void step_no_process(struct outcome *outcome)
 	snprintf(outcome->said, sizeof(outcome->said), "can't make a process: %s", strerror(errno));
 }
 
-void step_do(const struct workload *workload, enum phase phase, int network,
+void step_do(const struct workload *workload, enum phase phase, uint64_t units, int network,
 	     struct outcome *outcome)
 {
 	const char *const lines[PHASES] = { [PHASE_PREPARE] = workload->prepare,
@@ -23,6 +23,7 @@ void step_do(const struct workload *workload, enum phase phase, int network,
 	const char *output = phase == PHASE_RUN ? RUN_OUTPUT : STEP_OUTPUT;
 
 	*outcome = (struct outcome){ .status = 0 };
+	command_units(units);
 	if (lines[phase])
 		command_do(lines[phase], output, network, phase == PHASE_SERVE, outcome);
 }

@@ -42,11 +42,12 @@ const char *transaction_read(struct passes *passes, bool of_client)
 }
 
 /* Orders the guest. Returns what went wrong there. */
-static const char *order(enum phase phase, const char *workload, struct outcome *outcome)
+static const char *ask(enum phase phase, const char *workload, struct outcome *outcome)
 {
+	const struct order order = { .phase = phase, .workload = workload };
 	static char why[sizeof(outcome->said)];
 
-	if (!guest_do(phase, workload, 0, outcome, NULL))
+	if (!guest_do(&order, outcome, NULL))
 		return guest_lost();
 	snprintf(why, sizeof(why), "%s", outcome->said);
 	return outcome->status ? why : NULL;
@@ -55,7 +56,7 @@ static const char *order(enum phase phase, const char *workload, struct outcome 
 const char *transaction_begin(const char *workload)
 {
 	struct outcome outcome;
-	const char *wrong = guest_process() ? order(PHASE_TRACE, workload, &outcome) : NULL;
+	const char *wrong = guest_process() ? ask(PHASE_TRACE, workload, &outcome) : NULL;
 
 	return wrong ? wrong : transaction_trace(true);
 }
@@ -69,7 +70,7 @@ const char *transaction_end(const char *workload, uint64_t transactions, struct 
 
 	if (!guest_process())
 		return wrong ? wrong : steps_native(steps, &client, transactions);
-	wrong_there = order(PHASE_STEPS, workload, &outcome);
+	wrong_there = ask(PHASE_STEPS, workload, &outcome);
 	if (wrong || wrong_there)
 		return wrong ? wrong : wrong_there;
 	if (!steps_take(&server, outcome.said))

@@ -82,6 +82,8 @@ pub struct Run<'a> {
     pub workload: &'a str,
     /// What the clock says, without idle time.
     pub ticks: u64,
+    /// Whether a shorter run, which came just before it, was taken off.
+    pub has_shorter: bool,
 }
 
 impl Spread {
@@ -99,7 +101,12 @@ impl Spread {
         let mut next = 0;
         let mut spreads = Vec::new();
         for run in runs {
-            let found = (next..sums.len()).find(|at| is_about(sums[*at], run.ticks));
+            let before = usize::from(run.has_shorter);
+            let sum = |at: usize| {
+                let shorter = run.has_shorter.then(|| sums[at - 1]);
+                sums[at].saturating_sub(shorter.unwrap_or(0))
+            };
+            let found = (next + before..sums.len()).find(|at| is_about(sum(*at), run.ticks));
             let Some(window) = found else {
                 let sums: Vec<String> = sums.iter().map(u64::to_string).collect();
                 return Err(SpreadError::NoWindow {
@@ -109,8 +116,12 @@ impl Spread {
                 });
             };
             next = window + 1;
+            let mut parts_of_run = parts(counts, window, symbols);
+            if run.has_shorter {
+                take(&mut parts_of_run, &parts(counts, window - 1, symbols));
+            }
             spreads.push(Self {
-                parts: parts(counts, window, symbols),
+                parts: parts_of_run,
                 ticks: run.ticks,
             });
         }
@@ -146,6 +157,18 @@ fn check_levels(counts: &Counts, symbols: &Symbols) -> Result<(), SpreadError> {
         }
     }
     Ok(())
+}
+
+/// Takes the parts of a shorter run off. What a few functions do, as a timer's, may be more in that one: their sum is
+/// off by so much.
+fn take(parts: &mut Parts, shorter: &Parts) {
+    for (part, times) in parts.iter_mut() {
+        let less = shorter.get(part).copied().unwrap_or_default();
+        for (time, less) in times.iter_mut().zip(less) {
+            *time = time.saturating_sub(less);
+        }
+    }
+    parts.retain(|_, times| times.iter().any(|time| *time > 0));
 }
 
 fn parts(counts: &Counts, window: usize, symbols: &Symbols) -> Parts {

@@ -44,6 +44,7 @@ fn run(ticks: u64) -> Run<'static> {
     Run {
         workload: "tcp-rr",
         ticks,
+        has_shorter: false,
     }
 }
 
@@ -67,6 +68,24 @@ fn in_vm() -> Counts {
         (MODULE + 0x100, 0x88_0000, [0, 70]),
         (PROGRAM, 0x9000, [200, 210]),
     ]])
+}
+
+#[test]
+fn a_shorter_run_is_taken_off_by_function() {
+    let longer = counts(&[
+        &[(TEXT, 0x1000, [9, 0])],
+        &[(TEXT, 0x1000, [500, 0]), (PROGRAM, 0x9000, [110, 3])],
+        &[(TEXT, 0x1000, [1500, 0]), (PROGRAM, 0x9000, [108, 8])],
+    ]);
+    let run = Run {
+        has_shorter: true,
+        ..run(1003)
+    };
+    let spread = Spread::of(&longer, &symbols(), &[run]).unwrap().remove(0);
+    let times: Vec<[u64; 2]> = spread.parts.into_values().collect();
+    assert_eq!(times, [[0, 5], [1000, 0]]);
+    let alone = Spread::of(&natively(), &symbols(), &[Run { ticks: 2010, ..run }]);
+    assert!(alone.unwrap_err().to_string().contains("no recorded run"));
 }
 
 #[test]

@@ -81,7 +81,7 @@ pub struct Workload {
     /// returns at once, and what it started ends with the row.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub beside: Option<String>,
-    /// Does the work: once to warm up, once measured.
+    /// Does the work of `$UNITS` units: once to warm up, then measured ([`Self::shorter`]).
     pub run: String,
     /// Runs after `run`, on its side, whose output is in /tmp/out: exit status 0 says that the work
     /// was done.
@@ -160,6 +160,15 @@ impl Workload {
             run: file.run.into_inner(),
             proof: file.proof.map(Spanned::into_inner),
         })
+    }
+
+    /// Units of a run that is taken off the measured one, as both start and end the same programs. 0: there is none, as
+    /// the work of `run` does not depend on `$UNITS`.
+    pub fn shorter(&self) -> u64 {
+        match self.run.contains("UNITS") {
+            true => self.units / 2,
+            false => 0,
+        }
     }
 
     /// SHA-256, in hexadecimal, over all that decides what it does: all but its summary.

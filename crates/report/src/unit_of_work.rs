@@ -28,7 +28,7 @@ pub(crate) struct Unit {
     pub threads: BTreeMap<String, f64>,
     /// Ticks of one unit by part, traced.
     pub steps: BTreeMap<String, f64>,
-    /// Ticks of the whole traced run for one unit, its start and end included.
+    /// Ticks of the traced runs for one unit.
     pub traced: Option<f64>,
     /// Why there are no instructions.
     pub why: Option<String>,

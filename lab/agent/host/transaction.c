@@ -55,8 +55,9 @@ const char *transaction_read(struct passes *passes, bool of_client)
 }
 
 /* Gives the VM an order in which it answers pings. Returns what went wrong. */
-static const char *order(enum phase phase, const char *workload, struct outcome *outcome)
+static const char *ask(enum phase phase, const char *workload, struct outcome *outcome)
 {
+	const struct order order = { .phase = phase, .workload = workload };
 	static char why[sizeof(outcome->said)];
 	const struct round_trip *kept;
 	const char *wrong = pings_start();
@@ -65,7 +66,7 @@ static const char *order(enum phase phase, const char *workload, struct outcome 
 
 	if (wrong)
 		return wrong;
-	done = guest_do(phase, workload, 0, outcome, NULL);
+	done = guest_do(&order, outcome, NULL);
 	count = pings_stop(&kept);
 	if (!done)
 		return guest_lost();
@@ -86,7 +87,7 @@ const char *transaction_begin(const char *workload)
 
 	trip_count = 0;
 	if (guest_process())
-		wrong = order(PHASE_TRACE, workload, &outcome);
+		wrong = ask(PHASE_TRACE, workload, &outcome);
 	vm_base = pings_first();
 	return wrong ? wrong : transaction_trace(true);
 }
@@ -96,7 +97,7 @@ const char *transaction_end(const char *workload, uint64_t transactions, struct 
 	struct passes client, server;
 	struct outcome outcome;
 	struct fit fit;
-	const char *wrong = guest_process() ? order(PHASE_STEPS, workload, &outcome) : NULL;
+	const char *wrong = guest_process() ? ask(PHASE_STEPS, workload, &outcome) : NULL;
 	const char *wrong_here = transaction_read(&client, true);
 
 	if (wrong || wrong_here)

@@ -54,7 +54,7 @@ static void a_configuration_is_read(void **state)
 		"module=/a.ko x=1\nmodule=/b.ko\nroot=/dev/pmem0\nappend=x y\n"
 		"role=host\nword=/usr/bin/q\nword=-m a=b,c\n" WORKLOAD(
 			"one") "prepare=a; b=c\nserve=\nbeside=x=1; y &\nproof=p\nworkload=two\nplace=inside\n"
-			       "units=0x10\nrun=r\nworkload=three\nplace=client\nsteps=yes\n"
+			       "units=0x10\nshorter=8\nrun=r\nworkload=three\nplace=client\nsteps=yes\n"
 			       "units=1\nrun=r\n"));
 	assert_int_equal(config.module_count, 2);
 	assert_string_equal(config.modules[0], "/a.ko x=1");
@@ -75,6 +75,8 @@ static void a_configuration_is_read(void **state)
 	assert_false(config.workloads[0].inside);
 	assert_true(config.workloads[1].inside);
 	assert_int_equal(config.workloads[1].units, 16);
+	assert_int_equal(config.workloads[1].shorter, 8);
+	assert_int_equal(config.workloads[2].shorter, 0);
 	assert_ptr_equal(config_workload(&config, "two,", 3), &config.workloads[1]);
 	assert_null(config_workload(&config, "tw", 2));
 }
@@ -154,6 +156,9 @@ static void nonsense_is_refused_by_its_line(void **state)
 		{ "workload=a\nworkload=a\n", "line 2: two workloads have the same name" },
 		{ "workload=a\nunits=0\n", "line 2: units= must be a number from 1" },
 		{ "workload=a\nunits=-1\n", "line 2: units= must be a number from 1" },
+		{ "workload=a\nshorter=0\n", "line 2: shorter= must be a number from 1" },
+		{ NATIVE "workload=a\nunits=2\nshorter=2\nplace=inside\nrun=x\n",
+		  "workload a has no line units= with more than shorter=" },
 		{ "workload=a\nplace=moon\n", "line 2: place= must be client or inside" },
 		{ "workload=a\nsteps=no\n", "line 2: steps= must be yes" },
 		{ "queues=0\n", "line 1: queues= must be a number from 1 to 64" },
@@ -407,6 +412,7 @@ static void messages_are_read_as_they_were_written(void **state)
 		{ .kind = MESSAGE_DO,
 		  .number = 3,
 		  .phase = PHASE_MEASURE,
+		  .units = 2000,
 		  .pad = 17,
 		  .name = "tcp-rr" },
 		{ .kind = MESSAGE_DO, .number = 3, .phase = PHASE_CLEAN, .name = NO_WORKLOAD },
@@ -458,9 +464,9 @@ static void other_lines_are_no_messages(void **state)
 		"do",
 		"do 1",
 		"do 1 dance x 0",
-		"do 1 run x",
-		"do 1 run x 0 0",
-		"do 1 run aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa 0",
+		"do 1 run x 0",
+		"do 1 run x 0 0 0",
+		"do 1 run aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa 0 0",
 		"begin",
 		"begin x",
 		"begin 1 2",

@@ -192,7 +192,7 @@ impl Whole {
             lines.extend(
                 workloads
                     .into_iter()
-                    .flat_map(|workload| told(workload, self.architecture)),
+                    .flat_map(|workload| told(workload, self.architecture, launched.executor)),
             );
         }
         lines.iter().flat_map(|line| [line, "\n"]).collect()
@@ -356,12 +356,20 @@ fn selected(words: &str) -> Vec<&str> {
 
 /// A workload's lines of the agent's configuration. Its transactions are not taken apart on ARM: KVM does not
 /// tell there how far the clocks of host and VM are apart.
-fn told(workload: &Workload, architecture: Architecture) -> Vec<String> {
+fn told(
+    workload: &Workload,
+    architecture: Architecture,
+    executor: vm::Executor<'_>,
+) -> Vec<String> {
     let mut lines = vec![
         format!("workload={}", workload.name),
         format!("units={}", workload.units),
         format!("place={}", workload.place.word()),
     ];
+    // In time the difference of two runs would be noisier than one run.
+    let shorter = workload.shorter();
+    let has_shorter = shorter > 0 && executor == vm::LAB;
+    lines.extend(has_shorter.then(|| format!("shorter={shorter}")));
     let has_steps = workload.steps && architecture == Architecture::X86_64;
     lines.extend(has_steps.then(|| "steps=yes".to_owned()));
     let commands = [
@@ -411,7 +419,7 @@ fn row(workload: &Workload, network: Option<&Network<'_>>) -> BenchmarkRow {
             .or_else(|| network.and_then(|network| network.missing(uses_network))),
         min_iterations: workload.units,
         max_iterations: workload.units,
-        insns_iterations: workload.units,
+        insns_iterations: workload.units - workload.shorter(),
         insns_samples: 1,
         parameters: Vec::new(),
         has_hypercall: false,

@@ -55,6 +55,11 @@ pub fn choice(args: &AppsArgs) -> anyhow::Result<Choice> {
                  worldswitch explain in --on lab:xen-hvm explains an operation with Xen"
             )));
         }
+        if let Some(net) = name.options.get("net") {
+            bail!(Usage(format!(
+                "--explain records machines of one CPU, and with +net={net} there are three: choose --on lab:linux,lab:kvm-linux"
+            )));
+        }
         if (recipe.hypervisor == Hypervisor::Kvm) != has_vm {
             bail!(Usage(format!(
                 "--explain compares a machine without a VM with one that has one, in this order: {name} is none; \
@@ -122,7 +127,7 @@ pub fn explained(
     for (workload, (natively, in_vm)) in choice.workloads.iter().zip(pairs) {
         let comparison = Comparison {
             workload: (&workload.name, &workload.unit),
-            units: workload.units,
+            units: workload.units - workload.shorter(),
             natively: (&names[0], natively),
             in_vm: (&names[1], in_vm),
         };
@@ -188,6 +193,7 @@ fn spreads(
         Ok(Run {
             workload: &workload.name,
             ticks: ticks.with_context(|| format!("{} on {name}", workload.name))?,
+            has_shorter: workload.shorter() > 0,
         })
     });
     let runs = runs.collect::<anyhow::Result<Vec<_>>>()?;

@@ -5,6 +5,8 @@ use ws_records::Exits;
 
 /// The name under which windows with nothing but marks are counted (lab/agent/below.h).
 pub const MARKS: &str = "marks";
+/// The name under which a shorter run is counted, which is taken off the measured one.
+pub const SHORTER: &str = "shorter";
 
 /// The counter of all traps.
 const EXITS: &str = "exits";
@@ -61,17 +63,17 @@ impl Below {
         }
     }
 
-    /// Without what marks cost.
-    pub fn without(mut self, marks: &Self) -> Self {
+    /// Without what marks cost, or a shorter run.
+    pub fn without(mut self, other: &Self) -> Self {
         let take = |from: &mut Counts, what: &Counts| {
             for (name, count) in from.iter_mut() {
                 *count = count.saturating_sub(what.get(name).copied().unwrap_or(0));
             }
         };
-        if let (Some(counts), Some(of_marks)) = (&mut self.counts, &marks.counts) {
+        if let (Some(counts), Some(of_marks)) = (&mut self.counts, &other.counts) {
             take(counts, of_marks);
         }
-        take(&mut self.causes, &marks.causes);
+        take(&mut self.causes, &other.causes);
         self
     }
 }

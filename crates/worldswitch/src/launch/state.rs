@@ -4,7 +4,7 @@
 //! Pure: it reads no clock and touches no machine, so that unit tests cover every way in which a launch
 //! can fail. `follow` and `listen` feed it. All times are relative to the launch's start.
 
-use crate::launch::below::{Below, MARKS};
+use crate::launch::below::{Below, MARKS, SHORTER};
 use crate::launch::limits::Limits;
 use crate::launch::marks::{Heard, Marks};
 use crate::outcome::row::{External, RowReport};
@@ -97,6 +97,8 @@ struct Current {
     exits: Option<Exits>,
     /// What the host of a nested machine counted.
     below: Option<Below>,
+    /// Those of a shorter run.
+    shorter: Option<Below>,
     strayed: Vec<String>,
 }
 
@@ -306,6 +308,11 @@ impl LaunchState {
         let Some(current) = &mut self.current else {
             return;
         };
+        if is_below && exits.bench == SHORTER {
+            let of_shorter = Below::of(*exits);
+            current.shorter.get_or_insert_default().add(of_shorter);
+            return;
+        }
         if current.bench != exits.bench {
             return;
         }
@@ -317,9 +324,11 @@ impl LaunchState {
             // Of the guest itself, unless a monitor above it speaks.
             current.exits = Some(*exits);
         } else if !is_below {
-            let below = match current.below.take() {
-                Some(below) if exits.marked => below.without(&self.marks),
-                below => below.unwrap_or_default(),
+            // A shorter run has the same marks.
+            let below = match (current.below.take(), current.shorter.take()) {
+                (Some(below), Some(shorter)) => below.without(&shorter),
+                (Some(below), None) if exits.marked => below.without(&self.marks),
+                (below, _) => below.unwrap_or_default(),
             };
             current.exits = Some(Exits {
                 below: below.counts,
@@ -361,6 +370,7 @@ impl LaunchState {
             damage: None,
             exits: None,
             below: None,
+            shorter: None,
             strayed: Vec::new(),
         });
     }

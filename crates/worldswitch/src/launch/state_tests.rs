@@ -446,6 +446,30 @@ fn what_marks_cost_below_is_taken_off_rows_that_have_marks() {
 }
 
 #[test]
+fn a_shorter_run_is_taken_off_what_is_counted_below() {
+    let mut told = Told::new();
+    let mut own = Encoder::new("vmm", NONCE).unwrap();
+    let mut host = Encoder::new("l0", NONCE).unwrap();
+    told.begin("in");
+    for (bench, traps) in [
+        ("marks", 7),
+        ("shorter", 400),
+        ("in", 1000),
+        ("shorter", 50),
+    ] {
+        let value = serde_json::json!({"bench": bench, "operations": 1, "kvm": {"exits": traps}});
+        told.line(&host.line("exits", &value).unwrap());
+    }
+    let value = serde_json::json!({"bench": "in", "operations": 1, "marked": true, "kvm": {}});
+    told.line(&own.line("exits", &value).unwrap());
+    told.result("in", 1, 1, "unproven");
+    told.end("in");
+    let report = told.state.finish();
+    let exits = report.rows[0].exits.as_ref().unwrap();
+    assert_eq!(exits.below.as_ref().unwrap()["exits"], 550);
+}
+
+#[test]
 fn counts_of_a_benchmark_that_does_not_run_are_nobodys() {
     let mut told = Told::new();
     exits(&mut told, "in");

@@ -110,8 +110,7 @@ impl Explainer<'_> {
         Ok(Some(explained.with_context(|| name.to_string())?))
     }
 
-    /// Checks that there are such a machine and such a benchmark, before any is booted. Machines that run a whole
-    /// Linux have their workloads instead of an image's benchmarks. Returns the machine's emulator.
+    /// Checks that there are such a machine and such a benchmark, before any is booted. Returns the machine's emulator.
     fn check_benchmark(
         &self,
         name: &PlatformName,
@@ -119,11 +118,15 @@ impl Explainer<'_> {
     ) -> anyhow::Result<EmulatorKind> {
         let platform = platforms::check(name, resources).map_err(|e| Usage(e.to_string()))?;
         let recipe = resources.lab()?.recipe(&name.name, None)?;
-        if recipe.root.is_none() {
-            let image = GuestImage::read(&resources.guest_for(platform.architecture())?)?;
-            let names: Vec<&str> = image.rows.iter().map(|row| &*row.name).collect();
-            benchmarks::check(self.benchmark, &names)?;
+        if recipe.root.is_some() {
+            bail!(Usage(format!(
+                "{name} runs a whole Linux, and explain takes operations of the benchmark kernel, as on lab:kvm; \
+                 worldswitch apps --explain explains workloads, and nothing explains requests (io-*)"
+            )));
         }
+        let image = GuestImage::read(&resources.guest_for(platform.architecture())?)?;
+        let names: Vec<&str> = image.rows.iter().map(|row| &*row.name).collect();
+        benchmarks::check(self.benchmark, &names)?;
         Ok(recipe.emulator.kind)
     }
 

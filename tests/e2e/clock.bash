@@ -1,0 +1,24 @@
+# shellcheck shell=bash
+# An emulator with the fault idle-clock-jump (lab/quirks.toml), which the lab cures.
+
+# uncured PROGRAM: its content with the check of qtest_allowed, which the cure replaced, in its place again.
+uncured() {
+    local at bytes
+    cp "$1" uncured
+    address() { printf '%d' "0x$(nm -D "$1" | awk -v name="$2" '$3 == name { print $1 }')"; }
+    # The check's address, then the file's offset of its seven bytes.
+    at=$(objdump -d --start-address="$(address "$1" icount_start_warp_timer)" --stop-address="$(($(address "$1" icount_start_warp_timer) + 256))" "$1" |
+        sed -n 's/^ *\([0-9a-f]*\):\t83 3d .. .. .. .. 00 *\tcmpl .*/\1/p' | tail -n 1)
+    bytes=$(printf '%08x' $((($(address "$1" qtest_allowed) - 0x$at - 7) & 0xffffffff)))
+    printf '%b' "\x80\x3d\x${bytes:6:2}\x${bytes:4:2}\x${bytes:2:2}\x${bytes:0:2}\x00" |
+        dd of=uncured conv=notrunc bs=1 seek="$(offset "$1" $((0x$at)))" status=none
+    chmod +x uncured
+}
+
+# offset PROGRAM ADDRESS: where the code at an address is in the file.
+offset() {
+    local offset from bytes
+    readelf -lW "$1" | awk '$1 == "LOAD" { print $2, $3, $5 }' | while read -r offset from bytes; do
+        (($2 < from || $2 >= from + bytes)) || echo $((offset + $2 - from))
+    done
+}
