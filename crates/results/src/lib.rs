@@ -339,7 +339,7 @@ pub struct HostView {
     /// The steps of all operations in ticks, of a run of their own in which they were traced.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub steps: BTreeMap<String, u64>,
-    /// Ticks of that run, its start and end included.
+    /// Ticks of that run, in the lab without those of a shorter one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub traced: Option<u64>,
     /// Page faults of the monitor's process.

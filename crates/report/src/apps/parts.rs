@@ -34,7 +34,7 @@ pub struct Transaction {
     /// What it is: `transaction`.
     pub unit: Option<String>,
     pub platform: String,
-    /// Instructions for one unit in the traced run, its start and end included.
+    /// Instructions for one unit in the traced runs.
     pub traced_insns: f64,
     /// Instructions for one unit without tracing, where they were measured.
     pub insns: Option<f64>,

@@ -42,7 +42,7 @@ pub struct Placed {
     /// One for each placement.
     pub cells: Vec<PlacedCell>,
     /// The placement at which both together keep most of what each does alone, and that at which they keep
-    /// least; absent with fewer than two.
+    /// least. Absent unless the intervals of both sums are known and apart.
     pub best: Option<Kept>,
     pub worst: Option<Kept>,
     /// The paper's speed of the VM relative to the host's, alone, where it gives only that.
@@ -81,6 +81,11 @@ pub struct PlacedCell {
     /// The speed of each, both working, relative to its own alone.
     pub host_kept: Option<f64>,
     pub guest_kept: Option<f64>,
+    /// The least and the greatest of these by the 95 % intervals of both speeds, from three boots on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host_interval: Option<[f64; 2]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub guest_interval: Option<[f64; 2]>,
     /// The same of the paper's Figure 4, where it has such a cell: in MB/s, of a range the middle.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub published: Option<PublishedCell>,
@@ -115,6 +120,9 @@ pub struct Kept {
     pub at: At,
     pub host: f64,
     pub guest: f64,
+    /// The least and the greatest of each.
+    pub host_interval: [f64; 2],
+    pub guest_interval: [f64; 2],
 }
 
 impl Placement {
@@ -191,16 +199,27 @@ fn placed(
             ..Rates::of(host_per_s, guest_per_s)
         }
     };
+    let spans = |rows: [PlaceRow; 2]| {
+        rows.map(|wanted| {
+            let (_, row) = of_kind().find(|(row, _)| *row == wanted)?;
+            span(row, result)
+        })
+    };
     let cells: Vec<PlacedCell> = all
         .into_iter()
         .map(|places| {
             let sides = [Side::Host, Side::Guest];
+            let of_alone = spans(sides.map(|side| PlaceRow::alone(kind, side, places)));
+            let of_both = spans(sides.map(|side| PlaceRow::both(kind, side, places)));
+            let interval = |side: usize| kept_span(of_both[side], of_alone[side]);
             let alone = rates(sides.map(|side| PlaceRow::alone(kind, side, places)));
             let both = rates(sides.map(|side| PlaceRow::both(kind, side, places)));
             PlacedCell {
                 at: At::of(places),
                 host_kept: ratio(both.host_per_s, alone.host_per_s),
                 guest_kept: ratio(both.guest_per_s, alone.guest_per_s),
+                host_interval: interval(0),
+                guest_interval: interval(1),
                 published: paper.cell(kind, places),
                 alone,
                 both,
@@ -209,7 +228,13 @@ fn placed(
         .collect();
     let mut kept: Vec<Kept> = cells.iter().filter_map(Kept::of).collect();
     kept.sort_by(|a, b| a.sum().total_cmp(&b.sum()));
-    let several = kept.len() > 1;
+    let extremes = match (kept.first(), kept.last()) {
+        (Some(worst), Some(best)) if worst.sum_span()[1] < best.sum_span()[0] => {
+            Some((worst.clone(), best.clone()))
+        }
+        _ => None,
+    };
+    let (worst, best) = extremes.unzip();
     let disks = result.identity.subject.get("disks");
     let disks = disks.and_then(|disks| Some(disks.as_str()?.to_owned()));
     let unit = of_kind().find_map(|(_, row)| row.work.clone());
@@ -217,8 +242,8 @@ fn placed(
         platform: result.platform.clone(),
         kind: kind.word(),
         unit: unit.unwrap_or_default(),
-        best: kept.last().filter(|_| several).cloned(),
-        worst: kept.first().filter(|_| several).cloned(),
+        best,
+        worst,
         published_guest_of_host: paper.guest_of_host(kind),
         stated: paper.stated(kind),
         disks: disks.filter(|_| kind.has_disk()),
@@ -270,6 +295,8 @@ impl Kept {
             at: cell.at.clone(),
             host: cell.host_kept?,
             guest: cell.guest_kept?,
+            host_interval: cell.host_interval?,
+            guest_interval: cell.guest_interval?,
         })
     }
 
@@ -277,12 +304,29 @@ impl Kept {
     pub(crate) fn sum(&self) -> f64 {
         self.host + self.guest
     }
+
+    /// The least and the greatest of that.
+    fn sum_span(&self) -> [f64; 2] {
+        [0, 1].map(|end| self.host_interval[end] + self.guest_interval[end])
+    }
 }
 
 /// Units a second.
 fn per_s(row: &Row, result: &ResultFile) -> Option<f64> {
     let ns = Summary::cost(row, &result.perturbed())?.value;
     (ns > 0.0).then(|| 1e9 / ns)
+}
+
+/// The 95 % interval of the time of a unit.
+fn span(row: &Row, result: &ResultFile) -> Option<[f64; 2]> {
+    let interval = Summary::cost(row, &result.perturbed())?.interval()?;
+    (interval.low > 0.0).then_some([interval.low, interval.high])
+}
+
+/// The interval of what is kept: the least and the greatest ratio of times alone and together.
+fn kept_span(both: Option<[f64; 2]>, alone: Option<[f64; 2]>) -> Option<[f64; 2]> {
+    let ([low, high], [alone_low, alone_high]) = (both?, alone?);
+    Some([alone_low / high, alone_high / low])
 }
 
 fn ratio(a: Option<f64>, b: Option<f64>) -> Option<f64> {

@@ -7,7 +7,7 @@ use crate::text::{markdown, terminal};
 
 use Set::{Number, Text};
 
-const COLUMNS: [(&str, Set); 12] = [
+const COLUMNS: [(&str, Set); 13] = [
     ("host CPU", Text),
     ("VM CPU", Text),
     ("alone: host", Number),
@@ -19,12 +19,14 @@ const COLUMNS: [(&str, Set); 12] = [
     ("VM/host", Number),
     ("paper", Number),
     ("kept: host, VM", Number),
+    ("intervals", Number),
     ("paper", Number),
 ];
 
-const LEGEND: [&str; 3] = [
+const LEGEND: [&str; 4] = [
     "host CPU: of the host's processes; 0>1: the receiver, or the second VM, on CPU 1. VM CPU: of all threads of the VM's program; 0>1: the vCPU on CPU 0, all other threads and vhost's on CPU 1.",
     "alone, both: units of work a second of a side while the other does nothing, or the same all the time. kept: what a side does of its speed alone while both work.",
+    "intervals: the least and the greatest of kept, host and VM, by the 95 % intervals of the speeds over boots; from three boots on.",
     "paper: the same ratios of Figure 4 of Rasmusson and Corcoran (2013), KVM on a Cortex-A15 with two cores; of a range the middle. net-guest: in the place of our second VM it has another machine, stbox.",
 ];
 
@@ -81,7 +83,7 @@ impl Placed {
         sheet
     }
 
-    /// The best and the worst placement, in one sentence.
+    /// The best and the worst placement, in one sentence, if there are two whose intervals are apart.
     pub(crate) fn extremes(&self) -> Option<String> {
         let at = |kept: &Kept| {
             format!(
@@ -117,7 +119,17 @@ impl Placed {
         });
         let stated = self.stated.iter().map(|text| format!("The paper: {text}"));
         let disks = self.disks.iter().map(|disks| format!("Disks: {disks}"));
-        self.extremes()
+        let is_known = |cell: &&PlacedCell| cell.host_kept.is_some() && cell.guest_kept.is_some();
+        let several = self.cells.iter().filter(is_known).count() > 1;
+        let extremes = self.extremes().or_else(|| {
+            let has_intervals = self.cells.iter().any(|cell| cell.guest_interval.is_some());
+            let why = match has_intervals {
+                true => "Boots differ by more than placements: none is the best one.",
+                false => "Which placement is the best one needs three boots: --boots 3.",
+            };
+            several.then(|| why.to_owned())
+        });
+        extremes
             .into_iter()
             .chain(missing)
             .chain(disks)
@@ -132,6 +144,13 @@ fn two(value: Option<f64>) -> String {
 
 fn pair(host: Option<f64>, guest: Option<f64>) -> String {
     format!("{} {}", two(host), two(guest))
+}
+
+fn ends(interval: Option<[f64; 2]>) -> String {
+    interval.map_or_else(
+        || "-".to_owned(),
+        |[low, high]| format!("{low:.2}-{high:.2}"),
+    )
 }
 
 /// A speed.
@@ -155,6 +174,7 @@ fn line(kind: &Placed, cell: &PlacedCell) -> Vec<String> {
         two(cell.both.guest_of_host),
         two(paper.and_then(|paper| paper.both.guest_of_host)),
         pair(cell.host_kept, cell.guest_kept),
+        format!("{} {}", ends(cell.host_interval), ends(cell.guest_interval)),
         pair(
             paper.and_then(|paper| paper.host_kept),
             paper.and_then(|paper| paper.guest_kept),

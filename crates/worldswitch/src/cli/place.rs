@@ -44,8 +44,8 @@ pub struct PlaceArgs {
     /// At most so many placements.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub cells: Option<u32>,
-    /// Boots of the VM, each of which measures all.
-    #[arg(long, value_name = "N", default_value_t = 1,
+    /// Boots of the VM, each of which measures all. Fewer than three give no intervals.
+    #[arg(long, value_name = "N", default_value_t = 3,
         value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub boots: u32,
     /// Show these results of an earlier run instead of measuring; may be repeated.

@@ -1,6 +1,7 @@
 //! Which placements are measured, so that all ends in a stated time.
 
 use super::cpus::Cpus;
+use super::work;
 use crate::rounds::turns::{Turn, Turns};
 use std::time::Duration;
 use ws_report::{PlaceKind, PlaceRow, Places, Side, Where};
@@ -162,7 +163,7 @@ impl Matrix {
 
     fn has_too_many(&self) -> bool {
         let all = groups(&self.rows());
-        all.into_iter().any(|rows| rows > GROUP_MOST)
+        all.as_flattened().iter().any(|rows| *rows > GROUP_MOST)
     }
 
     /// How long it takes.
@@ -221,27 +222,29 @@ fn words(kinds: &[PlaceKind]) -> String {
     words.join(", ")
 }
 
-/// Rows that are launched apart: with a second VM, with disks, and all others.
-fn groups<'a>(rows: impl IntoIterator<Item = &'a PlaceRow>) -> [usize; 3] {
-    let [mut second_vm, mut disk, mut others] = [0; 3];
+/// Rows that are launched apart: with a second VM, with disks, and all others; each in a VM of one vCPU, then of two.
+fn groups<'a>(rows: impl IntoIterator<Item = &'a PlaceRow>) -> [[usize; 2]; 3] {
+    let mut groups = [[0; 2]; 3];
     for row in rows {
-        match (row.kind.has_second_vm(), row.kind.has_disk()) {
-            (true, _) => second_vm += 1,
-            (false, true) => disk += 1,
-            (false, false) => others += 1,
-        }
+        let group = match (row.kind.has_second_vm(), row.kind.has_disk()) {
+            (true, _) => 0,
+            (false, true) => 1,
+            (false, false) => 2,
+        };
+        groups[group][usize::from(work::vcpus(row) > 1)] += 1;
     }
-    [second_vm, disk, others]
+    groups
 }
 
 /// How long the rows of a stage take on a quiet host.
 fn seconds<'a>(rows: impl IntoIterator<Item = &'a PlaceRow>, boots: u32) -> f64 {
     let groups = groups(rows);
-    let launches = groups.map(|rows| rows.div_ceil(ROWS_A_BOOT));
-    let [second_vm, ..] = launches;
+    let launches = groups.map(|sizes| sizes.iter().map(|rows| rows.div_ceil(ROWS_A_BOOT)).sum());
+    let [second_vm, ..]: [usize; 3] = launches;
     // A second VM boots too.
     let booted = launches.iter().sum::<usize>() + second_vm;
-    (groups.iter().sum::<usize>() as f64 * ROW_S + booted as f64 * BOOT_S) * f64::from(boots)
+    let rows: usize = groups.as_flattened().iter().sum();
+    (rows as f64 * ROW_S + booted as f64 * BOOT_S) * f64::from(boots)
 }
 
 #[cfg(test)]

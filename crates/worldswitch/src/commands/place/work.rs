@@ -1,6 +1,7 @@
 //! The workload of a row: what the timed side does, and what the other side does meanwhile.
 
 use toml::{Table, Value};
+use ws_cpus::list;
 use ws_lab::workload::With;
 use ws_machines::applications::{HOST_DISK, HOST_DISK_MIB, vm_disk_mib};
 use ws_report::{PlaceKind, PlaceRow, Side, Where};
@@ -21,6 +22,20 @@ const CACHED_TIMES: u64 = 16;
 const BUFFERED_TIMES: u64 = 2;
 /// For longer than the other side takes.
 const AGAIN_TIMES: u64 = 1_000_000;
+
+/// vCPUs of the VM in which a row is measured: as many as its CPU's threads have CPUs, at most two. Where only the host
+/// works, the VM has one.
+pub fn vcpus(row: &PlaceRow) -> u32 {
+    let spot = match &row.where_ {
+        Where::Alone { .. } if row.side == Side::Host => return 1,
+        Where::Alone { spot, .. } => spot,
+        Where::Both(places) => &places.vm,
+    };
+    match list::parse(&spot.work) {
+        Some(cpus) if cpus.len() > 1 => 2,
+        _ => 1,
+    }
+}
 
 /// A side's part in a kind of work.
 struct Work {
@@ -226,8 +241,9 @@ impl<'a> Cast<'a> {
     fn in_vm(&self) -> Vec<String> {
         let mut commands = Vec::new();
         if self.sends(Side::Guest, OWN_ADDRESS) {
-            // It is the VM's only CPU.
-            commands.push("serve 0".to_owned());
+            // On any of the VM's CPUs.
+            let last = vcpus(self.row) - 1;
+            commands.push(format!("serve 0-{last}"));
         }
         if self.both && !self.is_guest() {
             commands.push(self.guest.again());
@@ -291,11 +307,13 @@ pub fn workload(row: &PlaceRow, is_emulator: bool, all: &str) -> Result<String, 
     };
     let units = i64::try_from(timed.units).unwrap_or(i64::MAX);
     let in_vm = Some(cast.in_vm()).filter(|commands| !commands.is_empty());
-    let lines: [(&str, Option<Value>); 10] = [
+    let vcpus = vcpus(row);
+    let lines: [(&str, Option<Value>); 11] = [
         ("summary", Some(cast.summary().into())),
         ("unit", Some(timed.unit.into())),
         ("units", Some(units.into())),
         ("place", Some(place.into())),
+        ("vcpus", (vcpus > 1).then(|| i64::from(vcpus).into())),
         ("with", with.map(|with| with.word().into())),
         ("files", Some(vec![SHELL_FILE].into())),
         ("serve", in_vm.map(|commands| told(&commands).into())),
@@ -341,6 +359,24 @@ mod tests {
                 assert!(!loops(&alone, "serve") && !loops(&alone, "beside"));
             }
         }
+    }
+
+    #[test]
+    fn a_vm_has_as_many_vcpus_as_its_threads_have_cpus() {
+        let of = |vm: &str, side, row: fn(PlaceKind, Side, &Places) -> PlaceRow| {
+            let places = Places {
+                host: Spot::of("0-1"),
+                vm: Spot::of(vm),
+            };
+            text(&row(PlaceKind::NetSelf, side, &places))
+                .get("vcpus")
+                .and_then(Value::as_integer)
+        };
+        assert_eq!(of("0-1", Side::Guest, PlaceRow::both), Some(2));
+        assert_eq!(of("0-1", Side::Host, PlaceRow::both), Some(2));
+        assert_eq!(of("0,2-3", Side::Guest, PlaceRow::alone), Some(2));
+        assert_eq!(of("0-1", Side::Host, PlaceRow::alone), None);
+        assert_eq!(of("1", Side::Guest, PlaceRow::both), None);
     }
 
     #[test]
