@@ -152,33 +152,26 @@ fn an_inner_linux_gets_the_guest_and_its_words() {
         kernel: b"inner kernel".to_vec(),
         parameters: "console=ttyAMA0".into(),
         files: vec![payload::init(b"monitor".to_vec())],
-        lines: vec!["module=/inner-kvm.ko".into()],
+        lines: vec!["module=/inner-kvm.ko".into(), "below=0x510".into()],
         memory_beside_mib: 256,
     };
     let Payload::Linux(linux) = linux() else {
         panic!("no Linux");
     };
-    let bytes = linux.nested_initramfs(&inner, &["cpus=2".into()], "", 2, 768);
+    let bytes = linux.nested_initramfs(&inner, &["cpus=2".into()], 2, 768);
     let bytes = bytes.unwrap();
     let text = String::from_utf8_lossy(&bytes);
     for part in [
         "inner kernel",
-        "module=/kvm.ko\nkernel=/vmlinuz\ninitrd=/initrd\nappend=console=ttyAMA0\nmemory=768\ncpus=2\n",
+        "module=/kvm.ko\nkernel=/vmlinuz\ninitrd=/initrd\nappend=console=ttyAMA0\nmemory=768\ncpus=2\nsource=l0\n",
         "monitor",
     ] {
         assert!(text.contains(part), "{part}");
     }
     // The inner Linux has its own initramfs, with only its own lines.
     assert_eq!(text.matches("vmm.conf").count(), 2);
-    assert!(text.contains("module=/inner-kvm.ko\ncpus=2\n"));
+    assert!(text.contains("module=/inner-kvm.ko\nbelow=0x510\ncpus=2\n"));
     assert_eq!(text.matches("module=/kvm.ko").count(), 1);
-    assert!(!text.contains("source="));
-    // With words of its own, the outer monitor counts too, under another name.
-    let bytes = linux.nested_initramfs(&inner, &[], "below=9", 2, 768);
-    let bytes = bytes.unwrap();
-    let text = String::from_utf8_lossy(&bytes);
-    assert!(text.contains("append=console=ttyAMA0 below=9\n"));
-    assert!(text.contains("source=l0\n"));
 }
 
 #[test]
