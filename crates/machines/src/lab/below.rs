@@ -69,11 +69,7 @@ impl Below {
     ///
     /// # Errors
     /// A file can't be read, or is too large.
-    pub fn initramfs(
-        &self,
-        vm: &Vm<'_>,
-        initrd: Vec<u8>,
-    ) -> Result<Vec<u8>, MachineError> {
+    pub fn initramfs(&self, vm: &Vm<'_>, initrd: Vec<u8>) -> Result<Vec<u8>, MachineError> {
         let BelowHypervisor::Kvm(linux) = &self.hypervisor else {
             return Ok(initrd);
         };
@@ -185,10 +181,7 @@ mod tests {
         };
         let vm = vm(&kernel, Path::new("/r/image"));
         assert_eq!(below.initramfs(&vm, vec![7]).unwrap(), [7]);
-        let line = below
-            .boot(&vm, 1920, ("/dev/fd/9", 100))
-            .unwrap()
-            .join(" ");
+        let line = below.boot(&vm, 1920, ("/dev/fd/9", 100)).unwrap().join(" ");
         for part in [
             "-m 1924M",
             "-append vhe=1 nest=nv2 cpus=1 memory=1536 pmem=0xb8000000+0x400000",
@@ -229,10 +222,7 @@ mod tests {
         ] {
             assert!(text.contains(part), "{part}");
         }
-        let line = below
-            .boot(&vm, 3072, ("/dev/fd/9", 100))
-            .unwrap()
-            .join(" ");
+        let line = below.boot(&vm, 3072, ("/dev/fd/9", 100)).unwrap().join(" ");
         assert_eq!(
             line,
             "-m 3072 -kernel /k/vmlinuz -initrd /dev/fd/9 -append kvm-arm.mode=nested"

@@ -150,7 +150,11 @@ impl Whole {
     ///
     /// # Errors
     /// A file is too large for one, or can't be read.
-    pub fn initramfs(&self, files: &[Entry], host_memory_mib: u64) -> Result<Vec<u8>, MachineError> {
+    pub fn initramfs(
+        &self,
+        files: &[Entry],
+        host_memory_mib: u64,
+    ) -> Result<Vec<u8>, MachineError> {
         let own = initramfs::pack(files)?;
         match &self.below {
             None => Ok(own),

@@ -8,7 +8,7 @@ use crate::lab::tree::{self, Domain};
 use crate::lab::virt;
 use crate::lab::whole::{Launched, Whole};
 use crate::lab::{vm, xl};
-use crate::machine::{LaunchRequest, Machine, MachineError};
+use crate::machine::{LaunchRequest, MachineError};
 use ws_lab::sets::Architecture;
 
 /// What is made anew for a launch.
@@ -37,7 +37,7 @@ impl LabMachine {
     }
 
     /// What is made anew for a launch.
-    pub(super) fn made(&self, request: &LaunchRequest) -> Result<Made, MachineError> {
+    pub(in crate::lab) fn made(&self, request: &LaunchRequest) -> Result<Made, MachineError> {
         let (file, lines) = match (&self.settings.payload, self.settings.launch_point) {
             (Payload::Linux(linux), Some(_)) => (
                 self.initramfs(linux, &[], request)?,
