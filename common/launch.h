@@ -8,6 +8,9 @@
 
 #define MAX_LAUNCH_BYTES (512u << 10)
 
+/* The lines of this process. */
+extern char launch_lines[MAX_LAUNCH_BYTES];
+
 /* Stops. `saves`: this state is worth being saved. Returns the lines, which end with a NUL and may be modified; ""
  * if there are none. */
 char *launch_wait(bool saves);

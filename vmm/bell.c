@@ -157,7 +157,7 @@ static void bell_access(void *context, struct access *access)
 	struct bell *bell = context;
 	struct snapshot end;
 	struct bell_note note;
-	const void *at = memory_at(&bell->vm->memory, access->value, sizeof(note));
+	void *at = memory_at(&bell->vm->memory, access->value, sizeof(note));
 
 	if (!access->write || !at)
 		return;
@@ -181,6 +181,8 @@ static void bell_access(void *context, struct access *access)
 	} else if (note.magic == BELL_MAGIC &&
 		   (note.kind == BELL_BEGIN_REASONS || note.kind == BELL_END_REASONS)) {
 		reasons_access(bell, &note);
+	} else if (note.magic == BELL_MAGIC) {
+		launch_access(bell->vm, &note, at);
 	}
 }
 

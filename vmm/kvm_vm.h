@@ -4,6 +4,7 @@
 
 #include <linux/kvm.h>
 
+#include "common/bell_note.h"
 #include "vmm/options.h"
 #include "vmm/line_out.h"
 #include "vmm/device_table.h"
@@ -83,6 +84,8 @@ struct vm {
 	int end;
 	char why[512];
 	int end_event; /* an eventfd, readable once both are set */
+
+	const char *launch; /* what the lab asks of a monitor in the guest; NULL: not known yet */
 };
 
 /* Creates a machine that does not run yet. It lives until the process exits. */
@@ -95,6 +98,8 @@ void vm_end(struct vm *vm, int end, const char *format, ...) __attribute__((form
 /* Notes the host CPU on which the vCPU's thread runs, as the kernel reports it. */
 void vcpu_look_where(struct vcpu *vcpu);
 
+/* Sends the record `hello`. */
+void session_hello(struct vm *vm, const char *unit);
 /* Runs the guest of `config`; messages go to standard error. Returns how it ended. */
 int session_run(struct config *config);
 /* Tests /dev/kvm by running a small guest, and prints one JSON line. Returns END_OFF if the guest ran, else
@@ -102,5 +107,7 @@ int session_run(struct config *config);
 int probe(void);
 /* Adds the doorbell (bell.c) at a port. It lives as long as the machine. */
 bool bell_add(struct vm *vm, uint64_t port);
+/* Answers a monitor in the guest that rings for the lab's launch (launch.c); `to` is its note. */
+void launch_access(struct vm *vm, const struct bell_note *note, struct bell_note *to);
 /* Adds the I/O latency device (latency/) after it. */
 bool latency_add(struct vm *vm, uint64_t doorbell);

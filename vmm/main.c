@@ -7,6 +7,7 @@
 
 #include "common/duties.h"
 #include "common/launch.h"
+#include "common/launch_below.h"
 #include "vmm/kvm_vm.h"
 
 #define INIT_CONFIG "/vmm.conf" /* used by PID 1 without config= */
@@ -30,11 +31,17 @@ static bool load_modules(struct config *config)
 	return true;
 }
 
-/* PID 1 of a lab machine gets what differs from launch to launch when it has loaded the modules. */
+/* PID 1 of a lab machine gets what differs from launch to launch when it has loaded the modules. A configuration with
+ * a kernel is whole. */
 static bool read_launch(struct config *config)
 {
-	const char *lines = launch_wait(true);
+	const char *failed, *lines;
 
+	if (config->kernel[0])
+		return true;
+	lines = config->below ? launch_ask(config->below, true, &failed) : launch_wait(true);
+	if (!lines)
+		return fail("below=: can't %s: %m", failed);
 	return config_text(config, lines, strlen(lines)) || fail("this launch: %s", error_text);
 }
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "vmm/vmm_arch.h"
+#include "common/launch_below.h"
 #include "common/word.h"
 
 #define PAGE_BYTES     4096u
@@ -121,12 +122,10 @@ static bool prepare(struct vm *vm, const struct kvm *kvm, struct config *config)
 	return load(vm, config) && heed_words(vm, config->append);
 }
 
-static void say_hello(struct vm *vm)
+void session_hello(struct vm *vm, const char *unit)
 {
-	char unit[32] = ARCH_UNIT;
 	struct record record;
 
-	(void)word_find(vm->config->append, "unit", unit, sizeof(unit));
 	record_start(&record, "hello");
 	record_string(&record, "unit", unit);
 	text_printf(&record.text,
@@ -136,6 +135,21 @@ static void say_hello(struct vm *vm)
 		    vm->vcpu_count, vm->memory.bytes, vm->kvm->api, json_bool(vm->kvm->software),
 		    json_bool(vm->stats.count), json_bool(vm->doorbell));
 	record_send(&record, &vm->console);
+}
+
+/* By the nonce and unit of the guest's command line, which are those of the monitor below too. */
+static bool say_hello(struct vm *vm)
+{
+	uint64_t below = vm->config->below;
+	char unit[32] = ARCH_UNIT;
+	const char *failed;
+
+	(void)word_find(vm->config->append, "unit", unit, sizeof(unit));
+	failed = below ? launch_tell(below, vm->console.records.nonce, unit) : NULL;
+	if (failed)
+		return fail("below=: can't %s: %m", failed);
+	session_hello(vm, unit);
+	return true;
 }
 
 static void say_bye(struct vm *vm)
@@ -168,9 +182,8 @@ int session_run(struct config *config)
 
 	if (!kvm_open(&kvm))
 		return complain(END_NO_KVM);
-	if (!prepare(&vm, &kvm, config))
+	if (!prepare(&vm, &kvm, config) || !say_hello(&vm))
 		return complain(END_ERROR);
-	say_hello(&vm);
 	if (!vm_run(&vm)) {
 		/* The guest's memory may still be in use: leave it to the kernel at exit. */
 		fprintf(stderr, "vmm: %s; a vCPU thread does not stop\n", vm.why);

@@ -8,13 +8,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "below.h"
 #include "common/launch.h"
 #include "files.h"
 #include "paths.h"
 
 char *asked_lines(bool saves)
 {
-	char *lines = launch_wait(saves);
+	char *lines = below_ask(saves);
 
 	if (!*lines)
 		lines[file_read(LAUNCH_FILE, lines, MAX_LAUNCH_BYTES - 1)] = '\0';

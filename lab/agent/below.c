@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "common/launch.h"
+#include "common/launch_below.h"
 #include "common/physical.h"
 #include "common/ring.h"
 #include "say.h"
@@ -39,6 +41,24 @@ void below_setup(uint64_t where)
 		ring(&none, BELL_BEGIN);
 		ring(&none, BELL_END);
 	}
+}
+
+char *below_ask(bool saves)
+{
+	const char *failed;
+	char *lines = doorbell ? launch_ask(doorbell, saves, &failed) : launch_wait(saves);
+
+	if (!lines)
+		give_up("the doorbell at 0x%lx: can't %s: %s", doorbell, failed, strerror(errno));
+	return lines;
+}
+
+void below_tell(uint64_t nonce, const char *unit)
+{
+	const char *failed = doorbell ? launch_tell(doorbell, nonce, unit) : NULL;
+
+	if (failed)
+		give_up("the doorbell at 0x%lx: can't %s: %s", doorbell, failed, strerror(errno));
 }
 
 bool below_is_there(void)

@@ -16,6 +16,10 @@
 void below_setup(uint64_t where);
 /* Whether there is one. */
 bool below_is_there(void);
+/* launch_wait() (common/launch.h), by it if there is one. */
+char *below_ask(bool saves);
+/* Tells it the launch's nonce and unit, for its records. Before this it sends none that count. */
+void below_tell(uint64_t nonce, const char *unit);
 /* What `note` is about begins and ends: last before the window, and first after it. With `reasons` in a run of its
  * own. A note without a name is not rung. */
 void below_begin(const struct bell_note *note, bool reasons);

@@ -176,7 +176,8 @@ static bool start(struct message *facts)
 		return lose("the VM has no thread for one of the lines pin=");
 	placed = true;
 	threads_setup();
-	return learn();
+	/* The monitor below counts it anew for each launch. */
+	return below_is_there() || learn();
 }
 
 bool guest_start(const struct config *of, struct message *facts)
@@ -263,6 +264,8 @@ static bool ask_line(const char *line, size_t bytes)
 
 bool guest_ask(const char *lines)
 {
+	if (below_is_there() && !learn())
+		return false;
 	while (*lines) {
 		size_t bytes = strcspn(lines, "\n");
 

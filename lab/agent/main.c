@@ -195,6 +195,7 @@ static const char *run_host(void)
 		give_up("%s", failed);
 	started = guest_start(&config, &facts);
 	lines = read_asked(started);
+	below_tell(selection.nonce, selection.insns ? "insns" : CLOCK_UNIT);
 	send_monitor_hello();
 	started = started && guest_ask(lines);
 	if (!started)

@@ -79,5 +79,7 @@ void bell_ring(struct vcpu *vcpu, uint64_t at)
 		}
 		exits_subtract(passed.by_cause, bell->own.by_cause, MAX_COUNTS);
 		send(vm, &note, &passed, now - bell->begin_ticks);
+	} else if (note.kind == BELL_LAUNCH) {
+		vm_launch(vm, note.index, note.bench);
 	}
 }

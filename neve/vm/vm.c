@@ -201,13 +201,11 @@ const char *vm_load(struct vm *vm)
 	return NULL;
 }
 
-void vm_hello(struct vm *vm)
+void vm_launch(struct vm *vm, uint64_t nonce, const char *unit)
 {
-	char unit[32] = "cntvct_ticks";
 	struct record record;
 
-	(void)word_nonce(vm->config->bootargs, &vm->line.nonce);
-	(void)word_find(vm->config->bootargs, "unit", unit, sizeof(unit));
+	vm->line = (struct record_line){ .nonce = nonce };
 	record_start(&record, "hello");
 	record_string(&record, "unit", unit);
 	text_printf(&record.text,
@@ -217,6 +215,16 @@ void vm_hello(struct vm *vm)
 		    arch_name, vm->number, vm->vcpu_count, vm->ram_bytes, vm->config->stage2_bytes,
 		    vm->vcpus[0].cpu->number);
 	record_send(&record, &vm->line);
+}
+
+void vm_hello(struct vm *vm)
+{
+	char unit[32] = "cntvct_ticks";
+	uint64_t nonce = 0;
+
+	(void)word_nonce(vm->config->bootargs, &nonce);
+	(void)word_find(vm->config->bootargs, "unit", unit, sizeof(unit));
+	vm_launch(vm, nonce, unit);
 }
 
 /* ---- End ------------------------------------------------------------------------------------ */

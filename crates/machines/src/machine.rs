@@ -80,9 +80,8 @@ pub enum Engine {
 /// What proves that the guest powered its machine off, rather than faulted or reset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Witness {
-    /// The program that runs the guest sends the record `bye` with the status `ok`. `speakers`: how
-    /// many programs on the console send a `hello`; the last one runs the guest.
-    Bye { speakers: u64 },
+    /// The program that runs the guest sends the record `bye` with the status `ok`.
+    Bye,
     /// The standard error of the machine's program contains this.
     Complaint(&'static str),
     /// The console contains this.

@@ -14,6 +14,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
+use ws_lab::sets::Architecture;
 use ws_results::Identity;
 
 const MEMORY_MIB: u64 = 512;
@@ -23,10 +24,18 @@ const PROBE_LIMIT: Duration = Duration::from_secs(20);
 
 /// The port to which the guest writes to tell the monitor that a benchmark's samples begin or end;
 /// none of the monitor's devices uses it.
-pub const DOORBELL: u64 = 0x510;
+const DOORBELL: u64 = 0x510;
 
 /// The same on aarch64, as an address.
-pub const DOORBELL_ARM: u64 = 0x0910_0000;
+const DOORBELL_ARM: u64 = 0x0910_0000;
+
+/// The doorbell of a guest of this architecture.
+pub fn doorbell(architecture: Architecture) -> u64 {
+    match architecture {
+        Architecture::X86_64 => DOORBELL,
+        Architecture::Aarch64 => DOORBELL_ARM,
+    }
+}
 
 /// The most modules that it loads (vmm/options.h).
 pub const MODULES_MAX: usize = 8;

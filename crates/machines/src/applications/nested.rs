@@ -6,6 +6,7 @@ use crate::child::Child;
 use crate::emulator::{self, Emulator};
 use crate::image::BenchmarkRow;
 use crate::inherited::Inherited;
+use crate::initramfs;
 use crate::lab::{self, Applications, Executor, Launched};
 use crate::machine::{Console, Control, Engine, LaunchRequest, Machine, MachineError};
 use crate::resources::Resources;
@@ -181,7 +182,7 @@ impl Machine for NestedMachine {
     fn launch(&mut self, request: &LaunchRequest) -> Result<(), MachineError> {
         self.kill();
         let whole = &self.applications.whole;
-        let files = whole.made(Launched {
+        let files = whole.files(Launched {
             words: &request.command_line,
             vm: "",
             vcpus: request.vcpus,
@@ -196,7 +197,7 @@ impl Machine for NestedMachine {
             root: whole.root_device(),
             disk: None,
         })?;
-        let files = Inherited::of("the VM's files", &files)?;
+        let files = Inherited::of("the VM's files", &initramfs::pack(&files)?)?;
         let mut command = Command::new(&self.emulator.program);
         command.args(&self.emulator.leading);
         command.args(self.words(request, &files.path()));

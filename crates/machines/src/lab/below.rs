@@ -5,7 +5,7 @@ use super::payload::{Linux, with_config};
 use super::virt;
 use crate::initramfs::Entry;
 use crate::machine::MachineError;
-use crate::vmm::{DOORBELL, DOORBELL_ARM};
+use crate::vmm;
 use std::fs;
 use std::path::{Path, PathBuf};
 use ws_lab::sets::Architecture;
@@ -53,34 +53,23 @@ pub struct Vm<'a> {
 impl Below {
     /// Where L1 finds the doorbell.
     pub fn doorbell(&self, architecture: Architecture) -> u64 {
-        match (&self.hypervisor, architecture) {
-            (BelowHypervisor::Neve { .. }, _) => NEVE_DOORBELL,
-            (BelowHypervisor::Kvm(_), Architecture::Aarch64) => DOORBELL_ARM,
-            (BelowHypervisor::Kvm(_), Architecture::X86_64) => DOORBELL,
+        match self.hypervisor {
+            BelowHypervisor::Neve { .. } => NEVE_DOORBELL,
+            BelowHypervisor::Kvm(_) => vmm::doorbell(architecture),
         }
     }
 
-    /// What L0 takes from the end of L1's command line: the launch's nonce and unit, for its records, and
-    /// where the doorbell is.
-    pub fn words(&self, architecture: Architecture, command_line: &str) -> String {
-        let taken = command_line
-            .split(' ')
-            .filter(|word| word.starts_with("nonce=") || word.starts_with("unit="));
-        let doorbell = format!("doorbell={:#x}", self.doorbell(architecture));
-        let words: Vec<&str> = taken.chain([&*doorbell]).collect();
-        words.join(" ")
+    /// L1's command line. L0 takes from its end where the doorbell is.
+    fn command_line(&self, vm: &Vm<'_>) -> String {
+        let doorbell = self.doorbell(vm.architecture);
+        format!("{} doorbell={doorbell:#x}", vm.parameters)
     }
 
     /// The machine's initramfs, of L1's. neve gets that as it is; L0's Linux one with L1 and its root in it.
     ///
     /// # Errors
     /// A file can't be read, or is too large.
-    pub fn initramfs(
-        &self,
-        vm: &Vm<'_>,
-        words: &str,
-        initrd: Vec<u8>,
-    ) -> Result<Vec<u8>, MachineError> {
+    pub fn initramfs(&self, vm: &Vm<'_>, initrd: Vec<u8>) -> Result<Vec<u8>, MachineError> {
         let BelowHypervisor::Kvm(linux) = &self.hypervisor else {
             return Ok(initrd);
         };
@@ -93,7 +82,7 @@ impl Below {
             format!("kernel=/{KERNEL}"),
             format!("initrd=/{INITRD}"),
             format!("pmem=/{ROOT}"),
-            format!("append={} {words}", vm.parameters),
+            format!("append={}", self.command_line(vm)),
             format!("memory={}", vm.memory_mib),
             "source=l0".to_owned(),
         ];
@@ -105,7 +94,6 @@ impl Below {
     pub fn boot(
         &self,
         vm: &Vm<'_>,
-        words: &str,
         memory_mib: u64,
         made: (&str, u64),
     ) -> Result<Vec<String>, MachineError> {
@@ -133,7 +121,7 @@ impl Below {
                     "{own} cpus=1 memory={} pmem={root:#x}+{:#x}",
                     vm.memory_mib, vm.root_bytes
                 );
-                let bootargs = doubled(&format!("{} {words}", vm.parameters));
+                let bootargs = doubled(&self.command_line(vm));
                 let file = doubled(&vm.kernel.to_string_lossy());
                 let mut boot = super::whole_memory::Root::of(
                     vm.architecture,
@@ -162,8 +150,6 @@ impl Below {
 mod tests {
     use super::super::payload::{self, LinuxMonitor};
     use super::*;
-
-    const LINE: &str = "bench=^(a)$ unit=insns smp=1 nonce=ab12";
 
     fn file(folder: &Path, name: &str, bytes: usize) -> PathBuf {
         let path = folder.join(name);
@@ -194,18 +180,13 @@ mod tests {
             },
         };
         let vm = vm(&kernel, Path::new("/r/image"));
-        let words = below.words(vm.architecture, LINE);
-        assert_eq!(words, "unit=insns nonce=ab12 doorbell=0xa000008");
-        assert_eq!(below.initramfs(&vm, &words, vec![7]).unwrap(), [7]);
-        let line = below
-            .boot(&vm, &words, 1920, ("/dev/fd/9", 100))
-            .unwrap()
-            .join(" ");
+        assert_eq!(below.initramfs(&vm, vec![7]).unwrap(), [7]);
+        let line = below.boot(&vm, 1920, ("/dev/fd/9", 100)).unwrap().join(" ");
         for part in [
             "-m 1924M",
             "-append vhe=1 nest=nv2 cpus=1 memory=1536 pmem=0xb8000000+0x400000",
             "guest-loader,addr=0xb7a00000,kernel=",
-            "bootargs=console=ttyAMA0 a=b,,c unit=insns nonce=ab12 doorbell=0xa000008",
+            "bootargs=console=ttyAMA0 a=b,,c doorbell=0xa000008",
             "guest-loader,addr=0xb7e00000,initrd=/dev/fd/9",
         ] {
             assert!(line.contains(part), "{part}: {line}");
@@ -230,24 +211,18 @@ mod tests {
             })),
         };
         let vm = vm(&kernel, &root);
-        let words = below.words(vm.architecture, LINE);
-        let made = below
-            .initramfs(&vm, &words, b"L1's files".to_vec())
-            .unwrap();
+        let made = below.initramfs(&vm, b"L1's files".to_vec()).unwrap();
         let text = String::from_utf8_lossy(&made);
         for part in [
             "L1's files",
             "root.img",
             "el2\nkernel=/vmlinuz\ninitrd=/initrd\npmem=/root.img\n\
-             append=console=ttyAMA0 a=b,c unit=insns nonce=ab12 doorbell=0x9100000\n\
+             append=console=ttyAMA0 a=b,c doorbell=0x9100000\n\
              memory=1536\nsource=l0\n",
         ] {
             assert!(text.contains(part), "{part}");
         }
-        let line = below
-            .boot(&vm, &words, 3072, ("/dev/fd/9", 100))
-            .unwrap()
-            .join(" ");
+        let line = below.boot(&vm, 3072, ("/dev/fd/9", 100)).unwrap().join(" ");
         assert_eq!(
             line,
             "-m 3072 -kernel /k/vmlinuz -initrd /dev/fd/9 -append kvm-arm.mode=nested"

@@ -170,7 +170,6 @@ fn whole(whole: &Whole, launch: &Launch<'_>) -> Result<Vec<String>, MachineError
     if let Some(below) = &whole.below {
         return below.boot(
             &whole.nested(launch.memory_mib),
-            &below.words(whole.architecture, launch.command_line),
             launch.memory_mib + below.memory_beside_mib,
             (launch.made, launch.made_bytes),
         );

@@ -20,7 +20,7 @@ use crate::machine::{
     CONSOLE_LIMIT_BYTES, Console, Control, Engine, LaunchRequest, Machine, MachineError, Witness,
 };
 use crate::recording::Recorder;
-use crate::vmm::{DOORBELL, DOORBELL_ARM};
+use crate::vmm;
 use std::path::PathBuf;
 use std::time::Duration;
 use ws_lab::recipe::{Hypervisor, Monitor, Recipe};
@@ -304,10 +304,9 @@ impl Machine for LabMachine {
         if let Payload::Neve { .. } = self.settings.payload {
             return Some(NEVE_DOORBELL);
         }
-        match (&self.settings.recipe.monitor, self.architecture()) {
-            (Monitor::Vmm { .. }, Architecture::X86_64) => Some(DOORBELL),
-            (Monitor::Vmm { .. }, Architecture::Aarch64) => Some(DOORBELL_ARM),
-            (Monitor::None | Monitor::Qemu { .. } | Monitor::Xl { .. }, _) => None,
+        match &self.settings.recipe.monitor {
+            Monitor::Vmm { .. } => Some(vmm::doorbell(self.architecture())),
+            Monitor::None | Monitor::Qemu { .. } | Monitor::Xl { .. } => None,
         }
     }
 
@@ -394,12 +393,10 @@ impl Machine for LabMachine {
             Payload::Guest | Payload::Whole(_) | Payload::Dom0(_) | Payload::Dom0less { .. } => {
                 Witness::Complaint(command::POWERED_OFF)
             }
-            Payload::Xen { .. } | Payload::Neve { .. } => Witness::Bye { speakers: 1 },
+            Payload::Xen { .. } | Payload::Neve { .. } => Witness::Bye,
             Payload::Linux(linux) => match linux.monitor {
                 LinuxMonitor::Qemu(_) => Witness::Console(command::POWERED_OFF),
-                LinuxMonitor::Vmm { .. } => Witness::Bye {
-                    speakers: 1 + u64::from(linux.nested.is_some()),
-                },
+                LinuxMonitor::Vmm { .. } => Witness::Bye,
             },
         })
     }

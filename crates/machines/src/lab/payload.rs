@@ -1,5 +1,6 @@
 //! What a lab machine boots.
 
+use super::below::BelowHypervisor;
 use super::resume::LaunchPoint;
 use super::whole::Whole;
 use super::xl::Dom0;
@@ -48,9 +49,14 @@ pub enum Payload {
 impl Payload {
     /// Where the machine stops once it has booted, so that it can be resumed there; none if it does not.
     pub(super) fn launch_point(&self) -> Option<LaunchPoint> {
+        let below = |whole: &Whole| match whole.below.as_ref().map(|below| &below.hypervisor) {
+            Some(BelowHypervisor::Kvm(linux)) => first_process(&linux.files),
+            // neve is no process: the lab writes to that of its VM.
+            Some(BelowHypervisor::Neve { .. }) | None => first_process(&whole.files),
+        };
         match self {
-            Payload::Linux(linux) if linux.nested.is_none() => first_process(&linux.files),
-            Payload::Whole(whole) if whole.below.is_none() => first_process(&whole.files),
+            Payload::Linux(linux) => first_process(&linux.files),
+            Payload::Whole(whole) => below(whole),
             Payload::Dom0(dom0) => first_process(&dom0.linux.files),
             _ => None,
         }
@@ -88,11 +94,12 @@ pub struct Linux {
 pub struct Nested {
     /// The bytes of its image.
     pub kernel: Vec<u8>,
-    /// The kernel's command line.
+    /// The kernel's command line, from which the outer monitor takes its doorbell.
     pub parameters: String,
     /// The files of its own initramfs: `/init` and the guest.
     pub files: Vec<Entry>,
-    /// The lines of its monitor's configuration that load the modules.
+    /// The lines of its monitor's configuration in every launch: those that load the modules, and where the outer
+    /// monitor's doorbell is.
     pub lines: Vec<String>,
     /// Its memory besides the guest's.
     pub memory_beside_mib: u64,
@@ -128,8 +135,7 @@ impl Linux {
     }
 
     /// The same with another Linux between this one and the guest. `lines` are for its monitor;
-    /// `cpus` and `memory_mib` are its own. With `words`, which end its command line, the outer monitor
-    /// counts too.
+    /// `cpus` and `memory_mib` are its own.
     ///
     /// # Errors
     /// A file is too large for one.
@@ -137,7 +143,6 @@ impl Linux {
         &self,
         inner: &Nested,
         lines: &[String],
-        words: &str,
         cpus: u32,
         memory_mib: u64,
     ) -> Result<Vec<u8>, MachineError> {
@@ -146,17 +151,14 @@ impl Linux {
         let mut files = self.files.clone();
         files.push(Entry::file(KERNEL, &*inner.kernel));
         files.push(Entry::file(INITRD, initrd));
-        let parameters = [&inner.parameters, words].join(" ");
-        let mut outer = vec![
+        let outer = [
             format!("kernel=/{KERNEL}"),
             format!("initrd=/{INITRD}"),
-            format!("append={}", parameters.trim_end()),
+            format!("append={}", inner.parameters),
             format!("memory={memory_mib}"),
             format!("cpus={cpus}"),
+            "source=l0".to_owned(),
         ];
-        if !words.is_empty() {
-            outer.push("source=l0".into());
-        }
         with_config(&files, config, &self.lines, &outer)
     }
 }

@@ -4,6 +4,7 @@ use super::assemble::warn_of;
 use super::command::{Launch, arguments};
 use super::machine::{LabMachine, Settings};
 use super::payload::{self, Linux, LinuxMonitor, Payload};
+use super::resume::LaunchPoint;
 use super::vm;
 use crate::emulator::Emulator;
 use crate::machine::{Engine, LaunchRequest, Machine};
@@ -146,52 +147,80 @@ fn an_arm_machine_counts_as_exactly_as_the_others() {
     );
 }
 
-#[test]
-fn an_inner_linux_gets_the_guest_and_its_words() {
-    let inner = payload::Nested {
+fn inner_linux() -> payload::Nested {
+    payload::Nested {
         kernel: b"inner kernel".to_vec(),
         parameters: "console=ttyAMA0".into(),
         files: vec![payload::init(b"monitor".to_vec())],
-        lines: vec!["module=/inner-kvm.ko".into()],
+        lines: vec!["module=/inner-kvm.ko".into(), "below=0x510".into()],
         memory_beside_mib: 256,
-    };
+    }
+}
+
+#[test]
+fn an_inner_linux_gets_the_guest_and_its_words() {
+    let inner = inner_linux();
     let Payload::Linux(linux) = linux() else {
         panic!("no Linux");
     };
-    let bytes = linux.nested_initramfs(&inner, &["cpus=2".into()], "", 2, 768);
+    let bytes = linux.nested_initramfs(&inner, &["cpus=2".into()], 2, 768);
     let bytes = bytes.unwrap();
     let text = String::from_utf8_lossy(&bytes);
     for part in [
         "inner kernel",
-        "module=/kvm.ko\nkernel=/vmlinuz\ninitrd=/initrd\nappend=console=ttyAMA0\nmemory=768\ncpus=2\n",
+        "module=/kvm.ko\nkernel=/vmlinuz\ninitrd=/initrd\nappend=console=ttyAMA0\nmemory=768\ncpus=2\nsource=l0\n",
         "monitor",
     ] {
         assert!(text.contains(part), "{part}");
     }
     // The inner Linux has its own initramfs, with only its own lines.
     assert_eq!(text.matches("vmm.conf").count(), 2);
-    assert!(text.contains("module=/inner-kvm.ko\ncpus=2\n"));
+    assert!(text.contains("module=/inner-kvm.ko\nbelow=0x510\ncpus=2\n"));
     assert_eq!(text.matches("module=/kvm.ko").count(), 1);
-    assert!(!text.contains("source="));
-    // With words of its own, the outer monitor counts too, under another name.
-    let bytes = linux.nested_initramfs(&inner, &[], "below=9", 2, 768);
-    let bytes = bytes.unwrap();
-    let text = String::from_utf8_lossy(&bytes);
-    assert!(text.contains("append=console=ttyAMA0 below=9\n"));
-    assert!(text.contains("source=l0\n"));
+}
+
+fn request(words: &str) -> LaunchRequest {
+    LaunchRequest {
+        vcpus: 1,
+        host_cpus: 1,
+        vm: String::new(),
+        command_line: words.into(),
+        memory_mib: None,
+        timed: false,
+    }
+}
+
+#[test]
+fn a_nested_machine_that_stops_is_the_same_in_each_launch() {
+    let Payload::Linux(mut linux) = linux() else {
+        panic!("no Linux");
+    };
+    linux.nested = Some(inner_linux());
+    let mut settings = settings("kvm-svm-nested", Payload::Linux(linux));
+    let whole = |settings: &Settings, words: &str| {
+        let machine = LabMachine::new(settings.clone());
+        machine.made(&request(words)).unwrap()
+    };
+    let (one, two) = (whole(&settings, "nonce=1"), whole(&settings, "nonce=2"));
+    assert!(one.file != two.file && one.at_stop.is_none());
+    settings.launch_point = Some(LaunchPoint {
+        stop: 1,
+        lines: 2,
+        room: 3,
+    });
+    let (one, two) = (whole(&settings, "nonce=1"), whole(&settings, "nonce=2"));
+    assert_eq!(one.file, two.file);
+    let (_, lines) = two.at_stop.unwrap();
+    assert!(
+        lines.contains("kernel=/guest.elf\nappend=nonce=2\n"),
+        "{lines}"
+    );
 }
 
 #[test]
 fn a_missing_image_is_said_before_a_tree_is_made_of_it() {
     let mut machine = LabMachine::new(settings("arm-xen", dom0less()));
-    let request = LaunchRequest {
-        vcpus: 1,
-        host_cpus: 1,
-        vm: String::new(),
-        command_line: "bench=x".into(),
-        memory_mib: None,
-        timed: false,
-    };
+    let request = request("bench=x");
     let error = machine.launch(&request).unwrap_err().to_string();
     assert!(error.contains("/g/guest.elf"), "{error}");
 }

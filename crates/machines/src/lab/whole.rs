@@ -145,18 +145,20 @@ impl Whole {
         }
     }
 
-    /// The initramfs that the machine gets in a launch.
+    /// The machine's initramfs, of the files of its Linux: [`Self::machine`] if it gets what a launch asks later, or
+    /// [`Self::files`].
     ///
     /// # Errors
     /// A file is too large for one, or can't be read.
-    pub fn made(&self, launched: Launched<'_>) -> Result<Vec<u8>, MachineError> {
-        let own = initramfs::pack(&self.files(launched)?)?;
+    pub fn initramfs(
+        &self,
+        files: &[Entry],
+        host_memory_mib: u64,
+    ) -> Result<Vec<u8>, MachineError> {
+        let own = initramfs::pack(files)?;
         match &self.below {
             None => Ok(own),
-            Some(below) => {
-                let words = below.words(self.architecture, launched.words);
-                below.initramfs(&self.nested(launched.host_memory_mib), &words, own)
-            }
+            Some(below) => below.initramfs(&self.nested(host_memory_mib), own),
         }
     }
 

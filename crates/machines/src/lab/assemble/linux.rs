@@ -112,12 +112,15 @@ pub(super) fn linux(
         Some(inner) => {
             let parameters = words(&inner.parameters);
             described.part("inner_kernel_parameters", json!(parameters));
+            let doorbell = vmm::doorbell(architecture);
+            // Their options are the host's.
+            let mut lines = without_options(&of_modules);
+            lines.push(format!("below={doorbell:#x}"));
             Some(Nested {
                 kernel: read(&found.image)?,
-                parameters,
+                parameters: format!("{parameters} doorbell={doorbell:#x}"),
                 files: files.clone(),
-                // Their options are the host's.
-                lines: without_options(&of_modules),
+                lines,
                 memory_beside_mib: inner.memory_beside_mib,
             })
         }

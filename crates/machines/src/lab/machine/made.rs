@@ -1,7 +1,6 @@
 //! The files that are made anew for a launch.
 
 use super::LabMachine;
-use crate::initramfs;
 use crate::lab::command::{self, Inner};
 use crate::lab::payload::{GUEST, INITRD, Linux, LinuxMonitor, Payload};
 use crate::lab::resume::LaunchPoint;
@@ -9,8 +8,7 @@ use crate::lab::tree::{self, Domain};
 use crate::lab::virt;
 use crate::lab::whole::{Launched, Whole};
 use crate::lab::{vm, xl};
-use crate::machine::{LaunchRequest, Machine, MachineError};
-use crate::vmm::DOORBELL;
+use crate::machine::{LaunchRequest, MachineError};
 use ws_lab::sets::Architecture;
 
 /// What is made anew for a launch.
@@ -39,16 +37,17 @@ impl LabMachine {
     }
 
     /// What is made anew for a launch.
-    pub(super) fn made(&self, request: &LaunchRequest) -> Result<Made, MachineError> {
+    pub(in crate::lab) fn made(&self, request: &LaunchRequest) -> Result<Made, MachineError> {
         let (file, lines) = match (&self.settings.payload, self.settings.launch_point) {
             (Payload::Linux(linux), Some(_)) => (
-                linux.initramfs(&[])?,
+                self.initramfs(linux, &[], request)?,
                 lines(&self.launch_lines(linux, request)),
             ),
             (Payload::Whole(whole), Some(_)) => {
                 let launched = self.launched(whole, request);
                 let files = whole.machine(launched)?;
-                (initramfs::pack(&files)?, whole.asked(launched))
+                let file = whole.initramfs(&files, launched.host_memory_mib)?;
+                (file, whole.asked(launched))
             }
             (Payload::Dom0(dom0), Some(_)) => {
                 let memory_mib = self.settings.guest_memory_mib(request);
@@ -87,8 +86,15 @@ impl LabMachine {
     fn file(&self, request: &LaunchRequest) -> Result<Option<Vec<u8>>, MachineError> {
         match &self.settings.payload {
             Payload::Guest | Payload::Xen { .. } | Payload::Neve { .. } => Ok(None),
-            Payload::Linux(linux) => self.initramfs(linux, request).map(Some),
-            Payload::Whole(whole) => whole.made(self.launched(whole, request)).map(Some),
+            Payload::Linux(linux) => {
+                let lines = self.launch_lines(linux, request);
+                self.initramfs(linux, &lines, request).map(Some)
+            }
+            Payload::Whole(whole) => {
+                let launched = self.launched(whole, request);
+                let files = whole.files(launched)?;
+                whole.initramfs(&files, launched.host_memory_mib).map(Some)
+            }
             Payload::Dom0(dom0) => {
                 let memory_mib = self.settings.guest_memory_mib(request);
                 dom0.initramfs(request.vcpus, memory_mib, Some(&request.command_line))
@@ -111,37 +117,18 @@ impl LabMachine {
         }
     }
 
-    /// The words on a nested Linux's command line by which the host's monitor counts what the guest's
-    /// rings, passed on, enclose: the launch's own. None if the guest does not ring, or where rings can't
-    /// be passed on.
-    fn outer_words(&self, request: &LaunchRequest) -> String {
-        let words = request.command_line.split(' ');
-        let mut taken = words.filter(|word| {
-            ["nonce=", "unit=", "doorbell="]
-                .iter()
-                .any(|key| word.starts_with(key))
-        });
-        let has_bell = request.command_line.contains("doorbell=");
-        match self.architecture() == Architecture::X86_64 && has_bell {
-            true => taken.by_ref().collect::<Vec<_>>().join(" "),
-            false => String::new(),
-        }
-    }
-
-    /// The initramfs of a launch.
-    fn initramfs(&self, linux: &Linux, request: &LaunchRequest) -> Result<Vec<u8>, MachineError> {
-        let mut lines = self.launch_lines(linux, request);
-        match &linux.nested {
-            None => linux.initramfs(&lines),
-            Some(inner) => {
-                let memory_mib = self.settings.guest_memory_mib(request) + inner.memory_beside_mib;
-                let words = self.outer_words(request);
-                if !words.is_empty() {
-                    lines.push(format!("below={DOORBELL:#x}"));
-                }
-                linux.nested_initramfs(inner, &lines, &words, request.vcpus, memory_mib)
-            }
-        }
+    /// The initramfs of a Linux that runs a monitor; `lines` are for the guest's monitor.
+    fn initramfs(
+        &self,
+        linux: &Linux,
+        lines: &[String],
+        request: &LaunchRequest,
+    ) -> Result<Vec<u8>, MachineError> {
+        let Some(inner) = &linux.nested else {
+            return linux.initramfs(lines);
+        };
+        let memory_mib = self.settings.guest_memory_mib(request) + inner.memory_beside_mib;
+        linux.nested_initramfs(inner, lines, request.vcpus, memory_mib)
     }
 
     /// What the first process is told in a launch.

@@ -1,10 +1,8 @@
 //! How a machine with the user's kernel ended: only a power-off is a success.
 
+use crate::launch::state::{BELOW, GUEST};
 use ws_machines::machine::Witness;
 use ws_records::{Decoder, Expect, Item, Kind, Nonce, Record};
-
-/// The source of the guest's own records; all other sources are monitors or hypervisors.
-const GUEST: &str = "guest";
 
 /// Reads a console, and reports at its end what went wrong.
 #[derive(Debug)]
@@ -56,12 +54,11 @@ impl Ending {
         let Kind::Bye(bye) = &record.kind else {
             return;
         };
+        // All other sources are monitors or hypervisors.
         if record.source == GUEST {
             return;
         }
-        if let Some(Witness::Bye { speakers }) = self.witness {
-            self.is_seen |= record.launch >= speakers;
-        }
+        self.is_seen |= self.witness == Some(Witness::Bye) && record.source != BELOW;
         if bye.status != "ok" && self.bad.is_none() {
             let why = record.object.get("why").and_then(|why| why.as_str());
             let why = why.unwrap_or("it failed");
@@ -79,8 +76,8 @@ impl Ending {
         let why = match self.witness {
             None => return None,
             Some(Witness::Complaint(sign)) if complaints.contains(sign) => return None,
-            Some(Witness::Bye { .. } | Witness::Console(_)) if self.is_seen => return None,
-            Some(Witness::Bye { .. }) => {
+            Some(Witness::Bye | Witness::Console(_)) if self.is_seen => return None,
+            Some(Witness::Bye) => {
                 "the monitor did not report how the kernel ended: the console shows why"
             }
             Some(Witness::Complaint(_) | Witness::Console(_)) => {
@@ -134,7 +131,7 @@ mod tests {
 
     #[test]
     fn a_bye_of_who_runs_the_kernel_decides() {
-        let bye = Witness::Bye { speakers: 1 };
+        let bye = Witness::Bye;
         let monitor = |nonce, last| say("vmm", nonce, &[HELLO, last]);
         assert_eq!(amiss(bye, "quiet", &[&monitor(0, OK)], ""), None);
         let words = "nonce=wrong! nonce=1 nonce=2 nonce=";
@@ -152,12 +149,12 @@ mod tests {
 
     #[test]
     fn of_a_machine_in_the_machine_the_inner_end_decides() {
-        let nested = Witness::Bye { speakers: 2 };
-        let monitor = |last: &[&str]| say("vmm", 0, &[&[HELLO], last].concat());
-        let (outer, end) = (monitor(&[]), &monitor(&[OK])[monitor(&[]).len()..]);
-        let both = |inner: &[u8]| amiss(nested, "", &[&outer, inner, end], "");
-        assert_eq!(both(&monitor(&[OK])), None);
-        assert!(both(&monitor(&[FAULT])).is_some());
+        let outer = |last: &[&str]| say("l0", 0, &[&[HELLO], last].concat());
+        let (begin, end) = (outer(&[]), &outer(&[OK])[outer(&[]).len()..]);
+        let both = |inner: &[u8]| amiss(Witness::Bye, "", &[&begin, inner, end], "");
+        let monitor = |last| say("vmm", 0, &[HELLO, last]);
+        assert_eq!(both(&monitor(OK)), None);
+        assert!(both(&monitor(FAULT)).is_some());
         assert!(both(b"vmm: it is no arm64 Image\n").is_some());
     }
 
