@@ -75,3 +75,34 @@ of() {
     of lab:kvm-svm-nested-linux '.over_vm < 1.3' hackbench
     of lab:kvm-svm-nested-linux '.over_vm > 1.5'
 }
+
+@test "nested machines resume with the samples of a boot, and with the same traps to L0" {
+    # States of this test alone.
+    export XDG_CACHE_HOME=$BATS_TEST_TMPDIR/cache LIMIT=1700
+    local states=$XDG_CACHE_HOME/worldswitch/states machine command launch words
+    mkdir -p "$states"
+    ln -s "$LAB_STORE/sets" "$states/.."
+    while read -r machine command; do
+        for launch in booted first again; do
+            words=()
+            [ $launch != booted ] || words=(--no-resume)
+            # shellcheck disable=SC2086 # several words
+            ws $command --on "lab:$machine" --boots 1 --perturb 0 "${words[@]}" -o "$launch" </dev/null >/dev/null
+            jq -c '[.rows[] | select(.status == "ok") | .metrics[].boots[].run,
+                (.host[0] | .below, .below_causes)]' "$launch/lab-$machine.json" >"$machine.$launch"
+            rm -r "$launch"
+        done
+        [ "$(jq length "$machine.again")" -ge 3 ]
+        jq -e 'any(.[]; type == "object" and .exits > 0)' "$machine.again"
+        cmp "$machine.booted" "$machine.first"
+        cmp "$machine.booted" "$machine.again"
+        [ "$(find "$states" -name '*.state' | wc -l)" -eq 1 ]
+        rm "$states"/*.state
+    done <<'END'
+kvm-nested run --bench ^(hypercall|in)$
+kvm-svm-nested run --bench ^(hypercall|in)$
+neve-linux apps --workload ^tcp-rr$
+kvm-nested-linux apps --workload ^tcp-rr$
+kvm-svm-nested-linux apps --workload ^tcp-rr$
+END
+}
