@@ -69,7 +69,7 @@ static char *ask(const char *lines, bool saves)
 
 static void lines_come_in_parts(void **state)
 {
-	static char lines[MAX_LAUNCH_BYTES];
+	static char lines[2 * MAX_LAUNCH_BYTES];
 
 	(void)state;
 	for (size_t bytes = 1; bytes < 200; bytes++) {
@@ -78,10 +78,10 @@ static void lines_come_in_parts(void **state)
 		assert_int_equal(rings, bytes / sizeof(told.bench) + 1);
 		assert_true(saved == bytes % 2 && !waited);
 	}
-	/* What has no end is cut, not written behind the buffer. */
+	/* What is too long is cut, not written behind the buffer. */
 	memset(lines, 'x', sizeof(lines) - 1);
-	assert_in_range(strlen(ask(lines, true)), sizeof(lines) - 2 * sizeof(told.bench),
-			sizeof(lines) - 1);
+	assert_in_range(strlen(ask(lines, true)), MAX_LAUNCH_BYTES - 2 * sizeof(told.bench),
+			MAX_LAUNCH_BYTES - 1);
 }
 
 static void a_monitor_without_lines_stops_nothing(void **state)
