@@ -75,3 +75,34 @@ of() {
     of lab:kvm-svm-nested-linux '.over_vm < 1.3' hackbench
     of lab:kvm-svm-nested-linux '.over_vm > 1.5'
 }
+
+# Each machine, and what is measured on it.
+NESTED_ALL='kvm-nested run --bench ^(hypercall|in)$
+kvm-svm-nested run --bench ^(hypercall|in)$
+neve-linux apps --workload ^tcp-rr$
+kvm-nested-linux apps --workload ^tcp-rr$
+kvm-svm-nested-linux apps --workload ^tcp-rr$'
+
+@test "nested machines resume with the samples of a boot, and with the same traps to L0" {
+    # States of this test alone.
+    export XDG_CACHE_HOME=$BATS_TEST_TMPDIR/cache LIMIT=1700
+    local cache=$XDG_CACHE_HOME/worldswitch machine command launch words
+    mkdir -p "$cache/states"
+    ln -s "$LAB_STORE/sets" "$cache"
+    while read -r machine command; do
+        for launch in booted first again; do
+            words=()
+            [ $launch != booted ] || words=(--no-resume)
+            # shellcheck disable=SC2086 # several words
+            ws $command --on "lab:$machine" --boots 1 --perturb 0 "${words[@]}" -o "$launch" </dev/null >/dev/null
+            jq -c '[.rows[] | select(.status == "ok") | .metrics[].boots[].run,
+                (.host[0] | .below, .below_causes)]' "$launch/lab-$machine.json" >"$machine.$launch"
+            rm -r "$launch"
+        done
+        jq -e 'any(.[]; type == "object" and .exits > 0)' "$machine.again"
+        cmp "$machine.booted" "$machine.first"
+        cmp "$machine.booted" "$machine.again"
+        [ "$(find "$cache/states" -name '*.state' | wc -l)" -eq 1 ]
+        rm "$cache/states"/*.state
+    done <<<"${NESTED:-$NESTED_ALL}"
+}
