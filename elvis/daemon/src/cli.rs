@@ -161,6 +161,28 @@ pub enum Ctl {
         #[arg(value_name = "DISK")]
         name: String,
     },
+    /// Change a device's weight.
+    ///
+    /// It counts from the next round of shares on, a few milliseconds later. The configuration file stays as it is.
+    Weight {
+        /// The device's name, as `list` shows it.
+        #[arg(value_name = "DEVICE")]
+        name: String,
+        /// The new weight, 1 to 10000.
+        #[arg(value_name = "N")]
+        weight: u64,
+    },
+    /// Change a device's limits.
+    ///
+    /// They count at once. Limits that are not named stay. The configuration file stays as it is.
+    Limit {
+        /// The device's name, as `list` shows it.
+        #[arg(value_name = "DEVICE")]
+        name: String,
+        /// requests_per_s (disks), packets_per_s (networks) or bytes_per_s.
+        #[arg(value_name = "LIMIT=N|none", required = true)]
+        limits: Vec<String>,
+    },
     /// List devices.
     List,
     /// Show all counters as JSON.

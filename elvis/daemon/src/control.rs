@@ -1,8 +1,9 @@
 //! The control socket: each connection sends a line of JSON and gets a line of JSON.
 //!
 //! `{"do":"list"}`, `{"do":"stats"}`, `{"do":"add","device":{...}}`, `{"do":"remove","name":"..."}`,
-//! `{"do":"move","name":"...","thread":N}`, `{"do":"resize","name":"..."}`, `{"do":"drain"}`. A reply has
-//! `"ok"`: true, with `"devices"`, `"stats"` or `"resized"` if requested, or false with an `"error"`.
+//! `{"do":"move","name":"...","thread":N}`, `{"do":"resize","name":"..."}`,
+//! `{"do":"weight","name":"...","weight":N}`, `{"do":"limit","name":"...","limits":{"bytes_per_s":N}}` (null: none),
+//! `{"do":"drain"}`. A reply has `"ok"`: true, with `"devices"`, `"stats"` or `"resized"` if requested, or false with an `"error"`.
 
 use crate::config::device_from_json;
 use crate::serve::Server;
@@ -68,11 +69,22 @@ fn carry_out(server: &Server, mut request: Value) -> (Result<Value, String>, boo
                 .map_err(|error| error.to_string()),
             None => Err("resize requires a name".to_owned()),
         },
+        Some("weight") => match (request["name"].as_str(), request["weight"].as_u64()) {
+            (Some(name), Some(weight)) => said(server.set_weight(name, weight)),
+            _ => Err("weight requires a name and a weight".to_owned()),
+        },
+        Some("limit") => match request["name"].as_str() {
+            Some(name) => said(server.set_limit(name, &request["limits"])),
+            None => Err("limit requires a name".to_owned()),
+        },
         Some("drain") => {
             server.drain();
             return (Ok(json!({ "ok": true })), true);
         }
-        _ => Err("\"do\" must be one of list, stats, add, remove, move, resize, drain".to_owned()),
+        _ => Err(
+            "\"do\" must be one of list, stats, add, remove, move, resize, weight, limit, drain"
+                .to_owned(),
+        ),
     };
     (reply, false)
 }

@@ -4,6 +4,7 @@
 //! process has) is in a thread of its own, so that a signal ends the daemon at any time.
 
 use crate::config::{Config, Endpoint};
+use crate::manager::Manager;
 use crate::serve::Server;
 use crate::{confine, control, metrics, thread};
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -21,7 +22,7 @@ use ws_cpus::Cpus;
 const LAST_WAIT: Duration = Duration::from_secs(1);
 
 /// Threads without which devices are not served; the name's beginning.
-const VITAL: [&str; 3] = ["elvis-io", "elvis-file", "elvis-watchdog"];
+const VITAL: [&str; 2] = ["elvis-io", "elvis-file"];
 
 /// What can happen to the daemon.
 enum Event {
@@ -60,6 +61,7 @@ pub fn serve(config: &Config) -> io::Result<()> {
     let (events, happened) = channel();
     watch_panics(events.clone());
     watch_signals(events.clone())?;
+    let manager = Manager::of_environment()?.map(Arc::new);
     let made = Arc::new(Made::default());
     {
         let (config, made, events) = (config.clone(), Arc::clone(&made), events.clone());
@@ -75,6 +77,11 @@ pub fn serve(config: &Config) -> io::Result<()> {
             Event::Started(started) => {
                 is_starting = false;
                 let runs = started.and_then(|listening| run(config, &made, listening, &events));
+                let told = |()| match (&manager, made.server.get()) {
+                    (Some(manager), Some(server)) => manager.serves(server),
+                    _ => Ok(()),
+                };
+                let runs = runs.and_then(told);
                 if runs.is_err() {
                     break runs;
                 }
@@ -93,6 +100,9 @@ pub fn serve(config: &Config) -> io::Result<()> {
             Event::Lost(_) => {}
         }
     };
+    if let Some(manager) = &manager {
+        manager.ends();
+    }
     made.end(is_starting, &happened);
     done
 }
@@ -271,7 +281,6 @@ mod tests {
             ("elvis-io", true),
             ("elvis-io-3", true),
             ("elvis-file-0", true),
-            ("elvis-watchdog", true),
             ("elvis-placer", false),
             ("elvis-control", false),
             ("elvis-ctl", false),

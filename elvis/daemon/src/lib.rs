@@ -10,6 +10,7 @@
     allow(clippy::unwrap_used, clippy::expect_used, clippy::too_many_lines)
 )]
 
+mod aio;
 pub mod blk;
 pub mod config;
 pub mod confine;
@@ -17,6 +18,7 @@ pub mod control;
 pub mod daemon;
 mod devices;
 mod lock;
+mod manager;
 pub mod metrics;
 pub mod model;
 pub mod net;

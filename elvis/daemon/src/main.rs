@@ -124,6 +124,11 @@ fn ctl(path: &Path, what: &Ctl) -> anyhow::Result<()> {
         Ctl::Remove { name } => json!({ "do": "remove", "name": name }),
         Ctl::Move { name, thread } => json!({ "do": "move", "name": name, "thread": thread }),
         Ctl::Resize { name } => json!({ "do": "resize", "name": name }),
+        Ctl::Weight { name, weight } => json!({ "do": "weight", "name": name, "weight": weight }),
+        Ctl::Limit { name, limits } => {
+            let limits = config::limits_argument(limits).map_err(Usage)?;
+            json!({ "do": "limit", "name": name, "limits": limits })
+        }
         Ctl::List => json!({ "do": "list" }),
         Ctl::Stats {
             watch: true,

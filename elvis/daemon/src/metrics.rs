@@ -26,7 +26,7 @@ type OfQueue = (
     fn(&QueueStats) -> f64,
 );
 
-const OF_QUEUES: [OfQueue; 14] = [
+const OF_QUEUES: [OfQueue; 15] = [
     ("requests_total", COUNTER, "Requests served.", |q| {
         q.policy.requests as f64
     }),
@@ -92,6 +92,12 @@ const OF_QUEUES: [OfQueue; 14] = [
         COUNTER,
         "Visits that found requests but a rate limit reached.",
         |q| q.policy.waits_for_rate as f64,
+    ),
+    (
+        "serving_seconds_total",
+        COUNTER,
+        "Time that I/O threads spent on the queue.",
+        |q| q.serving_ns as f64 / 1e9,
     ),
     ("polled", GAUGE, "Whether the queue is polled.", |q| {
         f64::from(u8::from(q.polled))

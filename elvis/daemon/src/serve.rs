@@ -1,6 +1,6 @@
 //! The server: I/O threads according to the mode, and the devices on them.
 
-use crate::config::{Config, number};
+use crate::config::{self, Config, number};
 use crate::devices::Devices;
 use crate::net::Switches;
 use crate::numa::Topology;
@@ -14,6 +14,7 @@ use crate::storage::Disk;
 use elvis_policy::Params;
 use elvis_policy::simulation::Mode;
 use serde::Serialize;
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -63,6 +64,9 @@ pub struct DeviceView {
     pub queues: u16,
     /// Its weight.
     pub weight: u32,
+    /// Its limits, by their names in the configuration.
+    #[serde(flatten)]
+    pub limits: BTreeMap<&'static str, u64>,
     /// Whether a front-end is connected.
     pub connected: bool,
     /// The I/O thread that serves it, from 0; if it is spread, the one of its first queue. None if it has its own.
@@ -317,6 +321,41 @@ impl Server {
         resize(&self.device(name)?, &self.all())
     }
 
+    /// Changes a device's weight at once.
+    ///
+    /// # Errors
+    ///
+    /// There is no such device, or no such weight.
+    pub fn set_weight(&self, name: &str, weight: u64) -> io::Result<()> {
+        let device = self.device(name)?;
+        let new = config::weight(weight).map_err(invalid)?;
+        device.change_terms(&self.may_serve(&device), |weight, _| {
+            *weight = new;
+            Ok(())
+        })
+    }
+
+    /// Changes those limits of a device at once that have a name in `limits`, as in the configuration; null: no limit.
+    ///
+    /// # Errors
+    ///
+    /// There is no such device, or it has no such limit.
+    pub fn set_limit(&self, name: &str, limits: &Value) -> io::Result<()> {
+        let device = self.device(name)?;
+        let counts = device.spec().kind.counts();
+        device.change_terms(&self.may_serve(&device), |_, limit| {
+            config::change_limit(limit, limits, counts).map_err(invalid)
+        })
+    }
+
+    /// The I/O threads that serve a device, or to which it may be moved.
+    fn may_serve(&self, device: &Device) -> Vec<Arc<IoThread>> {
+        match self.shared[..] {
+            [] => device.threads().iter().map(Arc::clone).collect(),
+            _ => self.shared.clone(),
+        }
+    }
+
     fn all(&self) -> Vec<Arc<Device>> {
         self.devices().by_name.values().cloned().collect()
     }
@@ -352,7 +391,8 @@ impl Server {
                 KindSpec::Net(net) => Some(net.backing.text()),
             },
             queues: device.kind().queues(),
-            weight: device.spec().weight,
+            weight: device.terms().0,
+            limits: limits(device),
             connected: device.connected(),
             thread: self
                 .shared
@@ -411,6 +451,19 @@ impl Server {
         }
         Ok(stats)
     }
+}
+
+fn invalid(why: String) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, why)
+}
+
+/// A device's limits, by their names in the configuration.
+fn limits(device: &Device) -> BTreeMap<&'static str, u64> {
+    let (_, limit) = device.terms();
+    let counted = (device.spec().kind.counts(), limit.requests_per_s);
+    let all = [counted, ("bytes_per_s", limit.bytes_per_s)];
+    let named = |(name, limit): (_, Option<u64>)| Some((name, limit?));
+    all.into_iter().filter_map(named).collect()
 }
 
 /// Why a device is not added any more.

@@ -1,5 +1,5 @@
 //! System calls for which no library in use has a safe wrapper. One of the modules with `unsafe`; the
-//! others are the engines and `pending`, which keep a request's memory until the kernel is done with it.
+//! others are `aio`, and the engines and `pending`, which keep a request's memory until the kernel is done with it.
 
 use elvis_ring::Piece;
 use std::fs::File;
@@ -81,27 +81,6 @@ pub fn datasync(fd: BorrowedFd) -> i32 {
 pub fn allocate(fd: BorrowedFd, mode: i32, offset: u64, bytes: u64) -> i32 {
     // SAFETY: no memory is involved.
     result(unsafe { libc::fallocate(fd.as_raw_fd(), mode, offset as i64, bytes as i64) } as isize)
-}
-
-/// Interrupts a system call in which a thread of this process blocks: it returns EINTR. The handler
-/// of [`interruptible`] must be installed.
-pub fn interrupt(thread: i32) {
-    // SAFETY: no memory is involved; for a thread that has ended, the call only fails.
-    unsafe {
-        libc::syscall(libc::SYS_tgkill, libc::getpid(), thread, libc::SIGUSR2);
-    }
-}
-
-/// Makes SIGUSR2 do nothing but interrupt system calls.
-pub fn interruptible() {
-    extern "C" fn nothing(_signal: i32) {}
-    // SAFETY: the handler does nothing, so it is async-signal-safe; a zeroed sigaction is valid.
-    unsafe {
-        let mut action: libc::sigaction = std::mem::zeroed();
-        action.sa_sigaction = nothing as *const () as usize;
-        libc::sigemptyset(&raw mut action.sa_mask);
-        libc::sigaction(libc::SIGUSR2, &raw const action, std::ptr::null_mut());
-    }
 }
 
 /// The NUMA node of each page of this process at these addresses; a negative errno for a page that is not

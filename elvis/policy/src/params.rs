@@ -46,6 +46,9 @@ pub struct Params {
     /// Each request adds `poll_off_idle_ns` of polling time to its queue. This is the most that a
     /// queue can save up in a burst, in ns.
     pub poll_keep_ns: u64,
+    /// After each such time of polling a queue's requests are counted, in ns. If they were on average more than
+    /// [`Params::MEAN_GAPS`] times `poll_on_gap_ns` apart, its polling ends: it costs more than notifications.
+    pub poll_review_ns: u64,
     /// If a polling thread makes no step for this long, its host did not run it, in ns. Such time is
     /// not charged as polling time: the thread used no CPU, and the driver may have been stopped too.
     /// Much longer than a look at a queue, and much shorter than a time slice of the host's scheduler.
@@ -79,6 +82,7 @@ impl Default for Params {
             poll_on_gap_ns: 160_000,
             poll_off_idle_ns: 3_200_000,
             poll_keep_ns: 100_000_000,
+            poll_review_ns: 250_000_000,
             stopped_ns: 100_000,
             call_delay_ns: 8_000,
             sent_call_delay_ns: 50_000,
@@ -105,6 +109,8 @@ impl Params {
     pub const ON_GAP_WAKES: u64 = 20;
     /// `poll_off_idle_ns` as a multiple of `poll_on_gap_ns`.
     pub const HYSTERESIS: u64 = 20;
+    /// The same for the mean gap of a whole review.
+    pub const MEAN_GAPS: u64 = 4;
 
     /// Lower bound on the wake-up cost, in ns. Two threads on the same CPU wake each other faster,
     /// which is no measure of waking an idle CPU.
@@ -132,6 +138,12 @@ impl Params {
     #[must_use]
     pub fn visit_ns(&self) -> u64 {
         u64::from(self.max_work).saturating_mul(self.unit_ns)
+    }
+
+    /// The greatest mean gap of requests in a review, in ns.
+    #[must_use]
+    pub fn poll_mean_gap_ns(&self) -> u64 {
+        self.poll_on_gap_ns.saturating_mul(Self::MEAN_GAPS)
     }
 
     /// Checks the values, also against each other.
@@ -162,6 +174,7 @@ impl Params {
             self.poll_off_idle_ns,
             self.poll_on_gap_ns,
         )?;
+        least("poll_review_ns", self.poll_review_ns, 1)?;
         least("stopped_ns", self.stopped_ns, 1)?;
         least("events_ns", self.events_ns, 1)?;
         if self.unit_ns > 1_000_000 {

@@ -16,6 +16,9 @@ pub struct Polling {
     earned_until_ns: u64,
     /// Requests since polling started.
     requests: u32,
+    /// When its requests were last reviewed, and those since then.
+    reviewed_ns: Option<u64>,
+    since_review: u32,
     /// It made enough requests when it was last polled that one kick restarts polling.
     trusted: bool,
 }
@@ -30,6 +33,8 @@ impl Polling {
             last_kick_ns: 0,
             earned_until_ns: 0,
             requests: 0,
+            reviewed_ns: None,
+            since_review: 0,
             trusted: false,
         }
     }
@@ -81,6 +86,7 @@ impl Polling {
     /// pause after it, up to `poll_keep_ns`.
     pub fn earn(&mut self, params: &Params, requests: u16, now_ns: u64) {
         self.requests = self.requests.saturating_add(requests.into());
+        self.since_review = self.since_review.saturating_add(requests.into());
         let earned_ns = params.poll_off_idle_ns.saturating_mul(u64::from(requests));
         let until_ns = self.earned_until_ns.max(now_ns).saturating_add(earned_ns);
         let most_ns = params.poll_keep_ns.max(params.poll_off_idle_ns);
@@ -89,14 +95,30 @@ impl Polling {
 
     /// Notes that the queue was found empty. True: polling ends now.
     pub fn found_empty(&mut self, params: &Params, now_ns: u64) -> bool {
-        if !self.polled || self.always || now_ns < self.earned_until_ns {
+        if !self.polled || self.always {
+            return false;
+        }
+        let pauses = now_ns >= self.earned_until_ns;
+        if !pauses && !self.too_rare(params, now_ns) {
             return false;
         }
         *self = Self {
-            trusted: self.requests >= params.poll_again_requests,
+            trusted: pauses && self.requests >= params.poll_again_requests,
             ..Self::new()
         };
         true
+    }
+
+    /// Whether its requests were too far apart on average since the last review, if the next one is due. Else a burst
+    /// starts polling that requests far below its rate keep up.
+    fn too_rare(&mut self, params: &Params, now_ns: u64) -> bool {
+        let passed_ns = now_ns.saturating_sub(*self.reviewed_ns.get_or_insert(now_ns));
+        if passed_ns < params.poll_review_ns {
+            return false;
+        }
+        self.reviewed_ns = Some(now_ns);
+        let requests = std::mem::take(&mut self.since_review);
+        passed_ns > params.poll_mean_gap_ns().saturating_mul(requests.into())
     }
 }
 
@@ -166,6 +188,38 @@ mod tests {
             assert!(!polling.found_empty(&PARAMS(), now_ns + 3999));
             assert!(polling.found_empty(&PARAMS(), now_ns + 4099));
         }
+    }
+
+    /// Requests this far apart after a burst that started polling. Returns when it ended, of three reviews.
+    fn after_burst(params: &Params, gap_ns: u64) -> Option<u64> {
+        let mut polling = Polling::new();
+        assert!((0..4).any(|kick| polling.active(params, kick)));
+        polling.earn(params, 1000, 4);
+        (0..3 * params.poll_review_ns).find(|now_ns| {
+            if now_ns % gap_ns == 0 {
+                polling.earn(params, 1, *now_ns);
+            }
+            let ends = polling.found_empty(params, *now_ns);
+            assert!(!ends || !polling.active(params, *now_ns), "it is trusted");
+            ends
+        })
+    }
+
+    #[test]
+    fn requests_too_rare_to_start_polling_do_not_keep_it_up_after_a_burst() {
+        let params = Params {
+            poll_review_ns: 100_000,
+            ..PARAMS()
+        };
+        // Each request earns 400 ns.
+        assert_eq!(after_burst(&params, 399), None);
+        let slower = Params {
+            poll_off_idle_ns: 2000,
+            ..params
+        };
+        assert_eq!(after_burst(&slower, 399), None);
+        // The first review is that of the burst.
+        assert_eq!(after_burst(&slower, 401), Some(200_000));
     }
 
     #[test]

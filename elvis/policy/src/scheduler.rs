@@ -16,9 +16,6 @@ use crate::polling::Polling;
 use crate::share::Share;
 use crate::{Begin, CoreCounters, Look, Params, QueueCounters, QueueId, Step, Then, Visit};
 
-/// Work of a request, or of one part of it, that takes longer than this is not known, in ns.
-const LONG_NS: u64 = 1_000_000;
-
 #[derive(Debug)]
 struct Device {
     share: Share,
@@ -55,7 +52,7 @@ pub struct Scheduler {
     /// When the last visit ended, if the queue was empty.
     in_vain_ns: Option<u64>,
     round: u64,
-    /// Greatest weight of a device.
+    /// Greatest weight of a device that has queues.
     heaviest: u32,
     /// Visits since the last one that left requests over which this round's share still allows, and
     /// the fewest rounds that a device visited since then must wait. After a full scan of such
@@ -192,6 +189,7 @@ impl Scheduler {
             spent: 0,
             from_ns: now_ns,
             until_ns: now_ns.saturating_add(time_ns),
+            stopped_ns: 0,
             requests: 0,
             bytes: 0,
             peeks_owed: 0,
@@ -278,15 +276,14 @@ impl Scheduler {
     }
 
     /// Charges time that was spent on a queue to its device's share: of a visit, or outside of one, as for what
-    /// came back from storage. Much more than the time of a visit was not spent: the host stopped the thread.
+    /// came back from storage.
     pub fn charge_time(&mut self, id: QueueId, ns: u64) {
         let unit_ns = self.params.unit_ns;
-        let most_ns = self.params.visit_ns().max(LONG_NS).saturating_mul(2);
         if unit_ns == 0 {
             return;
         }
         if let Some(device) = self.device_of(id.0) {
-            device.share.charge_time(ns.min(most_ns), unit_ns);
+            device.share.charge_time(ns, unit_ns);
         }
     }
 
@@ -348,7 +345,9 @@ impl Scheduler {
         self.note(visit.queue.0, look, now_ns);
         let (max_work, heaviest) = (self.params.max_work, self.heaviest);
         if self.params.unit_ns > 0 {
-            self.charge_time(visit.queue, now_ns.saturating_sub(visit.from_ns));
+            let passed_ns = now_ns.saturating_sub(visit.from_ns);
+            let spent_ns = passed_ns.saturating_sub(visit.stopped_ns);
+            self.charge_time(visit.queue, spent_ns);
         }
         let by_units = self.params.unit_ns == 0;
         if let Some(device) = self.device_of(visit.queue.0) {
@@ -522,6 +521,7 @@ impl Scheduler {
             .devices
             .iter()
             .flatten()
+            .filter(|device| device.queues > 0)
             .map(|device| device.share.weight);
         self.heaviest = weights.max().unwrap_or(1);
     }

@@ -30,6 +30,10 @@ impl Share {
         }
     }
 
+    pub fn set_weight(&mut self, weight: u32) {
+        self.weight = weight.clamp(1, MAX_WEIGHT);
+    }
+
     fn quantum(&self, max_work: u32, heaviest: u32) -> i64 {
         let parts = i64::from(max_work) * PARTS * i64::from(self.weight);
         (parts / i64::from(heaviest.max(self.weight))).max(1)

@@ -63,6 +63,8 @@ pub struct Visit {
     /// When it began, and when its time is over.
     pub(crate) from_ns: u64,
     pub(crate) until_ns: u64,
+    /// How long the host stopped the thread meanwhile.
+    pub(crate) stopped_ns: u64,
     pub(crate) requests: u64,
     pub(crate) bytes: u64,
     pub(crate) peeks_owed: u32,
@@ -76,6 +78,12 @@ impl Visit {
     #[must_use]
     pub fn queue(&self) -> QueueId {
         self.queue
+    }
+
+    /// Notes that the host ran other programs on the thread's CPU for so long during the visit: that time is not
+    /// charged.
+    pub fn stopped(&mut self, ns: u64) {
+        self.stopped_ns += ns;
     }
 
     /// Units of work done so far.

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// fstatfs types (linux/magic.h) of file systems whose files are memory: memfds, tmpfs, huge pages.
 const MEMORY: [i64; 2] = [libc::TMPFS_MAGIC, libc::HUGETLBFS_MAGIC];
@@ -31,12 +32,46 @@ fn check_memory(file: &File) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::InvalidInput, why))
 }
 
+/// Most address space of all mappings of this process, in bytes: 64 TiB, half of what a process has on x86-64. What the
+/// process itself needs is never used up by front-ends.
+pub const MOST: u64 = 1 << 46;
+
+/// Address space of all mappings.
+static MAPPED: AtomicU64 = AtomicU64::new(0);
+
+/// So many bytes of [`MOST`], until it is dropped.
+#[derive(Debug)]
+struct Taken(u64);
+
+impl Taken {
+    fn new(bytes: u64) -> io::Result<Self> {
+        let more = |mapped: u64| mapped.checked_add(bytes).filter(|all| *all <= MOST);
+        match MAPPED.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more) {
+            Ok(_) => Ok(Self(bytes)),
+            Err(mapped) => {
+                let why = format!(
+                    "no address space for {bytes} bytes: all devices together have {mapped} and may have {MOST}"
+                );
+                Err(io::Error::new(io::ErrorKind::OutOfMemory, why))
+            }
+        }
+    }
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        MAPPED.fetch_sub(self.0, Ordering::Relaxed);
+    }
+}
+
 /// A shared mapping of the start of a file, readable and writable; dropping it unmaps.
 #[derive(Debug)]
 pub struct Mapping {
     base: NonNull<u8>,
     bytes: usize,
     slot: Option<sigbus::Slot>,
+    /// Given back after the range is unmapped.
+    _taken: Taken,
 }
 
 // SAFETY: a mapping is an address range that any thread may use; all access goes through `Span`,
@@ -51,7 +86,7 @@ impl Mapping {
     /// # Errors
     ///
     /// The file is on a disk or a network, is too short, or can't be mapped, or there are already
-    /// [`sigbus::SLOTS`] mappings.
+    /// [`sigbus::SLOTS`] mappings, or [`MOST`] bytes of them.
     pub fn new(file: &File, bytes: u64) -> io::Result<Self> {
         let invalid = |why| io::Error::new(io::ErrorKind::InvalidInput, why);
         check_memory(file)?;
@@ -67,6 +102,7 @@ impl Mapping {
         let rounded = bytes.checked_next_multiple_of(page.next_power_of_two());
         let bytes = rounded.and_then(|bytes| usize::try_from(bytes).ok());
         let bytes = bytes.ok_or_else(|| invalid("a memory region exceeds the address space"))?;
+        let taken = Taken::new(bytes as u64)?;
         // SAFETY: a new mapping at an address chosen by the kernel touches no existing memory.
         let base = unsafe {
             libc::mmap(
@@ -88,6 +124,7 @@ impl Mapping {
             base,
             bytes,
             slot: None,
+            _taken: taken,
         };
         mapping.slot = Some(sigbus::watch(base.as_ptr() as usize, bytes)?);
         Ok(mapping)

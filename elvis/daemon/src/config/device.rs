@@ -285,6 +285,68 @@ fn rate(given: Option<&Spanned<u64>>, key: &'static str) -> Result<Option<u64>, 
     }
 }
 
+/// A weight that is changed at run time.
+///
+/// # Errors
+///
+/// It is out of range.
+pub fn weight(weight: u64) -> Result<u32, String> {
+    let number = u32::try_from(weight).ok();
+    let number = number.filter(|number| (1..=MAX_WEIGHT).contains(number));
+    number.ok_or_else(|| format!("weight: {weight} is not in the range 1 to {MAX_WEIGHT}"))
+}
+
+/// Changes limits at run time, by their names; null: no limit. `counts` is the name of the limit of what the device
+/// counts.
+///
+/// # Errors
+///
+/// The name and the reason; then some may be changed.
+pub fn change_limit(
+    limit: &mut RateLimit,
+    changes: &serde_json::Value,
+    counts: &str,
+) -> Result<(), String> {
+    let changes = changes.as_object().filter(|changes| !changes.is_empty());
+    for (name, value) in changes.ok_or("no limit is named")? {
+        let new = match value.as_u64() {
+            None if !value.is_null() => return Err(format!("{name}: not a number")),
+            Some(0) => return Err(format!("{name}: 0 would allow no requests")),
+            new => new,
+        };
+        match name.as_str() {
+            "bytes_per_s" => limit.bytes_per_s = new,
+            name if name == counts => limit.requests_per_s = new,
+            _ => {
+                return Err(format!(
+                    "{name}: not a limit of this device; it has {counts} and bytes_per_s"
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Reads `NAME=N` and `NAME=none`, as JSON for [`change_limit`].
+///
+/// # Errors
+///
+/// What is wrong.
+pub fn limits_argument(words: &[String]) -> Result<serde_json::Value, String> {
+    let read = |word: &String| {
+        let wrong =
+            || format!("{word:?} is not LIMIT=N or LIMIT=none, as in bytes_per_s=400000000");
+        let (name, value) = word.split_once('=').ok_or_else(wrong)?;
+        let value = match value {
+            "none" => serde_json::Value::Null,
+            number => number.parse::<u64>().map_err(|_| wrong())?.into(),
+        };
+        Ok((name.to_owned(), value))
+    };
+    let limits: Result<serde_json::Map<_, _>, String> = words.iter().map(read).collect();
+    limits.map(Into::into)
+}
+
 /// A number from 1 to `most`; 1 if none is given.
 fn within<T>(given: Option<&Spanned<T>>, key: &'static str, most: T) -> Result<T, Wrong>
 where
@@ -387,6 +449,36 @@ mod tests {
         assert!(device_argument("/run/a.sock").is_err());
         assert!(device_argument("/a=/b,fast").is_err());
         assert!(device_from_json(device_argument("/a=/b,queues=0").unwrap()).is_err());
+    }
+
+    #[test]
+    fn limits_are_changed_by_their_names() {
+        let changed = |words: &[&str], counts| {
+            let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
+            let mut limit = RateLimit {
+                requests_per_s: Some(5),
+                ..RateLimit::default()
+            };
+            change_limit(&mut limit, &limits_argument(&words)?, counts)?;
+            Ok::<_, String>((limit.requests_per_s, limit.bytes_per_s))
+        };
+        let disk = "requests_per_s";
+        assert_eq!(changed(&["bytes_per_s=9"], disk), Ok((Some(5), Some(9))));
+        assert_eq!(changed(&["requests_per_s=none"], disk), Ok((None, None)));
+        assert_eq!(
+            changed(&["packets_per_s=7"], "packets_per_s"),
+            Ok((Some(7), None))
+        );
+        for wrong in [
+            &[][..],
+            &["bytes_per_s"],
+            &["bytes_per_s=x"],
+            &["bytes_per_s=0"],
+            &["packets_per_s=7"],
+        ] {
+            assert!(changed(wrong, disk).is_err(), "{wrong:?}");
+        }
+        assert!(weight(0).is_err() && weight(10_001).is_err() && weight(7) == Ok(7));
     }
 
     #[test]

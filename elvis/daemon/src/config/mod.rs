@@ -6,7 +6,7 @@ mod endpoint;
 use crate::confine::User;
 use crate::server::DeviceSpec;
 use device::RawDevice;
-pub use device::{device_argument, device_from_json};
+pub use device::{change_limit, device_argument, device_from_json, limits_argument, weight};
 use elvis_policy::simulation::Mode;
 use elvis_policy::{Params, ParamsError, PlacementParams};
 pub use endpoint::Endpoint;

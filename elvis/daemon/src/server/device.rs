@@ -3,13 +3,14 @@
 use super::accept::Accepting;
 use super::channel::{Channel, Notice};
 use super::frontend::{Frontend, answer_own};
+use super::iothread::IoThread;
 use super::kind::{Kind, KindSpec};
-use super::queue::Shared;
+use super::queue::{Shared, Terms};
 use super::ringfile::RingFile;
 use super::threads::Threads;
 use crate::numa::{self, Topology};
 use crate::thread;
-use elvis_policy::{Limiter, RateLimit};
+use elvis_policy::RateLimit;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::net::sockopt::socket_peercred;
 use rustix::thread::{CpuSet, sched_getaffinity};
@@ -41,9 +42,9 @@ pub struct DeviceSpec {
     pub socket: PathBuf,
     /// What it is to its driver, and what is behind it.
     pub kind: KindSpec,
-    /// Its weight among the devices of each of its I/O threads.
+    /// Its weight among the devices of each of its I/O threads, at first.
     pub weight: u32,
-    /// Its limits.
+    /// Its limits, at first.
     pub limit: RateLimit,
     /// Whether its queues are spread over all I/O threads.
     pub spread: bool,
@@ -112,13 +113,8 @@ impl Device {
             name: spec.name.clone(),
             kind,
             channel: Channel::default(),
-            weight: spec.weight,
-            limiter: match spec.spread {
-                true => Limiter::shared(&spec.limit),
-                false => Limiter::new(&spec.limit),
-            },
+            terms: Mutex::new(Terms::new(spec.weight, spec.limit, spec.spread)),
             spent_ns: AtomicU64::new(0),
-            distrusted_until_ns: AtomicU64::new(0),
             starts: Default::default(),
         });
         let state = Arc::new(State {
@@ -175,6 +171,36 @@ impl Device {
             true => self.shared.channel.config_changed(),
             false => Notice::NoFrontend,
         }
+    }
+
+    /// Its weight, and its limits.
+    #[must_use]
+    pub fn terms(&self) -> (u32, RateLimit) {
+        let terms = self.shared.terms();
+        (terms.weight, terms.limit)
+    }
+
+    /// Changes its weight and its limits on these I/O threads, which have to be all that may serve it: it may be moved
+    /// meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// `change` returns one, or one of the threads has ended.
+    pub fn change_terms(
+        &self,
+        threads: &[Arc<IoThread>],
+        change: impl FnOnce(&mut u32, &mut RateLimit) -> io::Result<()>,
+    ) -> io::Result<()> {
+        // Held until all threads have them, so that two changes do not mix.
+        let mut terms = self.shared.terms();
+        let (mut weight, mut limit) = (terms.weight, terms.limit);
+        change(&mut weight, &mut limit)?;
+        *terms = Terms::new(weight, limit, self.spec.spread);
+        self.shared.kind.limited(limit);
+        for thread in threads {
+            thread.set_terms(self.number(), weight, terms.limiter.clone())?;
+        }
+        Ok(())
     }
 
     /// Time that I/O threads spent on it so far, in ns.

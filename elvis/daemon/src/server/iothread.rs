@@ -6,7 +6,7 @@ use super::core::Core;
 use super::queue::Queue;
 use super::stats::CoreStats;
 use crate::thread;
-use elvis_policy::Params;
+use elvis_policy::{Limiter, Params};
 use rustix::event::{EventfdFlags, eventfd};
 use std::io;
 use std::os::fd::OwnedFd;
@@ -40,6 +40,12 @@ pub(super) enum Order {
         device: u64,
         index: u16,
         call: Option<OwnedFd>,
+    },
+    /// Serve a device by this weight and these limits.
+    Terms {
+        device: u64,
+        weight: u32,
+        limiter: Limiter,
     },
     /// Send the counters.
     Stats(Sender<CoreStats>),
@@ -136,6 +142,19 @@ impl IoThread {
         })
     }
 
+    /// Serves a device by this weight and these limits, if it serves it.
+    ///
+    /// # Errors
+    ///
+    /// The thread has ended.
+    pub fn set_terms(&self, device: u64, weight: u32, limiter: Limiter) -> io::Result<()> {
+        self.order(Order::Terms {
+            device,
+            weight,
+            limiter,
+        })
+    }
+
     /// Its counters.
     ///
     /// # Errors
@@ -165,14 +184,15 @@ impl Drop for IoThread {
 mod tests {
     use super::*;
     use crate::server::kind::{BlkSpec, Kind};
-    use crate::server::queue::Kick;
+    use crate::server::queue::{Kick, Terms};
     use crate::server::stats::Counted;
     use crate::storage::{Blocks, Disk, Source};
-    use elvis_policy::{Limiter, RateLimit};
+    use elvis_policy::RateLimit;
     use elvis_ring::Ring;
     use elvis_ring::driver::Driver;
     use rustix::fs::{MemfdFlags, memfd_create};
     use std::fs::File;
+    use std::sync::Mutex;
     use std::sync::atomic::{AtomicU64, Ordering};
     use std::sync::mpsc::{Receiver, TryRecvError};
     use std::time::{Duration, Instant};
@@ -200,10 +220,8 @@ mod tests {
             kind: Kind::Blk(blk.with(disk)),
             rings: None,
             channel: crate::server::channel::Channel::default(),
-            weight: 1,
-            limiter: Limiter::new(&RateLimit::default()),
+            terms: Mutex::new(Terms::new(1, RateLimit::default(), false)),
             spent_ns: AtomicU64::new(0),
-            distrusted_until_ns: AtomicU64::new(0),
             starts: Default::default(),
         };
         Box::new(Queue {

@@ -6,11 +6,11 @@ use super::core::now_ns;
 use super::kind::Kind;
 use super::ringfile::RingFile;
 use super::stats::Counted;
-use elvis_policy::Limiter;
+use elvis_policy::{Limiter, RateLimit};
 use elvis_ring::Ring;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// The data shared by all queues of a device.
@@ -26,16 +26,39 @@ pub struct Shared {
     pub rings: Option<RingFile>,
     /// By which its front-end learns of changes.
     pub channel: Channel,
-    /// Its weight among the devices of each of its I/O threads.
-    pub weight: u32,
-    /// Its limits, shared by its I/O threads.
-    pub limiter: Limiter,
+    /// Its weight and its limits, which may change.
+    pub terms: Mutex<Terms>,
     /// Time that I/O threads spent on it, in ns.
     pub spent_ns: AtomicU64,
-    /// Until when its descriptors are not written to, in ns: see [`Shared::stalled`].
-    pub distrusted_until_ns: AtomicU64,
     /// How often its rings were started.
     pub starts: Mutex<Starts>,
+}
+
+/// What a device may use of its I/O threads.
+#[derive(Debug)]
+pub struct Terms {
+    /// Its weight among the devices of each of them.
+    pub weight: u32,
+    /// Its limits.
+    pub limit: RateLimit,
+    /// What enforces them. An I/O thread has a clone.
+    pub limiter: Limiter,
+}
+
+impl Terms {
+    /// New terms of a device, whose queues several I/O threads serve if it is spread.
+    #[must_use]
+    pub fn new(weight: u32, limit: RateLimit, spread: bool) -> Self {
+        let limiter = match spread {
+            true => Limiter::shared(&limit),
+            false => Limiter::new(&limit),
+        };
+        Self {
+            weight,
+            limit,
+            limiter,
+        }
+    }
 }
 
 /// How often a device's rings may be started: each start and stop takes some of its I/O thread's time, which is nobody's
@@ -59,36 +82,20 @@ impl Starts {
     }
 }
 
-/// For how long a device is not served after an I/O thread waited for it, in ns.
-const DISTRUST_NS: u64 = 10_000_000_000;
-
 impl Shared {
-    /// Why its queues are not served.
-    pub const STALLED: &str = "a notification eventfd of this device was full, for which all devices of its I/O thread \
-                               waited; it is not served for 10 s: then restart its rings";
-
-    /// An I/O thread waited until a write to one of its eventfds was interrupted. For some time no other one is
-    /// written, or all others of the thread would wait again and again.
-    pub fn stalled(&self, now_ns: u64) {
-        let until_ns = now_ns.saturating_add(DISTRUST_NS);
-        self.distrusted_until_ns.store(until_ns, Ordering::Relaxed);
-    }
-
-    /// Waits until one more ring may be started, in the device's own thread: it delays nobody else. Returns why the
-    /// ring is not to be served, if so.
-    pub fn start(&self) -> Option<String> {
+    /// Waits until one more ring may be started, in the device's own thread: it delays nobody else.
+    pub fn start(&self) {
         let mut starts = self.starts.lock().unwrap_or_else(PoisonError::into_inner);
         let wait_ns = starts.one(now_ns());
         drop(starts);
         if wait_ns > 0 {
             std::thread::sleep(Duration::from_nanos(wait_ns));
         }
-        self.distrusted(now_ns()).then(|| Self::STALLED.to_owned())
     }
 
-    /// Whether that was a short time ago.
-    pub fn distrusted(&self, now_ns: u64) -> bool {
-        self.distrusted_until_ns.load(Ordering::Relaxed) > now_ns
+    /// Its weight and its limits.
+    pub fn terms(&self) -> MutexGuard<'_, Terms> {
+        self.terms.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Adds time that an I/O thread spent on it.
@@ -119,9 +126,9 @@ pub struct Queue {
     pub ring: Ring,
     /// How the driver tells of new requests.
     pub kick: Kick,
-    /// The I/O thread writes to it for replies.
+    /// The I/O thread signals it for replies.
     pub call: Option<OwnedFd>,
-    /// The I/O thread writes to it when the queue fails.
+    /// The I/O thread signals it when the queue fails.
     pub err: Option<OwnedFd>,
     /// The error that ended its service.
     pub fault: Option<String>,

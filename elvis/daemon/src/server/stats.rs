@@ -81,6 +81,8 @@ pub struct Counted {
     pub calls: u64,
     /// How often replies were published without a notification.
     pub calls_suppressed: u64,
+    /// Time that I/O threads spent on it, in ns.
+    pub serving_ns: u64,
     /// Latencies.
     pub latency: Latency,
     /// If it is a network device's.
@@ -102,6 +104,7 @@ impl Counted {
             unaligned: self.unaligned,
             calls: self.calls,
             calls_suppressed: self.calls_suppressed,
+            serving_ns: self.serving_ns,
             latency_p50_ns: self.latency.quantile(0.5),
             latency_p99_ns: self.latency.quantile(0.99),
             latency_p999_ns: self.latency.quantile(0.999),
@@ -138,6 +141,8 @@ pub struct QueueStats {
     pub calls: u64,
     /// How often replies were published without a notification, as the driver did not want one.
     pub calls_suppressed: u64,
+    /// Time that I/O threads spent on it, in ns.
+    pub serving_ns: u64,
     /// Median latency, from taking a request to its reply, in ns.
     pub latency_p50_ns: u64,
     /// 99th percentile of latency, in ns.

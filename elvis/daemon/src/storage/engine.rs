@@ -32,7 +32,7 @@ pub enum Operation {
 /// One request to a file. Its pieces must not move until it is done.
 #[derive(Debug)]
 pub struct Job<'a> {
-    /// Returned with the result.
+    /// Returned with the result. A small number.
     pub token: u64,
     /// The file.
     pub fd: BorrowedFd<'a>,
@@ -44,6 +44,19 @@ pub struct Job<'a> {
     pub pieces: &'a [Piece<'a>],
     /// The parts of the driver's memory that are registered with this engine.
     pub registered: &'a Registered,
+}
+
+impl Job<'_> {
+    /// Bytes that it reads or writes.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        match self.operation {
+            Operation::Read | Operation::Write { .. } => {
+                self.pieces.iter().map(|piece| piece.bytes() as u64).sum()
+            }
+            Operation::Flush | Operation::Allocate { .. } => 0,
+        }
+    }
 }
 
 /// Results: a job's token, and bytes or a negative errno.

@@ -10,12 +10,21 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 /// Entries of the submission queue: the greatest number of requests that start together.
 const ENTRIES: u32 = 256;
 
+/// Most work in flight that the I/O thread submits itself, in requests to the block device: one for each started
+/// [`WORK_BYTES`]. To submit more could make it wait, as a block device takes so many at a time (nr_requests): one
+/// of the kernel's workers does so then.
+const OWN_WORK: u64 = 64;
+const WORK_BYTES: u64 = 128 << 10;
+
 /// The io_uring of one I/O thread.
 pub struct Uring {
     ring: IoUring,
     /// A duplicate of the ring's descriptor, which can be borrowed with a lifetime.
     descriptor: OwnedFd,
     unstarted: bool,
+    /// Work in flight, in all and by token.
+    work: u64,
+    works: Vec<u64>,
     /// Registered buffers; None before the first.
     buffers: Option<Table>,
 }
@@ -37,6 +46,8 @@ impl Uring {
             ring,
             descriptor,
             unstarted: false,
+            work: 0,
+            works: Vec::new(),
             buffers: None,
         })
     }
@@ -88,7 +99,12 @@ impl Uring {
                 .mode(mode)
                 .build(),
         };
-        let entry = entry.user_data(job.token);
+        let work = job.bytes().div_ceil(WORK_BYTES);
+        let flags = match self.work + work > OWN_WORK {
+            true => squeue::Flags::ASYNC,
+            false => squeue::Flags::empty(),
+        };
+        let entry = entry.user_data(job.token).flags(flags);
         // SAFETY: the caller keeps what the entry points to until the request is done.
         if unsafe { self.ring.submission().push(&entry) }.is_err() {
             self.start()?;
@@ -97,6 +113,12 @@ impl Uring {
             pushed.map_err(|_| io::Error::from(io::ErrorKind::WouldBlock))?;
         }
         self.unstarted = true;
+        self.work += work;
+        let token = usize::try_from(job.token).unwrap_or(usize::MAX);
+        if self.works.len() <= token {
+            self.works.resize(token + 1, 0);
+        }
+        self.works[token] = work;
         if let (Some(_), Some(table)) = (fixed, &mut self.buffers) {
             table.counted.requests += 1;
         }
@@ -153,7 +175,12 @@ impl Uring {
 
     pub fn reap(&mut self, results: &mut Results) {
         for entry in self.ring.completion() {
-            results.push((entry.user_data(), entry.result()));
+            let token = entry.user_data();
+            let ended = usize::try_from(token).ok();
+            if let Some(work) = ended.and_then(|token| self.works.get_mut(token)) {
+                self.work -= std::mem::take(work);
+            }
+            results.push((token, entry.result()));
         }
     }
 }

@@ -5,9 +5,10 @@ use crate::client::{Client, memfd, socket, until};
 use crate::raw::{RING_PACKED, Raw};
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use std::fs::File;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::Ordering;
-use vhost::VhostBackend;
+use vhost::{VhostBackend, VhostUserMemoryRegionInfo};
 use vmm_sys_util::eventfd::EventFd;
 
 const MIB: u64 = 1 << 20;
@@ -165,4 +166,44 @@ fn given_up(packed: bool) {
         said.contains("in flight when each of the last 3 daemons ended"),
         "{said}"
     );
+}
+
+/// All front-ends together leave address space for the daemon itself: 16 devices map as much as a device may.
+#[test]
+fn devices_leave_address_space_for_the_daemon() {
+    const EACH: u64 = 4 << 40;
+    let dir = tempfile::tempdir().unwrap();
+    let path = |number: usize| socket(dir.path(), &format!("d{number}"));
+    let words: Vec<String> = (0..17)
+        .flat_map(|number| {
+            [
+                "--blk".to_owned(),
+                format!("{}=null:1M", path(number).display()),
+            ]
+        })
+        .collect();
+    let daemon = Daemon::start(&words, &path(16));
+    let huge = memfd(EACH);
+    let map = |number| {
+        let raw = Raw::connect(&path(number));
+        let region = VhostUserMemoryRegionInfo {
+            guest_phys_addr: 0,
+            memory_size: EACH,
+            userspace_addr: 0,
+            mmap_offset: 0,
+            mmap_handle: huge.as_raw_fd(),
+        };
+        let mapped = raw.frontend.set_mem_table(&[region]).is_ok();
+        (raw, mapped)
+    };
+    let mut all: Vec<_> = (0..17).map(map).collect();
+    let mapped: Vec<bool> = all.iter().map(|(_, mapped)| *mapped).collect();
+    assert_eq!(mapped, [[true; 16].as_slice(), &[false]].concat());
+    until("a reason", || {
+        daemon.said().contains("no address space").then_some(())
+    });
+    // What one front-end gives back another one may have.
+    all.truncate(16);
+    all.remove(0);
+    until("address space", || map(16).1.then_some(()));
 }

@@ -6,6 +6,7 @@
 
 use super::daemon::Daemon;
 use super::durable::{CACHED, CHOOSING, UNCACHED, reconnect, set_writeback};
+use super::random::{Random, number};
 use crate::client::{LIMIT, pause, socket};
 use crate::layer::{BLOCK, BLOCKS, Layer};
 use crate::raw::{DATA, Features, RING_PACKED, Raw};
@@ -25,27 +26,6 @@ const FLUSH: u64 = 4;
 const DISCARD: u64 = 11;
 const ZERO: u64 = 13;
 const OK: u8 = 0;
-
-/// Numbers that look random (splitmix64).
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut word = self.0;
-        word = (word ^ word >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        word = (word ^ word >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        word ^ word >> 31
-    }
-
-    fn below(&mut self, limit: u64) -> u64 {
-        self.next() % limit
-    }
-
-    fn one_in(&mut self, count: u64) -> bool {
-        self.below(count) == 0
-    }
-}
 
 /// All that is known of a block: its versions, oldest first, each by the word of which it is full.
 struct Block {
@@ -400,14 +380,6 @@ fn start_vm(path: &std::path::Path, random: &mut Random) -> (Features, Raw) {
     }
     raw.start_at(None);
     (features, raw)
-}
-
-fn number(name: &str) -> Option<u64> {
-    let text = std::env::var(name).ok()?;
-    Some(
-        text.parse()
-            .unwrap_or_else(|_| panic!("{name}={text} is not a number")),
-    )
 }
 
 #[test]

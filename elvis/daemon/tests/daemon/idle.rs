@@ -45,13 +45,6 @@ fn threads(daemon: &Daemon) -> BTreeMap<String, Thread> {
     tasks.map(of).collect()
 }
 
-/// The threads that must sleep: all but the watchdog, which checks every 20 ms for a blocked write.
-fn resting(daemon: &Daemon) -> BTreeMap<String, Thread> {
-    let mut threads = threads(daemon);
-    threads.retain(|_, thread| thread.name != "elvis-watchdog");
-    threads
-}
-
 fn cpu_ns(daemon: &Daemon) -> u64 {
     threads(daemon).values().map(|thread| thread.cpu_ns).sum()
 }
@@ -100,16 +93,16 @@ fn a_thousand_idle_devices_cost_little_and_wake_at_once() {
     }
     let attached = own_bytes(&daemon);
     // Wait until all threads rest: each is asleep in two looks, and did not run in between.
-    let mut before = resting(&daemon);
+    let mut before = threads(&daemon);
     until("threads that rest", || {
-        let seen = std::mem::replace(&mut before, resting(&daemon));
+        let seen = std::mem::replace(&mut before, threads(&daemon));
         let rest = before == seen && seen.values().all(|thread| thread.asleep);
         rest.then_some(())
     });
     let (start, before_ns) = (Instant::now(), cpu_ns(&daemon));
     std::thread::sleep(Duration::from_secs(2));
     let (idle_ns, seconds) = (cpu_ns(&daemon) - before_ns, start.elapsed().as_secs_f64());
-    for (id, thread) in resting(&daemon) {
+    for (id, thread) in threads(&daemon) {
         assert_eq!(Some(&thread), before.get(&id), "it ran for idle devices");
     }
     let stats = |control: &Path| {

@@ -14,10 +14,14 @@ mod idle;
 mod killed;
 #[path = "../layer/mod.rs"]
 mod layer;
+#[path = "../messages/mod.rs"]
+mod messages;
 mod network;
 #[path = "../nic/mod.rs"]
 mod nic;
 mod qemu;
+mod random;
 #[path = "../raw/mod.rs"]
 mod raw;
 mod start;
+mod storm;

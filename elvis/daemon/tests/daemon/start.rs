@@ -2,10 +2,11 @@
 //! not get, a disk that another process has, and a signal at any time.
 
 use super::daemon::Daemon;
-use crate::client::{two_cores, until};
+use crate::client::{LIMIT, two_cores, until};
 use rustix::process::Signal;
 use std::collections::BTreeSet;
 use std::fs::File;
+use std::os::unix::net::UnixDatagram;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
@@ -75,6 +76,30 @@ fn outcome(command: Command) -> Outcome {
     }
 }
 
+/// A service manager is told that the daemon serves, that it still does, and that it ends.
+#[test]
+fn a_service_manager_is_told() {
+    let whole = Whole::new();
+    let path = whole.dir.path().join("manager");
+    let manager = UnixDatagram::bind(&path).unwrap();
+    manager.set_read_timeout(Some(LIMIT)).unwrap();
+    let told = || {
+        let mut text = [0; 64];
+        let bytes = manager.recv(&mut text).unwrap();
+        String::from_utf8_lossy(&text[..bytes]).into_owned()
+    };
+    let mut command = whole.command("");
+    command.env("NOTIFY_SOCKET", &path);
+    command.env("WATCHDOG_USEC", "20000");
+    let mut daemon = Daemon::of(command);
+    let three = [told(), told(), told()];
+    assert_eq!(three, ["READY=1", "WATCHDOG=1", "WATCHDOG=1"]);
+    assert!(daemon.said().contains(SERVES));
+    daemon.signal(Signal::TERM);
+    while told() != "STOPPING=1" {}
+    assert!(daemon.ended().success());
+}
+
 /// The names of a daemon's threads.
 fn threads(daemon: &Daemon) -> BTreeSet<String> {
     let tasks = std::fs::read_dir(format!("/proc/{}/task", daemon.id())).unwrap();
@@ -89,7 +114,6 @@ fn usual() -> BTreeSet<String> {
     let mut names: BTreeSet<String> = [
         "elvis",
         "elvis-signals",
-        "elvis-watchdog",
         "elvis-control",
         "elvis-ctl",
         "elvis-metrics",

@@ -259,6 +259,71 @@ fn devices_get_shares_by_their_weights() {
     assert_shares(&[4, 2, 1]);
 }
 
+/// Two disks whose rings are always full: a new weight counts at once, and so does a new limit.
+#[test]
+fn weights_and_limits_change_while_devices_are_served() {
+    /// Requests of 20 us each.
+    const FULL: u16 = 1024;
+    let dir = tempfile::tempdir().unwrap();
+    let devices = ["a=null:1M,service_ns=20000", "b=null:1M,service_ns=20000"];
+    let server = serve_by(dir.path(), Config::default(), &devices);
+    let mut disks = ["a", "b"].map(|name| {
+        let kick = EventFd::new(0).unwrap();
+        let mut raw = Raw::in_memory(&socket(dir.path(), name), memfd(4 << 20), 0, FULL, kick);
+        raw.start(0);
+        raw
+    });
+    // How many requests each of them gets until the first one has so many, and the part of the time.
+    let mut get = |requests: u64| {
+        let time = || {
+            let stats = server.stats().unwrap();
+            ["a", "b"].map(|name| stats.devices[name][0].serving_ns)
+        };
+        let (before, mut got) = (time(), [0; 2]);
+        until("requests", || {
+            for (raw, got) in disks.iter_mut().zip(&mut got) {
+                while raw.driver.reply().is_some() {
+                    *got += 1;
+                }
+                while raw.submit_write(0, 0, 7).is_some() {}
+                raw.kick();
+            }
+            (got[0] >= requests).then_some(())
+        });
+        let spent = [0, 1].map(|at| time()[at] - before[at]);
+        (
+            got[1] as f64 / got[0] as f64,
+            spent[1] as f64 / spent[0] as f64,
+        )
+    };
+    let about = |(got, spent): (f64, f64), wanted: f64| {
+        for ratio in [got, spent] {
+            let close = (wanted * 0.75..wanted * 1.33).contains(&ratio);
+            assert!(close, "{ratio}, not {wanted}");
+        }
+    };
+    get(1000);
+    about(get(3000), 1.0);
+    server.set_weight("b", 4).unwrap();
+    get(200);
+    about(get(2000), 4.0);
+    server.set_weight("b", 1).unwrap();
+    let limit = serde_json::json!({ "requests_per_s": 10 });
+    server.set_limit("b", &limit).unwrap();
+    let list = server.list();
+    assert_eq!((list[1].weight, list[1].limits["requests_per_s"]), (1, 10));
+    get(200);
+    let (ratio, _) = get(3000);
+    assert!(ratio < 0.1, "{ratio}");
+    // What it owes to a limit does not count after that.
+    server
+        .set_limit("b", &serde_json::json!({ "requests_per_s": null }))
+        .unwrap();
+    get(200);
+    about(get(3000), 1.0);
+    assert!(server.set_weight("b", 0).is_err() && server.set_weight("x", 1).is_err());
+}
+
 /// A visit of 256 requests of a millisecond ends soon after another queue is kicked, which is not polled.
 #[test]
 fn a_kick_during_a_visit_ends_it() {

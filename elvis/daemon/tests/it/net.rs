@@ -261,6 +261,27 @@ fn a_frame_that_fits_no_buffers_is_dropped_from_a_full_inbox() {
     assert_eq!(b.receive().1.len(), 1000);
 }
 
+/// One frame, of 480 KB to all its receivers, takes several visits: other queues have their turns in between.
+#[test]
+fn a_frame_for_many_receivers_is_sent_part_by_part() {
+    let dir = tempfile::tempdir().unwrap();
+    let names = ["a", "b", "c", "d", "e", "f", "g", "h", "i"];
+    let devices = names.map(|name| format!("{name}=switch:s"));
+    let devices = devices.each_ref().map(String::as_str);
+    let server = serve(dir.path(), Mode::Elvis, &devices);
+    let mut nics = nics(&server, dir.path(), &names);
+    let (a, others) = nics.split_first_mut().unwrap();
+    let flooded = frame(0xff, 1, 60_000);
+    a.send_plain(&flooded);
+    for other in others {
+        assert!(other.receive().1 == flooded);
+        assert!(other.try_receive().is_none());
+    }
+    let sent = counts(&server, "a", 1);
+    assert_eq!((sent.frames, sent.flooded), (1, 1));
+    assert!(visits(&server, "a", 1) > 1);
+}
+
 #[test]
 fn isolated_ports_and_pinned_addresses() {
     let dir = tempfile::tempdir().unwrap();
@@ -422,6 +443,7 @@ fn a_busy_network_needs_no_kicks() {
     config.params.poll_on_gap_ns = 1_000_000_000;
     config.params.poll_off_idle_ns = 20_000_000_000;
     config.params.poll_keep_ns = 60_000_000_000;
+    config.params.poll_review_ns = 60_000_000_000;
     let server = serve_by(dir.path(), config, &["a=switch:s", "b=switch:s"]);
     let mut nics = nics(&server, dir.path(), &["a", "b"]);
     let [a, b] = &mut nics[..] else {

@@ -121,6 +121,7 @@ fn polling_ends_kicks_and_the_other_modes_keep_them() {
             poll_on_gap_ns: 1 << 50,
             poll_off_idle_ns: 1 << 51,
             poll_keep_ns: 1 << 52,
+            poll_review_ns: 1 << 52,
             ..Params::default()
         };
         let config = Config {

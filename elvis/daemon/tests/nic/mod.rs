@@ -144,7 +144,12 @@ impl Nic {
 
     /// The same, each at its own.
     pub fn start_each(&mut self, bases: [u16; 2]) {
-        limited("rings that are started", || self.nic.start(bases, None)).unwrap();
+        self.try_start(bases).unwrap();
+    }
+
+    /// The same, if the device takes it.
+    pub fn try_start(&mut self, bases: [u16; 2]) -> vhost::Result<()> {
+        limited("rings that are started", || self.nic.start(bases, None))
     }
 
     /// Starts, with writes to memory logged in this file.

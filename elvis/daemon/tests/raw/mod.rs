@@ -82,7 +82,8 @@ impl Raw {
         Self::of_memory(socket, memory, base, size, kick, Features::rings(false))
     }
 
-    fn of_memory(
+    /// The same, with these features.
+    pub fn of_memory(
         socket: &Path,
         memory: File,
         base: u64,

@@ -21,25 +21,44 @@ impl Scheduler {
             limiter,
             queues: 0,
         };
-        let id = DeviceId(fill_slot(&mut self.devices, device));
-        self.find_heaviest();
-        id
+        DeviceId(fill_slot(&mut self.devices, device))
     }
 
-    /// Removes a device, unless it still has queues.
+    /// Changes a device's weight, from the next round on.
+    pub fn set_weight(&mut self, id: DeviceId, weight: u32) {
+        if let Some(Some(device)) = self.devices.get_mut(id.0 as usize) {
+            device.share.set_weight(weight);
+        }
+        self.find_heaviest();
+    }
+
+    /// Changes a device's limits. What it owes to the old ones is forgotten: its queues are visited anew.
+    pub fn set_limiter(&mut self, id: DeviceId, limiter: Limiter) {
+        if let Some(Some(device)) = self.devices.get_mut(id.0 as usize) {
+            device.limiter = limiter;
+        }
+        for queue in self.queues.iter_mut().flatten() {
+            if queue.device == id.0 && queue.parked_until_ns.is_some() {
+                queue.parked_until_ns = Some(0);
+                self.unpark_ns = 0;
+            }
+        }
+    }
+
+    /// Removes a device, unless it still has queues. One that is not removed keeps what it owes to others.
     pub fn remove_device(&mut self, id: DeviceId) {
         if let Some(slot) = self.devices.get_mut(id.0 as usize) {
             if slot.as_ref().is_some_and(|device| device.queues == 0) {
                 *slot = None;
             }
         }
-        self.find_heaviest();
     }
 
     /// Adds a queue, not polled. It is visited once soon, so that requests made before are seen. None
     /// if there is no such device.
     pub fn add_queue(&mut self, device: DeviceId, seen: Look, now_ns: u64) -> Option<QueueId> {
         self.devices.get_mut(device.0 as usize)?.as_mut()?.queues += 1;
+        self.find_heaviest();
         let queue = Queue {
             device: device.0,
             polling: Polling::new(),
@@ -87,6 +106,7 @@ impl Scheduler {
         if let Some(Some(device)) = self.devices.get_mut(queue.device as usize) {
             device.queues -= 1;
         }
+        self.find_heaviest();
         Some(queue.counters)
     }
 }

@@ -1,6 +1,8 @@
 //! Properties of the scheduler that hold whatever its devices do.
 
-use elvis_policy::{Begin, DeviceId, Look, Params, QueueId, RateLimit, Scheduler, Step, Then};
+use elvis_policy::{
+    Begin, DeviceId, Limiter, Look, Params, QueueId, RateLimit, Scheduler, Step, Then,
+};
 use proptest::prelude::*;
 
 /// Costs on the simulated core, in ns: of a request, unless a device's requests take another time.
@@ -10,6 +12,7 @@ const POLL_NS: u64 = 5;
 const IN_PARTS: u64 = 65_536;
 
 struct Queue {
+    device: DeviceId,
     id: QueueId,
     /// Free-running indices of driver and device.
     avail: u16,
@@ -64,6 +67,7 @@ impl Play {
                 )
                 .unwrap();
             Queue {
+                device,
                 id,
                 avail: 0,
                 taken: 0,
@@ -316,6 +320,57 @@ fn shares_are(
         );
     }
     Ok(())
+}
+
+/// From the next round on, whatever the device owed by its old weight.
+#[test]
+fn a_new_weight_counts_at_once() {
+    let limit = RateLimit::default();
+    let devices = [(1, limit, 4096), (1, limit, 4096), (100, limit, 4096)];
+    let mut play = Play::new(Params::default(), &devices);
+    for weights in [[1, 1, 100], [1, 2, 3], [100, 50, 1], [7, 7, 7]] {
+        for (queue, &weight) in play.queues.iter_mut().zip(&weights) {
+            play.core.set_weight(queue.device, weight);
+            queue.spent_ns = 0;
+        }
+        // 100 ms, of which the first two rounds may pay old debts.
+        let (most, least) = (weights.iter().max(), weights.iter().min());
+        let rounds = f64::from(most.unwrap() / least.unwrap());
+        let enough = 100e6 * rounds.sqrt();
+        shares_are(&mut play, &weights, enough, |queue| queue.spent_ns).unwrap();
+    }
+}
+
+/// A device whose queue waits for its limit is served at once when it has none.
+#[test]
+fn a_new_limit_counts_at_once() {
+    let limit = RateLimit {
+        requests_per_s: Some(1),
+        ..RateLimit::default()
+    };
+    let mut play = Play::new(Params::default(), &[(1, limit, 4096)]);
+    play.submit(0, 100);
+    let mut until = |served| {
+        let mut steps = 0;
+        while play.queues[0].served < served {
+            play.step();
+            steps += 1;
+            assert!(steps < 1000, "not served");
+        }
+        play.now_ns
+    };
+    assert!(until(3) > 1_000_000_000);
+    let limiter = Limiter::new(&RateLimit::default());
+    let (device, before_ns) = (play.queues[0].device, play.now_ns);
+    play.core.set_limiter(device, limiter);
+    while play.queues[0].served < 100 {
+        play.step();
+    }
+    assert!(
+        play.now_ns - before_ns < 1_000_000,
+        "{} ns",
+        play.now_ns - before_ns
+    );
 }
 
 proptest! {

@@ -11,6 +11,7 @@ use super::{Header, Mac, Parts};
 use rustix::event::{EventfdFlags, eventfd};
 use std::collections::BTreeMap;
 use std::io;
+use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
@@ -34,6 +35,9 @@ pub struct Port {
     switch: Arc<Switch>,
     number: u16,
     spec: PortSpec,
+    /// Whether all its frames are counted by its I/O thread, for a limit: none is put into its buffers by the sender's
+    /// visit.
+    counted: AtomicBool,
     /// Its receive queues.
     pub queues: Vec<PortQueue>,
 }
@@ -45,9 +49,6 @@ pub struct PortSpec {
     pub isolated: bool,
     /// Its only address: no other may send through it, and it gets frames for no other station.
     pub mac: Option<Mac>,
-    /// Whether all its frames are counted by its I/O thread, for a limit: none is put into its buffers by
-    /// the sender's visit.
-    pub counted: bool,
 }
 
 /// What I/O threads share of a receive queue.
@@ -201,7 +202,12 @@ impl Port {
     /// Whether a sender's visit may put frames into its buffers.
     #[must_use]
     pub fn direct(&self) -> bool {
-        !self.spec.counted
+        !self.counted.load(Ordering::Relaxed)
+    }
+
+    /// From now on all its frames are counted by its I/O thread, or not all.
+    pub fn count(&self, counted: bool) {
+        self.counted.store(counted, Ordering::Relaxed);
     }
 
     /// Whether frames go from this port to another.
@@ -216,24 +222,28 @@ impl Port {
         is_group(to) || self.spec.mac.is_none_or(|its| its == to)
     }
 
-    /// The ports that get a frame of this one to an address, and whether it is flooded: to each that may get it.
-    pub fn receivers<'a>(
-        &'a self,
-        ports: &'a Ports,
-        to: Mac,
-        now_s: u32,
-    ) -> (bool, impl Iterator<Item = &'a Arc<Self>>) {
+    /// The numbers of the ports among which are those that get a frame to this address, and whether it is flooded: to
+    /// each that may get it.
+    #[must_use]
+    pub fn receivers(&self, ports: &Ports, to: Mac, now_s: u32) -> (bool, Range<usize>) {
         let table = &self.switch.table;
         let known = (!is_group(to)).then(|| table.find(to, now_s)).flatten();
-        let some = match known {
-            Some(number) => ports
-                .get(usize::from(number)..)
-                .map(|from| &from[..from.len().min(1)]),
-            None => Some(&ports[..]),
+        let numbers = match known {
+            Some(number) => usize::from(number)..usize::from(number) + 1,
+            None => 0..ports.len(),
         };
-        let gets = move |other: &&Arc<Self>| self.reaches(other) && other.takes(to);
-        let receivers = some.into_iter().flatten().flatten().filter(gets);
-        (known.is_none(), receivers)
+        (known.is_none(), numbers)
+    }
+
+    /// The next port of these that gets a frame of this one to an address; `numbers` are those after it then.
+    pub fn receiver<'a>(
+        &self,
+        ports: &'a Ports,
+        to: Mac,
+        numbers: &mut Range<usize>,
+    ) -> Option<&'a Arc<Self>> {
+        let gets = |other: &&Arc<Self>| self.reaches(other) && other.takes(to);
+        numbers.find_map(|number| ports.get(number)?.as_ref().filter(gets))
     }
 
     /// The receive queue for frames that a sender sends through its queue of this number, so that a flow keeps
@@ -327,6 +337,7 @@ impl Switch {
                 switch: Arc::clone(self),
                 number: number as u16,
                 spec,
+                counted: AtomicBool::new(false),
                 queues,
             };
             joined = Some(Arc::clone(ports[number].insert(Arc::new(port))));
@@ -424,7 +435,7 @@ mod tests {
             for event in events {
                 match event {
                     Event::Join(number, isolated) => {
-                        let spec = PortSpec { isolated, mac: number.map(mac), ..PortSpec::default() };
+                        let spec = PortSpec { isolated, mac: number.map(mac) };
                         let taken = joined.iter().any(|it| spec.mac.is_some() && it.0.spec.mac == spec.mac);
                         match switch.join(spec.clone(), 1) {
                             Ok(port) => {
@@ -461,8 +472,9 @@ mod tests {
                             is_there && !apart && other.number != port.number
                         };
                         let ports = switch.ports();
-                        let (flooded, receivers) = port.receivers(&ports, to, now_s);
-                        let numbers: Vec<u16> = receivers.map(|port| port.number).collect();
+                        let (flooded, mut left) = port.receivers(&ports, to, now_s);
+                        let next = || port.receiver(&ports, to, &mut left);
+                        let numbers: Vec<u16> = std::iter::from_fn(next).map(|port| port.number).collect();
                         let wanted: Vec<u16> = ports.iter().flatten().filter(|it| wanted(it)).map(|it| it.number).collect();
                         prop_assert_eq!(numbers, wanted);
                         prop_assert_eq!(flooded, !behind.contains_key(&to));

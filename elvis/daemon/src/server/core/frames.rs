@@ -4,6 +4,7 @@
 //! its driver for kicks.
 
 use super::answers::Answers;
+use super::network::Flood;
 use crate::net::give::{Given, Parts, Room, give, header_bytes, spill};
 use crate::net::switch::{Place, PortQueue, Ports};
 use crate::net::{Header, LONGEST, Link, Port, feature};
@@ -38,6 +39,8 @@ pub(super) struct Frames {
     pub(super) other: usize,
     /// Frames that came from the interface.
     arrived: u16,
+    /// The frame that it sends to one receiver after another.
+    pub(super) flood: Option<Box<Flood>>,
     /// A frame from the interface that waits for buffers: its header and its length in `memory`.
     held: Option<(Header, usize)>,
     memory: Vec<u8>,
@@ -73,6 +76,7 @@ impl Frames {
             answers: Answers::default(),
             other: usize::MAX,
             arrived: 0,
+            flood: None,
             held: None,
             memory: match (receives, &port) {
                 (true, None) => vec![0; LONGEST],

@@ -1,7 +1,7 @@
 //! An I/O thread: asks the policy what to do next, and does it.
 //!
 //! It accesses its data without locks, except the limits of a device that it shares with other I/O threads, and
-//! waits only in one epoll. This file has the loop; `queues`
+//! waits only in one epoll: never for a front-end. This file has the loop; `queues`
 //! takes queues in and gives them back; `visits` serves a queue as the policy decides; `requests`
 //! starts requests and replies to them; `network` does so for frames, with what `frames` knows of a queue.
 
@@ -10,13 +10,14 @@ mod frames;
 mod network;
 mod queues;
 mod requests;
+mod stops;
 mod visits;
 
 use super::iothread::{IoThreadSpec, Order};
-use super::notify::Guard;
 use super::pending::Pending;
-use super::queue::Queue;
+use super::queue::{Queue, Shared};
 use super::stats::CoreStats;
+use crate::aio::Signaller;
 use crate::net::give::Room;
 use crate::storage::{Engine, Registered};
 use elvis_policy::{Calls, DeviceId, QueueId, Scheduler, Step};
@@ -29,8 +30,9 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, Sender};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Instant;
+use stops::Stops;
 use ws_cpus::list::Set;
 use ws_cpus::named;
 
@@ -103,8 +105,9 @@ pub(super) struct Core {
     slots: Vec<Option<Slot>>,
     /// By queue id: its slot.
     slot_of: Vec<usize>,
-    /// By device number: its id, and the number of its attached queues.
-    devices: HashMap<u64, (DeviceId, u32)>,
+    /// By device number: its id, and what says that it still exists. It stays here without queues too: if its front-end
+    /// could restart its rings to get a new share and forget its debts, it would.
+    devices: HashMap<u64, (DeviceId, Weak<Shared>)>,
     engine: Engine,
     pending: Vec<Option<Pending>>,
     free: Vec<usize>,
@@ -125,13 +128,14 @@ pub(super) struct Core {
     epoll: OwnedFd,
     wake: Arc<OwnedFd>,
     orders: Receiver<Order>,
-    guard: Arc<Guard>,
+    signaller: Signaller,
     faults: usize,
     /// The time on the clock of all I/O threads, and when this one started.
     now_ns: u64,
     started_ns: u64,
     /// When kicks were last looked for.
     kicks_ns: u64,
+    stops: Stops,
     cpus: Vec<usize>,
     serving_ns: u64,
     asleep_ns: u64,
@@ -176,11 +180,12 @@ impl Core {
             epoll,
             wake,
             orders,
-            guard: Guard::new()?,
+            signaller: Signaller::new()?,
             faults: sigbus::faults(),
             now_ns: now_ns(),
             started_ns: now_ns(),
             kicks_ns: 0,
+            stops: Stops::new(),
             cpus: spec.cpus.clone(),
             serving_ns: 0,
             asleep_ns: 0,
@@ -211,7 +216,10 @@ impl Core {
                         }
                         in_vain += 1;
                         if in_vain % CLOCK_EVERY == 0 {
+                            let before_ns = self.now_ns;
                             self.clock();
+                            // Not that of the next visit.
+                            self.stops.within(self.now_ns.saturating_sub(before_ns));
                         }
                     }
                     if self.in_flight > 0 {
@@ -328,6 +336,16 @@ impl Core {
                         self.call(slot);
                     }
                 }
+                Order::Terms {
+                    device,
+                    weight,
+                    limiter,
+                } => {
+                    if let Some((id, _)) = self.devices.get(&device) {
+                        self.scheduler.set_weight(*id, weight);
+                        self.scheduler.set_limiter(*id, limiter);
+                    }
+                }
                 Order::Stats(to) => drop(to.send(self.stats())),
                 Order::Stop => {
                     self.stopping = true;
@@ -361,7 +379,7 @@ impl Core {
             policy: *self.scheduler.counters(),
             serving_ns: self.serving_ns,
             asleep_ns: self.asleep_ns,
-            polling_ns: awake_ns.saturating_sub(self.serving_ns),
+            polling_ns: awake_ns.saturating_sub(self.serving_ns + self.stops.found_ns),
             queues: queues.collect(),
         }
     }

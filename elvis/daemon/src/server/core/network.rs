@@ -9,13 +9,14 @@ use super::frames::{Frames, Received};
 use super::{Core, Slot};
 use crate::net::give::{Given, Parts, give, header_bytes};
 use crate::net::header::{BYTES, Malformed, NONE, START};
-use crate::net::switch::{Learned, PortQueue};
+use crate::net::switch::{Learned, PortQueue, Ports};
 use crate::net::{ETHERNET, Header, Mac, Port, feature};
 use crate::server::kind::{Backing, Kind, Net};
 use crate::server::queue::Queue;
 use crate::server::stats::FrameCounts;
 use elvis_policy::QueueId;
 use elvis_ring::Chain;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Bytes of an Ethernet header with a VLAN tag, which are not in an MTU.
@@ -80,8 +81,38 @@ fn counts(queue: &mut Queue) -> &mut FrameCounts {
     queue.counted.frames.get_or_insert_default()
 }
 
+/// A frame on its way through a switch, to one receiver after another, so that other queues are served in between. Its
+/// own queue sends no other frame meanwhile.
+pub(super) struct Flood {
+    chain: Chain,
+    sent: Sent,
+    /// The number of its queue's pair.
+    pair: u16,
+    port: Arc<Port>,
+    ports: Ports,
+    /// Numbers of those ports that it has not yet reached.
+    left: Range<usize>,
+}
+
+impl Flood {
+    /// The chain of its buffers.
+    pub(super) fn chain(self) -> Chain {
+        self.chain
+    }
+
+    /// Most bytes and most receivers of one part: some ten microseconds.
+    const BYTES: usize = 64 << 10;
+    const RECEIVERS: usize = 16;
+
+    /// The most receivers of one part.
+    fn part(&self) -> usize {
+        (Self::BYTES / self.sent.bytes.max(1)).clamp(1, Self::RECEIVERS)
+    }
+}
+
 impl Core {
-    /// Sends one frame. Returns its length, and to how many receivers it went beyond the first.
+    /// Sends one frame, or to the first of many receivers. Returns its length, and to how many receivers it went beyond
+    /// the first.
     pub(super) fn transmit(&mut self, at: usize, chain: Chain) -> (u64, usize) {
         let Some(Some(slot)) = self.slots.get_mut(at) else {
             return (0, 0);
@@ -92,36 +123,97 @@ impl Core {
         let Kind::Net(net) = &slot.queue.shared.kind else {
             return (0, 0);
         };
-        let mut receivers = 1;
-        let bytes = match Sent::read(&slot.queue, net, &chain) {
-            Ok(sent) => {
-                let bytes = sent.bytes as u64;
-                match &net.backing {
-                    Backing::Link(link) => {
-                        let (pair, rest) = (frames.pair.into(), sent.parts(&chain).rest);
-                        let (start, scratch) = (&sent.start[..sent.read], &mut self.room.scratch);
-                        let done = link.send(pair, &sent.header, start, rest, scratch);
-                        counts(&mut slot.queue).unsent += u64::from(done.is_err());
-                    }
-                    Backing::Port(_) => receivers = self.switch(at, &mut frames, &sent, &chain),
-                }
-                bytes
-            }
+        let sent = match Sent::read(&slot.queue, net, &chain) {
+            Ok(sent) => sent,
             Err(_) => {
                 counts(&mut slot.queue).malformed += 1;
-                0
+                slot.frames = Some(frames);
+                self.sent(at, chain, 0);
+                return (0, 0);
             }
         };
+        let bytes = sent.bytes as u64;
+        let Backing::Link(link) = &net.backing else {
+            let Some((port, ports, left)) = route(slot, &mut frames, &sent, self.now_ns) else {
+                slot.frames = Some(frames);
+                self.sent(at, chain, bytes);
+                return (bytes, 0);
+            };
+            let mut flood = Flood {
+                chain,
+                sent,
+                pair: frames.pair,
+                port,
+                ports,
+                left,
+            };
+            slot.frames = Some(frames);
+            let receivers = self.forward(&mut flood);
+            if flood.left.is_empty() {
+                self.sent(at, flood.chain, bytes);
+            } else {
+                self.floods_on(at, Box::new(flood));
+            }
+            return (bytes, receivers.saturating_sub(1));
+        };
+        let (pair, rest) = (frames.pair.into(), sent.parts(&chain).rest);
+        let (start, scratch) = (&sent.start[..sent.read], &mut self.room.scratch);
+        let done = link.send(pair, &sent.header, start, rest, scratch);
+        counts(&mut slot.queue).unsent += u64::from(done.is_err());
+        slot.frames = Some(frames);
+        self.sent(at, chain, bytes);
+        (bytes, 0)
+    }
+
+    /// A frame has been sent.
+    fn sent(&mut self, at: usize, chain: Chain, bytes: u64) {
         self.at_once += 1;
         if let Some(Some(slot)) = self.slots.get_mut(at) {
-            slot.frames = Some(frames);
             slot.queue.ring.put(chain.head(), 0);
             slot.unpublished += 1;
             slot.queue.counted.written_bytes += bytes;
             counts(&mut slot.queue).frames += 1;
         }
         self.room.spare.push(chain);
-        (bytes, receivers.saturating_sub(1))
+    }
+
+    /// Sends a frame to the next of its many receivers. Returns its length, and to how many; None: there is no such
+    /// frame.
+    pub(super) fn flood(&mut self, at: usize) -> Option<(u64, usize)> {
+        let frames = self.slots.get_mut(at)?.as_mut()?.frames.as_mut()?;
+        let mut flood = frames.flood.take()?;
+        let receivers = self.forward(&mut flood);
+        let bytes = flood.sent.bytes as u64;
+        if flood.left.is_empty() {
+            self.sent(at, flood.chain, bytes);
+        } else {
+            self.floods_on(at, flood);
+        }
+        Some((bytes, receivers))
+    }
+
+    /// Keeps a frame that has receivers left.
+    fn floods_on(&mut self, at: usize, flood: Box<Flood>) {
+        if let Some(Some(Slot {
+            frames: Some(frames),
+            ..
+        })) = self.slots.get_mut(at)
+        {
+            frames.flood = Some(flood);
+        }
+    }
+
+    /// Gives a frame to its next receivers. Returns to how many.
+    fn forward(&mut self, flood: &mut Flood) -> usize {
+        let (to, most) = (flood.sent.addresses().0, flood.part());
+        let mut receivers = 0;
+        while receivers < most {
+            let next = flood.port.receiver(&flood.ports, to, &mut flood.left);
+            let Some(other) = next else { break };
+            self.deliver(other, flood.pair, &flood.sent, &flood.chain);
+            receivers += 1;
+        }
+        receivers
     }
 
     /// A driver sent frames. An interface may have as many answers at once, as from the host's own kernel. Returns
@@ -145,33 +237,6 @@ impl Core {
         let slot = self.slots.get_mut(other)?.as_mut()?;
         let expects = slot.frames.as_mut()?.answers.expect(answers);
         slot.id.filter(|_| expects)
-    }
-
-    /// Forwards a frame through its switch. Returns the number of receivers.
-    fn switch(&mut self, at: usize, frames: &mut Frames, sent: &Sent, chain: &Chain) -> usize {
-        let Some(port) = frames.port.clone() else {
-            return 0;
-        };
-        let ((to, from), now_s) = (sent.addresses(), frames.now_s(self.now_ns));
-        let (table, single) = (&port.switch().table, from[0] & 1 == 0);
-        let own = single && port.may_send(from);
-        if !own || table.learn(from, port.number(), now_s) == Learned::Foreign {
-            if let Some(Some(slot)) = self.slots.get_mut(at) {
-                counts(&mut slot.queue).foreign += 1;
-            }
-            return 0;
-        }
-        let (ports, pair) = (frames.ports(&port), frames.pair);
-        let (flooded, others) = port.receivers(&ports, to, now_s);
-        if let Some(Some(slot)) = self.slots.get_mut(at) {
-            counts(&mut slot.queue).flooded += u64::from(flooded);
-        }
-        let mut receivers = 0;
-        for other in others {
-            self.deliver(other, pair, sent, chain);
-            receivers += 1;
-        }
-        receivers
     }
 
     /// Gives a frame to a port of a switch.
@@ -297,6 +362,28 @@ impl Core {
         counts(queue).signals += 1;
         self.scheduler.signalled(*id, self.now_ns);
     }
+}
+
+/// Where a frame goes from a device of a switch: its port, and the ports of these numbers. None: nowhere, as it does not
+/// come from an address that may be there.
+fn route(
+    slot: &mut Slot,
+    frames: &mut Frames,
+    sent: &Sent,
+    now_ns: u64,
+) -> Option<(Arc<Port>, Ports, Range<usize>)> {
+    let port = frames.port.clone()?;
+    let ((to, from), now_s) = (sent.addresses(), frames.now_s(now_ns));
+    let (table, single) = (&port.switch().table, from[0] & 1 == 0);
+    let own = single && port.may_send(from);
+    if !own || table.learn(from, port.number(), now_s) == Learned::Foreign {
+        counts(&mut slot.queue).foreign += 1;
+        return None;
+    }
+    let ports = frames.ports(&port);
+    let (flooded, left) = port.receivers(&ports, to, now_s);
+    counts(&mut slot.queue).flooded += u64::from(flooded);
+    Some((port, ports, left))
 }
 
 /// Counts a frame that a driver got, or that was dropped.

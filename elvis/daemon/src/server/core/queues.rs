@@ -1,15 +1,15 @@
 //! Attaching, detaching and failing of queues.
 
 use super::frames::Frames;
-use super::{Core, FRAMES, Slot, now_ns};
+use super::{Core, FRAMES, Slot};
 use crate::net::switch::Place;
 use crate::server::kind::Kind;
-use crate::server::queue::{Kick, Queue};
+use crate::server::queue::{Kick, Queue, Shared};
 use crate::storage::Registered;
-use elvis_policy::{Calls, Look, QueueId};
+use elvis_policy::{Calls, DeviceId, Look, QueueId};
 use elvis_ring::sigbus;
 use rustix::event::epoll;
-use std::io;
+use std::sync::Arc;
 
 /// Why a queue fails after SIGBUS.
 const SHORTENED: &str = "its front-end truncated its memory file";
@@ -74,18 +74,13 @@ impl Core {
 
     /// Adds a queue to the policy, polled if it was, or must be.
     fn add_to_policy(&mut self, queue: &mut Queue, slot: usize) -> Option<QueueId> {
-        let (shared, scheduler) = (&queue.shared, &mut self.scheduler);
-        let device = self.devices.entry(shared.number).or_insert_with(|| {
-            let limiter = shared.limiter.clone();
-            (scheduler.add_limited(shared.weight, limiter), 0)
-        });
+        let device = self.device(&queue.shared);
+        let scheduler = &mut self.scheduler;
         let seen = Look {
             avail: queue.ring.next(),
             pending: 0,
         };
-        let id = scheduler.add_queue(device.0, seen, self.now_ns);
-        device.1 += 1;
-        let id = id?;
+        let id = scheduler.add_queue(device, seen, self.now_ns)?;
         match queue.kick {
             Kick::Never => scheduler.poll_always(id),
             Kick::Eventfd(_) if queue.polled => scheduler.keep_polled(id, self.now_ns),
@@ -100,6 +95,26 @@ impl Core {
         }
         self.slot_of[place] = slot;
         Some(id)
+    }
+
+    /// A device's id here. Those that exist no more are forgotten when another one comes.
+    fn device(&mut self, shared: &Arc<Shared>) -> DeviceId {
+        if let Some((id, _)) = self.devices.get(&shared.number) {
+            return *id;
+        }
+        let scheduler = &mut self.scheduler;
+        self.devices.retain(|_, (id, device)| {
+            let exists = device.strong_count() > 0;
+            if !exists {
+                scheduler.remove_device(*id);
+            }
+            exists
+        });
+        let terms = shared.terms();
+        let id = scheduler.add_limited(terms.weight, terms.limiter.clone());
+        self.devices
+            .insert(shared.number, (id, Arc::downgrade(shared)));
+        id
     }
 
     /// What this thread keeps for a queue of its kind.
@@ -157,10 +172,12 @@ impl Core {
                 let _ = epoll::delete(&self.epoll, source);
             }
         }
-        if let Some(partial) = slot.partial.take() {
+        let flood = slot.frames.as_mut().and_then(|frames| frames.flood.take());
+        let in_part = slot.partial.take().map(|partial| partial.chain);
+        if let Some(chain) = in_part.or_else(|| flood.map(|flood| flood.chain())) {
             // The rest may take long, and to do a part again is harmless.
-            slot.queue.ring.untake(partial.chain.head());
-            self.room.spare.push(partial.chain);
+            slot.queue.ring.untake(chain.head());
+            self.room.spare.push(chain);
         }
         if let Kick::Eventfd(kick) = &slot.queue.kick {
             let _ = epoll::delete(&self.epoll, kick);
@@ -168,14 +185,6 @@ impl Core {
         slot.queue.polled = self.scheduler.polled(id);
         if let Some(counters) = self.scheduler.remove_queue(id) {
             slot.queue.counted.before = slot.queue.counted.before.plus(&counters);
-        }
-        let number = slot.queue.shared.number;
-        if let Some(device) = self.devices.get_mut(&number) {
-            device.1 -= 1;
-            if device.1 == 0 {
-                self.scheduler.remove_device(device.0);
-                self.devices.remove(&number);
-            }
         }
         if owed {
             self.call(at);
@@ -223,12 +232,9 @@ impl Core {
         let (name, index) = (&slot.queue.shared.name, slot.queue.index);
         eprintln!("elvis: {name}: queue {index} failed: {why}");
         slot.queue.fault = Some(why.to_owned());
-        let (shared, now) = (&slot.queue.shared, self.now_ns);
-        if let Some(err) = slot.queue.err.as_ref().filter(|_| !shared.distrusted(now)) {
-            let told = self.guard.notify_if_room(err);
-            if told.is_err_and(|error| error.kind() == io::ErrorKind::Interrupted) {
-                shared.stalled(now_ns());
-            }
+        if let Some(err) = &slot.queue.err {
+            // If it can't be told, `stats` still says it.
+            let _ = self.signaller.signal(err);
         }
     }
 

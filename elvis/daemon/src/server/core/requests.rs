@@ -5,13 +5,12 @@ use crate::blk::{ID, Refused, Request, Status};
 use crate::net::give::Room;
 use crate::server::kind::{Blk, Kind};
 use crate::server::pending::{Outcome, Pending, reply};
-use crate::server::queue::{Queue, Shared};
+use crate::server::queue::Queue;
 use crate::server::stats::Counted;
 use crate::storage::{Disk, Engine, Registered, Syncs};
 use elvis_policy::Scheduler;
 use elvis_ring::{Chain, Ring, Visited};
 use std::io;
-use std::sync::Arc;
 
 /// A request that the I/O thread does itself, part by part, so that other queues are served in between. Its own queue
 /// takes no other request meanwhile.
@@ -594,20 +593,10 @@ impl Core {
             return;
         };
         let Some(call) = &slot.queue.call else { return };
-        if slot.queue.shared.distrusted(self.now_ns) {
-            slot.queue.call = None;
-            self.fail(at, Shared::STALLED);
-            return;
-        }
         slot.queue.counted.calls += 1;
-        if let Err(error) = self.guard.notify(call) {
+        if let Err(error) = self.signaller.signal(call) {
             slot.queue.call = None;
-            let waited = error.kind() == io::ErrorKind::Interrupted;
-            let shared = waited.then(|| Arc::clone(&slot.queue.shared));
             self.fail(at, &format!("its driver can't be called: {error}"));
-            if let Some(shared) = shared {
-                shared.stalled(now_ns());
-            }
         }
         // A call wakes a thread, which may take longer than the request.
         self.clock();

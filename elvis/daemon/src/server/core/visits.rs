@@ -50,10 +50,7 @@ impl Core {
                 false
             }
             Begin::Serve(visit) => {
-                let from_ns = self.now_ns;
                 let spent = self.serve(at, visit);
-                // The policy has charged its share, at the visit's end.
-                self.count(at, from_ns);
                 if let Some(other) = self.expect_answers(at, spent) {
                     self.visit(other);
                 }
@@ -64,18 +61,19 @@ impl Core {
 
     /// Charges the time since `from_ns`, outside of its visits, to a queue.
     pub(super) fn spend(&mut self, at: usize, from_ns: u64) {
-        self.count(at, from_ns);
+        let passed_ns = self.now_ns.saturating_sub(from_ns);
+        let ns = passed_ns - self.stops.within(passed_ns);
+        self.count(at, ns);
         if let Some(Some(Slot { id: Some(id), .. })) = self.slots.get(at) {
-            let ns = self.now_ns.saturating_sub(from_ns);
             self.scheduler.charge_time(*id, ns);
         }
     }
 
-    /// Counts the time since `from_ns` as spent on a queue.
-    fn count(&mut self, at: usize, from_ns: u64) {
-        let ns = self.now_ns.saturating_sub(from_ns);
+    /// Counts time as spent on a queue.
+    fn count(&mut self, at: usize, ns: u64) {
         self.serving_ns += ns;
-        if let Some(Some(slot)) = self.slots.get(at) {
+        if let Some(Some(slot)) = self.slots.get_mut(at) {
+            slot.queue.counted.serving_ns += ns;
             slot.queue.shared.spend(ns);
         }
     }
@@ -133,6 +131,10 @@ impl Core {
                 .record(latency_ns, std::mem::take(&mut self.at_once));
         }
         let spent = visit.spent();
+        let passed_ns = self.now_ns.saturating_sub(from_ns);
+        let stopped_ns = self.stops.within(passed_ns);
+        visit.stopped(stopped_ns);
+        self.count(at, passed_ns - stopped_ns);
         let look = self.look(at).unwrap_or(Look {
             avail: 0,
             pending: 0,
@@ -219,13 +221,22 @@ impl Core {
             }
             return Ok(received.is_some());
         }
-        let mut chain = self.room.spare.pop().unwrap_or_default();
-        if !slot.queue.ring.take(&mut chain)? {
-            self.room.spare.push(chain);
-            return Ok(slot.queue.ring.look()?.pending > 0);
-        }
-        let (bytes, more) = self.transmit(at, chain);
-        self.scheduler.charge(visit, bytes);
+        let (bytes, more) = match self.flood(at) {
+            Some(part) => part,
+            None => {
+                let Some(Some(slot)) = self.slots.get_mut(at) else {
+                    return Ok(false);
+                };
+                let mut chain = self.room.spare.pop().unwrap_or_default();
+                if !slot.queue.ring.take(&mut chain)? {
+                    self.room.spare.push(chain);
+                    return Ok(slot.queue.ring.look()?.pending > 0);
+                }
+                let (bytes, more) = self.transmit(at, chain);
+                self.scheduler.charge(visit, bytes);
+                (bytes, more)
+            }
+        };
         for _ in 0..more {
             // Each further receiver of a frame is as much work again.
             self.scheduler.charge_part(visit, bytes);
@@ -244,9 +255,11 @@ impl Slot {
         let full = self.full();
         self.waits_for_room |= full && look.pending > 0;
         let pending = if full { 0 } else { look.pending };
+        let floods = self.frames.as_ref().is_some_and(|it| it.flood.is_some());
+        let in_part = self.partial.is_some() || floods;
         Ok(Look {
             avail: look.avail,
-            pending: pending.saturating_add(self.partial.is_some().into()),
+            pending: pending.saturating_add(in_part.into()),
         })
     }
 }

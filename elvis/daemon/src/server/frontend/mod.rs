@@ -235,7 +235,7 @@ impl Frontend {
         let Some(kick) = queue.kick.take() else {
             return Ok(());
         };
-        let distrusted = shared.start();
+        shared.start();
         shared.kind.runs(index, true);
         let running = Queue {
             shared,
@@ -245,7 +245,7 @@ impl Frontend {
             kick,
             call: queue.call.take(),
             err: queue.err.take(),
-            fault: queue.fault.take().or(distrusted),
+            fault: queue.fault.take(),
             polled: queue.polled,
             counted: queue.counted.take().unwrap_or_else(Counted::default),
         };

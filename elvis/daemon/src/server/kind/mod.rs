@@ -32,6 +32,15 @@ impl KindSpec {
         }
     }
 
+    /// The name of the limit of what it counts.
+    #[must_use]
+    pub fn counts(&self) -> &'static str {
+        match self {
+            Self::Blk(_) => "requests_per_s",
+            Self::Net(_) => "packets_per_s",
+        }
+    }
+
     /// Opens what is behind the device.
     ///
     /// # Errors
@@ -125,6 +134,14 @@ impl Kind {
             Self::Net(net) => return net.agreed(features),
         }
         Ok(())
+    }
+
+    /// It has these limits from now on.
+    pub fn limited(&self, limit: RateLimit) {
+        match self {
+            Self::Blk(_) => {}
+            Self::Net(net) => net.limited(limit),
+        }
     }
 
     /// A queue is served from now on, or no longer.

@@ -56,18 +56,19 @@ impl NetSpec {
                 let spec = PortSpec {
                     isolated: self.isolated,
                     mac: self.mac,
-                    counted: *limit != RateLimit::default(),
                 };
                 Backing::Port(switches.get(name).join(spec, self.pairs)?)
             }
         };
-        Ok(Net {
+        let net = Net {
             backing,
             pairs: self.pairs,
             mac: self.mac,
             mtu: AtomicU16::new(0),
             idle: AtomicBool::new(true),
-        })
+        };
+        net.limited(*limit);
+        Ok(net)
     }
 }
 
@@ -131,6 +132,13 @@ impl Net {
         match &self.backing {
             Backing::Link(link) => link.agreed(features),
             Backing::Port(_) => Ok(()),
+        }
+    }
+
+    /// For a limit all its frames have to be counted.
+    pub(super) fn limited(&self, limit: RateLimit) {
+        if let Backing::Port(joined) = &self.backing {
+            joined.0.count(limit != RateLimit::default());
         }
     }
 

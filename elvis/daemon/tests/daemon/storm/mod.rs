@@ -1,0 +1,227 @@
+//! An attacker and devices that behave well on one I/O thread: whatever it does, they keep what is theirs.
+//!
+//! Two disks have full rings, a third one has one request at a time. An attack is drawn from a grammar (`attacks`) and
+//! lasts some ten milliseconds. Meanwhile each full disk has to get at least [`KEPT`] of its fair share, which is a third
+//! of the I/O thread's time, and the third disk's requests have to wait no longer than [`BOUND_NS`], but for 1 % of the
+//! moments at which one may come.
+//!
+//! The time is that of the I/O thread ([`victims::Clock`]): it stops while the host runs other programs on its CPU. What
+//! else a busy host changes is not repeated: an attack that seems to harm is made again, and counts if it harms each
+//! time.
+//!
+//! `STORM_SECONDS` is how long it lasts, `STORM_SEED` makes the same choices again.
+
+mod attacker;
+mod attacks;
+mod victims;
+
+use super::daemon::Daemon;
+use super::random::{Random, number};
+use crate::client::{limited, socket, split_cpus};
+use crate::nic::Nic;
+use attacker::{attack, rest};
+use attacks::{Attack, DISKS, Meanwhile, PORT};
+use std::path::Path;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use victims::{Busy, Clock, Quick, REQUEST_NS};
+
+/// The part of its fair share that a device keeps.
+const KEPT: f64 = 0.8;
+/// The part of all moments at which a request may come that has to wait longer.
+const LATE: f64 = 0.01;
+/// The same beside an attack on a real disk: what the kernel does for it on the I/O core, as interrupts, is in nobody's
+/// share, and other programs use that disk.
+const KEPT_BESIDE_DISK: f64 = 0.5;
+const LATE_BESIDE_DISK: f64 = 0.1;
+/// The same beside a front-end that gives back pages of its memory all the time: an access to one waits until the kernel
+/// has done so. Nothing bounds that but the size of the memory.
+const LATE_BESIDE_PUNCHES: f64 = 0.4;
+/// How long a request of a quick device waits at most, of the I/O thread's time, in 99 of 100 moments.
+const BOUND_NS: u64 = 2_000_000;
+/// Time of an attack, of the I/O thread's.
+const STRIKE_NS: u64 = 25_000_000;
+/// How long it may last. The busy disks have requests for so long.
+const LONGEST: Duration = Duration::from_secs(1);
+/// How often it is made, if it harms.
+const TIMES: u32 = 3;
+/// Devices at the attacker's switch.
+const STATIONS: [&str; 4] = ["s1", "s2", "s3", "s4"];
+
+struct Storm {
+    // Before the daemon, whose I/O thread it looks at.
+    quick: Quick,
+    busy: [Busy; 2],
+    stations: Vec<Nic>,
+    daemon: Daemon,
+    dirs: [tempfile::TempDir; 3],
+}
+
+/// What an attack did to the others.
+#[derive(Debug, Clone, Copy)]
+struct Harm {
+    /// The least part of its fair share that a busy disk got.
+    kept: f64,
+    /// The part of all moments at which a request that came would have waited too long.
+    late: f64,
+    worst_ns: u64,
+}
+
+impl Harm {
+    fn is_too_much(self, what: &Attack) -> bool {
+        let (kept, late) = match (what.device, what.meanwhile) {
+            (_, Meanwhile::Punches) => (KEPT_BESIDE_DISK, LATE_BESIDE_PUNCHES),
+            ("file" | "direct", _) => (KEPT_BESIDE_DISK, LATE_BESIDE_DISK),
+            _ => (KEPT, LATE),
+        };
+        self.kept < kept || self.late > late
+    }
+}
+
+impl Storm {
+    /// By a policy as in a configuration file.
+    fn new(policy: &str) -> Self {
+        let io_core = split_cpus();
+        // In memory, where network devices keep what packed rings need.
+        let dir = tempfile::tempdir_in("/dev/shm").unwrap();
+        // A disk in memory, and two that are on one, which has to have direct I/O.
+        let memory = tempfile::tempdir_in("/dev/shm").unwrap();
+        let disk = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let image = |dir: &tempfile::TempDir, name: &str, bytes| {
+            let path = dir.path().join(name);
+            std::fs::File::create(&path)
+                .unwrap()
+                .set_len(bytes)
+                .unwrap();
+            path.display().to_string()
+        };
+        let images = [
+            "ram:1G".to_owned(),
+            image(&memory, "tmp", 1 << 30),
+            image(&disk, "file", 64 << 20),
+            image(&disk, "direct", 64 << 20) + ",direct",
+            "null:1G".to_owned(),
+        ];
+        let busy = format!("null:1G,service_ns={REQUEST_NS}");
+        let disks = DISKS.into_iter().zip(images);
+        let victims = [
+            ("b1", busy.clone()),
+            ("b2", busy),
+            ("quick", "null:1G".to_owned()),
+        ];
+        let config = dir.path().join("elvis.toml");
+        std::fs::write(&config, policy).unwrap();
+        let mut words = vec!["--io-cores".to_owned(), io_core.to_string()];
+        words.extend(["--config".to_owned(), config.display().to_string()]);
+        let at = |name: &str| dir.path().join(name).display().to_string();
+        for (name, image) in disks.chain(victims) {
+            words.extend(["--blk".to_owned(), format!("{}={image}", at(name))]);
+        }
+        for name in STATIONS.into_iter().chain([PORT]) {
+            words.extend(["--net".to_owned(), format!("{}=switch:lan", at(name))]);
+        }
+        let daemon = Daemon::start(&words, &socket(dir.path(), PORT));
+        let connect = |name| Busy::connect(&socket(dir.path(), name));
+        let stations = STATIONS.map(|name| Nic::connect(&socket(dir.path(), name), 0));
+        let busy = [connect("b1"), connect("b2")];
+        let clock = Clock::new(daemon.id());
+        Self {
+            quick: Quick::start(&socket(dir.path(), "quick"), clock, &busy),
+            busy,
+            stations: stations.into(),
+            daemon,
+            dirs: [dir, memory, disk],
+        }
+    }
+
+    fn strike(&mut self, what: &Attack, seed: u64) -> Harm {
+        for station in &mut self.stations {
+            while station.try_receive().is_some() {}
+        }
+        for busy in &mut self.busy {
+            busy.go_on();
+        }
+        let before = self.quick.moment();
+        self.quick.waits();
+        let end = Instant::now() + LONGEST;
+        let over =
+            || self.quick.now_ns().wrapping_sub(before.now_ns) > STRIKE_NS || Instant::now() > end;
+        limited("an attacker", || attack(what, seed, self.dir(), &over));
+        let after = self.quick.moment();
+        let waits = self.quick.waits();
+        limited("an attacker's end", || rest(what, self.dir()));
+        let passed_ns = after.now_ns.wrapping_sub(before.now_ns) as f64;
+        let fair = passed_ns / 3.0;
+        let got = [0, 1].map(|at| {
+            let served = after.served[at].wrapping_sub(before.served[at]);
+            (u64::from(served) * REQUEST_NS) as f64 / fair
+        });
+        let late: u64 = waits.iter().map(|wait| wait.saturating_sub(BOUND_NS)).sum();
+        Harm {
+            kept: got[0].min(got[1]),
+            late: late as f64 / passed_ns,
+            worst_ns: waits.into_iter().max().unwrap_or(0),
+        }
+    }
+
+    fn dir(&self) -> &Path {
+        self.dirs[0].path()
+    }
+
+    /// Makes an attack, again if it harms. Returns what it did at least.
+    fn attack(&mut self, what: &Attack, seed: u64) -> Harm {
+        let mut harms = Vec::new();
+        for _ in 0..TIMES {
+            let harm = self.strike(what, seed);
+            assert_eq!(self.daemon.has_ended(), None, "{what:?} ended the daemon");
+            if !harm.is_too_much(what) {
+                return harm;
+            }
+            harms.push(harm);
+        }
+        panic!("an attack of seed {seed} does harm: {harms:?}: {what:?}");
+    }
+}
+
+#[test]
+fn others_keep_what_is_theirs_in_a_storm() {
+    let drawn = || {
+        SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap()
+            .as_nanos() as u64
+    };
+    let long = number("STORM_SECONDS");
+    let seed = number("STORM_SEED").unwrap_or_else(|| long.map_or(1, |_| drawn()));
+    let seconds = long.unwrap_or(2);
+    println!("STORM_SEED={seed} STORM_SECONDS={seconds}");
+    let mut random = Random(seed);
+    let mut storm = Storm::new("");
+    let end = Instant::now() + Duration::from_secs(seconds);
+    let (mut attacks, mut least, mut worst_ns) = (0u64, f64::MAX, 0);
+    let mut known = Attack::known();
+    while Instant::now() < end {
+        let what = match known.is_empty() {
+            true => Attack::any(&mut random),
+            false => known.swap_remove(random.below(known.len() as u64) as usize),
+        };
+        let harm = storm.attack(&what, random.next());
+        attacks += 1;
+        least = harm.kept.min(least);
+        worst_ns = harm.worst_ns.max(worst_ns);
+        println!("{harm:.3?} {what:?}");
+    }
+    println!(
+        "{attacks} attacks; the least share kept was {least:.2}, the longest wait {worst_ns} ns"
+    );
+    assert!(attacks > 0);
+}
+
+/// It would be seen if they did not: with shares of units of work, requests of 512 segments take what is the others'.
+#[test]
+fn without_shares_of_time_an_attack_does_harm() {
+    let mut storm = Storm::new("[policy]\nunit_ns = 0\n");
+    let attack = &Attack::known()[0];
+    let harms: Vec<Harm> = (0..10).map(|seed| storm.strike(attack, seed)).collect();
+    let seen = harms.iter().any(|harm| harm.is_too_much(attack));
+    assert!(seen, "{harms:?}");
+}
