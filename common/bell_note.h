@@ -12,10 +12,11 @@
  * always need none, and ignore it. */
 #define BELL_BEGIN_REASONS 3
 #define BELL_END_REASONS   4
-/* A monitor in the guest asks for the lines of the lab's launch (common/launch_below.h). `index`: from this byte on;
- * `samples`: whether the machine is worth being saved. The answer is in `bench`, without a NUL unless it is the last. */
+/* A monitor in the guest asks for the lines of the lab's launch (common/launch_below.h). `index`: the first byte that it
+ * asks for; `samples`: whether the machine's state is worth saving. The answer is in `bench`. Only the last part of it
+ * has a NUL. */
 #define BELL_ASK	   5
-/* It tells the launch's nonce (`index`) and unit (`bench`), for the records of the monitor that hears it. */
+/* It reports the launch's nonce (`index`) and unit (`bench`), for the records of the monitor below. */
 #define BELL_LAUNCH	   6
 
 struct bell_note {

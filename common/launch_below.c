@@ -1,4 +1,4 @@
-/* What a first process in a VM asks and tells the monitor below; see launch_below.h. */
+/* The first process in a VM rings the monitor below for its launch; see launch_below.h. */
 #include "common/launch_below.h"
 
 #include <stdio.h>

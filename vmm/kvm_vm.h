@@ -85,7 +85,7 @@ struct vm {
 	char why[512];
 	int end_event; /* an eventfd, readable once both are set */
 
-	const char *launch; /* what the lab asks of a monitor in the guest; NULL: not known yet */
+	const char *launch; /* the launch's lines for the guest's monitor; NULL: unknown */
 };
 
 /* Creates a machine that does not run yet. It lives until the process exits. */
@@ -107,7 +107,8 @@ int session_run(struct config *config);
 int probe(void);
 /* Adds the doorbell (bell.c) at a port. It lives as long as the machine. */
 bool bell_add(struct vm *vm, uint64_t port);
-/* Answers a monitor in the guest that rings for the lab's launch (launch.c); `to` is its note. */
+/* Answers a monitor in the guest that rings for the lab's launch (launch.c). `note` is a copy of its note, which is
+ * at `to`. */
 void launch_access(struct vm *vm, const struct bell_note *note, struct bell_note *to);
 /* Adds the I/O latency device (latency/) after it. */
 bool latency_add(struct vm *vm, uint64_t doorbell);

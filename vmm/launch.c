@@ -1,12 +1,12 @@
-/* The lab's launch of a monitor in the guest (common/launch_below.h): that one gets its lines, and our records its nonce.
- * Runs on the vCPU that rings, under the devices' lock. */
+/* Passes the lines of the lab's launch on to a monitor in the guest (common/launch_below.h), and takes the launch's nonce
+ * for our own records. Runs on the vCPU that rings, under the devices' lock. */
 #include <string.h>
 #include <unistd.h>
 
 #include "common/launch.h"
 #include "vmm/kvm_vm.h"
 
-/* The lab stops this process, PID 1 of its machine: it can't write to the guest's. */
+/* At the first ring the lab stops this process, PID 1 of its machine: it can't write to a process in the guest. */
 static void answer(struct vm *vm, const struct bell_note *note, struct bell_note *to)
 {
 	size_t bytes, room = sizeof(to->bench);

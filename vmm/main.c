@@ -31,8 +31,8 @@ static bool load_modules(struct config *config)
 	return true;
 }
 
-/* PID 1 of a lab machine gets what differs from launch to launch when it has loaded the modules. A configuration with
- * a kernel is whole. */
+/* PID 1 of a lab machine has loaded the modules, and gets the lines that differ from launch to launch. A configuration
+ * with a kernel is complete without them. */
 static bool read_launch(struct config *config)
 {
 	const char *failed, *lines;

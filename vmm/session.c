@@ -137,7 +137,7 @@ void session_hello(struct vm *vm, const char *unit)
 	record_send(&record, &vm->console);
 }
 
-/* By the nonce and unit of the guest's command line, which are those of the monitor below too. */
+/* With the nonce and unit of the guest's command line. The monitor below gets them too. */
 static bool say_hello(struct vm *vm)
 {
 	uint64_t below = vm->config->below;

@@ -9,16 +9,16 @@
 
 /* Of rows whose window the VM's marks begin and end: what these cost is counted as a row of this name. */
 #define BELOW_MARKS   "marks"
-/* The same of the shorter run, which is taken off the measured one. */
+/* The shorter run is counted as a row of this name. It is subtracted from the measured one. */
 #define BELOW_SHORTER "shorter"
 
 /* Finds it, by its physical address or I/O port; 0: there is none, and nothing is ever rung. */
 void below_setup(uint64_t where);
 /* Whether there is one. */
 bool below_is_there(void);
-/* launch_wait() (common/launch.h), by it if there is one. */
+/* launch_wait() (common/launch.h), or launch_ask() if there is one. */
 char *below_ask(bool saves);
-/* Tells it the launch's nonce and unit, for its records. Before this it sends none that count. */
+/* Reports the launch's nonce and unit to it, for its records. The runner ignores those that it sends before. */
 void below_tell(uint64_t nonce, const char *unit);
 /* What `note` is about begins and ends: last before the window, and first after it. With `reasons` in a run of its
  * own. A note without a name is not rung. */

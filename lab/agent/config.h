@@ -33,7 +33,7 @@ struct requests {
 struct workload {
 	const char *name;
 	uint64_t units;	  /* that one `run` does */
-	uint64_t shorter; /* units of a run that is taken off the measured one; 0: none */
+	uint64_t shorter; /* units of the run that is subtracted from the measured one; 0: none */
 	bool placed, inside;
 	bool steps;				   /* its transactions are taken apart */
 	const char *prepare, *serve, *run, *proof; /* for sh -c; NULL: none */

@@ -176,7 +176,7 @@ static bool start(struct message *facts)
 		return lose("the VM has no thread for one of the lines pin=");
 	placed = true;
 	threads_setup();
-	/* The monitor below counts it anew for each launch. */
+	/* With a monitor below guest_ask() learns it, in each launch. */
 	return below_is_there() || learn();
 }
 

@@ -10,7 +10,7 @@
 #include "threads.h"
 #include "tracing.h"
 
-/* What is to be done, by this side or the guest's agent. */
+/* An order to the guest's agent. */
 struct order {
 	enum phase phase;
 	const char *workload;

@@ -1,7 +1,9 @@
 /*
- * A workload; see row.h. In this order: prepare, serve, beside, run once to warm up, run measured, proof; in a VM a
- * short one is run once more, to count the exits by reason; and once more if its transactions are taken apart. What is
- * measured is a run without a shorter one, as both have the start and the end of the workload's programs.
+ * A workload; see row.h. The order is prepare, serve, beside, run to warm up, run measured, proof. In a VM it runs again
+ * to count the exits by reason, unless it takes long. It runs again if its transactions are taken apart.
+ *
+ * If the workload has a shorter run, it comes before each run that is counted, and is subtracted from it: both have the
+ * start and the end of the programs.
  */
 #include "row.h"
 
@@ -46,7 +48,7 @@ struct row {
 	struct threads threads;
 	struct reasons reasons;
 	struct steps steps;
-	uint64_t steps_ticks; /* of the run in which they were traced; 0: none */
+	uint64_t steps_ticks; /* of the runs in which they were traced; 0: none */
 	const char *no_steps; /* why there are none */
 	bool knows_idle;      /* of the traced window: */
 	uint64_t idle_ticks;  /* in which all CPUs were idle */
@@ -166,7 +168,7 @@ static void measure_here(struct row *row, uint64_t units, struct measured *measu
 	command_outcome(status, RUN_OUTPUT, outcome);
 }
 
-/* What a figure is for. */
+/* The units that a figure is of. */
 static uint64_t measured_units(const struct row *row)
 {
 	return row->workload->units - row->workload->shorter;
@@ -217,7 +219,7 @@ static uint64_t executed(const struct measured *measured)
 	return measured->ticks - measured->idle_ticks;
 }
 
-/* A sample. */
+/* Measures a sample. */
 static bool measure(struct row *row)
 {
 	struct measured shorter = { .ticks = 0 }, whole = { .ticks = 0 };
@@ -266,7 +268,7 @@ static bool trace(struct row *row, const char *workload, uint64_t units, struct 
 	return done && !outcome.status;
 }
 
-/* What is taken off a traced window: a shorter run, or why the guest exits at marks that have nothing in between. */
+/* Traces what is subtracted from the traced window: a shorter run. If there is none, the exits of an empty window. */
 static bool trace_shorter(struct row *row, struct traced *traced, uint64_t *ticks)
 {
 	bool done = true;
@@ -300,7 +302,7 @@ static void trace_row(struct row *row)
 	row->traced_ticks = ticks - shorter_ticks;
 }
 
-/* Why the guest exits in a run of its own, as counting by reason costs instructions. */
+/* Counts exits by reason. It takes a separate run, as this counting costs instructions. */
 static bool reasons_of(struct row *row, uint64_t units, struct reasons *reasons)
 {
 	struct measured measured = { .reasons = true };
@@ -332,7 +334,8 @@ static void count_reasons(struct row *row)
 	row->reasons = reasons;
 }
 
-/* The steps of the transactions of a run of its own, as tracing costs instructions. NULL, or why there are none. */
+/* Traces the steps of transactions. It takes a separate run, as tracing costs instructions. NULL, or why there are
+ * none. */
 static const char *steps_of(struct row *row, uint64_t units, struct steps *steps, uint64_t *ticks)
 {
 	const char *name = row->workload->name, *wrong;

@@ -60,9 +60,9 @@ const char *vm_create(unsigned number, const struct vm_config *config, unsigned 
 /* Loads the kernel and what the boot protocol requires. Returns NULL or an error message. */
 const char *vm_load(struct vm *vm);
 
-/* Sends the VM's `hello` record, by the nonce and unit of its command line. */
+/* Sends the VM's `hello` record, with the nonce and unit of its command line. */
 void vm_hello(struct vm *vm);
-/* The same by those of a launch of the lab's, which begins in the running VM; they are those of all later records. */
+/* Sends it with those of a launch of the lab, which begins in the running VM. All later records have this nonce. */
 void vm_launch(struct vm *vm, uint64_t nonce, const char *unit);
 
 /* Ends the VM with `status` "ok", "reset" or "error", and the reason. Only the first call has an effect.

@@ -162,8 +162,8 @@ impl Workload {
         })
     }
 
-    /// Units of a run that is taken off the measured one, as both start and end the same programs. 0: there is none, as
-    /// the work of `run` does not depend on `$UNITS`.
+    /// Units of the shorter run, which is subtracted from the measured one: both start and end the same programs. 0: there
+    /// is none, as `run` does not use `$UNITS`.
     pub fn shorter(&self) -> u64 {
         match self.run.contains("UNITS") {
             true => self.units / 2,

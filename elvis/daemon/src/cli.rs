@@ -163,7 +163,8 @@ pub enum Ctl {
     },
     /// Change a device's weight.
     ///
-    /// It counts from the next round of shares on, a few milliseconds later. The configuration file stays as it is.
+    /// It applies from the next round of shares on, a few milliseconds later. The configuration file does not change: a
+    /// restart sets the old weight again.
     Weight {
         /// The device's name, as `list` shows it.
         #[arg(value_name = "DEVICE")]
@@ -174,12 +175,13 @@ pub enum Ctl {
     },
     /// Change a device's limits.
     ///
-    /// They count at once. Limits that are not named stay. The configuration file stays as it is.
+    /// They apply at once. Limits that are not named do not change, nor does the configuration file: a restart sets the
+    /// old limits again.
     Limit {
         /// The device's name, as `list` shows it.
         #[arg(value_name = "DEVICE")]
         name: String,
-        /// requests_per_s (disks), packets_per_s (networks) or bytes_per_s.
+        /// requests_per_s (disks), packets_per_s (networks) or bytes_per_s; none removes a limit.
         #[arg(value_name = "LIMIT=N|none", required = true)]
         limits: Vec<String>,
     },

@@ -2,8 +2,9 @@
 //!
 //! `{"do":"list"}`, `{"do":"stats"}`, `{"do":"add","device":{...}}`, `{"do":"remove","name":"..."}`,
 //! `{"do":"move","name":"...","thread":N}`, `{"do":"resize","name":"..."}`,
-//! `{"do":"weight","name":"...","weight":N}`, `{"do":"limit","name":"...","limits":{"bytes_per_s":N}}` (null: none),
-//! `{"do":"drain"}`. A reply has `"ok"`: true, with `"devices"`, `"stats"` or `"resized"` if requested, or false with an `"error"`.
+//! `{"do":"weight","name":"...","weight":N}`, `{"do":"limit","name":"...","limits":{"bytes_per_s":N}}` (null: no
+//! limit), `{"do":"drain"}`. A reply has `"ok"`: true, with `"devices"`, `"stats"` or `"resized"` if requested, or false
+//! with an `"error"`.
 
 use crate::config::device_from_json;
 use crate::serve::Server;

@@ -1,5 +1,5 @@
-//! Tells the service manager (systemd's `Type=notify`, sd_notify(3)) that the daemon serves, that it still does, and that
-//! it ends.
+//! Reports to the service manager (systemd's `Type=notify`, sd_notify(3)): that the daemon serves, that it still does, and
+//! that it ends.
 
 use crate::serve::Server;
 use crate::thread;
@@ -12,12 +12,12 @@ use std::time::Duration;
 /// The manager that started this process.
 pub struct Manager {
     socket: UnixDatagram,
-    /// It wants to be told so often that the daemon serves.
+    /// How often it wants a report that the daemon serves. None: never again.
     every: Option<Duration>,
 }
 
 impl Manager {
-    /// The one that the environment names. None: there is none.
+    /// The manager that the environment names, if there is one.
     ///
     /// # Errors
     ///
@@ -35,26 +35,26 @@ impl Manager {
         let connected = address.and_then(|address| socket.connect_addr(&address));
         connected.map_err(named)?;
         let number = |name| std::env::var(name).ok()?.parse::<u64>().ok();
-        // Also set for processes that this one starts, if it passes it on.
+        // Processes that the daemon starts may inherit these variables: they are only for WATCHDOG_PID.
         let ours = number("WATCHDOG_PID").is_none_or(|pid| pid == u64::from(std::process::id()));
         let limit = number("WATCHDOG_USEC").filter(|_| ours);
         Ok(Some(Self {
             socket,
-            // Half of the time after which it ends the process.
+            // Half of the time after which the manager ends the process.
             every: limit.map(|limit| Duration::from_micros(limit / 2)),
         }))
     }
 
     fn tell(&self, what: &str) {
-        // It is not waited for, and if it is gone nobody wants to know.
+        // An error means that the manager is gone: nobody needs the report.
         let _ = self.socket.send(what.as_bytes());
     }
 
-    /// The daemon serves from now on. As long as all I/O threads answer, the manager is told so again.
+    /// Reports that the daemon serves, and from then on that it still does, as long as all I/O threads answer.
     ///
     /// # Errors
     ///
-    /// The thread that does so can't be started.
+    /// The thread that reports can't be started.
     pub fn serves(self: &Arc<Self>, server: &Arc<Server>) -> io::Result<()> {
         self.tell("READY=1");
         let Some(every) = self.every else {

@@ -50,7 +50,7 @@ impl Taken {
             Ok(_) => Ok(Self(bytes)),
             Err(mapped) => {
                 let why = format!(
-                    "no address space for {bytes} bytes: all devices together have {mapped} and may have {MOST}"
+                    "no address space for {bytes} bytes: all devices together use {mapped} of {MOST}"
                 );
                 Err(io::Error::new(io::ErrorKind::OutOfMemory, why))
             }

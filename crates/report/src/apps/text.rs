@@ -86,7 +86,7 @@ const PARTS_DALL: &str = "Dall: Table 6 of Dall et al. (2015), KVM on ARM (HP Mo
 
 const PARTS_LEGEND: [&str; 3] = [
     PARTS_OF,
-    "insns: of runs of their own, with tracing on.",
+    "insns: of separate runs with tracing on.",
     PARTS_DALL,
 ];
 

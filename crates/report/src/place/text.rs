@@ -26,7 +26,7 @@ const COLUMNS: [(&str, Set); 13] = [
 const LEGEND: [&str; 4] = [
     "host CPU: of the host's processes; 0>1: the receiver, or the second VM, on CPU 1. VM CPU: of all threads of the VM's program; 0>1: the vCPU on CPU 0, all other threads and vhost's on CPU 1.",
     "alone, both: units of work a second of a side while the other does nothing, or the same all the time. kept: what a side does of its speed alone while both work.",
-    "intervals: the least and the greatest of kept, host and VM, by the 95 % intervals of the speeds over boots; from three boots on.",
+    "intervals: the ranges of kept, host and VM, by the 95 % intervals of the speeds over boots. They need three boots.",
     "paper: the same ratios of Figure 4 of Rasmusson and Corcoran (2013), KVM on a Cortex-A15 with two cores; of a range the middle. net-guest: in the place of our second VM it has another machine, stbox.",
 ];
 
@@ -83,7 +83,7 @@ impl Placed {
         sheet
     }
 
-    /// The best and the worst placement, in one sentence, if there are two whose intervals are apart.
+    /// The best and the worst placement, in one sentence, if their intervals do not overlap.
     pub(crate) fn extremes(&self) -> Option<String> {
         let at = |kept: &Kept| {
             format!(
@@ -124,8 +124,8 @@ impl Placed {
         let extremes = self.extremes().or_else(|| {
             let has_intervals = self.cells.iter().any(|cell| cell.guest_interval.is_some());
             let why = match has_intervals {
-                true => "Boots differ by more than placements: none is the best one.",
-                false => "Which placement is the best one needs three boots: --boots 3.",
+                true => "Boots differ by more than placements: no placement is the best.",
+                false => "Naming the best placement needs three boots: --boots 3.",
             };
             several.then(|| why.to_owned())
         });

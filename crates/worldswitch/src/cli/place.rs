@@ -44,7 +44,7 @@ pub struct PlaceArgs {
     /// At most so many placements.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub cells: Option<u32>,
-    /// Boots of the VM, each of which measures all. Fewer than three give no intervals.
+    /// Boots of the VM; each measures everything. Intervals need three.
     #[arg(long, value_name = "N", default_value_t = 3,
         value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub boots: u32,

@@ -57,7 +57,7 @@ pub fn choice(args: &AppsArgs) -> anyhow::Result<Choice> {
         }
         if let Some(net) = name.options.get("net") {
             bail!(Usage(format!(
-                "--explain records machines of one CPU, and with +net={net} there are three: choose --on lab:linux,lab:kvm-linux"
+                "--explain records machines of one CPU, and +net={net} has three: choose --on lab:linux,lab:kvm-linux"
             )));
         }
         if (recipe.hypervisor == Hypervisor::Kvm) != has_vm {

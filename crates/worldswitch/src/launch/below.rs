@@ -5,7 +5,7 @@ use ws_records::Exits;
 
 /// The name under which windows with nothing but marks are counted (lab/agent/below.h).
 pub const MARKS: &str = "marks";
-/// The name under which a shorter run is counted, which is taken off the measured one.
+/// The name under which a shorter run is counted. It is subtracted from the measured one.
 pub const SHORTER: &str = "shorter";
 
 /// The counter of all traps.
@@ -63,7 +63,7 @@ impl Below {
         }
     }
 
-    /// Without what marks cost, or a shorter run.
+    /// Without the counts of marks, or of a shorter run.
     pub fn without(mut self, other: &Self) -> Self {
         let take = |from: &mut Counts, what: &Counts| {
             for (name, count) in from.iter_mut() {

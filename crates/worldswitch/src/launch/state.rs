@@ -97,7 +97,7 @@ struct Current {
     exits: Option<Exits>,
     /// What the host of a nested machine counted.
     below: Option<Below>,
-    /// Those of a shorter run.
+    /// What it counted in shorter runs.
     shorter: Option<Below>,
     strayed: Vec<String>,
 }

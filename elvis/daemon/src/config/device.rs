@@ -296,12 +296,12 @@ pub fn weight(weight: u64) -> Result<u32, String> {
     number.ok_or_else(|| format!("weight: {weight} is not in the range 1 to {MAX_WEIGHT}"))
 }
 
-/// Changes limits at run time, by their names; null: no limit. `counts` is the name of the limit of what the device
-/// counts.
+/// Changes limits at run time, by their names; null removes a limit. `counts` is the name of the limit on requests or
+/// packets.
 ///
 /// # Errors
 ///
-/// The name and the reason; then some may be changed.
+/// The name and the reason. Some limits may have changed by then.
 pub fn change_limit(
     limit: &mut RateLimit,
     changes: &serde_json::Value,
@@ -311,7 +311,11 @@ pub fn change_limit(
     for (name, value) in changes.ok_or("no limit is named")? {
         let new = match value.as_u64() {
             None if !value.is_null() => return Err(format!("{name}: not a number")),
-            Some(0) => return Err(format!("{name}: 0 would allow no requests")),
+            Some(0) => {
+                return Err(format!(
+                    "{name}: 0 would allow no requests; none (JSON: null) removes the limit"
+                ));
+            }
             new => new,
         };
         match name.as_str() {

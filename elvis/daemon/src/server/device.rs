@@ -180,12 +180,12 @@ impl Device {
         (terms.weight, terms.limit)
     }
 
-    /// Changes its weight and its limits on these I/O threads, which have to be all that may serve it: it may be moved
-    /// meanwhile.
+    /// Changes its weight and its limits on these I/O threads. They have to be all threads that may serve it, as it may be
+    /// moved meanwhile.
     ///
     /// # Errors
     ///
-    /// `change` returns one, or one of the threads has ended.
+    /// `change` fails, or one of the threads has ended.
     pub fn change_terms(
         &self,
         threads: &[Arc<IoThread>],

@@ -222,7 +222,8 @@ fn words(kinds: &[PlaceKind]) -> String {
     words.join(", ")
 }
 
-/// Rows that are launched apart: with a second VM, with disks, and all others; each in a VM of one vCPU, then of two.
+/// Counts of rows that are launched apart: with a second VM, with disks, and all others; of each those in a VM of one
+/// vCPU, then those in a VM of two.
 fn groups<'a>(rows: impl IntoIterator<Item = &'a PlaceRow>) -> [[usize; 2]; 3] {
     let mut groups = [[0; 2]; 3];
     for row in rows {

@@ -23,8 +23,8 @@ const BUFFERED_TIMES: u64 = 2;
 /// For longer than the other side takes.
 const AGAIN_TIMES: u64 = 1_000_000;
 
-/// vCPUs of the VM in which a row is measured: as many as its CPU's threads have CPUs, at most two. Where only the host
-/// works, the VM has one.
+/// The number of vCPUs of the VM in which a row is measured: as many as there are CPUs for their threads, at most two.
+/// If only the host works, the VM has one.
 pub fn vcpus(row: &PlaceRow) -> u32 {
     let spot = match &row.where_ {
         Where::Alone { .. } if row.side == Side::Host => return 1,

@@ -35,8 +35,8 @@ pub struct Port {
     switch: Arc<Switch>,
     number: u16,
     spec: PortSpec,
-    /// Whether all its frames are counted by its I/O thread, for a limit: none is put into its buffers by the sender's
-    /// visit.
+    /// Whether its own I/O thread has to count all frames that it gets, for a limit. Then no sender's visit puts a frame
+    /// into its buffers.
     counted: AtomicBool,
     /// Its receive queues.
     pub queues: Vec<PortQueue>,
@@ -205,7 +205,7 @@ impl Port {
         !self.counted.load(Ordering::Relaxed)
     }
 
-    /// From now on all its frames are counted by its I/O thread, or not all.
+    /// Sets whether its own I/O thread has to count all frames that it gets.
     pub fn count(&self, counted: bool) {
         self.counted.store(counted, Ordering::Relaxed);
     }
@@ -222,8 +222,8 @@ impl Port {
         is_group(to) || self.spec.mac.is_none_or(|its| its == to)
     }
 
-    /// The numbers of the ports among which are those that get a frame to this address, and whether it is flooded: to
-    /// each that may get it.
+    /// Whether a frame to this address is flooded, and the numbers of ports that may get it: [`Self::receiver`] finds those
+    /// that do.
     #[must_use]
     pub fn receivers(&self, ports: &Ports, to: Mac, now_s: u32) -> (bool, Range<usize>) {
         let table = &self.switch.table;
@@ -235,7 +235,8 @@ impl Port {
         (known.is_none(), numbers)
     }
 
-    /// The next port of these that gets a frame of this one to an address; `numbers` are those after it then.
+    /// The first port in `numbers` that gets a frame from this one to an address. Removes that port and those before it from
+    /// `numbers`.
     pub fn receiver<'a>(
         &self,
         ports: &'a Ports,

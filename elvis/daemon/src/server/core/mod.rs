@@ -105,8 +105,8 @@ pub(super) struct Core {
     slots: Vec<Option<Slot>>,
     /// By queue id: its slot.
     slot_of: Vec<usize>,
-    /// By device number: its id, and what says that it still exists. It stays here without queues too: if its front-end
-    /// could restart its rings to get a new share and forget its debts, it would.
+    /// By device number: its id, and whether it still exists. A device without queues stays here, so that no front-end gets
+    /// a new share, and loses its debt, by a restart of its rings.
     devices: HashMap<u64, (DeviceId, Weak<Shared>)>,
     engine: Engine,
     pending: Vec<Option<Pending>>,

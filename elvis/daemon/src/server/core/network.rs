@@ -81,8 +81,8 @@ fn counts(queue: &mut Queue) -> &mut FrameCounts {
     queue.counted.frames.get_or_insert_default()
 }
 
-/// A frame on its way through a switch, to one receiver after another, so that other queues are served in between. Its
-/// own queue sends no other frame meanwhile.
+/// A frame that a switch copies to many receivers, part by part, so that other queues are served in between. Its own queue
+/// sends no other frame meanwhile.
 pub(super) struct Flood {
     chain: Chain,
     sent: Sent,
@@ -90,7 +90,7 @@ pub(super) struct Flood {
     pair: u16,
     port: Arc<Port>,
     ports: Ports,
-    /// Numbers of those ports that it has not yet reached.
+    /// Numbers of the ports that have not got it yet.
     left: Range<usize>,
 }
 
@@ -100,7 +100,7 @@ impl Flood {
         self.chain
     }
 
-    /// Most bytes and most receivers of one part: some ten microseconds.
+    /// Most bytes and most receivers of one part, which takes some ten microseconds.
     const BYTES: usize = 64 << 10;
     const RECEIVERS: usize = 16;
 
@@ -111,8 +111,8 @@ impl Flood {
 }
 
 impl Core {
-    /// Sends one frame, or to the first of many receivers. Returns its length, and to how many receivers it went beyond
-    /// the first.
+    /// Sends one frame; of many receivers only the first ones get it now. Returns its length, and how many receivers got it
+    /// beyond the first.
     pub(super) fn transmit(&mut self, at: usize, chain: Chain) -> (u64, usize) {
         let Some(Some(slot)) = self.slots.get_mut(at) else {
             return (0, 0);
@@ -364,8 +364,8 @@ impl Core {
     }
 }
 
-/// Where a frame goes from a device of a switch: its port, and the ports of these numbers. None: nowhere, as it does not
-/// come from an address that may be there.
+/// The sender's port, and the numbers of the ports that may get its frame. None: no port, as the device may not send from
+/// this address.
 fn route(
     slot: &mut Slot,
     frames: &mut Frames,

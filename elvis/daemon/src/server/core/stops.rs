@@ -1,10 +1,10 @@
-//! How long the host stopped this thread: it ran other programs on its CPU. No device is charged for that, but for all
-//! time in which the thread ran or waited for something else.
+//! How long the host stopped this thread to run other programs on its CPU. No device is charged for that time. Devices are
+//! charged for all other time, in which the thread ran or waited for something else.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
-/// A shorter time is not looked at, in ns: a look takes a system call.
+/// For a shorter time the kernel is not asked, in ns: that takes a system call.
 const SHORT_NS: u64 = 500_000;
 /// If the kernel does not say it, the rest of a longer time counts as a stop, in ns.
 const UNKNOWN_NS: u64 = 2_000_000;

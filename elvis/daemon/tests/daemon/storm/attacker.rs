@@ -28,12 +28,12 @@ const MIB: u64 = 1 << 20;
 const MEMORY: u64 = 64 * MIB;
 /// Entries of a disk's ring.
 const SIZE: u16 = 256;
-/// Where requests have headers of 48 bytes and statuses, tables, and data.
+/// Addresses of requests' headers with statuses, of tables, and of data. A header has up to 48 bytes.
 const HEADERS: u64 = 0x1_0000;
 const TABLES: u64 = 0x2_0000;
 const TABLE: u64 = 0x5000;
 const DATA: u64 = 4 * MIB;
-/// Kicks, and frames, at a time.
+/// How many kicks, or frames, it makes at a time.
 const AT_ONCE: u64 = 64;
 
 /// Message numbers (vhost-user), and the flag of one that passes no descriptor.
@@ -43,7 +43,7 @@ const NO_DESCRIPTOR: u64 = 1 << 8;
 
 type Done = vhost::Result<()>;
 
-/// Attacks until it is over.
+/// Attacks until `over`.
 pub fn attack(attack: &Attack, seed: u64, dir: &Path, over: &dyn Fn() -> bool) {
     let socket = dir.join(attack.device);
     let mut random = Random(seed);
@@ -68,12 +68,12 @@ pub fn attack(attack: &Attack, seed: u64, dir: &Path, over: &dyn Fn() -> bool) {
     }
 }
 
-/// Waits until the attacked device is at rest: it takes the next front-end when no request of the last one is in flight.
+/// Waits until the attacked device has no requests in flight: only then does it accept the next front-end.
 pub fn rest(attack: &Attack, dir: &Path) {
     drop(Attacker::connect(attack, &dir.join(attack.device)));
 }
 
-/// Any messages on a connection of their own.
+/// Sends random messages on a separate connection.
 fn messages(socket: &Path, seed: u64) {
     let seed = seed.to_ne_bytes().repeat(4);
     let random = TestRng::from_seed(RngAlgorithm::ChaCha, &seed);
@@ -97,7 +97,7 @@ struct Attacker {
     device: Device,
     attack: Attack,
     err: EventFd,
-    /// What waits for its eventfds.
+    /// The waiters for its eventfds.
     _watching: Vec<OwnedFd>,
     asked: u64,
     huge: File,
@@ -234,7 +234,7 @@ impl Attacker {
         }
     }
 
-    /// Does for a while what the attack does all the time. An error: connect anew.
+    /// Does one round of what the attack does meanwhile. After an error the attacker has to connect anew.
     fn meanwhile(&mut self, what: Meanwhile) -> Done {
         let closed = || Err(vhost::Error::InvalidOperation);
         match what {
@@ -334,7 +334,7 @@ impl Attacker {
         }
     }
 
-    /// Adds regions until one is refused, or there are some, and removes them.
+    /// Adds some regions, or fewer if one is refused, and removes them.
     fn regions(&mut self, bytes: u64) -> Done {
         let huge = self.huge.try_clone().unwrap();
         let region = |number: u64| region(&huge, (1 << 47) + number * bytes, bytes, 0);
@@ -357,7 +357,7 @@ fn region(file: &File, guest: u64, bytes: u64, offset: u64) -> VhostUserMemoryRe
     }
 }
 
-/// Lets so many others wait for an eventfd: each signal of it has to wake them all.
+/// Adds so many waiters to an eventfd: each signal of it has to wake them all.
 fn watch(eventfd: &EventFd, times: usize) -> Vec<OwnedFd> {
     // SAFETY: the descriptor is open during the borrow.
     let eventfd = unsafe { BorrowedFd::borrow_raw(eventfd.as_raw_fd()) };
@@ -373,8 +373,8 @@ fn watch(eventfd: &EventFd, times: usize) -> Vec<OwnedFd> {
     all
 }
 
-/// Writes a request's header and its table, if it has one. Returns its buffers in the ring; if it has a table, that is
-/// the last one, and marked by no length. It reads or writes at most so many bytes.
+/// Writes a request's header and its table, if it has one. Returns the buffers for the ring. Two buffers without a length
+/// at the end stand for the table: its address, and its bytes. The request has at most `most` bytes of data.
 fn prepare(driver: &Driver, number: u64, request: &Request, most: u64) -> Vec<Buffer> {
     let (header, table) = (HEADERS + number * 64, TABLES + number * TABLE);
     let range = matches!(request.kind, ZERO | DISCARD);
@@ -421,7 +421,7 @@ fn prepare(driver: &Driver, number: u64, request: &Request, most: u64) -> Vec<Bu
     buffers
 }
 
-/// Puts a request into the ring, as [`prepare`] says.
+/// Puts a request into the ring: the buffers are those that [`prepare`] returns.
 fn submit(driver: &mut Driver, buffers: &[Buffer]) -> Option<u16> {
     match buffers {
         [before @ .., (table, 0, false), (bytes, 0, false)] => match before {

@@ -1,5 +1,5 @@
-//! What an attacker may do, as a grammar: a device, what its driver and its front-end agree to, what the driver asks for
-//! all the time, and what both do meanwhile.
+//! The grammar of attacks: a device, the features to which its driver agrees, the driver's requests, and what driver and
+//! front-end do meanwhile.
 
 use crate::random::Random;
 use elvis::net::Header;
@@ -12,7 +12,8 @@ const MIB: u64 = 1 << 20;
 /// The attacker's devices, by name.
 pub const DISKS: [&str; 5] = ["ram", "tmp", "file", "direct", "null"];
 pub const PORT: &str = "port";
-/// Most bytes of a request that uses a real disk, or memory for good: when it is over, all that are in flight end first.
+/// Most bytes of a request that uses a real disk, or memory that stays used: an attack ends only after its requests in
+/// flight.
 const MOST: u64 = 4 * MIB;
 
 /// One attack.
@@ -20,7 +21,7 @@ const MOST: u64 = 4 * MIB;
 pub struct Attack {
     pub device: &'static str,
     pub packed: bool,
-    /// Features to which its driver does not agree.
+    /// Bits of the features to which its driver does not agree.
     pub without: u64,
     pub calls: Calls,
     pub asks: Asks,
@@ -34,11 +35,11 @@ pub struct Attack {
 pub enum Calls {
     Usual,
     Full,
-    /// So many others wait for each.
+    /// Each has so many waiters.
     Watched(usize),
 }
 
-/// What is in its ring all the time.
+/// What its driver keeps in the ring.
 #[derive(Debug, Clone)]
 pub enum Asks {
     Nothing,
@@ -56,8 +57,9 @@ pub struct Request {
     pub step: u64,
     pub odd: u64,
     pub table: Table,
-    /// Whether the segments are those of the other direction, or the status is missing.
+    /// The segments have the wrong direction.
     pub reversed: bool,
+    /// The status is missing.
     pub cut: bool,
 }
 
@@ -68,7 +70,7 @@ pub enum Table {
     Indirect,
     /// The header in the ring, the rest in a table.
     Mixed,
-    /// In a table that names itself.
+    /// In a table whose first descriptor points to the table itself.
     Nested,
 }
 
@@ -77,19 +79,19 @@ pub enum Table {
 pub struct Frame {
     pub bytes: usize,
     pub to: u8,
-    /// Whether each one comes from another station.
+    /// Each frame has another sender's address.
     pub moves: bool,
     pub header: Header,
     /// Bytes of each of its buffers.
     pub part: usize,
 }
 
-/// What driver and front-end do all the time.
+/// What driver and front-end do meanwhile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Meanwhile {
     Wait,
     Kicks,
-    /// Its ring is stopped and started, in messages of that kind.
+    /// The ring is stopped and started.
     Restarts,
     Features,
     CallsAnew,
@@ -100,9 +102,9 @@ pub enum Meanwhile {
     Connections,
     Configuration,
     Announcements,
-    /// Any messages, on connections of their own.
+    /// Random messages, on separate connections.
     Messages,
-    /// Pages of its memory are given back.
+    /// Pages of its memory are freed.
     Punches,
     /// Its memory file is cut.
     Shrinks,
@@ -163,7 +165,7 @@ impl Attack {
         }
     }
 
-    /// An attack that was seen to work once, or might.
+    /// Attacks that worked once, or might.
     pub fn known() -> Vec<Self> {
         let gib = Request {
             segments: 32,

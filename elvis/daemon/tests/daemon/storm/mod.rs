@@ -1,15 +1,16 @@
-//! An attacker and devices that behave well on one I/O thread: whatever it does, they keep what is theirs.
+//! An attacker and devices that behave well share one I/O thread. Whatever the attacker does, the others keep their share
+//! and their short waits.
 //!
-//! Two disks have full rings, a third one has one request at a time. An attack is drawn from a grammar (`attacks`) and
-//! lasts some ten milliseconds. Meanwhile each full disk has to get at least [`KEPT`] of its fair share, which is a third
-//! of the I/O thread's time, and the third disk's requests have to wait no longer than [`BOUND_NS`], but for 1 % of the
-//! moments at which one may come.
+//! Two disks have full rings; a third one has one request at a time. An attack lasts [`STRIKE_NS`]. Known attacks come
+//! first; then attacks are drawn from a grammar (`attacks`). During an attack each disk with a full ring has to get at
+//! least [`KEPT`] of its fair share, a third of the I/O thread's time. A request of the third disk may come at any moment:
+//! for at most [`LATE`] of all moments it may wait longer than [`BOUND_NS`].
 //!
-//! The time is that of the I/O thread ([`victims::Clock`]): it stops while the host runs other programs on its CPU. What
-//! else a busy host changes is not repeated: an attack that seems to harm is made again, and counts if it harms each
-//! time.
+//! Time is that of the I/O thread ([`victims::Clock`]): it stops while the host runs other programs on its CPU. Other
+//! effects of a busy host do not come three times in a row: an attack that seems to do harm is repeated, and counts if it
+//! does harm each time.
 //!
-//! `STORM_SECONDS` is how long it lasts, `STORM_SEED` makes the same choices again.
+//! `STORM_SECONDS` sets how long all attacks take together. `STORM_SEED` makes the same choices again.
 
 mod attacker;
 mod attacks;
@@ -28,31 +29,31 @@ use victims::{Busy, Clock, Quick, REQUEST_NS};
 
 /// The part of its fair share that a device keeps.
 const KEPT: f64 = 0.8;
-/// The part of all moments at which a request may come that has to wait longer.
+/// The part of all moments at which a request that comes may wait longer than [`BOUND_NS`].
 const LATE: f64 = 0.01;
-/// The same beside an attack on a real disk: what the kernel does for it on the I/O core, as interrupts, is in nobody's
+/// The same beside an attack on a real disk. The kernel's work for it on the I/O core, as interrupts, is in no device's
 /// share, and other programs use that disk.
 const KEPT_BESIDE_DISK: f64 = 0.5;
 const LATE_BESIDE_DISK: f64 = 0.1;
-/// The same beside a front-end that gives back pages of its memory all the time: an access to one waits until the kernel
-/// has done so. Nothing bounds that but the size of the memory.
+/// The same beside a front-end that frees pages of its memory all the time. An access to one waits until the kernel has
+/// freed it. Only the size of the memory bounds that.
 const LATE_BESIDE_PUNCHES: f64 = 0.4;
 /// The same where the storm is short: it is one of many tests then, which take the time of both CPUs.
 const KEPT_IF_SHORT: f64 = 0.2;
 const LATE_IF_SHORT: f64 = 0.6;
-/// How long a request of a quick device waits at most, of the I/O thread's time, in 99 of 100 moments.
+/// A request of a quick device that waits longer is late. It is the I/O thread's time.
 const BOUND_NS: u64 = 2_000_000;
-/// Time of an attack, of the I/O thread's.
+/// How long an attack lasts, in the I/O thread's time.
 const STRIKE_NS: u64 = 25_000_000;
-/// How long it may last. The busy disks have requests for so long.
+/// How long it may last at most, in wall time. The requests of the busy disks last longer.
 const LONGEST: Duration = Duration::from_secs(1);
-/// How often it is made, if it harms.
+/// How often an attack has to do harm to count.
 const TIMES: u32 = 3;
 /// Devices at the attacker's switch.
 const STATIONS: [&str; 4] = ["s1", "s2", "s3", "s4"];
 
 struct Storm {
-    // Before the daemon, whose I/O thread it looks at.
+    // Dropped before the daemon, whose I/O thread it looks at.
     quick: Quick,
     busy: [Busy; 2],
     stations: Vec<Nic>,
@@ -69,9 +70,9 @@ static STORMS: Mutex<()> = Mutex::new(());
 /// What an attack did to the others.
 #[derive(Debug, Clone, Copy)]
 struct Harm {
-    /// The least part of its fair share that a busy disk got.
+    /// The part of its fair share that a busy disk got; the lesser of both.
     kept: f64,
-    /// The part of all moments at which a request that came would have waited too long.
+    /// The part of all moments at which a request would have waited longer than [`BOUND_NS`].
     late: f64,
     worst_ns: u64,
 }
@@ -89,13 +90,13 @@ impl Harm {
 }
 
 impl Storm {
-    /// By a policy as in a configuration file.
+    /// `policy` is a part of a configuration file.
     fn new(policy: &str) -> Self {
         let alone = STORMS.lock().unwrap_or_else(PoisonError::into_inner);
         let io_core = split_cpus();
-        // In memory, where network devices keep what packed rings need.
+        // In memory: network devices keep the state of packed rings beside their sockets.
         let dir = tempfile::tempdir_in("/dev/shm").unwrap();
-        // A disk in memory, and two that are on one, which has to have direct I/O.
+        // One disk is in memory. Two are on a real disk, which has to allow direct I/O.
         let memory = tempfile::tempdir_in("/dev/shm").unwrap();
         let disk = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let image = |dir: &tempfile::TempDir, name: &str, bytes| {
@@ -181,7 +182,7 @@ impl Storm {
         self.dirs[0].path()
     }
 
-    /// Makes an attack, again if it harms. Returns what it did at least.
+    /// Makes an attack, and repeats it if it does harm. Fails if it does harm each time.
     fn attack(&mut self, what: &Attack, seed: u64) -> Harm {
         let mut harms = Vec::new();
         for _ in 0..TIMES {
@@ -231,7 +232,7 @@ fn others_keep_what_is_theirs_in_a_storm() {
     assert!(attacks > 0);
 }
 
-/// It would be seen if they did not: with shares of units of work, requests of 512 segments take what is the others'.
+/// The storm can find harm: with shares of units of work, requests of 512 segments take time from the others.
 #[test]
 fn without_shares_of_time_an_attack_does_harm() {
     let mut storm = Storm::new("[policy]\nunit_ns = 0\n");

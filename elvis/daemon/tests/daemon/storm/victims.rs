@@ -1,5 +1,5 @@
-//! The devices that behave well. Their progress is counted so that a host that runs other programs too can't falsify
-//! it: see [`Clock`].
+//! The devices that behave well. Their progress is measured so that other programs on the host do not change it: see
+//! [`Clock`].
 
 use crate::client::{memfd, until};
 use crate::raw::Raw;
@@ -13,8 +13,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use vmm_sys_util::eventfd::EventFd;
 
-/// Time of the I/O thread: that in which it runs, or waits for something else than a CPU. When the host runs another
-/// program on its CPU, this clock stops.
+/// Time of the I/O thread. This clock stops while the thread waits for a CPU, as the host runs another program there. It
+/// goes on while the thread waits for anything else.
 pub struct Clock {
     /// Its CPU time, and how long it waited for a CPU so far.
     schedstat: File,
@@ -22,7 +22,7 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// That of a daemon's only I/O thread.
+    /// The clock of a daemon's only I/O thread.
     pub fn new(daemon: u32) -> Self {
         let tasks = format!("/proc/{daemon}/task");
         let schedstat = until("an I/O thread", || {
@@ -37,7 +37,7 @@ impl Clock {
         Self { schedstat, start }
     }
 
-    /// Wall time, and the part of it in which the thread waited for a CPU: the latter up to when it last ran.
+    /// Wall time, and the time in which the thread waited for a CPU, up to when it last ran.
     fn look(&self) -> (u64, u64) {
         let mut text = [0; 64];
         let bytes = self.schedstat.read_at(&mut text, 0).unwrap();
@@ -53,9 +53,9 @@ impl Clock {
 
 /// I/O time of each request of a busy disk: its service time.
 pub const REQUEST_NS: u64 = 20_000;
-/// Requests in a busy disk's ring: enough for 0.6 s, so that no stop of this process lets it run dry.
+/// Requests in a busy disk's ring: enough for 0.6 s, so that it does not run dry when this process is stopped.
 const BACKLOG: u16 = 32_768;
-/// Where their common header, table of descriptors, status and data are.
+/// Addresses of their common header, table of descriptors, status and data, and of the ring.
 const HEADER: u64 = 0;
 const TABLE: u64 = 0x100;
 const STATUS: u64 = 0x200;
@@ -96,7 +96,7 @@ impl Busy {
         self.fill(served);
     }
 
-    /// The memory of its ring, and where the device counts what it has served.
+    /// The memory of its ring, and the address of the used ring, in which the device counts requests that it has served.
     fn counter(&self) -> (Arc<Memory>, u64) {
         let driver = &self.raw.driver;
         (Arc::clone(driver.memory()), driver.addresses().used)
@@ -106,7 +106,7 @@ impl Busy {
 /// A moment at which the I/O thread ran.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Moment {
-    /// Its time.
+    /// The thread's time.
     pub now_ns: u64,
     /// Requests of the busy disks that were served, modulo 2^16.
     pub served: [u16; 2],
@@ -127,7 +127,7 @@ struct Seen {
     stop: AtomicBool,
 }
 
-/// How soon after a reply a moment is certainly one at which the I/O thread ran, in ns.
+/// A moment so soon after a reply is one at which the I/O thread ran, in ns.
 const SOON_NS: u64 = 20_000;
 
 impl Quick {
@@ -190,8 +190,8 @@ struct Requests {
 
 impl Requests {
     /// Makes one request. Returns how long it waited at least, on the I/O thread's clock, in ns, and the moment of its
-    /// reply. If this thread did not run at that moment, the time until it ran again is not counted, and the moment is
-    /// not known. None: it is to stop.
+    /// reply. If this thread did not run at the reply, the wait ends at its last look before it, and the moment is not
+    /// known. None: `stop` is set.
     fn one(&mut self, stop: &AtomicBool) -> Option<(u64, Option<Moment>)> {
         let (start_ns, waited_ns) = self.clock.look();
         self.raw.submit_write(0, 0, 7).unwrap();
