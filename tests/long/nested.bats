@@ -80,7 +80,6 @@ of() {
 NESTED_ALL='kvm-nested run --bench ^(hypercall|in)$
 kvm-svm-nested run --bench ^(hypercall|in)$
 neve-linux apps --workload ^tcp-rr$
-kvm-nested-linux apps --workload ^tcp-rr$
 kvm-svm-nested-linux apps --workload ^tcp-rr$'
 
 @test "nested machines resume with the samples of a boot, and with the same traps to L0" {
