@@ -91,5 +91,5 @@ of() {
     jq -e '.lines[0] | .device == "qemu" and .depth == 1 and (.insns > 95e3 and .insns < 115e3)
         and (.counts.exits > 1.97 and .counts.exits < 2.17)
         and (.reasons.npf > 0.99 and .reasons.npf < 1.01)' io.json
-    executed io/lab-kvm-linux.json io-qemu-d1 31956279
+    executed io/lab-kvm-linux.json io-qemu-d1 32106545
 }
