@@ -38,7 +38,7 @@ of() {
     [ "$(of tcp-rr lab:kvm-linux '.ratio > 2 and .ratio < 2.8 and .published > 1.83 and .published < 1.84')" = true ]
     [ "$(of tcp-rr lab:kvm-linux '.counts.exits > 2 and .counts.exits < 4 and .reasons.npf > 0.5')" = true ]
     # Its steps, which cost what the traced runs did, but for what the starts and ends of the two differ by.
-    jq -e '.rows[] | select(.benchmark == "tcp-rr").host[0] | ((.steps | keys == ["recv-to-send", "send-to-recv"] and add > 30e6) and (.steps | add) / .traced - 1 | fabs < 0.005)' \
+    jq -e '.rows[] | select(.benchmark == "tcp-rr").host[0] | ((.steps | keys == ["recv-to-send", "send-to-recv"] and add > 30e6) and ((.steps | add) / .traced - 1 | fabs < 0.005))' \
         out/lab-linux.json
     executed out/lab-linux.json tcp-rr 35089751
     jq -e '.rows[] | select(.benchmark == "tcp-rr") | .metrics[0].boots[0] as $cost | .host[0] |
