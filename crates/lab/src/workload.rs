@@ -114,6 +114,9 @@ const COMMAND_BYTES: usize = 4000;
 /// The greatest number of units.
 const UNITS: u64 = 1_000_000_000;
 
+/// A shorter run has this part of the units: what it adds to the noise of a figure is little then.
+const SHORTER: u64 = 10;
+
 /// The greatest number of CPUs of the measured system.
 const VCPUS: u32 = 2;
 
@@ -165,8 +168,8 @@ impl Workload {
     /// Units of the shorter run, which is subtracted from the measured one: both start and end the same programs. 0: there
     /// is none, as `run` does not use `$UNITS`.
     pub fn shorter(&self) -> u64 {
-        match self.run.contains("UNITS") {
-            true => self.units / 2,
+        match self.run.contains("UNITS") && self.units > 1 {
+            true => (self.units / SHORTER).max(1),
             false => 0,
         }
     }
@@ -289,6 +292,19 @@ mod tests {
 
     const LEAST: &str =
         "summary = \"s\"\nunit = \"request\"\nunits = 3\nplace = \"client\"\nrun = \"true\"\n";
+
+    #[test]
+    fn a_shorter_run_has_a_tenth_of_the_units() {
+        let shorter = |units: u64, run: &str| {
+            let text = format!(
+                "summary = \"s\"\nunit = \"u\"\nunits = {units}\nplace = \"inside\"\nrun = \"{run}\"\n"
+            );
+            parse(&text).unwrap().shorter()
+        };
+        let all = [20, 9, 2, 1].map(|units| shorter(units, "work $((UNITS * 2))"));
+        assert_eq!(all, [2, 1, 1, 0]);
+        assert_eq!(shorter(20, "work 20"), 0);
+    }
 
     #[test]
     fn a_workload_is_read() {
