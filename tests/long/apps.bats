@@ -40,12 +40,12 @@ of() {
     # Its steps, which cost what the traced runs did, but for what the starts and ends of the two differ by.
     jq -e '.rows[] | select(.benchmark == "tcp-rr").host[0] | ((.steps | keys == ["recv-to-send", "send-to-recv"] and add > 30e6) and ((.steps | add) / .traced - 1 | fabs < 0.005))' \
         out/lab-linux.json
-    executed out/lab-linux.json tcp-rr 35089751
+    executed out/lab-linux.json tcp-rr 63046221
     jq -e '.rows[] | select(.benchmark == "tcp-rr") | .metrics[0].boots[0] as $cost | .host[0] |
         (.steps | length == 4 and add > 70e6) and ((.steps | add) / .traced - 1 | fabs < 0.005) and
         (.threads | keys == ["other", "qemu", "vcpu0", "vhost"] and add == $cost.run[0] - $cost.control[0])' \
         out/lab-kvm-linux.json
-    executed out/lab-kvm-linux.json tcp-rr 81528206
+    executed out/lab-kvm-linux.json tcp-rr 147219841
 }
 
 # Not in tests/e2e: a boot of a whole Linux, 15 s of a core.

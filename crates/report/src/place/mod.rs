@@ -174,70 +174,94 @@ fn is_emulator(platform: &str) -> bool {
     base(platform) == "qemu-tcg"
 }
 
+/// The rows of a kind of work.
+#[derive(Clone, Copy)]
+struct Rows<'a> {
+    kind: PlaceKind,
+    all: &'a [(PlaceRow, &'a Row)],
+    result: &'a ResultFile,
+}
+
+impl<'a> Rows<'a> {
+    fn of_kind(self) -> impl Iterator<Item = &'a (PlaceRow, &'a Row)> {
+        self.all
+            .iter()
+            .filter(move |(row, _)| row.kind == self.kind)
+    }
+
+    /// Those of both sides, as far as they are there.
+    fn of_sides(self, row: impl Fn(Side) -> PlaceRow) -> [Option<&'a Row>; 2] {
+        [Side::Host, Side::Guest].map(|side| {
+            let wanted = row(side);
+            let (_, found) = self.of_kind().find(|(row, _)| *row == wanted)?;
+            Some(*found)
+        })
+    }
+
+    fn rates(self, of: [Option<&Row>; 2]) -> Rates {
+        let [host_per_s, guest_per_s] = of.map(|row| per_s(row?, self.result));
+        let mut missing = of.into_iter().flatten();
+        Rates {
+            why: missing.find_map(|row| row.reason.clone()),
+            ..Rates::of(host_per_s, guest_per_s)
+        }
+    }
+
+    fn cell(self, places: &Places, paper: &Paper<'_>) -> PlacedCell {
+        let of_alone = self.of_sides(|side| PlaceRow::alone(self.kind, side, places));
+        let of_both = self.of_sides(|side| PlaceRow::both(self.kind, side, places));
+        let interval = |side: usize| {
+            let span = |row: Option<&Row>| span(row?, self.result);
+            kept_span(span(of_both[side]), span(of_alone[side]))
+        };
+        let (alone, both) = (self.rates(of_alone), self.rates(of_both));
+        PlacedCell {
+            at: At::of(places),
+            host_kept: ratio(both.host_per_s, alone.host_per_s),
+            guest_kept: ratio(both.guest_per_s, alone.guest_per_s),
+            host_interval: interval(0),
+            guest_interval: interval(1),
+            published: paper.cell(self.kind, places),
+            alone,
+            both,
+        }
+    }
+}
+
+/// The cells at which both sides keep least and most, if their intervals are apart.
+fn extremes(cells: &[PlacedCell]) -> Option<(Kept, Kept)> {
+    let mut kept: Vec<Kept> = cells.iter().filter_map(Kept::of).collect();
+    kept.sort_by(|a, b| a.sum().total_cmp(&b.sum()));
+    let (worst, best) = (kept.first()?, kept.last()?);
+    (worst.sum_span()[1] < best.sum_span()[0]).then(|| (worst.clone(), best.clone()))
+}
+
 fn placed(
     kind: PlaceKind,
     rows: &[(PlaceRow, &Row)],
     result: &ResultFile,
     paper: &Paper<'_>,
 ) -> Option<Placed> {
-    let of_kind = || rows.iter().filter(|(row, _)| row.kind == kind);
-    let all: BTreeSet<&Places> = of_kind()
+    let rows = Rows {
+        kind,
+        all: rows,
+        result,
+    };
+    let all: BTreeSet<&Places> = rows
+        .of_kind()
         .filter_map(|(row, _)| match &row.where_ {
             Where::Both(places) => Some(places),
             Where::Alone { .. } => None,
         })
         .collect();
-    let rates = |rows: [PlaceRow; 2]| {
-        let of = rows.map(|wanted| {
-            let mut found = of_kind().filter(|(row, _)| *row == wanted);
-            found.next().map(|(_, row)| *row)
-        });
-        let [host_per_s, guest_per_s] = of.map(|row| per_s(row?, result));
-        let missing = of.into_iter().flatten();
-        Rates {
-            why: missing.filter_map(|row| row.reason.clone()).next(),
-            ..Rates::of(host_per_s, guest_per_s)
-        }
-    };
-    let spans = |rows: [PlaceRow; 2]| {
-        rows.map(|wanted| {
-            let (_, row) = of_kind().find(|(row, _)| *row == wanted)?;
-            span(row, result)
-        })
-    };
     let cells: Vec<PlacedCell> = all
         .into_iter()
-        .map(|places| {
-            let sides = [Side::Host, Side::Guest];
-            let of_alone = spans(sides.map(|side| PlaceRow::alone(kind, side, places)));
-            let of_both = spans(sides.map(|side| PlaceRow::both(kind, side, places)));
-            let interval = |side: usize| kept_span(of_both[side], of_alone[side]);
-            let alone = rates(sides.map(|side| PlaceRow::alone(kind, side, places)));
-            let both = rates(sides.map(|side| PlaceRow::both(kind, side, places)));
-            PlacedCell {
-                at: At::of(places),
-                host_kept: ratio(both.host_per_s, alone.host_per_s),
-                guest_kept: ratio(both.guest_per_s, alone.guest_per_s),
-                host_interval: interval(0),
-                guest_interval: interval(1),
-                published: paper.cell(kind, places),
-                alone,
-                both,
-            }
-        })
+        .map(|places| rows.cell(places, paper))
         .collect();
-    let mut kept: Vec<Kept> = cells.iter().filter_map(Kept::of).collect();
-    kept.sort_by(|a, b| a.sum().total_cmp(&b.sum()));
-    let extremes = match (kept.first(), kept.last()) {
-        (Some(worst), Some(best)) if worst.sum_span()[1] < best.sum_span()[0] => {
-            Some((worst.clone(), best.clone()))
-        }
-        _ => None,
-    };
-    let (worst, best) = extremes.unzip();
+    let (worst, best) = extremes(&cells).unzip();
     let disks = result.identity.subject.get("disks");
     let disks = disks.and_then(|disks| Some(disks.as_str()?.to_owned()));
-    let unit = of_kind().find_map(|(_, row)| row.work.clone());
+    let unit = rows.of_kind().find_map(|(_, row)| row.work.clone());
     (!cells.is_empty()).then(|| Placed {
         platform: result.platform.clone(),
         kind: kind.word(),
