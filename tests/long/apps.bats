@@ -52,7 +52,7 @@ of() {
 @test "a workload is counted exactly" {
     workload a-good 'seq 10'
     ws apps --lab-dir mine --on lab:linux --workload '^a-good$' --boots 1 --perturb 0 -o native
-    executed native/lab-linux.json a-good 3822779
+    executed native/lab-linux.json a-good 7688233
 }
 
 # Not in tests/e2e: a boot of a whole Linux in a VM of QEMU's emulator, and runs of TCP_RR there: 60 s of two cores.
@@ -91,5 +91,5 @@ of() {
     jq -e '.lines[0] | .device == "qemu" and .depth == 1 and (.insns > 95e3 and .insns < 115e3)
         and (.counts.exits > 1.97 and .counts.exits < 2.17)
         and (.reasons.npf > 0.99 and .reasons.npf < 1.01)' io.json
-    executed io/lab-kvm-linux.json io-qemu-d1 32106545
+    executed io/lab-kvm-linux.json io-qemu-d1 32022211
 }
