@@ -11,8 +11,9 @@ const PAGE_BYTES: u64 = 4096;
 /// A page of which fewer bytes were executed says nothing.
 const TELLING_BYTES: usize = 24;
 
-/// By page: the offset in it and the code of each executed instruction.
-type Pages<'a> = BTreeMap<u64, BTreeSet<(usize, &'a [u8])>>;
+/// By page and where it is in memory, as levels may have other code at the same address: the offset in it and the code of
+/// each executed instruction.
+type Pages<'a> = BTreeMap<(u64, u64), BTreeSet<(usize, &'a [u8])>>;
 
 /// What was added to the addresses of an ELF file where it ran: one number for each place where it did, the one with
 /// the most executed instructions first. None if no instruction of it was executed.
@@ -20,7 +21,7 @@ pub fn biases(code: &Code, trace: &Trace) -> Vec<u64> {
     let executed = pages(trace);
     let mut votes: BTreeMap<u64, usize> = BTreeMap::new();
     for (start, bytes) in &code.sections {
-        for (page, insns) in &executed {
+        for ((page, _), insns) in &executed {
             for bias in matches(*start, bytes, *page, insns) {
                 *votes.entry(bias).or_default() += insns.len();
             }
@@ -68,7 +69,7 @@ fn pages(trace: &Trace) -> Pages<'_> {
         let offset = (insn.address % PAGE_BYTES) as usize;
         let page = insn.address - insn.address % PAGE_BYTES;
         pages
-            .entry(page)
+            .entry((page, insn.location / PAGE_BYTES))
             .or_default()
             .insert((offset, insn.bytes()));
     }
@@ -122,11 +123,13 @@ mod tests {
             };
             (0x2000..0x2100).step_by(8).map(at).collect::<Vec<_>>()
         };
+        // Another level's, at the same address.
+        let other = Insn::new(text.address() + 0x2000 + 0x7000, 1 << 20, &[0xff; 8]);
         let mut trace = Trace {
             architecture: Architecture::X86_64,
             recorder: crate::trace::Recorder::Plugin,
             has_accesses: true,
-            insns: [run_at(0x5555_0000_0000), run_at(0x7000)].concat(),
+            insns: [run_at(0x5555_0000_0000), run_at(0x7000), vec![other]].concat(),
             paths: vec![],
             windows: vec![],
         };
