@@ -65,9 +65,10 @@ pub struct RunArgs {
     /// A paper's benchmarks; the table has the paper's layout and its published figures.
     #[arg(long, value_name = "PAPER", conflicts_with = "bench")]
     pub suite: Option<Suite>,
-    /// Boots of each platform. Default: 2 where instructions are counted (the second proves that
-    /// the counts are exact; with --no-resume it boots again), 16 where time is measured (compare needs 16 to detect 10 % in one
-    /// benchmark), 3 on a software KVM, 1 on a serial line, all that a log contains.
+    /// Boots of each platform. Default where instructions are counted: 2. The second proves that the counts are exact;
+    /// it resumes the state of the first, unless --no-resume is given. Default where time is measured: 16. With so many
+    /// compare detects a change of 10 % in one benchmark. Default on a software KVM: 3; on a serial line: 1; of a log:
+    /// all that it contains.
     #[arg(long, value_name = "N", help_heading = SIZE, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub boots: Option<u32>,
     /// Where instructions are counted: extra boots with shifted code and more memory. The range of a
