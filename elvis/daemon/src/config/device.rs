@@ -276,12 +276,18 @@ fn backing(text: &str) -> Result<BackingSpec, String> {
 
 /// A limit per second.
 fn rate(given: Option<&Spanned<u64>>, key: &'static str) -> Result<Option<u64>, Wrong> {
-    match given {
-        Some(value) if *value.get_ref() == 0 => {
-            let why = "0 would allow no requests; omit it for no limit".to_owned();
-            Err((value.span(), key, why))
-        }
-        value => Ok(value.map(|value| *value.get_ref())),
+    given
+        .map(|value| {
+            some(*value.get_ref(), "omit it for no limit").map_err(|why| (value.span(), key, why))
+        })
+        .transpose()
+}
+
+/// A limit that allows something; `cure` says how to have none.
+fn some(limit: u64, cure: &str) -> Result<u64, String> {
+    match limit {
+        0 => Err(format!("0 would allow no requests; {cure}")),
+        _ => Ok(limit),
     }
 }
 
@@ -291,9 +297,8 @@ fn rate(given: Option<&Spanned<u64>>, key: &'static str) -> Result<Option<u64>, 
 ///
 /// It is out of range.
 pub fn weight(weight: u64) -> Result<u32, String> {
-    let number = u32::try_from(weight).ok();
-    let number = number.filter(|number| (1..=MAX_WEIGHT).contains(number));
-    number.ok_or_else(|| format!("weight: {weight} is not in the range 1 to {MAX_WEIGHT}"))
+    let weight = in_range(weight, MAX_WEIGHT.into()).map_err(|why| format!("weight: {why}"))?;
+    Ok(u32::try_from(weight).unwrap_or(MAX_WEIGHT))
 }
 
 /// Changes limits at run time, by their names; null removes a limit. `counts` is the name of the limit on requests or
@@ -311,13 +316,9 @@ pub fn change_limit(
     for (name, value) in changes.ok_or("no limit is named")? {
         let new = match value.as_u64() {
             None if !value.is_null() => return Err(format!("{name}: not a number")),
-            Some(0) => {
-                return Err(format!(
-                    "{name}: 0 would allow no requests; none (JSON: null) removes the limit"
-                ));
-            }
-            new => new,
+            new => new.map(|limit| some(limit, "none (JSON: null) removes the limit")),
         };
+        let new = new.transpose().map_err(|why| format!("{name}: {why}"))?;
         match name.as_str() {
             "bytes_per_s" => limit.bytes_per_s = new,
             name if name == counts => limit.requests_per_s = new,
@@ -359,15 +360,18 @@ where
     let Some(given) = given else {
         return Ok(T::from(1));
     };
-    let number = *given.get_ref();
-    if (T::from(1)..=most).contains(&number) {
-        return Ok(number);
+    in_range(*given.get_ref(), most).map_err(|why| (given.span(), key, why))
+}
+
+/// A number from 1 to `most`.
+fn in_range<T>(number: T, most: T) -> Result<T, String>
+where
+    T: Copy + PartialOrd + Display + From<u8>,
+{
+    match (T::from(1)..=most).contains(&number) {
+        true => Ok(number),
+        false => Err(format!("{number} is not in the range 1 to {most}")),
     }
-    Err((
-        given.span(),
-        key,
-        format!("{number} is not in the range 1 to {most}"),
-    ))
 }
 
 /// Reads a device from JSON, the format of the control socket.
