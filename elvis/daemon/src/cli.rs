@@ -2,6 +2,7 @@
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use elvis::config::Endpoint;
+use elvis::logs::Level;
 use elvis_policy::simulation::Mode;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -113,6 +114,9 @@ pub struct ServeArgs {
     /// Do not restrict system calls.
     #[arg(long)]
     pub no_seccomp: bool,
+    /// Write messages of this level and above to standard error. Default: info.
+    #[arg(long, value_enum, value_name = "LEVEL")]
+    pub log_level: Option<Level>,
     /// Use threads instead of io_uring for files.
     #[arg(long)]
     pub threads_only: bool,

@@ -128,7 +128,7 @@ pub fn run(
             }
         });
         if let Err(error) = started {
-            eprintln!("elvis: can't answer a client of the control socket: {error}");
+            log::warn!("can't answer a client of the control socket: {error}");
         }
     }
 }

@@ -87,7 +87,7 @@ pub fn serve(config: &Config) -> io::Result<()> {
                 }
             }
             Event::Signal => {
-                eprintln!("elvis: exits when requests in flight are done");
+                log::info!("exits when requests in flight are done");
                 break Ok(());
             }
             Event::Drained => break Ok(()),
@@ -172,7 +172,7 @@ fn confine(config: &Config) -> io::Result<()> {
     if let Some(user) = config.user {
         confine::become_user(user)?;
     } else if rustix::process::geteuid().is_root() {
-        eprintln!("elvis: runs as root; use --user NAME to drop privileges");
+        log::warn!("runs as root; use --user NAME to drop privileges");
     }
     if config.seccomp {
         confine::filter().map_err(|error| {
@@ -186,8 +186,8 @@ fn confine(config: &Config) -> io::Result<()> {
 
 fn say(config: &Config, server: &Server) {
     let params = server.params();
-    eprintln!(
-        "elvis: {} devices, mode {}, {}",
+    log::info!(
+        "{} devices, mode {}, {}",
         config.devices.len(),
         config.mode.name(),
         match params.polling {
@@ -200,8 +200,8 @@ fn say(config: &Config, server: &Server) {
         }
     );
     if let Some(nodes) = server.placed_on_nodes() {
-        eprintln!(
-            "elvis: uses as many of {} I/O cores as the load needs; {}",
+        log::info!(
+            "uses as many of {} I/O cores as the load needs; {}",
             config.io_cores.len(),
             match nodes {
                 1 => "one NUMA node".to_owned(),
@@ -210,8 +210,8 @@ fn say(config: &Config, server: &Server) {
         );
     }
     if let Some(kinds) = config.kinds_of_cores(&Cpus::here()) {
-        eprintln!(
-            "elvis: I/O cores are of several kinds, so a device's speed depends on its I/O thread: {kinds}"
+        log::warn!(
+            "I/O cores are of several kinds, so a device's speed depends on its I/O thread: {kinds}"
         );
     }
 }
@@ -257,13 +257,17 @@ fn watch_signals(events: Sender<Event>) -> io::Result<()> {
     Ok(())
 }
 
-/// Reports each thread that panics from now on, after the usual message.
+/// Reports each thread that panics from now on, in the log and to the main thread.
 fn watch_panics(events: Sender<Event>) {
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
-        usual(info);
         let thread = std::thread::current();
         let name = thread.name().unwrap_or("without a name").to_owned();
+        log::error!("the thread {name} {info}");
+        // Only the usual message has a backtrace.
+        if std::env::var_os("RUST_BACKTRACE").is_some() {
+            usual(info);
+        }
         let _ = events.send(Event::Lost(name));
     }));
 }

@@ -6,7 +6,7 @@ use anyhow::Context;
 use clap::{CommandFactory, Parser};
 use cli::{Cli, Command, Ctl, ServeArgs, SimulateArgs};
 use elvis::config::{self, Config};
-use elvis::{confine, control, daemon, model, simulate, watch};
+use elvis::{confine, control, daemon, logs, model, simulate, watch};
 use elvis_policy::simulation::{Costs, Mode, Scenario};
 use elvis_policy::{Params, PlacementParams};
 use serde_json::{Value, json};
@@ -31,7 +31,7 @@ fn main() -> ExitCode {
         }
     };
     let done = match cli.command {
-        Command::Serve(args) => configuration(&args).and_then(|config| Ok(daemon::serve(&config)?)),
+        Command::Serve(args) => return serve(&args),
         Command::Ctl(args) => ctl(&args.control, &args.what),
         Command::Simulate(args) => play(&args),
         Command::Complete { words } => {
@@ -46,9 +46,30 @@ fn main() -> ExitCode {
         Err(error) if error.is::<Unread>() => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("elvis: {error:#}");
-            ExitCode::from(if error.is::<Usage>() { 2 } else { 1 })
+            code(&error)
         }
     }
+}
+
+/// Serves. From here on errors are messages of the daemon: its log has them too.
+fn serve(args: &ServeArgs) -> ExitCode {
+    logs::start(args.log_level.unwrap_or_default());
+    let served = configuration(args).and_then(|config| {
+        logs::start(config.log_level);
+        Ok(daemon::serve(&config)?)
+    });
+    match served {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            log::error!("{error:#}");
+            code(&error)
+        }
+    }
+}
+
+/// The exit code of an error.
+fn code(error: &anyhow::Error) -> ExitCode {
+    ExitCode::from(if error.is::<Usage>() { 2 } else { 1 })
 }
 
 /// The reader of standard output has closed it.
@@ -89,6 +110,7 @@ fn configuration(args: &ServeArgs) -> anyhow::Result<Config> {
     config.threads_only |= args.threads_only;
     config.metrics = args.metrics.clone().or(config.metrics);
     config.seccomp &= !args.no_seccomp;
+    config.log_level = args.log_level.unwrap_or(config.log_level);
     if let Some(name) = &args.user {
         let named = |why| usage(format!("--user: {why}"));
         config.user = Some(confine::User::find(name).map_err(named)?);

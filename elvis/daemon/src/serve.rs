@@ -225,6 +225,7 @@ impl Server {
             device.end();
             return Err(ends());
         }
+        log::debug!("{name}: serves {}", device.spec().socket.display());
         devices.by_name.insert(name, Arc::new(device));
         Ok(())
     }
@@ -278,6 +279,7 @@ impl Server {
         self.devices()
             .by_name
             .retain(|_, other| !Arc::ptr_eq(device, other));
+        log::debug!("{}: removed", device.spec().name);
     }
 
     /// Removes a device, after its requests in flight.
@@ -308,7 +310,9 @@ impl Server {
             })
         })?;
         let device = self.device(name)?;
-        device.move_to(self.threads(Arc::clone(target), device.spec().spread))
+        device.move_to(self.threads(Arc::clone(target), device.spec().spread))?;
+        log::debug!("{name}: moved to I/O thread {thread}");
+        Ok(())
     }
 
     /// Serves a disk's file or block device as large as it is now, and tells its front-end; all disks on the same

@@ -4,6 +4,7 @@ mod device;
 mod endpoint;
 
 use crate::confine::User;
+use crate::logs;
 use crate::server::DeviceSpec;
 use device::RawDevice;
 pub use device::{change_limit, device_argument, device_from_json, limits_argument, weight};
@@ -35,6 +36,8 @@ pub struct Config {
     pub user: Option<User>,
     /// Whether to allow only the system calls that serving needs.
     pub seccomp: bool,
+    /// Which messages are written.
+    pub log_level: logs::Level,
     /// The policy's constants.
     pub params: Params,
     /// Whether and how to use only as many I/O cores as the load needs, and move devices between them.
@@ -57,6 +60,7 @@ impl Default for Config {
             metrics: None,
             user: None,
             seccomp: true,
+            log_level: logs::Level::default(),
             params: Params::default(),
             placement: PlacementParams::default(),
             derive_window: true,
@@ -89,6 +93,8 @@ struct RawConfig {
     metrics: Option<Spanned<String>>,
     user: Option<Spanned<String>>,
     seccomp: Option<bool>,
+    #[serde(default)]
+    log_level: logs::Level,
     #[serde(default)]
     threads_only: bool,
     policy: Option<Spanned<Params>>,
@@ -160,6 +166,7 @@ impl Config {
             derive_window: !given("poll_on_gap_ns") && !given("poll_off_idle_ns"),
             threads_only: raw.threads_only,
             seccomp: raw.seccomp.unwrap_or(true),
+            log_level: raw.log_level,
             ..Self::default()
         };
         if let Some(metrics) = &raw.metrics {
