@@ -5,6 +5,7 @@
 
 use crate::config::{Config, Endpoint};
 use crate::manager::Manager;
+use crate::net::Link;
 use crate::serve::Server;
 use crate::{confine, control, metrics, thread};
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -22,7 +23,7 @@ use ws_cpus::Cpus;
 const LAST_WAIT: Duration = Duration::from_secs(1);
 
 /// Threads without which devices are not served; the name's beginning.
-const VITAL: [&str; 2] = ["elvis-io", "elvis-file"];
+const VITAL: [&str; 3] = ["elvis-io", "elvis-file", "elvis-uplink"];
 
 /// What can happen to the daemon.
 enum Event {
@@ -132,6 +133,9 @@ fn start(config: &Config, made: &Made) -> io::Result<Listening> {
     };
     let server = Arc::new(Server::without_devices(config)?);
     let server = made.server.get_or_init(|| server);
+    for spec in &config.uplinks {
+        server.add_uplink(spec.clone(), Link::open_uplink)?;
+    }
     for spec in &config.devices {
         if made.ends.load(Ordering::SeqCst) {
             break;
@@ -285,6 +289,7 @@ mod tests {
             ("elvis-io", true),
             ("elvis-io-3", true),
             ("elvis-file-0", true),
+            ("elvis-uplink", true),
             ("elvis-placer", false),
             ("elvis-control", false),
             ("elvis-ctl", false),

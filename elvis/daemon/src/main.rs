@@ -115,10 +115,25 @@ fn configuration(args: &ServeArgs) -> anyhow::Result<Config> {
         let named = |why| usage(format!("--user: {why}"));
         config.user = Some(confine::User::find(name).map_err(named)?);
     }
+    for argument in &args.uplink {
+        let named = |why: String| usage(format!("--uplink {argument}: {why}"));
+        let spec = config::uplink_argument(argument).map_err(named)?;
+        config.add_uplink(spec).map_err(named)?;
+    }
+    add_devices(&mut config, args).map_err(usage)?;
+    if config.devices.is_empty() && config.control.is_none() {
+        let why = "nothing to serve; use --blk SOCKET=IMAGE or --net SOCKET=NETWORK, or --control to add devices later";
+        return Err(usage(why.to_owned()));
+    }
+    Ok(config)
+}
+
+/// Adds the devices of the arguments.
+fn add_devices(config: &mut Config, args: &ServeArgs) -> Result<(), String> {
     let blk = args.blk.iter().map(|argument| ("--blk", argument));
     let net = args.net.iter().map(|argument| ("--net", argument));
     for (option, argument) in blk.chain(net) {
-        let named = |why: String| usage(format!("{option} {argument}: {why}"));
+        let named = |why: String| format!("{option} {argument}: {why}");
         let device = config::device_argument(argument).map_err(named)?;
         let network = device.get("net").is_some();
         if network != (option == "--net") {
@@ -130,11 +145,7 @@ fn configuration(args: &ServeArgs) -> anyhow::Result<Config> {
         let spec = config::device_from_json(device).map_err(named)?;
         config.add(spec).map_err(named)?;
     }
-    if config.devices.is_empty() && config.control.is_none() {
-        let why = "nothing to serve; use --blk SOCKET=IMAGE or --net SOCKET=NETWORK, or --control to add devices later";
-        return Err(usage(why.to_owned()));
-    }
-    Ok(config)
+    Ok(())
 }
 
 fn ctl(path: &Path, what: &Ctl) -> anyhow::Result<()> {
