@@ -49,16 +49,25 @@ teardown() { net_teardown; }
     [ "$frames" -lt 20000 ]
 }
 
-@test "a guest talks to the host through an interface" {
+# A device with an interface of its own is tested in tests/long/net.bats.
+@test "two guests in a VLAN talk through two switches, whose uplinks have a cable" {
     net_namespace veth
-    serve --net "$PWD/a=interface:v0"
-    host_station
-    guest a 2 -- job=talk peer=10.0.0.1 mib=4 trips=400
+    serve --uplink left=interface:v0 --net "$PWD/a=switch:left,vlan=5" \
+        --uplink right=interface:v1 --net "$PWD/b=switch:right,vlan=5"
+    guest b 2 -- job=serve
+    guest a 1 -- job=talk peer=10.0.0.2 mib=4 trips=400
     said a 120 warm
     go_on a
     said a 120 '400 round trips'
     go_on a
     said a 60 'done'
+    grep -q '^net: checksums of 4194304 bytes are right' a.txt
+    # There and back, in segments larger than a frame, none of which was dropped.
+    "$ELVIS" ctl --control "$PWD/control" stats | jq .uplinks >uplinks.json
+    cat uplinks.json
+    jq -e 'all(.[]; .unsent == 0 and .failed == 0 and .sent > 400 and .sent_bytes / .sent > 1500)' uplinks.json
+    "$ELVIS" ctl --control "$PWD/control" list >list.json
+    jq -e 'map(select(.kind == "uplink").net) == ["interface:v0", "interface:v1"]' list.json
 }
 
 # A split ring is tested so in tests/long/net.bats: where it goes on is in the ring.

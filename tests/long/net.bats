@@ -59,20 +59,38 @@ gigabyte_between_guests() {
     said a 60 'done'
 }
 
+# gigabyte_to_the_host ARGUMENT...: of a guest at the device a.
 gigabyte_to_the_host() {
     net_namespace tap
-    serve --net "$PWD/a=tap:tap0"
+    serve "$@"
     host_station
     guest a 2 -- job=talk peer=10.0.0.1 mib=512 trips=2000
     moved a a
     [ $((kicks * 1000)) -lt "$frames" ]
 }
 
-@test "a gigabyte between a guest and the host" { gigabyte_to_the_host; }
+@test "a gigabyte between a guest and the host" { gigabyte_to_the_host --net "$PWD/a=tap:tap0"; }
 
 @test "a gigabyte between a guest and the host with packed rings" {
-    RING=packed gigabyte_to_the_host
+    RING=packed gigabyte_to_the_host --net "$PWD/a=tap:tap0"
     is_packed a
+}
+
+@test "a gigabyte between a guest and the host through the uplink of a switch" {
+    gigabyte_to_the_host --uplink lan=tap:tap0 --net "$PWD/a=switch:lan"
+    "$ELVIS" ctl --control "$PWD/control" stats | jq -e '.uplinks[] | .unsent == 0 and .failed == 0'
+}
+
+@test "a guest talks to the host through an interface" {
+    net_namespace veth
+    serve --net "$PWD/a=interface:v0"
+    host_station
+    guest a 2 -- job=talk peer=10.0.0.1 mib=4 trips=400
+    said a 120 warm
+    go_on a
+    said a 120 '400 round trips'
+    go_on a
+    said a 60 'done'
 }
 
 survived() {

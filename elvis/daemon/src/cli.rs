@@ -2,6 +2,7 @@
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use elvis::config::Endpoint;
+use elvis::logs::Level;
 use elvis_policy::simulation::Mode;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -84,9 +85,15 @@ pub struct ServeArgs {
     /// Serve a network device; may be repeated. NETWORK is tap:NAME, interface:NAME (a packet socket), or
     /// switch:NAME, which connects the devices that name it. WORDs: queues=N (pairs), spread, weight=N,
     /// packets_per_s=N, bytes_per_s=N, name=TEXT; for a switch: mac=ADDRESS (the only one that may
-    /// send or receive there), isolated (reaches only devices that are not isolated).
+    /// send or receive there), isolated (reaches only devices that are not isolated), vlan=N (reaches only devices
+    /// with the same number; its guest sees no tags).
     #[arg(long, value_name = "SOCKET=NETWORK[,WORD]...")]
     pub net: Vec<String>,
+    /// Connect a switch with a network of the host; may be repeated. NETWORK is tap:NAME or interface:NAME (a packet
+    /// socket). Frames of devices with vlan=N have a tag there, others have none. With vlan=N here it carries only that
+    /// VLAN, without tags.
+    #[arg(long, value_name = "SWITCH=NETWORK[,vlan=N]")]
+    pub uplink: Vec<String>,
     /// CPUs for I/O threads, one each; ranges are allowed, as in 4-7. Default: one unpinned thread.
     #[arg(long, value_name = "CPU,...", value_parser = cores)]
     pub io_cores: Option<Cores>,
@@ -113,6 +120,9 @@ pub struct ServeArgs {
     /// Do not restrict system calls.
     #[arg(long)]
     pub no_seccomp: bool,
+    /// Write messages of this level and above to standard error. Default: info.
+    #[arg(long, value_enum, value_name = "LEVEL")]
+    pub log_level: Option<Level>,
     /// Use threads instead of io_uring for files.
     #[arg(long)]
     pub threads_only: bool,

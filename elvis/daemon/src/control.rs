@@ -44,7 +44,16 @@ fn carry_out(server: &Server, mut request: Value) -> (Result<Value, String>, boo
             .map_err(|e| e.to_string())
     };
     let reply = match request["do"].as_str() {
-        Some("list") => Ok(json!({ "ok": true, "devices": server.list() })),
+        Some("list") => {
+            // One list for users: an uplink is an entry of its own kind.
+            let devices = server.list().into_iter().map(|device| json!(device));
+            let uplinks = server
+                .list_uplinks()
+                .into_iter()
+                .map(|uplink| json!(uplink));
+            let all: Vec<Value> = devices.chain(uplinks).collect();
+            Ok(json!({ "ok": true, "devices": all }))
+        }
         Some("stats") => server
             .stats()
             .map(|stats| json!({ "ok": true, "stats": stats }))
@@ -128,7 +137,7 @@ pub fn run(
             }
         });
         if let Err(error) = started {
-            eprintln!("elvis: can't answer a client of the control socket: {error}");
+            log::warn!("can't answer a client of the control socket: {error}");
         }
     }
 }

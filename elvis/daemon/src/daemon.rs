@@ -5,6 +5,7 @@
 
 use crate::config::{Config, Endpoint};
 use crate::manager::Manager;
+use crate::net::Link;
 use crate::serve::Server;
 use crate::{confine, control, metrics, thread};
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -22,7 +23,7 @@ use ws_cpus::Cpus;
 const LAST_WAIT: Duration = Duration::from_secs(1);
 
 /// Threads without which devices are not served; the name's beginning.
-const VITAL: [&str; 2] = ["elvis-io", "elvis-file"];
+const VITAL: [&str; 3] = ["elvis-io", "elvis-file", "elvis-uplink"];
 
 /// What can happen to the daemon.
 enum Event {
@@ -87,7 +88,7 @@ pub fn serve(config: &Config) -> io::Result<()> {
                 }
             }
             Event::Signal => {
-                eprintln!("elvis: exits when requests in flight are done");
+                log::info!("exits when requests in flight are done");
                 break Ok(());
             }
             Event::Drained => break Ok(()),
@@ -132,6 +133,9 @@ fn start(config: &Config, made: &Made) -> io::Result<Listening> {
     };
     let server = Arc::new(Server::without_devices(config)?);
     let server = made.server.get_or_init(|| server);
+    for spec in &config.uplinks {
+        server.add_uplink(spec.clone(), Link::open_uplink)?;
+    }
     for spec in &config.devices {
         if made.ends.load(Ordering::SeqCst) {
             break;
@@ -172,7 +176,7 @@ fn confine(config: &Config) -> io::Result<()> {
     if let Some(user) = config.user {
         confine::become_user(user)?;
     } else if rustix::process::geteuid().is_root() {
-        eprintln!("elvis: runs as root; use --user NAME to drop privileges");
+        log::warn!("runs as root; use --user NAME to drop privileges");
     }
     if config.seccomp {
         confine::filter().map_err(|error| {
@@ -186,8 +190,8 @@ fn confine(config: &Config) -> io::Result<()> {
 
 fn say(config: &Config, server: &Server) {
     let params = server.params();
-    eprintln!(
-        "elvis: {} devices, mode {}, {}",
+    log::info!(
+        "{} devices, mode {}, {}",
         config.devices.len(),
         config.mode.name(),
         match params.polling {
@@ -200,8 +204,8 @@ fn say(config: &Config, server: &Server) {
         }
     );
     if let Some(nodes) = server.placed_on_nodes() {
-        eprintln!(
-            "elvis: uses as many of {} I/O cores as the load needs; {}",
+        log::info!(
+            "uses as many of {} I/O cores as the load needs; {}",
             config.io_cores.len(),
             match nodes {
                 1 => "one NUMA node".to_owned(),
@@ -210,8 +214,8 @@ fn say(config: &Config, server: &Server) {
         );
     }
     if let Some(kinds) = config.kinds_of_cores(&Cpus::here()) {
-        eprintln!(
-            "elvis: I/O cores are of several kinds, so a device's speed depends on its I/O thread: {kinds}"
+        log::warn!(
+            "I/O cores are of several kinds, so a device's speed depends on its I/O thread: {kinds}"
         );
     }
 }
@@ -257,13 +261,17 @@ fn watch_signals(events: Sender<Event>) -> io::Result<()> {
     Ok(())
 }
 
-/// Reports each thread that panics from now on, after the usual message.
+/// Reports each thread that panics from now on, in the log and to the main thread.
 fn watch_panics(events: Sender<Event>) {
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
-        usual(info);
         let thread = std::thread::current();
         let name = thread.name().unwrap_or("without a name").to_owned();
+        log::error!("the thread {name} {info}");
+        // Only the usual message has a backtrace.
+        if std::env::var_os("RUST_BACKTRACE").is_some() {
+            usual(info);
+        }
         let _ = events.send(Event::Lost(name));
     }));
 }
@@ -281,6 +289,7 @@ mod tests {
             ("elvis-io", true),
             ("elvis-io-3", true),
             ("elvis-file-0", true),
+            ("elvis-uplink", true),
             ("elvis-placer", false),
             ("elvis-control", false),
             ("elvis-ctl", false),

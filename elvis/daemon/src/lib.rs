@@ -18,6 +18,7 @@ pub mod control;
 pub mod daemon;
 mod devices;
 mod lock;
+pub mod logs;
 mod manager;
 pub mod metrics;
 pub mod model;

@@ -6,7 +6,7 @@ use anyhow::Context;
 use clap::{CommandFactory, Parser};
 use cli::{Cli, Command, Ctl, ServeArgs, SimulateArgs};
 use elvis::config::{self, Config};
-use elvis::{confine, control, daemon, model, simulate, watch};
+use elvis::{confine, control, daemon, logs, model, simulate, watch};
 use elvis_policy::simulation::{Costs, Mode, Scenario};
 use elvis_policy::{Params, PlacementParams};
 use serde_json::{Value, json};
@@ -31,7 +31,7 @@ fn main() -> ExitCode {
         }
     };
     let done = match cli.command {
-        Command::Serve(args) => configuration(&args).and_then(|config| Ok(daemon::serve(&config)?)),
+        Command::Serve(args) => return serve(&args),
         Command::Ctl(args) => ctl(&args.control, &args.what),
         Command::Simulate(args) => play(&args),
         Command::Complete { words } => {
@@ -46,9 +46,30 @@ fn main() -> ExitCode {
         Err(error) if error.is::<Unread>() => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("elvis: {error:#}");
-            ExitCode::from(if error.is::<Usage>() { 2 } else { 1 })
+            code(&error)
         }
     }
+}
+
+/// Serves. From here on errors are messages of the daemon: its log has them too.
+fn serve(args: &ServeArgs) -> ExitCode {
+    logs::start(args.log_level.unwrap_or_default());
+    let served = configuration(args).and_then(|config| {
+        logs::start(config.log_level);
+        Ok(daemon::serve(&config)?)
+    });
+    match served {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            log::error!("{error:#}");
+            code(&error)
+        }
+    }
+}
+
+/// The exit code of an error.
+fn code(error: &anyhow::Error) -> ExitCode {
+    ExitCode::from(if error.is::<Usage>() { 2 } else { 1 })
 }
 
 /// The reader of standard output has closed it.
@@ -89,14 +110,30 @@ fn configuration(args: &ServeArgs) -> anyhow::Result<Config> {
     config.threads_only |= args.threads_only;
     config.metrics = args.metrics.clone().or(config.metrics);
     config.seccomp &= !args.no_seccomp;
+    config.log_level = args.log_level.unwrap_or(config.log_level);
     if let Some(name) = &args.user {
         let named = |why| usage(format!("--user: {why}"));
         config.user = Some(confine::User::find(name).map_err(named)?);
     }
+    for argument in &args.uplink {
+        let named = |why: String| usage(format!("--uplink {argument}: {why}"));
+        let spec = config::uplink_argument(argument).map_err(named)?;
+        config.add_uplink(spec).map_err(named)?;
+    }
+    add_devices(&mut config, args).map_err(usage)?;
+    if config.devices.is_empty() && config.control.is_none() {
+        let why = "nothing to serve; use --blk SOCKET=IMAGE or --net SOCKET=NETWORK, or --control to add devices later";
+        return Err(usage(why.to_owned()));
+    }
+    Ok(config)
+}
+
+/// Adds the devices of the arguments.
+fn add_devices(config: &mut Config, args: &ServeArgs) -> Result<(), String> {
     let blk = args.blk.iter().map(|argument| ("--blk", argument));
     let net = args.net.iter().map(|argument| ("--net", argument));
     for (option, argument) in blk.chain(net) {
-        let named = |why: String| usage(format!("{option} {argument}: {why}"));
+        let named = |why: String| format!("{option} {argument}: {why}");
         let device = config::device_argument(argument).map_err(named)?;
         let network = device.get("net").is_some();
         if network != (option == "--net") {
@@ -108,11 +145,7 @@ fn configuration(args: &ServeArgs) -> anyhow::Result<Config> {
         let spec = config::device_from_json(device).map_err(named)?;
         config.add(spec).map_err(named)?;
     }
-    if config.devices.is_empty() && config.control.is_none() {
-        let why = "nothing to serve; use --blk SOCKET=IMAGE or --net SOCKET=NETWORK, or --control to add devices later";
-        return Err(usage(why.to_owned()));
-    }
-    Ok(config)
+    Ok(())
 }
 
 fn ctl(path: &Path, what: &Ctl) -> anyhow::Result<()> {

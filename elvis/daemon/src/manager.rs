@@ -9,7 +9,8 @@ use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The manager that started this process.
+/// The manager that started this process. The crate `sd-notify` is not used: it opens a socket for each report, which fails
+/// when descriptors run out, and knows no abstract addresses (`@`).
 pub struct Manager {
     socket: UnixDatagram,
     /// How often it wants a report that the daemon serves. None: never again.

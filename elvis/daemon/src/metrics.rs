@@ -1,6 +1,7 @@
 //! The counters for Prometheus: text format 0.0.4 over HTTP, on loopback or a unix socket.
 
 use crate::config::Endpoint;
+use crate::net::uplink::UplinkCounts;
 use crate::serve::{Server, Stats};
 use crate::server::{self, Accepting, CoreStats, FrameCounts, QueueStats};
 use prometheus::TextEncoder;
@@ -137,6 +138,45 @@ const DROPPED: [Dropped; 6] = [
     ("no_buffers", |net| net.no_buffers),
 ];
 
+/// A counter of each uplink: its name, its labels, help text and value.
+type OfUplink = (
+    &'static str,
+    (&'static str, &'static str),
+    &'static str,
+    fn(&UplinkCounts) -> u64,
+);
+
+/// Those of one name are together.
+const OF_UPLINKS: [OfUplink; 7] = [
+    ("frames", ("direction", "sent"), FRAMES, |uplink| {
+        uplink.sent
+    }),
+    ("frames", ("direction", "received"), FRAMES, |uplink| {
+        uplink.received
+    }),
+    ("bytes", ("direction", "sent"), BYTES, |uplink| {
+        uplink.sent_bytes
+    }),
+    ("bytes", ("direction", "received"), BYTES, |uplink| {
+        uplink.received_bytes
+    }),
+    ("dropped", ("reason", "unsent"), DROPS, |uplink| {
+        uplink.unsent
+    }),
+    ("dropped", ("reason", "foreign"), DROPS, |uplink| {
+        uplink.foreign
+    }),
+    (
+        "failed",
+        ("direction", "received"),
+        "Errors instead of frames from the host.",
+        |uplink| uplink.failed,
+    ),
+];
+const FRAMES: &str = "Frames to or from the host.";
+const BYTES: &str = "Bytes to or from the host.";
+const DROPS: &str = "Frames dropped, by reason.";
+
 /// A counter of each I/O thread: its name, help text and value.
 type OfCore = (&'static str, &'static str, fn(&CoreStats) -> f64);
 
@@ -165,6 +205,7 @@ pub fn text(stats: &Stats) -> io::Result<String> {
     let families = [
         of_queues(stats),
         of_frames(stats),
+        of_uplinks(stats),
         of_threads(stats),
         of_placement(stats),
     ];
@@ -236,6 +277,23 @@ fn of_frames(stats: &Stats) -> Vec<MetricFamily> {
         dropped.collect(),
     ));
     families
+}
+
+fn of_uplinks(stats: &Stats) -> Vec<MetricFamily> {
+    let one_name = |all: &[OfUplink]| {
+        let of = |(_, label, _, of): &OfUplink| {
+            let each = stats.uplinks.iter().map(move |(name, uplink)| {
+                let value = metric(COUNTER, of(uplink) as f64);
+                labelled(value, &[("uplink", name.as_str()), *label])
+            });
+            each.collect::<Vec<Metric>>()
+        };
+        let (name, _, help, _) = all[0];
+        let name = format!("elvis_uplink_{name}_total");
+        family(&name, COUNTER, help, all.iter().flat_map(of).collect())
+    };
+    let by_name = OF_UPLINKS.chunk_by(|one, other| one.0 == other.0);
+    by_name.map(one_name).collect()
 }
 
 fn latency(queue: &QueueStats) -> Metric {

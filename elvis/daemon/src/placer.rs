@@ -99,7 +99,7 @@ impl Drop for Placer {
         self.stop = None;
         if let Some(thread) = self.thread.take() {
             if thread.join().is_err() {
-                eprintln!("elvis: the placement thread panicked");
+                log::error!("the placement thread panicked");
             }
         }
     }
@@ -153,7 +153,7 @@ fn place(
                 (Change::Release(_), _) => view.released += 1,
                 (Change::Move { .. }, Ok(())) => view.moves += 1,
                 (Change::Move { .. }, Err(error)) => {
-                    eprintln!("elvis: can't move a device: {error}");
+                    log::warn!("can't move a device: {error}");
                 }
             }
         }

@@ -2,7 +2,8 @@
 
 use crate::config::{self, Config, number};
 use crate::devices::Devices;
-use crate::net::Switches;
+use crate::net::uplink::{Running, UplinkCounts};
+use crate::net::{Link, LinkSpec, Switches, UplinkSpec};
 use crate::numa::Topology;
 use crate::placer::{PlacementView, Placer};
 use crate::resize::{Resized, resize};
@@ -37,6 +38,7 @@ pub struct Server {
     placer: Option<Placer>,
     topology: Topology,
     switches: Switches,
+    uplinks: Mutex<Vec<Running>>,
 }
 
 /// A device in the output of `elvis ctl list`.
@@ -60,6 +62,9 @@ pub struct DeviceView {
     /// What carries its frames, if it is a network device.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub net: Option<String>,
+    /// Its VLAN, if it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub vlan: Option<u16>,
     /// The number of its virtqueues.
     pub queues: u16,
     /// Its weight.
@@ -77,6 +82,20 @@ pub struct DeviceView {
     pub node: Option<u32>,
 }
 
+/// An uplink in the output of `elvis ctl list`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct UplinkView {
+    /// What `kind` of a device is.
+    pub kind: &'static str,
+    /// The name of its switch.
+    pub switch: String,
+    /// What carries its frames.
+    pub net: String,
+    /// Its only VLAN, if it does not carry all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub vlan: Option<u16>,
+}
+
 /// The output of `elvis ctl stats`: all counters.
 #[derive(Debug, Clone, Serialize)]
 pub struct Stats {
@@ -88,6 +107,9 @@ pub struct Stats {
     pub placement: Option<PlacementView>,
     /// The running queues of each device.
     pub devices: BTreeMap<String, Vec<QueueStats>>,
+    /// The uplinks, by switch and interface, as in the configuration.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub uplinks: BTreeMap<String, UplinkCounts>,
 }
 
 impl Server {
@@ -98,6 +120,9 @@ impl Server {
     /// Something can't be started; the rest is stopped again.
     pub fn start(config: &Config) -> io::Result<Self> {
         let server = Self::without_devices(config)?;
+        for spec in &config.uplinks {
+            server.add_uplink(spec.clone(), Link::open_uplink)?;
+        }
         for spec in &config.devices {
             server.add(spec.clone())?;
         }
@@ -136,6 +161,7 @@ impl Server {
             placer: None,
             topology,
             switches: Switches::default(),
+            uplinks: Mutex::default(),
         };
         if matches!(config.mode, Mode::Elvis | Mode::FineGrained) {
             let cpus = config.io_cores.iter().map(|&cpu| vec![cpu]);
@@ -185,6 +211,42 @@ impl Server {
         self.placer.as_ref().map(|_| self.topology.nodes())
     }
 
+    fn uplinks(&self) -> MutexGuard<'_, Vec<Running>> {
+        self.uplinks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Connects a switch with what `open` opens.
+    ///
+    /// # Errors
+    ///
+    /// It can't be opened, or its thread can't be started.
+    pub fn add_uplink(
+        &self,
+        spec: UplinkSpec,
+        open: impl FnOnce(&LinkSpec) -> io::Result<Link>,
+    ) -> io::Result<()> {
+        let name = spec.name();
+        let switch = self.switches.get(&spec.switch);
+        let started = open(&spec.link).and_then(|link| Running::start(spec, link, &switch));
+        let named =
+            |error: io::Error| io::Error::new(error.kind(), format!("the uplink {name}: {error}"));
+        let started = started.map_err(named)?;
+        self.uplinks().push(started);
+        Ok(())
+    }
+
+    /// All uplinks.
+    #[must_use]
+    pub fn list_uplinks(&self) -> Vec<UplinkView> {
+        let view = |uplink: &Running| UplinkView {
+            kind: "uplink",
+            switch: uplink.spec().switch.clone(),
+            net: uplink.spec().link.text(),
+            vlan: (uplink.spec().vlan != 0).then_some(uplink.spec().vlan),
+        };
+        self.uplinks().iter().map(view).collect()
+    }
+
     /// Adds a device. Its I/O thread is the one with the fewest devices, or is chosen by the placement;
     /// in the per-device modes it gets its own.
     ///
@@ -225,6 +287,7 @@ impl Server {
             device.end();
             return Err(ends());
         }
+        log::debug!("{name}: serves {}", device.spec().socket.display());
         devices.by_name.insert(name, Arc::new(device));
         Ok(())
     }
@@ -278,6 +341,7 @@ impl Server {
         self.devices()
             .by_name
             .retain(|_, other| !Arc::ptr_eq(device, other));
+        log::debug!("{}: removed", device.spec().name);
     }
 
     /// Removes a device, after its requests in flight.
@@ -308,7 +372,9 @@ impl Server {
             })
         })?;
         let device = self.device(name)?;
-        device.move_to(self.threads(Arc::clone(target), device.spec().spread))
+        device.move_to(self.threads(Arc::clone(target), device.spec().spread))?;
+        log::debug!("{name}: moved to I/O thread {thread}");
+        Ok(())
     }
 
     /// Serves a disk's file or block device as large as it is now, and tells its front-end; all disks on the same
@@ -390,6 +456,10 @@ impl Server {
                 KindSpec::Blk(_) => None,
                 KindSpec::Net(net) => Some(net.backing.text()),
             },
+            vlan: match &device.spec().kind {
+                KindSpec::Net(net) if net.vlan != 0 => Some(net.vlan),
+                _ => None,
+            },
             queues: device.kind().queues(),
             weight: device.terms().0,
             limits: limits(device),
@@ -424,7 +494,12 @@ impl Server {
             cores: Vec::new(),
             placement: self.placer.as_ref().map(Placer::view),
             devices: BTreeMap::new(),
+            uplinks: BTreeMap::new(),
         };
+        for uplink in self.uplinks().iter() {
+            let name = uplink.spec().name();
+            stats.uplinks.insert(name, uplink.counts());
+        }
         let names: BTreeMap<u64, &String> = devices
             .by_name
             .iter()

@@ -317,6 +317,7 @@ pub fn tap_offload(tap: BorrowedFd, flags: u32) -> io::Result<()> {
 }
 
 /// Options of packet sockets (linux/if_packet.h).
+const PACKET_AUXDATA: libc::c_int = 8;
 const PACKET_VNET_HDR: libc::c_int = 15;
 const PACKET_IGNORE_OUTGOING: libc::c_int = 23;
 
@@ -375,6 +376,72 @@ pub fn packet_socket(name: &str) -> io::Result<OwnedFd> {
         ))?;
     }
     Ok(socket)
+}
+
+/// `struct tpacket_auxdata`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Auxiliary {
+    status: u32,
+    bytes: u32,
+    kept: u32,
+    mac: u16,
+    network: u16,
+    tag_number: u16,
+    tag_kind: u16,
+}
+
+/// TP_STATUS_VLAN_VALID: the kernel took a tag off.
+const TAGGED: u32 = 1 << 4;
+
+/// Makes a packet socket tell VLAN tags that the kernel takes off frames.
+///
+/// # Errors
+///
+/// The kernel does not know it.
+pub fn packet_tells_tags(socket: &OwnedFd) -> io::Result<()> {
+    // SAFETY: the option is a number.
+    unsafe { set(socket, PACKET_AUXDATA, &1i32) }
+}
+
+/// Receives a frame from a packet socket: its header, then the frame. Returns bytes or a negative errno, and the tag that
+/// the kernel took off: EtherType and number.
+#[must_use]
+pub fn receive_frame(
+    socket: BorrowedFd,
+    header: &mut [u8],
+    frame: &mut [u8],
+) -> (i32, Option<(u16, u16)>) {
+    let mut vectors = Vectors::new();
+    vectors.add(header.as_mut_ptr(), header.len());
+    vectors.add(frame.as_mut_ptr(), frame.len());
+    // More than one message of this kind has; aligned for its header.
+    let mut control = [0u64; 16];
+    // SAFETY: a zeroed msghdr is valid. The kernel writes to two borrowed slices and to `control`, whose lengths it is told.
+    // The macros walk what it wrote. Data of this kind are an Auxiliary: any bytes are one, and they are read unaligned.
+    unsafe {
+        let mut message: libc::msghdr = std::mem::zeroed();
+        message.msg_iov = vectors.parts.as_mut_ptr().cast();
+        message.msg_iovlen = vectors.count;
+        message.msg_control = control.as_mut_ptr().cast();
+        message.msg_controllen = size_of_val(&control);
+        let read = result(libc::recvmsg(socket.as_raw_fd(), &raw mut message, 0));
+        let mut next = match read {
+            0.. => libc::CMSG_FIRSTHDR(&raw const message),
+            _ => std::ptr::null_mut(),
+        };
+        while !next.is_null() {
+            let whole = libc::CMSG_LEN(size_of::<Auxiliary>() as u32) as usize;
+            let kind = ((*next).cmsg_level, (*next).cmsg_type);
+            if kind == (libc::SOL_PACKET, PACKET_AUXDATA) && (*next).cmsg_len >= whole {
+                let told: Auxiliary = libc::CMSG_DATA(next).cast::<Auxiliary>().read_unaligned();
+                let tagged = told.status & TAGGED != 0;
+                return (read, tagged.then_some((told.tag_kind, told.tag_number)));
+            }
+            next = libc::CMSG_NXTHDR(&raw const message, next);
+        }
+        (read, None)
+    }
 }
 
 /// Sets an option of a packet socket.

@@ -33,6 +33,28 @@ fn queue_line(text: &mut String, device: &str, now: &Value, before: Option<&Valu
     );
 }
 
+/// Writes a line for each uplink.
+fn uplink_lines(text: &mut String, now: &Value, before: &Value, seconds: f64) {
+    for (uplink, now) in now["uplinks"].as_object().into_iter().flatten() {
+        let rate = |keys: &[&str]| {
+            let at = |look: &Value, key| look[key].as_u64().unwrap_or(0);
+            let before = &before["uplinks"][uplink];
+            let each = keys.iter();
+            let count: u64 = each
+                .map(|key| at(now, key).saturating_sub(at(before, key)))
+                .sum();
+            count as f64 / seconds
+        };
+        let _ = writeln!(
+            text,
+            "uplink {uplink}: {:.0} frames/s sent, {:.0} received, {:.0} dropped",
+            rate(&["sent"]),
+            rate(&["received"]),
+            rate(&["unsent", "foreign"]),
+        );
+    }
+}
+
 /// The table of changes between two looks, `seconds` apart.
 #[must_use]
 pub fn table(now: &Value, before: &Value, seconds: f64) -> String {
@@ -61,6 +83,7 @@ pub fn table(now: &Value, before: &Value, seconds: f64) -> String {
             let _ = writeln!(text, "{device:<24}     - not running");
         }
     }
+    uplink_lines(&mut text, now, before, seconds);
     let old = before["cores"].as_array().unwrap_or(&empty);
     for (number, core) in now["cores"].as_array().unwrap_or(&empty).iter().enumerate() {
         let share = |key: &str| {
@@ -108,6 +131,7 @@ mod tests {
                 "devices": { "vm1": [{ "queue": 0, "requests": requests, "kicks": kicks, "calls": 0,
                     "read_bytes": requests * 4096, "written_bytes": 0, "polled": true, "fault": null,
                     "latency_p50_ns": 2000, "latency_p99_ns": 9000 }], "vm2": [] },
+                "uplinks": { "lan=tap:t": { "sent": requests, "received": 0, "unsent": kicks, "foreign": kicks } },
                 "cores": [{ "serving_ns": serving_ns, "polling_ns": 0, "asleep_ns": 0 }],
             })
         };
@@ -125,5 +149,7 @@ mod tests {
         );
         assert!(text.contains("thread 0: 50.0 % serving"), "{text}");
         assert!(text.contains("vm2"), "{text}");
+        let uplink = "uplink lan=tap:t: 1000 frames/s sent, 0 received, 10 dropped";
+        assert!(text.contains(uplink), "{text}");
     }
 }

@@ -1,7 +1,7 @@
 //! A device of the configuration: reads it from a file, an argument or a message to the control socket,
 //! and checks it in one place for all three.
 
-use crate::net::{LinkSpec, link, parse_mac};
+use crate::net::{self, LinkSpec, link, parse_mac};
 use crate::server::{BackingSpec, BlkSpec, DeviceSpec, KindSpec, NetSpec};
 use crate::size;
 use crate::storage::Source;
@@ -36,6 +36,7 @@ pub struct RawDevice {
     registered_buffers: Option<Spanned<bool>>,
     mac: Option<Spanned<String>>,
     isolated: Option<Spanned<bool>>,
+    vlan: Option<Spanned<u16>>,
     queues: Option<Spanned<u16>>,
     weight: Option<Spanned<u32>>,
     spread: Option<Spanned<bool>>,
@@ -47,7 +48,7 @@ pub struct RawDevice {
 }
 
 /// An invalid value: its place in the text, its key, the reason.
-type Wrong = (Range<usize>, &'static str, String);
+pub(super) type Wrong = (Range<usize>, &'static str, String);
 
 impl RawDevice {
     pub(super) fn check(&self) -> Result<DeviceSpec, Wrong> {
@@ -93,6 +94,7 @@ impl RawDevice {
         let others = [
             (span(&self.mac), "mac"),
             (span(&self.isolated), "isolated"),
+            (span(&self.vlan), "vlan"),
             (span(&self.packets_per_s), "packets_per_s"),
         ];
         none_of(others, "a network device")?;
@@ -130,9 +132,10 @@ impl RawDevice {
             Some(text) => return only(text.span(), "mac"),
             None => None,
         };
-        match (&self.isolated, &self.queues) {
-            (Some(flag), _) if !switched => return only(flag.span(), "isolated"),
-            (_, Some(queues))
+        match (&self.isolated, &self.vlan, &self.queues) {
+            (Some(flag), ..) if !switched => return only(flag.span(), "isolated"),
+            (_, Some(number), _) if !switched => return only(number.span(), "vlan"),
+            (.., Some(queues))
                 if matches!(backing, BackingSpec::Link(LinkSpec::Interface(_))) && pairs > 1 =>
             {
                 let why = "an interface has one pair of queues".to_owned();
@@ -145,6 +148,7 @@ impl RawDevice {
             pairs,
             mac,
             isolated: is(self.isolated.as_ref()),
+            vlan: vlan(self.vlan.as_ref())?,
         })
     }
 
@@ -249,29 +253,40 @@ fn is_network(text: &str) -> bool {
 }
 
 /// Reads what carries a network device's frames.
-fn backing(text: &str) -> Result<BackingSpec, String> {
-    let split = text.split_once(':');
-    let known = split.and_then(|(kind, name)| {
-        let (_, most) = NETWORKS.iter().find(|(network, _)| *network == kind)?;
-        Some((kind, name, *most))
-    });
-    let Some((kind, name, most)) = known else {
+pub(super) fn backing(text: &str) -> Result<BackingSpec, String> {
+    let Some((kind, name)) = text.split_once(':').filter(|_| is_network(text)) else {
         return Err(format!(
             "{text:?} is not tap:NAME, interface:NAME or switch:NAME"
         ));
     };
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-    if name.is_empty() || name.len() > most || !name.chars().all(plain) {
-        return Err(format!(
-            "{name:?} is not a name; use 1 to {most} of A-Z a-z 0-9 - _ ."
-        ));
-    }
+    network_name(kind, name)?;
     let name = name.to_owned();
     Ok(match kind {
         "tap" => BackingSpec::Link(LinkSpec::Tap(name)),
         "interface" => BackingSpec::Link(LinkSpec::Interface(name)),
         _ => BackingSpec::Switch(name),
     })
+}
+
+/// Checks the name of a network of this kind.
+pub(super) fn network_name(kind: &str, name: &str) -> Result<(), String> {
+    let known = NETWORKS.iter().find(|(network, _)| *network == kind);
+    let most = known.map_or(0, |(_, most)| *most);
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    if name.is_empty() || name.len() > most || !name.chars().all(plain) {
+        return Err(format!(
+            "{name:?} is not a name; use 1 to {most} of A-Z a-z 0-9 - _ ."
+        ));
+    }
+    Ok(())
+}
+
+/// The number of a VLAN; 0 if none is given.
+pub(super) fn vlan(given: Option<&Spanned<u16>>) -> Result<u16, Wrong> {
+    match given {
+        None => Ok(0),
+        given => within(given, "vlan", net::vlan::MOST),
+    }
 }
 
 /// A limit per second.
@@ -414,7 +429,7 @@ pub fn device_argument(argument: &str) -> Result<serde_json::Value, String> {
                 }
             }
             "queues" | "weight" | "requests_per_s" | "packets_per_s" | "bytes_per_s"
-            | "service_ns" => {
+            | "service_ns" | "vlan" => {
                 let number: u64 = value.parse().map_err(|_| format!("{word:?}: bad number"))?;
                 number.into()
             }
@@ -496,9 +511,9 @@ mod tests {
             KindSpec::Net(net) => net,
             KindSpec::Blk(_) => panic!("not a network device"),
         };
-        let port = net("/run/a.sock=switch:lan,queues=2,mac=52:54:00:12:34:56,isolated");
+        let port = net("/run/a.sock=switch:lan,queues=2,mac=52:54:00:12:34:56,isolated,vlan=7");
         assert_eq!(port.backing, BackingSpec::Switch("lan".to_owned()));
-        assert_eq!((port.pairs, port.isolated), (2, true));
+        assert_eq!((port.pairs, port.isolated, port.vlan), (2, true, 7));
         assert_eq!(port.mac, Some([0x52, 0x54, 0, 0x12, 0x34, 0x56]));
         assert_eq!(net("/a=tap:tap0").backing.text(), "tap:tap0");
         let limit = spec("/a=tap:tap0,packets_per_s=9").unwrap().limit;
@@ -510,6 +525,10 @@ mod tests {
             ("/a=tap:t,queues=200", "queues: "),
             ("/a=tap:t,isolated", "isolated: only for a port"),
             ("/a=tap:t,mac=52:54:00:12:34:56", "mac: only for a port"),
+            ("/a=tap:t,vlan=5", "vlan: only for a port"),
+            ("/a=switch:s,vlan=0", "vlan: 0 is not in the range"),
+            ("/a=switch:s,vlan=4095", "vlan: 4095 is not in the range"),
+            ("/a=ram:1M,vlan=5", "vlan: only for a network"),
             ("/a=switch:s,mac=ff:ff:ff:ff:ff:ff", "mac: not a station's"),
             ("/a=switch:s,readonly", "readonly: only for a block"),
             ("/a=switch:s,serial=x", "serial: only for a block"),

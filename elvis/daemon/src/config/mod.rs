@@ -2,8 +2,11 @@
 
 mod device;
 mod endpoint;
+mod uplink;
 
 use crate::confine::User;
+use crate::logs;
+use crate::net::UplinkSpec;
 use crate::server::DeviceSpec;
 use device::RawDevice;
 pub use device::{change_limit, device_argument, device_from_json, limits_argument, weight};
@@ -15,6 +18,8 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use toml::Spanned;
+use uplink::RawUplink;
+pub use uplink::uplink_argument;
 use ws_cpus::Cpus;
 use ws_cpus::list::{self, Set};
 
@@ -35,6 +40,8 @@ pub struct Config {
     pub user: Option<User>,
     /// Whether to allow only the system calls that serving needs.
     pub seccomp: bool,
+    /// Which messages are written.
+    pub log_level: logs::Level,
     /// The policy's constants.
     pub params: Params,
     /// Whether and how to use only as many I/O cores as the load needs, and move devices between them.
@@ -43,6 +50,8 @@ pub struct Config {
     pub derive_window: bool,
     /// Whether to use threads instead of io_uring for files.
     pub threads_only: bool,
+    /// The uplinks of switches.
+    pub uplinks: Vec<UplinkSpec>,
     /// The devices to start with.
     pub devices: Vec<DeviceSpec>,
 }
@@ -57,10 +66,12 @@ impl Default for Config {
             metrics: None,
             user: None,
             seccomp: true,
+            log_level: logs::Level::default(),
             params: Params::default(),
             placement: PlacementParams::default(),
             derive_window: true,
             threads_only: false,
+            uplinks: Vec::new(),
             devices: Vec::new(),
         }
     }
@@ -90,9 +101,13 @@ struct RawConfig {
     user: Option<Spanned<String>>,
     seccomp: Option<bool>,
     #[serde(default)]
+    log_level: logs::Level,
+    #[serde(default)]
     threads_only: bool,
     policy: Option<Spanned<Params>>,
     placement: Option<Spanned<PlacementParams>>,
+    #[serde(default)]
+    uplink: Vec<RawUplink>,
     #[serde(default)]
     device: Vec<RawDevice>,
 }
@@ -160,6 +175,7 @@ impl Config {
             derive_window: !given("poll_on_gap_ns") && !given("poll_off_idle_ns"),
             threads_only: raw.threads_only,
             seccomp: raw.seccomp.unwrap_or(true),
+            log_level: raw.log_level,
             ..Self::default()
         };
         if let Some(metrics) = &raw.metrics {
@@ -182,15 +198,28 @@ impl Config {
             let checked = config.placement.check();
             checked.map_err(|wrong| constant(placement.span(), wrong))?;
         }
-        for device in &raw.device {
-            let spec = device
-                .check()
-                .map_err(|(span, key, why)| error(span, key, why))?;
-            config
-                .add(spec)
+        config.add_raw(&raw.uplink, &raw.device, &error)?;
+        Ok(config)
+    }
+
+    /// Adds the uplinks and the devices of a file; `error` says where they are.
+    fn add_raw(
+        &mut self,
+        uplinks: &[RawUplink],
+        devices: &[RawDevice],
+        error: &dyn Fn(Range<usize>, &str, String) -> ConfigError,
+    ) -> Result<(), ConfigError> {
+        let invalid = |(span, key, why): device::Wrong| error(span, key, why);
+        for uplink in uplinks {
+            let added = self.add_uplink(uplink.check().map_err(invalid)?);
+            added.map_err(|why| error(uplink.switch.span(), "uplink", why))?;
+        }
+        for device in devices {
+            let spec = device.check().map_err(invalid)?;
+            self.add(spec)
                 .map_err(|why| error(device.socket.span(), "device", why))?;
         }
-        Ok(config)
+        Ok(())
     }
 
     /// Checks that I/O threads can be bound to the I/O cores.
@@ -254,6 +283,19 @@ impl Config {
         Ok(())
     }
 
+    /// Adds an uplink.
+    ///
+    /// # Errors
+    ///
+    /// Its tap or its interface is another's: frames would go round.
+    pub fn add_uplink(&mut self, spec: UplinkSpec) -> Result<(), String> {
+        if self.uplinks.iter().any(|other| other.link == spec.link) {
+            return Err(format!("{} is named by two uplinks", spec.link.text()));
+        }
+        self.uplinks.push(spec);
+        Ok(())
+    }
+
     /// Adds a device.
     ///
     /// # Errors
@@ -293,8 +335,13 @@ mode = "fine-grained"
 io_cores = [2, 3]
 control = "/run/elvis.sock"
 state = "/run/elvis"
+log_level = "debug"
 [policy]
 max_work = 32
+[[uplink]]
+switch = "lan"
+net = "interface:eth0"
+vlan = 7
 [[device]]
 socket = "/run/vm1.sock"
 image = "/var/lib/vm1.raw"
@@ -314,6 +361,14 @@ requests_per_s = 1000
         );
         assert_eq!((config.params.max_work, config.params.min_work), (32, 4));
         assert!(config.derive_window);
+        assert_eq!(config.log_level, logs::Level::Debug);
+        let [uplink] = &config.uplinks[..] else {
+            panic!("no uplink");
+        };
+        assert_eq!(
+            (uplink.name().as_str(), uplink.vlan),
+            ("lan=interface:eth0", 7)
+        );
         assert_eq!(config.state.as_deref(), Some(Path::new("/run/elvis")));
         assert_eq!(config.devices[0].name, "vm1");
         let scratch = &config.devices[1];
@@ -343,6 +398,10 @@ requests_per_s = 1000
                 .starts_with("elvis.toml:4: service_ns: only a null disk")
         );
         assert!(wrong("[[device]]\nsocket = \"/s\"").starts_with("elvis.toml:2: image: missing"));
+        let uplink = "[[uplink]]\nswitch = \"s\"\nnet = \"tap:t\"\n";
+        assert!(wrong(&format!("{uplink}vlan = 4095")).starts_with("elvis.toml:4: vlan: 4095"));
+        assert!(wrong(&format!("{uplink}{uplink}")).starts_with("elvis.toml:5: uplink: tap:t is"));
+        assert!(wrong("log_level = \"loud\"").starts_with("elvis.toml:1: log_level: unknown"));
         let placement = "[placement]\nautomatic = true\n";
         assert!(
             wrong(&format!("{placement}high = 1.5")).starts_with("elvis.toml:3: high: 1.5 is not")

@@ -1,10 +1,12 @@
 //! An interface of the host: a tap device, or a network interface by a packet socket. Both carry each frame
 //! behind a header (`struct virtio_net_hdr`), so offloads are passed on.
 
-use super::header::{BYTES, Header, NONE, START};
-use super::{LONGEST, feature};
+use super::header::{BYTES, Header, NONE, START, UDP};
+use super::offload::Segments;
+use super::{ETHERNET, LONGEST, Parts, feature, vlan};
 use crate::sys;
 use elvis_ring::Chain;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -38,6 +40,17 @@ pub enum LinkSpec {
     Interface(String),
 }
 
+impl LinkSpec {
+    /// As in the configuration.
+    #[must_use]
+    pub fn text(&self) -> String {
+        match self {
+            Self::Tap(name) => format!("tap:{name}"),
+            Self::Interface(name) => format!("interface:{name}"),
+        }
+    }
+}
+
 /// An open interface.
 #[derive(Debug)]
 pub struct Link {
@@ -64,6 +77,33 @@ impl Link {
             LinkSpec::Interface(name) => (name, Self::interface(name)),
         };
         opened.map_err(|error| io::Error::new(error.kind(), format!("{name}: {error}")))
+    }
+
+    /// Opens an interface for an uplink: it gets frames with all offloads, and VLAN tags.
+    ///
+    /// # Errors
+    ///
+    /// It can't be opened; the message names it.
+    pub fn open_uplink(spec: &LinkSpec) -> io::Result<Self> {
+        let link = Self::open(spec, 1)?;
+        // What a receiver does not take is done in software.
+        let udp = if link.datagrams { feature::USO } else { 0 };
+        let all = feature::GUEST_CSUM | feature::GUEST_TSO4 | feature::GUEST_TSO6;
+        link.agreed(all | feature::GUEST_ECN | udp)?;
+        if !link.tap {
+            sys::packet_tells_tags(&link.queues[0])?;
+        }
+        Ok(link)
+    }
+
+    /// One by a socket that keeps each frame's length, for tests without privileges.
+    #[must_use]
+    pub fn of_socket(socket: OwnedFd) -> Self {
+        Self {
+            queues: vec![socket],
+            tap: false,
+            datagrams: false,
+        }
     }
 
     fn tap(name: &str, pairs: u16) -> io::Result<Self> {
@@ -215,7 +255,7 @@ impl Link {
         };
         to.copy_from_slice(start);
         let first = &first[..BYTES + start.len()];
-        let sent = match rest {
+        let written = match rest {
             None => sys::write_frame(fd, &[first], []),
             Some((chain, skip)) if chain.readable().len() < sys::PIECES => {
                 let pieces = chain.readable_pieces(skip, chain.readable_bytes());
@@ -233,10 +273,78 @@ impl Link {
                 sys::write_frame(fd, &[first, rest], [])
             }
         };
-        match sent {
-            0.. => Ok(()),
-            error => Err(io::Error::from_raw_os_error(-error)),
+        sent(written)
+    }
+
+    /// Sends a frame of a switch, with the tag of this VLAN unless that is 0. `scratch` is used if it has too many parts, or
+    /// is to be split.
+    ///
+    /// # Errors
+    ///
+    /// The kernel does not take it.
+    pub fn send_parts(
+        &self,
+        tag: u16,
+        header: &Header,
+        parts: &Parts,
+        scratch: &mut [u8],
+    ) -> io::Result<()> {
+        let Some(fd) = self.fd(0).filter(|_| parts.start.len() >= ETHERNET) else {
+            return Err(io::ErrorKind::InvalidInput.into());
+        };
+        if header.gso() == UDP && !self.datagrams {
+            return send_apart(fd, tag, header, parts, scratch);
         }
+        let (first, bytes) = first(tag, header, parts.start);
+        let (first, start) = (&first[..bytes], &parts.start[vlan::ADDRESSES..]);
+        sent(match parts.rest {
+            None => sys::write_frame(fd, &[first, start], []),
+            Some((chain, skip)) if chain.readable().len() < sys::PIECES => {
+                let pieces = chain.readable_pieces(skip, parts.rest_bytes as u64);
+                sys::write_frame(fd, &[first, start], pieces)
+            }
+            Some((chain, skip)) => {
+                let Some(rest) = scratch.get_mut(..parts.rest_bytes) else {
+                    return Err(io::ErrorKind::InvalidInput.into());
+                };
+                if !chain.read(skip, rest) {
+                    return Err(io::ErrorKind::InvalidInput.into());
+                }
+                sys::write_frame(fd, &[first, start, rest], [])
+            }
+        })
+    }
+
+    /// Receives a frame and the VLAN tag that the kernel took off it: EtherType and number. None: there is none.
+    ///
+    /// # Errors
+    ///
+    /// The kernel has none because of an error.
+    pub fn receive_apart(&self, into: &mut [u8]) -> io::Result<Option<Apart>> {
+        let Some(fd) = self.fd(0) else {
+            return Ok(None);
+        };
+        let mut header = [0; BYTES];
+        let (read, tag) = match self.tap {
+            true => (sys::read_frame(fd, &mut header, [], into), None),
+            false => sys::receive_frame(fd, &mut header, into),
+        };
+        let received = received(read, &header)?;
+        Ok(received.map(|(header, bytes)| (header, bytes, tag)))
+    }
+
+    /// Whether the interface has been removed.
+    #[must_use]
+    pub fn is_gone(&self) -> bool {
+        let Some(fd) = self.fd(0) else {
+            return true;
+        };
+        let mut look = [PollFd::from_borrowed_fd(fd, PollFlags::IN)];
+        let looked = poll(&mut look, Some(&Timespec::default()));
+        looked.is_ok()
+            && look[0]
+                .revents()
+                .intersects(PollFlags::ERR | PollFlags::HUP)
     }
 
     /// Receives a frame into the writable buffers of a chain after their first `skip` bytes, and its end into
@@ -262,17 +370,70 @@ impl Link {
                 sys::read_frame(fd, &mut header, pieces, tail)
             }
         };
-        match usize::try_from(read) {
-            Ok(bytes) if bytes > BYTES => {
-                let mut header = Header::parse(&header);
-                if header.gso() == NONE {
-                    (header.gso_size, header.hdr_len) = (0, 0);
-                }
-                Ok(Some((header, bytes - BYTES)))
-            }
-            Ok(_) => Ok(None),
-            Err(_) if matches!(-read, libc::EAGAIN | libc::EINTR) => Ok(None),
-            Err(_) => Err(io::Error::from_raw_os_error(-read)),
-        }
+        received(read, &header)
     }
+}
+
+/// A frame's header, its length, and the tag that the kernel took off it.
+pub type Apart = (Header, usize, Option<(u16, u16)>);
+
+/// What reading a frame came to. None: there was none.
+fn received(read: i32, header: &[u8; BYTES]) -> io::Result<Option<(Header, usize)>> {
+    match usize::try_from(read) {
+        Ok(bytes) if bytes > BYTES => {
+            let mut header = Header::parse(header);
+            if header.gso() == NONE {
+                (header.gso_size, header.hdr_len) = (0, 0);
+            }
+            Ok(Some((header, bytes - BYTES)))
+        }
+        Ok(_) => Ok(None),
+        Err(_) if matches!(-read, libc::EAGAIN | libc::EINTR) => Ok(None),
+        Err(_) => Err(io::Error::from_raw_os_error(-read)),
+    }
+}
+
+/// What writing a frame came to.
+fn sent(written: i32) -> io::Result<()> {
+    match written {
+        0.. => Ok(()),
+        error => Err(io::Error::from_raw_os_error(-error)),
+    }
+}
+
+/// Bytes of [`first`].
+const FIRST: usize = BYTES + vlan::ADDRESSES + vlan::TAG;
+
+/// What is before the EtherType of a frame that starts so: its header, its addresses and its tag; and how many bytes.
+fn first(tag: u16, header: &Header, start: &[u8]) -> ([u8; FIRST], usize) {
+    let (tag, bytes) = vlan::tag(tag);
+    let mut first = [0; FIRST];
+    let header = vlan::with_tag(header, bytes);
+    first[..BYTES].copy_from_slice(&header.bytes(0)[..BYTES]);
+    let (addresses, end) = first[BYTES..].split_at_mut(vlan::ADDRESSES);
+    addresses.copy_from_slice(&start[..vlan::ADDRESSES]);
+    end.copy_from_slice(&tag);
+    (first, BYTES + vlan::ADDRESSES + bytes)
+}
+
+/// Sends the datagrams of one frame each in its own, for a kernel that does not know such frames.
+fn send_apart(
+    fd: BorrowedFd,
+    tag: u16,
+    header: &Header,
+    parts: &Parts,
+    scratch: &mut [u8],
+) -> io::Result<()> {
+    let frame = scratch.get_mut(..parts.bytes());
+    let frame = frame.and_then(|frame| parts.copy(frame).then_some(&*frame));
+    let segments = frame.and_then(|frame| Segments::new(frame, header));
+    let Some(mut segments) = segments else {
+        return Err(io::ErrorKind::InvalidInput.into());
+    };
+    while let Some((headers, data)) = segments.split() {
+        let (first, bytes) = first(tag, &Header::default(), headers);
+        let private = [&first[..bytes], &headers[vlan::ADDRESSES..], data];
+        sent(sys::write_frame(fd, &private, []))?;
+    }
+    Ok(())
 }

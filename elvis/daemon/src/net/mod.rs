@@ -2,18 +2,22 @@
 //!
 //! [`header`] checks what a driver says of a frame; [`offload`] does in software what a receiver did not ask
 //! for; [`give`] puts a frame into a receive queue; [`link`] is an interface of the host, [`switch`] connects
-//! the devices of this process. Nothing here allocates per frame.
+//! the devices of this process, and [`uplink`] a switch with an interface; [`vlan`] has the tags. Nothing here allocates
+//! per frame.
 
 pub mod give;
 pub mod header;
 pub mod link;
 pub mod offload;
 pub mod switch;
+pub mod uplink;
+pub mod vlan;
 
 pub use give::{Given, Parts, Room};
 pub use header::{Header, Malformed};
 pub use link::{Link, LinkSpec};
 pub use switch::{Port, Switch, Switches};
+pub use uplink::{Uplink, UplinkSpec};
 
 /// Feature bits of the network device (VIRTIO 1.2, section 5.1.3).
 pub mod feature {

@@ -37,7 +37,7 @@ impl Accepting {
                 Some(libc::ENFILE) => "; raise the system's limit of open files (fs.file-max)",
                 _ => "",
             };
-            eprintln!("elvis: {who}: can't accept a connection, it waits: {error}{what_to_do}");
+            log::warn!("{who}: can't accept a connection, it waits: {error}{what_to_do}");
         }
         PAUSE
     }

@@ -266,7 +266,7 @@ impl Device {
         // A second caller of `end` waits here.
         if let Some(control) = lock(&self.control).take() {
             if control.join().is_err() {
-                eprintln!("elvis: {}: its control thread panicked", self.spec.name);
+                log::error!("{}: its control thread panicked", self.spec.name);
             }
             let _ = std::fs::remove_file(&self.spec.socket);
             if let Some(rings) = &self.shared.rings {
@@ -291,8 +291,8 @@ fn ring_file(spec: &DeviceSpec, kind: &Kind, state: Option<&Path>) -> Option<Rin
     let path = RingFile::path(state, &spec.name, &spec.socket);
     let opened = RingFile::open(path.clone(), kind.queues());
     let say = |error: &io::Error| {
-        eprintln!(
-            "elvis: {}: packed rings are not offered, as it can't keep {}: {error}",
+        log::warn!(
+            "{}: packed rings are not offered, as it can't keep {}: {error}",
             spec.name,
             path.display()
         );
@@ -357,6 +357,7 @@ fn answer(listener: &UnixListener, shared: &Arc<Shared>, state: &State) {
         let (Ok(clone), Ok(peeked)) = (stream.try_clone(), stream.try_clone()) else {
             continue;
         };
+        log::debug!("{}: a front-end connects", shared.name);
         *lock(&state.stream) = Some(clone);
         if state.stop.load(Ordering::SeqCst) {
             return;
@@ -375,8 +376,9 @@ fn answer(listener: &UnixListener, shared: &Arc<Shared>, state: &State) {
         let error = messages(stream, &peeked, &frontend);
         shared.channel.close();
         if !matches!(error, Error::Disconnected) {
-            eprintln!("elvis: {}: closed the connection: {error}", shared.name);
+            log::warn!("{}: closed the connection: {error}", shared.name);
         }
+        log::debug!("{}: its front-end has gone", shared.name);
         *lock(&state.frontend) = None;
         lock(&frontend).stop();
         *lock(&state.stream) = None;

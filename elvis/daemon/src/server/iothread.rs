@@ -174,7 +174,7 @@ impl Drop for IoThread {
         let _ = self.order(Order::Stop);
         if let Some(thread) = self.thread.take() {
             if thread.join().is_err() {
-                eprintln!("elvis: an I/O thread panicked");
+                log::error!("an I/O thread panicked");
             }
         }
     }

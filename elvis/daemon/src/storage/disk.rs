@@ -219,8 +219,8 @@ impl Disk {
         }
         if rest > 0 {
             let path = path.display();
-            eprintln!(
-                "elvis: {path}: its last {rest} bytes are not served: they are less than a block of {block} bytes"
+            log::warn!(
+                "{path}: its last {rest} bytes are not served: they are less than a block of {block} bytes"
             );
         }
         let in_memory = !direct && rustix::fs::fstatfs(&file)?.f_type == TMPFS;

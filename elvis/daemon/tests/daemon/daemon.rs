@@ -39,8 +39,12 @@ impl Daemon {
     }
 
     /// Starts one by a command, and does not wait.
-    pub fn of(mut command: Command) -> Self {
-        let said = tempfile::tempfile().unwrap();
+    pub fn of(command: Command) -> Self {
+        Self::writing(command, tempfile::tempfile().unwrap())
+    }
+
+    /// Starts one whose messages go to this file.
+    pub fn writing(mut command: Command, said: File) -> Self {
         command.stderr(said.try_clone().unwrap());
         let child = command.spawn().unwrap();
         Self { child, said }

@@ -14,6 +14,7 @@ mod idle;
 mod killed;
 #[path = "../layer/mod.rs"]
 mod layer;
+mod logs;
 #[path = "../messages/mod.rs"]
 mod messages;
 mod network;

@@ -101,6 +101,7 @@ fn a_wrong_network_is_said() {
             ["--net", "/run/x=switch:s,readonly"],
             "only for a block device",
         ),
+        (["--uplink", "lan=switch:b"], "an uplink is tap:NAME or"),
     ] {
         let output = Command::new(env!("CARGO_BIN_EXE_elvis"))
             .arg("serve")

@@ -28,3 +28,4 @@ mod resize;
 mod serve;
 mod spread;
 mod stalled;
+mod uplink;

@@ -1,13 +1,15 @@
 //! A switch between network devices of this process, its ports. I/O threads forward frames through it
-//! themselves; it has the table of addresses, and what a port's I/O thread and others share.
+//! themselves; it has the tables of addresses, and what a port's I/O thread and others share.
+//!
+//! Each VLAN is a network of its own, with a table of its own. 0 is the network of frames without a tag.
 
 mod inbox;
 mod table;
 
 pub use inbox::Inbox;
-pub use table::{Learned, PORTS, Table};
+pub use table::{Learned, PORTS, Table, UPLINK_ADDRESSES};
 
-use super::{Header, Mac, Parts};
+use super::{Header, Mac, Parts, Uplink};
 use rustix::event::{EventfdFlags, eventfd};
 use std::collections::BTreeMap;
 use std::io;
@@ -22,23 +24,27 @@ pub type Ports = Arc<[Option<Arc<Port>>]>;
 
 /// A switch.
 pub struct Switch {
-    /// The addresses that it learned.
-    pub table: Table,
+    /// The addresses that it learned, by VLAN. A table exists as long as its VLAN has ports.
+    tables: Mutex<BTreeMap<u16, Weak<Table>>>,
     ports: RwLock<Ports>,
     /// Changes with `ports`, so that I/O threads see that theirs are old.
     generation: AtomicU64,
     start: Instant,
 }
 
-/// A device's port.
+/// The port of a device or of an uplink.
 pub struct Port {
     switch: Arc<Switch>,
     number: u16,
     spec: PortSpec,
+    /// The addresses in its VLAN.
+    table: Arc<Table>,
+    /// What it is, if not a device's.
+    uplink: Option<Arc<Uplink>>,
     /// Whether its own I/O thread has to count all frames that it gets, for a limit. Then no sender's visit puts a frame
     /// into its buffers.
     counted: AtomicBool,
-    /// Its receive queues.
+    /// Its receive queues; an uplink has none.
     pub queues: Vec<PortQueue>,
 }
 
@@ -49,6 +55,8 @@ pub struct PortSpec {
     pub isolated: bool,
     /// Its only address: no other may send through it, and it gets frames for no other station.
     pub mac: Option<Mac>,
+    /// Its VLAN; 0: none.
+    pub vlan: u16,
 }
 
 /// What I/O threads share of a receive queue.
@@ -193,6 +201,34 @@ impl Port {
         &self.switch
     }
 
+    /// Its VLAN; 0: none.
+    #[must_use]
+    pub fn vlan(&self) -> u16 {
+        self.spec.vlan
+    }
+
+    /// The addresses in its VLAN.
+    #[must_use]
+    pub fn table(&self) -> &Table {
+        &self.table
+    }
+
+    /// The uplink behind it.
+    #[must_use]
+    pub fn uplink(&self) -> Option<&Uplink> {
+        self.uplink.as_deref()
+    }
+
+    /// Whether it is in all VLANs.
+    fn is_trunk(&self) -> bool {
+        self.uplink.is_some() && self.spec.vlan == 0
+    }
+
+    /// Whether frames of a VLAN go to this port.
+    fn carries(&self, vlan: u16) -> bool {
+        self.spec.vlan == vlan || self.is_trunk()
+    }
+
     /// Whether an address may send through it.
     #[must_use]
     pub fn may_send(&self, mac: Mac) -> bool {
@@ -225,8 +261,7 @@ impl Port {
     /// Whether a frame to this address is flooded, and the numbers of ports that may get it: [`Self::receiver`] finds those
     /// that do.
     #[must_use]
-    pub fn receivers(&self, ports: &Ports, to: Mac, now_s: u32) -> (bool, Range<usize>) {
-        let table = &self.switch.table;
+    pub fn receivers(table: &Table, ports: &Ports, to: Mac, now_s: u32) -> (bool, Range<usize>) {
         let known = (!is_group(to)).then(|| table.find(to, now_s)).flatten();
         let numbers = match known {
             Some(number) => usize::from(number)..usize::from(number) + 1,
@@ -235,15 +270,17 @@ impl Port {
         (known.is_none(), numbers)
     }
 
-    /// The first port in `numbers` that gets a frame from this one to an address. Removes that port and those before it from
-    /// `numbers`.
+    /// The first port in `numbers` that gets a frame of a VLAN from this one to an address. Removes that port and those
+    /// before it from `numbers`.
     pub fn receiver<'a>(
         &self,
+        vlan: u16,
         ports: &'a Ports,
         to: Mac,
         numbers: &mut Range<usize>,
     ) -> Option<&'a Arc<Self>> {
-        let gets = |other: &&Arc<Self>| self.reaches(other) && other.takes(to);
+        let gets =
+            |other: &&Arc<Self>| self.reaches(other) && other.carries(vlan) && other.takes(to);
         numbers.find_map(|number| ports.get(number)?.as_ref().filter(gets))
     }
 
@@ -251,17 +288,32 @@ impl Port {
     /// its order. None: none is served.
     #[must_use]
     pub fn queue_for(&self, hint: u16) -> Option<&PortQueue> {
+        // An uplink has none.
         let count = self.queues.len();
         let mut order = (0..count).map(|more| &self.queues[(usize::from(hint) + more) % count]);
         order.find(|queue| queue.place().is_some())
     }
 
-    /// Sends a frame of this process to all ports that this one reaches.
+    /// Sends a frame of this process to all ports of its VLAN that this one reaches.
     pub fn broadcast(&self, frame: &[u8]) {
-        for port in self.switch.ports().iter().flatten() {
-            if let Some(queue) = port.queue_for(0).filter(|_| self.reaches(port)) {
-                queue.push(Header::default(), &Parts::private(frame));
-            }
+        let reached = |port: &&Arc<Self>| self.reaches(port) && port.carries(self.vlan());
+        for port in self.switch.ports().iter().flatten().filter(reached) {
+            port.give(
+                self.vlan(),
+                0,
+                Header::default(),
+                &Parts::private(frame),
+                &mut [],
+            );
+        }
+    }
+
+    /// Gives it a frame of a VLAN: to the queue for `hint`, or to the uplink. `scratch` is for the uplink.
+    pub fn give(&self, vlan: u16, hint: u16, header: Header, parts: &Parts, scratch: &mut [u8]) {
+        if let Some(uplink) = &self.uplink {
+            uplink.send(vlan, &header, parts, scratch);
+        } else if let Some(queue) = self.queue_for(hint) {
+            queue.push(header, parts);
         }
     }
 }
@@ -274,14 +326,19 @@ impl std::fmt::Debug for Port {
 
 impl std::fmt::Debug for Switch {
     fn fmt(&self, out: &mut std::fmt::Formatter) -> std::fmt::Result {
-        write!(out, "a switch with {} addresses", self.table.addresses())
+        let ports = self.ports();
+        write!(
+            out,
+            "a switch with {} ports",
+            ports.iter().flatten().count()
+        )
     }
 }
 
 impl Default for Switch {
     fn default() -> Self {
         Self {
-            table: Table::default(),
+            tables: Mutex::default(),
             ports: RwLock::new(Arc::new([])),
             generation: AtomicU64::new(1),
             start: Instant::now(),
@@ -308,6 +365,24 @@ impl Switch {
         self.generation.load(Ordering::Acquire)
     }
 
+    /// The addresses in a VLAN, if it has ports.
+    #[must_use]
+    pub fn table(&self, vlan: u16) -> Option<Arc<Table>> {
+        lock(&self.tables).get(&vlan).and_then(Weak::upgrade)
+    }
+
+    /// The same for a port that joins.
+    fn new_table(&self, vlan: u16) -> Arc<Table> {
+        let mut all = lock(&self.tables);
+        all.retain(|_, table| table.strong_count() > 0);
+        if let Some(table) = all.get(&vlan).and_then(Weak::upgrade) {
+            return table;
+        }
+        let table = Arc::default();
+        all.insert(vlan, Arc::downgrade(&table));
+        table
+    }
+
     fn change(&self, change: impl FnOnce(&mut Vec<Option<Arc<Port>>>)) {
         let mut ports = self.ports.write().unwrap_or_else(PoisonError::into_inner);
         let mut new = ports.to_vec();
@@ -323,7 +398,29 @@ impl Switch {
     /// The switch is full, the address is another port's, or there are no descriptors.
     pub fn join(self: &Arc<Self>, spec: PortSpec, queues: u16) -> io::Result<Joined> {
         let queues = (0..queues).map(|_| PortQueue::new());
-        let queues = queues.collect::<io::Result<Vec<_>>>()?;
+        self.add(spec, None, queues.collect::<io::Result<Vec<_>>>()?)
+    }
+
+    /// Adds the port of an uplink: of this VLAN, or of all if it is 0.
+    ///
+    /// # Errors
+    ///
+    /// The switch is full.
+    pub fn join_uplink(self: &Arc<Self>, uplink: Arc<Uplink>, vlan: u16) -> io::Result<Joined> {
+        let spec = PortSpec {
+            vlan,
+            ..PortSpec::default()
+        };
+        self.add(spec, Some(uplink), Vec::new())
+    }
+
+    fn add(
+        self: &Arc<Self>,
+        spec: PortSpec,
+        uplink: Option<Arc<Uplink>>,
+        queues: Vec<PortQueue>,
+    ) -> io::Result<Joined> {
+        let table = self.new_table(spec.vlan);
         let mut joined = None;
         self.change(|ports| {
             let free = ports.iter().position(Option::is_none);
@@ -338,6 +435,8 @@ impl Switch {
                 switch: Arc::clone(self),
                 number: number as u16,
                 spec,
+                table,
+                uplink,
                 counted: AtomicBool::new(false),
                 queues,
             };
@@ -348,7 +447,7 @@ impl Switch {
             .map(Joined)
             .ok_or_else(|| in_use("all ports of the switch are in use"))?;
         if let Some(mac) = joined.0.spec.mac {
-            if !self.table.pin(mac, joined.0.number) {
+            if !joined.0.table.pin(mac, joined.0.number) {
                 return Err(in_use("another port of the switch has this address"));
             }
         }
@@ -368,7 +467,9 @@ impl Drop for Joined {
                 *port = None;
             }
             // While no other port can take the number.
-            switch.table.forget(*number);
+            let tables = lock(&switch.tables);
+            let tables = tables.values().filter_map(Weak::upgrade);
+            tables.for_each(|table| table.forget(*number));
         });
     }
 }
@@ -402,11 +503,11 @@ mod tests {
         [2, 0, 0, 0, 0, number]
     }
 
-    /// What happens to a switch: a port joins, with an address of its own or not; a port leaves; a port sends from an
-    /// address, to a station or to a group.
+    /// What happens to a switch: a port joins a VLAN, with an address of its own or not; a port leaves; a port sends from
+    /// an address, to a station or to a group.
     #[derive(Debug, Clone)]
     enum Event {
-        Join(Option<u8>, bool),
+        Join(Option<u8>, bool, u16),
         Leave(usize),
         Send(usize, u8, Mac),
     }
@@ -418,7 +519,8 @@ mod tests {
             1 => Just([1, 0, 0x5e, 0, 0, 1]),
         ];
         prop_oneof![
-            2 => (prop::option::of(0u8..8), any::<bool>()).prop_map(|(mac, isolated)| Event::Join(mac, isolated)),
+            3 => (prop::option::of(0u8..8), any::<bool>(), 0u16..2)
+                .prop_map(|(mac, isolated, vlan)| Event::Join(mac, isolated, vlan)),
             1 => any::<usize>().prop_map(Event::Leave),
             8 => (any::<usize>(), 0u8..8, to).prop_map(|(port, from, to)| Event::Send(port, from, to)),
         ]
@@ -428,20 +530,22 @@ mod tests {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
         /// A frame goes to the port that its receiver is behind; if that is unknown, to all that may be it: never to
-        /// the sender's, nor between isolated ports, nor one for another station to a port that has an address.
+        /// the sender's, nor between isolated ports or VLANs, nor one for another station to a port that has an
+        /// address.
         #[test]
         fn frames_go_where_their_receiver_may_be(events in prop::collection::vec(event(), 1..60)) {
             let switch: Arc<Switch> = Arc::default();
-            let (mut joined, mut behind) = (Vec::<Joined>::new(), HashMap::<Mac, u16>::new());
+            let (mut joined, mut behind) = (Vec::<Joined>::new(), HashMap::<(u16, Mac), u16>::new());
             for event in events {
                 match event {
-                    Event::Join(number, isolated) => {
-                        let spec = PortSpec { isolated, mac: number.map(mac) };
-                        let taken = joined.iter().any(|it| spec.mac.is_some() && it.0.spec.mac == spec.mac);
+                    Event::Join(number, isolated, vlan) => {
+                        let spec = PortSpec { isolated, mac: number.map(mac), vlan };
+                        let is_its = |it: &Joined| it.0.spec.vlan == vlan && it.0.spec.mac == spec.mac;
+                        let taken = spec.mac.is_some() && joined.iter().any(is_its);
                         match switch.join(spec.clone(), 1) {
                             Ok(port) => {
                                 prop_assert!(!taken);
-                                spec.mac.map(|mac| behind.insert(mac, port.0.number));
+                                spec.mac.map(|mac| behind.insert((vlan, mac), port.0.number));
                                 joined.push(port);
                             }
                             Err(_) => prop_assert!(taken),
@@ -453,32 +557,34 @@ mod tests {
                     }
                     Event::Send(port, from, to) if !joined.is_empty() => {
                         let (port, from, now_s) = (&joined[port % joined.len()].0, mac(from), 0);
+                        let vlan = port.spec.vlan;
                         if !port.may_send(from) {
                             continue;
                         }
-                        let pinned = joined.iter().any(|it| it.0.number != port.number && it.0.spec.mac == Some(from));
-                        let learned = switch.table.learn(from, port.number, now_s);
+                        let has_it = |it: &Port| it.spec.vlan == vlan && it.spec.mac == Some(from);
+                        let pinned = joined.iter().any(|it| it.0.number != port.number && has_it(&it.0));
+                        let learned = port.table.learn(from, port.number, now_s);
                         prop_assert_eq!(learned == Learned::Foreign, pinned);
                         if pinned {
                             continue;
                         }
-                        behind.insert(from, port.number);
+                        behind.insert((vlan, from), port.number);
                         let group = to[0] & 1 == 1;
                         let wanted = |other: &Arc<Port>| {
-                            let is_there = match behind.get(&to) {
+                            let is_there = match behind.get(&(vlan, to)) {
                                 Some(number) => other.number == *number,
                                 None => group || other.spec.mac.is_none(),
                             };
                             let apart = port.spec.isolated && other.spec.isolated;
-                            is_there && !apart && other.number != port.number
+                            is_there && !apart && other.number != port.number && other.spec.vlan == vlan
                         };
                         let ports = switch.ports();
-                        let (flooded, mut left) = port.receivers(&ports, to, now_s);
-                        let next = || port.receiver(&ports, to, &mut left);
+                        let (flooded, mut left) = Port::receivers(&port.table, &ports, to, now_s);
+                        let next = || port.receiver(vlan, &ports, to, &mut left);
                         let numbers: Vec<u16> = std::iter::from_fn(next).map(|port| port.number).collect();
                         let wanted: Vec<u16> = ports.iter().flatten().filter(|it| wanted(it)).map(|it| it.number).collect();
                         prop_assert_eq!(numbers, wanted);
-                        prop_assert_eq!(flooded, !behind.contains_key(&to));
+                        prop_assert_eq!(flooded, !behind.contains_key(&(vlan, to)));
                     }
                     _ => {}
                 }
@@ -502,9 +608,9 @@ mod tests {
         assert!(!Arc::ptr_eq(&switch, &switches.get("b")));
         let (one, two) = (join(&switch, false), join(&switch, false));
         let generation = switch.generation();
-        switch.table.learn([2; 6], two.0.number(), 0);
+        two.0.table.learn([2; 6], two.0.number(), 0);
         drop(two);
-        assert!(switch.generation() > generation && switch.table.find([2; 6], 0).is_none());
+        assert!(switch.generation() > generation && one.0.table.find([2; 6], 0).is_none());
         assert_eq!(switch.ports().iter().flatten().count(), 1);
         let again = join(&switch, false);
         assert_eq!((one.0.number(), again.0.number()), (0, 1));

@@ -12,6 +12,9 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 pub const PORTS: usize = 1024;
 /// Most addresses behind one port.
 pub const PORT_ADDRESSES: u32 = 256;
+/// Most addresses behind an uplink: a network of the host may have many. A quarter of the table, so that there is room
+/// for those of all other ports.
+pub const UPLINK_ADDRESSES: u32 = (WAYS * BUCKETS / 4) as u32;
 /// An entry is forgotten this long after its address last sent, in seconds.
 pub const AGE_S: u32 = 300;
 
@@ -104,8 +107,13 @@ impl Table {
         })
     }
 
-    /// Notes that an address sent through a port.
+    /// Notes that an address sent through a port of a device.
     pub fn learn(&self, mac: Mac, port: u16, now_s: u32) -> Learned {
+        self.learn_up_to(PORT_ADDRESSES, mac, port, now_s)
+    }
+
+    /// The same through a port that may have this many addresses.
+    pub fn learn_up_to(&self, most: u32, mac: Mac, port: u16, now_s: u32) -> Learned {
         let (wanted, new) = (number(mac), word(mac, port));
         let mut free = None;
         for at in self.bucket(mac) {
@@ -122,7 +130,7 @@ impl Table {
                 if self.seen[at].load(Ordering::Relaxed) == PINNED {
                     return Learned::Foreign;
                 }
-                return match self.replace(at, word, new, now_s) {
+                return match self.replace(most, at, word, new, now_s) {
                     true => Learned::Moved,
                     false => Learned::Full,
                 };
@@ -132,20 +140,20 @@ impl Table {
             }
         }
         match free {
-            Some((at, word)) if self.replace(at, word, new, now_s) => Learned::New,
+            Some((at, word)) if self.replace(most, at, word, new, now_s) => Learned::New,
             _ => Learned::Full,
         }
     }
 
     /// Replaces an entry, if the new one's port may have more. Ports' counts follow.
-    fn replace(&self, at: usize, mut old: u64, new: u64, seen_s: u32) -> bool {
+    fn replace(&self, most: u32, at: usize, mut old: u64, new: u64, seen_s: u32) -> bool {
         let port = port_of(new);
         let Some(count) = self.counts.get(usize::from(port)) else {
             return false;
         };
-        if count.load(Ordering::Relaxed) >= PORT_ADDRESSES {
+        if count.load(Ordering::Relaxed) >= most {
             self.sweep(port, seen_s);
-            if count.load(Ordering::Relaxed) >= PORT_ADDRESSES {
+            if count.load(Ordering::Relaxed) >= most {
                 return false;
             }
             // It may have been one of the port's old entries.

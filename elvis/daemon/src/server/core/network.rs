@@ -10,7 +10,7 @@ use super::{Core, Slot};
 use crate::net::give::{Given, Parts, give, header_bytes};
 use crate::net::header::{BYTES, Malformed, NONE, START};
 use crate::net::switch::{Learned, PortQueue, Ports};
-use crate::net::{ETHERNET, Header, Mac, Port, feature};
+use crate::net::{ETHERNET, Header, Mac, Port, feature, vlan};
 use crate::server::kind::{Backing, Kind, Net};
 use crate::server::queue::Queue;
 use crate::server::stats::FrameCounts;
@@ -206,11 +206,12 @@ impl Core {
     /// Gives a frame to its next receivers. Returns to how many.
     fn forward(&mut self, flood: &mut Flood) -> usize {
         let (to, most) = (flood.sent.addresses().0, flood.part());
+        let vlan = flood.port.vlan();
         let mut receivers = 0;
         while receivers < most {
-            let next = flood.port.receiver(&flood.ports, to, &mut flood.left);
+            let next = flood.port.receiver(vlan, &flood.ports, to, &mut flood.left);
             let Some(other) = next else { break };
-            self.deliver(other, flood.pair, &flood.sent, &flood.chain);
+            self.deliver(other, vlan, flood.pair, &flood.sent, &flood.chain);
             receivers += 1;
         }
         receivers
@@ -240,7 +241,12 @@ impl Core {
     }
 
     /// Gives a frame to a port of a switch.
-    fn deliver(&mut self, port: &Arc<Port>, hint: u16, sent: &Sent, chain: &Chain) {
+    fn deliver(&mut self, port: &Arc<Port>, vlan: u16, hint: u16, sent: &Sent, chain: &Chain) {
+        if let Some(uplink) = port.uplink() {
+            let parts = sent.parts(chain);
+            uplink.send(vlan, &sent.header, &parts, &mut self.room.scratch);
+            return;
+        }
         // Without a queue that is served the receiver is off.
         let Some(queue) = port.queue_for(hint) else {
             return;
@@ -374,14 +380,16 @@ fn route(
 ) -> Option<(Arc<Port>, Ports, Range<usize>)> {
     let port = frames.port.clone()?;
     let ((to, from), now_s) = (sent.addresses(), frames.now_s(now_ns));
-    let (table, single) = (&port.switch().table, from[0] & 1 == 0);
-    let own = single && port.may_send(from);
+    let (table, single) = (port.table(), from[0] & 1 == 0);
+    // A device in a VLAN has no tags of its own.
+    let untagged = port.vlan() == 0 || !vlan::is_tagged(&sent.start[..sent.read]);
+    let own = single && untagged && port.may_send(from);
     if !own || table.learn(from, port.number(), now_s) == Learned::Foreign {
         counts(&mut slot.queue).foreign += 1;
         return None;
     }
     let ports = frames.ports(&port);
-    let (flooded, left) = port.receivers(&ports, to, now_s);
+    let (flooded, left) = Port::receivers(table, &ports, to, now_s);
     counts(&mut slot.queue).flooded += u64::from(flooded);
     Some((port, ports, left))
 }

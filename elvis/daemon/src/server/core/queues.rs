@@ -230,7 +230,7 @@ impl Core {
             why
         };
         let (name, index) = (&slot.queue.shared.name, slot.queue.index);
-        eprintln!("elvis: {name}: queue {index} failed: {why}");
+        log::warn!("{name}: queue {index} failed: {why}");
         slot.queue.fault = Some(why.to_owned());
         if let Some(err) = &slot.queue.err {
             // If it can't be told, `stats` still says it.

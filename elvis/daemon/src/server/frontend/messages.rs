@@ -207,9 +207,7 @@ impl VhostUserBackendReqHandlerMut for Frontend {
             // "Polling will be used instead of waiting for the kick."
             None => {
                 let name = &self.shared.name;
-                eprintln!(
-                    "elvis: {name}: queue {index} has no kick descriptor: it is always polled"
-                );
+                log::info!("{name}: queue {index} has no kick descriptor: it is always polled");
                 Kick::Never
             }
         };
@@ -286,8 +284,8 @@ impl VhostUserBackendReqHandlerMut for Frontend {
             // offer.
             space.resize(end, 0);
             if !std::mem::replace(&mut self.told_config, true) {
-                eprintln!(
-                    "elvis: {}: its front-end reads {end} bytes of a configuration space of {known}: the rest is zeros",
+                log::warn!(
+                    "{}: its front-end reads {end} bytes of a configuration space of {known}: the rest is zeros",
                     self.shared.name
                 );
             }

@@ -287,8 +287,8 @@ impl Frontend {
             return;
         }
         if let Err(error) = self.shared.kind.end() {
-            eprintln!(
-                "elvis: {}: can't leave what is behind it: {error}",
+            log::warn!(
+                "{}: can't leave what is behind it: {error}",
                 self.shared.name
             );
         }
@@ -350,7 +350,7 @@ impl Frontend {
     pub fn stop(&mut self) {
         for index in 0..self.queues.len() as u32 {
             if let Err(error) = self.take_back(index) {
-                eprintln!("elvis: {}: {error}", self.shared.name);
+                log::warn!("{}: {error}", self.shared.name);
             }
         }
         self.let_go();

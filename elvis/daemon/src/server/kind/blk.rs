@@ -99,8 +99,8 @@ impl Told {
     pub fn unaligned(&self, name: &str, offset: u64, bytes: u64, blocks: &Blocks) {
         if !self.unaligned.swap(true, Ordering::Relaxed) {
             let block = blocks.logical;
-            eprintln!(
-                "elvis: {name}: refused a request of {bytes} bytes at offset {offset}: the disk's blocks have {block} bytes \
+            log::warn!(
+                "{name}: refused a request of {bytes} bytes at offset {offset}: the disk's blocks have {block} bytes \
                  (blk_size); further ones are only counted (stats: unaligned)"
             );
         }
@@ -109,8 +109,8 @@ impl Told {
     /// A request has more or longer segments than its driver was told that it may have.
     pub fn segments(&self, name: &str) {
         if !self.segments.swap(true, Ordering::Relaxed) {
-            eprintln!(
-                "elvis: {name}: refused a request with more segments than seg_max, or a longer one than size_max: its \
+            log::warn!(
+                "{name}: refused a request with more segments than seg_max, or a longer one than size_max: its \
                  guest's driver breaks the rules (VIRTIO 1.3, section 5.2.6.1); further ones are only counted (stats: \
                  errors)"
             );
@@ -120,8 +120,8 @@ impl Told {
     /// There is no memory for a request.
     pub fn memory(&self, name: &str, request: &Request) {
         if !self.memory.swap(true, Ordering::Relaxed) {
-            eprintln!(
-                "elvis: {name}: {} failed: no memory for it; let the daemon have more (systemd: MemoryMax, LimitAS); \
+            log::error!(
+                "{name}: {} failed: no memory for it; let the daemon have more (systemd: MemoryMax, LimitAS); \
                  further ones are only counted (stats: errors)",
                 request.text()
             );
@@ -131,8 +131,8 @@ impl Told {
     /// So many daemons have ended while they ran a request.
     pub fn survived(&self, name: &str, daemons: u8) {
         if !self.survived.swap(true, Ordering::Relaxed) {
-            eprintln!(
-                "elvis: {name}: a request was in flight when each of the last {daemons} daemons ended: it is not run \
+            log::error!(
+                "{name}: a request was in flight when each of the last {daemons} daemons ended: it is not run \
                  again, and its guest gets an I/O error; see above for why they ended; further ones are only counted \
                  (stats: errors)"
             );
@@ -145,8 +145,8 @@ impl Told {
             return;
         }
         let why = why(result);
-        eprintln!(
-            "elvis: {name}: {} failed: {why}; further errors are only counted (stats: errors)",
+        log::error!(
+            "{name}: {} failed: {why}; further errors are only counted (stats: errors)",
             request.text()
         );
     }
@@ -157,8 +157,8 @@ impl Told {
             return;
         }
         let why = why(result);
-        eprintln!(
-            "elvis: {name}: {} failed: {why}; earlier writes may be lost, so flushes, and writes of a driver without write \
+        log::error!(
+            "{name}: {} failed: {why}; earlier writes may be lost, so flushes, and writes of a driver without write \
              cache, fail from now on. Check the host's storage, then restart its VM with the disk opened anew \
              (elvis ctl remove, then add)",
             request.text()

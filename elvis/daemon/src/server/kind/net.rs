@@ -20,6 +20,8 @@ pub struct NetSpec {
     pub mac: Option<Mac>,
     /// Whether it exchanges frames only with devices of its switch that are not isolated.
     pub isolated: bool,
+    /// Its VLAN, if it is at a switch; 0: none.
+    pub vlan: u16,
 }
 
 /// What carries a network device's frames.
@@ -36,8 +38,7 @@ impl BackingSpec {
     #[must_use]
     pub fn text(&self) -> String {
         match self {
-            Self::Link(LinkSpec::Tap(name)) => format!("tap:{name}"),
-            Self::Link(LinkSpec::Interface(name)) => format!("interface:{name}"),
+            Self::Link(link) => link.text(),
             Self::Switch(name) => format!("switch:{name}"),
         }
     }
@@ -56,6 +57,7 @@ impl NetSpec {
                 let spec = PortSpec {
                     isolated: self.isolated,
                     mac: self.mac,
+                    vlan: self.vlan,
                 };
                 Backing::Port(switches.get(name).join(spec, self.pairs)?)
             }
@@ -206,7 +208,7 @@ impl Net {
                 .is_ok(),
             Backing::Port(joined) => {
                 let (port, switch) = (&joined.0, joined.0.switch());
-                switch.table.learn(mac, port.number(), switch.now_s());
+                port.table().learn(mac, port.number(), switch.now_s());
                 port.broadcast(&frame);
                 true
             }
@@ -228,6 +230,7 @@ mod tests {
                 pairs: 1,
                 mac,
                 isolated: false,
+                vlan: 0,
             };
             spec.open(&switches, &RateLimit::default()).unwrap()
         };
@@ -238,7 +241,7 @@ mod tests {
         b.0.queues[0].served_at(Some(Place { thread: 1, slot: 0 }));
         let mac = [2, 0, 0, 0, 0, 1];
         assert!(one.announce(mac));
-        assert_eq!(a.0.switch().table.find(mac, 0), Some(a.0.number()));
+        assert_eq!(a.0.table().find(mac, 0), Some(a.0.number()));
         let seen = b.0.queues[0]
             .take(|_, frame| (true, frame.to_vec()))
             .unwrap();
@@ -257,6 +260,7 @@ mod tests {
             pairs: 1,
             mac: None,
             isolated: false,
+            vlan: 0,
         };
         let net = spec
             .open(&Switches::default(), &RateLimit::default())
