@@ -118,6 +118,15 @@ impl Uring {
             let pushed = unsafe { self.ring.submission().push(&entry) };
             pushed.map_err(|_| io::Error::from(io::ErrorKind::WouldBlock))?;
         }
+        self.queued(job, work);
+        if let (Some(_), Some(table)) = (fixed, &mut self.buffers) {
+            table.counted.requests += 1;
+        }
+        Ok(())
+    }
+
+    /// Counts a job that was queued, with its work.
+    fn queued(&mut self, job: &Job, work: u64) {
         self.unstarted = true;
         self.unstarted_bytes += job.bytes();
         self.work += work;
@@ -126,10 +135,6 @@ impl Uring {
             self.works.resize(token + 1, 0);
         }
         self.works[token] = work;
-        if let (Some(_), Some(table)) = (fixed, &mut self.buffers) {
-            table.counted.requests += 1;
-        }
-        Ok(())
     }
 
     pub fn register(&mut self, memory: &Memory) -> Registered {
