@@ -167,6 +167,15 @@ impl Engine {
         }
     }
 
+    /// Whether the queued requests move so much that they have to be started before more are queued.
+    #[must_use]
+    pub fn starts_now(&self) -> bool {
+        match self {
+            Self::Uring(uring) => uring.starts_now(),
+            Self::Pool(_) => false,
+        }
+    }
+
     /// Moves available results to `results`.
     pub fn reap(&mut self, results: &mut Results) {
         match self {

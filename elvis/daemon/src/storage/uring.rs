@@ -16,12 +16,17 @@ const ENTRIES: u32 = 256;
 const OWN_WORK: u64 = 64;
 const WORK_BYTES: u64 = 128 << 10;
 
+/// Bytes of queued requests that are started without waiting for the visit's end. What is in the page cache the kernel
+/// copies in the I/O thread as it starts the requests: all that is queued is one step, which no other queue can interrupt.
+const STARTED_AT_ONCE: u64 = 256 << 10;
+
 /// The io_uring of one I/O thread.
 pub struct Uring {
     ring: IoUring,
     /// A duplicate of the ring's descriptor, which can be borrowed with a lifetime.
     descriptor: OwnedFd,
     unstarted: bool,
+    unstarted_bytes: u64,
     /// Work in flight, in all and by token.
     work: u64,
     works: Vec<u64>,
@@ -46,6 +51,7 @@ impl Uring {
             ring,
             descriptor,
             unstarted: false,
+            unstarted_bytes: 0,
             work: 0,
             works: Vec::new(),
             buffers: None,
@@ -112,17 +118,23 @@ impl Uring {
             let pushed = unsafe { self.ring.submission().push(&entry) };
             pushed.map_err(|_| io::Error::from(io::ErrorKind::WouldBlock))?;
         }
+        self.queued(job, work);
+        if let (Some(_), Some(table)) = (fixed, &mut self.buffers) {
+            table.counted.requests += 1;
+        }
+        Ok(())
+    }
+
+    /// Counts a job that was queued, with its work.
+    fn queued(&mut self, job: &Job, work: u64) {
         self.unstarted = true;
+        self.unstarted_bytes += job.bytes();
         self.work += work;
         let token = usize::try_from(job.token).unwrap_or(usize::MAX);
         if self.works.len() <= token {
             self.works.resize(token + 1, 0);
         }
         self.works[token] = work;
-        if let (Some(_), Some(table)) = (fixed, &mut self.buffers) {
-            table.counted.requests += 1;
-        }
-        Ok(())
     }
 
     pub fn register(&mut self, memory: &Memory) -> Registered {
@@ -154,6 +166,7 @@ impl Uring {
 
     pub fn start(&mut self) -> io::Result<()> {
         if self.unstarted {
+            self.unstarted_bytes = 0;
             match self.ring.submit() {
                 Ok(_) => self.unstarted = !self.ring.submission().is_empty(),
                 // The kernel is short of memory, or completions must be reaped first: the next call tries
@@ -171,6 +184,10 @@ impl Uring {
 
     pub fn unstarted(&self) -> bool {
         self.unstarted
+    }
+
+    pub fn starts_now(&self) -> bool {
+        self.unstarted_bytes >= STARTED_AT_ONCE
     }
 
     pub fn reap(&mut self, results: &mut Results) {

@@ -63,6 +63,14 @@ impl Daemon {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
+    /// Private resident memory in bytes, without memory shared with front-ends and files.
+    pub fn own_bytes(&self) -> u64 {
+        let text = std::fs::read_to_string(format!("/proc/{}/status", self.id())).unwrap();
+        let line = text.lines().find(|line| line.starts_with("RssAnon:"));
+        let kib = line.map_or("0", |line| line.split_whitespace().nth(1).unwrap());
+        kib.parse::<u64>().unwrap() * 1024
+    }
+
     /// Its messages so far.
     pub fn said(&self) -> String {
         // With an offset: the daemon shares the file position, and writes there.

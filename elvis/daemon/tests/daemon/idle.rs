@@ -49,14 +49,6 @@ fn cpu_ns(daemon: &Daemon) -> u64 {
     threads(daemon).values().map(|thread| thread.cpu_ns).sum()
 }
 
-/// Private resident memory in bytes, without memory shared with front-ends and files.
-fn own_bytes(daemon: &Daemon) -> u64 {
-    let text = std::fs::read_to_string(format!("/proc/{}/status", daemon.id())).unwrap();
-    let line = text.lines().find(|line| line.starts_with("RssAnon:"));
-    let kib = line.unwrap().split_whitespace().nth(1).unwrap();
-    kib.parse::<u64>().unwrap() * 1024
-}
-
 fn raise_descriptor_limit() {
     let limit = getrlimit(Resource::Nofile);
     let raised = Rlimit {
@@ -85,13 +77,13 @@ fn a_thousand_idle_devices_cost_little_and_wake_at_once() {
     }
     let last = socket(dir.path(), &format!("d{}", DEVICES - 1));
     let daemon = Daemon::start(&words, &last);
-    let listening = own_bytes(&daemon);
+    let listening = daemon.own_bytes();
     let connect = |n| Client::connect(&socket(dir.path(), &format!("d{n}")), 1, 64, 4096);
     let mut clients: Vec<Client> = (0..DEVICES).map(connect).collect();
     for client in &mut clients {
         assert_eq!(client.read(0).0, 0);
     }
-    let attached = own_bytes(&daemon);
+    let attached = daemon.own_bytes();
     // Wait until all threads rest: each is asleep in two looks, and did not run in between.
     let mut before = threads(&daemon);
     until("threads that rest", || {

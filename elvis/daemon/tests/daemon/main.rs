@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::too_many_lines)]
 
 mod bounds;
+mod burst;
 #[path = "../client/mod.rs"]
 mod client;
 mod command;

@@ -222,12 +222,12 @@ impl Core {
                             self.stops.within(self.now_ns.saturating_sub(before_ns));
                         }
                     }
-                    if self.in_flight > 0 {
-                        self.reap();
-                    }
+                    self.go_on_with_part();
+                    self.reap();
                 }
                 Step::Events => {
                     first = None;
+                    // Without a part: that may take so long that events are due again, and no visit would come.
                     self.events(Some(0));
                 }
                 Step::Sleep { until_ns } => {
@@ -245,6 +245,7 @@ impl Core {
                     };
                     let wait_ns = wait_ns.into_iter().chain(limit_ns).min();
                     self.events(wait_ns);
+                    self.go_on_with_part();
                 }
             }
             if !self.owed.is_empty() {

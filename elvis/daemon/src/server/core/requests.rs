@@ -301,6 +301,11 @@ impl Hands<'_> {
             Some(job) => unsafe { self.engine.submit(&job) },
             None => Err(io::ErrorKind::Unsupported.into()),
         };
+        if self.engine.starts_now() {
+            // As at the end of a visit. It may take a while, after which the visit may be over.
+            let _ = self.engine.start();
+            *self.now_ns = now_ns();
+        }
         taken.map_err(|_| {
             if let (Some(syncs), Some(number)) = (syncs, pending.sync.take()) {
                 // It did not run.
@@ -374,7 +379,6 @@ impl Core {
         if self.in_flight == 0 {
             return;
         }
-        self.go_on_with_part();
         let _ = self.engine.start();
         let mut results = std::mem::take(&mut self.results);
         self.engine.reap(&mut results);
@@ -404,7 +408,7 @@ impl Core {
     }
 
     /// Goes on with one request of which the engine has done a part. Others have their turn after other queues.
-    fn go_on_with_part(&mut self) {
+    pub(super) fn go_on_with_part(&mut self) {
         let Some(token) = self.parts.pop_front() else {
             return;
         };
@@ -421,6 +425,7 @@ impl Core {
         let _ = self.engine.start();
         self.clock();
         self.spend(at, from_ns);
+        self.settle_touched();
     }
 
     /// Ends a request of the engine, or submits the rest.
