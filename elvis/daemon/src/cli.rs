@@ -73,7 +73,7 @@ fn cores(text: &str) -> Result<Cores, String> {
 
 #[derive(Debug, Args)]
 pub struct ServeArgs {
-    /// Configuration file (TOML, see docs/elvis-config.md); arguments win over it.
+    /// Configuration file (TOML, see docs/elvis-config.md). Arguments override it.
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// Serve a disk; may be repeated. Front-ends (QEMU) connect to SOCKET. IMAGE is a raw file, a
@@ -84,14 +84,14 @@ pub struct ServeArgs {
     pub blk: Vec<String>,
     /// Serve a network device; may be repeated. NETWORK is tap:NAME, interface:NAME (a packet socket), or
     /// switch:NAME, which connects the devices that name it. WORDs: queues=N (pairs), spread, weight=N,
-    /// packets_per_s=N, bytes_per_s=N, name=TEXT; for a switch: mac=ADDRESS (the only one that may
-    /// send or receive there), isolated (reaches only devices that are not isolated), vlan=N (reaches only devices
-    /// with the same number; its guest sees no tags).
+    /// packets_per_s=N, bytes_per_s=N, name=TEXT. WORDs for a switch: mac=ADDRESS (the guest's only address),
+    /// isolated (reaches only devices that are not isolated), vlan=N (reaches only devices with the same N; its guest
+    /// sees no tags).
     #[arg(long, value_name = "SOCKET=NETWORK[,WORD]...")]
     pub net: Vec<String>,
     /// Connect a switch with a network of the host; may be repeated. NETWORK is tap:NAME or interface:NAME (a packet
-    /// socket). Frames of devices with vlan=N have a tag there, others have none. With vlan=N here it carries only that
-    /// VLAN, without tags.
+    /// socket). The uplink carries all VLANs: frames of devices with vlan=N have that tag, other frames have none. An
+    /// uplink with vlan=N carries only that VLAN, without tags.
     #[arg(long, value_name = "SWITCH=NETWORK[,vlan=N]")]
     pub uplink: Vec<String>,
     /// CPUs for I/O threads, one each; ranges are allowed, as in 4-7. Default: one unpinned thread.
@@ -106,15 +106,15 @@ pub struct ServeArgs {
     /// Socket to create for `elvis ctl`.
     #[arg(long, value_name = "SOCKET")]
     pub control: Option<PathBuf>,
-    /// Folder in memory (on a tmpfs) in which each network device keeps NAME.rings: where its packed rings continue
-    /// after a crash or a restart. Default: SOCKET.rings, beside its socket. Without such a file it offers no packed
-    /// rings.
+    /// Folder in memory (on a tmpfs) for a file NAME.rings of each network device. The file keeps the positions of
+    /// packed rings over a crash or a restart. Default: SOCKET.rings, beside the socket. A device without such a file
+    /// offers no packed rings.
     #[arg(long, value_name = "FOLDER")]
     pub state: Option<PathBuf>,
     /// Serve counters to Prometheus, on 127.0.0.1:PORT or a unix socket (a path).
     #[arg(long, value_name = "ADDRESS")]
     pub metrics: Option<Endpoint>,
-    /// Become this user (a name or UID:GID) once disks and sockets are open.
+    /// Become this user (a name or UID:GID) once disks, networks and sockets are open.
     #[arg(long, value_name = "USER")]
     pub user: Option<String>,
     /// Do not restrict system calls.
@@ -141,7 +141,7 @@ pub struct CtlArgs {
 pub enum Ctl {
     /// Add a device.
     Add {
-        /// See `serve --blk` and `--net`.
+        /// The device, as for `serve --blk` or `serve --net`.
         #[arg(value_name = "SOCKET=IMAGE|NETWORK[,WORD]...")]
         device: String,
     },
@@ -195,7 +195,7 @@ pub enum Ctl {
         #[arg(value_name = "LIMIT=N|none", required = true)]
         limits: Vec<String>,
     },
-    /// List devices.
+    /// List devices and uplinks.
     List,
     /// Show all counters as JSON.
     Stats {

@@ -196,8 +196,8 @@ impl Receiver {
                 Err(error) => {
                     if self.uplink.counts.failed.fetch_add(1, Ordering::Relaxed) == 0 {
                         log::warn!(
-                            "the uplink {} has an error, and is tried again: {error}; is its interface there and up? \
-                             Further errors are only counted (stats: failed)",
+                            "the uplink {} can't receive: {error}; it tries again. Check that its interface exists \
+                             and is up. Further errors are only counted (stats: failed)",
                             self.name
                         );
                     }
