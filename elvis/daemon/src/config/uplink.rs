@@ -21,15 +21,17 @@ impl RawUplink {
         let wrong = |why| (self.switch.span(), "switch", why);
         device::network_name("switch", switch).map_err(wrong)?;
         let wrong = |why| (self.net.span(), "net", why);
+        let not_one = || format!("{net:?} is not tap:NAME or interface:NAME");
+        if !net.contains(':') {
+            return Err(wrong(not_one()));
+        }
         match backing(net).map_err(wrong)? {
             BackingSpec::Link(link) => Ok(UplinkSpec {
                 switch: switch.clone(),
                 link,
                 vlan: vlan(self.vlan.as_ref())?,
             }),
-            BackingSpec::Switch(_) => {
-                Err(wrong("an uplink is tap:NAME or interface:NAME".to_owned()))
-            }
+            BackingSpec::Switch(_) => Err(wrong(not_one())),
         }
     }
 }
@@ -79,8 +81,14 @@ mod tests {
         assert_eq!(eth.link, LinkSpec::Interface("eth0".to_owned()));
         for (wrong, why) in [
             ("lan", "\"lan\" is not SWITCH=NETWORK"),
-            ("lan=switch:b", "net: an uplink is tap:NAME or"),
-            ("lan=eth0", "net: \"eth0\" is not tap:NAME"),
+            (
+                "lan=switch:b",
+                "net: \"switch:b\" is not tap:NAME or interface:NAME",
+            ),
+            (
+                "lan=eth0",
+                "net: \"eth0\" is not tap:NAME or interface:NAME",
+            ),
             ("=tap:tap0", "switch: \"\" is not a name"),
             (
                 "lan=tap:tap0,vlan=0",

@@ -101,7 +101,10 @@ fn a_wrong_network_is_said() {
             ["--net", "/run/x=switch:s,readonly"],
             "only for a block device",
         ),
-        (["--uplink", "lan=switch:b"], "an uplink is tap:NAME or"),
+        (
+            ["--uplink", "lan=switch:b"],
+            "is not tap:NAME or interface:NAME",
+        ),
     ] {
         let output = Command::new(env!("CARGO_BIN_EXE_elvis"))
             .arg("serve")
