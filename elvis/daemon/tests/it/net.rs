@@ -1,7 +1,7 @@
 //! Network devices: frames between devices of a switch.
 
 use crate::client::{exchange, memfd, pause, serve, serve_by, serve_on, socket, split_cpus, until};
-use crate::nic::{Nic, OFFLOADS, RECEIVED, SENT, SIZE, frame};
+use crate::nic::{Nic, OFFLOADS, RECEIVED, SENT, SIZE, datagrams, frame};
 use elvis::config::Config;
 use elvis::net::{Header, feature};
 use elvis::serve::Server;
@@ -89,21 +89,7 @@ fn datagrams_are_passed_on_together_or_apart() {
     let mut nics = nics(&server, dir.path(), &["a", "b"]);
     let mut c = Nic::connect(&socket(dir.path(), "c"), OFFLOADS);
     served(&server);
-    let mut together = frame(0xff, 1, 14);
-    together[12..].copy_from_slice(&[8, 0]);
-    together.extend([
-        0x45, 0, 0, 0, 0, 0, 0x40, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2,
-    ]);
-    together.extend([1, 2, 3, 4, 0, 0, 0, 0]);
-    together.extend((0..2500).map(|at| at as u8));
-    let header = Header {
-        flags: 1,
-        gso_type: 5,
-        hdr_len: 42,
-        gso_size: 1000,
-        csum_start: 34,
-        csum_offset: 6,
-    };
+    let (header, together) = datagrams();
     nics[0].send(&header, &together);
     let mut apart = Vec::new();
     for length in [1000, 1000, 500] {

@@ -330,3 +330,23 @@ pub fn frame(to: u8, from: u8, bytes: usize) -> Vec<u8> {
     frame[12..14].copy_from_slice(&[0x88, 0xb5]);
     frame
 }
+
+/// UDP datagrams of 1000, 1000 and 500 bytes in one frame to all stations, and its header.
+pub fn datagrams() -> (Header, Vec<u8>) {
+    let mut together = frame(0xff, 1, 14);
+    together[12..].copy_from_slice(&[8, 0]);
+    together.extend([
+        0x45, 0, 0, 0, 0, 0, 0x40, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2,
+    ]);
+    together.extend([1, 2, 3, 4, 0, 0, 0, 0]);
+    together.extend((0..2500).map(|at| at as u8));
+    let header = Header {
+        flags: 1,
+        gso_type: 5,
+        hdr_len: 42,
+        gso_size: 1000,
+        csum_start: 34,
+        csum_offset: 6,
+    };
+    (header, together)
+}
