@@ -22,7 +22,10 @@ impl RawUplink {
         device::network_name("switch", switch).map_err(wrong)?;
         let wrong = |why| (self.net.span(), "net", why);
         let not_one = || format!("{net:?} is not tap:NAME or interface:NAME");
-        if !net.contains(':') {
+        if !["tap:", "interface:"]
+            .iter()
+            .any(|kind| net.starts_with(kind))
+        {
             return Err(wrong(not_one()));
         }
         match backing(net).map_err(wrong)? {
@@ -84,6 +87,10 @@ mod tests {
             (
                 "lan=switch:b",
                 "net: \"switch:b\" is not tap:NAME or interface:NAME",
+            ),
+            (
+                "lan=udp:eth0",
+                "net: \"udp:eth0\" is not tap:NAME or interface:NAME",
             ),
             (
                 "lan=eth0",
