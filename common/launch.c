@@ -1,12 +1,8 @@
 /* The place where the lab stops a machine that has booted; see launch.h. */
 #include "common/launch.h"
 
-#include <sched.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 #define PAGE_BYTES 4096u
 
@@ -41,38 +37,6 @@ static void pass_point(void)
 	(void)munmap(page, PAGE_BYTES);
 }
 
-/* QEMU does not save the timers of ARM's EL2, which a kernel there uses: what they were set to would never happen. A
- * sleep that has ended already makes the kernel set the timer of this CPU anew. */
-static void set_timer(unsigned cpu)
-{
-	const struct timespec past = { .tv_nsec = 1 };
-	cpu_set_t one;
-
-	CPU_ZERO(&one);
-	CPU_SET(cpu, &one);
-	if (sched_setaffinity(0, sizeof(one), &one) == 0)
-		(void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &past, NULL);
-}
-
-/* A process of its own goes to all CPUs: this one is scheduled as if nothing had been. */
-static void set_timers(void)
-{
-	cpu_set_t cpus;
-	pid_t process;
-
-	if (sched_getaffinity(0, sizeof(cpus), &cpus) < 0)
-		return;
-	process = vfork();
-	if (process == 0) {
-		for (unsigned cpu = 0; cpu < CPU_SETSIZE; cpu++)
-			if (CPU_ISSET(cpu, &cpus))
-				set_timer(cpu);
-		_exit(0);
-	}
-	if (process > 0)
-		(void)waitpid(process, NULL, 0);
-}
-
 char *launch_wait(bool saves)
 {
 	volatile char *pages = launch_lines;
@@ -84,7 +48,5 @@ char *launch_wait(bool saves)
 	pass_point();
 	if (pages[1] == 0 && (pages[0] == '+' || pages[0] == '-'))
 		pages[0] = 0;
-	else
-		set_timers();
 	return launch_lines;
 }

@@ -260,7 +260,7 @@ between() {
     [ "$(id -u)" -eq 0 ] || skip 'only root can become another user; the other tests ran as an ordinary user'
     unshare -mn true 2>/dev/null || skip 'namespaces are not permitted here'
     mkdir -p mine/data mine/out
-    cp -r "$ROOT/lab" "$ROOT/build/guest" "$ROOT/build/vmm" mine/data
+    cp -r "$ROOT/lab" "$ROOT/build/guest" "$ROOT/build/vmm" "$ROOT/build/plugin" mine/data
     cp "$WORLDSWITCH" mine
     # In a file system of its own at /mnt, as the user nobody can't reach the tests' folders.
     cat >somebody <<'SCRIPT'

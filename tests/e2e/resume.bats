@@ -15,11 +15,13 @@ setup() {
     mkdir -p "$WORK" "$STATES"
     ln -s "$LAB_STORE/sets" "$STATES/.."
     export XDG_CACHE_HOME=$BATS_TEST_TMPDIR/cache
+    # The second has the host's timer in it.
+    rows=(hypercall idle)
 }
 
-# measure NAME [OPTION...]: the samples of two rows, one of which has the host's timer in it.
+# measure NAME [OPTION...]: the samples of $rows.
 measure() {
-    ws run hypercall idle --on lab:kvm-vhe --boots 1 --perturb 0 --output "$WORK/$1" "${@:2}" >&2
+    ws run "${rows[@]}" --on lab:kvm-vhe --boots 1 --perturb 0 --output "$WORK/$1" "${@:2}" >&2
     jq -c '[.rows[] | select(.status == "ok") | .metrics[].boots[].run]' "$WORK/$1/lab-kvm-vhe.json" |
         tee "$WORK/$1.samples"
     [ "$(jq length "$WORK/$1.samples")" -ge 2 ]
@@ -43,6 +45,20 @@ only_states() { [ "$(find "$STATES" -type f ! -name '*.state' | wc -l)" -eq 0 ];
     # The same file, used now.
     [ "$(stat -c '%i %s' "$STATES"/*.state)" = "$made" ]
     [ -n "$(find "$STATES" -name '*.state' -mmin -30)" ]
+    cmp "$WORK/booted.samples" "$WORK/first.samples"
+    cmp "$WORK/booted.samples" "$WORK/resumed.samples"
+}
+
+# QEMU announces a resumed machine to its network, by a timer of the host's clock, which ends turns of vCPUs. Here it
+# would do so each millisecond.
+@test "the host's clock does not end a turn of a resumed machine's vCPUs" {
+    lab_emulator qemu-system-aarch64 "$PWD/emulator"
+    sed -i 's/"\$@"$/-global migration.announce-rounds=1000 -global migration.announce-initial=1 -global migration.announce-max=1 "$@"/' emulator
+    grep -q announce-rounds emulator
+    rows=(ipi-halted io-latency-in-spinning)
+    measure booted --no-resume --qemu "$PWD/emulator"
+    measure first --qemu "$PWD/emulator"
+    measure resumed --qemu "$PWD/emulator"
     cmp "$WORK/booted.samples" "$WORK/first.samples"
     cmp "$WORK/booted.samples" "$WORK/resumed.samples"
 }

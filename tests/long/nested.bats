@@ -76,10 +76,18 @@ of() {
     of lab:kvm-svm-nested-linux '.over_vm > 1.5'
 }
 
+# A timer of EL2 that is lost shows where the host's kernel has nothing to do.
+@test "a Linux of 7.1 or newer at EL2 has its timers after a resume, on each CPU" {
+    ws run vm-switch out-eventfd io-latency-in-woken hypercall --on lab:kvm-vhe@unstable,lab:kvm-vel2 --boots 1 --perturb 0 \
+        -o unstable
+    [ "$(cat unstable/lab-*.json | jq -s '[.[].rows[] | select(.status == "ok")] | length')" -eq 8 ]
+}
+
 # Each machine, and what is measured on it.
 NESTED_ALL='kvm-nested run --bench ^(hypercall|in)$
 kvm-svm-nested run --bench ^(hypercall|in)$
 neve-linux apps --workload ^tcp-rr$
+kvm-nested-linux apps --workload ^tcp-rr$
 kvm-svm-nested-linux apps --workload ^tcp-rr$'
 
 @test "nested machines resume with the samples of a boot, and with the same traps to L0" {

@@ -48,6 +48,8 @@ pub struct Resources {
     pub elvis: Option<Result<PathBuf, String>>,
     /// The host CPU of each vCPU's thread where time is measured; empty if threads are not pinned.
     pub pins: Vec<u32>,
+    /// What sets the timers of a lab machine that resumes (`plugin/timers.c`); or why there is none, and the cure.
+    pub timers: Option<Result<PathBuf, String>>,
     /// Lab machines boot in each launch: no state of them is resumed or kept.
     pub boots_always: bool,
     /// Where to record what a lab machine executes, if that is wanted.
@@ -220,6 +222,14 @@ impl Resources {
     /// There is none that runs on x86_64, and the cure.
     pub fn elvis(&self) -> Result<PathBuf, MachineError> {
         found(&self.elvis, "elvis")
+    }
+
+    /// What sets the timers of a lab machine that resumes.
+    ///
+    /// # Errors
+    /// There is none, and the cure.
+    pub fn timers(&self) -> Result<PathBuf, MachineError> {
+        found(&self.timers, "library for timers")
     }
 
     /// The guest image.

@@ -159,6 +159,14 @@ pub fn assemble(mut recipe: Recipe, resources: &Resources) -> Result<Settings, M
             Some(States::at(folder, !resources.boots_always))
         }
     };
+    // QEMU saves the timers of x86.
+    let timers = match (&launch_point, &states, recipe.architecture) {
+        (Some(_), Some(_), Architecture::Aarch64) => Some(resources.timers()?),
+        _ => None,
+    };
+    if let Some(path) = &timers {
+        described.file("timers", path)?;
+    }
     Ok(Settings {
         recorder: recorder.transpose()?,
         memory_mib: recipe.emulator.memory_mib,
@@ -173,6 +181,7 @@ pub fn assemble(mut recipe: Recipe, resources: &Resources) -> Result<Settings, M
         initrd: resources.initrd.clone(),
         launch_point,
         states,
+        timers,
     })
 }
 

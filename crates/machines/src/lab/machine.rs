@@ -75,6 +75,8 @@ pub struct Settings {
     pub launch_point: Option<LaunchPoint>,
     /// The states of machines that stopped; none of an emulator that goes on by itself.
     pub states: Option<States>,
+    /// What sets the timers of a machine that resumes, if that is needed: preloaded into its emulator.
+    pub timers: Option<PathBuf>,
     /// What records what is executed, if anything does; it changes nothing else.
     pub recorder: Option<Recorder>,
     /// The parts, for the identity: kernel, packages and so on.

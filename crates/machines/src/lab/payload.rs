@@ -7,7 +7,6 @@ use super::xl::Dom0;
 use crate::initramfs::{self, Content, Entry};
 use crate::machine::MachineError;
 use std::path::PathBuf;
-use ws_lab::sets::Architecture;
 
 /// Paths in the initramfs of a machine whose `/init` is the monitor.
 pub const GUEST: &str = "guest.elf";
@@ -51,8 +50,6 @@ impl Payload {
     /// Where the machine stops once it has booted, so that it can be resumed there; none if it does not.
     pub(super) fn launch_point(&self) -> Option<LaunchPoint> {
         let below = |whole: &Whole| match whole.below.as_ref().map(|below| &below.hypervisor) {
-            // On ARM it halts for ever a while after it has resumed (docs/lab.md).
-            Some(BelowHypervisor::Kvm(_)) if whole.architecture == Architecture::Aarch64 => None,
             Some(BelowHypervisor::Kvm(linux)) => first_process(&linux.files),
             // neve is no process: the lab writes to that of its VM.
             Some(BelowHypervisor::Neve { .. }) | None => first_process(&whole.files),

@@ -160,6 +160,7 @@ fn fake(folder: &Path, kernel: &[u8], script: &str) -> Settings {
     Settings {
         launch_point: None,
         states: None,
+        timers: None,
         recorder: None,
         recipe: recipe.unwrap(),
         emulator: Emulator {

@@ -40,6 +40,7 @@ fn settings(name: &str, payload: Payload) -> Settings {
     Settings {
         launch_point: None,
         states: None,
+        timers: None,
         recorder: None,
         memory_mib: recipe.emulator.memory_mib,
         recipe,

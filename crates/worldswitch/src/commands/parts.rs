@@ -108,6 +108,13 @@ const PLUGIN: Part = Part {
     cure: "run make build (or make -C plugin)",
 };
 
+const TIMERS: Part = Part {
+    name: "library that sets the timers of a machine that resumes",
+    path: "plugin/timers.so",
+    tree: "build",
+    cure: "run make build (or make -C plugin)",
+};
+
 /// A file in the folder of lab recipes and sets of packages.
 const LAB: Part = Part {
     name: "folder of lab recipes",
@@ -133,6 +140,7 @@ pub fn resources(parts: &Parts, pins: Vec<u32>) -> Resources {
         host_agent: Some(found(HOST_AGENT)),
         enter: Some(found(ENTER)),
         elvis: Some(elvis()),
+        timers: Some(found(TIMERS)),
         lab: Some(files(&parts.lab).map_err(|e| e.to_string())),
         pins,
         boots_always: parts.no_resume,

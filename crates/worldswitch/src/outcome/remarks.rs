@@ -29,9 +29,8 @@ fn unsteady(result: &ResultFile) -> Option<String> {
         return None;
     }
     Some(format!(
-        "{}: NOT EXACT: boots gave different counts for {}. On a busy host, rows that run on several vCPUs \
-         may differ: repeat them. Any other row should be the same in every boot: please report it with \
-         the result file",
+        "{}: NOT EXACT: boots gave different counts for {}. They should be the same in every boot: please \
+         report it with the result file",
         result.platform,
         names.join(", ")
     ))

@@ -36,7 +36,7 @@ pub struct OneBoot {
     selection: Arc<Selection>,
     launches: Vec<Launch>,
     /// One per launch; only of an exact machine.
-    keys: Vec<Option<Key>>,
+    keys: Vec<Key>,
     /// Its rows, once it is over.
     reports: Vec<RowReport>,
     /// How long it took.
@@ -144,7 +144,7 @@ impl Job {
     }
 
     /// Compares a boot's counts with those of the same launches in earlier runs.
-    fn watch_digits(&mut self, common: &Common, keys: &[Option<Key>], boot: u32) {
+    fn watch_digits(&mut self, common: &Common, keys: &[Key], boot: u32) {
         let Some(digits) = &common.digits else { return };
         match digits.watch(keys, boot, &self.gathered.rows()) {
             Ok(broken) => self.broken.extend(broken),
@@ -207,10 +207,8 @@ impl OneBoot {
         if let Some(machine) = instance.machine.digest() {
             let cpus = nonce::cpus_text(order.vcpus, order.host_cpus);
             let line = format!("{}{}", order.command_line, workloads(instance));
-            // A busy host may change where turns of several vCPUs end (docs/lab.md).
-            let is_kept = order.vcpus == 1;
             self.keys
-                .push(is_kept.then(|| Key::of(machine, &cpus, order.memory_mib, &line)));
+                .push(Key::of(machine, &cpus, order.memory_mib, &line));
         }
         let done = self.launch(instance, common, progress, &order, queue.rows_done());
         let (report, launch) = done.map_err(|error| {

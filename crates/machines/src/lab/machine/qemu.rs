@@ -7,6 +7,7 @@ use crate::lab::command::{self, Launch};
 use crate::lab::resume::{Conductor, How, LaunchPoint, Led, States, Stopped};
 use crate::machine::{Console, LaunchRequest, Machine, MachineError, Witness};
 use crate::recording::Recorder;
+use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::process::Command;
@@ -15,6 +16,16 @@ use std::process::Command;
 struct Files {
     made: Option<Vec<u8>>,
     tree: Option<Vec<u8>>,
+}
+
+/// What the loader is to preload: this file, and what it would preload anyway.
+fn preloaded(file: &Path, before: Option<OsString>) -> OsString {
+    let mut files = file.as_os_str().to_owned();
+    if let Some(before) = before {
+        files.push(":");
+        files.push(before);
+    }
+    files
 }
 
 impl LabMachine {
@@ -36,6 +47,9 @@ impl LabMachine {
         // A boot whose state goes on elsewhere is not recorded.
         let is_recorded = !matches!(how, Some(How::Boot(Some(_))));
         let (mut command, mut inherited) = self.qemu(request, &files, is_recorded)?;
+        if let (Some(How::Resume(_)), Some(timers)) = (&how, &self.settings.timers) {
+            command.env("LD_PRELOAD", preloaded(timers, std::env::var_os("LD_PRELOAD")));
+        }
         let spawn = |words: Vec<String>, more: Vec<OwnedFd>| {
             command.args(words);
             inherited.extend(more);

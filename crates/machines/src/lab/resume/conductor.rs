@@ -163,6 +163,10 @@ impl Leader {
         self.qmp.greet()?;
         let (from, to) = pipe().map_err(Trouble::Other)?;
         self.prepare(from)?;
+        // QEMU would announce the machine to its network for some 800 ms of the host's time. While that timer is set,
+        // a turn of several vCPUs ends by the host's clock.
+        let silent = json!({ "announce-rounds": 0 });
+        self.qmp.ask_with("migrate-set-parameters", &silent)?;
         let uri = json!({ "uri": format!("fd:{STATE}") });
         self.qmp.ask_with("migrate-incoming", &uri)?;
         let is_whole = saved.copy(&mut File::from(to)).unwrap_or(false);
