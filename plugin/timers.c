@@ -35,6 +35,7 @@ static void set_timers(void *unused, bool is_running, int state)
 
 __attribute__((constructor)) static void start(void)
 {
-	if (qemu_add_vm_change_state_handler && qemu_get_cpu && arm_gt_htimer_cb && arm_gt_hvtimer_cb)
+	if (qemu_add_vm_change_state_handler && qemu_get_cpu && arm_gt_htimer_cb &&
+	    arm_gt_hvtimer_cb)
 		(void)qemu_add_vm_change_state_handler(set_timers, NULL);
 }

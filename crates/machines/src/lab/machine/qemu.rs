@@ -48,7 +48,10 @@ impl LabMachine {
         let is_recorded = !matches!(how, Some(How::Boot(Some(_))));
         let (mut command, mut inherited) = self.qemu(request, &files, is_recorded)?;
         if let (Some(How::Resume(_)), Some(timers)) = (&how, &self.settings.timers) {
-            command.env("LD_PRELOAD", preloaded(timers, std::env::var_os("LD_PRELOAD")));
+            command.env(
+                "LD_PRELOAD",
+                preloaded(timers, std::env::var_os("LD_PRELOAD")),
+            );
         }
         let spawn = |words: Vec<String>, more: Vec<OwnedFd>| {
             command.args(words);
@@ -179,5 +182,21 @@ impl LabMachine {
         self.begin = Some(begin);
         self.launch(&request)?;
         Ok(Some(Console::Quiet))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::preloaded;
+    use std::path::Path;
+
+    #[test]
+    fn what_the_user_preloads_stays() {
+        let file = Path::new("/data/timers.so");
+        assert_eq!(preloaded(file, None), "/data/timers.so");
+        assert_eq!(
+            preloaded(file, Some("/a.so:/b.so".into())),
+            "/data/timers.so:/a.so:/b.so"
+        );
     }
 }
