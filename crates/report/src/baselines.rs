@@ -28,11 +28,21 @@ pub fn baselines(results: &[ResultFile], named: Option<&str>) -> Vec<Option<usiz
                 && (named.is_some()
                     || counts(here) && counts(there) && machine(here) == machine(there))
         };
-        let all = || results.iter().enumerate().filter(|(_, there)| fits(there));
-        let of_its_run = all().find(|(_, there)| there.created == here.created);
-        of_its_run.or_else(|| all().next()).map(|(index, _)| index)
+        let fitting = results.iter().enumerate().filter(|(_, there)| fits(there));
+        of_its_run(here, fitting, |(_, there)| there).map(|(index, _)| index)
     };
     results.iter().map(of).collect()
+}
+
+/// Of these, the one whose result is of the same run as `here`, else the first.
+pub(crate) fn of_its_run<T>(
+    here: &ResultFile,
+    mut all: impl Iterator<Item = T> + Clone,
+    result: impl Fn(&T) -> &ResultFile,
+) -> Option<T> {
+    let mut own = all.clone();
+    own.find(|one| result(one).created == here.created)
+        .or_else(|| all.next())
 }
 
 fn counts(result: &ResultFile) -> bool {

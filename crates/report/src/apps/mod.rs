@@ -18,6 +18,7 @@ pub use timed::{TimedApp, TimedLine};
 pub use timed_parts::{TimedPart, TimedTransaction};
 pub use vcpus::Spread;
 
+use crate::baselines::of_its_run;
 use crate::exit_columns;
 use crate::place::PlaceRow;
 use crate::reference::Reference;
@@ -129,7 +130,7 @@ pub struct AppLine {
     pub band: Option<[f64; 2]>,
     /// Whether all boots but the perturbed ones gave the same.
     pub exact: Option<bool>,
-    /// Relative to the native platform of the same architecture.
+    /// Relative to the native platform of the same architecture: that of its own run, else the first.
     pub ratio: Option<f64>,
     /// The range of the ratio that follows from both bands.
     pub ratio_band: Option<[f64; 2]>,
@@ -296,11 +297,10 @@ fn line(
 ) -> AppLine {
     let unit = |result: &ResultFile| Unit::of(result.row(workload), result);
     let here = unit(result);
-    let mut others = natives
+    let others = natives
         .iter()
         .filter(|native| architecture(native) == architecture(result));
-    let other = others
-        .next()
+    let other = of_its_run(result, others, |native| native)
         .filter(|native| native.platform != result.platform);
     let there = other.map(|native| unit(native));
     let there = there.filter(|there| there.insns.is_some_and(|insns| insns > 0.0));

@@ -1,6 +1,7 @@
 //! Applications in real time: for each workload the time of one unit of work on this host and in its VMs.
 
 use super::{NestedRatio, SETUPS, named, needs_vm, published};
+use crate::baselines::of_its_run;
 use crate::reference::Reference;
 use crate::unit_of_work::base;
 use schemars::JsonSchema;
@@ -40,7 +41,7 @@ pub struct TimedLine {
     pub boots: usize,
     /// Whether boots or samples scatter so much that it is an order of magnitude at best.
     pub noisy: bool,
-    /// Time relative to that on the host.
+    /// Time relative to that on the host: that of its own run, else the first.
     pub ratio: Option<f64>,
     /// Dall et al., Table 5: the time in a VM relative to the time natively.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -72,14 +73,15 @@ pub(super) fn of(results: &[&ResultFile], names: &[&str], reference: &Reference)
     let results = by_platform(results);
     let all: Vec<&Row> = results.iter().flat_map(|result| &result.rows).collect();
     let apps = names.iter().map(|name| {
-        let host = results
-            .first()
-            .filter(|first| base(&first.platform) == HOST);
-        let native = host.and_then(|host| summary(name, host));
         let lines = results
             .iter()
             .filter(|result| result.row(name).is_some() || !needs_vm(name, &all))
-            .map(|result| line(name, result, native.as_ref(), reference));
+            .map(|result| {
+                let hosts = results.iter().filter(|host| base(&host.platform) == HOST);
+                let host = of_its_run(result, hosts, |host| host);
+                let native = host.and_then(|host| summary(name, host));
+                line(name, result, native.as_ref(), reference)
+            });
         TimedApp {
             workload: (*name).to_owned(),
             unit: results

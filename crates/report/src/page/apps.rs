@@ -45,7 +45,7 @@ pub(crate) fn apps(
     }
 }
 
-/// The opening: the workloads that a VM makes most and least costly.
+/// The opening: the workload that a VM makes most costly, and the one that this VM makes least costly.
 pub(crate) fn lead(
     reference: &Reference,
     results: &[ResultFile],
@@ -67,10 +67,11 @@ pub(crate) fn lead(
         what = "the time on the host";
     }
     ratios.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let (least, most) = (ratios.first()?, ratios.last()?);
-    let less = match ratios.len() {
-        1 => String::new(),
-        _ => format!(", {} {} times", least.2, two(least.0)),
+    let most = ratios.last()?;
+    let least = ratios.iter().find(|ratio| ratio.1 == most.1)?;
+    let less = match least.2 == most.2 {
+        true => String::new(),
+        false => format!(", {} {} times", least.2, two(least.0)),
     };
     Some(Lead {
         sentence: format!(

@@ -373,6 +373,63 @@ fn applications_have_bars_beside_dall_s() {
 }
 
 #[test]
+fn a_ratio_is_to_the_native_result_of_the_same_run() {
+    for (native, unit) in [("lab:linux", "insns"), ("host", "ns")] {
+        let of = |platform: &str, created: &str, value: u64| {
+            let row = measured("tcp-rr", "application", unit, &[&[value], &[value]]);
+            let mut of = result(platform, 2, json!({"unit": unit}), vec![row]);
+            of.created = created.into();
+            of
+        };
+        let (first, second, other) = ("2026-01-01", "2026-02-02", "2026-03-03");
+        let results = [
+            of(native, first, 100),
+            of("lab:kvm-linux", first, 150),
+            of("lab:xen-linux", second, 150),
+            of(native, second, 50),
+            of("lab:kvm-vfio-linux", other, 150),
+        ];
+        let json: serde_json::Value =
+            serde_json::from_str(&apps(&results).to_json().unwrap()).unwrap();
+        let table = if unit == "ns" { "times" } else { "workloads" };
+        let lines = json[table][0]["lines"].as_array().unwrap();
+        let ratio = |platform: &str| {
+            let line = lines.iter().find(|line| line["platform"] == platform);
+            line.unwrap()["ratio"].as_f64()
+        };
+        assert_eq!(ratio("lab:kvm-linux"), Some(1.5), "{unit}");
+        assert_eq!(ratio("lab:xen-linux"), Some(3.0), "{unit}");
+        assert_eq!(ratio("lab:kvm-vfio-linux"), Some(1.5), "{unit}");
+        assert!(
+            lines
+                .iter()
+                .all(|line| line["platform"] != native || line["ratio"].is_null())
+        );
+    }
+}
+
+#[test]
+fn the_opening_tells_of_one_platform() {
+    let of = |platform: &str, values: [u64; 3]| {
+        let names = ["tcp-rr", "memcached", "sevenzip"].into_iter().zip(values);
+        machine(
+            platform,
+            names
+                .map(|(name, value)| row(name, &[value], None))
+                .collect(),
+        )
+    };
+    let results = [
+        of("lab:linux", [100, 100, 100]),
+        of("lab:kvm-linux", [226, 150, 130]),
+        of("lab:xen-linux", [200, 90, 160]),
+    ];
+    let whole = page(&results);
+    let sentence = "In lab:kvm-linux tcp-rr (transaction) takes 2.26 times the native instructions, sevenzip (transaction) 1.30 times.";
+    assert!(crate::page::opening(&whole).contains(sentence));
+}
+
+#[test]
 fn nested_vms_have_a_figure_of_their_own_with_what_neve_s_text_states() {
     let native = vec![
         row("memcached", &[100], None),
@@ -516,7 +573,10 @@ fn the_page_draws_times_of_nested_vms_beside_neve_s() {
     ];
     let page = page(&all);
     let opening = crate::page::opening(&page);
-    assert!(opening.contains("In qemu-kvm-nested kernbench (file) takes 1.50 times the time on the host, kernbench (file) 1.10"));
+    assert!(
+        opening
+            .contains("In qemu-kvm-nested kernbench (file) takes 1.50 times the time on the host.")
+    );
     assert!(opening.contains("qemu-kvm: 1.10 times") && !opening.contains("qemu-kvm-nested: "));
     let apps = section(&page, "apps");
     assert!(apps.contains("In nested VMs of this host, in real time (NEVE, Figure 2)"));
