@@ -191,8 +191,11 @@ fn confine(config: &Config) -> io::Result<()> {
 fn say(config: &Config, server: &Server) {
     let params = server.params();
     log::info!(
-        "{} devices, mode {}, {}",
-        config.devices.len(),
+        "{}, mode {}, {}",
+        match config.devices.len() {
+            1 => "1 device".to_owned(),
+            devices => format!("{devices} devices"),
+        },
         config.mode.name(),
         match params.polling {
             true => format!(

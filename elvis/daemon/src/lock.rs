@@ -5,6 +5,7 @@
 
 use std::fs::File;
 use std::io;
+use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant};
 
 /// Takes a lock on the whole file, shared if it is only read.
@@ -14,6 +15,7 @@ use std::time::{Duration, Instant};
 /// Another process has one that excludes it, and does not end within `wait`.
 pub fn lock(file: &File, readonly: bool, wait: Duration) -> io::Result<()> {
     let end = Instant::now() + wait;
+    let mut is_told = wait.is_zero();
     loop {
         match try_lock(file, readonly) {
             Err(error) if matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::EACCES)) => {
@@ -21,11 +23,22 @@ pub fn lock(file: &File, readonly: bool, wait: Duration) -> io::Result<()> {
                     let why = "another process has locked it; stop that one first";
                     return Err(io::Error::new(io::ErrorKind::ResourceBusy, why));
                 }
+                if !is_told {
+                    let (name, seconds) = (name(file), wait.as_secs());
+                    log::info!("waits up to {seconds} s for {name}: another process has locked it");
+                    is_told = true;
+                }
                 std::thread::sleep(Duration::from_millis(20));
             }
             other => return other,
         }
     }
+}
+
+/// The path of an open file.
+fn name(file: &File) -> String {
+    let link = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()));
+    link.map_or_else(|_| "a file".into(), |path| path.display().to_string())
 }
 
 fn try_lock(file: &File, readonly: bool) -> io::Result<()> {

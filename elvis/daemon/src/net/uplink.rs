@@ -195,7 +195,7 @@ impl Receiver {
                 }
                 Err(error) => {
                     if self.uplink.counts.failed.fetch_add(1, Ordering::Relaxed) == 0 {
-                        log::warn!(
+                        log::error!(
                             "the uplink {} can't receive: {error}; it tries again. Check that its interface exists \
                              and is up. Further errors are only counted (stats: failed)",
                             self.name

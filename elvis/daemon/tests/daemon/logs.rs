@@ -46,7 +46,7 @@ fn messages_have_levels_and_times_in_utc() {
         panic!("{all}");
     };
     for (line, text) in [
-        (first, "1 devices, mode elvis, "),
+        (first, "1 device, mode elvis, "),
         (last, "exits when requests in flight are done"),
     ] {
         let (time, rest) = line.split_at("2023-11-14T22:13:20.042Z".len());
@@ -67,7 +67,7 @@ fn the_journal_gets_priorities_instead() {
     let [first, last] = lines(&all)[..] else {
         panic!("{all}");
     };
-    assert!(first.starts_with("<6>1 devices, mode elvis, "), "{all}");
+    assert!(first.starts_with("<6>1 device, mode elvis, "), "{all}");
     assert_eq!(last, "<6>exits when requests in flight are done");
 }
 

@@ -14,7 +14,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 /// What a daemon says when it serves.
-const SERVES: &str = "devices, mode";
+const SERVES: &str = ", mode ";
 
 /// A daemon with all kinds of threads, whose sockets are in a folder of its own.
 struct Whole {
@@ -314,10 +314,14 @@ fn a_signal_ends_a_daemon_that_waits_for_a_disk() {
         until("the socket of the other disk", || {
             whole.sockets().contains(&"a".to_owned()).then_some(())
         });
+        let told = format!("waits up to 5 s for {}: another", image.display());
+        until("what it waits for", || {
+            waits.said().contains(&told).then_some(())
+        });
         assert!(!waits.said().contains(SERVES), "{}", waits.said());
         waits.signal(signal);
         assert_eq!(waits.ended().code(), Some(0), "{}", waits.said());
-        assert!(!waits.said().contains("locked"), "{}", waits.said());
+        assert!(!waits.said().contains("stop that one"), "{}", waits.said());
         let mut left = whole.sockets();
         left.sort();
         assert_eq!(left, ["first", "image"]);
