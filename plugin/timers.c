@@ -1,7 +1,8 @@
 /*
- * Preloaded into the QEMU that resumes an ARM machine. QEMU 10 saves the registers of EL2's timers, but not when they
- * are due: a kernel at EL2 would wait for its next tick for ever. Before the machine runs, each timer is set by its
- * registers again, through functions that QEMU exports to its plugins. Other emulators do not have them.
+ * The lab preloads this library into the QEMU that resumes an ARM machine. QEMU 10 saves the registers of EL2's timers,
+ * but not their deadlines: without one a kernel at EL2 waits for ever for its next tick. Before the CPUs run, the
+ * library makes QEMU compute the deadlines from the registers, by functions that Debian's QEMU exports. In a program
+ * without these functions it does nothing.
  */
 #include <stdbool.h>
 #include <stddef.h>

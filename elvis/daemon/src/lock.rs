@@ -25,7 +25,9 @@ pub fn lock(file: &File, readonly: bool, wait: Duration) -> io::Result<()> {
                 }
                 if !is_told {
                     let (name, seconds) = (name(file), wait.as_secs());
-                    log::info!("waits up to {seconds} s for {name}: another process has locked it");
+                    log::info!(
+                        "another process has locked {name}: elvis waits up to {seconds} s for it"
+                    );
                     is_told = true;
                 }
                 std::thread::sleep(Duration::from_millis(20));

@@ -29,8 +29,8 @@ fn unsteady(result: &ResultFile) -> Option<String> {
         return None;
     }
     Some(format!(
-        "{}: NOT EXACT: boots gave different counts for {}. They should be the same in every boot: please \
-         report it with the result file",
+        "{}: NOT EXACT: boots gave different counts for {}. These counts should be the same: please report \
+         this with the result file",
         result.platform,
         names.join(", ")
     ))

@@ -314,7 +314,10 @@ fn a_signal_ends_a_daemon_that_waits_for_a_disk() {
         until("the socket of the other disk", || {
             whole.sockets().contains(&"a".to_owned()).then_some(())
         });
-        let told = format!("waits up to 5 s for {}: another", image.display());
+        let told = format!(
+            "another process has locked {}: elvis waits up to 5 s",
+            image.display()
+        );
         until("what it waits for", || {
             waits.said().contains(&told).then_some(())
         });
