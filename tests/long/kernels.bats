@@ -13,7 +13,7 @@ SUITES='bookworm bookworm-backports trixie trixie-backports sid experimental'
 # An apt of this file's own for all suites, with this system's archive.
 setup_file() {
     make -s -C "$ROOT/vmm" >&2
-    fetch_packages --newest kvm kvm-vhe
+    fetch_packages kvm kvm-vhe
     local uri keys suite folder=$BATS_FILE_TMPDIR/apt
     # shellcheck disable=SC2016
     uri=$(apt-get indextargets --no-release-info --format '$(REPO_URI) $(COMPONENT)' 'Created-By: Packages' |
