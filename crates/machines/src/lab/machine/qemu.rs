@@ -8,7 +8,8 @@ use crate::lab::resume::{Conductor, How, LaunchPoint, Led, States, Stopped};
 use crate::machine::{Console, LaunchRequest, Machine, MachineError, Witness};
 use crate::recording::Recorder;
 use std::ffi::OsString;
-use std::os::fd::OwnedFd;
+use std::fs::File;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::Path;
 use std::process::Command;
 
@@ -19,8 +20,8 @@ struct Files {
 }
 
 /// What the loader is to preload: this file, and what it would preload anyway.
-fn preloaded(file: &Path, before: Option<OsString>) -> OsString {
-    let mut files = file.as_os_str().to_owned();
+fn preloaded(file: &str, before: Option<OsString>) -> OsString {
+    let mut files = OsString::from(file);
     if let Some(before) = before {
         files.push(":");
         files.push(before);
@@ -48,10 +49,12 @@ impl LabMachine {
         let is_recorded = !matches!(how, Some(How::Boot(Some(_))));
         let (mut command, mut inherited) = self.qemu(request, &files, is_recorded)?;
         if let (Some(How::Resume(_)), Some(timers)) = (&how, &self.settings.timers) {
-            command.env(
-                "LD_PRELOAD",
-                preloaded(timers, std::env::var_os("LD_PRELOAD")),
-            );
+            // By its descriptor: in its path a space or a colon would end a name.
+            let file = File::open(timers).map_err(|e| MachineError::io("open", timers, e))?;
+            let path = format!("/dev/fd/{}", file.as_raw_fd());
+            let before = std::env::var_os("LD_PRELOAD");
+            command.env("LD_PRELOAD", preloaded(&path, before));
+            inherited.push(file.into());
         }
         let spawn = |words: Vec<String>, more: Vec<OwnedFd>| {
             command.args(words);
@@ -188,15 +191,14 @@ impl LabMachine {
 #[cfg(test)]
 mod tests {
     use super::preloaded;
-    use std::path::Path;
 
     #[test]
     fn what_the_user_preloads_stays() {
-        let file = Path::new("/data/timers.so");
-        assert_eq!(preloaded(file, None), "/data/timers.so");
+        let file = "/dev/fd/9";
+        assert_eq!(preloaded(file, None), file);
         assert_eq!(
             preloaded(file, Some("/a.so:/b.so".into())),
-            "/data/timers.so:/a.so:/b.so"
+            "/dev/fd/9:/a.so:/b.so"
         );
     }
 }

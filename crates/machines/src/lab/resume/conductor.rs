@@ -84,8 +84,12 @@ impl Conductor {
         let (gdb, its_gdb) = Gdb::pair()?;
         // QEMU's own account of whether the machine ran is left out of states: one that stopped at an instruction
         // would be resumed as one that ran.
-        let first = ["-S", "-global", "migration.store-global-state=off"];
-        let mut words: Vec<String> = first.map(str::to_owned).into();
+        let stopped = ["-S", "-global", "migration.store-global-state=off"];
+        // QEMU would announce a resumed machine to its network for some 800 ms of the host's time. While that timer is
+        // set, a turn of several vCPUs ends by the host's clock.
+        let silent = ["-global", "migration.announce-rounds=0"];
+        let first = stopped.into_iter().chain(silent);
+        let mut words: Vec<String> = first.map(str::to_owned).collect();
         words.extend(Qmp::arguments(its_qmp.as_raw_fd()));
         words.extend(Gdb::arguments(its_gdb.as_raw_fd()));
         let mut resumed = None;
@@ -163,10 +167,6 @@ impl Leader {
         self.qmp.greet()?;
         let (from, to) = pipe().map_err(Trouble::Other)?;
         self.prepare(from)?;
-        // QEMU would announce the machine to its network for some 800 ms of the host's time. While that timer is set,
-        // a turn of several vCPUs ends by the host's clock.
-        let silent = json!({ "announce-rounds": 0 });
-        self.qmp.ask_with("migrate-set-parameters", &silent)?;
         let uri = json!({ "uri": format!("fd:{STATE}") });
         self.qmp.ask_with("migrate-incoming", &uri)?;
         let is_whole = saved.copy(&mut File::from(to)).unwrap_or(false);
