@@ -73,14 +73,19 @@ pub(super) fn of(results: &[&ResultFile], names: &[&str], reference: &Reference)
     let results = by_platform(results);
     let all: Vec<&Row> = results.iter().flat_map(|result| &result.rows).collect();
     let apps = names.iter().map(|name| {
+        let hosts = results.iter().filter(|host| base(&host.platform) == HOST);
+        let natives: Vec<_> = hosts.map(|host| (host, summary(name, host))).collect();
         let lines = results
             .iter()
             .filter(|result| result.row(name).is_some() || !needs_vm(name, &all))
             .map(|result| {
-                let hosts = results.iter().filter(|host| base(&host.platform) == HOST);
-                let host = of_its_run(result, hosts, |host| host);
-                let native = host.and_then(|host| summary(name, host));
-                line(name, result, native.as_ref(), reference)
+                let native = of_its_run(result, natives.iter(), |(host, _)| host);
+                line(
+                    name,
+                    result,
+                    native.and_then(|(_, native)| native.as_ref()),
+                    reference,
+                )
             });
         TimedApp {
             workload: (*name).to_owned(),
