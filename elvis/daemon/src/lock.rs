@@ -3,9 +3,9 @@
 //! Open file description locks belong to the open file, not to the process (fcntl(2)). So they last until the
 //! requests in flight have ended too.
 
+use crate::sys::link_of;
 use std::fs::File;
 use std::io;
-use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant};
 
 /// Takes a lock on the whole file, shared if it is only read.
@@ -24,9 +24,11 @@ pub fn lock(file: &File, readonly: bool, wait: Duration) -> io::Result<()> {
                     return Err(io::Error::new(io::ErrorKind::ResourceBusy, why));
                 }
                 if !is_told {
-                    let (name, seconds) = (name(file), wait.as_secs());
+                    let name = link_of(file).unwrap_or_else(|_| "a file".into());
                     log::info!(
-                        "another process has locked {name}: elvis waits up to {seconds} s for it"
+                        "{}: another process has locked it; elvis waits up to {} s",
+                        name.display(),
+                        wait.as_secs()
                     );
                     is_told = true;
                 }
@@ -35,12 +37,6 @@ pub fn lock(file: &File, readonly: bool, wait: Duration) -> io::Result<()> {
             other => return other,
         }
     }
-}
-
-/// The path of an open file.
-fn name(file: &File) -> String {
-    let link = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()));
-    link.map_or_else(|_| "a file".into(), |path| path.display().to_string())
 }
 
 fn try_lock(file: &File, readonly: bool) -> io::Result<()> {

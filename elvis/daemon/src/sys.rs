@@ -6,6 +6,16 @@ use std::fs::File;
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::path::PathBuf;
+
+/// What an open file is by the kernel's name: its path, or such as `anon_inode:[eventfd]`.
+///
+/// # Errors
+///
+/// There is no /proc.
+pub fn link_of(file: &File) -> io::Result<PathBuf> {
+    std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()))
+}
 
 /// Sets an open-file-description lock (`F_RDLCK`, `F_WRLCK`; `F_UNLCK` unlocks) on a whole file.
 ///

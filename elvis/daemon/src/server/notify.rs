@@ -1,8 +1,9 @@
 //! Notification descriptors from untrusted front-ends: only eventfds are taken. [`crate::aio`] signals them.
 
+use crate::sys::link_of;
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 
 /// Checks that a descriptor is an eventfd.
 ///
@@ -10,7 +11,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 ///
 /// It is not.
 pub fn check_eventfd(file: File) -> io::Result<OwnedFd> {
-    let link = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()))?;
+    let link = link_of(&file)?;
     if link.to_str() == Some("anon_inode:[eventfd]") {
         return Ok(file.into());
     }

@@ -315,7 +315,7 @@ fn a_signal_ends_a_daemon_that_waits_for_a_disk() {
             whole.sockets().contains(&"a".to_owned()).then_some(())
         });
         let told = format!(
-            "another process has locked {}: elvis waits up to 5 s",
+            "{}: another process has locked it; elvis waits up to 5 s",
             image.display()
         );
         until("what it waits for", || {
