@@ -185,6 +185,9 @@ eventually() {
     done
 }
 
+# listens SOCKET: whether a process listens there. The file is made a little earlier, by bind().
+listens() { awk -v path="$1" '$4 == "00010000" && $8 == path { found = 1 } END { exit !found }' /proc/net/unix; }
+
 # are_pinned SET...: whether these sets are what lab/lock.toml pins.
 are_pinned() {
     ws lab list --json --cache "$LAB_STORE" |

@@ -116,7 +116,7 @@ sum() {
 @test "a running server of network devices, and no DPDK" {
     "${WORLDSWITCH%/*}/elvis" serve --net "$PWD/a.sock=switch:x" --net "$PWD/b.sock=switch:x" 3>&- 2>peer.txt &
     peer=$!
-    eventually [ -S b.sock ]
+    eventually listens "$PWD/b.sock"
     # A cache without DPDK.
     mkdir empty
     run env XDG_CACHE_HOME="$PWD/empty" "$WORLDSWITCH" io rr --server testpmd --peer "theirs=$PWD/a.sock,$PWD/b.sock" \
@@ -137,7 +137,7 @@ sum() {
 @test "a peer that listens already, and servers that do not exist" {
     "${WORLDSWITCH%/*}/elvis" serve --blk "$PWD/peer.sock=null:64M" 3>&- 2>peer.txt &
     peer=$!
-    eventually [ -S peer.sock ]
+    eventually listens "$PWD/peer.sock"
     run ws io --server qemu-storage-daemon --peer "theirs=$PWD/peer.sock" --stop-peers --devices 1,2 --depth 1 \
         --replies eventfd "${SMALL[@]}" -o "$OUT"
     # It was stopped while others were measured (crates/io/src/turns.rs has the test of that), and goes on.

@@ -125,7 +125,7 @@ median() {
     cpu=$(taskset -pc $$ | grep -o '[0-9]*$')
     "$SPDK_VHOST" --no-huge -s 1024 --no-pci -m "[$cpu]" -r "$PWD/rpc" -S "$PWD" -c spdk.json 3>&- >spdk.txt 2>&1 &
     spdk=$!
-    eventually [ -S spdk1 ] || { tail spdk.txt; false; }
+    eventually listens "$PWD/spdk1" || { tail spdk.txt; false; }
     LIMIT=300 run ws io --server elvis --peer "spdk=$PWD/spdk0,$PWD/spdk1" --stop-peers --devices 1,2 --one-client \
         --depth 1,32 --disk tmpfs --verify --rounds 2 --measure 500 -o "$OUT"
     echo "$output"

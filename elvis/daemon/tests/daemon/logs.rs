@@ -4,6 +4,7 @@ use super::daemon::Daemon;
 use crate::client::{Client, socket, until};
 use rustix::process::Signal;
 use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::process::Command;
 
 /// A daemon with one null disk that has served one front-end and ended, by these words and this configuration.
@@ -21,7 +22,7 @@ fn said(words: &[&str], config: &str, journal: bool) -> String {
         command.env("JOURNAL_STREAM", format!("{}:{}", of.dev(), of.ino()));
     }
     let mut daemon = Daemon::writing(command, stderr);
-    until("its socket", || path.exists().then_some(()));
+    until("its socket", || listens(&path).then_some(()));
     if !config.contains("error") || !words.is_empty() {
         until("its start", || {
             daemon.said().contains("mode elvis").then_some(())
@@ -31,6 +32,16 @@ fn said(words: &[&str], config: &str, journal: bool) -> String {
     daemon.signal(Signal::TERM);
     assert!(daemon.ended().success());
     daemon.said()
+}
+
+/// Whether a process listens at a path. A file is there a little earlier: bind() makes it, listen() comes after.
+fn listens(path: &Path) -> bool {
+    const ACCEPTS: &str = "00010000";
+    let sockets = std::fs::read_to_string("/proc/net/unix").unwrap();
+    sockets.lines().any(|line| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        words.get(3) == Some(&ACCEPTS) && words.get(7).map(Path::new) == Some(path)
+    })
 }
 
 /// The messages without those that only root gets.
