@@ -1,0 +1,123 @@
+# tests/figures compares tables of the book with what their commands print, here of a command that measures nothing.
+
+bats_require_minimum_version 1.5.0
+
+setup() {
+    cd "$BATS_TEST_TMPDIR"
+    # `run` and `apps` note their words. `show` has two benchmarks, of the platform that was measured.
+    cat >worldswitch <<'END'
+#!/bin/bash
+case $1 in
+show)
+    on=$(cat "$2")
+    jq -n --arg on "$on" '{columns: [{platform: $on}], rows: [
+        {benchmark: "in", cells: [{status: "ok", value: 3438}]},
+        {benchmark: "out", cells: [{status: "ok", value: (if $on == "lab:kvm" then 12345678 else 7 end)}]},
+        {benchmark: "lost", cells: [{status: "died", value: null}]}]}'
+    ;;
+*)
+    echo "$*" >>"$CALLS"
+    while [ "$1" != --on ]; do shift; done
+    on=$2
+    while [ "$1" != -o ]; do shift; done
+    echo "$on" >"$2"
+    printf 'workload\nin 3,438\n\nlegend\n'
+    ;;
+esac
+END
+    chmod +x worldswitch
+    export WORLDSWITCH=$PWD/worldswitch CALLS=$PWD/calls FIGURES=$PWD/kept
+}
+
+# page: a page of the book, from the input.
+page() { cat >page.md; }
+
+figures() { "$BATS_TEST_DIRNAME/figures" "$@" "$PWD/page.md"; }
+
+good() {
+    page <<'END'
+Text with 1 figure.
+
+<!-- figures: worldswitch run --on lab:kvm,lab:kvm+x=1 --bench '^(in|out)$' -->
+| row | `kvm` (6.1) | [`+x=1`](x.md) | the paper |
+|---|--:|--:|--:|
+| [in](in.md) (a byte) | **3,438** | 3,438; once 9 | 12 |
+| `in`, `out` | 3,438, 12,345,678 | 3,438, 7 | |
+| device I/O (`out`) | | 7 | 5, 6, 7 |
+| lost | skip | | |
+
+<!-- figures: worldswitch run --on lab:kvm,lab:kvm+x=1 --bench '^(in|out)$' -->
+| | in | out | ratio |
+|---|---|---|---|
+| `lab:kvm` | 3,438 | 12345678 | 3.1 |
+| the paper | | | 8,370 |
+END
+}
+
+@test "figures that were measured, in tables of both kinds" {
+    good
+    run -0 figures
+    [[ ${lines[-1]} = 'figures: 9 compared, 0 complaints' ]]
+    # Each platform is measured once, though two tables have it.
+    [ "$(sort calls | cut -d ' ' -f 1-5)" = $'run --on lab:kvm --bench ^(in|out)$\nrun --on lab:kvm+x=1 --bench ^(in|out)$' ]
+    cp page.md before
+    run -0 figures --renew --kept
+    cmp page.md before
+}
+
+@test "each figure that differs is said with its line, and renewed" {
+    good
+    cp page.md before
+    sed -i -e '6s/3,438;/3,439;/' -e '7s/12,345,678/9/' -e '14s/12345678/1/' page.md
+    run -1 figures
+    [ "${#lines[@]}" -ge 4 ]
+    [[ $output = *"page.md:6: in of lab:kvm+x=1 is 3438, not 3439"* ]]
+    [[ $output = *"page.md:7: out of lab:kvm is 12345678, not 9"* ]]
+    [[ $output = *"page.md:14: out of lab:kvm is 12345678, not 1"* ]]
+    [[ ${lines[-1]} = 'figures: 9 compared, 3 complaints' ]]
+    run -1 figures --renew --kept
+    sed -i '14s/12345678/12,345,678/' before
+    diff before page.md
+}
+
+@test "a table that can't be compared is no pass" {
+    local text
+    good
+    for text in '9s/skip/5/' '6s/\[in\]/[inn]/' '7s/12,345,678/1, 2/' '/^| row/s/`kvm`.*/a | b | c |/' '/^|/d'; do
+        good
+        sed -i "$text" page.md
+        run -1 figures
+    done
+    echo 'Nothing of figures.' >page.md
+    run -2 figures
+    page <<<'<!-- figures: rm -rf / -->'
+    run -2 figures
+    good
+    echo 'exit 1' >worldswitch
+    run -2 figures
+}
+
+@test "what a command prints" {
+    printf '%s\n' '<!-- figures: worldswitch apps --on lab:linux -->' '```' workload 'in 3,438' '```' >page.md
+    run -0 figures
+    sed -i 's/3,438/3,437/' page.md
+    run -1 figures
+    [[ $output = *'page.md:4: it prints: in 3,438'* ]]
+    sed -i '3d' page.md
+    run -1 figures
+    run -1 figures --renew --kept
+    [ "$(sed -n 3,4p page.md)" = $'workload\nin 3,438' ]
+}
+
+@test "a sample is one platform of one table" {
+    local number
+    good
+    for number in 0 1 2 77; do
+        : >calls
+        run -0 figures --sample "$number"
+        [ "$(wc -l <calls)" -eq 1 ]
+    done
+    sed -i 's/12345678/1/' page.md
+    run -1 figures --sample 1
+    run -2 figures --sample one
+}
