@@ -206,6 +206,10 @@ between() {
     TABLE=$PAIRS between lab-kvm io-latency-out-woken 3500 8000
     [ "$(insns "$PAIRS/lab-kvm" io-latency-out-woken)" -gt "$(insns "$PAIRS/lab-kvm" io-latency-out-spinning)" ]
     [ "$(insns "$PAIRS/lab-kvm" io-latency-in-woken)" -gt "$(insns "$PAIRS/lab-kvm" io-latency-in-spinning)" ]
+    # KVM does not poll for a halted vCPU: each halt blocks.
+    [ "$(jq '[.rows[].host[]?.kvm.halt_successful_poll // 0] | add' "$TABLE/lab-kvm.json")" -eq 0 ]
+    [ "$(jq '[.rows[].host[]?.kvm.halt_successful_poll // 0] | add' "$PAIRS/lab-kvm.json")" -eq 0 ]
+    [ "$(value "$PAIRS/lab-kvm" ipi-halted '[.host[].kvm.halt_wakeup == '"$SAMPLES"'] | all')" = true ]
     [[ $(value "$TABLE/lab-native" vm-switch .reason) == *'a device of our own monitor'* ]]
 }
 

@@ -6,18 +6,34 @@
 
 load common
 
-setup_file() { fetch_packages kvm-vhe; }
+# The first boot of a machine, with the state that it leaves, for the tests that need one.
+setup_file() {
+    fetch_packages kvm-vhe
+    cd "$BATS_FILE_TMPDIR"
+    folders "$BATS_FILE_TMPDIR"
+    measure first
+}
 
 setup() {
     common_setup
-    export LIMIT=120 WORK=$BATS_TEST_TMPDIR/work STATES=$BATS_TEST_TMPDIR/cache/worldswitch/states
-    # States of this test alone.
+    folders "$BATS_TEST_TMPDIR"
+}
+
+# folders IN: a cache without states, and the machine and its rows.
+folders() {
+    export LIMIT=120 WORK=$1/work STATES=$1/cache/worldswitch/states
     mkdir -p "$WORK" "$STATES"
     ln -s "$LAB_STORE/sets" "$STATES/.."
-    export XDG_CACHE_HOME=$BATS_TEST_TMPDIR/cache
-    # The second has the host's timer in it.
-    rows=(hypercall idle)
+    export XDG_CACHE_HOME=$1/cache
+    # The host's timer is in idle. The last two have other samples without what a resumed QEMU preloads.
+    rows=(hypercall idle vm-switch timer-10ms)
     machine=kvm-vhe
+}
+
+# The machine has booted, with the samples in $WORK/first.samples.
+has_booted() {
+    cp -a "$BATS_FILE_TMPDIR"/cache/worldswitch/states/*.state "$STATES"
+    cp "$BATS_FILE_TMPDIR/work/first.samples" "$WORK"
 }
 
 # measure NAME [OPTION...]: the samples of $rows on $machine.
@@ -36,7 +52,7 @@ only_states() { [ "$(find "$STATES" -type f ! -name '*.state' | wc -l)" -eq 0 ];
 @test "a machine that resumes gives the samples of one that boots" {
     measure booted --no-resume
     [ "$(states)" -eq 0 ]
-    measure first
+    has_booted
     [ "$(states)" -eq 1 ]
     only_states
     touch -d '1 hour ago' "$STATES"/*.state
@@ -53,10 +69,10 @@ only_states() { [ "$(find "$STATES" -type f ! -name '*.state' | wc -l)" -eq 0 ];
 # QEMU announces a resumed machine to its network, by a timer of the host's clock, which ends turns of vCPUs. Here it
 # would do so each millisecond.
 @test "the host's clock does not end a turn of a resumed machine's vCPUs" {
-    mkdir -p lab/recipes
-    cat >lab/recipes/announced.toml <<'RECIPE'
-extends = "kvm-vhe"
-summary = "announces itself each millisecond"
+    # Both have one name: the nonce, which the guest parses, is of the name.
+    mkdir -p {quiet,loud}/recipes
+    tee quiet/recipes/other.toml >loud/recipes/other.toml <<<$'extends = "kvm-vhe"\nsummary = "the same"'
+    cat >>loud/recipes/other.toml <<'RECIPE'
 [[emulator.flag]]
 words = [
     "-global", "migration.announce-rounds=1000", "-global", "migration.announce-initial=1",
@@ -65,29 +81,27 @@ words = [
 why = "no pause, no end"
 RECIPE
     rows=(ipi-halted io-latency-in-spinning)
-    measure quiet
-    machine=announced
-    measure first --lab-dir lab
-    measure resumed --lab-dir lab
+    machine=other
+    measure quiet --lab-dir quiet
+    measure first --lab-dir loud
+    measure resumed --lab-dir loud
     [ "$(states)" -ge 2 ]
     cmp "$WORK/quiet.samples" "$WORK/first.samples"
     cmp "$WORK/quiet.samples" "$WORK/resumed.samples"
 }
 
-# A loader separates what it preloads by spaces and colons. Without the library that is preloaded (plugin/timers.c)
-# these two rows have other samples.
+# A loader separates what it preloads by spaces and colons.
 @test "a machine resumes by files of a folder whose name has a space and a colon" {
     local data="$PWD/a folder: mine"
     mkdir "$data"
     cp -r "$ROOT/lab" "$ROOT/build/guest" "$ROOT/build/vmm" "$ROOT/build/plugin" "$data"
-    rows=(vm-switch timer-10ms)
-    measure booted
+    has_booted
     WORLDSWITCH_DATA=$data measure resumed
-    cmp "$WORK/booted.samples" "$WORK/resumed.samples"
+    cmp "$WORK/first.samples" "$WORK/resumed.samples"
 }
 
 @test "states that are damaged, cut or of another version are booted again" {
-    measure first
+    has_booted
     local state what
     state=$(echo "$STATES"/*.state)
     cp "$state" "$WORK/whole"
@@ -121,13 +135,11 @@ RECIPE
     rmdir "$STATES" || rm "$STATES"
     touch "$STATES"
     measure nowhere
-    rm "$STATES"
-    measure kept
-    cmp "$WORK/nowhere.samples" "$WORK/kept.samples"
+    cmp "$WORK/nowhere.samples" "$BATS_FILE_TMPDIR/work/first.samples"
 }
 
 @test "a damaged state that can't be removed is booted, and not resumed again" {
-    measure first
+    has_booted
     printf 'X' | dd of="$(echo "$STATES"/*.state)" conv=notrunc bs=1 seek=30000000 status=none
     export LIMIT=60
     read_only() {

@@ -28,6 +28,9 @@ setup() {
     [ "$shared" -gt $((8 * kvm)) ]
     [ "$shared" -lt "$apart" ]
     [ "$(insns out/lab-xen-hvm hypercall)" -eq "$(insns out/lab-xen-hvm@apart hypercall)" ]
+    # The guest's vCPUs have a CPU each: on one the sender would wait for the end of a time slice, 10 million instructions.
+    ws run ipi-halted --on lab:xen-hvm@apart --boots 1 --perturb 0 -o ipi >table.txt
+    [ "$(insns ipi/lab-xen-hvm@apart ipi-halted)" -lt 100000 ]
 }
 
 @test "an IN is explained by functions of Xen and of dom0's Linux, and the sum comes out" {

@@ -292,6 +292,8 @@ fn cell(side: &Side, idle: Option<IdleSpread>, notes: &mut Notes) -> Cell {
     }
     let note = cell.external.as_ref().and_then(|e| e.note(row, idle));
     cell.notes.extend(note.map(|note| notes.add(note)));
+    cell.notes
+        .extend(polling(row).map(|note| notes.add(note)));
     let several = row.conditions.get("vcpus").and_then(|vcpus| vcpus.as_u64()) > Some(1);
     if several && cell.unit.as_deref() == Some("insns") {
         cell.notes.push(
@@ -301,6 +303,21 @@ fn cell(side: &Side, idle: Option<IdleSpread>, notes: &mut Notes) -> Cell {
         );
     }
     cell
+}
+
+/// A figure that is of two paths: KVM polls for a halted vCPU before it blocks, and luck decides which halts end there.
+/// Counted by KVM (`halt_successful_poll`, `halt_wakeup`).
+fn polling(row: &Row) -> Option<String> {
+    let count = |name| -> u64 {
+        let counts = row.host.iter().filter_map(|view| view.kvm.as_ref());
+        counts.filter_map(|kvm| kvm.get(name)).sum()
+    };
+    let (polled, blocked) = (count("halt_successful_poll"), count("halt_wakeup"));
+    (polled > 0 && blocked > 0).then(|| {
+        format!(
+            "KVM's polling ended {polled} halts, and {blocked} blocked the vCPU: two paths, by luck (halt_poll_ns of the module kvm)"
+        )
+    })
 }
 
 /// A benchmark on a platform.
