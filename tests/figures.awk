@@ -53,8 +53,8 @@ function resolve_all(text,    list, count, number, one, all) {
     return all
 }
 
-# What a label names: its text without links and remarks, or else what it has in backquotes.
-function names(label,    text, all, quoted) {
+# What a label names: its text without links and remarks, or else what it has in backquotes in brackets.
+function names(label,    text, all, remark, quoted) {
     while (match(label, /\]\([^)]*\)/))
         label = substr(label, 1, RSTART - 1) substr(label, RSTART + RLENGTH)
     gsub(/[[*]/, "", label)
@@ -63,11 +63,12 @@ function names(label,    text, all, quoted) {
     gsub(/`/, "", text)
     gsub(/^ +| +$/, "", text)
     all = resolve_all(text)
-    if (all != "")
+    if (all != "" || !match(label, /\([^)]*\)/))
         return all
-    while (match(label, /`[^`]*`/)) {
-        quoted = quoted (quoted == "" ? "" : ", ") substr(label, RSTART + 1, RLENGTH - 2)
-        label = substr(label, RSTART + RLENGTH)
+    remark = substr(label, RSTART, RLENGTH)
+    while (match(remark, /`[^`]*`/)) {
+        quoted = quoted (quoted == "" ? "" : ", ") substr(remark, RSTART + 1, RLENGTH - 2)
+        remark = substr(remark, RSTART + RLENGTH)
     }
     return quoted == "" ? "" : resolve_all(quoted)
 }
