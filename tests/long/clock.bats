@@ -57,7 +57,7 @@ stress() {
             LD_PRELOAD=$(busy_loop) boot "$number" ws "$@"
         else
             loops=
-            for _ in 1 2 3; do
+            for _ in 1 2; do
                 nice -n 10 timeout "$LIMIT" sh -c 'while :; do :; done' 3>&- &
                 loops+=" $!"
             done
