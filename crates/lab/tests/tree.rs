@@ -4,7 +4,7 @@
 
 use std::path::Path;
 use ws_lab::lab::Lab;
-use ws_lab::recipe::{Hypervisor, Monitor, Source};
+use ws_lab::recipe::{BelowHypervisor, Hypervisor, Module, Monitor, Source, Word};
 use ws_lab::workload::Place;
 
 fn lab() -> Lab {
@@ -62,6 +62,45 @@ fn every_recipe_is_whole_and_its_sets_are_there() {
     }
 }
 
+/// Luck decides whether a poll for a halted vCPU succeeds. Each level counts: the KVM of a machine, the one in its VM, and
+/// the one below its Linux.
+#[test]
+fn no_kvm_polls_for_a_halted_vcpu() {
+    let lab = lab();
+    let mut seen = 0;
+    let mut check = |name: &str, modules: &[Module], parameters: &[Word]| {
+        seen += 1;
+        let of_module = modules.iter().find(|module| module.name == "kvm");
+        let off = match of_module {
+            Some(module) => module
+                .options
+                .split(' ')
+                .any(|word| word == "halt_poll_ns=0"),
+            // KVM is no module on ARM.
+            None => parameters
+                .iter()
+                .any(|word| word.word == "kvm.halt_poll_ns=0"),
+        };
+        assert!(off, "{name}: halt_poll_ns=0 is missing");
+    };
+    for name in lab.recipes().unwrap() {
+        let recipe = lab.recipe(&name, None).unwrap();
+        let kernel = recipe.kernel.as_ref();
+        if let (Hypervisor::Kvm, Some(kernel)) = (&recipe.hypervisor, kernel) {
+            check(&name, &kernel.modules, &kernel.parameters);
+        }
+        // It loads the modules of the outer one.
+        if let (Some(nested), Some(kernel)) = (&recipe.nested, kernel) {
+            check(&name, &kernel.modules, &nested.parameters);
+        }
+        let below = recipe.below.as_ref().map(|below| &below.hypervisor);
+        if let Some(BelowHypervisor::Kvm { kernel, .. }) = below {
+            check(&name, &kernel.modules, &kernel.parameters);
+        }
+    }
+    assert!(seen > 20, "{seen}");
+}
+
 #[test]
 fn every_workload_is_whole_and_proves_its_work() {
     let lab = lab();
@@ -113,8 +152,14 @@ fn shadow_paging_differs_from_nested_paging_in_one_word() {
             .collect();
         words.join(";")
     };
-    assert_eq!(options(&nested), "irqbypass ;kvm ;kvm-amd npt=1");
-    assert_eq!(options(&shadow), "irqbypass ;kvm ;kvm-amd npt=0");
+    assert_eq!(
+        options(&nested),
+        "irqbypass ;kvm halt_poll_ns=0;kvm-amd npt=1"
+    );
+    assert_eq!(
+        options(&shadow),
+        "irqbypass ;kvm halt_poll_ns=0;kvm-amd npt=0"
+    );
 }
 
 #[test]

@@ -292,8 +292,7 @@ fn cell(side: &Side, idle: Option<IdleSpread>, notes: &mut Notes) -> Cell {
     }
     let note = cell.external.as_ref().and_then(|e| e.note(row, idle));
     cell.notes.extend(note.map(|note| notes.add(note)));
-    cell.notes
-        .extend(polling(row).map(|note| notes.add(note)));
+    cell.notes.extend(polling(row).map(|note| notes.add(note)));
     let several = row.conditions.get("vcpus").and_then(|vcpus| vcpus.as_u64()) > Some(1);
     if several && cell.unit.as_deref() == Some("insns") {
         cell.notes.push(

@@ -229,14 +229,20 @@ fn a_failed_check_takes_the_value_away() {
 fn a_figure_by_the_luck_of_a_poll_says_so() {
     let of = |counts: Value| {
         let mut row = measured("ipi-halted", "exceptions", "insns", &[&[100, 100]]);
-        row.host = serde_json::from_value(json!([{"boot": 1, "launch": 0, "kvm": counts}])).unwrap();
+        row.host =
+            serde_json::from_value(json!([{"boot": 1, "launch": 0, "kvm": counts}])).unwrap();
         let table = plain(&[result("lab:kvm", 1, json!({}), vec![row])]);
         let notes = cell(&table, "ipi-halted", 0).notes.iter();
-        notes.map(|note| table.notes[*note].clone()).collect::<Vec<_>>()
+        notes
+            .map(|note| table.notes[*note].clone())
+            .collect::<Vec<_>>()
     };
     let mixed = of(json!({"halt_successful_poll": 59, "halt_wakeup": 5}));
     assert_eq!(mixed.len(), 1);
-    assert!(mixed[0].starts_with("KVM's polling ended 59 halts, and 5 blocked"), "{mixed:?}");
+    assert!(
+        mixed[0].starts_with("KVM's polling ended 59 halts, and 5 blocked"),
+        "{mixed:?}"
+    );
     for counts in [
         json!({"halt_successful_poll": 64}),
         json!({"halt_wakeup": 64}),

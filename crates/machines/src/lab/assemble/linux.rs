@@ -113,8 +113,8 @@ pub(super) fn linux(
             let parameters = words(&inner.parameters);
             described.part("inner_kernel_parameters", json!(parameters));
             let doorbell = vmm::doorbell(architecture);
-            // Their options are the host's.
-            let mut lines = without_options(&of_modules);
+            let mut lines = of_inner(&of_modules);
+            described.part("inner_modules", json!(lines));
             lines.push(format!("below={doorbell:#x}"));
             Some(Nested {
                 kernel: read(&found.image)?,
@@ -133,6 +133,18 @@ pub(super) fn linux(
         lines,
         nested,
     }))
+}
+
+/// The lines that load modules in the VM of a nested machine. Options of a processor's module are for the outer kernel,
+/// whose guest is a hypervisor; those of KVM itself are for both.
+fn of_inner(lines: &[String]) -> Vec<String> {
+    let mut inner = without_options(lines);
+    for (inner, line) in inner.iter_mut().zip(lines) {
+        if inner == "module=/kvm.ko" {
+            inner.clone_from(line);
+        }
+    }
+    inner
 }
 
 /// The lines that load modules, without their options.

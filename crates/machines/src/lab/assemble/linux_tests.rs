@@ -56,7 +56,7 @@ fn a_machine_loads_what_its_modules_need_and_gives_each_its_own_options() {
         debian.lines,
         [
             "module=/irqbypass.ko",
-            "module=/kvm.ko",
+            "module=/kvm.ko halt_poll_ns=0",
             "module=/ccp.ko",
             "module=/kvm-amd.ko npt=0"
         ]
@@ -65,9 +65,13 @@ fn a_machine_loads_what_its_modules_need_and_gives_each_its_own_options() {
     assert_eq!(paths, ["irqbypass.ko", "kvm.ko", "ccp.ko", "kvm-amd.ko"]);
     assert_eq!(debian.parameters, "");
     assert_eq!(
-        without_options(&debian.lines)[3],
-        "module=/kvm-amd.ko",
-        "of a nested machine"
+        of_inner(&debian.lines),
+        [
+            "module=/irqbypass.ko",
+            "module=/kvm.ko halt_poll_ns=0",
+            "module=/ccp.ko",
+            "module=/kvm-amd.ko"
+        ]
     );
     // A module that another one needs is part of the machine's digest.
     let other = fake_module::module(62, &["depends=", "vermagic=6.1.0-50-amd64 x", "version=2"]);
@@ -82,7 +86,7 @@ fn options_of_a_module_that_is_part_of_the_kernel_are_on_its_command_line() {
     let folder = folder(list);
     let (built_in, digest) = loaded(folder.path());
     assert_eq!(built_in.lines, [""; 0]);
-    assert_eq!(built_in.parameters, " kvm_amd.npt=0");
+    assert_eq!(built_in.parameters, " kvm.halt_poll_ns=0 kvm_amd.npt=0");
     assert_ne!(digest, Described::default().digest());
 }
 
