@@ -138,14 +138,14 @@ first_screen() {
     done
 }
 
-# laid_out FILES...: with all that is folded open, at each width nothing of these pages sticks out or is cut off, each
+# laid_out FILES...: with all that is folded open, at each of $WIDTHS nothing of these pages sticks out or is cut off, each
 # column can be seen whole, and no row is higher than what it shows (layout.js).
 laid_out() {
     local file width found bad=''
     for file; do
         page_open "$file"
         js 'for (const fold of document.querySelectorAll("details")) fold.open = true; 0' >/dev/null
-        for width in 420 800 1400 1920; do
+        for width in $WIDTHS; do
             page_width "$width"
             found=$(js "$(cat "$BATS_TEST_DIRNAME/../e2e/layout.js")")
             picture "layout-$(basename "$file" .html)-$width"

@@ -68,7 +68,9 @@ well() {
             nested nv $vhe 1 policy=$policy 'bench=^(hypercall|in)$'
             well
             own exits | jq -c '[.bench, .returns]' >nv.txt
+            # Calls need nothing of the CPU.
             for cpu in cortex-a57 max; do
+                [ "$policy $cpu" != 'lean max' ] || continue
                 CPU=$cpu,cntfrq=1000000000 nested pv $vhe 1 policy=$policy 'bench=^(hypercall|in)$'
                 well
                 own exits | jq -c '[.bench, .returns]' | cmp - nv.txt

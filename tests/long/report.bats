@@ -49,5 +49,5 @@ opens() {
 @test "of all that unit tests make: nothing sticks out at any width" {
     made_pages "$PWD/pages"
     mapfile -t pages < <(find "$PWD/pages" -name "*.html" -size -1000k | sort)
-    laid_out "${pages[@]}"
+    WIDTHS='420 800 1400 1920' laid_out "${pages[@]}"
 }
