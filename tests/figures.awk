@@ -1,19 +1,21 @@
-# Prints a page of the book with the figures that were measured (tests/figures). FOLDERS has a line for each command:
-# the command, and a folder with what it measured, separated by a tab. What differs goes to DIFFERENT, and the number of
-# figures that were compared to COMPARED. AT: only the table below that line. SAMPLED: not all platforms were measured.
+# Prints a Markdown file with the figures that were measured (tests/figures). WORK has `folders`, a line for each command
+# and folder with figures of it, separated by a tab. What differs goes to `different` there, what differs with packages
+# that are not pinned to `unpinned`, and the number of compared figures to `compared`. COMPILER: whether the compiler is
+# pinned. AT: only the table below that line. SAMPLED: not all platforms of the table were measured.
 
 BEGIN {
-    while ((getline line < FOLDERS) > 0) {
+    while ((getline line < (WORK "/folders")) > 0) {
         split(line, part, "\t")
         folders[part[1], ++folders_of[part[1]]] = part[2]
     }
 }
 
-function complain(text) { print FILENAME ":" FNR ": " text >> DIFFERENT }
+function complain(text) { print FILENAME ":" FNR ": " text >> (WORK "/different") }
 
 # The figures of a command, and their names.
 function read_figures(command,    number, file, line, part) {
     split("", value)
+    split("", pinned)
     split("", platforms)
     split("", benchmarks)
     for (number = 1; number <= folders_of[command]; number++) {
@@ -21,6 +23,7 @@ function read_figures(command,    number, file, line, part) {
         while ((getline line < file) > 0) {
             split(line, part, "\t")
             value[part[1], part[2]] = part[3]
+            pinned[part[1], part[2]] = part[4] == "true" && COMPILER == "true"
             platforms[part[1]]
             benchmarks[part[2]]
         }
@@ -29,16 +32,19 @@ function read_figures(command,    number, file, line, part) {
 }
 
 # The platform or benchmark that a name stands for, or nothing.
-function resolve(name,    platform) {
+function resolve(name,    platform, found) {
     if (name in benchmarks || name in platforms)
         return name
     if (("lab:" name) in platforms)
         return "lab:" name
     if (name ~ /^[@+]/)
         for (platform in platforms)
-            if (substr(platform, length(platform) - length(name) + 1) == name)
-                return platform
-    return ""
+            if (substr(platform, length(platform) - length(name) + 1) == name) {
+                if (found != "")
+                    complain(name " is the end of two platforms")
+                found = platform
+            }
+    return found
 }
 
 # All of a list; nothing if one is unknown. Separated by tabs.
@@ -73,9 +79,17 @@ function names(label,    text, all, remark, quoted) {
     return quoted == "" ? "" : resolve_all(quoted)
 }
 
+# A header that is meant to be a platform must be one.
+function header(label,    all) {
+    all = names(label)
+    if (all == "" && !SAMPLED && label ~ /^ *\[?`(lab:|\+|@)/)
+        complain("no platform of the command is" label)
+    return all
+}
+
 function with_commas(number,    text) {
-    text = sprintf("%d", number)
-    while (match(text, /[0-9][0-9][0-9][0-9]($|,)/))
+    text = number
+    while (match(text, /[0-9][0-9][0-9][0-9]($|[,.])/))
         text = substr(text, 1, RSTART) "," substr(text, RSTART + 1)
     return text
 }
@@ -86,13 +100,11 @@ function cell(text, row, column,    rest, rows, columns, row_names, column_names
         rest = substr(text, RSTART)
         text = substr(text, 1, RSTART - 1)
     }
-    if (text !~ /[0-9]/)
-        return text rest
     row_names = split(row, rows, "\t")
     column_names = split(column, columns, "\t")
     wanted = row_names * column_names
     count = split(text, list, /, +/)
-    if ((count != 1 && count != wanted) || (row_names > 1 && column_names > 1)) {
+    if (text ~ /[0-9]/ && ((count != 1 && count != wanted) || (row_names > 1 && column_names > 1))) {
         complain(wanted " names have " count " figures:" text)
         return text rest
     }
@@ -100,15 +112,25 @@ function cell(text, row, column,    rest, rows, columns, row_names, column_names
         key = rows[row_names > 1 ? number : 1] SUBSEP columns[column_names > 1 ? number : 1]
         if (rows[1] in benchmarks)
             key = columns[column_names > 1 ? number : 1] SUBSEP rows[row_names > 1 ? number : 1]
-        old = list[count > 1 ? number : 1]
-        new = old
-        gsub(/[^0-9]/, "", old)
+        if (text !~ /[0-9]/) {
+            # An empty cell is a choice, a word is a claim.
+            if (text ~ /[a-z]/ && key in value)
+                complain(named(key) ": measured " with_commas(value[key]) ", the docs have" text)
+            continue
+        }
+        new = list[count > 1 ? number : 1]
+        match(new, /[0-9][0-9,.]*/)
+        old = substr(new, RSTART, RLENGTH)
+        gsub(/,/, "", old)
         figures++
         if (!(key in value))
-            complain(named(key) " has no figure, but the book has " old)
+            complain(named(key) ": not measured, the docs have " with_commas(old))
+        else if (old != value[key] && !pinned[key])
+            print FILENAME ":" FNR ": " named(key) ": measured " with_commas(value[key]) ", the docs have " with_commas(old) \
+                >> (WORK "/unpinned")
         else if (old != value[key]) {
-            complain(named(key) " is " value[key] ", not " old)
-            sub(/[0-9][0-9,]*/, with_commas(value[key]), new)
+            complain(named(key) ": measured " with_commas(value[key]) ", the docs have " with_commas(old))
+            sub(/[0-9][0-9,.]*/, with_commas(value[key]), new)
         }
         if (count > 1 || number == 1)
             list[number] = new
@@ -127,10 +149,12 @@ function named(key,    part) {
 # The end of a table or block.
 function finish() {
     if (!figures && !SAMPLED)
-        complain("no figure of its command stands above")
-    print figures >> COMPARED
+        complain("no cell of the table above was compared")
+    print figures >> (WORK "/compared")
     state = ""
 }
+
+/^ *<!-- *figures?[: ]/ && !/^ *<!-- figures: .* -->$/ { complain("not of the form <!-- figures: COMMAND -->") }
 
 /^ *<!-- figures: .* -->$/ {
     command = $0
@@ -147,17 +171,20 @@ function finish() {
     next
 }
 
+(state == "begins" || state == "table") && /^ *\|/ && !/\| *$/ { complain("a row of a table without a bar at its end") }
+
 state == "begins" && /^ *\|/ {
     # No cell of such a table has a bar.
     columns_there = split($0, cells, "|")
+    split("", column)
     for (number = 3; number < columns_there; number++)
-        column[number] = names(cells[number])
+        column[number] = header(cells[number])
     state = "table"
     print
     next
 }
 
-state == "table" && /^ *\|/ {
+state == "table" && /^ *\|.*\| *$/ {
     if ($0 !~ /^ *\|[-:| ]*$/) {
         columns_there = split($0, cells, "|")
         row = names(cells[2])
@@ -166,7 +193,7 @@ state == "table" && /^ *\|/ {
             if (column[number] != "" && row != "")
                 cells[number] = cell(cells[number], row, column[number])
             else if (column[number] != "" && cells[number] ~ /[0-9]/ && !SAMPLED)
-                complain("the run has nothing of the name" cells[2])
+                complain("the run has no row" cells[2])
             line = line "|" cells[number]
         }
         $0 = line "|"
@@ -175,10 +202,17 @@ state == "table" && /^ *\|/ {
     next
 }
 
+state == "table" && /^ *\|/ {
+    print
+    next
+}
+
 state == "table" { finish() }
 
 # What the command prints, up to an empty line, replaces the block.
 state == "begins" && /^ *```/ {
+    if (folders_of[command] != 1)
+        complain("a block needs a command of one output")
     lines = 0
     printed = folders[command, 1] "/printed"
     print
@@ -203,7 +237,7 @@ state == "block" && /^ *```/ {
 state == "block" {
     figures++
     if ($0 != expected[++position] && position <= lines)
-        complain("it prints: " expected[position])
+        complain("the command prints: " expected[position])
     next
 }
 

@@ -145,7 +145,7 @@ laid_out() {
     for file; do
         page_open "$file"
         js 'for (const fold of document.querySelectorAll("details")) fold.open = true; 0' >/dev/null
-        for width in $WIDTHS; do
+        for width in ${WIDTHS:?}; do
             page_width "$width"
             found=$(js "$(cat "$BATS_TEST_DIRNAME/../e2e/layout.js")")
             picture "layout-$(basename "$file" .html)-$width"

@@ -25,7 +25,7 @@ folders() {
     mkdir -p "$WORK" "$STATES"
     ln -s "$LAB_STORE/sets" "$STATES/.."
     export XDG_CACHE_HOME=$1/cache
-    # The host's timer is in idle. The last two have other samples without what a resumed QEMU preloads.
+    # The host's timer is in idle. Without the preloaded library the last two rows have other samples.
     rows=(hypercall idle vm-switch timer-10ms)
     machine=kvm-vhe
 }
@@ -69,7 +69,7 @@ only_states() { [ "$(find "$STATES" -type f ! -name '*.state' | wc -l)" -eq 0 ];
 # QEMU announces a resumed machine to its network, by a timer of the host's clock, which ends turns of vCPUs. Here it
 # would do so each millisecond.
 @test "the host's clock does not end a turn of a resumed machine's vCPUs" {
-    # Both have one name: the nonce, which the guest parses, is of the name.
+    # Both recipes have one name. The nonce depends on the name, and the guest parses the nonce.
     mkdir -p {quiet,loud}/recipes
     tee quiet/recipes/other.toml >loud/recipes/other.toml <<<$'extends = "kvm-vhe"\nsummary = "the same"'
     cat >>loud/recipes/other.toml <<'RECIPE'

@@ -1,5 +1,5 @@
 # Xen in the x86 lab: one boot of 4.17, whose counts are those of every boot and host. make test-long boots it and 4.20
-# twice (XENS, BOOTS), and once more for the rows with a CPU for dom0 (TWO_CPUS); lab-arm.bats has such rows of ARM.
+# twice (XENS, BOOTS), with the rows that need two CPUs (TWO_CPUS). lab-arm.bats has these rows on ARM.
 
 # `run` sets $output and $status.
 # shellcheck disable=SC2154

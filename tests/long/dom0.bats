@@ -28,7 +28,7 @@ setup() {
     [ "$shared" -gt $((8 * kvm)) ]
     [ "$shared" -lt "$apart" ]
     [ "$(insns out/lab-xen-hvm hypercall)" -eq "$(insns out/lab-xen-hvm@apart hypercall)" ]
-    # The guest's vCPUs have a CPU each: on one the sender would wait for the end of a time slice, 10 million instructions.
+    # On a shared CPU the sender waits for the end of a time slice (10 million instructions).
     ws run ipi-halted --on lab:xen-hvm@apart --boots 1 --perturb 0 -o ipi >table.txt
     [ "$(insns ipi/lab-xen-hvm@apart ipi-halted)" -lt 100000 ]
 }

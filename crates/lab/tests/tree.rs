@@ -62,7 +62,7 @@ fn every_recipe_is_whole_and_its_sets_are_there() {
     }
 }
 
-/// Luck decides whether a poll for a halted vCPU succeeds. Each level counts: the KVM of a machine, the one in its VM, and
+/// Timing decides whether a poll for a halted vCPU succeeds. Each level counts: the KVM of a machine, the one in its VM, and
 /// the one below its Linux.
 #[test]
 fn no_kvm_polls_for_a_halted_vcpu() {
@@ -89,7 +89,7 @@ fn no_kvm_polls_for_a_halted_vcpu() {
         if let (Hypervisor::Kvm, Some(kernel)) = (&recipe.hypervisor, kernel) {
             check(&name, &kernel.modules, &kernel.parameters);
         }
-        // It loads the modules of the outer one.
+        // The inner kernel loads the outer kernel's modules.
         if let (Some(nested), Some(kernel)) = (&recipe.nested, kernel) {
             check(&name, &kernel.modules, &nested.parameters);
         }
@@ -99,6 +99,21 @@ fn no_kvm_polls_for_a_halted_vcpu() {
         }
     }
     assert!(seen > 20, "{seen}");
+}
+
+#[test]
+fn a_machine_that_polls_does_so_at_both_levels() {
+    let recipe = lab().recipe("kvm-nested", None).unwrap();
+    let polls = recipe.with_option("halt-poll", "default").unwrap();
+    let word = |words: &[Word]| {
+        let mut own = words
+            .iter()
+            .filter(|w| w.word.starts_with("kvm.halt_poll_ns="));
+        (own.next().unwrap().word.clone(), own.count())
+    };
+    let default = ("kvm.halt_poll_ns=500000".to_owned(), 0);
+    assert_eq!(word(&polls.kernel.unwrap().parameters), default);
+    assert_eq!(word(&polls.nested.unwrap().parameters), default);
 }
 
 #[test]

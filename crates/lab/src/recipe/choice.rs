@@ -88,10 +88,18 @@ impl Recipe {
         }
         if let Some(kernel) = &mut self.kernel {
             for word in choice.parameter {
-                let why = choice.why.clone();
-                replace(&mut kernel.parameters, Word { word, why }, |word| {
-                    &word.word
-                });
+                let word = Word {
+                    word,
+                    why: choice.why.clone(),
+                };
+                // An inner kernel has it too, if it has this parameter at all.
+                let inner = self.nested.as_mut().map(|nested| &mut nested.parameters);
+                let has =
+                    |inner: &Vec<Word>| inner.iter().any(|own| key(&own.word) == key(&word.word));
+                if let Some(inner) = inner.filter(|inner| has(inner)) {
+                    replace(inner, word.clone(), |word| &word.word);
+                }
+                replace(&mut kernel.parameters, word, |word| &word.word);
             }
             for change in choice.module {
                 for module in kernel.modules.iter_mut().filter(|m| m.name == change.name) {
@@ -161,11 +169,18 @@ impl Module {
 
 /// Puts a word into the place of that with the same key (all up to '='), or at the end.
 fn replace<T>(words: &mut Vec<T>, word: T, text: impl Fn(&T) -> &str) {
-    let key = |word: &T| text(word).split('=').next().map(str::to_owned);
-    match words.iter_mut().find(|other| key(other) == key(&word)) {
+    match words
+        .iter_mut()
+        .find(|other| key(text(other)) == key(text(&word)))
+    {
         Some(other) => *other = word,
         None => words.push(word),
     }
+}
+
+/// What a word sets.
+fn key(word: &str) -> &str {
+    word.split('=').next().unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -224,9 +224,9 @@ fn a_failed_check_takes_the_value_away() {
     assert_eq!(table.notes, ["failed: the port's value was not read"]);
 }
 
-/// Only where some halts were polled for and others were not: else the figure is of one path.
+/// Only where the poll ended some halts and not others: else the row is of one path.
 #[test]
-fn a_figure_by_the_luck_of_a_poll_says_so() {
+fn a_row_of_polled_and_blocked_halts_says_so() {
     let of = |counts: Value| {
         let mut row = measured("ipi-halted", "exceptions", "insns", &[&[100, 100]]);
         row.host =
@@ -237,15 +237,17 @@ fn a_figure_by_the_luck_of_a_poll_says_so() {
             .map(|note| table.notes[*note].clone())
             .collect::<Vec<_>>()
     };
-    let mixed = of(json!({"halt_successful_poll": 59, "halt_wakeup": 5}));
-    assert_eq!(mixed.len(), 1);
-    assert!(
-        mixed[0].starts_with("KVM's polling ended 59 halts, and 5 blocked"),
-        "{mixed:?}"
-    );
+    for halts in ["halt_exits", "wfi_exit_stat"] {
+        let mixed = of(json!({"halt_successful_poll": 59, halts: 64}));
+        assert_eq!(mixed.len(), 1);
+        assert!(
+            mixed[0].starts_with("59 of 64 halts ended in KVM's polling"),
+            "{mixed:?}"
+        );
+    }
     for counts in [
-        json!({"halt_successful_poll": 64}),
-        json!({"halt_wakeup": 64}),
+        json!({"halt_successful_poll": 64, "halt_exits": 64}),
+        json!({"halt_exits": 64, "halt_wakeup": 64}),
         json!({}),
     ] {
         assert_eq!(of(counts), Vec::<String>::new());

@@ -110,7 +110,7 @@ pub(super) fn linux(
     let nested = match &recipe.nested {
         None => None,
         Some(inner) => {
-            let parameters = words(&inner.parameters);
+            let parameters = words(&inner.parameters) + &of_kvm(&loaded.parameters);
             described.part("inner_kernel_parameters", json!(parameters));
             let doorbell = vmm::doorbell(architecture);
             let mut lines = of_inner(&of_modules);
@@ -135,8 +135,8 @@ pub(super) fn linux(
     }))
 }
 
-/// The lines that load modules in the VM of a nested machine. Options of a processor's module are for the outer kernel,
-/// whose guest is a hypervisor; those of KVM itself are for both.
+/// The lines that load modules in the VM of a nested machine. Options of kvm-amd and kvm-intel are for the outer kernel,
+/// whose guest is a hypervisor. Options of kvm are for both.
 fn of_inner(lines: &[String]) -> Vec<String> {
     let mut inner = without_options(lines);
     for (inner, line) in inner.iter_mut().zip(lines) {
@@ -145,6 +145,15 @@ fn of_inner(lines: &[String]) -> Vec<String> {
         }
     }
     inner
+}
+
+/// Of options of modules that are part of the kernel, on its command line, those of kvm: an inner kernel has them too.
+fn of_kvm(parameters: &str) -> String {
+    let words = parameters.split(' ');
+    words
+        .filter(|word| word.starts_with("kvm."))
+        .map(|word| format!(" {word}"))
+        .collect()
 }
 
 /// The lines that load modules, without their options.

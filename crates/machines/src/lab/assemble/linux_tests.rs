@@ -87,6 +87,7 @@ fn options_of_a_module_that_is_part_of_the_kernel_are_on_its_command_line() {
     let (built_in, digest) = loaded(folder.path());
     assert_eq!(built_in.lines, [""; 0]);
     assert_eq!(built_in.parameters, " kvm.halt_poll_ns=0 kvm_amd.npt=0");
+    assert_eq!(of_kvm(&built_in.parameters), " kvm.halt_poll_ns=0");
     assert_ne!(digest, Described::default().digest());
 }
 
