@@ -1,9 +1,12 @@
 # tests/figures compares tables of the book with what their commands print, here of a command that measures nothing.
 
+# Backquotes are those of Markdown.
+# shellcheck disable=SC2016,SC2119,SC2120
+
 bats_require_minimum_version 1.5.0
 
 setup() {
-    cd "$BATS_TEST_TMPDIR"
+    cd "$BATS_TEST_TMPDIR" || return
     # `run` and `apps` note their words. `show` has two benchmarks, of the platform that was measured.
     cat >worldswitch <<'END'
 #!/bin/bash

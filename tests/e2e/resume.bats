@@ -9,7 +9,7 @@ load common
 # The first boot of a machine, with the state that it leaves, for the tests that need one.
 setup_file() {
     fetch_packages kvm-vhe
-    cd "$BATS_FILE_TMPDIR"
+    cd "$BATS_FILE_TMPDIR" || return
     folders "$BATS_FILE_TMPDIR"
     measure first
 }
