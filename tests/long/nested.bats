@@ -57,7 +57,7 @@ of() {
     # An exit of L2 and what L1 does for it. IN leaves L1's kernel for its monitor besides.
     [ "$(traps hypercall)" -eq 6 ]
     [ "$(traps in)" -eq 7 ]
-    # Within 5 % of 30,628 and 35,323.
+    # Within 5 % of 30,633 and 35,329.
     beside hypercall '.value > 29097 and .value < 32159 and .over_l0.ratio > 9 and .over_l0.ratio < 11'
     beside in '.value > 33557 and .value < 37089'
 }
