@@ -1,6 +1,7 @@
 # No host moves a digit: machines of each kind of recipe, in boots whose emulator's main loop looks at its CPU at the
 # worst moments, and in boots at a lower priority than busy loops beside them. STRESS_BOOTS boots of each (8).
 # With STRESS_UNCURED=1 the emulator has the fault that the lab cures: how many boots differ is said, and is no failure.
+# The fault shows where all CPUs of a machine halt. A whole Linux naps here. The guest of the other machines hardly halts.
 
 # `run` sets $output and $status.
 # shellcheck disable=SC2154
@@ -11,6 +12,17 @@ load ../e2e/clock
 setup() {
     common_setup
     export LIMIT=3000
+    # Each nap is a halt, and a timer that ends it.
+    mkdir -p mine/workloads
+    cat >mine/workloads/a-nap.toml <<'NAP'
+summary = "sleeps of 5 ms"
+unit = "nap"
+units = 100
+place = "inside"
+run = "i=0; while [ $i -lt $UNITS ]; do sleep 0.005; i=$((i + 1)); done"
+proof = "true"
+NAP
+    naps=(apps --lab-dir mine --workload '^a-nap$')
 }
 
 teardown() {
@@ -87,7 +99,9 @@ rows='^(in|print|hypercall|self-ipi-halted|timer.*|tsc-deadline.*|event-send)$'
 @test "lab:arm-xen" { stress arm-xen run --bench "$rows"; }
 @test "lab:kvm-nested" { stress kvm-nested run --bench '^(in|hypercall)$'; }
 @test "lab:neve-nested" { stress neve-nested run --bench '^(in|hypercall)$'; }
-@test "lab:linux" { stress linux apps --workload '^tcp-rr$'; }
-@test "lab:arm-linux" { stress arm-linux apps --workload '^tcp-rr$'; }
-@test "lab:kvm-linux" { stress kvm-linux apps --workload '^tcp-rr$'; }
+@test "lab:linux" { stress linux "${naps[@]}"; }
+@test "lab:arm-linux" { stress arm-linux "${naps[@]}"; }
+@test "lab:kvm-linux" { stress kvm-linux "${naps[@]}"; }
+@test "lab:kvm-vhe-linux" { stress kvm-vhe-linux "${naps[@]}"; }
+@test "lab:xen-linux" { stress xen-linux "${naps[@]}"; }
 @test "lab:kvm-vfio-linux: the card" { stress kvm-vfio-linux+net=assigned apps --workload '^tcp-rr$'; }
