@@ -1,25 +1,26 @@
-# Prints a Markdown file with the figures that were measured (tests/figures). WORK has `folders`, a line for each command
-# and folder with figures of it, separated by a tab. What differs goes to `different` there, what differs with packages
+# Prints a Markdown file with the figures that were measured (tests/figures). WORK has `folders`: file, line of a comment
+# and a folder with figures of its command, separated by tabs. What differs goes to `different` there, what differs with packages
 # that are not pinned to `unpinned`, and the number of compared figures to `compared`. COMPILER: whether the compiler is
 # pinned. AT: only the table below that line. SAMPLED: not all platforms of the table were measured.
 
 BEGIN {
     while ((getline line < (WORK "/folders")) > 0) {
         split(line, part, "\t")
-        folders[part[1], ++folders_of[part[1]]] = part[2]
+        at = part[1] SUBSEP part[2]
+        folders[at, ++folders_of[at]] = part[3]
     }
 }
 
 function complain(text) { print FILENAME ":" FNR ": " text >> (WORK "/different") }
 
-# The figures of a command, and their names.
-function read_figures(command,    number, file, line, part) {
+# The figures of the command of a comment, and their names.
+function read_figures(at,    number, file, line, part) {
     split("", value)
     split("", pinned)
     split("", platforms)
     split("", benchmarks)
-    for (number = 1; number <= folders_of[command]; number++) {
-        file = folders[command, number] "/figures"
+    for (number = 1; number <= folders_of[at]; number++) {
+        file = folders[at, number] "/figures"
         while ((getline line < file) > 0) {
             split(line, part, "\t")
             value[part[1], part[2]] = part[3]
@@ -154,17 +155,15 @@ function finish() {
     state = ""
 }
 
-/^ *<!-- *figures?[: ]/ && !/^ *<!-- figures: .* -->$/ { complain("not of the form <!-- figures: COMMAND -->") }
+/^ *<!-- *figures?[: ]/ && !/^ *<!-- figures(: .*)? -->$/ { complain("not <!-- figures --> or <!-- figures: COMMAND -->") }
 
-/^ *<!-- figures: .* -->$/ {
-    command = $0
-    sub(/^ *<!-- figures: /, "", command)
-    sub(/ -->$/, "", command)
+/^ *<!-- figures(: .*)? -->$/ {
     print
     if (state != "")
         finish()
     if (AT == "" || AT == FNR) {
-        read_figures(command)
+        began = FILENAME SUBSEP FNR
+        read_figures(began)
         state = "begins"
         figures = 0
     }
@@ -211,10 +210,10 @@ state == "table" { finish() }
 
 # What the command prints, up to an empty line, replaces the block.
 state == "begins" && /^ *```/ {
-    if (folders_of[command] != 1)
+    if (folders_of[began] != 1)
         complain("a block needs a command of one output")
     lines = 0
-    printed = folders[command, 1] "/printed"
+    printed = folders[began, 1] "/printed"
     print
     while ((getline line < printed) > 0 && line != "") {
         print line

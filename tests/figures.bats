@@ -52,7 +52,10 @@ Text with 1 figure.
 | device I/O (`out`) | | 7 | 5, 6, 7 |
 | lost | skip | | |
 
-<!-- figures: worldswitch run --on lab:kvm,lab:kvm+x=1 --bench '^(in|out)$' -->
+`worldswitch list` and `worldswitch run --on lab:kvm,lab:kvm+x=1
+--bench '^(in|out)$' -o here`:
+
+<!-- figures -->
 | | in | out | ratio |
 |---|---|---|---|
 | `lab:kvm` | 3,438 | 12345678 | 3.1 |
@@ -74,15 +77,15 @@ END
 @test "each figure that differs is said with its line, and renewed" {
     good
     cp page.md before
-    sed -i -e '6s/3,438;/3,439;/' -e '7s/12,345,678/9/' -e '14s/12345678/1/' page.md
+    sed -i -e '6s/3,438;/3,439;/' -e '7s/12,345,678/9/' -e '17s/12345678/1/' page.md
     run -1 figures
     [ "${#lines[@]}" -ge 4 ]
     [[ $output = *"page.md:6: in of lab:kvm+x=1: measured 3,438, the docs have 3,439"* ]]
     [[ $output = *"page.md:7: out of lab:kvm: measured 12,345,678, the docs have 9"* ]]
-    [[ $output = *"page.md:14: out of lab:kvm: measured 12,345,678, the docs have 1"* ]]
+    [[ $output = *"page.md:17: out of lab:kvm: measured 12,345,678, the docs have 1"* ]]
     [[ ${lines[-1]} = 'figures: 9 compared, 3 differences' ]]
     run -1 figures --renew --kept
-    sed -i '14s/12345678/12,345,678/' before
+    sed -i '17s/12345678/12,345,678/' before
     diff before page.md
 }
 
@@ -105,7 +108,7 @@ END
     good
     figures
     for change in '9s/skip/5/' '6s/\[in\]/[inn]/' '7s/12,345,678/1, 2/' '/^| row/s/`kvm`.*/a | b | c |/' '/^|/d' \
-        '4s/`+x=1`/`+x=2`/' '3s/figures:/figure:/' '11s/$/ /' '6s/|$//' '4s/|$//' '7s/ 3,438, 7 / skip /' '6s/3,438/3.438/' \
+        '4s/`+x=1`/`+x=2`/' '3s/figures:/figure:/' '14s/$/ /' '6s/|$//' '4s/|$//' '7s/ 3,438, 7 / skip /' '6s/3,438/3.438/' \
         '4s/`+x=1`/`+1`/'; do
         good
         cp page.md before
@@ -134,6 +137,30 @@ END
     run -1 figures
     run -1 figures --renew --kept
     [ "$(sed -n 3,4p page.md)" = $'workload\nin 3,438' ]
+}
+
+@test "the command of a comment is the last one in the text above" {
+    page <<'END'
+`worldswitch run --on lab:a` and `worldswitch show x`
+
+```
+worldswitch run --on lab:b,\
+lab:e --bench '^(in|out)$' \
+    --boots 1 -o x    # three lines
+worldswitch compare x y
+```
+
+<!-- figures -->
+Then `worldswitch apps --on
+lab:c -o y`, not `worldswitch nested`.
+
+  <!-- figures -->
+<!-- figures: worldswitch run --on lab:d -->
+END
+    run -0 figures --list
+    [ "${lines[0]}" = "$PWD/page.md"$'\t10\tworldswitch run --on lab:b,lab:e --bench \'^(in|out)$\' --boots 1' ]
+    [ "${lines[1]}" = "$PWD/page.md"$'\t14\tworldswitch apps --on lab:c' ]
+    [ "${lines[2]}" = "$PWD/page.md"$'\t15\tworldswitch run --on lab:d' ]
 }
 
 @test "a sample is one platform that the table names" {

@@ -32,7 +32,7 @@ folders() {
 
 # The machine has booted, with the samples in $WORK/first.samples.
 has_booted() {
-    cp -a "$BATS_FILE_TMPDIR"/cache/worldswitch/states/*.state "$STATES"
+    cp -a "$BATS_FILE_TMPDIR/cache/worldswitch/states/." "$STATES"
     cp "$BATS_FILE_TMPDIR/work/first.samples" "$WORK"
 }
 

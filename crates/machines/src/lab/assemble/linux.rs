@@ -138,13 +138,11 @@ pub(super) fn linux(
 /// The lines that load modules in the VM of a nested machine. Options of kvm-amd and kvm-intel are for the outer kernel,
 /// whose guest is a hypervisor. Options of kvm are for both.
 fn of_inner(lines: &[String]) -> Vec<String> {
-    let mut inner = without_options(lines);
-    for (inner, line) in inner.iter_mut().zip(lines) {
-        if inner == "module=/kvm.ko" {
-            inner.clone_from(line);
-        }
-    }
-    inner
+    let line = |line: &String| match line.starts_with("module=/kvm.ko ") {
+        true => line.clone(),
+        false => without_options(line),
+    };
+    lines.iter().map(line).collect()
 }
 
 /// Of options of modules that are part of the kernel, on its command line, those of kvm: an inner kernel has them too.
@@ -156,10 +154,9 @@ fn of_kvm(parameters: &str) -> String {
         .collect()
 }
 
-/// The lines that load modules, without their options.
-fn without_options(lines: &[String]) -> Vec<String> {
-    let first = |line: &String| line.split(' ').next().unwrap_or_default().to_owned();
-    lines.iter().map(first).collect()
+/// A line that loads a module, without its options.
+fn without_options(line: &str) -> String {
+    line.split(' ').next().unwrap_or_default().to_owned()
 }
 
 /// Checks that the monitor can load as many modules.
@@ -169,7 +166,12 @@ pub(super) fn check_number(lines: &[String]) -> Result<(), MachineError> {
         many => Err(MachineError::Other(format!(
             "the kernel needs {many} modules for KVM, the monitor loads {} at most: build some into the kernel. They are, in load order: {}",
             vmm::MODULES_MAX,
-            without_options(lines).join(" ").replace("module=/", "")
+            lines
+                .iter()
+                .map(|line| without_options(line))
+                .collect::<Vec<_>>()
+                .join(" ")
+                .replace("module=/", "")
         ))),
     }
 }
