@@ -13,6 +13,7 @@ use crate::inherited::Inherited;
 use crate::initramfs::{self, Content, Entry};
 use crate::lab::{self, Applications, Executor, Launched};
 use crate::machine::{Console, Control, Engine, LaunchRequest, Machine, MachineError};
+use crate::process::Handed;
 use crate::resources::Resources;
 use crate::vmm::Kvm;
 use disks::Disks;
@@ -280,10 +281,10 @@ impl Machine for HostMachine {
                 .arg(&self.applications.whole.root);
         }
         // Workloads write files of their own, so that no limit of a file's size holds.
-        let mut inherited = vec![files.into_file()];
+        let mut inherited = vec![files.into_handed()];
         if let Some(disks) = disks {
             self.disks = Some(disks.words());
-            inherited.extend(disks.into_files());
+            inherited.extend(disks.into_files().map(Handed::from));
         }
         let child = Child::start(command, request.timed, u64::MAX, inherited)?;
         self.running = Some(child);

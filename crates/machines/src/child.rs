@@ -4,7 +4,7 @@
 use crate::console::{Found, ProcessConsole};
 use crate::earshot::Chunk;
 use crate::machine::{Console, MachineError};
-use crate::process::{Process, shell_words};
+use crate::process::{Handed, Process, shell_words};
 use std::fs::File;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::PathBuf;
@@ -44,7 +44,7 @@ impl Child {
         command: Command,
         timed: bool,
         limit_bytes: u64,
-        inherited: Vec<OwnedFd>,
+        inherited: Vec<Handed>,
     ) -> Result<Self, MachineError> {
         let (console, stdout) = ProcessConsole::open(timed)?;
         Self::spawned(command, console, stdout, limit_bytes, inherited)
@@ -59,12 +59,12 @@ impl Child {
     pub fn start_with_file(
         limit_bytes: u64,
         output: Option<File>,
-        command: impl FnOnce(&str) -> Result<(Command, Vec<OwnedFd>), MachineError>,
+        command: impl FnOnce(&str) -> Result<(Command, Vec<Handed>), MachineError>,
     ) -> Result<Self, MachineError> {
         let (console, file) = ProcessConsole::open(false)?;
         let file = OwnedFd::from(file);
         let (command, mut inherited) = command(&format!("/dev/fd/{}", file.as_raw_fd()))?;
-        inherited.push(file);
+        inherited.push(file.into());
         let nowhere = || File::options().write(true).open("/dev/null");
         let output = output.map_or_else(nowhere, Ok);
         let output = output.map_err(|e| MachineError::io("open", "/dev/null", e))?;
@@ -76,7 +76,7 @@ impl Child {
         console: ProcessConsole,
         stdout: File,
         limit_bytes: u64,
-        inherited: Vec<OwnedFd>,
+        inherited: Vec<Handed>,
     ) -> Result<Self, MachineError> {
         Ok(Self {
             program: PathBuf::from(command.get_program()),

@@ -1,6 +1,7 @@
 //! A file in memory (memfd) that a child process inherits.
 
 use crate::machine::MachineError;
+use crate::process::Handed;
 use rustix::fs::{MemfdFlags, SealFlags};
 use std::fs::File;
 use std::io::{self, Write};
@@ -33,8 +34,8 @@ impl Inherited {
     }
 
     /// The file, for the child to inherit.
-    pub fn into_file(self) -> OwnedFd {
-        self.0
+    pub fn into_handed(self) -> Handed {
+        self.0.into()
     }
 }
 

@@ -15,7 +15,8 @@ use rustix::process::{Pid, Resource, Rlimit, Signal, WaitId, WaitIdOptions};
 use std::ffi::OsStr;
 use std::fs::{DirEntry, File};
 use std::io;
-use std::os::fd::OwnedFd;
+use std::mem::ManuallyDrop;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::FileExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -27,6 +28,39 @@ pub struct Process {
     child: Child,
     stderr: File,
     status: Option<ExitStatus>,
+}
+
+/// A file that a child gets, and its descriptor's number there.
+#[derive(Debug)]
+pub struct Handed {
+    file: OwnedFd,
+    number: RawFd,
+}
+
+impl Handed {
+    /// Under a number of the caller's choice, which should be one that nothing here has.
+    pub fn at(number: RawFd, file: OwnedFd) -> Self {
+        Self { file, number }
+    }
+
+    /// In a child, before it executes its program.
+    fn give(&self) -> io::Result<()> {
+        if self.number == self.file.as_raw_fd() {
+            return Ok(rustix::io::fcntl_setfd(&self.file, FdFlags::empty())?);
+        }
+        // SAFETY: this process is about to execute a program, so whatever had the number is not used any more; the
+        // number is never closed here.
+        let mut theirs = ManuallyDrop::new(unsafe { OwnedFd::from_raw_fd(self.number) });
+        Ok(rustix::io::dup2(&self.file, &mut theirs)?)
+    }
+}
+
+impl From<OwnedFd> for Handed {
+    /// Under the number that it has here.
+    fn from(file: OwnedFd) -> Self {
+        let number = file.as_raw_fd();
+        Self { file, number }
+    }
 }
 
 /// An unlinked file in the temporary folder, so that nothing is left behind however this process
@@ -71,8 +105,7 @@ impl Process {
         Self::spawn_with(command, stdout, file_limit_bytes, Vec::new())
     }
 
-    /// As [`Process::spawn`]; the child also gets `inherited`, under the same descriptor numbers as
-    /// here.
+    /// As [`Process::spawn`]; the child also gets these files.
     ///
     /// # Errors
     /// The program can't be started.
@@ -80,7 +113,7 @@ impl Process {
         mut command: Command,
         stdout: File,
         file_limit_bytes: u64,
-        inherited: Vec<OwnedFd>,
+        handed: Vec<Handed>,
     ) -> Result<Self, MachineError> {
         let program = command.get_program().to_owned();
         let stderr = unnamed_file(0)?;
@@ -109,13 +142,10 @@ impl Process {
                 maximum: Some(file_limit_bytes),
             };
             rustix::process::setrlimit(Resource::Fsize, limit)?;
-            for file in &inherited {
-                rustix::io::fcntl_setfd(file, FdFlags::empty())?;
-            }
-            Ok(())
+            handed.iter().try_for_each(Handed::give)
         };
         // SAFETY: the closure runs between fork and exec, where only async-signal-safe calls are
-        // allowed. It makes only system calls (prctl, getppid, setrlimit, fcntl), takes no lock and
+        // allowed. It makes only system calls (prctl, getppid, setrlimit, fcntl, dup2), takes no lock and
         // allocates nothing: its errors are plain error numbers.
         unsafe {
             command.pre_exec(before_exec);

@@ -173,7 +173,7 @@ impl Machine for Qemu {
             if !self.settings.pins.is_empty() {
                 arguments.push("-S".into());
             }
-            (control, inherited) = (Some(qmp), vec![end]);
+            (control, inherited) = (Some(qmp), vec![end.into()]);
         }
         let arguments = self.settings.emulator.with_leading(arguments);
         let mut command = Command::new(&self.settings.emulator.program);

@@ -201,7 +201,7 @@ impl Machine for NestedMachine {
         let mut command = Command::new(&self.emulator.program);
         command.args(&self.emulator.leading);
         command.args(self.words(request, &files.path()));
-        let child = Child::start(command, request.timed, u64::MAX, vec![files.into_file()])?;
+        let child = Child::start(command, request.timed, u64::MAX, vec![files.into_handed()])?;
         self.running = Some(child);
         Ok(())
     }

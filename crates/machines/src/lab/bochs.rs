@@ -5,6 +5,7 @@ use crate::debugger;
 use crate::emulator::Emulator;
 use crate::inherited::Inherited;
 use crate::machine::MachineError;
+use crate::process::Handed;
 use std::ffi::OsString;
 use std::fmt::Write;
 use std::fs::File;
@@ -70,7 +71,7 @@ impl Bochs {
         emulator: &Emulator,
         recipe: &Recipe,
         launch: &Launch<'_>,
-    ) -> Result<(Command, Vec<OwnedFd>), MachineError> {
+    ) -> Result<(Command, Vec<Handed>), MachineError> {
         let disc = Inherited::of("a CD", launch.disc)?;
         let root = launch.root.map(File::open).transpose().map_err(|e| {
             MachineError::io(
@@ -100,8 +101,10 @@ impl Bochs {
             .env("LTDL_LIBRARY_PATH", PLUGINS)
             .env("TERM", "dumb")
             .env("TERMINFO", TERMINFO);
-        let mut files: Vec<OwnedFd> = [disc, settings, debugger].map(Inherited::into_file).into();
-        files.extend(root.map(OwnedFd::from));
+        let mut files: Vec<Handed> = [disc, settings, debugger]
+            .map(Inherited::into_handed)
+            .into();
+        files.extend(root.map(|file| Handed::from(OwnedFd::from(file))));
         Ok((command, files))
     }
 }

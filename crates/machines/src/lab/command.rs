@@ -1,11 +1,12 @@
 //! The command line of a lab machine's QEMU: the only file that knows it.
 
+use super::multiboot;
 use super::payload::Payload;
 use super::tree::{MODULE, SECOND_MODULE};
 use super::whole::Whole;
 use super::whole_memory::Root;
 use crate::machine::MachineError;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use ws_lab::recipe::{Hypervisor, Neve, Recipe};
 
 /// With these words QEMU traces who requested the machine's shutdown, which tells a power-off from
@@ -127,22 +128,15 @@ fn booted(
         Payload::Dom0(dom0) => {
             // As below.
             add(&["-serial", "file:/dev/stderr"]);
-            let (kernel, parameters) = (&dom0.linux.kernel, &dom0.linux.parameters);
-            let words = dom0
-                .xen
-                .words(&kernel.to_string_lossy(), parameters, launch.made);
-            add(&words.iter().map(String::as_str).collect::<Vec<_>>());
+            let (xen, linux) = (&dom0.xen, &dom0.linux);
+            arguments.extend(multiboot::words(&xen.parameters, [&linux.parameters, ""]));
         }
-        Payload::Xen {
-            hypervisor,
-            dom0,
-            parameters,
-        } => {
+        Payload::Xen { parameters, .. } => {
             // Xen's own output goes to standard error; the third port is for Print.
             add(&["-serial", "file:/dev/stderr", "-serial", "null"]);
-            let modules = multiboot(dom0, launch);
-            add(&["-kernel", &hypervisor.to_string_lossy()]);
-            add(&["-append", parameters, "-initrd", &modules]);
+            let (memory, cpus) = (launch.guest_memory_mib, launch.vcpus);
+            let dom0 = format!("memory={memory} cpus={cpus}");
+            arguments.extend(multiboot::words(parameters, [&dom0, launch.command_line]));
         }
         Payload::Neve { hypervisors } => {
             add(&["-serial", "null"]);
@@ -190,7 +184,7 @@ fn whole(whole: &Whole, launch: &Launch<'_>) -> Result<Vec<String>, MachineError
     if let Some(xen) = &whole.xen {
         // Xen's own output goes to standard error.
         words.extend(["-serial", "file:/dev/stderr"].map(str::to_owned));
-        words.extend(xen.words(&kernel, &parameters, launch.made));
+        words.extend(multiboot::words(&xen.parameters, [&parameters, ""]));
         return Ok(words);
     }
     let boot = [
@@ -217,15 +211,6 @@ fn cpus(recipe: &Recipe, payload: &Payload, launch: &Launch<'_>) -> u32 {
 
 fn is_whole(payload: &Payload) -> bool {
     matches!(payload, Payload::Whole(_))
-}
-
-/// Xen's multiboot modules, separated by commas: each a path and its words. A comma in the words is
-/// doubled.
-fn multiboot(dom0: &Path, launch: &Launch<'_>) -> String {
-    let words = launch.command_line.replace(',', ",,");
-    let (memory, cpus) = (launch.guest_memory_mib, launch.vcpus);
-    let dom0 = format!("{} memory={memory} cpus={cpus}", dom0.display());
-    format!("{dom0},{} {words}", launch.guest)
 }
 
 /// The base of the memory of QEMU's `virt`, and the memory that each hypervisor needs besides its

@@ -14,6 +14,7 @@ mod described;
 mod disc;
 mod io;
 mod machine;
+mod multiboot;
 mod network;
 mod payload;
 mod resume;

@@ -106,9 +106,9 @@ fn each_payload_is_handed_over_in_its_own_way() {
     let kvm = line(&recipe("kvm"), &linux());
     assert!(kvm.ends_with("-kernel /k/vmlinuz -initrd /dev/fd/9 -append console=ttyS0 quiet"));
     let xen = line(&recipe("xen"), &xen());
-    let modules = "/g/dom0.elf memory=512 cpus=2,/g/guest.elf bench=^(in)$ pair=a,,b";
+    let modules = "/dev/fd/201 memory=512 cpus=2,/dev/fd/202 bench=^(in)$ pair=a,,b";
     assert!(xen.ends_with(&format!(
-        "-kernel /x/xen.elf -append console=com2 -initrd {modules}"
+        "-kernel /dev/fd/200 -append console=com2 -initrd {modules}"
     )));
     assert!(xen.contains("-serial file:/dev/stdout -serial file:/dev/stderr -serial null"));
 }

@@ -4,8 +4,10 @@ use super::{Begin, LabMachine, Made};
 use crate::child::Child;
 use crate::inherited::Inherited;
 use crate::lab::command::{self, Launch};
+use crate::lab::multiboot;
 use crate::lab::resume::{Conductor, How, LaunchPoint, Led, States, Stopped};
 use crate::machine::{Console, LaunchRequest, Machine, MachineError, Witness};
+use crate::process::Handed;
 use crate::recording::Recorder;
 use std::ffi::OsString;
 use std::fs::File;
@@ -47,19 +49,19 @@ impl LabMachine {
         };
         // A boot whose state goes on elsewhere is not recorded.
         let is_recorded = !matches!(how, Some(How::Boot(Some(_))));
-        let (mut command, mut inherited) = self.qemu(request, &files, is_recorded)?;
+        let (mut command, mut handed) = self.qemu(request, &files, is_recorded)?;
         if let (Some(How::Resume(_)), Some(timers)) = (&how, &self.settings.timers) {
             // By its descriptor: in its path a space or a colon would end a name.
             let file = File::open(timers).map_err(|e| MachineError::io("open", timers, e))?;
             let path = format!("/dev/fd/{}", file.as_raw_fd());
             let before = std::env::var_os("LD_PRELOAD");
             command.env("LD_PRELOAD", preloaded(&path, before));
-            inherited.push(file.into());
+            handed.push(OwnedFd::from(file).into());
         }
         let spawn = |words: Vec<String>, more: Vec<OwnedFd>| {
             command.args(words);
-            inherited.extend(more);
-            Child::start(command, request.timed, limit, inherited)
+            handed.extend(more.into_iter().map(Handed::from));
+            Child::start(command, request.timed, limit, handed)
         };
         let (Some((point, lines)), Some(how)) = (at_stop, how) else {
             return Ok((spawn(Vec::new(), Vec::new())?, None));
@@ -138,7 +140,7 @@ impl LabMachine {
         request: &LaunchRequest,
         files: &Files,
         is_recorded: bool,
-    ) -> Result<(Command, Vec<OwnedFd>), MachineError> {
+    ) -> Result<(Command, Vec<Handed>), MachineError> {
         let settings = &self.settings;
         let inherited = |what: &str, bytes: &Option<Vec<u8>>| {
             bytes
@@ -159,8 +161,14 @@ impl LabMachine {
         }
         let mut command = Command::new(&settings.emulator.program);
         command.args(settings.emulator.with_leading(words));
-        let inherited = made.into_iter().chain(tree);
-        Ok((command, inherited.map(Inherited::into_file).collect()))
+        let mut handed = Vec::new();
+        let files = multiboot::files(&settings.payload, &settings.guest, Path::new(&paths[0]));
+        for (path, number) in files.into_iter().flatten().zip(multiboot::NUMBERS) {
+            let file = File::open(path).map_err(|e| MachineError::io("open", path, e))?;
+            handed.push(Handed::at(number, file.into()));
+        }
+        handed.extend(made.into_iter().chain(tree).map(Inherited::into_handed));
+        Ok((command, handed))
     }
 
     /// Looks what has become of a launch that stops and goes on, and starts the QEMU that goes on. What the console

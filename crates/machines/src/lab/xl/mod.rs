@@ -28,23 +28,6 @@ pub struct Xen {
     pub parameters: String,
 }
 
-impl Xen {
-    /// QEMU's words: dom0's kernel with its command line and its initramfs are Xen's modules. In
-    /// `-initrd` commas separate modules, and one in a word is doubled.
-    pub fn words(&self, kernel: &str, parameters: &str, initrd: &str) -> Vec<String> {
-        let parameters = parameters.replace(',', ",,");
-        let words = [
-            "-kernel",
-            &self.hypervisor.to_string_lossy(),
-            "-append",
-            &self.parameters,
-            "-initrd",
-            &format!("{kernel} {parameters},{initrd}"),
-        ];
-        words.map(str::to_owned).to_vec()
-    }
-}
-
 /// The files of the tool stack, under the paths that they have in their packages, and the scripts
 /// that run it.
 ///

@@ -42,25 +42,6 @@ fn a_domain_has_a_disk_and_a_card_only_with_a_linux() {
 }
 
 #[test]
-fn dom0_is_a_module_whose_commas_are_doubled() {
-    let xen = Xen {
-        hypervisor: "/x/xen.elf".into(),
-        parameters: "com2=115200,8n1".into(),
-    };
-    assert_eq!(
-        xen.words("/k/vmlinuz", "a=1,2", "/dev/fd/4"),
-        [
-            "-kernel",
-            "/x/xen.elf",
-            "-append",
-            "com2=115200,8n1",
-            "-initrd",
-            "/k/vmlinuz a=1,,2,/dev/fd/4"
-        ]
-    );
-}
-
-#[test]
 fn a_dom0_that_only_runs_the_tool_stack_starts_it_with_the_launch_s_domain() {
     let dom0 = Dom0 {
         xen: Xen {
