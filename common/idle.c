@@ -26,7 +26,9 @@ unsigned long idle_since(char *text)
 		unsigned long idle, waiting;
 		unsigned cpu;
 
-		if (sscanf(line, "cpu%u %*u %*u %*u %lu %lu", &cpu, &idle, &waiting) != 3 ||
+		/* "cpu", a blank: the sum of all. */
+		if (strncmp(line, "cpu", 3) != 0 || line[3] == ' ' ||
+		    sscanf(line + 3, "%u %*u %*u %*u %lu %lu", &cpu, &idle, &waiting) != 3 ||
 		    cpu >= MAX_CPUS)
 			continue;
 		if (idle + waiting - before[cpu] < least)
