@@ -84,6 +84,27 @@ stress() {
     [ "$differing" -eq 0 ] || [ -n "${STRESS_UNCURED-}" ]
 }
 
+# states MACHINE COMMAND...: two states of a machine give the same samples: that of an undisturbed boot, and that of a boot
+# beside busy loops from a cache whose path is longer.
+states() {
+    local machine=$1 cache loops=
+    shift
+    fetch_packages "${machine%%+*}"
+    for cache in quiet starved/far/away; do
+        mkdir -p "$cache/worldswitch"
+        ln -s "$LAB_STORE/sets" "$LAB_STORE/images" "$cache/worldswitch/"
+        XDG_CACHE_HOME=$PWD/$cache ws "$@" --on "lab:$machine" --boots 1 -o "${cache%%/*}.out"
+        [ "$(find "$cache" -name '*.state' | wc -l)" -ge 1 ]
+        digits "${cache%%/*}.out" >"${cache%%/*}.txt"
+        [ -n "$loops" ] || for _ in 1 2; do
+            timeout "$LIMIT" sh -c 'while :; do :; done' 3>&- &
+            loops+=" $!"
+        done
+    done
+    [ -s quiet.txt ]
+    diff quiet.txt starved.txt
+}
+
 rows='^(in|print|hypercall|self-ipi-halted|timer.*|tsc-deadline.*|event-send)$'
 
 # bats needs a test of each machine for its name.
@@ -105,3 +126,10 @@ rows='^(in|print|hypercall|self-ipi-halted|timer.*|tsc-deadline.*|event-send)$'
 @test "lab:kvm-vhe-linux" { stress kvm-vhe-linux "${naps[@]}"; }
 @test "lab:xen-linux" { stress xen-linux "${naps[@]}"; }
 @test "lab:kvm-vfio-linux: the card" { stress kvm-vfio-linux+net=assigned apps --workload '^tcp-rr$'; }
+@test "states of lab:kvm with two CPUs" { states kvm run --bench '^ipi-'; }
+@test "states of lab:kvm-vhe with two CPUs" { states kvm-vhe run --bench '^ipi-'; }
+@test "states of lab:qemu-kvm with two CPUs" { states qemu-kvm run --bench '^ipi-'; }
+@test "states of lab:xen-hvm with two CPUs" { states xen-hvm run --bench '^ipi-'; }
+@test "states of lab:xen-hvm@apart with three CPUs" { states xen-hvm@apart run --bench '^ipi-'; }
+@test "states of lab:kvm-linux" { states kvm-linux apps --workload '^tcp-rr$'; }
+@test "states of lab:xen-linux" { states xen-linux apps --workload '^tcp-rr$'; }
