@@ -87,7 +87,8 @@ stress() {
 # states MACHINE COMMAND...: two states of a machine give the same samples: that of an undisturbed boot, and that of a boot
 # beside busy loops from a cache whose path is longer.
 states() {
-    local machine=$1 cache loops=
+    local machine=$1 cache
+    loops=
     shift
     fetch_packages "${machine%%+*}"
     for cache in quiet starved/far/away; do
