@@ -20,7 +20,7 @@ use ws_explain::symbols::{Symbols, SymbolsError as SymbolsReadError};
 use ws_explain::trace::{Trace, TraceError};
 use ws_lab::recipe::EmulatorKind;
 use ws_machines::debugger;
-use ws_machines::image::GuestImage;
+use ws_machines::image::{BenchmarkRow, GuestImage};
 use ws_machines::lab::{Part, Software, SymbolsError};
 use ws_machines::name::PlatformName;
 use ws_machines::platforms;
@@ -127,6 +127,13 @@ impl Explainer<'_> {
         let image = GuestImage::read(&resources.guest_for(platform.architecture())?)?;
         let names: Vec<&str> = image.rows.iter().map(|row| &*row.name).collect();
         benchmarks::check(self.benchmark, &names)?;
+        let takes_turns = |row: &BenchmarkRow| row.name == self.benchmark && row.cpus > 1;
+        if image.rows.iter().any(takes_turns) {
+            bail!(Usage(format!(
+                "{} needs several vCPUs, which take turns: only benchmarks with one vCPU can be explained",
+                self.benchmark
+            )));
+        }
         Ok(recipe.emulator.kind)
     }
 
@@ -248,15 +255,6 @@ fn samples(measured: &Measured, benchmark: &str) -> anyhow::Result<Samples> {
             .as_deref()
             .unwrap_or("the result does not say why");
         bail!("{benchmark} was not measured: {why}");
-    }
-    if row
-        .conditions
-        .get("vcpus")
-        .is_some_and(|vcpus| vcpus.as_u64() > Some(1))
-    {
-        bail!(
-            "{benchmark} needs several vCPUs, which take turns: only benchmarks with one vCPU can be explained"
-        );
     }
     let metric = |row: &Row| {
         row.metrics
