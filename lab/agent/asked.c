@@ -15,11 +15,11 @@
 
 char *asked_lines(bool saves)
 {
-	char *lines = below_ask(saves);
-
-	if (!*lines)
-		lines[file_read(LAUNCH_FILE, lines, MAX_LAUNCH_BYTES - 1)] = '\0';
-	return lines;
+	/* On a host, or in a VM of it, nobody stops a machine, and the lines are a file from the start. */
+	if (access(LAUNCH_FILE, R_OK) != 0)
+		return below_ask(saves);
+	launch_lines[file_read(LAUNCH_FILE, launch_lines, MAX_LAUNCH_BYTES - 1)] = '\0';
+	return launch_lines;
 }
 
 static bool write_file(const struct file *file)

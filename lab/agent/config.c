@@ -10,7 +10,7 @@
  *	server=CPU COMMAND		role host: runs beside the VM, and is started before it
  *	socket=PATH			role host: a server makes it; the VM is started when all are there
  *	pin=CPU THREAD			role host: the CPU of those threads of the VM's program whose names begin so
- * Lines of a launch (common/launch.h), else /launch.conf:
+ * Lines of a launch (asked.h):
  *	append=WORDS			what the runner asks for (selection.c)
  *	file=NAME			begins a file of the workloads; text=LINE are its lines
  *	workload=NAME			begins a workload; the lines behind it are its own:

@@ -16,6 +16,13 @@ workload() {
     printf '%s\n' "summary = \"$1\"" 'unit = "time"' 'units = 10' 'place = "inside"' "${@:2}" >"mine/workloads/$1.toml"
 }
 
+# few NAME UNITS: the lab's workload as few-NAME, with less work: each time that a process sleeps, it waits for a CPU
+# beside other tests.
+few() {
+    mkdir -p mine/workloads
+    sed "s/^units = .*/units = $2/" "$ROOT/lab/workloads/$1.toml" >"mine/workloads/few-$1.toml"
+}
+
 # What users without rights read: this tree, as tree, and the cache.
 for_others() {
     mkdir -p cache tree home
