@@ -12,19 +12,19 @@
 #define MAX_CPUS       64u
 /* CPUs come first in /proc/stat, each with at most 220 bytes. */
 #define STAT_BYTES     16384u
-/* CPUs are watched for so long at a time. */
+/* Each nap is a tenth of a second, and all naps are a minute. */
 #define NAP_HUNDREDTHS 10u
 #define MAX_NAPS       600u
 
-/* Where the fields of a CPU's line are, behind its number. */
+/* Field numbers in a CPU's line. The CPU's own number is field 0. */
 #define IDLE_FIELD    4u
 #define WAITING_FIELD 5u
 
-/* A line of /proc/stat: its CPU and how long that was idle. False for other lines. No scanf(), which would add a tenth to
- * the size of a static program. */
+/* Parses a CPU's line of /proc/stat: its number, and its idle time with the time of waiting for a disk. Returns false for
+ * other lines. scanf() would make a static program a tenth larger. */
 static bool cpu_line(const char *line, unsigned long *cpu, unsigned long *idle)
 {
-	/* "cpu", a blank: the sum of all. */
+	/* "cpu" without a number is the sum of all. */
 	if (strncmp(line, "cpu", 3) != 0 || line[3] < '0' || line[3] > '9')
 		return false;
 	*idle = 0;
@@ -60,7 +60,7 @@ unsigned long idle_since(char *text)
 	return least;
 }
 
-/* The same, of now; 0 if the kernel does not say. */
+/* Reads /proc/stat and calls idle_since(). Returns 0 if the file can't be read. */
 static unsigned long idle_until_now(void)
 {
 	char text[STAT_BYTES];
@@ -85,6 +85,7 @@ bool idle_await(void)
 	(void)idle_until_now();
 	for (unsigned naps = 0; naps < MAX_NAPS; naps++) {
 		(void)nanosleep(&nap, NULL);
+		/* The kernel rounds down. */
 		if (idle_until_now() >= NAP_HUNDREDTHS - 1)
 			return true;
 	}

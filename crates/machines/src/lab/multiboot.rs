@@ -1,7 +1,7 @@
-//! A hypervisor that QEMU boots with two modules, as Multiboot has it.
+//! Boots a Multiboot hypervisor with two modules in QEMU.
 //!
-//! QEMU puts the files' names into the machine's memory. They must be the same in every launch and on every host, so
-//! QEMU opens these files by descriptors whose numbers are fixed.
+//! QEMU copies the names of these files into the machine's memory. The names must be the same in every launch and on
+//! every host. So QEMU opens the files as `/dev/fd/N`, with fixed numbers N.
 
 use super::payload::Payload;
 use std::os::fd::RawFd;
