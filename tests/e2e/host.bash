@@ -2,10 +2,10 @@
 # Common parts of the tests of workloads in real time on this host: users with less than root has, and what would be
 # left behind.
 
-# What our namespaces would show outside of them: their first process.
-entered() { pgrep -f '^/lab/init' || true; }
+# What our namespaces would show outside of them: their first process. Others of theirs end after it.
+none_entered() { none_runs '^/lab/init'; }
 
-none_entered() { [ -z "$(entered)" ]; }
+none_runs() { [ -z "$(pgrep -f "$1" || true)" ]; }
 
 # No device of a network of ours is outside of its namespace.
 no_devices() { [ -z "$(ip -o link | grep -E ' (tap[01]|br0|port0)[:@]' || true)" ]; }

@@ -117,7 +117,7 @@ part() { jq -r ".timed_transactions[] | select(.platform == \"$1\") | $2" apps.j
         wait "$!" || true
         eventually none_entered
     done
-    [ -z "$(pgrep -f '^sleep 98765' || true)" ]
+    eventually none_runs '^sleep 98765'
     no_devices
 }
 
