@@ -10,6 +10,7 @@ pub use whole::{Applications, applications, applications_missing};
 use super::bochs::{self, Bochs};
 use super::described::Described;
 use super::machine::Settings;
+use super::multiboot;
 use super::payload::Payload;
 use super::resume::States;
 use crate::emulator::Emulator;
@@ -215,6 +216,7 @@ fn payload(
             if has_dom0(recipe) {
                 let dom0 = resources.dom0()?;
                 described.file("dom0", &dom0)?;
+                multiboot::describe(described);
                 Payload::Xen {
                     hypervisor,
                     dom0,

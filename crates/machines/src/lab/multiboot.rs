@@ -3,12 +3,18 @@
 //! QEMU copies the names of these files into the machine's memory. The names must be the same in every launch and on
 //! every host. So QEMU opens the files as `/dev/fd/N`, with fixed numbers N.
 
+use super::described::Described;
 use super::payload::Payload;
 use std::os::fd::RawFd;
 use std::path::Path;
 
 /// The descriptors: of the hypervisor and of its modules.
 pub const NUMBERS: [RawFd; 3] = [200, 201, 202];
+
+/// Adds the names to a machine's digest: with other names it may give other digits.
+pub fn describe(described: &mut Described) {
+    described.sum("multiboot", NUMBERS.map(RawFd::to_le_bytes).as_flattened());
+}
 
 /// QEMU's words. `modules` are the words after each module's name. In `-initrd` commas separate modules, and one in a
 /// word is doubled.

@@ -4,6 +4,7 @@ use super::linux::linux;
 use super::{found, read, words};
 use crate::initramfs::Entry;
 use crate::lab::described::Described;
+use crate::lab::multiboot;
 use crate::lab::payload::{self, LinuxMonitor, Payload};
 use crate::lab::xl::{self, Dom0, Xen};
 use crate::machine::MachineError;
@@ -26,6 +27,7 @@ pub(super) fn xen(
 ) -> Result<Xen, MachineError> {
     let parameters = words(parameters);
     described.part("hypervisor_parameters", json!(parameters));
+    multiboot::describe(described);
     Ok(Xen {
         hypervisor: super::xen(source, resources, described)?,
         parameters,
