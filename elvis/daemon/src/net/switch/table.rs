@@ -135,7 +135,12 @@ impl Table {
                     false => Learned::Full,
                 };
             }
-            if free.is_none() && (word == 0 || self.old(at, now_s)) {
+            // An empty place before that of an old entry. To a pin, which has no time, all others seem old.
+            let is_better = match free {
+                None => word == 0 || self.old(at, now_s),
+                Some((_, old)) => old != 0 && word == 0,
+            };
+            if is_better {
                 free = Some((at, word));
             }
         }
@@ -252,6 +257,23 @@ mod tests {
         assert_eq!((table.find(mac(1), 8), table.addresses()), (Some(8), 1));
         table.forget(8);
         assert_eq!((table.find(mac(1), 8), table.addresses()), (None, 0));
+    }
+
+    #[test]
+    fn a_pinned_address_displaces_nobody_while_there_is_room() {
+        // With one seed in some hundred a place is full.
+        let table = Table {
+            seed: 0x5eed_5eed_5eed_5eed | 1,
+            ..Table::default()
+        };
+        let learned = (0..2000).map(|number| (mac(number), (number / 250) as u16));
+        let learned: Vec<(Mac, u16)> = learned
+            .filter(|(mac, port)| table.learn(*mac, *port, 0) == Learned::New)
+            .collect();
+        assert!(learned.len() > 1900);
+        assert!((0..200).all(|number| table.pin(mac(5000 + number), 9)));
+        let is_there = |(mac, port): &(Mac, u16)| table.find(*mac, 0) == Some(*port);
+        assert!(learned.iter().all(is_there));
     }
 
     #[test]
