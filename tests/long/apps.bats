@@ -45,7 +45,7 @@ of() {
         (.steps | length == 4 and add > 70e6) and ((.steps | add) / .traced - 1 | fabs < 0.005) and
         (.threads | keys == ["other", "qemu", "vcpu0", "vhost"] and add == $cost.run[0] - $cost.control[0])' \
         out/lab-kvm-linux.json
-    executed out/lab-kvm-linux.json tcp-rr 147407568
+    executed out/lab-kvm-linux.json tcp-rr 147659070
 }
 
 # Not in tests/e2e: a boot of a whole Linux, 15 s of a core.
