@@ -2,7 +2,7 @@
 # Common parts of the tests of workloads in real time on this host: users with less than root has, and what would be
 # left behind.
 
-# What our namespaces would show outside of them: their first process. Others of theirs end after it.
+# What our namespaces would show outside of them: their first process. Their other processes end after it.
 none_entered() { none_runs '^/lab/init'; }
 
 none_runs() { [ -z "$(pgrep -f "$1" || true)" ]; }
@@ -14,13 +14,6 @@ no_devices() { [ -z "$(ip -o link | grep -E ' (tap[01]|br0|port0)[:@]' || true)"
 workload() {
     mkdir -p mine/workloads
     printf '%s\n' "summary = \"$1\"" 'unit = "time"' 'units = 10' 'place = "inside"' "${@:2}" >"mine/workloads/$1.toml"
-}
-
-# few NAME UNITS: the lab's workload as few-NAME, with less work: each time that a process sleeps, it waits for a CPU
-# beside other tests.
-few() {
-    mkdir -p mine/workloads
-    sed "s/^units = .*/units = $2/" "$ROOT/lab/workloads/$1.toml" >"mine/workloads/few-$1.toml"
 }
 
 # What users without rights read: this tree, as tree, and the cache.

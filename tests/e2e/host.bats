@@ -17,16 +17,14 @@ setup_file() {
 setup() { common_setup; }
 
 @test "workloads on the host: times of a unit, and their boots" {
-    few hackbench 800
-    few tcp-rr 100
-    ws apps --lab-dir mine --on host --workload '^few-' --boots 3 -o out --export-json apps.json >table.txt
+    ws apps --on host --workload '^(hackbench|tcp-rr)$' --boots 3 -o out --export-json apps.json >table.txt
     cat table.txt
-    [ "$(of few-hackbench host '[.boots, .ns > 1000, .interval != null, .ratio] | @json')" = '[3,true,true,null]' ]
-    [ "$(of few-tcp-rr host '.ns > 5000')" = true ]
+    [ "$(of hackbench host '[.boots, .ns > 1000, .interval != null, .ratio] | @json')" = '[3,true,true,null]' ]
+    [ "$(of tcp-rr host '.ns > 5000')" = true ]
     [ "$(result host '.identity.conditions.unit, .identity.subject.runs')" = $'ns\non the host, in namespaces' ]
-    grep -q '^few-hackbench (message) .* host ' table.txt
+    grep -q '^hackbench (message) .* host ' table.txt
     # Compared as any times are.
-    ws compare --all out:host out:host | grep -q few-hackbench
+    ws compare --all out:host out:host | grep -q hackbench
     eventually none_entered
 }
 
@@ -59,13 +57,10 @@ part() { jq -r ".timed_transactions[] | select(.platform == \"$1\") | $2" apps.j
 }
 
 @test "without root: namespaces of the user's own, in which servers stay who they are" {
-    few memcached 200
-    few fork-exec 40
-    few tcp-rr 200
-    unprivileged tree/target/debug/worldswitch apps --lab-dir mine --on host --workload '^few-' --boots 1 -o out \
+    unprivileged tree/target/debug/worldswitch apps --on host --workload '^(memcached|fork-exec|tcp-rr)$' --boots 1 -o out \
         --export-json apps.json
-    [ "$(of few-memcached host '.ns > 1000')" = true ]
-    [ "$(of few-fork-exec host '.ns > 1000')" = true ]
+    [ "$(of memcached host '.ns > 1000')" = true ]
+    [ "$(of fork-exec host '.ns > 1000')" = true ]
     # Packets are captured there too.
     [ "$(part host '.parts[0].ns > 1000')" = true ]
 }
