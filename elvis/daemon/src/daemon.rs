@@ -310,5 +310,7 @@ mod tests {
                 "{name}"
             );
         }
+        // Later tests of this process say why they fail.
+        drop(std::panic::take_hook());
     }
 }

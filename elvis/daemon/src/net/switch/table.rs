@@ -115,7 +115,7 @@ impl Table {
     /// The same through a port that may have this many addresses.
     pub fn learn_up_to(&self, most: u32, mac: Mac, port: u16, now_s: u32) -> Learned {
         let (wanted, new) = (number(mac), word(mac, port));
-        let mut free = None;
+        let (mut empty, mut old) = (None, None);
         for at in self.bucket(mac) {
             let word = self.words[at].load(Ordering::Relaxed);
             if word == new {
@@ -135,16 +135,13 @@ impl Table {
                     false => Learned::Full,
                 };
             }
-            // An empty place before that of an old entry. To a pin, which has no time, all others seem old.
-            let is_better = match free {
-                None => word == 0 || self.old(at, now_s),
-                Some((_, old)) => old != 0 && word == 0,
-            };
-            if is_better {
-                free = Some((at, word));
+            if word == 0 {
+                empty.get_or_insert((at, word));
+            } else if self.old(at, now_s) {
+                old.get_or_insert((at, word));
             }
         }
-        match free {
+        match empty.or(old) {
             Some((at, word)) if self.replace(most, at, word, new, now_s) => Learned::New,
             _ => Learned::Full,
         }
@@ -212,8 +209,8 @@ impl Table {
         }
     }
 
-    /// Pins an address to a port: no other can take it. False if its place in the table is full, or it is pinned
-    /// elsewhere.
+    /// Pins an address to a port: no other can take it. If its place in the table is full, it displaces an address that is
+    /// not pinned. False if there is none, or the address is pinned elsewhere.
     #[must_use]
     pub fn pin(&self, mac: Mac, port: u16) -> bool {
         matches!(self.learn(mac, port, PINNED), Learned::New | Learned::Moved)
@@ -261,7 +258,7 @@ mod tests {
 
     #[test]
     fn a_pinned_address_displaces_nobody_while_there_is_room() {
-        // With one seed in some hundred a place is full.
+        // A fixed seed: some seeds fill a place of the table.
         let table = Table {
             seed: 0x5eed_5eed_5eed_5eed | 1,
             ..Table::default()
