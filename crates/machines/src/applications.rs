@@ -13,7 +13,6 @@ use crate::inherited::Inherited;
 use crate::initramfs::{self, Content, Entry};
 use crate::lab::{self, Applications, Executor, Launched};
 use crate::machine::{Console, Control, Engine, LaunchRequest, Machine, MachineError};
-use crate::process::Handed;
 use crate::resources::Resources;
 use crate::vmm::Kvm;
 use disks::Disks;
@@ -284,7 +283,7 @@ impl Machine for HostMachine {
         let mut inherited = vec![files.into_handed()];
         if let Some(disks) = disks {
             self.disks = Some(disks.words());
-            inherited.extend(disks.into_files().map(Handed::from));
+            inherited.extend(disks.into_handed());
         }
         let child = Child::start(command, request.timed, u64::MAX, inherited)?;
         self.running = Some(child);

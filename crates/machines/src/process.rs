@@ -55,6 +55,13 @@ impl Handed {
     }
 }
 
+impl From<File> for Handed {
+    /// Under the number that it has here.
+    fn from(file: File) -> Self {
+        OwnedFd::from(file).into()
+    }
+}
+
 impl From<OwnedFd> for Handed {
     /// Under the number that it has here.
     fn from(file: OwnedFd) -> Self {
@@ -299,15 +306,40 @@ pub fn shell_words(command: &Command) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::{Read, Seek};
+    use std::io::{Read, Seek, Write};
     use std::time::Instant;
 
     fn shell(script: &str, limit: u64) -> (Process, File) {
+        shell_with(script, limit, Vec::new())
+    }
+
+    fn shell_with(script: &str, limit: u64, handed: Vec<Handed>) -> (Process, File) {
         let out = unnamed_file(0).unwrap();
         let mut command = Command::new("/bin/sh");
         command.args(["-c", script]);
-        let process = Process::spawn(command, out.try_clone().unwrap(), limit).unwrap();
+        let stdout = out.try_clone().unwrap();
+        let process = Process::spawn_with(command, stdout, limit, handed).unwrap();
         (process, out)
+    }
+
+    #[test]
+    fn files_have_the_numbers_that_they_are_given() {
+        let file = |text: &str| {
+            let mut file = unnamed_file(0).unwrap();
+            file.write_all(text.as_bytes()).unwrap();
+            file
+        };
+        let (fixed, own, kept) = (file("fixed "), file("own "), file("kept"));
+        let numbers = [own.as_raw_fd(), kept.as_raw_fd()];
+        let handed = vec![Handed::at(200, fixed.into()), own.into()];
+        let [own, kept] = numbers;
+        let script = format!("cat /dev/fd/200 /dev/fd/{own}; [ ! -e /dev/fd/{kept} ]");
+        let (mut process, mut out) = shell_with(&script, 1 << 20, handed);
+        assert_eq!(wait(&mut process), "its process exited with status 0");
+        let mut text = String::new();
+        out.rewind().unwrap();
+        out.read_to_string(&mut text).unwrap();
+        assert_eq!(text, "fixed own ");
     }
 
     fn wait(process: &mut Process) -> String {

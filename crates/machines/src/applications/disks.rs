@@ -4,10 +4,11 @@
 use crate::initramfs::{Content, Entry};
 use crate::lab::Disk;
 use crate::machine::MachineError;
+use crate::process::Handed;
 use rustix::fs::{Mode, OFlags};
 use std::fs::File;
 use std::io::{BufWriter, Write};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::AsRawFd;
 
 /// The host's disk in its root file system.
 pub const HOST_DISK: &str = "/lab/host.disk";
@@ -96,7 +97,7 @@ impl Disks {
     }
 
     /// For the namespaces to inherit.
-    pub fn into_files(self) -> [OwnedFd; 2] {
+    pub fn into_handed(self) -> [Handed; 2] {
         [self.host.into(), self.vm.into()]
     }
 }

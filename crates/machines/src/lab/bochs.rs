@@ -9,7 +9,7 @@ use crate::process::Handed;
 use std::ffi::OsString;
 use std::fmt::Write;
 use std::fs::File;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use ws_lab::recipe::Recipe;
@@ -104,7 +104,7 @@ impl Bochs {
         let mut files: Vec<Handed> = [disc, settings, debugger]
             .map(Inherited::into_handed)
             .into();
-        files.extend(root.map(|file| Handed::from(OwnedFd::from(file))));
+        files.extend(root.map(Handed::from));
         Ok((command, files))
     }
 }

@@ -56,7 +56,7 @@ impl LabMachine {
             let path = format!("/dev/fd/{}", file.as_raw_fd());
             let before = std::env::var_os("LD_PRELOAD");
             command.env("LD_PRELOAD", preloaded(&path, before));
-            handed.push(OwnedFd::from(file).into());
+            handed.push(file.into());
         }
         let spawn = |words: Vec<String>, more: Vec<OwnedFd>| {
             command.args(words);
