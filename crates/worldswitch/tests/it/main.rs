@@ -5,6 +5,7 @@ mod common;
 mod compare;
 mod complete;
 mod external;
+mod features;
 mod fleet;
 mod gates;
 mod house;

@@ -47,10 +47,14 @@ fn a_full_call_eventfd_stops_nobody() {
         attacker.kick();
         attacker.reply();
         assert_eq!((attacker.status(number), victim.write(0, 3)), (0, 0));
+        // A driver that asks for its next call before the thread has looked gets none for this request.
+        until("the call for the request", || {
+            let stats = server.stats().unwrap();
+            let queue = &stats.devices["a"][0];
+            assert_eq!(queue.fault, None);
+            (queue.calls == u64::from(number) + 1).then_some(())
+        });
     }
-    let stats = server.stats().unwrap();
-    let queue = &stats.devices["a"][0];
-    assert_eq!((&queue.fault, queue.calls), (&None, 100));
 }
 
 /// A broken ring is started again and again with full eventfds for calls and errors.
