@@ -18,6 +18,11 @@
 #define BELL_ASK	   5
 /* It reports the launch's nonce (`index`) and unit (`bench`), for the records of the monitor below. */
 #define BELL_LAUNCH	   6
+/* The guest sends `samples` bytes of text, a line or more, which are at the physical address `index`. A monitor that
+ * writes the text to the console sets `kind` to BELL_TAKEN. Otherwise the guest sends it by its serial port, at one exit or
+ * more a byte. */
+#define BELL_TEXT	   7
+#define BELL_TAKEN	   0
 
 struct bell_note {
 	uint32_t magic, kind;

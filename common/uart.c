@@ -5,7 +5,7 @@
 
 /* A byte takes 87 us at 115200 baud, a register read 0.1 us to 1 us or more: enough for a full FIFO. */
 #define MAX_POLLS  200000
-#define FIFO_BYTES 16 /* of the smallest PL011 */
+#define FIFO_BYTES 16 /* of the smallest PL011, and of a 16550 */
 #define CAME_IN	   (PL011_RECEIVED | PL011_WAITS)
 
 #define UART_DATA	0
@@ -17,6 +17,7 @@
 #define UART_SCRATCH	7
 #define LINE_8N1	0x03
 #define FIFO_ON		0x07 /* and both FIFOs cleared */
+#define FIFOS_ARE_ON	0xc0 /* when read, of a port that has them */
 #define MODEM_DTR_RTS	0x03
 #define STATUS_CAN_TAKE 0x20
 #define STATUS_IDLE	0x40
@@ -69,8 +70,12 @@ unsigned uart_room(const struct uart *uart)
 {
 	uint32_t flags;
 
-	if (uart->kind == UART_16550)
-		return get(uart, UART_STATUS) & STATUS_CAN_TAKE ? 1 : 0;
+	if (uart->kind == UART_16550) {
+		if (!(get(uart, UART_STATUS) & STATUS_CAN_TAKE))
+			return 0;
+		/* With FIFOs this status means that the transmitter's is empty. */
+		return (get(uart, UART_FIFO) & FIFOS_ARE_ON) == FIFOS_ARE_ON ? FIFO_BYTES : 1;
+	}
 	flags = mmio_read32(uart->base + PL011_FLAGS);
 	if (flags & PL011_FLAG_FULL)
 		return 0;

@@ -1,6 +1,7 @@
 /* The doorbell: a guest rings it before the first sample of a benchmark and after the last; the counts in
  * between become an `exits` record (docs/records.md). Runs on the ringing vCPU, under the devices' lock.
  * The note is guest memory: copied once, then checked. */
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -55,7 +56,7 @@ static void count(struct vm *vm, struct snapshot *to)
 	to->counts[COUNT_FAULTS] = (uint64_t)usage.ru_minflt + (uint64_t)usage.ru_majflt;
 }
 
-/* The clock is read closest to the benchmark, the slow page map farthest from it. */
+/* The clock is read closest to the benchmark; the pages, which take longest, are counted farthest from it. */
 static void snapshot_take(struct vm *vm, struct snapshot *to, bool before)
 {
 	*to = (struct snapshot){ .counts[COUNT_NS] = now_ns() };
@@ -152,6 +153,20 @@ static void reasons_access(struct bell *bell, const struct bell_note *note)
 	bell->reasons_begun = note->kind == BELL_BEGIN_REASONS && reasons_begin();
 }
 
+/* A guest may change the text meanwhile: each byte is read once. */
+static void text_access(struct vm *vm, const struct bell_note *note, struct bell_note *to)
+{
+	const uint8_t *text = memory_at(&vm->memory, note->index, note->samples);
+	uint32_t taken = BELL_TAKEN;
+
+	if (!note->samples || note->samples > MAX_RECORD_BYTES || !text)
+		return;
+	for (uint64_t i = 0; i < note->samples; i++)
+		vm_console(vm, text[i]);
+	/* The guest chose the note's address: it may not be aligned. */
+	memcpy((uint8_t *)to + offsetof(struct bell_note, kind), &taken, sizeof(taken));
+}
+
 static void bell_access(void *context, struct access *access)
 {
 	struct bell *bell = context;
@@ -181,6 +196,8 @@ static void bell_access(void *context, struct access *access)
 	} else if (note.magic == BELL_MAGIC &&
 		   (note.kind == BELL_BEGIN_REASONS || note.kind == BELL_END_REASONS)) {
 		reasons_access(bell, &note);
+	} else if (note.magic == BELL_MAGIC && note.kind == BELL_TEXT) {
+		text_access(bell->vm, &note, at);
 	} else if (note.magic == BELL_MAGIC) {
 		launch_access(bell->vm, &note, at);
 	}

@@ -96,6 +96,17 @@ void vm_end(struct vm *vm, int end, const char *format, ...)
 		perror("vmm: can't signal the end of the machine");
 }
 
+void vm_console(struct vm *vm, uint8_t byte)
+{
+	enum console_state state = console_put(&vm->console, byte);
+
+	if (state == CONSOLE_FULL)
+		vm_end(vm, END_FLOOD, "the guest wrote more than the %lu bytes of console-max",
+		       vm->console.most);
+	else if (state == CONSOLE_FAILED)
+		vm_end(vm, END_ERROR, "the console can't be written");
+}
+
 static void on_kick(int number)
 {
 	(void)number;

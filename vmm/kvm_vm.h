@@ -95,6 +95,8 @@ bool vm_create(struct vm *vm, const struct kvm *kvm, const struct config *config
 bool vm_run(struct vm *vm);
 /* Asks all threads to stop; any thread may call it. The first call sets `end` and `why`. */
 void vm_end(struct vm *vm, int end, const char *format, ...) __attribute__((format(printf, 3, 4)));
+/* Writes a byte to the guest's console. A console that is full or fails ends the machine. */
+void vm_console(struct vm *vm, uint8_t byte);
 /* Notes the host CPU on which the vCPU's thread runs, as the kernel reports it. */
 void vcpu_look_where(struct vcpu *vcpu);
 

@@ -17,6 +17,7 @@
 static const struct uart port = { .kind = UART_PL011, .base = 0x1000 };
 static char sent[1024];
 static unsigned sent_bytes, fault_after, looks, takes_bytes;
+static uint8_t identification, line_status; /* of a 16550 */
 
 static void port_is_new(void)
 {
@@ -49,8 +50,8 @@ void mmio_write32(uint64_t address, uint32_t value)
 
 uint8_t in8(uint64_t at)
 {
-	(void)at;
-	return 0;
+	looks++;
+	return at == 0x3fa ? identification : at == 0x3fd ? line_status : 0;
 }
 
 void out8(uint64_t at, uint8_t value)
@@ -122,6 +123,29 @@ static void a_fifo_is_filled_by_one_look(void **state)
 	assert_int_equal(looks, 2); /* has it a FIFO, and is it empty? */
 }
 
+/* A 16550's FIFO has 16 bytes. An older port, or one whose FIFOs are off, has room for one byte. */
+static void a_16550_has_the_room_that_it_says(void **state)
+{
+	static const struct uart old = { .kind = UART_16550, .base = 0x3f8 };
+	static const struct {
+		uint8_t identification, status;
+		unsigned room;
+	} cases[] = { { 0xc1, 0x60, 16 }, { 0xc0, 0x20, 16 }, { 0x01, 0x60, 1 },
+		      { 0x81, 0x60, 1 },  { 0xc1, 0x40, 0 },  { 0x01, 0x00, 0 } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		identification = cases[i].identification;
+		line_status = cases[i].status;
+		assert_int_equal(uart_room(&old), cases[i].room);
+	}
+	identification = 0xc1;
+	line_status = 0x60;
+	port_is_new();
+	assert_true(uart_write(&old, "0123456789abcdef", 16));
+	assert_int_equal(looks, 2);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -129,6 +153,7 @@ int main(void)
 		cmocka_unit_test(text_is_cut_where_it_does_not_fit),
 		cmocka_unit_test(a_port_that_takes_nothing_is_given_up),
 		cmocka_unit_test(a_fifo_is_filled_by_one_look),
+		cmocka_unit_test(a_16550_has_the_room_that_it_says),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

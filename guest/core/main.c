@@ -1,5 +1,6 @@
 /* The guest's main program: reads the command line, sends `hello`, runs the rows, sends `bye`. */
 #include "guest/core/guest_arch.h"
+#include "guest/core/guest_console.h"
 #include "guest/core/harness.h"
 #include "guest/core/record_line.h"
 #include "guest/core/regex.h"
@@ -218,6 +219,7 @@ _Noreturn void guest_main(void)
 		console_printf("the boot protocol told of no memory range that could be used\n");
 		finish("fault");
 	}
+	console_use_doorbell(params.doorbell);
 	if (params.answer)
 		arch_answer_events(&params);
 	wanted = params.smp ? (unsigned)params.smp : MAX_CPUS;

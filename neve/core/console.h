@@ -25,6 +25,10 @@ struct guest_console {
 /* NULL: there is no port, and output is discarded. */
 void console_use(const struct uart *uart);
 
+/* From now on the hypervisor below writes our text, if it takes text by its doorbell: one trap for each text, instead of
+ * one or more for each byte. */
+void console_use_doorbell(uint64_t address);
+
 /* Sets the source of our records (docs/records.md): `neve` if `level` is 0, else `l1`, `l2` ... */
 void record_use_level(unsigned level);
 
@@ -33,6 +37,9 @@ void record_send(struct record *record, struct record_line *line);
 
 /* A byte of a guest's output. */
 void console_guest_byte(struct guest_console *console, uint8_t byte);
+
+/* Text that a guest gives by the doorbell, a line or more. */
+void console_guest_text(struct guest_console *console, const char *text, size_t bytes);
 
 /* Writes an unfinished line. */
 void console_guest_flush(struct guest_console *console);

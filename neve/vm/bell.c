@@ -2,6 +2,8 @@
  * in guest memory: it is copied once, then checked. */
 #include "vm/bell.h"
 
+#include <stddef.h>
+
 #include "common/exits.h"
 #include "common/word.h"
 #include "core/arch.h"
@@ -51,6 +53,19 @@ static void ring_outer(struct vm *vm, const struct bell_note *note)
 	*outer = (uint64_t)&vm->bell.passed_on;
 }
 
+/* The guest may change its text meanwhile: it is copied first. */
+static void take_text(struct vm *vm, const struct bell_note *note, uint64_t at)
+{
+	uint32_t taken = BELL_TAKEN;
+	char *text = vm->bell.text;
+
+	if (!note->samples || note->samples > sizeof(vm->bell.text) ||
+	    !vm_read(vm, text, note->index, note->samples))
+		return;
+	console_guest_text(&vm->console, text, note->samples);
+	vm_write(vm, at + offsetof(struct bell_note, kind), &taken, sizeof(taken));
+}
+
 void bell_ring(struct vcpu *vcpu, uint64_t at)
 {
 	uint64_t now = arch_ticks();
@@ -79,6 +94,8 @@ void bell_ring(struct vcpu *vcpu, uint64_t at)
 		}
 		exits_subtract(passed.by_cause, bell->own.by_cause, MAX_COUNTS);
 		send(vm, &note, &passed, now - bell->begin_ticks);
+	} else if (note.kind == BELL_TEXT) {
+		take_text(vm, &note, at);
 	} else if (note.kind == BELL_LAUNCH) {
 		vm_launch(vm, note.index, note.bench);
 	}

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 
 #include "common/bell_note.h"
+#include "common/record.h"
 #include "core/counts.h"
 
 struct bell {
@@ -15,6 +16,7 @@ struct bell {
 	struct counts begin, own; /* at the first ring; of an empty pair of rings */
 	uint64_t begin_ticks;
 	struct bell_note passed_on;
+	char text[MAX_RECORD_BYTES]; /* a copy of what the guest gives to write */
 };
 
 struct vcpu;

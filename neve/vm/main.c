@@ -131,8 +131,10 @@ _Noreturn void neve_main(const struct tree *tree, uint64_t tree_at, const char *
 	wrong = wrong ? wrong : arch_cpu_init(&machine_cpus[0]);
 	if (wrong)
 		give_up("cannot run here", wrong);
-	if (outer_bell(tree->bootargs, &bell))
+	if (outer_bell(tree->bootargs, &bell)) {
 		bell_use_outer(bell);
+		console_use_doorbell(bell);
+	}
 	make_vms();
 	start_cpus();
 	for (unsigned i = 0; i < vm_count; i++)

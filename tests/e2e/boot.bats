@@ -156,6 +156,12 @@ print 10 1000
 RANGES
 }
 
+@test "a doorbell that takes no text: records come by the serial port" {
+    boot -kernel "$GUEST/guest.elf" -append 'bench=^sgdt$ doorbell=0x5f0'
+    [ "$(records result | jq -r .bench)" = sgdt ]
+    [ "$(records bye | jq -r .status)" = ok ]
+}
+
 @test "unknown words are listed in hello" {
     boot -kernel "$GUEST/guest.elf" -append 'bench=^idle$ colour=blue samples=0'
     [ "$(records hello | jq -c .unknown)" = '["colour=blue","samples=0"]' ]

@@ -291,6 +291,8 @@ make_foreign() {
     [ "$(records result | jq -r .check | sort -u)" = proved ]
     [ "$(own bye | jq .nowhere)" -ge 100 ]
     [ "$(exits in .returns.io)" -eq 30 ]
+    grep -q '^a line of several dozen bytes, which is one exit to the monitor$' console.txt
+    [ "$(exits line .returns.io)" -eq 1 ]
 }
 
 @test "a triple fault: exit status 10, and where it was" {

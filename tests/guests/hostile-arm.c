@@ -161,6 +161,30 @@ static struct {
 	char bench[64];
 } note;
 
+/* Text outside memory, text across the end of memory, and text longer than a record are not taken. */
+static bool takes_no_wrong_text(void)
+{
+	const struct {
+		uint64_t index, samples;
+	} wrong[] = { { NOWHERE, 16 },
+		      { 0x4ffffe00, 4096 },
+		      { (uint64_t)&note, 4097 },
+		      { UINT64_MAX, 16 },
+		      { (uint64_t)&note, UINT64_MAX },
+		      { UINT64_MAX, UINT64_MAX } };
+
+	for (unsigned i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		note.magic = 0x31425357;
+		note.kind = 7;
+		note.index = wrong[i].index;
+		note.samples = wrong[i].samples;
+		__asm__ volatile("dsb sy\n\tstr %0, [%1]" : : "r"(&note), "r"(DOORBELL) : "memory");
+		if (((volatile typeof(note) *)&note)->kind != 7)
+			return false;
+	}
+	return true;
+}
+
 static enum check check_bell(struct bench_run *run)
 {
 	const uint64_t ends[] = { (uint64_t)&note, 0x4ffffff8, UINT64_MAX - 8, 0, NOWHERE };
@@ -176,7 +200,7 @@ static enum check check_bell(struct bench_run *run)
 					 : "r"(ends[i]), "r"(DOORBELL)
 					 : "memory");
 	bench_note(run, "still here");
-	return CHECK_PROVED;
+	return takes_no_wrong_text() ? CHECK_PROVED : CHECK_FAILED;
 }
 ROW(hostile_bell, "hostile-bell", .check = check_bell);
 

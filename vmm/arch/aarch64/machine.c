@@ -39,14 +39,7 @@ struct uart {
 
 static void uart0_send(void *context, uint8_t byte)
 {
-	struct vm *vm = context;
-	enum console_state state = console_put(&vm->console, byte);
-
-	if (state == CONSOLE_FULL)
-		vm_end(vm, END_FLOOD, "the guest wrote more than the %lu bytes of console-max",
-		       vm->console.most);
-	else if (state == CONSOLE_FAILED)
-		vm_end(vm, END_ERROR, "the console can't be written");
+	vm_console(context, byte);
 }
 
 static void set_line(struct uart *uart, bool level)

@@ -56,14 +56,7 @@ bool arch_machine_init(struct vm *vm)
 
 static void com1_send(void *context, uint8_t byte)
 {
-	struct vm *vm = context;
-	enum console_state state = console_put(&vm->console, byte);
-
-	if (state == CONSOLE_FULL)
-		vm_end(vm, END_FLOOD, "the guest wrote more than the %lu bytes of console-max",
-		       vm->console.most);
-	else if (state == CONSOLE_FAILED)
-		vm_end(vm, END_ERROR, "the console can't be written");
+	vm_console(context, byte);
 }
 
 static void com1_interrupt(void *context, bool level)
