@@ -2,14 +2,12 @@
 #include "vmm/guest_memory.h"
 
 #include <fcntl.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Documentation/admin-guide/mm/pagemap.rst: one word per page. */
-#define PAGEMAP_PRESENT (1ull << 63)
-#define PAGEMAP_SWAPPED (1ull << 62)
-#define PAGEMAP_WORDS	1024u /* read at a time */
+#define PAGES_AT_A_TIME 4096u
 
 bool memory_map(struct memory *memory)
 {
@@ -62,23 +60,27 @@ void *memory_at(const struct memory *memory, uint64_t guest, uint64_t bytes)
 	return NULL;
 }
 
+/* mincore() gives a byte for each page. /proc/self/pagemap gives eight bytes, and reading it takes ten times as many
+ * instructions. */
 bool memory_pages(const struct memory *memory, uint64_t *pages)
 {
-	uint64_t words[PAGEMAP_WORDS], page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
-	uint64_t next = (uint64_t)memory->base / page_bytes;
-	uint64_t end = next + memory->bytes / page_bytes;
-	int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
-	ssize_t got = 1;
+	uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE), at = 0;
+	union {
+		unsigned char pages[PAGES_AT_A_TIME];
+		uint64_t words[PAGES_AT_A_TIME / 8];
+	} is_there;
 
-	for (*pages = 0; got > 0 && next < end; next += (uint64_t)got) {
-		uint64_t wanted = end - next < PAGEMAP_WORDS ? end - next : PAGEMAP_WORDS;
+	for (*pages = 0; at < memory->bytes; at += PAGES_AT_A_TIME * page_bytes) {
+		uint64_t left = memory->bytes - at, most = PAGES_AT_A_TIME * page_bytes;
+		uint64_t bytes = left < most ? left : most;
 
-		got = pread(fd, words, wanted * sizeof(*words), (off_t)(next * sizeof(*words))) /
-		      (ssize_t)sizeof(*words);
-		for (ssize_t i = 0; i < got; i++)
-			*pages += (words[i] & (PAGEMAP_PRESENT | PAGEMAP_SWAPPED)) != 0;
+		if (bytes < most)
+			memset(&is_there, 0, sizeof(is_there));
+		if (mincore(memory->base + at, bytes, is_there.pages) < 0)
+			return false;
+		for (unsigned i = 0; i < PAGES_AT_A_TIME / 8; i++)
+			for (uint64_t eight = is_there.words[i]; eight; eight >>= 8)
+				*pages += eight & 1;
 	}
-	if (fd >= 0)
-		close(fd);
-	return got > 0;
+	return true;
 }

@@ -26,7 +26,7 @@ bool memory_map(struct memory *memory);
 bool memory_map_file(struct memory *memory, const char *path, uint64_t guest);
 /* The host address of [guest, guest + bytes); NULL unless all of it is memory. */
 void *memory_at(const struct memory *memory, uint64_t guest, uint64_t bytes);
-/* Counts the guest's pages that the host has allocated, present or swapped. False: not readable. */
+/* Counts the guest's pages that are in the host's RAM. False: mincore() failed. */
 bool memory_pages(const struct memory *memory, uint64_t *pages);
 
 /* A loaded kernel. */
