@@ -202,7 +202,7 @@ between() {
     # The exit alone costs less than waking a thread; an exit to user space is half of OUT.
     between lab-kvm io-latency-out-userspace 1200 2400
     between lab-kvm io-latency-in-userspace 3000 5500
-    between lab-kvm vm-switch 5500 9000
+    between lab-kvm vm-switch 9000 14000
     TABLE=$PAIRS between lab-kvm io-latency-out-woken 3500 8000
     [ "$(insns "$PAIRS/lab-kvm" io-latency-out-woken)" -gt "$(insns "$PAIRS/lab-kvm" io-latency-out-spinning)" ]
     [ "$(insns "$PAIRS/lab-kvm" io-latency-in-woken)" -gt "$(insns "$PAIRS/lab-kvm" io-latency-in-spinning)" ]

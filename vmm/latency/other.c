@@ -16,13 +16,24 @@ static struct {
 	struct latency_page *page; /* the guest's, shared with this machine; NULL: not created */
 	struct other_places places;
 	uint32_t line;
-	int kick; /* eventfd: this machine's kick raises the guest's interrupt */
+	int kick;	  /* eventfd: this machine's kick raises the guest's interrupt */
+	int guest_policy; /* of its thread, before it was changed */
 	cpu_set_t guest_was_on[MAX_HOST_CPUS / CPU_SETSIZE];
 } other;
+
+/* A thread of SCHED_BATCH does not preempt another when it wakes up (sched(7)). Under SCHED_OTHER the CPU time that both
+ * have used decides whether the thread that kicks is preempted there, or reaches its halt. Other policies are the user's
+ * choice. */
+static bool set_policy(int from, int to)
+{
+	return sched_getscheduler(0) != from ||
+	       sched_setscheduler(0, to, &(struct sched_param){ 0 }) == 0;
+}
 
 /* It should never end by itself; if it does, ends the guest, which would wait forever. */
 static void *run(void *guest)
 {
+	(void)set_policy(SCHED_OTHER, SCHED_BATCH);
 	(void)vm_run(&other.vm);
 	vm_end(guest, other.vm.end, "the second machine ended: %.400s", other.vm.why);
 	return NULL;
@@ -77,6 +88,9 @@ bool other_start(struct latency *latency)
 	if (sched_getaffinity(0, sizeof(other.guest_was_on), other.guest_was_on) < 0 ||
 	    sched_setaffinity(0, sizeof(set), set) < 0)
 		return fail("can't pin both machines to one CPU: %m");
+	other.guest_policy = sched_getscheduler(0);
+	if (!set_policy(SCHED_OTHER, SCHED_BATCH))
+		return fail("can't set the scheduler's policy: %m");
 	/* The second machine's kick raises the guest's interrupt. */
 	return latency_raise(&other.vm, other.line, latency->kick, true) &&
 	       latency_raise(latency->vm, latency->line, other.kick, true);
@@ -88,5 +102,6 @@ void other_stop(struct latency *latency)
 		return;
 	(void)latency_raise(&other.vm, other.line, latency->kick, false);
 	(void)latency_raise(latency->vm, latency->line, other.kick, false);
+	(void)set_policy(SCHED_BATCH, other.guest_policy);
 	(void)sched_setaffinity(0, sizeof(other.guest_was_on), other.guest_was_on);
 }
