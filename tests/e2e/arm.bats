@@ -119,7 +119,8 @@ virt_tree() {
 
 @test "the image runs at any load address" {
     virt_tree
-    for address in 0x40200000 0x44200000 0x5a610000; do
+    # 0x40200000 is where all other tests load it.
+    for address in 0x44200000 0x5a610000; do
         by_hand "$address" virt.dtb
         [ "$(records bye | jq -r .status)" = ok ]
         [ "$(records result | jq -r 'select(.check == "failed").bench')" = '' ]

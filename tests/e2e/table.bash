@@ -8,7 +8,7 @@
 ONE_VCPU='^([^i]|i[dnr]|io-latency-.*-userspace$)' TWO_VCPUS='^(ipi-|io-latency-.*-(spinning|woken)$)'
 # Rows that these files add.
 # shellcheck disable=SC2034  # lab-machines uses it
-ADDED=4 SAMPLES=16
+ADDED=4 SAMPLES=128
 
 # table: makes the runs unless this build has them already. Their output is in .txt and .log beside them. The
 # limits only end hangs: busy hosts take ten times as long.
@@ -16,7 +16,7 @@ table() {
     local build
     table_guest
     build=$(cat "$WORLDSWITCH" "$ROOT"/build/vmm/x86_64/vmm "$BUILT/table-guest/guest.elf" "$ROOT"/lab/*.toml \
-        "$ROOT"/lab/recipes/*.toml "$ROOT"/build/lab/*/init | sha256sum | cut -c1-16)
+        "$ROOT"/lab/recipes/*.toml "$ROOT"/build/lab/*/init "$ROOT/tests/e2e/table.bash" | sha256sum | cut -c1-16)
     export TABLE=$BUILT/table-$build/table PAIRS=$BUILT/table-$build/pairs
     {
         flock 9
