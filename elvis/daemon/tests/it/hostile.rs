@@ -52,7 +52,7 @@ fn a_full_call_eventfd_stops_nobody() {
             let stats = server.stats().unwrap();
             let queue = &stats.devices["a"][0];
             assert_eq!(queue.fault, None);
-            (queue.calls == u64::from(number) + 1).then_some(())
+            (queue.calls == number + 1).then_some(())
         });
     }
 }
