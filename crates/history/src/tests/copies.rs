@@ -70,7 +70,7 @@ fn runs() -> impl Strategy<Value = Vec<(String, u64, u8)>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases / 32))]
+    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases / 16))]
 
     /// There and back, through every back-end: the same content, the same numbers, the same next one.
     #[test]
