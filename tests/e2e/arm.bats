@@ -38,6 +38,12 @@ boots() {
     [ "$(($(od -An -tu8 -j 16 -N 8 "$GUEST_ARM/guest.img") % 65536))" = 0 ]
 }
 
+@test "a doorbell where nothing is: the fault is a record on the serial port, and the machine ends" {
+    arm gic-version=3 cortex-a57 1 'bench=^idle$ doorbell=0x3f0000000'
+    [ "$(records fault | jq -r '"\(.name) \(.address)"')" = "data-abort $((0x3f0000000))" ]
+    [ "$(records bye | jq -r .status)" = fault ]
+}
+
 # bats test_tags=live
 @test "EL1: GICv2 and GICv3, one CPU and four" {
     boots gic-version=2 cortex-a57 1 'gicv2 el1'
