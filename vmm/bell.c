@@ -177,12 +177,14 @@ static void bell_access(void *context, struct access *access)
 	if (!access->write || !at)
 		return;
 	memcpy(&note, at, sizeof(note));
+	if (note.magic != BELL_MAGIC)
+		return;
 	note.bench[sizeof(note.bench) - 1] = 0;
-	if (note.magic == BELL_MAGIC && note.kind == BELL_BEGIN) {
+	if (note.kind == BELL_BEGIN) {
 		snapshot_take(bell->vm, &bell->begin, true);
 		bell->begun = true;
 		pass_on(bell, &note);
-	} else if (note.magic == BELL_MAGIC && note.kind == BELL_END && bell->begun) {
+	} else if (note.kind == BELL_END && bell->begun) {
 		bell->begun = false;
 		pass_on(bell, &note);
 		snapshot_take(bell->vm, &end, false);
@@ -193,12 +195,11 @@ static void bell_access(void *context, struct access *access)
 		}
 		exits_subtract(end.counts, bell->own, COUNTS);
 		send(bell, &note, &end);
-	} else if (note.magic == BELL_MAGIC &&
-		   (note.kind == BELL_BEGIN_REASONS || note.kind == BELL_END_REASONS)) {
+	} else if (note.kind == BELL_BEGIN_REASONS || note.kind == BELL_END_REASONS) {
 		reasons_access(bell, &note);
-	} else if (note.magic == BELL_MAGIC && note.kind == BELL_TEXT) {
+	} else if (note.kind == BELL_TEXT) {
 		text_access(bell->vm, &note, at);
-	} else if (note.magic == BELL_MAGIC) {
+	} else {
 		launch_access(bell->vm, &note, at);
 	}
 }

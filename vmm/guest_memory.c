@@ -2,7 +2,6 @@
 #include "vmm/guest_memory.h"
 
 #include <fcntl.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -64,23 +63,17 @@ void *memory_at(const struct memory *memory, uint64_t guest, uint64_t bytes)
  * instructions. */
 bool memory_pages(const struct memory *memory, uint64_t *pages)
 {
-	uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE), at = 0;
-	union {
-		unsigned char pages[PAGES_AT_A_TIME];
-		uint64_t words[PAGES_AT_A_TIME / 8];
-	} is_there;
+	uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE), all = memory->bytes / page_bytes,
+		 count;
+	unsigned char is_there[PAGES_AT_A_TIME];
 
-	for (*pages = 0; at < memory->bytes; at += PAGES_AT_A_TIME * page_bytes) {
-		uint64_t left = memory->bytes - at, most = PAGES_AT_A_TIME * page_bytes;
-		uint64_t bytes = left < most ? left : most;
-
-		if (bytes < most)
-			memset(&is_there, 0, sizeof(is_there));
-		if (mincore(memory->base + at, bytes, is_there.pages) < 0)
+	*pages = 0;
+	for (uint64_t first = 0; first < all; first += count) {
+		count = all - first < PAGES_AT_A_TIME ? all - first : PAGES_AT_A_TIME;
+		if (mincore(memory->base + first * page_bytes, count * page_bytes, is_there) < 0)
 			return false;
-		for (unsigned i = 0; i < PAGES_AT_A_TIME / 8; i++)
-			for (uint64_t eight = is_there.words[i]; eight; eight >>= 8)
-				*pages += eight & 1;
+		for (uint64_t i = 0; i < count; i++)
+			*pages += is_there[i] & 1; /* the other bits are reserved */
 	}
 	return true;
 }

@@ -39,9 +39,6 @@ bool clock_can_count_insns(void);
 /* Ends the machine; if that is impossible, halts this CPU forever. */
 _Noreturn void power_off(enum hypercall_abi hypercall);
 
-/* Passes the address of a note to a monitor that listens at `doorbell`. */
-void ring_doorbell(uint64_t doorbell, const void *note);
-
 /* Runs `passes` passes of an empty loop: shifts the phase of the measurement after it. */
 void pad_loop(uint64_t passes);
 

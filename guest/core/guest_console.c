@@ -3,8 +3,7 @@
  * Every wait is bounded. With neither, the guest runs silently.
  */
 #include "guest/core/guest_console.h"
-#include "guest/core/guest_arch.h"
-#include "common/bell_note.h"
+#include "common/bell_text.h"
 #include "posih.h"
 
 static const struct uart *console;
@@ -20,17 +19,6 @@ void console_use_doorbell(uint64_t port)
 	doorbell = port;
 }
 
-/* Gives the monitor text to write. False: it takes none. */
-static bool ring_text(uint64_t port, const char *text, size_t bytes)
-{
-	volatile struct bell_note note = {
-		.magic = BELL_MAGIC, .kind = BELL_TEXT, .index = (uint64_t)text, .samples = bytes
-	};
-
-	ring_doorbell(port, (const void *)&note);
-	return note.kind == BELL_TAKEN;
-}
-
 void console_put(uint8_t byte)
 {
 	if (console)
@@ -43,7 +31,7 @@ void console_write(const char *text, size_t bytes)
 
 	/* A ring that faults leads here again: then, and after one in vain, all text goes to the serial port. */
 	doorbell = PORT_NONE;
-	if (port != PORT_NONE && ring_text(port, text, bytes))
+	if (port != PORT_NONE && bell_text(port, text, bytes))
 		doorbell = port;
 	else if (console)
 		uart_write(console, text, bytes);

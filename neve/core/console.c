@@ -1,12 +1,12 @@
 /* The serial port; see console.h. */
 #include "core/console.h"
 
-#include "common/bell_note.h"
+#include "common/bell_text.h"
 #include "common/text.h"
 #include "core/lock.h"
 
 static const struct uart *port;
-static volatile uint64_t *doorbell;
+static uint64_t doorbell; /* 0: none */
 static struct lock lock;
 
 void console_use(const struct uart *uart)
@@ -18,44 +18,34 @@ void console_use(const struct uart *uart)
 
 void console_use_doorbell(uint64_t address)
 {
-	doorbell = (uint64_t *)address;
+	doorbell = address;
 }
 
-/* Gives text to the hypervisor below. False: it takes none. */
-static bool ring_text(volatile uint64_t *at, const char *text, size_t bytes)
+/* Gives text to the hypervisor below, and returns how many bytes it took. After a ring in vain, or one that faults and so
+ * leads here again, nothing more is given. */
+static size_t give(const char *text, size_t bytes)
 {
-	volatile struct bell_note note = {
-		.magic = BELL_MAGIC, .kind = BELL_TEXT, .index = (uint64_t)text, .samples = bytes
-	};
+	uint64_t at = doorbell;
+	size_t given = 0, piece;
 
-	/* The hypervisor reads the note. */
-	__asm__ volatile("" : : "r"(&note) : "memory");
-	*at = (uint64_t)&note;
-	return note.kind == BELL_TAKEN;
+	doorbell = 0;
+	for (; at && given < bytes; given += piece) {
+		piece = bytes - given < MAX_RECORD_BYTES ? bytes - given : MAX_RECORD_BYTES;
+		if (!bell_text(at, text + given, piece))
+			return given;
+	}
+	doorbell = at;
+	return given;
 }
 
 void console_write(const char *text, size_t bytes)
 {
-	volatile uint64_t *at;
-	bool taken = true;
+	size_t given;
 
 	lock_take(&lock);
-	at = doorbell;
-	/* A ring that faults leads here again: then, and after one in vain, all text goes to the serial port. */
-	doorbell = NULL;
-	while (at && taken && bytes) {
-		size_t piece = bytes < MAX_RECORD_BYTES ? bytes : MAX_RECORD_BYTES;
-
-		taken = ring_text(at, text, piece);
-		if (taken) {
-			text += piece;
-			bytes -= piece;
-		}
-	}
-	if (taken)
-		doorbell = at;
-	if (bytes && port)
-		uart_write(port, text, bytes);
+	given = give(text, bytes);
+	if (given < bytes && port)
+		uart_write(port, text + given, bytes - given);
 	lock_release(&lock);
 }
 
@@ -82,27 +72,19 @@ void record_send(struct record *record, struct record_line *line)
 
 void console_guest_flush(struct guest_console *console)
 {
-	if (console->used)
-		console_write(console->line, console->used);
+	console_write(console->line, console->used);
 	console->used = 0;
-}
-
-void console_guest_byte(struct guest_console *console, uint8_t byte)
-{
-	console->line[console->used++] = (char)byte;
-	if (!console->by_lines || byte == '\n' || console->used == sizeof(console->line))
-		console_guest_flush(console);
 }
 
 void console_guest_text(struct guest_console *console, const char *text, size_t bytes)
 {
-	if (!console->by_lines) {
-		console_guest_flush(console);
-		console_write(text, bytes);
-		return;
+	for (size_t i = 0; i < bytes; i++) {
+		console->line[console->used++] = text[i];
+		if (text[i] == '\n' || console->used == sizeof(console->line))
+			console_guest_flush(console);
 	}
-	for (size_t i = 0; i < bytes; i++)
-		console_guest_byte(console, (uint8_t)text[i]);
+	if (!console->by_lines)
+		console_guest_flush(console);
 }
 
 void console_seize(void)

@@ -35,10 +35,7 @@ void record_use_level(unsigned level);
 /* Writes one of our records. */
 void record_send(struct record *record, struct record_line *line);
 
-/* A byte of a guest's output. */
-void console_guest_byte(struct guest_console *console, uint8_t byte);
-
-/* Text that a guest gives by the doorbell, a line or more. */
+/* A guest's output: a byte of its serial port, or text that it gives by the doorbell. */
 void console_guest_text(struct guest_console *console, const char *text, size_t bytes);
 
 /* Writes an unfinished line. */

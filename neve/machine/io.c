@@ -26,3 +26,8 @@ void mmio_write32(uint64_t address, uint32_t value)
 {
 	__asm__ volatile("str %w0, [%1]" : : "r"(value), "r"(address) : "memory");
 }
+
+void ring_doorbell(uint64_t doorbell, const void *note)
+{
+	__asm__ volatile("dsb sy\n\tstr %0, [%1]" : : "r"(note), "r"(doorbell) : "memory");
+}

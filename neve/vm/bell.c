@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 
+#include "common/device_io.h"
 #include "common/exits.h"
 #include "common/word.h"
 #include "core/arch.h"
@@ -36,11 +37,11 @@ static void send(struct vm *vm, const struct bell_note *note, const struct count
 	record_send(&record, &vm->line);
 }
 
-static volatile uint64_t *outer;
+static uint64_t outer; /* 0: none */
 
 void bell_use_outer(uint64_t address)
 {
-	outer = (uint64_t *)address;
+	outer = address;
 }
 
 /* Rings the doorbell of the hypervisor below: last at the begin and first at the end, so that it does not
@@ -50,7 +51,7 @@ static void ring_outer(struct vm *vm, const struct bell_note *note)
 	if (!outer)
 		return;
 	vm->bell.passed_on = *note;
-	*outer = (uint64_t)&vm->bell.passed_on;
+	ring_doorbell(outer, &vm->bell.passed_on);
 }
 
 /* The guest may change its text meanwhile: it is copied first. */

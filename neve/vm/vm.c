@@ -31,7 +31,7 @@ static void uart_row(struct vcpu *vcpu, void *context, struct access *access)
 
 static void send_to_console(void *context, uint8_t byte)
 {
-	console_guest_byte(context, byte);
+	console_guest_text(context, (const char *)&byte, 1);
 }
 
 static void test_row(struct vcpu *vcpu, void *context, struct access *access)

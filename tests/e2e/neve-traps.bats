@@ -26,40 +26,30 @@ choose() {
     [ "$1" = pv ] || { QEMU_ARM=$BATS_FILE_TMPDIR/qemu CPU=max,cntfrq=1000000000; }
 }
 
-# rings: the instruction of each ring of the doorbell in int.log, by its address.
-rings() {
+# events: what int.log has, a line each: `ring` of the doorbell, `trap CLASS SYNDROME` of any other exception to EL2, and
+# `return` to EL1.
+events() {
     awk '
         /^\.\.\.with ESR/ { split($3, esr, "/"); far = "" }
         /^\.\.\.with FAR/ { far = $3 }
-        /^\.\.\.with ELR/ { elr = $3 }
-        /^\.\.\.to EL2/ && esr[1] == "0x24" && far == "0xa000008" { print elr }' int.log
+        /^\.\.\.to EL2/ { print esr[1] == "0x24" && far == "0xa000008" ? "ring" : "trap " esr[1] " " esr[2] }
+        /^Exception return from AArch64 EL2 to AArch64 EL1/ { print "return" }' int.log
 }
 
-# bells: the numbers of those rings that begin and end samples, of all rings of a nested VM and its hypervisor. The others
-# give text to write. The eight pairs that come first have no text between them: the VM, its hypervisor, and both again.
-bells() {
-    rings | awk '
-        { at[NR] = $1 }
-        END {
-            for (i = 1; i + 31 <= NR && !begin; i++) {
-                for (j = i; j < i + 28 && at[j] == at[j + 4]; j++);
-                if (j == i + 28 && at[i] == at[i + 2]) { begin = at[i + 1]; end = at[i + 3] }
-            }
-            for (i = 1; i <= NR; i++)
-                if (at[i] == begin || at[i] == end) print i - 1 "\n" i
-        }'
+# without_text: the same without rings that give text to write. Of a nested VM and its hypervisor these are the hypervisor's
+# `hello` (ring 1), the VM's (2 and its hypervisor's 3), the VM's `begin` (36, 37), and all after the samples. Eight empty
+# pairs are rings 4 to 35.
+without_text() {
+    awk '$1 != "ring" || (++ring >= 4 && ring <= 35) || (ring >= 38 && ring <= 41)'
 }
 
-# windows FIRST EVERY [RING...]: a line for each window of int.log: exceptions to EL2 by class, the number of different
-# syndromes, and returns to EL1. Of each EVERY rings of the doorbell, a window is from ring FIRST to the last. With
-# numbers (RING...) only those rings count; without, all rings.
+# windows FIRST EVERY: a line for each window of events: exceptions to EL2 by class, the number of different syndromes, and
+# returns to EL1. Of each EVERY rings of the doorbell, a window is from ring FIRST to the last.
 windows() {
-    awk -v first="$1" -v every="$2" -v list="${*:3}" '
-        BEGIN { n = split(list, numbers, " "); for (i = 1; i <= n; i++) bell[numbers[i]] = 1 }
-        /^\.\.\.with ESR/ { split($3, esr, "/"); far = "" }
-        /^\.\.\.with FAR/ { far = $3 }
-        /^\.\.\.to EL2/ && !(esr[1] == "0x24" && far == "0xa000008") { count[esr[1]]++; seen[esr[2]] = 1 }
-        /^\.\.\.to EL2/ && esr[1] == "0x24" && far == "0xa000008" && (bell[++ring] || !n) {
+    awk -v first="$1" -v every="$2" '
+        $1 == "trap" { count[$2]++; seen[$3] = 1 }
+        $1 == "return" { back++ }
+        $1 == "ring" {
             place = rings++ % every + 1
             if (place == every) {
                 line = ""
@@ -73,8 +63,7 @@ windows() {
                 for (syndrome in seen) delete seen[syndrome]
                 back = 0
             }
-        }
-        /^Exception return from AArch64 EL2 to AArch64 EL1/ { back++ }' int.log
+        }'
 }
 
 # traps MECHANISM PARAVIRT: boots the guest hypervisor that only traps.
@@ -92,7 +81,7 @@ traps() {
     for mechanism in nv pv; do
         traps $mechanism "$([ $mechanism = nv ] || echo -calls)"
         # The first eight pairs of rings have nothing between them.
-        windows 1 2 | sed 1,8d >windows.txt
+        events | windows 1 2 | sed 1,8d >windows.txt
         own exits | jq -r '.returns | add' >counted.txt
         [ "$(sort -u counted.txt)" = 64 ]
         while read -r kind window; do
@@ -120,8 +109,7 @@ traps() {
             -d int -D int.log
         # Four rings: the nested VM's and its hypervisor's, twice. neve counts between the second and the
         # last.
-        # shellcheck disable=SC2046  # a word for each
-        windows 2 4 $(bells) >windows.txt
+        events | without_text | windows 2 4 >windows.txt
         [ "$(wc -l <windows.txt)" = 9 ]
         [ "$(sed 8q windows.txt | sed 's/ syndromes.*//' | sort -u | wc -l)" = 1 ]
         # Minus the traps of the rings themselves, which the first eight windows have.

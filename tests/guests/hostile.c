@@ -3,6 +3,7 @@
  * EXTRA_BENCH. The monitor must report what happened, and end or go on.
  */
 #include "row.h"
+#include "tests/guests/wrong_text.h"
 
 /* Interrupts are always off on the first CPU. */
 TIMED_LOOP(hostile_spin, "9:\tjmp 9b");
@@ -67,11 +68,7 @@ ROW(hostile_ports, "hostile-ports", .check = check_ports);
 
 /* The doorbell with notes at addresses without memory, across the end of memory, and invalid ones; and with a
  * name that is not terminated. */
-static struct {
-	uint32_t magic, kind;
-	uint64_t index, iterations, samples;
-	char bench[64];
-} note;
+static struct bell_note note;
 
 static void ring(const struct bench_run *run, uint64_t at)
 {
@@ -80,40 +77,13 @@ static void ring(const struct bench_run *run, uint64_t at)
 	__asm__ volatile("outl %0, %1" : : "a"((uint32_t)at), "Nd"(port) : "memory");
 }
 
-/* Text outside memory, text across the end of memory, and text longer than a record are not taken. */
-static bool takes_no_wrong_text(const struct bench_run *run)
-{
-	const struct {
-		uint64_t index, samples;
-	} wrong[] = {
-		{ NOWHERE, 16 },    { memory_bytes() - 8, 16 },	     { (uint64_t)&note, 4097 },
-		{ UINT64_MAX, 16 }, { (uint64_t)&note, UINT64_MAX }, { UINT64_MAX, UINT64_MAX }
-	};
-
-	for (unsigned i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-		note.magic = 0x31425357;
-		note.kind = 7;
-		note.index = wrong[i].index;
-		note.samples = wrong[i].samples;
-		ring(run, (uint64_t)&note);
-		if (((volatile typeof(note) *)&note)->kind != 7)
-			return false;
-	}
-	return true;
-}
-
 /* A line between two rings, whose exits the monitor then reports. */
 static void write_line_between_rings(const struct bench_run *run)
 {
-	static const char name[] = "line";
-
-	__builtin_memset(&note, 0, sizeof(note));
-	__builtin_memcpy(note.bench, name, sizeof(name));
-	note.magic = 0x31425357;
-	note.kind = 1;
+	note = (struct bell_note){ .magic = BELL_MAGIC, .kind = BELL_BEGIN, .bench = "line" };
 	ring(run, (uint64_t)&note);
 	console_printf("a line of several dozen bytes, which is one exit to the monitor\n");
-	note.kind = 2;
+	note.kind = BELL_END;
 	note.iterations = note.samples = 1;
 	ring(run, (uint64_t)&note);
 }
@@ -134,6 +104,7 @@ static enum check check_bell(struct bench_run *run)
 	out8((uint16_t)run->params->doorbell, 0xff);
 	bench_note(run, "the bell was rung in wrong ways");
 	write_line_between_rings(run);
-	return takes_no_wrong_text(run) ? CHECK_PROVED : CHECK_FAILED;
+	return takes_no_wrong_text(run, NOWHERE, memory_bytes(), ring) ? CHECK_PROVED
+								       : CHECK_FAILED;
 }
 ROW(hostile_bell, "hostile-bell", .check = check_bell);
