@@ -310,7 +310,7 @@ mod tests {
                 "{name}"
             );
         }
-        // Later tests of this process say why they fail.
+        // The default hook again: it prints why a later test of this process fails.
         drop(std::panic::take_hook());
     }
 }

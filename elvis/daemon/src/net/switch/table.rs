@@ -141,6 +141,7 @@ impl Table {
                 old.get_or_insert((at, word));
             }
         }
+        // To a pin all that is not pinned is old.
         match empty.or(old) {
             Some((at, word)) if self.replace(most, at, word, new, now_s) => Learned::New,
             _ => Learned::Full,
@@ -209,8 +210,8 @@ impl Table {
         }
     }
 
-    /// Pins an address to a port: no other can take it. If its place in the table is full, it displaces an address that is
-    /// not pinned. False if there is none, or the address is pinned elsewhere.
+    /// Pins an address to a port. No other port can take the address. In a full bucket it displaces an address that is not
+    /// pinned. False: all addresses of the bucket are pinned, or this address is pinned to another port.
     #[must_use]
     pub fn pin(&self, mac: Mac, port: u16) -> bool {
         matches!(self.learn(mac, port, PINNED), Learned::New | Learned::Moved)
