@@ -158,6 +158,15 @@ insns() {
         | map(.[0] - .[1]) | group_by(.) | max_by(length)[0]'
 }
 
+# has_one_path FILE BENCHMARK: whether the operations of the first boot took one path: all but two samples, of which the first
+# warms up, are within 5 % of the mode.
+has_one_path() {
+    local mode
+    mode=$(insns "$1" "$2")
+    value "$1" "$2" '[.metrics[] | select(.name == "cost").boots[0] | .run, .control] | transpose | map(.[0] - .[1])' |
+        jq -e --argjson mode "$mode" 'map(select((. / $mode - 1 | fabs) > 0.05)) | length <= 2'
+}
+
 # The status of each row, as "name status" lines.
 statuses() {
     result "$1" '.rows[] | .benchmark + " " + .status'

@@ -114,6 +114,7 @@ between() {
     local found
     found=$(insns "$LATENCY/lab-kvm-vhe" vm-switch)
     [ "$found" -gt 9000 ] && [ "$found" -lt 14000 ]
+    has_one_path "$LATENCY/lab-kvm-vhe" vm-switch
 }
 
 @test "another CPU, another kernel, and x86 with its own rows in the same run" {
