@@ -1,5 +1,21 @@
 # shellcheck shell=bash
-# An emulator with the fault idle-clock-jump (lab/quirks.toml), which the lab cures.
+# Emulators with faults that the lab cures (lab/quirks.toml).
+
+# as_packaged FAULT: the lab's emulator for x86, of the version that lab/lock.toml pins, without the cure of this fault.
+as_packaged() {
+    local faulty cured program=$LAB_STORE/sets/qemu/root/usr/bin/qemu-system-x86_64 last=0 at i
+    # shellcheck disable=SC2001
+    bytes() { sed 's/../\\x&/g' <<<"$1"; }
+    IFS='|' read -r _ _ faulty cured < <(grep "^$1|qemu-system-x86 1:10.0.13" "$ROOT/crates/lab/src/quirks/builds.txt")
+    # What follows the last byte that the cure changes may be code from elsewhere.
+    for ((i = 0; i < ${#cured}; i += 2)); do
+        [ "${faulty:i:2}" = "${cured:i:2}" ] || last=$((i + 2))
+    done
+    cp -L "$program" as-packaged
+    at=$(LC_ALL=C grep -obUaP "$(bytes "${cured:0:last}")" as-packaged | cut -d: -f1)
+    printf '%b' "$(bytes "${faulty:0:last}")" | dd of=as-packaged bs=1 seek="$at" conv=notrunc status=none
+    ! cmp -s as-packaged "$program"
+}
 
 # uncured PROGRAM: its content with the check of qtest_allowed, which the cure replaced, in its place again.
 uncured() {

@@ -6,6 +6,7 @@
 # shellcheck disable=SC2154
 
 load ../e2e/common
+load ../e2e/clock
 
 setup() {
     common_setup
@@ -14,20 +15,6 @@ setup() {
 
 BOOTS=${BOOTS:-20}
 ROWS='^io-(qemu|iothread|storage-daemon|elvis|vhost)-d1$'
-
-# A program in $PWD that runs the lab's emulator as it is in its package.
-uncured() {
-    local set=$XDG_CACHE_HOME/worldswitch/sets/qemu/root faulty cured at
-    # shellcheck disable=SC2001
-    bytes() { sed 's/../\\x&/g' <<<"$1"; }
-    IFS='|' read -r _ _ faulty cured < <(grep '^svm-interrupt-twice|qemu-system-x86 1:10.0.13' \
-        "$ROOT/crates/lab/src/quirks/builds.txt")
-    cp -L "$set/usr/bin/qemu-system-x86_64" as-packaged
-    at=$(LC_ALL=C grep -obUaP "$(bytes "$cured")" as-packaged | cut -d: -f1)
-    printf '%b' "$(bytes "$faulty")" | dd of=as-packaged bs=1 seek="$at" conv=notrunc status=none
-    ! cmp -s as-packaged "$set/usr/bin/qemu-system-x86_64"
-    lab_emulator "$PWD/as-packaged" qemu-as-packaged
-}
 
 @test "no machine hangs on the cured emulator" {
     fetch_packages kvm-linux
@@ -38,7 +25,8 @@ uncured() {
 
 @test "without the cure machines hang, and it is told" {
     fetch_packages kvm-linux
-    uncured
+    as_packaged svm-interrupt-twice
+    lab_emulator "$PWD/as-packaged" qemu-as-packaged
     # The second machine hangs, and so it does when it is launched again: each time 900 s of processor time.
     run ws run --on lab:kvm-linux --bench '^io-(qemu|iothread)-d1$' --boots 1 --perturb 0 \
         --qemu "$PWD/qemu-as-packaged" -o "$OUT"
