@@ -27,7 +27,7 @@ show)
     # Results have the platform, and whether its packages are pinned.
     mkdir -p "$2"
     jq -n --arg on "$on" '{on: $on, identity: {subject: {packages_pinned: (env.PINNED == "true")}}}' >"$2/lab.json"
-    printf 'workload\nin 3,438\n\nlegend\n'
+    printf 'workload unit insns\nin 3,438\n\nworkload unit step\nrecv 12\n\nlegend\n'
     ;;
 esac
 END
@@ -127,16 +127,27 @@ END
     run -2 figures
 }
 
-@test "what a command prints" {
-    printf '%s\n' '<!-- figures: worldswitch apps --on lab:linux -->' '```' workload 'in 3,438' '```' >page.md
+@test "what a command prints, the part that begins as the block does" {
+    blocks() {
+        printf '%s\n' '<!-- figures: worldswitch apps --on lab:linux -->' '```' 'workload unit insns' 'in 3,438' '```' \
+            '<!-- figures: worldswitch apps --on lab:linux -->' '```' 'workload unit step' "recv $1" '```' >page.md
+    }
+    blocks 12
     run -0 figures
-    sed -i 's/3,438/3,437/' page.md
+    [[ ${lines[-1]} = 'figures: 4 compared, 0 differences' ]]
+    blocks 13
+    cp page.md before
+    PINNED=false run -0 figures --renew
+    [[ $output = *'lab/lock.toml does not pin: no failure'* ]]
+    cmp page.md before
     run -1 figures
-    [[ $output = *'page.md:4: the command prints: in 3,438'* ]]
-    sed -i '3d' page.md
+    [[ $output = *'page.md:9: the command prints: recv 12'* ]]
+    # Without a first line that the command prints it is the first part.
+    sed -i '8d;3d' page.md
     run -1 figures
     run -1 figures --renew --kept
-    [ "$(sed -n 3,4p page.md)" = $'workload\nin 3,438' ]
+    [ "$(sed -n 3,4p page.md)" = $'workload unit insns\nin 3,438' ]
+    [ "$(sed -n 8,9p page.md)" = $'workload unit insns\nin 3,438' ]
 }
 
 @test "the command of a comment is the last one in the text above" {

@@ -5,6 +5,7 @@
 mod networks;
 mod parts;
 mod predicted;
+mod predicted_text;
 pub(crate) mod published;
 mod text;
 mod timed;

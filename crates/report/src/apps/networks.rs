@@ -12,7 +12,7 @@ pub(super) const TITLE: &str = "by who serves the network";
 const LEGEND: &str = "insns a unit: of all CPUs together; client and QEMU have one, the vCPU has one, and so has vhost's thread or elvis (+net=). injected: interrupts injected into the guest. faults: of the guest's memory that it touches for the first time, in the measured run; in the run by reason the kicks contain such faults too.";
 
 /// KVM's counter of page faults of the guest's memory.
-const FAULTS: &str = "pf_taken";
+pub(super) const FAULTS: &str = "pf_taken";
 
 /// The option that says who serves it.
 const OPTION: &str = "net=";

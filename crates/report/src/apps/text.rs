@@ -1,9 +1,10 @@
 //! The tables of applications as text.
 
 use super::networks;
+use super::predicted_text;
 use super::vcpus::is_vcpu;
 use super::{
-    App, AppLine, Apps, NestedRatio, Part, Predicted, Spread, TimedApp, TimedLine, TimedPart,
+    App, AppLine, Apps, NestedRatio, Part, Spread, TimedApp, TimedLine, TimedPart,
     TimedTransaction, Transaction, is_nested, named,
 };
 use crate::number;
@@ -98,28 +99,8 @@ const VCPUS_LEGEND: [&str; 3] = [
     "Dall: how much longer a unit took than natively in section 5 of Dall et al. (2015), KVM on ARM (HP Moonshot m400), four vCPUs, with all virtual interrupts on one vCPU and spread over several, and what that gained.",
 ];
 
-const PREDICTED: &str = "the cost model held against what was measured";
-
-const PREDICTED_COLUMNS: [(&str, Set); 9] = [
-    ("workload", Text),
-    ("platform", Text),
-    ("natively", Number),
-    ("exits' cost", Number),
-    ("predicted", Number),
-    ("measured", Number),
-    ("error", Number),
-    ("with its threads", Number),
-    ("most of the exits' cost", Text),
-];
-
-const PREDICTED_LEGEND: [&str; 3] = [
-    "exits' cost: each exit of a unit times the instructions of such an exit in a microbenchmark of the same hypervisor (HyperBench, equations 2 to 6); predicted: with the native instructions.",
-    "error: predicted less measured, of measured; with its threads: the same after adding what vhost's and QEMU's threads execute, which is no exit's.",
-    "most of the exits' cost: exits of a unit by reason x instructions of one in the benchmark. Exits that no benchmark makes are taken for hypercalls, the cheapest.",
-];
-
 /// As many reasons of exits are in the table; the JSON has all.
-const REASONS: usize = 3;
+pub(super) const REASONS: usize = 3;
 
 impl AppLine {
     /// The commonest reasons of exits, as text.
@@ -274,33 +255,6 @@ fn spreads(spreads: &[Spread]) -> Sheet {
     sheet
 }
 
-impl Predicted {
-    fn line(&self) -> Vec<String> {
-        let percent = |error: f64| format!("{:+.1} %", error * 100.0);
-        let exits = self.events.iter().take(REASONS);
-        let exits: Vec<String> = exits
-            .map(|exit| {
-                let (count, each) = (two(exit.count), insns(exit.each));
-                format!("{} {count} x {each} ({})", exit.reason, exit.benchmark)
-            })
-            .collect();
-        vec![
-            named(&self.workload, self.unit.as_deref()),
-            self.platform.clone(),
-            dash(self.direct.map(insns)),
-            dash(self.exits_cost.map(insns)),
-            dash(self.predicted.map(insns)),
-            dash(self.measured.map(insns)),
-            dash(self.error.map(percent)),
-            dash(self.error_serving.map(percent)),
-            match &self.why {
-                Some(why) => why.clone(),
-                None => exits.join(", "),
-            },
-        ]
-    }
-}
-
 impl TimedApp {
     fn lines(&self) -> impl Iterator<Item = Vec<String>> {
         let range = move |[low, high]: [f64; 2]| format!("{} to {}", us(low), us(high));
@@ -453,12 +407,10 @@ impl Apps {
             });
         }
         if !self.predicted.is_empty() {
-            let mut sheet = Sheet::new(PREDICTED_COLUMNS);
-            sheet.extend(self.predicted.iter().map(Predicted::line));
             blocks.push(Block {
-                title: Some(PREDICTED),
-                sheet,
-                below: legend(&PREDICTED_LEGEND),
+                title: Some(predicted_text::TITLE),
+                sheet: self.predictions(),
+                below: self.predictions_below(),
             });
         }
         blocks

@@ -1,0 +1,92 @@
+//! The cost model's predictions of applications as text.
+
+use super::predicted::median_error;
+use super::text::REASONS;
+use super::{Apps, Predicted, named};
+use crate::sheet::{Set, Sheet};
+use crate::unit_of_work::{dash, insns, two};
+
+use Set::{Number, Text};
+
+pub(super) const TITLE: &str = "the cost model held against what was measured";
+
+const COLUMNS: [(&str, Set); 9] = [
+    ("workload", Text),
+    ("platform", Text),
+    ("natively", Number),
+    ("T_virt", Number),
+    ("exits", Number),
+    ("error", Number),
+    ("and kicks", Number),
+    ("error", Number),
+    ("most of the exits", Text),
+];
+
+const LEGEND: [&str; 5] = [
+    "T_virt: the VM's instructions of a unit less the native ones.",
+    "exits: as predicted by each exit of a unit times the instructions of such an exit in a microbenchmark of the same hypervisor, and the wake-up of the thread that a kick is for (HyperBench, equations 3 to 6). Exits that no benchmark makes are taken for hypercalls, the cheapest.",
+    "and kicks: with what a kick brings, as packets pass vhost, a bridge and a second network stack. It is the median of the other half of the workloads (every second one), so no row is judged by a price that it was used for.",
+    "error: predicted less measured, relative to T_virt; -100 % means that nothing was predicted. -: T_virt is below 2 % of the native instructions, or natively it was not measured.",
+    "most of the exits: exits of a unit by reason x instructions of one in the benchmark.",
+];
+
+/// Instructions more, or fewer.
+fn signed_insns(value: f64) -> String {
+    match value < 0.0 {
+        true => format!("-{}", insns(-value)),
+        false => insns(value),
+    }
+}
+
+impl Predicted {
+    fn line(&self) -> Vec<String> {
+        let percent = |error: f64| format!("{:+.1} %", error * 100.0);
+        let exits = self.events.iter().take(REASONS);
+        let exits: Vec<String> = exits
+            .map(|exit| {
+                let (count, each) = (two(exit.count), insns(exit.each));
+                format!("{} {count} x {each} ({})", exit.reason, exit.benchmark)
+            })
+            .collect();
+        vec![
+            named(&self.workload, self.unit.as_deref()),
+            self.platform.clone(),
+            dash(self.direct.map(insns)),
+            dash(self.virt.map(signed_insns)),
+            dash(self.exits_cost.map(insns)),
+            dash(self.virt_error.map(percent)),
+            dash(self.with_kicks.map(insns)),
+            dash(self.with_kicks_error.map(percent)),
+            match &self.why {
+                Some(why) => why.clone(),
+                None => exits.join(", "),
+            },
+        ]
+    }
+}
+
+impl Apps {
+    /// One line for each prediction.
+    pub(super) fn predictions(&self) -> Sheet {
+        let mut sheet = Sheet::new(COLUMNS);
+        sheet.extend(self.predicted.iter().map(Predicted::line));
+        sheet
+    }
+
+    /// What stands below the predictions: how good they are, then the legend.
+    pub(super) fn predictions_below(&self) -> Vec<String> {
+        let median = |of: fn(&Predicted) -> Option<f64>| median_error(&self.predicted, of);
+        let percent = |error: f64| format!("{:.0} %", error * 100.0);
+        let mut below = Vec::new();
+        if let Some((error, count)) = median(|one| one.virt_error) {
+            let rows = if count == 1 { "row" } else { "rows" };
+            let mut text = format!("The median error of T_virt is {} by exits", percent(error));
+            if let Some((error, _)) = median(|one| one.with_kicks_error) {
+                text += &format!(", and {} with kicks", percent(error));
+            }
+            below.push(format!("{text}, of {count} {rows}."));
+        }
+        below.extend(LEGEND.map(str::to_owned));
+        below
+    }
+}
