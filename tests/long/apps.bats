@@ -48,6 +48,14 @@ of() {
     executed out/lab-kvm-linux.json tcp-rr 147659070
 }
 
+# Not in tests/e2e: four launches with the plugin, 2 minutes of a core. That the sums are those of the clock is checked by
+# the command.
+@test "the functions of two workloads, each in a launch of its own" {
+    ws apps --workload '^(fork-exec|tcp-rr)$' --boots 1 --perturb 0 --explain --export-json apps.json -o out
+    jq -e '[.explained[] | .workload] | sort == ["fork-exec", "tcp-rr"]' apps.json
+    jq -e '.explained[] | select(.workload == "tcp-rr").functions | map(select(.function | startswith("vhost_"))) | length > 0' apps.json
+}
+
 # Not in tests/e2e: a boot of a whole Linux, 15 s of a core.
 @test "a workload is counted exactly" {
     workload a-good 'seq 10'

@@ -106,7 +106,7 @@ pub struct Predicted {
     /// T_virt as measured: T_guest less T_direct.
     pub virt: Option<f64>,
     /// T_virt as predicted relative to that, less 1: negative if it is larger than predicted. Absent if T_virt is
-    /// within the noise, 2 % of T_direct.
+    /// within the noise: below 2 % of T_direct, or not above 0 in the whole band of the ratio.
     pub virt_error: Option<f64>,
     /// `virt_error` if the instructions of `serving` are added, less what its kicks' receivers were predicted to
     /// take.
@@ -225,10 +225,12 @@ fn predicted(
         .zip(exits_cost)
         .map(|(direct, cost): (f64, f64)| direct + cost);
     let virt = line.insns.zip(direct).map(|(guest, direct)| guest - direct);
+    // Else some boots took fewer instructions than natively, for what should not matter.
+    let is_added = line.ratio_band.is_none_or(|[low, _]| low > 1.0);
     let virt_error = |cost: Option<f64>| {
         let known = virt
             .zip(direct)
-            .filter(|(virt, direct)| *virt >= NOISE * direct);
+            .filter(|(virt, direct)| is_added && *virt >= NOISE * direct);
         Some(cost? / known?.0 - 1.0)
     };
     let receivers_of = events.iter().find(|event| event.reason == RECEIVER);

@@ -26,7 +26,7 @@ const LEGEND: [&str; 5] = [
     "T_virt: the VM's instructions of a unit less the native ones.",
     "exits: as predicted by each exit of a unit times the instructions of such an exit in a microbenchmark of the same hypervisor, and the wake-up of the thread that a kick is for (HyperBench, equations 3 to 6). Exits that no benchmark makes are taken for hypercalls, the cheapest.",
     "and kicks: with what a kick brings, as packets pass vhost, a bridge and a second network stack. It is the median of the other half of the workloads (every second one), so no row is judged by a price that it was used for.",
-    "error: predicted less measured, relative to T_virt; -100 % means that nothing was predicted. -: T_virt is below 2 % of the native instructions, or natively it was not measured.",
+    "error: predicted less measured, relative to T_virt; -100 % means that nothing was predicted. -: T_virt is below 2 % of the native instructions, the band of the ratio has 1 in it, or natively it was not measured.",
     "most of the exits: exits of a unit by reason x instructions of one in the benchmark.",
 ];
 

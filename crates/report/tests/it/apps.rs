@@ -197,6 +197,18 @@ fn t_virt_is_predicted_from_exits_and_what_they_cost_elsewhere() {
         .map(|event| (&*event.reason, event.count))
         .collect();
     assert_eq!(events, [("hlt", 0.1), ("pf_taken", 0.2)]);
+    // In a perturbed boot it took fewer instructions than natively: its T_virt says nothing.
+    results[1].rows[1] = row("tcp-rr", &[92, 39], Some(31));
+    for result in &mut results[..2] {
+        result.boots[1].perturbed = Some(ws_results::Perturbation {
+            pad: Some(64),
+            memory_mib: None,
+        });
+    }
+    let moving = Apps::of(&results, &ws_report::reference::load().unwrap());
+    let mut all = moving.predicted.iter();
+    let rr = all.find(|one| one.workload == "tcp-rr").unwrap();
+    assert!(rr.virt.is_some() && rr.virt_error.is_none());
     let text = apps.to_markdown();
     assert!(text.contains("npf 3.10 x 10 (mmio-write-eventfd)"));
     assert!(

@@ -6,6 +6,7 @@ use crate::commands::{Usage, explain, parts, whole};
 use crate::rounds::rows::RowsOf;
 use crate::terminal::{Colours, Stop, output};
 use anyhow::{Context, bail};
+use regex::Regex;
 use std::fs;
 use ws_explain::counts::Counts;
 use ws_explain::spread::{Comparison, Run, Spread, WorkloadExplained};
@@ -163,10 +164,29 @@ fn spreads(
         .linux
         .with_context(|| format!("{name} has no Linux with symbols"))?;
     let symbols = Symbols::of_kernel(&symbols)?;
+    let mut spreads = Vec::new();
+    for workload in &choice.workloads {
+        match spread(args, workload, name, &symbols, stop, colours)? {
+            Some(spread) => spreads.push(spread),
+            None => return Ok(None),
+        }
+    }
+    Ok(Some(spreads))
+}
+
+/// What one platform executes in a workload: each has a launch of its own, as each launch writes its counts anew.
+fn spread(
+    args: &AppsArgs,
+    workload: &Workload,
+    name: &PlatformName,
+    symbols: &Symbols,
+    stop: &Stop,
+    colours: Colours,
+) -> anyhow::Result<Option<Spread>> {
     let folder = tempfile::tempdir()?;
     let file = folder.path().join("counts");
     let run = RunArgs {
-        bench: args.workload.clone(),
+        bench: Some(Regex::new(&format!("^{}$", regex::escape(&workload.name)))?),
         rows: Some(RowsOf::Applications),
         recording: Some(file.clone()),
         counts_only: true,
@@ -188,20 +208,17 @@ fn spreads(
     if measured.problems.iter().any(|problem| problem.broken) {
         bail!("{name}: what was recorded is not what was measured before");
     }
-    let runs = choice.workloads.iter().map(|workload| {
-        let ticks = ticks(&measured.results, &workload.name);
-        Ok(Run {
-            workload: &workload.name,
-            ticks: ticks.with_context(|| format!("{} on {name}", workload.name))?,
-            has_shorter: workload.shorter() > 0,
-        })
-    });
-    let runs = runs.collect::<anyhow::Result<Vec<_>>>()?;
+    let ticks = ticks(&measured.results, &workload.name);
+    let run = Run {
+        workload: &workload.name,
+        ticks: ticks.with_context(|| format!("{} on {name}", workload.name))?,
+        has_shorter: workload.shorter() > 0,
+    };
     let bytes = fs::read(&file)
         .with_context(|| format!("{name}: its emulator ended without writing counts"))?;
     let counts = Counts::read(&bytes).with_context(|| name.to_string())?;
-    let spreads = Spread::of(&counts, &symbols, &runs);
-    Ok(Some(spreads.with_context(|| name.to_string())?))
+    let mut spreads = Spread::of(&counts, symbols, &[run]).with_context(|| name.to_string())?;
+    Ok(spreads.pop())
 }
 
 /// Ticks of the measured run, without idle time.
