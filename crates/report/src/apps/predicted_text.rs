@@ -15,18 +15,18 @@ const COLUMNS: [(&str, Set); 9] = [
     ("platform", Text),
     ("natively", Number),
     ("T_virt", Number),
-    ("exits", Number),
+    ("by exits", Number),
     ("error", Number),
-    ("and kicks", Number),
-    ("error", Number),
+    ("with kicks", Number),
+    ("error with kicks", Number),
     ("most of the exits", Text),
 ];
 
 const LEGEND: [&str; 5] = [
     "T_virt: the VM's instructions of a unit less the native ones.",
-    "exits: as predicted by each exit of a unit times the instructions of such an exit in a microbenchmark of the same hypervisor, and the wake-up of the thread that a kick is for (HyperBench, equations 3 to 6). Exits that no benchmark makes are taken for hypercalls, the cheapest.",
-    "and kicks: with what a kick brings, as packets pass vhost, a bridge and a second network stack. It is the median of the other half of the workloads (every second one), so no row is judged by a price that it was used for.",
-    "error: predicted less measured, relative to T_virt; -100 % means that nothing was predicted. -: T_virt is below 2 % of the native instructions, the band of the ratio has 1 in it, or natively it was not measured.",
+    "by exits: T_virt as predicted from exits (HyperBench, equations 3 to 6). Each exit has its cost in a microbenchmark of the same hypervisor. A kick, the guest's write that notifies a device, also has the cost of waking its thread. An exit without a benchmark is priced as a hypercall, the cheapest exit.",
+    "with kicks: by exits plus a price for each kick, as its packets pass vhost, a bridge and a second network stack. The price is the median of the unexplained instructions per kick in the other half of the workloads (every second one).",
+    "error: predicted less measured, relative to T_virt. It is missing if T_virt is below 2 % of the native instructions, if the band of the ratio has 1 in it, or if natively it was not measured.",
     "most of the exits: exits of a unit by reason x instructions of one in the benchmark.",
 ];
 
@@ -80,11 +80,14 @@ impl Apps {
         let mut below = Vec::new();
         if let Some((error, count)) = median(|one| one.virt_error) {
             let rows = if count == 1 { "row" } else { "rows" };
-            let mut text = format!("The median error of T_virt is {} by exits", percent(error));
+            let mut text = format!(
+                "The median error of T_virt over {count} {rows} is {} by exits",
+                percent(error)
+            );
             if let Some((error, _)) = median(|one| one.with_kicks_error) {
-                text += &format!(", and {} with kicks", percent(error));
+                text += &format!(" and {} with kicks", percent(error));
             }
-            below.push(format!("{text}, of {count} {rows}."));
+            below.push(format!("{text}."));
         }
         below.extend(LEGEND.map(str::to_owned));
         below
