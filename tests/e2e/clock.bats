@@ -13,9 +13,10 @@ setup_file() {
     export WORK=$BATS_FILE_TMPDIR/work
     mkdir "$WORK"
     local pinned=$ROOT/tools/pinned halts=$ROOT/tests/guests/halts.S
-    "$pinned/clang" --target=x86_64-linux-gnu -m32 -c -o "$WORK/x.o" "$halts"
+    local clang=("$pinned/clang" --target=x86_64-linux-gnu -m32 -c)
+    "${clang[@]}" -o "$WORK/x.o" "$halts"
     "$pinned/ld.lld" -m elf_i386 -Ttext=0x100000 -o "$WORK/x86_64" "$WORK/x.o"
-    "$pinned/clang" --target=x86_64-linux-gnu -m32 -c -o "$WORK/p.o" "$ROOT/tests/guests/pauses.S"
+    "${clang[@]}" -DWORK=24000 -DSPIN=pause -o "$WORK/p.o" "$halts"
     "$pinned/ld.lld" -m elf_i386 -Ttext=0x100000 -o "$WORK/pauses" "$WORK/p.o"
     "$pinned/clang" --target=aarch64-linux-gnu -c -o "$WORK/a.o" "$halts"
     "$pinned/ld.lld" -Ttext=0x40200000 --image-base=0x40100000 -o "$WORK/aarch64" "$WORK/a.o"
@@ -37,7 +38,7 @@ clock() {
     lab_emulator "$2" qemu
     timeout "$LIMIT" env ${3:+LD_PRELOAD="$3"} ./qemu "${words[@]}" "${@:4}" -m 64 -no-user-config -nodefaults -accel tcg,thread=single -icount shift=0,sleep=off -seed 1 \
         -display none -monitor none -no-reboot -serial file:clock.txt -kernel "$WORK/$1" || [ $? -eq 1 ]
-    [ "$(wc -l <clock.txt)" -ge 1 ]
+    [ "$(wc -l <clock.txt)" -eq 8 ]
     cat clock.txt
 }
 
@@ -54,7 +55,6 @@ check() {
     local program=$LAB_STORE/sets/qemu/root/usr/bin/qemu-system-$1
     is_cured_or_said "$1" "$2" || return 0
     clock "$1" "$program" >alone.txt
-    [ "$(wc -l <alone.txt)" -eq 8 ]
     for _ in 1 2; do
         clock "$1" "$program" "$(busy_loop)" >busy.txt
         cmp alone.txt busy.txt
@@ -83,7 +83,7 @@ check() {
     local one several
     one=$(spent one.txt pauses "$program")
     several=$(spent several.txt pauses "$program" '' -smp 2)
-    echo "ms of 2 million PAUSEs: $one, with two CPUs $several" >&3
+    echo "ms of 3 million PAUSEs: $one, with two CPUs $several" >&3
     ((several > 3 * one))
     if are_pinned qemu; then
         as_packaged pause-leaves-loop

@@ -2,7 +2,10 @@
  * then. With -icount it must print the same in every boot, whatever the host does (lab/quirks.toml, idle-clock-jump). */
 #define ROUNDS  256
 #define PRINTED 32 /* rounds between two lines */
-#define WORK    200
+#ifndef WORK
+#define WORK 200 /* iterations of the two loops of a round, and a few at random */
+#define SPIN     /* an instruction of the first loop */
+#endif
 
 #if defined(__i386__)
 
@@ -52,7 +55,8 @@ _start:
 	mov %ebp, %ecx
 	shr $24, %ecx
 	add $WORK / 2, %ecx
-3:	dec %ecx
+3:	SPIN
+	dec %ecx
 	jnz 3b
 	sti
 	hlt

@@ -87,45 +87,34 @@ pub struct Run<'a> {
 }
 
 impl Spread {
-    /// The measured runs of workloads, in the order of time. Between them may be others.
+    /// The measured run of a workload. Beside it may be others.
     ///
     /// # Errors
-    /// One of them was not recorded, or levels can't be told apart.
-    pub fn of(
-        counts: &Counts,
-        symbols: &Symbols,
-        runs: &[Run<'_>],
-    ) -> Result<Vec<Self>, SpreadError> {
+    /// It was not recorded, or levels can't be told apart.
+    pub fn of(counts: &Counts, symbols: &Symbols, run: &Run<'_>) -> Result<Self, SpreadError> {
         check_levels(counts, symbols)?;
         let sums: Vec<u64> = (0..counts.windows.len()).map(|at| counts.sum(at)).collect();
-        let mut next = 0;
-        let mut spreads = Vec::new();
-        for run in runs {
-            let before = usize::from(run.has_shorter);
-            let sum = |at: usize| {
-                let shorter = run.has_shorter.then(|| sums[at - 1]);
-                sums[at].saturating_sub(shorter.unwrap_or(0))
-            };
-            let found = (next + before..sums.len()).find(|at| is_about(sum(*at), run.ticks));
-            let Some(window) = found else {
-                let sums: Vec<String> = sums.iter().map(u64::to_string).collect();
-                return Err(SpreadError::NoWindow {
-                    workload: run.workload.to_owned(),
-                    ticks: run.ticks,
-                    recorded: sums.join(", "),
-                });
-            };
-            next = window + 1;
-            let mut parts_of_run = parts(counts, window, symbols);
-            if run.has_shorter {
-                take(&mut parts_of_run, &parts(counts, window - 1, symbols));
-            }
-            spreads.push(Self {
-                parts: parts_of_run,
+        let sum = |at: usize| {
+            let shorter = run.has_shorter.then(|| sums[at - 1]);
+            sums[at].saturating_sub(shorter.unwrap_or(0))
+        };
+        let mut windows = usize::from(run.has_shorter)..sums.len();
+        let Some(window) = windows.find(|at| is_about(sum(*at), run.ticks)) else {
+            let sums: Vec<String> = sums.iter().map(u64::to_string).collect();
+            return Err(SpreadError::NoWindow {
+                workload: run.workload.to_owned(),
                 ticks: run.ticks,
+                recorded: sums.join(", "),
             });
+        };
+        let mut parts_of_run = parts(counts, window, symbols);
+        if run.has_shorter {
+            take(&mut parts_of_run, &parts(counts, window - 1, symbols));
         }
-        Ok(spreads)
+        Ok(Self {
+            parts: parts_of_run,
+            ticks: run.ticks,
+        })
     }
 
     /// Instructions of all parts.

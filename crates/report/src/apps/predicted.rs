@@ -50,7 +50,7 @@ const fn by_qemu(reason: &'static str) -> Price {
     }
 }
 
-const PRICES: [Price; 20] = [
+const PRICES: [Price; 19] = [
     price("vmmcall", "hypercall"),
     price("cpuid", "cpuid"),
     halt("hlt"),
@@ -72,19 +72,21 @@ const PRICES: [Price; 20] = [
     price("mmio_exit_kernel", "out-eventfd"),
     by_qemu("mmio_exit_user"),
     price("hvc_exit_stat", "hypercall"),
-    // No exits: what is part of others, and where a kick arrives.
+    // A part of `npf`.
     price(FAULTS, "cold-memory-access"),
-    Price {
-        less: Some("io-latency-out-spinning"),
-        ..price(RECEIVER, "io-latency-out-woken")
-    },
 ];
+
+/// Exits of other reasons.
+const OTHER: Price = price("other", LEAST);
+
+/// The wake-up of the thread that a kick is for (HyperBench's T_out, at its receiver).
+const WOKEN: Price = Price {
+    less: Some("io-latency-out-spinning"),
+    ..price("receiver", "io-latency-out-woken")
+};
 
 /// Exits that are kicks of devices. `npf` has page faults too, which FAULTS counts.
 const KICKS: [&str; 3] = ["npf", "dabt", "mmio_exit_kernel"];
-
-/// The thread that a kick wakes (HyperBench's T_out, at its receiver).
-const RECEIVER: &str = "receiver";
 
 /// A workload with fewer kicks a unit says nothing of what a kick brings.
 const KICKED: f64 = 0.01;
@@ -108,9 +110,6 @@ pub struct Predicted {
     /// T_virt as predicted relative to that, less 1: negative if it is larger than predicted. Absent if T_virt is
     /// within the noise: below 2 % of T_direct, or not above 0 in the whole band of the ratio.
     pub virt_error: Option<f64>,
-    /// `virt_error` if the instructions of `serving` are added, less what its kicks' receivers were predicted to
-    /// take.
-    pub virt_error_serving: Option<f64>,
     /// Kicks of a unit.
     pub kicks: f64,
     /// What a kick brings with it beside the exit: instructions, as the other half of the workloads has them.
@@ -218,7 +217,9 @@ fn predicted(
     serving: Option<f64>,
     prices: &Prices<'_>,
 ) -> Predicted {
-    let events = prices.events(line);
+    let exits = exits(line);
+    let kicks = KICKS.iter().filter_map(|name| exits.get(*name)).sum();
+    let events = prices.events(&exits, kicks);
     let exits_cost =
         (!line.counts.is_empty()).then(|| events.iter().map(|event| event.total).sum());
     let predicted = direct
@@ -227,17 +228,12 @@ fn predicted(
     let virt = line.insns.zip(direct).map(|(guest, direct)| guest - direct);
     // Else some boots took fewer instructions than natively, for what should not matter.
     let is_added = line.ratio_band.is_none_or(|[low, _]| low > 1.0);
-    let virt_error = |cost: Option<f64>| {
-        let known = virt
-            .zip(direct)
-            .filter(|(virt, direct)| is_added && *virt >= NOISE * direct);
-        Some(cost? / known?.0 - 1.0)
-    };
-    let receivers_of = events.iter().find(|event| event.reason == RECEIVER);
-    let receivers = receivers_of.map_or(0.0, |event| event.total);
-    let with_serving = exits_cost
-        .zip(serving)
-        .map(|(cost, serving): (f64, f64)| cost - receivers + serving);
+    let known = virt
+        .zip(direct)
+        .filter(|(virt, direct)| is_added && *virt >= NOISE * direct);
+    let virt_error = exits_cost
+        .zip(known)
+        .map(|(cost, (virt, _)): (f64, _)| cost / virt - 1.0);
     let why = match (line.insns, direct, exits_cost) {
         (None, ..) => line.why.clone(),
         (_, None, _) => Some("natively it was not measured".to_owned()),
@@ -253,9 +249,8 @@ fn predicted(
         predicted,
         measured: line.insns,
         virt,
-        virt_error: virt_error(exits_cost),
-        virt_error_serving: virt_error(with_serving),
-        kicks: receivers_of.map_or(0.0, |event| event.count),
+        virt_error,
+        kicks,
         brought: None,
         with_kicks: None,
         with_kicks_error: None,
@@ -302,61 +297,77 @@ impl<'a> Prices<'a> {
             .copied()
     }
 
-    /// The cost of one exit, with the name of its rows and the platform on which they were measured.
-    fn cost(&self, price: &Price) -> Option<(String, &'a str, f64)> {
+    fn cost(&self, price: &Price) -> Option<Cost<'a>> {
         let (of, cost) = self.price(price.benchmark, price.by_qemu)?;
-        let Some(less) = price.less else {
-            return Some((price.benchmark.to_owned(), of, cost));
+        let (benchmark, each) = match price.less {
+            None => (price.benchmark.to_owned(), cost),
+            Some(less) => {
+                let (_, part) = self.price(less, price.by_qemu)?;
+                let benchmark = format!("{} - {less}", price.benchmark);
+                (benchmark, (cost - part).max(0.0))
+            }
         };
-        let (_, part) = self.price(less, price.by_qemu)?;
-        Some((
-            format!("{} - {less}", price.benchmark),
+        Some(Cost {
+            benchmark,
             of,
-            (cost - part).max(0.0),
-        ))
+            each,
+        })
     }
 
-    /// The exits of a unit, with their costs; by reason if KVM's tracing counted them so, else by KVM's own
-    /// counters, where what these do not name has one line.
-    fn events(&self, line: &AppLine) -> Vec<PricedExit> {
-        let mut counts = match line.reasons.is_empty() {
-            false => line.reasons.clone(),
-            true => counted(line),
-        };
-        let faults = line.counts.get(FAULTS).copied().unwrap_or(0.0);
-        if let Some(kicks) = counts.get_mut("npf") {
-            let faults = faults.min(*kicks);
-            *kicks -= faults;
-            counts.insert(FAULTS.to_owned(), faults);
-        }
-        let kicks: f64 = KICKS.iter().filter_map(|name| counts.get(*name)).sum();
-        counts.insert(RECEIVER.to_owned(), kicks);
-        let events = counts.iter();
-        let mut events: Vec<PricedExit> = events
-            .filter_map(|(reason, count)| self.event(reason, *count))
-            .collect();
+    /// Exits by reason and the wake-ups of kicks, with their costs, the costliest first.
+    fn events(&self, exits: &BTreeMap<String, f64>, kicks: f64) -> Vec<PricedExit> {
+        let exits = exits.iter().filter_map(|(reason, count)| {
+            let price = PRICES.iter().find(|price| price.reason == reason);
+            let cost = price.and_then(|price| self.cost(price));
+            cost.or_else(|| self.cost(&OTHER))?.of(reason, *count)
+        });
+        let woken = self
+            .cost(&WOKEN)
+            .and_then(|cost| cost.of(WOKEN.reason, kicks));
+        let mut events: Vec<PricedExit> = exits.chain(woken).collect();
         events.sort_by(|a, b| b.total.total_cmp(&a.total));
         events
     }
+}
 
-    fn event(&self, reason: &str, count: f64) -> Option<PricedExit> {
-        let price = PRICES.iter().find(|price| price.reason == reason);
-        let cost = price.and_then(|price| self.cost(price));
-        let least = || {
-            let (of, each) = self.price(LEAST, false)?;
-            // Where no row has the price of what is no exit, it is not priced.
-            (reason != RECEIVER).then(|| (LEAST.to_owned(), of, each))
-        };
-        let (benchmark, of, each) = cost.or_else(least)?;
+/// What one exit costs.
+struct Cost<'a> {
+    /// The row, or `one - another`.
+    benchmark: String,
+    /// The platform on which it was measured.
+    of: &'a str,
+    /// Instructions.
+    each: f64,
+}
+
+impl Cost<'_> {
+    /// Of so many exits; nothing if there are none.
+    fn of(self, reason: &str, count: f64) -> Option<PricedExit> {
         (count > 0.0).then(|| PricedExit {
             reason: reason.to_owned(),
             count,
-            benchmark,
-            of: of.to_owned(),
-            each,
-            total: count * each,
+            benchmark: self.benchmark,
+            of: self.of.to_owned(),
+            each: self.each,
+            total: count * self.each,
         })
     }
+}
+
+/// The exits of a unit by reason, if KVM's tracing counted them so, else by KVM's own counters. Page faults are
+/// apart from `npf`.
+fn exits(line: &AppLine) -> BTreeMap<String, f64> {
+    let mut exits = match line.reasons.is_empty() {
+        false => line.reasons.clone(),
+        true => counted(line),
+    };
+    let faults = line.counts.get(FAULTS).copied().unwrap_or(0.0);
+    if let Some(kicks) = exits.get_mut("npf") {
+        let faults = faults.min(*kicks);
+        *kicks -= faults;
+        exits.insert(FAULTS.to_owned(), faults);
+    }
+    exits
 }
 
 /// KVM's own counters of exits that have a price, and what these do not name.
@@ -366,7 +377,7 @@ fn counted(line: &AppLine) -> BTreeMap<String, f64> {
     let mut counts: BTreeMap<String, f64> =
         named.map(|(name, count)| (name.clone(), *count)).collect();
     let rest = line.exits().unwrap_or(0.0) - counts.values().sum::<f64>();
-    counts.insert("other".to_owned(), rest.max(0.0));
+    counts.insert(OTHER.reason.to_owned(), rest.max(0.0));
     counts
 }
 

@@ -3,6 +3,7 @@
 use super::predicted::median_error;
 use super::text::REASONS;
 use super::{Apps, Predicted, named};
+use crate::page::words::plural;
 use crate::sheet::{Set, Sheet};
 use crate::unit_of_work::{dash, insns, two};
 
@@ -30,14 +31,6 @@ const LEGEND: [&str; 5] = [
     "most of the exits: exits of a unit by reason x instructions of one in the benchmark.",
 ];
 
-/// Instructions more, or fewer.
-fn signed_insns(value: f64) -> String {
-    match value < 0.0 {
-        true => format!("-{}", insns(-value)),
-        false => insns(value),
-    }
-}
-
 impl Predicted {
     fn line(&self) -> Vec<String> {
         let percent = |error: f64| format!("{:+.1} %", error * 100.0);
@@ -52,7 +45,7 @@ impl Predicted {
             named(&self.workload, self.unit.as_deref()),
             self.platform.clone(),
             dash(self.direct.map(insns)),
-            dash(self.virt.map(signed_insns)),
+            dash(self.virt.map(insns)),
             dash(self.exits_cost.map(insns)),
             dash(self.virt_error.map(percent)),
             dash(self.with_kicks.map(insns)),
@@ -79,9 +72,9 @@ impl Apps {
         let percent = |error: f64| format!("{:.0} %", error * 100.0);
         let mut below = Vec::new();
         if let Some((error, count)) = median(|one| one.virt_error) {
-            let rows = if count == 1 { "row" } else { "rows" };
             let mut text = format!(
-                "The median error of T_virt over {count} {rows} is {} by exits",
+                "The median error of T_virt over {} is {} by exits",
+                plural(count, "row"),
                 percent(error)
             );
             if let Some((error, _)) = median(|one| one.with_kicks_error) {

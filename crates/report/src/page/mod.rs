@@ -32,7 +32,7 @@ mod simulated;
 mod text_table;
 mod trends;
 mod verdicts;
-mod words;
+pub(crate) mod words;
 
 pub use io::{Crowd, crowd};
 pub use line::line;

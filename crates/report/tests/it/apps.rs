@@ -178,6 +178,13 @@ fn t_virt_is_predicted_from_exits_and_what_they_cost_elsewhere() {
     // A row that was lost says so.
     let lost = of("kernbench");
     assert!(lost.virt_error.is_none() && lost.why.as_ref().unwrap().contains("exit status 1"));
+    // Kicks are counted without a price of their receivers' wake-up too.
+    let mut unpriced = results.clone();
+    unpriced.last_mut().unwrap().rows.truncate(4);
+    let unpriced = Apps::of(&unpriced, &ws_report::reference::load().unwrap());
+    let mut all = unpriced.predicted.iter();
+    let rr = all.find(|one| one.workload == "tcp-rr").unwrap();
+    assert!(rr.kicks == 3.1 && rr.events.len() == 2 && rr.brought.is_some());
     // Page faults that KVM counts are part of npf, and have their own price; sevenzip's 0.2 are all of them.
     let of_zip = &of("sevenzip").events;
     assert!(of_zip.iter().all(|event| event.reason != "pf_taken"));

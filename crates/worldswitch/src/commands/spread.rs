@@ -2,11 +2,10 @@
 
 use crate::cli::{AppsArgs, Output, RunArgs};
 use crate::commands::run::measure;
-use crate::commands::{Usage, explain, parts, whole};
+use crate::commands::{Usage, benchmarks, explain, parts, whole};
 use crate::rounds::rows::RowsOf;
 use crate::terminal::{Colours, Stop, output};
 use anyhow::{Context, bail};
-use regex::Regex;
 use std::fs;
 use ws_explain::counts::Counts;
 use ws_explain::spread::{Comparison, Run, Spread, WorkloadExplained};
@@ -186,7 +185,7 @@ fn spread(
     let folder = tempfile::tempdir()?;
     let file = folder.path().join("counts");
     let run = RunArgs {
-        bench: Some(Regex::new(&format!("^{}$", regex::escape(&workload.name)))?),
+        bench: Some(benchmarks::only(&[&workload.name])?),
         rows: Some(RowsOf::Applications),
         recording: Some(file.clone()),
         counts_only: true,
@@ -217,8 +216,8 @@ fn spread(
     let bytes = fs::read(&file)
         .with_context(|| format!("{name}: its emulator ended without writing counts"))?;
     let counts = Counts::read(&bytes).with_context(|| name.to_string())?;
-    let mut spreads = Spread::of(&counts, symbols, &[run]).with_context(|| name.to_string())?;
-    Ok(spreads.pop())
+    let spread = Spread::of(&counts, symbols, &run).with_context(|| name.to_string())?;
+    Ok(Some(spread))
 }
 
 /// Ticks of the measured run, without idle time.
