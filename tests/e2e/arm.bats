@@ -118,9 +118,10 @@ SHIM
         -device "loader,file=$2,addr=0x48000000,force-raw=on"
 }
 
-# QEMU's device tree of that machine.
+# QEMU's device tree of that machine, with a command line.
 virt_tree() {
-    "$QEMU_ARM" -machine virt,gic-version=3,dumpdtb=virt.dtb -cpu cortex-a57 -m 512 -display none >&2
+    "$QEMU_ARM" -machine virt,gic-version=3,dumpdtb=virt.dtb -cpu cortex-a57 -m 512 -display none \
+        -kernel "$GUEST_ARM/guest.img" -append samples=2 >&2
 }
 
 @test "the image runs at any load address" {
@@ -130,6 +131,7 @@ virt_tree() {
         by_hand "$address" virt.dtb
         [ "$(records bye | jq -r .status)" = ok ]
         [ "$(records result | jq -r 'select(.check == "failed").bench')" = '' ]
+        [ "$(records result | jq -r '.control | length' | sort -u)" = 2 ]
     done
 }
 
