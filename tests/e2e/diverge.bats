@@ -91,13 +91,13 @@ END
     "$ROOT/tools/pinned/ld.lld" -m elf_i386 -Ttext=0x100000 -o still still.o
     run -0 ws lab diverge native native --kernel still --timeout 1
     [[ $output == *'both executed nothing for 1 s'*'No difference'* ]]
-    "$WORLDSWITCH" lab diverge native native --kernel "$PWD/still" --timeout 100 2>said.txt 3>&- &
-    # The emulator, and not the command with its --kernel.
-    eventually is_running " -kernel $PWD/still"
+    "$WORLDSWITCH" lab diverge native native --kernel "$PWD/still" --append "of $PWD" --timeout 100 2>said.txt 3>&- &
+    # The emulator, and not the command with its --append.
+    eventually is_running " -append of $PWD"
     kill -INT $!
     local code=0
     wait $! || code=$?
     [ "$code" -eq 1 ]
     grep -q 'stopped' said.txt
-    run ! is_running " -kernel $PWD/still"
+    run ! is_running " -append of $PWD"
 }

@@ -30,8 +30,8 @@ pub struct Launch<'a> {
     pub command_line: &'a str,
     /// The path of the guest image.
     pub guest: &'a str,
-    /// The path of the guest's own initramfs.
-    pub initrd: Option<&'a str>,
+    /// Whether the guest has an initramfs of its own.
+    pub has_initrd: bool,
     /// The path of the file made for this launch: the initramfs, or under Xen on ARM the device
     /// tree.
     pub made: &'a str,
@@ -115,10 +115,10 @@ fn booted(
         }
         Payload::Guest => {
             add(&["-serial", "null"]);
-            add(&["-kernel", launch.guest, "-append", launch.command_line]);
-            if let Some(initrd) = launch.initrd {
-                add(&["-initrd", initrd]);
-            }
+            arguments.extend(multiboot::guest_words(
+                launch.command_line,
+                launch.has_initrd,
+            ));
         }
         Payload::Linux(linux) => {
             add(&["-serial", "null"]);

@@ -1,4 +1,4 @@
-//! Boots a Multiboot hypervisor with two modules in QEMU.
+//! Boots a Multiboot hypervisor with two modules in QEMU, or a guest that may be a Multiboot kernel.
 //!
 //! QEMU copies the names of these files into the machine's memory. The names must be the same in every launch and on
 //! every host. So QEMU opens the files as `/dev/fd/N`, with fixed numbers N.
@@ -36,22 +36,42 @@ pub fn words(parameters: &str, modules: [&str; 2]) -> [String; 6] {
     ]
 }
 
-/// The files that have [`NUMBERS`] in QEMU, if it boots such a payload: `guest` is the guest's image, `made` what is
-/// made for each launch.
-pub fn files<'a>(payload: &'a Payload, guest: &'a Path, made: &'a Path) -> Option<[&'a Path; 3]> {
+/// QEMU's words for a guest without a hypervisor, and for its initramfs if it has one.
+pub fn guest_words(command_line: &str, has_initrd: bool) -> Vec<String> {
+    let [guest, initrd, _] = NUMBERS.map(|number| format!("/dev/fd/{number}"));
+    let mut words = vec![
+        "-kernel".to_owned(),
+        guest,
+        "-append".to_owned(),
+        command_line.to_owned(),
+    ];
+    if has_initrd {
+        words.extend(["-initrd".to_owned(), initrd]);
+    }
+    words
+}
+
+/// The files of a guest: its image, its initramfs, and what is made for each launch.
+#[derive(Clone, Copy)]
+pub struct Files<'a> {
+    pub guest: &'a Path,
+    pub initrd: Option<&'a Path>,
+    pub made: &'a Path,
+}
+
+/// The files that have [`NUMBERS`] in QEMU; none if such a payload is booted by the files' own names.
+pub fn files<'a>(payload: &'a Payload, files: Files<'a>) -> Vec<&'a Path> {
     match payload {
+        Payload::Guest => [files.guest].into_iter().chain(files.initrd).collect(),
         Payload::Xen {
             hypervisor, dom0, ..
-        } => Some([hypervisor, dom0, guest]),
-        Payload::Dom0(dom0) => {
-            let kernel: &Path = &dom0.linux.kernel;
-            Some([&dom0.xen.hypervisor, kernel, made])
-        }
-        Payload::Whole(whole) => {
-            let xen = whole.xen.as_ref()?;
-            Some([&xen.hypervisor, &whole.kernel, made])
-        }
-        _ => None,
+        } => vec![hypervisor, dom0, files.guest],
+        Payload::Dom0(dom0) => vec![&dom0.xen.hypervisor, &dom0.linux.kernel, files.made],
+        Payload::Whole(whole) => match &whole.xen {
+            Some(xen) => vec![&xen.hypervisor, &whole.kernel, files.made],
+            None => Vec::new(),
+        },
+        _ => Vec::new(),
     }
 }
 
@@ -72,5 +92,10 @@ mod tests {
                 "/dev/fd/201 a=1,,2,/dev/fd/202"
             ]
         );
+        assert_eq!(
+            guest_words("a b", false).join("|"),
+            "-kernel|/dev/fd/200|-append|a b"
+        );
+        assert!(guest_words("", true).ends_with(&["-initrd".to_owned(), "/dev/fd/201".to_owned()]));
     }
 }

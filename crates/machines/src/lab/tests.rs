@@ -27,7 +27,7 @@ fn line(recipe: &Recipe, payload: &Payload) -> String {
         guest_memory_mib: 512,
         command_line: "bench=^(in)$ pair=a,b",
         guest: "/g/guest.elf",
-        initrd: None,
+        has_initrd: false,
         made: "/dev/fd/9",
         made_bytes: 0,
         tree: "",
@@ -102,7 +102,7 @@ fn a_lab_machine_has_no_source_of_host_time() {
 #[test]
 fn each_payload_is_handed_over_in_its_own_way() {
     let native = line(&recipe("native"), &Payload::Guest);
-    assert!(native.ends_with("-kernel /g/guest.elf -append bench=^(in)$ pair=a,b"));
+    assert!(native.ends_with("-kernel /dev/fd/200 -append bench=^(in)$ pair=a,b"));
     let kvm = line(&recipe("kvm"), &linux());
     assert!(kvm.ends_with("-kernel /k/vmlinuz -initrd /dev/fd/9 -append console=ttyS0 quiet"));
     let xen = line(&recipe("xen"), &xen());

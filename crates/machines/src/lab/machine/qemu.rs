@@ -118,7 +118,6 @@ impl LabMachine {
         [made, tree]: [&str; 2],
     ) -> Result<Vec<String>, MachineError> {
         let settings = &self.settings;
-        let initrd = settings.initrd.as_deref().map(Path::to_string_lossy);
         let launch = Launch {
             vcpus: request.vcpus,
             host_cpus: request.host_cpus,
@@ -126,7 +125,7 @@ impl LabMachine {
             guest_memory_mib: settings.guest_memory_mib(request),
             command_line: &request.command_line,
             guest: &settings.guest.to_string_lossy(),
-            initrd: initrd.as_deref(),
+            has_initrd: settings.initrd.is_some(),
             made,
             made_bytes: files.made.as_ref().map_or(0, |bytes| bytes.len() as u64),
             tree,
@@ -162,8 +161,13 @@ impl LabMachine {
         let mut command = Command::new(&settings.emulator.program);
         command.args(settings.emulator.with_leading(words));
         let mut handed = Vec::new();
-        let files = multiboot::files(&settings.payload, &settings.guest, Path::new(&paths[0]));
-        for (path, number) in files.into_iter().flatten().zip(multiboot::NUMBERS) {
+        let files = multiboot::Files {
+            guest: &settings.guest,
+            initrd: settings.initrd.as_deref(),
+            made: Path::new(&paths[0]),
+        };
+        let files = multiboot::files(&settings.payload, files);
+        for (path, number) in files.into_iter().zip(multiboot::NUMBERS) {
             let file = File::open(path).map_err(|e| MachineError::io("open", path, e))?;
             handed.push(Handed::at(number, file.into()));
         }
