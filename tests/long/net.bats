@@ -89,8 +89,30 @@ gigabyte_to_the_host() {
     said a 120 warm
     go_on a
     said a 120 '400 round trips'
+    # Frames of a VLAN are not of the guest's network. The kernel would take their tags off. They are sent first, and
+    # are longer: the first fifty frames that arrive are the others.
+    local frames bytes
+    frames=$(total a net.frames) bytes=$(total a read_bytes)
+    fifty_frames 81000005 1400
+    fifty_frames '' 46
+    more() { [ "$(total a net.frames)" -ge $((frames + 50)) ]; }
+    eventually more
+    bytes=$(($(total a read_bytes) - bytes))
+    echo "$bytes bytes"
+    [ "$bytes" -ge 2500 ]
+    [ "$bytes" -lt 10000 ]
     go_on a
     said a 60 'done'
+}
+
+# fifty_frames TAG BYTES: broadcasts from the other end of the guest's cable, of an EtherType for experiments.
+fifty_frames() {
+    "${inside[@]}" perl -e '
+        my ($interface, $tag, $bytes) = @ARGV;
+        socket(my $socket, 17, 3, 0) or die $!;
+        my $frame = pack("H*", "ffffffffffff020000000009${tag}88b5") . "x" x $bytes;
+        for (1 .. 50) { send($socket, $frame, 0, pack("SnlSCCa8", 17, 3, $interface, 0, 0, 6, "")) or die $! }
+        ' "$("${inside[@]}" ip -o link show v1 | cut -d : -f 1)" "$@"
 }
 
 survived() {

@@ -341,13 +341,22 @@ struct Membership {
     address: [u8; 8],
 }
 
+/// What becomes of frames with a VLAN tag, which the kernel takes off before a packet socket gets them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tags {
+    /// The kernel drops them.
+    Drop,
+    /// The kernel tells the tag with the frame ([`receive_frame`]).
+    Tell,
+}
+
 /// A packet socket on a network interface, for all frames, which have a header of 10 bytes. The interface takes
 /// frames for all addresses from now on.
 ///
 /// # Errors
 ///
 /// EPERM without the privilege, ENODEV if there is no such interface.
-pub fn packet_socket(name: &str) -> io::Result<OwnedFd> {
+pub fn packet_socket(name: &str, tags: Tags) -> io::Result<OwnedFd> {
     let protocol = (libc::ETH_P_ALL as u16).to_be();
     let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
     // SAFETY: no memory is involved; the new descriptor is owned by nothing else.
@@ -356,6 +365,11 @@ pub fn packet_socket(name: &str) -> io::Result<OwnedFd> {
         ended(socket)?;
         OwnedFd::from_raw_fd(socket)
     };
+    match tags {
+        Tags::Drop => drop_tagged(&socket)?,
+        // SAFETY: the option is a number.
+        Tags::Tell => unsafe { set(&socket, libc::SOL_PACKET, PACKET_AUXDATA, &1i32) }?,
+    }
     let mut request = request(name)?;
     // SAFETY: the kernel fills one ifreq, whose index it then has; a zeroed sockaddr_ll is
     // valid, and is only read, with its length; each option has its type.
@@ -366,15 +380,15 @@ pub fn packet_socket(name: &str) -> io::Result<OwnedFd> {
             &raw mut request,
         ))?;
         let index = request.ifr_ifru.ifru_ifindex;
-        set(&socket, PACKET_VNET_HDR, &1i32)?;
+        set(&socket, libc::SOL_PACKET, PACKET_VNET_HDR, &1i32)?;
         // Not what this socket or others send there.
-        set(&socket, PACKET_IGNORE_OUTGOING, &1i32)?;
+        set(&socket, libc::SOL_PACKET, PACKET_IGNORE_OUTGOING, &1i32)?;
         let all = Membership {
             index,
             kind: libc::PACKET_MR_PROMISC as u16,
             ..Membership::default()
         };
-        set(&socket, libc::PACKET_ADD_MEMBERSHIP, &all)?;
+        set(&socket, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &all)?;
         let mut address: libc::sockaddr_ll = std::mem::zeroed();
         address.sll_family = libc::AF_PACKET as u16;
         (address.sll_protocol, address.sll_ifindex) = (protocol, index);
@@ -404,14 +418,29 @@ struct Auxiliary {
 /// TP_STATUS_VLAN_VALID: the kernel took a tag off.
 const TAGGED: u32 = 1 << 4;
 
-/// Makes a packet socket tell VLAN tags that the kernel takes off frames.
-///
-/// # Errors
-///
-/// The kernel does not know it.
-pub fn packet_tells_tags(socket: &OwnedFd) -> io::Result<()> {
-    // SAFETY: the option is a number.
-    unsafe { set(socket, PACKET_AUXDATA, &1i32) }
+/// Makes the kernel drop frames that had a VLAN tag before they come to a packet socket.
+fn drop_tagged(socket: &OwnedFd) -> io::Result<()> {
+    let operation = |code: u32, jf, k| libc::sock_filter {
+        code: code as u16,
+        jt: 0,
+        jf,
+        k,
+    };
+    // Where the kernel says that it took a tag off (linux/filter.h); negative places are no bytes of the frame.
+    let tagged = (libc::SKF_AD_OFF + libc::SKF_AD_VLAN_TAG_PRESENT) as u32;
+    let mut program = [
+        operation(libc::BPF_LD | libc::BPF_B | libc::BPF_ABS, 0, tagged),
+        operation(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 1, 0),
+        // All bytes, or none.
+        operation(libc::BPF_RET | libc::BPF_K, 0, u32::MAX),
+        operation(libc::BPF_RET | libc::BPF_K, 0, 0),
+    ];
+    let program = libc::sock_fprog {
+        len: program.len() as u16,
+        filter: program.as_mut_ptr(),
+    };
+    // SAFETY: the kernel reads the option, which is a sock_fprog, and the operations that it names.
+    unsafe { set(socket, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program) }
 }
 
 /// Receives a frame from a packet socket: its header, then the frame. Returns bytes or a negative errno, and the tag that
@@ -454,16 +483,21 @@ pub fn receive_frame(
     }
 }
 
-/// Sets an option of a packet socket.
+/// Sets an option of a socket.
 ///
 /// # Safety
 ///
 /// The value is of the option's type.
-unsafe fn set<T>(socket: &OwnedFd, option: libc::c_int, value: &T) -> io::Result<()> {
+unsafe fn set<T>(
+    socket: &OwnedFd,
+    level: libc::c_int,
+    option: libc::c_int,
+    value: &T,
+) -> io::Result<()> {
     let bytes = size_of::<T>() as libc::socklen_t;
     let at = (&raw const *value).cast();
     // SAFETY: the kernel reads `bytes` bytes of the value.
-    ended(unsafe { libc::setsockopt(socket.as_raw_fd(), libc::SOL_PACKET, option, at, bytes) })
+    ended(unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, at, bytes) })
 }
 
 /// Looks at the first bytes that wait in a socket, and leaves them there.

@@ -66,15 +66,20 @@ fn invalid(why: String) -> io::Error {
 }
 
 impl Link {
-    /// Opens an interface for this many pairs of queues.
+    /// Opens an interface for this many pairs of queues of a device. From a packet socket a device gets no frames of
+    /// VLANs: the kernel takes their tags off, so they would seem to be of its own network.
     ///
     /// # Errors
     ///
     /// It can't be opened; the message names it.
     pub fn open(spec: &LinkSpec, pairs: u16) -> io::Result<Self> {
+        Self::opened(spec, pairs, sys::Tags::Drop)
+    }
+
+    fn opened(spec: &LinkSpec, pairs: u16, tags: sys::Tags) -> io::Result<Self> {
         let (name, opened) = match spec {
             LinkSpec::Tap(name) => (name, Self::tap(name, pairs)),
-            LinkSpec::Interface(name) => (name, Self::interface(name)),
+            LinkSpec::Interface(name) => (name, Self::interface(name, tags)),
         };
         opened.map_err(|error| io::Error::new(error.kind(), format!("{name}: {error}")))
     }
@@ -85,14 +90,11 @@ impl Link {
     ///
     /// It can't be opened; the message names it.
     pub fn open_uplink(spec: &LinkSpec) -> io::Result<Self> {
-        let link = Self::open(spec, 1)?;
+        let link = Self::opened(spec, 1, sys::Tags::Tell)?;
         // What a receiver does not take is done in software.
         let udp = if link.datagrams { feature::USO } else { 0 };
         let all = feature::GUEST_CSUM | feature::GUEST_TSO4 | feature::GUEST_TSO6;
         link.agreed(all | feature::GUEST_ECN | udp)?;
-        if !link.tap {
-            sys::packet_tells_tags(&link.queues[0])?;
-        }
         Ok(link)
     }
 
@@ -159,9 +161,9 @@ impl Link {
         })
     }
 
-    fn interface(name: &str) -> io::Result<Self> {
+    fn interface(name: &str, tags: sys::Tags) -> io::Result<Self> {
         Ok(Self {
-            queues: vec![sys::packet_socket(name)?],
+            queues: vec![sys::packet_socket(name, tags)?],
             tap: false,
             // Nothing says whether a kernel's packet sockets do, but its version.
             datagrams: false,

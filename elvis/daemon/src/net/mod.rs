@@ -2,9 +2,10 @@
 //!
 //! [`header`] checks what a driver says of a frame; [`offload`] does in software what a receiver did not ask
 //! for; [`give`] puts a frame into a receive queue; [`link`] is an interface of the host, [`switch`] connects
-//! the devices of this process, and [`uplink`] a switch with an interface; [`vlan`] has the tags. Nothing here allocates
-//! per frame.
+//! the devices of this process, and [`uplink`] a switch with an interface; [`vlan`] has the tags, and [`flow`] chooses
+//! queues. Nothing here allocates per frame.
 
+pub mod flow;
 pub mod give;
 pub mod header;
 pub mod link;

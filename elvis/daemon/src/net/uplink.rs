@@ -5,7 +5,7 @@
 //! spend time only on frames that a device gets.
 
 use super::switch::{Joined, Learned, Port, Ports, Switch, UPLINK_ADDRESSES};
-use super::{ETHERNET, Header, LONGEST, Link, LinkSpec, Mac, Parts, vlan};
+use super::{ETHERNET, Header, LONGEST, Link, LinkSpec, Mac, Parts, flow, vlan};
 use crate::thread;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use serde::Serialize;
@@ -243,9 +243,9 @@ impl Receiver {
             (self.generation, self.ports) = (switch.generation(), switch.ports());
         }
         let (_, mut left) = Port::receivers(&table, &self.ports, to, now_s);
-        let parts = Parts::private(frame);
+        let (parts, flow) = (Parts::private(frame), flow::of(frame));
         while let Some(port) = self.port.receiver(in_vlan, &self.ports, to, &mut left) {
-            port.give(in_vlan, 0, header, &parts, &mut self.scratch);
+            port.give(in_vlan, flow, header, &parts, &mut self.scratch);
         }
         Some(())
     }

@@ -34,13 +34,20 @@ impl Wired {
 
     /// A port whose queue is served.
     fn port(&self, mac: Option<u8>, vlan: u16) -> Joined {
+        self.port_of_pairs(1, mac, vlan)
+    }
+
+    /// The same, with this many queues.
+    fn port_of_pairs(&self, pairs: u16, mac: Option<u8>, vlan: u16) -> Joined {
         let spec = PortSpec {
             mac: mac.map(station),
             vlan,
             ..PortSpec::default()
         };
-        let joined = self.switch.join(spec, 1).unwrap();
-        joined.0.queues[0].served_at(Some(Place { thread: 1, slot: 0 }));
+        let joined = self.switch.join(spec, pairs).unwrap();
+        for queue in &joined.0.queues {
+            queue.served_at(Some(Place { thread: 1, slot: 0 }));
+        }
         joined
     }
 
@@ -94,7 +101,12 @@ fn send(from: &Joined, header: &Header, frame: &[u8]) {
 
 /// The frames that wait for a port.
 fn got(port: &Joined) -> Vec<Vec<u8>> {
-    let next = || port.0.queues[0].take(|_, frame| (true, frame.to_vec()));
+    got_by(port, 0)
+}
+
+/// Those that wait for this queue of it.
+fn got_by(port: &Joined, queue: usize) -> Vec<Vec<u8>> {
+    let next = || port.0.queues[queue].take(|_, frame| (true, frame.to_vec()));
     std::iter::from_fn(next).collect()
 }
 
@@ -199,6 +211,46 @@ fn vlans_have_tags_outside_and_none_inside() {
     };
     send(&five, &checksum, &frame(ALL, 1, 0));
     assert_eq!(wired.sent().unwrap().0.csum_start, 38);
+}
+
+#[test]
+fn flows_from_outside_are_spread_over_the_queues_of_a_device_and_stay_in_order() {
+    let wired = Wired::new(5);
+    let port = wired.port_of_pairs(4, None, 5);
+    // A datagram of IPv4 with this port and this payload.
+    let datagram = |from_port: u8, payload| {
+        let mut packet = [0x45; 29];
+        packet[6..10].copy_from_slice(&[0, 0, 64, 17]);
+        (packet[21], packet[28]) = (from_port, payload);
+        [&ALL[..], &station(9), &[8, 0], &packet].concat()
+    };
+    for payload in 0..8 {
+        for from_port in 0..64 {
+            wired.comes(&datagram(from_port, payload));
+        }
+    }
+    let queues = [0, 1, 2, 3].map(|queue| got_by(&port, queue));
+    assert!(
+        queues.iter().all(|frames| frames.len() >= 8 * 4),
+        "few in one"
+    );
+    assert_eq!(queues.iter().map(Vec::len).sum::<usize>(), 8 * 64);
+    for from_port in 0..64 {
+        let flow: Vec<_> = (0..8).map(|payload| datagram(from_port, payload)).collect();
+        let its = |frames: &Vec<Vec<u8>>| -> Vec<_> {
+            frames
+                .iter()
+                .filter(|frame| flow.contains(frame))
+                .cloned()
+                .collect()
+        };
+        let found: Vec<_> = queues
+            .iter()
+            .map(its)
+            .filter(|its| !its.is_empty())
+            .collect();
+        assert_eq!(found, [flow.clone()], "one queue has it, in order");
+    }
 }
 
 #[test]
