@@ -6,6 +6,7 @@ use crate::load::{Group, Load, Work};
 use crate::pair::DrivenPair;
 use crate::server::{Place, Server, Testpmd};
 use anyhow::{Context, bail};
+use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
@@ -16,10 +17,14 @@ use std::time::Duration;
 pub struct Setting {
     /// The elvis to be measured.
     pub elvis: PathBuf,
+    /// The words that start the qemu-storage-daemon to be measured.
+    pub storage_daemon: Vec<OsString>,
     /// The testpmd to be measured, if there is one.
     pub testpmd: Option<Testpmd>,
     /// A folder for sockets, disks and logs; on a tmpfs if a load has such disks.
     pub folder: PathBuf,
+    /// A folder for disks that are files of a block device.
+    pub files: PathBuf,
     /// The program that is a client, and its arguments; the task is appended to them.
     pub client: (PathBuf, Vec<String>),
     /// The CPU of servers.
@@ -113,8 +118,10 @@ pub fn measure(setting: &Setting, server: &Server, load: &Load) -> anyhow::Resul
     let (cpus, client_cpus) = setting.cpus(server);
     let mut running = server.start(&Place {
         elvis: &setting.elvis,
+        storage_daemon: &setting.storage_daemon,
         testpmd: setting.testpmd.as_ref(),
         folder: &setting.folder,
+        files: &setting.files,
         cpus: &cpus,
         disk: load.disk,
         devices: &load.served(),

@@ -1,10 +1,10 @@
 //! What a server is started by: its command line, and the disks that it needs.
 
-use crate::server::{DISK_BYTES, Disk, Kind, Place, STORAGE_DAEMON, Served, Testpmd};
+use crate::server::{DISK_BYTES, Disk, Kind, Place, Served, Testpmd};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 /// The error of a server that lacks a feature. Callers skip it by its kind, NotFound.
@@ -13,10 +13,12 @@ pub(crate) fn cannot(why: &str) -> io::Error {
 }
 
 /// Creates a disk's image, and returns its path; None if the disk needs no file.
-pub(crate) fn image(folder: &Path, number: usize, disk: Disk) -> io::Result<Option<PathBuf>> {
-    if disk != Disk::Tmpfs {
-        return Ok(None);
-    }
+pub(crate) fn image(place: &Place, number: usize) -> io::Result<Option<PathBuf>> {
+    let folder = match place.disk {
+        Disk::Null | Disk::Work(_) => return Ok(None),
+        Disk::Tmpfs => place.folder,
+        Disk::File => place.files,
+    };
     let path = folder.join(format!("{number}.disk"));
     if !path.exists() {
         // Written, not sparse: a read of a hole does not touch pages of the file.
@@ -25,6 +27,8 @@ pub(crate) fn image(folder: &Path, number: usize, disk: Disk) -> io::Result<Opti
         for _ in 0..DISK_BYTES >> 20 {
             io::Write::write_all(&mut file, &block)?;
         }
+        // Else the host writes it to the block device while something is measured.
+        file.sync_all()?;
     }
     Ok(Some(path))
 }
@@ -51,6 +55,7 @@ pub(crate) fn elvis(
     {
         let (option, what) = match (kind, image, place.disk) {
             (Kind::Port(network), ..) => ("--net", format!("switch:{network}")),
+            (_, Some(path), Disk::File) => ("--blk", format!("{},direct", path.display())),
             (_, Some(path), _) => ("--blk", path.display().to_string()),
             (_, None, Disk::Work(ns)) => ("--blk", format!("null:{DISK_BYTES},service_ns={ns}")),
             (_, None, _) => ("--blk", format!("null:{DISK_BYTES}")),
@@ -91,22 +96,44 @@ pub(crate) fn testpmd(place: &Place, sockets: &[PathBuf]) -> io::Result<Command>
     Ok(command)
 }
 
-pub(crate) fn storage_daemon(sockets: &[PathBuf], images: &[Option<PathBuf>]) -> Command {
-    let mut command = Command::new(STORAGE_DAEMON);
+/// How long its I/O thread polls at most before it sleeps, in ns: longer than any pause of a busy client.
+const POLL_MAX_NS: u64 = 1_000_000;
+
+pub(crate) fn storage_daemon(
+    place: &Place,
+    polls: bool,
+    sockets: &[PathBuf],
+    images: &[Option<PathBuf>],
+) -> io::Result<Command> {
+    let Some((program, before)) = place.storage_daemon.split_first() else {
+        return Err(io::Error::other("qemu-storage-daemon has no program"));
+    };
+    let mut command = Command::new(program);
+    command.args(before);
+    if polls {
+        let thread = format!("iothread,id=io,poll-max-ns={POLL_MAX_NS}");
+        command.args(["--object", &thread]);
+    }
+    let cache = if place.disk == Disk::File {
+        ",cache.direct=on"
+    } else {
+        ""
+    };
+    let thread = if polls { "iothread=io," } else { "" };
     for (number, (socket, image)) in sockets.iter().zip(images).enumerate() {
         let node = match image {
             Some(path) => format!(
-                "driver=file,node-name=disk{number},filename={},aio=io_uring",
+                "driver=file,node-name=disk{number},filename={},aio=io_uring{cache}",
                 path.display()
             ),
             None => format!("driver=null-co,node-name=disk{number},size={DISK_BYTES}"),
         };
         let export = format!(
-            "type=vhost-user-blk,id=export{number},node-name=disk{number},writable=on,\
+            "type=vhost-user-blk,id=export{number},node-name=disk{number},writable=on,{thread}\
              addr.type=unix,addr.path={}",
             socket.display()
         );
         command.args(["--blockdev", &node, "--export", &export]);
     }
-    command
+    Ok(command)
 }

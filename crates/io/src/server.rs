@@ -25,6 +25,8 @@ pub enum Disk {
     Work(u64),
     /// Files on a tmpfs, the same for all servers.
     Tmpfs,
+    /// Files of a file system on a block device, past the host's page cache (O_DIRECT), the same for all servers.
+    File,
 }
 
 impl Disk {
@@ -34,6 +36,7 @@ impl Disk {
             Self::Null => "null",
             Self::Work(_) => "work",
             Self::Tmpfs => "tmpfs",
+            Self::File => "file",
         }
     }
 }
@@ -49,7 +52,10 @@ pub enum Server {
         policy: BTreeMap<String, String>,
     },
     /// qemu-storage-daemon.
-    StorageDaemon,
+    StorageDaemon {
+        /// Whether an I/O thread serves its disks, which polls (`poll-max-ns`), instead of the main loop.
+        polls: bool,
+    },
     /// DPDK's testpmd, which forwards frames between two network devices.
     Testpmd,
     /// A server that the user has started.
@@ -65,7 +71,9 @@ const ELVIS: &str = "elvis";
 /// One thread per device, none with a CPU of its own: the paper's Baseline.
 const BASELINE: &str = "per-device";
 const MODES: [&str; 4] = [ELVIS, "fine-grained", BASELINE, "per-device-pinned"];
-pub(crate) const STORAGE_DAEMON: &str = "qemu-storage-daemon";
+/// The name of qemu-storage-daemon, and of its program.
+pub const STORAGE_DAEMON: &str = "qemu-storage-daemon";
+const POLLING_STORAGE_DAEMON: &str = "qemu-storage-daemon@polling";
 const TESTPMD: &str = "testpmd";
 
 impl fmt::Display for Server {
@@ -80,21 +88,23 @@ impl fmt::Display for Server {
                     .iter()
                     .try_for_each(|(key, value)| write!(to, "+{key}={value}"))
             }
-            Self::StorageDaemon => to.write_str(STORAGE_DAEMON),
+            Self::StorageDaemon { polls: false } => to.write_str(STORAGE_DAEMON),
+            Self::StorageDaemon { polls: true } => to.write_str(POLLING_STORAGE_DAEMON),
             Self::Testpmd => to.write_str(TESTPMD),
             Self::Peer { name, .. } => to.write_str(name),
         }
     }
 }
 
-/// `elvis`, `elvis@MODE`, either with `+KEY=VALUE` for constants of the policy, `qemu-storage-daemon` or
-/// `testpmd`.
+/// `elvis`, `elvis@MODE`, either with `+KEY=VALUE` for constants of the policy, `qemu-storage-daemon`,
+/// `qemu-storage-daemon@polling` or `testpmd`.
 impl FromStr for Server {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
         match text {
-            STORAGE_DAEMON => return Ok(Self::StorageDaemon),
+            STORAGE_DAEMON => return Ok(Self::StorageDaemon { polls: false }),
+            POLLING_STORAGE_DAEMON => return Ok(Self::StorageDaemon { polls: true }),
             TESTPMD => return Ok(Self::Testpmd),
             _ => {}
         }
@@ -105,7 +115,9 @@ impl FromStr for Server {
         };
         let mode = MODES.iter().find(|&&known| known == mode).ok_or_else(|| {
             let modes = MODES[1..].join(", elvis@");
-            format!("{text:?} is none of elvis, elvis@{modes}, {STORAGE_DAEMON}, {TESTPMD}")
+            format!(
+                "{text:?} is none of elvis, elvis@{modes}, {STORAGE_DAEMON}, {POLLING_STORAGE_DAEMON}, {TESTPMD}"
+            )
         })?;
         let policy = words.map(option).collect::<Result<_, _>>()?;
         Ok(Self::Elvis { mode, policy })
@@ -216,10 +228,14 @@ pub struct Testpmd {
 pub struct Place<'a> {
     /// The elvis to be measured.
     pub elvis: &'a Path,
+    /// The words that start the qemu-storage-daemon to be measured.
+    pub storage_daemon: &'a [OsString],
     /// The testpmd to be measured, if there is one.
     pub testpmd: Option<&'a Testpmd>,
     /// A folder for sockets, disks and logs.
     pub folder: &'a Path,
+    /// A folder for disks of the kind [`Disk::File`].
+    pub files: &'a Path,
     /// Its CPUs.
     pub cpus: &'a [u32],
     /// The kind of its disks.
@@ -248,7 +264,7 @@ impl Server {
         let images = (0..)
             .zip(place.devices)
             .map(|(number, device)| match device.kind {
-                Kind::Disk => image(place.folder, number, place.disk),
+                Kind::Disk => image(place, number),
                 Kind::Port(_) => Ok(None),
             });
         let images = images.collect::<io::Result<Vec<_>>>()?;
@@ -258,10 +274,10 @@ impl Server {
             _ if with_disks && matches!(place.disk, Disk::Work(_)) => {
                 return Err(cannot("it has no disk with a fixed service time"));
             }
-            Self::StorageDaemon if !place.devices.iter().all(is_disk) => {
+            Self::StorageDaemon { .. } if !place.devices.iter().all(is_disk) => {
                 return Err(cannot("it serves no network devices"));
             }
-            Self::StorageDaemon => storage_daemon(sockets, &images),
+            Self::StorageDaemon { polls } => storage_daemon(place, *polls, sockets, &images)?,
             Self::Testpmd if with_disks => return Err(cannot("it serves no disks")),
             // Its mode `io` does not pass on what a header says.
             Self::Testpmd if place.splits => {
@@ -300,8 +316,8 @@ impl Server {
             let program = command.get_program().to_string_lossy().into_owned();
             let named = |error: io::Error| {
                 let package = match self {
-                    Self::StorageDaemon if error.kind() == io::ErrorKind::NotFound => {
-                        " (Debian has it in qemu-system-common)"
+                    Self::StorageDaemon { .. } if error.kind() == io::ErrorKind::NotFound => {
+                        " (worldswitch lab fetch storage-daemon, or install Debian's qemu-system-common or qemu-utils)"
                     }
                     _ => "",
                 };
@@ -372,6 +388,7 @@ mod tests {
             "elvis+max_work=32+stuck_rule=false",
             "elvis@fine-grained+stuck_ns=1000",
             STORAGE_DAEMON,
+            POLLING_STORAGE_DAEMON,
             TESTPMD,
         ] {
             assert_eq!(name.parse::<Server>().unwrap().to_string(), name);

@@ -9,7 +9,7 @@ const LAB: &str = "lab";
 const CHOICE: [&str; 3] = ["on", "of", "list"];
 
 /// All options of servers on this host, which the lab does not take.
-const OF_HOST: [&str; 18] = [
+const OF_HOST: [&str; 19] = [
     "experiment",
     "server",
     "peer",
@@ -21,6 +21,7 @@ const OF_HOST: [&str; 18] = [
     "work",
     "write",
     "disk",
+    "disk_folder",
     "verify",
     "rounds",
     "measure",

@@ -58,9 +58,9 @@ pub struct IoArgs {
     /// identical devices, as --devices, --depth and --replies say.
     #[arg(value_enum, value_name = "EXPERIMENT")]
     pub experiment: Vec<Experiment>,
-    /// Servers to start: elvis, elvis@MODE, qemu-storage-daemon (disks), testpmd (networks). elvis takes
-    /// constants of its policy, as in elvis+stuck_rule=false. Default: the experiment's, else elvis in all modes and
-    /// qemu-storage-daemon.
+    /// Servers to start: elvis, elvis@MODE, qemu-storage-daemon and qemu-storage-daemon@polling (disks), testpmd
+    /// (networks). elvis takes constants of its policy, as in elvis+stuck_rule=false. Default: the experiment's, else
+    /// elvis in all modes and qemu-storage-daemon.
     #[arg(long, value_name = "SERVER,...", value_delimiter = ',')]
     pub server: Vec<Server>,
     /// A server that is already running, with a socket for each of its devices; may be repeated.
@@ -102,6 +102,9 @@ pub struct IoArgs {
     /// Type of the disks. Default: the experiment's, else null.
     #[arg(long, value_enum)]
     pub disk: Option<DiskArg>,
+    /// The folder for disks of the type file, on the block device to be measured. Default: the current one.
+    #[arg(long, value_name = "FOLDER")]
+    pub disk_folder: Option<PathBuf>,
     /// Clients compare what they read with what they wrote, and read back every written block at the
     /// end. This slows them down.
     #[arg(long, conflicts_with = "work")]
@@ -156,6 +159,8 @@ pub enum DiskArg {
     Null,
     /// Files on a tmpfs, the same for all servers.
     Tmpfs,
+    /// Files in --disk-folder, past the host's page cache (O_DIRECT), the same for all servers.
+    File,
 }
 
 impl From<DiskArg> for Disk {
@@ -163,6 +168,7 @@ impl From<DiskArg> for Disk {
         match disk {
             DiskArg::Null => Self::Null,
             DiskArg::Tmpfs => Self::Tmpfs,
+            DiskArg::File => Self::File,
         }
     }
 }
@@ -187,6 +193,9 @@ pub enum Experiment {
     Shares,
     /// Fourteen devices, each driven by a process that compares what it reads with what it wrote.
     Integrity,
+    /// elvis beside qemu-storage-daemon as a careful operator runs it, with a polling I/O thread: null, tmpfs and file
+    /// disks, 1 and 4 devices, 1, 8 and 32 outstanding requests, replies by eventfd and polled.
+    Peers,
     /// Pairs of network devices, 1 and 4, of which the second sends each frame of 64 bytes back. A
     /// request is the way there and back.
     Rr,

@@ -43,9 +43,17 @@ const STREAMS: [(u32, u16); 3] = [(SMALL, 64), (1514, 64), (65_226, 4)];
 /// Percentage of writes.
 const WRITES: u8 = 30;
 
-/// The servers of experiments on the stuck rule, and on networks.
+/// Loads beside peers: kinds of disks, numbers of devices, and outstanding requests on each.
+const DISKS: [Disk; 3] = [Disk::Null, Disk::Tmpfs, Disk::File];
+const DISKS_QUICK: [Disk; 1] = [Disk::Null];
+const PEERED: [u16; 2] = [1, 4];
+const DEPTHS: [u16; 3] = [1, 8, DEEP];
+const DEPTHS_QUICK: [u16; 2] = [1, DEEP];
+
+/// The servers of experiments on the stuck rule, on networks, and beside a peer.
 const STUCK: [&str; 2] = ["elvis", "elvis+stuck_rule=false"];
 const NETWORKS: [&str; 3] = ["elvis", "elvis@fine-grained", "testpmd"];
+const WITH_PEER: [&str; 2] = ["elvis", "qemu-storage-daemon@polling"];
 
 /// The parts to measure.
 ///
@@ -97,11 +105,14 @@ impl IoArgs {
     fn check(&self, experiment: Experiment) -> Result<(), Usage> {
         let takes_devices = matches!(
             experiment,
-            Experiment::Scaling | Experiment::Ablation | Experiment::Integrity | Experiment::Rr
+            Experiment::Scaling
+                | Experiment::Ablation
+                | Experiment::Integrity
+                | Experiment::Rr
+                | Experiment::Peers
         );
         if self.devices.is_some() && !takes_devices {
-            let why =
-                "--devices works only with the experiments scaling, ablation, integrity and rr";
+            let why = "--devices works only with the experiments scaling, ablation, integrity, rr and peers";
             return Err(Usage(why.to_owned()));
         }
         let networks = matches!(
@@ -161,6 +172,7 @@ impl IoArgs {
             Experiment::Stream => (self.streams(), &NETWORKS),
             Experiment::MixedNet => (vec![self.echo_beside_disk()], &STUCK),
             Experiment::Shares => (self.shares(), &["elvis"]),
+            Experiment::Peers => (self.beside_peers(&numbers(&PEERED, &[1])), &WITH_PEER),
             Experiment::Integrity => {
                 let load = |n| {
                     let groups = [("", n, 8, threads)];
@@ -245,6 +257,40 @@ impl IoArgs {
             group.weight = weight;
         }
         vec![load(14, &[("equal", 14, FULL, chance)]), weighted]
+    }
+
+    /// Each kind of disk, number of devices, depth and way to detect replies. One client, as more polling ones would
+    /// share CPUs.
+    fn beside_peers(&self, numbers: &[u16]) -> Vec<Load> {
+        let (disks, depths): (&[Disk], &[u16]) = match self.quick {
+            true => (&DISKS_QUICK, &DEPTHS_QUICK),
+            false => (&DISKS, &DEPTHS),
+        };
+        let asked = self.disk();
+        let ways = self.replies.as_ref().and_then(|replies| replies.first());
+        let ways = ways.map_or(vec![Replies::Eventfd, Replies::Poll], |&way| {
+            vec![way.into()]
+        });
+        let mut loads = Vec::new();
+        for &disk in asked.as_ref().map_or(disks, std::slice::from_ref) {
+            for &devices in numbers {
+                for (&depth, &replies) in
+                    depths.iter().flat_map(|d| ways.iter().map(move |w| (d, w)))
+                {
+                    let groups = [("", devices, depth, Writes::Percent(WRITES))];
+                    let mut load = self.load("peers", devices, replies, disk, &groups);
+                    load.one_client = true;
+                    let how = super::results::word(replies);
+                    for group in &mut load.groups {
+                        let disk = load.disk.name();
+                        group.name = format!("{disk}-{devices}-depth-{depth}-{how}");
+                        group.role = format!("{disk}, depth {depth}, {how}");
+                    }
+                    loads.push(load);
+                }
+            }
+        }
+        loads
     }
 
     /// A load of an experiment; the user's options override its own. A group: its role, devices,

@@ -10,11 +10,15 @@ use crate::cli::lab::Places;
 use crate::commands::{self, Done, Usage, doctor, export, on_stdout, parts};
 use crate::terminal::{Colours, Stop, columns, output};
 use anyhow::{Context, bail};
+use rustix::fs::OFlags;
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 use ws_cpus::Cpus;
 use ws_io::measure::{Setting, measure};
-use ws_io::server::{Disk, Server, Testpmd};
+use ws_io::server::{Disk, STORAGE_DAEMON, Server, Testpmd};
 use ws_io::turns::Turns;
 
 fn elvis(named: Option<&Path>) -> anyhow::Result<PathBuf> {
@@ -54,6 +58,52 @@ fn testpmd() -> anyhow::Result<Option<Testpmd>> {
     }))
 }
 
+/// The lab's set of packages with qemu-storage-daemon.
+const STORAGE_DAEMON_SET: &str = "storage-daemon";
+
+/// qemu-storage-daemon: the lab's, if it was fetched, else the one that is installed.
+fn storage_daemon() -> anyhow::Result<Vec<OsString>> {
+    Ok(
+        match parts::store(&Places::default())?.find(STORAGE_DAEMON_SET) {
+            Ok(set) => set.program(STORAGE_DAEMON)?,
+            Err(_) => vec![STORAGE_DAEMON.into()],
+        },
+    )
+}
+
+/// A folder for disks that are files of a block device, if a load has some: below the one that the user named.
+///
+/// # Errors
+/// It can't be made, or its file system takes no O_DIRECT.
+fn folder_of_files(args: &IoArgs, parts: &[Part]) -> anyhow::Result<Option<tempfile::TempDir>> {
+    let mut loads = parts.iter().flat_map(|part| &part.loads);
+    if !loads.any(|load| load.disk == Disk::File) {
+        return Ok(None);
+    }
+    let named = args.disk_folder.as_deref().unwrap_or(Path::new("."));
+    let parent = std::path::absolute(named)?;
+    let shown = parent.display();
+    if parent.as_os_str().as_bytes().contains(&b',') {
+        bail!(Usage(format!(
+            "{shown} has a comma, which servers take for the end of a disk's path: name another by --disk-folder"
+        )));
+    }
+    let folder = tempfile::Builder::new()
+        .prefix("worldswitch-io-")
+        .tempdir_in(&parent);
+    let folder =
+        folder.with_context(|| format!("disks of the type file need a folder: {shown}"))?;
+    let mut options = std::fs::OpenOptions::new();
+    options
+        .write(true)
+        .create_new(true)
+        .custom_flags(OFlags::DIRECT.bits().cast_signed());
+    options.open(folder.path().join("direct")).with_context(|| {
+        format!("{shown} is no folder for disks of the type file, as it takes no O_DIRECT: name one of a block device by --disk-folder")
+    })?;
+    Ok(Some(folder))
+}
+
 /// The CPU of I/O threads, and those of clients: of one kind, unless the user chose the first.
 ///
 /// # Errors
@@ -76,7 +126,7 @@ fn split(host: &Cpus, io_cpu: Option<u32>) -> anyhow::Result<(u32, Vec<u32>)> {
     Ok((io_cpu, clients))
 }
 
-fn setting(args: &IoArgs, parts: &[Part], folder: &Path) -> anyhow::Result<Setting> {
+fn setting(args: &IoArgs, parts: &[Part], folder: &Path, files: &Path) -> anyhow::Result<Setting> {
     let (io_cpu, client_cpus) = split(&Cpus::here(), args.io_cpu)?;
     let or_quick = |given: Option<u64>, quick, full| {
         Duration::from_millis(given.unwrap_or(if args.quick { quick } else { full }))
@@ -90,7 +140,9 @@ fn setting(args: &IoArgs, parts: &[Part], folder: &Path) -> anyhow::Result<Setti
             true => testpmd()?,
             false => None,
         },
+        storage_daemon: storage_daemon()?,
         folder: folder.to_owned(),
+        files: files.to_owned(),
         client: (std::env::current_exe()?, vec![CLIENT.to_owned()]),
         io_cpu,
         client_cpus,
@@ -143,7 +195,11 @@ pub fn host(args: &IoArgs, colours: Colours) -> anyhow::Result<Done> {
     let parts = experiments::parts(args)?;
     let mut runs = runs(&parts)?;
     let working = working_folder(&parts)?;
-    let setting = setting(args, &parts, working.path())?;
+    let files = folder_of_files(args, &parts)?;
+    let files = files
+        .as_ref()
+        .map_or(working.path(), tempfile::TempDir::path);
+    let setting = setting(args, &parts, working.path(), files)?;
     for server in parts.iter().flat_map(|part| &part.servers) {
         server.check()?;
     }

@@ -181,7 +181,7 @@ fn conditions(load: &Load, group: &Group) -> BTreeMap<String, serde_json::Value>
     };
     let work_ns = match load.disk {
         Disk::Work(ns) => ns,
-        Disk::Null | Disk::Tmpfs => 0,
+        Disk::Null | Disk::Tmpfs | Disk::File => 0,
     };
     let all = [
         ("experiment", json!(load.experiment)),

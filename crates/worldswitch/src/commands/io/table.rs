@@ -26,6 +26,9 @@ struct Line {
     server: String,
     /// Absent if nothing was measured, with the reason in `why`.
     requests_per_s: Option<Over>,
+    /// Requests a second of the load's first server over those of this one, each of the same round. Absent for the
+    /// first.
+    of_first: Option<Over>,
     latency_p50_ns: Option<f64>,
     latency_p99_ns: Option<f64>,
     /// Of one request.
@@ -51,16 +54,37 @@ struct Over {
     most: f64,
 }
 
+impl Over {
+    fn of(mut values: Vec<f64>) -> Option<Self> {
+        values.sort_by(f64::total_cmp);
+        Some(Self {
+            least: *values.first()?,
+            median: ws_analysis::statistics::median(&values)?,
+            most: *values.last()?,
+        })
+    }
+}
+
+/// The samples of one metric in each boot.
+fn boots<'a>(row: &'a Row, metric: &str) -> &'a [Samples] {
+    let metric = row.metrics.iter().find(|other| other.name == metric);
+    metric.map_or(&[], |metric| &metric.boots)
+}
+
 /// Applies `of` to each boot's samples of one metric.
 fn over(row: &Row, metric: &str, of: impl Fn(&Samples) -> f64) -> Option<Over> {
-    let metric = row.metrics.iter().find(|other| other.name == metric)?;
-    let mut values: Vec<f64> = metric.boots.iter().map(of).collect();
-    values.sort_by(f64::total_cmp);
-    Some(Over {
-        least: *values.first()?,
-        median: ws_analysis::statistics::median(&values)?,
-        most: *values.last()?,
-    })
+    Over::of(boots(row, metric).iter().map(of).collect())
+}
+
+/// Requests a second of the first server over those of this one. Time per request is their inverse.
+fn of_first(first: &Row, row: &Row) -> Option<Over> {
+    let pairs = boots(row, "cost").iter().filter_map(|its| {
+        let firsts = boots(first, "cost")
+            .iter()
+            .find(|firsts| firsts.boot == its.boot)?;
+        Some(ratio(its) / ratio(firsts))
+    });
+    Over::of(pairs.collect())
 }
 
 fn mean(samples: &Samples) -> f64 {
@@ -79,7 +103,8 @@ fn jain(samples: &Samples) -> f64 {
 }
 
 impl Line {
-    fn of(server: &str, row: &Row) -> Self {
+    /// `first` is the row of the load's first server, if that is another.
+    fn of(server: &str, row: &Row, first: Option<&Row>) -> Self {
         let median = |metric: &str, of: fn(&Samples) -> f64| Some(over(row, metric, of)?.median);
         // Time per request is a ratio of sums; its inverse is throughput.
         let rate = over(row, "cost", |samples| 1e9 / ratio(samples));
@@ -105,6 +130,7 @@ impl Line {
             bytes_per_s: median("bytes", |samples| samples.run.iter().sum::<u64>() as f64),
             why: rate.is_none().then(why),
             requests_per_s: rate,
+            of_first: first.and_then(|first| of_first(first, row)),
         }
     }
 
@@ -114,6 +140,9 @@ impl Line {
             let why = self.why.as_deref().unwrap_or_default();
             return ws_report::text::terminal(why).into_owned();
         };
+        let times = self.of_first.map_or(String::new(), |of| {
+            format!("{:.2} ({:.2} to {:.2})", of.median, of.least, of.most)
+        });
         let or_nan = |value: Option<f64>| value.unwrap_or(f64::NAN);
         let range = format!("{:.0} to {:.0}", rate.least, rate.most);
         let cpu = self.server_cpu_ns;
@@ -125,7 +154,7 @@ impl Line {
             .bytes_per_s
             .map_or(String::new(), |bytes| format!("  {:.2} GB/s", bytes / 1e9));
         format!(
-            "{:>10.0} {range:>21} {:>9.1} {:>9.1} {:>9.4} {:>9.4} {cpu:>10} {:>6.3}{compared}{bytes}",
+            "{:>10.0} {range:>21} {times:>22} {:>9.1} {:>9.1} {:>9.4} {:>9.4} {cpu:>10} {:>6.3}{compared}{bytes}",
             rate.median,
             or_nan(self.latency_p50_ns) / 1e3,
             or_nan(self.latency_p99_ns) / 1e3,
@@ -147,11 +176,14 @@ impl Servers {
         }
         let mut rows = Vec::new();
         for load in loads {
-            let of_load = results.iter().filter_map(|result| {
-                let row = result.row(load)?;
-                Some(Line::of(&result.platform, row))
-            });
-            rows.extend(of_load);
+            let mut of_load = results
+                .iter()
+                .filter_map(|result| Some((result, result.row(load)?)));
+            let Some((result, first)) = of_load.next() else {
+                continue;
+            };
+            rows.push(Line::of(&result.platform, first, None));
+            rows.extend(of_load.map(|(result, row)| Line::of(&result.platform, row, Some(first))));
         }
         Self {
             schema: SCHEMA,
@@ -165,11 +197,12 @@ impl Servers {
         // Writing to a string can't fail.
         let _ = writeln!(
             text,
-            "{:<28} {:<24} {:>10} {:>21} {:>9} {:>9} {:>9} {:>9} {:>10} {:>6}",
+            "{:<28} {:<27} {:>10} {:>21} {:>22} {:>9} {:>9} {:>9} {:>9} {:>10} {:>6}",
             "load",
             "server",
             "requests/s",
             "least to greatest",
+            "first server's / it",
             "p50 us",
             "p99 us",
             "kicks/req",
@@ -180,7 +213,7 @@ impl Servers {
         let mut before = "";
         for row in &self.rows {
             let load = if row.load == before { "" } else { &row.load };
-            let _ = writeln!(text, "{load:<28} {:<24} {}", row.server, row.cells());
+            let _ = writeln!(text, "{load:<28} {:<27} {}", row.server, row.cells());
             before = &row.load;
         }
         text
@@ -235,6 +268,8 @@ mod tests {
             run.expect(std::slice::from_ref(load));
             let setting = Setting {
                 elvis: "elvis".into(),
+                storage_daemon: Vec::new(),
+                files: "/".into(),
                 testpmd: None,
                 folder: "/tmp".into(),
                 client: ("client".into(), Vec::new()),
@@ -257,6 +292,27 @@ mod tests {
         assert!(text.contains("with 4 CPUs"), "{text}");
         load.one_client = true;
         assert_eq!(told(&load, &[0]), None);
+    }
+
+    #[test]
+    fn the_first_server_is_compared_in_rounds_that_both_have() {
+        let row = |costs: &[(u32, u64)]| {
+            let mut row = Row::new("load", "io");
+            for &(boot, cost) in costs {
+                let samples = Samples {
+                    boot,
+                    iterations: 10,
+                    run: vec![cost],
+                    ..Samples::default()
+                };
+                row.add("cost", "ns", samples);
+            }
+            row
+        };
+        let first = row(&[(1, 100), (2, 200), (3, 100)]);
+        let of = of_first(&first, &row(&[(3, 400), (2, 400), (4, 1)])).unwrap();
+        assert_eq!((of.least, of.median, of.most), (2.0, 3.0, 4.0));
+        assert!(of_first(&first, &row(&[(4, 1)])).is_none());
     }
 
     #[test]
