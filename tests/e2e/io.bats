@@ -134,6 +134,21 @@ sum() {
     [ "$(jq '.rows[0].metrics[] | select(.name == "requests").boots[0].run | length' one/elvis.json)" -eq 8 ]
 }
 
+@test "disks past the page cache, in a folder of the user's; the first server beside each other one" {
+    mkdir disks a,b
+    ws io peers --quick --disk file --disk-folder disks --server elvis,elvis@fine-grained --replies poll --verify \
+        --rounds 1 --measure 50 --warmup 0 -o "$OUT" --export-json table.json
+    for server in elvis elvis@fine-grained; do
+        [ "$(result "$server" '[.rows[] | .status + " " + .conditions.disk] | unique | join(", ")')" = 'ok file' ]
+    done
+    jq -e '[.rows[] | .of_first != null] == [false, true, false, true]' table.json
+    [ -z "$(ls disks)" ]
+    run -1 ws io peers --disk file --disk-folder none
+    [[ $output = *"disks of the type file need a folder: $PWD/none: No such file"* ]]
+    run -2 ws io peers --disk file --disk-folder a,b
+    [[ $output = *'has a comma'*'--disk-folder'* ]]
+}
+
 @test "a peer that listens already, and servers that do not exist" {
     "${WORLDSWITCH%/*}/elvis" serve --blk "$PWD/peer.sock=null:64M" 3>&- 2>peer.txt &
     peer=$!

@@ -62,6 +62,18 @@ median() {
     ws report "$OUT" -o page.html
 }
 
+@test "qemu-storage-daemon with a polling I/O thread reads back what was written, on a tmpfs and past the page cache" {
+    fetch_packages storage-daemon
+    export XDG_CACHE_HOME=${LAB_STORE%/*}
+    for disk in tmpfs file; do
+        ws io peers --quick --disk "$disk" --verify --rounds 1 --measure 200 -o "$disk"
+        for server in elvis qemu-storage-daemon@polling; do
+            jq -e '.rows | length == 4 and all(.[]; .status == "ok" and .outcomes[0].check.verdict == "proved")' \
+                "$disk/$server.json"
+        done
+    done
+}
+
 # Two machines with two boots each, 230 s of a core.
 @test "an echo of a VM in the lab: fewer exits and instructions with elvis than with vhost-net and QEMU" {
     LIMIT=1500 ws io --on lab:kvm-linux --device '^(qemu-net|vhost|elvis-net)$' --busy=no --boots 2 --perturb 0 \
