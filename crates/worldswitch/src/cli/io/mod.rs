@@ -38,10 +38,12 @@ Examples:
   worldswitch io stuck shares --quick           features of elvis that are not in the paper
   worldswitch io rr stream mixed-net -o net     network devices, beside DPDK's (worldswitch lab
                                                 fetch dpdk)
-  worldswitch io --server elvis,qemu-storage-daemon --devices 1,4 --depth 1,32 --rounds 5 -o peers
+  worldswitch lab fetch storage-daemon          once: qemu-storage-daemon of Debian 13
+  worldswitch io peers --disk-folder /mnt/ssd -o ssd
+                                                disks: elvis against a qemu-storage-daemon that polls
+  worldswitch compare ssd:qemu-storage-daemon@polling ssd:elvis
   worldswitch io --server elvis --peer spdk=/run/spdk/0,/run/spdk/1 --stop-peers --devices 1,2
   worldswitch io mixed --server elvis,elvis+max_work=16
-  worldswitch compare peers:qemu-storage-daemon peers:elvis
   worldswitch lab fetch kvm-linux               once: what the lab's machine is made of
   worldswitch io --on lab:kvm-linux -o devices  exits and instructions of a request, exactly
   worldswitch io --on lab:kvm-linux --device '^(qemu|elvis)$' --depth 1 --busy=no
@@ -58,8 +60,9 @@ pub struct IoArgs {
     /// identical devices, as --devices, --depth and --replies say.
     #[arg(value_enum, value_name = "EXPERIMENT")]
     pub experiment: Vec<Experiment>,
-    /// Servers to start: elvis, elvis@MODE, qemu-storage-daemon and qemu-storage-daemon@polling (disks), testpmd
-    /// (networks). elvis takes constants of its policy, as in elvis+stuck_rule=false. Default: the experiment's, else
+    /// Servers to start. For disks and networks: elvis, or elvis@MODE (its `serve --mode`). For disks:
+    /// qemu-storage-daemon, or qemu-storage-daemon@polling, whose I/O thread polls. For networks: testpmd.
+    /// +NAME=VALUE sets a parameter of elvis' policy, as in elvis+stuck_rule=false. Default: the experiment's, else
     /// elvis in all modes and qemu-storage-daemon.
     #[arg(long, value_name = "SERVER,...", value_delimiter = ',')]
     pub server: Vec<Server>,
@@ -102,7 +105,8 @@ pub struct IoArgs {
     /// Type of the disks. Default: the experiment's, else null.
     #[arg(long, value_enum)]
     pub disk: Option<DiskArg>,
-    /// The folder for disks of the type file, on the block device to be measured. Default: the current one.
+    /// The folder for the files of --disk file, on the block device to be measured. They are made there, and removed
+    /// at the end. Default: the current folder.
     #[arg(long, value_name = "FOLDER")]
     pub disk_folder: Option<PathBuf>,
     /// Clients compare what they read with what they wrote, and read back every written block at the
@@ -157,9 +161,9 @@ impl From<RepliesArg> for Replies {
 pub enum DiskArg {
     /// No storage: the cost of the server alone.
     Null,
-    /// Files on a tmpfs, the same for all servers.
+    /// Files on a tmpfs. All servers use the same files.
     Tmpfs,
-    /// Files in --disk-folder, past the host's page cache (O_DIRECT), the same for all servers.
+    /// Files in --disk-folder. All servers use the same files with O_DIRECT, which bypasses the page cache.
     File,
 }
 
@@ -193,8 +197,8 @@ pub enum Experiment {
     Shares,
     /// Fourteen devices, each driven by a process that compares what it reads with what it wrote.
     Integrity,
-    /// elvis beside qemu-storage-daemon as a careful operator runs it, with a polling I/O thread: null, tmpfs and file
-    /// disks, 1 and 4 devices, 1, 8 and 32 outstanding requests, replies by eventfd and polled.
+    /// elvis against a qemu-storage-daemon that polls. Disks: null, tmpfs, file. Devices: 1 and 4. Outstanding
+    /// requests on each: 1, 8, 32. Replies: eventfd and poll. One client drives all devices of a load.
     Peers,
     /// Pairs of network devices, 1 and 4, of which the second sends each frame of 64 bytes back. A
     /// request is the way there and back.
