@@ -97,7 +97,7 @@ fn folder_of_files(args: &IoArgs, parts: &[Part]) -> anyhow::Result<Option<tempf
     options
         .write(true)
         .create_new(true)
-        .custom_flags(OFlags::DIRECT.bits().cast_signed());
+        .custom_flags(OFlags::DIRECT.bits() as i32);
     options.open(folder.path().join("direct")).with_context(|| {
         format!("{shown} is no folder for disks of the type file, as it takes no O_DIRECT: name one of a block device by --disk-folder")
     })?;
