@@ -106,6 +106,7 @@ gigabyte_to_the_host() {
 }
 
 # fifty_frames TAG BYTES: broadcasts from the other end of the guest's cable, of an EtherType for experiments.
+# shellcheck disable=SC2016  # variables of Perl
 fifty_frames() {
     "${inside[@]}" perl -e '
         my ($interface, $tag, $bytes) = @ARGV;
