@@ -61,8 +61,12 @@ check() {
     done
     uncured "$program"
     run ! cmp uncured "$program"
-    clock "$1" "$PWD/uncured" >free.txt
     clock "$1" "$PWD/uncured" "$(busy_loop)" >faulty.txt
+    # On a busy host the fault may also happen by itself: one boot without it shows that the cure changes nothing else.
+    for _ in 1 2 3 4 5; do
+        clock "$1" "$PWD/uncured" >free.txt
+        ! cmp -s alone.txt free.txt || break
+    done
     cmp alone.txt free.txt
     run ! cmp alone.txt faulty.txt
 }

@@ -1,13 +1,12 @@
 //! An elvis daemon in its own process.
 
 use crate::client::{LIMIT, until};
-use rustix::process::{Pid, Signal, kill_process, set_parent_process_death_signal};
+use rustix::process::{Pid, Signal, kill_process};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
@@ -47,11 +46,6 @@ impl Daemon {
     /// Starts one whose messages go to this file.
     pub fn writing(mut command: Command, said: File) -> Self {
         command.stderr(said.try_clone().unwrap());
-        // Also if the test itself is killed.
-        // SAFETY: between fork and exec only one system call is made.
-        unsafe {
-            command.pre_exec(|| Ok(set_parent_process_death_signal(Some(Signal::KILL))?));
-        }
         let child = command.spawn().unwrap();
         Self { child, said }
     }
