@@ -147,6 +147,8 @@ sum() {
     [[ $output = *"disks of the type file need a folder: $PWD/none: No such file"* ]]
     run -2 ws io peers --disk file --disk-folder a,b
     [[ $output = *'has a comma'*'--disk-folder'* ]]
+    run -2 ws io peers --quick --disk-folder disks
+    [[ $output = *'add --disk file'* ]]
 }
 
 @test "a peer that listens already, and servers that do not exist" {

@@ -1,17 +1,12 @@
 //! The flow of a frame from outside, which chooses the receiver's queue: frames of one flow stay in order.
 
+use super::header::{IPV4, IPV6, PROTOCOL_TCP, PROTOCOL_UDP, word};
 use super::vlan::ADDRESSES;
 
-const IPV4: u16 = 0x0800;
-const IPV6: u16 = 0x86dd;
-/// Protocols whose first four bytes are two ports: TCP, UDP and SCTP.
-const WITH_PORTS: [u8; 3] = [6, 17, 132];
+/// Protocols whose first four bytes are two ports; the last is SCTP.
+const WITH_PORTS: [u8; 3] = [PROTOCOL_TCP, PROTOCOL_UDP, 132];
 /// Bits of IPv4's third word (RFC 791): more fragments follow, and where this one belongs. Only the first has ports.
 const FRAGMENT: u16 = 0x3fff;
-
-fn word(bytes: &[u8], at: usize) -> Option<u16> {
-    Some(u16::from_be_bytes([*bytes.get(at)?, *bytes.get(at + 1)?]))
-}
 
 /// FNV-1a (Fowler, Noll, Vo), folded to 16 bits.
 fn hash<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> u16 {

@@ -1,7 +1,7 @@
 //! The header before each frame (VIRTIO 1.2, section 5.1.6), as a driver sends it: checked, and made anew
 //! from what was found in the frame, before it is passed to the host's kernel or to another driver.
 
-use super::{ETHERNET, LONGEST, feature};
+use super::{ETHERNET, LONGEST, feature, vlan};
 
 /// Bytes of the header without the number of buffers.
 pub const BYTES: usize = 10;
@@ -31,7 +31,10 @@ pub const ECN: u8 = 0x80;
 pub const TCP_CSUM: u16 = 16;
 /// Offset of the checksum in a UDP header.
 pub const UDP_CSUM: u16 = 6;
-/// Their numbers in IP headers.
+/// EtherTypes.
+pub const IPV4: u16 = 0x0800;
+pub const IPV6: u16 = 0x86dd;
+/// The numbers of TCP and UDP in IP headers.
 pub const PROTOCOL_TCP: u8 = 6;
 pub const PROTOCOL_UDP: u8 = 17;
 /// Bytes of a UDP header.
@@ -84,6 +87,11 @@ pub struct Layout {
     pub v6: bool,
     /// Whether it is UDP.
     pub udp: bool,
+}
+
+/// A word of a frame, in the network's byte order.
+pub(super) fn word(bytes: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_be_bytes([*bytes.get(at)?, *bytes.get(at + 1)?]))
 }
 
 impl Header {
@@ -202,14 +210,13 @@ impl Header {
     /// `start`.
     #[must_use]
     pub fn layout(&self, start: &[u8]) -> Option<Layout> {
-        let word = |at: usize| Some(u16::from_be_bytes([*start.get(at)?, *start.get(at + 1)?]));
-        let tagged = matches!(word(12)?, 0x8100 | 0x88a8);
+        let tagged = vlan::is_tagged(start);
         let ip = if tagged { ETHERNET + 4 } else { ETHERNET };
         let transport = usize::from(self.csum_start);
         let first = *start.get(ip)?;
-        let v6 = match (self.gso(), word(ip - 2)?, first >> 4) {
-            (TCP4 | UDP, 0x0800, 4) => false,
-            (TCP6 | UDP, 0x86dd, 6) => true,
+        let v6 = match (self.gso(), word(start, ip - 2)?, first >> 4) {
+            (TCP4 | UDP, IPV4, 4) => false,
+            (TCP6 | UDP, IPV6, 6) => true,
             _ => return None,
         };
         let udp = self.gso() == UDP;

@@ -249,7 +249,7 @@ fn flows_from_outside_are_spread_over_the_queues_of_a_device_and_stay_in_order()
             .map(its)
             .filter(|its| !its.is_empty())
             .collect();
-        assert_eq!(found, [flow.clone()], "one queue has it, in order");
+        assert_eq!(found, [flow], "one queue has it, in order");
     }
 }
 

@@ -1,6 +1,6 @@
 //! VLAN tags (IEEE 802.1Q) of frames and of their headers.
 
-use super::header::{Header, NONE};
+use super::header::{Header, NONE, word};
 
 /// Bytes of the addresses, after which a tag is.
 pub const ADDRESSES: usize = 12;
@@ -12,10 +12,6 @@ pub const MOST: u16 = 4094;
 /// The EtherTypes of a VLAN's tag, and of a provider's around it.
 const CUSTOMER: u16 = 0x8100;
 const PROVIDER: u16 = 0x88a8;
-
-fn word(bytes: &[u8], at: usize) -> Option<u16> {
-    Some(u16::from_be_bytes([*bytes.get(at)?, *bytes.get(at + 1)?]))
-}
 
 /// The number of a VLAN in a tag; 0 if the tag has only a priority. None: a provider's tag.
 fn number(kind: u16, control: u16) -> Option<u16> {

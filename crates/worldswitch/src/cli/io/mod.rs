@@ -38,10 +38,11 @@ Examples:
   worldswitch io stuck shares --quick           features of elvis that are not in the paper
   worldswitch io rr stream mixed-net -o net     network devices, beside DPDK's (worldswitch lab
                                                 fetch dpdk)
-  worldswitch lab fetch storage-daemon          once: qemu-storage-daemon of Debian 13
+  worldswitch lab fetch storage-daemon          once: the qemu-storage-daemon of Debian 13
   worldswitch io peers --disk-folder /mnt/ssd -o ssd
-                                                disks: elvis against a qemu-storage-daemon that polls
+                                                disks of elvis and of qemu-storage-daemon, in turns
   worldswitch compare ssd:qemu-storage-daemon@polling ssd:elvis
+                                                the same results, as verdicts
   worldswitch io --server elvis --peer spdk=/run/spdk/0,/run/spdk/1 --stop-peers --devices 1,2
   worldswitch io mixed --server elvis,elvis+max_work=16
   worldswitch lab fetch kvm-linux               once: what the lab's machine is made of
@@ -60,10 +61,9 @@ pub struct IoArgs {
     /// identical devices, as --devices, --depth and --replies say.
     #[arg(value_enum, value_name = "EXPERIMENT")]
     pub experiment: Vec<Experiment>,
-    /// Servers to start. For disks and networks: elvis, or elvis@MODE (its `serve --mode`). For disks:
-    /// qemu-storage-daemon, or qemu-storage-daemon@polling, whose I/O thread polls. For networks: testpmd.
-    /// +NAME=VALUE sets a parameter of elvis' policy, as in elvis+stuck_rule=false. Default: the experiment's, else
-    /// elvis in all modes and qemu-storage-daemon.
+    /// The servers to start. elvis and elvis@MODE serve disks and networks. qemu-storage-daemon serves disks, and
+    /// with @polling its I/O thread polls. testpmd serves networks. elvis+NAME=VALUE sets a parameter of elvis'
+    /// policy, such as stuck_rule=false. Default: the experiment's, else elvis in all modes and qemu-storage-daemon.
     #[arg(long, value_name = "SERVER,...", value_delimiter = ',')]
     pub server: Vec<Server>,
     /// A server that is already running, with a socket for each of its devices; may be repeated.

@@ -259,36 +259,20 @@ impl IoArgs {
         vec![load(14, &[("equal", 14, FULL, chance)]), weighted]
     }
 
-    /// Each kind of disk, number of devices, depth and way to detect replies. One client, as more polling ones would
-    /// share CPUs.
+    /// Each kind of disk, with identical devices. One client, as more polling ones would share CPUs.
     fn beside_peers(&self, numbers: &[u16]) -> Vec<Load> {
         let (disks, depths): (&[Disk], &[u16]) = match self.quick {
             true => (&DISKS_QUICK, &DEPTHS_QUICK),
             false => (&DISKS, &DEPTHS),
         };
-        let asked = self.disk();
-        let ways = self.replies.as_ref().and_then(|replies| replies.first());
-        let ways = ways.map_or(vec![Replies::Eventfd, Replies::Poll], |&way| {
-            vec![way.into()]
-        });
-        let mut loads = Vec::new();
-        for &disk in asked.as_ref().map_or(disks, std::slice::from_ref) {
-            for &devices in numbers {
-                for (&depth, &replies) in
-                    depths.iter().flat_map(|d| ways.iter().map(move |w| (d, w)))
-                {
-                    let groups = [("", devices, depth, Writes::Percent(WRITES))];
-                    let mut load = self.load("peers", devices, replies, disk, &groups);
-                    load.one_client = true;
-                    let how = super::results::word(replies);
-                    for group in &mut load.groups {
-                        let disk = load.disk.name();
-                        group.name = format!("{disk}-{devices}-depth-{depth}-{how}");
-                        group.role = format!("{disk}, depth {depth}, {how}");
-                    }
-                    loads.push(load);
-                }
-            }
+        let named = |load: &Load, depth, how: &str| {
+            let disk = load.disk.name();
+            let name = format!("{disk}-{}-depth-{depth}-{how}", load.step);
+            (name, format!("{disk}, depth {depth}, {how}"))
+        };
+        let mut loads = self.identical("peers", disks, numbers, depths, named);
+        for load in &mut loads {
+            load.one_client = true;
         }
         loads
     }
@@ -328,29 +312,50 @@ impl IoArgs {
         self.work.map(Disk::Work).or(self.disk.map(Into::into))
     }
 
-    /// Loads of identical devices: each number of devices, depth and way to detect replies.
+    /// Loads of identical devices, with the user's numbers.
     fn plain(&self) -> Vec<Load> {
         let devices = self.devices.as_deref().unwrap_or(&[1, 4, 14]);
         let depths = self.depth.as_deref().unwrap_or(&[1, 32]);
+        let named = |load: &Load, depth, how: &str| {
+            let name = format!("{}-devices-depth-{depth}-{how}", load.step);
+            (name, format!("depth {depth}, {how}"))
+        };
+        self.identical("devices", &[Disk::Null], devices, depths, named)
+    }
+
+    /// Loads of identical devices: each kind of disk, number of devices, depth and way to detect replies. `named` gives
+    /// the name and the role of a load's devices.
+    fn identical(
+        &self,
+        experiment: &str,
+        disks: &[Disk],
+        devices: &[u16],
+        depths: &[u16],
+        named: impl Fn(&Load, u16, &str) -> (String, String),
+    ) -> Vec<Load> {
         let both = [RepliesArg::Eventfd, RepliesArg::Poll];
         let ways = self.replies.as_deref().unwrap_or(&both);
         let mut loads: Vec<Load> = Vec::new();
-        for &devices in devices {
-            for &depth in depths {
-                for &replies in ways {
-                    let replies = Replies::from(replies);
-                    let how = super::results::word(replies);
-                    let chance = Writes::Percent(WRITES);
-                    let groups = [("", devices, depth, chance)];
-                    let mut load = self.load("devices", devices, replies, Disk::Null, &groups);
-                    load.replies = replies;
-                    for group in &mut load.groups {
-                        group.name = format!("{devices}-devices-depth-{depth}-{how}");
-                        group.role = format!("depth {depth}, {how}");
-                    }
-                    // A number that is given twice makes one row.
-                    if !loads.contains(&load) {
-                        loads.push(load);
+        let of_each = |disk, devices, depth, way: RepliesArg| {
+            let groups = [("", devices, depth, Writes::Percent(WRITES))];
+            let replies = Replies::from(way);
+            let mut load = self.load(experiment, devices, replies, disk, &groups);
+            load.replies = replies;
+            let (name, role) = named(&load, depth, super::results::word(replies));
+            for group in &mut load.groups {
+                (group.name, group.role) = (name.clone(), role.clone());
+            }
+            load
+        };
+        for &disk in disks {
+            for &devices in devices {
+                for &depth in depths {
+                    for &way in ways {
+                        let load = of_each(disk, devices, depth, way);
+                        // A number that is given twice makes one row, and so do kinds of disks that --disk replaces.
+                        if !loads.contains(&load) {
+                            loads.push(load);
+                        }
                     }
                 }
             }

@@ -74,10 +74,14 @@ fn storage_daemon() -> anyhow::Result<Vec<OsString>> {
 /// A folder for disks that are files of a block device, if a load has some: below the one that the user named.
 ///
 /// # Errors
-/// It can't be made, or its file system takes no O_DIRECT.
+/// It can't be made, its file system takes no O_DIRECT, or the user named one and no load has such disks.
 fn folder_of_files(args: &IoArgs, parts: &[Part]) -> anyhow::Result<Option<tempfile::TempDir>> {
     let mut loads = parts.iter().flat_map(|part| &part.loads);
     if !loads.any(|load| load.disk == Disk::File) {
+        if args.disk_folder.is_some() {
+            let why = "--disk-folder is for disks of the type file: add --disk file";
+            bail!(Usage(why.to_owned()));
+        }
         return Ok(None);
     }
     let named = args.disk_folder.as_deref().unwrap_or(Path::new("."));
@@ -131,16 +135,20 @@ fn setting(args: &IoArgs, parts: &[Part], folder: &Path, files: &Path) -> anyhow
     let or_quick = |given: Option<u64>, quick, full| {
         Duration::from_millis(given.unwrap_or(if args.quick { quick } else { full }))
     };
+    let measures = |asked: fn(&Server) -> bool| {
+        let mut servers = parts.iter().flat_map(|part| &part.servers);
+        servers.any(asked)
+    };
     Ok(Setting {
         elvis: elvis(args.elvis.as_deref())?,
-        testpmd: match parts
-            .iter()
-            .any(|part| part.servers.contains(&Server::Testpmd))
-        {
+        testpmd: match measures(|server| *server == Server::Testpmd) {
             true => testpmd()?,
             false => None,
         },
-        storage_daemon: storage_daemon()?,
+        storage_daemon: match measures(|server| matches!(server, Server::StorageDaemon { .. })) {
+            true => storage_daemon()?,
+            false => Vec::new(),
+        },
         folder: folder.to_owned(),
         files: files.to_owned(),
         client: (std::env::current_exe()?, vec![CLIENT.to_owned()]),
