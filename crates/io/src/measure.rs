@@ -135,7 +135,7 @@ pub fn measure(setting: &Setting, server: &Server, load: &Load) -> anyhow::Resul
             .map_or(String::new(), |how| format!(" ended ({how})"));
         match running.said() {
             said if said.is_empty() => format!("{server}{how}"),
-            said => format!("{server}{how}; its last line: {said}"),
+            said => format!("{server}{how}; its last lines: {said}"),
         }
     })?;
     let requests: u64 = counted.iter().map(|device| device.requests).sum();

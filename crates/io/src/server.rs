@@ -359,10 +359,13 @@ impl Running {
         self.child.as_mut()?.try_wait().ok()?
     }
 
-    /// The last line of its log.
+    /// The last lines of its log. Several: testpmd complains of its own cleaning up after it has
+    /// said why it ends.
     pub fn said(&self) -> String {
+        const LINES: usize = 6;
         let text = std::fs::read_to_string(&self.log).unwrap_or_default();
-        text.lines().last().unwrap_or_default().to_owned()
+        let lines: Vec<&str> = text.lines().filter(|line| !line.is_empty()).collect();
+        lines[lines.len().saturating_sub(LINES)..].join("; ")
     }
 }
 
