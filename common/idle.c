@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <limits.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -12,6 +11,7 @@
 #define MAX_CPUS       64u
 /* CPUs come first in /proc/stat, each with at most 220 bytes. */
 #define STAT_BYTES     16384u
+#define LOADAVG_BYTES  128u
 /* Each nap is a tenth of a second, and all naps are a minute. */
 #define NAP_HUNDREDTHS 10u
 #define MAX_NAPS       600u
@@ -60,33 +60,57 @@ unsigned long idle_since(char *text)
 	return least;
 }
 
-/* Reads /proc/stat and calls idle_since(). Returns 0 if the file can't be read. */
-static unsigned long idle_until_now(void)
+unsigned long idle_running(const char *text)
 {
-	char text[STAT_BYTES];
-	int fd = open("/proc/stat", O_RDONLY | O_CLOEXEC);
-	ssize_t count = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	/* The first slash is in the fourth field: those that run, and all. */
+	const char *slash = strchr(text, '/'), *digits = slash;
+
+	while (digits && digits > text && digits[-1] >= '0' && digits[-1] <= '9')
+		digits--;
+	return digits == slash ? 0 : strtoul(digits, NULL, 10);
+}
+
+/* Reads a file of the kernel's. Returns false if it can't be read or is empty. */
+static bool kernel_text(const char *path, char *text, size_t size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t count = fd < 0 ? -1 : read(fd, text, size - 1);
 
 	if (fd >= 0)
 		close(fd);
 	if (count <= 0)
-		return 0;
+		return false;
 	text[count] = '\0';
-	return idle_since(text);
+	return true;
+}
+
+/* Returns 0 if the file can't be read. */
+static unsigned long idle_until_now(void)
+{
+	char text[STAT_BYTES];
+
+	return kernel_text("/proc/stat", text, sizeof(text)) ? idle_since(text) : 0;
+}
+
+static bool runs_alone(void)
+{
+	char text[LOADAVG_BYTES];
+
+	return kernel_text("/proc/loadavg", text, sizeof(text)) && idle_running(text) == 1;
 }
 
 bool idle_await(void)
 {
 	const struct timespec nap = { .tv_nsec = NAP_HUNDREDTHS * 10000000l };
-	cpu_set_t cpus;
 
-	if (sched_getaffinity(0, sizeof(cpus), &cpus) < 0 || CPU_COUNT(&cpus) < 2)
+	/* Not the CPUs that the caller may run on: a host's agent stays on one of several. */
+	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
 		return true;
 	(void)idle_until_now();
 	for (unsigned naps = 0; naps < MAX_NAPS; naps++) {
 		(void)nanosleep(&nap, NULL);
-		/* The kernel rounds down. */
-		if (idle_until_now() >= NAP_HUNDREDTHS - 1)
+		/* The kernel rounds idle times down, so a CPU may have been busy for a hundredth: even now. */
+		if (idle_until_now() >= NAP_HUNDREDTHS - 1 && runs_alone())
 			return true;
 	}
 	return false;

@@ -22,36 +22,38 @@ static const unsigned char return_to_caller[] = { 0xc3 };
 static const unsigned char return_to_caller[] = { 0xc0, 0x03, 0x5f, 0xd6 };
 #endif
 
-/* Makes a page with that instruction, and executes it. */
-static void pass_point(void)
+/* Makes a page with that instruction, to be executed. Returns NULL if it can't. */
+static void *make_point(void)
 {
-	void (*point)(void);
 	void *page = mmap((void *)POINT, PAGE_BYTES, PROT_READ | PROT_WRITE,
 			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 
 	if (page != (void *)POINT)
-		return;
+		return NULL;
 	memcpy(page, return_to_caller, sizeof(return_to_caller));
 	__builtin___clear_cache(page, (char *)page + sizeof(return_to_caller));
-	if (mprotect(page, PAGE_BYTES, PROT_READ | PROT_EXEC) == 0) {
-		memcpy(&point, &page, sizeof(point));
-		point();
-	}
-	(void)munmap(page, PAGE_BYTES);
+	return mprotect(page, PAGE_BYTES, PROT_READ | PROT_EXEC) == 0 ? page : NULL;
 }
 
 char *launch_wait(bool saves)
 {
 	volatile char *pages = launch_lines;
+	void *page = make_point();
+	void (*point)(void);
 
 	/* The lab can write only to pages that are there. */
 	for (size_t at = 0; at < sizeof(launch_lines); at += PAGE_BYTES)
 		pages[at] = 0;
 	pages[0] = saves ? '+' : '-';
+	/* Nothing but the instruction comes after it: the other CPUs are idle for no longer than that is sure. */
 	if (!idle_await())
 		fprintf(stderr,
 			"the CPUs of this machine are never idle: figures may depend on the host\n");
-	pass_point();
+	if (page) {
+		memcpy(&point, &page, sizeof(point));
+		point();
+		(void)munmap(page, PAGE_BYTES);
+	}
 	if (pages[1] == 0 && (pages[0] == '+' || pages[0] == '-'))
 		pages[0] = 0;
 	return launch_lines;

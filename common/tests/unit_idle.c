@@ -37,11 +37,24 @@ static void a_wait_for_a_disk_is_idle_too(void **state)
 	assert_int_equal(since(103, 7, 210), 10);
 }
 
+static void tasks_that_run(void **state)
+{
+	(void)state;
+	assert_int_equal(idle_running("0.00 0.01 0.05 1/85 1234\n"), 1);
+	assert_int_equal(idle_running("12.50 9.00 3.00 17/203 9\n"), 17);
+	/* Never 1, which would say that nothing else runs. */
+	assert_int_equal(idle_running("0.00 0.01 0.05 /85 1"), 0);
+	assert_int_equal(idle_running("0.00 0.01 0.05"), 0);
+	assert_int_equal(idle_running("/1"), 0);
+	assert_int_equal(idle_running(""), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_busiest_cpu_counts),
 		cmocka_unit_test(a_wait_for_a_disk_is_idle_too),
+		cmocka_unit_test(tasks_that_run),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,6 @@
-/* A byte written to device memory: one that the monitor's user space handles, and one that KVM turns into
- * an eventfd without a reader. Two rows; in kvm-unit-tests: the PCI test device. */
+/* A byte written to device memory: one that the monitor's user space handles, one that KVM turns into an
+ * eventfd without a reader, and one whose eventfd takes writes of any length: virtio's doorbells do. Three
+ * rows; in kvm-unit-tests: the PCI test device. */
 #include "exit_row.h"
 #include "latency_row.h"
 #include <arch/timed_exits.h>
@@ -31,6 +32,11 @@ static bool init_eventfd(struct bench_run *run)
 	return prepare(run, LATENCY_NOBODY_MEMORY);
 }
 
+static bool init_any_length(struct bench_run *run)
+{
+	return prepare(run, LATENCY_NOBODY_ANY_LENGTH);
+}
+
 /* The monitor counts each write, or reports the eventfd's count at the end. */
 static enum check check(struct bench_run *run)
 {
@@ -44,3 +50,6 @@ EXIT_ROW(userspace, "mmio-write", "io", "write a byte to a device's memory", "ou
 	 latency_needs, init_userspace, check, mmio_write, 0);
 EXIT_ROW(eventfd, "mmio-write-eventfd", "io", "write a byte to memory that is an eventfd",
 	 "our own monitor", latency_needs, init_eventfd, check, mmio_write, 0);
+EXIT_ROW(any_length, "mmio-write-eventfd-any", "io",
+	 "write a byte to memory that is an eventfd of any length", "our own monitor",
+	 latency_needs, init_any_length, check, mmio_write, 0);

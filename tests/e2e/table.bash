@@ -5,7 +5,7 @@
 # so each KVM is booted once for each, and takes $SAMPLES of each row; lab:native has two boots and a perturbed one,
 # without which `compare` calls nothing better or worse. tests/long/lab.bats has the other boots. Load common too.
 
-ONE_VCPU='^([^i]|i[dnr]|io-latency-.*-userspace$)' TWO_VCPUS='^(ipi-|io-latency-.*-(spinning|woken)$)'
+ONE_VCPU='^([^ip]|p[^v]|pvc|i[dnr]|io-latency-.*-userspace$)' TWO_VCPUS='^((pv-)?ipi-|io-latency-.*-(spinning|woken)$)'
 # Rows that these files add.
 # shellcheck disable=SC2034  # lab-machines uses it
 ADDED=4 SAMPLES=128

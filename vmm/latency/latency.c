@@ -109,9 +109,10 @@ static bool start_thread(struct latency *latency)
 	       fail("can't start a thread beside the guest's: %m");
 }
 
-bool latency_bind(struct vm *vm, enum space space, uint64_t address, int event, bool bind)
+bool latency_bind(struct vm *vm, enum space space, uint64_t address, uint32_t bytes, int event,
+		  bool bind)
 {
-	struct kvm_ioeventfd how = { .addr = address, .len = 1, .fd = event };
+	struct kvm_ioeventfd how = { .addr = address, .len = bytes, .fd = event };
 
 	how.flags = (space == SPACE_PORT ? KVM_IOEVENTFD_FLAG_PIO : 0) |
 		    (bind ? 0 : KVM_IOEVENTFD_FLAG_DEASSIGN);
@@ -128,7 +129,12 @@ bool latency_raise(struct vm *vm, uint32_t line, int event, bool raise)
 
 static bool counts_itself(enum latency_command command)
 {
-	return command == LATENCY_NOBODY || command == LATENCY_NOBODY_MEMORY;
+	return command >= LATENCY_NOBODY && command <= LATENCY_NOBODY_ANY_LENGTH;
+}
+
+static bool is_in_memory(enum latency_command command)
+{
+	return command == LATENCY_NOBODY_MEMORY || command == LATENCY_NOBODY_ANY_LENGTH;
 }
 
 /* Stops the current command, even one that was only partly set up. */
@@ -147,7 +153,8 @@ static void end(struct latency *latency)
 	if (counts_itself(latency->command) && eventfd_read(latency->kick, &kicks) == 0)
 		latency->page->stamps += kicks;
 	if (latency->kick >= 0) {
-		(void)latency_bind(latency->vm, latency->space, latency->at, latency->kick, false);
+		(void)latency_bind(latency->vm, latency->space, latency->at, latency->bytes,
+				   latency->kick, false);
 		close(latency->kick);
 	}
 	if (latency->interrupt >= 0) {
@@ -184,11 +191,12 @@ static bool begin(struct latency *latency, uint64_t address, uint64_t data)
 	if (by_exit)
 		return true;
 	polled = command == LATENCY_OUT_SPINNING || counts_itself(command);
-	latency->space = command == LATENCY_NOBODY_MEMORY ? SPACE_MMIO : ARCH_PORTS;
-	latency->at = command == LATENCY_NOBODY_MEMORY ? MEMORY_KICK : latency->kick_at;
+	latency->space = is_in_memory(command) ? SPACE_MMIO : ARCH_PORTS;
+	latency->at = is_in_memory(command) ? MEMORY_KICK : latency->kick_at;
+	latency->bytes = command == LATENCY_NOBODY_ANY_LENGTH ? 0 : 1;
 	latency->kick = eventfd(0, EFD_CLOEXEC | (polled ? EFD_NONBLOCK : 0));
 	if (latency->kick < 0 ||
-	    !latency_bind(vm, latency->space, latency->at, latency->kick, true))
+	    !latency_bind(vm, latency->space, latency->at, latency->bytes, latency->kick, true))
 		return fail("KVM makes no eventfd of a kick: %m");
 	if (counts_itself(command))
 		return true;

@@ -12,7 +12,8 @@ struct latency {
 	struct latency_page *page; /* the guest's */
 	uint64_t kick_at;	   /* port or address of the kick */
 	enum space space;	   /* address space of the current command's kick, */
-	uint64_t at;		   /* and its address */
+	uint64_t at;		   /* its address, */
+	uint32_t bytes;		   /* and its length (latency_bind()) */
 	enum latency_command command;
 	int kick, interrupt; /* eventfds for the guest's kick and its interrupt; -1: none */
 	uint32_t line;	     /* interrupt line of the latter */
@@ -22,8 +23,10 @@ struct latency {
 	atomic_bool stop;
 };
 
-/* Binds the eventfd to one-byte writes to `address`, or unbinds it. */
-bool latency_bind(struct vm *vm, enum space space, uint64_t address, int event, bool bind);
+/* Binds the eventfd to writes of so many bytes to `address`, or unbinds it. 0 bytes: of any length, which KVM looks
+ * for in a list of its own before it decodes the instruction, where the processor says the address (fast MMIO). */
+bool latency_bind(struct vm *vm, enum space space, uint64_t address, uint32_t bytes, int event,
+		  bool bind);
 /* Makes the eventfd raise the line, or stops that. */
 bool latency_raise(struct vm *vm, uint32_t line, int event, bool raise);
 void latency_relax(void);

@@ -68,7 +68,7 @@ static bool create(struct latency *latency)
 		return fail("the second machine can't share the guest's page: %m");
 	other.kick = eventfd(0, EFD_CLOEXEC);
 	if (other.kick < 0 || !latency_one_clock(&other.vm.vcpus[0]) ||
-	    !latency_bind(&other.vm, ARCH_PORTS, other.places.kick, other.kick, true) ||
+	    !latency_bind(&other.vm, ARCH_PORTS, other.places.kick, 1, other.kick, true) ||
 	    !latency_route(&other.vm, other.places.interrupt_address, other.places.interrupt_data,
 			   &other.line))
 		return false;

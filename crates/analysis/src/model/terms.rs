@@ -162,8 +162,8 @@ impl Paging {
     }
 }
 
-/// The suite's rows that measure the same as kvm-unit-tests.
-const EXITS: [&str; 19] = [
+/// The suite's rows that measure the same as kvm-unit-tests, and what KVM offers in place of exits.
+const EXITS: [&str; 23] = [
     "toggle-cr0-wp",
     "toggle-cr4-pge",
     "write-dr7",
@@ -183,17 +183,21 @@ const EXITS: [&str; 19] = [
     "out-eventfd",
     "mmio-write",
     "mmio-write-eventfd",
+    "mmio-write-eventfd-any",
+    "pvclock-read",
+    "pv-ipi-halted",
+    "pv-ipi-running",
 ];
 
 /// Ends of the names of rows that measure what another row does, while the guest has paging off, masks a pending
 /// interrupt, or uses floating point.
 const STATES: [&str; 3] = ["-unpaged", "-pending", "-fp"];
 
-/// Whether a benchmark's event needs a hypervisor or a device of one: it does not occur natively, so its
+/// Whether a benchmark's event needs a hypervisor, what one offers, or a device of one: it does not occur natively, so its
 /// whole cost counts as added.
 pub fn guests_only(benchmark: &str) -> bool {
-    let of_device = ["io-latency-", "event-"];
-    benchmark == "hypercall" || of_device.iter().any(|begin| benchmark.starts_with(begin))
+    let beginnings = ["io-latency-", "event-", "pv-", "pvclock-"];
+    benchmark == "hypercall" || beginnings.iter().any(|begin| benchmark.starts_with(begin))
 }
 
 /// The term that a benchmark measures with this paging; `None` if it measures none, such as Idle.

@@ -1,7 +1,7 @@
 /*
  * Timed loops of interrupts and their controller, the local APIC: ipi, interrupt-controller-trap,
- * irq-completion, self-ipi, the interrupt of task-priority, tsc-deadline. Contract, operands: arch/timed.h,
- * arch/timed_exits.h.
+ * irq-completion, self-ipi, the interrupt of task-priority, tsc-deadline, pv-ipi. Contract,
+ * operands: arch/timed.h, arch/timed_exits.h, arch/kvm.h.
  */
 #include <arch/cpu.h>
 #include <arch/timed_macros.S>
@@ -57,13 +57,13 @@
  *
  * Between two IPIs it waits until the receiver rests again, and some pauses more.
  */
-.macro ipi is_run
+.macro ipi is_run, sends=send
 	EACH_BEGIN
 1:
 	EACH_START
 .if \is_run
 	load_count
-	send
+	\sends
 3:
 	cmp (%r10), %r11
 	jne 5f
@@ -87,6 +87,31 @@
 	EACH_NEXT
 .endm
 	TIMED_PAIR ipi, ipi
+
+/*
+ * uint64_t pv_ipi_run(uint64_t iterations, struct pv_operand *operand);   also _control
+ *
+ * As ipi, but sends by KVM's hypercall (hypercalls.rst, KVM_HC_SEND_IPI): a bit map of receivers from an APIC ID
+ * on, of two words, and the command.
+ */
+#define KVM_SEND_IPI 10
+
+/* Labels 2, 3. */
+.macro send_by_hypercall
+	push %rbx
+	push %rsi
+	mov $KVM_SEND_IPI, %eax
+	mov $1, %ebx
+	xor %ecx, %ecx
+	mov PV_ID(%rsi), %rdx
+	cmpq $0, PV_AMD(%rsi)
+	mov SEND_ICR_LOW(%rsi), %esi
+	VENDOR_HYPERCALL
+	pop %rsi
+	pop %rbx
+.endm
+
+	TIMED_PAIR pv_ipi, ipi, send_by_hypercall
 
 /*
  * uint64_t interrupt_controller_trap_run(uint64_t iterations, struct controller_operand *operand);

@@ -2,7 +2,7 @@
 
 use ws_machines::hypercall::Hypercall;
 use ws_machines::image::BenchmarkRow;
-use ws_machines::machine::{Control, Machine};
+use ws_machines::machine::{Control, Engine, Machine};
 
 /// What every machine that this program starts has.
 const ALWAYS: [&str; 7] = [
@@ -16,6 +16,7 @@ const ALWAYS: [&str; 7] = [
 ];
 const MONITOR: &str = "our own monitor";
 const XEN: &str = "Xen";
+const KVM: &str = "KVM";
 const HYPERCALLS: &str = "a hypervisor that answers hypercalls";
 
 /// Whether a platform can measure a benchmark.
@@ -53,6 +54,8 @@ impl Answer {
                     return Self::No("it needs Xen".to_owned());
                 }
                 XEN if known => {}
+                KVM if known && is_kvm(machine.engine()) => {}
+                KVM if known => return Self::No("it needs KVM".to_owned()),
                 other => open.push(other),
             }
         }
@@ -63,12 +66,15 @@ impl Answer {
     }
 }
 
+fn is_kvm(engine: Engine) -> bool {
+    matches!(engine, Engine::SoftwareKvm | Engine::HardwareKvm)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::fake::{qemu, vmm};
     use ws_machines::logfile::LogFile;
-    use ws_machines::machine::Engine;
 
     fn answer(requires: &str, machine: &dyn Machine) -> Answer {
         let row = BenchmarkRow {
@@ -90,6 +96,8 @@ mod tests {
         assert!(is_no(&answer(HYPERCALLS, &tcg)));
         assert_eq!(answer(HYPERCALLS, &hardware), Answer::Yes);
         assert!(is_no(&answer("Xen, and a domain that answers", &hardware)));
+        assert!(is_no(&answer("KVM, two CPUs", &tcg)));
+        assert_eq!(answer("KVM, two CPUs", &hardware), Answer::Yes);
         assert!(is_no(&answer("our own monitor, two CPUs", &hardware)));
         let vmm = vmm(Engine::SoftwareKvm);
         assert_eq!(answer("our own monitor, two CPUs", &vmm), Answer::Yes);

@@ -53,6 +53,20 @@
 #define DEADLINE_TICKS 0
 #define DEADLINE_COUNT 8
 
+/* ---- kvm.h ---------------------------------------------------------------------------------- */
+
+#define CLOCK_TSC	 8
+#define CLOCK_NS	 16
+#define CLOCK_MULTIPLIER 24
+#define CLOCK_SHIFT	 28
+
+#define PVCLOCK_CLOCK 0
+#define PVCLOCK_NS    8
+
+/* struct pv_operand begins as struct ipi_operand. */
+#define PV_AMD 64
+#define PV_ID  72
+
 /* ---- event_channel.h and timed_xen_unpaged.h ------------------------------------------------ */
 
 /* Offset of the pending event words in the shared information page: after 32 vcpu_infos of 64 bytes. */

@@ -1,0 +1,52 @@
+/* KVM's interfaces for its guests; see kvm.h. */
+#include <arch/kvm.h>
+
+#include "guest/core/guest_arch.h"
+#include "guest/core/smp.h"
+#include <arch/cpu.h>
+
+#define CPUID_1_C_HYPERVISOR (1u << 31)
+#define CPUID_HYPERVISOR     0x40000000
+#define CPUID_FEATURES	     0x40000001
+/* "KVMKVMKVM", in the registers b, c, d. */
+#define KVM_B 0x4b4d564b
+#define KVM_C 0x564b4d56
+#define KVM_D 0x4d
+
+#define MSR_KVM_SYSTEM_TIME 0x4b564d01
+#define MSR_KVM_ENABLED	    1u
+
+bool kvm_offers(enum kvm_feature feature)
+{
+	struct cpuid id;
+
+	if (!(cpuid(1, 0).c & CPUID_1_C_HYPERVISOR))
+		return false;
+	id = cpuid(CPUID_HYPERVISOR, 0);
+	/* Old versions of KVM say 0 for the last leaf. */
+	return id.b == KVM_B && id.c == KVM_C && id.d == KVM_D &&
+	       cpuid(CPUID_FEATURES, 0).a & 1u << feature;
+}
+
+/* All memory is mapped 1:1, so an address is its physical address. */
+void kvm_clock_use(struct kvm_clock *clock)
+{
+	write_msr(MSR_KVM_SYSTEM_TIME, clock ? (uint64_t)clock | MSR_KVM_ENABLED : 0);
+}
+
+uint64_t kvm_clock_now(const struct kvm_clock *clock)
+{
+	struct pvclock_operand operand = { .clock = clock };
+
+	pvclock_read_run(1, &operand);
+	return operand.ns;
+}
+
+bool pv_operand_fill(struct pv_operand *operand, unsigned cpu, bool yield)
+{
+	*operand = (struct pv_operand){ .amd = cpu_is_amd() };
+	if (!ipi_operand_fill(&operand->ipi, cpu, yield))
+		return false;
+	operand->id = cpus[cpu].id;
+	return true;
+}

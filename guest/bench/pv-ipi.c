@@ -1,0 +1,39 @@
+/* IPI by KVM's hypercall in place of the APIC's register (Linux, hypercalls.rst, KVM_HC_SEND_IPI): the two rows
+ * of ipi.c. */
+#include "ipi_row.h"
+#include <arch/kvm.h>
+
+static struct pv_operand operand;
+
+static const char *needs(const struct params *params)
+{
+	if (params->hypercall != HYPERCALL_KVM)
+		return "no KVM here is known to answer hypercalls (hypercall=)";
+	return kvm_offers(KVM_PV_SEND_IPI) ? NULL : "this KVM sends no IPIs by hypercall (CPUID)";
+}
+
+static bool prepare(struct bench_run *run, enum cpu_rest rest)
+{
+	bool filled = pv_operand_fill(&operand, IPI_TARGET, IPI_YIELDS(run));
+
+	run->operand = &operand;
+	return ipi_row_init(run, filled, rest);
+}
+
+static bool init_halted(struct bench_run *run)
+{
+	return prepare(run, CPU_HALTED);
+}
+
+static bool init_running(struct bench_run *run)
+{
+	return prepare(run, CPU_RUNNING);
+}
+
+IPI_ROW(halted, "pv-ipi-halted", "hypercall that interrupts a halted CPU, until its answer is seen",
+	"a hypervisor that answers hypercalls, KVM, two CPUs", needs, init_halted,
+	ipi_row_check_halted, pv_ipi, PARAM_HYPERCALL);
+IPI_ROW(running, "pv-ipi-running",
+	"hypercall that interrupts a running CPU, until its answer is seen",
+	"a hypervisor that answers hypercalls, KVM, two CPUs", needs, init_running,
+	ipi_row_check_running, pv_ipi, PARAM_HYPERCALL);
