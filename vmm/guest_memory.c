@@ -7,15 +7,22 @@
 #include <unistd.h>
 
 #define PAGES_AT_A_TIME 4096u
+#define HUGE_BYTES	(2ul << 20)
 
-bool memory_map(struct memory *memory)
+bool memory_map(struct memory *memory, bool huge)
 {
-	uint8_t *at = mmap(NULL, memory->bytes, PROT_READ | PROT_WRITE,
+	/* A huge page is aligned: in the guest's memory, which begins at 0, and on the host. */
+	uint64_t more = huge ? HUGE_BYTES : 0;
+	uint8_t *at = mmap(NULL, memory->bytes + more, PROT_READ | PROT_WRITE,
 			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	if (at == MAP_FAILED)
 		return fail("can't map %lu MiB of memory: %m", memory->bytes >> 20);
-	(void)madvise(at, memory->bytes, MADV_NOHUGEPAGE); /* fails on kernels without THP */
+	if (huge)
+		at += -(uint64_t)at % HUGE_BYTES;
+	/* Kernels without THP have only pages of 4 KiB. */
+	if (madvise(at, memory->bytes, huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE) < 0 && huge)
+		return fail("this kernel has no transparent huge pages: %m");
 	memory->base = at;
 	for (unsigned i = 0; i < memory->count; i++) {
 		memory->regions[i].host = at;

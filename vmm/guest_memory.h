@@ -18,9 +18,9 @@ struct memory {
 	struct region pmem; /* a file that the guest takes for persistent memory; 0 bytes: none */
 };
 
-/* Maps memory->bytes, the sum of the regions, and gives each region its part. Pages are 4 KiB: with
- * transparent huge pages one touch by the guest would allocate 512. */
-bool memory_map(struct memory *memory);
+/* Maps memory->bytes, the sum of the regions, and gives each region its part. Pages are 4 KiB, or `huge`: 2 MiB,
+ * where one touch by the guest allocates 512. */
+bool memory_map(struct memory *memory, bool huge);
 /* Maps a file of whole pages at a guest address, as memory->pmem: what the guest writes to it is not written to
  * the file. */
 bool memory_map_file(struct memory *memory, const char *path, uint64_t guest);

@@ -35,7 +35,7 @@ static bool give_memory(struct vm *vm)
 	const char *pmem = vm->config->pmem;
 
 	arch_memory_layout(memory, vm->config->memory_mib << 20);
-	if (!memory_map(memory))
+	if (!memory_map(memory, vm->config->huge_pages))
 		return false;
 	for (unsigned i = 0; i < memory->count; i++)
 		if (!give_region(vm, i, &memory->regions[i]))

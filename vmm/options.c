@@ -23,6 +23,8 @@ static const struct key {
 	{ "append", "TEXT", "its command line", TEXT_OF(append) },
 	{ "cpus", "N", "vCPUs, 1 to 64 (1)", NUMBER, AT(vcpus), 1, MAX_VCPUS },
 	{ "memory", "MIB", "its memory (512)", NUMBER, AT(memory_mib), 16, 1 << 20 },
+	{ "huge-pages", NULL, "back its memory with transparent huge pages, 2 MiB (4 KiB)", FLAG,
+	  AT(huge_pages), 0, 1 },
 	{ "pmem", "FILE", "a file that Linux finds as persistent memory, /dev/pmem0",
 	  TEXT_OF(pmem) },
 	{ "pin", "CPUS", "host CPU of each vCPU, as 0,1; -: not pinned", PIN, 0, 0, 0 },

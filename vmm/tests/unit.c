@@ -854,10 +854,10 @@ static void config_takes_arguments(void **state)
 	static const char *const words[] = { "--kernel",   "a.elf", "--append=bench=^x$ iters=1",
 					     "--cpus",	   "2",	    "--pin=1,-",
 					     "--initrd",   "b.gz",  "--insist",
-					     "--timeout=7" };
+					     "--timeout=7", "--huge-pages" };
 
 	(void)state;
-	assert_true(arguments(10, words));
+	assert_true(arguments(11, words));
 	assert_true(config_check(&config));
 	assert_string_equal(config.kernel, "a.elf");
 	assert_string_equal(config.append, "bench=^x$ iters=1");
@@ -868,6 +868,7 @@ static void config_takes_arguments(void **state)
 	assert_true(config.insist);
 	assert_int_equal(config.timeout_s, 7);
 	assert_int_equal(config.memory_mib, 512);
+	assert_true(config.huge_pages);
 	assert_int_equal(config.action, ACTION_RUN);
 }
 

@@ -210,6 +210,12 @@ impl RecipeFile {
                 "emulator.memory_mib = {memory_mib} is not 64 to 65536"
             )));
         }
+        // A recipe inherits what it can't have: what serves a network needs the CPUs of devices.
+        let (is_below, kind) = (self.below.is_some(), self.monitor.kind);
+        let can_have = |choice: &Choice| {
+            (choice.network.is_none() || !is_below)
+                && (choice.monitor.is_empty() || kind == Some(MonitorKind::Vmm))
+        };
         let recipe = Recipe {
             name: name.to_owned(),
             variant: None,
@@ -242,10 +248,7 @@ impl RecipeFile {
                 Some(_) => vm.without_io().complete(),
                 None => vm.complete(),
             }),
-            choices: match self.below {
-                Some(_) => without_networks(self.choice),
-                None => self.choice,
-            },
+            choices: self.choice.into_iter().filter(can_have).collect(),
             below: (self.below.map(BelowPart::complete).transpose())
                 .map_err(|what| fail(what.to_owned()))?,
             options: self.options.unwrap_or_default(),
@@ -254,12 +257,6 @@ impl RecipeFile {
         check::check(&recipe).map_err(fail)?;
         Ok(recipe)
     }
-}
-
-/// The choices of what serves a network need the CPUs of devices.
-fn without_networks(mut choices: Vec<Choice>) -> Vec<Choice> {
-    choices.retain(|choice| choice.network.is_none());
-    choices
 }
 
 impl CpuPart {

@@ -117,6 +117,21 @@ fn a_machine_that_polls_does_so_at_both_levels() {
 }
 
 #[test]
+fn only_our_own_monitor_has_words_of_a_choice() {
+    let lab = lab();
+    let recipe = lab.recipe("kvm-shadow", None).unwrap();
+    let huge = recipe.with_option("host-pages", "2m").unwrap();
+    let Monitor::Vmm { words } = &huge.monitor else {
+        panic!("{:?}", huge.monitor);
+    };
+    assert_eq!(words.last().unwrap().word, "huge-pages");
+    // It extends lab:kvm, with QEMU for a monitor.
+    let recipe = lab.recipe("qemu-kvm", None).unwrap();
+    assert!(!recipe.option_names().contains(&"host-pages"));
+    assert!(recipe.with_option("host-pages", "2m").is_err());
+}
+
+#[test]
 fn every_workload_is_whole_and_proves_its_work() {
     let lab = lab();
     let names = lab.workloads().unwrap();

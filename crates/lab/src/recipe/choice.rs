@@ -1,6 +1,6 @@
 //! Options of a machine's name whose effect its recipe says, as `+apicv=0`.
 
-use super::{ApplyError, DeviceKind, Module, Recipe, Served, Word};
+use super::{ApplyError, DeviceKind, Module, Monitor, Recipe, Served, Word};
 use serde::{Deserialize, Serialize};
 
 /// One value of an option, and what it changes. Without the option nothing changes.
@@ -25,6 +25,9 @@ pub struct Choice {
     /// Options of modules that the recipe loads, which replace those of the same key.
     #[serde(default)]
     pub module: Vec<ModuleOptions>,
+    /// Words of our own monitor.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub monitor: Vec<String>,
     /// Settings of the VM (`vm.setting`), which replace those of the same key.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub setting: Vec<String>,
@@ -79,6 +82,12 @@ impl Recipe {
         if let Some(caveat) = choice.caveat {
             self.caveat = Some(caveat);
         }
+        if let Monitor::Vmm { words } = &mut self.monitor {
+            for word in choice.monitor {
+                let why = choice.why.clone();
+                replace(words, Word { word, why }, |word| &word.word);
+            }
+        }
         if let Some(vm) = &mut self.vm {
             vm.network = choice.network.or(vm.network);
             for word in choice.setting {
@@ -125,6 +134,9 @@ impl Recipe {
             }
             if has_kernel_part && self.kernel.is_none() {
                 return Some(format!("{name} needs a [kernel]"));
+            }
+            if !choice.monitor.is_empty() && !matches!(self.monitor, Monitor::Vmm { .. }) {
+                return Some(format!("{name} needs our own monitor"));
             }
             if !choice.setting.is_empty() && self.vm.is_none() {
                 return Some(format!("{name} needs a [vm]"));

@@ -28,6 +28,8 @@ enum Rule {
 /// Bytes of the string that Print writes (guest/bench/print.c). KVM passes string output on byte by
 /// byte (arch/x86/kvm/emulate.c: em_outs writes one unit per pass).
 const PRINT_BYTES: u64 = 32;
+/// Pages of 4 KiB in one of 2 MiB.
+const HUGE_PAGES: u64 = 512;
 
 /// Rules by benchmark. Sources: Intel SDM vol. 3, 26.1.2 and 26.1.3 (instructions that cause VM exits,
 /// always and conditionally); AMD APM vol. 2, 15.9 (instruction intercepts); for the controls that KVM
@@ -174,6 +176,10 @@ fn find(rule: Rule, exits: &Exits, engine: Engine) -> Finding {
                 let text = format!(
                     "the guest's memory had {before} pages before and {after} after {operations} operations"
                 );
+                let huge = before > 0 && [before, after].iter().all(|count| count % HUGE_PAGES == 0);
+                if huge && new < operations {
+                    return Finding::Noted(format!("{text}: it comes in pages of 2 MiB"));
+                }
                 weigh(new, operations, text)
             }
             _ => Finding::Nothing,

@@ -118,6 +118,11 @@ fn a_page_that_was_not_there_and_is_was_cold() {
         assert_eq!(pages(5000, 6100), Proved);
         assert_eq!(pages(5000, 5999), Failed);
         assert_eq!(pages(6000, 5000), Failed);
+        // Pages of 2 MiB serve many operations each.
+        assert_eq!(pages(1536, 1536), Unproven);
+        assert_eq!(pages(1536, 2048), Unproven);
+        assert_eq!(pages(0, 0), Failed);
+        assert_eq!(pages(1024, 2048), Proved);
         let (verdict, ..) = judged("cold-memory-access", Unproven, engine, json!({}));
         assert_eq!(verdict, Unproven, "nobody looked");
     }
