@@ -36,6 +36,8 @@ static const struct key {
 	{ "timeout", "SECONDS", "time limit (0: none)", NUMBER, AT(timeout_s), 0, 1000000 },
 	{ "insist", NULL, "run any kernel on a software KVM", FLAG, AT(insist), 0, 1 },
 	{ "el2", NULL, "aarch64: start the guest at a virtual EL2", FLAG, AT(el2), 0, 1 },
+	{ "hyperv", NULL, "x86_64: offer the guest what KVM has of Hyper-V's enlightenments", FLAG,
+	  AT(hyperv), 0, 1 },
 	{ "flat", NULL, "aarch64: kernel without a header, loaded at 512 KiB", FLAG, AT(flat), 0,
 	  1 },
 	{ "below", "PORT", "doorbell of the vmm in whose guest this one runs, on aarch64 of neve",
@@ -177,6 +179,8 @@ bool config_check(const struct config *config)
 		return fail("no kernel: use --kernel FILE, see --help");
 	if (config->el2 && strcmp(ARCH_NAME, "aarch64") != 0)
 		return fail("el2 is for aarch64 only");
+	if (config->hyperv && strcmp(ARCH_NAME, "x86_64") != 0)
+		return fail("hyperv is for x86_64 only");
 	if (config->flat && strcmp(ARCH_NAME, "aarch64") != 0)
 		return fail("flat is for aarch64 only");
 	if (!config->source[0] ||

@@ -27,6 +27,7 @@ struct config {
 	uint64_t insist, el2; /* el2: start the guest at a virtual EL2; aarch64 only */
 	uint64_t drain;	      /* wait after each line until a serial console has sent it */
 	uint64_t huge_pages;  /* back its memory with pages of 2 MiB */
+	uint64_t hyperv;      /* offer Hyper-V's enlightenments; x86_64 only */
 	uint64_t flat;	      /* the kernel has no header; aarch64 only */
 	uint64_t below;	      /* doorbell of the monitor below, an I/O port; 0: none; x86_64 only */
 	char modules[MAX_MODULES][MAX_PATH_BYTES];

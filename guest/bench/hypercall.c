@@ -15,7 +15,7 @@ const char *hypercall_needs(const struct params *params)
 	if (params->hypercall == HYPERCALL_NONE)
 		return "hypercall=none: no hypervisor here is known to answer hypercalls";
 	if (params->hypercall == HYPERCALL_HYPERV)
-		return "this guest makes no Hyper-V hypercalls";
+		return "Hyper-V's hypercall is the row hv-hypercall";
 	operand = hypercall_operand(params->hypercall);
 	if (!try_call(one, &operand, &fault))
 		return "the hypercall instruction raised an exception: no hypervisor takes it";

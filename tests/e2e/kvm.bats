@@ -51,7 +51,7 @@ row() { result "$1" ".rows[] | select(.benchmark == \"$2\") | $3"; }
     # Every row that needs no hypercall is measured. Some software KVMs do not show which interrupt is in
     # service; then irq-completion fails with this reason.
     [ "$(statuses kvm | grep -vE ' ok$|^irq-completion failed$' | sort | tr '\n' ' ')" = \
-        'cpuid-unpaged skip event-channel skip event-channel-unpaged skip event-in skip event-out skip event-send skip event-switch skip hypercall skip hypercall-pending skip hypercall-unpaged skip in-pm-timer skip in-unpaged skip pv-ipi-halted skip pv-ipi-running skip ' ]
+        'cpuid-unpaged skip event-channel skip event-channel-unpaged skip event-in skip event-out skip event-send skip event-switch skip hv-hypercall skip hv-reference-counter skip hv-reference-tsc skip hypercall skip hypercall-pending skip hypercall-unpaged skip in-pm-timer skip in-unpaged skip pv-ipi-halted skip pv-ipi-running skip ' ]
     [ "$(row kvm irq-completion .status)" = ok ] ||
         [[ $(row kvm irq-completion .reason) == *' 0 interrupts never came'*'not active before its end'* ]]
     [ "$(statuses kvm | wc -l)" -eq "$(benchmarks)" ]

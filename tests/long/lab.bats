@@ -62,6 +62,21 @@ samples() {
     done
 }
 
+@test "Hyper-V's interface and huge pages are there where the machine's name asks for them" {
+    fetch_packages kvm
+    ws run --on lab:kvm+hyperv=1,lab:kvm+host-pages=2m --boots 2 --bench '^(hypercall|pvclock-read|hv-.*|cold-memory-access)$' -o "$OUT"
+    row() { result "lab-kvm+$1" ".rows[] | select(.benchmark == \"$2\") | [.status, .outcomes[].check.verdict] | unique | join(\" \")"; }
+    for name in hypercall pvclock-read hv-hypercall hv-reference-counter hv-reference-tsc; do
+        [ "$(row hyperv=1 "$name")" = 'ok proved' ]
+    done
+    [ "$(insns "$OUT/lab-kvm+hyperv=1" hv-hypercall)" -gt "$(insns "$OUT/lab-kvm+hyperv=1" hypercall)" ]
+    [ "$(insns "$OUT/lab-kvm+hyperv=1" hv-reference-tsc)" -lt 20 ]
+    # One fault brings 512 pages of 4 KiB; most reads find theirs.
+    [ "$(row host-pages=2m cold-memory-access)" = 'ok unproven' ]
+    [ "$(insns "$OUT/lab-kvm+host-pages=2m" cold-memory-access)" -eq 1 ]
+    [ "$(insns "$OUT/lab-kvm+hyperv=1" cold-memory-access)" -gt 4000 ]
+}
+
 @test "nested and shadow paging: two boots with the same counts, the rows of two vCPUs; with perturbed boots, verdicts" {
     fetch_packages kvm kvm-shadow
     ws run --on lab:kvm,lab:kvm-shadow --boots 2 --perturb 1 -o "$OUT"

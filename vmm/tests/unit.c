@@ -879,6 +879,7 @@ static void config_refuses_what_it_can_not_use(void **state)
 		"--cpus=2x",	   "--memory=15", "--pin=",	 "--pin=0,",
 		"--pin=,0",	   "--pin=0-1",	  "--pin=4096",	 "--initrd",
 		"--insist=on",	   "--kernel",	  "kernel",	 "--",
+		"--hyperv=1",	   "--huge-pages=2m",
 		"--console-max=0", "-kernel=x",	  "--timeout=-1"
 	};
 	char many[256] = "--pin=0";

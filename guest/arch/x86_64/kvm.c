@@ -7,7 +7,7 @@
 
 #define CPUID_1_C_HYPERVISOR (1u << 31)
 #define CPUID_HYPERVISOR     0x40000000
-#define CPUID_FEATURES	     0x40000001
+#define CPUID_BESIDE_HYPERV  0x40000100
 /* "KVMKVMKVM", in the registers b, c, d. */
 #define KVM_B 0x4b4d564b
 #define KVM_C 0x564b4d56
@@ -16,16 +16,22 @@
 #define MSR_KVM_SYSTEM_TIME 0x4b564d01
 #define MSR_KVM_ENABLED	    1u
 
+/* The features, by KVM's leaves at that place. Old versions of KVM say 0 for the last leaf. */
+static uint32_t features_at(uint32_t leaf)
+{
+	struct cpuid id = cpuid(leaf, 0);
+
+	return id.b == KVM_B && id.c == KVM_C && id.d == KVM_D ? cpuid(leaf + 1, 0).a : 0;
+}
+
 bool kvm_offers(enum kvm_feature feature)
 {
-	struct cpuid id;
+	uint32_t features;
 
 	if (!(cpuid(1, 0).c & CPUID_1_C_HYPERVISOR))
 		return false;
-	id = cpuid(CPUID_HYPERVISOR, 0);
-	/* Old versions of KVM say 0 for the last leaf. */
-	return id.b == KVM_B && id.c == KVM_C && id.d == KVM_D &&
-	       cpuid(CPUID_FEATURES, 0).a & 1u << feature;
+	features = features_at(CPUID_HYPERVISOR);
+	return (features ? features : features_at(CPUID_BESIDE_HYPERV)) & 1u << feature;
 }
 
 /* All memory is mapped 1:1, so an address is its physical address. */

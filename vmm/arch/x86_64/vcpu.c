@@ -1,10 +1,13 @@
 /* Sets up an x86 vCPU's CPUID and handles its exits (see vmm_arch.h). */
 #include <cpuid.h>
+#include <string.h>
 #include <sys/ioctl.h>
 
 #include "vmm/vmm_arch.h"
 
 #define MAX_LEAVES	     256
+#define HYPERVISOR_LEAVES    0x40000000u
+#define KVM_LEAVES_UP	     0x100u
 #define FEATURE_HYPERVISOR   (1u << 31) /* in ECX */
 #define FEATURE_X2APIC	     (1u << 21)
 #define FEATURE_TSC_DEADLINE (1u << 24)
@@ -33,18 +36,47 @@ static void adjust_leaf(struct kvm_cpuid_entry2 *leaf, const struct vcpu *vcpu)
 	}
 }
 
+union leaves {
+	struct kvm_cpuid2 all;
+	uint8_t room[sizeof(struct kvm_cpuid2) + MAX_LEAVES * sizeof(struct kvm_cpuid_entry2)];
+};
+
+/* Hyper-V's leaves take the place of KVM's, which move up (Linux, cpuid.rst: a guest looks for them at each
+ * multiple of 0x100). */
+static bool add_hyperv(struct vcpu *vcpu, union leaves *leaves)
+{
+	union leaves hyperv = { .all.nent = MAX_LEAVES };
+	struct kvm_cpuid2 *all = &leaves->all;
+
+	if (ioctl(vcpu->fd, KVM_GET_SUPPORTED_HV_CPUID, &hyperv) < 0)
+		return fail("this KVM has no enlightenments of Hyper-V: %m");
+	for (unsigned i = 0; i < all->nent; i++) {
+		struct kvm_cpuid_entry2 *leaf = &all->entries[i];
+
+		if ((leaf->function & ~0xffu) != HYPERVISOR_LEAVES)
+			continue;
+		leaf->function += KVM_LEAVES_UP;
+		if (leaf->function == HYPERVISOR_LEAVES + KVM_LEAVES_UP && leaf->eax)
+			leaf->eax += KVM_LEAVES_UP;
+	}
+	if (all->nent + hyperv.all.nent > MAX_LEAVES)
+		return fail("KVM has more than %u leaves of CPUID", MAX_LEAVES);
+	memcpy(all->entries + all->nent, hyperv.all.entries,
+	       hyperv.all.nent * sizeof(hyperv.all.entries[0]));
+	all->nent += hyperv.all.nent;
+	return true;
+}
+
 bool arch_vcpu_init(struct vcpu *vcpu)
 {
-	union {
-		struct kvm_cpuid2 all;
-		uint8_t room[sizeof(struct kvm_cpuid2) +
-			     MAX_LEAVES * sizeof(struct kvm_cpuid_entry2)];
-	} leaves = { .all.nent = MAX_LEAVES };
+	union leaves leaves = { .all.nent = MAX_LEAVES };
 
 	if (ioctl(vcpu->vm->kvm->fd, KVM_GET_SUPPORTED_CPUID, &leaves) < 0)
 		return fail("can't read the CPUID that KVM supports: %m");
 	for (unsigned i = 0; i < leaves.all.nent; i++)
 		adjust_leaf(&leaves.all.entries[i], vcpu);
+	if (vcpu->vm->config->hyperv && !add_hyperv(vcpu, &leaves))
+		return false;
 	return ioctl(vcpu->fd, KVM_SET_CPUID2, &leaves) == 0 ||
 	       fail("can't give vCPU %u its CPUID: %m", vcpu->number);
 }

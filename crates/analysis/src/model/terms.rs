@@ -163,7 +163,7 @@ impl Paging {
 }
 
 /// The suite's rows that measure the same as kvm-unit-tests, and what KVM offers in place of exits.
-const EXITS: [&str; 23] = [
+const EXITS: [&str; 26] = [
     "toggle-cr0-wp",
     "toggle-cr4-pge",
     "write-dr7",
@@ -187,6 +187,9 @@ const EXITS: [&str; 23] = [
     "pvclock-read",
     "pv-ipi-halted",
     "pv-ipi-running",
+    "hv-reference-counter",
+    "hv-reference-tsc",
+    "hv-hypercall",
 ];
 
 /// Ends of the names of rows that measure what another row does, while the guest has paging off, masks a pending
@@ -196,7 +199,7 @@ const STATES: [&str; 3] = ["-unpaged", "-pending", "-fp"];
 /// Whether a benchmark's event needs a hypervisor, what one offers, or a device of one: it does not occur natively, so its
 /// whole cost counts as added.
 pub fn guests_only(benchmark: &str) -> bool {
-    let beginnings = ["io-latency-", "event-", "pv-", "pvclock-"];
+    let beginnings = ["io-latency-", "event-", "pv-", "pvclock-", "hv-"];
     benchmark == "hypercall" || beginnings.iter().any(|begin| benchmark.starts_with(begin))
 }
 

@@ -35,7 +35,7 @@ const HUGE_PAGES: u64 = 512;
 /// always and conditionally); AMD APM vol. 2, 15.9 (instruction intercepts); for the controls that KVM
 /// sets, Linux arch/x86/kvm/vmx/vmx.c (vmcs_config) and svm/svm.c (init_vmcb). See also each row's page
 /// in docs/benchmarks. A benchmark that is not in the table has the rule `Depends`.
-const RULES: [(&str, Rule); 22] = [
+const RULES: [(&str, Rule); 24] = [
     // RDTSC: KVM sets neither "RDTSC exiting" nor its intercept.
     ("idle", Rule::Never),
     // "Descriptor-table exiting" only for a guest that sets CR4.UMIP on a CPU that lacks it.
@@ -52,6 +52,9 @@ const RULES: [(&str, Rule); 22] = [
     // VMCALL always exits; for VMMCALL KVM always sets the intercept. KVM counts each.
     ("hypercall", Rule::Kvm("hypercalls")),
     ("hypercall-pending", Rule::Kvm("hypercalls")),
+    ("hv-hypercall", Rule::Kvm("exits")),
+    // KVM's clock, in a page.
+    ("pvclock-read", Rule::Never),
     // CPUID always exits in VMX; for SVM KVM always sets the intercept.
     ("cpuid", Rule::Kvm("exits")),
     // A write of the APIC timer's divider: with APICv an APIC-write exit (SDM vol. 3, 30.4.3.2); with

@@ -67,6 +67,20 @@
 #define PV_AMD 64
 #define PV_ID  72
 
+/* ---- hyperv.h ------------------------------------------------------------------------------- */
+
+#define HYPERV_CLOCK_SCALE  8
+#define HYPERV_CLOCK_OFFSET 16
+
+#define HYPERV_TSC_CLOCK 0
+#define HYPERV_TSC_TIME	 8
+
+#define HYPERV_CALL_CODE   0
+#define HYPERV_CALL_INPUT  8
+#define HYPERV_CALL_WANTED 16
+#define HYPERV_CALL_WRONG  24
+#define HYPERV_CALL_LAST   32
+
 /* ---- event_channel.h and timed_xen_unpaged.h ------------------------------------------------ */
 
 /* Offset of the pending event words in the shared information page: after 32 vcpu_infos of 64 bytes. */
