@@ -17,7 +17,7 @@ static struct hyperv_clock_operand clock_operand;
 static struct hyperv_call_operand call_operand, control_operand;
 static uint64_t before;
 
-static const char none[] = "there is no interface of Hyper-V's (CPUID)";
+static const char none[] = "the hypervisor does not offer this interface of Hyper-V's (CPUID)";
 
 static const char *needs_counter(const struct params *params)
 {
@@ -60,13 +60,13 @@ static bool init_clock(struct bench_run *run)
 
 	if (!page)
 		page = heap_alloc_page(4 * KIB);
-	run->reason = "no memory for the page of the clock";
+	run->reason = "no memory for the reference TSC page";
 	if (!page)
 		return false;
 	hyperv_clock_use(page);
 	clock_operand = (struct hyperv_clock_operand){ .clock = page };
 	run->operand = &clock_operand;
-	run->reason = page->sequence ? NULL : "the hypervisor does not keep the page of its clock";
+	run->reason = page->sequence ? NULL : "the reference TSC page is not valid (sequence 0)";
 	before = time_by_counter();
 	return !run->reason;
 }
@@ -101,7 +101,7 @@ static bool init_hypercall(struct bench_run *run)
 
 	if (!page)
 		page = heap_alloc_page(4 * KIB);
-	run->reason = "no memory for the page of hypercalls";
+	run->reason = "no memory for the hypercall page";
 	if (!page)
 		return false;
 	hyperv_hypercall_use(page);
@@ -117,11 +117,11 @@ static bool init_hypercall(struct bench_run *run)
 
 static enum check check_hypercall(struct bench_run *run)
 {
-	bool wrong = call_operand.wrong || call_operand.last != call_operand.wanted;
+	uint64_t wrong = call_operand.wrong + (call_operand.last != call_operand.wanted);
 
 	if (wrong)
-		bench_note(run, "%lu calls gave another result than %lx; the last gave %lx",
-			   call_operand.wrong, call_operand.wanted, call_operand.last);
+		bench_note(run, "%lu calls returned another status than 0x%lx; the last 0x%lx",
+			   wrong, call_operand.wanted, call_operand.last);
 	else
 		bench_note(run, "each call was answered; only the host can count exits");
 	return wrong ? CHECK_FAILED : CHECK_UNPROVEN;
@@ -153,10 +153,10 @@ static void cleanup_hypercall(struct bench_run *run)
 		.parameters = parameter,                                                \
 	}
 
-ROW(counter, "hv-reference-counter", "privileged", "read the time by Hyper-V's MSR",
+ROW(counter, "hv-reference-counter", "privileged", "read the time from Hyper-V's reference counter MSR",
     "Hyper-V's interface", needs_counter, init_counter, hyperv_counter, check_counter, NULL, 0);
-ROW(clock, "hv-reference-tsc", "unprivileged", "read the time by Hyper-V's page, without an exit",
+ROW(clock, "hv-reference-tsc", "unprivileged", "read the time from Hyper-V's reference TSC page",
     "Hyper-V's interface", needs_clock, init_clock, hyperv_tsc, check_clock, cleanup_clock, 0);
-ROW(hypercall, "hv-hypercall", "exception", "call into Hyper-V's interface and back, without work there",
+ROW(hypercall, "hv-hypercall", "exception", "Hyper-V hypercall with an unknown call code",
     "a hypervisor that answers hypercalls, Hyper-V's interface", needs_hypercalls, init_hypercall,
     hyperv_call, check_hypercall, cleanup_hypercall, PARAM_HYPERCALL);

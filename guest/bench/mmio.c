@@ -48,8 +48,8 @@ static enum check check(struct bench_run *run)
 
 EXIT_ROW(userspace, "mmio-write", "io", "write a byte to a device's memory", "our own monitor",
 	 latency_needs, init_userspace, check, mmio_write, 0);
-EXIT_ROW(eventfd, "mmio-write-eventfd", "io", "write a byte to memory that is an eventfd",
+EXIT_ROW(eventfd, "mmio-write-eventfd", "io", "write a byte to an MMIO address with an ioeventfd",
 	 "our own monitor", latency_needs, init_eventfd, check, mmio_write, 0);
 EXIT_ROW(any_length, "mmio-write-eventfd-any", "io",
-	 "write a byte to memory that is an eventfd of any length", "our own monitor",
+	 "write a byte to an MMIO address with an ioeventfd of any length", "our own monitor",
 	 latency_needs, init_any_length, check, mmio_write, 0);

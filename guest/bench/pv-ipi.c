@@ -8,8 +8,8 @@ static struct pv_operand operand;
 static const char *needs(const struct params *params)
 {
 	if (params->hypercall != HYPERCALL_KVM)
-		return "no KVM here is known to answer hypercalls (hypercall=)";
-	return kvm_offers(KVM_PV_SEND_IPI) ? NULL : "this KVM sends no IPIs by hypercall (CPUID)";
+		return "this row needs hypercall=kvm: no KVM here is known to answer hypercalls";
+	return kvm_offers(KVM_PV_SEND_IPI) ? NULL : "no KVM here offers KVM_HC_SEND_IPI (CPUID)";
 }
 
 static bool prepare(struct bench_run *run, enum cpu_rest rest)
@@ -30,10 +30,10 @@ static bool init_running(struct bench_run *run)
 	return prepare(run, CPU_RUNNING);
 }
 
-IPI_ROW(halted, "pv-ipi-halted", "hypercall that interrupts a halted CPU, until its answer is seen",
+IPI_ROW(halted, "pv-ipi-halted", "IPI by KVM's hypercall to a halted CPU, until its answer is seen",
 	"a hypervisor that answers hypercalls, KVM, two CPUs", needs, init_halted,
 	ipi_row_check_halted, pv_ipi, PARAM_HYPERCALL);
 IPI_ROW(running, "pv-ipi-running",
-	"hypercall that interrupts a running CPU, until its answer is seen",
+	"IPI by KVM's hypercall to a running CPU, until its answer is seen",
 	"a hypervisor that answers hypercalls, KVM, two CPUs", needs, init_running,
 	ipi_row_check_running, pv_ipi, PARAM_HYPERCALL);

@@ -9,7 +9,7 @@ static uint64_t before_ns;
 static const char *needs(const struct params *params)
 {
 	(void)params;
-	return kvm_offers(KVM_CLOCKSOURCE2) ? NULL : "there is no KVM that offers its clock (CPUID)";
+	return kvm_offers(KVM_CLOCKSOURCE2) ? NULL : "no KVM here offers kvmclock (CPUID)";
 }
 
 static bool init(struct bench_run *run)
@@ -18,7 +18,7 @@ static bool init(struct bench_run *run)
 	operand = (struct pvclock_operand){ .clock = &kvm_clock };
 	run->operand = &operand;
 	if (!kvm_clock.multiplier) {
-		run->reason = "KVM did not write its clock";
+		run->reason = "KVM did not fill the kvmclock structure";
 		return false;
 	}
 	before_ns = kvm_clock_now(&kvm_clock);
@@ -42,7 +42,7 @@ static void cleanup(struct bench_run *run)
 BENCHMARK(pvclock_read) = {
 	.name = "pvclock-read",
 	.category = "unprivileged",
-	.summary = "read the time by KVM's clock, without an exit",
+	.summary = "read the time from kvmclock, without an exit",
 	.requires = "KVM",
 	.needs = needs,
 	.init = init,

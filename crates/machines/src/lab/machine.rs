@@ -44,6 +44,10 @@ const NESTED_BOOT_LIMIT: Duration = Duration::from_secs(900);
 /// A whole Linux below whole Linuxes, or on Bochs: five minutes alone on a host, and one step as long as that.
 const NESTED_WHOLE_LIMIT: Duration = Duration::from_secs(3600);
 
+/// What a row of Hyper-V's interfaces requires, and why a machine lacks it.
+const HYPERV: &str = "Hyper-V's interface";
+const NO_HYPERV: &str = "the machine does not offer Hyper-V's interface; lab:kvm+hyperv=1 does";
+
 /// Why rows of several CPUs are skipped on Bochs.
 const ONE_CPU: &str = "Bochs' clock counts instructions on one CPU only; lab:native, lab:kvm and lab:xen have this row, and lab:kvm-intel-smp counts its exits";
 
@@ -297,7 +301,10 @@ impl Machine for LabMachine {
         let skip = recipe.skips.iter().find(|skip| skip.benchmark == row.name);
         let too_many = self.settings.bochs.is_some() && row.cpus > recipe.emulator.cpus;
         let is_workload = matches!(self.settings.payload, Payload::Whole(_)) && row.host_cpus == 1;
+        let offers = matches!(&recipe.monitor, Monitor::Vmm { words } if words.iter().any(|word| word.word == "hyperv"));
+        let without = row.requires.contains(HYPERV) && !offers;
         skip.map(|skip| skip.why.clone())
+            .or_else(|| without.then(|| NO_HYPERV.to_owned()))
             .or_else(|| too_many.then(|| ONE_CPU.to_owned()))
             .or_else(|| (is_workload && recipe.emulator.cpus > 1).then(|| REQUESTS.to_owned()))
     }
