@@ -60,6 +60,9 @@ pub struct Params {
     /// seen by itself that they were sent: what it waits for are answers, and it looks when one comes.
     /// 0: as for any other queue.
     pub sent_call_delay_ns: u64,
+    /// Requests to a file are started when so many are queued, or at the end of the visit: its device works on them
+    /// while the visit goes on.
+    pub start_requests: u32,
     /// Longest time between two checks for kicks and completions while queues are polled or
     /// served, in ns.
     pub events_ns: u64,
@@ -86,6 +89,7 @@ impl Default for Params {
             stopped_ns: 100_000,
             call_delay_ns: 8_000,
             sent_call_delay_ns: 50_000,
+            start_requests: 4,
             events_ns: 20_000,
         }
     }
@@ -175,6 +179,7 @@ impl Params {
             self.poll_on_gap_ns,
         )?;
         least("poll_review_ns", self.poll_review_ns, 1)?;
+        least("start_requests", self.start_requests.into(), 1)?;
         least("stopped_ns", self.stopped_ns, 1)?;
         least("events_ns", self.events_ns, 1)?;
         if self.unit_ns > 1_000_000 {
