@@ -176,6 +176,15 @@ impl Engine {
         }
     }
 
+    /// Whether threads of the engine work on requests. They have the CPUs of the I/O thread.
+    #[must_use]
+    pub fn threads_work(&self) -> bool {
+        match self {
+            Self::Uring(uring) => uring.threads_work(),
+            Self::Pool(_) => true,
+        }
+    }
+
     /// Moves available results to `results`.
     pub fn reap(&mut self, results: &mut Results) {
         match self {

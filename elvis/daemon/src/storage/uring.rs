@@ -33,6 +33,9 @@ pub struct Uring {
     /// Work in flight, in all and by token.
     work: u64,
     works: Vec<u64>,
+    /// Requests in flight that one of the kernel's workers submits, and by token whether it is one.
+    worked: usize,
+    workers: Vec<bool>,
     /// Registered buffers; None before the first.
     buffers: Option<Table>,
 }
@@ -59,6 +62,8 @@ impl Uring {
             start_requests,
             work: 0,
             works: Vec::new(),
+            worked: 0,
+            workers: Vec::new(),
             buffers: None,
         })
     }
@@ -123,15 +128,15 @@ impl Uring {
             let pushed = unsafe { self.ring.submission().push(&entry) };
             pushed.map_err(|_| io::Error::from(io::ErrorKind::WouldBlock))?;
         }
-        self.queued(job, work);
+        self.queued(job, work, flags.contains(squeue::Flags::ASYNC));
         if let (Some(_), Some(table)) = (fixed, &mut self.buffers) {
             table.counted.requests += 1;
         }
         Ok(())
     }
 
-    /// Counts a job that was queued, with its work.
-    fn queued(&mut self, job: &Job, work: u64) {
+    /// Counts a job that was queued, with its work, and whether a worker submits it.
+    fn queued(&mut self, job: &Job, work: u64, worker: bool) {
         self.unstarted = true;
         self.unstarted_bytes += job.bytes();
         self.unstarted_requests += 1;
@@ -139,8 +144,11 @@ impl Uring {
         let token = usize::try_from(job.token).unwrap_or(usize::MAX);
         if self.works.len() <= token {
             self.works.resize(token + 1, 0);
+            self.workers.resize(token + 1, false);
         }
         self.works[token] = work;
+        self.workers[token] = worker;
+        self.worked += usize::from(worker);
     }
 
     pub fn register(&mut self, memory: &Memory) -> Registered {
@@ -196,12 +204,19 @@ impl Uring {
         self.unstarted_bytes >= STARTED_AT_ONCE || self.unstarted_requests >= self.start_requests
     }
 
+    pub fn threads_work(&self) -> bool {
+        self.worked > 0
+    }
+
     pub fn reap(&mut self, results: &mut Results) {
         for entry in self.ring.completion() {
             let token = entry.user_data();
             let ended = usize::try_from(token).ok();
             if let Some(work) = ended.and_then(|token| self.works.get_mut(token)) {
                 self.work -= std::mem::take(work);
+            }
+            if let Some(worker) = ended.and_then(|token| self.workers.get_mut(token)) {
+                self.worked -= usize::from(std::mem::take(worker));
             }
             results.push((token, entry.result()));
         }
@@ -248,7 +263,7 @@ mod tests {
                 // SAFETY: it has no memory, and the file stays open.
                 unsafe { uring.submit(&job(3 * round + place)) }.unwrap();
             }
-            assert!(uring.starts_now() && uring.unstarted());
+            assert!(uring.starts_now() && uring.unstarted() && !uring.threads_work());
             uring.start().unwrap();
             assert!(!uring.unstarted());
         }
