@@ -28,7 +28,7 @@ guest_program() {
 # The times of the policy fit these guests, which are tens of times slower under TCG than on a CPU, and may be
 # stopped by a busy host for longer than the default window or review: tests check notifications, not the host.
 SLOW='poll_on_gap_ns = 5000000\npoll_off_idle_ns = 2000000000\npoll_keep_ns = 20000000000\n'
-SLOW+='poll_review_ns = 20000000000'
+SLOW+='poll_review_ns = 20000000000\npoll_in_flight_ns = 20000000000\nstopped_ns = 20000000000'
 
 # start_elvis POLICY ARGUMENT...: starts `elvis serve` with these lines of the policy, after the command in the array
 # `inside`, if there is one. Its process ID is in $elvis.

@@ -7,6 +7,7 @@
 #![allow(clippy::unwrap_used, clippy::too_many_lines)]
 
 use elvis::storage::{Disk, Engine, Job, Operation, Registered, Source};
+use elvis_policy::Params;
 use elvis_ring::{Memory, Region};
 use rustix::time::{ClockId, clock_gettime};
 use std::fs::File;
@@ -123,7 +124,7 @@ fn main() {
     let file = File::from(rustix::fs::memfd_create("engine-bench", flags).unwrap());
     file.set_len(BYTES).unwrap();
     let memory = Memory::new(vec![Region::map(&file, 0, 0, 0, BYTES).unwrap()]).unwrap();
-    let mut engine = Engine::new(false).unwrap();
+    let mut engine = Engine::new(false, Params::default().start_requests).unwrap();
     measure("64 MiB registered and given up", |wanted| {
         let start = Instant::now();
         for _ in 0..wanted {
@@ -139,7 +140,7 @@ fn main() {
             continue;
         };
         for registered in [false, true] {
-            let mut engine = Engine::new(false).unwrap();
+            let mut engine = Engine::new(false, Params::default().start_requests).unwrap();
             let mut to = Registered::default();
             if registered {
                 to = engine.register(&memory);

@@ -49,6 +49,9 @@ pub struct Params {
     /// After each such time of polling a queue's requests are counted, in ns. If they were on average more than
     /// [`Params::MEAN_GAPS`] times `poll_on_gap_ns` apart, its polling ends: it costs more than notifications.
     pub poll_review_ns: u64,
+    /// While storage has requests of a queue, its polling pauses when nothing has come for this long, in ns: no reply
+    /// of storage, and no new request.
+    pub poll_in_flight_ns: u64,
     /// If a polling thread makes no step for this long, its host did not run it, in ns. Such time is
     /// not charged as polling time: the thread used no CPU, and the driver may have been stopped too.
     /// Much longer than a look at a queue, and much shorter than a time slice of the host's scheduler.
@@ -60,6 +63,9 @@ pub struct Params {
     /// seen by itself that they were sent: what it waits for are answers, and it looks when one comes.
     /// 0: as for any other queue.
     pub sent_call_delay_ns: u64,
+    /// Requests to a file are started when so many are queued, or at the end of the visit: its device works on them
+    /// while the visit goes on.
+    pub start_requests: u32,
     /// Longest time between two checks for kicks and completions while queues are polled or
     /// served, in ns.
     pub events_ns: u64,
@@ -83,9 +89,11 @@ impl Default for Params {
             poll_off_idle_ns: 3_200_000,
             poll_keep_ns: 100_000_000,
             poll_review_ns: 250_000_000,
+            poll_in_flight_ns: 200_000,
             stopped_ns: 100_000,
             call_delay_ns: 8_000,
             sent_call_delay_ns: 50_000,
+            start_requests: 4,
             events_ns: 20_000,
         }
     }
@@ -109,8 +117,12 @@ impl Params {
     pub const ON_GAP_WAKES: u64 = 20;
     /// `poll_off_idle_ns` as a multiple of `poll_on_gap_ns`.
     pub const HYSTERESIS: u64 = 20;
-    /// The same for the mean gap of a whole review.
+    /// The same for the mean gap of a whole review, and for that of kicks which bring many requests to storage.
     pub const MEAN_GAPS: u64 = 4;
+
+    /// After the host stopped the thread, it sleeps rather than polls for storage, this many times as long as it was
+    /// stopped.
+    pub const CALM: u64 = 16;
 
     /// Lower bound on the wake-up cost, in ns. Two threads on the same CPU wake each other faster,
     /// which is no measure of waking an idle CPU.
@@ -175,6 +187,8 @@ impl Params {
             self.poll_on_gap_ns,
         )?;
         least("poll_review_ns", self.poll_review_ns, 1)?;
+        least("poll_in_flight_ns", self.poll_in_flight_ns, 1)?;
+        least("start_requests", self.start_requests.into(), 1)?;
         least("stopped_ns", self.stopped_ns, 1)?;
         least("events_ns", self.events_ns, 1)?;
         if self.unit_ns > 1_000_000 {

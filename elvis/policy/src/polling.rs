@@ -8,9 +8,10 @@ pub struct Polling {
     polled: bool,
     /// It can't be kicked, so polling never ends.
     always: bool,
-    /// Kicks in the current row, and when it started.
+    /// Kicks in the current row, when it started, and the requests since then.
     kicks: u32,
     row_from_ns: u64,
+    row_requests: u32,
     last_kick_ns: u64,
     /// Until when its requests have earned it polling.
     earned_until_ns: u64,
@@ -21,6 +22,14 @@ pub struct Polling {
     since_review: u32,
     /// It made enough requests when it was last polled that one kick restarts polling.
     trusted: bool,
+    /// Its requests go to storage.
+    stored: bool,
+    /// Storage has requests of it.
+    in_flight: bool,
+    /// When a request, or a reply of storage, came last.
+    news_ns: u64,
+    /// Its polling has paused, as storage took long.
+    paused: bool,
 }
 
 impl Polling {
@@ -30,12 +39,17 @@ impl Polling {
             always: false,
             kicks: 0,
             row_from_ns: 0,
+            row_requests: 0,
             last_kick_ns: 0,
             earned_until_ns: 0,
             requests: 0,
             reviewed_ns: None,
             since_review: 0,
             trusted: false,
+            stored: false,
+            in_flight: false,
+            news_ns: 0,
+            paused: false,
         }
     }
 
@@ -48,9 +62,7 @@ impl Polling {
         if !params.polling || self.polled {
             return false;
         }
-        let row_ns = params
-            .poll_on_gap_ns
-            .saturating_mul(u64::from(params.poll_on_kicks));
+        let row_ns = self.row_ns(params);
         // A row ends with one long pause, or when it takes too long as a whole.
         let pause_ns = now_ns.saturating_sub(self.last_kick_ns);
         if self.kicks == 0
@@ -59,13 +71,41 @@ impl Polling {
         {
             self.kicks = 0;
             self.row_from_ns = now_ns;
+            self.row_requests = 0;
         }
         self.kicks += 1;
         self.last_kick_ns = now_ns;
         // Only once: if polling does not pay this time, the next start takes a whole row.
-        self.polled = self.kicks >= params.poll_on_kicks || std::mem::take(&mut self.trusted);
+        let again = std::mem::take(&mut self.trusted) | std::mem::take(&mut self.paused);
+        self.polled = again || self.kicks >= params.poll_on_kicks;
         self.requests = 0;
         self.polled
+    }
+
+    /// Longest time of a row. Each kick allows a gap. Of a queue whose requests go to storage each request does, as each
+    /// waits for the thread to wake up; up to four gaps for a kick.
+    fn row_ns(&self, params: &Params) -> u64 {
+        let kicks = u64::from(params.poll_on_kicks);
+        let gaps = match self.stored {
+            true => {
+                u64::from(self.row_requests).clamp(kicks, kicks.saturating_mul(Params::MEAN_GAPS))
+            }
+            false => kicks,
+        };
+        params.poll_on_gap_ns.saturating_mul(gaps)
+    }
+
+    /// Notes how many of its requests storage has, at their start or after a reply, and whether a pause may end. True:
+    /// polling goes on now, after a pause.
+    pub fn stored(&mut self, params: &Params, in_flight: u32, goes_on: bool, now_ns: u64) -> bool {
+        (self.stored, self.in_flight, self.news_ns) = (true, in_flight > 0, now_ns);
+        if !goes_on || !std::mem::take(&mut self.paused) || self.polled {
+            return false;
+        }
+        self.polled = true;
+        let least_ns = now_ns.saturating_add(params.poll_off_idle_ns);
+        self.earned_until_ns = self.earned_until_ns.max(least_ns);
+        true
     }
 
     /// Starts polling that never ends, whether or not polling is off.
@@ -87,25 +127,41 @@ impl Polling {
     pub fn earn(&mut self, params: &Params, requests: u16, now_ns: u64) {
         self.requests = self.requests.saturating_add(requests.into());
         self.since_review = self.since_review.saturating_add(requests.into());
+        self.row_requests = self.row_requests.saturating_add(requests.into());
+        self.news_ns = now_ns;
         let earned_ns = params.poll_off_idle_ns.saturating_mul(u64::from(requests));
         let until_ns = self.earned_until_ns.max(now_ns).saturating_add(earned_ns);
         let most_ns = params.poll_keep_ns.max(params.poll_off_idle_ns);
         self.earned_until_ns = until_ns.min(now_ns.saturating_add(most_ns));
     }
 
-    /// Notes that the queue was found empty. True: polling ends now.
+    /// Notes that the queue was found empty. True: polling ends now, or pauses.
     pub fn found_empty(&mut self, params: &Params, now_ns: u64) -> bool {
         if !self.polled || self.always {
             return false;
         }
         let pauses = now_ns >= self.earned_until_ns;
         if !pauses && !self.too_rare(params, now_ns) {
-            return false;
+            let silent_ns = now_ns.saturating_sub(self.news_ns);
+            return silent_ns >= params.poll_in_flight_ns && self.pause();
         }
         *self = Self {
             trusted: pauses && self.requests >= params.poll_again_requests,
+            stored: self.stored,
+            in_flight: self.in_flight,
+            news_ns: self.news_ns,
             ..Self::new()
         };
+        true
+    }
+
+    /// Pauses polling, if storage has requests of the queue. True: it pauses now. It goes on at the next reply of storage,
+    /// or at a kick.
+    pub fn pause(&mut self) -> bool {
+        if !self.polled || self.always || !self.in_flight {
+            return false;
+        }
+        (self.polled, self.paused) = (false, true);
         true
     }
 
@@ -220,6 +276,113 @@ mod tests {
         assert_eq!(after_burst(&slower, 399), None);
         // The first review is that of the burst.
         assert_eq!(after_burst(&slower, 401), Some(200_000));
+    }
+
+    /// Kicks this far apart, each with so many requests to storage. Whether polling starts.
+    fn batches(params: &Params, gap_ns: u64, requests: u16) -> bool {
+        let mut polling = Polling::new();
+        (0..100).any(|kick| {
+            let now_ns = 1000 + kick * gap_ns;
+            let starts = polling.active(params, now_ns);
+            polling.earn(params, requests, now_ns);
+            assert!(!polling.stored(params, requests.into(), true, now_ns));
+            polling.stored(params, 0, true, now_ns + gap_ns / 2);
+            starts
+        })
+    }
+
+    #[test]
+    fn each_request_to_storage_allows_a_gap_up_to_four_for_a_kick() {
+        let params = PARAMS();
+        assert!(batches(&params, 100, 1));
+        assert!(!batches(&params, 135, 1));
+        assert!(batches(&params, 200, 3));
+        assert!(!batches(&params, 380, 2));
+        assert!(batches(&params, 380, 32));
+        assert!(!batches(&params, 401, 10_000));
+        // Of a queue whose requests do not go to storage the kicks count alone.
+        let mut polling = Polling::new();
+        assert!(!(0..100).any(|kick| {
+            let starts = polling.active(&params, 1000 + kick * 200);
+            polling.earn(&params, 32, 1000 + kick * 200);
+            starts
+        }));
+    }
+
+    /// A polled queue with this many requests in flight, which earned all that it may keep at time 0.
+    fn in_flight(params: &Params, requests: u32) -> Polling {
+        let mut polling = Polling::new();
+        assert!(polling.start(params, 0));
+        polling.earn(params, 1000, 0);
+        assert!(!polling.stored(params, requests, true, 0));
+        polling
+    }
+
+    #[test]
+    fn polling_pauses_while_storage_is_silent_and_goes_on_at_its_reply() {
+        let params = Params {
+            poll_in_flight_ns: 150,
+            ..PARAMS()
+        };
+        let mut polling = in_flight(&params, 2);
+        assert!(!polling.found_empty(&params, 149));
+        // A request, or a reply, is news.
+        polling.earn(&params, 1, 149);
+        assert!(!polling.found_empty(&params, 298));
+        assert!(!polling.stored(&params, 2, true, 298));
+        assert!(!polling.found_empty(&params, 447));
+        assert!(polling.found_empty(&params, 448));
+        assert!(!polling.polled());
+        assert!(polling.stored(&params, 1, true, 9000), "it goes on");
+        assert!(!polling.stored(&params, 1, true, 9000), "once");
+        assert!(!polling.found_empty(&params, 9149));
+        assert!(polling.found_empty(&params, 9150));
+        assert!(polling.active(&params, 9200), "a kick is as good");
+        assert!(!polling.active(&params, 9201));
+    }
+
+    #[test]
+    fn polling_does_not_pause_if_storage_has_nothing_or_if_it_never_ends() {
+        let params = Params {
+            poll_in_flight_ns: 1,
+            ..PARAMS()
+        };
+        let mut none = in_flight(&params, 1);
+        none.stored(&params, 0, true, 1);
+        assert!(!none.found_empty(&params, 3999));
+        assert!(none.found_empty(&params, 4000), "it ends");
+        assert!(!none.stored(&params, 1, true, 4001), "for good");
+        let mut always = in_flight(&params, 1);
+        always.never_end();
+        assert!(!always.found_empty(&params, 1_000_000) && !always.pause());
+    }
+
+    /// A slow disk: after a burst a request at a time, each in flight for as long as the pause between two.
+    #[test]
+    fn a_slow_disk_with_rare_requests_is_not_polled_for_long() {
+        let params = Params::default();
+        let gap_ns = 2_700_000;
+        let mut polling = in_flight(&params, 32);
+        let (mut polled_ns, mut last_ns) = (0, 0);
+        for now_ns in (0..4 * params.poll_review_ns).step_by(10_000) {
+            if now_ns % gap_ns == 0 {
+                polling.active(&params, now_ns);
+                polling.earn(&params, 1, now_ns);
+                polling.stored(&params, 1, true, now_ns);
+            } else if now_ns % gap_ns == gap_ns / 2 {
+                polling.stored(&params, 0, true, now_ns);
+            }
+            if polling.polled() {
+                (polled_ns, last_ns) = (polled_ns + 10_000, now_ns);
+                polling.found_empty(&params, now_ns);
+            }
+        }
+        // The first review is that of the burst. The device is idle again within a second.
+        assert!(polled_ns < 2 * params.poll_review_ns, "{polled_ns} ns");
+        assert!(
+            last_ns <= 2 * params.poll_review_ns + gap_ns,
+            "until {last_ns} ns"
+        );
     }
 
     #[test]

@@ -51,6 +51,10 @@ pub struct Scheduler {
     last_events_ns: u64,
     /// When the last visit ended, if the queue was empty.
     in_vain_ns: Option<u64>,
+    /// Until when the host, which stopped the thread, is taken to be busy.
+    calm_ns: u64,
+    /// Storage has requests on which other threads work, of this CPU.
+    storage_threads: bool,
     round: u64,
     /// Greatest weight of a device that has queues.
     heaviest: u32,
@@ -81,6 +85,8 @@ impl Scheduler {
             unpark_ns: u64::MAX,
             last_events_ns: 0,
             in_vain_ns: None,
+            calm_ns: 0,
+            storage_threads: false,
             round: 0,
             heaviest: 1,
             fruitless: 0,
@@ -120,6 +126,7 @@ impl Scheduler {
         let gap_ns = now_ns.saturating_sub(in_vain_ns.unwrap_or(now_ns));
         if gap_ns >= self.params.stopped_ns {
             self.counters.stopped_ns += gap_ns;
+            self.calm_ns = now_ns.saturating_add(gap_ns.saturating_mul(Params::CALM));
         }
         if now_ns >= self.unpark_ns {
             self.unpark(now_ns);
@@ -218,7 +225,9 @@ impl Scheduler {
         queue.counters.empty_polls += 1;
         self.fruitless = self.fruitless.saturating_add(1);
         self.in_vain_ns = Some(now_ns);
-        if queue.polling.found_empty(&self.params, run_ns) {
+        let ends = queue.polling.found_empty(&self.params, run_ns);
+        let yields = now_ns < self.calm_ns || self.storage_threads;
+        if ends || (yields && queue.polling.pause()) {
             self.poll.remove(id.0);
             return Begin::Arm;
         }
@@ -432,6 +441,29 @@ impl Scheduler {
         if self.poll.contains(id.0) {
             self.poll.put_last(id.0);
         }
+    }
+
+    /// Notes whether storage has requests on which other threads work, of this core's CPU. A polling thread would keep the
+    /// CPU from them.
+    pub fn storage_threads(&mut self, work: bool) {
+        self.storage_threads = work;
+    }
+
+    /// Notes how many requests of a queue storage has, after some were started or came back. True: the queue is polled
+    /// from now on, and the caller turns its notifications off.
+    pub fn stored(&mut self, id: QueueId, in_flight: u32, now_ns: u64) -> bool {
+        let run_ns = self.run_ns(now_ns);
+        let Some(Some(queue)) = self.queues.get_mut(id.0 as usize) else {
+            return false;
+        };
+        let goes_on = now_ns >= self.calm_ns && !self.storage_threads;
+        let starts = queue
+            .polling
+            .stored(&self.params, in_flight, goes_on, run_ns);
+        if starts && queue.parked_until_ns.is_none() {
+            self.poll.put_last(id.0);
+        }
+        starts
     }
 
     fn queue(&self, id: u32) -> Option<&Queue> {

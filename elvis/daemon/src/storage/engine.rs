@@ -71,14 +71,14 @@ pub enum Engine {
 }
 
 impl Engine {
-    /// io_uring if this process may use it, else threads.
+    /// io_uring if this process may use it, else threads. Requests start when so many are queued, at the latest.
     ///
     /// # Errors
     ///
     /// Neither is available.
-    pub fn new(threads_only: bool) -> io::Result<Self> {
+    pub fn new(threads_only: bool, start_requests: u32) -> io::Result<Self> {
         if !threads_only {
-            if let Ok(uring) = Uring::new() {
+            if let Ok(uring) = Uring::new(start_requests) {
                 return Ok(Self::Uring(Box::new(uring)));
             }
         }
@@ -167,12 +167,21 @@ impl Engine {
         }
     }
 
-    /// Whether the queued requests move so much that they have to be started before more are queued.
+    /// Whether the queued requests are so many, or move so much, that they have to be started before more are queued.
     #[must_use]
     pub fn starts_now(&self) -> bool {
         match self {
             Self::Uring(uring) => uring.starts_now(),
             Self::Pool(_) => false,
+        }
+    }
+
+    /// Whether threads of the engine work on requests. They have the CPUs of the I/O thread.
+    #[must_use]
+    pub fn threads_work(&self) -> bool {
+        match self {
+            Self::Uring(uring) => uring.threads_work(),
+            Self::Pool(_) => true,
         }
     }
 

@@ -27,16 +27,22 @@ pub struct Uring {
     descriptor: OwnedFd,
     unstarted: bool,
     unstarted_bytes: u64,
+    unstarted_requests: u32,
+    /// See [`Uring::starts_now`].
+    start_requests: u32,
     /// Work in flight, in all and by token.
     work: u64,
     works: Vec<u64>,
+    /// Requests in flight that one of the kernel's workers submits, and by token whether it is one.
+    worked: usize,
+    workers: Vec<bool>,
     /// Registered buffers; None before the first.
     buffers: Option<Table>,
 }
 
 impl Uring {
     /// A ring, if this process may use io_uring.
-    pub fn new() -> io::Result<Self> {
+    pub fn new(start_requests: u32) -> io::Result<Self> {
         // With NODROP no completion is lost: the kernel keeps those that do not fit in the queue.
         let ring: IoUring = IoUring::builder()
             .setup_cqsize(ENTRIES * 16)
@@ -52,8 +58,12 @@ impl Uring {
             descriptor,
             unstarted: false,
             unstarted_bytes: 0,
+            unstarted_requests: 0,
+            start_requests,
             work: 0,
             works: Vec::new(),
+            worked: 0,
+            workers: Vec::new(),
             buffers: None,
         })
     }
@@ -118,23 +128,27 @@ impl Uring {
             let pushed = unsafe { self.ring.submission().push(&entry) };
             pushed.map_err(|_| io::Error::from(io::ErrorKind::WouldBlock))?;
         }
-        self.queued(job, work);
+        self.queued(job, work, flags.contains(squeue::Flags::ASYNC));
         if let (Some(_), Some(table)) = (fixed, &mut self.buffers) {
             table.counted.requests += 1;
         }
         Ok(())
     }
 
-    /// Counts a job that was queued, with its work.
-    fn queued(&mut self, job: &Job, work: u64) {
+    /// Counts a job that was queued, with its work, and whether a worker submits it.
+    fn queued(&mut self, job: &Job, work: u64, worker: bool) {
         self.unstarted = true;
         self.unstarted_bytes += job.bytes();
+        self.unstarted_requests += 1;
         self.work += work;
         let token = usize::try_from(job.token).unwrap_or(usize::MAX);
         if self.works.len() <= token {
             self.works.resize(token + 1, 0);
+            self.workers.resize(token + 1, false);
         }
         self.works[token] = work;
+        self.workers[token] = worker;
+        self.worked += usize::from(worker);
     }
 
     pub fn register(&mut self, memory: &Memory) -> Registered {
@@ -166,7 +180,7 @@ impl Uring {
 
     pub fn start(&mut self) -> io::Result<()> {
         if self.unstarted {
-            self.unstarted_bytes = 0;
+            (self.unstarted_bytes, self.unstarted_requests) = (0, 0);
             match self.ring.submit() {
                 Ok(_) => self.unstarted = !self.ring.submission().is_empty(),
                 // The kernel is short of memory, or completions must be reaped first: the next call tries
@@ -187,7 +201,11 @@ impl Uring {
     }
 
     pub fn starts_now(&self) -> bool {
-        self.unstarted_bytes >= STARTED_AT_ONCE
+        self.unstarted_bytes >= STARTED_AT_ONCE || self.unstarted_requests >= self.start_requests
+    }
+
+    pub fn threads_work(&self) -> bool {
+        self.worked > 0
     }
 
     pub fn reap(&mut self, results: &mut Results) {
@@ -196,6 +214,9 @@ impl Uring {
             let ended = usize::try_from(token).ok();
             if let Some(work) = ended.and_then(|token| self.works.get_mut(token)) {
                 self.work -= std::mem::take(work);
+            }
+            if let Some(worker) = ended.and_then(|token| self.workers.get_mut(token)) {
+                self.worked -= usize::from(std::mem::take(worker));
             }
             results.push((token, entry.result()));
         }
@@ -212,4 +233,45 @@ fn set(submitter: &Submitter, index: u16, buffer: Option<&Buffer>) -> io::Result
     // table: memory that is mapped there later is not accessed.
     let done = unsafe { submitter.register_buffers_update(index.into(), &[entry], None) };
     done.map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::File;
+
+    /// A disk works on the first requests while others are still queued.
+    #[test]
+    fn requests_start_a_few_at_a_time() {
+        let Ok(mut uring) = Uring::new(3) else {
+            println!("skipped: this process may not use io_uring");
+            return;
+        };
+        let file = File::open("/dev/null").unwrap();
+        let registered = Registered::default();
+        let job = |token| Job {
+            token,
+            fd: file.as_fd(),
+            operation: Operation::Read,
+            offset: 0,
+            pieces: &[],
+            registered: &registered,
+        };
+        for round in 0..4 {
+            for place in 0..3 {
+                assert!(!uring.starts_now());
+                // SAFETY: it has no memory, and the file stays open.
+                unsafe { uring.submit(&job(3 * round + place)) }.unwrap();
+            }
+            assert!(uring.starts_now() && uring.unstarted() && !uring.threads_work());
+            uring.start().unwrap();
+            assert!(!uring.unstarted());
+        }
+        let mut results = Results::new();
+        while results.len() < 12 {
+            uring.reap(&mut results);
+        }
+        results.sort_unstable();
+        assert!(results.iter().map(|it| it.0).eq(0..12));
+    }
 }

@@ -261,6 +261,117 @@ fn time_in_which_the_thread_was_stopped_pays_for_no_polling() {
     assert!(polls_for(Params::default().stopped_ns / 2) < pays_ns);
 }
 
+/// How long a thread polls a queue of which storage has a request, after the host stopped it for `stop_ns`, and how often
+/// it goes to sleep within 10 ms. Storage answers every 50 us, and gets a new request.
+fn polls_for_storage(stop_ns: u64) -> (u64, u64) {
+    let mut core = Scheduler::new(Params::default());
+    let device = core.add_device(1, &RateLimit::default());
+    let mut look = Look {
+        avail: 0,
+        pending: 0,
+    };
+    let queue = core.add_queue(device, look, 1).unwrap();
+    core.keep_polled(queue, 1);
+    core.stored(queue, 1, 1);
+    let (mut polled_ns, mut sleeps) = (0, 0);
+    let mut now_ns = 1_000;
+    for step in 0..10_000u64 {
+        now_ns += 1_000 + if step == 10 { stop_ns } else { 0 };
+        if step % 50 == 49 {
+            look.avail = look.avail.wrapping_add(1);
+            core.stored(queue, 1, now_ns);
+        }
+        match core.next(now_ns) {
+            Step::Visit(queue) => drop(core.begin(queue, look, now_ns)),
+            Step::Sleep { .. } => sleeps += 1,
+            Step::Events => {}
+        }
+        polled_ns += if core.polled(queue) { 1_000 } else { 0 };
+    }
+    (polled_ns, sleeps)
+}
+
+#[test]
+fn a_thread_that_the_host_stopped_sleeps_for_a_while_instead_of_polling_for_storage() {
+    assert_eq!(polls_for_storage(0), (10_000_000, 0));
+    let short = polls_for_storage(Params::default().stopped_ns / 2);
+    assert_eq!(short.1, 0, "{short:?}");
+    let (polled_ns, sleeps) = polls_for_storage(200_000);
+    let slept_ns = 10_000_000 - polled_ns;
+    // A step more counts as stopped, and the sleep ends at a reply of storage.
+    let calm_ns = 201_000 * Params::CALM;
+    assert!(sleeps > 0);
+    assert!(
+        (calm_ns..calm_ns + 50_000).contains(&slept_ns),
+        "{slept_ns} ns, {sleeps} sleeps"
+    );
+}
+
+#[test]
+fn a_thread_does_not_keep_its_cpu_from_threads_of_storage() {
+    let mut core = Scheduler::new(Params::default());
+    let device = core.add_device(1, &RateLimit::default());
+    let nothing = Look {
+        avail: 0,
+        pending: 0,
+    };
+    let queue = core.add_queue(device, nothing, 1).unwrap();
+    core.keep_polled(queue, 1);
+    core.storage_threads(true);
+    core.stored(queue, 2, 1);
+    assert_eq!(core.next(2), Step::Visit(queue));
+    assert!(matches!(core.begin(queue, nothing, 2), Begin::Arm));
+    assert!(matches!(core.next(3), Step::Sleep { .. }));
+    assert!(!core.stored(queue, 1, 4), "a thread still works");
+    core.storage_threads(false);
+    assert!(core.stored(queue, 1, 5) && core.polled(queue));
+}
+
+proptest! {
+    /// Whatever storage does: a queue is polled in silence for `poll_in_flight_ns` at most, and the first reply after
+    /// that starts polling again if it was not too rare.
+    #[test]
+    fn storage_is_polled_in_silence_for_a_bounded_time(
+        silences in prop::collection::vec(1u64..2_000, 1..40),
+        most_us in 1u64..1_000,
+    ) {
+        let params = Params { poll_in_flight_ns: most_us * 1_000, ..Params::default() };
+        let mut core = Scheduler::new(params);
+        let device = core.add_device(1, &RateLimit::default());
+        let nothing = Look { avail: 0, pending: 0 };
+        let queue = core.add_queue(device, nothing, 1).unwrap();
+        core.keep_polled(queue, 1);
+        let mut now_ns = 1_000;
+        let mut asleep = false;
+        for silence_us in silences {
+            let goes_on = core.stored(queue, 1, now_ns);
+            prop_assert_eq!(goes_on, asleep, "polling goes on at a reply");
+            let from_ns = now_ns;
+            for _ in 0..silence_us {
+                now_ns += 1_000;
+                if let Step::Visit(queue) = core.next(now_ns) {
+                    core.begin(queue, nothing, now_ns);
+                }
+                let silent_ns = now_ns - from_ns;
+                if !core.polled(queue) {
+                    let asleep = core.next(now_ns);
+                    prop_assert!(matches!(asleep, Step::Sleep { .. }), "{asleep:?}");
+                    break;
+                }
+                // It looks for events too.
+                prop_assert!(silent_ns <= params.poll_in_flight_ns + 2_000);
+            }
+            asleep = !core.polled(queue);
+            if asleep && now_ns - from_ns < params.poll_in_flight_ns {
+                // What it had earned is spent: polling has ended.
+                prop_assert!(now_ns >= params.poll_off_idle_ns.min(params.poll_review_ns));
+                break;
+            }
+            now_ns = now_ns.max(from_ns + silence_us * 1_000);
+        }
+    }
+}
+
 /// Polled queues change places now and then. No device misses its turn by that: all are served in each round.
 #[test]
 fn a_change_of_places_costs_no_device_its_quantum() {

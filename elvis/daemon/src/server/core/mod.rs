@@ -149,7 +149,7 @@ impl Core {
         wake: Arc<OwnedFd>,
     ) -> io::Result<Self> {
         bind(&spec.cpus)?;
-        let engine = Engine::new(spec.threads_only)?;
+        let engine = Engine::new(spec.threads_only, spec.params.start_requests)?;
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let readable = epoll::EventFlags::IN;
         epoll::add(&epoll, &*wake, epoll::EventData::new_u64(WAKE), readable)?;

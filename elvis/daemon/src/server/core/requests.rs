@@ -516,6 +516,10 @@ impl Core {
                 let goes_on = !slot.full() && std::mem::take(&mut slot.waits_for_room);
                 if let Some(id) = slot.id {
                     self.scheduler.completed(id);
+                    self.scheduler.storage_threads(self.engine.threads_work());
+                    if self.scheduler.stored(id, slot.in_flight, self.now_ns) {
+                        slot.queue.ring.disarm();
+                    }
                     if goes_on {
                         self.scheduler.woken(id, self.now_ns);
                     }
