@@ -127,8 +127,7 @@ rows='^(in|print|hypercall|self-ipi-halted|timer.*|tsc-deadline.*|event-send)$'
 @test "lab:kvm-linux" { stress kvm-linux "${naps[@]}"; }
 @test "lab:kvm-vhe-linux" { stress kvm-vhe-linux "${naps[@]}"; }
 @test "lab:xen-linux" { stress xen-linux "${naps[@]}"; }
-# Without a perturbed boot: at its stop the vCPU runs, and QEMU does not resume such a state (docs/apps.md).
-@test "lab:kvm-vfio-linux: the card" { stress kvm-vfio-linux+net=assigned apps --workload '^tcp-rr$' --perturb 0; }
+@test "lab:kvm-vfio-linux: the card" { stress kvm-vfio-linux+net=assigned apps --workload '^tcp-rr$'; }
 @test "states of lab:kvm with two CPUs" { states kvm run --bench '^ipi-'; }
 @test "states of lab:kvm-vhe with two CPUs" { states kvm-vhe run --bench '^ipi-'; }
 @test "states of lab:qemu-kvm with two CPUs" { states qemu-kvm run --bench '^ipi-'; }
