@@ -22,11 +22,11 @@ enum latency_command {
 	LATENCY_OUT_WOKEN,     /* ... on which a thread sleeps */
 	LATENCY_OUT_USERSPACE, /* a kick is an exit to user space, which stamps */
 	LATENCY_NOBODY, /* a kick is an eventfd without a reader; counted in `stamps` at the end */
-	LATENCY_NOBODY_MEMORY,	/* ... and the kick is at `memory_kick` */
+	LATENCY_NOBODY_MEMORY,	   /* ... and the kick is at `memory_kick` */
 	LATENCY_NOBODY_ANY_LENGTH, /* ... and may have any length */
-	LATENCY_IN_THREAD,	/* a kick makes a thread stamp and interrupt at once */
-	LATENCY_IN_THREAD_LATE, /* ... after the guest has halted */
-	LATENCY_IN_USERSPACE,	/* a kick is an exit to user space, which stamps and interrupts */
+	LATENCY_IN_THREAD,	   /* a kick makes a thread stamp and interrupt at once */
+	LATENCY_IN_THREAD_LATE,	   /* ... after the guest has halted */
+	LATENCY_IN_USERSPACE, /* a kick is an exit to user space, which stamps and interrupts */
 	LATENCY_SWITCH, /* a kick interrupts another VM, which stamps and interrupts this one */
 };
 

@@ -153,8 +153,9 @@ static void cleanup_hypercall(struct bench_run *run)
 		.parameters = parameter,                                                \
 	}
 
-ROW(counter, "hv-reference-counter", "privileged", "read the time from Hyper-V's reference counter MSR",
-    "Hyper-V's interface", needs_counter, init_counter, hyperv_counter, check_counter, NULL, 0);
+ROW(counter, "hv-reference-counter", "privileged",
+    "read the time from Hyper-V's reference counter MSR", "Hyper-V's interface", needs_counter,
+    init_counter, hyperv_counter, check_counter, NULL, 0);
 ROW(clock, "hv-reference-tsc", "unprivileged", "read the time from Hyper-V's reference TSC page",
     "Hyper-V's interface", needs_clock, init_clock, hyperv_tsc, check_clock, cleanup_clock, 0);
 ROW(hypercall, "hv-hypercall", "exception", "Hyper-V hypercall with an unknown call code",

@@ -19,23 +19,23 @@ void ipi_row_cleanup(struct bench_run *run);
 
 /* `more`: parameters besides SELF_TIMED. */
 #define IPI_ROW(id, title, words, needed, may, prepare, judge, loop, more) \
-	BENCHMARK(id) = {                                            \
-		.name = title,                                       \
-		.category = "exception",                             \
-		.summary = words,                                    \
-		.requires = needed,                                  \
-		.needs = may,                                        \
-		.init = prepare,                                     \
-		.run = loop##_run,                                   \
-		.control = loop##_control,                           \
-		.check = judge,                                      \
-		.cleanup = ipi_row_cleanup,                          \
-		.cpus = 2,                                           \
-		.min_iterations = 1,                                 \
-		.max_iterations = 1000,                              \
-		.insns_iterations = 1,                               \
-		.insns_samples = 64,                                 \
-		.parameters = SELF_TIMED | (more),                           \
+	BENCHMARK(id) = {                                                  \
+		.name = title,                                             \
+		.category = "exception",                                   \
+		.summary = words,                                          \
+		.requires = needed,                                        \
+		.needs = may,                                              \
+		.init = prepare,                                           \
+		.run = loop##_run,                                         \
+		.control = loop##_control,                                 \
+		.check = judge,                                            \
+		.cleanup = ipi_row_cleanup,                                \
+		.cpus = 2,                                                 \
+		.min_iterations = 1,                                       \
+		.max_iterations = 1000,                                    \
+		.insns_iterations = 1,                                     \
+		.insns_samples = 64,                                       \
+		.parameters = SELF_TIMED | (more),                         \
 	}
 
 #endif

@@ -851,10 +851,12 @@ static void a_file_is_persistent_memory_in_whole_pages(void **state)
 
 static void config_takes_arguments(void **state)
 {
-	static const char *const words[] = { "--kernel",   "a.elf", "--append=bench=^x$ iters=1",
-					     "--cpus",	   "2",	    "--pin=1,-",
-					     "--initrd",   "b.gz",  "--insist",
-					     "--timeout=7", "--huge-pages" };
+	static const char *const words[] = {
+		"--kernel",    "a.elf",	      "--append=bench=^x$ iters=1",
+		"--cpus",      "2",	      "--pin=1,-",
+		"--initrd",    "b.gz",	      "--insist",
+		"--timeout=7", "--huge-pages"
+	};
 
 	(void)state;
 	assert_true(arguments(11, words));
@@ -875,12 +877,12 @@ static void config_takes_arguments(void **state)
 static void config_refuses_what_it_can_not_use(void **state)
 {
 	static const char *const bad[] = {
-		"--colour=blue",   "--cpus=0",	  "--cpus=65",	 "--cpus=",
-		"--cpus=2x",	   "--memory=15", "--pin=",	 "--pin=0,",
-		"--pin=,0",	   "--pin=0-1",	  "--pin=4096",	 "--initrd",
-		"--insist=on",	   "--kernel",	  "kernel",	 "--",
-		"--hyperv=1",	   "--huge-pages=2m",
-		"--console-max=0", "-kernel=x",	  "--timeout=-1"
+		"--colour=blue", "--cpus=0",	    "--cpus=65",       "--cpus=",
+		"--cpus=2x",	 "--memory=15",	    "--pin=",	       "--pin=0,",
+		"--pin=,0",	 "--pin=0-1",	    "--pin=4096",      "--initrd",
+		"--insist=on",	 "--kernel",	    "kernel",	       "--",
+		"--hyperv=1",	 "--huge-pages=2m", "--console-max=0", "-kernel=x",
+		"--timeout=-1"
 	};
 	char many[256] = "--pin=0";
 

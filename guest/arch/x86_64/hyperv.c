@@ -15,7 +15,7 @@
 #define ENABLED		  1u
 /* A guest says what it is before it makes hypercalls; this is the format of open source systems, vendor 0
  * (TLFS 2.6). */
-#define OPEN_SOURCE (1ull << 63)
+#define OPEN_SOURCE	  (1ull << 63)
 
 bool hyperv_offers(enum hyperv_feature feature)
 {

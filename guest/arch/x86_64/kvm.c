@@ -9,9 +9,9 @@
 #define CPUID_HYPERVISOR     0x40000000
 #define CPUID_BESIDE_HYPERV  0x40000100
 /* "KVMKVMKVM", in the registers b, c, d. */
-#define KVM_B 0x4b4d564b
-#define KVM_C 0x564b4d56
-#define KVM_D 0x4d
+#define KVM_B		     0x4b4d564b
+#define KVM_C		     0x564b4d56
+#define KVM_D		     0x4d
 
 #define MSR_KVM_SYSTEM_TIME 0x4b564d01
 #define MSR_KVM_ENABLED	    1u
