@@ -40,8 +40,8 @@ workload() {
     grep -q '^| tcp-rr (transaction) | lab:arm-linux |' apps.md
     jq -e '.rows[] | select(.benchmark == "tcp-rr") | .metrics[0].boots[0] as $cost | .host[0] |
         (.threads | .vcpu0 > 0 and .vhost > 0 and add == $cost.run[0] - $cost.control[0])' vm/lab-kvm-vhe-linux.json
-    executed native/lab-arm-linux.json tcp-rr 63546393
-    executed vm/lab-kvm-vhe-linux.json tcp-rr 144809225
+    executed native/lab-arm-linux.json tcp-rr 63557121
+    executed vm/lab-kvm-vhe-linux.json tcp-rr 144685889
     # Results are compared as those of any benchmark.
     ws compare --all vm:lab:kvm-vhe-linux vm:lab:kvm-vhe-linux | grep -q 'tcp-rr'
 }

@@ -116,7 +116,7 @@ made() {
     [ "$(js 'document.querySelector("#shown").textContent')" = "2 of $(benchmarks) benchmarks, 2 of 2 platforms" ]
     js 'document.querySelector("#by-name").value = ""; 0'
     js 'const c = document.querySelector("#by-category"); c.value = "unprivileged"; c.dispatchEvent(new Event("input", {bubbles: true})); 0'
-    [ "$(js "$VISIBLE_ROWS")" = 'sgdt sldt sidt smsw pushf-popf' ]
+    [ "$(js "$VISIBLE_ROWS")" = 'sgdt sldt sidt smsw pushf-popf pvclock-read hv-reference-tsc' ]
     click '.by-platform[value="1"]'
     [ "$(js '[...document.querySelectorAll("#table td[data-q]")].filter((cell) => cell.offsetParent).length')" -eq 5 ]
     [ "$(js '[...document.querySelectorAll("#boots g[data-p=\"1\"]")].every((lane) => lane.getBoundingClientRect().width === 0)')" = true ]

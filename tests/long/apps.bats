@@ -40,12 +40,12 @@ of() {
     # Its steps, which cost what the traced runs did, but for what the starts and ends of the two differ by.
     jq -e '.rows[] | select(.benchmark == "tcp-rr").host[0] | ((.steps | keys == ["recv-to-send", "send-to-recv"] and add > 30e6) and ((.steps | add) / .traced - 1 | fabs < 0.005))' \
         out/lab-linux.json
-    executed out/lab-linux.json tcp-rr 63095512
+    executed out/lab-linux.json tcp-rr 63088834
     jq -e '.rows[] | select(.benchmark == "tcp-rr") | .metrics[0].boots[0] as $cost | .host[0] |
         (.steps | length == 4 and add > 70e6) and ((.steps | add) / .traced - 1 | fabs < 0.005) and
         (.threads | keys == ["other", "qemu", "vcpu0", "vhost"] and add == $cost.run[0] - $cost.control[0])' \
         out/lab-kvm-linux.json
-    executed out/lab-kvm-linux.json tcp-rr 147659070
+    executed out/lab-kvm-linux.json tcp-rr 147376383
 }
 
 # Not in tests/e2e: four launches with the plugin, 2 minutes of a core. That the sums are those of the clock is checked by
@@ -60,7 +60,7 @@ of() {
 @test "a workload is counted exactly" {
     workload a-good 'seq 10'
     ws apps --lab-dir mine --on lab:linux --workload '^a-good$' --boots 1 --perturb 0 -o native
-    executed native/lab-linux.json a-good 5045879
+    executed native/lab-linux.json a-good 5045901
 }
 
 # Not in tests/e2e: a boot of a whole Linux in a VM of QEMU's emulator, and runs of TCP_RR there: 60 s of two cores.
@@ -99,5 +99,5 @@ of() {
     jq -e '.lines[0] | .device == "qemu" and .depth == 1 and (.insns > 95e3 and .insns < 115e3)
         and (.counts.exits > 1.97 and .counts.exits < 2.17)
         and (.reasons.npf > 0.99 and .reasons.npf < 1.01)' io.json
-    executed io/lab-kvm-linux.json io-qemu-d1 31697621
+    executed io/lab-kvm-linux.json io-qemu-d1 31791070
 }
