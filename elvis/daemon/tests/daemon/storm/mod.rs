@@ -255,13 +255,17 @@ fn others_keep_what_is_theirs_in_a_storm() {
 /// longer, so that an attacker on a busy host can begin.
 #[test]
 fn without_shares_of_time_an_attack_does_harm() {
-    let mut storm = Storm::new("[policy]\nunit_ns = 0\n");
-    storm.strike_ns = 8 * STRIKE_NS;
-    let mut does_harm = |attack: &Attack, seed| {
-        (0..TIMES).all(|_| storm.strike(attack, seed).is_too_much(attack, false))
-    };
     let known = Attack::known();
-    let seen = (0..10).any(|seed| known.iter().rev().any(|attack| does_harm(attack, seed)));
+    // Another daemon for the next seeds: one of a busy host was seen to take no harm from any of them.
+    let seen = (0..5).any(|daemon| {
+        let mut storm = Storm::new("[policy]\nunit_ns = 0\n");
+        storm.strike_ns = 8 * STRIKE_NS;
+        let mut does_harm = |attack: &Attack, seed| {
+            (0..TIMES).all(|_| storm.strike(attack, seed).is_too_much(attack, false))
+        };
+        (2 * daemon..2 * daemon + 2)
+            .any(|seed| known.iter().rev().any(|attack| does_harm(attack, seed)))
+    });
     assert!(
         seen,
         "attacks from which shares of time protect do no harm without them"
