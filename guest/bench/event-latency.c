@@ -72,29 +72,15 @@ static void cleanup_in(struct bench_run *run)
 	event_channel_interrupts(false);
 }
 
-#define ROW(id, title, kind, words, prepare, judge, after, how_many) \
-	BENCHMARK(id) = {                                            \
-		.name = title,                                       \
-		.category = kind,                                    \
-		.summary = words,                                    \
-		.requires = "Xen, and a domain that answers",        \
-		.needs = needs,                                      \
-		.init = prepare,                                     \
-		.run = id##_run,                                     \
-		.control = id##_control,                             \
-		.check = judge,                                      \
-		.cleanup = after,                                    \
-		.cpus = how_many,                                    \
-		.min_iterations = 1,                                 \
-		.max_iterations = 1000,                              \
-		.insns_iterations = 1,                               \
-		.insns_samples = 64,                                 \
-		.parameters = SELF_TIMED | PARAM_HYPERCALL,          \
-	}
+#define EVENT_ROW(id, title, kind, words, prepare, judge, after, how_many)                      \
+	BENCHMARK_ROW(id, title, kind, words, "Xen, and a domain that answers", needs, prepare, \
+		      judge, id, .cleanup = after, .cpus = how_many, .min_iterations = 1,       \
+		      .max_iterations = 1000, .parameters = SELF_TIMED | PARAM_HYPERCALL)
 
-ROW(event_switch, "event-switch", "exception",
-    "event to another domain (Xen) on the same CPU, until that runs", init, check, NULL, 1);
-ROW(event_out, "event-out", "io", "event (Xen) until a domain on another CPU has seen it", init,
-    check, NULL, 2);
-ROW(event_in, "event-in", "io", "event of another domain (Xen) until the running guest's handler",
-    init_in, check_in, cleanup_in, 2);
+EVENT_ROW(event_switch, "event-switch", "exception",
+	  "event to another domain (Xen) on the same CPU, until that runs", init, check, NULL, 1);
+EVENT_ROW(event_out, "event-out", "io", "event (Xen) until a domain on another CPU has seen it",
+	  init, check, NULL, 2);
+EVENT_ROW(event_in, "event-in", "io",
+	  "event of another domain (Xen) until the running guest's handler", init_in, check_in,
+	  cleanup_in, 2);

@@ -2,7 +2,7 @@
  * Hyper-V's interfaces for guests, which KVM has too ("enlightenments"): the time by an MSR and by a page, and
  * the hypercall. Three rows.
  */
-#include "exit_row.h"
+#include "bench.h"
 #include <arch/hyperv.h>
 #include <arch/timed_exits.h>
 
@@ -133,31 +133,17 @@ static void cleanup_hypercall(struct bench_run *run)
 	hyperv_hypercall_use(NULL);
 }
 
-#define ROW(id, title, kind, words, needed, may, prepare, loop, judge, undo, parameter) \
-	BENCHMARK(id) = {                                                               \
-		.name = title,                                                          \
-		.category = kind,                                                       \
-		.summary = words,                                                       \
-		.requires = needed,                                                     \
-		.needs = may,                                                           \
-		.init = prepare,                                                        \
-		.run = loop##_run,                                                      \
-		.control = loop##_control,                                              \
-		.check = judge,                                                         \
-		.cleanup = undo,                                                        \
-		.cpus = 1,                                                              \
-		.min_iterations = 1,                                                    \
-		.max_iterations = 1000,                                                 \
-		.insns_iterations = 1,                                                  \
-		.insns_samples = 64,                                                    \
-		.parameters = parameter,                                                \
-	}
+#define HYPERV_ROW(id, title, kind, words, needed, may, prepare, judge, loop, ...)          \
+	BENCHMARK_ROW(id, title, kind, words, needed, may, prepare, judge, loop, .cpus = 1, \
+		      .min_iterations = 1, .max_iterations = 1000, __VA_ARGS__)
 
-ROW(counter, "hv-reference-counter", "privileged",
-    "read the time from Hyper-V's reference counter MSR", "Hyper-V's interface", needs_counter,
-    init_counter, hyperv_counter, check_counter, NULL, 0);
-ROW(clock, "hv-reference-tsc", "unprivileged", "read the time from Hyper-V's reference TSC page",
-    "Hyper-V's interface", needs_clock, init_clock, hyperv_tsc, check_clock, cleanup_clock, 0);
-ROW(hypercall, "hv-hypercall", "exception", "Hyper-V hypercall with an unknown call code",
-    "a hypervisor that answers hypercalls, Hyper-V's interface", needs_hypercalls, init_hypercall,
-    hyperv_call, check_hypercall, cleanup_hypercall, PARAM_HYPERCALL);
+HYPERV_ROW(counter, "hv-reference-counter", "privileged",
+	   "read the time from Hyper-V's reference counter MSR", "Hyper-V's interface",
+	   needs_counter, init_counter, check_counter, hyperv_counter);
+HYPERV_ROW(clock, "hv-reference-tsc", "unprivileged",
+	   "read the time from Hyper-V's reference TSC page", "Hyper-V's interface", needs_clock,
+	   init_clock, check_clock, hyperv_tsc, .cleanup = cleanup_clock);
+HYPERV_ROW(hypercall, "hv-hypercall", "exception", "Hyper-V hypercall with an unknown call code",
+	   "a hypervisor that answers hypercalls, Hyper-V's interface", needs_hypercalls,
+	   init_hypercall, check_hypercall, hyperv_call, .cleanup = cleanup_hypercall,
+	   .parameters = PARAM_HYPERCALL);

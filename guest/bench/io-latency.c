@@ -39,37 +39,24 @@ static bool init_in_userspace(struct bench_run *run)
 }
 
 /* The rows differ in name, preparation, and number of CPUs. */
-#define ROW(id, title, words, loop, how_many, needed) \
-	BENCHMARK(id) = {                             \
-		.name = title,                        \
-		.category = "io",                     \
-		.summary = words,                     \
-		.requires = needed,                   \
-		.needs = latency_needs,               \
-		.init = init_##id,                    \
-		.run = loop##_run,                    \
-		.control = loop##_control,            \
-		.check = latency_check,               \
-		.cleanup = latency_stop,              \
-		.cpus = how_many,                     \
-		.min_iterations = 1,                  \
-		.max_iterations = 16,                 \
-		.insns_iterations = 1,                \
-		.insns_samples = 64,                  \
-		.parameters = SELF_TIMED,             \
-	}
+#define LATENCY_ROW(id, title, words, loop, how_many, needed)                                  \
+	BENCHMARK_ROW(id, title, "io", words, needed, latency_needs, init_##id, latency_check, \
+		      loop, .cleanup = latency_stop, .cpus = how_many, .min_iterations = 1,    \
+		      .max_iterations = 16, .parameters = SELF_TIMED)
 
-ROW(out_spinning, "io-latency-out-spinning", "kick until a thread that polls has seen it",
-    io_latency_out, 2, "our own monitor, two CPUs");
-ROW(out_woken, "io-latency-out-woken", "kick until a thread that slept has seen it", io_latency_out,
-    2, "our own monitor, two CPUs");
-ROW(out_userspace, "io-latency-out-userspace", "kick until the monitor's user space has seen it",
-    io_latency_out, 1, "our own monitor");
-ROW(in_spinning, "io-latency-in-spinning",
-    "interrupt by a thread until the running guest's handler", io_latency_in, 2,
-    "our own monitor, two CPUs");
-ROW(in_woken, "io-latency-in-woken", "interrupt by a thread until the halted guest's handler",
-    io_latency_in, 2, "our own monitor, two CPUs");
-ROW(in_userspace, "io-latency-in-userspace",
-    "interrupt by the monitor's user space until the guest's handler", io_latency_in, 1,
-    "our own monitor");
+LATENCY_ROW(out_spinning, "io-latency-out-spinning", "kick until a thread that polls has seen it",
+	    io_latency_out, 2, "our own monitor, two CPUs");
+LATENCY_ROW(out_woken, "io-latency-out-woken", "kick until a thread that slept has seen it",
+	    io_latency_out, 2, "our own monitor, two CPUs");
+LATENCY_ROW(out_userspace, "io-latency-out-userspace",
+	    "kick until the monitor's user space has seen it", io_latency_out, 1,
+	    "our own monitor");
+LATENCY_ROW(in_spinning, "io-latency-in-spinning",
+	    "interrupt by a thread until the running guest's handler", io_latency_in, 2,
+	    "our own monitor, two CPUs");
+LATENCY_ROW(in_woken, "io-latency-in-woken",
+	    "interrupt by a thread until the halted guest's handler", io_latency_in, 2,
+	    "our own monitor, two CPUs");
+LATENCY_ROW(in_userspace, "io-latency-in-userspace",
+	    "interrupt by the monitor's user space until the guest's handler", io_latency_in, 1,
+	    "our own monitor");

@@ -8,23 +8,7 @@ TIMED_DECLARE(ipi);
 
 static struct ipi_operand operand;
 
-static bool prepare(struct bench_run *run, enum cpu_rest rest)
-{
-	bool filled = ipi_operand_fill(&operand, IPI_TARGET, IPI_YIELDS(run));
-
-	run->operand = &operand;
-	return ipi_row_init(run, filled, rest);
-}
-
-static bool init_halted(struct bench_run *run)
-{
-	return prepare(run, CPU_HALTED);
-}
-
-static bool init_running(struct bench_run *run)
-{
-	return prepare(run, CPU_RUNNING);
-}
+IPI_INITS(operand, ipi_operand_fill)
 
 IPI_ROW(halted, "ipi-halted", "interrupt to a halted CPU, until its answer is seen", "two CPUs",
 	NULL, init_halted, ipi_row_check_halted, ipi, 0);

@@ -12,23 +12,7 @@ static const char *needs(const struct params *params)
 	return kvm_offers(KVM_PV_SEND_IPI) ? NULL : "no KVM here offers KVM_HC_SEND_IPI (CPUID)";
 }
 
-static bool prepare(struct bench_run *run, enum cpu_rest rest)
-{
-	bool filled = pv_operand_fill(&operand, IPI_TARGET, IPI_YIELDS(run));
-
-	run->operand = &operand;
-	return ipi_row_init(run, filled, rest);
-}
-
-static bool init_halted(struct bench_run *run)
-{
-	return prepare(run, CPU_HALTED);
-}
-
-static bool init_running(struct bench_run *run)
-{
-	return prepare(run, CPU_RUNNING);
-}
+IPI_INITS(operand, pv_operand_fill)
 
 IPI_ROW(halted, "pv-ipi-halted", "IPI by KVM's hypercall to a halted CPU, until its answer is seen",
 	"a hypervisor that answers hypercalls, KVM, two CPUs", needs, init_halted,

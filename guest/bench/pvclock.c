@@ -39,20 +39,7 @@ static void cleanup(struct bench_run *run)
 	kvm_clock_use(NULL);
 }
 
-BENCHMARK(pvclock_read) = {
-	.name = "pvclock-read",
-	.category = "unprivileged",
-	.summary = "read the time from kvmclock, without an exit",
-	.requires = "KVM",
-	.needs = needs,
-	.init = init,
-	.run = pvclock_read_run,
-	.control = pvclock_read_control,
-	.check = check,
-	.cleanup = cleanup,
-	.cpus = 1,
-	.min_iterations = 100,
-	.max_iterations = 1000000,
-	.insns_iterations = 1,
-	.insns_samples = 64,
-};
+BENCHMARK_ROW(pvclock_read, "pvclock-read", "unprivileged",
+	      "read the time from kvmclock, without an exit", "KVM", needs, init, check,
+	      pvclock_read, .cleanup = cleanup, .cpus = 1, .min_iterations = 100,
+	      .max_iterations = 1000000);

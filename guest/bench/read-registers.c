@@ -34,24 +34,11 @@ static enum check check_cache_type(struct bench_run *run)
 	return judge(run, cpu_cache_type());
 }
 
-#define ROW(id, title, words, judged)       \
-	BENCHMARK(id) = {                   \
-		.name = title,              \
-		.category = "unprivileged", \
-		.summary = words,           \
-		.requires = "",             \
-		.init = init,               \
-		.run = id##_run,            \
-		.control = id##_control,    \
-		.check = judged,            \
-		.cpus = 1,                  \
-		.min_iterations = 10000,    \
-		.max_iterations = 10000000, \
-		.insns_iterations = 1,      \
-		.insns_samples = 64,        \
-	}
+#define REGISTER_ROW(id, title, words, judged)                                                 \
+	BENCHMARK_ROW(id, title, "unprivileged", words, "", NULL, init, judged, id, .cpus = 1, \
+		      .min_iterations = 10000, .max_iterations = 10000000)
 
-ROW(read_id_register, "read-id-register",
-    "read a register that tells the CPU's features (sensitive)", check_id_register);
-ROW(read_cache_type, "read-cache-type", "read how the caches are made (unprivileged, sensitive)",
-    check_cache_type);
+REGISTER_ROW(read_id_register, "read-id-register",
+	     "read a register that tells the CPU's features (sensitive)", check_id_register);
+REGISTER_ROW(read_cache_type, "read-cache-type",
+	     "read how the caches are made (unprivileged, sensitive)", check_cache_type);

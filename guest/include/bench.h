@@ -74,6 +74,21 @@ _Static_assert(sizeof(struct bench) == 128, "the runner reads rows of 16 words")
 	static const struct bench bench_##id \
 		__attribute__((used, section(".benchmarks"), aligned(128)))
 
+/* A row whose batches on instructions are of one operation; what else it has follows, as in an initializer. */
+#define BENCHMARK_ROW(id, title, kind, words, needed, may, prepare, judge, loop, ...) \
+	BENCHMARK(id) = { .name = title,                                              \
+			  .category = kind,                                           \
+			  .summary = words,                                           \
+			  .requires = needed,                                         \
+			  .needs = may,                                               \
+			  .init = prepare,                                            \
+			  .run = loop##_run,                                          \
+			  .control = loop##_control,                                  \
+			  .check = judge,                                             \
+			  .insns_iterations = 1,                                      \
+			  .insns_samples = 64,                                        \
+			  __VA_ARGS__ }
+
 extern const struct bench __benchmarks_start[], __benchmarks_end[];
 
 /* Formats into run->note; for check(). */

@@ -1,6 +1,5 @@
 /* What the rows share that send an interrupt to the second CPU (core/ipi_row.c). */
 #ifndef IPI_ROW_H
-/* `more`: parameters besides SELF_TIMED. */
 #define IPI_ROW_H
 
 #include "bench.h"
@@ -17,25 +16,28 @@ enum check ipi_row_check_halted(struct bench_run *run);
 enum check ipi_row_check_running(struct bench_run *run);
 void ipi_row_cleanup(struct bench_run *run);
 
-/* `more`: parameters besides SELF_TIMED. */
-#define IPI_ROW(id, title, words, needed, may, prepare, judge, loop, more) \
-	BENCHMARK(id) = {                                                  \
-		.name = title,                                             \
-		.category = "exception",                                   \
-		.summary = words,                                          \
-		.requires = needed,                                        \
-		.needs = may,                                              \
-		.init = prepare,                                           \
-		.run = loop##_run,                                         \
-		.control = loop##_control,                                 \
-		.check = judge,                                            \
-		.cleanup = ipi_row_cleanup,                                \
-		.cpus = 2,                                                 \
-		.min_iterations = 1,                                       \
-		.max_iterations = 1000,                                    \
-		.insns_iterations = 1,                                     \
-		.insns_samples = 64,                                       \
-		.parameters = SELF_TIMED | (more),                         \
+/* Defines the two rows' init: the operand is filled by fill(&operand, CPU, does it yield?). */
+#define IPI_INITS(operand, fill)                                             \
+	static bool prepare(struct bench_run *run, enum cpu_rest rest)       \
+	{                                                                    \
+		bool filled = fill(&(operand), IPI_TARGET, IPI_YIELDS(run)); \
+                                                                             \
+		run->operand = &(operand);                                   \
+		return ipi_row_init(run, filled, rest);                      \
+	}                                                                    \
+	static bool init_halted(struct bench_run *run)                       \
+	{                                                                    \
+		return prepare(run, CPU_HALTED);                             \
+	}                                                                    \
+	static bool init_running(struct bench_run *run)                      \
+	{                                                                    \
+		return prepare(run, CPU_RUNNING);                            \
 	}
+
+/* `more`: parameters besides SELF_TIMED. */
+#define IPI_ROW(id, title, words, needed, may, prepare, judge, loop, more)                         \
+	BENCHMARK_ROW(id, title, "exception", words, needed, may, prepare, judge, loop, .cpus = 2, \
+		      .cleanup = ipi_row_cleanup, .min_iterations = 1, .max_iterations = 1000,     \
+		      .parameters = SELF_TIMED | (more))
 
 #endif

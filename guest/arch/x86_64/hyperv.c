@@ -3,16 +3,13 @@
 
 #include <arch/cpu.h>
 
-#define CPUID_1_C_HYPERVISOR (1u << 31)
-#define CPUID_HYPERVISOR     0x40000000
-#define CPUID_INTERFACE	     0x40000001
-#define CPUID_PRIVILEGES     0x40000003
-#define INTERFACE	     0x31237648 /* "Hv#1" */
+#define CPUID_INTERFACE	 0x40000001
+#define CPUID_PRIVILEGES 0x40000003
+#define INTERFACE	 0x31237648 /* "Hv#1" */
 
 #define MSR_GUEST_OS_ID	  0x40000000
 #define MSR_HYPERCALL	  0x40000001
 #define MSR_REFERENCE_TSC 0x40000021
-#define ENABLED		  1u
 /* A guest says what it is before it makes hypercalls; this is the format of open source systems, vendor 0
  * (TLFS 2.6). */
 #define OPEN_SOURCE	  (1ull << 63)
@@ -25,17 +22,16 @@ bool hyperv_offers(enum hyperv_feature feature)
 	       cpuid(CPUID_PRIVILEGES, 0).a & 1u << feature;
 }
 
-/* All memory is mapped 1:1, so an address is its physical address. */
 void hyperv_clock_use(void *page)
 {
-	write_msr(MSR_REFERENCE_TSC, page ? (uint64_t)page | ENABLED : 0);
+	write_msr_page(MSR_REFERENCE_TSC, page);
 }
 
 void hyperv_hypercall_use(void *page)
 {
 	if (page)
 		write_msr(MSR_GUEST_OS_ID, OPEN_SOURCE);
-	write_msr(MSR_HYPERCALL, page ? (uint64_t)page | ENABLED : 0);
+	write_msr_page(MSR_HYPERCALL, page);
 	if (!page)
 		write_msr(MSR_GUEST_OS_ID, 0);
 }

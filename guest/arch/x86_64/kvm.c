@@ -5,16 +5,13 @@
 #include "guest/core/smp.h"
 #include <arch/cpu.h>
 
-#define CPUID_1_C_HYPERVISOR (1u << 31)
-#define CPUID_HYPERVISOR     0x40000000
-#define CPUID_BESIDE_HYPERV  0x40000100
+#define CPUID_BESIDE_HYPERV (CPUID_HYPERVISOR + 0x100)
 /* "KVMKVMKVM", in the registers b, c, d. */
-#define KVM_B		     0x4b4d564b
-#define KVM_C		     0x564b4d56
-#define KVM_D		     0x4d
+#define KVM_B		    0x4b4d564b
+#define KVM_C		    0x564b4d56
+#define KVM_D		    0x4d
 
 #define MSR_KVM_SYSTEM_TIME 0x4b564d01
-#define MSR_KVM_ENABLED	    1u
 
 /* The features, by KVM's leaves at that place. Old versions of KVM say 0 for the last leaf. */
 static uint32_t features_at(uint32_t leaf)
@@ -34,10 +31,9 @@ bool kvm_offers(enum kvm_feature feature)
 	return (features ? features : features_at(CPUID_BESIDE_HYPERV)) & 1u << feature;
 }
 
-/* All memory is mapped 1:1, so an address is its physical address. */
 void kvm_clock_use(struct kvm_clock *clock)
 {
-	write_msr(MSR_KVM_SYSTEM_TIME, clock ? (uint64_t)clock | MSR_KVM_ENABLED : 0);
+	write_msr_page(MSR_KVM_SYSTEM_TIME, clock);
 }
 
 uint64_t kvm_clock_now(const struct kvm_clock *clock)

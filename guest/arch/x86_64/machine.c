@@ -47,8 +47,6 @@ void arch_enable_interrupts(const struct params *params)
 
 /* ---- Identification ------------------------------------------------------------------------ */
 
-#define CPUID_1_C_HYPERVISOR	(1u << 31)
-#define CPUID_HYPERVISOR	0x40000000
 #define CPUID_HYPERVISOR_TIMING 0x40000010
 #define CPUID_TSC_RATIO		0x15
 #define CPUID_EXTENDED		0x80000000

@@ -72,6 +72,13 @@ static inline void write_msr(uint32_t msr, uint64_t value)
 			 : "memory");
 }
 
+/* Gives the hypervisor a page by its MSR, in which bit 0 enables it; NULL: no more. All memory is mapped 1:1, so an
+ * address is its physical address. */
+static inline void write_msr_page(uint32_t msr, const void *page)
+{
+	write_msr(msr, page ? (uint64_t)page | 1 : 0);
+}
+
 static inline uint64_t read_cr2(void)
 {
 	uint64_t value;
@@ -88,6 +95,10 @@ static inline void write_cr3(uint64_t value)
 struct cpuid {
 	uint32_t a, b, c, d;
 };
+
+/* In leaf 1: there is a hypervisor. Its leaves begin with its name. */
+#define CPUID_1_C_HYPERVISOR (1u << 31)
+#define CPUID_HYPERVISOR     0x40000000
 
 static inline struct cpuid cpuid(uint32_t leaf, uint32_t subleaf)
 {
