@@ -443,15 +443,11 @@ impl Scheduler {
         }
     }
 
-    /// Notes whether storage has requests on which other threads work, of this core's CPU. A polling thread would keep the
-    /// CPU from them.
-    pub fn storage_threads(&mut self, work: bool) {
-        self.storage_threads = work;
-    }
-
-    /// Notes how many requests of a queue storage has, after some were started or came back. True: the queue is polled
-    /// from now on, and the caller turns its notifications off.
-    pub fn stored(&mut self, id: QueueId, in_flight: u32, now_ns: u64) -> bool {
+    /// Notes how many requests of a queue storage has, after some were started or came back; and whether other threads of
+    /// this core's CPU work on requests of any queue, from which a polling thread would keep the CPU. True: the queue is
+    /// polled from now on, and the caller turns its notifications off.
+    pub fn stored(&mut self, id: QueueId, in_flight: u32, threads_work: bool, now_ns: u64) -> bool {
+        self.storage_threads = threads_work;
         let run_ns = self.run_ns(now_ns);
         let Some(Some(queue)) = self.queues.get_mut(id.0 as usize) else {
             return false;

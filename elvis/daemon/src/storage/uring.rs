@@ -30,14 +30,20 @@ pub struct Uring {
     unstarted_requests: u32,
     /// See [`Uring::starts_now`].
     start_requests: u32,
-    /// Work in flight, in all and by token.
+    /// Work in flight, and how many requests one of the kernel's workers submits: in all, and by token.
     work: u64,
-    works: Vec<u64>,
-    /// Requests in flight that one of the kernel's workers submits, and by token whether it is one.
     worked: usize,
-    workers: Vec<bool>,
+    in_flight: Vec<Flight>,
     /// Registered buffers; None before the first.
     buffers: Option<Table>,
+}
+
+/// What a request in flight counts.
+#[derive(Clone, Copy, Default)]
+struct Flight {
+    work: u64,
+    /// One of the kernel's workers submits it.
+    worker: bool,
 }
 
 impl Uring {
@@ -61,9 +67,8 @@ impl Uring {
             unstarted_requests: 0,
             start_requests,
             work: 0,
-            works: Vec::new(),
             worked: 0,
-            workers: Vec::new(),
+            in_flight: Vec::new(),
             buffers: None,
         })
     }
@@ -142,12 +147,10 @@ impl Uring {
         self.unstarted_requests += 1;
         self.work += work;
         let token = usize::try_from(job.token).unwrap_or(usize::MAX);
-        if self.works.len() <= token {
-            self.works.resize(token + 1, 0);
-            self.workers.resize(token + 1, false);
+        if self.in_flight.len() <= token {
+            self.in_flight.resize(token + 1, Flight::default());
         }
-        self.works[token] = work;
-        self.workers[token] = worker;
+        self.in_flight[token] = Flight { work, worker };
         self.worked += usize::from(worker);
     }
 
@@ -212,11 +215,10 @@ impl Uring {
         for entry in self.ring.completion() {
             let token = entry.user_data();
             let ended = usize::try_from(token).ok();
-            if let Some(work) = ended.and_then(|token| self.works.get_mut(token)) {
-                self.work -= std::mem::take(work);
-            }
-            if let Some(worker) = ended.and_then(|token| self.workers.get_mut(token)) {
-                self.worked -= usize::from(std::mem::take(worker));
+            if let Some(flight) = ended.and_then(|token| self.in_flight.get_mut(token)) {
+                let Flight { work, worker } = std::mem::take(flight);
+                self.work -= work;
+                self.worked -= usize::from(worker);
             }
             results.push((token, entry.result()));
         }

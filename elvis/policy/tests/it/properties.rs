@@ -272,14 +272,14 @@ fn polls_for_storage(stop_ns: u64) -> (u64, u64) {
     };
     let queue = core.add_queue(device, look, 1).unwrap();
     core.keep_polled(queue, 1);
-    core.stored(queue, 1, 1);
+    core.stored(queue, 1, false, 1);
     let (mut polled_ns, mut sleeps) = (0, 0);
     let mut now_ns = 1_000;
     for step in 0..10_000u64 {
         now_ns += 1_000 + if step == 10 { stop_ns } else { 0 };
         if step % 50 == 49 {
             look.avail = look.avail.wrapping_add(1);
-            core.stored(queue, 1, now_ns);
+            core.stored(queue, 1, false, now_ns);
         }
         match core.next(now_ns) {
             Step::Visit(queue) => drop(core.begin(queue, look, now_ns)),
@@ -317,14 +317,12 @@ fn a_thread_does_not_keep_its_cpu_from_threads_of_storage() {
     };
     let queue = core.add_queue(device, nothing, 1).unwrap();
     core.keep_polled(queue, 1);
-    core.storage_threads(true);
-    core.stored(queue, 2, 1);
+    core.stored(queue, 2, true, 1);
     assert_eq!(core.next(2), Step::Visit(queue));
     assert!(matches!(core.begin(queue, nothing, 2), Begin::Arm));
     assert!(matches!(core.next(3), Step::Sleep { .. }));
-    assert!(!core.stored(queue, 1, 4), "a thread still works");
-    core.storage_threads(false);
-    assert!(core.stored(queue, 1, 5) && core.polled(queue));
+    assert!(!core.stored(queue, 1, true, 4), "a thread still works");
+    assert!(core.stored(queue, 1, false, 5) && core.polled(queue));
 }
 
 proptest! {
@@ -344,7 +342,7 @@ proptest! {
         let mut now_ns = 1_000;
         let mut asleep = false;
         for silence_us in silences {
-            let goes_on = core.stored(queue, 1, now_ns);
+            let goes_on = core.stored(queue, 1, false, now_ns);
             prop_assert_eq!(goes_on, asleep, "polling goes on at a reply");
             let from_ns = now_ns;
             for _ in 0..silence_us {

@@ -516,8 +516,11 @@ impl Core {
                 let goes_on = !slot.full() && std::mem::take(&mut slot.waits_for_room);
                 if let Some(id) = slot.id {
                     self.scheduler.completed(id);
-                    self.scheduler.storage_threads(self.engine.threads_work());
-                    if self.scheduler.stored(id, slot.in_flight, self.now_ns) {
+                    let threads_work = self.engine.threads_work();
+                    if self
+                        .scheduler
+                        .stored(id, slot.in_flight, threads_work, self.now_ns)
+                    {
                         slot.queue.ring.disarm();
                     }
                     if goes_on {

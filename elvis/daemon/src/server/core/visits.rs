@@ -137,9 +137,10 @@ impl Core {
         self.count(at, passed_ns - stopped_ns);
         if let Some(Some(slot)) = self.slots.get(at) {
             if let (Some(id), true) = (slot.id, slot.in_flight > 0) {
-                self.scheduler.storage_threads(self.engine.threads_work());
+                let threads_work = self.engine.threads_work();
                 // Its notifications are off since the visit began.
-                self.scheduler.stored(id, slot.in_flight, self.now_ns);
+                self.scheduler
+                    .stored(id, slot.in_flight, threads_work, self.now_ns);
             }
         }
         let look = self.look(at).unwrap_or(Look {
