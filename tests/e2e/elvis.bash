@@ -27,6 +27,7 @@ guest_program() {
 
 # The times of the policy fit these guests, which are tens of times slower under TCG than on a CPU, and may be
 # stopped by a busy host for longer than the default window or review: tests check notifications, not the host.
+# stopped_ns: the thread would yield after each stop by the host, and the guest kick meanwhile.
 SLOW='poll_on_gap_ns = 5000000\npoll_off_idle_ns = 2000000000\npoll_keep_ns = 20000000000\n'
 SLOW+='poll_review_ns = 20000000000\npoll_in_flight_ns = 20000000000\nstopped_ns = 20000000000'
 
