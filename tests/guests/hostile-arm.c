@@ -18,7 +18,7 @@
 #define MEMORY_END 0x50000000ull
 
 /* A loop without a control, which would be dead code. */
-#define LOOP(name, op)                                               \
+#define LOOP(name, op)                                                \
 	TIMED_BODY(#name "_run", TIMED_COUNT "\n1:\t" op TIMED_NEXT); \
 	timed_loop name##_run
 
@@ -236,7 +236,7 @@ ROW(typed, "typed", .check = check_typed);
 
 /* Translation tables at an address without memory: every fetch aborts, that of the vectors too. */
 LOOP(hostile_tables, "mov x2, #0x20000000\n\tmsr ttbr0_el1, x2\n\tisb\n\ttlbi vmalle1\n\t"
-			   "dsb sy\n\tisb");
+		     "dsb sy\n\tisb");
 ROW(hostile_tables, "hostile-tables", .run = hostile_tables_run);
 
 /* SYSTEM_RESET. */
