@@ -383,6 +383,20 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_reason_is_said_even_if_other_lines_follow_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("log");
+        let running = Running {
+            child: None,
+            log: log.clone(),
+            sockets: Vec::new(),
+        };
+        assert_eq!(running.said(), "", "no log");
+        std::fs::write(&log, "1\n2\n3\n4\n\nthe reason\n5\ncleaned up\n").unwrap();
+        assert_eq!(running.said(), "2; 3; 4; the reason; 5; cleaned up");
+    }
+
+    #[test]
     fn names_of_servers() {
         for name in [
             "elvis",
