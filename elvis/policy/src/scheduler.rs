@@ -14,7 +14,7 @@ use crate::bucket::Limiter;
 use crate::list::List;
 use crate::polling::Polling;
 use crate::share::Share;
-use crate::{Begin, CoreCounters, Look, Params, QueueCounters, QueueId, Step, Then, Visit};
+use crate::{Begin, CoreCounters, DeviceId, Look, Params, QueueCounters, QueueId, Step, Then, Visit};
 
 #[derive(Debug)]
 struct Device {
@@ -184,6 +184,7 @@ impl Scheduler {
             return Begin::Wait;
         }
         queue.counters.visits += 1;
+        let device = DeviceId(queue.device);
         let (most, unit_ns) = (units.min(self.params.max_work), self.params.unit_ns);
         let (budget, time_ns) = match unit_ns {
             0 => (most, u64::MAX),
@@ -192,6 +193,7 @@ impl Scheduler {
         };
         Begin::Serve(Visit {
             queue: id,
+            device,
             budget,
             spent: 0,
             from_ns: now_ns,
@@ -284,14 +286,14 @@ impl Scheduler {
         }
     }
 
-    /// Charges time that was spent on a queue to its device's share: of a visit, or outside of one, as for what
-    /// came back from storage.
-    pub fn charge_time(&mut self, id: QueueId, ns: u64) {
+    /// Charges time that was spent on a device's queue to its share: of a visit, or outside of one, as for what came back
+    /// from storage. The queue may be removed by then.
+    pub fn charge_time(&mut self, id: DeviceId, ns: u64) {
         let unit_ns = self.params.unit_ns;
         if unit_ns == 0 {
             return;
         }
-        if let Some(device) = self.device_of(id.0) {
+        if let Some(Some(device)) = self.devices.get_mut(id.0 as usize) {
             device.share.charge_time(ns, unit_ns);
         }
     }
@@ -356,7 +358,7 @@ impl Scheduler {
         if self.params.unit_ns > 0 {
             let passed_ns = now_ns.saturating_sub(visit.from_ns);
             let spent_ns = passed_ns.saturating_sub(visit.stopped_ns);
-            self.charge_time(visit.queue, spent_ns);
+            self.charge_time(visit.device, spent_ns);
         }
         let by_units = self.params.unit_ns == 0;
         if let Some(device) = self.device_of(visit.queue.0) {

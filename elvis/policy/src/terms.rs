@@ -58,6 +58,8 @@ pub enum Then {
 #[derive(Debug, PartialEq, Eq)]
 pub struct Visit {
     pub(crate) queue: QueueId,
+    /// Its device, which pays for the visit even if the queue is removed meanwhile.
+    pub(crate) device: DeviceId,
     pub(crate) budget: u32,
     pub(crate) spent: u32,
     /// When it began, and when its time is over.

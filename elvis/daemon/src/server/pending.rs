@@ -31,9 +31,10 @@ pub struct Pending {
     /// Of the part that is in flight: in memory that `chain` keeps mapped, or in `bounce`.
     pieces: Vec<Piece<'static>>,
     done: u64,
-    /// Most bytes of a part.
+    /// Most bytes of a part, whatever its queue's pace.
     part: u64,
-    /// What `done` is when this part ends.
+    /// What `done` is when this part begins and ends.
+    from: u64,
     until: u64,
     /// Whether it ends when it is on the disk.
     dsync: bool,
@@ -83,7 +84,8 @@ pub enum Outcome {
 }
 
 impl Pending {
-    /// A request to a file of these blocks. The error is its chain: there is no memory for it.
+    /// A request to a file of these blocks, whose first part has at most so many bytes. The error is its chain: there is no
+    /// memory for it.
     pub fn new(
         slot: usize,
         chain: Chain,
@@ -91,6 +93,7 @@ impl Pending {
         taken_ns: u64,
         dsync: bool,
         blocks: &Blocks,
+        most: u64,
     ) -> Result<Self, Chain> {
         let mut pending = Self {
             slot,
@@ -100,6 +103,7 @@ impl Pending {
             pieces: Vec::new(),
             done: 0,
             part: PART,
+            from: 0,
             until: 0,
             dsync,
             syncing: false,
@@ -120,7 +124,7 @@ impl Pending {
         if room.is_err() || (bounced && pending.bounce.is_none()) {
             return Err(pending.chain);
         }
-        pending.next_part();
+        pending.next_part(most);
         Ok(pending)
     }
 
@@ -144,11 +148,11 @@ impl Pending {
         }
     }
 
-    /// Begins the next part.
-    fn next_part(&mut self) {
+    /// Begins the next part, of at most so many bytes.
+    fn next_part(&mut self, most: u64) {
         let (done, left) = (self.done, self.request.data_bytes() - self.done);
-        let bytes = left.min(self.part);
-        self.until = done + bytes;
+        let bytes = left.min(self.part).min(most);
+        (self.from, self.until) = (done, done + bytes);
         let mut pieces = std::mem::take(&mut self.pieces);
         pieces.clear();
         match &mut self.bounce {
@@ -176,11 +180,8 @@ impl Pending {
         let (Request::Read { .. }, Some(bounce)) = (self.request, &mut self.bounce) else {
             return true;
         };
-        let bytes = match self.until % Bounce::PART {
-            0 => Bounce::PART,
-            rest => rest,
-        };
-        self.chain.write(self.until - bytes, bounce.bytes(bytes))
+        let bytes = self.until - self.from;
+        self.chain.write(self.from, bounce.bytes(bytes))
     }
 
     /// The rest of the request as a job for the engine. None if the disk is not a file.
@@ -279,16 +280,19 @@ impl Pending {
         Outcome::Ended(Status::Ok)
     }
 
-    /// After a part: gives its driver what was read, and begins the next one.
-    pub fn go_on(&mut self) -> Outcome {
-        if !self.give() {
-            return Outcome::Ended(Status::IoError);
-        }
-        if self.done == self.request.data_bytes() {
-            return Outcome::Ended(Status::Ok);
-        }
-        self.next_part();
-        Outcome::Again
+    /// After a part: gives its driver what was read, and begins the next one, of at most so many bytes. Returns the bytes of
+    /// the part that ended too.
+    pub fn go_on(&mut self, most: u64) -> (u64, Outcome) {
+        let bytes = self.until - self.from;
+        let outcome = if !self.give() {
+            Outcome::Ended(Status::IoError)
+        } else if self.done == self.request.data_bytes() {
+            Outcome::Ended(Status::Ok)
+        } else {
+            self.next_part(most);
+            Outcome::Again
+        };
+        (bytes, outcome)
     }
 
     fn drop_front(&mut self, mut bytes: usize) {
@@ -344,7 +348,7 @@ mod tests {
             offset: 4096,
             bytes,
         };
-        let made = Pending::new(0, Chain::new(), request, 0, false, &Blocks::SECTORS);
+        let made = Pending::new(0, Chain::new(), request, 0, false, &Blocks::SECTORS, u64::MAX);
         let mut pending = made.unwrap();
         let mut at = 0x1000;
         pending.pieces = lengths
@@ -413,7 +417,7 @@ mod tests {
                     offset: 0,
                     bytes: 8192,
                 };
-                let mut pending = Pending::new(0, chain, request, 0, false, kind).unwrap();
+                let mut pending = Pending::new(0, chain, request, 0, false, kind, u64::MAX).unwrap();
                 let is_bounced = pending.bounce.is_some();
                 assert_eq!(is_bounced, bounced >> number & 1 == 1, "{kind:?}, {number}");
                 let aligned = |piece: &Piece| {
@@ -424,7 +428,7 @@ mod tests {
                 let mut ended = pending.result(8192);
                 if is_bounced {
                     assert_eq!(ended, Outcome::Part);
-                    ended = pending.go_on();
+                    ended = pending.go_on(u64::MAX).1;
                 }
                 assert_eq!(ended, Outcome::Ended(Status::Ok));
             }
@@ -453,7 +457,7 @@ mod tests {
             assert!(ring.take(&mut chain).unwrap());
             let bytes = u64::from(2 * each - 512);
             let request = Request::Write { offset: 0, bytes };
-            let mut pending = Pending::new(0, chain, request, 0, false, &blocks).unwrap();
+            let mut pending = Pending::new(0, chain, request, 0, false, &blocks, u64::MAX).unwrap();
             let start = pending.pieces[0].address();
             let mut done = 0;
             while done < bytes {
@@ -467,7 +471,7 @@ mod tests {
                 done += submitted;
                 let result = pending.result(submitted as i32);
                 if done < bytes {
-                    assert_eq!((result, pending.go_on()), (Outcome::Part, Outcome::Again));
+                    assert_eq!((result, pending.go_on(u64::MAX).1), (Outcome::Part, Outcome::Again));
                 } else {
                     assert_eq!(result, Outcome::Ended(Status::Ok));
                 }
@@ -502,7 +506,7 @@ mod tests {
             length: 512,
             ..Blocks::SECTORS
         };
-        let mut pending = Pending::new(0, chain, request, 0, false, &blocks).unwrap();
+        let mut pending = Pending::new(0, chain, request, 0, false, &blocks, u64::MAX).unwrap();
         let held = pending.held();
         assert!(held > Bounce::PART && held < 2 * Bounce::PART, "{held}");
         let mut done = 0;
@@ -525,7 +529,7 @@ mod tests {
             let ends_part = number != 1;
             let result = pending.result(moved as i32);
             if ends_part {
-                assert_eq!((result, pending.go_on()), (Outcome::Part, outcome));
+                assert_eq!((result, pending.go_on(u64::MAX).1), (Outcome::Part, outcome));
             } else {
                 assert_eq!(result, Outcome::Again);
             }

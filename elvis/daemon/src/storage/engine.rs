@@ -167,12 +167,14 @@ impl Engine {
         }
     }
 
-    /// Whether the queued requests are so many, or move so much, that they have to be started before more are queued.
+    /// Bytes of the queued requests, if those are so many, or move at least this many bytes, that they have to be started
+    /// before more are queued. What is in the page cache the kernel copies in the I/O thread as it starts requests: all that
+    /// is queued is one step, which no other queue can interrupt.
     #[must_use]
-    pub fn starts_now(&self) -> bool {
+    pub fn due(&self, bytes: u64) -> Option<u64> {
         match self {
-            Self::Uring(uring) => uring.starts_now(),
-            Self::Pool(_) => false,
+            Self::Uring(uring) => uring.due(bytes),
+            Self::Pool(_) => None,
         }
     }
 

@@ -16,10 +16,6 @@ const ENTRIES: u32 = 256;
 const OWN_WORK: u64 = 64;
 const WORK_BYTES: u64 = 128 << 10;
 
-/// Bytes of queued requests that are started without waiting for the visit's end. What is in the page cache the kernel
-/// copies in the I/O thread as it starts the requests: all that is queued is one step, which no other queue can interrupt.
-const STARTED_AT_ONCE: u64 = 256 << 10;
-
 /// The io_uring of one I/O thread.
 pub struct Uring {
     ring: IoUring,
@@ -28,7 +24,7 @@ pub struct Uring {
     unstarted: bool,
     unstarted_bytes: u64,
     unstarted_requests: u32,
-    /// See [`Uring::starts_now`].
+    /// See [`Uring::due`].
     start_requests: u32,
     /// Work in flight, and how many requests one of the kernel's workers submits: in all, and by token.
     work: u64,
@@ -203,8 +199,10 @@ impl Uring {
         self.unstarted
     }
 
-    pub fn starts_now(&self) -> bool {
-        self.unstarted_bytes >= STARTED_AT_ONCE || self.unstarted_requests >= self.start_requests
+    /// As for [`super::Engine::due`].
+    pub fn due(&self, bytes: u64) -> Option<u64> {
+        let due = self.unstarted_bytes >= bytes || self.unstarted_requests >= self.start_requests;
+        due.then_some(self.unstarted_bytes)
     }
 
     pub fn threads_work(&self) -> bool {
@@ -261,11 +259,12 @@ mod tests {
         };
         for round in 0..4 {
             for place in 0..3 {
-                assert!(!uring.starts_now());
+                assert_eq!(uring.due(1), None);
                 // SAFETY: it has no memory, and the file stays open.
                 unsafe { uring.submit(&job(3 * round + place)) }.unwrap();
             }
-            assert!(uring.starts_now() && uring.unstarted() && !uring.threads_work());
+            assert_eq!(uring.due(1), Some(0));
+            assert!(uring.unstarted() && !uring.threads_work());
             uring.start().unwrap();
             assert!(!uring.unstarted());
         }

@@ -20,7 +20,7 @@ use super::stats::CoreStats;
 use crate::aio::Signaller;
 use crate::net::give::Room;
 use crate::storage::{Engine, Registered};
-use elvis_policy::{Calls, DeviceId, QueueId, Scheduler, Step};
+use elvis_policy::{Calls, DeviceId, Pace, QueueId, Scheduler, Step};
 use elvis_ring::sigbus;
 use frames::Frames;
 use requests::Partial;
@@ -87,6 +87,8 @@ struct Slot {
     unpublished: u64,
     /// The parts of its driver's memory that are registered with the engine.
     registered: Registered,
+    /// How much of its requests is started at a time.
+    pace: Pace,
     /// Decides when its driver is called.
     calls: Calls,
     /// The request that it does part by part.

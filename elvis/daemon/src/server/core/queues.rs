@@ -6,7 +6,7 @@ use crate::net::switch::Place;
 use crate::server::kind::Kind;
 use crate::server::queue::{Kick, Queue, Shared};
 use crate::storage::Registered;
-use elvis_policy::{Calls, DeviceId, Look, QueueId};
+use elvis_policy::{Calls, DeviceId, Look, Pace, QueueId};
 use elvis_ring::sigbus;
 use rustix::event::epoll;
 use std::sync::Arc;
@@ -56,6 +56,7 @@ impl Core {
             held: 0,
             waits_for_room: false,
             unpublished: 0,
+            pace: Pace::new(),
             calls: match sends {
                 true => Calls::of_sent_frames(),
                 false => Calls::new(),

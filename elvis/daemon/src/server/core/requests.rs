@@ -8,7 +8,7 @@ use crate::server::pending::{Outcome, Pending, reply};
 use crate::server::queue::Queue;
 use crate::server::stats::Counted;
 use crate::storage::{Disk, Engine, Registered, Syncs};
-use elvis_policy::Scheduler;
+use elvis_policy::{Pace, Scheduler};
 use elvis_ring::{Chain, Ring, Visited};
 use std::io;
 
@@ -79,6 +79,8 @@ pub(super) struct Hands<'a> {
     pub(super) spare: &'a mut Vec<Chain>,
     at_once: &'a mut u64,
     pub(super) now_ns: &'a mut u64,
+    /// The longest time of a visit.
+    visit_ns: u64,
 }
 
 /// What requests need of their queue's slot, apart from its ring.
@@ -93,6 +95,7 @@ pub(super) struct Owner<'a> {
     in_flight: &'a mut u32,
     held: &'a mut u64,
     unpublished: &'a mut u64,
+    pace: &'a mut Pace,
     pub(super) partial: &'a mut Option<Box<Partial>>,
     registered: &'a Registered,
 }
@@ -160,6 +163,7 @@ impl Slot {
             in_flight: &mut self.in_flight,
             held: &mut self.held,
             unpublished: &mut self.unpublished,
+            pace: &mut self.pace,
             partial: &mut self.partial,
             registered: &self.registered,
         };
@@ -233,13 +237,15 @@ impl Hands<'_> {
     ) -> bool {
         let dsync = owner.blk.write_through(owner.features);
         let blocks = owner.blk.disk.blocks();
-        match Pending::new(owner.at, chain, request, taken_ns, dsync, &blocks) {
+        let part = owner.pace.bytes();
+        match Pending::new(owner.at, chain, request, taken_ns, dsync, &blocks, part) {
             Ok(pending) => {
                 *owner.in_flight += 1;
                 *owner.held += pending.held();
                 if let Err(token) = self.submit(owner, pending) {
                     self.ended(ring, owner, token, Status::IoError);
                 }
+                self.start_if_due(owner.pace);
                 true
             }
             Err(chain) => {
@@ -301,11 +307,6 @@ impl Hands<'_> {
             Some(job) => unsafe { self.engine.submit(&job) },
             None => Err(io::ErrorKind::Unsupported.into()),
         };
-        if self.engine.starts_now() {
-            // As at the end of a visit. It may take a while, after which the visit may be over.
-            let _ = self.engine.start();
-            *self.now_ns = now_ns();
-        }
         taken.map_err(|_| {
             if let (Some(syncs), Some(number)) = (syncs, pending.sync.take()) {
                 // It did not run.
@@ -313,6 +314,18 @@ impl Hands<'_> {
             }
             token
         })
+    }
+
+    /// Starts what is queued, if it is enough. It may take a while, after which the visit may be over.
+    fn start_if_due(&mut self, pace: &mut Pace) {
+        if let Some(bytes) = self.engine.due(pace.bytes()) {
+            let from_ns = now_ns();
+            // As at the end of a visit.
+            let _ = self.engine.start();
+            *self.now_ns = now_ns();
+            let passed_ns = self.now_ns.saturating_sub(from_ns);
+            pace.took(self.visit_ns, bytes, passed_ns);
+        }
     }
 
     /// Takes out what the engine has done, or did not take.
@@ -371,6 +384,7 @@ impl Core {
             spare: &mut self.room.spare,
             at_once: &mut self.at_once,
             now_ns: &mut self.now_ns,
+            visit_ns: self.scheduler.params().visit_ns(),
         };
         (&mut self.scheduler, &self.slot_of, &mut self.slots, hands)
     }
@@ -416,14 +430,19 @@ impl Core {
             return;
         };
         let at = pending.slot;
-        self.clock();
+        self.now_ns = now_ns();
         let from_ns = self.now_ns;
-        let outcome = self.pending[token].as_mut().map(Pending::go_on);
-        if let Some(outcome) = outcome {
-            self.outcome(token, outcome, 0);
-        }
+        let pace = |slot: &Option<Slot>| slot.as_ref().map(|slot| slot.pace.bytes());
+        let most = self.slots.get(at).and_then(pace).unwrap_or(Pace::LEAST);
+        let (bytes, outcome) = pending.go_on(most);
+        self.outcome(token, outcome, 0);
         let _ = self.engine.start();
         self.clock();
+        if let Some(Some(slot)) = self.slots.get_mut(at) {
+            let passed_ns = self.now_ns.saturating_sub(from_ns);
+            slot.pace
+                .took(self.scheduler.params().visit_ns(), bytes, passed_ns);
+        }
         self.spend(at, from_ns);
         self.settle_touched();
     }
@@ -467,6 +486,10 @@ impl Core {
             (Outcome::Again | Outcome::Part, _) => {
                 let again = hands.take(token);
                 let refused = again.and_then(|pending| hands.submit(&owner, pending).err());
+                // What came back may be many requests.
+                if hands.engine.due(owner.pace.bytes()).is_some() {
+                    let _ = hands.engine.start();
+                }
                 refused.map(|token| (token, Status::IoError))
             }
         };

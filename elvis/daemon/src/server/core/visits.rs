@@ -59,13 +59,17 @@ impl Core {
         }
     }
 
-    /// Charges the time since `from_ns`, outside of its visits, to a queue.
+    /// Charges the time since `from_ns`, outside of its visits, to a queue and its device. A queue that is taken back may have
+    /// requests in flight for long.
     pub(super) fn spend(&mut self, at: usize, from_ns: u64) {
         let passed_ns = self.now_ns.saturating_sub(from_ns);
         let ns = passed_ns - self.stops.within(passed_ns);
         self.count(at, ns);
-        if let Some(Some(Slot { id: Some(id), .. })) = self.slots.get(at) {
-            self.scheduler.charge_time(*id, ns);
+        let Some(Some(slot)) = self.slots.get(at) else {
+            return;
+        };
+        if let Some((device, _)) = self.devices.get(&slot.queue.shared.number) {
+            self.scheduler.charge_time(*device, ns);
         }
     }
 
