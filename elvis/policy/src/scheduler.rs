@@ -14,7 +14,9 @@ use crate::bucket::Limiter;
 use crate::list::List;
 use crate::polling::Polling;
 use crate::share::Share;
-use crate::{Begin, CoreCounters, DeviceId, Look, Params, QueueCounters, QueueId, Step, Then, Visit};
+use crate::{
+    Begin, CoreCounters, DeviceId, Look, Params, QueueCounters, QueueId, Step, Then, Visit,
+};
 
 #[derive(Debug)]
 struct Device {

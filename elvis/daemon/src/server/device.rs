@@ -116,6 +116,7 @@ impl Device {
             terms: Mutex::new(Terms::new(spec.weight, spec.limit, spec.spread)),
             spent_ns: AtomicU64::new(0),
             starts: Default::default(),
+            rests_until_ns: AtomicU64::new(0),
         });
         let state = Arc::new(State {
             stop: AtomicBool::new(false),

@@ -223,6 +223,7 @@ mod tests {
             terms: Mutex::new(Terms::new(1, RateLimit::default(), false)),
             spent_ns: AtomicU64::new(0),
             starts: Default::default(),
+            rests_until_ns: AtomicU64::new(0),
         };
         Box::new(Queue {
             shared: Arc::new(shared),

@@ -348,7 +348,15 @@ mod tests {
             offset: 4096,
             bytes,
         };
-        let made = Pending::new(0, Chain::new(), request, 0, false, &Blocks::SECTORS, u64::MAX);
+        let made = Pending::new(
+            0,
+            Chain::new(),
+            request,
+            0,
+            false,
+            &Blocks::SECTORS,
+            u64::MAX,
+        );
         let mut pending = made.unwrap();
         let mut at = 0x1000;
         pending.pieces = lengths
@@ -417,7 +425,8 @@ mod tests {
                     offset: 0,
                     bytes: 8192,
                 };
-                let mut pending = Pending::new(0, chain, request, 0, false, kind, u64::MAX).unwrap();
+                let mut pending =
+                    Pending::new(0, chain, request, 0, false, kind, u64::MAX).unwrap();
                 let is_bounced = pending.bounce.is_some();
                 assert_eq!(is_bounced, bounced >> number & 1 == 1, "{kind:?}, {number}");
                 let aligned = |piece: &Piece| {
@@ -471,7 +480,10 @@ mod tests {
                 done += submitted;
                 let result = pending.result(submitted as i32);
                 if done < bytes {
-                    assert_eq!((result, pending.go_on(u64::MAX).1), (Outcome::Part, Outcome::Again));
+                    assert_eq!(
+                        (result, pending.go_on(u64::MAX).1),
+                        (Outcome::Part, Outcome::Again)
+                    );
                 } else {
                     assert_eq!(result, Outcome::Ended(Status::Ok));
                 }
@@ -529,7 +541,10 @@ mod tests {
             let ends_part = number != 1;
             let result = pending.result(moved as i32);
             if ends_part {
-                assert_eq!((result, pending.go_on(u64::MAX).1), (Outcome::Part, outcome));
+                assert_eq!(
+                    (result, pending.go_on(u64::MAX).1),
+                    (Outcome::Part, outcome)
+                );
             } else {
                 assert_eq!(result, Outcome::Again);
             }

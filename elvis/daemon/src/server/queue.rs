@@ -32,6 +32,8 @@ pub struct Shared {
     pub spent_ns: AtomicU64,
     /// How often its rings were started.
     pub starts: Mutex<Starts>,
+    /// No ring starts before this time, in ns.
+    pub rests_until_ns: AtomicU64,
 }
 
 /// What a device may use of its I/O threads.
@@ -83,11 +85,24 @@ impl Starts {
 }
 
 impl Shared {
+    /// After its front-end truncated its memory file no ring starts for so long, in ns. To replace the lost memory an I/O
+    /// thread waits for the front-end's system call: 5 ms if the host stops the front-end in it.
+    const REST_NS: u64 = 1_000_000_000;
+
+    /// Notes that its front-end truncated its memory file.
+    pub fn rest(&self) {
+        let until_ns = now_ns().saturating_add(Self::REST_NS);
+        self.rests_until_ns.store(until_ns, Ordering::Relaxed);
+    }
+
     /// Waits until one more ring may be started, in the device's own thread: it delays nobody else.
     pub fn start(&self) {
         let mut starts = self.starts.lock().unwrap_or_else(PoisonError::into_inner);
-        let wait_ns = starts.one(now_ns());
+        let now_ns = now_ns();
+        let wait_ns = starts.one(now_ns);
         drop(starts);
+        let rests_until_ns = self.rests_until_ns.load(Ordering::Relaxed);
+        let wait_ns = wait_ns.max(rests_until_ns.saturating_sub(now_ns));
         if wait_ns > 0 {
             std::thread::sleep(Duration::from_nanos(wait_ns));
         }

@@ -12,6 +12,7 @@ use std::io::Write;
 use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::time::{Duration, Instant};
 use vhost::vhost_user::VhostUserFrontend;
 use vhost::vhost_user::message::VhostUserInflight;
 use vhost::{VhostBackend, VhostUserMemoryRegionInfo};
@@ -105,6 +106,16 @@ fn memory_that_is_shortened_ends_its_device_only() {
     assert!(why.contains("truncated"), "{why}");
     assert_eq!(victim.write(0, 3), 0);
     assert_eq!(victim.read(0), (0, vec![3; 4096]));
+    // Nor can its front-end do so again and again.
+    drop(attacker);
+    let start = Instant::now();
+    let mut next = Raw::connect(&socket(dir.path(), "a"));
+    next.start(0);
+    assert!(start.elapsed() > Duration::from_millis(500));
+    next.submit_write(0, 0, 1);
+    next.kick();
+    next.reply();
+    assert_eq!(next.status(0), 0);
 }
 
 /// An access to such memory could block on a disk or a network host.

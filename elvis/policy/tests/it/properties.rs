@@ -675,6 +675,31 @@ fn an_idle_core_sleeps_and_a_busy_queue_is_not_kicked() {
     assert_eq!(play.core.queue_counters(id).unwrap().kicks, kicks + 1);
 }
 
+/// A queue was taken back while storage had its requests. Its device pays for them all the same, when a queue of it comes.
+#[test]
+fn work_for_a_queue_that_is_gone_is_paid_for() {
+    let limit = RateLimit::default();
+    let mut play = Play::new(Params::default(), &[(1, limit, 4096), (1, limit, 4096)]);
+    let (device, gone) = (play.queues[0].device, play.queues[0].id);
+    assert!(play.core.remove_queue(gone).is_some());
+    const OWED_NS: u64 = 10_000_000;
+    play.core.charge_time(device, OWED_NS);
+    let look = play.queues[0].look();
+    play.queues[0].id = play.core.add_queue(device, look, play.now_ns).unwrap();
+    while play.queues[0].served == 0 {
+        for index in 0..2 {
+            let room = 1024 - play.queues[index].look().pending;
+            play.submit(index, room);
+        }
+        play.step();
+    }
+    let others_ns = play.queues[1].spent_ns;
+    assert!(
+        others_ns.abs_diff(OWED_NS) < OWED_NS / 10,
+        "the other device had {others_ns} ns before it"
+    );
+}
+
 #[test]
 fn devices_and_queues_come_and_go() {
     let mut core = Scheduler::new(Params::default());

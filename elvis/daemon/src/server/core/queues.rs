@@ -226,6 +226,7 @@ impl Core {
         }
         // Lost memory reads as zeros, which look like a broken ring.
         let why = if slot.queue.ring.broken() {
+            slot.queue.shared.rest();
             SHORTENED
         } else {
             why

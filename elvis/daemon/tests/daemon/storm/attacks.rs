@@ -224,6 +224,17 @@ impl Attack {
                 })
             },
         ];
+        let many = Request {
+            segments: 200,
+            bytes: MIB,
+            step: 4096,
+            ..Request::small(READ)
+        };
+        all.push(Self {
+            patience_ms: 3,
+            ..Self::disk("file", many)
+        });
+        all.push(Self::disk("direct", many));
         for device in DISKS {
             all.push(Self::disk(device, gib));
             all.push(Self::disk(device, long));
