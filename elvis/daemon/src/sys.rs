@@ -50,6 +50,7 @@ fn result(done: isize) -> i32 {
 #[must_use]
 pub fn readv(fd: BorrowedFd, pieces: &[Piece], offset: u64) -> i32 {
     let count = i32::try_from(pieces.len()).unwrap_or(i32::MAX);
+    pieces.iter().for_each(|piece| piece.touch(true));
     // SAFETY: the kernel may access the pieces' memory; the array has the given length.
     result(unsafe {
         libc::preadv2(
@@ -67,6 +68,7 @@ pub fn readv(fd: BorrowedFd, pieces: &[Piece], offset: u64) -> i32 {
 pub fn writev(fd: BorrowedFd, pieces: &[Piece], offset: u64, dsync: bool) -> i32 {
     let count = i32::try_from(pieces.len()).unwrap_or(i32::MAX);
     let flags = if dsync { libc::RWF_DSYNC } else { 0 };
+    pieces.iter().for_each(|piece| piece.touch(false));
     // SAFETY: as for `readv`.
     result(unsafe {
         libc::pwritev2(
@@ -204,6 +206,7 @@ pub fn read_frame<'a>(
     let mut vectors = Vectors::new();
     let mut fit = vectors.add(header.as_mut_ptr(), header.len());
     for piece in pieces {
+        piece.touch(true);
         fit &= vectors.add(piece.address() as *mut u8, piece.bytes());
     }
     fit &= vectors.add(tail.as_mut_ptr(), tail.len());
@@ -229,6 +232,7 @@ pub fn write_frame<'a>(
         fit &= vectors.add(part.as_ptr().cast_mut(), part.len());
     }
     for piece in pieces {
+        piece.touch(false);
         fit &= vectors.add(piece.address() as *mut u8, piece.bytes());
     }
     if !fit {

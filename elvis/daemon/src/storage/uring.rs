@@ -88,6 +88,10 @@ impl Uring {
             }),
             _ => None,
         };
+        if fixed.is_none() {
+            let written = matches!(job.operation, Operation::Read);
+            job.pieces.iter().for_each(|piece| piece.touch(written));
+        }
         let flags = |dsync| if dsync { libc::RWF_DSYNC } else { 0 };
         let entry: squeue::Entry = match (job.operation, fixed) {
             (Operation::Read, Some((place, bytes, index))) => {
