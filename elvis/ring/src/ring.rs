@@ -483,6 +483,13 @@ impl Ring {
         either!(self, ring => ring.look())
     }
 
+    /// How many requests [`Ring::look`] saw that are not taken. Reads no memory of the driver.
+    #[inline]
+    #[must_use]
+    pub fn known(&self) -> u16 {
+        either!(self, ring => ring.known())
+    }
+
     /// Takes the next request that [`Ring::look`] saw. False if there is none.
     ///
     /// # Errors

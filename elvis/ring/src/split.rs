@@ -161,6 +161,12 @@ impl Split {
     }
 
     #[inline]
+    pub(crate) fn known(&self) -> u16 {
+        let new = self.seen.wrapping_sub(self.next);
+        new.saturating_add(self.resubmit.len() as u16)
+    }
+
+    #[inline]
     pub(crate) fn take(&mut self, chain: &mut Chain) -> Result<bool, RingError> {
         if !self.resubmit.is_empty() {
             return self.take_again(chain);

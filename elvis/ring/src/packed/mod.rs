@@ -250,6 +250,11 @@ impl Packed {
         })
     }
 
+    #[inline]
+    pub(crate) fn known(&self) -> u16 {
+        self.pending.saturating_add(self.resubmit.len() as u16)
+    }
+
     /// Finds the descriptors that became available, and counts the chains that they end.
     fn scan(&mut self) -> Result<(), RingError> {
         let ring = self.pairs();

@@ -25,13 +25,13 @@ use elvis_ring::sigbus;
 use frames::Frames;
 use requests::Partial;
 use rustix::event::{Timespec, epoll};
+use rustix::time::{ClockId, clock_gettime};
 use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, Sender};
-use std::sync::{Arc, OnceLock, Weak};
-use std::time::Instant;
+use std::sync::{Arc, Weak};
 use stops::Stops;
 use ws_cpus::list::Set;
 use ws_cpus::named;
@@ -54,11 +54,10 @@ const RETRY_NS: u64 = 1_000_000;
 /// sync takes.
 const HELD_NS: u64 = 50_000;
 
-/// The time since the first call, at least 1. One clock for all I/O threads, as they share devices' limits.
+/// The time, at least 1. One clock for all I/O threads, as they share devices' limits. It is asked once or twice a visit.
 pub(super) fn now_ns() -> u64 {
-    static START: OnceLock<Instant> = OnceLock::new();
-    let passed = START.get_or_init(Instant::now).elapsed();
-    u64::try_from(passed.as_nanos()).unwrap_or(u64::MAX).max(1)
+    let now = clock_gettime(ClockId::Monotonic);
+    (now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64).max(1)
 }
 
 /// Binds the calling thread to these CPUs; empty: any.

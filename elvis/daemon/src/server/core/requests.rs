@@ -83,6 +83,15 @@ pub(super) struct Hands<'a> {
     visit_ns: u64,
 }
 
+/// Who pays for the time of what follows a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Time {
+    /// The queue that is visited.
+    OfVisit,
+    /// The queue itself.
+    OfQueue,
+}
+
 /// What requests need of their queue's slot, apart from its ring.
 pub(super) struct Owner<'a> {
     at: usize,
@@ -404,7 +413,7 @@ impl Core {
         }
         self.results = results;
         self.settle_held();
-        self.settle_touched();
+        self.settle_touched(Time::OfQueue);
     }
 
     /// Handles a result of the engine.
@@ -444,7 +453,7 @@ impl Core {
                 .took(self.scheduler.params().visit_ns(), bytes, passed_ns);
         }
         self.spend(at, from_ns);
-        self.settle_touched();
+        self.settle_touched(Time::OfQueue);
     }
 
     /// Ends a request of the engine, or submits the rest.
@@ -527,13 +536,15 @@ impl Core {
     }
 
     /// Publishes what was put into rings of queues that are not being visited.
-    pub(super) fn settle_touched(&mut self) {
+    pub(super) fn settle_touched(&mut self, time: Time) {
         while let Some(at) = self.touched.pop() {
             if matches!(self.slots.get(at), Some(Some(slot)) if slot.unpublished > 0) {
                 let from_ns = self.now_ns;
                 self.publish(at);
-                self.clock();
-                self.spend(at, from_ns);
+                if time == Time::OfQueue {
+                    self.clock();
+                    self.spend(at, from_ns);
+                }
             }
             if let Some(Some(slot)) = self.slots.get_mut(at) {
                 let goes_on = !slot.full() && std::mem::take(&mut slot.waits_for_room);
