@@ -483,6 +483,12 @@ impl Ring {
         either!(self, ring => ring.look())
     }
 
+    /// Asks the processor for what [`Ring::take`] will read, and does not wait: the driver's CPU has it.
+    #[inline]
+    pub fn prefetch(&self) {
+        either!(self, ring => ring.prefetch());
+    }
+
     /// How many requests [`Ring::look`] saw that are not taken. Reads no memory of the driver.
     #[inline]
     #[must_use]

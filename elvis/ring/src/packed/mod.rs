@@ -251,6 +251,11 @@ impl Packed {
     }
 
     #[inline]
+    pub(crate) fn prefetch(&self) {
+        self.ring.prefetch(self.offset(self.next));
+    }
+
+    #[inline]
     pub(crate) fn known(&self) -> u16 {
         self.pending.saturating_add(self.resubmit.len() as u16)
     }

@@ -92,6 +92,8 @@ pub(super) struct Flood {
     ports: Ports,
     /// Numbers of the ports that have not got it yet.
     left: Range<usize>,
+    /// The slot of the queue of this thread that got it last.
+    receiver: usize,
 }
 
 impl Flood {
@@ -146,9 +148,17 @@ impl Core {
                 port,
                 ports,
                 left,
+                receiver: usize::MAX,
             };
             slot.frames = Some(frames);
             let receivers = self.forward(&mut flood);
+            if let Some(Some(Slot {
+                frames: Some(frames),
+                ..
+            })) = self.slots.get_mut(at)
+            {
+                frames.receiver = flood.receiver;
+            }
             if flood.left.is_empty() {
                 self.sent(at, flood.chain, bytes);
             } else {
@@ -211,7 +221,8 @@ impl Core {
         while receivers < most {
             let next = flood.port.receiver(vlan, &flood.ports, to, &mut flood.left);
             let Some(other) = next else { break };
-            self.deliver(other, vlan, flood.pair, &flood.sent, &flood.chain);
+            let at = self.deliver(other, vlan, flood.pair, &flood.sent, &flood.chain);
+            flood.receiver = at.unwrap_or(flood.receiver);
             receivers += 1;
         }
         receivers
@@ -240,26 +251,32 @@ impl Core {
         slot.id.filter(|_| expects)
     }
 
-    /// Gives a frame to a port of a switch.
-    fn deliver(&mut self, port: &Arc<Port>, vlan: u16, hint: u16, sent: &Sent, chain: &Chain) {
+    /// Gives a frame to a port of a switch. Returns the slot of its queue if that is of this thread.
+    fn deliver(
+        &mut self,
+        port: &Arc<Port>,
+        vlan: u16,
+        hint: u16,
+        sent: &Sent,
+        chain: &Chain,
+    ) -> Option<usize> {
         if let Some(uplink) = port.uplink() {
             let parts = sent.parts(chain);
             uplink.send(vlan, &sent.header, &parts, &mut self.room.scratch);
-            return;
+            return None;
         }
         // Without a queue that is served the receiver is off.
-        let Some(queue) = port.queue_for(hint) else {
-            return;
-        };
+        let queue = port.queue_for(hint)?;
         let parts = sent.parts(chain);
         let here = queue.place().filter(|place| place.thread == self.number);
         let slot = here.map(|place| place.slot as usize);
         if let Some(to) = slot {
             if port.direct() && queue.waiting() == 0 && self.give_now(to, &sent.header, parts) {
-                return;
+                return slot;
             }
         }
         self.let_wait(queue, slot, &sent.header, &parts);
+        slot
     }
 
     /// Puts a frame into an inbox, and wakes its queue.

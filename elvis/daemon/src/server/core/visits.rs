@@ -44,6 +44,9 @@ impl Core {
         let Some(look) = self.look(at) else {
             return false;
         };
+        if look.pending > 0 {
+            self.prefetch(at);
+        }
         match self.scheduler.begin(id, look, self.now_ns) {
             Begin::Empty | Begin::Wait => false,
             Begin::Arm => {
@@ -57,6 +60,18 @@ impl Core {
                 }
                 true
             }
+        }
+    }
+
+    /// Asks for what the visit of a queue will read: of its ring, and of that of the queue that got its last frame.
+    fn prefetch(&self, at: usize) {
+        let Some(Some(slot)) = self.slots.get(at) else {
+            return;
+        };
+        slot.queue.ring.prefetch();
+        let receiver = slot.frames.as_ref().map(|frames| frames.receiver);
+        if let Some(Some(receiver)) = receiver.and_then(|at| self.slots.get(at)) {
+            receiver.queue.ring.prefetch();
         }
     }
 
