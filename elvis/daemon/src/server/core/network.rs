@@ -312,6 +312,8 @@ impl Core {
         match given {
             Ok(Given::Starved) => false,
             Ok(given) => {
+                // For the next frame.
+                slot.queue.ring.prefetch();
                 if slot.unpublished == 0 {
                     touched.push(at);
                 }

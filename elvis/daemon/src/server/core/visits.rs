@@ -266,6 +266,9 @@ impl Core {
                     self.room.spare.push(chain);
                     return Ok(slot.queue.ring.look()?.pending > 0);
                 }
+                if slot.queue.ring.known() > 0 {
+                    slot.queue.ring.prefetch();
+                }
                 let (bytes, more) = self.transmit(at, chain);
                 self.scheduler.charge(visit, bytes);
                 (bytes, more)
