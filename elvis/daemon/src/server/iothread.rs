@@ -53,6 +53,19 @@ pub(super) enum Order {
     Stop,
 }
 
+impl Order {
+    /// The number of the device for which it is.
+    pub(super) fn device(&self) -> Option<u64> {
+        match self {
+            Self::Attach(queue) => Some(queue.shared.number),
+            Self::Detach { device, .. }
+            | Self::Call { device, .. }
+            | Self::Terms { device, .. } => Some(*device),
+            Self::Stats(_) | Self::Stop => None,
+        }
+    }
+}
+
 /// A handle on an I/O thread. Dropping it ends the thread, which first waits for the requests in
 /// flight of queues still attached.
 pub struct IoThread {

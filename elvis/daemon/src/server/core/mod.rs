@@ -310,6 +310,8 @@ impl Core {
     fn take_orders(&mut self) {
         let _ = rustix::io::read(&*self.wake, &mut [0; 8]);
         while let Ok(order) = self.orders.try_recv() {
+            self.clock();
+            let (from_ns, device) = (self.now_ns, order.device());
             match order {
                 Order::Attach(queue) => self.attach(queue),
                 Order::Detach {
@@ -355,6 +357,11 @@ impl Core {
                         self.forget(slot);
                     }
                 }
+            }
+            if let Some((id, _)) = device.and_then(|device| self.devices.get(&device)) {
+                // As it starts or stops, its driver may be called, which takes as long as it has waiters.
+                self.scheduler
+                    .charge_time(*id, now_ns().saturating_sub(from_ns));
             }
         }
     }
