@@ -48,7 +48,7 @@ calls() { grep -c "$1" "$CALLS" || true; }
 @test "an error in a recipe or a name is reported, with the known names" {
     run ws lab show kmv
     [ "$status" -eq 1 ]
-    [[ $output == *'no lab recipe "kmv"; there are amd-native, arm-linux, arm-native, arm-xen, intel-native, kvm, kvm-amd'* ]]
+    [[ $output == *'no lab recipe "kmv"; there are amd-native, arm-linux, arm-native, arm-xen, arm-xen-linux, intel-native, kvm, kvm-amd'* ]]
     run ws lab show kvm@5.10
     [ "$status" -eq 1 ]
     [[ $output == *'the variants are 6.1, 6.12, backports, unstable'* ]]

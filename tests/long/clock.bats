@@ -127,6 +127,7 @@ rows='^(in|print|hypercall|self-ipi-halted|timer.*|tsc-deadline.*|event-send)$'
 @test "lab:kvm-linux" { stress kvm-linux "${naps[@]}"; }
 @test "lab:kvm-vhe-linux" { stress kvm-vhe-linux "${naps[@]}"; }
 @test "lab:xen-linux" { stress xen-linux "${naps[@]}"; }
+@test "lab:arm-xen-linux" { stress arm-xen-linux "${naps[@]}"; }
 @test "lab:kvm-vfio-linux: the card" { stress kvm-vfio-linux+net=assigned apps --workload '^tcp-rr$'; }
 @test "states of lab:kvm with two CPUs" { states kvm run --bench '^ipi-'; }
 @test "states of lab:kvm-vhe with two CPUs" { states kvm-vhe run --bench '^ipi-'; }
@@ -135,3 +136,4 @@ rows='^(in|print|hypercall|self-ipi-halted|timer.*|tsc-deadline.*|event-send)$'
 @test "states of lab:xen-hvm@apart with three CPUs" { states xen-hvm@apart run --bench '^ipi-'; }
 @test "states of lab:kvm-linux" { states kvm-linux apps --workload '^tcp-rr$'; }
 @test "states of lab:xen-linux" { states xen-linux apps --workload '^tcp-rr$'; }
+@test "states of lab:arm-xen-linux" { states arm-xen-linux apps --workload '^tcp-rr$'; }

@@ -1,4 +1,5 @@
-# Xen with Debian's own dom0 and tool stack: an HVM guest with QEMU as its device model, and a whole Linux.
+# Xen with Debian's own dom0 and tool stack: an HVM guest with QEMU as its device model, and a whole Linux, on x86 and on
+# ARM.
 
 # `run` sets $output and $status.
 # shellcheck disable=SC2154
@@ -8,8 +9,9 @@ load ../e2e/common
 setup_file() {
     make -s -C "$ROOT/guest" >&2
     make -s -C "$ROOT/lab/agent" >&2
+    make -s -C "$ROOT/lab/agent" ARCH=aarch64 >&2
     make -s -C "$ROOT/lab/init" >&2
-    fetch_packages qemu-kvm@6.12 xen-hvm xen-linux linux
+    fetch_packages qemu-kvm@6.12 xen-hvm xen-linux linux arm-xen-linux kvm-nvhe-linux arm-linux
 }
 
 setup() {
@@ -47,4 +49,55 @@ setup() {
     [ "$status" -eq 1 ]
     jq -e '.workloads[] | select(.workload == "tcp-rr").lines[] | select(.platform == "lab:xen-linux") |
         .ratio > 3 and .ratio < 4.5 and .published > 2.7 and .published < 2.8' apps.json
+}
+
+@test "ARM: a VM of Xen runs applications, and its network costs more than KVM's" {
+    ws apps --on lab:arm-linux,lab:kvm-nvhe-linux,lab:arm-xen-linux --workload '^(hackbench|tcp-rr|tcp-stream)$' \
+        --boots 2 --perturb 0 -o out --export-json apps.json >table.txt
+    cat table.txt
+    run grep 'NOT EXACT' table.txt
+    [ "$status" -eq 1 ]
+    # As in the paper's Table 5.
+    jq -e '[.workloads[] | select(.workload | startswith("tcp-")).lines | INDEX(.platform)
+        | .["lab:arm-xen-linux"].insns > 1.05 * .["lab:kvm-nvhe-linux"].insns] == [true, true]' apps.json
+    jq -e '.workloads[] | select(.workload == "hackbench").lines[] | select(.platform == "lab:arm-xen-linux") |
+        .ratio > 0.85 and .ratio < 1.15 and .published > 1' apps.json
+    executed out/lab-arm-xen-linux.json tcp-rr 156373539
+}
+
+# notified MACHINE: when functions of its kernels are entered in a run of tcp-rr, in $1.txt.
+notified() {
+    lab_emulator qemu-system-aarch64 "emulator-$1"
+    sed -i "s|\"\$@\"|\"\$@\" \$plugin|; 2i plugin=\ncase \" \$* \" in *' -icount '*) plugin='-plugin $PWD/entered.so,symbols=$PWD/symbols,out=$PWD/$1.txt' ;; esac" "emulator-$1"
+    ws run tcp-rr --on "lab:$1" --boots 1 --perturb 0 --qemu "$PWD/emulator-$1" -o "out-$1" >"$1.log"
+}
+
+# between FILE FROM TO: the median of the instructions from the last FROM before a TO until it, each a name and whose it is.
+between() {
+    awk -v from="$2" -v to="$3" '{ at = $2 " " $3 } at == from { begin = $1 } at == to && begin { print $1 - begin; begin = 0 }' "$1" |
+        sort -n | awk '{ all[NR] = $1 } END { print all[int((NR + 1) / 2)] }'
+}
+
+# Dall et al., Table 2: on ARM Xen's I/O latency is worse than KVM's, both ways, as dom0 is a VM.
+@test "ARM: from a signal of a VM to its back-end, and back, is longer with a dom0 than with vhost" {
+    local out_xen in_xen out_kvm in_kvm to_dom0 to_vm
+    cc -std=gnu11 -O2 -Wall -Wextra -Werror -shared -fPIC -fvisibility=hidden -DPLUGIN_API=3 -I"$ROOT" \
+        -o entered.so "$ROOT/tests/long/entered.c"
+    # The kernel is the same everywhere: in dom0, on KVM's host and in both VMs.
+    ws lab symbols arm-linux >kernel.txt
+    awk '$3 ~ /^(notify_remote_via_irq|__handle_irq_event_percpu|virtqueue_notify|eventfd_signal_mask|irqfd_wakeup|vring_interrupt|cpu_do_idle)$/ {
+        print $1, $3 }' kernel.txt >symbols
+    [ "$(wc -l <symbols)" -eq 7 ]
+    notified arm-xen-linux
+    notified kvm-vhe-linux
+    out_xen=$(between arm-xen-linux.txt 'notify_remote_via_irq vm' '__handle_irq_event_percpu host')
+    in_xen=$(between arm-xen-linux.txt 'notify_remote_via_irq host' '__handle_irq_event_percpu vm')
+    # Of these, from the halt of one VM to the handler in the other.
+    to_dom0=$(between arm-xen-linux.txt 'cpu_do_idle vm' '__handle_irq_event_percpu host')
+    to_vm=$(between arm-xen-linux.txt 'cpu_do_idle host' '__handle_irq_event_percpu vm')
+    out_kvm=$(between kvm-vhe-linux.txt 'virtqueue_notify vm' 'eventfd_signal_mask host')
+    in_kvm=$(between kvm-vhe-linux.txt 'irqfd_wakeup host' 'vring_interrupt vm')
+    echo "# out: $out_xen instructions on Xen ($to_dom0 from halt to dom0), $out_kvm on KVM; in: $in_xen ($to_vm) and $in_kvm" >&3
+    [ "$out_xen" -gt $((3 * out_kvm)) ]
+    [ "$in_xen" -gt "$in_kvm" ]
 }

@@ -23,6 +23,7 @@ fn every_recipe_is_whole_and_its_sets_are_there() {
             "arm-linux",
             "arm-native",
             "arm-xen",
+            "arm-xen-linux",
             "intel-native",
             "kvm",
             "kvm-amd",

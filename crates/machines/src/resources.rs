@@ -38,6 +38,8 @@ pub struct Resources {
     pub agent: Option<Result<PathBuf, String>>,
     /// The same in dom0 under Xen.
     pub xen_agent: Option<Result<PathBuf, String>>,
+    /// The one of the lab's ARM machines.
+    pub arm_xen_agent: Option<Result<PathBuf, String>>,
     /// The same on this host, and what starts it in namespaces; or why there is none, and the cure.
     pub host_agent: Option<Result<PathBuf, String>>,
     pub enter: Option<Result<PathBuf, String>>,
@@ -196,8 +198,16 @@ impl Resources {
     ///
     /// # Errors
     /// There is none, and the cure.
-    pub fn xen_agent(&self) -> Result<PathBuf, MachineError> {
-        found(&self.xen_agent, "first process of dom0 with applications")
+    pub fn xen_agent_for(&self, architecture: Architecture) -> Result<PathBuf, MachineError> {
+        match architecture {
+            Architecture::X86_64 => {
+                found(&self.xen_agent, "first process of dom0 with applications")
+            }
+            Architecture::Aarch64 => found(
+                &self.arm_xen_agent,
+                "first process of dom0 with applications for aarch64",
+            ),
+        }
     }
 
     /// The first process of applications on this host, and of VMs there.

@@ -73,7 +73,7 @@ fn has_dom0(recipe: &Recipe) -> bool {
 /// The first process of a machine whose guest is a whole Linux: dom0's under Xen.
 fn agent(recipe: &Recipe, resources: &Resources) -> Result<PathBuf, MachineError> {
     match recipe.monitor {
-        Monitor::Xl { .. } => resources.xen_agent(),
+        Monitor::Xl { .. } => resources.xen_agent_for(recipe.architecture),
         _ => resources.agent_for(recipe.architecture),
     }
 }

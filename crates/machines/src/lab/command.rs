@@ -1,13 +1,16 @@
 //! The command line of a lab machine's QEMU: the only file that knows it.
 
+use super::dom0_tree::Modules;
 use super::multiboot;
 use super::payload::Payload;
 use super::tree::{MODULE, SECOND_MODULE};
 use super::whole::Whole;
 use super::whole_memory::Root;
+use super::xl::Xen;
 use crate::machine::MachineError;
 use std::path::PathBuf;
 use ws_lab::recipe::{Hypervisor, Neve, Recipe};
+use ws_lab::sets::Architecture;
 
 /// With these words QEMU traces who requested the machine's shutdown, which tells a power-off from
 /// a reset: with `-no-reboot` QEMU exits with status 0 after a triple fault as well. A reset
@@ -148,12 +151,8 @@ fn booted(
             add(&["-serial", "null"]);
             add(&["-kernel", &hypervisor.to_string_lossy()]);
             add(&["-dtb", launch.made]);
-            // A comma in the path would begin another property of the device.
-            let file = launch.guest.replace(',', ",,");
-            for address in [MODULE, SECOND_MODULE] {
-                let loader = format!("loader,file={file},addr={address:#x},force-raw=on");
-                add(&["-device", &loader]);
-            }
+            let modules = [MODULE, SECOND_MODULE];
+            arguments.extend(modules.into_iter().flat_map(|at| loaded(launch.guest, at)));
         }
     }
     Ok(arguments)
@@ -179,14 +178,19 @@ fn whole(whole: &Whole, launch: &Launch<'_>) -> Result<Vec<String>, MachineError
     if !launch.tree.is_empty() {
         words.extend(["-dtb", launch.tree].map(str::to_owned));
     }
-    let (kernel, parameters) = (whole.kernel.to_string_lossy(), root.parameters());
-    let parameters = [&*whole.parameters, &parameters].concat();
     if let Some(xen) = &whole.xen {
         // Xen's own output goes to standard error.
         words.extend(["-serial", "file:/dev/stderr"].map(str::to_owned));
-        words.extend(multiboot::words(&xen.parameters, [&parameters, ""]));
+        words.extend(match whole.architecture {
+            Architecture::X86_64 => {
+                multiboot::words(&xen.parameters, [&whole.parameters, ""]).to_vec()
+            }
+            Architecture::Aarch64 => dom0_modules(whole, xen, launch)?,
+        });
         return Ok(words);
     }
+    let (kernel, parameters) = (whole.kernel.to_string_lossy(), root.parameters());
+    let parameters = [&*whole.parameters, &parameters].concat();
     let boot = [
         "-kernel",
         &kernel,
@@ -197,6 +201,30 @@ fn whole(whole: &Whole, launch: &Launch<'_>) -> Result<Vec<String>, MachineError
     ];
     words.extend(boot.map(str::to_owned));
     Ok(words)
+}
+
+/// The words that boot Xen on ARM and put dom0's modules into memory, where its device tree says.
+fn dom0_modules(
+    whole: &Whole,
+    xen: &Xen,
+    launch: &Launch<'_>,
+) -> Result<Vec<String>, MachineError> {
+    let modules = Modules::of(whole, launch.made_bytes)?;
+    let hypervisor = xen.hypervisor.to_string_lossy().into_owned();
+    let mut words = vec!["-kernel".to_owned(), hypervisor];
+    let kernel = whole.kernel.to_string_lossy();
+    for (file, [address, _]) in [(&*kernel, modules.kernel), (launch.made, modules.initrd)] {
+        words.extend(loaded(file, address));
+    }
+    Ok(words)
+}
+
+/// QEMU's words that put a file into memory as it is.
+fn loaded(file: &str, address: u64) -> [String; 2] {
+    // A comma in the path would begin another property of the device.
+    let file = file.replace(',', ",,");
+    let loader = format!("loader,file={file},addr={address:#x},force-raw=on");
+    ["-device".to_owned(), loader]
 }
 
 /// The argument of `-smp`. The guest of a whole Linux is a VM with CPUs of its own; dom0 may have one beside

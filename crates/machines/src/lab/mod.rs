@@ -2,7 +2,8 @@
 //!
 //! `assemble` finds the parts that a recipe names, `payload` is what the emulator boots, `machine`
 //! runs it; `whole` is a machine whose guest is a whole Linux, `io` the devices of its VM whose requests
-//! are measured, and `network` what serves the network of its workloads; `xl` is Xen's own tool stack in a Linux that is dom0. `virt` describes QEMU's ARM machine to what boots on it, and `tree` the same with Xen's domains. `symbols` asks a machine's Linux where its functions are, `software` names the files of its
+//! are measured, and `network` what serves the network of its workloads; `xl` is Xen's own tool stack in a Linux that is dom0. `virt` describes QEMU's ARM machine to what boots on it, `tree` the same with Xen's domains, and `dom0_tree` with
+//! a dom0. `symbols` asks a machine's Linux where its functions are, `software` names the files of its
 //! other programs. Only `command` (QEMU) and `bochs` know an emulator's
 //! options; `disc` makes the CD that Bochs boots. `resume` starts machines from saved states.
 
@@ -12,6 +13,7 @@ mod bochs;
 mod command;
 mod described;
 mod disc;
+mod dom0_tree;
 mod io;
 mod machine;
 mod multiboot;

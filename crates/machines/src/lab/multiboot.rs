@@ -7,6 +7,7 @@ use super::described::Described;
 use super::payload::Payload;
 use std::os::fd::RawFd;
 use std::path::Path;
+use ws_lab::sets::Architecture;
 
 /// The descriptors: of the hypervisor and of its modules.
 pub const NUMBERS: [RawFd; 3] = [200, 201, 202];
@@ -67,9 +68,11 @@ pub fn files<'a>(payload: &'a Payload, files: Files<'a>) -> Vec<&'a Path> {
             hypervisor, dom0, ..
         } => vec![hypervisor, dom0, files.guest],
         Payload::Dom0(dom0) => vec![&dom0.xen.hypervisor, &dom0.linux.kernel, files.made],
-        Payload::Whole(whole) => match &whole.xen {
-            Some(xen) => vec![&xen.hypervisor, &whole.kernel, files.made],
-            None => Vec::new(),
+        Payload::Whole(whole) => match (&whole.xen, whole.architecture) {
+            (Some(xen), Architecture::X86_64) => {
+                vec![&xen.hypervisor, &whole.kernel, files.made]
+            }
+            _ => Vec::new(),
         },
         _ => Vec::new(),
     }

@@ -3,13 +3,17 @@
 use super::assemble::warn_of;
 use super::command::{Launch, arguments};
 use super::machine::{LabMachine, Settings};
+use super::multiboot;
 use super::payload::{self, Linux, LinuxMonitor, Payload};
 use super::resume::LaunchPoint;
 use super::vm;
+use super::whole::Whole;
+use super::xl::Xen;
 use crate::emulator::Emulator;
 use crate::machine::{Engine, LaunchRequest, Machine};
+use std::path::Path;
 use ws_lab::lab::Lab;
-use ws_lab::recipe::Recipe;
+use ws_lab::recipe::{EmulatorKind, Recipe};
 use ws_lab::sets::Architecture;
 
 /// One of the tree's own recipes.
@@ -146,6 +150,47 @@ fn an_arm_machine_counts_as_exactly_as_the_others() {
         ),
         "{xen}"
     );
+}
+
+/// A machine of ARM whose dom0 is a whole Linux, with this file as its kernel.
+fn arm_dom0(kernel: &str) -> Payload {
+    Payload::Whole(Box::new(Whole {
+        architecture: Architecture::Aarch64,
+        xen: Some(Xen {
+            hypervisor: "/x/xen.img".into(),
+            parameters: "dom0_mem=1024M".into(),
+        }),
+        kernel: kernel.into(),
+        parameters: "quiet".into(),
+        files: Vec::new(),
+        modules: Vec::new(),
+        root: "/r/image".into(),
+        root_bytes: 2 << 20,
+        emulator: EmulatorKind::Qemu,
+        workloads: Vec::new(),
+        vm: None,
+        below: None,
+    }))
+}
+
+#[test]
+fn on_arm_xen_gets_dom0_s_modules_in_memory_by_their_own_names() {
+    let kernel = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+    let payload = arm_dom0(kernel);
+    let line = line(&recipe("arm-xen-linux"), &payload);
+    // The kernel has less than 2 MiB.
+    let words = format!(
+        "-serial file:/dev/stderr -kernel /x/xen.img -device loader,file={kernel},addr=0x4c000000,force-raw=on \
+         -device loader,file=/dev/fd/9,addr=0x4c200000,force-raw=on"
+    );
+    assert!(line.ends_with(&words), "{line}");
+    assert!(!line.contains("-append") && line.contains("-numa node,memdev=root"));
+    let files = multiboot::Files {
+        guest: Path::new("/g/agent"),
+        initrd: None,
+        made: Path::new("/dev/fd/9"),
+    };
+    assert!(multiboot::files(&payload, files).is_empty());
 }
 
 fn inner_linux() -> payload::Nested {

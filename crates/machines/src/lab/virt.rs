@@ -68,25 +68,34 @@ pub fn machine(to: &mut FdtWriter, count: u32) -> Result<(), Error> {
     to.property_array_u32("interrupts", interrupts.as_flattened())?;
     to.property_null("always-on")?;
     to.end_node(timer)?;
-    serial(to)
-}
 
-/// The serial port, and its clock, without which Linux does not take it.
-fn serial(to: &mut FdtWriter) -> Result<(), Error> {
+    // Without it Linux does not take a serial port.
     let clock = to.begin_node("apb-pclk")?;
     to.property_string("compatible", "fixed-clock")?;
     to.property_u32("#clock-cells", 0)?;
     to.property_u32("clock-frequency", CLOCK_HZ)?;
     to.property_phandle(CLOCK)?;
     to.end_node(clock)?;
+    serial(to, 0x0900_0000, 1)
+}
 
-    let uart = to.begin_node("pl011@9000000")?;
+/// The second serial port, which the machine has if QEMU is told where it goes.
+///
+/// # Errors
+/// The writer is not in the root node.
+pub fn second_serial(to: &mut FdtWriter) -> Result<(), Error> {
+    serial(to, 0x0904_0000, 8)
+}
+
+/// A serial port.
+fn serial(to: &mut FdtWriter, address: u64, interrupt: u32) -> Result<(), Error> {
+    let uart = to.begin_node(&format!("pl011@{address:x}"))?;
     to.property_string_list(
         "compatible",
         vec!["arm,pl011".into(), "arm,primecell".into()],
     )?;
-    to.property_array_u64("reg", &[0x0900_0000, 0x1000])?;
-    to.property_array_u32("interrupts", &[SPI, 1, LEVEL_HIGH])?;
+    to.property_array_u64("reg", &[address, 0x1000])?;
+    to.property_array_u32("interrupts", &[SPI, interrupt, LEVEL_HIGH])?;
     to.property_array_u32("clocks", &[CLOCK, CLOCK])?;
     to.property_string_list("clock-names", vec!["uartclk".into(), "apb_pclk".into()])?;
     to.end_node(uart)
@@ -104,12 +113,20 @@ pub fn with_root(cpus: u32, address: u64, bytes: u64) -> Result<Vec<u8>, Error> 
     let chosen = to.begin_node("chosen")?;
     to.property_string("stdout-path", "serial0")?;
     to.end_node(chosen)?;
+    persistent(&mut to, address, bytes)?;
+    to.end_node(root)?;
+    to.finish()
+}
+
+/// Memory that Linux takes for persistent.
+///
+/// # Errors
+/// The writer is not in the root node.
+pub fn persistent(to: &mut FdtWriter, address: u64, bytes: u64) -> Result<(), Error> {
     let pmem = to.begin_node(&format!("pmem@{address:x}"))?;
     to.property_string("compatible", "pmem-region")?;
     to.property_array_u64("reg", &[address, bytes])?;
-    to.end_node(pmem)?;
-    to.end_node(root)?;
-    to.finish()
+    to.end_node(pmem)
 }
 
 /// Makes addresses and sizes 64 bits long.

@@ -36,7 +36,13 @@ const SECOND_SETUP: &str = "setup=ip address flush dev eth0 && ip address add 10
 const DOMAIN_ROOT: &str = "/dev/xvda";
 /// Under Xen the agents talk over the domain's console: it takes the place of the second serial port, which
 /// a PVH guest does not have.
-const DOMAIN_LINE: &str = "setup=ln -sf hvc0 /dev/ttyS1";
+fn domain_line(architecture: Architecture) -> String {
+    let port = match architecture {
+        Architecture::X86_64 => "ttyS1",
+        Architecture::Aarch64 => "ttyAMA1",
+    };
+    format!("setup=ln -sf hvc0 /dev/{port}")
+}
 
 /// Everything that the machine boots.
 #[derive(Clone, Debug)]
@@ -279,7 +285,7 @@ impl Whole {
         settings: &[String],
         launched: Launched<'_>,
     ) -> Result<Vec<Entry>, MachineError> {
-        let lines = ["role=guest".to_owned(), DOMAIN_LINE.to_owned()];
+        let lines = ["role=guest".to_owned(), domain_line(self.architecture)];
         let guest = with(&vm.files, &vm.modules, DOMAIN_ROOT, &lines);
         let domain = Domain {
             vcpus: launched.vcpus,

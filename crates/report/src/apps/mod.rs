@@ -66,11 +66,12 @@ pub(crate) fn is_nested(platform: &str) -> bool {
 /// The machines whose setups are those of Dall et al., with the setup and the machine of their tables, and a
 /// name. Their
 /// ARM processors were older than VHE.
-const SETUPS: [(&str, &str, &str, &str); 4] = [
+const SETUPS: [(&str, &str, &str, &str); 5] = [
     ("lab:kvm-linux", "kvm", "r320", "KVM on x86"),
     ("qemu-kvm", "kvm", "r320", "KVM on x86"),
     ("lab:xen-linux", "xen", "r320", "Xen on x86"),
     ("lab:kvm-nvhe-linux", "kvm", "m400", "KVM on ARM"),
+    ("lab:arm-xen-linux", "xen", "m400", "Xen on ARM"),
 ];
 
 /// All data of this view. Strings are not escaped yet; the renderers do that.

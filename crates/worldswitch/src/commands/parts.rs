@@ -73,6 +73,13 @@ const XEN_AGENT: Part = Part {
     cure: "run make build (or make -C lab/agent)",
 };
 
+const ARM_XEN_AGENT: Part = Part {
+    name: "first process of dom0 with applications for aarch64",
+    path: "lab/aarch64/agent-xen",
+    tree: "build",
+    cure: "run make build (or make -C lab/agent ARCH=aarch64)",
+};
+
 const HOST_AGENT: Part = Part {
     name: "agent that runs applications on this host",
     path: "lab/x86_64/agent-host",
@@ -136,6 +143,7 @@ pub fn resources(parts: &Parts, pins: Vec<u32>) -> Resources {
         arm_init: Some(found(ARM_INIT)),
         agent: Some(found(AGENT)),
         xen_agent: Some(found(XEN_AGENT)),
+        arm_xen_agent: Some(found(ARM_XEN_AGENT)),
         arm_agent: Some(found(ARM_AGENT)),
         host_agent: Some(found(HOST_AGENT)),
         enter: Some(found(ENTER)),

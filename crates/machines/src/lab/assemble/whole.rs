@@ -81,9 +81,9 @@ fn whole_of(
     files.insert(0, payload::init(read(agent)?));
     let vm = vm(recipe, resources, &system, described)?;
     let xen = match &recipe.hypervisor {
-        Hypervisor::Xen { source, parameters } => {
-            Some(super::xl::xen(source, parameters, resources, described)?)
-        }
+        Hypervisor::Xen { source, parameters } => Some(super::xl::xen(
+            source, parameters, recipe, resources, described,
+        )?),
         _ => None,
     };
     // Not part of the digest: each is part of the conditions of its own row, and all of them of what a launch's

@@ -12,6 +12,7 @@ use crate::resources::Resources;
 use serde_json::json;
 use std::path::Path;
 use ws_lab::recipe::{Hypervisor, Monitor, Recipe, Source, Word};
+use ws_lab::sets::Architecture;
 
 /// Whether Xen's own tool stack starts the guest.
 pub(super) fn starts(recipe: &Recipe) -> bool {
@@ -22,12 +23,16 @@ pub(super) fn starts(recipe: &Recipe) -> bool {
 pub(super) fn xen(
     source: &Source,
     parameters: &[Word],
+    recipe: &Recipe,
     resources: &Resources,
     described: &mut Described,
 ) -> Result<Xen, MachineError> {
     let parameters = words(parameters);
     described.part("hypervisor_parameters", json!(parameters));
-    multiboot::describe(described);
+    // On ARM the launch's device tree says all of this.
+    if recipe.architecture == Architecture::X86_64 {
+        multiboot::describe(described);
+    }
     Ok(Xen {
         hypervisor: super::xen(source, resources, described)?,
         parameters,
@@ -44,7 +49,7 @@ pub(super) fn dom0(
     let Hypervisor::Xen { source, parameters } = &recipe.hypervisor else {
         return Err(MachineError::Other("a dom0 needs Xen".into()));
     };
-    let xen = xen(source, parameters, resources, described)?;
+    let xen = xen(source, parameters, recipe, resources, described)?;
     let Payload::Linux(linux) = linux(recipe, resources, guest, described)? else {
         return Err(MachineError::Other("dom0 is no Linux".into()));
     };

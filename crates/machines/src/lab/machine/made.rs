@@ -2,6 +2,7 @@
 
 use super::LabMachine;
 use crate::lab::command::{self, Inner};
+use crate::lab::dom0_tree::{self, Modules};
 use crate::lab::payload::{GUEST, INITRD, Linux, LinuxMonitor, Payload};
 use crate::lab::resume::LaunchPoint;
 use crate::lab::tree::{self, Domain};
@@ -21,8 +22,12 @@ pub(in crate::lab) struct Made {
 }
 
 impl LabMachine {
-    /// The device tree of an ARM machine whose guest is a whole Linux.
-    pub(super) fn tree(&self, request: &LaunchRequest) -> Result<Option<Vec<u8>>, MachineError> {
+    /// The device tree of an ARM machine whose guest is a whole Linux, with an initramfs of these bytes.
+    pub(super) fn tree(
+        &self,
+        request: &LaunchRequest,
+        initramfs_bytes: u64,
+    ) -> Result<Option<Vec<u8>>, MachineError> {
         let Payload::Whole(whole) = &self.settings.payload else {
             return Ok(None);
         };
@@ -31,7 +36,13 @@ impl LabMachine {
             return Ok(None);
         }
         let address = virt::MEMORY + (self.settings.machine_memory_mib(request) << 20);
-        let tree = virt::with_root(request.host_cpus, address, whole.root_bytes);
+        let tree = match &whole.xen {
+            None => virt::with_root(request.host_cpus, address, whole.root_bytes),
+            Some(xen) => {
+                let modules = Modules::of(whole, initramfs_bytes)?;
+                dom0_tree::tree(xen, &whole.parameters, modules, [address, whole.root_bytes])
+            }
+        };
         tree.map(Some)
             .map_err(|e| MachineError::Other(format!("can't make a device tree: {e}")))
     }

@@ -39,9 +39,10 @@ impl LabMachine {
         limit: u64,
     ) -> Result<(Child, Option<Conductor>), MachineError> {
         let Made { file, at_stop } = made;
+        let made_bytes = file.as_ref().map_or(0, |bytes| bytes.len() as u64);
         let files = Files {
             made: file,
-            tree: self.tree(request)?,
+            tree: self.tree(request, made_bytes)?,
         };
         let how = match &at_stop {
             Some((point, _)) => Some(self.how(request, &files, *point)?),
