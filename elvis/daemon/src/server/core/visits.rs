@@ -140,10 +140,10 @@ impl Core {
         }
         // An error means that the kernel is short of memory; the next call starts the rest.
         let _ = self.engine.start();
-        self.settle_touched(Time::OfVisit);
-        self.publish(at);
         self.clock();
         let latency_ns = self.now_ns.saturating_sub(from_ns);
+        self.settle_touched(Time::OfVisit);
+        self.publish(at);
         if let Some(Some(slot)) = self.slots.get_mut(at) {
             slot.queue
                 .counted
