@@ -1,7 +1,7 @@
 //! How much of a disk's requests goes to storage in one step. No other queue is served within a step.
 //!
 //! The time of a step depends on memory more than on its bytes: a page that a guest has never touched is made and zeroed
-//! first. Seen for 256 KiB: 30 us, and 830 us of memory that the host had to find. So each queue finds its own size.
+//! first. 256 KiB were seen to take 30 us, or 830 us if the host had to find the memory. So each queue finds its own size.
 
 /// The pace of one queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
