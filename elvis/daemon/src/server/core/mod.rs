@@ -360,8 +360,9 @@ impl Core {
             }
             if let Some((id, _)) = device.and_then(|device| self.devices.get(&device)) {
                 // As it starts or stops, its driver may be called, which takes as long as it has waiters.
-                self.scheduler
-                    .charge_time(*id, now_ns().saturating_sub(from_ns));
+                let passed_ns = now_ns().saturating_sub(from_ns);
+                let ns = passed_ns - self.stops.within(passed_ns);
+                self.scheduler.charge_time(*id, ns);
             }
         }
     }
