@@ -22,6 +22,8 @@ pub struct Polling {
     since_review: u32,
     /// It made enough requests when it was last polled that one kick restarts polling.
     trusted: bool,
+    /// Its requests go to storage.
+    stored: bool,
     /// Storage has requests of it.
     in_flight: bool,
     /// When a request, or a reply of storage, came last.
@@ -44,6 +46,7 @@ impl Polling {
             reviewed_ns: None,
             since_review: 0,
             trusted: false,
+            stored: false,
             in_flight: false,
             news_ns: 0,
             paused: false,
@@ -79,19 +82,23 @@ impl Polling {
         self.polled
     }
 
-    /// Longest time of a row. Each kick allows a gap, and so does each further request, as each waits for the thread to wake
-    /// up; up to four gaps for a kick.
+    /// Longest time of a row. Each kick allows a gap. Of a queue whose requests go to storage each request does, as each
+    /// waits for the thread to wake up; up to four gaps for a kick.
     fn row_ns(&self, params: &Params) -> u64 {
         let kicks = u64::from(params.poll_on_kicks);
-        let most = kicks.saturating_mul(Params::MEAN_GAPS);
-        let gaps = u64::from(self.row_requests).clamp(kicks, most);
+        let gaps = match self.stored {
+            true => {
+                u64::from(self.row_requests).clamp(kicks, kicks.saturating_mul(Params::MEAN_GAPS))
+            }
+            false => kicks,
+        };
         params.poll_on_gap_ns.saturating_mul(gaps)
     }
 
     /// Notes how many of its requests storage has, at their start or after a reply, and whether a pause may end. True:
     /// polling goes on now, after a pause.
     pub fn stored(&mut self, params: &Params, in_flight: u32, goes_on: bool, now_ns: u64) -> bool {
-        (self.in_flight, self.news_ns) = (in_flight > 0, now_ns);
+        (self.stored, self.in_flight, self.news_ns) = (true, in_flight > 0, now_ns);
         if !goes_on || !std::mem::take(&mut self.paused) || self.polled {
             return false;
         }
@@ -140,6 +147,7 @@ impl Polling {
         }
         *self = Self {
             trusted: pauses && self.requests >= params.poll_again_requests,
+            stored: self.stored,
             in_flight: self.in_flight,
             news_ns: self.news_ns,
             ..Self::new()
@@ -270,19 +278,21 @@ mod tests {
         assert_eq!(after_burst(&slower, 401), Some(200_000));
     }
 
-    /// Kicks this far apart, each with so many requests. Whether polling starts.
+    /// Kicks this far apart, each with so many requests to storage. Whether polling starts.
     fn batches(params: &Params, gap_ns: u64, requests: u16) -> bool {
         let mut polling = Polling::new();
         (0..100).any(|kick| {
             let now_ns = 1000 + kick * gap_ns;
             let starts = polling.active(params, now_ns);
             polling.earn(params, requests, now_ns);
+            assert!(!polling.stored(params, requests.into(), true, now_ns));
+            polling.stored(params, 0, true, now_ns + gap_ns / 2);
             starts
         })
     }
 
     #[test]
-    fn each_request_allows_a_gap_up_to_four_for_a_kick() {
+    fn each_request_to_storage_allows_a_gap_up_to_four_for_a_kick() {
         let params = PARAMS();
         assert!(batches(&params, 100, 1));
         assert!(!batches(&params, 135, 1));
@@ -290,6 +300,13 @@ mod tests {
         assert!(!batches(&params, 380, 2));
         assert!(batches(&params, 380, 32));
         assert!(!batches(&params, 401, 10_000));
+        // Of a queue whose requests do not go to storage the kicks count alone.
+        let mut polling = Polling::new();
+        assert!(!(0..100).any(|kick| {
+            let starts = polling.active(&params, 1000 + kick * 200);
+            polling.earn(&params, 32, 1000 + kick * 200);
+            starts
+        }));
     }
 
     /// A polled queue with this many requests in flight, which earned all that it may keep at time 0.
