@@ -341,9 +341,14 @@ proptest! {
         core.keep_polled(queue, 1);
         let mut now_ns = 1_000;
         let mut asleep = false;
+        // Until when it has earned polling: when it began, and at each reply after which it goes on.
+        let mut earned_until_ns = 1 + params.poll_off_idle_ns;
         for silence_us in silences {
             let goes_on = core.stored(queue, 1, false, now_ns);
             prop_assert_eq!(goes_on, asleep, "polling goes on at a reply");
+            if goes_on {
+                earned_until_ns = earned_until_ns.max(now_ns + params.poll_off_idle_ns);
+            }
             let from_ns = now_ns;
             for _ in 0..silence_us {
                 now_ns += 1_000;
@@ -360,11 +365,11 @@ proptest! {
                 prop_assert!(silent_ns <= params.poll_in_flight_ns + 2_000);
             }
             asleep = !core.polled(queue);
-            if asleep && now_ns - from_ns < params.poll_in_flight_ns {
+            if asleep && now_ns >= earned_until_ns {
                 // What it had earned is spent: polling has ended.
-                prop_assert!(now_ns >= params.poll_off_idle_ns.min(params.poll_review_ns));
                 break;
             }
+            prop_assert!(!asleep || now_ns - from_ns >= params.poll_in_flight_ns);
             now_ns = now_ns.max(from_ns + silence_us * 1_000);
         }
     }
