@@ -413,8 +413,11 @@ proptest! {
                 continue;
             }
             prop_assert_eq!(usize::from(ring.look().unwrap().pending), made.len());
+            prop_assert_eq!(usize::from(ring.known()), made.len());
+            ring.prefetch();
             while ring.take(&mut chain).unwrap() {
                 let (head, buffers) = made.pop_front().unwrap();
+                prop_assert_eq!(usize::from(ring.known()), made.len());
                 prop_assert!(packed || chain.head() == head);
                 prop_assert!(chain_is_sound(&chain, driver.memory()));
                 prop_assert_eq!(buffers_of(&chain), buffers);

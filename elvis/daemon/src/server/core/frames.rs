@@ -37,8 +37,8 @@ pub(super) struct Frames {
     pub(super) answers: Answers,
     /// The slot of the pair's other queue, when it was last looked for.
     pub(super) other: usize,
-    /// The slot of the queue that got its last frame.
-    pub(super) receiver: usize,
+    /// The slot of the queue that got its last frame, if that is of this thread.
+    pub(super) receiver: Option<usize>,
     /// Frames that came from the interface.
     arrived: u16,
     /// The frame that it sends to one receiver after another.
@@ -77,7 +77,7 @@ impl Frames {
             ready: true,
             answers: Answers::default(),
             other: usize::MAX,
-            receiver: usize::MAX,
+            receiver: None,
             arrived: 0,
             flood: None,
             held: None,

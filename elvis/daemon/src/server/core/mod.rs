@@ -75,6 +75,8 @@ fn bind(cpus: &[usize]) -> io::Result<()> {
 
 struct Slot {
     queue: Box<Queue>,
+    /// Its device, which pays for it as long as it is here.
+    device: DeviceId,
     /// None after it was removed from the policy.
     id: Option<QueueId>,
     in_flight: u32,
@@ -360,9 +362,9 @@ impl Core {
             }
             if let Some((id, _)) = device.and_then(|device| self.devices.get(&device)) {
                 // As it starts or stops, its driver may be called, which takes as long as it has waiters.
-                let passed_ns = now_ns().saturating_sub(from_ns);
-                let ns = passed_ns - self.stops.within(passed_ns);
-                self.scheduler.charge_time(*id, ns);
+                let id = *id;
+                self.clock();
+                self.charge(id, from_ns);
             }
         }
     }

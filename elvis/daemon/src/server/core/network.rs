@@ -92,8 +92,6 @@ pub(super) struct Flood {
     ports: Ports,
     /// Numbers of the ports that have not got it yet.
     left: Range<usize>,
-    /// The slot of the queue of this thread that got it last.
-    receiver: usize,
 }
 
 impl Flood {
@@ -148,16 +146,15 @@ impl Core {
                 port,
                 ports,
                 left,
-                receiver: usize::MAX,
             };
             slot.frames = Some(frames);
-            let receivers = self.forward(&mut flood);
+            let (receivers, last) = self.forward(&mut flood);
             if let Some(Some(Slot {
                 frames: Some(frames),
                 ..
             })) = self.slots.get_mut(at)
             {
-                frames.receiver = flood.receiver;
+                frames.receiver = last;
             }
             if flood.left.is_empty() {
                 self.sent(at, flood.chain, bytes);
@@ -192,7 +189,7 @@ impl Core {
     pub(super) fn flood(&mut self, at: usize) -> Option<(u64, usize)> {
         let frames = self.slots.get_mut(at)?.as_mut()?.frames.as_mut()?;
         let mut flood = frames.flood.take()?;
-        let receivers = self.forward(&mut flood);
+        let (receivers, _) = self.forward(&mut flood);
         let bytes = flood.sent.bytes as u64;
         if flood.left.is_empty() {
             self.sent(at, flood.chain, bytes);
@@ -213,19 +210,19 @@ impl Core {
         }
     }
 
-    /// Gives a frame to its next receivers. Returns to how many.
-    fn forward(&mut self, flood: &mut Flood) -> usize {
+    /// Gives a frame to its next receivers. Returns to how many, and the slot of the last one's queue if that is of this
+    /// thread.
+    fn forward(&mut self, flood: &mut Flood) -> (usize, Option<usize>) {
         let (to, most) = (flood.sent.addresses().0, flood.part());
         let vlan = flood.port.vlan();
-        let mut receivers = 0;
+        let (mut receivers, mut last) = (0, None);
         while receivers < most {
             let next = flood.port.receiver(vlan, &flood.ports, to, &mut flood.left);
             let Some(other) = next else { break };
-            let at = self.deliver(other, vlan, flood.pair, &flood.sent, &flood.chain);
-            flood.receiver = at.unwrap_or(flood.receiver);
+            last = self.deliver(other, vlan, flood.pair, &flood.sent, &flood.chain);
             receivers += 1;
         }
-        receivers
+        (receivers, last)
     }
 
     /// A driver sent frames. An interface may have as many answers at once, as from the host's own kernel. Returns

@@ -34,9 +34,9 @@ impl Core {
         if slot == self.slots.len() {
             self.slots.push(None);
         }
-        let mut id = None;
+        let (device, mut id) = (self.device(&queue.shared), None);
         if queue.fault.is_none() {
-            id = self.add_to_policy(&mut queue, slot);
+            id = self.add_to_policy(&mut queue, device, slot);
             // Edge-triggered and never read: each write gives one event, without the cost of a read.
             let flags = epoll::EventFlags::IN | epoll::EventFlags::ET;
             let data = epoll::EventData::new_u64(slot as u64);
@@ -51,6 +51,7 @@ impl Core {
         self.slots[slot] = Some(Slot {
             registered,
             queue,
+            device,
             id,
             in_flight: 0,
             held: 0,
@@ -74,8 +75,12 @@ impl Core {
     }
 
     /// Adds a queue to the policy, polled if it was, or must be.
-    fn add_to_policy(&mut self, queue: &mut Queue, slot: usize) -> Option<QueueId> {
-        let device = self.device(&queue.shared);
+    fn add_to_policy(
+        &mut self,
+        queue: &mut Queue,
+        device: DeviceId,
+        slot: usize,
+    ) -> Option<QueueId> {
         let scheduler = &mut self.scheduler;
         let seen = Look {
             avail: queue.ring.next(),

@@ -435,12 +435,12 @@ impl Core {
         let Some(token) = self.parts.pop_front() else {
             return;
         };
+        self.clock();
+        let from_ns = self.now_ns;
         let Some(Some(pending)) = self.pending.get_mut(token) else {
             return;
         };
         let at = pending.slot;
-        self.now_ns = now_ns();
-        let from_ns = self.now_ns;
         let pace = |slot: &Option<Slot>| slot.as_ref().map(|slot| slot.pace.bytes());
         let most = self.slots.get(at).and_then(pace).unwrap_or(Pace::LEAST);
         let (bytes, outcome) = pending.go_on(most);

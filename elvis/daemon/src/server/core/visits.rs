@@ -3,7 +3,7 @@
 use super::frames::Frames;
 use super::requests::{Hands, Owner, Time};
 use super::{Core, Slot};
-use elvis_policy::{Begin, Look, QueueId, Scheduler, Then, Visit};
+use elvis_policy::{Begin, DeviceId, Look, QueueId, Scheduler, Then, Visit};
 use elvis_ring::{Ring, RingError, Visited};
 
 /// Requests of a visit between two looks at the clock, whether it is time to look for kicks, or to end it.
@@ -69,7 +69,7 @@ impl Core {
             return;
         };
         slot.queue.ring.prefetch();
-        let receiver = slot.frames.as_ref().map(|frames| frames.receiver);
+        let receiver = slot.frames.as_ref().and_then(|frames| frames.receiver);
         if let Some(Some(receiver)) = receiver.and_then(|at| self.slots.get(at)) {
             receiver.queue.ring.prefetch();
         }
@@ -78,15 +78,18 @@ impl Core {
     /// Charges the time since `from_ns`, outside of its visits, to a queue and its device. A queue that is taken back may have
     /// requests in flight for long.
     pub(super) fn spend(&mut self, at: usize, from_ns: u64) {
+        if let Some(Some(Slot { device, .. })) = self.slots.get(at) {
+            let ns = self.charge(*device, from_ns);
+            self.count(at, ns);
+        }
+    }
+
+    /// Charges the time since `from_ns` to a device, but for that in which the host ran other programs. Returns it in ns.
+    pub(super) fn charge(&mut self, device: DeviceId, from_ns: u64) -> u64 {
         let passed_ns = self.now_ns.saturating_sub(from_ns);
         let ns = passed_ns - self.stops.within(passed_ns);
-        self.count(at, ns);
-        let Some(Some(slot)) = self.slots.get(at) else {
-            return;
-        };
-        if let Some((device, _)) = self.devices.get(&slot.queue.shared.number) {
-            self.scheduler.charge_time(*device, ns);
-        }
+        self.scheduler.charge_time(device, ns);
+        ns
     }
 
     /// Counts time as spent on a queue.
