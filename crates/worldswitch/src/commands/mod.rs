@@ -19,6 +19,7 @@ mod nested;
 mod parts;
 mod patch_hyp;
 mod place;
+mod recorded;
 mod report;
 mod run;
 #[cfg(test)]

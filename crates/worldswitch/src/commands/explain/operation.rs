@@ -152,7 +152,7 @@ impl Explainer<'_> {
                 output: Some(folder.join("results")),
                 force: false,
             },
-            recording: Some(file.to_owned()),
+            recording: Some((file.to_owned(), What::Paths)),
             timeout: match emulator {
                 EmulatorKind::Qemu => None,
                 EmulatorKind::Bochs => Some(DEBUGGER_LIMIT),
