@@ -7,6 +7,7 @@
  */
 #include "qemu.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -46,6 +47,31 @@ static char target[32];
 static const char *out;
 static struct marks marks;
 
+/*
+ * The CPU that executes now. QEMU 9.1 and newer put the number that they call with into a block when they translate it,
+ * even where all CPUs take turns in one thread and share their blocks (accel/tcg/plugin-gen.c, gen_cpu_index): it is that of
+ * the CPU which came first. Its programs export who it is now (hw/core/cpu.h).
+ */
+__attribute__((weak)) struct CPUState *qemu_get_cpu(int index);
+
+static unsigned executing(unsigned told)
+{
+	static __thread struct CPUState *const *current;
+	static __thread const struct CPUState *last;
+	static __thread unsigned number;
+
+	if (!current)
+		current = dlsym(RTLD_DEFAULT, "current_cpu");
+	if (!current || !qemu_get_cpu)
+		return told;
+	if (*current != last) {
+		last = *current;
+		for (number = 0; number < MAX_CPUS && qemu_get_cpu((int)number) != last; number++)
+			;
+	}
+	return number;
+}
+
 static void executed(unsigned cpu, void *data)
 {
 	(void)cpu;
@@ -54,7 +80,7 @@ static void executed(unsigned cpu, void *data)
 
 static void counted(unsigned cpu, void *data)
 {
-	counts_execute(&counts, cpu, data);
+	counts_execute(&counts, executing(cpu), data);
 }
 
 /*
@@ -125,7 +151,7 @@ static void streamed(unsigned cpu, void *data)
 		return;
 	if (stream.has_halted && stream.has_clock)
 		stream_skip(&stream, skipped_ns());
-	if (!stream_execute(&stream, cpu, data))
+	if (!stream_execute(&stream, executing(cpu), data))
 		return;
 	if (peer_tell(&peer, &stream, false))
 		write_stream();
