@@ -51,11 +51,6 @@ pub fn choice(args: &AppsArgs) -> anyhow::Result<Choice> {
                  worldswitch explain in --on lab:xen-hvm explains an operation with Xen"
             )));
         }
-        if let Some(net) = name.options.get("net") {
-            bail!(Usage(format!(
-                "--explain records machines of one CPU, and +net={net} has three: choose --on lab:linux,lab:kvm-linux"
-            )));
-        }
         if (recipe.hypervisor == Hypervisor::Kvm) != has_vm {
             bail!(Usage(format!(
                 "--explain compares a machine without a VM with one that has one, in this order: {name} is none; \

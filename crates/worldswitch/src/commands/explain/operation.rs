@@ -121,7 +121,7 @@ impl Explainer<'_> {
         if recipe.root.is_some() {
             bail!(Usage(format!(
                 "{name} runs a whole Linux, and explain takes operations of the benchmark kernel, as on lab:kvm; \
-                 worldswitch apps --explain explains workloads, but not requests (io-*)"
+                 worldswitch apps --explain explains workloads, and worldswitch io --explain requests"
             )));
         }
         let image = GuestImage::read(&resources.guest_for(platform.architecture())?)?;
