@@ -35,6 +35,8 @@ struct Queue {
     seen: Look,
     last_new_ns: u64,
     parked_until_ns: Option<u64>,
+    /// The number of its last visit.
+    turn: u64,
     counters: QueueCounters,
 }
 
@@ -48,7 +50,8 @@ pub struct Scheduler {
     poll: List,
     /// Queues that may have requests: kicked, woken or left over (section 3.1), the next one first.
     work: List,
-    work_was_last: bool,
+    /// Visits so far.
+    turns: u64,
     /// A random number, new for each poll.
     dice: u32,
     parked: Vec<u32>,
@@ -84,7 +87,7 @@ impl Scheduler {
             queues: Vec::new(),
             poll: List::new(),
             work: List::new(),
-            work_was_last: false,
+            turns: 0,
             dice: 0,
             parked: Vec::new(),
             unpark_ns: u64::MAX,
@@ -125,7 +128,9 @@ impl Scheduler {
         self.queue(id.0).is_some_and(|queue| queue.polling.polled())
     }
 
-    /// What to do next. Alternates between work queue and poll queue.
+    /// What to do next. Of the first of each list the one whose last visit is longer ago: so every queue gets as many
+    /// visits as any other, whether or not it is polled. Where one list alternates with the other (section 3.1), the only
+    /// polled queue of many gets half of all visits.
     pub fn next(&mut self, now_ns: u64) -> Step {
         let in_vain_ns = self.in_vain_ns.take();
         let gap_ns = now_ns.saturating_sub(in_vain_ns.unwrap_or(now_ns));
@@ -150,8 +155,11 @@ impl Scheduler {
         }
         let queue = match (work, poll) {
             (Some(work), Some(poll)) => {
-                self.work_was_last = !self.work_was_last;
-                if self.work_was_last { work } else { poll }
+                if self.turn_of(work) <= self.turn_of(poll) {
+                    work
+                } else {
+                    poll
+                }
             }
             (None, Some(poll)) => self.polled_next(poll),
             _ => either,
@@ -162,6 +170,10 @@ impl Scheduler {
     /// Says what to do with a queue after this look at it.
     pub fn begin(&mut self, id: QueueId, look: Look, now_ns: u64) -> Begin {
         self.note(id.0, look, now_ns);
+        self.turns += 1;
+        if let Some(Some(queue)) = self.queues.get_mut(id.0 as usize) {
+            queue.turn = self.turns;
+        }
         let run_ns = self.run_ns(now_ns);
         let scan = scan_len(&self.work, &self.poll);
         self.work.remove(id.0);
@@ -480,6 +492,10 @@ impl Scheduler {
             self.poll.put_last(id.0);
         }
         starts
+    }
+
+    fn turn_of(&self, id: u32) -> u64 {
+        self.queue(id).map_or(0, |queue| queue.turn)
     }
 
     fn queue(&self, id: u32) -> Option<&Queue> {

@@ -67,6 +67,7 @@ impl Scheduler {
             seen,
             last_new_ns: now_ns,
             parked_until_ns: None,
+            turn: 0,
             counters: QueueCounters::default(),
         };
         let id = fill_slot(&mut self.queues, queue);
