@@ -71,6 +71,10 @@ pub struct Workload {
     pub with: Option<With>,
     /// Its units are transactions of one byte each way, which are taken apart.
     pub steps: bool,
+    /// Bytes of data that a unit sends over the network, without headers: for the cost model. 0: little or not known.
+    pub bytes: u64,
+    /// TCP connections that a unit opens and closes: for the cost model.
+    pub connections: u64,
     /// Texts that its commands find in /lab/workloads, by name: a program to be compiled, or a program's settings.
     pub files: BTreeMap<String, String>,
     /// Runs in the measured system before all else, not measured.
@@ -99,6 +103,8 @@ struct WorkloadFile {
     vcpus: Option<Spanned<u32>>,
     with: Option<With>,
     steps: Option<Spanned<bool>>,
+    bytes: Option<Spanned<u64>>,
+    connections: Option<Spanned<u64>>,
     #[serde(default)]
     files: Vec<Spanned<String>>,
     prepare: Option<Spanned<String>>,
@@ -156,6 +162,8 @@ impl Workload {
             vcpus: file.vcpus.map_or(1, Spanned::into_inner),
             with: file.with,
             steps: file.steps.is_some_and(Spanned::into_inner),
+            bytes: file.bytes.map_or(0, Spanned::into_inner),
+            connections: file.connections.map_or(0, Spanned::into_inner),
             files,
             prepare: file.prepare.map(Spanned::into_inner),
             serve: file.serve.map(Spanned::into_inner),
@@ -174,7 +182,8 @@ impl Workload {
         }
     }
 
-    /// SHA-256, in hexadecimal, over all that decides what it does: all but its summary.
+    /// SHA-256, in hexadecimal, over all that decides what it does: not its summary, and not what it
+    /// states of its traffic.
     pub fn digest(&self) -> String {
         let mut hash = Sha256::new();
         let (units, place) = (self.units.to_string(), self.place.word());
@@ -248,6 +257,16 @@ impl WorkloadFile {
             let what = "steps are those of a client's transactions: place is \"client\"";
             return Err((steps.span(), what.into()));
         }
+        for (key, traffic) in [("bytes", &self.bytes), ("connections", &self.connections)] {
+            let Some(traffic) = traffic else { continue };
+            if self.place != Place::Client {
+                let what = format!("{key} are a client's over the network: place is \"client\"");
+                return Err((traffic.span(), what));
+            }
+            if !(1..=UNITS).contains(traffic.get_ref()) {
+                return Err((traffic.span(), format!("{key} is not 1 to {UNITS}")));
+            }
+        }
         if let Some(file) = self.files.iter().find(|file| !is_file_name(file.get_ref())) {
             let what =
                 "files are names of 1 to 40 letters, digits and -_. of files beside this one";
@@ -317,6 +336,9 @@ mod tests {
         let workload = parse(&format!("{LEAST}vcpus = 2\nsteps = true\n")).unwrap();
         assert_eq!((workload.vcpus, workload.steps), (2, true));
         assert!(workload.files.is_empty());
+        assert_eq!((workload.bytes, workload.connections), (0, 0));
+        let workload = parse(&format!("{LEAST}bytes = 4096\nconnections = 1\n")).unwrap();
+        assert_eq!((workload.bytes, workload.connections), (4096, 1));
         let workload = parse(&format!("{LEAST}files = [\"x.c\"]\n")).unwrap();
         assert_eq!(workload.files["x.c"], "int x;\n");
     }
@@ -355,6 +377,17 @@ mod tests {
                 "\"inside\"\nsteps = true",
                 "line 5: steps are those of a client's",
             ),
+            (
+                "\"client\"",
+                "\"inside\"\nbytes = 1",
+                "line 5: bytes are a client's",
+            ),
+            ("run =", "bytes = 0\nrun =", "line 5: bytes is not 1 to"),
+            (
+                "run =",
+                "connections = 2000000000\nrun =",
+                "line 5: connections is not 1 to",
+            ),
         ] {
             let error = parse(&LEAST.replace(from, to)).unwrap_err();
             assert!(error.contains(said), "{error}, not {said}");
@@ -380,10 +413,12 @@ mod tests {
     }
 
     #[test]
-    fn the_digest_is_of_all_but_the_summary() {
+    fn the_digest_is_of_all_but_the_summary_and_the_traffic() {
         let digest = |from: &str, to: &str| parse(&LEAST.replace(from, to)).unwrap().digest();
         let same = digest("", "");
         assert_eq!(digest("\"s\"", "\"another\""), same);
+        assert_eq!(digest("run =", "bytes = 9\nrun ="), same);
+        assert_eq!(digest("run =", "connections = 1\nrun ="), same);
         for (from, to) in [
             ("request", "call"),
             ("= 3", "= 4"),

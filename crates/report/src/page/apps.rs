@@ -6,7 +6,9 @@ use super::chart::{Bar, Chart, Fill, Lane};
 use super::lead::{Lead, View};
 use super::text_table::text_table;
 use super::words::plain;
-use crate::apps::{AppLine, Apps, NestedRatio, TimedApp, TimedLine, is_nested, is_primitive};
+use crate::apps::{
+    AppLine, Apps, NestedRatio, TimedApp, TimedLine, Traffics, is_nested, is_primitive,
+};
 use crate::reference::Reference;
 use crate::unit_of_work::{base, insns as insns_text, two};
 use maud::{Markup, html};
@@ -23,13 +25,14 @@ const LINEAR_UP_TO: f64 = 10.0;
 pub(crate) fn apps(
     reference: &Reference,
     results: &[ResultFile],
+    traffics: &Traffics,
     platforms: &[&str],
     led: bool,
 ) -> Markup {
     if !Apps::concerns(results) {
         return html! {};
     }
-    let apps = Apps::of(results, reference);
+    let apps = Apps::of(results, reference, traffics);
     html! {
         section #apps {
             h2 { "Applications" }
@@ -51,7 +54,7 @@ pub(crate) fn lead(
     results: &[ResultFile],
     platforms: &[&str],
 ) -> Option<Lead> {
-    let apps = Apps::of(results, reference);
+    let apps = Apps::of(results, reference, &Traffics::new());
     let counted = apps.workloads.iter().flat_map(|app| {
         let lines = app.lines.iter();
         lines.filter_map(|line| Some((finite(line)?, &*line.platform, app.name())))
