@@ -167,9 +167,10 @@ pub(super) fn predictions(
     known: &dyn Fn(&str, &ResultFile) -> Known,
 ) -> Vec<Predicted> {
     let of_line = |app: &App, line: &AppLine| {
-        let result = results
+        let mut of_platform = results
             .iter()
-            .find(|result| result.platform == line.platform)?;
+            .filter(|result| result.platform == line.platform);
+        let result = of_platform.find(|result| result.row(&app.workload).is_some())?;
         let prices = Prices::of(result, results)?;
         Some(predicted(app, line, known(&app.workload, result), &prices))
     };

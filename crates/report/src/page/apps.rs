@@ -2,6 +2,7 @@
 //! HyperBench (2019): the cost of a unit of work in a VM relative to the native one, with the papers' numbers beside.
 //! See [`crate::Apps`].
 
+use super::Report;
 use super::chart::{Bar, Chart, Fill, Lane};
 use super::lead::{Lead, View};
 use super::text_table::text_table;
@@ -24,15 +25,15 @@ const LINEAR_UP_TO: f64 = 10.0;
 /// The view; empty if no result has a workload. `led`: whether the page opened with its first figure.
 pub(crate) fn apps(
     reference: &Reference,
-    results: &[ResultFile],
-    traffics: &Traffics,
+    report: &Report,
     platforms: &[&str],
     led: bool,
 ) -> Markup {
+    let results = report.results;
     if !Apps::concerns(results) {
         return html! {};
     }
-    let apps = Apps::of(results, reference, traffics);
+    let apps = Apps::of(results, reference, &report.traffics);
     html! {
         section #apps {
             h2 { "Applications" }

@@ -125,13 +125,7 @@ pub fn render(report: &Report) -> Result<String, ReportError> {
         requests::requests(reference, results, platforms, led(View::Requests)),
         io::io(series),
         simulated::simulated(report.simulated.as_ref()),
-        apps::apps(
-            reference,
-            results,
-            &report.traffics,
-            platforms,
-            led(View::Apps),
-        ),
+        apps::apps(reference, report, platforms, led(View::Apps)),
         place::place(reference, results, led(View::Place)),
         // The view of nested VMs has its paper's figures itself.
         match led(View::Nested) {
