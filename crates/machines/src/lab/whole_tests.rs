@@ -13,7 +13,6 @@ fn workload(name: &str, file: &str) -> Workload {
         with: None,
         steps: false,
         bytes: 0,
-        connections: 0,
         files: [(file.to_owned(), "int a;\n\n  b\n".to_owned())].into(),
         prepare: None,
         serve: None,

@@ -114,8 +114,6 @@ pub struct Predicted {
     pub kicks: f64,
     /// KiB of data that a unit sends over the network, as the workload states it.
     pub kib: f64,
-    /// TCP connections of a unit, as the workload states it.
-    pub connections: f64,
     /// The prices of this traffic, as the other half of the workloads has them.
     pub prices: Option<TrafficPrices>,
     /// T_virt as predicted with that. Absent if some of the traffic has no price.
@@ -227,7 +225,6 @@ fn predicted(app: &App, line: &AppLine, known: Known, prices: &Prices<'_>) -> Pr
         virt_error,
         kicks,
         kib: known.traffic.bytes as f64 / 1024.0,
-        connections: known.traffic.connections as f64,
         prices: None,
         with_traffic: None,
         with_traffic_error: None,

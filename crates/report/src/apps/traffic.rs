@@ -12,8 +12,6 @@ use ws_statistics::{least_deviations, median};
 pub struct Traffic {
     /// Bytes of data, without headers.
     pub bytes: u64,
-    /// TCP connections that are opened and closed.
-    pub connections: u64,
 }
 
 /// The traffic of workloads, by the digest of what they do.
@@ -26,8 +24,6 @@ pub struct TrafficPrices {
     pub kick: Option<f64>,
     /// Of 1024 bytes of data.
     pub kib: Option<f64>,
-    /// Of a TCP connection, from its opening to its end.
-    pub connection: Option<f64>,
 }
 
 impl TrafficPrices {
@@ -41,20 +37,16 @@ impl TrafficPrices {
         };
         let totals: Vec<_> = known.filter_map(relative).collect();
         let prices = least_deviations(&totals);
-        let [kick, kib, connection] = std::array::from_fn(|at| {
+        let [kick, kib] = std::array::from_fn(|at| {
             let is_known = totals.iter().any(|(counts, _)| counts[at] > 0.0);
             is_known.then_some(prices[at])
         });
-        Self {
-            kick,
-            kib,
-            connection,
-        }
+        Self { kick, kib }
     }
 
     /// What the traffic of a unit costs; `None` if it has some that has no price.
     fn cost(&self, one: &Predicted) -> Option<f64> {
-        let prices = [self.kick, self.kib, self.connection];
+        let prices = [self.kick, self.kib];
         let costs = counts(one).into_iter().zip(prices);
         costs
             .map(|(count, price)| match count > 0.0 {
@@ -78,8 +70,8 @@ impl TrafficPrices {
 }
 
 /// What has a price, of a unit.
-fn counts(one: &Predicted) -> [f64; 3] {
-    [one.kicks, one.kib, one.connections]
+fn counts(one: &Predicted) -> [f64; 2] {
+    [one.kicks, one.kib]
 }
 
 /// Adds predictions with prices of the other half of the workloads, on platforms of the same architecture: of every second

@@ -169,13 +169,13 @@ fn t_virt_is_predicted_from_exits_and_what_they_cost_elsewhere() {
     let near = |value: Option<f64>, wanted: f64| (value.unwrap() - wanted).abs() < 1e-9;
     assert!(near(rr.exits_cost, cost) && near(rr.virt, rr.measured.unwrap() - rr.direct.unwrap()));
     assert!(near(rr.virt_error, cost / rr.virt.unwrap() - 1.0) && rr.why.is_none());
-    // Of the other half of the workloads: never of the one that is judged. Neither states any data or connection. Exits
+    // Of the other half of the workloads: never of the one that is judged. Neither states any data. Exits
     // cost more here than T_virt, and no price is below 0.
     let zip = of("sevenzip");
     let left = |one: &Predicted| (one.virt.unwrap() - one.exits_cost.unwrap()).max(0.0) / one.kicks;
     let kick = |one: &Predicted| one.prices.unwrap().kick;
     assert!(near(kick(rr), left(zip)) && near(kick(zip), left(rr)));
-    assert!(rr.prices.unwrap().kib.is_none() && rr.prices.unwrap().connection.is_none());
+    assert!(rr.prices.unwrap().kib.is_none());
     assert!(near(rr.with_traffic, cost + 3.1 * left(zip)));
     assert!(near(
         rr.with_traffic_error,
@@ -245,31 +245,27 @@ fn kicking(name: &str, kicks: u64, virt: u64) -> [Row; 2] {
 
 #[test]
 fn traffic_has_the_prices_of_the_other_half_of_the_workloads() {
-    // A kick costs 40 beside its exit's 10, a KiB 3 and a connection 500.
-    let virt = |kicks: u64, kib: u64, connections: u64| 50 * kicks + 3 * kib + 500 * connections;
+    // A kick costs 40 beside its exit's 10, and a KiB 3.
     let workloads = [
-        ("a", 1, 0, 0),
-        ("b", 2, 0, 0),
-        ("c", 5, 100, 0),
-        ("d", 4, 300, 0),
-        ("e", 6, 40, 1),
-        ("f", 2, 40, 1),
-        ("g", 2, 0, 0),
+        ("a", 1, 0),
+        ("b", 2, 0),
+        ("c", 5, 100),
+        ("d", 4, 300),
+        ("e", 6, 0),
+        ("f", 2, 40),
+        ("g", 2, 0),
     ];
     let traffics: Traffics = workloads
         .iter()
-        .map(|(name, _, kib, connections)| {
-            let traffic = Traffic {
-                bytes: kib * 1024,
-                connections: *connections,
-            };
-            (format!("digest of {name}"), traffic)
+        .map(|(name, _, kib)| {
+            let bytes = kib * 1024;
+            (format!("digest of {name}"), Traffic { bytes })
         })
         .collect();
-    let apps = |workloads: &[(&str, u64, u64, u64)], wild: &str| {
-        let rows = workloads.iter().map(|(name, kicks, kib, connections)| {
+    let apps = |workloads: &[(&str, u64, u64)], wild: &str| {
+        let rows = workloads.iter().map(|(name, kicks, kib)| {
             let wild = 300 * u64::from(*name == wild);
-            kicking(name, *kicks, virt(*kicks, *kib, *connections) + wild)
+            kicking(name, *kicks, 50 * kicks + 3 * kib + wild)
         });
         let (natively, in_vm): (Vec<Row>, Vec<Row>) = rows.map(|[native, vm]| (native, vm)).unzip();
         let prices = [("hypercall", 3), ("mmio-write-eventfd", 10)];
@@ -285,7 +281,7 @@ fn traffic_has_the_prices_of_the_other_half_of_the_workloads() {
     let near = |value: Option<f64>, wanted: f64| (value.unwrap() - wanted).abs() < 1e-6;
     let exact = |prices: Option<TrafficPrices>| {
         let prices = prices.unwrap();
-        near(prices.kick, 40.0) && near(prices.kib, 3.0) && near(prices.connection, 500.0)
+        near(prices.kick, 40.0) && near(prices.kib, 3.0)
     };
     let all = apps(&workloads, "");
     assert_eq!(all.predicted.len(), 7);
@@ -293,8 +289,8 @@ fn traffic_has_the_prices_of_the_other_half_of_the_workloads() {
     assert!(all.predicted.iter().all(judged), "{:#?}", all.predicted);
     let text = all.to_markdown();
     for said in [
-        "over 7 rows is 91 % by exits and 0 % with traffic, 0 % if each workload has prices of all others",
-        "other machines: 0 % with traffic. Prices of either half: a kick 40 or 40, a KiB 3 or 3, a connection 500 or 500.",
+        "over 7 rows is 80 % by exits and 0 % with traffic, 0 % if each workload has prices of all others",
+        "other machines: 0 % with traffic. Prices of either half: a kick 40 or 40, a KiB 3 or 3.",
     ] {
         assert!(text.contains(said), "{text}");
     }
@@ -305,12 +301,12 @@ fn traffic_has_the_prices_of_the_other_half_of_the_workloads() {
         all.find(|one| one.workload == name).unwrap().clone()
     };
     assert!(exact(of(&wild, "b").prices) && near(of(&wild, "g").with_traffic_error, -0.75));
-    // A connection has no price if no workload of the other half opens one.
-    let few = apps(&workloads[..5], "");
-    let opens = of(&few, "e");
-    assert!(opens.prices.unwrap().connection.is_none() && opens.with_traffic.is_none());
-    assert!(opens.virt_error.is_some() && opens.with_traffic_error.is_none());
-    assert!(few.to_markdown().contains("0 % with traffic (over 4 rows)"));
+    // A KiB has no price if no workload of the other half sends data.
+    let few = apps(&workloads[..3], "");
+    let sends = of(&few, "c");
+    assert!(sends.prices.unwrap().kib.is_none() && sends.with_traffic.is_none());
+    assert!(sends.virt_error.is_some() && sends.with_traffic_error.is_none());
+    assert!(few.to_markdown().contains("0 % with traffic (over 2 rows)"));
     assert!(near(of(&few, "b").with_traffic_error, 0.0));
 }
 

@@ -236,7 +236,6 @@ pub fn traffics(places: &Places) -> anyhow::Result<Traffics> {
         let workload = lab.workload(&name)?;
         let traffic = Traffic {
             bytes: workload.bytes,
-            connections: workload.connections,
         };
         Ok((workload.digest(), traffic))
     };
