@@ -63,12 +63,15 @@ static void close_window(struct counts *counts)
 		(struct counted_window){ .begin = begin, .count = counts->row_count - begin };
 }
 
-void counts_execute(struct counts *counts, const struct insn *insn)
+void counts_execute(struct counts *counts, unsigned cpu, const struct insn *insn)
 {
 	struct trace *trace = counts->trace;
+	struct vm *vm = &counts->vms[cpu % MAX_CPUS];
 	bool closes = false;
 
-	vm_leave(&counts->vm, insn);
+	if (cpu >= MAX_CPUS)
+		trace->failed = "the machine has more CPUs than it tells apart";
+	vm_leave(vm, insn);
 	if (insn->is_mark) {
 		if (!trace->opener)
 			trace->opener = insn;
@@ -78,8 +81,8 @@ void counts_execute(struct counts *counts, const struct insn *insn)
 			closes = trace->is_open;
 	}
 	if (trace->is_open)
-		counts->now[insn->index][counts->vm.level]++;
+		counts->now[insn->index][vm->level]++;
 	if (closes)
 		close_window(counts);
-	vm_enter(&counts->vm, insn);
+	vm_enter(vm, insn);
 }

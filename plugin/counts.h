@@ -19,7 +19,7 @@ struct counted_window {
 struct counts {
 	struct trace *trace;
 	uint64_t (*now)[LEVELS]; /* of the open window, for each instruction of the table */
-	struct vm vm;
+	struct vm vms[MAX_CPUS];
 	struct counted *rows;
 	size_t row_count, row_room;
 	struct counted_window *windows;
@@ -27,5 +27,5 @@ struct counts {
 };
 
 bool counts_start(struct counts *counts, struct trace *trace);
-/* It is executed. The first mark opens a window and any other one closes it; both are counted in it. */
-void counts_execute(struct counts *counts, const struct insn *insn);
+/* A CPU executes it. The first mark opens a window and any other one closes it; both are counted in it. */
+void counts_execute(struct counts *counts, unsigned cpu, const struct insn *insn);

@@ -1,12 +1,13 @@
 /*
  * A plugin of QEMU's TCG that records what a machine executes between the marks of its guest (trace.h), and
  * writes it to a file at the machine's end (file.h): as paths, or with counts=on as counts (counts.h). The file is
- * out=FILE. With stream=on it is all that the machine executes (stream.h), of one CPU with cpu=N, until the end or, with
+ * out=FILE. With marks=FIRST-LAST, two addresses, the marks are the reads of the clock there. With stream=on it is all that the machine executes (stream.h), of one CPU with cpu=N, until the end or, with
  * peer=SOCKET, until it differs from another machine (peer.h). It only looks: what the machine does, and how many
  * instructions that takes, is the same with and without it.
  */
 #include "qemu.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -44,6 +45,32 @@ static struct peer peer = { .socket = -1 };
 static bool counts_only, is_stream, is_compared, is_over;
 static char target[32];
 static const char *out;
+static struct marks marks;
+
+/*
+ * The CPU that executes now. QEMU 9.1 and newer put the number that they call with into a block when they translate it,
+ * even where all CPUs take turns in one thread and share their blocks (accel/tcg/plugin-gen.c, gen_cpu_index): it is that of
+ * the CPU which came first. Its programs export who it is now (hw/core/cpu.h).
+ */
+__attribute__((weak)) struct CPUState *qemu_get_cpu(int index);
+
+static unsigned executing(unsigned told)
+{
+	static __thread struct CPUState *const *current;
+	static __thread const struct CPUState *last;
+	static __thread unsigned number;
+
+	if (!current)
+		current = dlsym(RTLD_DEFAULT, "current_cpu");
+	if (!current || !qemu_get_cpu)
+		return told;
+	if (*current != last) {
+		last = *current;
+		for (number = 0; number < MAX_CPUS && qemu_get_cpu((int)number) != last; number++)
+			;
+	}
+	return number;
+}
 
 static void executed(unsigned cpu, void *data)
 {
@@ -53,8 +80,7 @@ static void executed(unsigned cpu, void *data)
 
 static void counted(unsigned cpu, void *data)
 {
-	(void)cpu;
-	counts_execute(&counts, data);
+	counts_execute(&counts, executing(cpu), data);
 }
 
 /*
@@ -125,7 +151,7 @@ static void streamed(unsigned cpu, void *data)
 		return;
 	if (stream.has_halted && stream.has_clock)
 		stream_skip(&stream, skipped_ns());
-	if (!stream_execute(&stream, cpu, data))
+	if (!stream_execute(&stream, executing(cpu), data))
 		return;
 	if (peer_tell(&peer, &stream, false))
 		write_stream();
@@ -337,6 +363,17 @@ static bool start(int only_cpu, const char *with)
 	return true;
 }
 
+static bool read_marks(const char *text)
+{
+	char *end;
+
+	marks.first = strtoull(text, &end, 0);
+	if (*end != '-')
+		return false;
+	marks.last = strtoull(end + 1, &end, 0);
+	return *end == '\0' && marks.first <= marks.last;
+}
+
 int qemu_plugin_install(qemu_plugin_id id, const struct qemu_info *info, int count, char **words)
 {
 	const char *with = NULL;
@@ -349,6 +386,10 @@ int qemu_plugin_install(qemu_plugin_id id, const struct qemu_info *info, int cou
 			with = words[i] + 5;
 		if (strncmp(words[i], "cpu=", 4) == 0)
 			only_cpu = atoi(words[i] + 4);
+		if (strncmp(words[i], "marks=", 6) == 0 && !read_marks(words[i] + 6)) {
+			fprintf(stderr, "worldswitch's plugin needs marks=FIRST-LAST\n");
+			return 1;
+		}
 		counts_only |= strcmp(words[i], "counts=on") == 0;
 		is_stream |= strcmp(words[i], "stream=on") == 0;
 	}
@@ -363,6 +404,7 @@ int qemu_plugin_install(qemu_plugin_id id, const struct qemu_info *info, int cou
 		return 1;
 	}
 	/* On ARM the bytes say it. */
+	trace.marks = marks;
 	trace.sees_accesses = PLUGIN_API >= 3 && strcmp(target, "x86_64") == 0;
 	subscribe(id);
 	return 0;

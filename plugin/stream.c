@@ -34,7 +34,7 @@ void stream_skip(struct stream *stream, uint64_t all_ns)
 bool stream_execute(struct stream *stream, unsigned cpu, const struct insn *insn)
 {
 	struct item *item = &stream->kept[stream->now];
-	struct vm *vm = &stream->vms[cpu % STREAM_CPUS];
+	struct vm *vm = &stream->vms[cpu % MAX_CPUS];
 
 	stream->has_halted |= insn->is_halt;
 	if (stream->only_cpu >= 0 && (int)cpu != stream->only_cpu)

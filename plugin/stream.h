@@ -13,7 +13,6 @@
 enum { STREAM_KEPT = 3 };
 
 /* CPUs of a machine, whose levels are followed. */
-enum { STREAM_CPUS = 64 };
 
 /* When an instruction was executed first, from 1, times two, and the level at which. */
 #define FIRST(executed, level) ((executed) << 1 | (level))
@@ -37,7 +36,7 @@ struct stream {
 	uint64_t all_ns;     /* skipped by the clock, when it was last looked at */
 	uint64_t skipped_ns; /* just now */
 	int only_cpu;	     /* -1: all */
-	struct vm vms[STREAM_CPUS];
+	struct vm vms[MAX_CPUS];
 	bool has_halted; /* since the clock was last looked at */
 	bool has_clock;	 /* stream_skip() is called */
 	bool has_ended;	 /* the machine */

@@ -9,6 +9,7 @@
 /* The no-operation around what the guest measures (guest/arch/.../timed_call.S). */
 static const uint8_t mark_x86_64[] = { 0x66, 0x87, 0xdb };	  /* xchg %bx, %bx */
 static const uint8_t mark_aarch64[] = { 0xfb, 0x03, 0x1b, 0xaa }; /* mov x27, x27 */
+static const uint8_t rdtsc[] = { 0x0f, 0x31 };
 static const uint8_t vmrun[] = { 0x0f, 0x01, 0xd8 };
 static const uint8_t hlt[] = { 0xf4 };
 static const uint8_t mwait[] = { 0x0f, 0x01, 0xc9 };
@@ -17,8 +18,10 @@ static const uint8_t wfe[] = { 0x5f, 0x20, 0x03, 0xd5 };
 
 #define IS(bytes, size, known) ((size) == sizeof(known) && memcmp(bytes, known, sizeof(known)) == 0)
 
-static bool is_mark(const uint8_t *bytes, size_t size)
+static bool is_mark(const struct marks *marks, uint64_t address, const uint8_t *bytes, size_t size)
 {
+	if (marks->last)
+		return address >= marks->first && address <= marks->last && IS(bytes, size, rdtsc);
 	return IS(bytes, size, mark_x86_64) || IS(bytes, size, mark_aarch64);
 }
 
@@ -81,7 +84,7 @@ struct insn *trace_insn(struct trace *trace, uint64_t address, uint64_t location
 	insn->location = location;
 	insn->size = (uint8_t)size;
 	memcpy(insn->bytes, bytes, size);
-	insn->is_mark = is_mark(bytes, size);
+	insn->is_mark = is_mark(&trace->marks, address, bytes, size);
 	insn->is_vmrun = IS(bytes, size, vmrun);
 	insn->is_halt = is_halt(bytes, size);
 	insn->identity = identity(address, bytes, size);

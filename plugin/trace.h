@@ -69,9 +69,15 @@ struct path {
 	uint32_t next; /* with the same hash, in the table; 0: none; else its index + 1 */
 };
 
+/* The addresses whose reads of the clock (RDTSC) are marks, instead of the no-operation; zeroed: none. */
+struct marks {
+	uint64_t first, last;
+};
+
 /* Zeroed but for the limits, it is ready. */
 struct trace {
 	struct limits limits;
+	struct marks marks;
 	struct insn **insns, **buckets;
 	uint32_t insn_count;
 	uint32_t *now; /* the path of the open window */

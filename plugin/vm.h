@@ -11,7 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { LEVELS = 2, MAX_VMCBS = 64 };
+/* MAX_CPUS: those that are told apart. */
+enum { LEVELS = 2, MAX_VMCBS = 64, MAX_CPUS = 64 };
 
 struct insn;
 

@@ -339,7 +339,7 @@ static void the_file_is_as_its_header_says(void **state)
 static void count(const struct insn *const *insns, unsigned number)
 {
 	for (unsigned i = 0; i < number; i++)
-		counts_execute(&counts, insns[i]);
+		counts_execute(&counts, 0, insns[i]);
 }
 
 #define COUNT(...)                                         \
@@ -401,6 +401,50 @@ static void vmrun_and_what_is_behind_it_change_levels(void **state)
 	assert_int_equal(times(0, vmrun, 0), 1);
 }
 
+static void each_cpu_is_at_a_level_of_its_own(void **state)
+{
+	(void)state;
+	start_large();
+	assert_true(counts_start(&counts, &trace));
+	struct insn *vmrun = trace_insn(&trace, 0x20, 0x120, (const uint8_t *)"\x0f\x01\xd8", 3);
+	struct insn *landing = trace_insn(&trace, 0x23, 0x123, (const uint8_t *)"\x90", 1);
+	struct insn *a = plain_insn(2), *begin = mark_insn(1), *end = mark_insn(9);
+
+	counts_execute(&counts, 0, vmrun);
+	counts_execute(&counts, 0, begin);
+	counts_execute(&counts, 1, a);
+	counts_execute(&counts, 1, landing);
+	counts_execute(&counts, 0, a);
+	counts_execute(&counts, 0, a);
+	counts_execute(&counts, 0, end);
+	assert_int_equal(times(0, a, 0), 1);
+	assert_int_equal(times(0, a, 1), 2);
+	assert_int_equal(times(0, end, 1), 1);
+	assert_null(trace.failed);
+	counts_execute(&counts, MAX_CPUS, a);
+	assert_non_null(trace.failed);
+}
+
+static void reads_of_the_clock_in_a_range_are_marks_if_it_is_told(void **state)
+{
+	const uint8_t *rdtsc = (const uint8_t *)"\x0f\x31";
+
+	(void)state;
+	start_large();
+	trace.marks = (struct marks){ .first = 0x100, .last = 0x1ff };
+	assert_true(counts_start(&counts, &trace));
+	struct insn *before = trace_insn(&trace, 0xff, 0xff, rdtsc, 2);
+	struct insn *begin = trace_insn(&trace, 0x100, 0x100, rdtsc, 2);
+	struct insn *a = plain_insn(0x180), *end = trace_insn(&trace, 0x1ff, 0x1ff, rdtsc, 2);
+	struct insn *no_mark = mark_insn(0x181);
+
+	COUNT(before, begin, a, no_mark, end, before);
+	assert_int_equal(counts.window_count, 1);
+	assert_int_equal(times(0, a, 0), 1);
+	assert_int_equal(times(0, no_mark, 0), 1);
+	assert_int_equal(times(0, before, 0), 0);
+}
+
 static void the_file_of_counts_is_as_its_header_says(void **state)
 {
 	static const char wanted[] = "worldswitch-counts 1\nx86_64\nit is small\n"
@@ -423,7 +467,7 @@ static void the_file_of_counts_is_as_its_header_says(void **state)
 
 	COUNT(other, begin, a);
 	for (unsigned i = 1; i < 130; i++)
-		counts_execute(&counts, a);
+		counts_execute(&counts, 0, a);
 	COUNT(end, begin, end);
 	trace.failed = "it is small";
 	assert_true(fd >= 0);
@@ -667,6 +711,8 @@ int main(void)
 		cmocka_unit_test_teardown(the_file_is_as_its_header_says, stop),
 		cmocka_unit_test_teardown(each_window_is_counted_by_itself, stop),
 		cmocka_unit_test_teardown(vmrun_and_what_is_behind_it_change_levels, stop),
+		cmocka_unit_test_teardown(each_cpu_is_at_a_level_of_its_own, stop),
+		cmocka_unit_test_teardown(reads_of_the_clock_in_a_range_are_marks_if_it_is_told, stop),
 		cmocka_unit_test_teardown(the_file_of_counts_is_as_its_header_says, stop),
 		cmocka_unit_test_teardown(an_interval_s_hash_is_of_all_that_was_executed, stop),
 		cmocka_unit_test_teardown(the_last_intervals_are_kept, stop),

@@ -76,8 +76,6 @@ workload() {
     [[ $output == *'only x86'* ]]
     run -2 ws apps --explain --workload '^tcp-rr$' --on lab:linux,lab:xen-linux
     [[ $output == *'records only KVM'* ]]
-    run -2 ws apps --explain --workload '^tcp-rr$' --on lab:linux,lab:kvm-linux+net=elvis
-    [[ $output == *'machines of one CPU'* ]]
     mkdir -p mine/workloads
     printf 'summary = "x"\nunit = "x"\nunits = 0\nplace = "inside"\nrun = "true"\n' >mine/workloads/x.toml
     run -1 ws apps --lab-dir mine --list

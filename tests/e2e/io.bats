@@ -151,6 +151,17 @@ sum() {
     [[ $output = *'add --disk file'* ]]
 }
 
+@test "what requests can't be explained is refused before anything boots" {
+    run -2 ws io --explain
+    [[ $output = *'--on <PLATFORM,...>'* ]]
+    run -2 ws io --on lab:kvm-linux --explain
+    [[ $output = *'one to 3 rows, and 28 were chosen'*'--device REGEX'* ]]
+    run -2 ws io --on lab:kvm-linux --device '^none$' --explain
+    [[ $output = *'one to 3 rows, and 0 were chosen'* ]]
+    run -2 ws io --on lab:kvm-intel-linux --device '^elvis$' --depth 1 --busy=no --explain
+    [[ $output = *"can't record what lab:kvm-intel-linux executes"* ]]
+}
+
 @test "a peer that listens already, and servers that do not exist" {
     "${WORLDSWITCH%/*}/elvis" serve --blk "$PWD/peer.sock=null:64M" 3>&- 2>peer.txt &
     peer=$!

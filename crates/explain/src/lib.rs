@@ -30,6 +30,7 @@ pub mod prices;
 pub mod reckoning;
 pub mod registers;
 pub mod render;
+pub mod requests;
 pub mod spread;
 pub mod sum;
 pub mod symbols;

@@ -22,12 +22,12 @@ const KERNEL_BIT: u32 = 63;
 pub enum SpreadError {
     /// No window is the measured one.
     #[error(
-        "no recorded run of {workload} has about the {ticks} instructions that were measured; those that were \
+        "no recorded run of {row} has about the {ticks} instructions that were measured; those that were \
          recorded have {recorded}"
     )]
     NoWindow {
-        /// The workload's name.
-        workload: String,
+        /// The row's name.
+        row: String,
         /// Without idle time.
         ticks: u64,
         /// All of them.
@@ -75,11 +75,11 @@ pub struct Spread {
     pub ticks: u64,
 }
 
-/// A measured run of one workload.
+/// A measured run of one row: a workload, or requests.
 #[derive(Clone, Copy, Debug)]
 pub struct Run<'a> {
     /// Its name.
-    pub workload: &'a str,
+    pub row: &'a str,
     /// What the clock says, without idle time.
     pub ticks: u64,
     /// Whether a shorter run, which came just before it, was taken off.
@@ -102,7 +102,7 @@ impl Spread {
         let Some(window) = windows.find(|at| is_about(sum(*at), run.ticks)) else {
             let sums: Vec<String> = sums.iter().map(u64::to_string).collect();
             return Err(SpreadError::NoWindow {
-                workload: run.workload.to_owned(),
+                row: run.row.to_owned(),
                 ticks: run.ticks,
                 recorded: sums.join(", "),
             });
@@ -118,7 +118,7 @@ impl Spread {
     }
 
     /// Instructions of all parts.
-    fn counted(&self) -> u64 {
+    pub fn counted(&self) -> u64 {
         self.parts.values().flatten().sum()
     }
 }

@@ -42,7 +42,7 @@ fn counts(windows: &[&[(u64, u64, [u64; 2])]]) -> Counts {
 
 fn run(ticks: u64) -> Run<'static> {
     Run {
-        workload: "tcp-rr",
+        row: "tcp-rr",
         ticks,
         has_shorter: false,
     }

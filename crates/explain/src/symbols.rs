@@ -2,7 +2,7 @@
 
 use object::{BinaryFormat, File, Object, ObjectSection, ObjectSymbol, SectionKind, SymbolKind};
 use std::collections::BTreeMap;
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 /// How far a function reaches for which no table says its size and after which no other one begins: code that
 /// is further away is unknown.
@@ -185,6 +185,13 @@ impl Symbols {
     /// The function of an index that `find` returned.
     pub fn get(&self, index: usize) -> Option<&Symbol> {
         self.sorted.get(index)
+    }
+
+    /// The addresses of a function's code, if its file says its size.
+    pub fn code_of(&self, name: &str) -> Option<RangeInclusive<u64>> {
+        let symbol = self.sorted.iter().find(|symbol| symbol.name == name)?;
+        let last = symbol.end?.checked_sub(1)?;
+        (symbol.address <= last).then_some(symbol.address..=last)
     }
 
     /// Moves the functions of modules by so many bytes.

@@ -4,6 +4,7 @@
 use crate::emulator::Emulator;
 use crate::machine::MachineError;
 use std::io::Write;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use ws_lab::recipe::Recipe;
@@ -31,7 +32,10 @@ pub enum What {
     /// What is executed between the guest's marks, as paths.
     Paths,
     /// Only how often each instruction is executed there.
-    Counts,
+    Counts {
+        /// The addresses of a program whose reads of the clock are the marks, instead of the guest's.
+        marks: Option<RangeInclusive<u64>>,
+    },
     /// The whole boot, in step with another machine.
     Boot {
         /// The Unix socket of who keeps both in step (`ws_explain::boots`).
@@ -58,7 +62,7 @@ impl Recording {
     pub fn recorder(&self, recipe: &Recipe, emulator: &Emulator) -> Result<Recorder, MachineError> {
         let version = &emulator.version;
         match emulator.name {
-            "bochs" if self.what == What::Counts => Err(MachineError::Other(
+            "bochs" if matches!(self.what, What::Counts { .. }) => Err(MachineError::Other(
                 "Bochs' debugger says each instruction, which is too much for whole workloads: choose a lab machine of QEMU's".into(),
             )),
             "bochs" if self.what != What::Paths => Err(MachineError::Other(format!(
@@ -115,7 +119,12 @@ fn words(plugin: &Path, file: &Path, what: &What) -> Vec<String> {
     let path = |path: &Path| path.to_string_lossy().replace(',', ",,");
     let what = match what {
         What::Paths => String::new(),
-        What::Counts => ",counts=on".to_owned(),
+        What::Counts { marks } => {
+            let marks = marks.as_ref().map_or(String::new(), |marks| {
+                format!(",marks={:#x}-{:#x}", marks.start(), marks.end())
+            });
+            format!(",counts=on{marks}")
+        }
         What::Boot { peer, cpu } => {
             let cpu = cpu.map_or(String::new(), |cpu| format!(",cpu={cpu}"));
             format!(",stream=on,peer={}{cpu}", path(peer))
@@ -171,7 +180,10 @@ mod tests {
             ["-plugin", "file=/a,,b/api-3.so,out=/c,,d"]
         );
         let words = |what| words(Path::new("/a"), Path::new("/b"), &what)[1].clone();
-        assert_eq!(words(What::Counts), "file=/a,out=/b,counts=on");
+        let counts = |marks| words(What::Counts { marks });
+        assert_eq!(counts(None), "file=/a,out=/b,counts=on");
+        let said = "file=/a,out=/b,counts=on,marks=0x1000-0x10ff";
+        assert_eq!(counts(Some(0x1000..=0x10ff)), said);
         let boot = |cpu| What::Boot {
             peer: "/p,q".into(),
             cpu,
@@ -207,7 +219,9 @@ mod tests {
         let several = recording(What::Paths).recorder(&several, &bochs("3.0"));
         let several = several.unwrap_err().to_string();
         assert!(several.contains("several CPUs"), "{several}");
-        let counts = recorder("2.7", What::Counts).unwrap_err().to_string();
+        let counts = recorder("2.7", What::Counts { marks: None })
+            .unwrap_err()
+            .to_string();
         assert!(counts.contains("of QEMU's"), "{counts}");
         let boot = What::Boot {
             peer: "/peer".into(),

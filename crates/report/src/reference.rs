@@ -4,8 +4,9 @@
 //! columns. A published number belongs to its own hardware and unit: cycles of an old machine may be
 //! shown beside ours, but never in one ratio or on one axis with them. Ratios to native have no unit.
 
-use serde::Deserialize;
+use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 /// A paper.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -137,6 +138,28 @@ pub struct Machine {
     pub setup: String,
 }
 
+/// A table, figure or section of a paper that worldswitch measures.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Figure {
+    /// The paper.
+    pub paper: String,
+    /// `table 3`, `figure 4`, `text 6.3`.
+    pub figure: String,
+    /// What it shows.
+    pub shows: String,
+    /// The command that measures it, for a shell.
+    pub command: String,
+    /// The page in `docs/`.
+    pub page: String,
+}
+
+impl Figure {
+    /// The key of its published numbers in the other files, if it has any.
+    pub fn table(&self) -> &str {
+        self.figure.strip_prefix("table ").unwrap_or(&self.figure)
+    }
+}
+
 /// All published data.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reference {
@@ -154,6 +177,8 @@ pub struct Reference {
     pub suites: Vec<SuiteRow>,
     /// Our machines that are like the papers'.
     pub machines: Vec<Machine>,
+    /// What of the papers is measured here.
+    pub figures: Vec<Figure>,
 }
 
 /// A file of `reference/` is damaged.
@@ -202,6 +227,7 @@ pub fn load() -> Result<Reference, Error> {
         registers: read(file!("neve-2017-registers.csv"))?,
         suites: read(file!("suites.csv"))?,
         machines: read(file!("machines.csv"))?,
+        figures: read(file!("figures.csv"))?,
     })
 }
 

@@ -161,15 +161,18 @@ impl Limiter {
     /// When the device may be served; None: at once.
     #[inline]
     pub fn wait_until(&mut self, now_ns: u64) -> Option<u64> {
-        // It is asked more than once for each request.
-        if let Place::Own(Buckets {
-            requests: None,
-            bytes: None,
-        }) = &self.0
-        {
-            return None;
-        }
         self.with(|buckets| buckets.wait_until(now_ns))
+    }
+
+    /// Whether there are any.
+    pub fn limits(&self) -> bool {
+        !matches!(
+            &self.0,
+            Place::Own(Buckets {
+                requests: None,
+                bytes: None
+            })
+        )
     }
 
     /// Notes what was served.

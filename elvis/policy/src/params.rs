@@ -120,6 +120,9 @@ impl Params {
     /// The same for the mean gap of a whole review, and for that of kicks which bring many requests to storage.
     pub const MEAN_GAPS: u64 = 4;
 
+    /// A visit to a queue of a network device ends for the other queue of its pair only after so many times `min_work`.
+    pub const PAIR_WORK: u32 = 4;
+
     /// After the host stopped the thread, it sleeps rather than polls for storage, this many times as long as it was
     /// stopped.
     pub const CALM: u64 = 16;

@@ -22,8 +22,8 @@ pub struct Polling {
     since_review: u32,
     /// It made enough requests when it was last polled that one kick restarts polling.
     trusted: bool,
-    /// Its requests go to storage.
-    stored: bool,
+    /// Each of its requests, and not each kick, allows a gap: all of a batch wait for the thread to wake up.
+    by_requests: bool,
     /// Storage has requests of it.
     in_flight: bool,
     /// When a request, or a reply of storage, came last.
@@ -46,7 +46,7 @@ impl Polling {
             reviewed_ns: None,
             since_review: 0,
             trusted: false,
-            stored: false,
+            by_requests: false,
             in_flight: false,
             news_ns: 0,
             paused: false,
@@ -82,11 +82,11 @@ impl Polling {
         self.polled
     }
 
-    /// Longest time of a row. Each kick allows a gap. Of a queue whose requests go to storage each request does, as each
-    /// waits for the thread to wake up; up to four gaps for a kick.
+    /// Longest time of a row. Each kick allows a gap. Of a queue whose requests go to storage, or are frames to send, each
+    /// request does, as each waits for the thread to wake up; up to four gaps for a kick.
     fn row_ns(&self, params: &Params) -> u64 {
         let kicks = u64::from(params.poll_on_kicks);
-        let gaps = match self.stored {
+        let gaps = match self.by_requests {
             true => {
                 u64::from(self.row_requests).clamp(kicks, kicks.saturating_mul(Params::MEAN_GAPS))
             }
@@ -98,7 +98,7 @@ impl Polling {
     /// Notes how many of its requests storage has, at their start or after a reply, and whether a pause may end. True:
     /// polling goes on now, after a pause.
     pub fn stored(&mut self, params: &Params, in_flight: u32, goes_on: bool, now_ns: u64) -> bool {
-        (self.stored, self.in_flight, self.news_ns) = (true, in_flight > 0, now_ns);
+        (self.by_requests, self.in_flight, self.news_ns) = (true, in_flight > 0, now_ns);
         if !goes_on || !std::mem::take(&mut self.paused) || self.polled {
             return false;
         }
@@ -106,6 +106,11 @@ impl Polling {
         let least_ns = now_ns.saturating_add(params.poll_off_idle_ns);
         self.earned_until_ns = self.earned_until_ns.max(least_ns);
         true
+    }
+
+    /// From now on each of its requests allows a gap.
+    pub fn counts_requests(&mut self) {
+        self.by_requests = true;
     }
 
     /// Starts polling that never ends, whether or not polling is off.
@@ -147,7 +152,7 @@ impl Polling {
         }
         *self = Self {
             trusted: pauses && self.requests >= params.poll_again_requests,
-            stored: self.stored,
+            by_requests: self.by_requests,
             in_flight: self.in_flight,
             news_ns: self.news_ns,
             ..Self::new()

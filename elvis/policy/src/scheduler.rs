@@ -28,6 +28,9 @@ struct Device {
 #[derive(Debug)]
 struct Queue {
     device: u32,
+    /// Of a network device: the number of its pair, and the pair's other queue.
+    pair: Option<u16>,
+    partner: Option<u32>,
     polling: Polling,
     seen: Look,
     last_new_ns: u64,
@@ -186,7 +189,13 @@ impl Scheduler {
             return Begin::Wait;
         }
         queue.counters.visits += 1;
-        let device = DeviceId(queue.device);
+        let (device, partner) = (DeviceId(queue.device), queue.partner);
+        let listed = |id: Option<u32>| u32::from(id.is_some_and(|id| self.poll.contains(id)));
+        let own = listed(Some(id.0));
+        let aside = [own, own + listed(partner)];
+        let limited = self
+            .device_of(id.0)
+            .is_some_and(|device| device.limiter.limits());
         let (most, unit_ns) = (units.min(self.params.max_work), self.params.unit_ns);
         let (budget, time_ns) = match unit_ns {
             0 => (most, u64::MAX),
@@ -196,6 +205,9 @@ impl Scheduler {
         Begin::Serve(Visit {
             queue: id,
             device,
+            partner,
+            aside,
+            limited,
             budget,
             spent: 0,
             from_ns: now_ns,
@@ -281,10 +293,14 @@ impl Scheduler {
         visit.requests += requests;
         visit.bytes += bytes;
         if self.params.stuck_rule {
-            visit.peeks_owed = (visit.peeks_owed + self.params.peeks).min(self.poll.len());
+            let owed = visit.peeks_owed + self.params.peeks;
+            let aside = visit.aside[usize::from(self.is_short(visit))];
+            visit.peeks_owed = owed.min(self.poll.len().saturating_sub(aside));
         }
-        if let Some(device) = self.device_of(visit.queue.0) {
-            device.limiter.take(requests, bytes);
+        if visit.limited {
+            if let Some(device) = self.device_of(visit.queue.0) {
+                device.limiter.take(requests, bytes);
+            }
         }
     }
 
@@ -306,7 +322,7 @@ impl Scheduler {
         while visit.peeks_owed > 0 && !visit.stuck {
             visit.peeks_owed -= 1;
             visit.peeked = self.poll.after(visit.peeked)?;
-            if visit.peeked != visit.queue.0 {
+            if visit.peeked != visit.queue.0 && !self.waits_for_answers(visit.peeked, visit) {
                 self.counters.peeks += 1;
                 return Some(QueueId(visit.peeked));
             }
@@ -317,7 +333,7 @@ impl Scheduler {
     /// Notes a look at another queue.
     pub fn peeked(&mut self, visit: &mut Visit, id: QueueId, look: Look, now_ns: u64) {
         self.note(id.0, look, now_ns);
-        visit.stuck |= self.is_stuck(id.0, now_ns);
+        visit.stuck |= self.is_stuck_behind(id.0, visit, now_ns);
     }
 
     /// Says whether the visit may serve one more request.
@@ -330,7 +346,7 @@ impl Scheduler {
         }
         let queue = visit.queue.0;
         let waits = |device: &mut Device| device.limiter.wait_until(now_ns).is_some();
-        if self.device_of(queue).is_none_or(waits) {
+        if visit.limited && self.device_of(queue).is_none_or(waits) {
             return false;
         }
         if !self.params.stuck_rule || visit.spent < self.params.min_work {
@@ -341,7 +357,7 @@ impl Scheduler {
             .front()
             .filter(|&first| first != queue && !visit.stuck)
         {
-            visit.stuck = self.is_stuck(first, now_ns);
+            visit.stuck = self.is_stuck_behind(first, visit, now_ns);
         }
         visit.left_early = visit.stuck;
         !visit.stuck
@@ -491,6 +507,21 @@ impl Scheduler {
             }
             queue.seen = look;
         }
+    }
+
+    /// Whether a queue is stuck behind this visit.
+    fn is_stuck_behind(&mut self, id: u32, visit: &Visit, now_ns: u64) -> bool {
+        !self.waits_for_answers(id, visit) && self.is_stuck(id, now_ns)
+    }
+
+    /// Whether a queue may wait for the end of this visit: it is the other one of its pair, and the visit is short. What
+    /// waits there is mostly the answer to a frame of this visit, and one call of the driver serves all answers.
+    fn waits_for_answers(&self, id: u32, visit: &Visit) -> bool {
+        visit.partner == Some(id) && self.is_short(visit)
+    }
+
+    fn is_short(&self, visit: &Visit) -> bool {
+        visit.spent < self.params.min_work.saturating_mul(Params::PAIR_WORK)
     }
 
     /// Whether a queue has requests, gets no new ones, and could be served at once.

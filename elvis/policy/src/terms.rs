@@ -60,6 +60,12 @@ pub struct Visit {
     pub(crate) queue: QueueId,
     /// Its device, which pays for the visit even if the queue is removed meanwhile.
     pub(crate) device: DeviceId,
+    /// Of a network device: the other queue of its pair.
+    pub(crate) partner: Option<u32>,
+    /// Polled queues for which it need not end: of a long visit its own, of a short one its partner too.
+    pub(crate) aside: [u32; 2],
+    /// Its device has limits.
+    pub(crate) limited: bool,
     pub(crate) budget: u32,
     pub(crate) spent: u32,
     /// When it began, and when its time is over.

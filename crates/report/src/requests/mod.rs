@@ -12,6 +12,7 @@ use crate::unit_of_work::Unit;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use ws_explain::requests::RequestsExplained;
 use ws_results::{ResultFile, Row};
 
 /// The schema of the JSON.
@@ -39,6 +40,9 @@ pub struct Requests {
     pub lines: Vec<IoLine>,
     /// What ELVIS states of exits.
     pub published: Vec<PublishedRate>,
+    /// The rows that were explained, by function.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub explained: Vec<RequestsExplained>,
 }
 
 /// A row on a platform.
@@ -126,6 +130,7 @@ impl Requests {
             schema: IO_SCHEMA,
             lines,
             published: published(reference),
+            explained: Vec::new(),
         }
     }
 

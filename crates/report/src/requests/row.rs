@@ -43,6 +43,12 @@ impl IoRow {
         })
     }
 
+    /// The row's name, as [`IoRow::parse`] reads it.
+    pub fn name(&self) -> String {
+        let busy = if self.busy { "-busy" } else { "" };
+        format!("io-{}-d{}{busy}", self.device, self.depth)
+    }
+
     /// What the device is and who serves it; empty if only its recipe knows.
     pub fn served(&self) -> &'static str {
         let of = SERVED.iter().find(|(device, _)| *device == self.device);
@@ -73,6 +79,9 @@ mod tests {
         let parsed = IoRow::parse("io-storage-daemon-d8-busy");
         assert_eq!(parsed, row("storage-daemon", 8, true));
         assert_eq!(IoRow::parse("io-a-d2-d16"), row("a-d2", 16, false));
+        for name in ["io-qemu-d1", "io-storage-daemon-d8-busy"] {
+            assert_eq!(IoRow::parse(name).unwrap().name(), name);
+        }
         for other in [
             "io-latency-out-woken",
             "io-latency-in-d",

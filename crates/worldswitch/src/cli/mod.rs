@@ -11,6 +11,7 @@ pub mod io;
 mod judge;
 pub mod lab;
 mod nested;
+mod paper;
 mod patch_hyp;
 mod place;
 mod results;
@@ -33,6 +34,7 @@ pub use form::{Form, file, file_of};
 pub use history::{By, GrantedRight, HistoryArgs, HistoryWhat, PlotArgs};
 pub use judge::{CompareArgs, Effect, JudgeArgs};
 pub use nested::NestedArgs;
+pub use paper::PaperArgs;
 pub use patch_hyp::PatchHypArgs;
 pub use place::PlaceArgs;
 pub use results::{ModelArgs, PagingKind, ReportArgs, ShowArgs, Suite};
@@ -56,6 +58,7 @@ Examples:
   worldswitch explain hypercall --on lab:kvm
                                           the functions that it spends its instructions on
   worldswitch list platforms              what is usable here, and what is missing for the rest
+  worldswitch paper                       the tables and figures of five papers, and how to measure them
 
 Results go to stdout, everything else to stderr. --json prints results as JSON, and a file that
 is called - is stdout (docs/results.md).
@@ -126,6 +129,8 @@ pub enum Command {
     Apps(Box<AppsArgs>),
     /// Measure a host and its VM at work on the same or other CPUs.
     Place(Box<PlaceArgs>),
+    /// List, show and measure the tables and figures of the five papers.
+    Paper(PaperArgs),
     /// Measure nested virtualization, beside the NEVE paper.
     Nested(Box<NestedArgs>),
     /// Rewrite an Arm hypervisor so that it runs as a guest hypervisor.

@@ -10,6 +10,7 @@ use clap::Args;
 use std::path::PathBuf;
 use std::time::Duration;
 use ws_machines::name::PlatformName;
+use ws_machines::recording::What;
 
 const RUN_EXAMPLES: &str = "\
 Platforms (worldswitch list platforms shows which are usable here):
@@ -144,12 +145,9 @@ pub struct RunArgs {
     /// Show the machines' command lines, times to the first record, and chosen iterations.
     #[arg(short, long, conflicts_with = "quiet", help_heading = super::help::GENERAL)]
     pub verbose: bool,
-    /// Where a lab machine's trace goes, for commands that explain it.
+    /// Where a lab machine's recording goes and what is recorded, for commands that explain it.
     #[arg(skip)]
-    pub recording: Option<PathBuf>,
-    /// Only how often each instruction is executed goes there.
-    #[arg(skip)]
-    pub counts_only: bool,
+    pub recording: Option<(PathBuf, What)>,
 }
 
 /// Where results go.

@@ -16,9 +16,11 @@ mod lab;
 mod list;
 mod model;
 mod nested;
+mod paper;
 mod parts;
 mod patch_hyp;
 mod place;
+mod recorded;
 mod report;
 mod run;
 #[cfg(test)]
@@ -51,6 +53,8 @@ pub enum Done {
     InPart,
     /// A comparison, and its outcome.
     Judged(Outcome),
+    /// Another command was run, and ended with this exit code.
+    Code(u8),
 }
 
 impl Done {
@@ -61,6 +65,7 @@ impl Done {
             Done::InPart | Done::Judged(Outcome::Refused) => 1,
             Done::Judged(Outcome::Regression) => 3,
             Done::Judged(Outcome::Inconclusive) => 4,
+            Done::Code(code) => code,
         }
     }
 }
@@ -83,6 +88,7 @@ pub fn command(command: &Command, colours: Colours) -> anyhow::Result<Done> {
         Command::Apps(args) => return apps::apps(args, colours),
         Command::Place(args) => return place::place(args, colours),
         Command::Nested(args) => return nested::nested(args, colours),
+        Command::Paper(args) => return paper::paper(args, colours),
         Command::Doctor(args) => return doctor::doctor(args, colours),
         Command::List { what } => list::list(what)?,
         Command::Show(args) => show::show(args, colours)?,

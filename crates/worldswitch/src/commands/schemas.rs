@@ -23,7 +23,7 @@ pub fn check(name: &str, value: &serde_json::Value) {
 /// `WS_BLESS=1 cargo test -p worldswitch schemas` writes them anew after the types have changed.
 #[test]
 fn the_committed_schemas_are_those_of_the_types() {
-    let schemas: [(&str, Schema); 21] = [
+    let schemas: [(&str, Schema); 22] = [
         ("apps", of::<ws_report::Apps>()),
         ("benchmarks", of::<super::list::Benchmarks<'_>>()),
         ("bisect", of::<super::bisect::Bisected<'_>>()),
@@ -41,6 +41,7 @@ fn the_committed_schemas_are_those_of_the_types() {
         ("lab", of::<super::lab::Listed<'_>>()),
         ("nested", of::<ws_report::Nested>()),
         ("nested-apps", of::<ws_report::NestedApps>()),
+        ("papers", of::<super::paper::Papers>()),
         ("place", of::<ws_report::Placement>()),
         ("platforms", of::<super::list::Platforms<'_>>()),
         ("series", of::<super::history::plot::Series<'_>>()),

@@ -1,15 +1,12 @@
 //! `worldswitch apps --explain`: which functions a workload's instructions are in, natively and in a VM.
 
-use crate::cli::{AppsArgs, Output, RunArgs};
-use crate::commands::run::measure;
-use crate::commands::{Usage, benchmarks, explain, parts, whole};
+use crate::cli::AppsArgs;
+use crate::commands::recorded::{self, Recorded};
+use crate::commands::{Usage, parts};
 use crate::rounds::rows::RowsOf;
 use crate::terminal::{Colours, Stop, output};
 use anyhow::{Context, bail};
-use std::fs;
-use ws_explain::counts::Counts;
 use ws_explain::spread::{Comparison, Run, Spread, WorkloadExplained};
-use ws_explain::symbols::Symbols;
 use ws_lab::lab::Lab;
 use ws_lab::recipe::Hypervisor;
 use ws_lab::sets::Architecture;
@@ -17,7 +14,6 @@ use ws_lab::workload::Workload;
 use ws_machines::name::PlatformName;
 use ws_report::Predicted;
 use ws_report::text::aligned;
-use ws_results::ResultFile;
 
 /// A recorded boot takes minutes, and the table is long.
 const WORKLOADS_AT_MOST: usize = 3;
@@ -53,11 +49,6 @@ pub fn choice(args: &AppsArgs) -> anyhow::Result<Choice> {
             bail!(Usage(format!(
                 "--explain records only KVM, and {name} has Xen: choose --on lab:linux,lab:kvm-linux; \
                  worldswitch explain in --on lab:xen-hvm explains an operation with Xen"
-            )));
-        }
-        if let Some(net) = name.options.get("net") {
-            bail!(Usage(format!(
-                "--explain records machines of one CPU, and +net={net} has three: choose --on lab:linux,lab:kvm-linux"
             )));
         }
         if (recipe.hypervisor == Hypervisor::Kvm) != has_vm {
@@ -155,81 +146,28 @@ fn spreads(
     stop: &Stop,
     colours: Colours,
 ) -> anyhow::Result<Option<Vec<Spread>>> {
-    let resources = parts::resources(&args.usual.parts, Vec::new());
-    let Some(symbols) = explain::symbols(name, &resources, stop, colours)? else {
+    let parts = &args.usual.parts;
+    let Some(symbols) = recorded::symbols(name, parts, stop, colours)? else {
         return Ok(None);
     };
-    let symbols = symbols
-        .linux
-        .with_context(|| format!("{name} has no Linux with symbols"))?;
-    let symbols = Symbols::of_kernel(&symbols)?;
     let mut spreads = Vec::new();
     for workload in &choice.workloads {
-        match spread(args, workload, name, &symbols, stop, colours)? {
-            Some(spread) => spreads.push(spread),
-            None => return Ok(None),
-        }
+        let recorded = Recorded {
+            platform: name,
+            row: &workload.name,
+            rows: RowsOf::Applications,
+            marks: None,
+        };
+        let Some((counts, samples)) = recorded.counts(parts, stop, colours)? else {
+            return Ok(None);
+        };
+        let run = Run {
+            row: &workload.name,
+            ticks: recorded::ticks(&samples),
+            has_shorter: workload.shorter() > 0,
+        };
+        let spread = Spread::of(&counts, &symbols, &run);
+        spreads.push(spread.with_context(|| name.to_string())?);
     }
     Ok(Some(spreads))
-}
-
-/// What one platform executes in a workload: each has a launch of its own, as each launch writes its counts anew.
-fn spread(
-    args: &AppsArgs,
-    workload: &Workload,
-    name: &PlatformName,
-    symbols: &Symbols,
-    stop: &Stop,
-    colours: Colours,
-) -> anyhow::Result<Option<Spread>> {
-    let folder = tempfile::tempdir()?;
-    let file = folder.path().join("counts");
-    let run = RunArgs {
-        bench: Some(benchmarks::only(&[&workload.name])?),
-        rows: Some(RowsOf::Applications),
-        recording: Some(file.clone()),
-        counts_only: true,
-        ..whole::run(
-            &[vec![name.clone()]],
-            (1, 0),
-            &args.usual.parts,
-            &Output {
-                output: Some(folder.path().join("results")),
-                force: false,
-            },
-        )
-    };
-    let measured = measure(&run, None, stop, colours)?;
-    measured.tell_problems(colours);
-    if measured.interrupted {
-        return Ok(None);
-    }
-    if measured.problems.iter().any(|problem| problem.broken) {
-        bail!("{name}: what was recorded is not what was measured before");
-    }
-    let ticks = ticks(&measured.results, &workload.name);
-    let run = Run {
-        workload: &workload.name,
-        ticks: ticks.with_context(|| format!("{} on {name}", workload.name))?,
-        has_shorter: workload.shorter() > 0,
-    };
-    let bytes = fs::read(&file)
-        .with_context(|| format!("{name}: its emulator ended without writing counts"))?;
-    let counts = Counts::read(&bytes).with_context(|| name.to_string())?;
-    let spread = Spread::of(&counts, symbols, &run).with_context(|| name.to_string())?;
-    Ok(Some(spread))
-}
-
-/// Ticks of the measured run, without idle time.
-fn ticks(results: &[ResultFile], workload: &str) -> anyhow::Result<u64> {
-    let row = results.iter().find_map(|result| result.row(workload));
-    let row = row.context("it was not measured")?;
-    let samples = row.metrics.iter().find(|metric| metric.unit == "insns");
-    let samples = samples.and_then(|metric| metric.boots.first());
-    let run = samples.and_then(|samples| Some((samples.run.first()?, samples.control.first()?)));
-    match (run, &row.reason) {
-        (Some((run, idle)), _) => Ok(run.saturating_sub(*idle)),
-        (None, Some(why)) => bail!("it was not measured: {why}"),
-        (None, None) => bail!("it was not measured, and the result does not say why"),
-    }
 }

@@ -48,7 +48,8 @@ impl RowsOf {
 }
 
 impl Devices {
-    fn want(&self, row: &IoRow) -> bool {
+    /// Whether this row is one of them.
+    pub fn want(&self, row: &IoRow) -> bool {
         let device = self.device.as_ref();
         let depths = self.depths.as_ref();
         device.is_none_or(|device| device.is_match(&row.device))

@@ -13,5 +13,6 @@ mod json;
 mod kvm;
 mod log;
 mod machines;
+mod paper;
 mod report;
 mod usage;

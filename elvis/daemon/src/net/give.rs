@@ -271,12 +271,21 @@ pub fn spill(
     tail: &[u8],
 ) -> Result<Given, RingError> {
     let before = header_bytes(features) + done;
-    room.used.clear();
-    room.used
-        .push((first.head(), u32::try_from(before).unwrap_or(u32::MAX)));
+    let written = u32::try_from(before).unwrap_or(u32::MAX);
     if let Some(log) = ring.log() {
         first.mark(log, before as u64);
     }
+    if tail.is_empty() {
+        // Most frames are in one buffer.
+        first.write(0, &header.bytes(1)[..header_bytes(features)]);
+        ring.put(first.head(), written);
+        return Ok(Given::Done {
+            buffers: 1,
+            lost: 0,
+        });
+    }
+    room.used.clear();
+    room.used.push((first.head(), written));
     let write = |chain: &Chain, at: u64, from: usize, bytes: usize| {
         let from = from - done;
         chain.write(at, &tail[from..from + bytes])

@@ -61,6 +61,8 @@ impl Scheduler {
         self.find_heaviest();
         let queue = Queue {
             device: device.0,
+            pair: None,
+            partner: None,
             polling: Polling::new(),
             seen,
             last_new_ns: now_ns,
@@ -74,6 +76,30 @@ impl Scheduler {
         self.parked.reserve(rest);
         self.work.put_last(id);
         Some(QueueId(id))
+    }
+
+    /// Says that a queue is a network device's, of this pair. `sends`: the driver's frames come in it.
+    pub fn carries_frames(&mut self, id: QueueId, pair: u16, sends: bool) {
+        let Some(Some(queue)) = self.queues.get_mut(id.0 as usize) else {
+            return;
+        };
+        queue.pair = Some(pair);
+        if sends {
+            queue.polling.counts_requests();
+        }
+        let device = queue.device;
+        let mut all = self.queues.iter_mut().zip(0..);
+        let is_of_pair = |queue: &Queue| queue.device == device && queue.pair == Some(pair);
+        let partner = all.find_map(|(queue, number)| {
+            let queue = queue.as_mut().filter(|queue| is_of_pair(queue))?;
+            (number != id.0).then(|| {
+                queue.partner = Some(id.0);
+                number
+            })
+        });
+        if let Some(Some(queue)) = self.queues.get_mut(id.0 as usize) {
+            queue.partner = partner;
+        }
     }
 
     /// Continues the polling of a queue that was polled on another core, for as long as one request
@@ -100,6 +126,12 @@ impl Scheduler {
     /// Removes a queue, and returns its counters.
     pub fn remove_queue(&mut self, id: QueueId) -> Option<QueueCounters> {
         let queue = self.queues.get_mut(id.0 as usize)?.take()?;
+        if let Some(Some(partner)) = queue
+            .partner
+            .and_then(|id| self.queues.get_mut(id as usize))
+        {
+            partner.partner = None;
+        }
         self.poll.remove(id.0);
         self.work.remove(id.0);
         self.parked.retain(|&parked| parked != id.0);

@@ -4,6 +4,7 @@
 
 mod echoes;
 mod machine;
+mod pairs;
 mod placement;
 mod properties;
 mod simulated;

@@ -32,7 +32,8 @@ const OF_HOST: [&str; 19] = [
 ];
 
 /// All options of the lab alone.
-const OF_LAB: [&str; 11] = [
+const OF_LAB: [&str; 12] = [
+    "explain",
     "device",
     "busy",
     "boots",
@@ -69,6 +70,10 @@ pub struct LabArgs {
     #[arg(long, value_name = "RUN",
         conflicts_with_all = ["on", "list", "device", "depth", "busy", "boots", "perturb", "output"])]
     pub of: Vec<String>,
+    /// Also show which functions the instructions of a request are in: each chosen row is measured once more, recorded.
+    /// For at most three rows (--device, --depth, --busy=no).
+    #[arg(long, requires = "on")]
+    pub explain: bool,
     /// List the devices of the platforms of --on (default: lab:kvm-linux) instead of measuring.
     #[arg(long, conflicts_with_all = ["depth", "busy", "boots", "perturb", "output", "export_json", "export_markdown"])]
     pub list: bool,

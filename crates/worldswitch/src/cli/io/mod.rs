@@ -48,6 +48,8 @@ Examples:
   worldswitch lab fetch kvm-linux               once: what the lab's machine is made of
   worldswitch io --on lab:kvm-linux -o devices  exits and instructions of a request, exactly
   worldswitch io --on lab:kvm-linux --device '^(qemu|elvis)$' --depth 1 --busy=no
+  worldswitch io --on lab:kvm-linux --device '^(vhost|elvis-net)$' --depth 8 --busy=no --explain
+                                                which functions are the difference
   worldswitch io --of devices --export-markdown devices.md
 
 Keep other work off the I/O CPU and the clients' CPUs: a polling thread that shares its CPU measures

@@ -121,7 +121,7 @@ impl Explainer<'_> {
         if recipe.root.is_some() {
             bail!(Usage(format!(
                 "{name} runs a whole Linux, and explain takes operations of the benchmark kernel, as on lab:kvm; \
-                 worldswitch apps --explain explains workloads, but not requests (io-*)"
+                 worldswitch apps --explain explains workloads, and worldswitch io --explain requests"
             )));
         }
         let image = GuestImage::read(&resources.guest_for(platform.architecture())?)?;
@@ -152,7 +152,7 @@ impl Explainer<'_> {
                 output: Some(folder.join("results")),
                 force: false,
             },
-            recording: Some(file.to_owned()),
+            recording: Some((file.to_owned(), What::Paths)),
             timeout: match emulator {
                 EmulatorKind::Qemu => None,
                 EmulatorKind::Bochs => Some(DEBUGGER_LIMIT),

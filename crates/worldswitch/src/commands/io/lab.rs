@@ -1,9 +1,10 @@
 //! Devices of a VM in the lab: instructions and exits of one request.
 
+use super::explained;
 use crate::cli::RunArgs;
 use crate::cli::io::IoArgs;
 use crate::cli::io::lab::Busy;
-use crate::commands::{Done, on_stdout, parts, put, whole};
+use crate::commands::{Done, export, on_stdout, parts, whole};
 use crate::rounds::rows::{self, RowsOf};
 use crate::terminal::columns::{columns, json};
 use crate::terminal::{Colours, output};
@@ -18,10 +19,11 @@ use ws_report::Requests;
 const PLATFORM: &str = "lab:kvm-linux";
 
 /// What a platform does not have that is no VM with devices, and which to choose.
-const HAS_NO: &str =
+pub const HAS_NO: &str =
     "VM with devices to measure: choose lab:kvm-linux or another recipe with a [vm.io]";
 
-fn has_devices(recipe: &Recipe) -> bool {
+/// Whether the recipe has a VM with devices to measure.
+pub fn has_devices(recipe: &Recipe) -> bool {
     recipe.vm.as_ref().is_some_and(|vm| vm.io.is_some())
 }
 
@@ -34,32 +36,42 @@ pub fn lab(args: &IoArgs, colours: Colours) -> anyhow::Result<Done> {
     if lab.list {
         return list(args);
     }
-    on_stdout(lab.exports.files())?;
-    let devices = RowsOf::Devices(rows::Devices {
+    let on_stdout = on_stdout(lab.exports.files())?;
+    let devices = rows::Devices {
         device: lab.device.clone(),
         depths: args.depth.clone(),
         busy: lab.busy.map(|busy| busy == Busy::Yes),
-    });
+    };
+    let choice = match lab.explain {
+        true => Some(explained::choice(args, &devices)?),
+        false => None,
+    };
     let (results, done) = match lab.of.is_empty() {
         true => {
             let run = RunArgs {
-                rows: Some(devices),
+                rows: Some(RowsOf::Devices(devices)),
                 ..whole::run(&lab.on, (lab.boots, lab.perturb), &lab.parts, &args.output)
             };
             whole::measured(&run, has_devices, HAS_NO, colours)?
         }
         false => (ws_results::load_all(&lab.of)?, Done::Whole),
     };
-    let requests = Requests::of(&results, &ws_report::reference::load()?);
+    let mut requests = Requests::of(&results, &ws_report::reference::load()?);
     if requests.lines.is_empty() {
         bail!("no device was measured: worldswitch io --list shows all");
     }
-    put(
-        &lab.exports,
-        || requests.to_terminal(),
-        || requests.to_json(),
-        || requests.to_markdown(),
-    )?;
+    if !on_stdout {
+        output::data(&requests.to_terminal())?;
+    }
+    export(lab.exports.markdown_to(), || Ok(requests.to_markdown()))?;
+    let mut done = done;
+    if let Some(choice) = choice {
+        match explained::explained(args, &choice, !on_stdout, colours)? {
+            Some(explained) => requests.explained = explained,
+            None => done = Done::InPart,
+        }
+    }
+    export(lab.exports.json_to(), || Ok(requests.to_json()?))?;
     Ok(done)
 }
 

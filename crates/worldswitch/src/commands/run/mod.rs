@@ -18,7 +18,6 @@ use std::path::Path;
 use std::rc::Rc;
 use std::time::SystemTime;
 use ws_machines::machine::Control;
-use ws_machines::recording::What;
 use ws_results::{ResultFile, Row, SCHEMA, Status};
 
 /// The results of a measurement, before any is shown.
@@ -147,12 +146,8 @@ pub fn measure(
     };
     let pins = choose::pins(args)?;
     let mut resources = parts::resources(&args.parts, pins.cpus.clone());
-    if let Some(file) = &args.recording {
-        let what = match args.counts_only {
-            true => What::Counts,
-            false => What::Paths,
-        };
-        resources.recording = Some(parts::recording(file, what)?);
+    if let Some((file, what)) = &args.recording {
+        resources.recording = Some(parts::recording(file, what.clone())?);
     }
     let names = choose::platforms(args, &resources, colours)?;
     let base = choose::base(args, &names)?;

@@ -87,6 +87,9 @@ impl Core {
             pending: 0,
         };
         let id = scheduler.add_queue(device, seen, self.now_ns)?;
+        if let Kind::Net(_) = queue.shared.kind {
+            scheduler.carries_frames(id, queue.index / 2, queue.index % 2 == 1);
+        }
         match queue.kick {
             Kick::Never => scheduler.poll_always(id),
             Kick::Eventfd(_) if queue.polled => scheduler.keep_polled(id, self.now_ns),

@@ -1,0 +1,303 @@
+//! Which functions the instructions of one I/O request are in, for up to three rows side by side: other servers of a
+//! device, other depths, other machines.
+
+use crate::components;
+use crate::place::Kind;
+use crate::render::number::{grouped, signed};
+use crate::spread::{Part, Spread};
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+/// Functions with a line of their own.
+const SHOWN: usize = 25;
+/// Who executes a function, by level.
+const WHERE: [&str; 2] = ["host", "VM"];
+
+/// A measured row.
+#[derive(Clone, Debug)]
+pub struct MeasuredRow {
+    /// Its platform and its name, as far as they differ from those of the others.
+    pub name: String,
+    /// Requests in its window.
+    pub requests: u64,
+    /// What was executed in its window.
+    pub spread: Spread,
+}
+
+/// The rows.
+#[derive(Clone, Debug)]
+pub struct RequestSpreads {
+    rows: Vec<MeasuredRow>,
+}
+
+/// The same for programs: all functions of one row's window.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct RequestsExplained {
+    pub row: String,
+    /// Requests in the window.
+    pub requests: u64,
+    /// Instructions of all functions.
+    pub counted: u64,
+    /// Instructions by the clock.
+    pub by_clock: u64,
+    /// The one with the most instructions first.
+    pub functions: Vec<RequestFunction>,
+}
+
+/// A function, or code without a name that is counted together, with its instructions in the window.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct RequestFunction {
+    pub function: String,
+    /// The kernel's module that it is in.
+    pub module: Option<String>,
+    pub kind: Kind,
+    /// What it is part of.
+    pub component: &'static str,
+    /// By the host.
+    pub host: u64,
+    /// In the VM.
+    pub vm: u64,
+}
+
+/// The words of a line, and its instructions in each row's window.
+type Line = ([String; 3], Vec<u64>);
+
+impl RequestSpreads {
+    /// Of these rows, in their order.
+    pub fn new(rows: Vec<MeasuredRow>) -> Self {
+        Self { rows }
+    }
+
+    /// The sums of each function at each level. `words` says what is summed together.
+    fn lines(&self, words: impl Fn(&Part) -> [String; 2]) -> Vec<Line> {
+        let mut sums: BTreeMap<[String; 3], Vec<u64>> = BTreeMap::new();
+        for (number, row) in self.rows.iter().enumerate() {
+            for (part, times) in &row.spread.parts {
+                let [name, kind] = words(part);
+                for (at, times) in WHERE.iter().zip(times).filter(|(_, times)| **times > 0) {
+                    let of = [name.clone(), kind.clone(), (*at).to_owned()];
+                    let sum = sums.entry(of).or_insert_with(|| vec![0; self.rows.len()]);
+                    sum[number] += times;
+                }
+            }
+        }
+        let mut lines: Vec<Line> = sums.into_iter().collect();
+        lines.sort_by_key(|(_, sums)| Reverse(self.weight(sums)));
+        lines
+    }
+
+    /// What makes a line interesting: the difference of two rows, else the most instructions of any.
+    fn weight(&self, sums: &[u64]) -> u64 {
+        match self.difference(sums) {
+            Some(difference) => difference.unsigned_abs(),
+            None => {
+                let each = sums.iter().zip(&self.rows);
+                let each = each.map(|(sum, row)| a_request(*sum, row));
+                each.max().unwrap_or(0)
+            }
+        }
+    }
+
+    /// Of two rows: how many instructions a request the second has more.
+    fn difference(&self, sums: &[u64]) -> Option<i64> {
+        let ([first, second], [of_first, of_second]) = (&*self.rows, sums) else {
+            return None;
+        };
+        let a_request = |sum: u64, row: &MeasuredRow| sum as f64 / row.requests.max(1) as f64;
+        let more = a_request(*of_second, second) - a_request(*of_first, first);
+        Some(more.round() as i64)
+    }
+
+    fn cells(&self, (words, sums): &Line) -> Vec<String> {
+        let mut cells = words.to_vec();
+        let each = sums.iter().zip(&self.rows);
+        cells.extend(each.map(|(sum, row)| grouped(a_request(*sum, row) as i64)));
+        cells.extend(self.difference(sums).map(signed));
+        cells
+    }
+
+    /// Heads, lines, the rest of them, their sum. The first three cells of a line are words.
+    fn table(&self, what: &str, lines: &[Line], shown: usize) -> Vec<Vec<String>> {
+        let sum = |lines: &[Line], name: String| -> Line {
+            let mut sums = vec![0; self.rows.len()];
+            for (_, line) in lines {
+                sums.iter_mut().zip(line).for_each(|(sum, of)| *sum += of);
+            }
+            ([name, String::new(), String::new()], sums)
+        };
+        let mut heads: Vec<String> = [what, "kind", "where"].map(str::to_owned).to_vec();
+        heads.extend(self.rows.iter().map(|row| row.name.clone()));
+        heads.extend((self.rows.len() == 2).then(|| "difference".to_owned()));
+        let (shown, others) = lines.split_at(shown.min(lines.len()));
+        let mut table = vec![heads];
+        table.extend(shown.iter().map(|line| self.cells(line)));
+        if !others.is_empty() {
+            let name = format!("{} others", others.len());
+            table.push(self.cells(&sum(others, name)));
+        }
+        table.push(self.cells(&sum(lines, "all".to_owned())));
+        table
+    }
+
+    /// A title, and the table by function.
+    pub fn functions(&self) -> (String, Vec<Vec<String>>) {
+        let lines = self.lines(|part| {
+            let module = part.module.as_ref();
+            let module = module.map_or_else(String::new, |module| format!(" [{module}]"));
+            [format!("{}{module}", part.name), part.kind.to_string()]
+        });
+        let title = "instructions a request, by the functions that execute them";
+        (title.to_owned(), self.table("function", &lines, SHOWN))
+    }
+
+    /// A title, and the table by what functions are part of.
+    pub fn components(&self) -> (String, Vec<Vec<String>>) {
+        let lines = self.lines(|part| [components::of(part).to_owned(), String::new()]);
+        let title = "instructions a request, by what their functions are part of";
+        (title.to_owned(), self.table("part", &lines, usize::MAX))
+    }
+
+    /// How well the sums fit the clock.
+    pub fn proof(&self) -> String {
+        let mut text = String::new();
+        for row in &self.rows {
+            // Writing to a String cannot fail.
+            let _ = writeln!(
+                text,
+                "{}: {} requests, {} instructions counted, {} by the clock",
+                row.name,
+                grouped(row.requests as i64),
+                grouped(row.spread.counted() as i64),
+                grouped(row.spread.ticks as i64)
+            );
+        }
+        text
+    }
+
+    /// All of it, for programs.
+    pub fn explained(&self) -> Vec<RequestsExplained> {
+        let explained = self.rows.iter().map(|row| {
+            let mut parts: Vec<_> = row.spread.parts.iter().collect();
+            parts.sort_by_key(|(_, times)| Reverse(times.iter().sum::<u64>()));
+            let functions = parts.into_iter().map(|(part, [host, vm])| RequestFunction {
+                function: part.name.clone(),
+                module: part.module.clone(),
+                kind: part.kind,
+                component: components::of(part),
+                host: *host,
+                vm: *vm,
+            });
+            RequestsExplained {
+                row: row.name.clone(),
+                requests: row.requests,
+                counted: row.spread.counted(),
+                by_clock: row.spread.ticks,
+                functions: functions.collect(),
+            }
+        });
+        explained.collect()
+    }
+}
+
+fn a_request(sum: u64, row: &MeasuredRow) -> u64 {
+    (sum as f64 / row.requests.max(1) as f64).round() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn part(name: &str, module: Option<&str>, kind: Kind) -> Part {
+        Part {
+            name: name.to_owned(),
+            module: module.map(str::to_owned),
+            kind,
+        }
+    }
+
+    fn row(name: &str, requests: u64, parts: &[(Part, [u64; 2])]) -> MeasuredRow {
+        let parts: BTreeMap<Part, [u64; 2]> = parts.iter().cloned().collect();
+        let ticks = parts.values().flatten().sum();
+        MeasuredRow {
+            name: name.to_owned(),
+            requests,
+            spread: Spread { parts, ticks },
+        }
+    }
+
+    fn two() -> RequestSpreads {
+        let send = part("tcp_sendmsg", None, Kind::Kernel);
+        let run = part("svm_vcpu_run", Some("kvm_amd"), Kind::Hypervisor);
+        RequestSpreads::new(vec![
+            row(
+                "vhost",
+                10,
+                &[(send.clone(), [100, 50]), (run.clone(), [900, 0])],
+            ),
+            row("elvis", 20, &[(send, [200, 100]), (run, [200, 0])]),
+        ])
+    }
+
+    #[test]
+    fn two_rows_are_compared_a_request_the_largest_difference_first() {
+        let (_, table) = two().functions();
+        assert_eq!(
+            table[0],
+            ["function", "kind", "where", "vhost", "elvis", "difference"]
+        );
+        assert_eq!(
+            table[1],
+            [
+                "svm_vcpu_run [kvm_amd]",
+                "hypervisor",
+                "host",
+                "90",
+                "10",
+                "-80"
+            ]
+        );
+        assert_eq!(table[2], ["tcp_sendmsg", "kernel", "VM", "5", "5", "0"]);
+        assert_eq!(table[3], ["tcp_sendmsg", "kernel", "host", "10", "10", "0"]);
+        assert_eq!(table[4], ["all", "", "", "105", "25", "-80"]);
+        let (_, table) = two().components();
+        assert_eq!(table[1], ["KVM", "", "host", "90", "10", "-80"]);
+        assert_eq!(table.len(), 5);
+    }
+
+    #[test]
+    fn one_row_has_no_difference_and_what_is_not_shown_is_summed() {
+        let parts: Vec<(Part, [u64; 2])> = (1..=30)
+            .map(|number| {
+                (
+                    part(&format!("f{number:02}"), None, Kind::Kernel),
+                    [number, 0],
+                )
+            })
+            .collect();
+        let one = RequestSpreads::new(vec![row("io-a-d1", 1, &parts)]);
+        let (_, table) = one.functions();
+        assert_eq!(table[0], ["function", "kind", "where", "io-a-d1"]);
+        assert_eq!(table[1][0], "f30");
+        assert_eq!(table[SHOWN + 1], ["5 others", "", "", "15"]);
+        assert_eq!(table[SHOWN + 2], ["all", "", "", "465"]);
+    }
+
+    #[test]
+    fn programs_get_all_functions_of_each_row() {
+        let explained = two().explained();
+        assert_eq!((explained[0].requests, explained[0].counted), (10, 1050));
+        let first = &explained[0].functions[0];
+        assert_eq!(
+            (first.function.as_str(), first.host, first.vm),
+            ("svm_vcpu_run", 900, 0)
+        );
+        assert_eq!(
+            two().proof(),
+            "vhost: 10 requests, 1,050 instructions counted, 1,050 by the clock\n\
+             elvis: 20 requests, 500 instructions counted, 500 by the clock\n"
+        );
+    }
+}

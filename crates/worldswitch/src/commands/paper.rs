@@ -1,0 +1,437 @@
+//! `worldswitch paper`: the tables and figures of the five papers, their numbers, and the commands that measure them.
+
+use crate::cli::PaperArgs;
+use crate::commands::{Done, Usage};
+use crate::terminal::columns::{columns, json};
+use crate::terminal::{Colours, output};
+use anyhow::{Context, bail};
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::process::Command;
+use ws_report::reference::{self, Figure, Reference, Value};
+use ws_report::text::{aligned, terminal};
+
+/// The format version of `--json`.
+const PAPERS: &str = "worldswitch-papers/1";
+
+/// From this width in characters on a table is turned if that makes it narrower.
+const WIDE: usize = 130;
+
+/// Papers, what of them is measured, and the numbers of one figure.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Papers {
+    /// Always `worldswitch-papers/1`.
+    #[schemars(extend("const" = PAPERS))]
+    schema: &'static str,
+    papers: Vec<PaperListed>,
+    /// The published numbers of the figure that was asked for.
+    numbers: Vec<Number>,
+}
+
+/// A paper.
+#[derive(Debug, Serialize, JsonSchema)]
+struct PaperListed {
+    name: String,
+    authors: String,
+    title: String,
+    venue: String,
+    /// What of it is measured, and how.
+    figures: Vec<Figure>,
+}
+
+/// A published number.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Number {
+    row: String,
+    column: String,
+    /// As printed.
+    printed: String,
+    /// The number, or the lower end of a range.
+    value: Option<f64>,
+    unit: String,
+    /// The paper's machine.
+    hardware: String,
+    /// What a reader must know.
+    note: String,
+}
+
+/// Lists, shows or measures.
+///
+/// # Errors
+/// There is no such paper or figure, or its command could not be started.
+pub fn paper(args: &PaperArgs, colours: Colours) -> anyhow::Result<Done> {
+    let reference = reference::load()?;
+    let name = args.paper.as_deref();
+    let name = name.map(|given| named(&reference, given)).transpose()?;
+    let figure = match (name, &args.figure) {
+        (Some(name), Some(given)) => Some(figure(&reference, name, given)?),
+        _ => None,
+    };
+    if args.json {
+        output::data(&json(&listed(&reference, name, figure.as_ref()))?)?;
+        return Ok(Done::Whole);
+    }
+    let Some(figure) = figure else {
+        output::data(&list(&reference, name))?;
+        return Ok(Done::Whole);
+    };
+    if !args.run {
+        output::data(&shown(&reference, &figure))?;
+        return Ok(Done::Whole);
+    }
+    if figure.command.is_empty() {
+        bail!(Usage(format!(
+            "no command measures {} of {}",
+            figure.figure, figure.paper
+        )));
+    }
+    run(&figure.command, colours)
+}
+
+/// The key of the paper that is meant.
+fn named<'a>(reference: &'a Reference, given: &str) -> Result<&'a str, Usage> {
+    let given_low = given.to_lowercase();
+    let mut like = reference
+        .papers
+        .iter()
+        .filter(|paper| !given.is_empty() && paper.paper.starts_with(&given_low));
+    match (like.next(), like.next()) {
+        (Some(paper), None) => Ok(&paper.paper),
+        _ => {
+            let all: Vec<&str> = reference.papers.iter().map(|it| &*it.paper).collect();
+            Err(Usage(format!(
+                "there is no paper {}: there are {}",
+                terminal(given),
+                all.join(", ")
+            )))
+        }
+    }
+}
+
+/// The figure that is meant: one that is measured here, else one whose numbers are known.
+fn figure(reference: &Reference, paper: &str, given: &str) -> Result<Figure, Usage> {
+    let given_low = given.trim().to_lowercase();
+    let kinds = ["", "table ", "figure ", "text "];
+    let measured = figures(reference, paper);
+    let with_numbers = reference
+        .tables
+        .iter()
+        .filter(|table| table.paper == paper)
+        .map(|table| {
+            let is_table = table.table.starts_with(|c: char| c.is_ascii_digit());
+            Figure {
+                paper: paper.to_owned(),
+                figure: match is_table {
+                    true => format!("table {}", table.table),
+                    false => table.table.clone(),
+                },
+                shows: table.caption.clone(),
+                command: String::new(),
+                page: String::new(),
+            }
+        });
+    let all: Vec<Figure> = measured.cloned().chain(with_numbers).collect();
+    let found = kinds.iter().find_map(|kind| {
+        let wanted = format!("{kind}{given_low}");
+        all.iter().find(|figure| figure.figure == wanted)
+    });
+    found.cloned().ok_or_else(|| {
+        let mut names: Vec<&str> = all.iter().map(|figure| &*figure.figure).collect();
+        names.sort_unstable();
+        names.dedup();
+        Usage(format!(
+            "{paper} has no {}: there are {}",
+            terminal(given),
+            names.join(", ")
+        ))
+    })
+}
+
+/// What of a paper is measured.
+fn figures<'a>(reference: &'a Reference, paper: &'a str) -> impl Iterator<Item = &'a Figure> {
+    let all = reference.figures.iter();
+    all.filter(move |figure| figure.paper == paper)
+}
+
+fn listed(reference: &Reference, name: Option<&str>, figure: Option<&Figure>) -> Papers {
+    let papers = reference.papers.iter();
+    let papers = papers.filter(|paper| name.is_none_or(|name| paper.paper == name));
+    let papers = papers.map(|paper| PaperListed {
+        name: paper.paper.clone(),
+        authors: paper.authors.clone(),
+        title: paper.title.clone(),
+        venue: paper.venue.clone(),
+        figures: figures(reference, &paper.paper)
+            .filter(|one| figure.is_none_or(|figure| figure.figure == one.figure))
+            .cloned()
+            .collect(),
+    });
+    let numbers = figure.into_iter().flat_map(|figure| {
+        let values = reference.of_table(&figure.paper, figure.table());
+        values.map(|value| Number {
+            row: value.row.clone(),
+            column: value.column.clone(),
+            printed: value.printed.clone(),
+            value: value.value,
+            unit: value.unit.clone(),
+            hardware: reference.hardware_of(value).unwrap_or_default().to_owned(),
+            note: value.note.clone(),
+        })
+    });
+    Papers {
+        schema: PAPERS,
+        papers: papers.collect(),
+        numbers: numbers.collect(),
+    }
+}
+
+/// The papers, each with what of it is measured.
+fn list(reference: &Reference, name: Option<&str>) -> String {
+    let papers = reference.papers.iter();
+    let papers = papers.filter(|paper| name.is_none_or(|name| paper.paper == name));
+    let parts = papers.map(|paper| {
+        let lines = figures(reference, &paper.paper);
+        let lines = lines.map(|one| {
+            let [figure, shows, command] = [&one.figure, &one.shows, &one.command];
+            [figure.clone(), shows.clone(), command.clone()]
+        });
+        format!(
+            "{}: {}. {}. {}.\n\n{}",
+            paper.paper,
+            paper.authors,
+            paper.title,
+            paper.venue,
+            columns(["figure", "shows", "command"], lines)
+        )
+    });
+    parts.collect::<Vec<_>>().join("\n")
+}
+
+/// A figure: its published numbers, the machines they are of, and the command that measures it here.
+fn shown(reference: &Reference, figure: &Figure) -> String {
+    let values: Vec<&Value> = reference.of_table(&figure.paper, figure.table()).collect();
+    let mut text = format!("{}, {}: {}\n", figure.paper, figure.figure, figure.shows);
+    match values.is_empty() {
+        true => text.push_str("\nThe paper prints no numbers of it.\n"),
+        false => text.push_str(&format!("\n{}", numbers(&values))),
+    }
+    let mut below: Vec<String> = Vec::new();
+    let mut add = |line: String| {
+        if !below.contains(&line) {
+            below.push(line);
+        }
+    };
+    for value in &values {
+        if let Some(hardware) = reference.hardware_of(value) {
+            add(format!("{}: {hardware}", value.hardware));
+        }
+    }
+    for value in values.iter().filter(|value| !value.note.is_empty()) {
+        let of_note = |other: &&&Value| other.row == value.row && other.note == value.note;
+        let column = match values.iter().filter(of_note).count() {
+            1 => format!(", {}", value.column),
+            _ => String::new(),
+        };
+        add(format!("{}{column}: {}", value.row, value.note));
+    }
+    for value in values.iter().filter(|value| !value.errata.is_empty()) {
+        add(format!("{}: {}", value.row, value.errata));
+    }
+    if !below.is_empty() {
+        text.push_str(&format!("\n{}\n", below.join("\n")));
+    }
+    match figure.command.is_empty() {
+        true => text.push_str("\nNo command measures it.\n"),
+        false => text.push_str(&format!(
+            "\nmeasured by:  {}\nexplained in: docs/{}\n",
+            figure.command, figure.page
+        )),
+    }
+    text
+}
+
+/// The numbers as printed, by row and column, or the other way round if that is narrower. Columns say their unit and their
+/// machine where these differ.
+fn numbers(values: &[&Value]) -> String {
+    let unit = |value: &Value| match value.unit.as_str() {
+        "" => String::new(),
+        unit => format!(" ({})", unit.replace('_', " ")),
+    };
+    let machine = |value: &Value| format!(", {}", value.hardware);
+    let differ = |of: &dyn Fn(&Value) -> String| values.iter().any(|it| of(it) != of(values[0]));
+    let (units_differ, machines_differ) = (differ(&unit), differ(&machine));
+    let head = |value: &Value| {
+        let mut head = value.column.clone();
+        if machines_differ {
+            head.push_str(&machine(value));
+        }
+        if units_differ {
+            head.push_str(&unit(value));
+        }
+        head
+    };
+    let (mut rows, mut heads): (Vec<&str>, Vec<String>) = (Vec::new(), Vec::new());
+    for value in values {
+        if !rows.contains(&value.row.as_str()) {
+            rows.push(&value.row);
+        }
+        if !heads.contains(&head(value)) {
+            heads.push(head(value));
+        }
+    }
+    let corner = match units_differ {
+        true => String::new(),
+        false => unit(values[0]).trim().to_owned(),
+    };
+    let cell = |row: &str, column: &str| {
+        let found = values.iter().find(|it| it.row == row && head(it) == column);
+        found.map_or(String::new(), |value| value.printed.clone())
+    };
+    let mut table = vec![vec![corner]];
+    table[0].extend(heads.iter().cloned());
+    table.extend(rows.iter().map(|row| {
+        let mut line = vec![(*row).to_owned()];
+        line.extend(heads.iter().map(|column| cell(row, column)));
+        line
+    }));
+    let text = |table: &[Vec<String>]| aligned(table, |column| column == 0).join("\n") + "\n";
+    let (upright, turned) = (text(&table), text(&turned(&table)));
+    let width = |text: &str| text.lines().map(|line| line.chars().count()).max();
+    match width(&upright) > Some(WIDE) && width(&turned) < width(&upright) {
+        true => turned,
+        false => upright,
+    }
+}
+
+/// Rows as columns.
+fn turned(table: &[Vec<String>]) -> Vec<Vec<String>> {
+    let columns = table.first().map_or(0, Vec::len);
+    let line = |column: usize| table.iter().map(|row| row[column].clone()).collect();
+    (0..columns).map(line).collect()
+}
+
+/// Runs a command of a figure, with this program's folder first in PATH. Its exit code is this command's.
+fn run(command: &str, colours: Colours) -> anyhow::Result<Done> {
+    let program = std::env::current_exe().context("can't find this program")?;
+    let mut path = program.parent().unwrap_or(&program).as_os_str().to_owned();
+    if let Some(others) = std::env::var_os("PATH") {
+        path.push(":");
+        path.push(others);
+    }
+    output::remark(command, colours);
+    let status = Command::new("sh")
+        .args(["-euc", command])
+        .env("PATH", path)
+        .status();
+    let status = status.context("can't start sh")?;
+    Ok(Done::Code(
+        status
+            .code()
+            .and_then(|code| u8::try_from(code).ok())
+            .unwrap_or(1),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::Cli;
+    use clap::Parser;
+
+    /// The words of a command of the file: blanks separate them, single quotes hold them together.
+    fn words(command: &str) -> Vec<String> {
+        let mut words = vec![String::new()];
+        let mut is_quoted = false;
+        for letter in command.trim().chars() {
+            match letter {
+                '\'' => is_quoted = !is_quoted,
+                ' ' if !is_quoted => words.push(String::new()),
+                _ => words.last_mut().unwrap().push(letter),
+            }
+        }
+        words
+    }
+
+    /// The commands of a line for a shell.
+    fn commands(line: &str) -> impl Iterator<Item = Vec<String>> {
+        let parts = line.split("&&").flat_map(|part| part.split(';'));
+        let parts = parts.map(|part| part.trim().trim_start_matches("do "));
+        parts
+            .filter(|part| part.starts_with("worldswitch "))
+            .map(|part| words(&part.replace("$n", "50")))
+    }
+
+    #[test]
+    fn each_command_is_one_and_each_page_is_there() {
+        let reference = reference::load().unwrap();
+        let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs");
+        for figure in &reference.figures {
+            let at = format!("{}, {}", figure.paper, figure.figure);
+            assert!(reference.paper(&figure.paper).is_some(), "{at}");
+            let page = format!("{docs}/{}", figure.page);
+            assert!(std::path::Path::new(&page).is_file(), "{at}: {page}");
+            let of_elvis = figure.command.starts_with("elvis simulate ");
+            let parsed: Vec<_> = commands(&figure.command).map(Cli::try_parse_from).collect();
+            assert!(of_elvis || !parsed.is_empty(), "{at}: {}", figure.command);
+            for parsed in parsed {
+                assert!(parsed.is_ok(), "{at}: {}", parsed.unwrap_err());
+            }
+        }
+    }
+
+    #[test]
+    fn each_measured_table_has_a_command() {
+        let reference = reference::load().unwrap();
+        let measured = reference.tables.iter();
+        let measured = measured.filter(|table| {
+            table.kind == reference::Kind::Measured && !table.table.starts_with("text")
+        });
+        for table in measured {
+            let found = figure(&reference, &table.paper, &table.table).unwrap();
+            assert!(!found.command.is_empty(), "{} {}", table.paper, table.table);
+        }
+    }
+
+    #[test]
+    fn papers_and_figures_are_found_by_short_names() {
+        let reference = reference::load().unwrap();
+        let find = |paper: &str, given: &str| {
+            let paper = named(&reference, paper).map_err(|error| error.0)?;
+            figure(&reference, paper, given)
+                .map(|figure| figure.figure)
+                .map_err(|error| error.0)
+        };
+        assert_eq!(find("dall", "2").unwrap(), "table 2");
+        assert_eq!(find("Dall", "Figure 4").unwrap(), "figure 4");
+        assert_eq!(find("elvis", "4.3").unwrap(), "text 4.3");
+        assert_eq!(find("elvis", "4.8").unwrap(), "text 4.8");
+        assert_eq!(find("rasmusson", "4").unwrap(), "figure 4");
+        let none = find("", "1").unwrap_err();
+        assert!(
+            none.contains("there are hyperbench-2019, dall-2015"),
+            "{none}"
+        );
+        let none = find("neve", "9").unwrap_err();
+        assert!(
+            none.contains("neve-2017 has no 9: there are table 1, "),
+            "{none}"
+        );
+    }
+
+    #[test]
+    fn numbers_stand_as_printed() {
+        let reference = reference::load().unwrap();
+        let table = figure(&reference, "dall-2015", "2").unwrap();
+        let text = shown(&reference, &table);
+        let hypercall = text.lines().find(|line| line.starts_with("Hypercall"));
+        let cells: Vec<&str> = hypercall.unwrap().split_whitespace().collect();
+        assert_eq!(cells, ["Hypercall", "6,500", "376", "1,300", "1,228"]);
+        assert!(
+            text.contains("measured by:  worldswitch run --suite dall2015"),
+            "{text}"
+        );
+        for figure in &reference.figures {
+            assert!(!shown(&reference, figure).is_empty());
+        }
+    }
+}
