@@ -71,6 +71,8 @@ pub struct Workload {
     pub with: Option<With>,
     /// Its units are transactions of one byte each way, which are taken apart.
     pub steps: bool,
+    /// Bytes of data that a unit sends over the network, without headers: for the cost model. 0: little or not known.
+    pub bytes: u64,
     /// Texts that its commands find in /lab/workloads, by name: a program to be compiled, or a program's settings.
     pub files: BTreeMap<String, String>,
     /// Runs in the measured system before all else, not measured.
@@ -99,6 +101,7 @@ struct WorkloadFile {
     vcpus: Option<Spanned<u32>>,
     with: Option<With>,
     steps: Option<Spanned<bool>>,
+    bytes: Option<Spanned<u64>>,
     #[serde(default)]
     files: Vec<Spanned<String>>,
     prepare: Option<Spanned<String>>,
@@ -113,6 +116,9 @@ const COMMAND_BYTES: usize = 4000;
 
 /// The greatest number of units.
 const UNITS: u64 = 1_000_000_000;
+
+/// The greatest number of bytes that a unit sends.
+const BYTES: u64 = 1 << 30;
 
 /// A shorter run has this part of the units: what it adds to the noise of a figure is little then.
 const SHORTER: u64 = 10;
@@ -156,6 +162,7 @@ impl Workload {
             vcpus: file.vcpus.map_or(1, Spanned::into_inner),
             with: file.with,
             steps: file.steps.is_some_and(Spanned::into_inner),
+            bytes: file.bytes.map_or(0, Spanned::into_inner),
             files,
             prepare: file.prepare.map(Spanned::into_inner),
             serve: file.serve.map(Spanned::into_inner),
@@ -174,7 +181,8 @@ impl Workload {
         }
     }
 
-    /// SHA-256, in hexadecimal, over all that decides what it does: all but its summary.
+    /// SHA-256, in hexadecimal, over all that decides what it does: not its summary, and not the bytes
+    /// that it states.
     pub fn digest(&self) -> String {
         let mut hash = Sha256::new();
         let (units, place) = (self.units.to_string(), self.place.word());
@@ -248,6 +256,15 @@ impl WorkloadFile {
             let what = "steps are those of a client's transactions: place is \"client\"";
             return Err((steps.span(), what.into()));
         }
+        if let Some(bytes) = &self.bytes {
+            if self.place != Place::Client {
+                let what = "bytes are a client's over the network: place is \"client\"";
+                return Err((bytes.span(), what.into()));
+            }
+            if !(1..=BYTES).contains(bytes.get_ref()) {
+                return Err((bytes.span(), format!("bytes is not 1 to {BYTES}")));
+            }
+        }
         if let Some(file) = self.files.iter().find(|file| !is_file_name(file.get_ref())) {
             let what =
                 "files are names of 1 to 40 letters, digits and -_. of files beside this one";
@@ -317,6 +334,9 @@ mod tests {
         let workload = parse(&format!("{LEAST}vcpus = 2\nsteps = true\n")).unwrap();
         assert_eq!((workload.vcpus, workload.steps), (2, true));
         assert!(workload.files.is_empty());
+        assert_eq!(workload.bytes, 0);
+        let workload = parse(&format!("{LEAST}bytes = 4096\n")).unwrap();
+        assert_eq!(workload.bytes, 4096);
         let workload = parse(&format!("{LEAST}files = [\"x.c\"]\n")).unwrap();
         assert_eq!(workload.files["x.c"], "int x;\n");
     }
@@ -355,6 +375,13 @@ mod tests {
                 "\"inside\"\nsteps = true",
                 "line 5: steps are those of a client's",
             ),
+            (
+                "\"client\"",
+                "\"inside\"\nbytes = 1",
+                "line 5: bytes are a client's",
+            ),
+            ("run =", "bytes = 0\nrun =", "line 5: bytes is not 1 to"),
+            ("run =", "bytes = 2000000000\nrun =", "line 5: bytes is not"),
         ] {
             let error = parse(&LEAST.replace(from, to)).unwrap_err();
             assert!(error.contains(said), "{error}, not {said}");
@@ -380,10 +407,11 @@ mod tests {
     }
 
     #[test]
-    fn the_digest_is_of_all_but_the_summary() {
+    fn the_digest_is_of_all_but_the_summary_and_the_bytes() {
         let digest = |from: &str, to: &str| parse(&LEAST.replace(from, to)).unwrap().digest();
         let same = digest("", "");
         assert_eq!(digest("\"s\"", "\"another\""), same);
+        assert_eq!(digest("run =", "bytes = 9\nrun ="), same);
         for (from, to) in [
             ("request", "call"),
             ("= 3", "= 4"),

@@ -151,6 +151,26 @@ fn every_workload_is_whole_and_proves_its_work() {
 }
 
 #[test]
+fn what_a_workload_sends_is_what_its_proof_checks() {
+    let tree = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let examples = tree.join("docs/examples/lab");
+    let lab = Lab::open(&[examples, tree.join("lab")]).unwrap();
+    for (name, bytes) in [
+        ("apache", 40 << 10),
+        ("apache-1k", 1 << 10),
+        ("nginx", 40 << 10),
+        ("nginx-200k", 200 << 10),
+        ("nginx-keepalive", 40 << 10),
+        ("tcp-maerts", 1 << 20),
+        ("tcp-rr", 0),
+        ("tcp-rr-16k", 32 << 10),
+        ("tcp-stream", 1 << 20),
+    ] {
+        assert_eq!(lab.workload(name).unwrap().bytes, bytes, "{name}");
+    }
+}
+
+#[test]
 fn a_user_s_workload_takes_the_place_of_an_installed_one() {
     let folder = tempfile::tempdir().unwrap();
     let workloads = folder.path().join("workloads");

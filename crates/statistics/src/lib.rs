@@ -14,6 +14,7 @@
 )]
 
 mod bootstrap;
+mod deviations;
 mod midmean;
 mod order;
 mod outliers;
@@ -24,6 +25,7 @@ mod suite;
 mod trend;
 
 pub use bootstrap::{Interval, bootstrap, drawn_median};
+pub use deviations::least_deviations;
 pub use midmean::{Estimate, deviation, difference, midmean};
 pub use order::{lower_median, median, mid_ranks, quantile, robust_deviation, sorted};
 pub use outliers::outliers;

@@ -12,6 +12,7 @@ fn workload(name: &str, file: &str) -> Workload {
         vcpus: 1,
         with: None,
         steps: false,
+        bytes: 0,
         files: [(file.to_owned(), "int a;\n\n  b\n".to_owned())].into(),
         prepare: None,
         serve: None,

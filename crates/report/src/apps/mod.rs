@@ -10,6 +10,7 @@ pub(crate) mod published;
 mod text;
 mod timed;
 mod timed_parts;
+mod traffic;
 mod vcpus;
 
 pub use parts::{Part, Transaction};
@@ -17,6 +18,7 @@ pub use predicted::{Predicted, PricedExit};
 pub use published::NestedRatio;
 pub use timed::{TimedApp, TimedLine};
 pub use timed_parts::{TimedPart, TimedTransaction};
+pub use traffic::{Traffic, TrafficPrices, Traffics};
 pub use vcpus::Spread;
 
 use crate::baselines::of_its_run;
@@ -25,6 +27,7 @@ use crate::place::PlaceRow;
 use crate::reference::Reference;
 use crate::requests::{PublishedRate, idle, published as exits_a_second};
 use crate::unit_of_work::{Unit, base};
+use predicted::Known;
 use published::{PAPER, TABLE};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -33,7 +36,7 @@ use ws_explain::spread::WorkloadExplained;
 use ws_results::{ResultFile, Row};
 
 /// The schema of the JSON.
-pub const APPS_SCHEMA: &str = "worldswitch-apps/1";
+pub const APPS_SCHEMA: &str = "worldswitch-apps/2";
 
 /// The category of workloads in results.
 pub const APPLICATION: &str = "application";
@@ -77,7 +80,7 @@ const SETUPS: [(&str, &str, &str, &str); 5] = [
 /// All data of this view. Strings are not escaped yet; the renderers do that.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Apps {
-    /// Always `worldswitch-apps/1`.
+    /// Always `worldswitch-apps/2`.
     #[schemars(extend("const" = APPS_SCHEMA))]
     pub schema: &'static str,
     /// The platforms without a hypervisor that were measured; ratios relate to that of the same
@@ -180,8 +183,8 @@ fn is_workload(row: &&Row) -> bool {
 
 impl Apps {
     /// From these results, the native ones first and else in their order; rows that are no workloads are
-    /// left out.
-    pub fn of(results: &[ResultFile], reference: &Reference) -> Self {
+    /// left out. The cost model knows of traffic what `traffics` has.
+    pub fn of(results: &[ResultFile], reference: &Reference, traffics: &Traffics) -> Self {
         let is_native = |result: &&ResultFile| NATIVES.contains(&base(&result.platform));
         let natives: Vec<&ResultFile> = results.iter().filter(is_native).collect();
         let (timed, mut results): (Vec<&ResultFile>, Vec<&ResultFile>) =
@@ -217,8 +220,8 @@ impl Apps {
         let all: Vec<ResultFile> = results.iter().map(|result| (*result).clone()).collect();
         Self {
             schema: APPS_SCHEMA,
-            predicted: predicted::predictions(&workloads, &all, &|workload, platform| {
-                serving(workload, platform, &all)
+            predicted: predicted::predictions(&workloads, &all, &|workload, result| {
+                known(workload, result, traffics)
             }),
             workloads,
             times: timed::of(&timed, &timed_names, reference),
@@ -276,10 +279,21 @@ fn needs_vm(workload: &str, rows: &[&Row]) -> bool {
     of_workload.any(|row| vcpus(row).is_some_and(|vcpus| vcpus > 1))
 }
 
+/// What the cost model needs of a workload on a platform.
+fn known(workload: &str, result: &ResultFile, traffics: &Traffics) -> Known {
+    let row = result.row(workload);
+    let digest = row.and_then(|row| row.conditions.get("digest")?.as_str());
+    let traffic = digest.and_then(|digest| traffics.get(digest));
+    Known {
+        architecture: architecture(result).map(str::to_owned),
+        traffic: traffic.copied().unwrap_or_default(),
+        serving: serving(row, result),
+    }
+}
+
 /// Instructions of one unit that threads beside the vCPUs execute for the VM's devices.
-fn serving(workload: &str, platform: &str, results: &[ResultFile]) -> Option<f64> {
-    let result = results.iter().find(|result| result.platform == platform)?;
-    let threads = Unit::of(result.row(workload), result).threads;
+fn serving(row: Option<&Row>, result: &ResultFile) -> Option<f64> {
+    let threads = Unit::of(row, result).threads;
     let of = |name: &str| threads.get(name).copied().unwrap_or(0.0);
     (!threads.is_empty()).then(|| of("vhost") + of("qemu"))
 }

@@ -3,6 +3,7 @@
 //! (equations 3 to 6), held against what was measured. Both are instructions, so T_two is 0.
 
 use super::networks::FAULTS;
+use super::traffic::{self, Traffic, TrafficPrices};
 use super::{App, AppLine};
 use crate::unit_of_work::base;
 use schemars::JsonSchema;
@@ -88,9 +89,6 @@ const WOKEN: Price = Price {
 /// Exits that are kicks of devices. `npf` has page faults too, which FAULTS counts.
 const KICKS: [&str; 3] = ["npf", "dabt", "mmio_exit_kernel"];
 
-/// A workload with fewer kicks a unit says nothing of what a kick brings.
-const KICKED: f64 = 0.01;
-
 /// The least T_virt, relative to T_direct, whose error says something: two runs are subtracted, whose noise is
 /// about as large.
 const NOISE: f64 = 0.02;
@@ -101,6 +99,8 @@ pub struct Predicted {
     pub workload: String,
     pub unit: Option<String>,
     pub platform: String,
+    /// The architecture of the platform's machine.
+    pub architecture: Option<String>,
     /// T_direct: instructions of a unit natively.
     pub direct: Option<f64>,
     /// T_virt as predicted: instructions of its exits, and of the threads that its kicks wake.
@@ -112,12 +112,14 @@ pub struct Predicted {
     pub virt_error: Option<f64>,
     /// Kicks of a unit.
     pub kicks: f64,
-    /// What a kick brings with it beside the exit: instructions, as the other half of the workloads has them.
-    pub brought: Option<f64>,
-    /// T_virt as predicted with that.
-    pub with_kicks: Option<f64>,
+    /// KiB of data that a unit sends over the network, as the workload states it.
+    pub kib: f64,
+    /// The prices of this traffic, as the other half of the workloads has them.
+    pub prices: Option<TrafficPrices>,
+    /// T_virt as predicted with that. Absent if some of the traffic has no price.
+    pub with_traffic: Option<f64>,
     /// Its error, as `virt_error`.
-    pub with_kicks_error: Option<f64>,
+    pub with_traffic_error: Option<f64>,
     /// T_guest as predicted.
     pub predicted: Option<f64>,
     /// T_guest as measured.
@@ -148,23 +150,27 @@ pub struct PricedExit {
     pub total: f64,
 }
 
+/// What is known of a workload on a platform beside its line.
+pub(super) struct Known {
+    pub architecture: Option<String>,
+    pub traffic: Traffic,
+    /// Instructions of the threads that serve the VM's devices.
+    pub serving: Option<f64>,
+}
+
 /// The predictions for all lines of platforms with VMs, if any result has prices.
 pub(super) fn predictions(
     apps: &[App],
     results: &[ResultFile],
-    serving: &dyn Fn(&str, &str) -> Option<f64>,
+    known: &dyn Fn(&str, &ResultFile) -> Known,
 ) -> Vec<Predicted> {
     let of_line = |app: &App, line: &AppLine| {
-        let result = results
+        let mut of_platform = results
             .iter()
-            .find(|result| result.platform == line.platform)?;
+            .filter(|result| result.platform == line.platform);
+        let result = of_platform.find(|result| result.row(&app.workload).is_some())?;
         let prices = Prices::of(result, results)?;
-        let direct = line
-            .insns
-            .zip(line.ratio)
-            .map(|(insns, ratio)| insns / ratio);
-        let serving = serving(&app.workload, &line.platform);
-        Some(predicted(app, line, direct, serving, &prices))
+        Some(predicted(app, line, known(&app.workload, result), &prices))
     };
     let lines = apps
         .iter()
@@ -173,52 +179,18 @@ pub(super) fn predictions(
         .filter_map(|(app, line)| of_line(app, line))
         .collect::<Vec<_>>();
     let order: Vec<&str> = apps.iter().map(|app| &*app.workload).collect();
-    add_kicks(&mut all, &order);
+    traffic::add(&mut all, &order);
     all
 }
 
-/// Adds what kicks bring with them: packets that pass vhost, a bridge and a second network stack, which are no
-/// exits. It is the median of what exits leave unexplained for a kick, over the other half of the workloads: every
-/// second one in their order. So no workload is judged by a price that it was used for.
-fn add_kicks(all: &mut [Predicted], order: &[&str]) {
-    let is_even = |workload: &str| {
-        order
-            .iter()
-            .position(|name| *name == workload)
-            .is_some_and(|at| at % 2 == 0)
-    };
-    let unexplained = |one: &Predicted| {
-        one.virt_error?;
-        (one.kicks >= KICKED).then_some((one.virt? - one.exits_cost?) / one.kicks)
-    };
-    let of_half = |even: bool| {
-        let half = all.iter().filter(|one| is_even(&one.workload) == even);
-        ws_statistics::median(&half.filter_map(unexplained).collect::<Vec<_>>())
-    };
-    let halves = [of_half(true), of_half(false)];
-    for one in all {
-        let other = halves[usize::from(is_even(&one.workload))];
-        one.brought = other;
-        one.with_kicks = other
-            .zip(one.exits_cost)
-            .map(|(each, cost)| cost + each * one.kicks);
-        one.with_kicks_error = one
-            .with_kicks
-            .zip(one.virt)
-            .filter(|_| one.virt_error.is_some())
-            .map(|(predicted, virt)| predicted / virt - 1.0);
-    }
-}
-
-fn predicted(
-    app: &App,
-    line: &AppLine,
-    direct: Option<f64>,
-    serving: Option<f64>,
-    prices: &Prices<'_>,
-) -> Predicted {
+fn predicted(app: &App, line: &AppLine, known: Known, prices: &Prices<'_>) -> Predicted {
+    let direct = line
+        .insns
+        .zip(line.ratio)
+        .map(|(insns, ratio)| insns / ratio);
     let exits = exits(line);
-    let kicks = KICKS.iter().filter_map(|name| exits.get(*name)).sum();
+    let kicks = KICKS.iter().filter_map(|name| exits.get(*name));
+    let kicks = kicks.fold(0.0, |sum, count| sum + count);
     let events = prices.events(&exits, kicks);
     let exits_cost =
         (!line.counts.is_empty()).then(|| events.iter().map(|event| event.total).sum());
@@ -228,11 +200,11 @@ fn predicted(
     let virt = line.insns.zip(direct).map(|(guest, direct)| guest - direct);
     // Else some boots took fewer instructions than natively, for what should not matter.
     let is_added = line.ratio_band.is_none_or(|[low, _]| low > 1.0);
-    let known = virt
+    let judged = virt
         .zip(direct)
         .filter(|(virt, direct)| is_added && *virt >= NOISE * direct);
     let virt_error = exits_cost
-        .zip(known)
+        .zip(judged)
         .map(|(cost, (virt, _)): (f64, _)| cost / virt - 1.0);
     let why = match (line.insns, direct, exits_cost) {
         (None, ..) => line.why.clone(),
@@ -244,6 +216,7 @@ fn predicted(
         workload: app.workload.clone(),
         unit: app.unit.clone(),
         platform: line.platform.clone(),
+        architecture: known.architecture,
         direct,
         exits_cost,
         predicted,
@@ -251,14 +224,15 @@ fn predicted(
         virt,
         virt_error,
         kicks,
-        brought: None,
-        with_kicks: None,
-        with_kicks_error: None,
+        kib: known.traffic.bytes as f64 / 1024.0,
+        prices: None,
+        with_traffic: None,
+        with_traffic_error: None,
         error: predicted
             .zip(line.insns)
             .map(|(predicted, guest)| predicted / guest - 1.0),
         gnr: predicted.zip(direct).map(|(guest, direct)| guest / direct),
-        serving,
+        serving: known.serving,
         events,
         why,
     }
@@ -383,10 +357,14 @@ fn counted(line: &AppLine) -> BTreeMap<String, f64> {
 
 /// The median of these errors without their signs, and of how many.
 pub(super) fn median_error(
-    predicted: &[Predicted],
+    predicted: &[&Predicted],
     of: impl Fn(&Predicted) -> Option<f64>,
 ) -> Option<(f64, usize)> {
-    let errors: Vec<f64> = predicted.iter().filter_map(of).map(f64::abs).collect();
+    let errors: Vec<f64> = predicted
+        .iter()
+        .filter_map(|one| of(one))
+        .map(f64::abs)
+        .collect();
     let count = errors.len();
     Some((ws_statistics::median(&errors)?, count))
 }

@@ -2,6 +2,7 @@
 
 use super::predicted::median_error;
 use super::text::REASONS;
+use super::traffic::{TrafficPrices, architectures, error_by_all_others};
 use super::{Apps, Predicted, named};
 use crate::page::words::plural;
 use crate::sheet::{Set, Sheet};
@@ -18,18 +19,22 @@ const COLUMNS: [(&str, Set); 9] = [
     ("T_virt", Number),
     ("by exits", Number),
     ("error", Number),
-    ("with kicks", Number),
-    ("error with kicks", Number),
+    ("with traffic", Number),
+    ("error with traffic", Number),
     ("most of the exits", Text),
 ];
 
 const LEGEND: [&str; 5] = [
     "T_virt: the VM's instructions of a unit less the native ones.",
     "by exits: T_virt as predicted from exits (HyperBench, equations 3 to 6). Each exit has its cost in a microbenchmark of the same hypervisor. A kick, the guest's write that notifies a device, also has the cost of waking its thread. An exit without a benchmark is priced as a hypercall, the cheapest exit.",
-    "with kicks: by exits plus a price for each kick, as its packets pass vhost, a bridge and a second network stack. The price is the median of the unexplained instructions per kick in the other half of the workloads (every second one).",
+    "with traffic: by exits plus a price for each kick and each KiB of data, as packets pass vhost, a bridge and a second network stack. The prices are fitted to the other half of the workloads (every second one) on the same architecture: least sum of relative errors, no price below 0.",
     "error: predicted less measured, relative to T_virt. It is missing if T_virt is below 2 % of the native instructions, if the band of the ratio has 1 in it, or if natively it was not measured.",
     "most of the exits: exits of a unit by reason x instructions of one in the benchmark.",
 ];
+
+fn percent(error: f64) -> String {
+    format!("{:.0} %", error * 100.0)
+}
 
 impl Predicted {
     fn line(&self) -> Vec<String> {
@@ -48,8 +53,8 @@ impl Predicted {
             dash(self.virt.map(insns)),
             dash(self.exits_cost.map(insns)),
             dash(self.virt_error.map(percent)),
-            dash(self.with_kicks.map(insns)),
-            dash(self.with_kicks_error.map(percent)),
+            dash(self.with_traffic.map(insns)),
+            dash(self.with_traffic_error.map(percent)),
             match &self.why {
                 Some(why) => why.clone(),
                 None => exits.join(", "),
@@ -68,8 +73,8 @@ impl Apps {
 
     /// What stands below the predictions: how good they are, then the legend.
     pub(super) fn predictions_below(&self) -> Vec<String> {
-        let median = |of: fn(&Predicted) -> Option<f64>| median_error(&self.predicted, of);
-        let percent = |error: f64| format!("{:.0} %", error * 100.0);
+        let all: Vec<&Predicted> = self.predicted.iter().collect();
+        let median = |of: fn(&Predicted) -> Option<f64>| median_error(&all, of);
         let mut below = Vec::new();
         if let Some((error, count)) = median(|one| one.virt_error) {
             let mut text = format!(
@@ -77,12 +82,54 @@ impl Apps {
                 plural(count, "row"),
                 percent(error)
             );
-            if let Some((error, _)) = median(|one| one.with_kicks_error) {
-                text += &format!(" and {} with kicks", percent(error));
+            if let Some((error, priced)) = median(|one| one.with_traffic_error) {
+                text += &format!(" and {} with traffic", percent(error));
+                if priced != count {
+                    text += &format!(" (over {})", plural(priced, "row"));
+                }
+            }
+            if let Some(error) = error_by_all_others(&self.predicted) {
+                text += &format!(
+                    ", {} if each workload has prices of all others",
+                    percent(error)
+                );
             }
             below.push(format!("{text}."));
         }
+        below.extend(traffic_prices(&self.predicted));
         below.extend(LEGEND.map(str::to_owned));
         below
     }
+}
+
+/// A line for each architecture: the median error of its predictions with traffic, and their prices.
+fn traffic_prices(predicted: &[Predicted]) -> Vec<String> {
+    let of_architecture = |architecture: Option<String>| {
+        let of_it: Vec<&Predicted> = predicted
+            .iter()
+            .filter(|one| one.architecture == architecture)
+            .collect();
+        let (error, _) = median_error(&of_it, |one| one.with_traffic_error)?;
+        let mut halves: Vec<TrafficPrices> = Vec::new();
+        for prices in of_it.iter().filter_map(|one| one.prices) {
+            if !halves.contains(&prices) {
+                halves.push(prices);
+            }
+        }
+        let all = |of: fn(&TrafficPrices) -> Option<f64>| {
+            let prices = halves.iter().map(|prices| dash(of(prices).map(insns)));
+            prices.collect::<Vec<_>>().join(" or ")
+        };
+        Some(format!(
+            "{}: {} with traffic. Prices of either half: a kick {}, a KiB {}.",
+            architecture.as_deref().unwrap_or("other machines"),
+            percent(error),
+            all(|prices| prices.kick),
+            all(|prices| prices.kib)
+        ))
+    };
+    architectures(predicted)
+        .into_iter()
+        .filter_map(of_architecture)
+        .collect()
 }

@@ -2,11 +2,14 @@
 //! HyperBench (2019): the cost of a unit of work in a VM relative to the native one, with the papers' numbers beside.
 //! See [`crate::Apps`].
 
+use super::Report;
 use super::chart::{Bar, Chart, Fill, Lane};
 use super::lead::{Lead, View};
 use super::text_table::text_table;
 use super::words::plain;
-use crate::apps::{AppLine, Apps, NestedRatio, TimedApp, TimedLine, is_nested, is_primitive};
+use crate::apps::{
+    AppLine, Apps, NestedRatio, TimedApp, TimedLine, Traffics, is_nested, is_primitive,
+};
 use crate::reference::Reference;
 use crate::unit_of_work::{base, insns as insns_text, two};
 use maud::{Markup, html};
@@ -22,14 +25,15 @@ const LINEAR_UP_TO: f64 = 10.0;
 /// The view; empty if no result has a workload. `led`: whether the page opened with its first figure.
 pub(crate) fn apps(
     reference: &Reference,
-    results: &[ResultFile],
+    report: &Report,
     platforms: &[&str],
     led: bool,
 ) -> Markup {
+    let results = report.results;
     if !Apps::concerns(results) {
         return html! {};
     }
-    let apps = Apps::of(results, reference);
+    let apps = Apps::of(results, reference, &report.traffics);
     html! {
         section #apps {
             h2 { "Applications" }
@@ -51,7 +55,7 @@ pub(crate) fn lead(
     results: &[ResultFile],
     platforms: &[&str],
 ) -> Option<Lead> {
-    let apps = Apps::of(results, reference);
+    let apps = Apps::of(results, reference, &Traffics::new());
     let counted = apps.workloads.iter().flat_map(|app| {
         let lines = app.lines.iter();
         lines.filter_map(|line| Some((finite(line)?, &*line.platform, app.name())))

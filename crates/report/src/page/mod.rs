@@ -38,6 +38,7 @@ pub use io::{Crowd, crowd};
 pub use line::line;
 pub use simulated::Simulated;
 
+use crate::apps::Traffics;
 use crate::model::Modelled;
 use crate::table::{Table, status_word, table};
 use base64::Engine;
@@ -83,6 +84,8 @@ pub struct Report<'a> {
     pub hosts: Vec<HostKind>,
     /// How benchmarks moved over kernels.
     pub trends: Vec<Trends>,
+    /// The traffic of workloads, for the cost model's predictions.
+    pub traffics: Traffics,
 }
 
 /// Why there is no report.
@@ -122,7 +125,7 @@ pub fn render(report: &Report) -> Result<String, ReportError> {
         requests::requests(reference, results, platforms, led(View::Requests)),
         io::io(series),
         simulated::simulated(report.simulated.as_ref()),
-        apps::apps(reference, results, platforms, led(View::Apps)),
+        apps::apps(reference, report, platforms, led(View::Apps)),
         place::place(reference, results, led(View::Place)),
         // The view of nested VMs has its paper's figures itself.
         match led(View::Nested) {

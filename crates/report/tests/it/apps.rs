@@ -3,7 +3,7 @@
 use crate::page::{page, section};
 use crate::support::{absent, house, measured, result};
 use serde_json::json;
-use ws_report::{AppLine, Apps};
+use ws_report::{AppLine, Apps, Predicted, Traffic, TrafficPrices, Traffics};
 use ws_results::{HostView, ResultFile, Row, Status};
 
 /// A workload whose 10 units took these instructions in each boot.
@@ -45,7 +45,11 @@ fn results() -> Vec<ResultFile> {
 }
 
 fn apps(results: &[ResultFile]) -> Apps {
-    Apps::of(results, &ws_report::reference::load().unwrap())
+    Apps::of(
+        results,
+        &ws_report::reference::load().unwrap(),
+        &Traffics::new(),
+    )
 }
 
 fn line<'a>(apps: &'a Apps, workload: &str, platform: &str) -> &'a AppLine {
@@ -165,15 +169,17 @@ fn t_virt_is_predicted_from_exits_and_what_they_cost_elsewhere() {
     let near = |value: Option<f64>, wanted: f64| (value.unwrap() - wanted).abs() < 1e-9;
     assert!(near(rr.exits_cost, cost) && near(rr.virt, rr.measured.unwrap() - rr.direct.unwrap()));
     assert!(near(rr.virt_error, cost / rr.virt.unwrap() - 1.0) && rr.why.is_none());
-    // What a kick brings is that of the other half of the workloads, never of the one that is judged.
+    // Of the other half of the workloads: never of the one that is judged. Neither states any data. Exits
+    // cost more here than T_virt, and no price is below 0.
     let zip = of("sevenzip");
-    let left =
-        |one: &ws_report::Predicted| (one.virt.unwrap() - one.exits_cost.unwrap()) / one.kicks;
-    assert!(near(rr.brought, left(zip)) && near(zip.brought, left(rr)));
-    assert!(near(rr.with_kicks, cost + 3.1 * left(zip)));
+    let left = |one: &Predicted| (one.virt.unwrap() - one.exits_cost.unwrap()).max(0.0) / one.kicks;
+    let kick = |one: &Predicted| one.prices.unwrap().kick;
+    assert!(near(kick(rr), left(zip)) && near(kick(zip), left(rr)));
+    assert!(rr.prices.unwrap().kib.is_none());
+    assert!(near(rr.with_traffic, cost + 3.1 * left(zip)));
     assert!(near(
-        rr.with_kicks_error,
-        rr.with_kicks.unwrap() / rr.virt.unwrap() - 1.0
+        rr.with_traffic_error,
+        rr.with_traffic.unwrap() / rr.virt.unwrap() - 1.0
     ));
     // A row that was lost says so.
     let lost = of("kernbench");
@@ -181,10 +187,10 @@ fn t_virt_is_predicted_from_exits_and_what_they_cost_elsewhere() {
     // Kicks are counted without a price of their receivers' wake-up too.
     let mut unpriced = results.clone();
     unpriced.last_mut().unwrap().rows.truncate(4);
-    let unpriced = Apps::of(&unpriced, &ws_report::reference::load().unwrap());
+    let unpriced = self::apps(&unpriced);
     let mut all = unpriced.predicted.iter();
     let rr = all.find(|one| one.workload == "tcp-rr").unwrap();
-    assert!(rr.kicks == 3.1 && rr.events.len() == 2 && rr.brought.is_some());
+    assert!(rr.kicks == 3.1 && rr.events.len() == 2 && kick(rr).is_some());
     // Page faults that KVM counts are part of npf, and have their own price; sevenzip's 0.2 are all of them.
     let of_zip = &of("sevenzip").events;
     assert!(of_zip.iter().all(|event| event.reason != "pf_taken"));
@@ -192,7 +198,7 @@ fn t_virt_is_predicted_from_exits_and_what_they_cost_elsewhere() {
         let exits = boot.kvm.as_mut().unwrap();
         exits.insert("pf_taken".into(), 3);
     }
-    let faulting = Apps::of(&results, &ws_report::reference::load().unwrap());
+    let faulting = self::apps(&results);
     let zip = faulting
         .predicted
         .iter()
@@ -212,13 +218,96 @@ fn t_virt_is_predicted_from_exits_and_what_they_cost_elsewhere() {
             memory_mib: None,
         });
     }
-    let moving = Apps::of(&results, &ws_report::reference::load().unwrap());
+    let moving = self::apps(&results);
     let mut all = moving.predicted.iter();
     let rr = all.find(|one| one.workload == "tcp-rr").unwrap();
     assert!(rr.virt.is_some() && rr.virt_error.is_none());
     let text = apps.to_markdown();
     assert!(text.contains("npf 3.10 x 10 (mmio-write-eventfd)"));
     assert!(text.contains("The median error of T\\_virt over"), "{text}");
+}
+
+/// A workload of 10 units in a VM that kicks, whose T_virt is what exits do not explain: 1000 instructions natively.
+fn kicking(name: &str, kicks: u64, virt: u64) -> [Row; 2] {
+    let insns = 1000 + virt;
+    let mut in_vm = row(name, &[insns, insns], None);
+    in_vm.host = vec![HostView {
+        boot: 1,
+        operations: Some(10),
+        reasons: named(&[("npf", 10 * kicks)]),
+        kvm: Some(named(&[("exits", 10 * kicks)])),
+        ..HostView::default()
+    }];
+    let digest = format!("digest of {name}");
+    in_vm.conditions.insert("digest".into(), digest.into());
+    [row(name, &[1000, 1000], None), in_vm]
+}
+
+#[test]
+fn traffic_has_the_prices_of_the_other_half_of_the_workloads() {
+    // A kick costs 40 beside its exit's 10, and a KiB 3.
+    let workloads = [
+        ("a", 1, 0),
+        ("b", 2, 0),
+        ("c", 5, 100),
+        ("d", 4, 300),
+        ("e", 6, 0),
+        ("f", 2, 40),
+        ("g", 2, 0),
+    ];
+    let traffics: Traffics = workloads
+        .iter()
+        .map(|(name, _, kib)| {
+            let bytes = kib * 1024;
+            (format!("digest of {name}"), Traffic { bytes })
+        })
+        .collect();
+    let apps = |workloads: &[(&str, u64, u64)], wild: &str| {
+        let rows = workloads.iter().map(|(name, kicks, kib)| {
+            let wild = 300 * u64::from(*name == wild);
+            kicking(name, *kicks, 50 * kicks + 3 * kib + wild)
+        });
+        let (natively, in_vm): (Vec<Row>, Vec<Row>) = rows.map(|[native, vm]| (native, vm)).unzip();
+        let prices = [("hypercall", 3), ("mmio-write-eventfd", 10)];
+        let prices =
+            prices.map(|(name, insns)| measured(name, "exception", "insns", &[&[insns], &[insns]]));
+        let results = [
+            machine("lab:linux", natively),
+            machine("lab:kvm-linux", in_vm),
+            machine("lab:kvm@6.12", prices.to_vec()),
+        ];
+        Apps::of(&results, &ws_report::reference::load().unwrap(), &traffics)
+    };
+    let near = |value: Option<f64>, wanted: f64| (value.unwrap() - wanted).abs() < 1e-6;
+    let exact = |prices: Option<TrafficPrices>| {
+        let prices = prices.unwrap();
+        near(prices.kick, 40.0) && near(prices.kib, 3.0)
+    };
+    let all = apps(&workloads, "");
+    assert_eq!(all.predicted.len(), 7);
+    let judged = |one: &Predicted| exact(one.prices) && near(one.with_traffic_error, 0.0);
+    assert!(all.predicted.iter().all(judged), "{:#?}", all.predicted);
+    let text = all.to_markdown();
+    for said in [
+        "over 7 rows is 80 % by exits and 0 % with traffic, 0 % if each workload has prices of all others",
+        "other machines: 0 % with traffic. Prices of either half: a kick 40 or 40, a KiB 3 or 3.",
+    ] {
+        assert!(text.contains(said), "{text}");
+    }
+    // One whose T_virt is another moves no price, and is judged by those of the others.
+    let wild = apps(&workloads, "g");
+    let of = |apps: &Apps, name: &str| {
+        let mut all = apps.predicted.iter();
+        all.find(|one| one.workload == name).unwrap().clone()
+    };
+    assert!(exact(of(&wild, "b").prices) && near(of(&wild, "g").with_traffic_error, -0.75));
+    // A KiB has no price if no workload of the other half sends data.
+    let few = apps(&workloads[..3], "");
+    let sends = of(&few, "c");
+    assert!(sends.prices.unwrap().kib.is_none() && sends.with_traffic.is_none());
+    assert!(sends.virt_error.is_some() && sends.with_traffic_error.is_none());
+    assert!(few.to_markdown().contains("0 % with traffic (over 2 rows)"));
+    assert!(near(of(&few, "b").with_traffic_error, 0.0));
 }
 
 /// A row with what the host counted of 10 units.

@@ -43,7 +43,7 @@ pub struct AppsArgs {
     /// Show these results of an earlier run instead of measuring; may be repeated.
     #[arg(long, value_name = "RUN", conflicts_with_all = ["on", "boots", "perturb", "output"])]
     pub of: Vec<String>,
-    /// Also predict each workload from its exits by the cost model, with the costs in these results of
+    /// Also predict each workload from its exits and traffic by the cost model, with the costs in these results of
     /// microbenchmarks (worldswitch run --on lab:kvm@6.12 ...), and show the errors; may be repeated.
     #[arg(long, value_name = "RUN")]
     pub prices: Vec<String>,

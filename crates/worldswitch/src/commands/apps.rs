@@ -31,7 +31,8 @@ pub fn apps(args: &AppsArgs, colours: Colours) -> anyhow::Result<Done> {
     };
     let mut results = results;
     results.extend(ws_results::load_all(&args.prices)?);
-    let mut apps = Apps::of(&results, &ws_report::reference::load()?);
+    let traffics = parts::traffics(&args.usual.parts.lab)?;
+    let mut apps = Apps::of(&results, &ws_report::reference::load()?, &traffics);
     if apps.workloads.is_empty() && apps.times.is_empty() {
         bail!("no workload was measured: worldswitch apps --list shows all");
     }

@@ -12,6 +12,7 @@ use ws_lab::store::Store;
 use ws_machines::image;
 use ws_machines::recording::{Recording, What};
 use ws_machines::resources::{LabFiles, Resources};
+use ws_report::{Traffic, Traffics};
 
 /// A file that comes with this program.
 #[derive(Clone, Copy, Debug)]
@@ -221,6 +222,24 @@ pub fn recipes(places: &Places) -> anyhow::Result<Lab> {
         Err(_) => {}
     }
     Ok(Lab::open(&folders)?.with_workloads(places.workloads.clone()))
+}
+
+/// The network traffic of all workloads, by their digests. None without a folder of the lab: results can be shown there too.
+///
+/// # Errors
+/// A workload can't be read.
+pub fn traffics(places: &Places) -> anyhow::Result<Traffics> {
+    let Ok(lab) = recipes(places) else {
+        return Ok(Traffics::new());
+    };
+    let of = |name: String| {
+        let workload = lab.workload(&name)?;
+        let traffic = Traffic {
+            bytes: workload.bytes,
+        };
+        Ok((workload.digest(), traffic))
+    };
+    lab.workloads()?.into_iter().map(of).collect()
 }
 
 /// The store that the user named, or the one in the user's cache.

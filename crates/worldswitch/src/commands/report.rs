@@ -1,9 +1,10 @@
 //! `worldswitch report` and `run --report`: writes results as one HTML page.
 
+use crate::cli::lab::Places;
 use crate::cli::{Form, ReportArgs};
 use crate::commands::compare::{counterpart, divided};
 use crate::commands::model::{self, Workload};
-use crate::commands::{self, Done, Usage, explain};
+use crate::commands::{self, Done, Usage, explain, parts};
 use crate::terminal::{Colours, output};
 use anyhow::{Context, anyhow, bail};
 use std::path::Path;
@@ -164,6 +165,7 @@ pub fn write(path: &Path, results: &[ResultFile], mut asked: Asked) -> anyhow::R
             Some(hosts) => hosts,
             None => judge_hosts(results, &Thresholds::default()),
         },
+        traffics: parts::traffics(&Places::default())?,
         ..Report::default()
     };
     judge(&mut page, &asked);
