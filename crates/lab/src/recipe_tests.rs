@@ -551,7 +551,6 @@ fn a_choice_may_give_the_measured_system_several_cpus() {
     for name in [
         "linux",
         "kvm-linux",
-        "xen-linux",
         "arm-linux",
         "kvm-vhe-linux",
         "kvm-nvhe-linux",
