@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "message.h"
+#include "pins.h"
 
 #define NOT_STARTED 127
 
@@ -60,6 +61,11 @@ static _Noreturn void become(const char *line, const char *output, int network, 
 		_exit(NOT_STARTED);
 	close(in);
 	close(out);
+#if SEVERAL_CPUS
+	/* Servers: clients have a CPU of their own, on which this process has begun. */
+	if (network >= 0)
+		pins_leave(CLIENTS_CPU);
+#endif
 	if (network >= 0 && setns(network, CLONE_NEWNET) < 0) {
 		fprintf(stderr, "can't enter the network namespace: %s\n", strerror(errno));
 		_exit(NOT_STARTED);

@@ -9,7 +9,8 @@
  *	setup=COMMAND			runs once before all workloads, on this role's side
  *	server=CPU COMMAND		role host: runs beside the VM, and is started before it
  *	socket=PATH			role host: a server makes it; the VM is started when all are there
- *	pin=CPU THREAD			role host: the CPU of those threads of the VM's program whose names begin so
+ *	pin=CPU THREAD			role host: the CPU of those threads of the VM's program whose names begin so;
+ *					role native (several.h): clients have a CPU of their own, the first
  * Lines of a launch (asked.h):
  *	append=WORDS			what the runner asks for (selection.c)
  *	file=NAME			begins a file of the workloads; text=LINE are its lines

@@ -41,7 +41,7 @@ struct workload {
 	struct requests requests;		   /* in place of `run` */
 };
 
-/* What is on which CPU of the host. */
+/* What is on which CPU of the machine. */
 struct place {
 	const char *what; /* server: a command for sh -c; pin: how the thread's name begins */
 	unsigned cpu;

@@ -11,6 +11,7 @@
 
 #include "common/duties.h"
 #include "common/launch.h"
+#include "common/reasons.h"
 #include "asked.h"
 #include "below.h"
 #include "facts.h"
@@ -22,6 +23,7 @@
 #include "pins.h"
 #include "root.h"
 #include "row.h"
+#include "several.h"
 #include "say.h"
 #include "machine.h"
 #include "servers.h"
@@ -169,6 +171,13 @@ static const char *run_native(void)
 
 	facts_read(&facts);
 	launch.cpus = (unsigned)facts.cpus;
+#if SEVERAL_CPUS
+	tracefs_mount();
+	if (config.pin_count) {
+		pins_stay(CLIENTS_CPU);
+		launch.cpus--;
+	}
+#endif
 	launch.no_network = network_up(&config);
 	read_asked(true);
 	send_hello(&facts);
@@ -216,13 +225,14 @@ static const char *run_host(void)
 }
 
 /* Idle time of several CPUs does not say when the machine was idle: only a VM whose threads have CPUs of their own,
- * for whose devices' work it hardly ever is, can be counted there. */
+ * for whose devices' work it hardly ever is, can be counted there, and what says itself how long that was. */
 static void check_cpus(void)
 {
 	struct message facts;
 
 	facts_read(&facts);
-	if (config.role != ROLE_GUEST && !is_entered() && facts.cpus != 1 && !config.pin_count)
+	if (!SEVERAL_CPUS && config.role != ROLE_GUEST && !is_entered() && facts.cpus != 1 &&
+	    !config.pin_count)
 		give_up("the machine has %lu CPUs: without pin= workloads can be measured only on one",
 			facts.cpus);
 	for (unsigned i = 0; i < config.pin_count; i++)

@@ -23,6 +23,17 @@ void pins_stay(unsigned cpu)
 	(void)put(0, cpu);
 }
 
+#if SEVERAL_CPUS
+void pins_leave(unsigned cpu)
+{
+	cpu_set_t set;
+
+	memset(&set, 0xff, sizeof(set));
+	CPU_CLR(cpu, &set);
+	(void)sched_setaffinity(0, sizeof(set), &set);
+}
+#endif
+
 /* Returns a bit for each pin that is this thread's. */
 static unsigned place_thread(pid_t process, const char *thread, const struct place *pins,
 			     unsigned count)
@@ -61,7 +72,16 @@ bool pins_place(pid_t process, const struct place *pins, unsigned count)
 
 void pins_visit(unsigned cpus)
 {
+#if SEVERAL_CPUS
+	cpu_set_t before;
+
+	(void)sched_getaffinity(0, sizeof(before), &before);
+#endif
 	for (unsigned cpu = 1; cpu < cpus; cpu++)
 		pins_stay(cpu);
 	pins_stay(0);
+#if SEVERAL_CPUS
+	/* The next run is started from here. */
+	(void)sched_setaffinity(0, sizeof(before), &before);
+#endif
 }

@@ -21,6 +21,7 @@
 #include "network.h"
 #include "paths.h"
 #include "root.h"
+#include "several.h"
 #include "say.h"
 #include "step.h"
 #include "transaction.h"
@@ -242,10 +243,10 @@ static bool makes_requests(const struct row *row)
 	return row->workload->requests.kind != DEVICE_NONE;
 }
 
-/* The threads of the VM have CPUs of their own. */
+/* The threads of the VM have CPUs of their own, or the machine is a measured system of several CPUs. */
 static bool has_cpus(const struct row *row)
 {
-	return on_host(row) && sysconf(_SC_NPROCESSORS_ONLN) > 1;
+	return (SEVERAL_CPUS || on_host(row)) && sysconf(_SC_NPROCESSORS_ONLN) > 1;
 }
 
 /* A traced window, on the side where the row is measured. False: there is none. */
@@ -425,7 +426,7 @@ static uint64_t executed_in_all(const struct row *row)
 	return sum;
 }
 
-/* Of a machine without a VM only if there are steps. */
+/* Of a machine without a VM only if there are steps, or several CPUs. */
 static void send_exits(const struct row *row)
 {
 	struct bell_note note = note_of(row, row->workload->name, row->samples);
@@ -528,7 +529,7 @@ bool row_measure(const struct launch *launch, unsigned index)
 	record_u64(&record, "index", index);
 	say_record(&record, SOURCE_GUEST);
 	if (all_phases(&row)) {
-		if (on_host(&row) || row.steps_ticks)
+		if (on_host(&row) || row.steps_ticks || (SEVERAL_CPUS && row.knows_idle))
 			send_exits(&row);
 		send_result(&row);
 	} else {

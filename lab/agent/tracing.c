@@ -11,6 +11,7 @@
 #include "paths.h"
 #include "machine.h"
 #include "pins.h"
+#include "several.h"
 
 /* A CPU becomes idle; and what ends it. Only interrupts do. */
 static const char *const idle_events[] = {
@@ -43,7 +44,7 @@ bool tracing_start(void)
 	return file_write(TRACING "/tracing_on", "0") &&
 	       file_write(TRACING "/trace_clock", "local") &&
 	       file_write(TRACING "/trace_clock", TRACE_CLOCK) && idle_events_write("1") &&
-	       reasons_begin();
+	       (SEVERAL_CPUS || reasons_begin()); /* which only KVM has */
 }
 
 void tracing_begin(struct traced *traced)

@@ -61,6 +61,35 @@ workload() {
     [ "$(of e-good lab:arm-linux '.insns > 0 and .why == null')" = true ]
 }
 
+# Two boots, 10 s of a core. A VM with four vCPUs is in tests/long/apps.bats.
+@test "four CPUs natively: they are the servers', and clients have one beside them" {
+    mkdir -p mine/workloads
+    cat >mine/workloads/a-client.toml <<'END'
+summary = "x"
+unit = "line"
+units = 20
+place = "client"
+serve = "[ $(busybox nproc) = 4 ]"
+run = "[ $(busybox nproc) = 1 ] && seq $UNITS"
+END
+    cat >mine/workloads/b-inside.toml <<'END'
+summary = "x"
+unit = "line"
+units = 20
+place = "inside"
+run = "false"
+[several_cpus]
+run = "[ $CPUS$(busybox nproc) = 44 ] && seq $UNITS"
+END
+    ws apps --lab-dir mine --on lab:arm-linux+cpus=4 --workload '^(a-client|b-inside)$' --boots 1 --perturb 0 \
+        --export-json apps.json >apps.txt
+    cat apps.txt
+    for row in a-client b-inside; do
+        [ "$(of $row lab:arm-linux+cpus=4 '.insns > 0 and .ratio == null')" = true ]
+    done
+    grep -q 'ratios are to the machine with as many CPUs' apps.txt
+}
+
 @test "wrong arguments are wrong usage; a workload's mistake is named with its line" {
     run -2 ws apps --on lab:native
     [[ $output == *'lab:native has no applications'* ]]
@@ -76,6 +105,10 @@ workload() {
     [[ $output == *'only x86'* ]]
     run -2 ws apps --explain --workload '^tcp-rr$' --on lab:linux,lab:xen-linux
     [[ $output == *'records only KVM'* ]]
+    run -2 ws apps --explain --workload '^tcp-rr$' --on lab:linux+cpus=4,lab:kvm-linux+cpus=4
+    [[ $output == *"can't tell apart what 4 CPUs"* ]]
+    run -2 ws apps --on lab:kvm-linux+net=elvis+cpus=4
+    [[ $output == *'with one CPU only'* ]]
     mkdir -p mine/workloads
     printf 'summary = "x"\nunit = "x"\nunits = 0\nplace = "inside"\nrun = "true"\n' >mine/workloads/x.toml
     run -1 ws apps --lab-dir mine --list

@@ -43,6 +43,9 @@ pub struct Recipe {
     pub root: Option<Root>,
     /// The VM of such a machine; none if its Linux runs without a hypervisor.
     pub vm: Option<Vm>,
+    /// CPUs of the system whose workloads are measured, if a choice says so: of the machine, or of its VM.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpus: Option<u32>,
     /// The hypervisor below the machine's Linux, which is then in a VM itself; most machines have none.
     pub below: Option<Below>,
     /// The options (`+key=value`) of the machine.
@@ -372,6 +375,9 @@ impl Recipe {
         // Left out of all other machines, whose digests are older.
         if let (Some(root), Some(fields)) = (&self.root, value.as_object_mut()) {
             fields.insert("root".into(), serde_json::json!([root, self.vm]));
+        }
+        if let (Some(cpus), Some(fields)) = (self.cpus, value.as_object_mut()) {
+            fields.insert("cpus".into(), serde_json::json!(cpus));
         }
         if let (Some(below), Some(fields)) = (&self.below, value.as_object_mut()) {
             fields.insert("below".into(), serde_json::json!(below));

@@ -210,10 +210,10 @@ impl RecipeFile {
                 "emulator.memory_mib = {memory_mib} is not 64 to 65536"
             )));
         }
-        // A recipe inherits what it can't have: what serves a network needs the CPUs of devices.
+        // A recipe inherits what it can't have: a hypervisor below does not give its Linux several CPUs.
         let (is_below, kind) = (self.below.is_some(), self.monitor.kind);
         let can_have = |choice: &Choice| {
-            (choice.network.is_none() || !is_below)
+            (choice.network.is_none() && choice.cpus.is_none() || !is_below)
                 && (choice.monitor.is_empty() || kind == Some(MonitorKind::Vmm))
         };
         let recipe = Recipe {
@@ -248,6 +248,7 @@ impl RecipeFile {
                 Some(_) => vm.without_io().complete(),
                 None => vm.complete(),
             }),
+            cpus: None,
             choices: self.choice.into_iter().filter(can_have).collect(),
             below: (self.below.map(BelowPart::complete).transpose())
                 .map_err(|what| fail(what.to_owned()))?,

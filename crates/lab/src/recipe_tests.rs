@@ -543,3 +543,60 @@ fn a_choice_may_say_who_serves_the_network() {
     let error = choice("vhost-net", "kernel");
     assert!(error.contains("needs the CPUs of a [vm.io]"), "{error}");
 }
+
+#[test]
+fn a_choice_may_give_the_measured_system_several_cpus() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../lab");
+    let lab = crate::lab::Lab::open(&[folder.into()]).unwrap();
+    for name in [
+        "linux",
+        "kvm-linux",
+        "arm-linux",
+        "kvm-vhe-linux",
+        "kvm-nvhe-linux",
+        "arm-xen-linux",
+    ] {
+        let of = || lab.recipe(name, None).unwrap();
+        let chosen = of().with_option("cpus", "4").unwrap();
+        assert_eq!((of().cpus, chosen.cpus), (None, Some(4)), "{name}");
+        assert_ne!(of().digest(), chosen.digest());
+        let caveat = chosen.caveat.unwrap();
+        assert!(caveat.contains("one clock"), "{name}: {caveat}");
+    }
+    let xen = lab.recipe("arm-xen-linux", None).unwrap();
+    let Hypervisor::Xen { parameters, .. } = xen.with_option("cpus", "4").unwrap().hypervisor
+    else {
+        panic!("no Xen")
+    };
+    assert!(
+        parameters
+            .iter()
+            .any(|word| word.word == "dom0_max_vcpus=2")
+    );
+    // A hypervisor below gives its Linux one CPU.
+    for name in ["kvm-nested-linux", "kvm-svm-nested-linux", "neve-linux"] {
+        let nested = lab.recipe(name, None).unwrap();
+        assert!(!nested.option_names().contains(&"cpus"), "{name}");
+    }
+    // Who serves the network is compared on the CPUs of [vm.io].
+    let both = |first: (&str, &str), second: (&str, &str)| {
+        let recipe = lab.recipe("kvm-linux", None).unwrap();
+        let recipe = recipe.with_option(first.0, first.1).unwrap();
+        let error = recipe.with_option(second.0, second.1).unwrap_err();
+        error.to_string()
+    };
+    let (cpus, net) = (("cpus", "4"), ("net", "vhost"));
+    for error in [both(cpus, net), both(net, cpus)] {
+        assert!(error.contains("with one CPU only"), "{error}");
+    }
+    let choice = |more: &str| {
+        let text = format!(
+            "extends = \"kernel\"\nsummary = \"x\"\n[[choice]]\noption = \"a\"\nvalue = \"1\"\nwhy = \"y\"\n{more}\n"
+        );
+        recipe(&text).unwrap_err().to_string()
+    };
+    let error = choice("cpus = 4");
+    assert!(error.contains("cpus needs a [root]"), "{error}");
+    let error = choice("hypervisor = [\"a=b\"]");
+    assert!(error.contains("hypervisor is for Xen"), "{error}");
+}

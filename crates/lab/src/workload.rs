@@ -88,6 +88,24 @@ pub struct Workload {
     /// Runs after `run`, on its side, whose output is in /tmp/out: exit status 0 says that the work
     /// was done.
     pub proof: Option<String>,
+    /// Other commands for a measured system of several CPUs, if one CPU's would not use them.
+    #[serde(skip_serializing_if = "SeveralCpus::is_empty")]
+    pub several_cpus: SeveralCpus,
+}
+
+/// Commands in place of a workload's own. `$CPUS` is the number of CPUs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct SeveralCpus {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    serve: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    run: Option<String>,
+}
+
+impl SeveralCpus {
+    fn is_empty(&self) -> bool {
+        self.serve.is_none() && self.run.is_none()
+    }
 }
 
 /// A workload's file. The positions are for messages.
@@ -109,6 +127,15 @@ struct WorkloadFile {
     beside: Option<Spanned<String>>,
     run: Spanned<String>,
     proof: Option<Spanned<String>>,
+    #[serde(default)]
+    several_cpus: SeveralCpusPart,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SeveralCpusPart {
+    serve: Option<Spanned<String>>,
+    run: Option<Spanned<String>>,
 }
 
 /// The limit on a command's length, in bytes: a machine's agent reads it as one line.
@@ -169,7 +196,27 @@ impl Workload {
             beside: file.beside.map(Spanned::into_inner),
             run: file.run.into_inner(),
             proof: file.proof.map(Spanned::into_inner),
+            several_cpus: SeveralCpus {
+                serve: file.several_cpus.serve.map(Spanned::into_inner),
+                run: file.several_cpus.run.map(Spanned::into_inner),
+            },
         })
+    }
+
+    /// The workload on a measured system of several CPUs. One with a number of vCPUs of its own stays as it is.
+    #[must_use]
+    pub fn on(mut self, cpus: u32) -> Self {
+        if self.vcpus > 1 {
+            return self;
+        }
+        let number = cpus.to_string();
+        let commands = std::mem::take(&mut self.several_cpus);
+        let [serve, run] =
+            [commands.serve, commands.run].map(|it| it.map(|it| it.replace("$CPUS", &number)));
+        self.vcpus = cpus;
+        self.serve = serve.or(self.serve);
+        self.run = run.unwrap_or(self.run);
+        self
     }
 
     /// Units of the shorter run, which is subtracted from the measured one: both start and end the same programs. 0: there
@@ -276,6 +323,8 @@ impl WorkloadFile {
             ("beside", self.beside.as_ref()),
             ("run", Some(&self.run)),
             ("proof", self.proof.as_ref()),
+            ("several_cpus.serve", self.several_cpus.serve.as_ref()),
+            ("several_cpus.run", self.several_cpus.run.as_ref()),
         ];
         for (key, command) in commands {
             let Some(command) = command else { continue };
@@ -339,6 +388,28 @@ mod tests {
         assert_eq!(workload.bytes, 4096);
         let workload = parse(&format!("{LEAST}files = [\"x.c\"]\n")).unwrap();
         assert_eq!(workload.files["x.c"], "int x;\n");
+    }
+
+    #[test]
+    fn several_cpus_have_other_commands_and_another_digest() {
+        let text = format!("{LEAST}serve = \"s\"\n");
+        let several = "[several_cpus]\nrun = \"work -t $CPUS $((UNITS / $CPUS))\"\n";
+        let (plain, both) = (
+            parse(&text).unwrap(),
+            parse(&format!("{text}{several}")).unwrap(),
+        );
+        // One CPU's figure stays comparable with those of before.
+        assert_eq!(plain.digest(), both.digest());
+        let on_four = both.clone().on(4);
+        assert_eq!(on_four.run, "work -t 4 $((UNITS / 4))");
+        assert_eq!((on_four.serve.as_deref(), on_four.vcpus), (Some("s"), 4));
+        assert_ne!(on_four.digest(), both.digest());
+        assert_ne!(plain.clone().on(4).digest(), plain.digest());
+        // It says itself how many vCPUs it is about.
+        let two = parse(&format!("{text}vcpus = 2\n{several}")).unwrap();
+        assert_eq!(two.clone().on(4), two);
+        let error = parse(&format!("{text}[several_cpus]\nserve = \" \"\n")).unwrap_err();
+        assert!(error.contains("several_cpus.serve is empty"), "{error}");
     }
 
     #[test]

@@ -147,6 +147,7 @@ impl HostMachine {
             words: &request.command_line,
             vm: &request.vm,
             vcpus: request.vcpus,
+            host_cpus: 1,
             memory_mib: self.memory_mib,
             host_memory_mib: 0,
             executor: self.executor(),

@@ -36,6 +36,10 @@ pub struct Resources {
     /// The first process of a lab machine whose guest is a whole Linux; or why there is none, and the
     /// cure.
     pub agent: Option<Result<PathBuf, String>>,
+    /// The same of a machine without a VM that has several CPUs.
+    pub cpus_agent: Option<Result<PathBuf, String>>,
+    /// The one of the lab's ARM machines.
+    pub arm_cpus_agent: Option<Result<PathBuf, String>>,
     /// The same in dom0 under Xen.
     pub xen_agent: Option<Result<PathBuf, String>>,
     /// The one of the lab's ARM machines.
@@ -190,6 +194,23 @@ impl Resources {
             Architecture::Aarch64 => found(
                 &self.arm_agent,
                 "first process of lab machines with applications for aarch64",
+            ),
+        }
+    }
+
+    /// The first process of a lab machine of several CPUs whose guest is a whole Linux without a VM.
+    ///
+    /// # Errors
+    /// There is none, and the cure.
+    pub fn cpus_agent_for(&self, architecture: Architecture) -> Result<PathBuf, MachineError> {
+        match architecture {
+            Architecture::X86_64 => found(
+                &self.cpus_agent,
+                "first process of lab machines of several CPUs with applications",
+            ),
+            Architecture::Aarch64 => found(
+                &self.arm_cpus_agent,
+                "first process of lab machines of several CPUs with applications for aarch64",
             ),
         }
     }

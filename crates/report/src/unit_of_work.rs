@@ -100,6 +100,12 @@ pub(crate) fn base(platform: &str) -> &str {
     platform.split(['@', '+']).next().unwrap_or_default()
 }
 
+/// How many CPUs the measured system has, if the platform's name says so: `4` of `lab:linux+cpus=4`.
+pub(crate) fn cpus(platform: &str) -> Option<&str> {
+    let mut options = platform.split('+').skip(1);
+    options.find_map(|option| option.strip_prefix("cpus="))
+}
+
 /// A text, or a dash.
 pub(crate) fn dash(text: Option<String>) -> String {
     text.unwrap_or_else(|| "-".to_owned())
@@ -144,5 +150,7 @@ mod tests {
         assert_eq!(of(&row), [("hlt".to_owned(), 0.5)].into());
         assert_eq!(base("lab:kvm-linux@6.1+memory=512"), "lab:kvm-linux");
         assert_eq!(base(""), "");
+        assert_eq!(cpus("lab:kvm-linux+memory=512+cpus=4"), Some("4"));
+        assert_eq!(cpus("lab:kvm-linux+net=vhost"), None);
     }
 }

@@ -1,7 +1,10 @@
 //! Options of a machine's name whose effect its recipe says, as `+apicv=0`.
 
-use super::{ApplyError, DeviceKind, Module, Monitor, Recipe, Served, Word};
+use super::{ApplyError, DeviceKind, Hypervisor, Module, Monitor, Recipe, Served, Word};
 use serde::{Deserialize, Serialize};
+
+/// Each vCPU is pinned, and so is what serves the VM's network: the host's agent takes 8 pins (`lab/agent/config.h`).
+const CPUS: std::ops::RangeInclusive<u32> = 2..=7;
 
 /// One value of an option, and what it changes. Without the option nothing changes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,6 +25,9 @@ pub struct Choice {
     /// Kernel parameters, which replace those of the same key.
     #[serde(default)]
     pub parameter: Vec<String>,
+    /// Xen's parameters, which replace those of the same key.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hypervisor: Vec<String>,
     /// Options of modules that the recipe loads, which replace those of the same key.
     #[serde(default)]
     pub module: Vec<ModuleOptions>,
@@ -34,6 +40,9 @@ pub struct Choice {
     /// What serves the network of the VM's workloads, on the CPUs of `vm.io`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<Served>,
+    /// CPUs of the system whose workloads are measured, natively and as vCPUs. Without it there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpus: Option<u32>,
     /// What a reader of results must know, in place of the recipe's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub caveat: Option<String>,
@@ -73,6 +82,16 @@ impl Recipe {
                 value: value.to_owned(),
             });
         };
+        let network = self.vm.as_ref().and_then(|vm| vm.network);
+        if choice.cpus.or(self.cpus).is_some() && choice.network.or(network).is_some() {
+            return Err(ApplyError::Value {
+                recipe: self.name,
+                option: option.to_owned(),
+                value: value.to_owned(),
+                why: "who serves the network can be chosen for a VM with one CPU only",
+            });
+        }
+        self.cpus = choice.cpus.or(self.cpus);
         if let Some(package) = choice.package {
             self.emulator.package = package;
         }
@@ -88,6 +107,12 @@ impl Recipe {
                 replace(words, Word { word, why }, |word| &word.word);
             }
         }
+        if let Hypervisor::Xen { parameters, .. } = &mut self.hypervisor {
+            for word in choice.hypervisor {
+                let why = choice.why.clone();
+                replace(parameters, Word { word, why }, |word| &word.word);
+            }
+        }
         if let Some(vm) = &mut self.vm {
             vm.network = choice.network.or(vm.network);
             for word in choice.setting {
@@ -95,28 +120,33 @@ impl Recipe {
                 replace(&mut vm.settings, Word { word, why }, |word| &word.word);
             }
         }
-        if let Some(kernel) = &mut self.kernel {
-            for word in choice.parameter {
-                let word = Word {
-                    word,
-                    why: choice.why.clone(),
-                };
-                // An inner kernel has it too, if it has this parameter at all.
-                let inner = self.nested.as_mut().map(|nested| &mut nested.parameters);
-                let has =
-                    |inner: &Vec<Word>| inner.iter().any(|own| key(&own.word) == key(&word.word));
-                if let Some(inner) = inner.filter(|inner| has(inner)) {
-                    replace(inner, word.clone(), |word| &word.word);
-                }
-                replace(&mut kernel.parameters, word, |word| &word.word);
+        self.apply_to_kernel(&choice.why, choice.parameter, choice.module);
+        Ok(self)
+    }
+
+    /// Sets a kernel's parameters, and options of its modules.
+    fn apply_to_kernel(&mut self, why: &str, parameters: Vec<String>, modules: Vec<ModuleOptions>) {
+        let Some(kernel) = &mut self.kernel else {
+            return;
+        };
+        for word in parameters {
+            let word = Word {
+                word,
+                why: why.to_owned(),
+            };
+            // An inner kernel has it too, if it has this parameter at all.
+            let inner = self.nested.as_mut().map(|nested| &mut nested.parameters);
+            let has = |inner: &Vec<Word>| inner.iter().any(|own| key(&own.word) == key(&word.word));
+            if let Some(inner) = inner.filter(|inner| has(inner)) {
+                replace(inner, word.clone(), |word| &word.word);
             }
-            for change in choice.module {
-                for module in kernel.modules.iter_mut().filter(|m| m.name == change.name) {
-                    module.set_options(&change.options);
-                }
+            replace(&mut kernel.parameters, word, |word| &word.word);
+        }
+        for change in modules {
+            for module in kernel.modules.iter_mut().filter(|m| m.name == change.name) {
+                module.set_options(&change.options);
             }
         }
-        Ok(self)
     }
 
     /// What is wrong with a choice, in words for the recipe's author.
@@ -138,8 +168,19 @@ impl Recipe {
             if !choice.monitor.is_empty() && !matches!(self.monitor, Monitor::Vmm { .. }) {
                 return Some(format!("{name} needs our own monitor"));
             }
+            if !choice.hypervisor.is_empty() && !matches!(self.hypervisor, Hypervisor::Xen { .. }) {
+                return Some(format!("{name}: hypervisor is for Xen"));
+            }
             if !choice.setting.is_empty() && self.vm.is_none() {
                 return Some(format!("{name} needs a [vm]"));
+            }
+            if choice.cpus.is_some() && self.root.is_none() {
+                return Some(format!(
+                    "{name}: cpus needs a [root], whose workloads use them"
+                ));
+            }
+            if choice.cpus.is_some_and(|cpus| !CPUS.contains(&cpus)) {
+                return Some(format!("{name}: cpus is not 2 to 7"));
             }
             if choice.network.is_some() && self.vm.iter().all(|vm| vm.io.is_none()) {
                 return Some(format!("{name}: network needs the CPUs of a [vm.io]"));

@@ -186,6 +186,7 @@ impl Machine for NestedMachine {
             words: &request.command_line,
             vm: "",
             vcpus: request.vcpus,
+            host_cpus: 1,
             memory_mib: MEMORY_MIB,
             host_memory_mib: 0,
             executor: Executor {

@@ -70,10 +70,14 @@ fn has_dom0(recipe: &Recipe) -> bool {
         && recipe.monitor == Monitor::None
 }
 
-/// The first process of a machine whose guest is a whole Linux: dom0's under Xen.
+/// The first process of a machine whose guest is a whole Linux: dom0's under Xen. On a machine that is itself a
+/// measured system of several CPUs it is another one.
 fn agent(recipe: &Recipe, resources: &Resources) -> Result<PathBuf, MachineError> {
     match recipe.monitor {
         Monitor::Xl { .. } => resources.xen_agent_for(recipe.architecture),
+        _ if recipe.vm.is_none() && recipe.cpus.is_some() => {
+            resources.cpus_agent_for(recipe.architecture)
+        }
         _ => resources.agent_for(recipe.architecture),
     }
 }

@@ -52,11 +52,12 @@ pub fn tree(
     xen: &Xen,
     dom0_parameters: &str,
     modules: Modules,
+    cpus: u32,
     [address, bytes]: Root,
 ) -> Result<Vec<u8>, Error> {
     let mut to = FdtWriter::new_with_mem_reserv(&[FdtReserveEntry::new(address, bytes)?])?;
     let root = to.begin_node("")?;
-    machine(&mut to, 1)?;
+    machine(&mut to, cpus)?;
     second_serial(&mut to)?;
     let chosen = to.begin_node("chosen")?;
     two_cells(&mut to)?;
@@ -105,7 +106,7 @@ mod tests {
         assert_eq!(modules.kernel, [MODULE, (34 << 20) + 1]);
         assert_eq!(modules.initrd, [MODULE + (36 << 20), 0x1234]);
         let root = [0x1_0000_0000, 0x1880_0000];
-        let tree = tree(&xen, "console=ttyAMA0", modules, root).unwrap();
+        let tree = tree(&xen, "console=ttyAMA0", modules, 1, root).unwrap();
         let cells = |values: [u64; 2]| values.map(u64::to_be_bytes).concat();
         // The memory reservation block follows the header, and is a list that ends with zeros.
         assert_eq!(&tree[40..72], &[cells(root), cells([0, 0])].concat());

@@ -38,6 +38,8 @@ fn words_of(io: Option<&IoVm<'_>>, network: Option<&Network<'_>>) -> String {
         architecture: ws_lab::sets::Architecture::X86_64,
         program: "/usr/bin/q",
         vcpus: 1,
+        queues: 1,
+        has_placed_threads: true,
         memory_mib: 512,
         root: "/dev/pmem0",
         root_bytes: 4096,

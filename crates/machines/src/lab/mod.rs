@@ -2,7 +2,8 @@
 //!
 //! `assemble` finds the parts that a recipe names, `payload` is what the emulator boots, `machine`
 //! runs it; `whole` is a machine whose guest is a whole Linux, `io` the devices of its VM whose requests
-//! are measured, and `network` what serves the network of its workloads; `xl` is Xen's own tool stack in a Linux that is dom0. `virt` describes QEMU's ARM machine to what boots on it, `tree` the same with Xen's domains, and `dom0_tree` with
+//! are measured, `network` what serves the network of its workloads, and `cpus` the CPUs of a
+//! system that has several; `xl` is Xen's own tool stack in a Linux that is dom0. `virt` describes QEMU's ARM machine to what boots on it, `tree` the same with Xen's domains, and `dom0_tree` with
 //! a dom0. `symbols` asks a machine's Linux where its functions are, `software` names the files of its
 //! other programs. Only `command` (QEMU) and `bochs` know an emulator's
 //! options; `disc` makes the CD that Bochs boots. `resume` starts machines from saved states.
@@ -11,6 +12,7 @@ mod assemble;
 mod below;
 mod bochs;
 mod command;
+mod cpus;
 mod described;
 mod disc;
 mod dom0_tree;

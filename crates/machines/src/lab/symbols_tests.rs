@@ -114,6 +114,7 @@ fn the_machine_boots_its_modules_and_nothing_else() {
         root_bytes: 2 << 20,
         emulator: ws_lab::recipe::EmulatorKind::Qemu,
         workloads: Vec::new(),
+        cpus: None,
         vm: None,
         below: None,
     }));

@@ -168,6 +168,7 @@ fn arm_dom0(kernel: &str) -> Payload {
         root_bytes: 2 << 20,
         emulator: EmulatorKind::Qemu,
         workloads: Vec::new(),
+        cpus: None,
         vm: None,
         below: None,
     }))
@@ -340,6 +341,8 @@ fn inner(vary: impl FnOnce(&mut vm::Whole<'static>)) -> String {
         architecture: Architecture::X86_64,
         program: "/usr/bin/qemu",
         vcpus: 1,
+        queues: 1,
+        has_placed_threads: false,
         memory_mib: 512,
         io: None,
         network: None,
@@ -357,10 +360,14 @@ fn inner(vary: impl FnOnce(&mut vm::Whole<'static>)) -> String {
 }
 
 #[test]
-fn a_network_card_has_a_pair_of_queues_for_each_vcpu() {
-    let (one, two) = (inner(|_| ()), inner(|vm| vm.vcpus = 2));
+fn a_network_card_has_pairs_of_queues_and_threads_that_are_placed_have_names() {
+    let vary = |vm: &mut vm::Whole<'_>| (vm.vcpus, vm.queues) = (2, 2);
+    let (one, two) = (inner(|_| ()), inner(vary));
     assert!(!one.contains("queues") && !one.contains("mq=") && one.contains("-smp 1 "));
     assert!(two.contains("vhost=on,queues=2 ") && two.contains(",mq=on,vectors=6 "));
+    let four = inner(|vm| (vm.vcpus, vm.has_placed_threads) = (4, true));
+    assert!(four.contains("-smp 4 ") && four.contains("-name vm,debug-threads=on"));
+    assert!(!four.contains("queues") && !four.contains("memory-backend-memfd"));
 }
 
 #[test]

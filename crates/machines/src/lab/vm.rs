@@ -35,6 +35,10 @@ pub struct Whole<'a> {
     /// QEMU.
     pub program: &'a str,
     pub vcpus: u32,
+    /// Pairs of its network card.
+    pub queues: u32,
+    /// The agent puts its threads on CPUs, and so must know them.
+    pub has_placed_threads: bool,
     pub memory_mib: u64,
     /// The block device with the root file system, and its size.
     pub root: &'a str,
@@ -59,11 +63,6 @@ impl Whole<'_> {
     /// Whether other programs map its memory.
     fn is_shared(&self) -> bool {
         self.io.is_some() || self.network.is_some() && !self.has_card()
-    }
-
-    /// Whether the agent puts its threads on CPUs, and so must know them.
-    fn has_placed_threads(&self) -> bool {
-        self.io.is_some() || self.network.is_some()
     }
 
     /// Whether it has a network card of the machine's. Its memory is then QEMU's own, which Linux makes of huge
@@ -138,7 +137,7 @@ pub fn vm(vm: &Whole<'_>) -> Vec<String> {
         // What serves by vhost-user maps the memory.
         add(&["-object", &memory]);
     }
-    if vm.has_placed_threads() {
+    if vm.has_placed_threads && vm.architecture == Architecture::X86_64 {
         // The agent knows threads by their names.
         add(&["-name", "vm,debug-threads=on"]);
     }
@@ -179,7 +178,7 @@ fn card<'a>(vm: &Whole<'a>) -> Card<'a> {
         tap,
         socket: network::SOCKET,
         mac,
-        queues: vm.vcpus,
+        queues: vm.queues,
     }
 }
 

@@ -2,6 +2,7 @@
 //! there (`lab/agent`) is told.
 
 use super::below::{Below, Vm as Nested};
+use super::cpus::Cpus;
 use super::io::{ELVIS, Io, IoVm};
 use super::network::Network;
 use super::vm::{self, VmTree, Whole as Inner};
@@ -62,6 +63,8 @@ pub struct Whole {
     pub root_bytes: u64,
     pub emulator: EmulatorKind,
     pub workloads: Vec<Workload>,
+    /// The measured system's, if it has several for all workloads.
+    pub cpus: Option<Cpus>,
     pub vm: Option<Vm>,
     /// The hypervisor below this Linux, which is then a VM's itself.
     pub below: Option<Below>,
@@ -112,8 +115,9 @@ pub struct Launched<'a> {
     pub words: &'a str,
     /// Which of the VMs: that of workloads if it is empty, one of `io`, or that of [`launch_with`].
     pub vm: &'a str,
-    /// The VM's CPUs.
+    /// The VM's CPUs, and the machine's.
     pub vcpus: u32,
+    pub host_cpus: u32,
     pub memory_mib: u64,
     /// The memory of the machine's Linux, of which the VM's is a part.
     pub host_memory_mib: u64,
@@ -212,7 +216,8 @@ impl Whole {
     /// One is too large for an initramfs, or can't be read.
     pub fn machine(&self, launched: Launched<'_>) -> Result<Vec<Entry>, MachineError> {
         let Some(vm) = &self.vm else {
-            let lines = ["role=native".to_owned()];
+            let mut lines = vec!["role=native".to_owned()];
+            lines.extend(self.placed(launched));
             return Ok(self.own(&self.files, &lines));
         };
         let (program, settings) = match &vm.runs {
@@ -223,6 +228,7 @@ impl Whole {
         let io = io.as_ref();
         let network = vm.network().filter(|_| launched.vm.is_empty());
         let network = network.as_ref();
+        let placed = self.placed(launched);
         let mut lines = vec!["role=guest".to_owned()];
         lines.extend(io.map(IoVm::guest_lines).unwrap_or_default());
         let guest = with(&vm.files, &vm.modules, NVDIMM, &lines);
@@ -238,6 +244,9 @@ impl Whole {
             executor: launched.executor,
             program,
             vcpus: launched.vcpus,
+            // One pair, as in the paper, and not one for each vCPU.
+            queues: if placed.is_empty() { launched.vcpus } else { 1 },
+            has_placed_threads: !placed.is_empty() || io.is_some() || network.is_some(),
             memory_mib: launched.memory_mib,
             io,
             network,
@@ -251,6 +260,7 @@ impl Whole {
             settings,
         };
         let mut lines = self.host_lines(&inner);
+        lines.extend(placed);
         if launched.vm == launch_with(With::SecondVm) {
             let second = Inner {
                 disk: None,
@@ -264,9 +274,17 @@ impl Whole {
         Ok(self.own(&files, &lines))
     }
 
+    /// The lines that place threads of a system of several CPUs. There are none for a VM of devices.
+    fn placed(&self, launched: Launched<'_>) -> Vec<String> {
+        match self.cpus {
+            Some(cpus) if launched.vm.is_empty() => cpus.lines(launched.host_cpus),
+            _ => Vec::new(),
+        }
+    }
+
     /// What its agent is told of a VM of QEMU.
     fn host_lines(&self, vm: &Inner<'_>) -> Vec<String> {
-        let mut lines = vec!["role=host".to_owned(), format!("queues={}", vm.vcpus)];
+        let mut lines = vec!["role=host".to_owned(), format!("queues={}", vm.queues)];
         let doorbell = self.below.iter();
         let doorbell = doorbell.map(|below| below.doorbell(self.architecture));
         lines.extend(doorbell.map(|address| format!("doorbell={address:#x}")));
@@ -287,6 +305,8 @@ impl Whole {
     ) -> Result<Vec<Entry>, MachineError> {
         let lines = ["role=guest".to_owned(), domain_line(self.architecture)];
         let guest = with(&vm.files, &vm.modules, DOMAIN_ROOT, &lines);
+        let mut settings = settings.to_vec();
+        settings.extend(self.cpus.map(Cpus::domain_line));
         let domain = Domain {
             vcpus: launched.vcpus,
             memory_mib: launched.memory_mib,
@@ -296,7 +316,7 @@ impl Whole {
                 initrd: INITRD,
                 root: self.root_device(),
             }),
-            settings,
+            settings: &settings,
         };
         let mut files = self.files.clone();
         files.extend_from_slice(tools);
@@ -305,6 +325,7 @@ impl Whole {
         files.push(domain.configuration());
         let mut lines = vec!["role=host".to_owned()];
         lines.extend(xl::STARTS.map(|word| format!("word={word}")));
+        lines.extend(self.placed(launched));
         Ok(self.own(&files, &lines))
     }
 
@@ -318,8 +339,15 @@ impl Whole {
     pub fn rows(&self) -> Vec<BenchmarkRow> {
         let io = self.vm.as_ref().and_then(|vm| vm.io.as_ref());
         let network = self.vm.as_ref().and_then(Vm::network);
-        let can = |workload: &&Workload| workload.vcpus == 1 || self.vm.is_some();
-        let row = |workload| row(workload, network.as_ref());
+        let usual = self.cpus.map_or(1, |cpus| cpus.count);
+        let can = |workload: &&Workload| workload.vcpus == usual || self.vm.is_some();
+        let row = |workload: &Workload| {
+            let row = row(workload, network.as_ref());
+            match self.cpus {
+                Some(cpus) => cpus.row(row, workload.place),
+                None => row,
+            }
+        };
         let workloads = self.workloads.iter().filter(can).map(row);
         workloads.chain(io.into_iter().flat_map(Io::rows)).collect()
     }

@@ -1,6 +1,8 @@
 //! Tests of what a launch asks of a whole Linux.
 
 use super::*;
+use crate::lab::cpus::System;
+use ws_lab::workload::SeveralCpus;
 
 fn workload(name: &str, file: &str) -> Workload {
     Workload {
@@ -19,6 +21,7 @@ fn workload(name: &str, file: &str) -> Workload {
         beside: None,
         run: "work".into(),
         proof: None,
+        several_cpus: SeveralCpus::default(),
     }
 }
 
@@ -34,6 +37,7 @@ fn whole() -> Whole {
         root_bytes: 2 << 20,
         emulator: EmulatorKind::Qemu,
         workloads: vec![workload("one", "1.c"), workload("two", "2.c")],
+        cpus: None,
         vm: None,
         below: None,
     }
@@ -44,6 +48,7 @@ fn launched(words: &str) -> Launched<'_> {
         words,
         vm: "",
         vcpus: 1,
+        host_cpus: 1,
         memory_mib: 512,
         host_memory_mib: 512,
         executor: vm::LAB,
@@ -73,4 +78,38 @@ fn a_machine_is_the_same_whatever_is_asked_of_it() {
     // Where the machine does not stop, the launch is a file of it.
     let files = whole().files(launched("rows=one")).unwrap();
     assert!(files.iter().any(|file| file.path == LAUNCH));
+}
+
+#[test]
+fn a_machine_of_several_cpus_has_their_row_alone_and_places_its_clients() {
+    let mut whole = whole();
+    whole.cpus = Some(Cpus {
+        count: 4,
+        system: System::Native,
+    });
+    // One has a number of vCPUs of its own, which no machine without a VM has.
+    let [first, second] = &mut whole.workloads[..] else {
+        panic!("two")
+    };
+    *first = first.clone().on(4);
+    second.vcpus = 2;
+    let rows = whole.rows();
+    let [row] = &rows[..] else {
+        panic!("{}", rows.len())
+    };
+    assert_eq!((&*row.name, row.cpus, row.host_cpus), ("one", 4, 5));
+    let config = |host_cpus: u32| {
+        let launched = Launched {
+            host_cpus,
+            ..launched("nonce=1")
+        };
+        let files = whole.machine(launched).unwrap();
+        let config = files.into_iter().find(|file| file.path == CONFIG);
+        match config.unwrap().content {
+            crate::initramfs::Content::Bytes(bytes) => String::from_utf8(bytes).unwrap(),
+            _ => panic!("no file"),
+        }
+    };
+    assert!(config(5).ends_with("role=native\npin=0 clients\n"));
+    assert!(config(4).ends_with("role=native\n"));
 }

@@ -26,7 +26,7 @@ use crate::exit_columns;
 use crate::place::PlaceRow;
 use crate::reference::Reference;
 use crate::requests::{PublishedRate, idle, published as exits_a_second};
-use crate::unit_of_work::{Unit, base};
+use crate::unit_of_work::{Unit, base, cpus};
 use predicted::Known;
 use published::{PAPER, TABLE};
 use schemars::JsonSchema;
@@ -41,7 +41,7 @@ pub const APPS_SCHEMA: &str = "worldswitch-apps/2";
 /// The category of workloads in results.
 pub const APPLICATION: &str = "application";
 
-/// The machines without a hypervisor: ratios relate to the one of the same architecture.
+/// The machines without a hypervisor: ratios relate to the one of the same architecture and number of CPUs.
 const NATIVES: [&str; 2] = ["lab:linux", "lab:arm-linux"];
 
 /// The machines whose VM is in another VM.
@@ -84,7 +84,7 @@ pub struct Apps {
     #[schemars(extend("const" = APPS_SCHEMA))]
     pub schema: &'static str,
     /// The platforms without a hypervisor that were measured; ratios relate to that of the same
-    /// architecture.
+    /// architecture and number of CPUs (`+cpus=`).
     pub natives: Vec<String>,
     /// Those whose instructions were counted; the paper's in its order, then the others.
     pub workloads: Vec<App>,
@@ -135,7 +135,8 @@ pub struct AppLine {
     pub band: Option<[f64; 2]>,
     /// Whether all boots but the perturbed ones gave the same.
     pub exact: Option<bool>,
-    /// Relative to the native platform of the same architecture: that of its own run, else the first.
+    /// Relative to the native platform of the same architecture and number of CPUs: that of its own run, else the
+    /// first.
     pub ratio: Option<f64>,
     /// The range of the ratio that follows from both bands.
     pub ratio_band: Option<[f64; 2]>,
@@ -206,7 +207,7 @@ impl Apps {
                 lines: results
                     .iter()
                     .filter(|result| result.rows.iter().any(|row| is_workload(&row)))
-                    .filter(|result| result.row(name).is_some() || !needs_vm(name, &measured))
+                    .filter(|result| result.row(name).is_some() || !needs_vm(name, &results))
                     .map(|result| line(name, result, &natives, reference))
                     .collect(),
                 nested: published::nested(name, reference),
@@ -272,11 +273,13 @@ fn names_of<'a>(rows: &[&'a Row], reference: &'a Reference) -> Vec<&'a str> {
     names
 }
 
-/// Whether a workload has several vCPUs: machines without a VM do not have its row.
-fn needs_vm(workload: &str, rows: &[&Row]) -> bool {
-    let vcpus = |row: &&Row| row.conditions.get("vcpus")?.as_u64();
-    let mut of_workload = rows.iter().filter(|row| row.benchmark == workload);
-    of_workload.any(|row| vcpus(row).is_some_and(|vcpus| vcpus > 1))
+/// Whether a workload has several vCPUs of its own: machines without a VM do not have its row.
+fn needs_vm(workload: &str, results: &[&ResultFile]) -> bool {
+    let of_one_cpu = results.iter();
+    let of_one_cpu = of_one_cpu.filter(|result| cpus(&result.platform).is_none());
+    let mut rows = of_one_cpu.filter_map(|result| result.row(workload));
+    let vcpus = |row: &Row| row.conditions.get("vcpus")?.as_u64();
+    rows.any(|row| vcpus(row).is_some_and(|vcpus| vcpus > 1))
 }
 
 /// What the cost model needs of a workload on a platform.
@@ -313,9 +316,10 @@ fn line(
 ) -> AppLine {
     let unit = |result: &ResultFile| Unit::of(result.row(workload), result);
     let here = unit(result);
-    let others = natives
-        .iter()
-        .filter(|native| architecture(native) == architecture(result));
+    let others = natives.iter().filter(|native| {
+        architecture(native) == architecture(result)
+            && cpus(&native.platform) == cpus(&result.platform)
+    });
     let other = of_its_run(result, others, |native| native)
         .filter(|native| native.platform != result.platform);
     let there = other.map(|native| unit(native));

@@ -8,8 +8,9 @@ use super::{
     TimedTransaction, Transaction, is_nested, named,
 };
 use crate::number;
+use crate::requests::text::idle;
 use crate::sheet::{Set, Sheet, below_in_markdown, below_on_terminal};
-use crate::unit_of_work::{base, dash, insns, insns_of, two};
+use crate::unit_of_work::{base, cpus, dash, insns, insns_of, two};
 
 use Set::{Number, Text};
 
@@ -98,6 +99,9 @@ const VCPUS_LEGEND: [&str; 3] = [
     "bound: units in 1,000,000,000 instructions of the busiest vCPU, if it alone were the bottleneck; gain: relative to the bound with all interrupts on one vCPU.",
     "Dall: how much longer a unit took than natively in section 5 of Dall et al. (2015), KVM on ARM (HP Moonshot m400), four vCPUs, with all virtual interrupts on one vCPU and spread over several, and what that gained.",
 ];
+
+/// Said below instructions of systems of several CPUs.
+const SEVERAL_CPUS: &str = "+cpus=: the measured system has so many CPUs, and clients have one beside them, as in a VM vhost has. All CPUs take turns on one clock: insns a unit is the sum over all, with the time in which all were idle, and ratios are to the machine with as many CPUs.";
 
 /// As many reasons of exits are in the table; the JSON has all.
 pub(super) const REASONS: usize = 3;
@@ -294,6 +298,22 @@ impl Apps {
         })
     }
 
+    /// What is said of systems of several CPUs, and their idle time, if it is much.
+    fn several_cpus(&self) -> Vec<String> {
+        let lines = self.workloads.iter().flat_map(|app| {
+            let lines = app.lines.iter();
+            lines.map(move |line| (&app.workload, line))
+        });
+        let lines: Vec<_> = lines
+            .filter(|(_, line)| cpus(&line.platform).is_some())
+            .collect();
+        let legend = lines.first().map(|_| SEVERAL_CPUS.to_owned());
+        let idle = lines
+            .iter()
+            .filter_map(|(workload, line)| idle(workload, &line.platform, line.idle));
+        legend.into_iter().chain(idle).collect()
+    }
+
     /// NEVE's ratios of all workloads, as one text.
     fn nested(&self) -> Option<String> {
         let stated: Vec<String> = self.workloads.iter().filter_map(App::nested).collect();
@@ -374,6 +394,7 @@ impl Apps {
             sheet.extend(self.workloads.iter().flat_map(App::lines));
             let mut below: Vec<String> = self.reasons().collect();
             below.extend(LEGEND.map(str::to_owned));
+            below.extend(self.several_cpus());
             below.extend(self.nested());
             blocks.push(Block {
                 title: None,

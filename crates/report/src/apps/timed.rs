@@ -7,7 +7,7 @@ use crate::unit_of_work::base;
 use schemars::JsonSchema;
 use serde::Serialize;
 use ws_analysis::Summary;
-use ws_results::{ResultFile, Row, Status};
+use ws_results::{ResultFile, Status};
 
 /// The platform without a hypervisor.
 const HOST: &str = "host";
@@ -71,13 +71,12 @@ pub(super) fn by_platform<'a>(results: &[&'a ResultFile]) -> Vec<&'a ResultFile>
 /// The workloads `names` in these results.
 pub(super) fn of(results: &[&ResultFile], names: &[&str], reference: &Reference) -> Vec<TimedApp> {
     let results = by_platform(results);
-    let all: Vec<&Row> = results.iter().flat_map(|result| &result.rows).collect();
     let apps = names.iter().map(|name| {
         let hosts = results.iter().filter(|host| base(&host.platform) == HOST);
         let natives: Vec<_> = hosts.map(|host| (host, summary(name, host))).collect();
         let lines = results
             .iter()
-            .filter(|result| result.row(name).is_some() || !needs_vm(name, &all))
+            .filter(|result| result.row(name).is_some() || !needs_vm(name, &results))
             .map(|result| {
                 let native = of_its_run(result, natives.iter(), |(host, _)| host);
                 line(

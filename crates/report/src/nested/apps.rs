@@ -7,7 +7,7 @@ use crate::apps::{APPLICATION, NestedRatio, published};
 use crate::number;
 use crate::reference::Reference;
 use crate::sheet::{Set, Sheet, below_in_markdown, below_on_terminal};
-use crate::unit_of_work::{Unit, base, dash, insns_of, two};
+use crate::unit_of_work::{Unit, base, cpus, dash, insns_of, two};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -93,6 +93,8 @@ enum Part {
 
 fn part(platform: &str) -> Option<Part> {
     match base(platform) {
+        // Nested VMs have one CPU.
+        _ if cpus(platform).is_some() => None,
         "lab:arm-linux" | "lab:linux" => Some(Part::Native),
         "lab:kvm-vhe-linux" | "lab:kvm-linux" => Some(Part::Vm),
         _ => Machine::of(platform).is_nested().then_some(Part::Nested),

@@ -108,6 +108,51 @@ fn a_row_that_is_lost_has_its_reason_and_all_media_show_it() {
 }
 
 #[test]
+fn a_vm_of_four_vcpus_relates_to_the_machine_of_four_cpus() {
+    let of = |platform: &str, insns| {
+        let mut rows = vec![row("tcp-rr", &[insns, insns], None)];
+        rows[0].host.push(HostView {
+            operations: Some(10),
+            steps: [("idle".to_owned(), 30)].into(),
+            ..HostView::default()
+        });
+        machine(platform, rows)
+    };
+    let mut results = vec![
+        of("lab:linux", 40),
+        of("lab:kvm-linux", 92),
+        of("lab:linux+cpus=4", 50),
+        of("lab:kvm-linux+cpus=4", 150),
+    ];
+    let mut skipped = absent("apache-interrupts-one", "application", Status::Skip, "x");
+    skipped.conditions.insert("vcpus".into(), json!(2));
+    results[1].rows.push(skipped);
+    let ratio = |apps: &Apps, platform: &str| line(apps, "tcp-rr", platform).ratio;
+    let both = apps(&results);
+    assert_eq!(both.natives, ["lab:linux", "lab:linux+cpus=4"]);
+    assert_eq!(ratio(&both, "lab:kvm-linux"), Some(2.3));
+    assert_eq!(ratio(&both, "lab:linux+cpus=4"), None);
+    assert_eq!(ratio(&both, "lab:kvm-linux+cpus=4"), Some(3.0));
+    // The paper's VMs have four vCPUs.
+    let four = line(&both, "tcp-rr", "lab:kvm-linux+cpus=4");
+    assert_eq!(
+        four.published,
+        line(&both, "tcp-rr", "lab:kvm-linux").published
+    );
+    let text = both.to_terminal();
+    assert!(
+        text.contains("tcp-rr on lab:kvm-linux+cpus=4: all CPUs were idle in 2.0 %"),
+        "{text}"
+    );
+    assert!(text.contains("ratios are to the machine with as many CPUs"));
+    // Not to that of one CPU, if the other one was not measured.
+    results.remove(2);
+    assert_eq!(ratio(&apps(&results), "lab:kvm-linux+cpus=4"), None);
+    results.truncate(1);
+    assert!(!apps(&results).to_terminal().contains("+cpus="));
+}
+
+#[test]
 fn without_the_native_machine_there_are_no_ratios() {
     let mut results = results();
     results.remove(0);

@@ -18,6 +18,7 @@ Examples:
   worldswitch apps --on lab:arm-linux,lab:kvm-vhe-linux           on ARM
   worldswitch apps --on lab:kvm-linux+net=vhost,lab:kvm-linux+net=elvis --workload '^tcp-rr$'
                                                                   two servers of the VM's network
+  worldswitch apps --on lab:linux+cpus=4,lab:kvm-linux+cpus=4     four CPUs, and a VM of four vCPUs
   worldswitch apps --on host,qemu-kvm --boots 16                  in time, on this host
   worldswitch apps --of apps --export-markdown apps.md
   worldswitch compare old:lab:kvm-linux new:lab:kvm-linux         two results, as of any benchmark";
@@ -26,7 +27,8 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub struct AppsArgs {
     /// Platforms, separated by commas; may be repeated. lab:linux, and on ARM lab:arm-linux, is the one
-    /// without a hypervisor, to which ratios relate; in time it is host.
+    /// without a hypervisor, to which ratios relate; in time it is host. With +cpus=4 ratios relate to that with
+    /// +cpus=4.
     #[arg(long, value_name = "PLATFORM,...", value_parser = platforms,
         default_value = "lab:linux,lab:kvm-linux")]
     pub on: Vec<PlatformList>,

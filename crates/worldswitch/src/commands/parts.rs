@@ -67,6 +67,20 @@ const ARM_INIT: Part = Part {
     cure: "run make build (or make -C lab/init ARCH=aarch64)",
 };
 
+const CPUS_AGENT: Part = Part {
+    name: "first process of lab machines of several CPUs with applications",
+    path: "lab/x86_64/agent-cpus",
+    tree: "build",
+    cure: "run make build (or make -C lab/agent)",
+};
+
+const ARM_CPUS_AGENT: Part = Part {
+    name: "first process of lab machines of several CPUs with applications for aarch64",
+    path: "lab/aarch64/agent-cpus",
+    tree: "build",
+    cure: "run make build (or make -C lab/agent ARCH=aarch64)",
+};
+
 const XEN_AGENT: Part = Part {
     name: "first process of dom0 with applications",
     path: "lab/x86_64/agent-xen",
@@ -143,6 +157,8 @@ pub fn resources(parts: &Parts, pins: Vec<u32>) -> Resources {
         init: Some(found(INIT)),
         arm_init: Some(found(ARM_INIT)),
         agent: Some(found(AGENT)),
+        cpus_agent: Some(found(CPUS_AGENT)),
+        arm_cpus_agent: Some(found(ARM_CPUS_AGENT)),
         xen_agent: Some(found(XEN_AGENT)),
         arm_xen_agent: Some(found(ARM_XEN_AGENT)),
         arm_agent: Some(found(ARM_AGENT)),

@@ -51,6 +51,11 @@ pub fn choice(args: &AppsArgs) -> anyhow::Result<Choice> {
                  worldswitch explain in --on lab:xen-hvm explains an operation with Xen"
             )));
         }
+        if let Some(cpus) = name.options.get("cpus") {
+            bail!(Usage(format!(
+                "--explain can't tell apart what {cpus} CPUs of the measured system execute (+cpus=): choose --on lab:linux,lab:kvm-linux"
+            )));
+        }
         if (recipe.hypervisor == Hypervisor::Kvm) != has_vm {
             bail!(Usage(format!(
                 "--explain compares a machine without a VM with one that has one, in this order: {name} is none; \

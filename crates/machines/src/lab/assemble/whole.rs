@@ -3,6 +3,7 @@
 use super::linux::{check_number, kernel_of, modules};
 use super::{found, read, said, words};
 use crate::lab::below::{Below, BelowHypervisor};
+use crate::lab::cpus::{Cpus, System};
 use crate::lab::described::Described;
 use crate::lab::io::{Elvis, Io};
 use crate::lab::payload::{self, Linux, LinuxMonitor, Payload};
@@ -14,6 +15,7 @@ use serde_json::json;
 use std::fs;
 use std::path::{Path, PathBuf};
 use ws_lab::kernel::Kernel;
+use ws_lab::lab::LabError;
 use ws_lab::recipe::{self, Hypervisor, Monitor, Recipe, Served, Source};
 use ws_lab::store::{StoreError, Unpacked};
 
@@ -90,8 +92,16 @@ fn whole_of(
     // counts are known by.
     let lab = resources.lab()?;
     let names = lab.workloads().map_err(|e| said(&e))?;
-    let workloads = names.iter().map(|name| lab.workload(name));
-    let workloads = workloads.collect::<Result<_, _>>().map_err(|e| said(&e))?;
+    let workloads = names.iter().map(|name| {
+        let workload = lab.workload(name)?;
+        Ok(match recipe.cpus {
+            Some(cpus) => workload.on(cpus),
+            None => workload,
+        })
+    });
+    let workloads = workloads
+        .collect::<Result<_, LabError>>()
+        .map_err(|e| said(&e))?;
     Ok(Whole {
         architecture: recipe.architecture,
         xen,
@@ -103,6 +113,14 @@ fn whole_of(
         root_bytes,
         emulator: recipe.emulator.kind,
         workloads,
+        cpus: recipe.cpus.map(|count| Cpus {
+            count,
+            system: match (&recipe.vm, &recipe.hypervisor) {
+                (None, _) => System::Native,
+                (Some(_), Hypervisor::Xen { .. }) => System::VmOfXen,
+                (Some(_), _) => System::VmOfKvm,
+            },
+        }),
         vm,
         below: (recipe.below.as_ref())
             .map(|below| self::below(below, recipe, resources, described))

@@ -40,7 +40,8 @@ impl LabMachine {
             None => virt::with_root(request.host_cpus, address, whole.root_bytes),
             Some(xen) => {
                 let modules = Modules::of(whole, initramfs_bytes)?;
-                dom0_tree::tree(xen, &whole.parameters, modules, [address, whole.root_bytes])
+                let root = [address, whole.root_bytes];
+                dom0_tree::tree(xen, &whole.parameters, modules, request.host_cpus, root)
             }
         };
         tree.map(Some)
@@ -86,6 +87,7 @@ impl LabMachine {
             vm: &request.vm,
             disk: None,
             vcpus: request.vcpus,
+            host_cpus: request.host_cpus,
             memory_mib: self.settings.guest_memory_mib(request),
             host_memory_mib: self.settings.machine_memory_mib(request),
             executor: vm::LAB,

@@ -1,0 +1,103 @@
+//! The CPUs of a machine whose measured system has several (`+cpus=4`): as Dall et al. (2015) have it, each vCPU has
+//! a CPU of its own, and so has what is beside the system.
+
+use crate::image::BenchmarkRow;
+use ws_lab::workload::Place;
+
+/// The CPU of clients, of the agent, and of QEMU's main loop or Xen's tool stack.
+const CLIENTS: u32 = 0;
+
+/// The name of the process by which dom0's agent starts the tool stack (`xl/start.sh`).
+const TOOL_STACK: &str = "busybox";
+
+/// Why a workload with a number of vCPUs of its own is not measured there.
+const OWN: &str =
+    "it has a VM of as many vCPUs as it says itself: the machine without +cpus= has it";
+
+/// What the measured system is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum System {
+    Native,
+    VmOfKvm,
+    /// Beside dom0, which has two CPUs.
+    VmOfXen,
+}
+
+/// A measured system of several CPUs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cpus {
+    /// The system's.
+    pub count: u32,
+    pub system: System,
+}
+
+impl Cpus {
+    /// The machine's, for a workload at this place. Natively, clients have one beside the system's. With a VM there are
+    /// two beside its vCPUs: that of clients, and that of vhost, or both of dom0.
+    pub fn of_machine(self, place: Place) -> u32 {
+        match (self.system, place) {
+            (System::VmOfKvm | System::VmOfXen, _) => self.count + 2,
+            (System::Native, Place::Client) => self.count + 1,
+            (System::Native, Place::Inside) => self.count,
+        }
+    }
+
+    /// The row on this machine, of a workload of as many vCPUs as it has or of a number of its own.
+    pub fn row(self, row: BenchmarkRow, place: Place) -> BenchmarkRow {
+        let is_own = row.cpus != self.count;
+        BenchmarkRow {
+            host_cpus: self.of_machine(place),
+            missing: row.missing.or_else(|| is_own.then(|| OWN.to_owned())),
+            ..row
+        }
+    }
+
+    /// The lines of the machine's agent, which place threads on a machine with so many CPUs.
+    pub fn lines(self, machine_cpus: u32) -> Vec<String> {
+        let place = |cpu: u32, thread: &str| format!("pin={cpu} {thread}");
+        match self.system {
+            System::Native if machine_cpus > self.count => vec![place(CLIENTS, "clients")],
+            System::Native => Vec::new(),
+            System::VmOfKvm => {
+                let vcpus = (0..self.count).map(|vcpu| place(vcpu + 1, &format!("CPU {vcpu}/KVM")));
+                let vhost = place(self.count + 1, "vhost-");
+                vcpus.chain([vhost]).collect()
+            }
+            System::VmOfXen => vec![place(CLIENTS, TOOL_STACK)],
+        }
+    }
+
+    /// The line of a domain's configuration that gives each vCPU a CPU, those after dom0's.
+    pub fn domain_line(self) -> String {
+        let cpus = (2..self.count + 2).map(|cpu| format!("\"{cpu}\""));
+        format!("cpus=[{}]", cpus.collect::<Vec<_>>().join(","))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_beside_the_system_has_cpus_of_its_own() {
+        let of = |system| Cpus { count: 4, system };
+        let [natively, in_kvm, in_xen] = [System::Native, System::VmOfKvm, System::VmOfXen].map(of);
+        let places = [Place::Inside, Place::Client];
+        assert_eq!(places.map(|place| natively.of_machine(place)), [4, 5]);
+        assert_eq!(places.map(|place| in_kvm.of_machine(place)), [6, 6]);
+        assert_eq!(natively.lines(4), [""; 0]);
+        assert_eq!(natively.lines(5), ["pin=0 clients"]);
+        assert_eq!(
+            in_kvm.lines(6),
+            [
+                "pin=1 CPU 0/KVM",
+                "pin=2 CPU 1/KVM",
+                "pin=3 CPU 2/KVM",
+                "pin=4 CPU 3/KVM",
+                "pin=5 vhost-"
+            ]
+        );
+        assert_eq!(in_xen.lines(6), ["pin=0 busybox"]);
+        assert_eq!(in_xen.domain_line(), r#"cpus=["2","3","4","5"]"#);
+    }
+}
