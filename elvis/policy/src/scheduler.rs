@@ -170,10 +170,7 @@ impl Scheduler {
     /// Says what to do with a queue after this look at it.
     pub fn begin(&mut self, id: QueueId, look: Look, now_ns: u64) -> Begin {
         self.note(id.0, look, now_ns);
-        self.turns += 1;
-        if let Some(Some(queue)) = self.queues.get_mut(id.0 as usize) {
-            queue.turn = self.turns;
-        }
+        self.take_turn(id);
         let run_ns = self.run_ns(now_ns);
         let scan = scan_len(&self.work, &self.poll);
         self.work.remove(id.0);
@@ -202,9 +199,9 @@ impl Scheduler {
         }
         queue.counters.visits += 1;
         let (device, partner) = (DeviceId(queue.device), queue.partner);
-        let listed = |id: Option<u32>| u32::from(id.is_some_and(|id| self.poll.contains(id)));
-        let own = listed(Some(id.0));
-        let aside = [own, own + listed(partner)];
+        let polled = |id| u32::from(self.poll.contains(id));
+        let own = polled(id.0);
+        let aside = [own, own + partner.map_or(0, polled)];
         let limited = self
             .device_of(id.0)
             .is_some_and(|device| device.limiter.limits());
@@ -494,6 +491,13 @@ impl Scheduler {
         starts
     }
 
+    fn take_turn(&mut self, id: QueueId) {
+        self.turns += 1;
+        if let Some(Some(queue)) = self.queues.get_mut(id.0 as usize) {
+            queue.turn = self.turns;
+        }
+    }
+
     fn turn_of(&self, id: u32) -> u64 {
         self.queue(id).map_or(0, |queue| queue.turn)
     }
@@ -606,7 +610,7 @@ impl Scheduler {
     }
 }
 
-/// Visits after which every listed queue was visited, as the two lists alternate.
+/// Visits after which every listed queue was visited, even if some that come meanwhile go first.
 fn scan_len(work: &List, poll: &List) -> u32 {
     if work.len() == 0 || poll.len() == 0 {
         return work.len() + poll.len();
