@@ -155,11 +155,11 @@ sum() {
     run -2 ws io --explain
     [[ $output = *'--on <PLATFORM,...>'* ]]
     run -2 ws io --on lab:kvm-linux --explain
-    [[ $output = *'one to 3 rows, and 28 were chosen'*'--device REGEX'* ]]
+    [[ $output = *'at most 3 rows, and 28 were chosen'*'--device REGEX'* ]]
     run -2 ws io --on lab:kvm-linux --device '^none$' --explain
-    [[ $output = *'one to 3 rows, and 0 were chosen'* ]]
+    [[ $output = *'no row matches --device'* ]]
     run -2 ws io --on lab:kvm-intel-linux --device '^elvis$' --depth 1 --busy=no --explain
-    [[ $output = *"can't record what lab:kvm-intel-linux executes"* ]]
+    [[ $output = *"can't record lab:kvm-intel-linux"* ]]
 }
 
 @test "a peer that listens already, and servers that do not exist" {

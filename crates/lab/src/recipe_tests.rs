@@ -598,5 +598,8 @@ fn a_choice_may_give_the_measured_system_several_cpus() {
     let error = choice("cpus = 4");
     assert!(error.contains("cpus needs a [root]"), "{error}");
     let error = choice("hypervisor = [\"a=b\"]");
-    assert!(error.contains("hypervisor is for Xen"), "{error}");
+    assert!(
+        error.contains("hypervisor needs a recipe with Xen"),
+        "{error}"
+    );
 }

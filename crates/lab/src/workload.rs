@@ -305,11 +305,14 @@ impl WorkloadFile {
         }
         if let Some(bytes) = &self.bytes {
             if self.place != Place::Client {
-                let what = "bytes are a client's over the network: place is \"client\"";
+                let what = "bytes needs place = \"client\": only a client sends over the network";
                 return Err((bytes.span(), what.into()));
             }
             if !(1..=BYTES).contains(bytes.get_ref()) {
-                return Err((bytes.span(), format!("bytes is not 1 to {BYTES}")));
+                return Err((
+                    bytes.span(),
+                    format!("bytes is not 1 to {BYTES}: leave it out if no data is sent"),
+                ));
             }
         }
         if let Some(file) = self.files.iter().find(|file| !is_file_name(file.get_ref())) {

@@ -88,7 +88,7 @@ impl Recipe {
                 recipe: self.name,
                 option: option.to_owned(),
                 value: value.to_owned(),
-                why: "who serves the network can be chosen for a VM with one CPU only",
+                why: "+net= and +cpus= can't be combined: leave one out",
             });
         }
         self.cpus = choice.cpus.or(self.cpus);
@@ -169,7 +169,7 @@ impl Recipe {
                 return Some(format!("{name} needs our own monitor"));
             }
             if !choice.hypervisor.is_empty() && !matches!(self.hypervisor, Hypervisor::Xen { .. }) {
-                return Some(format!("{name}: hypervisor is for Xen"));
+                return Some(format!("{name}: hypervisor needs a recipe with Xen"));
             }
             if !choice.setting.is_empty() && self.vm.is_none() {
                 return Some(format!("{name} needs a [vm]"));

@@ -12,7 +12,7 @@ const TOOL_STACK: &str = "busybox";
 
 /// Why a workload with a number of vCPUs of its own is not measured there.
 const OWN: &str =
-    "it has a VM of as many vCPUs as it says itself: the machine without +cpus= has it";
+    "the workload sets its own number of vCPUs: measure it on the machine without +cpus=";
 
 /// What the measured system is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

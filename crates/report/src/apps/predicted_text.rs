@@ -27,7 +27,7 @@ const COLUMNS: [(&str, Set); 9] = [
 const LEGEND: [&str; 5] = [
     "T_virt: the VM's instructions of a unit less the native ones.",
     "by exits: T_virt as predicted from exits (HyperBench, equations 3 to 6). Each exit has its cost in a microbenchmark of the same hypervisor. A kick, the guest's write that notifies a device, also has the cost of waking its thread. An exit without a benchmark is priced as a hypercall, the cheapest exit.",
-    "with traffic: by exits plus a price for each kick and each KiB of data, as packets pass vhost, a bridge and a second network stack. The prices are fitted to the other half of the workloads (every second one) on the same architecture: least sum of relative errors, no price below 0.",
+    "with traffic: by exits plus a price for each kick and each KiB of data, as packets pass vhost, a bridge and a second network stack. The prices are fitted to the other half of the workloads (every second one) on the same architecture. The fit minimizes the sum of relative errors, with no price below 0.",
     "error: predicted less measured, relative to T_virt. It is missing if T_virt is below 2 % of the native instructions, if the band of the ratio has 1 in it, or if natively it was not measured.",
     "most of the exits: exits of a unit by reason x instructions of one in the benchmark.",
 ];
@@ -121,7 +121,7 @@ fn traffic_prices(predicted: &[Predicted]) -> Vec<String> {
             prices.collect::<Vec<_>>().join(" or ")
         };
         Some(format!(
-            "{}: {} with traffic. Prices of either half: a kick {}, a KiB {}.",
+            "{}: median error {} with traffic. Prices fitted to either half: a kick {}, a KiB {}.",
             architecture.as_deref().unwrap_or("other machines"),
             percent(error),
             all(|prices| prices.kick),

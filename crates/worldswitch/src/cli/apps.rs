@@ -26,9 +26,8 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct AppsArgs {
-    /// Platforms, separated by commas; may be repeated. lab:linux, and on ARM lab:arm-linux, is the one
-    /// without a hypervisor, to which ratios relate; in time it is host. With +cpus=4 ratios relate to that with
-    /// +cpus=4.
+    /// Platforms, separated by commas; may be repeated. Ratios relate to the platform without a hypervisor:
+    /// lab:linux, on ARM lab:arm-linux, with +cpus=4 this one with +cpus=4, in time host.
     #[arg(long, value_name = "PLATFORM,...", value_parser = platforms,
         default_value = "lab:linux,lab:kvm-linux")]
     pub on: Vec<PlatformList>,

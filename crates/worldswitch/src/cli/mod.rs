@@ -129,7 +129,7 @@ pub enum Command {
     Apps(Box<AppsArgs>),
     /// Measure a host and its VM at work on the same or other CPUs.
     Place(Box<PlaceArgs>),
-    /// List, show and measure the tables and figures of the five papers.
+    /// List, show and measure tables and figures of five papers.
     Paper(PaperArgs),
     /// Measure nested virtualization, beside the NEVE paper.
     Nested(Box<NestedArgs>),

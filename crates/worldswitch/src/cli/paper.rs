@@ -4,11 +4,11 @@ use clap::Args;
 
 const EXAMPLES: &str = "\
 Examples:
-  worldswitch paper                       the five papers, and what of each is measured here
-  worldswitch paper dall                  only Dall et al. (2015)
-  worldswitch paper dall 2                the numbers of its Table 2, and the command that measures it
-  worldswitch paper dall 'figure 4' --run measure it
-  worldswitch paper elvis 4.3             the numbers in the text of section 4.3";
+  worldswitch paper                         the five papers, with the figures that are measured here
+  worldswitch paper dall                    only Dall et al. (2015)
+  worldswitch paper dall 2                  the numbers and the command of Table 2
+  worldswitch paper dall 'figure 4' --run   measure Figure 4
+  worldswitch paper elvis 4.3               the numbers in the text of section 4.3";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -20,7 +20,7 @@ pub struct PaperArgs {
     /// A table, figure or section: 'table 2' or 2, 'figure 4', 'text 4.3' or 4.3.
     #[arg(value_name = "FIGURE", requires = "paper")]
     pub figure: Option<String>,
-    /// Run the command that measures the figure.
+    /// Run the figure's command.
     #[arg(long, requires = "figure", conflicts_with = "json")]
     pub run: bool,
     /// Print JSON.

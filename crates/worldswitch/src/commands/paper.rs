@@ -81,7 +81,7 @@ pub fn paper(args: &PaperArgs, colours: Colours) -> anyhow::Result<Done> {
     }
     if figure.command.is_empty() {
         bail!(Usage(format!(
-            "no command measures {} of {}",
+            "no command measures {} of {}: worldswitch paper {1} lists what is measured",
             figure.figure, figure.paper
         )));
     }
@@ -100,7 +100,7 @@ fn named<'a>(reference: &'a Reference, given: &str) -> Result<&'a str, Usage> {
         _ => {
             let all: Vec<&str> = reference.papers.iter().map(|it| &*it.paper).collect();
             Err(Usage(format!(
-                "there is no paper {}: there are {}",
+                "there is no paper {}: choose one of {}",
                 terminal(given),
                 all.join(", ")
             )))
@@ -140,7 +140,7 @@ fn figure(reference: &Reference, paper: &str, given: &str) -> Result<Figure, Usa
         names.sort_unstable();
         names.dedup();
         Usage(format!(
-            "{paper} has no {}: there are {}",
+            "{paper} has no table, figure or section {}: choose one of {}",
             terminal(given),
             names.join(", ")
         ))
@@ -243,7 +243,7 @@ fn shown(reference: &Reference, figure: &Figure) -> String {
     match figure.command.is_empty() {
         true => text.push_str("\nNo command measures it.\n"),
         false => text.push_str(&format!(
-            "\nmeasured by:  {}\nexplained in: docs/{}\n",
+            "\ncommand: {}\npage:    docs/{}\n",
             figure.command, figure.page
         )),
     }
@@ -408,12 +408,12 @@ mod tests {
         assert_eq!(find("rasmusson", "4").unwrap(), "figure 4");
         let none = find("", "1").unwrap_err();
         assert!(
-            none.contains("there are hyperbench-2019, dall-2015"),
+            none.contains("choose one of hyperbench-2019, dall-2015"),
             "{none}"
         );
         let none = find("neve", "9").unwrap_err();
         assert!(
-            none.contains("neve-2017 has no 9: there are table 1, "),
+            none.contains("section 9: choose one of table 1, "),
             "{none}"
         );
     }
@@ -427,7 +427,7 @@ mod tests {
         let cells: Vec<&str> = hypercall.unwrap().split_whitespace().collect();
         assert_eq!(cells, ["Hypercall", "6,500", "376", "1,300", "1,228"]);
         assert!(
-            text.contains("measured by:  worldswitch run --suite dall2015"),
+            text.contains("command: worldswitch run --suite dall2015"),
             "{text}"
         );
         for figure in &reference.figures {

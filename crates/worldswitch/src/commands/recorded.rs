@@ -79,7 +79,9 @@ impl Recorded<'_> {
             return Ok(None);
         }
         if measured.problems.iter().any(|problem| problem.broken) {
-            bail!("{name}: what was recorded is not what was measured before");
+            bail!(
+                "{name}: the recorded run's counts differ from those measured before: measure again with --no-resume"
+            );
         }
         let samples = samples(&measured.results, self.row);
         let samples = samples.with_context(|| format!("{} on {name}", self.row))?;
@@ -99,7 +101,9 @@ fn samples(results: &[ResultFile], name: &str) -> anyhow::Result<Samples> {
     match (samples, &row.reason) {
         (Some(samples), _) if !samples.run.is_empty() => Ok(samples.clone()),
         (_, Some(why)) => bail!("it was not measured: {why}"),
-        (_, None) => bail!("it was not measured, and the result does not say why"),
+        (_, None) => bail!(
+            "it was not measured, and the result does not say why: see the machine's console with worldswitch run -v"
+        ),
     }
 }
 

@@ -53,7 +53,7 @@ pub fn choice(args: &AppsArgs) -> anyhow::Result<Choice> {
         }
         if let Some(cpus) = name.options.get("cpus") {
             bail!(Usage(format!(
-                "--explain can't tell apart what {cpus} CPUs of the measured system execute (+cpus=): choose --on lab:linux,lab:kvm-linux"
+                "--explain can't separate the instructions of {cpus} CPUs: leave out +cpus={cpus}"
             )));
         }
         if (recipe.hypervisor == Hypervisor::Kvm) != has_vm {

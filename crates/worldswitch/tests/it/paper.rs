@@ -68,8 +68,8 @@ fn the_command_of_a_figure_is_run_and_its_exit_code_is_passed_on() {
 #[test]
 fn what_is_not_there_is_wrong_usage_and_says_what_is() {
     let cases: [(&[&str], &str); 5] = [
-        (&["nonsense"], "there are hyperbench-2019, dall-2015"),
-        (&["dall", "77"], "there are figure 4, table 1"),
+        (&["nonsense"], "choose one of hyperbench-2019, dall-2015"),
+        (&["dall", "77"], "choose one of figure 4, table 1"),
         (&["dall", "table 1", "--run"], "no command measures table 1"),
         (&["dall", "--run"], "<FIGURE>"),
         (&["dall", "2", "--run", "--json"], "cannot be used with"),

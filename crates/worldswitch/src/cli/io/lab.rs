@@ -72,7 +72,7 @@ pub struct LabArgs {
     pub of: Vec<String>,
     /// Also show which functions the instructions of a request are in: each chosen row is measured once more, recorded.
     /// For at most three rows (--device, --depth, --busy=no).
-    #[arg(long, requires = "on")]
+    #[arg(long, requires = "on", conflicts_with = "list")]
     pub explain: bool,
     /// List the devices of the platforms of --on (default: lab:kvm-linux) instead of measuring.
     #[arg(long, conflicts_with_all = ["depth", "busy", "boots", "perturb", "output", "export_json", "export_markdown"])]

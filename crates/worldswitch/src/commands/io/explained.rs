@@ -41,7 +41,7 @@ pub fn choice(args: &IoArgs, devices: &Devices) -> anyhow::Result<Choice> {
         let is_qemu = matches!(recipe.emulator.kind, EmulatorKind::Qemu);
         if recipe.architecture != Architecture::X86_64 || !is_qemu {
             bail!(Usage(format!(
-                "--explain can't record what {name} executes, only x86 machines of QEMU's: choose --on lab:kvm-linux"
+                "--explain can't record {name}: it records x86 machines under QEMU only; choose --on lab:kvm-linux"
             )));
         }
         let of_recipe = recipe.vm.and_then(|vm| vm.io);
@@ -51,10 +51,16 @@ pub fn choice(args: &IoArgs, devices: &Devices) -> anyhow::Result<Choice> {
             .filter(|row| devices.want(row));
         rows.extend(wanted.map(|row| (name.clone(), row)));
     }
-    if rows.is_empty() || rows.len() > ROWS_AT_MOST {
+    if rows.is_empty() {
+        bail!(Usage(
+            "no row matches --device, --depth and --busy: worldswitch io --list shows the devices"
+                .to_owned()
+        ));
+    }
+    if rows.len() > ROWS_AT_MOST {
         bail!(Usage(format!(
-            "--explain takes one to {ROWS_AT_MOST} rows, and {} were chosen: choose fewer by --device REGEX, --depth N \
-             and --busy=no",
+            "--explain takes at most {ROWS_AT_MOST} rows, and {} were chosen: choose with --device REGEX, --depth N and \
+             --busy=no",
             rows.len()
         )));
     }
