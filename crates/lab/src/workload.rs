@@ -452,7 +452,7 @@ mod tests {
             (
                 "\"client\"",
                 "\"inside\"\nbytes = 1",
-                "line 5: bytes are a client's",
+                "line 5: bytes needs place",
             ),
             ("run =", "bytes = 0\nrun =", "line 5: bytes is not 1 to"),
             ("run =", "bytes = 2000000000\nrun =", "line 5: bytes is not"),

@@ -26,7 +26,7 @@ const COLUMNS: [(&str, Set); 8] = [
 ];
 
 const LEGEND: [&str; 4] = [
-    "insns a unit: executed instructions of client, server, kernels and hypervisor together for one unit of work, idle time left out (but with +cpus= and +net=).",
+    "insns a unit: executed instructions of client, server, kernels and hypervisor together for one unit of work, idle time left out on machines with one CPU.",
     "ratio: to the platform without a hypervisor; band: its range over boots that vary what should not matter (--perturb).",
     "exits: from the guest to KVM for one unit, as KVM counts them; by reason in a run of their own, if the workload is short.",
     "Dall: time in the VM to native time, of Table 5 of Dall et al. (2015): on x86 of a Dell r320, on ARM of an HP m400, whose KVM had no VHE. There client and server were two machines with a wire between them, which saturated in TCP_STREAM and TCP_MAERTS; here both are on one CPU and the wire costs nothing.",

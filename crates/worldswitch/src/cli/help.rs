@@ -15,7 +15,7 @@ pub const OUTPUT: &str = "Results";
 const GROUPS: [(&str, &[&str]); 4] = [
     (
         "Measure",
-        &["run", "io", "apps", "place", "nested", "fleet"],
+        &["run", "io", "apps", "place", "nested", "paper", "fleet"],
     ),
     (
         "Read results",
