@@ -87,7 +87,7 @@ END
     for row in a-client b-inside; do
         [ "$(of $row lab:arm-linux+cpus=4 '.insns > 0 and .ratio == null')" = true ]
     done
-    grep -q 'ratios are to the machine with as many CPUs' apps.txt
+    grep -q 'Ratios relate to the native machine with as many CPUs' apps.txt
 }
 
 @test "wrong arguments are wrong usage; a workload's mistake is named with its line" {
@@ -106,9 +106,9 @@ END
     run -2 ws apps --explain --workload '^tcp-rr$' --on lab:linux,lab:xen-linux
     [[ $output == *'records only KVM'* ]]
     run -2 ws apps --explain --workload '^tcp-rr$' --on lab:linux+cpus=4,lab:kvm-linux+cpus=4
-    [[ $output == *"can't tell apart what 4 CPUs"* ]]
+    [[ $output == *"can't separate the instructions of 4 CPUs"* ]]
     run -2 ws apps --on lab:kvm-linux+net=elvis+cpus=4
-    [[ $output == *'with one CPU only'* ]]
+    [[ $output == *"can't be combined"* ]]
     mkdir -p mine/workloads
     printf 'summary = "x"\nunit = "x"\nunits = 0\nplace = "inside"\nrun = "true"\n' >mine/workloads/x.toml
     run -1 ws apps --lab-dir mine --list

@@ -302,9 +302,11 @@ impl Scheduler {
         visit.requests += requests;
         visit.bytes += bytes;
         if self.params.stuck_rule {
-            let owed = visit.peeks_owed + self.params.peeks;
             let aside = visit.aside[usize::from(self.is_short(visit))];
-            visit.peeks_owed = owed.min(self.poll.len().saturating_sub(aside));
+            visit.peeks_owed = match self.poll.len() > aside {
+                true => (visit.peeks_owed + self.params.peeks).min(self.poll.len()),
+                false => 0,
+            };
         }
         if visit.limited {
             if let Some(device) = self.device_of(visit.queue.0) {
