@@ -7,6 +7,7 @@ mod machine;
 mod mixed;
 mod pairs;
 mod placement;
+mod play;
 mod properties;
 mod simulated;
 mod simulated_placement;
