@@ -73,14 +73,7 @@ pub fn of(part: &Part) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn part(name: &str, module: Option<&str>, kind: Kind) -> Part {
-        Part {
-            name: name.to_owned(),
-            module: module.map(str::to_owned),
-            kind,
-        }
-    }
+    use crate::fake::part;
 
     #[test]
     fn a_function_is_part_of_the_first_component_that_has_it() {

@@ -2,7 +2,8 @@
 
 use crate::debug::Sites;
 use crate::explained::Explained;
-use crate::place::{Image, Machine, Role};
+use crate::place::{Image, Kind, Machine, Role};
+use crate::spread::Part;
 use crate::sum::Measured;
 use crate::symbols::Symbols;
 use crate::trace::{Architecture, Insn, Path, Trace, What};
@@ -16,6 +17,15 @@ pub(crate) fn valid(text: &str, name: &str) -> serde_json::Value {
     let checked = ws_results::schema_check::Schema::of(&schema).check(&value);
     assert_eq!(checked, Ok(()), "{text}");
     value
+}
+
+/// A function.
+pub(crate) fn part(name: &str, module: Option<&str>, kind: Kind) -> Part {
+    Part {
+        name: name.to_owned(),
+        module: module.map(str::to_owned),
+        kind,
+    }
 }
 
 /// A whole trace's file.

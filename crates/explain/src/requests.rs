@@ -94,27 +94,30 @@ impl RequestSpreads {
         match self.difference(sums) {
             Some(difference) => difference.unsigned_abs(),
             None => {
-                let each = sums.iter().zip(&self.rows);
-                let each = each.map(|(sum, row)| a_request(*sum, row));
-                each.max().unwrap_or(0)
+                let each = self.each(sums).map(f64::round);
+                each.fold(0.0, f64::max) as u64
             }
         }
     }
 
     /// Of two rows: how many instructions a request the second has more.
     fn difference(&self, sums: &[u64]) -> Option<i64> {
-        let ([first, second], [of_first, of_second]) = (&*self.rows, sums) else {
+        let mut each = self.each(sums);
+        let (2, Some(first), Some(second)) = (sums.len(), each.next(), each.next()) else {
             return None;
         };
-        let a_request = |sum: u64, row: &MeasuredRow| sum as f64 / row.requests.max(1) as f64;
-        let more = a_request(*of_second, second) - a_request(*of_first, first);
-        Some(more.round() as i64)
+        Some((second - first).round() as i64)
+    }
+
+    /// Instructions a request, of each row.
+    fn each(&self, sums: &[u64]) -> impl Iterator<Item = f64> {
+        let each = sums.iter().zip(&self.rows);
+        each.map(|(sum, row)| *sum as f64 / row.requests.max(1) as f64)
     }
 
     fn cells(&self, (words, sums): &Line) -> Vec<String> {
         let mut cells = words.to_vec();
-        let each = sums.iter().zip(&self.rows);
-        cells.extend(each.map(|(sum, row)| grouped(a_request(*sum, row) as i64)));
+        cells.extend(self.each(sums).map(|each| grouped(each.round() as i64)));
         cells.extend(self.difference(sums).map(signed));
         cells
     }
@@ -144,11 +147,7 @@ impl RequestSpreads {
 
     /// A title, and the table by function.
     pub fn functions(&self) -> (String, Vec<Vec<String>>) {
-        let lines = self.lines(|part| {
-            let module = part.module.as_ref();
-            let module = module.map_or_else(String::new, |module| format!(" [{module}]"));
-            [format!("{}{module}", part.name), part.kind.to_string()]
-        });
+        let lines = self.lines(|part| [part.label(), part.kind.to_string()]);
         let title = "instructions a request, by the functions that execute them";
         (title.to_owned(), self.table("function", &lines, SHOWN))
     }
@@ -202,21 +201,10 @@ impl RequestSpreads {
     }
 }
 
-fn a_request(sum: u64, row: &MeasuredRow) -> u64 {
-    (sum as f64 / row.requests.max(1) as f64).round() as u64
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn part(name: &str, module: Option<&str>, kind: Kind) -> Part {
-        Part {
-            name: name.to_owned(),
-            module: module.map(str::to_owned),
-            kind,
-        }
-    }
+    use crate::fake::part;
 
     fn row(name: &str, requests: u64, parts: &[(Part, [u64; 2])]) -> MeasuredRow {
         let parts: BTreeMap<Part, [u64; 2]> = parts.iter().cloned().collect();

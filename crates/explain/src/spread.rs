@@ -57,6 +57,14 @@ const UNNAMED: &str = "code without a name";
 const UNNAMED_MODULES: &str = "modules of the VM's kernel";
 
 impl Part {
+    /// Its name, with its module.
+    pub(crate) fn label(&self) -> String {
+        match &self.module {
+            Some(module) => format!("{} [{module}]", self.name),
+            None => self.name.clone(),
+        }
+    }
+
     /// Whether it is all modules of a VM's kernel, whose functions have no names here.
     pub fn is_unnamed_module(&self) -> bool {
         self.module.is_none() && self.name == UNNAMED_MODULES
@@ -386,12 +394,11 @@ impl Comparison<'_> {
             sum
         };
         let mut table = vec![heads.map(str::to_owned)];
-        table.extend(shown.iter().map(|(part, line)| {
-            let module = part.module.as_ref();
-            let module = module.map_or_else(String::new, |module| format!(" [{module}]"));
-            let name = format!("{}{module}", part.name);
-            self.cells(name, &part.kind.to_string(), line)
-        }));
+        table.extend(
+            shown
+                .iter()
+                .map(|(part, line)| self.cells(part.label(), &part.kind.to_string(), line)),
+        );
         let rest = format!("{} others", others.len());
         table.push(self.cells(rest, "", &sum(others)));
         table.push(self.cells("all".to_owned(), "", &sum(&lines)));

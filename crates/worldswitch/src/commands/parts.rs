@@ -12,7 +12,7 @@ use ws_lab::store::Store;
 use ws_machines::image;
 use ws_machines::recording::{Recording, What};
 use ws_machines::resources::{LabFiles, Resources};
-use ws_report::{Traffic, Traffics};
+use ws_report::Traffics;
 
 /// A file that comes with this program.
 #[derive(Clone, Copy, Debug)]
@@ -250,10 +250,7 @@ pub fn traffics(places: &Places) -> anyhow::Result<Traffics> {
     };
     let of = |name: String| {
         let workload = lab.workload(&name)?;
-        let traffic = Traffic {
-            bytes: workload.bytes,
-        };
-        Ok((workload.digest(), traffic))
+        Ok((workload.digest(), workload.bytes))
     };
     lab.workloads()?.into_iter().map(of).collect()
 }

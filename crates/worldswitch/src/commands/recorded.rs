@@ -4,7 +4,7 @@ use crate::cli::{Output, Parts, RunArgs};
 use crate::commands::run::measure;
 use crate::commands::{benchmarks, explain, parts, whole};
 use crate::rounds::rows::RowsOf;
-use crate::terminal::{Colours, Stop};
+use crate::terminal::{Colours, Stop, output};
 use anyhow::{Context, bail};
 use std::fs;
 use std::ops::RangeInclusive;
@@ -12,6 +12,7 @@ use ws_explain::counts::Counts;
 use ws_explain::symbols::Symbols;
 use ws_machines::name::PlatformName;
 use ws_machines::recording::What;
+use ws_report::text::aligned;
 use ws_results::{ResultFile, Samples};
 
 /// What to record.
@@ -105,6 +106,15 @@ fn samples(results: &[ResultFile], name: &str) -> anyhow::Result<Samples> {
             "it was not measured, and the result does not say why: see the machine's console with worldswitch run -v"
         ),
     }
+}
+
+/// Prints a title and a table; the first columns, so many, are words.
+///
+/// # Errors
+/// Standard output can't be written.
+pub fn print<L: AsRef<[String]>>(title: &str, table: &[L], words: usize) -> anyhow::Result<()> {
+    let table = aligned(table, |column| column < words).join("\n");
+    output::data(&format!("\n{title}\n{table}\n"))
 }
 
 /// Ticks of the measured run, without idle time.

@@ -13,7 +13,6 @@ use ws_lab::sets::Architecture;
 use ws_lab::workload::Workload;
 use ws_machines::name::PlatformName;
 use ws_report::Predicted;
-use ws_report::text::aligned;
 
 /// A recorded boot takes minutes, and the table is long.
 const WORKLOADS_AT_MOST: usize = 3;
@@ -133,8 +132,7 @@ pub fn explained(
             let exits_cost = of_it.and_then(|predicted| predicted.exits_cost);
             let tables = [comparison.table(), comparison.components_table(exits_cost)];
             for (title, table) in tables {
-                let table = aligned(&table, |column| column < 2).join("\n");
-                output::data(&format!("\n{title}\n{table}\n"))?;
+                recorded::print(&title, &table, 2)?;
             }
             output::data(&format!("\n{}", comparison.proof()))?;
         }

@@ -15,7 +15,6 @@ use ws_lab::recipe::{EmulatorKind, Io};
 use ws_lab::sets::Architecture;
 use ws_machines::name::PlatformName;
 use ws_report::IoRow;
-use ws_report::text::aligned;
 
 /// A recorded boot takes minutes, and a table has room for so many.
 const ROWS_AT_MOST: usize = 3;
@@ -139,8 +138,7 @@ pub fn explained(
     let spreads = RequestSpreads::new(rows);
     if print {
         for (title, table) in [spreads.functions(), spreads.components()] {
-            let table = aligned(&table, |column| column < 3).join("\n");
-            output::data(&format!("\n{title}\n{table}\n"))?;
+            recorded::print(&title, &table, 3)?;
         }
         output::data(&format!("\n{}", spreads.proof()))?;
     }
