@@ -44,7 +44,7 @@ mod unit_of_work;
 
 pub use apps::{
     APPLICATION, APPS_SCHEMA, App, AppLine, Apps, NestedRatio, Part, Predicted, PricedExit, Spread,
-    TimedPart, TimedTransaction, Traffic, TrafficPrices, Traffics, Transaction,
+    TimedPart, TimedTransaction, TrafficPrices, Traffics, Transaction,
 };
 pub use baselines::{baselines, is_baseline};
 pub use comparison::{COMPARISON_SCHEMA, ChangeExplained, Comparisons, comparison_schema};

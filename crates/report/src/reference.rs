@@ -4,6 +4,7 @@
 //! columns. A published number belongs to its own hardware and unit: cycles of an old machine may be
 //! shown beside ours, but never in one ratio or on one axis with them. Ratios to native have no unit.
 
+use crate::unit_of_work::base;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -265,7 +266,7 @@ impl Reference {
 
     /// What a paper ran on a machine like this platform, as in [`Value::setup`].
     pub fn setup_of(&self, paper: &str, platform: &str) -> Option<&str> {
-        let base = platform.split(['@', '+']).next().unwrap_or(platform);
+        let base = base(platform);
         let machine = self
             .machines
             .iter()

@@ -100,10 +100,16 @@ pub(crate) fn base(platform: &str) -> &str {
     platform.split(['@', '+']).next().unwrap_or_default()
 }
 
+/// The value of an option of the platform's name: `vhost` of `lab:kvm-linux+net=vhost`.
+pub(crate) fn option<'a>(platform: &'a str, key: &str) -> Option<&'a str> {
+    let options = platform.split('+').skip(1);
+    let mut options = options.filter_map(|option| option.split_once('='));
+    options.find_map(|(name, value)| (name == key).then_some(value))
+}
+
 /// How many CPUs the measured system has, if the platform's name says so: `4` of `lab:linux+cpus=4`.
 pub(crate) fn cpus(platform: &str) -> Option<&str> {
-    let mut options = platform.split('+').skip(1);
-    options.find_map(|option| option.strip_prefix("cpus="))
+    option(platform, "cpus")
 }
 
 /// A text, or a dash.
@@ -152,5 +158,6 @@ mod tests {
         assert_eq!(base(""), "");
         assert_eq!(cpus("lab:kvm-linux+memory=512+cpus=4"), Some("4"));
         assert_eq!(cpus("lab:kvm-linux+net=vhost"), None);
+        assert_eq!(option("lab:kvm-linux@6.1+net=vhost", "net"), Some("vhost"));
     }
 }

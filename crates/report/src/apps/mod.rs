@@ -18,7 +18,7 @@ pub use predicted::{Predicted, PricedExit};
 pub use published::NestedRatio;
 pub use timed::{TimedApp, TimedLine};
 pub use timed_parts::{TimedPart, TimedTransaction};
-pub use traffic::{Traffic, TrafficPrices, Traffics};
+pub use traffic::{TrafficPrices, Traffics};
 pub use vcpus::Spread;
 
 use crate::baselines::of_its_run;
@@ -286,10 +286,10 @@ fn needs_vm(workload: &str, results: &[&ResultFile]) -> bool {
 fn known(workload: &str, result: &ResultFile, traffics: &Traffics) -> Known {
     let row = result.row(workload);
     let digest = row.and_then(|row| row.conditions.get("digest")?.as_str());
-    let traffic = digest.and_then(|digest| traffics.get(digest));
+    let bytes = digest.and_then(|digest| traffics.get(digest));
     Known {
         architecture: architecture(result).map(str::to_owned),
-        traffic: traffic.copied().unwrap_or_default(),
+        bytes: bytes.copied().unwrap_or_default(),
         serving: serving(row, result),
     }
 }

@@ -5,7 +5,7 @@ use super::{App, AppLine, Apps};
 use crate::exit_columns;
 use crate::requests::text::{idle, stated};
 use crate::sheet::{Set, Sheet};
-use crate::unit_of_work::{dash, insns_of, two};
+use crate::unit_of_work::{dash, insns_of, option, two};
 
 pub(super) const TITLE: &str = "by who serves the network";
 
@@ -15,12 +15,11 @@ const LEGEND: &str = "insns a unit: of all CPUs together; client and QEMU have o
 pub(super) const FAULTS: &str = "pf_taken";
 
 /// The option that says who serves it.
-const OPTION: &str = "net=";
+const OPTION: &str = "net";
 
 /// Whether the platform's name says who serves the network.
 pub(super) fn is_chosen(platform: &str) -> bool {
-    let mut options = platform.split('+').skip(1);
-    options.any(|option| option.starts_with(OPTION))
+    option(platform, OPTION).is_some()
 }
 
 /// Whether any of the platforms' names does.

@@ -3,7 +3,7 @@
 //! (equations 3 to 6), held against what was measured. Both are instructions, so T_two is 0.
 
 use super::networks::FAULTS;
-use super::traffic::{self, Traffic, TrafficPrices};
+use super::traffic::{self, TrafficPrices};
 use super::{App, AppLine};
 use crate::unit_of_work::base;
 use schemars::JsonSchema;
@@ -153,7 +153,8 @@ pub struct PricedExit {
 /// What is known of a workload on a platform beside its line.
 pub(super) struct Known {
     pub architecture: Option<String>,
-    pub traffic: Traffic,
+    /// Bytes of data that a unit sends, if its workload states them; else 0.
+    pub bytes: u64,
     /// Instructions of the threads that serve the VM's devices.
     pub serving: Option<f64>,
 }
@@ -224,7 +225,7 @@ fn predicted(app: &App, line: &AppLine, known: Known, prices: &Prices<'_>) -> Pr
         virt,
         virt_error,
         kicks,
-        kib: known.traffic.bytes as f64 / 1024.0,
+        kib: known.bytes as f64 / 1024.0,
         prices: None,
         with_traffic: None,
         with_traffic_error: None,

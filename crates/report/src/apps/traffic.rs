@@ -7,15 +7,9 @@ use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use ws_statistics::{least_deviations, median};
 
-/// The traffic of one unit, as the workload's file states it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Traffic {
-    /// Bytes of data, without headers.
-    pub bytes: u64,
-}
-
-/// The traffic of workloads, by the digest of what they do.
-pub type Traffics = BTreeMap<String, Traffic>;
+/// The traffic of workloads, by the digest of what they do: bytes of data that a unit sends, without headers, as the
+/// workload's file states them.
+pub type Traffics = BTreeMap<String, u64>;
 
 /// Prices in instructions. One is absent if no workload that they are made from has such traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]

@@ -3,7 +3,7 @@
 use crate::page::{page, section};
 use crate::support::{absent, house, measured, result};
 use serde_json::json;
-use ws_report::{AppLine, Apps, Predicted, Traffic, TrafficPrices, Traffics};
+use ws_report::{AppLine, Apps, Predicted, TrafficPrices, Traffics};
 use ws_results::{HostView, ResultFile, Row, Status};
 
 /// A workload whose 10 units took these instructions in each boot.
@@ -302,10 +302,7 @@ fn traffic_has_the_prices_of_the_other_half_of_the_workloads() {
     ];
     let traffics: Traffics = workloads
         .iter()
-        .map(|(name, _, kib)| {
-            let bytes = kib * 1024;
-            (format!("digest of {name}"), Traffic { bytes })
-        })
+        .map(|(name, _, kib)| (format!("digest of {name}"), kib * 1024))
         .collect();
     let apps = |workloads: &[(&str, u64, u64)], wild: &str| {
         let rows = workloads.iter().map(|(name, kicks, kib)| {
