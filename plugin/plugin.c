@@ -1,9 +1,10 @@
 /*
  * A plugin of QEMU's TCG that records what a machine executes between the marks of its guest (trace.h), and
  * writes it to a file at the machine's end (file.h): as paths, or with counts=on as counts (counts.h). The file is
- * out=FILE. With marks=FIRST-LAST, two addresses, the marks are the reads of the clock there. With stream=on it is all that the machine executes (stream.h), of one CPU with cpu=N, until the end or, with
- * peer=SOCKET, until it differs from another machine (peer.h). It only looks: what the machine does, and how many
- * instructions that takes, is the same with and without it.
+ * out=FILE. With marks=FIRST-LAST, two addresses, the marks are the reads of the clock there. With stream=on it is all that
+ * the machine executes (stream.h), of one CPU with cpu=N, until the end or, with peer=SOCKET, until it differs from another
+ * machine (peer.h). It only looks: what the machine does, and how many instructions that takes, is the same with and
+ * without it.
  */
 #include "qemu.h"
 
@@ -59,10 +60,12 @@ static unsigned executing(unsigned told)
 	static __thread struct CPUState *const *current;
 	static __thread const struct CPUState *last;
 	static __thread unsigned number;
+	static __thread bool is_known;
 
-	if (!current)
+	if (!is_known && qemu_get_cpu)
 		current = dlsym(RTLD_DEFAULT, "current_cpu");
-	if (!current || !qemu_get_cpu)
+	is_known = true;
+	if (!current)
 		return told;
 	if (*current != last) {
 		last = *current;
@@ -403,8 +406,8 @@ int qemu_plugin_install(qemu_plugin_id id, const struct qemu_info *info, int cou
 			"worldswitch's plugin can't start: there is no memory for it, or it says why above\n");
 		return 1;
 	}
-	/* On ARM the bytes say it. */
 	trace.marks = marks;
+	/* On ARM the bytes say it. */
 	trace.sees_accesses = PLUGIN_API >= 3 && strcmp(target, "x86_64") == 0;
 	subscribe(id);
 	return 0;
