@@ -44,8 +44,8 @@ pub struct AppsArgs {
     /// Show these results of an earlier run instead of measuring; may be repeated.
     #[arg(long, value_name = "RUN", conflicts_with_all = ["on", "boots", "perturb", "output"])]
     pub of: Vec<String>,
-    /// Also predict each workload from its exits and traffic by the cost model, with the costs in these results of
-    /// microbenchmarks (worldswitch run --on lab:kvm@6.12 ...), and show the errors; may be repeated.
+    /// Also show the cost model's predictions and their errors. Prices of exits are from these results of
+    /// microbenchmarks (worldswitch run --on lab:kvm@6.12 ...). May be repeated.
     #[arg(long, value_name = "RUN")]
     pub prices: Vec<String>,
     /// Boots of each platform. The second proves that the counts are exact. With --no-resume it boots

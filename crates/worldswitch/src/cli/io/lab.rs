@@ -70,8 +70,8 @@ pub struct LabArgs {
     #[arg(long, value_name = "RUN",
         conflicts_with_all = ["on", "list", "device", "depth", "busy", "boots", "perturb", "output"])]
     pub of: Vec<String>,
-    /// Also show which functions the instructions of a request are in: each chosen row is measured once more, recorded.
-    /// For at most three rows (--device, --depth, --busy=no).
+    /// Also show the functions that execute a request's instructions. Each chosen row is measured once
+    /// more for this. At most three rows (--device, --depth, --busy=no).
     #[arg(long, requires = "on", conflicts_with = "list")]
     pub explain: bool,
     /// List the devices of the platforms of --on (default: lab:kvm-linux) instead of measuring.
