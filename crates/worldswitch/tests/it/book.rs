@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 const NOTEBOOK: &str = "docs/notebook";
 /// Words of text: without tables, code and names in backquotes.
-const WORDS: usize = 28_000;
+const WORDS: usize = 25_000;
 /// The mean of a page.
 const WORDS_OF_A_SENTENCE: f64 = 20.0;
 
