@@ -39,8 +39,10 @@ mod style;
 mod suite;
 mod table;
 mod terminal;
-pub mod text;
 mod unit_of_work;
+
+// By this name in all modules.
+use ws_text as text;
 
 pub use apps::{
     APPLICATION, APPS_SCHEMA, App, AppLine, Apps, NestedRatio, Part, Predicted, PricedExit, Spread,

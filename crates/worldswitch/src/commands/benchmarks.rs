@@ -2,7 +2,7 @@
 
 use super::Usage;
 use regex::Regex;
-use ws_report::text::terminal;
+use ws_text::terminal;
 
 /// From this similarity on a name is proposed: as many letters are right as must be changed, added or swapped.
 const SIMILAR: f64 = 0.5;

@@ -12,9 +12,9 @@ use ws_analysis::{
     CompareOptions, Gap, GapKind, Outcome, RowComparison, Thresholds, Verdict, compare_results,
     judge_hosts,
 };
-use ws_report::text::terminal;
 use ws_report::{Comparisons, HostsOfSides};
 use ws_results::ResultFile;
+use ws_text::terminal;
 
 /// Compares results.
 ///

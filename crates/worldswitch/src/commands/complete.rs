@@ -9,7 +9,7 @@ use std::io::stdout;
 use ws_lab::lab::{Lab, split};
 use ws_machines::image::GuestImage;
 use ws_machines::platforms;
-use ws_report::text::terminal;
+use ws_text::terminal;
 
 /// Values and what each is.
 type Found = Vec<(String, String)>;

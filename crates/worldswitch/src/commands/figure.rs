@@ -66,6 +66,6 @@ pub fn legend<'a>(results: impl Iterator<Item = &'a ResultFile>) -> String {
     }
     let lines = lines.into_iter();
     lines
-        .map(|line| ws_report::text::terminal(line).into_owned() + "\n")
+        .map(|line| ws_text::terminal(line).into_owned() + "\n")
         .collect()
 }

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::process::Command;
 use ws_report::reference::{self, Figure, Reference, Value};
-use ws_report::text::{aligned, terminal};
+use ws_text::{aligned, terminal};
 
 /// The format version of `--json`.
 const PAPERS: &str = "worldswitch-papers/1";

@@ -12,8 +12,8 @@ use ws_explain::counts::Counts;
 use ws_explain::symbols::Symbols;
 use ws_machines::name::PlatformName;
 use ws_machines::recording::What;
-use ws_report::text::aligned;
 use ws_results::{ResultFile, Samples};
+use ws_text::aligned;
 
 /// What to record.
 pub struct Recorded<'a> {

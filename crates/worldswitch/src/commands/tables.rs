@@ -3,8 +3,8 @@
 
 use crate::terminal::{Colours, output};
 use std::path::Path;
-use ws_report::text::wrapped;
 use ws_report::{MAIN, Table};
+use ws_text::wrapped;
 
 /// The columns of a file or pipe: what fits into a mail and onto half a screen.
 const COLUMNS: usize = 100;

@@ -119,7 +119,7 @@ impl Line {
 
     /// The end of the console's text, escaped; at most `TAIL_BYTES`.
     fn tail(&self) -> String {
-        let text = ws_report::text::console(&self.tail);
+        let text = ws_text::console(&self.tail);
         let mut start = text.len().saturating_sub(TAIL_BYTES);
         while !text.is_char_boundary(start) {
             start += 1;

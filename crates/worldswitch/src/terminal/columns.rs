@@ -1,7 +1,7 @@
 //! Output of lists: columns for people, JSON for programs.
 
 use serde::Serialize;
-use ws_report::text::{aligned, terminal};
+use ws_text::{aligned, terminal};
 
 /// Indented JSON with a final newline.
 ///

@@ -101,14 +101,14 @@ pub fn progress(name: &str, text: &str) {
     if is_quiet() {
         return;
     }
-    let lines: Vec<_> = text.lines().map(ws_report::text::terminal).collect();
+    let lines: Vec<_> = text.lines().map(ws_text::terminal).collect();
     // If standard error is gone, there is nowhere to report it.
     let _ = writeln!(io::stderr(), "{name}: {}", lines.join("\n  "));
 }
 
 fn message(label: &str, colour: u8, text: &str, colours: Colours) {
     // Newlines stay; other control characters are escaped.
-    let lines: Vec<_> = text.lines().map(ws_report::text::terminal).collect();
+    let lines: Vec<_> = text.lines().map(ws_text::terminal).collect();
     let text = lines.join("\n  ");
     let line = if colours.stderr {
         format!("\x1b[1;{colour}m{label}:\x1b[0m {text}\n")

@@ -91,7 +91,7 @@ impl Progress {
             format!(", about {} left", short(left))
         });
         let text = format!("{}{left}", words.join(" | "));
-        let text = ws_report::text::terminal(&text);
+        let text = ws_text::terminal(&text);
         if self.terminal {
             let columns = columns().saturating_sub(1);
             let text: String = text.chars().take(columns).collect();
@@ -114,7 +114,7 @@ impl Progress {
         }
         let mut shown = self.lock();
         clear(&mut shown);
-        write(&format!("{}\n", ws_report::text::terminal(text)));
+        write(&format!("{}\n", ws_text::terminal(text)));
     }
 
     /// Prints a line if the run is verbose.

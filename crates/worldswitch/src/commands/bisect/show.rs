@@ -43,11 +43,11 @@ pub fn text(args: &BisectArgs, end: &End, points: &[Point]) -> String {
         End::Found(commit) => format!(
             "the first bad commit is {}\n  {}\n",
             commit.id,
-            ws_report::text::terminal(&commit.subject)
+            ws_text::terminal(&commit.subject)
         ),
         End::OneOf(commits) => {
             let lines = commits.iter().map(|commit| {
-                let subject = ws_report::text::terminal(&commit.subject);
+                let subject = ws_text::terminal(&commit.subject);
                 format!("  {} {subject}\n", commit.id)
             });
             "the first bad commit is one of these; too many of them were skipped\n".to_owned()

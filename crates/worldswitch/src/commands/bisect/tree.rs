@@ -103,7 +103,7 @@ fn id(repository: &Path, name: &str, stop: &Stop) -> anyhow::Result<String> {
     }
     let place = repository.display();
     bail!(Usage(match found.stderr.trim() {
-        "" => format!("{place} has no commit {}", ws_report::text::terminal(name)),
+        "" => format!("{place} has no commit {}", ws_text::terminal(name)),
         said => format!("{place}: {said}"),
     }));
 }

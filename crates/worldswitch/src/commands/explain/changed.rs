@@ -55,7 +55,7 @@ pub fn changed(
                 Ok(difference) => text(row, difference),
                 Err(why) => {
                     let why = format!("{}: not explained: {why}", row.benchmark);
-                    ws_report::text::terminal(&why).into_owned() + "\n"
+                    ws_text::terminal(&why).into_owned() + "\n"
                 }
             };
             output::data(&format!("\n{text}"))?;

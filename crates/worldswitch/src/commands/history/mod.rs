@@ -15,7 +15,7 @@ use serde::Serialize;
 use std::path::PathBuf;
 use ws_analysis::{Gap, GapKind, Outcome};
 use ws_history::{Address, Filter, Pair, Place, Right, Run, Store};
-use ws_report::text::terminal;
+use ws_text::terminal;
 
 /// Runs a subcommand.
 ///

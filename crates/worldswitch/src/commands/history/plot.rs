@@ -12,7 +12,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use ws_history::{Point, Store, line_of};
-use ws_report::text::{pad_left, pad_right, terminal, width};
+use ws_text::{pad_left, pad_right, terminal, width};
 
 /// Length of the longest bar of a plot in the terminal, in columns.
 const BAR: f64 = 40.0;

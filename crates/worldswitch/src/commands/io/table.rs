@@ -138,7 +138,7 @@ impl Line {
     fn cells(&self) -> String {
         let Some(rate) = self.requests_per_s else {
             let why = self.why.as_deref().unwrap_or_default();
-            return ws_report::text::terminal(why).into_owned();
+            return ws_text::terminal(why).into_owned();
         };
         let times = self.of_first.map_or(String::new(), |of| {
             format!("{:.2} ({:.2} to {:.2})", of.median, of.least, of.most)

@@ -114,7 +114,7 @@ pub fn write(measured: &[(String, Vec<MeasuredRow>)]) -> String {
                 Ok(figure) => writeln!(text, "{benchmark} = {}", figure.band.1),
                 Err(why) => {
                     let why = why.lines().next().unwrap_or_default();
-                    writeln!(text, "# {benchmark}: {}", ws_report::text::terminal(why))
+                    writeln!(text, "# {benchmark}: {}", ws_text::terminal(why))
                 }
             };
         }

@@ -282,12 +282,12 @@ fn markdown(lines: &[Line<'_>], legend: &str) -> String {
     let heads = HEADS.join(" | ");
     let mut out = format!("### Budget: {counts}\n\n| {heads} |\n|---|---|---:|---:|---|---|\n");
     for line in lines {
-        let cells = cells(line).map(|cell| ws_report::text::markdown(&cell));
+        let cells = cells(line).map(|cell| ws_text::markdown(&cell));
         out += &format!("| {} |\n", cells.join(" | "));
     }
     out.push('\n');
     for line in legend.lines() {
-        out += &format!("- {}\n", ws_report::text::markdown(line));
+        out += &format!("- {}\n", ws_text::markdown(line));
     }
     out
 }

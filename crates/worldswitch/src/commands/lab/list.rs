@@ -119,7 +119,7 @@ fn as_text(lab: &Lab, store: &Store, recipes: &[Named], sets: &[Stored]) -> Stri
     let sets = columns(["packages", "state", "size", "what they are"], sets);
     format!(
         "{recipes}\n{sets}\nkept in {}\n",
-        ws_report::text::terminal(&store.root().display().to_string())
+        ws_text::terminal(&store.root().display().to_string())
     )
 }
 

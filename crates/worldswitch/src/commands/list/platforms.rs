@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use ws_machines::platforms::{self, Platform, Usable};
 use ws_machines::resources::Resources;
-use ws_report::text::terminal;
+use ws_text::terminal;
 
 /// The note on every platform on a software KVM.
 const SOFTWARE: &str =

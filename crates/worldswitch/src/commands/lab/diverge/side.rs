@@ -241,7 +241,7 @@ impl Side {
         let tail: String = text.chars().skip(skipped).collect();
         match tail.is_empty() {
             true => String::new(),
-            false => format!("; it said: {}", ws_report::text::terminal(&tail)),
+            false => format!("; it said: {}", ws_text::terminal(&tail)),
         }
     }
 }
