@@ -3,11 +3,11 @@
 use crate::rounds::job::Common;
 use crate::rounds::plan::Parameters;
 use crate::rounds::turns::Turns;
-use crate::terminal::Stop;
 use ws_machines::emulator::Emulator;
 use ws_machines::machine::Engine;
 use ws_machines::qemu::{self, Qemu};
 use ws_machines::vmm::{self, Kvm, Vmm};
+use ws_terminal::Stop;
 
 fn kvm(engine: Engine) -> Kvm {
     Kvm {

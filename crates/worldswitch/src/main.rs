@@ -3,7 +3,7 @@
 //! Layers, top to bottom; none uses one above it:
 //! `commands` (what each command does), `cli` (the command line), `rounds` (what is booted when),
 //! `launch` (one launch, from bytes to rows), `outcome` (rows to a result), `patcher` (hypervisor
-//! images for virtual EL2), `terminal`.
+//! images for virtual EL2).
 //!
 //! The only exit point. Exit codes: 0 ok, 1 error, 2 wrong usage, 3 regression, 4 inconclusive or nothing compared.
 
@@ -20,13 +20,12 @@ mod launch;
 mod outcome;
 mod patcher;
 mod rounds;
-mod terminal;
 
 use clap::FromArgMatches;
 use cli::Cli;
 use commands::Usage;
 use std::process::ExitCode;
-use terminal::output;
+use ws_terminal::output;
 
 fn main() -> ExitCode {
     let parsed = cli::help::command().try_get_matches();
@@ -38,7 +37,7 @@ fn main() -> ExitCode {
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
     };
-    let colours = output::Colours::choose(cli.color);
+    let colours = output::Colours::choose(cli.color.asked());
     output::be_quiet(cli.quiet);
     match commands::command(&cli.command, colours) {
         Ok(done) => ExitCode::from(done.code()),
@@ -56,9 +55,7 @@ mod tests {
     use std::path::Path;
 
     /// In the order of this file's head.
-    const LAYERS: [&str; 7] = [
-        "commands", "cli", "rounds", "launch", "outcome", "patcher", "terminal",
-    ];
+    const LAYERS: [&str; 6] = ["commands", "cli", "rounds", "launch", "outcome", "patcher"];
 
     /// Checks every file in `folder`, which belongs to layer number `layer`.
     fn check(folder: &Path, layer: usize) {

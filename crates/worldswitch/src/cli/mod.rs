@@ -18,7 +18,6 @@ mod results;
 mod run;
 mod values;
 
-use crate::terminal::output::When;
 use bisect::BisectArgs;
 use clap::{ArgAction, Args, Parser, Subcommand};
 use fleet::FleetArgs;
@@ -39,6 +38,7 @@ pub use patch_hyp::PatchHypArgs;
 pub use place::PlaceArgs;
 pub use results::{ModelArgs, PagingKind, ReportArgs, ShowArgs, Suite};
 pub use run::{Output, RunArgs};
+use values::When;
 pub use values::{PlatformList, folder, platforms, seconds};
 
 /// The version, and the commit if it is known (build.rs).

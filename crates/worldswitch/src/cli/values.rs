@@ -1,10 +1,31 @@
 //! Parsers of option values: lists, sizes, times.
 
 use super::STDOUT;
+use clap::ValueEnum;
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use ws_machines::name::{PlatformName, parse_list};
+
+/// The values of `--color`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum When {
+    /// On a terminal, unless NO_COLOR is set.
+    Auto,
+    Always,
+    Never,
+}
+
+impl When {
+    /// Whether colour is asked for.
+    pub fn asked(self) -> Option<bool> {
+        match self {
+            Self::Auto => None,
+            Self::Always => Some(true),
+            Self::Never => Some(false),
+        }
+    }
+}
 
 /// The platforms of one `--on`.
 pub type PlatformList = Vec<PlatformName>;

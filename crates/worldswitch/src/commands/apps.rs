@@ -3,13 +3,13 @@
 use crate::cli::{AppsArgs, RunArgs};
 use crate::commands::{Done, export, on_stdout, parts, spread, whole};
 use crate::rounds::rows::RowsOf;
-use crate::terminal::columns::{self, columns};
-use crate::terminal::{Colours, output};
 use anyhow::bail;
 use schemars::JsonSchema;
 use serde::Serialize;
 use ws_report::Apps;
 use ws_results::ResultFile;
+use ws_terminal::columns::{self, columns};
+use ws_terminal::{Colours, output};
 
 /// Measures, or loads earlier results, and shows them.
 ///

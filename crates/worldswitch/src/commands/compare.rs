@@ -4,7 +4,6 @@
 use crate::cli::{CompareArgs, Effect, JudgeArgs, Parts};
 use crate::commands::explain::{self, Changed};
 use crate::commands::{Usage, benchmarks, export, on_stdout};
-use crate::terminal::{Colours, output};
 use anyhow::bail;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -14,6 +13,7 @@ use ws_analysis::{
 };
 use ws_report::{Comparisons, HostsOfSides};
 use ws_results::ResultFile;
+use ws_terminal::{Colours, output};
 use ws_text::terminal;
 
 /// Compares results.

@@ -3,7 +3,6 @@
 
 use crate::cli::DoctorArgs;
 use crate::commands::{Done, parts};
-use crate::terminal::{Colours, output};
 use std::path::PathBuf;
 use std::time::Duration;
 use ws_doctor::{Around, Finding, Probe, Report, Root, Severity, Sys, Tools};
@@ -11,6 +10,7 @@ use ws_machines::machine::{Engine, MachineError};
 use ws_machines::name::PlatformName;
 use ws_machines::resources::Resources;
 use ws_results::Disturbance;
+use ws_terminal::{Colours, output};
 
 /// Interval of two readings of the CPUs' load: enough of the kernel's ticks for a percentage.
 const LOOK: Duration = Duration::from_millis(150);

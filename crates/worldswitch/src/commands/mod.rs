@@ -34,10 +34,10 @@ mod whole;
 
 use crate::cli::{Command, Exports, Output, STDOUT, help};
 use crate::outcome::folder::Folder;
-use crate::terminal::{Colours, output};
 use std::path::Path;
 use std::time::SystemTime;
 use ws_analysis::Outcome;
+use ws_terminal::{Colours, output};
 
 /// Wrong usage that the command line parser does not detect.
 #[derive(Debug, thiserror::Error)]

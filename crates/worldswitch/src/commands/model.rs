@@ -3,7 +3,6 @@
 
 use crate::cli::{ModelArgs, PagingKind, STDOUT};
 use crate::commands::{export, input, on_stdout};
-use crate::terminal::{Colours, output};
 use anyhow::bail;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -13,6 +12,7 @@ use ws_analysis::model::{
 };
 use ws_report::{Modelled, Models};
 use ws_results::ResultFile;
+use ws_terminal::{Colours, output};
 
 /// Fits and shows a model of each platform.
 ///

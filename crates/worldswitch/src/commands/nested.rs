@@ -5,12 +5,12 @@ use crate::cli::{NestedArgs, RunArgs, Suite};
 use crate::commands::run::measure;
 use crate::commands::{Done, on_stdout, put, whole};
 use crate::rounds::rows::RowsOf;
-use crate::terminal::{Colours, Stop};
 use anyhow::bail;
 use std::time::Duration;
 use ws_machines::name::parse_list;
 use ws_report::{Nested, NestedApps};
 use ws_results::ResultFile;
+use ws_terminal::{Colours, Stop};
 
 const MECHANISMS: [&str; 4] = ["nv", "pv", "neve", "nv2"];
 /// The paper's world switch, and the minimal one.

@@ -2,13 +2,13 @@
 
 use crate::cli::PaperArgs;
 use crate::commands::{Done, Usage};
-use crate::terminal::columns::{columns, json};
-use crate::terminal::{Colours, output};
 use anyhow::{Context, bail};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::process::Command;
 use ws_report::reference::{self, Figure, Reference, Value};
+use ws_terminal::columns::{columns, json};
+use ws_terminal::{Colours, output};
 use ws_text::{aligned, terminal};
 
 /// The format version of `--json`.

@@ -4,12 +4,12 @@
 use crate::cli::{PatchHypArgs, STDOUT};
 use crate::commands::{Usage, write as write_file};
 use crate::patcher::{Access, Options, Outline, Report};
-use crate::terminal::output;
 use anyhow::{Context, bail};
 use std::fmt::Write;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
+use ws_terminal::output;
 
 /// Ten times the size of a kernel.
 const IMAGE_BYTES_MAX: u64 = 1 << 30;

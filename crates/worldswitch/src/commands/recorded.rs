@@ -4,7 +4,6 @@ use crate::cli::{Output, Parts, RunArgs};
 use crate::commands::run::measure;
 use crate::commands::{benchmarks, explain, parts, whole};
 use crate::rounds::rows::RowsOf;
-use crate::terminal::{Colours, Stop, output};
 use anyhow::{Context, bail};
 use std::fs;
 use std::ops::RangeInclusive;
@@ -13,6 +12,7 @@ use ws_explain::symbols::Symbols;
 use ws_machines::name::PlatformName;
 use ws_machines::recording::What;
 use ws_results::{ResultFile, Samples};
+use ws_terminal::{Colours, Stop, output};
 use ws_text::aligned;
 
 /// What to record.

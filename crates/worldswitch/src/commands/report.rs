@@ -5,7 +5,6 @@ use crate::cli::{Form, ReportArgs};
 use crate::commands::compare::{counterpart, divided};
 use crate::commands::model::{self, Workload};
 use crate::commands::{self, Done, Usage, explain, parts};
-use crate::terminal::{Colours, output};
 use anyhow::{Context, anyhow, bail};
 use std::path::Path;
 use ws_analysis::model::{ModelOptions, Paging, fit};
@@ -14,6 +13,7 @@ use ws_explain::explained::Explained;
 use ws_report::page::{Report, Simulated};
 use ws_report::{Modelled, Options, baselines, is_baseline};
 use ws_results::{FindError, ResultFile};
+use ws_terminal::{Colours, output};
 
 /// The name of the report in its results' folder.
 pub const FILE: &str = "report.html";

@@ -3,8 +3,8 @@
 use crate::cli::ShowArgs;
 use crate::commands::suite::Layout;
 use crate::commands::tables::{self, Shown};
-use crate::terminal::{Colours, output};
 use std::path::Path;
+use ws_terminal::{Colours, output};
 
 /// Prints a table, or one result in detail.
 ///

@@ -4,7 +4,6 @@ use crate::cli::AppsArgs;
 use crate::commands::recorded::{self, Recorded};
 use crate::commands::{Usage, parts};
 use crate::rounds::rows::RowsOf;
-use crate::terminal::{Colours, Stop, output};
 use anyhow::{Context, bail};
 use ws_explain::spread::{Comparison, Run, Spread, WorkloadExplained};
 use ws_lab::lab::Lab;
@@ -13,6 +12,7 @@ use ws_lab::sets::Architecture;
 use ws_lab::workload::Workload;
 use ws_machines::name::PlatformName;
 use ws_report::Predicted;
+use ws_terminal::{Colours, Stop, output};
 
 /// A recorded boot takes minutes, and the table is long.
 const WORKLOADS_AT_MOST: usize = 3;

@@ -1,9 +1,9 @@
 //! The table of results on standard output: the sentence that says what was found, the rows that matter, and
 //! what to do next.
 
-use crate::terminal::{Colours, output};
 use std::path::Path;
 use ws_report::{MAIN, Table};
+use ws_terminal::{Colours, output};
 use ws_text::wrapped;
 
 /// The columns of a file or pipe: what fits into a mail and onto half a screen.

@@ -4,7 +4,6 @@ use crate::cli::{Output, Parts, PlatformList, RunArgs};
 use crate::commands::run::{Measured, measure};
 use crate::commands::{Done, Usage, parts};
 use crate::rounds::rows::RowsOf;
-use crate::terminal::{Colours, Stop, output};
 use anyhow::bail;
 use ws_cpus::Cpus;
 use ws_lab::lab::Lab;
@@ -12,6 +11,7 @@ use ws_lab::recipe::Recipe;
 use ws_machines::name::PlatformName;
 use ws_machines::platforms;
 use ws_results::ResultFile;
+use ws_terminal::{Colours, Stop, output};
 
 /// Such a run: its boots and perturbed boots.
 pub fn run(

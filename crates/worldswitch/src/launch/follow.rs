@@ -4,8 +4,6 @@
 use crate::launch::limits::Limits;
 use crate::launch::line::Line;
 use crate::launch::state::{Event, LaunchReport, LaunchState};
-use crate::terminal::time::millis;
-use crate::terminal::{Stop, Why};
 use std::time::{Duration, Instant};
 use ws_machines::earshot::Chunk;
 use ws_machines::machine::{
@@ -13,6 +11,8 @@ use ws_machines::machine::{
 };
 use ws_records::{Expect, Nonce};
 use ws_results::{Launch, LaunchEnd};
+use ws_terminal::time::millis;
+use ws_terminal::{Stop, Why};
 
 /// Time that a guest has after its `bye` to power its machine off.
 const POWER_OFF_LIMIT: Duration = Duration::from_secs(3);

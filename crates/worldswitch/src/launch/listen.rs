@@ -4,14 +4,14 @@
 use crate::launch::limits::Limits;
 use crate::launch::line::Line;
 use crate::launch::state::{Event, LaunchReport, LaunchState};
-use crate::terminal::Stop;
-use crate::terminal::time::millis;
 use std::time::{Duration, Instant};
 use ws_machines::machine::{
     CONSOLE_LIMIT_BYTES, Console, Control, LaunchRequest, Machine, MachineError,
 };
 use ws_records::{Expect, Kind};
 use ws_results::Launch;
+use ws_terminal::Stop;
+use ws_terminal::time::millis;
 
 /// The state of a listener.
 struct Listener {

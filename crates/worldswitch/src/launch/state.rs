@@ -8,12 +8,12 @@ use crate::launch::below::{Below, MARKS, SHORTER};
 use crate::launch::limits::Limits;
 use crate::launch::marks::{Heard, Marks};
 use crate::outcome::row::{External, RowReport};
-use crate::terminal::Why;
 use serde_json::Value;
 use std::time::Duration;
 use ws_machines::image::ROWS_MAX;
 use ws_records::{BenchResult, CheckVerdict, Exits, Fault, Hello, Kind, Record, ResultAssembler};
 use ws_results::{Check, LaunchEnd, Status, Verdict};
+use ws_terminal::Why;
 
 /// The source of the guest's own records (docs/records.md). A guest could forge its monitor's records,
 /// because it knows the launch's nonce; nothing here prevents that.

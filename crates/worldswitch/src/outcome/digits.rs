@@ -5,7 +5,6 @@
 //! launch. The file's name is a hash of all parts of the machine, its guest and its guest's command
 //! line, so that only identical launches are compared.
 
-use crate::terminal::time;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -15,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 use ws_analysis::{BootEstimate, UnitKind};
 use ws_results::{Row, Samples};
+use ws_terminal::time;
 
 /// The folder of counts of earlier runs.
 #[derive(Clone, Debug)]

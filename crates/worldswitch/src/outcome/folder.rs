@@ -1,7 +1,6 @@
 //! The folder of a run's results: locked while the run measures; nothing in it is replaced without
 //! `--force`.
 
-use crate::terminal::time;
 use anyhow::{Context, bail};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
@@ -12,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 use ws_machines::room::free_bytes;
 use ws_results::{ResultFile, WriteError};
+use ws_terminal::time;
 
 /// The folder. It is removed on drop if it is empty.
 #[derive(Debug)]

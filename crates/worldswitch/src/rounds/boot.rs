@@ -14,13 +14,13 @@ use crate::launch::state::{LaunchReport, LaunchState};
 use crate::outcome::digits::Key;
 use crate::outcome::exits;
 use crate::outcome::row::RowReport;
-use crate::terminal::{Progress, Why, time};
 use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use ws_cpus::Cpus;
 use ws_machines::machine::{Machine, MachineError};
 use ws_results::{Boot, Launch, Perturbation, Status};
+use ws_terminal::{Progress, Why, time};
 
 /// A boot, in progress or over.
 pub struct OneBoot {
@@ -364,8 +364,8 @@ fn workloads(instance: &Instance) -> String {
 mod tests {
     use super::*;
     use crate::fake;
-    use crate::terminal::Stop;
     use ws_machines::image::BenchmarkRow;
+    use ws_terminal::Stop;
 
     /// A boot that measured one of two rows, and was stopped.
     fn stopped(job: &mut Job, common: &Common, why: Why) -> OneBoot {

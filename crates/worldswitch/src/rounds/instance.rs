@@ -2,10 +2,10 @@
 
 use crate::launch::state::LaunchReport;
 use crate::rounds::plan::Apic;
-use crate::terminal::Progress;
 use ws_machines::machine::Machine;
 use ws_records::Hello;
 use ws_results::{EXITS_UNIT, Launch, LaunchEnd};
+use ws_terminal::Progress;
 
 /// Units in which a guest may count.
 const UNITS: [&str; 4] = ["insns", "tsc_ticks", "cntvct_ticks", "ns"];

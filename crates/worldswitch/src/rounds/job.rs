@@ -8,7 +8,6 @@ use crate::rounds::boot::OneBoot;
 use crate::rounds::instance::Instance;
 use crate::rounds::plan::Parameters;
 use crate::rounds::turns::Turns;
-use crate::terminal::Stop;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,6 +16,7 @@ use ws_machines::image::BenchmarkRow;
 use ws_machines::machine::{Control, Engine, Machine};
 use ws_records::Hello;
 use ws_results::{Identity, Row};
+use ws_terminal::Stop;
 
 /// Guessed time of a benchmark before any was measured, for what fits into a quick run.
 const GUESS_A_ROW: Duration = Duration::from_millis(100);

@@ -5,10 +5,10 @@ use crate::launch::state::{LaunchReport, LaunchState};
 use crate::outcome::gather::Gathered;
 use crate::rounds::BENCH_LIMIT;
 use crate::rounds::job::{Common, Job, Selection};
-use crate::terminal::Progress;
 use std::sync::Arc;
 use ws_machines::machine::Control;
 use ws_results::{Boot, Launch, LaunchEnd};
+use ws_terminal::Progress;
 
 impl Job {
     /// Receives all boots that somebody else makes.

@@ -16,9 +16,9 @@ mod side;
 pub mod turns;
 
 use crate::rounds::job::{Common, Job};
-use crate::terminal::{Progress, time};
 use std::time::Duration;
 use ws_machines::machine::Control;
+use ws_terminal::{Progress, time};
 
 /// The default time limit of a benchmark.
 const BENCH_LIMIT: Duration = Duration::from_secs(30);

@@ -3,9 +3,9 @@
 
 use super::job::{Common, Job};
 use super::{pace, quick};
-use crate::terminal::Progress;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
+use ws_terminal::Progress;
 
 /// All that the threads share.
 struct Crew<'a> {

@@ -2,7 +2,6 @@
 
 use super::child;
 use super::tree::{Commit, Tree};
-use crate::terminal::{Progress, Stop, time};
 use anyhow::Context;
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
@@ -12,6 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 use ws_lab::kernel::Kernel;
 use ws_machines::process::describe;
+use ws_terminal::{Progress, Stop, time};
 
 /// The default build command. Options that the configuration file does not name are off.
 const DEFAULT: &str = r#"set -e

@@ -1,6 +1,5 @@
 //! Runs bisect's child processes: none outlives this program, and the user's signals stop them.
 
-use crate::terminal::Stop;
 use anyhow::Context;
 use std::fs::File;
 use std::io::{Read, Seek};
@@ -8,6 +7,7 @@ use std::process::{Command, ExitStatus};
 use std::thread;
 use std::time::Duration;
 use ws_machines::process::{Process, unnamed_file};
+use ws_terminal::Stop;
 
 /// Polling interval of a running program.
 const LOOK: Duration = Duration::from_millis(20);

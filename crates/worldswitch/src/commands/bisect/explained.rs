@@ -6,11 +6,11 @@ use super::say;
 use super::tree::{Commit, Tree};
 use crate::cli::bisect::BisectArgs;
 use crate::commands::explain::Explainer;
-use crate::terminal::{Colours, Progress, Stop};
 use anyhow::{Context, bail};
 use std::path::Path;
 use ws_explain::diff::Difference;
 use ws_explain::explained::Explained;
+use ws_terminal::{Colours, Progress, Stop};
 
 /// Explains found commits.
 pub struct Explainers<'a> {

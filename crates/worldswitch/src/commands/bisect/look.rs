@@ -8,13 +8,13 @@ use crate::cli::bisect::BisectArgs;
 use crate::cli::{Output, RunArgs};
 use crate::commands::figure::{Figure, number};
 use crate::commands::{parts, run};
-use crate::terminal::{Colours, Progress, Stop, time};
 use anyhow::{Context, bail};
 use std::collections::BTreeMap;
 use std::path::Path;
 use ws_machines::name::PlatformName;
 use ws_machines::platforms;
 use ws_results::ResultFile;
+use ws_terminal::{Colours, Progress, Stop, time};
 
 /// A kernel with its figure.
 #[derive(Clone, Debug)]

@@ -14,7 +14,6 @@ use crate::cli::bisect::BisectArgs;
 use crate::cli::lab::Places;
 use crate::commands::explain::LEAST;
 use crate::commands::{self, Done, Usage, benchmarks, parts};
-use crate::terminal::{Colours, Stop, output};
 use anyhow::{Context, bail};
 use build::Builder;
 use explained::Explainers;
@@ -25,6 +24,7 @@ use tree::{Commit, Step, Tree, Word};
 use ws_analysis::{CompareOptions, Outcome, RowComparison, Verdict, compare_results};
 use ws_machines::image::GuestImage;
 use ws_machines::resources::Resources;
+use ws_terminal::{Colours, Stop, output};
 
 /// Boots of the good and of the bad kernel, beside perturbed ones. Kernels between them are booted
 /// once: these boots have shown that counts repeat exactly.

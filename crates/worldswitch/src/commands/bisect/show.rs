@@ -4,11 +4,11 @@ use super::look::Measured;
 use super::{Commit, End, Point};
 use crate::cli::bisect::BisectArgs;
 use crate::commands::figure::{self, number};
-use crate::terminal::columns::{self, columns};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::Path;
 use ws_explain::diff::Difference;
+use ws_terminal::columns::{self, columns};
 
 /// The format version of [`json`].
 const SCHEMA: &str = "worldswitch-bisect/1";

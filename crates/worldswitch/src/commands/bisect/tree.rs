@@ -12,13 +12,13 @@
 use super::child::{self, Ended, Stopped};
 use crate::commands::Usage;
 use crate::commands::short_hash::short_hash;
-use crate::terminal::Stop;
 use anyhow::{Context, bail};
 use rustix::fs::{FlockOperation, flock};
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use ws_terminal::Stop;
 
 /// Variables that a calling git hook or alias may have set, and that would lead git to another
 /// repository.

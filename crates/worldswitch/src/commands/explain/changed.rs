@@ -3,7 +3,6 @@
 use super::{Explainer, LEAST};
 use crate::cli::Parts;
 use crate::commands::parts;
-use crate::terminal::{Colours, Stop, output};
 use anyhow::{Context, bail};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -14,6 +13,7 @@ use ws_machines::name::PlatformName;
 use ws_machines::platforms;
 use ws_report::ChangeExplained;
 use ws_results::ResultFile;
+use ws_terminal::{Colours, Stop, output};
 
 /// A benchmark that changed.
 pub struct Changed<'a> {

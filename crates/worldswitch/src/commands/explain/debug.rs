@@ -2,7 +2,6 @@
 //! the cache, and those that the build left beside the project's own programs.
 
 use crate::commands::Usage;
-use crate::terminal::{Colours, output};
 use anyhow::{Context, bail};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -10,6 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use ws_explain::debug::{DebugError, Piece, Sites};
 use ws_explain::place::{Machine, Role};
+use ws_terminal::{Colours, output};
 
 /// Ends the name of a program's file with debug information, which the build makes beside it.
 const DEBUG: &str = ".debug";

@@ -2,12 +2,12 @@
 
 use crate::commands::input;
 use crate::outcome::folder::Folder;
-use crate::terminal::{Colours, output};
 use anyhow::{Context, bail};
 use std::path::Path;
 use std::time::SystemTime;
 use ws_explain::explained::Explained;
 use ws_machines::name::PlatformName;
+use ws_terminal::{Colours, output};
 
 /// Far more than any explanation has.
 const MAX_BYTES: u64 = 64 << 20;

@@ -9,7 +9,6 @@ mod prices;
 
 use crate::cli::{ExplainArgs, STDOUT};
 use crate::commands::{Done, on_stdout, write as write_file};
-use crate::terminal::{Colours, Stop, output};
 use anyhow::Context;
 use kept::Keeper;
 use std::path::Path;
@@ -17,6 +16,7 @@ use ws_explain::diff::Difference;
 use ws_explain::explained::Explained;
 use ws_explain::render::Shown;
 use ws_machines::name::PlatformName;
+use ws_terminal::{Colours, Stop, output};
 
 pub use changed::{Changed, changed};
 pub use kept::read;

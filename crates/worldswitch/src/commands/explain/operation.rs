@@ -4,7 +4,6 @@ use super::debug;
 use crate::cli::{Output, Parts, RunArgs};
 use crate::commands::run::{Measured, measure};
 use crate::commands::{Usage, benchmarks, parts};
-use crate::terminal::{Colours, Stop, output};
 use anyhow::{Context, bail};
 use std::fs::{self, File};
 use std::io::{self, BufReader};
@@ -28,6 +27,7 @@ use ws_machines::recording::What;
 use ws_machines::resources::Resources;
 use ws_machines::room::free_bytes;
 use ws_results::{Metric, ResultFile, Row, Status};
+use ws_terminal::{Colours, Stop, output};
 
 /// Room for a plugin's trace (of `lab:kvm-nested`: 1 MB) and a console (at most 16 MiB).
 const ROOM_BYTES: u64 = 64 << 20;

@@ -3,11 +3,11 @@
 use super::{campaign, queue};
 use crate::cli::fleet::CampaignArgs;
 use crate::commands::Done;
-use crate::terminal::columns;
-use crate::terminal::output;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeSet;
+use ws_terminal::columns;
+use ws_terminal::output;
 
 /// The format version of `--json`.
 const SCHEMA: &str = "worldswitch-fleet-cancel/1";

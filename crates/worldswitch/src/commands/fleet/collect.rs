@@ -5,13 +5,13 @@ use super::{kept, show, view};
 use crate::cli::fleet::CollectArgs;
 use crate::commands::Done;
 use crate::outcome::folder::Folder;
-use crate::terminal::{Colours, output};
 use anyhow::Context;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::SystemTime;
 use ws_fleet::merge;
 use ws_results::ResultFile;
+use ws_terminal::{Colours, output};
 
 /// Copies all results that count into a folder; what hosts measured in time into one of each host's own.
 ///

@@ -5,7 +5,6 @@ use crate::cli::lab::Places;
 use crate::commands::bisect::tree::{self, Commit};
 use crate::commands::short_hash::short_hash;
 use crate::commands::{Usage, benchmarks, bisect};
-use crate::terminal::Stop;
 use anyhow::{Context, bail};
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,6 +21,7 @@ use ws_machines::machine::Machine;
 use ws_machines::name::PlatformName;
 use ws_machines::platforms::{self, APPLICATIONS, Platform};
 use ws_machines::resources::Resources;
+use ws_terminal::Stop;
 
 /// A campaign's tasks.
 #[derive(Debug, Default)]

@@ -6,7 +6,6 @@ use crate::cli::{Output, Parts, RunArgs};
 use crate::commands::bisect::child::Stopped;
 use crate::commands::{benchmarks, parts, run};
 use crate::rounds::rows::RowsOf;
-use crate::terminal::{Colours, Stop, time};
 use anyhow::bail;
 use std::path::Path;
 use std::time::SystemTime;
@@ -17,6 +16,7 @@ use ws_fleet::submission::Planned;
 use ws_fleet::task::Task;
 use ws_fleet::verdict::{self, Doubt};
 use ws_results::ResultFile;
+use ws_terminal::{Colours, Stop, time};
 
 /// A node at work for a campaign.
 pub struct Worker<'a> {

@@ -20,13 +20,13 @@ pub use show::Fleet;
 use crate::cli::fleet::{CampaignArgs, FleetArgs, FleetWhat};
 use crate::commands::bisect::child::Stopped;
 use crate::commands::{Done, Usage, input, parts};
-use crate::terminal::{Colours, Stop, output};
 use expand::Expanded;
 use std::time::Duration;
 use view::View;
 use ws_fleet::campaign::Campaign;
 use ws_fleet::folder::{Folder, FolderError, Lock};
 use ws_history::Address;
+use ws_terminal::{Colours, Stop, output};
 
 /// Runs a subcommand.
 ///

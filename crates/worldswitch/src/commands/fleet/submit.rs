@@ -9,7 +9,6 @@ use crate::commands::bisect::child::Stopped;
 use crate::commands::short_hash::short_hash;
 use crate::commands::{Done, parts};
 use crate::outcome::folder::{bytes_at_most, must_have_room};
-use crate::terminal::{Colours, Stop, output, time};
 use anyhow::{Context, bail};
 use std::collections::BTreeMap;
 use std::time::SystemTime;
@@ -18,6 +17,7 @@ use ws_fleet::folder::Folder;
 use ws_fleet::slurm;
 use ws_fleet::submission::{self, Build, Planned, Submission, Work};
 use ws_fleet::task::Task;
+use ws_terminal::{Colours, Stop, output, time};
 
 /// Submits what is open, or measures it here.
 ///

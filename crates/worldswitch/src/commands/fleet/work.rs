@@ -9,7 +9,6 @@ use crate::commands::bisect::build::Builder;
 use crate::commands::bisect::child::Stopped;
 use crate::commands::bisect::tree::{Commit, Tree};
 use crate::commands::{Done, bisect};
-use crate::terminal::{Colours, Progress, Stop};
 use anyhow::{Context, bail};
 use std::env;
 use std::fs;
@@ -21,6 +20,7 @@ use ws_fleet::submission::{Build, Planned, Submission, Work};
 use ws_fleet::task::Task;
 use ws_fleet::verdict::Standing;
 use ws_lab::kernel::{Kernel, is_of_modules};
+use ws_terminal::{Colours, Progress, Stop};
 
 /// Does what this job is for.
 ///

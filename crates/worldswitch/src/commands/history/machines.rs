@@ -2,7 +2,6 @@
 
 use super::{asked, trends};
 use crate::commands::report::{Asked, told, write};
-use crate::terminal::{Colours, output};
 use anyhow::bail;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,6 +9,7 @@ use ws_analysis::{HostKind, Thresholds, judge_hosts};
 use ws_history::{Filter, Run, Store};
 use ws_report::Hosts;
 use ws_results::ResultFile;
+use ws_terminal::{Colours, output};
 
 /// Shows the hosts that differ from their kind, or all.
 pub(super) fn hosts(

@@ -7,14 +7,14 @@ mod trends;
 
 use crate::cli::{GrantedRight, HistoryArgs, HistoryWhat, JudgeArgs};
 use crate::commands::{Done, compare};
-use crate::terminal::columns::{columns, json};
-use crate::terminal::{Colours, output};
 use anyhow::{Context, bail};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::PathBuf;
 use ws_analysis::{Gap, GapKind, Outcome};
 use ws_history::{Address, Filter, Pair, Place, Right, Run, Store};
+use ws_terminal::columns::{columns, json};
+use ws_terminal::{Colours, output};
 use ws_text::terminal;
 
 /// Runs a subcommand.

@@ -4,14 +4,14 @@ use super::order::Kernels;
 use super::{asked, filter};
 use crate::cli::{By, PlotArgs};
 use crate::commands::{Usage, benchmarks, write as write_file};
-use crate::terminal::columns::json;
-use crate::terminal::{Colours, output};
 use anyhow::bail;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use ws_history::{Point, Store, line_of};
+use ws_terminal::columns::json;
+use ws_terminal::{Colours, output};
 use ws_text::{pad_left, pad_right, terminal, width};
 
 /// Length of the longest bar of a plot in the terminal, in columns.

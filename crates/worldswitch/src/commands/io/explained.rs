@@ -4,7 +4,6 @@ use crate::cli::io::IoArgs;
 use crate::commands::recorded::{self, Recorded};
 use crate::commands::{Usage, parts, whole};
 use crate::rounds::rows::{Devices, RowsOf};
-use crate::terminal::{Colours, Stop, output};
 use anyhow::{Context, bail};
 use std::fs;
 use std::ops::RangeInclusive;
@@ -15,6 +14,7 @@ use ws_lab::recipe::{EmulatorKind, Io};
 use ws_lab::sets::Architecture;
 use ws_machines::name::PlatformName;
 use ws_report::IoRow;
+use ws_terminal::{Colours, Stop, output};
 
 /// A recorded boot takes minutes, and a table has room for so many.
 const ROWS_AT_MOST: usize = 3;

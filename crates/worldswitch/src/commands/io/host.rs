@@ -8,7 +8,6 @@ use crate::cli::Parts;
 use crate::cli::io::{CLIENT, IoArgs};
 use crate::cli::lab::Places;
 use crate::commands::{self, Done, Usage, doctor, export, on_stdout, parts};
-use crate::terminal::{Colours, Stop, columns, output};
 use anyhow::{Context, bail};
 use rustix::fs::OFlags;
 use std::ffi::OsString;
@@ -20,6 +19,7 @@ use ws_cpus::Cpus;
 use ws_io::measure::{Setting, measure};
 use ws_io::server::{Disk, STORAGE_DAEMON, Server, Testpmd};
 use ws_io::turns::Turns;
+use ws_terminal::{Colours, Stop, columns, output};
 
 fn elvis(named: Option<&Path>) -> anyhow::Result<PathBuf> {
     let path = match named {

@@ -6,14 +6,14 @@ use crate::cli::io::IoArgs;
 use crate::cli::io::lab::Busy;
 use crate::commands::{Done, export, on_stdout, parts, whole};
 use crate::rounds::rows::{self, RowsOf};
-use crate::terminal::columns::{columns, json};
-use crate::terminal::{Colours, output};
 use anyhow::bail;
 use schemars::JsonSchema;
 use serde::Serialize;
 use ws_lab::recipe::Recipe;
 use ws_machines::name::{PlatformName, parse_list};
 use ws_report::Requests;
+use ws_terminal::columns::{columns, json};
+use ws_terminal::{Colours, output};
 
 /// The platform with devices that the lab has itself.
 const PLATFORM: &str = "lab:kvm-linux";

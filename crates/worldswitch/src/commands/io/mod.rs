@@ -14,7 +14,7 @@ pub use table::Servers;
 
 use crate::cli::io::IoArgs;
 use crate::commands::Done;
-use crate::terminal::Colours;
+use ws_terminal::Colours;
 
 /// Measures, shows the table, keeps the results.
 ///

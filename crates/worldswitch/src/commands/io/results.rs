@@ -2,7 +2,6 @@
 //! devices.
 
 use crate::cli::VERSION;
-use crate::terminal::time;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::io;
@@ -15,6 +14,7 @@ use ws_io::server::{Disk, Server};
 use ws_results::{
     Boot, Check, Identity, Launch, LaunchEnd, ResultFile, Row, SCHEMA, Samples, Status, Verdict,
 };
+use ws_terminal::time;
 
 /// The result file of one server, while it is being filled.
 pub struct Run {

@@ -8,8 +8,6 @@ use crate::commands::{
     Done, Usage, benchmarks, export, input, on_stdout, parts, run, write as write_file,
 };
 use crate::outcome::folder::Folder;
-use crate::terminal::columns::{self, columns};
-use crate::terminal::{Colours, Stop, output};
 use anyhow::bail;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -20,6 +18,8 @@ use ws_machines::image::GuestImage;
 use ws_machines::platforms;
 use ws_machines::resources::Resources;
 use ws_results::ResultFile;
+use ws_terminal::columns::{self, columns};
+use ws_terminal::{Colours, Stop, output};
 
 /// The format version of `--json`.
 const SCHEMA: &str = "worldswitch-check/1";

@@ -19,11 +19,11 @@ use crate::cli::STDOUT;
 use crate::cli::lab::LabCommand;
 use crate::commands::parts::{recipes, store};
 use crate::commands::{Done, Usage};
-use crate::terminal::{Colours, output};
 use anyhow::bail;
 use std::path::Path;
 use ws_lab::carry;
 use ws_machines::name::PlatformName;
+use ws_terminal::{Colours, output};
 
 /// Runs a subcommand.
 ///

@@ -1,8 +1,6 @@
 //! `worldswitch lab show`: a resolved recipe, with the reason for each flag and parameter.
 
 use super::list::{self, State};
-use crate::terminal::columns;
-use crate::terminal::output;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -11,6 +9,8 @@ use ws_lab::quirks::Quirk;
 use ws_lab::recipe::{Emulator, EmulatorKind, Hypervisor, Monitor, Recipe, Source};
 use ws_lab::sets::Package;
 use ws_lab::store::{Store, Unpacked};
+use ws_terminal::columns;
+use ws_terminal::output;
 
 /// Shows the recipe with this name.
 ///

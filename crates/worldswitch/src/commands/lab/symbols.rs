@@ -3,12 +3,12 @@
 use crate::cli::Parts;
 use crate::cli::lab::Places;
 use crate::commands::{Done, Usage, parts};
-use crate::terminal::{Stop, output};
 use anyhow::Context;
 use std::fmt::Write;
 use std::path::PathBuf;
 use ws_machines::lab::SymbolsError;
 use ws_machines::platforms;
+use ws_terminal::{Stop, output};
 
 /// Prints them in the format of `/proc/kallsyms`.
 ///

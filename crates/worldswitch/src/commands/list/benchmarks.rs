@@ -3,8 +3,6 @@
 use super::answer::Answer;
 use crate::cli::PlatformList;
 use crate::commands::Usage;
-use crate::terminal::columns::{self, columns};
-use crate::terminal::output;
 use anyhow::Context;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -13,6 +11,8 @@ use ws_machines::machine::Machine;
 use ws_machines::name::PlatformName;
 use ws_machines::platforms::{self, Usable};
 use ws_machines::resources::Resources;
+use ws_terminal::columns::{self, columns};
+use ws_terminal::output;
 
 /// A platform, ready to be asked.
 struct Asked {

@@ -9,7 +9,6 @@ use crate::commands::run::Measured;
 use crate::commands::{Done, Usage, put, whole};
 use crate::rounds::rows::RowsOf;
 use crate::rounds::turns::Turns;
-use crate::terminal::{Colours, Stop, output};
 use anyhow::{Context, bail};
 use cpus::Cpus;
 use matrix::{Asked, Matrix};
@@ -18,6 +17,7 @@ use std::time::{Duration, Instant};
 use ws_machines::name::PlatformName;
 use ws_report::{PlaceKind, PlaceRow, Placement};
 use ws_results::{ResultFile, Row, Status};
+use ws_terminal::{Colours, Stop, output};
 
 /// Platforms with a VM on this host, and whether it is an emulator's.
 const PLATFORMS: [(&str, bool); 2] = [("qemu-kvm", false), ("qemu-tcg", true)];

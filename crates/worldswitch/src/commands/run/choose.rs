@@ -2,7 +2,6 @@
 
 use crate::cli::RunArgs;
 use crate::commands::Usage;
-use crate::terminal::{Colours, output};
 use anyhow::bail;
 use std::collections::BTreeSet;
 use ws_cpus::Cpus;
@@ -11,6 +10,7 @@ use ws_machines::name::PlatformName;
 use ws_machines::pin;
 use ws_machines::platforms::{self, Usable};
 use ws_machines::resources::Resources;
+use ws_terminal::{Colours, output};
 
 /// The most vCPUs that a row of the suite needs.
 const VCPUS_OF_THE_SUITE: usize = 2;

@@ -12,13 +12,13 @@ use crate::outcome::folder::{Folder, must_have_room};
 use crate::outcome::remarks;
 use crate::rounds;
 use crate::rounds::job::{Common, Job};
-use crate::terminal::{Colours, Progress, Stop, Why, output, time};
 use anyhow::bail;
 use std::path::Path;
 use std::rc::Rc;
 use std::time::SystemTime;
 use ws_machines::machine::Control;
 use ws_results::{ResultFile, Row, SCHEMA, Status};
+use ws_terminal::{Colours, Progress, Stop, Why, output, time};
 
 /// The results of a measurement, before any is shown.
 pub struct Measured {

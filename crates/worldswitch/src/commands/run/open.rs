@@ -8,7 +8,6 @@ use crate::outcome::digits::Digits;
 use crate::rounds::job::{Common, Job, Selection};
 use crate::rounds::plan::Parameters;
 use crate::rounds::rows::RowsOf;
-use crate::terminal::Stop;
 use anyhow::Context;
 use regex::Regex;
 use std::collections::BTreeMap;
@@ -19,6 +18,7 @@ use ws_machines::machine::{Control, Machine};
 use ws_machines::name::PlatformName;
 use ws_machines::platforms;
 use ws_machines::resources::Resources;
+use ws_terminal::Stop;
 
 /// The second boot proves that the counts of the first are exact.
 const EXACT_BOOTS: u32 = 2;

@@ -8,7 +8,6 @@ mod side;
 use crate::cli::lab::{By, DivergeArgs};
 use crate::commands::explain::{self, Texts};
 use crate::commands::{Done, Usage, parts};
-use crate::terminal::{Colours, Progress, Stop, output};
 use anyhow::{Context, bail};
 use pair::{Ended, Pair};
 use side::Side;
@@ -26,6 +25,7 @@ use ws_machines::lab::{Part, Software};
 use ws_machines::name::PlatformName;
 use ws_machines::platforms;
 use ws_machines::resources::Resources;
+use ws_terminal::{Colours, Progress, Stop, output};
 
 /// Room for what is kept of both boots: up to a million different instructions of some 30 bytes.
 const ROOM_BYTES: u64 = 256 << 20;

@@ -1,6 +1,5 @@
 //! Standard output for data, standard error for messages, colour only where it is wanted.
 
-use clap::ValueEnum;
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -17,15 +16,6 @@ pub fn is_quiet() -> bool {
     QUIET.load(Ordering::Relaxed)
 }
 
-/// The values of `--color`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum When {
-    /// On a terminal, unless NO_COLOR is set.
-    Auto,
-    Always,
-    Never,
-}
-
 /// Where colour is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Colours {
@@ -34,14 +24,10 @@ pub struct Colours {
 }
 
 impl Colours {
-    /// What `--color`, `NO_COLOR` and the terminals say.
-    pub fn choose(when: When) -> Self {
+    /// What the user says, else `NO_COLOR` and the terminals.
+    pub fn choose(asked: Option<bool>) -> Self {
         let asked_not = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-        let on = |terminal: bool| match when {
-            When::Always => true,
-            When::Never => false,
-            When::Auto => terminal && !asked_not,
-        };
+        let on = |terminal: bool| asked.unwrap_or(terminal && !asked_not);
         Self {
             stdout: on(io::stdout().is_terminal()),
             stderr: on(io::stderr().is_terminal()),

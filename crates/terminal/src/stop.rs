@@ -50,7 +50,6 @@ impl Stop {
     }
 
     /// As after a signal, for tests.
-    #[cfg(test)]
     pub fn asked() -> Self {
         let stop = Self::default();
         stop.asked.store(true, Ordering::Relaxed);

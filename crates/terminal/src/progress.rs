@@ -1,8 +1,8 @@
 //! Progress of a run on standard error: one line that is redrawn on a terminal, plain lines from
 //! time to time elsewhere. Several platforms may be running at once.
 
-use crate::terminal::output;
-use crate::terminal::time::short;
+use crate::output;
+use crate::time::short;
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
