@@ -17,13 +17,16 @@ mod commands;
 #[cfg(test)]
 mod fake;
 mod launch;
+mod measure;
 mod outcome;
 mod patcher;
+mod recorder;
 mod rounds;
+mod shared;
 
 use clap::FromArgMatches;
 use cli::Cli;
-use commands::Usage;
+use measure::Usage;
 use std::process::ExitCode;
 use ws_terminal::output;
 
@@ -55,7 +58,10 @@ mod tests {
     use std::path::Path;
 
     /// In the order of this file's head.
-    const LAYERS: [&str; 6] = ["commands", "cli", "rounds", "launch", "outcome", "patcher"];
+    const LAYERS: [&str; 9] = [
+        "commands", "shared", "cli", "recorder", "measure", "rounds", "launch", "outcome",
+        "patcher",
+    ];
 
     /// Checks every file in `folder`, which belongs to layer number `layer`.
     fn check(folder: &Path, layer: usize) {

@@ -1,8 +1,8 @@
 //! `worldswitch complete`, which the scripts of shells call at each Tab: benchmarks, platforms and workloads that a word
 //! may become. It only reads files, and starts no program.
 
-use super::parts;
-use crate::cli::{Parts, help};
+use crate::cli::help;
+use crate::measure::parts::{self, Parts};
 use clap::Arg;
 use std::ffi::OsString;
 use std::io::stdout;

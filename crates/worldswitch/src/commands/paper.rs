@@ -1,7 +1,8 @@
 //! `worldswitch paper`: the tables and figures of the five papers, their numbers, and the commands that measure them.
 
 use crate::cli::PaperArgs;
-use crate::commands::{Done, Usage};
+use crate::measure::Usage;
+use crate::shared::Done;
 use anyhow::{Context, bail};
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -2,8 +2,9 @@
 //! trap its instructions.
 
 use crate::cli::{PatchHypArgs, STDOUT};
-use crate::commands::{Usage, write as write_file};
+use crate::measure::Usage;
 use crate::patcher::{Access, Options, Outline, Report};
+use crate::shared::write as write_file;
 use anyhow::{Context, bail};
 use std::fmt::Write;
 use std::fs::File;

@@ -1,8 +1,8 @@
 //! `worldswitch show`: results of an earlier run.
 
 use crate::cli::ShowArgs;
-use crate::commands::suite::Layout;
-use crate::commands::tables::{self, Shown};
+use crate::shared::suite::Layout;
+use crate::shared::tables::{self, Shown};
 use std::path::Path;
 use ws_terminal::{Colours, output};
 

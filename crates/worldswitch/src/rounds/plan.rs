@@ -2,7 +2,6 @@
 //!
 //! Pure: no machine, no clock.
 
-use clap::ValueEnum;
 use std::num::NonZeroU64;
 use ws_machines::hypercall::Hypercall;
 use ws_machines::image::BenchmarkRow;
@@ -24,13 +23,10 @@ pub struct Planned {
 }
 
 /// The page size of the memory that is measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Page {
-    #[value(name = "4k")]
     Size4K,
-    #[value(name = "2m")]
     Size2M,
-    #[value(name = "1g")]
     Size1G,
 }
 
@@ -46,7 +42,7 @@ impl Page {
 }
 
 /// How an x86 guest accesses its local APIC.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Apic {
     /// Memory-mapped registers.
     Xapic,

@@ -2,7 +2,7 @@
 
 pub mod lab;
 
-use super::Output;
+use super::OutputArgs;
 use super::help::OUTPUT;
 use clap::{Args, ValueEnum};
 use lab::LabArgs;
@@ -137,7 +137,7 @@ pub struct IoArgs {
     #[command(flatten, next_help_heading = "Options of devices in the lab")]
     pub lab: LabArgs,
     #[command(flatten, next_help_heading = OUTPUT)]
-    pub output: Output,
+    pub output: OutputArgs,
 }
 
 /// How clients detect replies.

@@ -11,9 +11,11 @@ pub mod tree;
 pub use show::Bisected;
 
 use crate::cli::bisect::BisectArgs;
-use crate::cli::lab::Places;
-use crate::commands::explain::LEAST;
-use crate::commands::{self, Done, Usage, benchmarks, parts};
+use crate::cli::session;
+use crate::measure::parts::{self, Places};
+use crate::measure::{Usage, benchmarks};
+use crate::recorder::LEAST;
+use crate::shared::Done;
 use anyhow::{Context, bail};
 use build::Builder;
 use explained::Explainers;
@@ -52,19 +54,19 @@ enum End {
 /// Wrong usage; the good or the bad commit can't be built or measured, or they do not differ; git
 /// fails; the user stopped the search.
 pub fn bisect(args: &BisectArgs, colours: Colours) -> anyhow::Result<Done> {
-    let stop = Stop::listen()?;
-    let resources = parts::resources(&args.parts, Vec::new());
+    let session = session(Stop::listen()?, colours);
+    let resources = parts::resources(&args.parts.to_parts(), Vec::new());
     sound(args, &resources)?;
     let builder = Builder {
         command: args.build.clone(),
-        config: config(&args.parts.lab)?,
+        config: config(&args.parts.lab.to_places())?,
     };
-    let tree = Tree::make(&args.kernel_tree, resources.store()?.root(), &stop)?;
+    let tree = Tree::make(&args.kernel_tree, resources.store()?.root(), &session.stop)?;
     let (good, bad) = (tree.commit(&args.good)?, tree.commit(&args.bad)?);
     let distance = tree.distance(&good, &bad)?;
-    let folder = commands::folder(&args.output, SystemTime::now())?;
+    let folder = args.output.to_output().make(SystemTime::now())?;
     folder.must_be_empty()?;
-    let mut looker = Looker::new(args, &tree, &builder, folder.path(), &stop, colours)?;
+    let mut looker = Looker::new(args, &tree, &builder, folder.path(), &session)?;
 
     say(&format!(
         "{distance} commits from {} to {}, about {} to build and boot between them",
@@ -92,8 +94,7 @@ pub fn bisect(args: &BisectArgs, colours: Colours) -> anyhow::Result<Done> {
         tree: &tree,
         builder: &builder,
         folder: folder.path(),
-        stop: &stop,
-        colours,
+        session: &session,
     };
     print(&explainers, &end, &points)?;
     output::remark(
@@ -127,7 +128,7 @@ fn print(explainers: &Explainers<'_>, end: &End, points: &[Point]) -> anyhow::Re
     })?;
     if let Some(Err(why)) = &difference {
         let text = format!("which functions changed is not explained: {why:#}");
-        output::remark(&text, explainers.colours);
+        output::remark(&text, explainers.session.colours);
     }
     Ok(())
 }

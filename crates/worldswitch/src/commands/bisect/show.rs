@@ -3,7 +3,7 @@
 use super::look::Measured;
 use super::{Commit, End, Point};
 use crate::cli::bisect::BisectArgs;
-use crate::commands::figure::{self, number};
+use crate::shared::figure::{self, number};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::Path;

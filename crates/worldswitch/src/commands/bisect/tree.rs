@@ -10,8 +10,8 @@
 //! ```
 
 use super::child::{self, Ended, Stopped};
-use crate::commands::Usage;
-use crate::commands::short_hash::short_hash;
+use crate::measure::Usage;
+use crate::shared::short_hash::short_hash;
 use anyhow::{Context, bail};
 use rustix::fs::{FlockOperation, flock};
 use std::ffi::OsStr;

@@ -1,6 +1,6 @@
 //! What an operation's register accesses and traps would take in cycles, at given prices.
 
-use crate::commands::Usage;
+use crate::measure::Usage;
 use std::fs;
 use std::path::PathBuf;
 use ws_explain::explained::Explained;

@@ -2,12 +2,11 @@
 
 use super::{campaign, queue};
 use crate::cli::fleet::CampaignArgs;
-use crate::commands::Done;
+use crate::shared::Done;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeSet;
-use ws_terminal::columns;
-use ws_terminal::output;
+use ws_terminal::{columns, output};
 
 /// The format version of `--json`.
 const SCHEMA: &str = "worldswitch-fleet-cancel/1";

@@ -1,9 +1,8 @@
 //! The lab's packages on nodes: an archive in the shared folder, and a node's own store.
 
 use super::say;
-use crate::cli::lab::Places;
-use crate::commands::parts;
-use crate::commands::short_hash::short_hash;
+use crate::measure::parts::{self, Places};
+use crate::shared::short_hash::short_hash;
 use anyhow::{Context, bail};
 use rustix::fs::{FlockOperation, flock};
 use std::fs::{self, DirBuilder, File};

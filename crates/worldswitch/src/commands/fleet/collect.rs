@@ -3,8 +3,8 @@
 use super::expand::CellOf;
 use super::{kept, show, view};
 use crate::cli::fleet::CollectArgs;
-use crate::commands::Done;
 use crate::outcome::folder::Folder;
+use crate::shared::Done;
 use anyhow::Context;
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -1,10 +1,10 @@
 //! From the campaign file to its tasks, and from a task to its machine and cell.
 
-use crate::cli::Parts;
-use crate::cli::lab::Places;
+use crate::commands::bisect;
 use crate::commands::bisect::tree::{self, Commit};
-use crate::commands::short_hash::short_hash;
-use crate::commands::{Usage, benchmarks, bisect};
+use crate::measure::parts::{Parts, Places};
+use crate::measure::{Usage, benchmarks};
+use crate::shared::short_hash::short_hash;
 use anyhow::{Context, bail};
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};

@@ -2,9 +2,11 @@
 
 use super::expand;
 use super::{kept, locked};
-use crate::cli::{Output, Parts, RunArgs};
 use crate::commands::bisect::child::Stopped;
-use crate::commands::{benchmarks, parts, run};
+use crate::measure::parts::{self, Parts};
+use crate::measure::spec::{Benchmarks, Output, RunSpec, Session};
+use crate::measure::{benchmarks, measure};
+use crate::rounds::plan::Parameters;
 use crate::rounds::rows::RowsOf;
 use anyhow::bail;
 use std::path::Path;
@@ -16,7 +18,7 @@ use ws_fleet::submission::Planned;
 use ws_fleet::task::Task;
 use ws_fleet::verdict::{self, Doubt};
 use ws_results::ResultFile;
-use ws_terminal::{Colours, Stop, time};
+use ws_terminal::time;
 
 /// A node at work for a campaign.
 pub struct Worker<'a> {
@@ -27,8 +29,7 @@ pub struct Worker<'a> {
     /// Slurm's job.
     pub job: &'a str,
     pub parts: &'a Parts,
-    pub stop: &'a Stop,
-    pub colours: Colours,
+    pub session: &'a Session,
 }
 
 /// How a cell ended.
@@ -63,7 +64,9 @@ impl Worker<'_> {
         // Witnesses measure side by side.
         let who = witness.then_some(self.node);
         let waiting = format!("another task measures {key}: waiting for it");
-        let _lock = locked(self.stop, &waiting, || self.folder.lock_cell(&key, who))?;
+        let _lock = locked(&self.session.stop, &waiting, || {
+            self.folder.lock_cell(&key, who)
+        })?;
         let runs = self.folder.runs_of(&key)?;
         if let Some(known) = self.known(&runs, witness) {
             return Ok((Cell::KnownFrom(known.run.node.clone()), key));
@@ -107,22 +110,26 @@ impl Worker<'_> {
 
     /// The result of a task, which is in `folder` too.
     fn result(&self, task: &Task, folder: &Path) -> anyhow::Result<ResultFile> {
-        let names = benchmarks::only(&task.rows)?;
-        let args = RunArgs {
-            bench: Some(names),
+        let spec = RunSpec {
+            platforms: vec![task.platform.parse()?],
+            benchmarks: Benchmarks::Matching(benchmarks::only(&task.rows)?),
             rows: task.apps.then_some(RowsOf::Applications),
             boots: Some(task.boots),
             perturb: Some(task.perturb),
-            samples: task.samples,
+            parameters: Parameters {
+                samples: task.samples,
+                ..Parameters::default()
+            },
             seed: 1,
             output: Output {
-                output: Some(folder.to_owned()),
+                folder: Some(folder.to_owned()),
                 force: false,
             },
-            ..RunArgs::of(vec![task.platform.parse()?], Vec::new(), self.parts.clone())
+            parts: self.parts.clone(),
+            ..RunSpec::default()
         };
-        let measured = run::measure(&args, None, self.stop, self.colours)?;
-        if measured.interrupted || self.stop.requested() {
+        let measured = measure(&spec, None, self.session)?;
+        if measured.interrupted || self.session.stop.requested() {
             return Err(Stopped.into());
         }
         if let Some(problem) = measured.problems.first() {

@@ -19,7 +19,8 @@ pub use show::Fleet;
 
 use crate::cli::fleet::{CampaignArgs, FleetArgs, FleetWhat};
 use crate::commands::bisect::child::Stopped;
-use crate::commands::{Done, Usage, input, parts};
+use crate::measure::{Usage, parts};
+use crate::shared::{Done, input};
 use expand::Expanded;
 use std::time::Duration;
 use view::View;
@@ -75,8 +76,9 @@ fn must_take_posts(history: &str) -> Result<(), String> {
 fn view(args: &CampaignArgs) -> anyhow::Result<View> {
     let stop = Stop::listen()?;
     let (campaign, folder) = campaign(args)?;
-    let resources = parts::resources(&args.parts, Vec::new());
-    let expanded = Expanded::of(&campaign, &folder, &resources, &args.parts.lab, &stop)?;
+    let parts = args.parts.to_parts();
+    let resources = parts::resources(&parts, Vec::new());
+    let expanded = Expanded::of(&campaign, &folder, &resources, &parts.lab, &stop)?;
     View::of(campaign, folder, expanded, queue::known)
 }
 

@@ -5,10 +5,13 @@ use super::measure::{Cell, Worker};
 use super::view::View;
 use super::{campaign, carry, locked, queue, show, work};
 use crate::cli::fleet::SubmitArgs;
+use crate::cli::session;
 use crate::commands::bisect::child::Stopped;
-use crate::commands::short_hash::short_hash;
-use crate::commands::{Done, parts};
+use crate::measure::parts;
+use crate::measure::spec::Session;
 use crate::outcome::folder::{bytes_at_most, must_have_room};
+use crate::shared::Done;
+use crate::shared::short_hash::short_hash;
 use anyhow::{Context, bail};
 use std::collections::BTreeMap;
 use std::time::SystemTime;
@@ -24,17 +27,17 @@ use ws_terminal::{Colours, Stop, output, time};
 /// # Errors
 /// The campaign is wrong, the folder can't be written, or Slurm refuses.
 pub fn submit(args: &SubmitArgs, colours: Colours) -> anyhow::Result<Done> {
-    let stop = Stop::listen()?;
+    let session = session(Stop::listen()?, colours);
     let (campaign, folder) = campaign(&args.campaign)?;
-    let resources = parts::resources(&args.campaign.parts, Vec::new());
-    let places = &args.campaign.parts.lab;
-    let expanded = Expanded::of(&campaign, &folder, &resources, places, &stop)?;
+    let resources = parts::resources(&args.campaign.parts.to_parts(), Vec::new());
+    let places = &args.campaign.parts.lab.to_places();
+    let expanded = Expanded::of(&campaign, &folder, &resources, places, &session.stop)?;
     if !args.local {
         queue::is_there()?;
     }
     folder.make()?;
     let others = "another worldswitch submits to this folder: waiting for it";
-    let lock = locked(&stop, others, || folder.lock())?;
+    let lock = locked(&session.stop, others, || folder.lock())?;
     forget(&folder, &args.repaired)?;
     let view = View::of(
         campaign,
@@ -73,7 +76,7 @@ pub fn submit(args: &SubmitArgs, colours: Colours) -> anyhow::Result<Done> {
     match args.local {
         true => {
             drop(lock);
-            local(args, &view, &submission, &stop, colours)
+            local(args, &view, &submission, &session)
         }
         false => jobs(args, &view, &submission),
     }
@@ -102,7 +105,7 @@ fn forget(folder: &Folder, nodes: &[String]) -> anyhow::Result<()> {
             .filter(|stored| stored.run.node == *node)
             .collect();
         if own.is_empty() {
-            bail!(crate::commands::Usage(format!(
+            bail!(crate::measure::Usage(format!(
                 "--repaired {node}: that node has measured nothing here"
             )));
         }
@@ -258,7 +261,7 @@ fn jobs(args: &SubmitArgs, view: &View, submission: &Submission) -> anyhow::Resu
             "--job".into(),
             part.job.clone(),
         ];
-        command.extend(words_of(&args.campaign.parts)?);
+        command.extend(words_of(&args.campaign.parts.to_parts())?);
         let after = part
             .after
             .as_deref()
@@ -286,14 +289,13 @@ fn local(
     args: &SubmitArgs,
     view: &View,
     submission: &Submission,
-    stop: &Stop,
-    colours: Colours,
+    session: &Session,
 ) -> anyhow::Result<Done> {
     let node = work::node();
-    let own = &args.campaign.parts;
+    let own = &args.campaign.parts.to_parts();
     for (part, build) in submission.parts.iter().zip(&submission.builds) {
         if matches!(part.work, Work::Build(_)) {
-            work::builds(&view.folder, build, &part.job, own, stop)?;
+            work::builds(&view.folder, build, &part.job, own, &session.stop)?;
         }
     }
     let mut failed = 0;
@@ -305,15 +307,14 @@ fn local(
             node: &node,
             job: &job,
             parts: own,
-            stop,
-            colours,
+            session,
         };
         match work::task(&worker, submission, planned) {
             Ok(Cell::Measured | Cell::KnownFrom(_)) => {}
             Err(error) if error.is::<Stopped>() => bail!("stopped: submit again goes on"),
             Err(error) => {
                 let what = format!("{} {}", planned.task.platform, planned.task.what());
-                output::error(&error.context(what), colours);
+                output::error(&error.context(what), session.colours);
                 failed += 1;
             }
         }
@@ -321,7 +322,7 @@ fn local(
     // What is known now.
     let after = super::view(&args.campaign)?;
     after.settle()?;
-    show::doubts(&after, colours);
+    show::doubts(&after, session.colours);
     output::data(&match args.campaign.json {
         true => show::json(&after, &[])?,
         false => format!("{}\n", show::totals(&after)),

@@ -2,13 +2,14 @@
 
 use super::measure::{Cell, Worker};
 use super::{carry, kept as history, queue, say};
-use crate::cli::Parts;
 use crate::cli::fleet::WorkArgs;
-use crate::cli::lab::Places;
+use crate::cli::session;
+use crate::commands::bisect;
 use crate::commands::bisect::build::Builder;
 use crate::commands::bisect::child::Stopped;
 use crate::commands::bisect::tree::{Commit, Tree};
-use crate::commands::{Done, bisect};
+use crate::measure::parts::{Parts, Places};
+use crate::shared::Done;
 use anyhow::{Context, bail};
 use std::env;
 use std::fs;
@@ -27,7 +28,7 @@ use ws_terminal::{Colours, Progress, Stop};
 /// # Errors
 /// It can't be done; why a task failed is also kept in the folder.
 pub fn work(args: &WorkArgs, colours: Colours) -> anyhow::Result<Done> {
-    let stop = Stop::listen()?;
+    let session = session(Stop::listen()?, colours);
     let folder = Folder::at(&args.folder);
     let submission = folder.submission(args.submission)?;
     let part = submission.parts.iter().find(|part| part.job == args.job);
@@ -53,7 +54,7 @@ pub fn work(args: &WorkArgs, colours: Colours) -> anyhow::Result<Done> {
                 .builds
                 .get(index)
                 .context("there is no such build")?;
-            builds(&folder, build, &args.job, &parts, &stop)?;
+            builds(&folder, build, &args.job, &parts, &session.stop)?;
         }
         Work::Tasks { .. } => {
             let planned = submission.tasks_of(&args.job).get(index);
@@ -65,8 +66,7 @@ pub fn work(args: &WorkArgs, colours: Colours) -> anyhow::Result<Done> {
                 node: &node,
                 job: &job,
                 parts: &parts,
-                stop: &stop,
-                colours,
+                session: &session,
             };
             if let Some(carried) = &submission.carried {
                 let imported = carry::import(carried, &parts.lab);
@@ -134,7 +134,9 @@ fn post(worker: &Worker<'_>, campaign: &Campaign, task: &Task, cell: &Key) {
 /// Keeps why a task failed, unless it was stopped: then it is still to do.
 fn kept<T>(worker: &Worker<'_>, planned: &Planned, done: anyhow::Result<T>) -> anyhow::Result<T> {
     let error = match &done {
-        Err(error) if !error.is::<Stopped>() && !worker.stop.requested() => format!("{error:#}"),
+        Err(error) if !error.is::<Stopped>() && !worker.session.stop.requested() => {
+            format!("{error:#}")
+        }
         _ => return done,
     };
     let folder = worker.folder;
@@ -202,7 +204,7 @@ pub fn builds(
     if missing.is_empty() {
         return Ok(());
     }
-    let cache = crate::commands::parts::store(&parts.lab)?;
+    let cache = crate::measure::parts::store(&parts.lab)?;
     // Of its own, as another job of this node may build the same repository.
     let cache = cache.root().join("builds").join(job);
     let tree = Tree::make(&build.tree, &cache, stop)?;

@@ -1,7 +1,7 @@
 //! `worldswitch history hosts` and `history report`: what many machines measured.
 
 use super::{asked, trends};
-use crate::commands::report::{Asked, told, write};
+use crate::shared::page::{Asked, told, write};
 use anyhow::bail;
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -6,7 +6,8 @@ pub mod plot;
 mod trends;
 
 use crate::cli::{GrantedRight, HistoryArgs, HistoryWhat, JudgeArgs};
-use crate::commands::{Done, compare};
+use crate::shared::Done;
+use crate::shared::judged::judge;
 use anyhow::{Context, bail};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -209,7 +210,7 @@ fn check(
             );
         }
     }
-    compare::judge(&judged, alone, how, None, colours)
+    judge(&judged, alone, how, None, colours)
 }
 
 /// `$XDG_DATA_HOME/worldswitch/history.sqlite`, by default in `~/.local/share` (XDG Base Directory

@@ -3,7 +3,8 @@
 use super::order::Kernels;
 use super::{asked, filter};
 use crate::cli::{By, PlotArgs};
-use crate::commands::{Usage, benchmarks, write as write_file};
+use crate::measure::{Usage, benchmarks};
+use crate::shared::write as write_file;
 use anyhow::bail;
 use schemars::JsonSchema;
 use serde::Serialize;

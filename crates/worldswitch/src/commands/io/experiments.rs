@@ -3,7 +3,7 @@
 //! `--replies`.
 
 use crate::cli::io::{Experiment, IoArgs, MODES, RepliesArg, SERVERS};
-use crate::commands::Usage;
+use crate::measure::Usage;
 use std::time::Duration;
 use ws_io::client::{Replies, Writes};
 use ws_io::load::{Group, Load, Work};

@@ -4,10 +4,10 @@
 use super::experiments::{self, Part};
 use super::results::Run;
 use super::table;
-use crate::cli::Parts;
 use crate::cli::io::{CLIENT, IoArgs};
-use crate::cli::lab::Places;
-use crate::commands::{self, Done, Usage, doctor, export, on_stdout, parts};
+use crate::measure::parts::{self, Parts, Places};
+use crate::measure::{Usage, doctor};
+use crate::shared::{Done, export, on_stdout};
 use anyhow::{Context, bail};
 use rustix::fs::OFlags;
 use std::ffi::OsString;
@@ -211,7 +211,7 @@ pub fn host(args: &IoArgs, colours: Colours) -> anyhow::Result<Done> {
     for server in parts.iter().flat_map(|part| &part.servers) {
         server.check()?;
     }
-    let folder = commands::folder(&args.output, created)?;
+    let folder = args.output.to_output().make(created)?;
     let names: Vec<String> = runs.iter().map(Run::platform).collect();
     folder.must_take(names.iter().map(|name| &**name))?;
     let stop = Stop::listen()?;

@@ -13,7 +13,7 @@ pub use lab::Devices;
 pub use table::Servers;
 
 use crate::cli::io::IoArgs;
-use crate::commands::Done;
+use crate::shared::Done;
 use ws_terminal::Colours;
 
 /// Measures, shows the table, keeps the results.

@@ -2,7 +2,7 @@
 //!
 //! Pure: parses and writes text.
 
-use crate::commands::figure::Figure;
+use crate::shared::figure::Figure;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;

@@ -1,13 +1,13 @@
 //! `worldswitch lab check`: checks benchmarks' instruction counts on lab machines against a budget.
 
 use super::budget::{self, Budget, PlatformBudget};
-use crate::cli::RunArgs;
 use crate::cli::lab::CheckArgs;
-use crate::commands::figure::{self, Figure, number};
-use crate::commands::{
-    Done, Usage, benchmarks, export, input, on_stdout, parts, run, write as write_file,
-};
+use crate::cli::session;
+use crate::measure::spec::{Benchmarks, RunSpec, Session};
+use crate::measure::{Usage, benchmarks, measure, parts};
 use crate::outcome::folder::Folder;
+use crate::shared::figure::{self, Figure, number};
+use crate::shared::{Done, export, input, on_stdout, write as write_file};
 use anyhow::bail;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -15,6 +15,7 @@ use std::path::Path;
 use std::rc::Rc;
 use ws_analysis::Outcome;
 use ws_machines::image::GuestImage;
+use ws_machines::name::PlatformName;
 use ws_machines::platforms;
 use ws_machines::resources::Resources;
 use ws_results::ResultFile;
@@ -32,10 +33,10 @@ pub fn check(args: &CheckArgs, colours: Colours) -> anyhow::Result<Done> {
     let markdown_to = args.export_markdown.as_deref();
     let json_to = args.json.then_some(Path::new("-"));
     let piped = on_stdout([markdown_to, json_to])?;
-    let stop = Stop::listen()?;
-    let resources = parts::resources(&args.parts, Vec::new());
+    let session = session(Stop::listen()?, colours);
+    let resources = parts::resources(&args.parts.to_parts(), Vec::new());
     if args.write {
-        return write(args, &resources, &stop, colours);
+        return write(args, &resources, &session);
     }
     let budget = read(&args.budget)?;
     sound(&budget, &resources).map_err(|why| Usage(format!("{}: {why}", args.budget.display())))?;
@@ -44,12 +45,7 @@ pub fn check(args: &CheckArgs, colours: Colours) -> anyhow::Result<Done> {
         let names = group.iter().map(|one| one.platform.clone()).collect();
         let rows: Vec<&str> = group.first().map_or(Vec::new(), |one| names_of(one));
         let rows = rows.into_iter().map(str::to_owned).collect();
-        measured.run(
-            args,
-            RunArgs::of(names, rows, args.parts.clone()),
-            &stop,
-            colours,
-        )?;
+        measured.run(args, names, Benchmarks::Named(rows), &session)?;
     }
     let lines = lines(&budget, &measured.results);
     let legend = figure::legend(measured.results.iter());
@@ -144,14 +140,20 @@ impl Measured {
     fn run(
         &mut self,
         args: &CheckArgs,
-        mut run: RunArgs,
-        stop: &Stop,
-        colours: Colours,
+        platforms: Vec<PlatformName>,
+        benchmarks: Benchmarks,
+        session: &Session,
     ) -> anyhow::Result<()> {
-        run.output = args.output.clone();
-        run.perturb = Some(args.perturb);
-        let measured = run::measure(&run, self.folder.clone(), stop, colours)?;
-        measured.tell_problems(colours);
+        let spec = RunSpec {
+            platforms,
+            benchmarks,
+            perturb: Some(args.perturb),
+            parts: args.parts.to_parts(),
+            output: args.output.to_output(),
+            ..RunSpec::default()
+        };
+        let measured = measure(&spec, self.folder.clone(), session)?;
+        measured.tell_problems(session.colours);
         if measured.interrupted {
             bail!("stopped");
         }
@@ -356,12 +358,7 @@ impl<'a> Checked<'a> {
 }
 
 /// Measures, and writes a budget that the figures just meet.
-fn write(
-    args: &CheckArgs,
-    resources: &Resources,
-    stop: &Stop,
-    colours: Colours,
-) -> anyhow::Result<Done> {
+fn write(args: &CheckArgs, resources: &Resources, session: &Session) -> anyhow::Result<Done> {
     let path = &args.budget;
     if path.exists() {
         bail!(Usage(format!(
@@ -379,12 +376,8 @@ fn write(
         platforms::check(name, resources).map_err(|e| Usage(e.to_string()))?;
     }
     let mut measured = Measured::default();
-    let run = RunArgs {
-        bench: args.bench.clone(),
-        ..RunArgs::of(names, Vec::new(), args.parts.clone())
-    };
-    measured.run(args, run, stop, colours)?;
-    measured.tell(colours);
+    measured.run(args, names, args.bench.clone().into(), session)?;
+    measured.tell(session.colours);
     if measured.lacking {
         bail!("no budget was written: some platform did not measure everything");
     }
@@ -402,7 +395,10 @@ fn write(
         bail!("no budget was written: no benchmark has an exact figure");
     }
     if write_file(path, budget::write(&all).as_bytes())? {
-        output::remark(&format!("the budget is in {}", path.display()), colours);
+        output::remark(
+            &format!("the budget is in {}", path.display()),
+            session.colours,
+        );
     }
     Ok(Done::Whole)
 }

@@ -2,7 +2,7 @@
 
 use super::say;
 use crate::cli::lab::FetchArgs;
-use crate::commands::Usage;
+use crate::measure::Usage;
 use anyhow::bail;
 use std::path::Path;
 use ws_lab::fetch::sources::{Archive, Keys, debian_archive};

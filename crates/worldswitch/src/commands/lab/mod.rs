@@ -17,8 +17,9 @@ pub use list::Listed;
 
 use crate::cli::STDOUT;
 use crate::cli::lab::LabCommand;
-use crate::commands::parts::{recipes, store};
-use crate::commands::{Done, Usage};
+use crate::measure::Usage;
+use crate::measure::parts::{recipes, store};
+use crate::shared::Done;
 use anyhow::bail;
 use std::path::Path;
 use ws_lab::carry;
@@ -34,18 +35,23 @@ pub fn lab(what: &LabCommand, colours: Colours) -> anyhow::Result<Done> {
         LabCommand::Boot(args) => return boot::boot(args),
         LabCommand::Check(args) => return check::check(args, colours),
         LabCommand::Diverge(args) => return diverge::diverge(args, colours),
-        LabCommand::List { json, places } => list::list(&recipes(places)?, &store(places)?, *json)?,
+        LabCommand::List { json, places } => {
+            let places = places.to_places();
+            list::list(&recipes(&places)?, &store(&places)?, *json)?;
+        }
         LabCommand::Show { name, json, places } => {
-            show::show(&recipes(places)?, &store(places)?, name, *json)?;
+            let places = places.to_places();
+            show::show(&recipes(&places)?, &store(&places)?, name, *json)?;
         }
         LabCommand::Symbols { name, qemu, places } => {
-            return symbols::symbols(name, qemu.as_ref(), places);
+            return symbols::symbols(name, qemu.as_ref(), &places.to_places());
         }
         LabCommand::Fetch(args) => {
-            fetch::fetch(args, &recipes(&args.places)?, &store(&args.places)?)?;
+            let places = args.places.to_places();
+            fetch::fetch(args, &recipes(&places)?, &store(&places)?)?;
         }
         LabCommand::Export { file, sets, places } => {
-            let store = store(places)?;
+            let store = store(&places.to_places())?;
             match file == Path::new(STDOUT) {
                 true => {
                     let to = (std::io::stdout().lock(), "standard output");
@@ -55,7 +61,7 @@ pub fn lab(what: &LabCommand, colours: Colours) -> anyhow::Result<Done> {
             }
         }
         LabCommand::Import { file, places } => {
-            carry::import(&store(places)?, file, &mut say)?;
+            carry::import(&store(&places.to_places())?, file, &mut say)?;
         }
     }
     Ok(Done::Whole)

@@ -1,8 +1,8 @@
 //! `worldswitch lab symbols`: prints the functions of a lab machine's Linux.
 
-use crate::cli::Parts;
-use crate::cli::lab::Places;
-use crate::commands::{Done, Usage, parts};
+use crate::measure::Usage;
+use crate::measure::parts::{self, Parts, Places};
+use crate::shared::Done;
 use anyhow::Context;
 use std::fmt::Write;
 use std::path::PathBuf;

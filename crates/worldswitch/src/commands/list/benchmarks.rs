@@ -2,7 +2,7 @@
 
 use super::answer::Answer;
 use crate::cli::PlatformList;
-use crate::commands::Usage;
+use crate::measure::Usage;
 use anyhow::Context;
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -4,11 +4,13 @@ mod cpus;
 mod matrix;
 mod work;
 
-use crate::cli::{Output, PlaceArgs, RunArgs};
-use crate::commands::run::Measured;
-use crate::commands::{Done, Usage, put, whole};
+use crate::cli::{PlaceArgs, session};
+use crate::measure::spec::{Benchmarks, Output, RunSpec, Session};
+use crate::measure::{Measured, Usage, whole};
 use crate::rounds::rows::RowsOf;
 use crate::rounds::turns::Turns;
+use crate::shared::told::told;
+use crate::shared::{Done, put};
 use anyhow::{Context, bail};
 use cpus::Cpus;
 use matrix::{Asked, Matrix};
@@ -77,31 +79,31 @@ fn measured(args: &PlaceArgs, colours: Colours) -> anyhow::Result<(Vec<ResultFil
         time: Duration::from_secs(u64::from(args.time) * 60),
         boots: args.boots,
     };
-    let stop = Stop::listen()?.until(begun + asked.time);
+    let session = session(Stop::listen()?.until(begun + asked.time), colours);
     let run = |rows: &[PlaceRow], turns: Turns, boots: u32, output: &Output| {
-        let mut parts = args.usual.parts.clone();
+        let mut parts = args.usual.parts.to_parts();
         parts.lab.workloads = workloads(rows, is_emulator, &cpus.all())?;
-        let run = RunArgs {
-            bench: Some(regex::Regex::new("^place-")?),
+        let spec = RunSpec {
+            benchmarks: Benchmarks::Matching(regex::Regex::new("^place-")?),
             rows: Some(RowsOf::Applications),
             turns,
-            ..whole::run(&[vec![name.clone()]], (boots, 0), &parts, output)
+            ..whole::spec(vec![name.clone()], (boots, 0), parts, output.clone())
         };
-        whole::quietly(&run, |_| false, "placements", &stop, colours)
+        whole::measure(&spec, |_| false, "placements", &session)
     };
     let mut matrix = Matrix::choose(&cpus, asked, 1.0);
-    let mut output = args.usual.output.clone();
+    let mut output = args.usual.output.to_output();
     if matrix.takes() * CERTAIN > asked.time {
         let rows = matrix.first_rows();
         let text = format!("{} rows tell how long this host takes", rows.len());
         output::progress("place", &text);
         let first = run(&rows, Turns::default(), 1, &output)?;
         if !first.is_whole() {
-            return Ok(told(first, &matrix, asked.boots, &stop, colours));
+            return Ok(done(first, &matrix, asked.boots, &session));
         }
         // What follows replaces their results.
         output = Output {
-            output: Some(first.folder.path().to_owned()),
+            folder: Some(first.folder.path().to_owned()),
             force: true,
         };
         let took = begun.elapsed();
@@ -113,19 +115,18 @@ fn measured(args: &PlaceArgs, colours: Colours) -> anyhow::Result<(Vec<ResultFil
     }
     output::progress("place", &matrix.said());
     let all = run(&matrix.rows(), matrix.turns(), args.boots, &output)?;
-    Ok(told(all, &matrix, asked.boots, &stop, colours))
+    Ok(done(all, &matrix, asked.boots, &session))
 }
 
 /// Prints problems, and what was left out of all that was planned.
-fn told(
+fn done(
     measured: Measured,
     planned: &Matrix,
     boots: u32,
-    stop: &Stop,
-    colours: Colours,
+    session: &Session,
 ) -> (Vec<ResultFile>, Done) {
     if !measured.interrupted {
-        return measured.told(colours);
+        return told(measured, session.colours);
     }
     let rows = measured.results.iter().flat_map(|result| &result.rows);
     let is_whole = |row: &&Row| {
@@ -140,15 +141,15 @@ fn told(
         .map(|row| row.benchmark.clone())
         .collect();
     let left_out = planned.left_out(|row| whole.contains(&row.name()));
-    if let (Some(why), Some(left_out)) = (stop.why(), left_out) {
+    if let (Some(why), Some(left_out)) = (session.stop.why(), left_out) {
         let boots = match boots {
             1 => String::new(),
             boots => format!(", or measured in fewer than {boots} boots"),
         };
         let text = format!("{}; left out{boots}: {left_out}", why.words());
-        output::remark(&text, colours);
+        output::remark(&text, session.colours);
     }
-    measured.told(colours)
+    told(measured, session.colours)
 }
 
 /// The workloads of these rows, and what is beside them, by their files' names.

@@ -1,7 +1,7 @@
 //! What both machines run: a kernel of the user's, or a benchmark, with the same words on every machine.
 
 use crate::cli::lab::DivergeArgs;
-use crate::commands::{Usage, benchmarks};
+use crate::measure::{Usage, benchmarks};
 use crate::rounds::nonce;
 use crate::rounds::plan::{self, Asked, Parameters};
 use anyhow::{Context, bail};

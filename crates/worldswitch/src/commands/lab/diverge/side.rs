@@ -2,7 +2,7 @@
 
 use super::{Machined, order};
 use crate::cli::lab::DivergeArgs;
-use crate::commands::parts;
+use crate::measure::parts;
 use anyhow::{Context, bail};
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};

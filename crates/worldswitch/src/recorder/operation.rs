@@ -1,33 +1,31 @@
 //! One operation: boots the machine, records the benchmark, and explains what was recorded.
 
 use super::debug;
-use crate::cli::{Output, Parts, RunArgs};
-use crate::commands::run::{Measured, measure};
-use crate::commands::{Usage, benchmarks, parts};
+use crate::measure::parts::{self, Parts};
+use crate::measure::spec::{Benchmarks, Output, RunSpec, Session};
+use crate::measure::{Measured, Usage, benchmarks, measure};
 use anyhow::{Context, bail};
 use std::fs::{self, File};
 use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use ws_explain::bochs;
 use ws_explain::debug::Sites;
 use ws_explain::explained::Explained;
-use ws_explain::modules;
 use ws_explain::place::{Image, Machine, Role};
 use ws_explain::sum::Measured as Samples;
 use ws_explain::symbols::{Symbols, SymbolsError as SymbolsReadError};
 use ws_explain::trace::{Trace, TraceError};
+use ws_explain::{bochs, modules};
 use ws_lab::recipe::EmulatorKind;
-use ws_machines::debugger;
 use ws_machines::image::{BenchmarkRow, GuestImage};
 use ws_machines::lab::{Part, Software, SymbolsError};
 use ws_machines::name::PlatformName;
-use ws_machines::platforms;
 use ws_machines::recording::What;
 use ws_machines::resources::Resources;
 use ws_machines::room::free_bytes;
+use ws_machines::{debugger, platforms};
 use ws_results::{Metric, ResultFile, Row, Status};
-use ws_terminal::{Colours, Stop, output};
+use ws_terminal::output;
 
 /// Room for a plugin's trace (of `lab:kvm-nested`: 1 MB) and a console (at most 16 MiB).
 const ROOM_BYTES: u64 = 64 << 20;
@@ -45,8 +43,7 @@ pub struct Explainer<'a> {
     pub without: &'a [String],
     /// Files and folders with debug information.
     pub debug: &'a [PathBuf],
-    pub stop: &'a Stop,
-    pub colours: Colours,
+    pub session: &'a Session,
 }
 
 impl Explainer<'_> {
@@ -73,7 +70,7 @@ impl Explainer<'_> {
             ..resources.clone()
         };
         platforms::open(name, &recorded).with_context(|| name.to_string())?;
-        let Some(symbols) = symbols(name, &resources, self.stop, self.colours)? else {
+        let Some(symbols) = symbols(name, &resources, self.session)? else {
             return Ok(None);
         };
         let measured = self.record(name, emulator, folder.path(), &file)?;
@@ -98,7 +95,7 @@ impl Explainer<'_> {
             fetched: &software.debug,
             programs: &programs,
         };
-        debug::read(&mut sites, &machine, &sources, self.colours)?;
+        debug::read(&mut sites, &machine, &sources, self.session.colours)?;
         let explained = Explained::of_without(
             &trace,
             &machine,
@@ -145,11 +142,13 @@ impl Explainer<'_> {
         folder: &Path,
         file: &Path,
     ) -> anyhow::Result<Measured> {
-        let run = RunArgs {
+        let spec = RunSpec {
+            platforms: vec![name.clone()],
+            benchmarks: Benchmarks::Named(vec![self.benchmark.to_owned()]),
             boots: Some(1),
             perturb: Some(0),
             output: Output {
-                output: Some(folder.join("results")),
+                folder: Some(folder.join("results")),
                 force: false,
             },
             recording: Some((file.to_owned(), What::Paths)),
@@ -157,14 +156,11 @@ impl Explainer<'_> {
                 EmulatorKind::Qemu => None,
                 EmulatorKind::Bochs => Some(DEBUGGER_LIMIT),
             },
-            ..RunArgs::of(
-                vec![name.clone()],
-                vec![self.benchmark.to_owned()],
-                self.parts.clone(),
-            )
+            parts: self.parts.clone(),
+            ..RunSpec::default()
         };
-        let measured = measure(&run, None, self.stop, self.colours)?;
-        measured.tell_problems(self.colours);
+        let measured = measure(&spec, None, self.session)?;
+        measured.tell_problems(self.session.colours);
         Ok(measured)
     }
 }
@@ -218,15 +214,14 @@ pub struct Texts {
 pub fn symbols(
     name: &PlatformName,
     resources: &Resources,
-    stop: &Stop,
-    colours: Colours,
+    session: &Session,
 ) -> anyhow::Result<Option<Texts>> {
-    match platforms::symbols(name, resources, &|| stop.requested()) {
+    match platforms::symbols(name, resources, &|| session.stop.requested()) {
         Ok(symbols) => {
             if let Some(why) = &symbols.not_kept {
                 output::remark(
                     &format!("{why}; the next call boots the machine again"),
-                    colours,
+                    session.colours,
                 );
             }
             Ok(Some(Texts {

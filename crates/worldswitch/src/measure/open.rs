@@ -1,9 +1,7 @@
-//! From the command line to platforms that are ready to boot.
+//! From what is to be measured to platforms that are ready to boot.
 
-use super::choose;
-use crate::cli::RunArgs;
-use crate::commands::suite::Layout;
-use crate::commands::{Usage, benchmarks, parts};
+use super::spec::{Benchmarks, RunSpec};
+use super::{Usage, benchmarks, choose, parts};
 use crate::outcome::digits::Digits;
 use crate::rounds::job::{Common, Job, Selection};
 use crate::rounds::plan::Parameters;
@@ -27,14 +25,14 @@ const PERTURBED_BOOTS: u32 = 1;
 
 /// Opens the machines, selects the benchmarks of their images, and prepares each machine.
 pub fn open(
-    args: &RunArgs,
+    spec: &RunSpec,
     names: &[PlatformName],
     resources: &Resources,
     stop: Stop,
 ) -> anyhow::Result<(Common, Vec<Job>)> {
     let mut machines = Vec::new();
     for name in names {
-        let opened = match args.rows {
+        let opened = match spec.rows {
             Some(RowsOf::Applications) => platforms::open_applications(name, resources),
             _ => platforms::open(name, resources),
         };
@@ -45,24 +43,20 @@ pub fn open(
         .iter()
         .map(|(_, machine)| machine.architecture())
         .collect();
-    parts::check_named(&args.parts, &architectures)?;
-    if args.apic.is_some() {
+    parts::check_named(&spec.parts, &architectures)?;
+    if spec.parameters.apic.is_some() {
         check_apic(&machines)?;
     }
-    let bench = match (args.suite, &*args.names) {
-        (Some(suite), _) => Some(Layout::of(suite)?.benchmarks()?),
-        (None, []) => args.bench.clone(),
-        (None, names) => Some(benchmarks::only(names)?),
-    };
-    let selections = select(args, bench.as_ref(), resources, &machines)?;
+    let bench = spec.benchmarks.regex()?;
+    let selections = select(spec, bench.as_ref(), resources, &machines)?;
     let rows = selections.values().flat_map(|selection| &selection.rows);
-    choose::check_pins(args, &resources.pins, rows)?;
-    let common = common(args, bench, resources, stop);
+    choose::check_pins(spec, &resources.pins, rows)?;
+    let common = common(spec, bench, resources, stop);
     let mut jobs = Vec::new();
     for (name, machine) in machines {
         let selection = selections.get(&source_of(&name, machine.as_ref()));
         let selection = selection.map(Arc::clone).unwrap_or_default();
-        let wanted = args.boots.or_else(|| boots(machine.as_ref()));
+        let wanted = spec.boots.or_else(|| boots(machine.as_ref()));
         let mut job = Job::new(name, machine, selection, wanted, &common);
         job.prepare().with_context(|| job.name.clone())?;
         if job.control() != Control::Launched && common.parameters != Parameters::default() {
@@ -95,30 +89,21 @@ fn check_apic(machines: &[(String, Box<dyn Machine>)]) -> Result<(), Usage> {
 }
 
 /// The settings that all platforms of the run have in common.
-fn common(args: &RunArgs, bench: Option<Regex>, resources: &Resources, stop: Stop) -> Common {
+fn common(spec: &RunSpec, bench: Option<Regex>, resources: &Resources, stop: Stop) -> Common {
     let store = resources.store().ok();
     Common {
         bench,
-        parameters: Parameters {
-            samples: args.samples,
-            iters: args.iters,
-            page: args.page,
-            ws_bytes: args.ws,
-            pad: args.pad,
-            apic: args.apic,
-            external: args.external,
-            seed: None,
-        },
-        smp: args.smp,
-        seed: args.seed,
-        perturbed_boots: args.perturb.unwrap_or(match args.boots {
+        parameters: spec.parameters.clone(),
+        smp: spec.smp,
+        seed: spec.seed,
+        perturbed_boots: spec.perturb.unwrap_or(match spec.boots {
             Some(_) => 0,
             None => PERTURBED_BOOTS,
         }),
         digits: store.map(|store| Digits::beside(store.root())),
-        bench_limit: args.timeout,
+        bench_limit: spec.timeout,
         stop,
-        turns: args.turns.clone(),
+        turns: spec.turns.clone(),
     }
 }
 
@@ -151,7 +136,7 @@ fn source_of(name: &str, machine: &dyn Machine) -> Source {
 /// Reads the guest image of each architecture of the machines, or their workloads, and selects the
 /// benchmarks.
 fn select(
-    args: &RunArgs,
+    spec: &RunSpec,
     bench: Option<&Regex>,
     resources: &Resources,
     machines: &[(String, Box<dyn Machine>)],
@@ -165,15 +150,15 @@ fn select(
         }
         let (rows, image_sha256) = match machine.workloads() {
             Some(rows) => (rows, None),
-            None => match image(args, resources, machine.architecture(), machines)? {
+            None => match image(spec, resources, machine.architecture(), machines)? {
                 Some(image) => (image.rows, Some(image.sha256)),
                 None => continue,
             },
         };
-        let known = |row: &&BenchmarkRow| args.rows.as_ref().is_none_or(|of| of.knows(row));
+        let known = |row: &&BenchmarkRow| spec.rows.as_ref().is_none_or(|of| of.knows(row));
         names.extend(rows.iter().filter(known).map(|row| row.name.clone()));
         let is_wanted = |row: &BenchmarkRow| {
-            let wants = args.rows.as_ref().is_none_or(|of| of.wants(row));
+            let wants = spec.rows.as_ref().is_none_or(|of| of.wants(row));
             wants && bench.is_none_or(|regex| regex.is_match(&row.name))
         };
         let selection = Selection {
@@ -189,26 +174,28 @@ fn select(
     if booted {
         names.sort_unstable();
         names.dedup();
-        must_choose(args, bench, &selections, &names)?;
+        must_choose(spec, bench, &selections, &names)?;
     }
     Ok(selections)
 }
 
 /// Checks that the user named benchmarks that there are, and some.
 fn must_choose(
-    args: &RunArgs,
+    spec: &RunSpec,
     bench: Option<&Regex>,
     selections: &BTreeMap<Source, Arc<Selection>>,
     known: &[String],
 ) -> Result<(), Usage> {
-    for name in &args.names {
-        benchmarks::check(name, known)?;
+    if let Benchmarks::Named(names) = &spec.benchmarks {
+        for name in names {
+            benchmarks::check(name, known)?;
+        }
     }
     let mut selections = selections.values();
     if !selections.all(|selection| selection.rows.is_empty()) {
         return Ok(());
     }
-    Err(match (&args.rows, bench) {
+    Err(match (&spec.rows, bench) {
         (None, Some(bench)) => benchmarks::none_matches(bench, known),
         _ if known.is_empty() => Usage("these platforms have nothing of this kind".to_owned()),
         _ => Usage(format!("nothing is chosen among {}", known.join(", "))),
@@ -217,7 +204,7 @@ fn must_choose(
 
 /// The guest image of an architecture; none if there is none and no machine needs it.
 fn image(
-    args: &RunArgs,
+    spec: &RunSpec,
     resources: &Resources,
     architecture: Architecture,
     machines: &[(String, Box<dyn Machine>)],
@@ -228,9 +215,9 @@ fn image(
     });
     // A log can be read without an image. To boot, or if the user names one, it must be valid.
     Ok(match resources.guest_for(architecture) {
-        Ok(path) if booted || args.parts.guest.is_some() => Some(GuestImage::read(&path)?),
+        Ok(path) if booted || spec.parts.guest.is_some() => Some(GuestImage::read(&path)?),
         Ok(path) => GuestImage::read(&path).ok(),
-        Err(why) if args.parts.guest.is_some() => return Err(why.into()),
+        Err(why) if spec.parts.guest.is_some() => return Err(why.into()),
         Err(_) => None,
     })
 }

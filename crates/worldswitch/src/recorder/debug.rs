@@ -1,7 +1,7 @@
 //! Finds debug information of what a machine executed: files that the user gave, sets that `lab fetch --debug` put into
 //! the cache, and those that the build left beside the project's own programs.
 
-use crate::commands::Usage;
+use crate::measure::Usage;
 use anyhow::{Context, bail};
 use std::collections::BTreeSet;
 use std::ffi::OsString;

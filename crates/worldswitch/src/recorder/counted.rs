@@ -1,8 +1,9 @@
 //! One row of a whole Linux machine in the lab, launched once more and recorded as counts of its instructions.
 
-use crate::cli::{Output, Parts, RunArgs};
-use crate::commands::run::measure;
-use crate::commands::{benchmarks, explain, parts, whole};
+use super::operation::symbols;
+use crate::measure::parts::{self, Parts};
+use crate::measure::spec::{Benchmarks, Output, RunSpec, Session};
+use crate::measure::{benchmarks, measure, whole};
 use crate::rounds::rows::RowsOf;
 use anyhow::{Context, bail};
 use std::fs;
@@ -12,8 +13,6 @@ use ws_explain::symbols::Symbols;
 use ws_machines::name::PlatformName;
 use ws_machines::recording::What;
 use ws_results::{ResultFile, Samples};
-use ws_terminal::{Colours, Stop, output};
-use ws_text::aligned;
 
 /// What to record.
 pub struct Recorded<'a> {
@@ -28,14 +27,13 @@ pub struct Recorded<'a> {
 ///
 /// # Errors
 /// It prints no symbols.
-pub fn symbols(
+pub fn symbols_of_linux(
     platform: &PlatformName,
     parts: &Parts,
-    stop: &Stop,
-    colours: Colours,
+    session: &Session,
 ) -> anyhow::Result<Option<Symbols>> {
     let resources = parts::resources(parts, Vec::new());
-    let Some(symbols) = explain::symbols(platform, &resources, stop, colours)? else {
+    let Some(symbols) = symbols(platform, &resources, session)? else {
         return Ok(None);
     };
     let symbols = symbols
@@ -53,29 +51,28 @@ impl Recorded<'_> {
     pub fn counts(
         &self,
         parts: &Parts,
-        stop: &Stop,
-        colours: Colours,
+        session: &Session,
     ) -> anyhow::Result<Option<(Counts, Samples)>> {
         let name = self.platform;
         let folder = tempfile::tempdir()?;
         let file = folder.path().join("counts");
         let marks = self.marks.clone();
-        let run = RunArgs {
-            bench: Some(benchmarks::only(&[self.row])?),
+        let spec = RunSpec {
+            benchmarks: Benchmarks::Matching(benchmarks::only(&[self.row])?),
             rows: Some(self.rows.clone()),
             recording: Some((file.clone(), What::Counts { marks })),
-            ..whole::run(
-                &[vec![name.clone()]],
+            ..whole::spec(
+                vec![name.clone()],
                 (1, 0),
-                parts,
-                &Output {
-                    output: Some(folder.path().join("results")),
+                parts.clone(),
+                Output {
+                    folder: Some(folder.path().join("results")),
                     force: false,
                 },
             )
         };
-        let measured = measure(&run, None, stop, colours)?;
-        measured.tell_problems(colours);
+        let measured = measure(&spec, None, session)?;
+        measured.tell_problems(session.colours);
         if measured.interrupted {
             return Ok(None);
         }
@@ -106,15 +103,6 @@ fn samples(results: &[ResultFile], name: &str) -> anyhow::Result<Samples> {
             "it was not measured, and the result does not say why: see the machine's console with worldswitch run -v"
         ),
     }
-}
-
-/// Prints a title and a table; the first columns, so many, are words.
-///
-/// # Errors
-/// Standard output can't be written.
-pub fn print<L: AsRef<[String]>>(title: &str, table: &[L], words: usize) -> anyhow::Result<()> {
-    let table = aligned(table, |column| column < words).join("\n");
-    output::data(&format!("\n{title}\n{table}\n"))
 }
 
 /// Ticks of the measured run, without idle time.

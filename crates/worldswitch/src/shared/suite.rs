@@ -1,7 +1,7 @@
 //! `--suite PAPER`: the paper's benchmarks, and the table in the paper's layout.
 
 use crate::cli::Suite;
-use crate::commands::benchmarks;
+use crate::measure::benchmarks;
 use regex::Regex;
 use ws_report::Table;
 use ws_report::reference::{Reference, SuiteRow};

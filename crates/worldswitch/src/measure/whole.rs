@@ -1,8 +1,8 @@
-//! What commands have in common that measure one kind of row of whole Linux machines in the lab.
+//! Measures one kind of row of whole Linux machines in the lab.
 
-use crate::cli::{Output, Parts, PlatformList, RunArgs};
-use crate::commands::run::{Measured, measure};
-use crate::commands::{Done, Usage, parts};
+use super::parts::{self, Parts};
+use super::spec::{Output, RunSpec, Session};
+use super::{Measured, Usage};
 use crate::rounds::rows::RowsOf;
 use anyhow::bail;
 use ws_cpus::Cpus;
@@ -10,57 +10,42 @@ use ws_lab::lab::Lab;
 use ws_lab::recipe::Recipe;
 use ws_machines::name::PlatformName;
 use ws_machines::platforms;
-use ws_results::ResultFile;
-use ws_terminal::{Colours, Stop, output};
+use ws_terminal::output;
 
 /// Such a run: its boots and perturbed boots.
-pub fn run(
-    on: &[PlatformList],
+pub fn spec(
+    platforms: Vec<PlatformName>,
     (boots, perturb): (u32, u32),
-    parts: &Parts,
-    output: &Output,
-) -> RunArgs {
-    RunArgs {
-        on: on.to_vec(),
+    parts: Parts,
+    output: Output,
+) -> RunSpec {
+    RunSpec {
+        platforms,
         boots: Some(boots),
         perturb: Some(perturb),
-        parts: parts.clone(),
-        output: output.clone(),
-        ..RunArgs::default()
+        parts,
+        output,
+        ..RunSpec::default()
     }
 }
 
-/// Measures, and tells problems and remarks.
+/// Measures.
 ///
 /// # Errors
 /// A platform is not of the lab or has a recipe that is not `suited`: `has_no` says what it does not have,
-/// and which to choose; or as [`measure`].
-pub fn measured(
-    run: &RunArgs,
+/// and which to choose; or as [`super::measure`].
+pub fn measure(
+    spec: &RunSpec,
     suited: fn(&Recipe) -> bool,
     has_no: &str,
-    colours: Colours,
-) -> anyhow::Result<(Vec<ResultFile>, Done)> {
-    Ok(quietly(run, suited, has_no, &Stop::listen()?, colours)?.told(colours))
-}
-
-/// Only measures, until `stop` says so.
-///
-/// # Errors
-/// As [`measured`].
-pub fn quietly(
-    run: &RunArgs,
-    suited: fn(&Recipe) -> bool,
-    has_no: &str,
-    stop: &Stop,
-    colours: Colours,
+    session: &Session,
 ) -> anyhow::Result<Measured> {
-    let lab = parts::recipes(&run.parts.lab)?;
+    let lab = parts::recipes(&spec.parts.lab)?;
     let of_host = |name: &PlatformName| {
-        let is_applications = matches!(run.rows, Some(RowsOf::Applications));
+        let is_applications = matches!(spec.rows, Some(RowsOf::Applications));
         is_applications && platforms::APPLICATIONS.contains(&&*name.base())
     };
-    for name in run.on.iter().flatten() {
+    for name in spec.platforms.iter() {
         if of_host(name) {
             continue;
         }
@@ -71,21 +56,21 @@ pub fn quietly(
             )));
         }
     }
-    let mut names = run.on.iter().flatten();
+    let mut names = spec.platforms.iter();
     let has_vm = names.any(|name| of_host(name) && name.base() != "host");
     if let Some(why) = Cpus::here().too_few(2).filter(|_| has_vm) {
         output::remark(
             &format!("a VM and its clients share one CPU: {why} (cure: worldswitch doctor)"),
-            colours,
+            session.colours,
         );
     }
-    measure(run, None, stop, colours)
+    super::measure(spec, None, session)
 }
 
 /// The recipe of a platform, without its variant.
 ///
 /// # Errors
-/// As [`measured`]: it is not of the lab, or not `suited`.
+/// As [`measure`]: it is not of the lab, or not `suited`.
 pub fn recipe(
     lab: &Lab,
     name: &PlatformName,

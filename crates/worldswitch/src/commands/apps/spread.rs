@@ -1,9 +1,11 @@
 //! `worldswitch apps --explain`: which functions a workload's instructions are in, natively and in a VM.
 
-use crate::cli::AppsArgs;
-use crate::commands::recorded::{self, Recorded};
-use crate::commands::{Usage, parts};
+use crate::cli::{AppsArgs, session};
+use crate::measure::spec::Session;
+use crate::measure::{Usage, parts};
+use crate::recorder::{Recorded, symbols_of_linux, ticks};
 use crate::rounds::rows::RowsOf;
+use crate::shared::tables::titled;
 use anyhow::{Context, bail};
 use ws_explain::spread::{Comparison, Run, Spread, WorkloadExplained};
 use ws_lab::lab::Lab;
@@ -29,7 +31,7 @@ pub struct Choice {
 /// # Errors
 /// Wrong usage: other platforms than one natively and one with a VM, or too many workloads.
 pub fn choice(args: &AppsArgs) -> anyhow::Result<Choice> {
-    let lab = parts::recipes(&args.usual.parts.lab)?;
+    let lab = parts::recipes(&args.usual.parts.lab.to_places())?;
     let workloads = workloads(args, &lab)?;
     let names: Vec<&PlatformName> = args.on.iter().flatten().collect();
     let [natively, in_vm] = *names else {
@@ -108,8 +110,8 @@ pub fn explained(
     predicted: &[Predicted],
     colours: Colours,
 ) -> anyhow::Result<Option<Vec<WorkloadExplained>>> {
-    let stop = Stop::listen()?;
-    let of = |name: &PlatformName| spreads(args, choice, name, &stop, colours);
+    let session = session(Stop::listen()?, colours);
+    let of = |name: &PlatformName| spreads(args, choice, name, &session);
     let Some(natively) = of(&choice.natively)? else {
         return Ok(None);
     };
@@ -132,7 +134,7 @@ pub fn explained(
             let exits_cost = of_it.and_then(|predicted| predicted.exits_cost);
             let tables = [comparison.table(), comparison.components_table(exits_cost)];
             for (title, table) in tables {
-                recorded::print(&title, &table, 2)?;
+                titled(&title, &table, 2)?;
             }
             output::data(&format!("\n{}", comparison.proof()))?;
         }
@@ -146,11 +148,10 @@ fn spreads(
     args: &AppsArgs,
     choice: &Choice,
     name: &PlatformName,
-    stop: &Stop,
-    colours: Colours,
+    session: &Session,
 ) -> anyhow::Result<Option<Vec<Spread>>> {
-    let parts = &args.usual.parts;
-    let Some(symbols) = recorded::symbols(name, parts, stop, colours)? else {
+    let parts = &args.usual.parts.to_parts();
+    let Some(symbols) = symbols_of_linux(name, parts, session)? else {
         return Ok(None);
     };
     let mut spreads = Vec::new();
@@ -161,12 +162,12 @@ fn spreads(
             rows: RowsOf::Applications,
             marks: None,
         };
-        let Some((counts, samples)) = recorded.counts(parts, stop, colours)? else {
+        let Some((counts, samples)) = recorded.counts(parts, session)? else {
             return Ok(None);
         };
         let run = Run {
             row: &workload.name,
-            ticks: recorded::ticks(&samples),
+            ticks: ticks(&samples),
             has_shorter: workload.shorter() > 0,
         };
         let spread = Spread::of(&counts, &symbols, &run);

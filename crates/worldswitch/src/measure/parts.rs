@@ -1,9 +1,8 @@
 //! Finds the guest image, the KVM monitor and the lab's recipes.
 
-use crate::cli::Parts;
-use crate::cli::lab::Places;
-use crate::commands::Usage;
+use super::Usage;
 use anyhow::Context;
+use std::collections::BTreeMap;
 use std::env;
 use std::path::{Path, PathBuf};
 use ws_lab::lab::Lab;
@@ -12,7 +11,29 @@ use ws_lab::store::Store;
 use ws_machines::image;
 use ws_machines::recording::{Recording, What};
 use ws_machines::resources::{LabFiles, Resources};
-use ws_report::Traffics;
+
+/// The user's replacements for the files that machines are made from.
+#[derive(Clone, Debug, Default)]
+pub struct Parts {
+    pub guest: Option<PathBuf>,
+    pub qemu: Option<PathBuf>,
+    /// The KVM monitor.
+    pub vmm: Option<PathBuf>,
+    /// Boots lab machines in each launch, without saved states.
+    pub no_resume: bool,
+    pub lab: Places,
+}
+
+/// Where recipes and packages are.
+#[derive(Clone, Debug, Default)]
+pub struct Places {
+    /// Folders with the user's own recipes and sets, searched before the installed one.
+    pub lab_dir: Vec<PathBuf>,
+    /// The folder of fetched packages.
+    pub cache: Option<PathBuf>,
+    /// Workloads that a command makes itself, and files beside them: texts by name.
+    pub workloads: BTreeMap<String, String>,
+}
 
 /// A file that comes with this program.
 #[derive(Clone, Copy, Debug)]
@@ -238,21 +259,6 @@ pub fn recipes(places: &Places) -> anyhow::Result<Lab> {
         Err(_) => {}
     }
     Ok(Lab::open(&folders)?.with_workloads(places.workloads.clone()))
-}
-
-/// The network traffic of all workloads, by their digests. None without a folder of the lab: results can be shown there too.
-///
-/// # Errors
-/// A workload can't be read.
-pub fn traffics(places: &Places) -> anyhow::Result<Traffics> {
-    let Ok(lab) = recipes(places) else {
-        return Ok(Traffics::new());
-    };
-    let of = |name: String| {
-        let workload = lab.workload(&name)?;
-        Ok((workload.digest(), workload.bytes))
-    };
-    lab.workloads()?.into_iter().map(of).collect()
 }
 
 /// The store that the user named, or the one in the user's cache.

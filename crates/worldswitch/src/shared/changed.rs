@@ -1,8 +1,8 @@
 //! What changed in benchmarks that `compare` found to cost more or less.
 
-use super::{Explainer, LEAST};
-use crate::cli::Parts;
-use crate::commands::parts;
+use crate::measure::parts::{self, Parts};
+use crate::measure::spec::Session;
+use crate::recorder::{Explainer, LEAST};
 use anyhow::{Context, bail};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -13,7 +13,7 @@ use ws_machines::name::PlatformName;
 use ws_machines::platforms;
 use ws_report::ChangeExplained;
 use ws_results::ResultFile;
-use ws_terminal::{Colours, Stop, output};
+use ws_terminal::output;
 
 /// A benchmark that changed.
 pub struct Changed<'a> {
@@ -36,16 +36,15 @@ pub fn changed(
     rows: &[Changed<'_>],
     parts: &Parts,
     print: bool,
-    colours: Colours,
+    session: &Session,
 ) -> anyhow::Result<Vec<ChangeExplained>> {
     if rows.is_empty() {
-        output::remark("nothing changed, so nothing is explained", colours);
+        output::remark("nothing changed, so nothing is explained", session.colours);
     }
-    let stop = Stop::listen()?;
     let mut known = Known::new();
     let mut explained = Vec::new();
     for row in rows {
-        let difference = match difference(row, parts, &stop, colours, &mut known) {
+        let difference = match difference(row, parts, session, &mut known) {
             Ok(Some(difference)) => Ok(difference),
             Ok(None) => break,
             Err(why) => Err(format!("{why:#}")),
@@ -86,8 +85,7 @@ fn text(row: &Changed<'_>, difference: &Difference) -> String {
 fn difference(
     row: &Changed<'_>,
     parts: &Parts,
-    stop: &Stop,
-    colours: Colours,
+    session: &Session,
     known: &mut Known,
 ) -> anyhow::Result<Option<Difference>> {
     if row.added.is_none() {
@@ -100,8 +98,7 @@ fn difference(
         parts,
         without: &[],
         debug: &[],
-        stop,
-        colours,
+        session,
     };
     let key = |name: &PlatformName| (name.to_string(), row.benchmark.clone());
     for name in &names {

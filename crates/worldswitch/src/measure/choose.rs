@@ -1,7 +1,7 @@
 //! What `run` runs on: the platforms, the baseline, and the CPUs of vCPU threads.
 
-use crate::cli::RunArgs;
-use crate::commands::Usage;
+use super::Usage;
+use super::spec::RunSpec;
 use anyhow::bail;
 use std::collections::BTreeSet;
 use ws_cpus::Cpus;
@@ -20,11 +20,11 @@ const VCPUS_OF_THE_SUITE: usize = 2;
 /// # Errors
 /// One is named twice, or none is usable.
 pub fn platforms(
-    args: &RunArgs,
+    spec: &RunSpec,
     resources: &Resources,
     colours: Colours,
 ) -> anyhow::Result<Vec<PlatformName>> {
-    let named: Vec<PlatformName> = args.on.iter().flatten().cloned().collect();
+    let named: Vec<PlatformName> = spec.platforms.clone();
     if !named.is_empty() {
         let mut seen = BTreeSet::new();
         if let Some(twice) = named.iter().find(|name| !seen.insert(name.to_string())) {
@@ -34,7 +34,7 @@ pub fn platforms(
         }
         for name in &named {
             let platform = platforms::check(name, resources).map_err(|e| Usage(e.to_string()))?;
-            if let (true, Err(why)) = (args.external, platforms::external(&platform)) {
+            if let (true, Err(why)) = (spec.parameters.external, platforms::external(&platform)) {
                 bail!(Usage(format!("--external can't time {name}: {why}")));
             }
         }
@@ -48,7 +48,7 @@ pub fn platforms(
     {
         match platforms::usable(platform, resources) {
             Usable::Yes => match platforms::external(platform) {
-                Err(why) if args.external => {
+                Err(why) if spec.parameters.external => {
                     missing.push(format!(
                         "{}: --external can't time it: {why}",
                         platform.name
@@ -77,8 +77,8 @@ pub fn platforms(
 ///
 /// # Errors
 /// It is not one.
-pub fn base(args: &RunArgs, names: &[PlatformName]) -> anyhow::Result<Option<String>> {
-    let Some(base) = &args.base else {
+pub fn base(spec: &RunSpec, names: &[PlatformName]) -> anyhow::Result<Option<String>> {
+    let Some(base) = &spec.base else {
         return Ok(None);
     };
     if !names.contains(base) {
@@ -104,10 +104,10 @@ pub struct Pins {
 ///
 /// # Errors
 /// A CPU of `--pin` can't be used.
-pub fn pins(args: &RunArgs) -> anyhow::Result<Pins> {
+pub fn pins(spec: &RunSpec) -> anyhow::Result<Pins> {
     let host = Cpus::here();
-    let Some(cpus) = &args.pin else {
-        let wanted = args.smp.map_or(VCPUS_OF_THE_SUITE, |smp| smp as usize);
+    let Some(cpus) = &spec.pin else {
+        let wanted = spec.smp.map_or(VCPUS_OF_THE_SUITE, |smp| smp as usize);
         return Ok(chosen(&host, wanted));
     };
     for cpu in cpus {
@@ -158,11 +158,11 @@ fn chosen(host: &Cpus, wanted: usize) -> Pins {
 /// # Errors
 /// There are fewer CPUs than vCPUs.
 pub fn check_pins<'a>(
-    args: &RunArgs,
+    spec: &RunSpec,
     pins: &[u32],
     rows: impl Iterator<Item = &'a BenchmarkRow>,
 ) -> anyhow::Result<()> {
-    let most = rows.map(|row| args.smp.unwrap_or(row.cpus)).max();
+    let most = rows.map(|row| spec.smp.unwrap_or(row.cpus)).max();
     let most = most.unwrap_or(0) as usize;
     if !pins.is_empty() && pins.len() < most {
         bail!(Usage(format!(

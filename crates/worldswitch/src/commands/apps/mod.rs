@@ -1,15 +1,21 @@
 //! `worldswitch apps`: applications natively and in virtual machines, in the lab and in real time on this host.
 
-use crate::cli::{AppsArgs, RunArgs};
-use crate::commands::{Done, export, on_stdout, parts, spread, whole};
+mod spread;
+
+use crate::cli::{AppsArgs, session};
+use crate::measure::spec::RunSpec;
+use crate::measure::{parts, whole};
 use crate::rounds::rows::RowsOf;
+use crate::shared::told::told;
+use crate::shared::traffics::traffics;
+use crate::shared::{Done, export, on_stdout};
 use anyhow::bail;
 use schemars::JsonSchema;
 use serde::Serialize;
 use ws_report::Apps;
 use ws_results::ResultFile;
 use ws_terminal::columns::{self, columns};
-use ws_terminal::{Colours, output};
+use ws_terminal::{Colours, Stop, output};
 
 /// Measures, or loads earlier results, and shows them.
 ///
@@ -31,7 +37,7 @@ pub fn apps(args: &AppsArgs, colours: Colours) -> anyhow::Result<Done> {
     };
     let mut results = results;
     results.extend(ws_results::load_all(&args.prices)?);
-    let traffics = parts::traffics(&args.usual.parts.lab)?;
+    let traffics = traffics(&args.usual.parts.lab.to_places())?;
     let mut apps = Apps::of(&results, &ws_report::reference::load()?, &traffics);
     if apps.workloads.is_empty() && apps.times.is_empty() {
         bail!("no workload was measured: worldswitch apps --list shows all");
@@ -75,7 +81,7 @@ struct Listed {
 }
 
 fn list(args: &AppsArgs) -> anyhow::Result<Done> {
-    let lab = parts::recipes(&args.usual.parts.lab)?;
+    let lab = parts::recipes(&args.usual.parts.lab.to_places())?;
     let names = lab.workloads()?;
     let workloads = names.iter().map(|name| lab.workload(name));
     let workloads = workloads.collect::<Result<Vec<_>, _>>()?;
@@ -103,16 +109,18 @@ fn list(args: &AppsArgs) -> anyhow::Result<Done> {
 }
 
 fn measured(args: &AppsArgs, colours: Colours) -> anyhow::Result<(Vec<ResultFile>, Done)> {
-    let run = RunArgs {
-        bench: args.workload.clone(),
+    let spec = RunSpec {
+        benchmarks: args.workload.clone().into(),
         rows: Some(RowsOf::Applications),
-        ..whole::run(
-            &args.on,
+        ..whole::spec(
+            args.on.concat(),
             (args.boots, args.perturb),
-            &args.usual.parts,
-            &args.usual.output,
+            args.usual.parts.to_parts(),
+            args.usual.output.to_output(),
         )
     };
     let has_no = "applications: choose host, qemu-kvm, qemu-tcg, lab:linux, lab:kvm-linux or another recipe with a [root]";
-    whole::measured(&run, |recipe| recipe.root.is_some(), has_no, colours)
+    let session = session(Stop::listen()?, colours);
+    let measured = whole::measure(&spec, |recipe| recipe.root.is_some(), has_no, &session)?;
+    Ok(told(measured, colours))
 }
