@@ -45,8 +45,8 @@ mod unit_of_work;
 use ws_text as text;
 
 pub use apps::{
-    APPLICATION, APPS_SCHEMA, App, AppLine, Apps, NestedRatio, Part, Predicted, PricedExit, Spread,
-    TimedPart, TimedTransaction, TrafficPrices, Traffics, Transaction,
+    APPS_SCHEMA, App, AppLine, Apps, NestedRatio, Part, Predicted, PricedExit, Spread, TimedPart,
+    TimedTransaction, TrafficPrices, Traffics, Transaction,
 };
 pub use baselines::{baselines, is_baseline};
 pub use comparison::{COMPARISON_SCHEMA, ChangeExplained, Comparisons, comparison_schema};
@@ -62,7 +62,7 @@ pub use number::value;
 pub use outside::Outside;
 pub use over_hosts::{Change, HostsOfSides, OverHosts, RowOverHosts};
 pub use place::{PLACEMENT_SCHEMA, PlaceKind, PlaceRow, Placement, Places, Side, Spot, Where};
-pub use requests::{IO, IO_SCHEMA, IoLine, IoRow, PublishedRate, Requests};
+pub use requests::{IO_SCHEMA, IoLine, PublishedRate, Requests};
 pub use show::show;
 pub use table::{
     Cell, Column, Options, SCHEMA, Table, TableError, TableRow, status_word, table, table_schema,

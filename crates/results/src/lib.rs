@@ -14,6 +14,7 @@ mod json;
 mod name;
 mod perturbed;
 mod read;
+mod rows;
 #[cfg(test)]
 mod sample;
 mod schema;
@@ -24,6 +25,7 @@ pub use find::{FindError, explanation_name, find, find_explanations, load, load_
 pub use name::{file_name, nth_file_name};
 pub use perturbed::Perturbed;
 pub use read::{MAX_FILE_BYTES, ReadError, read_file};
+pub use rows::{APPLICATION, IO, IoRow};
 pub use schema::schema;
 pub use write::{WriteError, write_bytes, write_file, write_into, write_nth_into};
 

@@ -38,8 +38,7 @@ use ws_results::{ResultFile, Row};
 /// The schema of the JSON.
 pub const APPS_SCHEMA: &str = "worldswitch-apps/2";
 
-/// The category of workloads in results.
-pub const APPLICATION: &str = "application";
+pub(crate) use ws_results::APPLICATION;
 
 /// The machines without a hypervisor: ratios relate to the one of the same architecture and number of CPUs.
 const NATIVES: [&str; 2] = ["lab:linux", "lab:arm-linux"];

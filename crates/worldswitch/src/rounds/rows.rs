@@ -1,7 +1,7 @@
 //! Which rows of a machine a command measures, beside what `--bench` says.
 
 use ws_machines::image::BenchmarkRow;
-use ws_report::{APPLICATION, IO, IoRow};
+use ws_results::{APPLICATION, IO, IoRow};
 
 /// The rows of a command that measures one kind.
 #[derive(Clone, Debug)]

@@ -15,7 +15,7 @@ use ws_explain::symbols::Symbols;
 use ws_lab::recipe::{EmulatorKind, Io};
 use ws_lab::sets::Architecture;
 use ws_machines::name::PlatformName;
-use ws_report::IoRow;
+use ws_results::IoRow;
 use ws_terminal::{Colours, Stop, output};
 
 /// A recorded boot takes minutes, and a table has room for so many.

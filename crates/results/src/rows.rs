@@ -1,7 +1,13 @@
-//! The names of I/O rows: `io-DEVICE-dDEPTH`, with `-busy` at the end if the vCPU never halts.
+//! Categories of rows, and the names of I/O rows: `io-DEVICE-dDEPTH`, with `-busy` at the end if the vCPU never halts.
 
 use schemars::JsonSchema;
 use serde::Serialize;
+
+/// The category of workloads.
+pub const APPLICATION: &str = "application";
+
+/// The category of a VM's devices. Other rows have it too: ports of a guest, loads of servers on this host.
+pub const IO: &str = "io";
 
 /// A row of a VM's device.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
