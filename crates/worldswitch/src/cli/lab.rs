@@ -4,12 +4,12 @@ mod diverge;
 
 use crate::cli::help::{MACHINES, OUTPUT};
 use crate::cli::{Form, OutputArgs, PartsArgs, PlatformList, file};
-use crate::measure::parts::{Parts, Places};
 use clap::{Args, Subcommand};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 use ws_lab::fetch::old;
+use ws_runner::parts::{Parts, Places};
 
 pub use diverge::{By, DivergeArgs};
 

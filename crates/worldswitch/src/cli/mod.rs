@@ -18,8 +18,6 @@ mod results;
 mod run;
 mod values;
 
-use crate::measure::parts::Parts;
-use crate::measure::spec::Session;
 use bisect::BisectArgs;
 use clap::{ArgAction, Args, Parser, Subcommand};
 use fleet::FleetArgs;
@@ -28,6 +26,8 @@ use io::IoArgs;
 use lab::{LabCommand, PlacesArgs};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use ws_runner::Session;
+use ws_runner::parts::Parts;
 use ws_terminal::{Colours, Stop};
 
 pub use apps::AppsArgs;

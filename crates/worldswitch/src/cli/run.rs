@@ -3,12 +3,12 @@
 use super::help::{MACHINES, OUTPUT};
 use super::values::{Cpus, PlatformList, apic, bytes, cpus, folder, page, platforms, seconds};
 use super::{Exports, Form, PartsArgs, Suite, file};
-use crate::measure::spec::{Benchmarks, Output, RunSpec};
-use crate::rounds::plan::{Apic, Page, Parameters};
 use clap::Args;
 use std::path::PathBuf;
 use std::time::Duration;
 use ws_machines::name::PlatformName;
+use ws_runner::plan::{Apic, Page, Parameters};
+use ws_runner::{Benchmarks, Output, RunSpec};
 
 const RUN_EXAMPLES: &str = "\
 Platforms (worldswitch list platforms shows which are usable here):

@@ -1,12 +1,12 @@
 //! Parsers of option values: lists, sizes, times.
 
 use super::STDOUT;
-use crate::rounds::plan::{Apic, Page};
 use clap::ValueEnum;
 use clap::builder::{PathBufValueParser, PossibleValue, PossibleValuesParser, TypedValueParser};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use ws_machines::name::{PlatformName, parse_list};
+use ws_runner::plan::{Apic, Page};
 
 /// The values of `--color`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

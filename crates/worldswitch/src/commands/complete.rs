@@ -2,13 +2,13 @@
 //! may become. It only reads files, and starts no program.
 
 use crate::cli::help;
-use crate::measure::parts::{self, Parts};
 use clap::Arg;
 use std::ffi::OsString;
 use std::io::stdout;
 use ws_lab::lab::{Lab, split};
 use ws_machines::image::GuestImage;
 use ws_machines::platforms;
+use ws_runner::parts::{self, Parts};
 use ws_text::terminal;
 
 /// Values and what each is.

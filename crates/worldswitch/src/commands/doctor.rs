@@ -1,10 +1,10 @@
 //! `worldswitch doctor`: what this host lacks, what disturbs measurements on it, and how to fix it.
 
 use crate::cli::DoctorArgs;
-use crate::measure::doctor::examine;
-use crate::measure::parts;
 use crate::shared::Done;
 use ws_doctor::Severity;
+use ws_runner::doctor::examine;
+use ws_runner::parts;
 use ws_terminal::{Colours, output};
 
 /// Examines the host and prints the report. In part: there are problems, which standard output has.

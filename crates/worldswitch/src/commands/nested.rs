@@ -2,9 +2,6 @@
 //! paper's Tables 1, 6 and 7.
 
 use crate::cli::{NestedArgs, Suite, session};
-use crate::measure::spec::{Benchmarks, RunSpec};
-use crate::measure::{measure, whole};
-use crate::rounds::rows::RowsOf;
 use crate::shared::suite::Layout;
 use crate::shared::told::told;
 use crate::shared::{Done, on_stdout, put};
@@ -13,6 +10,8 @@ use std::time::Duration;
 use ws_machines::name::parse_list;
 use ws_report::{Nested, NestedApps};
 use ws_results::ResultFile;
+use ws_runner::rows::RowsOf;
+use ws_runner::{Benchmarks, RunSpec, measure, whole};
 use ws_terminal::{Colours, Stop};
 
 const MECHANISMS: [&str; 4] = ["nv", "pv", "neve", "nv2"];

@@ -1,13 +1,13 @@
 //! `worldswitch paper`: the tables and figures of the five papers, their numbers, and the commands that measure them.
 
 use crate::cli::PaperArgs;
-use crate::measure::Usage;
 use crate::shared::Done;
 use anyhow::{Context, bail};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::process::Command;
 use ws_report::reference::{self, Figure, Reference, Value};
+use ws_runner::Usage;
 use ws_terminal::columns::{columns, json};
 use ws_terminal::{Colours, output};
 use ws_text::{aligned, terminal};

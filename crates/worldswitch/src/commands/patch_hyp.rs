@@ -2,7 +2,6 @@
 //! trap its instructions.
 
 use crate::cli::{PatchHypArgs, STDOUT};
-use crate::measure::Usage;
 use crate::patcher::{Access, Options, Outline, Report};
 use crate::shared::write as write_file;
 use anyhow::{Context, bail};
@@ -10,6 +9,7 @@ use std::fmt::Write;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
+use ws_runner::Usage;
 use ws_terminal::output;
 
 /// Ten times the size of a kernel.

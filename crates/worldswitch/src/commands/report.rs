@@ -1,7 +1,6 @@
 //! `worldswitch report`: writes results as one HTML page.
 
 use crate::cli::ReportArgs;
-use crate::measure::Usage;
 use crate::shared::page::{Asked, Bases, told, unit, write};
 use crate::shared::{Done, events, input};
 use anyhow::{Context, anyhow, bail};
@@ -10,6 +9,7 @@ use ws_explain::explained::Explained;
 use ws_report::is_baseline;
 use ws_report::page::Simulated;
 use ws_results::{FindError, ResultFile};
+use ws_runner::Usage;
 use ws_terminal::{Colours, output};
 
 /// Far more than any explanation has.

@@ -1,13 +1,12 @@
 //! `worldswitch run`: measures platforms, writes result files and prints a table.
 
 use crate::cli::{RunArgs, session};
-use crate::measure::spec::Benchmarks;
-use crate::measure::{Measured, measure};
 use crate::shared::suite::Layout;
 use crate::shared::tables::{self, Shown};
 use crate::shared::{Done, export, on_stdout, page, told};
 use anyhow::bail;
 use std::path::Path;
+use ws_runner::{Benchmarks, Measured, measure};
 use ws_terminal::{Colours, Stop, Why, output};
 
 /// Measures, shows the table and keeps the results.

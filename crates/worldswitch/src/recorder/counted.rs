@@ -1,10 +1,6 @@
 //! One row of a whole Linux machine in the lab, launched once more and recorded as counts of its instructions.
 
 use super::operation::symbols;
-use crate::measure::parts::{self, Parts};
-use crate::measure::spec::{Benchmarks, Output, RunSpec, Session};
-use crate::measure::{benchmarks, measure, whole};
-use crate::rounds::rows::RowsOf;
 use anyhow::{Context, bail};
 use std::fs;
 use std::ops::RangeInclusive;
@@ -13,6 +9,9 @@ use ws_explain::symbols::Symbols;
 use ws_machines::name::PlatformName;
 use ws_machines::recording::What;
 use ws_results::{ResultFile, Samples};
+use ws_runner::parts::{self, Parts};
+use ws_runner::rows::RowsOf;
+use ws_runner::{Benchmarks, Output, RunSpec, Session, benchmarks, measure, whole};
 
 /// What to record.
 pub struct Recorded<'a> {

@@ -1,7 +1,6 @@
 //! Finds debug information of what a machine executed: files that the user gave, sets that `lab fetch --debug` put into
 //! the cache, and those that the build left beside the project's own programs.
 
-use crate::measure::Usage;
 use anyhow::{Context, bail};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -9,6 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use ws_explain::debug::{DebugError, Piece, Sites};
 use ws_explain::place::{Machine, Role};
+use ws_runner::Usage;
 use ws_terminal::{Colours, output};
 
 /// Ends the name of a program's file with debug information, which the build makes beside it.

@@ -1,9 +1,6 @@
 //! One operation: boots the machine, records the benchmark, and explains what was recorded.
 
 use super::debug;
-use crate::measure::parts::{self, Parts};
-use crate::measure::spec::{Benchmarks, Output, RunSpec, Session};
-use crate::measure::{Measured, Usage, benchmarks, measure};
 use anyhow::{Context, bail};
 use std::fs::{self, File};
 use std::io::{self, BufReader};
@@ -25,6 +22,8 @@ use ws_machines::resources::Resources;
 use ws_machines::room::free_bytes;
 use ws_machines::{debugger, platforms};
 use ws_results::{Metric, ResultFile, Row, Status};
+use ws_runner::parts::{self, Parts};
+use ws_runner::{Benchmarks, Measured, Output, RunSpec, Session, Usage, benchmarks, measure};
 use ws_terminal::output;
 
 /// Room for a plugin's trace (of `lab:kvm-nested`: 1 MB) and a console (at most 16 MiB).

@@ -1,7 +1,5 @@
 //! What changed in benchmarks that `compare` found to cost more or less.
 
-use crate::measure::parts::{self, Parts};
-use crate::measure::spec::Session;
 use crate::recorder::{Explainer, LEAST};
 use anyhow::{Context, bail};
 use std::collections::BTreeMap;
@@ -13,6 +11,8 @@ use ws_machines::name::PlatformName;
 use ws_machines::platforms;
 use ws_report::ChangeExplained;
 use ws_results::ResultFile;
+use ws_runner::Session;
+use ws_runner::parts::{self, Parts};
 use ws_terminal::output;
 
 /// A benchmark that changed.

@@ -1,8 +1,6 @@
 //! Judges pairs of results, and shows and exports the verdicts: for `compare` and `history check`.
 
 use crate::cli::{Effect, JudgeArgs, session};
-use crate::measure::parts::Parts;
-use crate::measure::{Usage, benchmarks};
 use crate::shared::changed::{self, Changed};
 use crate::shared::pairs::divided;
 use crate::shared::{export, on_stdout};
@@ -12,6 +10,8 @@ use ws_analysis::{
 };
 use ws_report::{Comparisons, HostsOfSides};
 use ws_results::ResultFile;
+use ws_runner::parts::Parts;
+use ws_runner::{Usage, benchmarks};
 use ws_terminal::{Colours, Stop, output};
 
 /// Judges pairs of a base and another result, shows the tables, and exports them. A pair whose

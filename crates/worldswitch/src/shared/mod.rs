@@ -14,9 +14,9 @@ pub mod told;
 pub mod traffics;
 
 use crate::cli::{Exports, STDOUT};
-use crate::measure::Usage;
 use std::path::Path;
 use ws_analysis::Outcome;
+use ws_runner::Usage;
 use ws_terminal::output;
 
 /// How a command ended that returned no error.

@@ -1,7 +1,6 @@
 //! The page of results: for `report`, `run --report` and `history machines`.
 
 use crate::cli::Form;
-use crate::measure::parts::Places;
 use crate::shared::events::Workload;
 use crate::shared::pairs::{counterpart, divided};
 use crate::shared::traffics::traffics;
@@ -14,6 +13,7 @@ use ws_explain::explained::Explained;
 use ws_report::page::{Report, Simulated};
 use ws_report::{Modelled, Options, baselines, is_baseline};
 use ws_results::ResultFile;
+use ws_runner::parts::Places;
 
 /// The name of the report in its results' folder.
 pub const FILE: &str = "report.html";

@@ -1,10 +1,10 @@
 //! `--suite PAPER`: the paper's benchmarks, and the table in the paper's layout.
 
 use crate::cli::Suite;
-use crate::measure::benchmarks;
 use regex::Regex;
 use ws_report::Table;
 use ws_report::reference::{Reference, SuiteRow};
+use ws_runner::benchmarks;
 
 /// A suite and all published figures.
 #[derive(Debug)]

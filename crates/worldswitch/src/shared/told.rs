@@ -1,8 +1,8 @@
 //! What is said of a measurement after it: problems, remarks, and where the results are.
 
 use super::Done;
-use crate::measure::Measured;
 use ws_results::{ResultFile, Row, Status};
+use ws_runner::Measured;
 use ws_terminal::{Colours, output};
 
 /// Prints problems, remarks and where the results are, for commands with a table of their own.

@@ -1,7 +1,7 @@
 //! The network traffic of the lab's workloads.
 
-use crate::measure::parts::{Places, recipes};
 use ws_report::Traffics;
+use ws_runner::parts::{Places, recipes};
 
 /// The network traffic of all workloads, by their digests. None without a folder of the lab: results can be shown there too.
 ///

@@ -3,9 +3,6 @@
 mod spread;
 
 use crate::cli::{AppsArgs, session};
-use crate::measure::spec::RunSpec;
-use crate::measure::{parts, whole};
-use crate::rounds::rows::RowsOf;
 use crate::shared::told::told;
 use crate::shared::traffics::traffics;
 use crate::shared::{Done, export, on_stdout};
@@ -14,6 +11,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use ws_report::Apps;
 use ws_results::ResultFile;
+use ws_runner::rows::RowsOf;
+use ws_runner::{RunSpec, parts, whole};
 use ws_terminal::columns::{self, columns};
 use ws_terminal::{Colours, Stop, output};
 

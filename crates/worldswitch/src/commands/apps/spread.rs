@@ -1,10 +1,7 @@
 //! `worldswitch apps --explain`: which functions a workload's instructions are in, natively and in a VM.
 
 use crate::cli::{AppsArgs, session};
-use crate::measure::spec::Session;
-use crate::measure::{Usage, parts};
 use crate::recorder::{Recorded, symbols_of_linux, ticks};
-use crate::rounds::rows::RowsOf;
 use crate::shared::tables::titled;
 use anyhow::{Context, bail};
 use ws_explain::spread::{Comparison, Run, Spread, WorkloadExplained};
@@ -14,6 +11,8 @@ use ws_lab::sets::Architecture;
 use ws_lab::workload::Workload;
 use ws_machines::name::PlatformName;
 use ws_report::Predicted;
+use ws_runner::rows::RowsOf;
+use ws_runner::{Session, Usage, parts};
 use ws_terminal::{Colours, Stop, output};
 
 /// A recorded boot takes minutes, and the table is long.

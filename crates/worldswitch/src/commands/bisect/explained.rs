@@ -5,12 +5,12 @@ use super::look::machine;
 use super::say;
 use super::tree::{Commit, Tree};
 use crate::cli::bisect::BisectArgs;
-use crate::measure::spec::Session;
 use crate::recorder::Explainer;
 use anyhow::{Context, bail};
 use std::path::Path;
 use ws_explain::diff::Difference;
 use ws_explain::explained::Explained;
+use ws_runner::Session;
 use ws_terminal::Progress;
 
 /// Explains found commits.

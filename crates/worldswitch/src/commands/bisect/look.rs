@@ -5,8 +5,6 @@ use super::child::Stopped;
 use super::say;
 use super::tree::{Commit, Tree};
 use crate::cli::bisect::BisectArgs;
-use crate::measure::spec::{Benchmarks, Output, RunSpec, Session};
-use crate::measure::{measure, parts};
 use crate::shared::figure::{Figure, number};
 use anyhow::{Context, bail};
 use std::collections::BTreeMap;
@@ -14,6 +12,7 @@ use std::path::Path;
 use ws_machines::name::PlatformName;
 use ws_machines::platforms;
 use ws_results::ResultFile;
+use ws_runner::{Benchmarks, Output, RunSpec, Session, measure, parts};
 use ws_terminal::{Progress, time};
 
 /// A kernel with its figure.

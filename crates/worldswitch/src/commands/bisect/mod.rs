@@ -12,8 +12,6 @@ pub use show::Bisected;
 
 use crate::cli::bisect::BisectArgs;
 use crate::cli::session;
-use crate::measure::parts::{self, Places};
-use crate::measure::{Usage, benchmarks};
 use crate::recorder::LEAST;
 use crate::shared::Done;
 use anyhow::{Context, bail};
@@ -26,6 +24,8 @@ use tree::{Commit, Step, Tree, Word};
 use ws_analysis::{CompareOptions, Outcome, RowComparison, Verdict, compare_results};
 use ws_machines::image::GuestImage;
 use ws_machines::resources::Resources;
+use ws_runner::parts::{self, Places};
+use ws_runner::{Usage, benchmarks};
 use ws_terminal::{Colours, Stop, output};
 
 /// Boots of the good and of the bad kernel, beside perturbed ones. Kernels between them are booted

@@ -10,7 +10,6 @@
 //! ```
 
 use super::child::{self, Ended, Stopped};
-use crate::measure::Usage;
 use crate::shared::short_hash::short_hash;
 use anyhow::{Context, bail};
 use rustix::fs::{FlockOperation, flock};
@@ -18,6 +17,7 @@ use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use ws_runner::Usage;
 use ws_terminal::Stop;
 
 /// Variables that a calling git hook or alias may have set, and that would lead git to another

@@ -1,11 +1,11 @@
 //! Explanations as files, beside results: `report` shows those of its folders.
 
-use crate::outcome::folder::Folder;
 use anyhow::bail;
 use std::path::Path;
 use std::time::SystemTime;
 use ws_explain::explained::Explained;
 use ws_machines::name::PlatformName;
+use ws_runner::Folder;
 use ws_terminal::{Colours, output};
 
 /// Keeps explanations in a folder.

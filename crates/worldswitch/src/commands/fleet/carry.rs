@@ -1,7 +1,6 @@
 //! The lab's packages on nodes: an archive in the shared folder, and a node's own store.
 
 use super::say;
-use crate::measure::parts::{self, Places};
 use crate::shared::short_hash::short_hash;
 use anyhow::{Context, bail};
 use rustix::fs::{FlockOperation, flock};
@@ -13,6 +12,7 @@ use ws_fleet::folder::Folder;
 use ws_fleet::submission::Carried;
 use ws_lab::carry;
 use ws_lab::store::Store;
+use ws_runner::parts::{self, Places};
 
 /// Puts these sets into the shared folder, unless an archive with the same is there.
 ///

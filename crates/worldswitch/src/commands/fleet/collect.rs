@@ -3,7 +3,6 @@
 use super::expand::CellOf;
 use super::{kept, show, view};
 use crate::cli::fleet::CollectArgs;
-use crate::outcome::folder::Folder;
 use crate::shared::Done;
 use anyhow::Context;
 use std::collections::BTreeMap;
@@ -11,6 +10,7 @@ use std::path::PathBuf;
 use std::time::SystemTime;
 use ws_fleet::merge;
 use ws_results::ResultFile;
+use ws_runner::Folder;
 use ws_terminal::{Colours, output};
 
 /// Copies all results that count into a folder; what hosts measured in time into one of each host's own.

@@ -2,8 +2,6 @@
 
 use crate::commands::bisect;
 use crate::commands::bisect::tree::{self, Commit};
-use crate::measure::parts::{Parts, Places};
-use crate::measure::{Usage, benchmarks};
 use crate::shared::short_hash::short_hash;
 use anyhow::{Context, bail};
 use std::collections::btree_map::Entry;
@@ -21,6 +19,8 @@ use ws_machines::machine::Machine;
 use ws_machines::name::PlatformName;
 use ws_machines::platforms::{self, APPLICATIONS, Platform};
 use ws_machines::resources::Resources;
+use ws_runner::parts::{Parts, Places};
+use ws_runner::{Usage, benchmarks};
 use ws_terminal::Stop;
 
 /// A campaign's tasks.

@@ -3,11 +3,6 @@
 use super::expand;
 use super::{kept, locked};
 use crate::commands::bisect::child::Stopped;
-use crate::measure::parts::{self, Parts};
-use crate::measure::spec::{Benchmarks, Output, RunSpec, Session};
-use crate::measure::{benchmarks, measure};
-use crate::rounds::plan::Parameters;
-use crate::rounds::rows::RowsOf;
 use anyhow::bail;
 use std::path::Path;
 use std::time::SystemTime;
@@ -18,6 +13,10 @@ use ws_fleet::submission::Planned;
 use ws_fleet::task::Task;
 use ws_fleet::verdict::{self, Doubt};
 use ws_results::ResultFile;
+use ws_runner::parts::{self, Parts};
+use ws_runner::plan::Parameters;
+use ws_runner::rows::RowsOf;
+use ws_runner::{Benchmarks, Output, RunSpec, Session, benchmarks, measure};
 use ws_terminal::time;
 
 /// A node at work for a campaign.

@@ -19,7 +19,6 @@ pub use show::Fleet;
 
 use crate::cli::fleet::{CampaignArgs, FleetArgs, FleetWhat};
 use crate::commands::bisect::child::Stopped;
-use crate::measure::{Usage, parts};
 use crate::shared::{Done, input};
 use expand::Expanded;
 use std::time::Duration;
@@ -27,6 +26,7 @@ use view::View;
 use ws_fleet::campaign::Campaign;
 use ws_fleet::folder::{Folder, FolderError, Lock};
 use ws_history::Address;
+use ws_runner::{Usage, parts};
 use ws_terminal::{Colours, Stop, output};
 
 /// Runs a subcommand.

@@ -7,9 +7,6 @@ use super::{campaign, carry, locked, queue, show, work};
 use crate::cli::fleet::SubmitArgs;
 use crate::cli::session;
 use crate::commands::bisect::child::Stopped;
-use crate::measure::parts;
-use crate::measure::spec::Session;
-use crate::outcome::folder::{bytes_at_most, must_have_room};
 use crate::shared::Done;
 use crate::shared::short_hash::short_hash;
 use anyhow::{Context, bail};
@@ -20,6 +17,7 @@ use ws_fleet::folder::Folder;
 use ws_fleet::slurm;
 use ws_fleet::submission::{self, Build, Planned, Submission, Work};
 use ws_fleet::task::Task;
+use ws_runner::{Session, bytes_at_most, must_have_room, parts};
 use ws_terminal::{Colours, Stop, output, time};
 
 /// Submits what is open, or measures it here.
@@ -105,7 +103,7 @@ fn forget(folder: &Folder, nodes: &[String]) -> anyhow::Result<()> {
             .filter(|stored| stored.run.node == *node)
             .collect();
         if own.is_empty() {
-            bail!(crate::measure::Usage(format!(
+            bail!(ws_runner::Usage(format!(
                 "--repaired {node}: that node has measured nothing here"
             )));
         }

@@ -8,7 +8,6 @@ use crate::commands::bisect;
 use crate::commands::bisect::build::Builder;
 use crate::commands::bisect::child::Stopped;
 use crate::commands::bisect::tree::{Commit, Tree};
-use crate::measure::parts::{Parts, Places};
 use crate::shared::Done;
 use anyhow::{Context, bail};
 use std::env;
@@ -21,6 +20,7 @@ use ws_fleet::submission::{Build, Planned, Submission, Work};
 use ws_fleet::task::Task;
 use ws_fleet::verdict::Standing;
 use ws_lab::kernel::{Kernel, is_of_modules};
+use ws_runner::parts::{Parts, Places};
 use ws_terminal::{Colours, Progress, Stop};
 
 /// Does what this job is for.
@@ -81,7 +81,7 @@ pub fn work(args: &WorkArgs, colours: Colours) -> anyhow::Result<Done> {
 /// This node's name, as Slurm has it; elsewhere this host's.
 pub fn node() -> String {
     let slurm = env::var("SLURMD_NODENAME").ok();
-    let name = slurm.or_else(crate::outcome::identity::host);
+    let name = slurm.or_else(ws_runner::host);
     name.unwrap_or_else(|| "unknown".to_owned())
 }
 
@@ -204,7 +204,7 @@ pub fn builds(
     if missing.is_empty() {
         return Ok(());
     }
-    let cache = crate::measure::parts::store(&parts.lab)?;
+    let cache = ws_runner::parts::store(&parts.lab)?;
     // Of its own, as another job of this node may build the same repository.
     let cache = cache.root().join("builds").join(job);
     let tree = Tree::make(&build.tree, &cache, stop)?;

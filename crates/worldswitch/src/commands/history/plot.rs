@@ -3,7 +3,6 @@
 use super::order::Kernels;
 use super::{asked, filter};
 use crate::cli::{By, PlotArgs};
-use crate::measure::{Usage, benchmarks};
 use crate::shared::write as write_file;
 use anyhow::bail;
 use schemars::JsonSchema;
@@ -11,6 +10,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use ws_history::{Point, Store, line_of};
+use ws_runner::{Usage, benchmarks};
 use ws_terminal::columns::json;
 use ws_terminal::{Colours, output};
 use ws_text::{pad_left, pad_right, terminal, width};

@@ -3,12 +3,12 @@
 //! `--replies`.
 
 use crate::cli::io::{Experiment, IoArgs, MODES, RepliesArg, SERVERS};
-use crate::measure::Usage;
 use std::time::Duration;
 use ws_io::client::{Replies, Writes};
 use ws_io::load::{Group, Load, Work};
 use ws_io::pair::Traffic;
 use ws_io::server::{Disk, Server};
+use ws_runner::Usage;
 
 /// Loads, and the servers that run them.
 pub struct Part {

@@ -2,9 +2,7 @@
 
 use crate::cli::io::IoArgs;
 use crate::cli::session;
-use crate::measure::{Usage, parts, whole};
 use crate::recorder::{Recorded, symbols_of_linux, ticks};
-use crate::rounds::rows::{Devices, RowsOf};
 use crate::shared::tables::titled;
 use anyhow::{Context, bail};
 use std::fs;
@@ -16,6 +14,8 @@ use ws_lab::recipe::{EmulatorKind, Io};
 use ws_lab::sets::Architecture;
 use ws_machines::name::PlatformName;
 use ws_results::IoRow;
+use ws_runner::rows::{Devices, RowsOf};
+use ws_runner::{Usage, parts, whole};
 use ws_terminal::{Colours, Stop, output};
 
 /// A recorded boot takes minutes, and a table has room for so many.

@@ -5,8 +5,6 @@ use super::experiments::{self, Part};
 use super::results::Run;
 use super::table;
 use crate::cli::io::{CLIENT, IoArgs};
-use crate::measure::parts::{self, Parts, Places};
-use crate::measure::{Usage, doctor};
 use crate::shared::{Done, export, on_stdout};
 use anyhow::{Context, bail};
 use rustix::fs::OFlags;
@@ -19,6 +17,8 @@ use ws_cpus::Cpus;
 use ws_io::measure::{Setting, measure};
 use ws_io::server::{Disk, STORAGE_DAEMON, Server, Testpmd};
 use ws_io::turns::Turns;
+use ws_runner::parts::{self, Parts, Places};
+use ws_runner::{Usage, doctor};
 use ws_terminal::{Colours, Stop, columns, output};
 
 fn elvis(named: Option<&Path>) -> anyhow::Result<PathBuf> {

@@ -4,9 +4,6 @@ use super::explained;
 use crate::cli::io::IoArgs;
 use crate::cli::io::lab::Busy;
 use crate::cli::session;
-use crate::measure::spec::RunSpec;
-use crate::measure::{parts, whole};
-use crate::rounds::rows::{self, RowsOf};
 use crate::shared::told::told;
 use crate::shared::{Done, export, on_stdout};
 use anyhow::bail;
@@ -15,6 +12,8 @@ use serde::Serialize;
 use ws_lab::recipe::Recipe;
 use ws_machines::name::{PlatformName, parse_list};
 use ws_report::Requests;
+use ws_runner::rows::{self, RowsOf};
+use ws_runner::{RunSpec, parts, whole};
 use ws_terminal::columns::{columns, json};
 use ws_terminal::{Colours, Stop, output};
 

@@ -135,7 +135,7 @@ impl Run {
             conditions: owned(&conditions),
         };
         host.describe(&mut identity);
-        let name = crate::outcome::identity::host();
+        let name = ws_runner::host();
         identity
             .subject
             .extend(name.map(|name| ("host".into(), name.into())));

@@ -2,7 +2,6 @@
 
 use super::ending::{self, Ending};
 use crate::cli::lab::BootArgs;
-use crate::measure::{Usage, parts};
 use crate::shared::Done;
 use anyhow::{Context, bail};
 use std::io::{self, Write};
@@ -10,6 +9,7 @@ use std::time::{Duration, Instant};
 use ws_machines::machine::{Console, LaunchRequest, Machine};
 use ws_machines::name::PlatformName;
 use ws_machines::{emulator, kernel_file, platforms};
+use ws_runner::{Usage, parts};
 use ws_terminal::Stop;
 
 /// Boots, and shows the console until the machine ends or the user stops it.

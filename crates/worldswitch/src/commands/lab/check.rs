@@ -3,9 +3,6 @@
 use super::budget::{self, Budget, PlatformBudget};
 use crate::cli::lab::CheckArgs;
 use crate::cli::session;
-use crate::measure::spec::{Benchmarks, RunSpec, Session};
-use crate::measure::{Usage, benchmarks, measure, parts};
-use crate::outcome::folder::Folder;
 use crate::shared::figure::{self, Figure, number};
 use crate::shared::{Done, export, input, on_stdout, write as write_file};
 use anyhow::bail;
@@ -19,6 +16,7 @@ use ws_machines::name::PlatformName;
 use ws_machines::platforms;
 use ws_machines::resources::Resources;
 use ws_results::ResultFile;
+use ws_runner::{Benchmarks, Folder, RunSpec, Session, Usage, benchmarks, measure, parts};
 use ws_terminal::columns::{self, columns};
 use ws_terminal::{Colours, Stop, output};
 

@@ -17,13 +17,13 @@ pub use list::Listed;
 
 use crate::cli::STDOUT;
 use crate::cli::lab::LabCommand;
-use crate::measure::Usage;
-use crate::measure::parts::{recipes, store};
 use crate::shared::Done;
 use anyhow::bail;
 use std::path::Path;
 use ws_lab::carry;
 use ws_machines::name::PlatformName;
+use ws_runner::Usage;
+use ws_runner::parts::{recipes, store};
 use ws_terminal::{Colours, output};
 
 /// Runs a subcommand.

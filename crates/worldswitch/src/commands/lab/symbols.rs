@@ -1,13 +1,13 @@
 //! `worldswitch lab symbols`: prints the functions of a lab machine's Linux.
 
-use crate::measure::Usage;
-use crate::measure::parts::{self, Parts, Places};
 use crate::shared::Done;
 use anyhow::Context;
 use std::fmt::Write;
 use std::path::PathBuf;
 use ws_machines::lab::SymbolsError;
 use ws_machines::platforms;
+use ws_runner::Usage;
+use ws_runner::parts::{self, Parts, Places};
 use ws_terminal::{Stop, output};
 
 /// Prints them in the format of `/proc/kallsyms`.

@@ -1,8 +1,6 @@
 //! `worldswitch list benchmarks`: what each measures, and which platforms can measure it.
 
-use super::answer::Answer;
 use crate::cli::PlatformList;
-use crate::measure::Usage;
 use anyhow::Context;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -11,6 +9,8 @@ use ws_machines::machine::Machine;
 use ws_machines::name::PlatformName;
 use ws_machines::platforms::{self, Usable};
 use ws_machines::resources::Resources;
+use ws_runner::Usage;
+use ws_runner::answer::Answer;
 use ws_terminal::columns::{self, columns};
 use ws_terminal::output;
 

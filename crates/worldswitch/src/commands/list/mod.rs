@@ -1,6 +1,5 @@
 //! `worldswitch list`: benchmarks and platforms.
 
-mod answer;
 mod benchmarks;
 mod platforms;
 
@@ -10,7 +9,7 @@ pub use benchmarks::Benchmarks;
 pub use platforms::Platforms;
 
 use crate::cli::ListWhat;
-use crate::measure::parts;
+use ws_runner::parts;
 
 /// Prints the list.
 ///

@@ -2,9 +2,9 @@
 
 use super::cpus::Cpus;
 use super::work;
-use crate::rounds::turns::{Turn, Turns};
 use std::time::Duration;
 use ws_report::{PlaceKind, PlaceRow, Places, Side, Where};
+use ws_runner::turns::{Turn, Turns};
 
 /// How long it takes to start namespaces and VMs, and a row: its two runs, and what is before and behind them.
 /// Measured on a quiet host with two CPUs, under an emulator (docs/place.md); only what they are to each other

@@ -5,10 +5,6 @@ mod matrix;
 mod work;
 
 use crate::cli::{PlaceArgs, session};
-use crate::measure::spec::{Benchmarks, Output, RunSpec, Session};
-use crate::measure::{Measured, Usage, whole};
-use crate::rounds::rows::RowsOf;
-use crate::rounds::turns::Turns;
 use crate::shared::told::told;
 use crate::shared::{Done, put};
 use anyhow::{Context, bail};
@@ -19,6 +15,9 @@ use std::time::{Duration, Instant};
 use ws_machines::name::PlatformName;
 use ws_report::{PlaceKind, PlaceRow, Placement};
 use ws_results::{ResultFile, Row, Status};
+use ws_runner::rows::RowsOf;
+use ws_runner::turns::Turns;
+use ws_runner::{Benchmarks, Measured, Output, RunSpec, Session, Usage, whole};
 use ws_terminal::{Colours, Stop, output};
 
 /// Platforms with a VM on this host, and whether it is an emulator's.

@@ -7,8 +7,6 @@ mod side;
 
 use crate::cli::lab::{By, DivergeArgs};
 use crate::cli::session;
-use crate::measure::spec::Session;
-use crate::measure::{Usage, parts};
 use crate::recorder::{self, Texts};
 use crate::shared::Done;
 use anyhow::{Context, bail};
@@ -28,6 +26,7 @@ use ws_machines::lab::{Part, Software};
 use ws_machines::name::PlatformName;
 use ws_machines::platforms;
 use ws_machines::resources::Resources;
+use ws_runner::{Session, Usage, parts};
 use ws_terminal::{Colours, Progress, Stop, output};
 
 /// Room for what is kept of both boots: up to a million different instructions of some 30 bytes.

@@ -1,13 +1,12 @@
 //! What both machines run: a kernel of the user's, or a benchmark, with the same words on every machine.
 
 use crate::cli::lab::DivergeArgs;
-use crate::measure::{Usage, benchmarks};
-use crate::rounds::nonce;
-use crate::rounds::plan::{self, Asked, Parameters};
 use anyhow::{Context, bail};
 use ws_machines::image::{BenchmarkRow, GuestImage};
 use ws_machines::machine::{LaunchRequest, Machine};
 use ws_machines::resources::Resources;
+use ws_runner::plan::{self, Asked, Parameters};
+use ws_runner::{Usage, benchmarks, nonce};
 
 /// The benchmark that each image has.
 const USUAL: &str = "hypercall";

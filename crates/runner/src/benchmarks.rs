@@ -1,6 +1,6 @@
 //! Names of benchmarks that users type: whether there are such, and which they may have meant.
 
-use super::Usage;
+use crate::Usage;
 use regex::Regex;
 use ws_text::terminal;
 

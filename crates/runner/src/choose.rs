@@ -1,7 +1,7 @@
 //! What `run` runs on: the platforms, the baseline, and the CPUs of vCPU threads.
 
-use super::Usage;
-use super::spec::RunSpec;
+use crate::Usage;
+use crate::spec::RunSpec;
 use anyhow::bail;
 use std::collections::BTreeSet;
 use ws_cpus::Cpus;

@@ -1,11 +1,11 @@
 //! From what is to be measured to platforms that are ready to boot.
 
-use super::spec::{Benchmarks, RunSpec};
-use super::{Usage, benchmarks, choose, parts};
 use crate::outcome::digits::Digits;
 use crate::rounds::job::{Common, Job, Selection};
 use crate::rounds::plan::Parameters;
 use crate::rounds::rows::RowsOf;
+use crate::spec::{Benchmarks, RunSpec};
+use crate::{Usage, benchmarks, choose, parts};
 use anyhow::Context;
 use regex::Regex;
 use std::collections::BTreeMap;

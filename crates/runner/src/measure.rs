@@ -1,28 +1,15 @@
-//! Measures: from a [`RunSpec`] to [`Measured`], with the result files written. Whoever shows results begins there.
-
-pub mod benchmarks;
-mod choose;
-pub mod doctor;
-mod open;
-pub mod parts;
-pub mod spec;
-pub mod whole;
+//! A run: opens its platforms, boots them, and writes their results.
 
 use crate::outcome::folder::{Folder, must_have_room};
 use crate::outcome::remarks;
-use crate::rounds;
 use crate::rounds::job::{Common, Job};
-use spec::{RunSpec, Session};
+use crate::spec::{RunSpec, Session};
+use crate::{choose, doctor, open, parts, rounds};
 use std::rc::Rc;
 use std::time::SystemTime;
 use ws_machines::machine::Control;
 use ws_results::{ResultFile, SCHEMA};
 use ws_terminal::{Colours, Progress, Why, output, time};
-
-/// Wrong usage that the command line parser does not detect.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct Usage(pub String);
 
 /// The results of a measurement, before any is shown.
 pub struct Measured {

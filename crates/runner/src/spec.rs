@@ -1,8 +1,8 @@
 //! What is measured: on which platforms, which benchmarks, how often, from which files, and where the results go.
 
-use super::benchmarks::only;
-use super::parts::Parts;
+use crate::benchmarks::only;
 use crate::outcome::folder::Folder;
+use crate::parts::Parts;
 use crate::rounds::plan::Parameters;
 use crate::rounds::rows::RowsOf;
 use crate::rounds::turns::Turns;

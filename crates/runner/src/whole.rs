@@ -1,9 +1,9 @@
 //! Measures one kind of row of whole Linux machines in the lab.
 
-use super::parts::{self, Parts};
-use super::spec::{Output, RunSpec, Session};
-use super::{Measured, Usage};
+use crate::parts::{self, Parts};
 use crate::rounds::rows::RowsOf;
+use crate::spec::{Output, RunSpec, Session};
+use crate::{Measured, Usage};
 use anyhow::bail;
 use ws_cpus::Cpus;
 use ws_lab::lab::Lab;
@@ -33,7 +33,7 @@ pub fn spec(
 ///
 /// # Errors
 /// A platform is not of the lab or has a recipe that is not `suited`: `has_no` says what it does not have,
-/// and which to choose; or as [`super::measure`].
+/// and which to choose; or as [`crate::measure`].
 pub fn measure(
     spec: &RunSpec,
     suited: fn(&Recipe) -> bool,
@@ -64,7 +64,7 @@ pub fn measure(
             session.colours,
         );
     }
-    super::measure(spec, None, session)
+    crate::measure(spec, None, session)
 }
 
 /// The recipe of a platform, without its variant.

@@ -1,6 +1,6 @@
 //! Finds the guest image, the KVM monitor and the lab's recipes.
 
-use super::Usage;
+use crate::Usage;
 use anyhow::Context;
 use std::collections::BTreeMap;
 use std::env;
