@@ -1,7 +1,7 @@
 //! Names of benchmarks that users type: whether there are such, and which they may have meant.
 
-use crate::Usage;
 use regex::Regex;
+use ws_terminal::Usage;
 use ws_text::terminal;
 
 /// From this similarity on a name is proposed: as many letters are right as must be changed, added or swapped.

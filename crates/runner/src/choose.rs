@@ -1,6 +1,5 @@
 //! What `run` runs on: the platforms, the baseline, and the CPUs of vCPU threads.
 
-use crate::Usage;
 use crate::spec::RunSpec;
 use anyhow::bail;
 use std::collections::BTreeSet;
@@ -10,7 +9,7 @@ use ws_machines::name::PlatformName;
 use ws_machines::pin;
 use ws_machines::platforms::{self, Usable};
 use ws_machines::resources::Resources;
-use ws_terminal::{Colours, output};
+use ws_terminal::{Colours, Usage, output};
 
 /// The most vCPUs that a row of the suite needs.
 const VCPUS_OF_THE_SUITE: usize = 2;

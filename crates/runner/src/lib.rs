@@ -30,8 +30,3 @@ pub use outcome::folder::{Folder, bytes_at_most, must_have_room};
 pub use outcome::identity::host;
 pub use rounds::{nonce, plan, rows, turns};
 pub use spec::{Benchmarks, Output, RunSpec, Session};
-
-/// Wrong usage that the command line parser does not detect.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct Usage(pub String);

@@ -5,7 +5,7 @@ use crate::rounds::job::{Common, Job, Selection};
 use crate::rounds::plan::Parameters;
 use crate::rounds::rows::RowsOf;
 use crate::spec::{Benchmarks, RunSpec};
-use crate::{Usage, benchmarks, choose, parts};
+use crate::{benchmarks, choose, parts};
 use anyhow::Context;
 use regex::Regex;
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ use ws_machines::machine::{Control, Machine};
 use ws_machines::name::PlatformName;
 use ws_machines::platforms;
 use ws_machines::resources::Resources;
-use ws_terminal::Stop;
+use ws_terminal::{Stop, Usage};
 
 /// The second boot proves that the counts of the first are exact.
 const EXACT_BOOTS: u32 = 2;

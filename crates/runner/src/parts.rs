@@ -1,6 +1,5 @@
 //! Finds the guest image, the KVM monitor and the lab's recipes.
 
-use crate::Usage;
 use anyhow::Context;
 use std::collections::BTreeMap;
 use std::env;
@@ -11,6 +10,7 @@ use ws_lab::store::Store;
 use ws_machines::image;
 use ws_machines::recording::{Recording, What};
 use ws_machines::resources::{LabFiles, Resources};
+use ws_terminal::Usage;
 
 /// The user's replacements for the files that machines are made from.
 #[derive(Clone, Debug, Default)]
@@ -297,6 +297,20 @@ fn part(part: Part, named: &Option<PathBuf>) -> Result<PathBuf, String> {
 pub fn lab_folder() -> Result<PathBuf, String> {
     let file = found(LAB)?;
     Ok(file.parent().unwrap_or(&file).to_owned())
+}
+
+/// The lab's small kernel configuration: the user's own, else the installed one.
+///
+/// # Errors
+/// There is none.
+pub fn kernel_config(places: &Places) -> anyhow::Result<PathBuf> {
+    let folders = places.lab_dir.iter().cloned();
+    let folders = folders.chain(lab_folder().ok());
+    let found = folders
+        .map(|folder| folder.join("kernel.config"))
+        .find(|path| path.is_file())
+        .context("no lab folder has a kernel.config")?;
+    Ok(std::path::absolute(found)?)
 }
 
 /// The user's path, if the file exists.

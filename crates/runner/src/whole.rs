@@ -1,16 +1,16 @@
 //! Measures one kind of row of whole Linux machines in the lab.
 
+use crate::Measured;
 use crate::parts::{self, Parts};
 use crate::rounds::rows::RowsOf;
 use crate::spec::{Output, RunSpec, Session};
-use crate::{Measured, Usage};
 use anyhow::bail;
 use ws_cpus::Cpus;
 use ws_lab::lab::Lab;
 use ws_lab::recipe::Recipe;
 use ws_machines::name::PlatformName;
 use ws_machines::platforms;
-use ws_terminal::output;
+use ws_terminal::{Usage, output};
 
 /// Such a run: its boots and perturbed boots.
 pub fn spec(

@@ -20,8 +20,7 @@ mod shared;
 use clap::FromArgMatches;
 use cli::Cli;
 use std::process::ExitCode;
-use ws_runner::Usage;
-use ws_terminal::output;
+use ws_terminal::{Usage, output};
 
 fn main() -> ExitCode {
     let parsed = cli::help::command().try_get_matches();

@@ -7,9 +7,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::process::Command;
 use ws_report::reference::{self, Figure, Reference, Value};
-use ws_runner::Usage;
 use ws_terminal::columns::{columns, json};
-use ws_terminal::{Colours, output};
+use ws_terminal::{Colours, Usage, output};
 use ws_text::{aligned, terminal};
 
 /// The format version of `--json`.

@@ -9,8 +9,7 @@ use std::fmt::Write;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
-use ws_runner::Usage;
-use ws_terminal::output;
+use ws_terminal::{Usage, output};
 
 /// Ten times the size of a kernel.
 const IMAGE_BYTES_MAX: u64 = 1 << 30;

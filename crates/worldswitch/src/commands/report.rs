@@ -9,8 +9,7 @@ use ws_explain::explained::Explained;
 use ws_report::is_baseline;
 use ws_report::page::Simulated;
 use ws_results::{FindError, ResultFile};
-use ws_runner::Usage;
-use ws_terminal::{Colours, output};
+use ws_terminal::{Colours, Usage, output};
 
 /// Far more than any explanation has.
 const EXPLANATION_BYTES: u64 = 64 << 20;

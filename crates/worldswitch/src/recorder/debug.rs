@@ -8,8 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use ws_explain::debug::{DebugError, Piece, Sites};
 use ws_explain::place::{Machine, Role};
-use ws_runner::Usage;
-use ws_terminal::{Colours, output};
+use ws_terminal::{Colours, Usage, output};
 
 /// Ends the name of a program's file with debug information, which the build makes beside it.
 const DEBUG: &str = ".debug";

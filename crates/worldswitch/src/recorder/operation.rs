@@ -23,8 +23,8 @@ use ws_machines::room::free_bytes;
 use ws_machines::{debugger, platforms};
 use ws_results::{Metric, ResultFile, Row, Status};
 use ws_runner::parts::{self, Parts};
-use ws_runner::{Benchmarks, Measured, Output, RunSpec, Session, Usage, benchmarks, measure};
-use ws_terminal::output;
+use ws_runner::{Benchmarks, Measured, Output, RunSpec, Session, benchmarks, measure};
+use ws_terminal::{Usage, output};
 
 /// Room for a plugin's trace (of `lab:kvm-nested`: 1 MB) and a console (at most 16 MiB).
 const ROOM_BYTES: u64 = 64 << 20;

@@ -10,9 +10,9 @@ use ws_analysis::{
 };
 use ws_report::{Comparisons, HostsOfSides};
 use ws_results::ResultFile;
+use ws_runner::benchmarks;
 use ws_runner::parts::Parts;
-use ws_runner::{Usage, benchmarks};
-use ws_terminal::{Colours, Stop, output};
+use ws_terminal::{Colours, Stop, Usage, output};
 
 /// Judges pairs of a base and another result, shows the tables, and exports them. A pair whose
 /// conditions differ does not hide the verdicts on other pairs. `gaps`: what of the base is in no pair.

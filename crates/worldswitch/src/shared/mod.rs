@@ -7,7 +7,6 @@ pub mod input;
 pub mod judged;
 pub mod page;
 pub mod pairs;
-pub mod short_hash;
 pub mod suite;
 pub mod tables;
 pub mod told;
@@ -16,8 +15,7 @@ pub mod traffics;
 use crate::cli::{Exports, STDOUT};
 use std::path::Path;
 use ws_analysis::Outcome;
-use ws_runner::Usage;
-use ws_terminal::output;
+use ws_terminal::{Usage, output};
 
 /// How a command ended that returned no error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

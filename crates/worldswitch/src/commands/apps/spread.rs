@@ -12,8 +12,8 @@ use ws_lab::workload::Workload;
 use ws_machines::name::PlatformName;
 use ws_report::Predicted;
 use ws_runner::rows::RowsOf;
-use ws_runner::{Session, Usage, parts};
-use ws_terminal::{Colours, Stop, output};
+use ws_runner::{Session, parts};
+use ws_terminal::{Colours, Stop, Usage, output};
 
 /// A recorded boot takes minutes, and the table is long.
 const WORKLOADS_AT_MOST: usize = 3;

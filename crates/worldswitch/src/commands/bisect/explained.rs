@@ -1,15 +1,15 @@
 //! What the found commit changed: its kernel and its parent's are built once more, as only one is kept, and recorded.
 
-use super::build::Builder;
 use super::look::machine;
 use super::say;
-use super::tree::{Commit, Tree};
 use crate::cli::bisect::BisectArgs;
 use crate::recorder::Explainer;
 use anyhow::{Context, bail};
 use std::path::Path;
 use ws_explain::diff::Difference;
 use ws_explain::explained::Explained;
+use ws_kernels::build::Builder;
+use ws_kernels::tree::{Commit, Tree};
 use ws_runner::Session;
 use ws_terminal::Progress;
 

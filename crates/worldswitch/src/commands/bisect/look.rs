@@ -1,14 +1,14 @@
 //! Builds, boots and measures the kernel of one commit.
 
-use super::build::Builder;
-use super::child::Stopped;
 use super::say;
-use super::tree::{Commit, Tree};
 use crate::cli::bisect::BisectArgs;
 use crate::shared::figure::{Figure, number};
 use anyhow::{Context, bail};
 use std::collections::BTreeMap;
 use std::path::Path;
+use ws_kernels::build::Builder;
+use ws_kernels::child::Stopped;
+use ws_kernels::tree::{Commit, Tree};
 use ws_machines::name::PlatformName;
 use ws_machines::platforms;
 use ws_results::ResultFile;

@@ -1,11 +1,8 @@
 //! `worldswitch bisect`: finds the kernel commit that changed a benchmark's instruction count.
 
-pub mod build;
-pub mod child;
 mod explained;
 mod look;
 mod show;
-pub mod tree;
 
 #[cfg(test)]
 pub use show::Bisected;
@@ -15,18 +12,16 @@ use crate::cli::session;
 use crate::recorder::LEAST;
 use crate::shared::Done;
 use anyhow::{Context, bail};
-use build::Builder;
 use explained::Explainers;
 use look::{Look, Looker, Measured};
-use std::path::PathBuf;
 use std::time::SystemTime;
-use tree::{Commit, Step, Tree, Word};
 use ws_analysis::{CompareOptions, Outcome, RowComparison, Verdict, compare_results};
+use ws_kernels::build::Builder;
+use ws_kernels::tree::{Commit, Step, Tree, Word};
 use ws_machines::image::GuestImage;
 use ws_machines::resources::Resources;
-use ws_runner::parts::{self, Places};
-use ws_runner::{Usage, benchmarks};
-use ws_terminal::{Colours, Stop, output};
+use ws_runner::{benchmarks, parts};
+use ws_terminal::{Colours, Stop, Usage, output};
 
 /// Boots of the good and of the bad kernel, beside perturbed ones. Kernels between them are booted
 /// once: these boots have shown that counts repeat exactly.
@@ -59,7 +54,7 @@ pub fn bisect(args: &BisectArgs, colours: Colours) -> anyhow::Result<Done> {
     sound(args, &resources)?;
     let builder = Builder {
         command: args.build.clone(),
-        config: config(&args.parts.lab.to_places())?,
+        config: parts::kernel_config(&args.parts.lab.to_places())?,
     };
     let tree = Tree::make(&args.kernel_tree, resources.store()?.root(), &session.stop)?;
     let (good, bad) = (tree.commit(&args.good)?, tree.commit(&args.bad)?);
@@ -213,20 +208,6 @@ fn sound(args: &BisectArgs, resources: &Resources) -> anyhow::Result<()> {
     let image = GuestImage::read(&resources.guest_for(recipe.architecture)?)?;
     let names: Vec<&str> = image.rows.iter().map(|row| row.name.as_str()).collect();
     Ok(benchmarks::check(&args.bench, &names)?)
-}
-
-/// The lab's small kernel configuration: the user's own, else the installed one.
-///
-/// # Errors
-/// There is none.
-pub fn config(places: &Places) -> anyhow::Result<PathBuf> {
-    let folders = places.lab_dir.iter().cloned();
-    let folders = folders.chain(parts::lab_folder().ok());
-    let found = folders
-        .map(|folder| folder.join("kernel.config"))
-        .find(|path| path.is_file())
-        .context("no lab folder has a kernel.config")?;
-    Ok(std::path::absolute(found)?)
 }
 
 /// Measures the good or the bad commit, which must succeed.

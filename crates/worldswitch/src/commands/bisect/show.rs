@@ -160,9 +160,9 @@ pub fn json(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::commands::bisect::tree::Word;
     use clap::Parser;
     use serde_json::Value;
+    use ws_kernels::tree::Word;
 
     #[test]
     fn skipped_commits_are_rows_and_what_is_left_is_named() {

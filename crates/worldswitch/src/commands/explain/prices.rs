@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use ws_explain::explained::Explained;
 use ws_explain::prices::Prices;
 use ws_explain::reckoning::{Published, Reckoning};
-use ws_runner::Usage;
+use ws_terminal::Usage;
 
 /// The prices of these built-in names and files.
 ///

@@ -1,7 +1,6 @@
 //! The lab's packages on nodes: an archive in the shared folder, and a node's own store.
 
 use super::say;
-use crate::shared::short_hash::short_hash;
 use anyhow::{Context, bail};
 use rustix::fs::{FlockOperation, flock};
 use std::fs::{self, DirBuilder, File};
@@ -10,6 +9,7 @@ use std::path::{Path, PathBuf};
 use ws_fleet::campaign::Slurm;
 use ws_fleet::folder::Folder;
 use ws_fleet::submission::Carried;
+use ws_kernels::short_hash;
 use ws_lab::carry;
 use ws_lab::store::Store;
 use ws_runner::parts::{self, Places};

@@ -1,8 +1,5 @@
 //! From the campaign file to its tasks, and from a task to its machine and cell.
 
-use crate::commands::bisect;
-use crate::commands::bisect::tree::{self, Commit};
-use crate::shared::short_hash::short_hash;
 use anyhow::{Context, bail};
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,15 +10,17 @@ use ws_fleet::cell::{Cell, Key};
 use ws_fleet::folder::{Built, Folder};
 use ws_fleet::submission::{Build, ToBuild};
 use ws_fleet::task::Task;
+use ws_kernels::short_hash;
+use ws_kernels::tree::{self, Commit};
 use ws_lab::sets::Architecture;
 use ws_machines::image::{BenchmarkRow, GuestImage};
 use ws_machines::machine::Machine;
 use ws_machines::name::PlatformName;
 use ws_machines::platforms::{self, APPLICATIONS, Platform};
 use ws_machines::resources::Resources;
-use ws_runner::parts::{Parts, Places};
-use ws_runner::{Usage, benchmarks};
-use ws_terminal::Stop;
+use ws_runner::benchmarks;
+use ws_runner::parts::{self, Parts, Places};
+use ws_terminal::{Stop, Usage};
 
 /// A campaign's tasks.
 #[derive(Debug, Default)]
@@ -417,7 +416,7 @@ fn build(tree: &Tree, places: &Places, stop: &Stop) -> anyhow::Result<Build> {
     let how = match &tree.build {
         Some(command) => command.clone().into_bytes(),
         None => {
-            let config = bisect::config(places)?;
+            let config = parts::kernel_config(places)?;
             let bytes = std::fs::read(&config);
             bytes.with_context(|| format!("can't read {}", config.display()))?
         }

@@ -2,7 +2,6 @@
 
 use super::expand;
 use super::{kept, locked};
-use crate::commands::bisect::child::Stopped;
 use anyhow::bail;
 use std::path::Path;
 use std::time::SystemTime;
@@ -12,6 +11,7 @@ use ws_fleet::run::Run;
 use ws_fleet::submission::Planned;
 use ws_fleet::task::Task;
 use ws_fleet::verdict::{self, Doubt};
+use ws_kernels::child::Stopped;
 use ws_results::ResultFile;
 use ws_runner::parts::{self, Parts};
 use ws_runner::plan::Parameters;

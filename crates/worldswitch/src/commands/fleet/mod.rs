@@ -18,7 +18,6 @@ pub use cancel::Cancelled;
 pub use show::Fleet;
 
 use crate::cli::fleet::{CampaignArgs, FleetArgs, FleetWhat};
-use crate::commands::bisect::child::Stopped;
 use crate::shared::{Done, input};
 use expand::Expanded;
 use std::time::Duration;
@@ -26,8 +25,9 @@ use view::View;
 use ws_fleet::campaign::Campaign;
 use ws_fleet::folder::{Folder, FolderError, Lock};
 use ws_history::Address;
-use ws_runner::{Usage, parts};
-use ws_terminal::{Colours, Stop, output};
+use ws_kernels::child::Stopped;
+use ws_runner::parts;
+use ws_terminal::{Colours, Stop, Usage, output};
 
 /// Runs a subcommand.
 ///

@@ -6,9 +6,7 @@ use super::view::View;
 use super::{campaign, carry, locked, queue, show, work};
 use crate::cli::fleet::SubmitArgs;
 use crate::cli::session;
-use crate::commands::bisect::child::Stopped;
 use crate::shared::Done;
-use crate::shared::short_hash::short_hash;
 use anyhow::{Context, bail};
 use std::collections::BTreeMap;
 use std::time::SystemTime;
@@ -17,6 +15,8 @@ use ws_fleet::folder::Folder;
 use ws_fleet::slurm;
 use ws_fleet::submission::{self, Build, Planned, Submission, Work};
 use ws_fleet::task::Task;
+use ws_kernels::child::Stopped;
+use ws_kernels::short_hash;
 use ws_runner::{Session, bytes_at_most, must_have_room, parts};
 use ws_terminal::{Colours, Stop, output, time};
 
@@ -103,7 +103,7 @@ fn forget(folder: &Folder, nodes: &[String]) -> anyhow::Result<()> {
             .filter(|stored| stored.run.node == *node)
             .collect();
         if own.is_empty() {
-            bail!(ws_runner::Usage(format!(
+            bail!(ws_terminal::Usage(format!(
                 "--repaired {node}: that node has measured nothing here"
             )));
         }

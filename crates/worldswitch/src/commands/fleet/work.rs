@@ -4,10 +4,6 @@ use super::measure::{Cell, Worker};
 use super::{carry, kept as history, queue, say};
 use crate::cli::fleet::WorkArgs;
 use crate::cli::session;
-use crate::commands::bisect;
-use crate::commands::bisect::build::Builder;
-use crate::commands::bisect::child::Stopped;
-use crate::commands::bisect::tree::{Commit, Tree};
 use crate::shared::Done;
 use anyhow::{Context, bail};
 use std::env;
@@ -19,8 +15,11 @@ use ws_fleet::folder::{Built, Folder};
 use ws_fleet::submission::{Build, Planned, Submission, Work};
 use ws_fleet::task::Task;
 use ws_fleet::verdict::Standing;
+use ws_kernels::build::Builder;
+use ws_kernels::child::Stopped;
+use ws_kernels::tree::{Commit, Tree};
 use ws_lab::kernel::{Kernel, is_of_modules};
-use ws_runner::parts::{Parts, Places};
+use ws_runner::parts::{self, Parts, Places};
 use ws_terminal::{Colours, Progress, Stop};
 
 /// Does what this job is for.
@@ -204,13 +203,13 @@ pub fn builds(
     if missing.is_empty() {
         return Ok(());
     }
-    let cache = ws_runner::parts::store(&parts.lab)?;
+    let cache = parts::store(&parts.lab)?;
     // Of its own, as another job of this node may build the same repository.
     let cache = cache.root().join("builds").join(job);
     let tree = Tree::make(&build.tree, &cache, stop)?;
     let builder = Builder {
         command: build.command.clone(),
-        config: bisect::config(&parts.lab)?,
+        config: parts::kernel_config(&parts.lab)?,
     };
     for kernel in missing {
         let commit = Commit {

@@ -10,9 +10,9 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use ws_history::{Point, Store, line_of};
-use ws_runner::{Usage, benchmarks};
+use ws_runner::benchmarks;
 use ws_terminal::columns::json;
-use ws_terminal::{Colours, output};
+use ws_terminal::{Colours, Usage, output};
 use ws_text::{pad_left, pad_right, terminal, width};
 
 /// Length of the longest bar of a plot in the terminal, in columns.

@@ -8,7 +8,7 @@ use ws_io::client::{Replies, Writes};
 use ws_io::load::{Group, Load, Work};
 use ws_io::pair::Traffic;
 use ws_io::server::{Disk, Server};
-use ws_runner::Usage;
+use ws_terminal::Usage;
 
 /// Loads, and the servers that run them.
 pub struct Part {

@@ -15,8 +15,8 @@ use ws_lab::sets::Architecture;
 use ws_machines::name::PlatformName;
 use ws_results::IoRow;
 use ws_runner::rows::{Devices, RowsOf};
-use ws_runner::{Usage, parts, whole};
-use ws_terminal::{Colours, Stop, output};
+use ws_runner::{parts, whole};
+use ws_terminal::{Colours, Stop, Usage, output};
 
 /// A recorded boot takes minutes, and a table has room for so many.
 const ROWS_AT_MOST: usize = 3;

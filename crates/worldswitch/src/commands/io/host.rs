@@ -17,9 +17,9 @@ use ws_cpus::Cpus;
 use ws_io::measure::{Setting, measure};
 use ws_io::server::{Disk, STORAGE_DAEMON, Server, Testpmd};
 use ws_io::turns::Turns;
+use ws_runner::doctor;
 use ws_runner::parts::{self, Parts, Places};
-use ws_runner::{Usage, doctor};
-use ws_terminal::{Colours, Stop, columns, output};
+use ws_terminal::{Colours, Stop, Usage, columns, output};
 
 fn elvis(named: Option<&Path>) -> anyhow::Result<PathBuf> {
     let path = match named {

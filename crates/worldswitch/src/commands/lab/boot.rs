@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use ws_machines::machine::{Console, LaunchRequest, Machine};
 use ws_machines::name::PlatformName;
 use ws_machines::{emulator, kernel_file, platforms};
-use ws_runner::{Usage, parts};
-use ws_terminal::Stop;
+use ws_runner::parts;
+use ws_terminal::{Stop, Usage};
 
 /// Boots, and shows the console until the machine ends or the user stops it.
 ///

@@ -16,9 +16,9 @@ use ws_machines::name::PlatformName;
 use ws_machines::platforms;
 use ws_machines::resources::Resources;
 use ws_results::ResultFile;
-use ws_runner::{Benchmarks, Folder, RunSpec, Session, Usage, benchmarks, measure, parts};
+use ws_runner::{Benchmarks, Folder, RunSpec, Session, benchmarks, measure, parts};
 use ws_terminal::columns::{self, columns};
-use ws_terminal::{Colours, Stop, output};
+use ws_terminal::{Colours, Stop, Usage, output};
 
 /// The format version of `--json`.
 const SCHEMA: &str = "worldswitch-check/1";

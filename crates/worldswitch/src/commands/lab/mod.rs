@@ -22,9 +22,8 @@ use anyhow::bail;
 use std::path::Path;
 use ws_lab::carry;
 use ws_machines::name::PlatformName;
-use ws_runner::Usage;
 use ws_runner::parts::{recipes, store};
-use ws_terminal::{Colours, output};
+use ws_terminal::{Colours, Usage, output};
 
 /// Runs a subcommand.
 ///

@@ -6,9 +6,8 @@ use std::fmt::Write;
 use std::path::PathBuf;
 use ws_machines::lab::SymbolsError;
 use ws_machines::platforms;
-use ws_runner::Usage;
 use ws_runner::parts::{self, Parts, Places};
-use ws_terminal::{Stop, output};
+use ws_terminal::{Stop, Usage, output};
 
 /// Prints them in the format of `/proc/kallsyms`.
 ///

@@ -9,10 +9,9 @@ use ws_machines::machine::Machine;
 use ws_machines::name::PlatformName;
 use ws_machines::platforms::{self, Usable};
 use ws_machines::resources::Resources;
-use ws_runner::Usage;
 use ws_runner::answer::Answer;
 use ws_terminal::columns::{self, columns};
-use ws_terminal::output;
+use ws_terminal::{Usage, output};
 
 /// A platform, ready to be asked.
 struct Asked {

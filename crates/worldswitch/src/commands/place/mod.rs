@@ -17,8 +17,8 @@ use ws_report::{PlaceKind, PlaceRow, Placement};
 use ws_results::{ResultFile, Row, Status};
 use ws_runner::rows::RowsOf;
 use ws_runner::turns::Turns;
-use ws_runner::{Benchmarks, Measured, Output, RunSpec, Session, Usage, whole};
-use ws_terminal::{Colours, Stop, output};
+use ws_runner::{Benchmarks, Measured, Output, RunSpec, Session, whole};
+use ws_terminal::{Colours, Stop, Usage, output};
 
 /// Platforms with a VM on this host, and whether it is an emulator's.
 const PLATFORMS: [(&str, bool); 2] = [("qemu-kvm", false), ("qemu-tcg", true)];

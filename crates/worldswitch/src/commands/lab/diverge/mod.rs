@@ -26,8 +26,8 @@ use ws_machines::lab::{Part, Software};
 use ws_machines::name::PlatformName;
 use ws_machines::platforms;
 use ws_machines::resources::Resources;
-use ws_runner::{Session, Usage, parts};
-use ws_terminal::{Colours, Progress, Stop, output};
+use ws_runner::{Session, parts};
+use ws_terminal::{Colours, Progress, Stop, Usage, output};
 
 /// Room for what is kept of both boots: up to a million different instructions of some 30 bytes.
 const ROOM_BYTES: u64 = 256 << 20;

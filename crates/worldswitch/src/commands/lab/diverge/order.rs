@@ -6,7 +6,8 @@ use ws_machines::image::{BenchmarkRow, GuestImage};
 use ws_machines::machine::{LaunchRequest, Machine};
 use ws_machines::resources::Resources;
 use ws_runner::plan::{self, Asked, Parameters};
-use ws_runner::{Usage, benchmarks, nonce};
+use ws_runner::{benchmarks, nonce};
+use ws_terminal::Usage;
 
 /// The benchmark that each image has.
 const USUAL: &str = "hypercall";

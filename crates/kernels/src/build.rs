@@ -1,7 +1,7 @@
 //! Builds the kernel of the commit that is checked out.
 
-use super::child;
-use super::tree::{Commit, Tree};
+use crate::child;
+use crate::tree::{Commit, Tree};
 use anyhow::Context;
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};

@@ -9,16 +9,15 @@
 //!     out/                 the kernel of one commit
 //! ```
 
-use super::child::{self, Ended, Stopped};
-use crate::shared::short_hash::short_hash;
+use crate::child::{self, Ended, Stopped};
+use crate::short_hash::short_hash;
 use anyhow::{Context, bail};
 use rustix::fs::{FlockOperation, flock};
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use ws_runner::Usage;
-use ws_terminal::Stop;
+use ws_terminal::{Stop, Usage};
 
 /// Variables that a calling git hook or alias may have set, and that would lead git to another
 /// repository.
