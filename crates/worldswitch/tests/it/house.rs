@@ -37,7 +37,7 @@ const C_ROOMS: [&str; 19] = [
 const FOLDERS: [(&str, &[&str]); 2] = [
     (
         "crates/worldswitch/src",
-        &["commands", "shared", "cli", "recorder", "patcher"],
+        &["commands", "shared", "cli", "recorder"],
     ),
     ("crates/runner/src", &["rounds", "launch", "outcome"]),
 ];

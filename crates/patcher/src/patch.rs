@@ -1,10 +1,10 @@
 //! The patcher: judges every word of code, then rewrites those that change.
 
-use crate::patcher::a64;
-use crate::patcher::image::{Image, ImageError, Kind, Outline, VENEERS};
-use crate::patcher::registers::{Registers, TableError};
-use crate::patcher::rules::{Access, Becomes, Rules, Target, Verdict};
-use crate::patcher::veneers::{self, Veneers};
+use crate::a64;
+use crate::image::{Image, ImageError, Kind, Outline, VENEERS};
+use crate::registers::{Registers, TableError};
+use crate::rules::{Access, Becomes, Rules, Target, Verdict};
+use crate::veneers::{self, Veneers};
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 

@@ -1,8 +1,8 @@
 //! The rules: what an instruction of a guest hypervisor becomes. They are those of neve's macros
 //! (`accessors.h`), and depend on the register's nest.
 
-use crate::patcher::a64::{Instruction, R31};
-use crate::patcher::registers::{Nest, Registers};
+use crate::a64::{Instruction, R31};
+use crate::registers::{Nest, Registers};
 use serde::Serialize;
 use ws_explain::a64::Encoding;
 
@@ -314,7 +314,7 @@ mod tests {
                 target,
                 vhe,
             };
-            let verdict = rules.judge(crate::patcher::a64::decode(word));
+            let verdict = rules.judge(crate::a64::decode(word));
             matches!(verdict, Verdict::Refused { .. })
         };
         let both = |word| refuses(Target::Pv, false, word) && refuses(Target::Neve, false, word);

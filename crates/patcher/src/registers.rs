@@ -3,7 +3,7 @@
 
 use ws_explain::a64::Encoding;
 
-const SOURCE: &str = include_str!("../../../../neve/cpu/registers.h");
+const SOURCE: &str = include_str!("../../../neve/cpu/registers.h");
 
 /// What a register is to a guest hypervisor; `registers.h` describes each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

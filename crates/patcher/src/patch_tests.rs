@@ -1,6 +1,6 @@
 use super::*;
-use crate::patcher::a64::{NOP, RET};
-use crate::patcher::image::Range;
+use crate::a64::{NOP, RET};
+use crate::image::Range;
 use proptest::prelude::*;
 
 const MRS_HCR: u32 = 0xd53c_1109; // mrs x9, hcr_el2

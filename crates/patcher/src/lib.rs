@@ -6,7 +6,12 @@
 //! ([`Registers`]) decides what an access becomes; the ELF file's mapping symbols, or the caller, say which
 //! words are code. Everything here is pure, and never panics, whatever the file contains.
 
-pub mod a64;
+#![cfg_attr(
+    test,
+    allow(clippy::unwrap_used, clippy::expect_used, clippy::too_many_lines)
+)]
+
+mod a64;
 mod image;
 mod patch;
 mod registers;

@@ -5,9 +5,9 @@
 //!
 //! Veneers preserve the flags and all registers except the one that is read; they save on the stack.
 
-use crate::patcher::a64;
-use crate::patcher::image::Range;
-use crate::patcher::registers::Registers;
+use crate::a64;
+use crate::image::Range;
+use crate::registers::Registers;
 use ws_explain::a64::Encoding;
 
 const TTBR1_EL1: Encoding = Encoding {
@@ -148,7 +148,7 @@ impl Veneers {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::patcher::a64::{Instruction, R31};
+    use crate::a64::{Instruction, R31};
 
     #[test]
     fn bytes_is_the_size_of_the_veneers() {
