@@ -61,7 +61,7 @@ pub use nested::{
 pub use number::value;
 pub use outside::Outside;
 pub use over_hosts::{Change, HostsOfSides, OverHosts, RowOverHosts};
-pub use place::{PLACEMENT_SCHEMA, PlaceKind, PlaceRow, Placement, Places, Side, Spot, Where};
+pub use place::{PLACEMENT_SCHEMA, Placement};
 pub use requests::{IO_SCHEMA, IoLine, PublishedRate, Requests};
 pub use show::show;
 pub use table::{

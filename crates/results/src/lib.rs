@@ -13,6 +13,7 @@ mod find;
 mod json;
 mod name;
 mod perturbed;
+pub mod place;
 mod read;
 mod rows;
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! `worldswitch`: measures what virtualization costs.
 //!
 //! Folders, each using only those after it: `commands` (what each command does), `shared` (what several of them
-//! need), `cli` (the command line), `recorder` (operations, recorded and explained). No command uses another.
+//! need), `cli` (the command line). No command uses another.
 //!
 //! The only exit point. Exit codes: 0 ok, 1 error, 2 wrong usage, 3 regression, 4 inconclusive or nothing compared.
 
@@ -12,7 +12,6 @@
 
 mod cli;
 mod commands;
-mod recorder;
 mod shared;
 
 use clap::FromArgMatches;

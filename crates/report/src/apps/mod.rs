@@ -23,7 +23,6 @@ pub use vcpus::Spread;
 
 use crate::baselines::of_its_run;
 use crate::exit_columns;
-use crate::place::PlaceRow;
 use crate::reference::Reference;
 use crate::requests::{PublishedRate, idle, published as exits_a_second};
 use crate::unit_of_work::{Unit, base, cpus};
@@ -33,6 +32,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use ws_explain::spread::WorkloadExplained;
+use ws_results::place::PlaceRow;
 use ws_results::{ResultFile, Row};
 
 /// The schema of the JSON.

@@ -1,6 +1,5 @@
 //! What changed in benchmarks that `compare` found to cost more or less.
 
-use crate::recorder::{Explainer, LEAST};
 use anyhow::{Context, bail};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -9,6 +8,7 @@ use ws_explain::explained::Explained;
 use ws_explain::render::number::signed;
 use ws_machines::name::PlatformName;
 use ws_machines::platforms;
+use ws_recorder::{Explainer, LEAST};
 use ws_report::ChangeExplained;
 use ws_results::ResultFile;
 use ws_runner::Session;

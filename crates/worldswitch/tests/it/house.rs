@@ -35,10 +35,7 @@ const C_ROOMS: [&str; 19] = [
 
 /// Folders of a package's source, in the same order.
 const FOLDERS: [(&str, &[&str]); 2] = [
-    (
-        "crates/worldswitch/src",
-        &["commands", "shared", "cli", "recorder"],
-    ),
+    ("crates/worldswitch/src", &["commands", "shared", "cli"]),
     ("crates/runner/src", &["rounds", "launch", "outcome"]),
 ];
 

@@ -1,7 +1,6 @@
 //! `worldswitch apps --explain`: which functions a workload's instructions are in, natively and in a VM.
 
 use crate::cli::{AppsArgs, session};
-use crate::recorder::{Recorded, symbols_of_linux, ticks};
 use crate::shared::tables::titled;
 use anyhow::{Context, bail};
 use ws_explain::spread::{Comparison, Run, Spread, WorkloadExplained};
@@ -10,6 +9,7 @@ use ws_lab::recipe::Hypervisor;
 use ws_lab::sets::Architecture;
 use ws_lab::workload::Workload;
 use ws_machines::name::PlatformName;
+use ws_recorder::{Recorded, symbols_of_linux, ticks};
 use ws_report::Predicted;
 use ws_runner::rows::RowsOf;
 use ws_runner::{Session, parts};

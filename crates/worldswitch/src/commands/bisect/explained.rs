@@ -3,13 +3,13 @@
 use super::look::machine;
 use super::say;
 use crate::cli::bisect::BisectArgs;
-use crate::recorder::Explainer;
 use anyhow::{Context, bail};
 use std::path::Path;
 use ws_explain::diff::Difference;
 use ws_explain::explained::Explained;
 use ws_kernels::build::Builder;
 use ws_kernels::tree::{Commit, Tree};
+use ws_recorder::Explainer;
 use ws_runner::Session;
 use ws_terminal::Progress;
 

@@ -9,7 +9,6 @@ pub use show::Bisected;
 
 use crate::cli::bisect::BisectArgs;
 use crate::cli::session;
-use crate::recorder::LEAST;
 use crate::shared::Done;
 use anyhow::{Context, bail};
 use explained::Explainers;
@@ -20,6 +19,7 @@ use ws_kernels::build::Builder;
 use ws_kernels::tree::{Commit, Step, Tree, Word};
 use ws_machines::image::GuestImage;
 use ws_machines::resources::Resources;
+use ws_recorder::LEAST;
 use ws_runner::{benchmarks, parts};
 use ws_terminal::{Colours, Stop, Usage, output};
 

@@ -5,7 +5,6 @@ mod kept;
 mod prices;
 
 use crate::cli::{ExplainArgs, STDOUT, session};
-use crate::recorder::{Explainer, debug};
 use crate::shared::{Done, on_stdout, write as write_file};
 use anyhow::Context;
 use kept::Keeper;
@@ -14,6 +13,7 @@ use ws_explain::diff::Difference;
 use ws_explain::explained::Explained;
 use ws_explain::render::Shown;
 use ws_machines::name::PlatformName;
+use ws_recorder::{Explainer, debug};
 use ws_terminal::{Colours, Stop, output};
 
 /// Records one operation, or two of them, and explains what was recorded.

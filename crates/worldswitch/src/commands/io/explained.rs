@@ -2,7 +2,6 @@
 
 use crate::cli::io::IoArgs;
 use crate::cli::session;
-use crate::recorder::{Recorded, symbols_of_linux, ticks};
 use crate::shared::tables::titled;
 use anyhow::{Context, bail};
 use std::fs;
@@ -13,6 +12,7 @@ use ws_explain::symbols::Symbols;
 use ws_lab::recipe::{EmulatorKind, Io};
 use ws_lab::sets::Architecture;
 use ws_machines::name::PlatformName;
+use ws_recorder::{Recorded, symbols_of_linux, ticks};
 use ws_results::IoRow;
 use ws_runner::rows::{Devices, RowsOf};
 use ws_runner::{parts, whole};

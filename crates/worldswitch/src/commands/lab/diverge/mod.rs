@@ -7,7 +7,6 @@ mod side;
 
 use crate::cli::lab::{By, DivergeArgs};
 use crate::cli::session;
-use crate::recorder::{self, Texts};
 use crate::shared::Done;
 use anyhow::{Context, bail};
 use pair::{Ended, Pair};
@@ -26,6 +25,7 @@ use ws_machines::lab::{Part, Software};
 use ws_machines::name::PlatformName;
 use ws_machines::platforms;
 use ws_machines::resources::Resources;
+use ws_recorder::Texts;
 use ws_runner::{Session, parts};
 use ws_terminal::{Colours, Progress, Stop, Usage, output};
 
@@ -48,7 +48,7 @@ pub fn diverge(args: &DivergeArgs, colours: Colours) -> anyhow::Result<Done> {
     let machines = machines(args)?;
     let session = session(Stop::listen()?, colours);
     let stop = &session.stop;
-    let folder = recorder::temporary_folder(ROOM_BYTES)?;
+    let folder = ws_recorder::temporary_folder(ROOM_BYTES)?;
     let mut sides = Vec::new();
     for (machine, letter) in machines.iter().zip(["a", "b"]) {
         sides.push(Side::of(machine, args, &folder.path().join(letter))?);
@@ -134,7 +134,8 @@ fn machines(args: &DivergeArgs) -> anyhow::Result<[Machined; 2]> {
 /// The functions of both. A machine that can't print them is compared all the same. Nothing if the user stopped it.
 fn both_symbols(machines: &[Machined; 2], session: &Session) -> anyhow::Result<Option<[Texts; 2]>> {
     let of =
-        |machine: &Machined| match recorder::symbols(&machine.name, &machine.resources, session) {
+        |machine: &Machined| match ws_recorder::symbols(&machine.name, &machine.resources, session)
+        {
             Err(why) => {
                 output::remark(&format!("no names of functions: {why:#}"), session.colours);
                 Ok(Some(Texts::default()))
@@ -246,6 +247,6 @@ fn software(
         Ok(())
     };
     let trace = stream.trace();
-    let (machine, _) = recorder::machine(&machined.name, texts, &software, &trace, settle)?;
+    let (machine, _) = ws_recorder::machine(&machined.name, texts, &software, &trace, settle)?;
     Ok(machine)
 }

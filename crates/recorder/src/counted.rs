@@ -1,6 +1,6 @@
 //! One row of a whole Linux machine in the lab, launched once more and recorded as counts of its instructions.
 
-use super::operation::symbols;
+use crate::operation::symbols;
 use anyhow::{Context, bail};
 use std::fs;
 use std::ops::RangeInclusive;

@@ -1,9 +1,9 @@
 //! Which placements are measured, so that all ends in a stated time.
 
-use super::cpus::Cpus;
-use super::work;
+use crate::cpus::Cpus;
+use crate::work;
 use std::time::Duration;
-use ws_report::{PlaceKind, PlaceRow, Places, Side, Where};
+use ws_results::place::{PlaceKind, PlaceRow, Places, Side, Where};
 use ws_runner::turns::{Turn, Turns};
 
 /// How long it takes to start namespaces and VMs, and a row: its two runs, and what is before and behind them.

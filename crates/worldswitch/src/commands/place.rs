@@ -1,19 +1,15 @@
 //! `worldswitch place`: a host and its VM at work on chosen CPUs, alone and together.
 
-mod cpus;
-mod matrix;
-mod work;
-
 use crate::cli::{PlaceArgs, session};
 use crate::shared::told::told;
 use crate::shared::{Done, put};
 use anyhow::{Context, bail};
-use cpus::Cpus;
-use matrix::{Asked, Matrix};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 use ws_machines::name::PlatformName;
-use ws_report::{PlaceKind, PlaceRow, Placement};
+use ws_place::{Asked, Cpus, Matrix, workloads};
+use ws_report::Placement;
+use ws_results::place::{PlaceKind, PlaceRow};
 use ws_results::{ResultFile, Row, Status};
 use ws_runner::rows::RowsOf;
 use ws_runner::turns::Turns;
@@ -81,7 +77,8 @@ fn measured(args: &PlaceArgs, colours: Colours) -> anyhow::Result<(Vec<ResultFil
     let session = session(Stop::listen()?.until(begun + asked.time), colours);
     let run = |rows: &[PlaceRow], turns: Turns, boots: u32, output: &Output| {
         let mut parts = args.usual.parts.to_parts();
-        parts.lab.workloads = workloads(rows, is_emulator, &cpus.all())?;
+        let workloads = workloads(rows, is_emulator, &cpus.all());
+        parts.lab.workloads = workloads.context("a workload can't be written")?;
         let spec = RunSpec {
             benchmarks: Benchmarks::Matching(regex::Regex::new("^place-")?),
             rows: Some(RowsOf::Applications),
@@ -149,19 +146,4 @@ fn done(
         output::remark(&text, session.colours);
     }
     told(measured, session.colours)
-}
-
-/// The workloads of these rows, and what is beside them, by their files' names.
-fn workloads(
-    rows: &[PlaceRow],
-    is_emulator: bool,
-    all: &str,
-) -> anyhow::Result<BTreeMap<String, String>> {
-    let of = |row: &PlaceRow| {
-        let text = work::workload(row, is_emulator, all);
-        let text = text.context("a workload can't be written")?;
-        Ok((format!("{}.toml", row.name()), text))
-    };
-    let shell = (work::SHELL_FILE.to_owned(), work::SHELL.to_owned());
-    rows.iter().map(of).chain([Ok(shell)]).collect()
 }

@@ -2,7 +2,7 @@
 
 use ws_cpus::list::{self, Set};
 use ws_lab::workload::NAME_BYTES;
-use ws_report::{PlaceKind, PlaceRow, Places, Side, Spot};
+use ws_results::place::{PlaceKind, PlaceRow, Places, Side, Spot};
 
 /// The CPUs that this process may use, all of one kind.
 pub struct Cpus {

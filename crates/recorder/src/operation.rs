@@ -1,6 +1,6 @@
 //! One operation: boots the machine, records the benchmark, and explains what was recorded.
 
-use super::debug;
+use crate::debug;
 use anyhow::{Context, bail};
 use std::fs::{self, File};
 use std::io::{self, BufReader};

@@ -1,14 +1,15 @@
 //! The workload of a row: what the timed side does, and what the other side does meanwhile.
 
+use std::collections::BTreeMap;
 use toml::{Table, Value};
 use ws_cpus::list;
 use ws_lab::workload::With;
 use ws_machines::applications::{HOST_DISK, HOST_DISK_MIB, vm_disk_mib};
-use ws_report::{PlaceKind, PlaceRow, Side, Where};
+use ws_results::place::{PlaceKind, PlaceRow, Side, Where};
 
 /// What all workloads read, and its file's name.
-pub const SHELL: &str = include_str!("place.sh");
-pub const SHELL_FILE: &str = "place.sh";
+const SHELL: &str = include_str!("place.sh");
+const SHELL_FILE: &str = "place.sh";
 
 /// Addresses of the host, of the second VM, and of a side itself.
 const HOST_ADDRESS: &str = "10.0.0.1";
@@ -287,7 +288,7 @@ impl<'a> Cast<'a> {
 ///
 /// # Errors
 /// Only by a bug in this program.
-pub fn workload(row: &PlaceRow, is_emulator: bool, all: &str) -> Result<String, toml::ser::Error> {
+fn workload(row: &PlaceRow, is_emulator: bool, all: &str) -> Result<String, toml::ser::Error> {
     let cast = Cast::of(row, is_emulator, all);
     let (timed, place, run) = match cast.is_guest() {
         true => (&cast.guest, "inside", cast.guest.command.clone()),
@@ -326,10 +327,29 @@ pub fn workload(row: &PlaceRow, is_emulator: bool, all: &str) -> Result<String, 
     toml::to_string(&file.collect::<Table>())
 }
 
+/// The workloads of these rows, and what is beside them, by their files' names. `all`: the CPUs that may be used.
+///
+/// # Errors
+/// Only by a bug.
+pub fn workloads(
+    rows: &[PlaceRow],
+    is_emulator: bool,
+    all: &str,
+) -> Result<BTreeMap<String, String>, toml::ser::Error> {
+    let of = |row: &PlaceRow| {
+        Ok((
+            format!("{}.toml", row.name()),
+            workload(row, is_emulator, all)?,
+        ))
+    };
+    let shell = (SHELL_FILE.to_owned(), SHELL.to_owned());
+    rows.iter().map(of).chain([Ok(shell)]).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ws_report::{Places, Spot};
+    use ws_results::place::{Places, Spot};
 
     fn text(row: &PlaceRow) -> Table {
         toml::from_str(&workload(row, true, "0-1").unwrap()).unwrap()
