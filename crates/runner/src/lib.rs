@@ -1,4 +1,4 @@
-//! Measures platforms: from a [`RunSpec`] to [`Measured`], with a result file of each platform written.
+//! Measures platforms: opens and boots them, and writes a result file of each.
 //!
 //! Whoever measures builds a [`RunSpec`] and calls [`measure`]: the command, and libraries that judge what they
 //! measure. Nothing here parses a command line or draws a table. Each of these folders uses only those after it:

@@ -1,11 +1,12 @@
 //! `worldswitch fleet cancel`.
 
-use super::{campaign, queue};
+use super::campaign;
 use crate::cli::fleet::CampaignArgs;
 use crate::shared::Done;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeSet;
+use ws_fleet::queue;
 use ws_terminal::{columns, output};
 
 /// The format version of `--json`.

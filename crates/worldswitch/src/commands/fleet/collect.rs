@@ -1,13 +1,14 @@
 //! `worldswitch fleet collect`.
 
-use super::expand::CellOf;
-use super::{kept, show, view};
+use super::{show, view};
 use crate::cli::fleet::CollectArgs;
 use crate::shared::Done;
 use anyhow::Context;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::SystemTime;
+use ws_fleet::expand::CellOf;
+use ws_fleet::kept;
 use ws_fleet::merge;
 use ws_results::ResultFile;
 use ws_runner::Folder;

@@ -1,10 +1,10 @@
 //! Runs Slurm's commands.
 
+use crate::slurm::{self, Queued};
+use crate::submission::Submission;
 use anyhow::{Context, bail};
 use std::io;
 use std::process::{Command, Output};
-use ws_fleet::slurm::{self, Queued};
-use ws_fleet::submission::Submission;
 
 /// Runs a command of Slurm to its end; nothing if there is no such command.
 fn run(program: &str, words: &[String]) -> anyhow::Result<Option<Output>> {

@@ -1,14 +1,14 @@
 //! The lab's packages on nodes: an archive in the shared folder, and a node's own store.
 
-use super::say;
+use crate::campaign::Slurm;
+use crate::folder::Folder;
+use crate::say;
+use crate::submission::Carried;
 use anyhow::{Context, bail};
 use rustix::fs::{FlockOperation, flock};
 use std::fs::{self, DirBuilder, File};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
-use ws_fleet::campaign::Slurm;
-use ws_fleet::folder::Folder;
-use ws_fleet::submission::Carried;
 use ws_kernels::short_hash;
 use ws_lab::carry;
 use ws_lab::store::Store;

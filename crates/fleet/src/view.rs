@@ -1,17 +1,17 @@
 //! All that is known of a campaign: what was measured, what is queued, whom to trust.
 
-use super::expand::{CellOf, Expanded, Known};
-use super::kept;
+use crate::budget::{self, Estimates};
+use crate::campaign::Campaign;
+use crate::cell::Key;
+use crate::digits::Digits;
+use crate::expand::{CellOf, Expanded, Known};
+use crate::folder::{Folder, FolderError, Stored};
+use crate::kept;
+use crate::slurm::{At, Queued};
+use crate::submission::{Submission, Work};
+use crate::verdict::{self, Doubt, Standing};
 use anyhow::Context;
 use std::collections::{BTreeMap, BTreeSet};
-use ws_fleet::budget::{self, Estimates};
-use ws_fleet::campaign::Campaign;
-use ws_fleet::cell::Key;
-use ws_fleet::digits::Digits;
-use ws_fleet::folder::{Folder, FolderError, Stored};
-use ws_fleet::slurm::{At, Queued};
-use ws_fleet::submission::{Submission, Work};
-use ws_fleet::verdict::{self, Doubt, Standing};
 
 /// What failed, if the history did.
 const HISTORY: &str = "the campaign's history can't tell what is known (leave history out of the file to go on without it)";

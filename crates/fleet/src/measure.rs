@@ -1,16 +1,15 @@
 //! Measures one cell on this node, once.
 
-use super::expand;
-use super::{kept, locked};
+use crate::cell::Key;
+use crate::folder::{Built, Folder, Stored};
+use crate::run::Run;
+use crate::submission::Planned;
+use crate::task::Task;
+use crate::verdict::{self, Doubt};
+use crate::{expand, kept, locked};
 use anyhow::bail;
 use std::path::Path;
 use std::time::SystemTime;
-use ws_fleet::cell::Key;
-use ws_fleet::folder::{Built, Folder, Stored};
-use ws_fleet::run::Run;
-use ws_fleet::submission::Planned;
-use ws_fleet::task::Task;
-use ws_fleet::verdict::{self, Doubt};
 use ws_kernels::child::Stopped;
 use ws_results::ResultFile;
 use ws_runner::parts::{self, Parts};

@@ -1,12 +1,12 @@
 //! What a campaign's history knows: exact results of its cells, whoever measured them.
 
-use super::expand::{CellOf, Exact, Known};
+use crate::campaign::Campaign;
+use crate::cell::Key;
+use crate::digits::Digits;
+use crate::expand::{CellOf, Exact, Known};
+use crate::folder::Stored;
+use crate::task::Task;
 use std::collections::BTreeMap;
-use ws_fleet::campaign::Campaign;
-use ws_fleet::cell::Key;
-use ws_fleet::digits::Digits;
-use ws_fleet::folder::Stored;
-use ws_fleet::task::Task;
 use ws_history::{Error, Place, Store};
 use ws_machines::image::BenchmarkRow;
 use ws_results::{ReadError, ResultFile, Row, Status};

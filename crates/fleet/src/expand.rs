@@ -1,15 +1,15 @@
 //! From the campaign file to its tasks, and from a task to its machine and cell.
 
+use crate::campaign::{Campaign, Cells, Commits, Kernel, Tree};
+use crate::cell::{Cell, Key};
+use crate::folder::{Built, Folder};
+use crate::submission::{Build, ToBuild};
+use crate::task::Task;
 use anyhow::{Context, bail};
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::rc::Rc;
-use ws_fleet::campaign::{Campaign, Cells, Commits, Kernel, Tree};
-use ws_fleet::cell::{Cell, Key};
-use ws_fleet::folder::{Built, Folder};
-use ws_fleet::submission::{Build, ToBuild};
-use ws_fleet::task::Task;
 use ws_kernels::short_hash;
 use ws_kernels::tree::{self, Commit};
 use ws_lab::sets::Architecture;
