@@ -64,6 +64,4 @@ pub use over_hosts::{Change, HostsOfSides, OverHosts, RowOverHosts};
 pub use place::{PLACEMENT_SCHEMA, Placement};
 pub use requests::{IO_SCHEMA, IoLine, PublishedRate, Requests};
 pub use show::show;
-pub use table::{
-    Cell, Column, Options, SCHEMA, Table, TableError, TableRow, status_word, table, table_schema,
-};
+pub use table::{Cell, Column, Options, SCHEMA, Table, TableError, TableRow, table, table_schema};

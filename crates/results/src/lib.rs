@@ -397,6 +397,22 @@ pub enum Status {
     Unreached,
 }
 
+impl Status {
+    /// As in the file.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Skip => "skip",
+            Self::Fault => "fault",
+            Self::Timeout => "timeout",
+            Self::Died => "died",
+            Self::Failed => "failed",
+            Self::Lost => "lost",
+            Self::Unreached => "unreached",
+        }
+    }
+}
+
 /// The result of a benchmark's check.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Check {

@@ -41,7 +41,7 @@ fn nothing(results: &[ResultFile]) -> Option<String> {
         Some(row) => format!(
             "nothing was measured: {}: {}: {}",
             row.benchmark,
-            ws_report::status_word(row.status),
+            row.status.word(),
             row.reason.as_deref().unwrap_or("no reason is given")
         ),
         None => format!(

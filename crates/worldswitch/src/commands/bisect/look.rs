@@ -2,10 +2,11 @@
 
 use super::say;
 use crate::cli::bisect::BisectArgs;
-use crate::shared::figure::{Figure, number};
+use crate::shared::figure::{self, number};
 use anyhow::{Context, bail};
 use std::collections::BTreeMap;
 use std::path::Path;
+use ws_analysis::Figure;
 use ws_kernels::build::Builder;
 use ws_kernels::child::Stopped;
 use ws_kernels::tree::{Commit, Tree};
@@ -27,7 +28,7 @@ pub struct Measured {
 impl Measured {
     /// The figure and its band.
     pub fn text(&self) -> String {
-        let band = self.figure.band_text();
+        let band = figure::band(&self.figure);
         let insns = number(self.figure.insns);
         match band.is_empty() {
             true => insns,

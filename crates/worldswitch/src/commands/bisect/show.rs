@@ -23,7 +23,7 @@ pub fn text(args: &BisectArgs, end: &End, points: &[Point]) -> String {
             point.commit.short().to_owned(),
             point.word.text().to_owned(),
             measured(point, |one| number(one.figure.insns)),
-            measured(point, |one| one.figure.band_text()),
+            measured(point, |one| figure::band(&one.figure)),
             point.why.lines().next().unwrap_or_default().to_owned(),
             point.commit.subject.clone(),
         ]

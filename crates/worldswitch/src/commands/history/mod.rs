@@ -1,9 +1,7 @@
 //! `worldswitch history`: results over time, in an SQLite file or on a PostgreSQL server.
 
 mod machines;
-mod order;
 pub mod plot;
-mod trends;
 
 use crate::cli::{GrantedRight, HistoryArgs, HistoryWhat, JudgeArgs};
 use crate::shared::Done;

@@ -1,6 +1,5 @@
 //! `worldswitch history plot`: a benchmark over time or over kernels.
 
-use super::order::Kernels;
 use super::{asked, filter};
 use crate::cli::{By, PlotArgs};
 use crate::shared::write as write_file;
@@ -9,6 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use ws_history::Kernels;
 use ws_history::{Point, Store, line_of};
 use ws_runner::benchmarks;
 use ws_terminal::columns::json;

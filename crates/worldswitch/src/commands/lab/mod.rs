@@ -1,7 +1,6 @@
 //! `worldswitch lab`: lab machines, their recipes, and the store of their packages.
 
 mod boot;
-mod budget;
 mod check;
 mod diverge;
 mod ending;
@@ -10,8 +9,6 @@ mod list;
 mod show;
 mod symbols;
 
-#[cfg(test)]
-pub use check::Checked;
 #[cfg(test)]
 pub use list::Listed;
 

@@ -1,18 +1,18 @@
 //! The order of kernels on a line.
 
+use crate::by_version;
 use std::collections::{BTreeMap, BTreeSet};
-use ws_history::by_version;
 
 /// Kernels, and when each was first measured.
 #[derive(Default)]
-pub(super) struct Kernels {
+pub struct Kernels {
     /// By version and name on the line.
     first: BTreeMap<(String, String), String>,
 }
 
 impl Kernels {
     /// A kernel of this version and name was measured then.
-    pub(super) fn add(&mut self, version: &str, name: &str, created: &str) {
+    pub fn add(&mut self, version: &str, name: &str, created: &str) {
         let at = self
             .first
             .entry((version.to_owned(), name.to_owned()))
@@ -23,7 +23,7 @@ impl Kernels {
     }
 
     /// The names by version; commits of one version by when they were first measured.
-    pub(super) fn in_order(&self) -> Vec<String> {
+    pub fn in_order(&self) -> Vec<String> {
         let mut order: Vec<_> = self.first.iter().collect();
         order.sort_by(|((a, name_a), at_a), ((b, name_b), at_b)| {
             let by_date = || at_a.cmp(at_b).then_with(|| name_a.cmp(name_b));

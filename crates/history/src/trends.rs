@@ -1,8 +1,8 @@
 //! What a history says of kernels: the trends of its newest runs of each.
 
-use super::order::Kernels;
+use crate::order::Kernels;
+use crate::{Filter, KernelFigure, Store, line_of};
 use ws_analysis::{HostKind, Thresholds, TrendPoint, Trends, trends};
-use ws_history::{Filter, KernelFigure, Store, line_of};
 
 /// Of each platform and kernel, on time of each host, as many of the newest runs count: a run of a few benchmarks does not
 /// hide the others, and several show how they scatter.
@@ -12,11 +12,11 @@ const NEWEST: i64 = 3;
 ///
 /// # Errors
 /// The history can't be read.
-pub(super) fn by_kernel(
+pub fn by_kernel(
     store: &mut Store,
     filter: Filter<'_>,
     kinds: &[HostKind],
-) -> Result<Vec<Trends>, ws_history::Error> {
+) -> Result<Vec<Trends>, crate::Error> {
     let (points, kernels) = points(store.by_kernel(filter, NEWEST)?);
     Ok(trends(&points, &kernels, kinds, &Thresholds::default()))
 }

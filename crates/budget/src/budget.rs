@@ -2,12 +2,12 @@
 //!
 //! Pure: parses and writes text.
 
-use crate::shared::figure::Figure;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::ops::Range;
 use toml::Spanned;
+use ws_analysis::Figure;
 use ws_machines::name::PlatformName;
 
 /// A budget file, in the file's order.
