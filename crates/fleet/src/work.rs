@@ -21,7 +21,7 @@ use ws_terminal::{Progress, Stop};
 /// This node's name, as Slurm has it; elsewhere this host's.
 pub fn node() -> String {
     let slurm = env::var("SLURMD_NODENAME").ok();
-    let name = slurm.or_else(ws_runner::host);
+    let name = slurm.or_else(ws_machines::host::name);
     name.unwrap_or_else(|| "unknown".to_owned())
 }
 

@@ -13,12 +13,14 @@
 pub mod client;
 pub mod cpus;
 mod device;
+pub mod experiments;
 pub mod load;
 pub mod measure;
 pub mod nic;
 pub mod pair;
 mod pattern;
 mod programs;
+pub mod results;
 pub mod server;
 mod slots;
 mod station;

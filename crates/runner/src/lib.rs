@@ -27,6 +27,5 @@ pub mod whole;
 pub use launch::state::{BELOW, GUEST};
 pub use measure::{Measured, Problem, measure};
 pub use outcome::folder::{Folder, bytes_at_most, must_have_room};
-pub use outcome::identity::host;
 pub use rounds::{nonce, plan, rows, turns};
 pub use spec::{Benchmarks, Output, RunSpec, Session};

@@ -5,13 +5,6 @@ use serde_json::json;
 use ws_records::Hello;
 use ws_results::Identity;
 
-/// The name of the machine on which this program runs; none if it has none.
-pub fn host() -> Option<String> {
-    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").ok()?;
-    let name = name.trim();
-    (!name.is_empty() && name != "(none)").then(|| name.to_owned())
-}
-
 /// Completes the platform's identity with the run's facts and the guest's `hello`.
 pub fn complete(
     mut identity: Identity,

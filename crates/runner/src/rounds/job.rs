@@ -12,6 +12,7 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
+use ws_machines::host;
 use ws_machines::image::BenchmarkRow;
 use ws_machines::machine::{Control, Engine, Machine};
 use ws_records::Hello;
@@ -235,7 +236,7 @@ impl Job {
         });
         let mut identity = self.instance.machine.identity();
         if self.control() == Control::Launched {
-            let host = identity::host().map(|host| ("host".into(), host.into()));
+            let host = host::name().map(|host| ("host".into(), host.into()));
             identity.subject.extend(host);
         }
         identity::complete(identity, &self.name, image, hello.as_ref())

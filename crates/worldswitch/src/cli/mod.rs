@@ -271,10 +271,15 @@ impl PartsArgs {
     }
 }
 
+/// This program, as results name it.
+pub fn tool() -> String {
+    format!("worldswitch {VERSION}")
+}
+
 /// Whoever measures: this program, until `stop`.
 pub fn session(stop: Stop, colours: Colours) -> Session {
     Session {
-        tool: format!("worldswitch {VERSION}"),
+        tool: tool(),
         stop,
         colours,
     }

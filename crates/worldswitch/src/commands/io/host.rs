@@ -1,10 +1,9 @@
 //! Block and network I/O of many devices on this host, served by elvis, its baselines and its peers in
 //! alternating order.
 
-use super::experiments::{self, Part};
-use super::results::Run;
 use super::table;
 use crate::cli::io::{CLIENT, IoArgs};
+use crate::cli::tool;
 use crate::shared::{Done, export, on_stdout};
 use anyhow::{Context, bail};
 use rustix::fs::OFlags;
@@ -14,7 +13,9 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 use ws_cpus::Cpus;
+use ws_io::experiments::Part;
 use ws_io::measure::{Setting, measure};
+use ws_io::results::Run;
 use ws_io::server::{Disk, STORAGE_DAEMON, Server, Testpmd};
 use ws_io::turns::Turns;
 use ws_runner::doctor;
@@ -200,7 +201,7 @@ fn runs(parts: &[Part]) -> anyhow::Result<Vec<Run>> {
 pub fn host(args: &IoArgs, colours: Colours) -> anyhow::Result<Done> {
     let created = SystemTime::now();
     let json = args.lab.exports.json_to();
-    let parts = experiments::parts(args)?;
+    let parts = args.asked().parts()?;
     let mut runs = runs(&parts)?;
     let working = working_folder(&parts)?;
     let files = folder_of_files(args, &parts)?;
@@ -225,7 +226,7 @@ pub fn host(args: &IoArgs, colours: Colours) -> anyhow::Result<Done> {
     drop(turns);
     let interrupted = stop.requested();
     let finish = |(run, position): (Run, u32)| {
-        let mut result = run.finish(&setting, created, interrupted);
+        let mut result = run.finish(&setting, tool(), created, interrupted);
         result.position = Some(position);
         result.disturbances = Some(doctor::disturbances(&doctor, &result.platform));
         result

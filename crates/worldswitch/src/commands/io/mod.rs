@@ -1,10 +1,8 @@
 //! `worldswitch io`: what I/O costs, of servers on this host, or of a VM's devices in the lab.
 
-mod experiments;
 mod explained;
 mod host;
 mod lab;
-mod results;
 mod table;
 
 #[cfg(test)]

@@ -2,12 +2,12 @@
 //! of elvis beyond the paper, and network devices. Without an experiment, the loads of `--devices`, `--depth` and
 //! `--replies`.
 
-use crate::cli::io::{Experiment, IoArgs, MODES, RepliesArg, SERVERS};
+use crate::client::{Replies, Writes};
+use crate::load::{Group, Load, Work};
+use crate::pair::Traffic;
+use crate::results;
+use crate::server::{Disk, Server};
 use std::time::Duration;
-use ws_io::client::{Replies, Writes};
-use ws_io::load::{Group, Load, Work};
-use ws_io::pair::Traffic;
-use ws_io::server::{Disk, Server};
 use ws_terminal::Usage;
 
 /// Loads, and the servers that run them.
@@ -16,6 +16,21 @@ pub struct Part {
     pub servers: Vec<Server>,
 }
 
+/// The paper's configurations.
+const MODES: [&str; 4] = [
+    "elvis",
+    "elvis@fine-grained",
+    "elvis@per-device",
+    "elvis@per-device-pinned",
+];
+/// The servers that are measured by default.
+const SERVERS: [&str; 5] = [
+    MODES[0],
+    MODES[1],
+    MODES[2],
+    MODES[3],
+    "qemu-storage-daemon",
+];
 /// Numbers of devices.
 const SCALING: [u16; 6] = [1, 2, 4, 7, 10, 14];
 const SCALING_QUICK: [u16; 3] = [1, 4, 14];
@@ -55,36 +70,43 @@ const STUCK: [&str; 2] = ["elvis", "elvis+stuck_rule=false"];
 const NETWORKS: [&str; 3] = ["elvis", "elvis@fine-grained", "testpmd"];
 const WITH_PEER: [&str; 2] = ["elvis", "qemu-storage-daemon@polling"];
 
-/// The parts to measure.
-///
-/// # Errors
-/// Options that can't be combined.
-pub fn parts(args: &IoArgs) -> Result<Vec<Part>, Usage> {
-    let mut parts = Vec::new();
-    for (number, experiment) in args.experiment.iter().enumerate() {
-        if args.experiment[..number].contains(experiment) {
-            return Err(Usage("an experiment is named twice".to_owned()));
-        }
-        parts.push(args.part(*experiment)?);
-    }
-    if parts.is_empty() {
-        parts.push(Part {
-            loads: args.plain(),
-            servers: servers(&SERVERS)?,
-        });
-    }
-    for part in &mut parts {
-        if !args.server.is_empty() || !args.peer.is_empty() {
-            part.servers = args.server.iter().chain(&args.peer).cloned().collect();
-        }
-        let eventfd = |load: &&Load| load.replies == Replies::Eventfd;
-        let thinks = |load: &Load| load.groups.iter().any(|group| !group.think.is_zero());
-        if part.loads.iter().filter(eventfd).any(thinks) {
-            let why = "--think needs polling clients: add --replies poll";
-            return Err(Usage(why.to_owned()));
-        }
-    }
-    Ok(parts)
+/// An experiment; `worldswitch io --help` says what each measures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Experiment {
+    Scaling,
+    Mixed,
+    Ablation,
+    Stuck,
+    Shares,
+    Integrity,
+    Peers,
+    Rr,
+    Stream,
+    MixedNet,
+}
+
+/// What is measured: experiments, or else plain loads; and what replaces their own.
+#[derive(Clone, Debug, Default)]
+pub struct Asked {
+    pub experiments: Vec<Experiment>,
+    /// In place of an experiment's own, if there are any.
+    pub servers: Vec<Server>,
+    /// Numbers of devices.
+    pub devices: Option<Vec<u16>>,
+    /// Outstanding requests on each device of plain loads.
+    pub depths: Option<Vec<u16>>,
+    pub replies: Option<Vec<Replies>>,
+    /// One client process drives all devices of a load.
+    pub one_client: bool,
+    /// Mean pause between a reply and the next request in its place.
+    pub think: Duration,
+    /// Percentage of requests that write.
+    pub write: Option<u8>,
+    pub disk: Option<Disk>,
+    /// Clients compare what they read with what they wrote.
+    pub verify: bool,
+    /// Fewer steps.
+    pub quick: bool,
 }
 
 /// The name of a group.
@@ -100,7 +122,39 @@ fn servers(names: &[&str]) -> Result<Vec<Server>, Usage> {
     named.collect()
 }
 
-impl IoArgs {
+impl Asked {
+    /// The parts to measure.
+    ///
+    /// # Errors
+    /// Options that can't be combined.
+    pub fn parts(&self) -> Result<Vec<Part>, Usage> {
+        let mut parts = Vec::new();
+        for (number, experiment) in self.experiments.iter().enumerate() {
+            if self.experiments[..number].contains(experiment) {
+                return Err(Usage("an experiment is named twice".to_owned()));
+            }
+            parts.push(self.part(*experiment)?);
+        }
+        if parts.is_empty() {
+            parts.push(Part {
+                loads: self.plain(),
+                servers: servers(&SERVERS)?,
+            });
+        }
+        for part in &mut parts {
+            if !self.servers.is_empty() {
+                part.servers.clone_from(&self.servers);
+            }
+            let eventfd = |load: &&Load| load.replies == Replies::Eventfd;
+            let thinks = |load: &Load| load.groups.iter().any(|group| !group.think.is_zero());
+            if part.loads.iter().filter(eventfd).any(thinks) {
+                let why = "--think needs polling clients: add --replies poll";
+                return Err(Usage(why.to_owned()));
+            }
+        }
+        Ok(parts)
+    }
+
     /// Checks that the experiment takes the given options.
     fn check(&self, experiment: Experiment) -> Result<(), Usage> {
         let takes_devices = matches!(
@@ -237,7 +291,7 @@ impl IoArgs {
             devices: pairs.into(),
             depth,
             work: Work::Pair(traffic, bytes),
-            think: Duration::from_micros(self.think),
+            think: self.think,
             weight: 1,
         }
     }
@@ -293,7 +347,7 @@ impl IoArgs {
             devices: devices.into(),
             depth,
             work: Work::Disk(self.write.map_or(writes, Writes::Percent)),
-            think: Duration::from_micros(self.think),
+            think: self.think,
             weight: 1,
         };
         let asked = self.replies.as_ref().and_then(|replies| replies.first());
@@ -301,21 +355,17 @@ impl IoArgs {
             experiment: experiment.to_owned(),
             step: step.into(),
             groups: groups.iter().map(group).collect(),
-            replies: asked.map_or(replies, |&replies| replies.into()),
+            replies: asked.copied().unwrap_or(replies),
             one_client: self.one_client,
-            disk: self.disk().unwrap_or(disk),
+            disk: self.disk.unwrap_or(disk),
             verify: self.verify,
         }
-    }
-
-    fn disk(&self) -> Option<Disk> {
-        self.work.map(Disk::Work).or(self.disk.map(Into::into))
     }
 
     /// Loads of identical devices, with the user's numbers.
     fn plain(&self) -> Vec<Load> {
         let devices = self.devices.as_deref().unwrap_or(&[1, 4, 14]);
-        let depths = self.depth.as_deref().unwrap_or(&[1, 32]);
+        let depths = self.depths.as_deref().unwrap_or(&[1, 32]);
         let named = |load: &Load, depth, how: &str| {
             let name = format!("{}-devices-depth-{depth}-{how}", load.step);
             (name, format!("depth {depth}, {how}"))
@@ -333,15 +383,14 @@ impl IoArgs {
         depths: &[u16],
         named: impl Fn(&Load, u16, &str) -> (String, String),
     ) -> Vec<Load> {
-        let both = [RepliesArg::Eventfd, RepliesArg::Poll];
+        let both = [Replies::Eventfd, Replies::Poll];
         let ways = self.replies.as_deref().unwrap_or(&both);
         let mut loads: Vec<Load> = Vec::new();
-        let of_each = |disk, devices, depth, way: RepliesArg| {
+        let of_each = |disk, devices, depth, replies: Replies| {
             let groups = [("", devices, depth, Writes::Percent(WRITES))];
-            let replies = Replies::from(way);
             let mut load = self.load(experiment, devices, replies, disk, &groups);
             load.replies = replies;
-            let (name, role) = named(&load, depth, super::results::word(replies));
+            let (name, role) = named(&load, depth, results::word(replies));
             for group in &mut load.groups {
                 (group.name, group.role) = (name.clone(), role.clone());
             }

@@ -1,16 +1,15 @@
 //! Measurements of servers as result files: a platform is a server, a boot a round, a row a group of
 //! devices.
 
-use crate::cli::VERSION;
+use crate::client::{Replies, Writes};
+use crate::load::{Group, Load, Work};
+use crate::measure::{Outcome, Setting};
+use crate::pair::Traffic;
+use crate::server::{Disk, Server};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::io;
 use std::time::{Duration, SystemTime};
-use ws_io::client::{Replies, Writes};
-use ws_io::load::{Group, Load, Work};
-use ws_io::measure::{Outcome, Setting};
-use ws_io::pair::Traffic;
-use ws_io::server::{Disk, Server};
 use ws_results::{
     Boot, Check, Identity, Launch, LaunchEnd, ResultFile, Row, SCHEMA, Samples, Status, Verdict,
 };
@@ -105,8 +104,14 @@ impl Run {
         }
     }
 
-    /// The finished file.
-    pub fn finish(self, setting: &Setting, created: SystemTime, interrupted: bool) -> ResultFile {
+    /// The finished file; `tool` wrote it.
+    pub fn finish(
+        self,
+        setting: &Setting,
+        tool: String,
+        created: SystemTime,
+        interrupted: bool,
+    ) -> ResultFile {
         let (server_cpus, client_cpus) = setting.cpus(&self.server);
         let server = self.platform();
         let pinning = format!("server on CPUs {server_cpus:?}, clients on CPUs {client_cpus:?}");
@@ -118,8 +123,8 @@ impl Run {
         let host = ws_machines::host::Host::read();
         let conditions = [
             ("unit", json!("ns")),
-            ("block_bytes", json!(ws_io::client::BLOCK)),
-            ("disk_bytes", json!(ws_io::server::DISK_BYTES)),
+            ("block_bytes", json!(crate::client::BLOCK)),
+            ("disk_bytes", json!(crate::server::DISK_BYTES)),
             ("io_cpu", json!(setting.io_cpu)),
             ("client_cpus", json!(setting.client_cpus)),
             ("measure_ms", json!(time::millis(setting.measure))),
@@ -135,14 +140,14 @@ impl Run {
             conditions: owned(&conditions),
         };
         host.describe(&mut identity);
-        let name = ws_runner::host();
+        let name = ws_machines::host::name();
         identity
             .subject
             .extend(name.map(|name| ("host".into(), name.into())));
         ResultFile {
             schema: SCHEMA.to_owned(),
             created: time::rfc3339(created),
-            tool: format!("worldswitch {VERSION}"),
+            tool,
             command: std::env::args().collect(),
             platform: server,
             position: None,
@@ -156,7 +161,7 @@ impl Run {
 }
 
 /// The name of a way in which clients detect replies.
-pub fn word(replies: Replies) -> &'static str {
+pub(crate) fn word(replies: Replies) -> &'static str {
     match replies {
         Replies::Eventfd => "eventfd",
         Replies::Poll => "poll",
@@ -254,8 +259,8 @@ fn launch(
 fn add_samples(row: &mut Row, boot: u32, launch: u32, outcome: &Outcome, verify: bool) {
     let devices = &outcome.devices;
     let requests: u64 = devices.iter().map(|device| device.requests).sum();
-    let each = |what: fn(&ws_io::client::Counted) -> u64| devices.iter().map(what).collect();
-    let all = |what: fn(&ws_io::client::Counted) -> u64| vec![devices.iter().map(what).sum()];
+    let each = |what: fn(&crate::client::Counted) -> u64| devices.iter().map(what).collect();
+    let all = |what: fn(&crate::client::Counted) -> u64| vec![devices.iter().map(what).sum()];
     let elapsed_ns = devices.iter().map(|device| device.elapsed_ns).max();
     let mut add = |name: &str, unit: &str, iterations: u64, run: Vec<u64>| {
         if run.is_empty() || iterations == 0 {
@@ -299,7 +304,7 @@ fn add_samples(row: &mut Row, boot: u32, launch: u32, outcome: &Outcome, verify:
 
 /// Bytes of frames a second, of each pair.
 fn add_bytes(row: &mut Row, boot: u32, launch: u32, outcome: &Outcome, frame_bytes: u32) {
-    let per_s = |counted: &ws_io::client::Counted| {
+    let per_s = |counted: &crate::client::Counted| {
         let bytes = u128::from(counted.requests) * u128::from(frame_bytes);
         (bytes * 1_000_000_000 / u128::from(counted.elapsed_ns.max(1))) as u64
     };
@@ -318,7 +323,7 @@ fn add_bytes(row: &mut Row, boot: u32, launch: u32, outcome: &Outcome, frame_byt
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ws_io::client::Counted;
+    use crate::client::Counted;
 
     fn group(name: &str, devices: usize) -> Group {
         Group {
