@@ -325,6 +325,28 @@ fn no_folder_of_a_package_uses_one_before_it() {
     }
 }
 
+/// So that it can be used and tested without a program.
+#[test]
+fn the_runner_and_all_below_it_know_no_command_line_and_draw_nothing() {
+    let arrows = packages();
+    let mut open = vec!["crates/runner"];
+    let mut seen = BTreeSet::new();
+    while let Some(package) = open.pop() {
+        if seen.insert(package) {
+            open.extend(arrows[package].iter().map(String::as_str));
+            let manifest = read(format!("{package}/Cargo.toml"));
+            assert!(
+                !manifest.contains("clap"),
+                "{package} parses a command line"
+            );
+        }
+    }
+    assert!(
+        seen.len() > 5 && !seen.contains("crates/report"),
+        "{seen:?}"
+    );
+}
+
 /// What two commands need is in `shared` or in a library.
 #[test]
 fn no_command_uses_another() {
