@@ -58,7 +58,7 @@ pub fn sound(budget: &Budget, resources: &Resources) -> Result<(), String> {
 }
 
 /// The names of its benchmarks, sorted.
-pub fn names_of(one: &PlatformBudget) -> Vec<&str> {
+fn names_of(one: &PlatformBudget) -> Vec<&str> {
     let mut names: Vec<&str> = one.rows.iter().map(|row| row.benchmark.as_str()).collect();
     names.sort_unstable();
     names
@@ -66,7 +66,7 @@ pub fn names_of(one: &PlatformBudget) -> Vec<&str> {
 
 /// Groups platforms with the same benchmarks: each group is measured in one run. A platform runs only
 /// the benchmarks in its budget, so that the budget of one platform can't change figures of another.
-pub fn groups(budget: &Budget) -> Vec<Vec<&PlatformBudget>> {
+fn groups(budget: &Budget) -> Vec<Vec<&PlatformBudget>> {
     let mut groups: Vec<Vec<&PlatformBudget>> = Vec::new();
     for one in &budget.platforms {
         let like = |group: &&mut Vec<&PlatformBudget>| {
@@ -93,6 +93,21 @@ pub struct Measured {
 }
 
 impl Measured {
+    /// Measures what a budget names.
+    ///
+    /// # Errors
+    /// As [`Self::run`].
+    pub fn of(budget: &Budget, asked: &Asked, session: &Session) -> anyhow::Result<Self> {
+        let mut measured = Self::default();
+        for group in groups(budget) {
+            let platforms = group.iter().map(|one| one.platform.clone()).collect();
+            let names = group.first().map_or(Vec::new(), |one| names_of(one));
+            let names = names.into_iter().map(str::to_owned).collect();
+            measured.run(asked, platforms, Benchmarks::Named(names), session)?;
+        }
+        Ok(measured)
+    }
+
     /// Measures these benchmarks there, in the folder of the runs before.
     ///
     /// # Errors

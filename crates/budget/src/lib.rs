@@ -5,5 +5,5 @@
 mod budget;
 mod check;
 
-pub use budget::{Budget, MeasuredRow, PlatformBudget, RowBudget, parse, write};
-pub use check::{Asked, Checked, Line, Measured, groups, lines, names_of, outcome, sound};
+pub use budget::{Budget, parse, write};
+pub use check::{Asked, Checked, Line, Measured, lines, outcome, sound};

@@ -7,12 +7,10 @@ use crate::shared::{Done, export, input, on_stdout, write as write_file};
 use anyhow::bail;
 use std::path::Path;
 use ws_analysis::{Figure, Outcome};
-use ws_budget::{
-    Asked, Budget, Checked, Line, Measured, groups, lines, names_of, outcome, parse, sound,
-};
+use ws_budget::{Asked, Budget, Checked, Line, Measured, lines, outcome, parse, sound};
 use ws_machines::platforms;
 use ws_machines::resources::Resources;
-use ws_runner::{Benchmarks, Session, parts};
+use ws_runner::{Session, parts};
 use ws_terminal::columns::{self, columns};
 use ws_terminal::{Colours, Stop, Usage, output};
 
@@ -31,13 +29,7 @@ pub fn check(args: &CheckArgs, colours: Colours) -> anyhow::Result<Done> {
     }
     let budget = read(&args.budget)?;
     sound(&budget, &resources).map_err(|why| Usage(format!("{}: {why}", args.budget.display())))?;
-    let mut measured = Measured::default();
-    for group in groups(&budget) {
-        let names = group.iter().map(|one| one.platform.clone()).collect();
-        let rows: Vec<&str> = group.first().map_or(Vec::new(), |one| names_of(one));
-        let rows = rows.into_iter().map(str::to_owned).collect();
-        measured.run(&asked(args), names, Benchmarks::Named(rows), &session)?;
-    }
+    let measured = Measured::of(&budget, &asked(args), &session)?;
     let lines = lines(&budget, &measured.results);
     let legend = figure::legend(measured.results.iter());
     if !piped {
