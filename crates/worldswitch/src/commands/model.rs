@@ -2,11 +2,10 @@
 //! and its prediction.
 
 use crate::cli::{ModelArgs, PagingKind, STDOUT};
-use crate::shared::events::{self, Time, Workload};
-use crate::shared::{export, on_stdout};
+use crate::shared::{events, export, on_stdout};
 use anyhow::bail;
 use std::path::Path;
-use ws_analysis::model::{HostEvents, ModelOptions, Paging, fit, host_events};
+use ws_analysis::model::{HostEvents, ModelOptions, Paging, Time, Workload, fit, host_events};
 use ws_report::{Modelled, Models};
 use ws_results::ResultFile;
 use ws_terminal::{Colours, output};

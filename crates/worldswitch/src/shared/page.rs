@@ -1,13 +1,12 @@
 //! The page of results: for `report`, `run --report` and `history machines`.
 
 use crate::cli::Form;
-use crate::shared::events::Workload;
 use crate::shared::pairs::{counterpart, divided};
 use crate::shared::traffics::traffics;
 use crate::shared::write as write_file;
 use anyhow::Context;
 use std::path::Path;
-use ws_analysis::model::{ModelOptions, Paging, fit};
+use ws_analysis::model::{ModelOptions, Paging, Workload, fit};
 use ws_analysis::{CompareOptions, HostKind, Thresholds, Trends, compare_results, judge_hosts};
 use ws_explain::explained::Explained;
 use ws_report::page::{Report, Simulated};
