@@ -23,6 +23,7 @@ mod cost;
 mod counts;
 mod course;
 mod crossing;
+mod figure;
 #[cfg(test)]
 mod fixture;
 mod gap;
@@ -43,6 +44,7 @@ pub use conditions::{Unlike, unlike};
 pub use cost::{Cost, costs};
 pub use counts::{Band, CountVerdict, instructions, judge_counts};
 pub use crossing::{Crossing, crossing};
+pub use figure::Figure;
 pub use gap::{Gap, GapKind};
 pub use hosts::{Host, HostKind, HostUnlike, Standing, judge_hosts};
 pub use outside::{batch_cost, batch_span, difference, same_samples};

@@ -2,7 +2,7 @@
 //! prints. All text from the host is escaped.
 
 use crate::finding::{Cure, Finding, Group, Here, Report, Severity};
-use ws_report::text::{pad_right, terminal, width};
+use ws_text::{pad_right, terminal, width};
 
 /// Text is wrapped at this column. Commands are not wrapped, so that they can be copied.
 const COLUMNS: usize = 100;

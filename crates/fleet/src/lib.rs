@@ -3,7 +3,8 @@
 //! A [`campaign::Campaign`] is what the user wrote; its [`task::Task`]s are single measurements, each of one
 //! machine. A [`folder::Folder`], shared by all nodes, holds what was submitted and what was measured, by
 //! [`cell::Cell`]: a machine's digest and a selection of benchmarks, which decide the digits. [`verdict`] says
-//! which nodes to trust, [`budget`] what fits, [`slurm`] how Slurm is asked. Nothing here starts a process.
+//! which nodes to trust, [`budget`] what fits, [`slurm`] how Slurm is asked. [`view::View`] is all that is known of a
+//! campaign, [`submit`] gives what is open to Slurm, [`work`] is what a node does of it.
 
 #![cfg_attr(
     test,
@@ -12,17 +13,29 @@
 
 pub mod budget;
 pub mod campaign;
+pub mod carry;
 pub mod cell;
 pub mod digits;
+pub mod expand;
 pub mod folder;
+pub mod kept;
+pub mod measure;
 pub mod merge;
+pub mod queue;
 pub mod run;
 pub mod slurm;
 pub mod submission;
+pub mod submit;
 pub mod task;
 pub mod verdict;
+pub mod view;
+pub mod work;
 
+use folder::{FolderError, Lock};
 use sha2::{Digest, Sha256};
+use std::time::Duration;
+use ws_kernels::child::Stopped;
+use ws_terminal::{Stop, output};
 
 /// SHA-256 of the parts, in hexadecimal. Each part is preceded by its length, so that no two lists of parts
 /// give the same text.
@@ -37,4 +50,37 @@ pub(crate) fn sha256<T: AsRef<str>>(parts: impl IntoIterator<Item = T>) -> Strin
         .iter()
         .map(|byte| format!("{byte:02x}"))
         .collect()
+}
+
+/// Polling interval of a lock.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// Takes a lock; while another process has it, waits and says once for what.
+///
+/// # Errors
+/// It can't be made; [`Stopped`].
+pub fn locked(
+    stop: &Stop,
+    waiting: &str,
+    take: impl Fn() -> Result<Option<Lock>, FolderError>,
+) -> anyhow::Result<Lock> {
+    let mut told = false;
+    loop {
+        if let Some(lock) = take()? {
+            return Ok(lock);
+        }
+        if stop.requested() {
+            return Err(Stopped.into());
+        }
+        if !told {
+            say(waiting);
+            told = true;
+        }
+        std::thread::sleep(LOOK);
+    }
+}
+
+/// Prints progress.
+pub fn say(line: &str) {
+    output::progress("fleet", line);
 }

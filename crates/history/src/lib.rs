@@ -17,12 +17,14 @@ mod error;
 mod filter;
 mod kept;
 mod kernel;
+mod order;
 mod place;
 mod server;
 mod sqlite;
 mod store;
 #[cfg(test)]
 mod tests;
+mod trends;
 
 pub use by_kernel::KernelFigure;
 pub use copy::Copied;
@@ -30,6 +32,8 @@ pub use error::Error;
 pub use filter::Filter;
 pub use kept::cell;
 pub use kernel::{by_version, kernel, line_of};
+pub use order::Kernels;
 pub use place::Place;
 pub use server::{Address, Right};
 pub use store::{Added, Pair, Point, Run, Store};
+pub use trends::by_kernel;

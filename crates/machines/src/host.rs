@@ -56,6 +56,13 @@ impl Host {
     }
 }
 
+/// The name of the machine on which this program runs; none if it has none.
+pub fn name() -> Option<String> {
+    let name = fs::read_to_string("/proc/sys/kernel/hostname").ok()?;
+    let name = name.trim();
+    (!name.is_empty() && name != "(none)").then(|| name.to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

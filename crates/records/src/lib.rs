@@ -3,7 +3,7 @@
 //!
 //! Everything here is total: it accepts any bytes in any chunking, never panics, and its memory is
 //! bounded. Strings in records are as untrusted as the guest that wrote them: escape them
-//! (`ws_report::text`) before they are shown.
+//! (`ws_text`) before they are shown.
 //!
 //! `tests/it/decoder.rs` specifies the decoder as tests; `tests/it/properties.rs` is the fuzz
 //! target: it feeds generated streams of valid, damaged and foreign lines. `cargo test` runs some

@@ -1,6 +1,6 @@
 //! The table for other programs: CSV in long form, and JSON, with numbers in full precision.
 
-use crate::table::{Cell, Table, TableRow, status_word, verdict_word};
+use crate::table::{Cell, Table, TableRow, verdict_word};
 use crate::text::spreadsheet;
 
 /// The number of columns in the CSV.
@@ -67,7 +67,7 @@ impl Table {
             spreadsheet(&row.category),
             spreadsheet(&column.platform),
             spreadsheet(&column.created),
-            status_word(cell.status).into(),
+            cell.status.word().into(),
             spreadsheet(cell.unit.as_deref().unwrap_or("")),
             number(cell.value),
             number(cell.min),

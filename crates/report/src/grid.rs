@@ -2,7 +2,7 @@
 //! Platform names, units and benchmarks are not yet escaped here.
 
 use crate::number;
-use crate::table::{Cell, Column, Table, TableRow, status_word};
+use crate::table::{Cell, Column, Table, TableRow};
 use ws_results::{Status, Verdict};
 
 /// The heads of the external timing.
@@ -147,7 +147,7 @@ pub(crate) fn texts(cell: Option<&Cell>, group: &Group, elsewhere: &[usize]) -> 
                 marks.push("?".to_owned());
             }
         }
-        _ => texts.value = status_word(cell.status).into(),
+        _ => texts.value = cell.status.word().into(),
     }
     let here = |note: &&usize| cell.value.is_none() || !elsewhere.contains(note);
     marks.extend(cell.notes.iter().filter(here).map(|&note| reference(note)));

@@ -39,12 +39,14 @@ mod style;
 mod suite;
 mod table;
 mod terminal;
-pub mod text;
 mod unit_of_work;
 
+// By this name in all modules.
+use ws_text as text;
+
 pub use apps::{
-    APPLICATION, APPS_SCHEMA, App, AppLine, Apps, NestedRatio, Part, Predicted, PricedExit, Spread,
-    TimedPart, TimedTransaction, TrafficPrices, Traffics, Transaction,
+    APPS_SCHEMA, App, AppLine, Apps, NestedRatio, Part, Predicted, PricedExit, Spread, TimedPart,
+    TimedTransaction, TrafficPrices, Traffics, Transaction,
 };
 pub use baselines::{baselines, is_baseline};
 pub use comparison::{COMPARISON_SCHEMA, ChangeExplained, Comparisons, comparison_schema};
@@ -59,9 +61,7 @@ pub use nested::{
 pub use number::value;
 pub use outside::Outside;
 pub use over_hosts::{Change, HostsOfSides, OverHosts, RowOverHosts};
-pub use place::{PLACEMENT_SCHEMA, PlaceKind, PlaceRow, Placement, Places, Side, Spot, Where};
-pub use requests::{IO, IO_SCHEMA, IoLine, IoRow, PublishedRate, Requests};
+pub use place::{PLACEMENT_SCHEMA, Placement};
+pub use requests::{IO_SCHEMA, IoLine, PublishedRate, Requests};
 pub use show::show;
-pub use table::{
-    Cell, Column, Options, SCHEMA, Table, TableError, TableRow, status_word, table, table_schema,
-};
+pub use table::{Cell, Column, Options, SCHEMA, Table, TableError, TableRow, table, table_schema};

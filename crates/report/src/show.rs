@@ -3,7 +3,7 @@
 
 use crate::number::{self, percent};
 use crate::style::Style;
-use crate::table::{SOFTWARE_KVM, status_word, verdict_word};
+use crate::table::{SOFTWARE_KVM, verdict_word};
 use crate::text::{console, pad_left, pad_right, terminal, width};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -239,7 +239,7 @@ impl Page {
     }
 
     fn outcomes(&mut self, row: &Row) {
-        let word = status_word(row.status);
+        let word = row.status.word();
         let reason = terminal(row.reason.as_deref().unwrap_or("no reason is given")).into_owned();
         let text = format!("{word}: {reason}");
         let text = if row.status == Status::Skip {
@@ -259,11 +259,7 @@ impl Page {
                 .map_or(String::new(), |r| format!(": {}", terminal(r)));
             self.line(
                 3,
-                &format!(
-                    "boot {} {}{reason}",
-                    outcome.boot,
-                    status_word(outcome.status)
-                ),
+                &format!("boot {} {}{reason}", outcome.boot, outcome.status.word()),
             );
         }
     }

@@ -276,7 +276,7 @@ fn cell(side: &Side, idle: Option<IdleSpread>, notes: &mut Notes) -> Cell {
     }
     if row.status != Status::Ok {
         let reason = row.reason.as_deref().unwrap_or("no reason is given");
-        let word = status_word(row.status);
+        let word = row.status.word();
         let failed = row
             .outcomes
             .iter()
@@ -387,20 +387,6 @@ fn worst_check(row: &Row) -> Option<Verdict> {
         .filter_map(|o| o.check.as_ref())
         .map(|c| c.verdict)
         .max_by_key(rank)
-}
-
-/// The status as in the result file.
-pub fn status_word(status: Status) -> &'static str {
-    match status {
-        Status::Ok => "ok",
-        Status::Skip => "skip",
-        Status::Fault => "fault",
-        Status::Timeout => "timeout",
-        Status::Died => "died",
-        Status::Failed => "failed",
-        Status::Lost => "lost",
-        Status::Unreached => "unreached",
-    }
 }
 
 /// The verdict as in the result file.

@@ -13,7 +13,9 @@ mod find;
 mod json;
 mod name;
 mod perturbed;
+pub mod place;
 mod read;
+mod rows;
 #[cfg(test)]
 mod sample;
 mod schema;
@@ -24,6 +26,7 @@ pub use find::{FindError, explanation_name, find, find_explanations, load, load_
 pub use name::{file_name, nth_file_name};
 pub use perturbed::Perturbed;
 pub use read::{MAX_FILE_BYTES, ReadError, read_file};
+pub use rows::{APPLICATION, IO, IoRow};
 pub use schema::schema;
 pub use write::{WriteError, write_bytes, write_file, write_into, write_nth_into};
 
@@ -392,6 +395,22 @@ pub enum Status {
     Lost,
     /// Never reached: the run was stopped, or the log ended.
     Unreached,
+}
+
+impl Status {
+    /// As in the file.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Skip => "skip",
+            Self::Fault => "fault",
+            Self::Timeout => "timeout",
+            Self::Died => "died",
+            Self::Failed => "failed",
+            Self::Lost => "lost",
+            Self::Unreached => "unreached",
+        }
+    }
 }
 
 /// The result of a benchmark's check.

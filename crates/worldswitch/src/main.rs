@@ -1,9 +1,7 @@
 //! `worldswitch`: measures what virtualization costs.
 //!
-//! Layers, top to bottom; none uses one above it:
-//! `commands` (what each command does), `cli` (the command line), `rounds` (what is booted when),
-//! `launch` (one launch, from bytes to rows), `outcome` (rows to a result), `patcher` (hypervisor
-//! images for virtual EL2), `terminal`.
+//! Folders, each using only those after it: `commands` (what each command does), `shared` (what several of them
+//! need), `cli` (the command line). No command uses another.
 //!
 //! The only exit point. Exit codes: 0 ok, 1 error, 2 wrong usage, 3 regression, 4 inconclusive or nothing compared.
 
@@ -14,19 +12,12 @@
 
 mod cli;
 mod commands;
-#[cfg(test)]
-mod fake;
-mod launch;
-mod outcome;
-mod patcher;
-mod rounds;
-mod terminal;
+mod shared;
 
 use clap::FromArgMatches;
 use cli::Cli;
-use commands::Usage;
 use std::process::ExitCode;
-use terminal::output;
+use ws_terminal::{Usage, output};
 
 fn main() -> ExitCode {
     let parsed = cli::help::command().try_get_matches();
@@ -38,7 +29,7 @@ fn main() -> ExitCode {
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
     };
-    let colours = output::Colours::choose(cli.color);
+    let colours = output::Colours::choose(cli.color.asked());
     output::be_quiet(cli.quiet);
     match commands::command(&cli.command, colours) {
         Ok(done) => ExitCode::from(done.code()),
@@ -46,43 +37,6 @@ fn main() -> ExitCode {
         Err(error) => {
             output::error(&error, colours);
             ExitCode::from(if error.is::<Usage>() { 2 } else { 1 })
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::fs;
-    use std::path::Path;
-
-    /// In the order of this file's head.
-    const LAYERS: [&str; 7] = [
-        "commands", "cli", "rounds", "launch", "outcome", "patcher", "terminal",
-    ];
-
-    /// Checks every file in `folder`, which belongs to layer number `layer`.
-    fn check(folder: &Path, layer: usize) {
-        for entry in fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                check(&path, layer);
-                continue;
-            }
-            let text = fs::read_to_string(&path).unwrap();
-            for used in text.split("crate::").skip(1) {
-                let above = LAYERS[..layer]
-                    .iter()
-                    .find(|above| used.starts_with(**above));
-                assert_eq!(above, None, "{} uses a layer above it", path.display());
-            }
-        }
-    }
-
-    #[test]
-    fn no_layer_uses_one_above_it() {
-        let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-        for (index, layer) in LAYERS.iter().enumerate() {
-            check(&src.join(layer), index);
         }
     }
 }

@@ -12,6 +12,7 @@ mod operator;
 mod predict;
 mod separate;
 mod terms;
+mod workload;
 
 pub use fit::{Model, ModelError, ModelOptions, RowCost, TermCost, fit};
 pub use kvm::{HostEvents, host_events};
@@ -19,6 +20,7 @@ pub use operator::{Operator, OperatorKind, OperatorPoint};
 pub use predict::{ComponentTotal, EventTotal, PredictError, Prediction, Whole, predict};
 pub use separate::{PageCosts, Separation};
 pub use terms::{Component, Paging, TERMS, Term, term_of};
+pub use workload::{Given, Time, Workload};
 
 #[cfg(test)]
 mod tests;

@@ -23,7 +23,6 @@ pub use vcpus::Spread;
 
 use crate::baselines::of_its_run;
 use crate::exit_columns;
-use crate::place::PlaceRow;
 use crate::reference::Reference;
 use crate::requests::{PublishedRate, idle, published as exits_a_second};
 use crate::unit_of_work::{Unit, base, cpus};
@@ -33,13 +32,13 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use ws_explain::spread::WorkloadExplained;
+use ws_results::place::PlaceRow;
 use ws_results::{ResultFile, Row};
 
 /// The schema of the JSON.
 pub const APPS_SCHEMA: &str = "worldswitch-apps/2";
 
-/// The category of workloads in results.
-pub const APPLICATION: &str = "application";
+pub(crate) use ws_results::APPLICATION;
 
 /// The machines without a hypervisor: ratios relate to the one of the same architecture and number of CPUs.
 const NATIVES: [&str; 2] = ["lab:linux", "lab:arm-linux"];

@@ -40,7 +40,7 @@ pub use simulated::Simulated;
 
 use crate::apps::Traffics;
 use crate::model::Modelled;
-use crate::table::{Table, status_word, table};
+use crate::table::{Table, table};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD as BASE64;
 use lead::{Lead, View};
@@ -227,7 +227,7 @@ fn without_figure(report: &Report, table: &Table) -> String {
         let mut counted: Vec<String> = Vec::new();
         for status in &statuses {
             let count = statuses.iter().filter(|other| *other == status).count();
-            let text = format!("{count} {}", status_word(*status));
+            let text = format!("{count} {}", status.word());
             if *status != Status::Ok && !counted.contains(&text) {
                 counted.push(text);
             }

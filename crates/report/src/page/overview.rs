@@ -5,7 +5,7 @@ use super::series::{Series, units};
 use super::words::{Caveat, breakable, folded, plain, plural};
 use crate::grid::{NEAR_ZERO, NOISY};
 use crate::number;
-use crate::table::{Cell, Table, status_word, verdict_word};
+use crate::table::{Cell, Table, verdict_word};
 use maud::{Markup, html};
 use ws_results::{ResultFile, Status, Verdict};
 
@@ -171,7 +171,7 @@ fn value(cell: Option<&Cell>, notes: &Notes) -> Markup {
     let shown = match (cell.value, &cell.unit) {
         (Some(_), Some(_)) if cell.near_zero => "~0".to_owned(),
         (Some(value), Some(unit)) => number::value(value, unit),
-        _ => status_word(cell.status).to_owned(),
+        _ => cell.status.word().to_owned(),
     };
     html! {
         td class=[bad.then_some("bad")] data-v=[in_full(cell.value, &shown)] data-q=[behind(cell)] {

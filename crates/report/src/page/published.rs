@@ -6,7 +6,7 @@ use super::series::{Series, newest};
 use super::words::{breakable, plain};
 use crate::number;
 use crate::reference::{Reference, Value};
-use crate::table::{Cell, Table, status_word};
+use crate::table::{Cell, Table};
 use maud::{Markup, html};
 use std::collections::BTreeSet;
 
@@ -191,7 +191,7 @@ fn ours(table: &Table, benchmark: &str, index: usize, series: &Series) -> Markup
 /// Why there is no value of ours.
 fn absent(cell: Option<&Cell>, benchmark: &str) -> &'static str {
     match cell {
-        Some(cell) => status_word(cell.status),
+        Some(cell) => cell.status.word(),
         None if benchmark.is_empty() => "-",
         None => "not measured",
     }

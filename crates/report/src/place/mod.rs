@@ -1,10 +1,8 @@
 //! A host and its VM at work on chosen CPUs, alone and together, beside Figure 4 of Rasmusson and Corcoran (2013).
 
 mod published;
-mod row;
 mod text;
 
-pub use row::{PlaceKind, PlaceRow, Places, Side, Spot, Where};
 pub(crate) use text::rate;
 
 use crate::reference::Reference;
@@ -15,6 +13,7 @@ use serde::Serialize;
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use ws_analysis::Summary;
+use ws_results::place::{PlaceKind, PlaceRow, Places, Side, Spot, Where};
 use ws_results::{ResultFile, Row};
 
 /// The format version of the JSON export.

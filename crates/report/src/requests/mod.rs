@@ -1,10 +1,7 @@
 //! Paravirtual I/O in the lab (`worldswitch io --on lab:...`): for each device of a VM the instructions
 //! and exits of one request, by reason, beside what ELVIS (2013) states of exits.
 
-mod row;
 pub(crate) mod text;
-
-pub use row::IoRow;
 
 use crate::exit_columns;
 use crate::reference::Reference;
@@ -13,13 +10,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use ws_explain::requests::RequestsExplained;
-use ws_results::{ResultFile, Row};
+use ws_results::{IO, IoRow, ResultFile, Row};
 
 /// The schema of the JSON.
 pub const IO_SCHEMA: &str = "worldswitch-io/1";
-
-/// The category of these rows. Other rows have it too: ports of a guest, loads of servers on this host.
-pub const IO: &str = "io";
 
 /// The paper, and its section.
 const PAPER: &str = "elvis-2013";

@@ -3,7 +3,8 @@
 use crate::page::{opening, page, section};
 use crate::support::{absent, house, measured, result};
 use serde_json::json;
-use ws_report::{PlaceKind, PlaceRow, Placement, Places, Side, Spot};
+use ws_report::Placement;
+use ws_results::place::{PlaceKind, PlaceRow, Places, Side, Spot};
 use ws_results::{ResultFile, Row, Status};
 
 fn places(host: Spot, vm: Spot) -> Places {

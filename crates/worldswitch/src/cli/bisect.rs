@@ -1,7 +1,7 @@
 //! Options of `worldswitch bisect`.
 
 use crate::cli::help::{MACHINES, OUTPUT};
-use crate::cli::{Output, Parts};
+use crate::cli::{OutputArgs, PartsArgs};
 use clap::Args;
 use std::path::PathBuf;
 use ws_machines::name::PlatformName;
@@ -72,7 +72,7 @@ pub struct BisectArgs {
     #[arg(long, help_heading = OUTPUT)]
     pub json: bool,
     #[command(flatten, next_help_heading = OUTPUT)]
-    pub output: Output,
+    pub output: OutputArgs,
     #[command(flatten, next_help_heading = MACHINES)]
-    pub parts: Parts,
+    pub parts: PartsArgs,
 }

@@ -1,7 +1,7 @@
 //! Options of `worldswitch explain`.
 
 use super::help::{MACHINES, OUTPUT};
-use super::{Form, Parts, file};
+use super::{Form, PartsArgs, file};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use std::path::PathBuf;
@@ -80,7 +80,7 @@ pub struct ExplainArgs {
     #[arg(long, value_name = "NAME|FILE", conflicts_with_all = ["diff", "folded"])]
     pub prices: Vec<PathBuf>,
     #[command(flatten, next_help_heading = MACHINES)]
-    pub parts: Parts,
+    pub parts: PartsArgs,
 }
 
 impl ExplainArgs {

@@ -1,6 +1,6 @@
 //! Subcommands and options of `worldswitch fleet`.
 
-use super::Parts;
+use super::PartsArgs;
 use super::help::{MACHINES, OUTPUT};
 use super::values::folder;
 use clap::{Args, Subcommand};
@@ -74,7 +74,7 @@ pub struct CampaignArgs {
     #[arg(long)]
     pub json: bool,
     #[command(flatten, next_help_heading = MACHINES)]
-    pub parts: Parts,
+    pub parts: PartsArgs,
 }
 
 #[derive(Debug, Args)]

@@ -1,7 +1,7 @@
 //! Options of `compare` and `history check`: how results are judged.
 
 use super::help::OUTPUT;
-use super::{Exports, Form, Parts, file};
+use super::{Exports, Form, PartsArgs, file};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -44,7 +44,7 @@ pub struct CompareArgs {
         flatten,
         next_help_heading = "Only for --explain: files that machines are made from"
     )]
-    pub parts: Parts,
+    pub parts: PartsArgs,
 }
 
 /// How results are judged, and where the comparison is written.

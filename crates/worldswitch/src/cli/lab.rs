@@ -3,12 +3,13 @@
 mod diverge;
 
 use crate::cli::help::{MACHINES, OUTPUT};
-use crate::cli::{Form, Output, Parts, PlatformList, file};
+use crate::cli::{Form, OutputArgs, PartsArgs, PlatformList, file};
 use clap::{Args, Subcommand};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 use ws_lab::fetch::old;
+use ws_runner::parts::{Parts, Places};
 
 pub use diverge::{By, DivergeArgs};
 
@@ -62,7 +63,7 @@ Exit codes, the first that applies:
 
 /// Where recipes and packages are.
 #[derive(Clone, Debug, Default, Args)]
-pub struct Places {
+pub struct PlacesArgs {
     /// A folder with your own recipes/NAME.toml and packages.toml, searched before the installed
     /// one; may be repeated.
     #[arg(long, value_name = "DIR")]
@@ -71,9 +72,17 @@ pub struct Places {
     /// ~/.cache/worldswitch.
     #[arg(long, value_name = "DIR")]
     pub cache: Option<PathBuf>,
-    /// Workloads that a command makes itself, and files beside them: texts by name.
-    #[arg(skip)]
-    pub workloads: BTreeMap<String, String>,
+}
+
+impl PlacesArgs {
+    /// For whoever opens them.
+    pub fn to_places(&self) -> Places {
+        Places {
+            lab_dir: self.lab_dir.clone(),
+            cache: self.cache.clone(),
+            workloads: BTreeMap::new(),
+        }
+    }
 }
 
 #[derive(Debug, Subcommand)]
@@ -84,7 +93,7 @@ pub enum LabCommand {
         #[arg(long)]
         json: bool,
         #[command(flatten)]
-        places: Places,
+        places: PlacesArgs,
     },
     /// Show a resolved recipe: the machine's parts, and the reason for each flag.
     Show {
@@ -94,7 +103,7 @@ pub enum LabCommand {
         #[arg(long)]
         json: bool,
         #[command(flatten)]
-        places: Places,
+        places: PlacesArgs,
     },
     /// Fetch the packages of lab machines: emulator, kernels, hypervisors.
     #[command(after_help = FETCH_HELP)]
@@ -111,7 +120,7 @@ pub enum LabCommand {
         #[arg(long, value_name = "PATH")]
         qemu: Option<PathBuf>,
         #[command(flatten)]
-        places: Places,
+        places: PlacesArgs,
     },
     /// Find the first instruction that two boots execute differently, or the functions that only one executes.
     Diverge(DivergeArgs),
@@ -125,13 +134,13 @@ pub enum LabCommand {
         /// Only these sets. Default: all that are fetched.
         sets: Vec<String>,
         #[command(flatten)]
-        places: Places,
+        places: PlacesArgs,
     },
     /// Import packages from a file that export wrote, after checking all of it.
     Import {
         file: PathBuf,
         #[command(flatten)]
-        places: Places,
+        places: PlacesArgs,
     },
 }
 
@@ -169,7 +178,7 @@ pub struct BootArgs {
     #[arg(long, value_name = "FILE")]
     pub vmm: Option<PathBuf>,
     #[command(flatten)]
-    pub places: Places,
+    pub places: PlacesArgs,
 }
 
 impl BootArgs {
@@ -181,7 +190,7 @@ impl BootArgs {
             vmm: self.vmm.clone(),
             // Of a user's kernel one boot is wanted, and no state kept.
             no_resume: true,
-            lab: self.places.clone(),
+            lab: self.places.to_places(),
         }
     }
 }
@@ -213,9 +222,9 @@ pub struct CheckArgs {
         value_parser = file(Form::Markdown))]
     pub export_markdown: Option<PathBuf>,
     #[command(flatten, next_help_heading = OUTPUT)]
-    pub output: Output,
+    pub output: OutputArgs,
     #[command(flatten, next_help_heading = MACHINES)]
-    pub parts: Parts,
+    pub parts: PartsArgs,
 }
 
 #[derive(Debug, Args)]
@@ -247,5 +256,5 @@ pub struct FetchArgs {
     #[arg(long, value_name = "FILE")]
     pub keyring: Option<PathBuf>,
     #[command(flatten)]
-    pub places: Places,
+    pub places: PlacesArgs,
 }

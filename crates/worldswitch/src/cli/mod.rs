@@ -18,15 +18,17 @@ mod results;
 mod run;
 mod values;
 
-use crate::terminal::output::When;
 use bisect::BisectArgs;
 use clap::{ArgAction, Args, Parser, Subcommand};
 use fleet::FleetArgs;
 use help::{GENERAL, MACHINES};
 use io::IoArgs;
-use lab::{LabCommand, Places};
+use lab::{LabCommand, PlacesArgs};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use ws_runner::Session;
+use ws_runner::parts::Parts;
+use ws_terminal::{Colours, Stop};
 
 pub use apps::AppsArgs;
 pub use explain::ExplainArgs;
@@ -38,7 +40,8 @@ pub use paper::PaperArgs;
 pub use patch_hyp::PatchHypArgs;
 pub use place::PlaceArgs;
 pub use results::{ModelArgs, PagingKind, ReportArgs, ShowArgs, Suite};
-pub use run::{Output, RunArgs};
+pub use run::{OutputArgs, RunArgs};
+use values::When;
 pub use values::{PlatformList, folder, platforms, seconds};
 
 /// The version, and the commit if it is known (build.rs).
@@ -163,7 +166,7 @@ pub enum ListWhat {
         #[arg(long)]
         json: bool,
         #[command(flatten, next_help_heading = MACHINES)]
-        parts: Parts,
+        parts: PartsArgs,
     },
     /// Platforms to measure on, what each needs, and whether it is usable here.
     Platforms {
@@ -171,7 +174,7 @@ pub enum ListWhat {
         #[arg(long)]
         json: bool,
         #[command(flatten, next_help_heading = MACHINES)]
-        parts: Parts,
+        parts: PartsArgs,
     },
 }
 
@@ -184,7 +187,7 @@ pub struct DoctorArgs {
     #[arg(long)]
     pub json: bool,
     #[command(flatten, next_help_heading = MACHINES)]
-    pub parts: Parts,
+    pub parts: PartsArgs,
 }
 
 /// Other forms of what a command shows. One of them may go to standard output, in place of the table.
@@ -228,16 +231,16 @@ pub const STDOUT: &str = "-";
 #[derive(Clone, Debug, Default, Args)]
 pub struct Usual {
     #[command(flatten, next_help_heading = help::OUTPUT)]
-    pub output: Output,
+    pub output: OutputArgs,
     #[command(flatten, next_help_heading = help::OUTPUT)]
     pub exports: Exports,
     #[command(flatten, next_help_heading = help::MACHINES)]
-    pub parts: Parts,
+    pub parts: PartsArgs,
 }
 
 /// The user's replacements for the files that machines are made from.
 #[derive(Clone, Debug, Default, Args)]
-pub struct Parts {
+pub struct PartsArgs {
     /// The guest image. Default: the one that make build makes.
     #[arg(long, value_name = "FILE")]
     pub guest: Option<PathBuf>,
@@ -252,7 +255,34 @@ pub struct Parts {
     #[arg(long)]
     pub no_resume: bool,
     #[command(flatten)]
-    pub lab: Places,
+    pub lab: PlacesArgs,
+}
+
+impl PartsArgs {
+    /// For whoever makes machines.
+    pub fn to_parts(&self) -> Parts {
+        Parts {
+            guest: self.guest.clone(),
+            qemu: self.qemu.clone(),
+            vmm: self.vmm.clone(),
+            no_resume: self.no_resume,
+            lab: self.lab.to_places(),
+        }
+    }
+}
+
+/// This program, as results name it.
+pub fn tool() -> String {
+    format!("worldswitch {VERSION}")
+}
+
+/// Whoever measures: this program, until `stop`.
+pub fn session(stop: Stop, colours: Colours) -> Session {
+    Session {
+        tool: tool(),
+        stop,
+        colours,
+    }
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! Options of `worldswitch patch-hyp`.
 
-use crate::patcher::{Range, Target};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
+use ws_patcher::{Range, Target};
 
 const EXAMPLES: &str = "\
 Examples:

@@ -2,7 +2,7 @@
 
 use super::{PlatformList, Usual, platforms};
 use clap::Args;
-use ws_report::PlaceKind;
+use ws_results::place::PlaceKind;
 
 const EXAMPLES: &str = "\
 The experiments of Rasmusson and Corcoran (2013): the host and its VM do the same work on chosen

@@ -1,16 +1,14 @@
 //! Options of `run`, some of which other commands share.
 
 use super::help::{MACHINES, OUTPUT};
-use super::values::{Cpus, PlatformList, bytes, cpus, folder, platforms, seconds};
-use super::{Exports, Form, Parts, Suite, file};
-use crate::rounds::plan::{Apic, Page};
-use crate::rounds::rows::RowsOf;
-use crate::rounds::turns::Turns;
+use super::values::{Cpus, PlatformList, apic, bytes, cpus, folder, page, platforms, seconds};
+use super::{Exports, Form, PartsArgs, Suite, file};
 use clap::Args;
 use std::path::PathBuf;
 use std::time::Duration;
 use ws_machines::name::PlatformName;
-use ws_machines::recording::What;
+use ws_runner::plan::{Apic, Page, Parameters};
+use ws_runner::{Benchmarks, Output, RunSpec};
 
 const RUN_EXAMPLES: &str = "\
 Platforms (worldswitch list platforms shows which are usable here):
@@ -41,7 +39,7 @@ Examples:
 const SIZE: &str = "How much is measured";
 const GUEST: &str = "How the guest runs";
 
-#[derive(Debug, Default, Args)]
+#[derive(Debug, Args)]
 #[command(after_help = RUN_EXAMPLES)]
 pub struct RunArgs {
     /// Only these benchmarks (worldswitch list benchmarks). Default: all.
@@ -54,12 +52,6 @@ pub struct RunArgs {
     /// Only benchmarks whose name matches this regular expression (any part of it).
     #[arg(long, value_name = "REGEX", value_parser = regex::Regex::new)]
     pub bench: Option<regex::Regex>,
-    /// The rows of a command that measures one kind.
-    #[arg(skip)]
-    pub rows: Option<RowsOf>,
-    /// Which of them are measured first.
-    #[arg(skip)]
-    pub turns: Turns,
     /// Show all benchmarks. By default the table of a whole suite has the dozen that matter.
     #[arg(long)]
     pub all: bool,
@@ -88,7 +80,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "N", help_heading = GUEST, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub smp: Option<u32>,
     /// Page size of the measured memory.
-    #[arg(long, value_name = "SIZE", help_heading = GUEST)]
+    #[arg(long, value_name = "SIZE", help_heading = GUEST, value_parser = page())]
     pub page: Option<Page>,
     /// Working set of the memory benchmarks, in bytes or with K, M or G.
     #[arg(long, value_name = "BYTES", help_heading = GUEST, value_parser = bytes)]
@@ -98,7 +90,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "N", help_heading = GUEST, value_parser = clap::value_parser!(u64).range(0..=1_000_000))]
     pub pad: Option<u64>,
     /// How x86 guests access their local APIC. Default: x2apic where the CPU has it, else xapic.
-    #[arg(long, value_name = "APIC", help_heading = GUEST)]
+    #[arg(long, value_name = "APIC", help_heading = GUEST, value_parser = apic())]
     pub apic: Option<Apic>,
     /// Where time is measured: boot N has the seed SEED + N - 1. The seed sets the order of the
     /// benchmarks, whether the operation's loop or the control loop is first, and where data lie.
@@ -126,7 +118,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "SECONDS", help_heading = SIZE, value_parser = seconds)]
     pub timeout: Option<Duration>,
     #[command(flatten, next_help_heading = MACHINES)]
-    pub parts: Parts,
+    pub parts: PartsArgs,
     /// Pin the threads of vCPU 0, 1, ... to these host CPUs, on every platform that measures time.
     /// Default: isolated CPUs if there are enough; else, on a host with several kinds of cores, CPUs of
     /// the fastest kind that has enough; else no pinning.
@@ -136,7 +128,7 @@ pub struct RunArgs {
     #[arg(long, help_heading = OUTPUT)]
     pub report: bool,
     #[command(flatten, next_help_heading = OUTPUT)]
-    pub output: Output,
+    pub output: OutputArgs,
     #[command(flatten, next_help_heading = OUTPUT)]
     pub exports: Exports,
     /// Also write the table as CSV. FILE may be -, as above.
@@ -145,14 +137,11 @@ pub struct RunArgs {
     /// Show the machines' command lines, times to the first record, and chosen iterations.
     #[arg(short, long, conflicts_with = "quiet", help_heading = super::help::GENERAL)]
     pub verbose: bool,
-    /// Where a lab machine's recording goes and what is recorded, for commands that explain it.
-    #[arg(skip)]
-    pub recording: Option<(PathBuf, What)>,
 }
 
 /// Where results go.
 #[derive(Debug, Clone, Default, Args)]
-pub struct Output {
+pub struct OutputArgs {
     /// Folder for the results, one file per platform. Default: ws-runs/TIME.
     #[arg(short, long, value_name = "DIR", value_parser = folder())]
     pub output: Option<PathBuf>,
@@ -161,15 +150,47 @@ pub struct Output {
     pub force: bool,
 }
 
+impl OutputArgs {
+    /// For whoever writes results.
+    pub fn to_output(&self) -> Output {
+        Output {
+            folder: self.output.clone(),
+            force: self.force,
+        }
+    }
+}
+
 impl RunArgs {
-    /// These benchmarks on these platforms, with defaults for all other options: for other
-    /// commands that measure.
-    pub fn of(on: PlatformList, names: Vec<String>, parts: Parts) -> Self {
-        Self {
-            on: vec![on],
-            names,
-            parts,
-            ..Self::default()
+    /// What is measured; a suite's benchmarks are not known here.
+    pub fn spec(&self) -> RunSpec {
+        RunSpec {
+            platforms: self.on.iter().flatten().cloned().collect(),
+            benchmarks: match &*self.names {
+                [] => self.bench.clone().into(),
+                names => Benchmarks::Named(names.to_vec()),
+            },
+            boots: self.boots,
+            perturb: self.perturb,
+            parameters: Parameters {
+                samples: self.samples,
+                iters: self.iters,
+                page: self.page,
+                ws_bytes: self.ws,
+                pad: self.pad,
+                apic: self.apic,
+                external: self.external,
+                seed: None,
+            },
+            smp: self.smp,
+            seed: self.seed,
+            quick: self.quick,
+            base: self.base.clone(),
+            timeout: self.timeout,
+            pin: self.pin.clone(),
+            parts: self.parts.to_parts(),
+            output: self.output.to_output(),
+            verbose: self.verbose,
+            ..RunSpec::default()
         }
     }
 }

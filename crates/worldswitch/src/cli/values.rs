@@ -1,10 +1,32 @@
 //! Parsers of option values: lists, sizes, times.
 
 use super::STDOUT;
-use clap::builder::{PathBufValueParser, TypedValueParser};
+use clap::ValueEnum;
+use clap::builder::{PathBufValueParser, PossibleValue, PossibleValuesParser, TypedValueParser};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use ws_machines::name::{PlatformName, parse_list};
+use ws_runner::plan::{Apic, Page};
+
+/// The values of `--color`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum When {
+    /// On a terminal, unless NO_COLOR is set.
+    Auto,
+    Always,
+    Never,
+}
+
+impl When {
+    /// Whether colour is asked for.
+    pub fn asked(self) -> Option<bool> {
+        match self {
+            Self::Auto => None,
+            Self::Always => Some(true),
+            Self::Never => Some(false),
+        }
+    }
+}
 
 /// The platforms of one `--on`.
 pub type PlatformList = Vec<PlatformName>;
@@ -12,6 +34,41 @@ pub type PlatformList = Vec<PlatformName>;
 /// Parses a list of platforms for `--on`.
 pub fn platforms(text: &str) -> Result<PlatformList, String> {
     parse_list(text).map_err(|e| e.to_string())
+}
+
+/// Parses one of a type's values, by the word and the help of each.
+fn one_of<T: Copy + Send + Sync + 'static>(
+    all: &'static [(T, &'static str, &'static str)],
+) -> impl TypedValueParser<Value = T> {
+    let shown = all.iter().map(|(_, word, help)| {
+        let value = PossibleValue::new(word);
+        if help.is_empty() {
+            value
+        } else {
+            value.help(help)
+        }
+    });
+    PossibleValuesParser::new(shown).try_map(|text| {
+        let one = all.iter().find(|(_, word, _)| *word == text);
+        one.map(|(value, ..)| *value).ok_or("it is no such word")
+    })
+}
+
+/// A page's size.
+pub fn page() -> impl TypedValueParser<Value = Page> {
+    one_of(&[
+        (Page::Size4K, "4k", ""),
+        (Page::Size2M, "2m", ""),
+        (Page::Size1G, "1g", ""),
+    ])
+}
+
+/// How a local APIC is accessed.
+pub fn apic() -> impl TypedValueParser<Value = Apic> {
+    one_of(&[
+        (Apic::Xapic, "xapic", "Memory-mapped registers"),
+        (Apic::X2apic, "x2apic", "Model-specific registers"),
+    ])
 }
 
 /// Parses the name of a folder, which can't be standard output.

@@ -1,15 +1,15 @@
 //! `worldswitch complete`, which the scripts of shells call at each Tab: benchmarks, platforms and workloads that a word
 //! may become. It only reads files, and starts no program.
 
-use super::parts;
-use crate::cli::{Parts, help};
+use crate::cli::help;
 use clap::Arg;
 use std::ffi::OsString;
 use std::io::stdout;
 use ws_lab::lab::{Lab, split};
 use ws_machines::image::GuestImage;
 use ws_machines::platforms;
-use ws_report::text::terminal;
+use ws_runner::parts::{self, Parts};
+use ws_text::terminal;
 
 /// Values and what each is.
 type Found = Vec<(String, String)>;

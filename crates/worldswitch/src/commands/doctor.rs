@@ -1,26 +1,18 @@
-//! `worldswitch doctor`: what this host lacks, what disturbs measurements on it, and how to fix it;
-//! and the short form that `run` prints.
+//! `worldswitch doctor`: what this host lacks, what disturbs measurements on it, and how to fix it.
 
 use crate::cli::DoctorArgs;
-use crate::commands::{Done, parts};
-use crate::terminal::{Colours, output};
-use std::path::PathBuf;
-use std::time::Duration;
-use ws_doctor::{Around, Finding, Probe, Report, Root, Severity, Sys, Tools};
-use ws_machines::machine::{Engine, MachineError};
-use ws_machines::name::PlatformName;
-use ws_machines::resources::Resources;
-use ws_results::Disturbance;
-
-/// Interval of two readings of the CPUs' load: enough of the kernel's ticks for a percentage.
-const LOOK: Duration = Duration::from_millis(150);
+use crate::shared::Done;
+use ws_doctor::Severity;
+use ws_runner::doctor::examine;
+use ws_runner::parts;
+use ws_terminal::{Colours, output};
 
 /// Examines the host and prints the report. In part: there are problems, which standard output has.
 ///
 /// # Errors
 /// Standard output can't be written.
 pub fn doctor(args: &DoctorArgs, colours: Colours) -> anyhow::Result<Done> {
-    let resources = parts::resources(&args.parts, Vec::new());
+    let resources = parts::resources(&args.parts.to_parts(), Vec::new());
     let report = examine(&resources, true);
     output::data(&if args.json {
         format!("{}\n", serde_json::to_string_pretty(&report)?)
@@ -31,89 +23,4 @@ pub fn doctor(args: &DoctorArgs, colours: Colours) -> anyhow::Result<Done> {
         Severity::Problem => Done::InPart,
         _ => Done::Whole,
     })
-}
-
-/// Examines the host before time is measured on these platforms, and prints what disturbs the
-/// measurement, if anything.
-pub fn warn(resources: &Resources, names: &[PlatformName], colours: Colours) -> Report {
-    let kvm = names.iter().any(uses_kvm);
-    let report = examine(resources, kvm);
-    let lines = ws_doctor::short(&report, kvm);
-    if !lines.is_empty() {
-        let text = format!(
-            "this host disturbs measurements of time\n{}",
-            lines.join("\n")
-        );
-        output::remark(&text, colours);
-    }
-    report
-}
-
-/// The findings that go into the result of a platform.
-pub fn disturbances(report: &Report, platform: &str) -> Vec<Disturbance> {
-    let kvm = platform.parse().is_ok_and(|name| uses_kvm(&name));
-    let findings = report.disturbing(kvm);
-    let disturbance = |finding: &Finding| Disturbance {
-        id: finding.id.into(),
-        severity: finding.severity.name().into(),
-        title: finding.title.into(),
-        found: finding.found.clone(),
-        why: finding.why.into(),
-    };
-    findings.map(disturbance).collect()
-}
-
-/// Whether this platform runs on the host's own KVM.
-fn uses_kvm(platform: &PlatformName) -> bool {
-    matches!(platform.base().as_str(), "kvm" | "qemu-kvm")
-}
-
-/// `kvm`: also checks whether KVM works.
-fn examine(resources: &Resources, kvm: bool) -> Report {
-    let host = Root::at("/");
-    let tools = Tools {
-        qemu: resources
-            .emulator()
-            .map(|qemu| format!("{}, {}", qemu.version, qemu.program.display()))
-            .map_err(|error| error.to_string()),
-        guest: place(resources.guest()),
-        monitor: place(resources.monitor()),
-    };
-    let probe = if kvm {
-        probe(resources)
-    } else {
-        Probe::NotMade("no platform of this run needs it".into())
-    };
-    // After the programs above have run: they must not count as load of the host.
-    let earlier_stat = host.read("/proc/stat");
-    std::thread::sleep(LOOK);
-    ws_doctor::examine(
-        &host,
-        &Around {
-            tools,
-            probe,
-            signature: ws_doctor::hypervisor_signature(),
-            earlier_stat,
-        },
-    )
-}
-
-fn place(found: Result<PathBuf, MachineError>) -> Result<String, String> {
-    found
-        .map(|path| path.display().to_string())
-        .map_err(|error| error.to_string())
-}
-
-/// Asks the monitor whether KVM runs a guest; the doctor itself starts no machine.
-fn probe(resources: &Resources) -> Probe {
-    if resources.monitor().is_err() {
-        return Probe::NotMade("there is no KVM monitor to try it with".into());
-    }
-    match resources.kvm() {
-        Ok(kvm) => Probe::Ran {
-            software: kvm.engine == Engine::SoftwareKvm,
-            exit_ns: kvm.exit_ns,
-        },
-        Err(why) => Probe::Failed(why.to_string()),
-    }
 }

@@ -1,16 +1,18 @@
 //! `worldswitch nested`: nested virtualization on Arm with every mechanism, in the layout of the NEVE
 //! paper's Tables 1, 6 and 7.
 
-use crate::cli::{NestedArgs, RunArgs, Suite};
-use crate::commands::run::measure;
-use crate::commands::{Done, on_stdout, put, whole};
-use crate::rounds::rows::RowsOf;
-use crate::terminal::{Colours, Stop};
+use crate::cli::{NestedArgs, Suite, session};
+use crate::shared::suite::Layout;
+use crate::shared::told::told;
+use crate::shared::{Done, on_stdout, put};
 use anyhow::bail;
 use std::time::Duration;
 use ws_machines::name::parse_list;
 use ws_report::{Nested, NestedApps};
 use ws_results::ResultFile;
+use ws_runner::rows::RowsOf;
+use ws_runner::{Benchmarks, RunSpec, measure, whole};
+use ws_terminal::{Colours, Stop};
 
 const MECHANISMS: [&str; 4] = ["nv", "pv", "neve", "nv2"];
 /// The paper's world switch, and the minimal one.
@@ -82,42 +84,43 @@ fn measured(args: &NestedArgs, colours: Colours) -> anyhow::Result<(Vec<ResultFi
     if args.long {
         return long(args, colours);
     }
-    let on = match args.on.is_empty() {
-        false => args.on.clone(),
-        true => vec![parse_list(&platforms(args.short).join(","))?],
-    };
-    let run = RunArgs {
-        on,
-        suite: Some(Suite::Neve2017),
+    let spec = RunSpec {
+        platforms: match args.on.is_empty() {
+            false => args.on.concat(),
+            true => parse_list(&platforms(args.short).join(","))?,
+        },
+        benchmarks: Benchmarks::Matching(Layout::of(Suite::Neve2017)?.benchmarks()?),
         boots: Some(args.boots.unwrap_or(2)),
         timeout: Some(BENCH_LIMIT),
-        parts: args.usual.parts.clone(),
-        output: args.usual.output.clone(),
-        ..RunArgs::default()
+        parts: args.usual.parts.to_parts(),
+        output: args.usual.output.to_output(),
+        ..RunSpec::default()
     };
-    let measured = measure(&run, None, &Stop::listen()?, colours)?;
-    Ok(measured.told(colours))
+    let measured = measure(&spec, None, &session(Stop::listen()?, colours))?;
+    Ok(told(measured, colours))
 }
 
 /// Measures applications.
 fn long(args: &NestedArgs, colours: Colours) -> anyhow::Result<(Vec<ResultFile>, Done)> {
     let on = match args.on.is_empty() {
-        false => args.on.clone(),
-        true => vec![parse_list(&LONG.join(","))?],
+        false => args.on.concat(),
+        true => parse_list(&LONG.join(","))?,
     };
-    let run = RunArgs {
-        bench: args.workload.clone(),
+    let spec = RunSpec {
+        benchmarks: args.workload.clone().into(),
         // vCPUs of an L2 would take turns on the one CPU of an L1.
         rows: Some(RowsOf::ApplicationsOfOneCpu),
-        ..whole::run(
-            &on,
+        ..whole::spec(
+            on,
             (args.boots.unwrap_or(1), 0),
-            &args.usual.parts,
-            &args.usual.output,
+            args.usual.parts.to_parts(),
+            args.usual.output.to_output(),
         )
     };
     let has_no = "applications: choose lab:neve-linux or another recipe with a [root]";
-    whole::measured(&run, |recipe| recipe.root.is_some(), has_no, colours)
+    let session = session(Stop::listen()?, colours);
+    let measured = whole::measure(&spec, |recipe| recipe.root.is_some(), has_no, &session)?;
+    Ok(told(measured, colours))
 }
 
 /// The default platforms: each VM before the nested VMs that are compared with it.

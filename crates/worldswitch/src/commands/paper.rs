@@ -1,15 +1,15 @@
 //! `worldswitch paper`: the tables and figures of the five papers, their numbers, and the commands that measure them.
 
 use crate::cli::PaperArgs;
-use crate::commands::{Done, Usage};
-use crate::terminal::columns::{columns, json};
-use crate::terminal::{Colours, output};
+use crate::shared::Done;
 use anyhow::{Context, bail};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::process::Command;
 use ws_report::reference::{self, Figure, Reference, Value};
-use ws_report::text::{aligned, terminal};
+use ws_terminal::columns::{columns, json};
+use ws_terminal::{Colours, Usage, output};
+use ws_text::{aligned, terminal};
 
 /// The format version of `--json`.
 const PAPERS: &str = "worldswitch-papers/1";

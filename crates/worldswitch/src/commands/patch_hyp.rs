@@ -2,14 +2,14 @@
 //! trap its instructions.
 
 use crate::cli::{PatchHypArgs, STDOUT};
-use crate::commands::{Usage, write as write_file};
-use crate::patcher::{Access, Options, Outline, Report};
-use crate::terminal::output;
+use crate::shared::write as write_file;
 use anyhow::{Context, bail};
 use std::fmt::Write;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
+use ws_patcher::{Access, Options, Outline, Report};
+use ws_terminal::{Usage, output};
 
 /// Ten times the size of a kernel.
 const IMAGE_BYTES_MAX: u64 = 1 << 30;
@@ -42,7 +42,7 @@ pub fn patch_hyp(args: &PatchHypArgs) -> anyhow::Result<()> {
         },
     };
     let (patched, report) =
-        crate::patcher::patch(&bytes, &options).with_context(|| format!("can't patch {name}"))?;
+        ws_patcher::patch(&bytes, &options).with_context(|| format!("can't patch {name}"))?;
     if !write_file(&args.output, &patched)? {
         return Ok(());
     }

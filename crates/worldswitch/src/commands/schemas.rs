@@ -27,7 +27,7 @@ fn the_committed_schemas_are_those_of_the_types() {
         ("apps", of::<ws_report::Apps>()),
         ("benchmarks", of::<super::list::Benchmarks<'_>>()),
         ("bisect", of::<super::bisect::Bisected<'_>>()),
-        ("check", of::<super::lab::Checked<'_>>()),
+        ("check", of::<ws_budget::Checked<'_>>()),
         ("devices", of::<super::io::Devices>()),
         ("diverge", of::<ws_explain::boots::diverged::Diverged>()),
         ("explain", of::<ws_explain::explained::Explained>()),

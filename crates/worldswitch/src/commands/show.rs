@@ -1,10 +1,10 @@
 //! `worldswitch show`: results of an earlier run.
 
 use crate::cli::ShowArgs;
-use crate::commands::suite::Layout;
-use crate::commands::tables::{self, Shown};
-use crate::terminal::{Colours, output};
+use crate::shared::suite::Layout;
+use crate::shared::tables::{self, Shown};
 use std::path::Path;
+use ws_terminal::{Colours, output};
 
 /// Prints a table, or one result in detail.
 ///

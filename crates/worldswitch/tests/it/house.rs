@@ -33,8 +33,14 @@ const C_ROOMS: [&str; 19] = [
     "common",
 ];
 
-/// Folders of the command's source, in the same order; `src/main.rs` checks what they use.
-const COMMAND: &str = "crates/worldswitch/src";
+/// Folders of a package's source, in the same order.
+const FOLDERS: [(&str, &[&str]); 2] = [
+    ("crates/worldswitch/src", &["commands", "shared", "cli"]),
+    ("crates/runner/src", &["rounds", "launch", "outcome"]),
+];
+
+/// A file or folder of each command; `schemas.rs` is a test of all of them.
+const COMMANDS: &str = "crates/worldswitch/src/commands";
 
 type Arrows = BTreeMap<String, BTreeSet<String>>;
 
@@ -96,9 +102,10 @@ fn folders() -> BTreeMap<String, String> {
     list
 }
 
-/// A package's source, or a folder of the command's.
+/// A package's source, or one of its listed folders.
 fn is_room(folder: &Path) -> bool {
-    folder.ends_with("src") || folder.parent() == Some(Path::new(COMMAND))
+    let mut sources = FOLDERS.iter().map(|(source, _)| Path::new(source));
+    folder.ends_with("src") || sources.any(|source| folder.parent() == Some(source))
 }
 
 fn first_sentence<'a>(lines: impl Iterator<Item = &'a str>) -> String {
@@ -300,6 +307,72 @@ fn no_room_of_c_uses_one_above_it() {
             place(from) < place(to),
             "{from} includes headers of {to}, which is above it"
         );
+    }
+}
+
+#[test]
+fn no_folder_of_a_package_uses_one_before_it() {
+    for (source, folders) in FOLDERS {
+        for (index, folder) in folders.iter().enumerate() {
+            for file in files(&format!("{source}/{folder}")) {
+                for used in read(&file).split("crate::").skip(1) {
+                    let mut before = folders[..index].iter();
+                    let above = before.find(|above| used.starts_with(**above));
+                    assert_eq!(above, None, "{}", file.display());
+                }
+            }
+        }
+    }
+}
+
+/// So that it can be used and tested without a program.
+#[test]
+fn the_runner_and_all_below_it_know_no_command_line_and_draw_nothing() {
+    let arrows = packages();
+    let mut open = vec!["crates/runner"];
+    let mut seen = BTreeSet::new();
+    while let Some(package) = open.pop() {
+        if seen.insert(package) {
+            open.extend(arrows[package].iter().map(String::as_str));
+            let manifest = read(format!("{package}/Cargo.toml"));
+            assert!(
+                !manifest.contains("clap"),
+                "{package} parses a command line"
+            );
+        }
+    }
+    assert!(
+        seen.len() > 5 && !seen.contains("crates/report"),
+        "{seen:?}"
+    );
+}
+
+/// What two commands need is in `shared` or in a library.
+#[test]
+fn no_command_uses_another() {
+    for file in files(COMMANDS)
+        .iter()
+        .filter(|file| file.extension() == Some("rs".as_ref()))
+    {
+        let modules = file.strip_prefix(COMMANDS).unwrap().with_extension("");
+        let modules: Vec<&str> = modules.iter().map(|name| name.to_str().unwrap()).collect();
+        let own = modules[0];
+        if ["mod", "schemas"].contains(&own) {
+            continue;
+        }
+        let text = read(file);
+        for used in text.split("crate::commands::").skip(1) {
+            let name = used
+                .split(|c: char| !c.is_alphanumeric() && c != '_')
+                .next();
+            let is_own = [own, "schemas"].contains(&name.unwrap());
+            assert!(is_own, "{} uses {name:?}", file.display());
+        }
+        let depth = modules.iter().filter(|name| **name != "mod").count();
+        let outside = "super::".repeat(depth);
+        let source = text.split("#[cfg(test)]\nmod tests").next().unwrap();
+        let climbs = source.contains(&outside);
+        assert!(!climbs, "{} uses {outside}", file.display());
     }
 }
 

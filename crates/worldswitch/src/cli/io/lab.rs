@@ -1,7 +1,7 @@
 //! Options of `worldswitch io` with `--on`: the devices of a VM in the lab.
 
 use crate::cli::help::{MACHINES, OUTPUT};
-use crate::cli::{Exports, Parts, PlatformList, platforms};
+use crate::cli::{Exports, PartsArgs, PlatformList, platforms};
 use clap::{Arg, ArgGroup, Args, ValueEnum};
 
 /// The group of options that choose the lab, one of which all others here need.
@@ -96,7 +96,7 @@ pub struct LabArgs {
     #[command(flatten, next_help_heading = OUTPUT)]
     pub exports: Exports,
     #[command(flatten, next_help_heading = MACHINES)]
-    pub parts: Parts,
+    pub parts: PartsArgs,
 }
 
 /// Whether the vCPU never halts.

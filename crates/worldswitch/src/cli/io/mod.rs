@@ -2,29 +2,15 @@
 
 pub mod lab;
 
-use super::Output;
+use super::OutputArgs;
 use super::help::OUTPUT;
 use clap::{Args, ValueEnum};
 use lab::LabArgs;
 use std::path::PathBuf;
+use std::time::Duration;
 use ws_io::client::Replies;
+use ws_io::experiments::{Asked, Experiment};
 use ws_io::server::{Disk, Server};
-
-/// The paper's configurations.
-pub const MODES: [&str; 4] = [
-    "elvis",
-    "elvis@fine-grained",
-    "elvis@per-device",
-    "elvis@per-device-pinned",
-];
-/// The servers that are measured by default.
-pub const SERVERS: [&str; 5] = [
-    MODES[0],
-    MODES[1],
-    MODES[2],
-    MODES[3],
-    "qemu-storage-daemon",
-];
 
 /// The hidden command by which this program starts its clients.
 pub const CLIENT: &str = "io-client";
@@ -62,7 +48,7 @@ pub struct IoArgs {
     /// Experiments, each with its own servers and loads; options override them. Without any:
     /// identical devices, as --devices, --depth and --replies say.
     #[arg(value_enum, value_name = "EXPERIMENT")]
-    pub experiment: Vec<Experiment>,
+    pub experiment: Vec<ExperimentArg>,
     /// The servers to start. elvis and elvis@MODE serve disks and networks. qemu-storage-daemon serves disks, and
     /// with @polling its I/O thread polls. testpmd serves networks. elvis+NAME=VALUE sets a parameter of elvis'
     /// policy, such as stuck_rule=false. Default: the experiment's, else elvis in all modes and qemu-storage-daemon.
@@ -137,7 +123,7 @@ pub struct IoArgs {
     #[command(flatten, next_help_heading = "Options of devices in the lab")]
     pub lab: LabArgs,
     #[command(flatten, next_help_heading = OUTPUT)]
-    pub output: Output,
+    pub output: OutputArgs,
 }
 
 /// How clients detect replies.
@@ -181,7 +167,7 @@ impl From<DiskArg> for Disk {
 
 /// An experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Experiment {
+pub enum ExperimentArg {
     /// Figure 6: throughput and latency of 1 to 14 devices, with four readers and four writers on
     /// each.
     #[value(alias = "fig6")]
@@ -211,4 +197,41 @@ pub enum Experiment {
     /// A tmpfs disk with 32 outstanding requests beside an echo of frames, on one I/O core, with the rule
     /// about stuck queues on and off.
     MixedNet,
+}
+
+impl From<ExperimentArg> for Experiment {
+    fn from(experiment: ExperimentArg) -> Self {
+        match experiment {
+            ExperimentArg::Scaling => Self::Scaling,
+            ExperimentArg::Mixed => Self::Mixed,
+            ExperimentArg::Ablation => Self::Ablation,
+            ExperimentArg::Stuck => Self::Stuck,
+            ExperimentArg::Shares => Self::Shares,
+            ExperimentArg::Integrity => Self::Integrity,
+            ExperimentArg::Peers => Self::Peers,
+            ExperimentArg::Rr => Self::Rr,
+            ExperimentArg::Stream => Self::Stream,
+            ExperimentArg::MixedNet => Self::MixedNet,
+        }
+    }
+}
+
+impl IoArgs {
+    /// The loads and servers that are asked for.
+    pub fn asked(&self) -> Asked {
+        let replies = self.replies.as_ref();
+        Asked {
+            experiments: self.experiment.iter().map(|&one| one.into()).collect(),
+            servers: self.server.iter().chain(&self.peer).cloned().collect(),
+            devices: self.devices.clone(),
+            depths: self.depth.clone(),
+            replies: replies.map(|all| all.iter().map(|&one| one.into()).collect()),
+            one_client: self.one_client,
+            think: Duration::from_micros(self.think),
+            write: self.write,
+            disk: self.work.map(Disk::Work).or(self.disk.map(Into::into)),
+            verify: self.verify,
+            quick: self.quick,
+        }
+    }
 }

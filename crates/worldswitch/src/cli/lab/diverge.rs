@@ -1,6 +1,6 @@
 //! Options of `worldswitch lab diverge`.
 
-use crate::cli::Parts;
+use crate::cli::PartsArgs;
 use crate::cli::help::{MACHINES, OUTPUT};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
@@ -84,5 +84,5 @@ pub struct DivergeArgs {
     #[arg(long, value_name = "PATH", help_heading = MACHINES)]
     pub other_qemu: Option<PathBuf>,
     #[command(flatten, next_help_heading = MACHINES)]
-    pub parts: Parts,
+    pub parts: PartsArgs,
 }

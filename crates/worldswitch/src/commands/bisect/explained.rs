@@ -1,16 +1,17 @@
 //! What the found commit changed: its kernel and its parent's are built once more, as only one is kept, and recorded.
 
-use super::build::Builder;
 use super::look::machine;
 use super::say;
-use super::tree::{Commit, Tree};
 use crate::cli::bisect::BisectArgs;
-use crate::commands::explain::Explainer;
-use crate::terminal::{Colours, Progress, Stop};
 use anyhow::{Context, bail};
 use std::path::Path;
 use ws_explain::diff::Difference;
 use ws_explain::explained::Explained;
+use ws_kernels::build::Builder;
+use ws_kernels::tree::{Commit, Tree};
+use ws_recorder::Explainer;
+use ws_runner::Session;
+use ws_terminal::Progress;
 
 /// Explains found commits.
 pub struct Explainers<'a> {
@@ -19,8 +20,7 @@ pub struct Explainers<'a> {
     pub builder: &'a Builder,
     /// For build logs.
     pub folder: &'a Path,
-    pub stop: &'a Stop,
-    pub colours: Colours,
+    pub session: &'a Session,
 }
 
 impl Explainers<'_> {
@@ -50,17 +50,16 @@ impl Explainers<'_> {
         let progress = Progress::new(false);
         let built = self
             .builder
-            .build(self.tree, commit, &log, self.stop, &progress)?;
+            .build(self.tree, commit, &log, &self.session.stop, &progress)?;
         if let Err(why) = built {
             bail!("{}: {why}", commit.short());
         }
         let explainer = Explainer {
             benchmark: &self.args.bench,
-            parts: &self.args.parts,
+            parts: &self.args.parts.to_parts(),
             without: &[],
             debug: &[],
-            stop: self.stop,
-            colours: self.colours,
+            session: self.session,
         };
         let explained = explainer
             .explain(&machine(self.args, self.tree)?)

@@ -1,20 +1,20 @@
 //! Builds, boots and measures the kernel of one commit.
 
-use super::build::Builder;
-use super::child::Stopped;
 use super::say;
-use super::tree::{Commit, Tree};
 use crate::cli::bisect::BisectArgs;
-use crate::cli::{Output, RunArgs};
-use crate::commands::figure::{Figure, number};
-use crate::commands::{parts, run};
-use crate::terminal::{Colours, Progress, Stop, time};
+use crate::shared::figure::{self, number};
 use anyhow::{Context, bail};
 use std::collections::BTreeMap;
 use std::path::Path;
+use ws_analysis::Figure;
+use ws_kernels::build::Builder;
+use ws_kernels::child::Stopped;
+use ws_kernels::tree::{Commit, Tree};
 use ws_machines::name::PlatformName;
 use ws_machines::platforms;
 use ws_results::ResultFile;
+use ws_runner::{Benchmarks, Output, RunSpec, Session, measure, parts};
+use ws_terminal::{Progress, time};
 
 /// A kernel with its figure.
 #[derive(Clone, Debug)]
@@ -28,7 +28,7 @@ pub struct Measured {
 impl Measured {
     /// The figure and its band.
     pub fn text(&self) -> String {
-        let band = self.figure.band_text();
+        let band = figure::band(&self.figure);
         let insns = number(self.figure.insns);
         match band.is_empty() {
             true => insns,
@@ -62,8 +62,7 @@ pub struct Looker<'a> {
     builder: &'a Builder,
     /// For results and logs.
     folder: &'a Path,
-    stop: &'a Stop,
-    colours: Colours,
+    session: &'a Session,
     platform: PlatformName,
     /// Earlier measurements by the machine's digest: the same machine gives the same figures.
     known: BTreeMap<String, Measured>,
@@ -79,8 +78,7 @@ impl<'a> Looker<'a> {
         tree: &'a Tree,
         builder: &'a Builder,
         folder: &'a Path,
-        stop: &'a Stop,
-        colours: Colours,
+        session: &'a Session,
     ) -> anyhow::Result<Self> {
         Ok(Self {
             platform: machine(args, tree)?,
@@ -88,8 +86,7 @@ impl<'a> Looker<'a> {
             tree,
             builder,
             folder,
-            stop,
-            colours,
+            session,
             known: BTreeMap::new(),
         })
     }
@@ -107,13 +104,13 @@ impl<'a> Looker<'a> {
         let progress = Progress::new(false);
         let built = self
             .builder
-            .build(self.tree, commit, &log, self.stop, &progress)?;
+            .build(self.tree, commit, &log, &self.session.stop, &progress)?;
         let took = match built {
             Ok(took) => took,
             Err(why) => return Ok(Err(why)),
         };
         // New for each commit: resources cache what the machine's files contain.
-        let resources = parts::resources(&self.args.parts, Vec::new());
+        let resources = parts::resources(&self.args.parts.to_parts(), Vec::new());
         let machine = match platforms::open(&self.platform, &resources) {
             Ok(machine) => machine,
             Err(error) => return Ok(Err(error.to_string())),
@@ -146,22 +143,20 @@ impl<'a> Looker<'a> {
     }
 
     fn boot(&self, commit: &Commit, boots: u32, folder: &Path) -> anyhow::Result<Look> {
-        let platforms = vec![self.platform.clone()];
-        let run = RunArgs {
+        let spec = RunSpec {
+            platforms: vec![self.platform.clone()],
+            benchmarks: Benchmarks::Named(vec![self.args.bench.clone()]),
             boots: Some(boots),
             perturb: Some(self.args.perturb),
+            parts: self.args.parts.to_parts(),
             output: Output {
-                output: Some(folder.to_owned()),
+                folder: Some(folder.to_owned()),
                 force: true,
             },
-            ..RunArgs::of(
-                platforms,
-                vec![self.args.bench.clone()],
-                self.args.parts.clone(),
-            )
+            ..RunSpec::default()
         };
-        let measured = run::measure(&run, None, self.stop, self.colours);
-        if self.stop.requested() {
+        let measured = measure(&spec, None, self.session);
+        if self.session.stop.requested() {
             return Err(Stopped.into());
         }
         let measured = match measured {

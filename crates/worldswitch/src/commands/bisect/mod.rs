@@ -1,30 +1,27 @@
 //! `worldswitch bisect`: finds the kernel commit that changed a benchmark's instruction count.
 
-pub mod build;
-pub mod child;
 mod explained;
 mod look;
 mod show;
-pub mod tree;
 
 #[cfg(test)]
 pub use show::Bisected;
 
 use crate::cli::bisect::BisectArgs;
-use crate::cli::lab::Places;
-use crate::commands::explain::LEAST;
-use crate::commands::{self, Done, Usage, benchmarks, parts};
-use crate::terminal::{Colours, Stop, output};
+use crate::cli::session;
+use crate::shared::Done;
 use anyhow::{Context, bail};
-use build::Builder;
 use explained::Explainers;
 use look::{Look, Looker, Measured};
-use std::path::PathBuf;
 use std::time::SystemTime;
-use tree::{Commit, Step, Tree, Word};
 use ws_analysis::{CompareOptions, Outcome, RowComparison, Verdict, compare_results};
+use ws_kernels::build::Builder;
+use ws_kernels::tree::{Commit, Step, Tree, Word};
 use ws_machines::image::GuestImage;
 use ws_machines::resources::Resources;
+use ws_recorder::LEAST;
+use ws_runner::{benchmarks, parts};
+use ws_terminal::{Colours, Stop, Usage, output};
 
 /// Boots of the good and of the bad kernel, beside perturbed ones. Kernels between them are booted
 /// once: these boots have shown that counts repeat exactly.
@@ -52,19 +49,19 @@ enum End {
 /// Wrong usage; the good or the bad commit can't be built or measured, or they do not differ; git
 /// fails; the user stopped the search.
 pub fn bisect(args: &BisectArgs, colours: Colours) -> anyhow::Result<Done> {
-    let stop = Stop::listen()?;
-    let resources = parts::resources(&args.parts, Vec::new());
+    let session = session(Stop::listen()?, colours);
+    let resources = parts::resources(&args.parts.to_parts(), Vec::new());
     sound(args, &resources)?;
     let builder = Builder {
         command: args.build.clone(),
-        config: config(&args.parts.lab)?,
+        config: parts::kernel_config(&args.parts.lab.to_places())?,
     };
-    let tree = Tree::make(&args.kernel_tree, resources.store()?.root(), &stop)?;
+    let tree = Tree::make(&args.kernel_tree, resources.store()?.root(), &session.stop)?;
     let (good, bad) = (tree.commit(&args.good)?, tree.commit(&args.bad)?);
     let distance = tree.distance(&good, &bad)?;
-    let folder = commands::folder(&args.output, SystemTime::now())?;
+    let folder = args.output.to_output().make(SystemTime::now())?;
     folder.must_be_empty()?;
-    let mut looker = Looker::new(args, &tree, &builder, folder.path(), &stop, colours)?;
+    let mut looker = Looker::new(args, &tree, &builder, folder.path(), &session)?;
 
     say(&format!(
         "{distance} commits from {} to {}, about {} to build and boot between them",
@@ -92,8 +89,7 @@ pub fn bisect(args: &BisectArgs, colours: Colours) -> anyhow::Result<Done> {
         tree: &tree,
         builder: &builder,
         folder: folder.path(),
-        stop: &stop,
-        colours,
+        session: &session,
     };
     print(&explainers, &end, &points)?;
     output::remark(
@@ -127,7 +123,7 @@ fn print(explainers: &Explainers<'_>, end: &End, points: &[Point]) -> anyhow::Re
     })?;
     if let Some(Err(why)) = &difference {
         let text = format!("which functions changed is not explained: {why:#}");
-        output::remark(&text, explainers.colours);
+        output::remark(&text, explainers.session.colours);
     }
     Ok(())
 }
@@ -212,20 +208,6 @@ fn sound(args: &BisectArgs, resources: &Resources) -> anyhow::Result<()> {
     let image = GuestImage::read(&resources.guest_for(recipe.architecture)?)?;
     let names: Vec<&str> = image.rows.iter().map(|row| row.name.as_str()).collect();
     Ok(benchmarks::check(&args.bench, &names)?)
-}
-
-/// The lab's small kernel configuration: the user's own, else the installed one.
-///
-/// # Errors
-/// There is none.
-pub fn config(places: &Places) -> anyhow::Result<PathBuf> {
-    let folders = places.lab_dir.iter().cloned();
-    let folders = folders.chain(parts::lab_folder().ok());
-    let found = folders
-        .map(|folder| folder.join("kernel.config"))
-        .find(|path| path.is_file())
-        .context("no lab folder has a kernel.config")?;
-    Ok(std::path::absolute(found)?)
 }
 
 /// Measures the good or the bad commit, which must succeed.

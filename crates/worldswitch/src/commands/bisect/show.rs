@@ -3,12 +3,12 @@
 use super::look::Measured;
 use super::{Commit, End, Point};
 use crate::cli::bisect::BisectArgs;
-use crate::commands::figure::{self, number};
-use crate::terminal::columns::{self, columns};
+use crate::shared::figure::{self, number};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::Path;
 use ws_explain::diff::Difference;
+use ws_terminal::columns::{self, columns};
 
 /// The format version of [`json`].
 const SCHEMA: &str = "worldswitch-bisect/1";
@@ -23,7 +23,7 @@ pub fn text(args: &BisectArgs, end: &End, points: &[Point]) -> String {
             point.commit.short().to_owned(),
             point.word.text().to_owned(),
             measured(point, |one| number(one.figure.insns)),
-            measured(point, |one| one.figure.band_text()),
+            measured(point, |one| figure::band(&one.figure)),
             point.why.lines().next().unwrap_or_default().to_owned(),
             point.commit.subject.clone(),
         ]
@@ -43,11 +43,11 @@ pub fn text(args: &BisectArgs, end: &End, points: &[Point]) -> String {
         End::Found(commit) => format!(
             "the first bad commit is {}\n  {}\n",
             commit.id,
-            ws_report::text::terminal(&commit.subject)
+            ws_text::terminal(&commit.subject)
         ),
         End::OneOf(commits) => {
             let lines = commits.iter().map(|commit| {
-                let subject = ws_report::text::terminal(&commit.subject);
+                let subject = ws_text::terminal(&commit.subject);
                 format!("  {} {subject}\n", commit.id)
             });
             "the first bad commit is one of these; too many of them were skipped\n".to_owned()
@@ -160,9 +160,9 @@ pub fn json(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::commands::bisect::tree::Word;
     use clap::Parser;
     use serde_json::Value;
+    use ws_kernels::tree::Word;
 
     #[test]
     fn skipped_commits_are_rows_and_what_is_left_is_named() {

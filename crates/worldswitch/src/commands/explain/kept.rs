@@ -1,16 +1,12 @@
 //! Explanations as files, beside results: `report` shows those of its folders.
 
-use crate::commands::input;
-use crate::outcome::folder::Folder;
-use crate::terminal::{Colours, output};
-use anyhow::{Context, bail};
+use anyhow::bail;
 use std::path::Path;
 use std::time::SystemTime;
 use ws_explain::explained::Explained;
 use ws_machines::name::PlatformName;
-
-/// Far more than any explanation has.
-const MAX_BYTES: u64 = 64 << 20;
+use ws_runner::Folder;
+use ws_terminal::{Colours, output};
 
 /// Keeps explanations in a folder.
 pub struct Keeper {
@@ -60,13 +56,4 @@ impl Keeper {
         );
         Ok(())
     }
-}
-
-/// Reads one.
-///
-/// # Errors
-/// It can't be read, is too large, or is no explanation.
-pub fn read(path: &Path) -> anyhow::Result<Explained> {
-    let text = input::read_at_most(path, MAX_BYTES)?;
-    Explained::from_json(&text).with_context(|| format!("can't read {}", path.display()))
 }

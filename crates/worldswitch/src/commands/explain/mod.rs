@@ -1,15 +1,11 @@
 //! `worldswitch explain`: which functions an operation's instructions are in, and what another machine does
-//! more or less. Other commands print such differences of what they found.
+//! more or less.
 
-mod changed;
-mod debug;
 mod kept;
-mod operation;
 mod prices;
 
-use crate::cli::{ExplainArgs, STDOUT};
-use crate::commands::{Done, on_stdout, write as write_file};
-use crate::terminal::{Colours, Stop, output};
+use crate::cli::{ExplainArgs, STDOUT, session};
+use crate::shared::{Done, on_stdout, write as write_file};
 use anyhow::Context;
 use kept::Keeper;
 use std::path::Path;
@@ -17,13 +13,8 @@ use ws_explain::diff::Difference;
 use ws_explain::explained::Explained;
 use ws_explain::render::Shown;
 use ws_machines::name::PlatformName;
-
-pub use changed::{Changed, changed};
-pub use kept::read;
-pub use operation::{Explainer, Texts, machine, symbols, temporary_folder};
-
-/// A function that changed by fewer instructions of its own is summed up with others, where no option says it.
-pub const LEAST: u64 = 10;
+use ws_recorder::{Explainer, debug};
+use ws_terminal::{Colours, Stop, output};
 
 /// Records one operation, or two of them, and explains what was recorded.
 ///
@@ -36,14 +27,13 @@ pub fn explain(args: &ExplainArgs, colours: Colours) -> anyhow::Result<Done> {
     // Before the machine boots: a mistake in a file is told at once.
     let prices = prices::prices(&args.prices)?;
     debug::check(&args.debug)?;
-    let stop = Stop::listen()?;
+    let session = session(Stop::listen()?, colours);
     let explainer = Explainer {
         benchmark: args.benchmark(),
-        parts: &args.parts,
+        parts: &args.parts.to_parts(),
         without: &args.without,
         debug: &args.debug,
-        stop: &stop,
-        colours,
+        session: &session,
     };
     let machines = args.on.iter().chain(&args.diff);
     let keeper = args.output.as_deref().map(|folder| {

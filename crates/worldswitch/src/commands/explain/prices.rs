@@ -1,11 +1,11 @@
 //! What an operation's register accesses and traps would take in cycles, at given prices.
 
-use crate::commands::Usage;
 use std::fs;
 use std::path::PathBuf;
 use ws_explain::explained::Explained;
 use ws_explain::prices::Prices;
 use ws_explain::reckoning::{Published, Reckoning};
+use ws_terminal::Usage;
 
 /// The prices of these built-in names and files.
 ///

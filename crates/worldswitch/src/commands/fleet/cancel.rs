@@ -1,13 +1,13 @@
 //! `worldswitch fleet cancel`.
 
-use super::{campaign, queue};
+use super::campaign;
 use crate::cli::fleet::CampaignArgs;
-use crate::commands::Done;
-use crate::terminal::columns;
-use crate::terminal::output;
+use crate::shared::Done;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeSet;
+use ws_fleet::queue;
+use ws_terminal::{columns, output};
 
 /// The format version of `--json`.
 const SCHEMA: &str = "worldswitch-fleet-cancel/1";

@@ -1,17 +1,18 @@
 //! `worldswitch fleet collect`.
 
-use super::expand::CellOf;
-use super::{kept, show, view};
+use super::{show, view};
 use crate::cli::fleet::CollectArgs;
-use crate::commands::Done;
-use crate::outcome::folder::Folder;
-use crate::terminal::{Colours, output};
+use crate::shared::Done;
 use anyhow::Context;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::SystemTime;
+use ws_fleet::expand::CellOf;
+use ws_fleet::kept;
 use ws_fleet::merge;
 use ws_results::ResultFile;
+use ws_runner::Folder;
+use ws_terminal::{Colours, output};
 
 /// Copies all results that count into a folder; what hosts measured in time into one of each host's own.
 ///

@@ -1,15 +1,9 @@
 //! `worldswitch fleet`: a campaign over many machines, by Slurm or on this host.
 
 mod cancel;
-mod carry;
 mod collect;
-mod expand;
-mod kept;
-mod measure;
-mod queue;
 mod show;
 mod submit;
-mod view;
 mod work;
 
 #[cfg(test)]
@@ -18,15 +12,15 @@ pub use cancel::Cancelled;
 pub use show::Fleet;
 
 use crate::cli::fleet::{CampaignArgs, FleetArgs, FleetWhat};
-use crate::commands::bisect::child::Stopped;
-use crate::commands::{Done, Usage, input, parts};
-use crate::terminal::{Colours, Stop, output};
-use expand::Expanded;
-use std::time::Duration;
-use view::View;
+use crate::shared::{Done, input};
 use ws_fleet::campaign::Campaign;
-use ws_fleet::folder::{Folder, FolderError, Lock};
+use ws_fleet::expand::Expanded;
+use ws_fleet::folder::Folder;
+use ws_fleet::queue;
+use ws_fleet::view::View;
 use ws_history::Address;
+use ws_runner::parts;
+use ws_terminal::{Colours, Stop, Usage, output};
 
 /// Runs a subcommand.
 ///
@@ -75,8 +69,9 @@ fn must_take_posts(history: &str) -> Result<(), String> {
 fn view(args: &CampaignArgs) -> anyhow::Result<View> {
     let stop = Stop::listen()?;
     let (campaign, folder) = campaign(args)?;
-    let resources = parts::resources(&args.parts, Vec::new());
-    let expanded = Expanded::of(&campaign, &folder, &resources, &args.parts.lab, &stop)?;
+    let parts = args.parts.to_parts();
+    let resources = parts::resources(&parts, Vec::new());
+    let expanded = Expanded::of(&campaign, &folder, &resources, &parts.lab, &stop)?;
     View::of(campaign, folder, expanded, queue::known)
 }
 
@@ -96,39 +91,6 @@ fn status(args: &CampaignArgs) -> anyhow::Result<Done> {
         false => show::status(&view),
     })?;
     Ok(Done::Whole)
-}
-
-/// Polling interval of a lock.
-const LOOK: Duration = Duration::from_millis(200);
-
-/// Takes a lock; while another process has it, waits and says once for what.
-///
-/// # Errors
-/// It can't be made; [`Stopped`].
-fn locked(
-    stop: &Stop,
-    waiting: &str,
-    take: impl Fn() -> Result<Option<Lock>, FolderError>,
-) -> anyhow::Result<Lock> {
-    let mut told = false;
-    loop {
-        if let Some(lock) = take()? {
-            return Ok(lock);
-        }
-        if stop.requested() {
-            return Err(Stopped.into());
-        }
-        if !told {
-            say(waiting);
-            told = true;
-        }
-        std::thread::sleep(LOOK);
-    }
-}
-
-/// Prints progress.
-fn say(line: &str) {
-    output::progress("fleet", line);
 }
 
 #[cfg(test)]

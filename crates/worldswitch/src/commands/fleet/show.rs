@@ -1,15 +1,15 @@
 //! A campaign as text and as JSON.
 
-use super::expand::CellOf;
-use super::view::{State, View};
-use crate::terminal::columns::{self, columns};
-use crate::terminal::{Colours, output};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use ws_fleet::expand::CellOf;
 use ws_fleet::folder::Built;
 use ws_fleet::submission::{Part, Submission, Work};
 use ws_fleet::verdict::{Doubt, Standing};
+use ws_fleet::view::{State, View};
+use ws_terminal::columns::{self, columns};
+use ws_terminal::{Colours, output};
 
 /// The format version of `--json`.
 const SCHEMA: &str = "worldswitch-fleet/1";

@@ -1,33 +1,24 @@
 //! What a job of Slurm does: one task of an array, or a build. It may be killed at any time, and begun again.
 
-use super::measure::{Cell, Worker};
-use super::{carry, kept as history, queue, say};
-use crate::cli::Parts;
 use crate::cli::fleet::WorkArgs;
-use crate::cli::lab::Places;
-use crate::commands::bisect::build::Builder;
-use crate::commands::bisect::child::Stopped;
-use crate::commands::bisect::tree::{Commit, Tree};
-use crate::commands::{Done, bisect};
-use crate::terminal::{Colours, Progress, Stop};
-use anyhow::{Context, bail};
+use crate::cli::session;
+use crate::shared::Done;
+use anyhow::Context;
 use std::env;
-use std::fs;
-use std::path::{Path, PathBuf};
-use ws_fleet::campaign::Campaign;
-use ws_fleet::cell::Key;
-use ws_fleet::folder::{Built, Folder};
-use ws_fleet::submission::{Build, Planned, Submission, Work};
-use ws_fleet::task::Task;
-use ws_fleet::verdict::Standing;
-use ws_lab::kernel::{Kernel, is_of_modules};
+use ws_fleet::carry;
+use ws_fleet::folder::Folder;
+use ws_fleet::measure::Worker;
+use ws_fleet::submission::Work;
+use ws_fleet::work::{builds, kept, node, task};
+use ws_runner::parts::{Parts, Places};
+use ws_terminal::{Colours, Stop};
 
 /// Does what this job is for.
 ///
 /// # Errors
 /// It can't be done; why a task failed is also kept in the folder.
 pub fn work(args: &WorkArgs, colours: Colours) -> anyhow::Result<Done> {
-    let stop = Stop::listen()?;
+    let session = session(Stop::listen()?, colours);
     let folder = Folder::at(&args.folder);
     let submission = folder.submission(args.submission)?;
     let part = submission.parts.iter().find(|part| part.job == args.job);
@@ -53,7 +44,7 @@ pub fn work(args: &WorkArgs, colours: Colours) -> anyhow::Result<Done> {
                 .builds
                 .get(index)
                 .context("there is no such build")?;
-            builds(&folder, build, &args.job, &parts, &stop)?;
+            builds(&folder, build, &args.job, &parts, &session.stop)?;
         }
         Work::Tasks { .. } => {
             let planned = submission.tasks_of(&args.job).get(index);
@@ -65,8 +56,7 @@ pub fn work(args: &WorkArgs, colours: Colours) -> anyhow::Result<Done> {
                 node: &node,
                 job: &job,
                 parts: &parts,
-                stop: &stop,
-                colours,
+                session: &session,
             };
             if let Some(carried) = &submission.carried {
                 let imported = carry::import(carried, &parts.lab);
@@ -78,174 +68,10 @@ pub fn work(args: &WorkArgs, colours: Colours) -> anyhow::Result<Done> {
     Ok(Done::Whole)
 }
 
-/// This node's name, as Slurm has it; elsewhere this host's.
-pub fn node() -> String {
-    let slurm = env::var("SLURMD_NODENAME").ok();
-    let name = slurm.or_else(crate::outcome::identity::host);
-    name.unwrap_or_else(|| "unknown".to_owned())
-}
-
 /// Slurm's name of this task's job.
 fn job_of(index: usize) -> String {
     match env::var("SLURM_ARRAY_JOB_ID").or_else(|_| env::var("SLURM_JOB_ID")) {
         Ok(job) => format!("{job}_{index}"),
         Err(_) => "none".to_owned(),
     }
-}
-
-/// Measures a task's cell, after the node has proved itself.
-///
-/// # Errors
-/// Why it failed, which is also kept; or it was stopped.
-pub fn task(
-    worker: &Worker<'_>,
-    submission: &Submission,
-    planned: &Planned,
-) -> anyhow::Result<Cell> {
-    let done = proved(worker, submission)
-        .and_then(|standing| Ok((standing, worker.measure(planned, false)?)));
-    let what = format!("{} {}", planned.task.platform, planned.task.what());
-    if let Ok((standing, (cell, key))) = &done {
-        match cell {
-            Cell::Measured => say(&format!("{what}: measured")),
-            Cell::KnownFrom(node) => say(&format!("{what}: known, from {node}")),
-        }
-        if submission.campaign.post && *standing != Some(Standing::Odd) {
-            post(worker, &submission.campaign, &planned.task, key);
-        }
-    }
-    kept(worker, planned, done.map(|(_, (cell, _))| cell))
-}
-
-/// Adds a task's result to the campaign's history. One that can't be added is in the folder, and `collect` adds it.
-fn post(worker: &Worker<'_>, campaign: &Campaign, task: &Task, cell: &Key) {
-    let added = worker.counted(task, cell).and_then(|result| {
-        let result: Vec<_> = result.into_iter().collect();
-        Ok(history::add(campaign, &result)?)
-    });
-    match added {
-        Ok(told) => told.iter().for_each(|told| say(told)),
-        Err(error) => say(&format!(
-            "not in the history yet, collect adds it: {error:#}"
-        )),
-    }
-}
-
-/// Keeps why a task failed, unless it was stopped: then it is still to do.
-fn kept<T>(worker: &Worker<'_>, planned: &Planned, done: anyhow::Result<T>) -> anyhow::Result<T> {
-    let error = match &done {
-        Err(error) if !error.is::<Stopped>() && !worker.stop.requested() => format!("{error:#}"),
-        _ => return done,
-    };
-    let folder = worker.folder;
-    if let Err(error) = folder.fail(&planned.task.id(), worker.node, worker.job, &error) {
-        say(&format!("why it failed can't be kept: {error}"));
-    }
-    done
-}
-
-/// Measures the cell that all nodes measure, and compares. Returns how far this node is doubted; nothing if it is not, or
-/// there is no such cell.
-///
-/// # Errors
-/// This node is wrong, and Slurm gives it none of the waiting tasks any more.
-fn proved(worker: &Worker<'_>, submission: &Submission) -> anyhow::Result<Option<Standing>> {
-    let Some(proof) = &submission.proof else {
-        return Ok(None);
-    };
-    let unbuilt = |name: &String| worker.folder.built(name) != Built::Yes;
-    if proof.kernel.as_ref().is_some_and(unbuilt) {
-        return Ok(None);
-    }
-    let planned = Planned {
-        task: proof.clone(),
-        cell: None,
-    };
-    let proof_of = || format!("the proof, {} {}", proof.platform, proof.what());
-    let (_, key) = worker.measure(&planned, true).with_context(proof_of)?;
-    let doubt = match worker.doubt(&key)? {
-        Some(doubt) if doubt.standing == Standing::Odd => doubt,
-        other => return Ok(other.map(|doubt| doubt.standing)),
-    };
-    let odd = format!(
-        "{} gives other counts than {}: {} of {}",
-        worker.node,
-        doubt.against.join(", "),
-        doubt.rows.join(", "),
-        proof.platform
-    );
-    let job = env::var("SLURM_ARRAY_JOB_ID");
-    if job.is_ok_and(|job| queue::avoid(&job, worker.node)) {
-        bail!("{odd}; the tasks that wait will not run on it");
-    }
-    // A task that failed at once would be followed by the next one, until none is left.
-    say(&format!("{odd}; what it measures will be set apart"));
-    Ok(Some(Standing::Odd))
-}
-
-/// Builds the kernels that are not built. Why one can't be built is kept in the folder.
-///
-/// # Errors
-/// The repository or the folder can't be used, or it was stopped.
-pub fn builds(
-    folder: &Folder,
-    build: &Build,
-    job: &str,
-    parts: &Parts,
-    stop: &Stop,
-) -> anyhow::Result<()> {
-    let missing = build
-        .kernels
-        .iter()
-        .filter(|kernel| folder.built(&kernel.name) != Built::Yes);
-    let missing: Vec<_> = missing.collect();
-    if missing.is_empty() {
-        return Ok(());
-    }
-    let cache = crate::commands::parts::store(&parts.lab)?;
-    // Of its own, as another job of this node may build the same repository.
-    let cache = cache.root().join("builds").join(job);
-    let tree = Tree::make(&build.tree, &cache, stop)?;
-    let builder = Builder {
-        command: build.command.clone(),
-        config: bisect::config(&parts.lab)?,
-    };
-    for kernel in missing {
-        let commit = Commit {
-            id: kernel.commit.clone(),
-            subject: kernel.subject.clone(),
-        };
-        say(&format!("{}: building: {}", commit.short(), commit.subject));
-        tree.check_out(&commit)?;
-        let log = folder.logs().join(format!("{}.build.log", kernel.name));
-        let progress = Progress::new(false);
-        match builder.build(&tree, &commit, &log, stop, &progress)? {
-            Err(why) => folder.kernel_failed(&kernel.name, &why)?,
-            Ok(_) => folder.keep_kernel(&kernel.name, &parts_of_kernel(&tree.out())?)?,
-        }
-    }
-    // First the worktree, which the repository knows.
-    drop(tree);
-    let _ = fs::remove_dir_all(&cache);
-    Ok(())
-}
-
-/// The files of a kernel that a machine needs: the image, and the modules.
-fn parts_of_kernel(out: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let image = Kernel::at(out)?.0.image;
-    let mut files = vec![image.clone()];
-    let mut folders = vec![out.to_owned()];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(&folder)? {
-            let entry = entry?;
-            let (path, kind) = (entry.path(), entry.file_type()?);
-            let name = entry.file_name().to_string_lossy().into_owned();
-            if kind.is_dir() {
-                folders.push(path);
-            } else if path != image && kind.is_file() && (folder == out || is_of_modules(&name)) {
-                files.push(path);
-            }
-        }
-    }
-    Ok(files)
 }

@@ -1,15 +1,16 @@
 //! `worldswitch history hosts` and `history report`: what many machines measured.
 
-use super::{asked, trends};
-use crate::commands::report::{Asked, told, write};
-use crate::terminal::{Colours, output};
+use super::asked;
+use crate::shared::page::{Asked, told, write};
 use anyhow::bail;
 use std::collections::BTreeMap;
 use std::path::Path;
 use ws_analysis::{HostKind, Thresholds, judge_hosts};
+use ws_history::by_kernel;
 use ws_history::{Filter, Run, Store};
 use ws_report::Hosts;
 use ws_results::ResultFile;
+use ws_terminal::{Colours, output};
 
 /// Shows the hosts that differ from their kind, or all.
 pub(super) fn hosts(
@@ -50,7 +51,7 @@ pub(super) fn report(
     }
     let shown: Vec<ResultFile> = shown.into_values().collect();
     let asked = Asked {
-        trends: trends::by_kernel(store, filter, &kinds)?,
+        trends: by_kernel(store, filter, &kinds)?,
         hosts: Some(kinds),
         ..Asked::default()
     };

@@ -1,21 +1,20 @@
 //! `worldswitch history`: results over time, in an SQLite file or on a PostgreSQL server.
 
 mod machines;
-mod order;
 pub mod plot;
-mod trends;
 
 use crate::cli::{GrantedRight, HistoryArgs, HistoryWhat, JudgeArgs};
-use crate::commands::{Done, compare};
-use crate::terminal::columns::{columns, json};
-use crate::terminal::{Colours, output};
+use crate::shared::Done;
+use crate::shared::judged::judge;
 use anyhow::{Context, bail};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::PathBuf;
 use ws_analysis::{Gap, GapKind, Outcome};
 use ws_history::{Address, Filter, Pair, Place, Right, Run, Store};
-use ws_report::text::terminal;
+use ws_terminal::columns::{columns, json};
+use ws_terminal::{Colours, output};
+use ws_text::terminal;
 
 /// Runs a subcommand.
 ///
@@ -209,7 +208,7 @@ fn check(
             );
         }
     }
-    compare::judge(&judged, alone, how, None, colours)
+    judge(&judged, alone, how, None, colours)
 }
 
 /// `$XDG_DATA_HOME/worldswitch/history.sqlite`, by default in `~/.local/share` (XDG Base Directory

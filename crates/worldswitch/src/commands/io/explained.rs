@@ -1,10 +1,8 @@
 //! `worldswitch io --on lab:... --explain`: which functions the instructions of a request are in.
 
 use crate::cli::io::IoArgs;
-use crate::commands::recorded::{self, Recorded};
-use crate::commands::{Usage, parts, whole};
-use crate::rounds::rows::{Devices, RowsOf};
-use crate::terminal::{Colours, Stop, output};
+use crate::cli::session;
+use crate::shared::tables::titled;
 use anyhow::{Context, bail};
 use std::fs;
 use std::ops::RangeInclusive;
@@ -14,7 +12,11 @@ use ws_explain::symbols::Symbols;
 use ws_lab::recipe::{EmulatorKind, Io};
 use ws_lab::sets::Architecture;
 use ws_machines::name::PlatformName;
-use ws_report::IoRow;
+use ws_recorder::{Recorded, symbols_of_linux, ticks};
+use ws_results::IoRow;
+use ws_runner::rows::{Devices, RowsOf};
+use ws_runner::{parts, whole};
+use ws_terminal::{Colours, Stop, Usage, output};
 
 /// A recorded boot takes minutes, and a table has room for so many.
 const ROWS_AT_MOST: usize = 3;
@@ -33,7 +35,7 @@ pub struct Choice {
 /// # Errors
 /// Wrong usage: a platform that can't be recorded, or too many rows; or the agent can't be read.
 pub fn choice(args: &IoArgs, devices: &Devices) -> anyhow::Result<Choice> {
-    let lab = parts::recipes(&args.lab.parts.lab)?;
+    let lab = parts::recipes(&args.lab.parts.lab.to_places())?;
     let mut rows = Vec::new();
     for name in args.lab.on.iter().flatten() {
         let recipe = whole::recipe(&lab, name, super::lab::has_devices, super::lab::HAS_NO)?;
@@ -86,7 +88,7 @@ fn all_rows(of: &Io) -> Vec<IoRow> {
 
 /// The addresses of the agent's code that makes the measured requests.
 fn window(args: &IoArgs) -> anyhow::Result<RangeInclusive<u64>> {
-    let resources = parts::resources(&args.lab.parts, Vec::new());
+    let resources = parts::resources(&args.lab.parts.to_parts(), Vec::new());
     let agent = resources.agent_for(Architecture::X86_64)?;
     let file = agent.display();
     let bytes = fs::read(&agent).with_context(|| format!("can't read {file}"))?;
@@ -106,11 +108,11 @@ pub fn explained(
     print: bool,
     colours: Colours,
 ) -> anyhow::Result<Option<Vec<RequestsExplained>>> {
-    let stop = Stop::listen()?;
-    let parts = &args.lab.parts;
+    let session = session(Stop::listen()?, colours);
+    let parts = &args.lab.parts.to_parts();
     let mut rows = Vec::new();
     for (platform, row) in &choice.rows {
-        let Some(symbols) = recorded::symbols(platform, parts, &stop, colours)? else {
+        let Some(symbols) = symbols_of_linux(platform, parts, &session)? else {
             return Ok(None);
         };
         let name = row.name();
@@ -120,12 +122,12 @@ pub fn explained(
             rows: RowsOf::Devices(Devices::default()),
             marks: Some(choice.marks.clone()),
         };
-        let Some((counts, samples)) = recorded.counts(parts, &stop, colours)? else {
+        let Some((counts, samples)) = recorded.counts(parts, &session)? else {
             return Ok(None);
         };
         let run = Run {
             row: &name,
-            ticks: recorded::ticks(&samples),
+            ticks: ticks(&samples),
             has_shorter: false,
         };
         let spread = Spread::of(&counts, &symbols, &run);
@@ -138,7 +140,7 @@ pub fn explained(
     let spreads = RequestSpreads::new(rows);
     if print {
         for (title, table) in [spreads.functions(), spreads.components()] {
-            recorded::print(&title, &table, 3)?;
+            titled(&title, &table, 3)?;
         }
         output::data(&format!("\n{}", spreads.proof()))?;
     }

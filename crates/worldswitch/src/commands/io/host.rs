@@ -1,14 +1,10 @@
 //! Block and network I/O of many devices on this host, served by elvis, its baselines and its peers in
 //! alternating order.
 
-use super::experiments::{self, Part};
-use super::results::Run;
 use super::table;
-use crate::cli::Parts;
 use crate::cli::io::{CLIENT, IoArgs};
-use crate::cli::lab::Places;
-use crate::commands::{self, Done, Usage, doctor, export, on_stdout, parts};
-use crate::terminal::{Colours, Stop, columns, output};
+use crate::cli::tool;
+use crate::shared::{Done, export, on_stdout};
 use anyhow::{Context, bail};
 use rustix::fs::OFlags;
 use std::ffi::OsString;
@@ -17,9 +13,14 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 use ws_cpus::Cpus;
+use ws_io::experiments::Part;
 use ws_io::measure::{Setting, measure};
+use ws_io::results::Run;
 use ws_io::server::{Disk, STORAGE_DAEMON, Server, Testpmd};
 use ws_io::turns::Turns;
+use ws_runner::doctor;
+use ws_runner::parts::{self, Parts, Places};
+use ws_terminal::{Colours, Stop, Usage, columns, output};
 
 fn elvis(named: Option<&Path>) -> anyhow::Result<PathBuf> {
     let path = match named {
@@ -200,7 +201,7 @@ fn runs(parts: &[Part]) -> anyhow::Result<Vec<Run>> {
 pub fn host(args: &IoArgs, colours: Colours) -> anyhow::Result<Done> {
     let created = SystemTime::now();
     let json = args.lab.exports.json_to();
-    let parts = experiments::parts(args)?;
+    let parts = args.asked().parts()?;
     let mut runs = runs(&parts)?;
     let working = working_folder(&parts)?;
     let files = folder_of_files(args, &parts)?;
@@ -211,7 +212,7 @@ pub fn host(args: &IoArgs, colours: Colours) -> anyhow::Result<Done> {
     for server in parts.iter().flat_map(|part| &part.servers) {
         server.check()?;
     }
-    let folder = commands::folder(&args.output, created)?;
+    let folder = args.output.to_output().make(created)?;
     let names: Vec<String> = runs.iter().map(Run::platform).collect();
     folder.must_take(names.iter().map(|name| &**name))?;
     let stop = Stop::listen()?;
@@ -225,7 +226,7 @@ pub fn host(args: &IoArgs, colours: Colours) -> anyhow::Result<Done> {
     drop(turns);
     let interrupted = stop.requested();
     let finish = |(run, position): (Run, u32)| {
-        let mut result = run.finish(&setting, created, interrupted);
+        let mut result = run.finish(&setting, tool(), created, interrupted);
         result.position = Some(position);
         result.disturbances = Some(doctor::disturbances(&doctor, &result.platform));
         result

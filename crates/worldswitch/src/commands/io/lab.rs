@@ -1,19 +1,21 @@
 //! Devices of a VM in the lab: instructions and exits of one request.
 
 use super::explained;
-use crate::cli::RunArgs;
 use crate::cli::io::IoArgs;
 use crate::cli::io::lab::Busy;
-use crate::commands::{Done, export, on_stdout, parts, whole};
-use crate::rounds::rows::{self, RowsOf};
-use crate::terminal::columns::{columns, json};
-use crate::terminal::{Colours, output};
+use crate::cli::session;
+use crate::shared::told::told;
+use crate::shared::{Done, export, on_stdout};
 use anyhow::bail;
 use schemars::JsonSchema;
 use serde::Serialize;
 use ws_lab::recipe::Recipe;
 use ws_machines::name::{PlatformName, parse_list};
 use ws_report::Requests;
+use ws_runner::rows::{self, RowsOf};
+use ws_runner::{RunSpec, parts, whole};
+use ws_terminal::columns::{columns, json};
+use ws_terminal::{Colours, Stop, output};
 
 /// The platform with devices that the lab has itself.
 const PLATFORM: &str = "lab:kvm-linux";
@@ -48,11 +50,20 @@ pub fn lab(args: &IoArgs, colours: Colours) -> anyhow::Result<Done> {
     };
     let (results, done) = match lab.of.is_empty() {
         true => {
-            let run = RunArgs {
+            let spec = RunSpec {
                 rows: Some(RowsOf::Devices(devices)),
-                ..whole::run(&lab.on, (lab.boots, lab.perturb), &lab.parts, &args.output)
+                ..whole::spec(
+                    lab.on.concat(),
+                    (lab.boots, lab.perturb),
+                    lab.parts.to_parts(),
+                    args.output.to_output(),
+                )
             };
-            whole::measured(&run, has_devices, HAS_NO, colours)?
+            let session = session(Stop::listen()?, colours);
+            told(
+                whole::measure(&spec, has_devices, HAS_NO, &session)?,
+                colours,
+            )
         }
         false => (ws_results::load_all(&lab.of)?, Done::Whole),
     };
@@ -82,7 +93,7 @@ fn list(args: &IoArgs) -> anyhow::Result<Done> {
         true => parse_list(PLATFORM)?,
         false => args.on.iter().flatten().cloned().collect(),
     };
-    let lab = parts::recipes(&args.parts.lab)?;
+    let lab = parts::recipes(&args.parts.lab.to_places())?;
     let mut devices: Vec<Device> = Vec::new();
     for name in &names {
         let recipe = whole::recipe(&lab, name, has_devices, HAS_NO)?;

@@ -1,10 +1,8 @@
 //! `worldswitch io`: what I/O costs, of servers on this host, or of a VM's devices in the lab.
 
-mod experiments;
 mod explained;
 mod host;
 mod lab;
-mod results;
 mod table;
 
 #[cfg(test)]
@@ -13,8 +11,8 @@ pub use lab::Devices;
 pub use table::Servers;
 
 use crate::cli::io::IoArgs;
-use crate::commands::Done;
-use crate::terminal::Colours;
+use crate::shared::Done;
+use ws_terminal::Colours;
 
 /// Measures, shows the table, keeps the results.
 ///

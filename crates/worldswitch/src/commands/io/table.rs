@@ -138,7 +138,7 @@ impl Line {
     fn cells(&self) -> String {
         let Some(rate) = self.requests_per_s else {
             let why = self.why.as_deref().unwrap_or_default();
-            return ws_report::text::terminal(why).into_owned();
+            return ws_text::terminal(why).into_owned();
         };
         let times = self.of_first.map_or(String::new(), |of| {
             format!("{:.2} ({:.2} to {:.2})", of.median, of.least, of.most)
@@ -236,11 +236,11 @@ pub fn crowded(results: &[ResultFile]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::commands::io::results::Run;
     use std::time::{Duration, SystemTime};
     use ws_io::client::{Replies, Writes};
     use ws_io::load::{Group, Load, Work};
     use ws_io::measure::Setting;
+    use ws_io::results::Run;
     use ws_io::server::Disk;
 
     #[test]
@@ -278,7 +278,12 @@ mod tests {
                 warmup: Duration::ZERO,
                 measure: Duration::ZERO,
             };
-            let result = run.finish(&setting, SystemTime::UNIX_EPOCH, false);
+            let result = run.finish(
+                &setting,
+                "worldswitch".into(),
+                SystemTime::UNIX_EPOCH,
+                false,
+            );
             let servers = Servers::of(std::slice::from_ref(&result));
             crate::commands::schemas::check("io-servers", &serde_json::to_value(servers).unwrap());
             crowded(&[result])

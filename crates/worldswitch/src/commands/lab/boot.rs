@@ -2,16 +2,15 @@
 
 use super::ending::{self, Ending};
 use crate::cli::lab::BootArgs;
-use crate::commands::{Done, Usage, parts};
-use crate::terminal::Stop;
+use crate::shared::Done;
 use anyhow::{Context, bail};
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
-use ws_machines::emulator;
-use ws_machines::kernel_file;
 use ws_machines::machine::{Console, LaunchRequest, Machine};
 use ws_machines::name::PlatformName;
-use ws_machines::platforms;
+use ws_machines::{emulator, kernel_file, platforms};
+use ws_runner::parts;
+use ws_terminal::{Stop, Usage};
 
 /// Boots, and shows the console until the machine ends or the user stops it.
 ///

@@ -2,13 +2,13 @@
 
 use super::say;
 use crate::cli::lab::FetchArgs;
-use crate::commands::Usage;
 use anyhow::bail;
 use std::path::Path;
 use ws_lab::fetch::sources::{Archive, Keys, debian_archive};
 use ws_lab::fetch::{self, Request, Tools};
 use ws_lab::lab::Lab;
 use ws_lab::store::Store;
+use ws_terminal::Usage;
 
 /// The recipes whose packages are fetched by default: those of `make run`.
 const DEFAULT: [&str; 3] = ["native", "kvm", "kvm-shadow"];

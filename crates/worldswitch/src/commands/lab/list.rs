@@ -1,7 +1,5 @@
 //! `worldswitch lab list`: recipes and sets of packages.
 
-use crate::terminal::columns::{self, columns};
-use crate::terminal::output;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
@@ -10,6 +8,8 @@ use ws_lab::lab::{Lab, LabError};
 use ws_lab::recipe::Recipe;
 use ws_lab::sets::Set;
 use ws_lab::store::{Store, StoreError, Unpacked};
+use ws_terminal::columns::{self, columns};
+use ws_terminal::output;
 
 /// Lists recipes and sets.
 ///
@@ -119,7 +119,7 @@ fn as_text(lab: &Lab, store: &Store, recipes: &[Named], sets: &[Stored]) -> Stri
     let sets = columns(["packages", "state", "size", "what they are"], sets);
     format!(
         "{recipes}\n{sets}\nkept in {}\n",
-        ws_report::text::terminal(&store.root().display().to_string())
+        ws_text::terminal(&store.root().display().to_string())
     )
 }
 

@@ -1,7 +1,6 @@
 //! `worldswitch lab`: lab machines, their recipes, and the store of their packages.
 
 mod boot;
-mod budget;
 mod check;
 mod diverge;
 mod ending;
@@ -11,19 +10,17 @@ mod show;
 mod symbols;
 
 #[cfg(test)]
-pub use check::Checked;
-#[cfg(test)]
 pub use list::Listed;
 
 use crate::cli::STDOUT;
 use crate::cli::lab::LabCommand;
-use crate::commands::parts::{recipes, store};
-use crate::commands::{Done, Usage};
-use crate::terminal::{Colours, output};
+use crate::shared::Done;
 use anyhow::bail;
 use std::path::Path;
 use ws_lab::carry;
 use ws_machines::name::PlatformName;
+use ws_runner::parts::{recipes, store};
+use ws_terminal::{Colours, Usage, output};
 
 /// Runs a subcommand.
 ///
@@ -34,18 +31,23 @@ pub fn lab(what: &LabCommand, colours: Colours) -> anyhow::Result<Done> {
         LabCommand::Boot(args) => return boot::boot(args),
         LabCommand::Check(args) => return check::check(args, colours),
         LabCommand::Diverge(args) => return diverge::diverge(args, colours),
-        LabCommand::List { json, places } => list::list(&recipes(places)?, &store(places)?, *json)?,
+        LabCommand::List { json, places } => {
+            let places = places.to_places();
+            list::list(&recipes(&places)?, &store(&places)?, *json)?;
+        }
         LabCommand::Show { name, json, places } => {
-            show::show(&recipes(places)?, &store(places)?, name, *json)?;
+            let places = places.to_places();
+            show::show(&recipes(&places)?, &store(&places)?, name, *json)?;
         }
         LabCommand::Symbols { name, qemu, places } => {
-            return symbols::symbols(name, qemu.as_ref(), places);
+            return symbols::symbols(name, qemu.as_ref(), &places.to_places());
         }
         LabCommand::Fetch(args) => {
-            fetch::fetch(args, &recipes(&args.places)?, &store(&args.places)?)?;
+            let places = args.places.to_places();
+            fetch::fetch(args, &recipes(&places)?, &store(&places)?)?;
         }
         LabCommand::Export { file, sets, places } => {
-            let store = store(places)?;
+            let store = store(&places.to_places())?;
             match file == Path::new(STDOUT) {
                 true => {
                     let to = (std::io::stdout().lock(), "standard output");
@@ -55,7 +57,7 @@ pub fn lab(what: &LabCommand, colours: Colours) -> anyhow::Result<Done> {
             }
         }
         LabCommand::Import { file, places } => {
-            carry::import(&store(places)?, file, &mut say)?;
+            carry::import(&store(&places.to_places())?, file, &mut say)?;
         }
     }
     Ok(Done::Whole)

@@ -1,8 +1,6 @@
 //! `worldswitch lab show`: a resolved recipe, with the reason for each flag and parameter.
 
 use super::list::{self, State};
-use crate::terminal::columns;
-use crate::terminal::output;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -11,6 +9,8 @@ use ws_lab::quirks::Quirk;
 use ws_lab::recipe::{Emulator, EmulatorKind, Hypervisor, Monitor, Recipe, Source};
 use ws_lab::sets::Package;
 use ws_lab::store::{Store, Unpacked};
+use ws_terminal::columns;
+use ws_terminal::output;
 
 /// Shows the recipe with this name.
 ///
@@ -110,12 +110,12 @@ fn described(recipe: &Recipe) -> String {
     let mut text = String::new();
     let variant = recipe.variant.iter().map(|variant| format!("@{variant}"));
     let variant: String = variant.collect();
-    let name = ws_report::text::terminal(&variant).into_owned();
+    let name = ws_text::terminal(&variant).into_owned();
     let _ = writeln!(
         text,
         "lab:{}{name}: {}",
         recipe.name,
-        ws_report::text::terminal(&recipe.summary)
+        ws_text::terminal(&recipe.summary)
     );
     tell_emulator(&mut text, &recipe.emulator);
     if let Hypervisor::Xen { source, parameters } = &recipe.hypervisor {
@@ -247,19 +247,19 @@ fn place(source: &Source) -> String {
 }
 
 fn head(text: &mut String, words: &str) {
-    let _ = writeln!(text, "\n{}", ws_report::text::terminal(words));
+    let _ = writeln!(text, "\n{}", ws_text::terminal(words));
 }
 
 /// Prints words and, after them, the reason for them.
 fn line(text: &mut String, words: &str, why: &str) {
-    let words = ws_report::text::terminal(words);
+    let words = ws_text::terminal(words);
     let _ = match why {
         "" => writeln!(text, "  {words}"),
         why => writeln!(
             text,
             "  {}  {}",
-            ws_report::text::pad_right(&words, 38),
-            ws_report::text::terminal(why)
+            ws_text::pad_right(&words, 38),
+            ws_text::terminal(why)
         ),
     };
 }

@@ -1,14 +1,13 @@
 //! `worldswitch lab symbols`: prints the functions of a lab machine's Linux.
 
-use crate::cli::Parts;
-use crate::cli::lab::Places;
-use crate::commands::{Done, Usage, parts};
-use crate::terminal::{Stop, output};
+use crate::shared::Done;
 use anyhow::Context;
 use std::fmt::Write;
 use std::path::PathBuf;
 use ws_machines::lab::SymbolsError;
 use ws_machines::platforms;
+use ws_runner::parts::{self, Parts, Places};
+use ws_terminal::{Stop, Usage, output};
 
 /// Prints them in the format of `/proc/kallsyms`.
 ///

@@ -1,10 +1,6 @@
 //! `worldswitch list benchmarks`: what each measures, and which platforms can measure it.
 
-use super::answer::Answer;
 use crate::cli::PlatformList;
-use crate::commands::Usage;
-use crate::terminal::columns::{self, columns};
-use crate::terminal::output;
 use anyhow::Context;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -13,6 +9,9 @@ use ws_machines::machine::Machine;
 use ws_machines::name::PlatformName;
 use ws_machines::platforms::{self, Usable};
 use ws_machines::resources::Resources;
+use ws_runner::answer::Answer;
+use ws_terminal::columns::{self, columns};
+use ws_terminal::{Usage, output};
 
 /// A platform, ready to be asked.
 struct Asked {

@@ -1,6 +1,5 @@
 //! `worldswitch list`: benchmarks and platforms.
 
-mod answer;
 mod benchmarks;
 mod platforms;
 
@@ -10,7 +9,7 @@ pub use benchmarks::Benchmarks;
 pub use platforms::Platforms;
 
 use crate::cli::ListWhat;
-use crate::commands::parts;
+use ws_runner::parts;
 
 /// Prints the list.
 ///
@@ -19,10 +18,10 @@ use crate::commands::parts;
 pub fn list(what: &ListWhat) -> anyhow::Result<()> {
     match what {
         ListWhat::Benchmarks { on, json, parts } => {
-            benchmarks::benchmarks(*json, on, &parts::resources(parts, Vec::new()))
+            benchmarks::benchmarks(*json, on, &parts::resources(&parts.to_parts(), Vec::new()))
         }
         ListWhat::Platforms { json, parts } => {
-            platforms::platforms(*json, &parts::resources(parts, Vec::new()))
+            platforms::platforms(*json, &parts::resources(&parts.to_parts(), Vec::new()))
         }
     }
 }

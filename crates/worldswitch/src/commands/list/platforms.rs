@@ -1,12 +1,12 @@
 //! `worldswitch list platforms`.
 
-use crate::terminal::columns;
-use crate::terminal::output;
 use schemars::JsonSchema;
 use serde::Serialize;
 use ws_machines::platforms::{self, Platform, Usable};
 use ws_machines::resources::Resources;
-use ws_report::text::terminal;
+use ws_terminal::columns;
+use ws_terminal::output;
+use ws_text::terminal;
 
 /// The note on every platform on a software KVM.
 const SOFTWARE: &str =

@@ -6,9 +6,8 @@ mod pair;
 mod side;
 
 use crate::cli::lab::{By, DivergeArgs};
-use crate::commands::explain::{self, Texts};
-use crate::commands::{Done, Usage, parts};
-use crate::terminal::{Colours, Progress, Stop, output};
+use crate::cli::session;
+use crate::shared::Done;
 use anyhow::{Context, bail};
 use pair::{Ended, Pair};
 use side::Side;
@@ -26,6 +25,9 @@ use ws_machines::lab::{Part, Software};
 use ws_machines::name::PlatformName;
 use ws_machines::platforms;
 use ws_machines::resources::Resources;
+use ws_recorder::Texts;
+use ws_runner::{Session, parts};
+use ws_terminal::{Colours, Progress, Stop, Usage, output};
 
 /// Room for what is kept of both boots: up to a million different instructions of some 30 bytes.
 const ROOM_BYTES: u64 = 256 << 20;
@@ -44,13 +46,14 @@ pub struct Machined {
 /// Wrong usage, a machine that can't be made, booted or recorded, or its record is damaged.
 pub fn diverge(args: &DivergeArgs, colours: Colours) -> anyhow::Result<Done> {
     let machines = machines(args)?;
-    let stop = Stop::listen()?;
-    let folder = explain::temporary_folder(ROOM_BYTES)?;
+    let session = session(Stop::listen()?, colours);
+    let stop = &session.stop;
+    let folder = ws_recorder::temporary_folder(ROOM_BYTES)?;
     let mut sides = Vec::new();
     for (machine, letter) in machines.iter().zip(["a", "b"]) {
         sides.push(Side::of(machine, args, &folder.path().join(letter))?);
     }
-    let Some(texts) = both_symbols(&machines, &stop, colours)? else {
+    let Some(texts) = both_symbols(&machines, &session)? else {
         super::say("stopped");
         return Ok(Done::InPart);
     };
@@ -63,8 +66,8 @@ pub fn diverge(args: &DivergeArgs, colours: Colours) -> anyhow::Result<Done> {
     let pair = Pair::launch(sides, args.timeout)?;
     let progress = Progress::new(false);
     let ended = match by {
-        By::Instructions => pair.in_step(&stop, &progress),
-        By::Functions => pair.apart(&stop, &progress),
+        By::Instructions => pair.in_step(stop, &progress),
+        By::Functions => pair.apart(stop, &progress),
     };
     progress.clear();
     let diverged = match ended? {
@@ -102,7 +105,7 @@ pub fn diverge(args: &DivergeArgs, colours: Colours) -> anyhow::Result<Done> {
 fn machines(args: &DivergeArgs) -> anyhow::Result<[Machined; 2]> {
     let one = |name: &str, qemu: Option<&std::path::PathBuf>| -> anyhow::Result<Machined> {
         let name = super::machine(name)?;
-        let mut parts = args.parts.clone();
+        let mut parts = args.parts.to_parts();
         parts.qemu = qemu.cloned();
         let mut resources = parts::resources(&parts, Vec::new());
         resources.kernel.clone_from(&args.kernel);
@@ -129,23 +132,16 @@ fn machines(args: &DivergeArgs) -> anyhow::Result<[Machined; 2]> {
 }
 
 /// The functions of both. A machine that can't print them is compared all the same. Nothing if the user stopped it.
-fn both_symbols(
-    machines: &[Machined; 2],
-    stop: &Stop,
-    colours: Colours,
-) -> anyhow::Result<Option<[Texts; 2]>> {
-    let of = |machine: &Machined| match explain::symbols(
-        &machine.name,
-        &machine.resources,
-        stop,
-        colours,
-    ) {
-        Err(why) => {
-            output::remark(&format!("no names of functions: {why:#}"), colours);
-            Ok(Some(Texts::default()))
-        }
-        found => found,
-    };
+fn both_symbols(machines: &[Machined; 2], session: &Session) -> anyhow::Result<Option<[Texts; 2]>> {
+    let of =
+        |machine: &Machined| match ws_recorder::symbols(&machine.name, &machine.resources, session)
+        {
+            Err(why) => {
+                output::remark(&format!("no names of functions: {why:#}"), session.colours);
+                Ok(Some(Texts::default()))
+            }
+            found => found,
+        };
     let [a, b] = machines;
     let Some(first) = of(a)? else { return Ok(None) };
     // An emulator does not change where functions are.
@@ -251,6 +247,6 @@ fn software(
         Ok(())
     };
     let trace = stream.trace();
-    let (machine, _) = explain::machine(&machined.name, texts, &software, &trace, settle)?;
+    let (machine, _) = ws_recorder::machine(&machined.name, texts, &software, &trace, settle)?;
     Ok(machine)
 }

@@ -1,13 +1,13 @@
 //! What both machines run: a kernel of the user's, or a benchmark, with the same words on every machine.
 
 use crate::cli::lab::DivergeArgs;
-use crate::commands::{Usage, benchmarks};
-use crate::rounds::nonce;
-use crate::rounds::plan::{self, Asked, Parameters};
 use anyhow::{Context, bail};
 use ws_machines::image::{BenchmarkRow, GuestImage};
 use ws_machines::machine::{LaunchRequest, Machine};
 use ws_machines::resources::Resources;
+use ws_runner::plan::{self, Asked, Parameters};
+use ws_runner::{benchmarks, nonce};
+use ws_terminal::Usage;
 
 /// The benchmark that each image has.
 const USUAL: &str = "hypercall";

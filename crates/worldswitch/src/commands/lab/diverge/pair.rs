@@ -1,12 +1,12 @@
 //! Both machines while they run.
 
 use super::side::Side;
-use crate::terminal::{Progress, Stop};
 use anyhow::{Context, bail};
 use std::path::PathBuf;
 use std::time::Duration;
 use ws_explain::boots::lockstep::{Answer, Message, Step, step};
 use ws_explain::render::number::grouped;
+use ws_terminal::{Progress, Stop};
 
 /// How both ended.
 pub enum Ended {

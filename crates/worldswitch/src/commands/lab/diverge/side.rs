@@ -2,7 +2,6 @@
 
 use super::{Machined, order};
 use crate::cli::lab::DivergeArgs;
-use crate::commands::parts;
 use anyhow::{Context, bail};
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -13,6 +12,7 @@ use ws_machines::machine::{CONSOLE_LIMIT_BYTES, Console, LaunchRequest, Machine}
 use ws_machines::platforms;
 use ws_machines::recording::What;
 use ws_machines::resources::Resources;
+use ws_runner::parts;
 
 /// How long one look at a socket waits.
 const LOOK: Duration = Duration::from_millis(2);
@@ -241,7 +241,7 @@ impl Side {
         let tail: String = text.chars().skip(skipped).collect();
         match tail.is_empty() {
             true => String::new(),
-            false => format!("; it said: {}", ws_report::text::terminal(&tail)),
+            false => format!("; it said: {}", ws_text::terminal(&tail)),
         }
     }
 }

@@ -1,0 +1,42 @@
+//! One benchmark of a lab result: its figure and the figure's band.
+
+use crate::{Band, Summary};
+use ws_results::{COST, ResultFile, Status};
+
+/// What a lab machine counted for one benchmark.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Figure {
+    /// The mode of its samples, in instructions per operation.
+    pub insns: f64,
+    /// The lowest and the highest mode of all boots, perturbed ones included. Both are equal if no
+    /// boot was perturbed.
+    pub band: (f64, f64),
+}
+
+impl Figure {
+    /// The figure of `benchmark` in a result.
+    ///
+    /// # Errors
+    /// Why it has no reliable figure.
+    pub fn of(result: &ResultFile, benchmark: &str) -> Result<Self, String> {
+        let row = result.row(benchmark).ok_or("it was not measured")?;
+        if row.status != Status::Ok {
+            let word = row.status.word();
+            let reason = row.reason.as_ref();
+            return Err(reason.map_or_else(|| word.into(), |reason| format!("{word}: {reason}")));
+        }
+        let metric = row.metric(COST).ok_or("it has no figures")?;
+        if metric.unit != "insns" {
+            return Err(format!("it is measured in {}", metric.unit));
+        }
+        if row.exact == Some(false) {
+            return Err("not exact: boots gave different counts".into());
+        }
+        let summary = Summary::of(metric, &result.perturbed()).ok_or("it has no figures")?;
+        let Band { low, high } = summary.range();
+        Ok(Self {
+            insns: summary.value,
+            band: (low, high),
+        })
+    }
+}

@@ -1,0 +1,9 @@
+//! Budgets of instructions: whether benchmarks of lab machines are within them, for `worldswitch lab check`.
+
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
+
+mod budget;
+mod check;
+
+pub use budget::{Budget, parse, write};
+pub use check::{Asked, Checked, Line, Measured, lines, outcome, sound};

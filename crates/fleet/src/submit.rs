@@ -1,0 +1,223 @@
+//! A submission: what is open is written down, and given to Slurm.
+
+use crate::campaign::Campaign;
+use crate::expand::{CellOf, Known, words_of};
+use crate::folder::{Built, Folder};
+use crate::submission::{self, Build, Part, Planned, Submission};
+use crate::task::Task;
+use crate::view::View;
+use crate::work::node;
+use crate::{queue, slurm};
+use anyhow::{Context, bail};
+use std::collections::BTreeMap;
+use std::time::SystemTime;
+use ws_kernels::short_hash;
+use ws_runner::parts::Parts;
+use ws_runner::{bytes_at_most, must_have_room};
+use ws_terminal::{Usage, time};
+
+/// Checks that the results of these tasks fit into the shared folder.
+///
+/// # Errors
+/// They do not.
+pub fn room(view: &View, open: &[usize]) -> anyhow::Result<()> {
+    let known = open
+        .iter()
+        .filter_map(|index| view.expanded.tasks.get(*index));
+    let bytes = known.map(|Known { task, .. }| {
+        bytes_at_most(task.rows.len(), task.boots_of_all_kinds(), task.samples)
+    });
+    must_have_room(view.folder.path(), bytes.sum(), "and submit again")
+}
+
+/// Forgets what repaired nodes measured.
+///
+/// # Errors
+/// One has measured nothing, or the folder can't be written.
+pub fn forget(folder: &Folder, nodes: &[String]) -> anyhow::Result<()> {
+    if nodes.is_empty() {
+        return Ok(());
+    }
+    let runs = folder.runs()?;
+    for node in nodes {
+        let own: Vec<_> = runs
+            .iter()
+            .filter(|stored| stored.run.node == *node)
+            .collect();
+        if own.is_empty() {
+            bail!(Usage(format!(
+                "--repaired {node}: that node has measured nothing here"
+            )));
+        }
+        for stored in own {
+            folder.forget(stored)?;
+        }
+    }
+    Ok(())
+}
+
+/// Of these tasks those that this host may measure.
+pub fn mine(view: &View, open: Vec<usize>) -> Vec<usize> {
+    let node = node();
+    let is_mine = |index: &usize| {
+        let known = view.expanded.tasks.get(*index);
+        known.is_some_and(|known| match &known.task.host {
+            Some(host) => *host == node,
+            // A node that is not trusted decides nothing.
+            None => !view.doubts.contains_key(&node),
+        })
+    };
+    open.into_iter().filter(is_mine).collect()
+}
+
+/// Writes down what is submitted, before anything is.
+///
+/// # Errors
+/// The folder can't be written.
+pub fn keep(
+    view: &View,
+    open: &[usize],
+    carried: Option<submission::Carried>,
+) -> anyhow::Result<Submission> {
+    let known = open
+        .iter()
+        .filter_map(|index| view.expanded.tasks.get(*index));
+    let tasks: Vec<Planned> = known
+        .map(|known| Planned {
+            task: known.task.clone(),
+            cell: match &known.cell {
+                CellOf::Cell(key, _) => Some(key.clone()),
+                _ => None,
+            },
+        })
+        .collect();
+    let builds = builds(view, &tasks);
+    let prefix = prefix(view);
+    let created = time::rfc3339(SystemTime::now());
+    let made = view.folder.submit(|number| {
+        let name = |part| format!("{prefix}-{number}-{part}");
+        let most = view.campaign.slurm.array;
+        let (tasks, parts) = submission::parts(tasks.clone(), &builds, most, name);
+        Submission {
+            schema: submission::SCHEMA.into(),
+            number,
+            created: created.clone(),
+            // Nodes that do not post need no history, whose address may have a password.
+            campaign: Campaign {
+                history: view.campaign.history.clone().filter(|_| view.campaign.post),
+                ..view.campaign.clone()
+            },
+            tasks,
+            proof: proof(view),
+            builds: builds.clone(),
+            carried: carried.clone(),
+            parts,
+        }
+    });
+    Ok(made?)
+}
+
+/// The beginning of all names of jobs for this folder.
+fn prefix(view: &View) -> String {
+    let path = view.folder.path();
+    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let hash = short_hash([path.as_os_str().as_encoded_bytes()], 8);
+    format!("ws-{}-{hash}", view.campaign.name)
+}
+
+/// The kernels that these tasks need and that are not built. One that could not be built is tried again.
+fn builds(view: &View, tasks: &[Planned]) -> Vec<Build> {
+    let is_needed = |name: &str| {
+        tasks
+            .iter()
+            .any(|one| one.task.kernel.as_deref() == Some(name))
+    };
+    let unbuilt = |name: &str| view.folder.built(name) != Built::Yes;
+    let builds = view.expanded.builds.iter().map(|build| Build {
+        kernels: build
+            .kernels
+            .iter()
+            .filter(|kernel| is_needed(&kernel.name) && unbuilt(&kernel.name))
+            .cloned()
+            .collect(),
+        ..build.clone()
+    });
+    builds.filter(|build| !build.kernels.is_empty()).collect()
+}
+
+/// The cell that every node measures: the campaign's first exact one, so that it is the same in each submission;
+/// before any kernel is built, the first.
+fn proof(view: &View) -> Option<Task> {
+    if !view.campaign.proof {
+        return None;
+    }
+    let tasks = &view.expanded.tasks;
+    let exact = tasks
+        .iter()
+        .find(|known| matches!(known.cell, CellOf::Cell(_, Some(_))));
+    let unbuilt = || tasks.iter().find(|known| known.cell == CellOf::Unbuilt);
+    exact.or_else(unbuilt).map(|known| known.task.clone())
+}
+
+/// Gives the submission to Slurm; returns the number of each job. `parts`: the submitter's own files.
+///
+/// # Errors
+/// Slurm refuses a job; submitting again goes on from there.
+pub fn jobs<'a>(
+    view: &View,
+    submission: &'a Submission,
+    parts: &Parts,
+) -> anyhow::Result<Vec<(&'a Part, u64)>> {
+    let program = match &view.campaign.slurm.program {
+        Some(program) => program.clone(),
+        None => std::env::current_exe().context("this program is not found")?,
+    };
+    let program = program
+        .to_str()
+        .context("the path of this program is not UTF-8")?
+        .to_owned();
+    let folder = view
+        .folder
+        .path()
+        .to_str()
+        .context("the folder's path is not UTF-8")?
+        .to_owned();
+    let logs = view.folder.logs();
+    let exclude: Vec<String> = view.doubts.keys().cloned().collect();
+    let job = slurm::Job {
+        site: &view.campaign.slurm,
+        logs: logs.to_str().context("the folder's path is not UTF-8")?,
+        exclude: &exclude,
+    };
+    let mut numbers: BTreeMap<&str, u64> = BTreeMap::new();
+    let mut told = Vec::new();
+    for part in &submission.parts {
+        let mut command = vec![
+            program.clone(),
+            "fleet".into(),
+            "work".into(),
+            "--folder".into(),
+            folder.clone(),
+            "--submission".into(),
+            submission.number.to_string(),
+            "--job".into(),
+            part.job.clone(),
+        ];
+        command.extend(words_of(parts)?);
+        let after = part
+            .after
+            .as_deref()
+            .and_then(|job| numbers.get(job).copied());
+        let words = slurm::batch_words(job, part, after, &command);
+        let number = queue::batch(&words).with_context(|| {
+            let so_far = numbers.len();
+            format!(
+                "{so_far} of {} jobs are submitted, and submit goes on from there",
+                submission.parts.len()
+            )
+        })?;
+        numbers.insert(&part.job, number);
+        told.push((part, number));
+    }
+    Ok(told)
+}

@@ -1,0 +1,430 @@
+//! A worktree of the user's kernel repository, in which git bisects. The user's own checkout, branches
+//! and bisection are never touched, because git keeps HEAD and `refs/bisect` per worktree.
+//!
+//! ```text
+//! CACHE/bisect/NAME.lock   held while this repository is bisected
+//! CACHE/bisect/NAME/       removed at the end; after a kill, by the next bisection
+//!     tree/                the worktree
+//!     objects/             build files that are kept from commit to commit
+//!     out/                 the kernel of one commit
+//! ```
+
+use crate::child::{self, Ended, Stopped};
+use crate::short_hash::short_hash;
+use anyhow::{Context, bail};
+use rustix::fs::{FlockOperation, flock};
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use ws_terminal::{Stop, Usage};
+
+/// Variables that a calling git hook or alias may have set, and that would lead git to another
+/// repository.
+const LOCAL: [&str; 8] = [
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_COMMON_DIR",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_NAMESPACE",
+    "GIT_PREFIX",
+];
+
+/// A commit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Commit {
+    /// Its full hash, in hexadecimal.
+    pub id: String,
+    /// The first line of its message.
+    pub subject: String,
+}
+
+impl Commit {
+    /// The short hash, for output and as the name of its results' folder.
+    pub fn short(&self) -> &str {
+        self.id.get(..12).unwrap_or(&self.id)
+    }
+}
+
+/// The commits of `repository` from `first` to `last`, both included, ancestors first.
+///
+/// # Errors
+/// There is no such repository or commit, `first` does not lead to `last`, or git fails.
+pub fn range(
+    repository: &Path,
+    first: &str,
+    last: &str,
+    stop: &Stop,
+) -> anyhow::Result<Vec<Commit>> {
+    let id = |name| id(repository, name, stop);
+    let (first, last) = (id(first)?, id(last)?);
+    let is_before = ["merge-base", "--is-ancestor", &first, &last];
+    if !git(repository, is_before, Some(stop))?.status.success() {
+        bail!(Usage(format!(
+            "{}: the first commit is none of those that lead to the last one",
+            repository.display()
+        )));
+    }
+    let before = format!("{first}^@");
+    let words = [
+        "log",
+        "--topo-order",
+        "--reverse",
+        "--format=%H %s",
+        &last,
+        "--not",
+        &before,
+    ];
+    let ended = git(repository, words, Some(stop))?;
+    if !ended.status.success() {
+        bail!(failure(&words, &ended));
+    }
+    let lines = ended.stdout.lines().filter_map(|line| line.split_once(' '));
+    let commits = lines.map(|(id, subject)| Commit {
+        id: id.to_owned(),
+        subject: subject.to_owned(),
+    });
+    Ok(commits.collect())
+}
+
+/// The hash of the commit that the user names.
+fn id(repository: &Path, name: &str, stop: &Stop) -> anyhow::Result<String> {
+    if name.starts_with('-') {
+        bail!(Usage(format!("{name} is not the name of a commit")));
+    }
+    let spec = format!("{name}^{{commit}}");
+    let words = ["rev-parse", "--verify", "--quiet", &spec];
+    let found = git(repository, words, Some(stop))?;
+    if found.status.success() {
+        return Ok(found.stdout.trim().to_owned());
+    }
+    let place = repository.display();
+    bail!(Usage(match found.stderr.trim() {
+        "" => format!("{place} has no commit {}", ws_text::terminal(name)),
+        said => format!("{place}: {said}"),
+    }));
+}
+
+/// The verdict on a commit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Word {
+    Good,
+    Bad,
+    Skip,
+}
+
+impl Word {
+    /// As git takes it.
+    pub fn text(self) -> &'static str {
+        match self {
+            Word::Good => "good",
+            Word::Bad => "bad",
+            Word::Skip => "skip",
+        }
+    }
+}
+
+/// The state of a bisection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// This commit is checked out and is to be measured next.
+    Look(Commit),
+    /// This is the first bad commit.
+    Found(Commit),
+    /// The first bad commit is one of these, but too many were skipped.
+    OneOf(Vec<Commit>),
+}
+
+/// The worktree. It is removed on drop.
+#[derive(Debug)]
+pub struct Tree {
+    repository: PathBuf,
+    folder: PathBuf,
+    stop: Stop,
+    /// Held as long as this lives.
+    _lock: File,
+}
+
+impl Tree {
+    /// A worktree of the repository at `repository`, with nothing checked out yet.
+    ///
+    /// # Errors
+    /// It is not a repository, another process bisects it, or the cache can't be written.
+    pub fn make(repository: &Path, cache: &Path, stop: &Stop) -> anyhow::Result<Self> {
+        let asked = ["rev-parse", "--path-format=absolute", "--git-common-dir"];
+        let ended = git(repository, asked, Some(stop))?;
+        if !ended.status.success() {
+            bail!(Usage(format!(
+                "--kernel-tree {}: {}",
+                repository.display(),
+                ended.stderr
+            )));
+        }
+        let common = ended.stdout.trim_end_matches('\n');
+        let name = short_hash([common], 16);
+        let above = cache.join("bisect");
+        fs::create_dir_all(&above).with_context(|| format!("can't make {}", above.display()))?;
+        let path = above.join(format!("{name}.lock"));
+        let lock = File::create(&path).with_context(|| format!("can't make {}", path.display()))?;
+        // Retry for a second: a child that another of our threads is just starting inherits the
+        // previous lock's file until it calls exec.
+        let held = || flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err();
+        let is_held = (0..20).all(|_| {
+            held() && {
+                std::thread::sleep(std::time::Duration::from_millis(50));
+                true
+            }
+        });
+        if is_held {
+            bail!(
+                "another worldswitch bisects {} (it holds {})",
+                repository.display(),
+                path.display()
+            );
+        }
+        let tree = Self {
+            repository: repository.to_owned(),
+            folder: above.join(name),
+            stop: stop.clone(),
+            _lock: lock,
+        };
+        // Left by a bisection that was killed.
+        tree.remove();
+        for folder in [tree.objects(), tree.out()] {
+            fs::create_dir_all(&folder)
+                .with_context(|| format!("can't make {}", folder.display()))?;
+        }
+        Ok(tree)
+    }
+
+    /// The worktree itself.
+    pub fn path(&self) -> PathBuf {
+        self.folder.join("tree")
+    }
+
+    /// Build files that are kept from commit to commit.
+    pub fn objects(&self) -> PathBuf {
+        self.folder.join("objects")
+    }
+
+    /// The kernel of a commit.
+    pub fn out(&self) -> PathBuf {
+        self.folder.join("out")
+    }
+
+    /// The commit that the user names.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn commit(&self, name: &str) -> anyhow::Result<Commit> {
+        self.describe(&id(&self.repository, name, &self.stop)?)
+    }
+
+    fn describe(&self, id: &str) -> anyhow::Result<Commit> {
+        let subject = self.ask(&self.repository, ["show", "--no-patch", "--format=%s", id])?;
+        Ok(Commit {
+            id: id.to_owned(),
+            subject: subject.trim_end().to_owned(),
+        })
+    }
+
+    /// The number of commits after `good` up to `bad`.
+    ///
+    /// # Errors
+    /// `bad` is not after `good`, or they have no common history.
+    pub fn distance(&self, good: &Commit, bad: &Commit) -> anyhow::Result<u64> {
+        let (good, bad) = (&good.id, &bad.id);
+        let backward = git(
+            &self.repository,
+            ["merge-base", "--is-ancestor", bad, good],
+            Some(&self.stop),
+        )?;
+        if backward.status.success() {
+            bail!(Usage(
+                "--bad is not later than --good: swap them, or name another commit".into()
+            ));
+        }
+        let joined = git(
+            &self.repository,
+            ["merge-base", good, bad],
+            Some(&self.stop),
+        )?;
+        if !joined.status.success() {
+            bail!(Usage("--good and --bad have no history in common".into()));
+        }
+        let between = format!("{good}..{bad}");
+        let count = self.ask(&self.repository, ["rev-list", "--count", &between])?;
+        Ok(count.trim().parse()?)
+    }
+
+    /// The commits from `good` to `bad`, both included, ancestors first.
+    ///
+    /// # Errors
+    /// Git fails.
+    pub fn in_order(&self, good: &Commit, bad: &Commit) -> anyhow::Result<Vec<String>> {
+        let between = [&*good.id, &*bad.id, "--not", &format!("{}^@", good.id)].map(str::to_owned);
+        let mut words = vec![
+            "rev-list".to_owned(),
+            "--topo-order".into(),
+            "--reverse".into(),
+        ];
+        words.extend(between);
+        let text = self.ask(&self.repository, words)?;
+        Ok(text.lines().map(str::to_owned).collect())
+    }
+
+    /// Checks a commit out.
+    ///
+    /// # Errors
+    /// Git fails.
+    pub fn check_out(&self, commit: &Commit) -> anyhow::Result<()> {
+        let path = self.path();
+        if !path.exists() {
+            let path = path.as_os_str();
+            let words = ["worktree", "add", "--quiet", "--detach", "--force"].map(OsStr::new);
+            let words = words.into_iter().chain([path, OsStr::new(&commit.id)]);
+            return self.ask(&self.repository, words).map(|_| ());
+        }
+        let words = ["checkout", "--quiet", "--detach", "--force", &commit.id];
+        self.ask(&path, words).map(|_| ())
+    }
+
+    /// Starts the bisection.
+    ///
+    /// # Errors
+    /// Git fails.
+    pub fn start(&self, good: &Commit, bad: &Commit) -> anyhow::Result<Step> {
+        self.reset()?;
+        self.ask(&self.path(), ["bisect", "start", &bad.id, &good.id])?;
+        self.step()
+    }
+
+    /// Tells git the verdict on a commit that it chose.
+    ///
+    /// # Errors
+    /// Git can't continue, for example because a merge base is bad, or can't check out the next commit.
+    pub fn tell(&self, commit: &Commit, word: Word) -> anyhow::Result<Step> {
+        self.reset()?;
+        let words = ["bisect", word.text(), &commit.id];
+        let ended = git(&self.path(), words, Some(&self.stop))?;
+        // Status 2: only skipped commits are left. The log says this too.
+        if !ended.status.success() && ended.status.code() != Some(2) {
+            bail!(failure(&words, &ended));
+        }
+        self.step()
+    }
+
+    /// Reverts a build's changes to tracked files, which would block the next checkout.
+    fn reset(&self) -> anyhow::Result<()> {
+        let words = ["reset", "--quiet", "--hard"];
+        self.ask(&self.path(), words).map(|_| ())
+    }
+
+    /// The state of the bisection, from `git bisect log`: unlike other output it has a stable format,
+    /// because git reads it back (`git bisect replay`).
+    fn step(&self) -> anyhow::Result<Step> {
+        let log = self.ask(&self.path(), ["bisect", "log"])?;
+        let named = |start: &str| -> anyhow::Result<Vec<Commit>> {
+            let ids = log.lines().filter_map(|line| {
+                let rest = line.strip_prefix(start)?.strip_prefix(": [")?;
+                rest.split_once(']').map(|(id, _)| id)
+            });
+            ids.map(|id| self.describe(id)).collect()
+        };
+        if let Some(first) = named("# first bad commit")?.into_iter().next() {
+            return Ok(Step::Found(first));
+        }
+        let possible = named("# possible first bad commit")?;
+        if !possible.is_empty() {
+            return Ok(Step::OneOf(possible));
+        }
+        let head = self.ask(&self.path(), ["rev-parse", "HEAD"])?;
+        self.describe(head.trim()).map(Step::Look)
+    }
+
+    /// Runs git and returns its output.
+    fn ask<I>(&self, folder: &Path, words: I) -> anyhow::Result<String>
+    where
+        I: IntoIterator,
+        I::Item: AsRef<OsStr>,
+    {
+        let words: Vec<_> = words
+            .into_iter()
+            .map(|word| word.as_ref().to_owned())
+            .collect();
+        let ended = git(folder, &words, Some(&self.stop))?;
+        if !ended.status.success() {
+            bail!(failure(&words, &ended));
+        }
+        Ok(ended.stdout)
+    }
+
+    /// Removes the whole folder. What is missing is no error.
+    fn remove(&self) {
+        let path = self.path();
+        if path.exists() {
+            // --force twice: even if somebody locked the worktree. The user's signals must not stop this.
+            let words = ["worktree", "remove", "--force", "--force"].map(OsStr::new);
+            let words = words.into_iter().chain([path.as_os_str()]);
+            let _ = git(&self.repository, words, None);
+        }
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+impl Drop for Tree {
+    fn drop(&mut self) {
+        self.remove();
+    }
+}
+
+fn failure(words: &[impl AsRef<OsStr>], ended: &Ended) -> String {
+    let words: Vec<_> = words.iter().map(|w| w.as_ref().to_string_lossy()).collect();
+    let (stdout, stderr) = (ended.stdout.trim(), ended.stderr.trim());
+    format!("git {} failed: {stderr}\n{stdout}", words.join(" "))
+}
+
+/// Runs git, without the user's hooks and without maintenance.
+fn git<I>(folder: &Path, words: I, stop: Option<&Stop>) -> anyhow::Result<Ended>
+where
+    I: IntoIterator,
+    I::Item: AsRef<OsStr>,
+{
+    let mut command = Command::new("git");
+    command.arg("-C").arg(folder);
+    for setting in [
+        "core.hooksPath=/dev/null",
+        "core.fsmonitor=false",
+        "gc.auto=0",
+        "maintenance.auto=false",
+        "advice.detachedHead=false",
+    ] {
+        command.args(["-c", setting]);
+    }
+    command
+        .args(words)
+        .env("LC_ALL", "C")
+        .env("GIT_TERMINAL_PROMPT", "0");
+    for name in LOCAL {
+        command.env_remove(name);
+    }
+    // Tests must not depend on the user's git settings.
+    #[cfg(test)]
+    no_settings(&mut command);
+    child::run(command, stop).map_err(|error| match error.is::<Stopped>() {
+        true => error,
+        false => error.context("git is needed for commits of a kernel tree"),
+    })
+}
+
+#[cfg(test)]
+fn no_settings(command: &mut Command) {
+    command.env("GIT_CONFIG_GLOBAL", "/dev/null");
+    command.env("GIT_CONFIG_SYSTEM", "/dev/null");
+}
+
+#[cfg(test)]
+#[path = "tree_tests.rs"]
+mod tests;

@@ -1,0 +1,111 @@
+//! One row of a whole Linux machine in the lab, launched once more and recorded as counts of its instructions.
+
+use crate::operation::symbols;
+use anyhow::{Context, bail};
+use std::fs;
+use std::ops::RangeInclusive;
+use ws_explain::counts::Counts;
+use ws_explain::symbols::Symbols;
+use ws_machines::name::PlatformName;
+use ws_machines::recording::What;
+use ws_results::{ResultFile, Samples};
+use ws_runner::parts::{self, Parts};
+use ws_runner::rows::RowsOf;
+use ws_runner::{Benchmarks, Output, RunSpec, Session, benchmarks, measure, whole};
+
+/// What to record.
+pub struct Recorded<'a> {
+    pub platform: &'a PlatformName,
+    pub row: &'a str,
+    pub rows: RowsOf,
+    /// The addresses of a program whose reads of the clock begin and end the window. None: the agent's marks do.
+    pub marks: Option<RangeInclusive<u64>>,
+}
+
+/// The functions of the platform's Linux. Nothing if the user stopped it.
+///
+/// # Errors
+/// It prints no symbols.
+pub fn symbols_of_linux(
+    platform: &PlatformName,
+    parts: &Parts,
+    session: &Session,
+) -> anyhow::Result<Option<Symbols>> {
+    let resources = parts::resources(parts, Vec::new());
+    let Some(symbols) = symbols(platform, &resources, session)? else {
+        return Ok(None);
+    };
+    let symbols = symbols
+        .linux
+        .with_context(|| format!("{platform} has no Linux with symbols"))?;
+    Ok(Some(Symbols::of_kernel(&symbols)?))
+}
+
+impl Recorded<'_> {
+    /// Its counts, and what it measured. Each row has a launch of its own, as each launch writes its counts anew. Nothing
+    /// if the user stopped it.
+    ///
+    /// # Errors
+    /// It was not measured or not recorded.
+    pub fn counts(
+        &self,
+        parts: &Parts,
+        session: &Session,
+    ) -> anyhow::Result<Option<(Counts, Samples)>> {
+        let name = self.platform;
+        let folder = tempfile::tempdir()?;
+        let file = folder.path().join("counts");
+        let marks = self.marks.clone();
+        let spec = RunSpec {
+            benchmarks: Benchmarks::Matching(benchmarks::only(&[self.row])?),
+            rows: Some(self.rows.clone()),
+            recording: Some((file.clone(), What::Counts { marks })),
+            ..whole::spec(
+                vec![name.clone()],
+                (1, 0),
+                parts.clone(),
+                Output {
+                    folder: Some(folder.path().join("results")),
+                    force: false,
+                },
+            )
+        };
+        let measured = measure(&spec, None, session)?;
+        measured.tell_problems(session.colours);
+        if measured.interrupted {
+            return Ok(None);
+        }
+        if measured.problems.iter().any(|problem| problem.broken) {
+            bail!(
+                "{name}: the recorded run's counts differ from those measured before: measure again with --no-resume"
+            );
+        }
+        let samples = samples(&measured.results, self.row);
+        let samples = samples.with_context(|| format!("{} on {name}", self.row))?;
+        let bytes = fs::read(&file)
+            .with_context(|| format!("{name}: its emulator ended without writing counts"))?;
+        let counts = Counts::read(&bytes).with_context(|| name.to_string())?;
+        Ok(Some((counts, samples)))
+    }
+}
+
+/// The samples of the row's instructions.
+fn samples(results: &[ResultFile], name: &str) -> anyhow::Result<Samples> {
+    let row = results.iter().find_map(|result| result.row(name));
+    let row = row.context("it was not measured")?;
+    let metric = row.metrics.iter().find(|metric| metric.unit == "insns");
+    let samples = metric.and_then(|metric| metric.boots.first());
+    match (samples, &row.reason) {
+        (Some(samples), _) if !samples.run.is_empty() => Ok(samples.clone()),
+        (_, Some(why)) => bail!("it was not measured: {why}"),
+        (_, None) => bail!(
+            "it was not measured, and the result does not say why: see the machine's console with worldswitch run -v"
+        ),
+    }
+}
+
+/// Ticks of the measured run, without idle time.
+pub fn ticks(samples: &Samples) -> u64 {
+    let first = |of: &[u64]| of.first().copied().unwrap_or_default();
+    first(&samples.run).saturating_sub(first(&samples.control))
+}

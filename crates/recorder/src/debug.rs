@@ -1,0 +1,193 @@
+//! Finds debug information of what a machine executed: files that the user gave, sets that `lab fetch --debug` put into
+//! the cache, and those that the build left beside the project's own programs.
+
+use anyhow::{Context, bail};
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use ws_explain::debug::{DebugError, Piece, Sites};
+use ws_explain::place::{Machine, Role};
+use ws_terminal::{Colours, Usage, output};
+
+/// Ends the name of a program's file with debug information, which the build makes beside it.
+const DEBUG: &str = ".debug";
+/// Links are not followed, so no folder is deeper.
+const DEEPEST: u32 = 32;
+
+/// Where debug information may be.
+pub struct Sources<'a> {
+    /// Files and folders of the user's.
+    pub given: &'a [PathBuf],
+    /// Folders of fetched sets.
+    pub fetched: &'a [PathBuf],
+    /// The file of each image of the machine that is a program.
+    pub programs: &'a [Option<PathBuf>],
+}
+
+/// Checks before anything is booted that what the user gave is there.
+///
+/// # Errors
+/// It is not.
+pub fn check(given: &[PathBuf]) -> anyhow::Result<()> {
+    for path in given {
+        fs::metadata(path)
+            .map_err(|error| Usage(format!("--debug {}: {error}", path.display())))?;
+    }
+    Ok(())
+}
+
+/// Why the debug information that there is for a piece of code can't be used.
+struct Refused {
+    path: PathBuf,
+    why: DebugError,
+}
+
+/// Reads the debug information of everything that was executed, as far as there is any.
+///
+/// # Errors
+/// What the user gave can't be read, is of other code, or of none that was executed.
+pub fn read(
+    sites: &mut Sites,
+    machine: &Machine,
+    sources: &Sources<'_>,
+    colours: Colours,
+) -> anyhow::Result<()> {
+    let given = files(sources.given)?;
+    let fetched = files(sources.fetched)?;
+    let cure = format!(
+        "debug information must be of exactly the code that runs: worldswitch lab fetch --debug {} has it of Debian's kernels",
+        machine.name.trim_start_matches("lab:")
+    );
+    let mut used = BTreeSet::new();
+    for piece in sites.pieces() {
+        let Some(image) = machine.images.get(piece.image) else {
+            continue;
+        };
+        let is_its = |path: &&PathBuf| is_of(path, &piece, image.role);
+        if let Some(Some(program)) = sources.programs.get(piece.image) {
+            let path = with_debug(program);
+            if path.is_file() {
+                let read = first_fitting(sites, machine, &piece, [&path].into_iter())?;
+                read.map_err(|refused| {
+                    anyhow::anyhow!(
+                        "{}: {}: make build makes it again",
+                        path.display(),
+                        refused.why
+                    )
+                })?;
+            }
+            continue;
+        }
+        let own: Vec<&PathBuf> = given.iter().filter(is_its).collect();
+        used.extend(own.iter().copied());
+        let is_given = !own.is_empty();
+        // With --diff a given file may be the other machine's.
+        let all = own.into_iter().chain(fetched.iter().filter(is_its));
+        match first_fitting(sites, machine, &piece, all)? {
+            Err(Refused { path, why }) if is_given => bail!("{}: {why}; {cure}", path.display()),
+            Err(Refused { path, why }) => {
+                let path = path.display();
+                output::remark(&format!("{path} is not used: {why}; {cure}"), colours);
+            }
+            Ok(()) => {}
+        }
+    }
+    let is_used = |source: &&PathBuf| used.iter().any(|path| path.starts_with(source));
+    match sources.given.iter().find(|source| !is_used(source)) {
+        None => Ok(()),
+        Some(unused) => bail!(Usage(format!(
+            "--debug {}: it is of nothing that was executed, which is {}: give a vmlinux, a module such as kvm.ko, a \
+             xen-syms, or a folder with them",
+            unused.display(),
+            listed(sites.pieces().iter().map(|piece| piece.name(machine)))
+        ))),
+    }
+}
+
+/// Whether one of the files fits; the first one's reason if none does. No files fit well.
+fn first_fitting<'a>(
+    sites: &mut Sites,
+    machine: &Machine,
+    piece: &Piece,
+    files: impl Iterator<Item = &'a PathBuf>,
+) -> anyhow::Result<Result<(), Refused>> {
+    let mut first = None;
+    for path in files {
+        let bytes = fs::read(path).with_context(|| path.display().to_string())?;
+        match sites.read(machine, piece, &bytes) {
+            Ok(()) => return Ok(Ok(())),
+            Err(why) => {
+                _ = first.get_or_insert(Refused {
+                    path: path.clone(),
+                    why,
+                })
+            }
+        }
+    }
+    Ok(first.map_or(Ok(()), Err))
+}
+
+/// Whether a file's name is that of a piece's debug information.
+fn is_of(path: &Path, piece: &Piece, role: Role) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let name = name.strip_suffix(DEBUG).unwrap_or(&name);
+    match (&piece.module, name.strip_suffix(".ko")) {
+        (Some(module), Some(name)) => name.replace('-', "_") == *module,
+        (None, None) => matches!(role, Role::Linux | Role::Hypervisor),
+        _ => false,
+    }
+}
+
+/// The files of sources: those given, and those of folders whose names are those of debug files. Of the files that fit
+/// one piece of code the one higher up is tried first.
+fn files(sources: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for source in sources {
+        let kind = fs::metadata(source).with_context(|| source.display().to_string())?;
+        if !kind.is_dir() {
+            found.push(source.clone());
+            continue;
+        }
+        let mut folders = vec![source.clone()];
+        for _ in 0..DEEPEST {
+            let mut deeper = Vec::new();
+            for folder in folders {
+                let entries =
+                    fs::read_dir(&folder).with_context(|| folder.display().to_string())?;
+                let mut entries: Vec<_> = entries.flatten().collect();
+                entries.sort_by_key(fs::DirEntry::file_name);
+                for entry in entries {
+                    match entry.file_type() {
+                        Ok(kind) if kind.is_dir() => deeper.push(entry.path()),
+                        Ok(kind) if kind.is_file() && is_debug_file(&entry.file_name()) => {
+                            found.push(entry.path());
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            folders = deeper;
+        }
+    }
+    Ok(found)
+}
+
+fn is_debug_file(name: &OsString) -> bool {
+    let name = name.to_string_lossy();
+    let name = name.strip_suffix(DEBUG).unwrap_or(&name);
+    let is_kernel = name == "vmlinux" || name.starts_with("vmlinux-");
+    let is_xen = name.starts_with("xen-syms") && !name.ends_with(".map");
+    is_kernel || is_xen || name.ends_with(".ko")
+}
+
+fn with_debug(program: &Path) -> PathBuf {
+    let mut name = program.as_os_str().to_owned();
+    name.push(DEBUG);
+    name.into()
+}
+
+fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    let names: Vec<&str> = names.collect();
+    names.join(", ")
+}

@@ -1,0 +1,315 @@
+//! One operation: boots the machine, records the benchmark, and explains what was recorded.
+
+use crate::debug;
+use anyhow::{Context, bail};
+use std::fs::{self, File};
+use std::io::{self, BufReader};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use ws_explain::debug::Sites;
+use ws_explain::explained::Explained;
+use ws_explain::place::{Image, Machine, Role};
+use ws_explain::sum::Measured as Samples;
+use ws_explain::symbols::{Symbols, SymbolsError as SymbolsReadError};
+use ws_explain::trace::{Trace, TraceError};
+use ws_explain::{bochs, modules};
+use ws_lab::recipe::EmulatorKind;
+use ws_machines::image::{BenchmarkRow, GuestImage};
+use ws_machines::lab::{Part, Software, SymbolsError};
+use ws_machines::name::PlatformName;
+use ws_machines::recording::What;
+use ws_machines::resources::Resources;
+use ws_machines::room::free_bytes;
+use ws_machines::{debugger, platforms};
+use ws_results::{Metric, ResultFile, Row, Status};
+use ws_runner::parts::{self, Parts};
+use ws_runner::{Benchmarks, Measured, Output, RunSpec, Session, benchmarks, measure};
+use ws_terminal::{Usage, output};
+
+/// Room for a plugin's trace (of `lab:kvm-nested`: 1 MB) and a console (at most 16 MiB).
+const ROOM_BYTES: u64 = 64 << 20;
+/// The longest time of a benchmark whose every instruction Bochs' debugger tells: of two million (an I/O of a nested
+/// guest, 64 times) it needs half a minute or more.
+const DEBUGGER_LIMIT: Duration = Duration::from_secs(300);
+
+/// Explains a benchmark on machines.
+pub struct Explainer<'a> {
+    /// The benchmark.
+    pub benchmark: &'a str,
+    /// What machines are made from.
+    pub parts: &'a Parts,
+    /// Names of what the emulator adds and the explanation leaves out.
+    pub without: &'a [String],
+    /// Files and folders with debug information.
+    pub debug: &'a [PathBuf],
+    pub session: &'a Session,
+}
+
+impl Explainer<'_> {
+    /// Measures the benchmark once while it is recorded. Nothing if the user stopped it.
+    ///
+    /// # Errors
+    /// A benchmark that can't run there, no trace or no symbols, or a sum that does not come out.
+    pub fn explain(&self, name: &PlatformName) -> anyhow::Result<Option<Explained>> {
+        if name.family.as_deref() != Some("lab") {
+            bail!(Usage(format!(
+                "{name} can't be recorded: choose a lab machine (worldswitch lab list)"
+            )));
+        }
+        let resources = parts::resources(self.parts, Vec::new());
+        let emulator = self.check_benchmark(name, &resources)?;
+        let folder = temporary_folder(match emulator {
+            EmulatorKind::Qemu => ROOM_BYTES,
+            EmulatorKind::Bochs => ROOM_BYTES + debugger::KEPT_BYTES_MAX,
+        })?;
+        let file = folder.path().join("trace");
+        // What can't be recorded is told before anything boots.
+        let recorded = Resources {
+            recording: Some(parts::recording(&file, What::Paths)?),
+            ..resources.clone()
+        };
+        platforms::open(name, &recorded).with_context(|| name.to_string())?;
+        let Some(symbols) = symbols(name, &resources, self.session)? else {
+            return Ok(None);
+        };
+        let measured = self.record(name, emulator, folder.path(), &file)?;
+        if measured.interrupted {
+            return Ok(None);
+        }
+        if measured.problems.iter().any(|problem| problem.broken) {
+            bail!("{name}: what was recorded is not what was measured before");
+        }
+        if measured.results.is_empty() {
+            bail!("{name}: nothing was recorded");
+        }
+        let samples = samples(&measured, self.benchmark)?;
+        let trace = read(&file, emulator)
+            .with_context(|| format!("{name}: its emulator ended without writing a trace"))?;
+        let trace = trace.with_context(|| name.to_string())?;
+        let software = platforms::software(name, &resources)?;
+        let (machine, programs) = machine(name, &symbols, &software, &trace, modules::settle)?;
+        let mut sites = Sites::of(&trace, &machine);
+        let sources = debug::Sources {
+            given: self.debug,
+            fetched: &software.debug,
+            programs: &programs,
+        };
+        debug::read(&mut sites, &machine, &sources, self.session.colours)?;
+        let explained = Explained::of_without(
+            &trace,
+            &machine,
+            self.benchmark,
+            &samples,
+            self.without,
+            &sites,
+        );
+        Ok(Some(explained.with_context(|| name.to_string())?))
+    }
+
+    /// Checks that there are such a machine and such a benchmark, before any is booted. Returns the machine's emulator.
+    fn check_benchmark(
+        &self,
+        name: &PlatformName,
+        resources: &Resources,
+    ) -> anyhow::Result<EmulatorKind> {
+        let platform = platforms::check(name, resources).map_err(|e| Usage(e.to_string()))?;
+        let recipe = resources.lab()?.recipe(&name.name, None)?;
+        if recipe.root.is_some() {
+            bail!(Usage(format!(
+                "{name} runs a whole Linux, and explain takes operations of the benchmark kernel, as on lab:kvm; \
+                 worldswitch apps --explain explains workloads, and worldswitch io --explain requests"
+            )));
+        }
+        let image = GuestImage::read(&resources.guest_for(platform.architecture())?)?;
+        let names: Vec<&str> = image.rows.iter().map(|row| &*row.name).collect();
+        benchmarks::check(self.benchmark, &names)?;
+        let takes_turns = |row: &BenchmarkRow| row.name == self.benchmark && row.cpus > 1;
+        if image.rows.iter().any(takes_turns) {
+            output::remark(
+                &format!(
+                    "the vCPUs of {} take turns: the call tree has the functions of all of them, in the order of time",
+                    self.benchmark
+                ),
+                self.colours,
+            );
+        }
+        Ok(recipe.emulator.kind)
+    }
+
+    /// Boots the machine once with only this benchmark, and records it into `file`.
+    fn record(
+        &self,
+        name: &PlatformName,
+        emulator: EmulatorKind,
+        folder: &Path,
+        file: &Path,
+    ) -> anyhow::Result<Measured> {
+        let spec = RunSpec {
+            platforms: vec![name.clone()],
+            benchmarks: Benchmarks::Named(vec![self.benchmark.to_owned()]),
+            boots: Some(1),
+            perturb: Some(0),
+            output: Output {
+                folder: Some(folder.join("results")),
+                force: false,
+            },
+            recording: Some((file.to_owned(), What::Paths)),
+            timeout: match emulator {
+                EmulatorKind::Qemu => None,
+                EmulatorKind::Bochs => Some(DEBUGGER_LIMIT),
+            },
+            parts: self.parts.clone(),
+            ..RunSpec::default()
+        };
+        let measured = measure(&spec, None, self.session)?;
+        measured.tell_problems(self.session.colours);
+        Ok(measured)
+    }
+}
+
+/// What was recorded on an emulator, or why it can't be explained.
+///
+/// # Errors
+/// There is no file.
+fn read(file: &Path, emulator: EmulatorKind) -> io::Result<Result<Trace, TraceError>> {
+    Ok(match emulator {
+        EmulatorKind::Qemu => Trace::read(&fs::read(file)?),
+        EmulatorKind::Bochs => bochs::read(BufReader::new(File::open(file)?)),
+    })
+}
+
+/// For the trace, the results and the console. Each has room there: a full disk would otherwise show as a trace without
+/// an end.
+///
+/// # Errors
+/// The folder can't be made, or has no room.
+pub fn temporary_folder(room: u64) -> anyhow::Result<tempfile::TempDir> {
+    let place = std::env::temp_dir();
+    let folder = tempfile::tempdir().with_context(|| {
+        format!(
+            "can't write in {}: name another place in TMPDIR",
+            place.display()
+        )
+    })?;
+    if let Some(free) = free_bytes(folder.path()).filter(|free| *free < room) {
+        bail!(
+            "{} has only {} MiB free, and a recording may need {} MiB: free some space, or name another place in TMPDIR",
+            place.display(),
+            free >> 20,
+            room >> 20
+        );
+    }
+    Ok(folder)
+}
+
+/// What the symbols are read from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Texts {
+    pub xen: Option<String>,
+    pub linux: Option<String>,
+}
+
+/// The functions of Xen and Linux, as far as the machine runs them. Nothing at all if the user stopped it.
+///
+/// # Errors
+/// It prints no symbols.
+pub fn symbols(
+    name: &PlatformName,
+    resources: &Resources,
+    session: &Session,
+) -> anyhow::Result<Option<Texts>> {
+    match platforms::symbols(name, resources, &|| session.stop.requested()) {
+        Ok(symbols) => {
+            if let Some(why) = &symbols.not_kept {
+                output::remark(
+                    &format!("{why}; the next call boots the machine again"),
+                    session.colours,
+                );
+            }
+            Ok(Some(Texts {
+                xen: symbols.xen,
+                linux: symbols.linux,
+            }))
+        }
+        Err(SymbolsError::NoLinux) => Ok(Some(Texts::default())),
+        Err(SymbolsError::Stopped) => Ok(None),
+        Err(error) => Err(error).with_context(|| name.to_string()),
+    }
+}
+
+/// The samples of the benchmark.
+fn samples(measured: &Measured, benchmark: &str) -> anyhow::Result<Samples> {
+    let row = measured
+        .results
+        .iter()
+        .find_map(|result: &ResultFile| result.row(benchmark));
+    let Some(row) = row else {
+        bail!("{benchmark} was not measured: worldswitch list benchmarks shows all");
+    };
+    if row.status != Status::Ok {
+        let why = row
+            .reason
+            .as_deref()
+            .unwrap_or("the result does not say why");
+        bail!("{benchmark} was not measured: {why}");
+    }
+    let metric = |row: &Row| {
+        row.metrics
+            .iter()
+            .find(|metric: &&Metric| metric.unit == "insns")
+            .cloned()
+    };
+    let boots = metric(row).map(|metric| metric.boots).unwrap_or_default();
+    let boot = boots
+        .into_iter()
+        .next()
+        .context("the result has no samples")?;
+    Ok(Samples {
+        run: boot.run,
+        control: boot.control,
+    })
+}
+
+/// The machine's software, with its functions; and the file of each image that is a program. `settle` moves the
+/// functions of Linux' modules to where they are.
+///
+/// # Errors
+/// A program can't be read, or has no symbols; or modules are elsewhere than when the symbols were printed.
+pub fn machine(
+    name: &PlatformName,
+    symbols: &Texts,
+    software: &Software,
+    trace: &Trace,
+    settle: impl Fn(&mut Symbols, &Trace) -> Result<(), SymbolsReadError>,
+) -> anyhow::Result<(Machine, Vec<Option<PathBuf>>)> {
+    let mut images = Vec::new();
+    let mut files = Vec::new();
+    if let Some(text) = &symbols.xen {
+        images.push(Image::xen(Symbols::of_kernel(text)?));
+        files.push(None);
+    }
+    if let Some(text) = &symbols.linux {
+        let mut symbols = Symbols::of_kernel(text)?;
+        settle(&mut symbols, trace)?;
+        images.push(Image::linux(symbols));
+        files.push(None);
+    }
+    for program in &software.programs {
+        let role = match program.part {
+            Part::Guest => Role::Guest,
+            Part::Hypervisor => Role::Hypervisor,
+            Part::Process => Role::Program,
+        };
+        let path = program.path.display();
+        let elf = fs::read(&program.path).with_context(|| path.to_string())?;
+        let placed = Image::of_elf(program.name, role, &elf, trace);
+        images.extend(placed.with_context(|| path.to_string())?);
+        files.resize(images.len(), Some(program.path.clone()));
+    }
+    let machine = Machine {
+        name: name.to_string(),
+        hypervisors: software.hypervisors,
+        images,
+    };
+    Ok((machine, files))
+}

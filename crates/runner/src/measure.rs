@@ -1,0 +1,183 @@
+//! A run: opens its platforms, boots them, and writes their results.
+
+use crate::outcome::folder::{Folder, must_have_room};
+use crate::outcome::remarks;
+use crate::rounds::job::{Common, Job};
+use crate::spec::{RunSpec, Session};
+use crate::{choose, doctor, open, parts, rounds};
+use std::rc::Rc;
+use std::time::SystemTime;
+use ws_machines::machine::Control;
+use ws_results::{ResultFile, SCHEMA};
+use ws_terminal::{Colours, Progress, Why, output, time};
+
+/// The results of a measurement, before any is shown.
+pub struct Measured {
+    /// One for each platform that measured anything, as in the folder.
+    pub results: Vec<ResultFile>,
+    /// Where they are.
+    pub folder: Rc<Folder>,
+    /// The platform that the others are compared with, if the user named it.
+    pub base: Option<String>,
+    /// Why platforms did not measure everything.
+    pub problems: Vec<Problem>,
+    /// What the user should know of the results.
+    pub remarks: Vec<String>,
+    /// The user stopped it, or its time was used up.
+    pub interrupted: bool,
+}
+
+/// Why a platform did not measure everything.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// With the platform's name.
+    pub text: String,
+    /// The same machine had other counts before: none of its figures can be trusted.
+    pub broken: bool,
+}
+
+impl Measured {
+    /// Whether all was measured.
+    pub fn is_whole(&self) -> bool {
+        self.problems.is_empty() && !self.interrupted
+    }
+
+    /// Prints the problems as errors.
+    pub fn tell_problems(&self, colours: Colours) {
+        for problem in &self.problems {
+            output::error(&anyhow::anyhow!("{}", problem.text), colours);
+        }
+    }
+}
+
+/// When a run began, and the state of the host at that time.
+struct Start {
+    tool: String,
+    created: SystemTime,
+    /// Absent if no platform of the run measures time on this host.
+    doctor: Option<ws_doctor::Report>,
+}
+
+/// Measures, and writes the result files, into the caller's `folder` if there is one. Prints progress
+/// on standard error. A result that can't be written becomes a problem; the results are returned.
+///
+/// # Errors
+/// Wrong usage, nothing to run on, or a folder that can't take the results.
+pub fn measure(
+    spec: &RunSpec,
+    folder: Option<Rc<Folder>>,
+    session: &Session,
+) -> anyhow::Result<Measured> {
+    let mut start = Start {
+        tool: session.tool.clone(),
+        created: SystemTime::now(),
+        doctor: None,
+    };
+    let pins = choose::pins(spec)?;
+    let mut resources = parts::resources(&spec.parts, pins.cpus.clone());
+    if let Some((file, what)) = &spec.recording {
+        resources.recording = Some(parts::recording(file, what.clone())?);
+    }
+    let names = choose::platforms(spec, &resources, session.colours)?;
+    let base = choose::base(spec, &names)?;
+    let progress = Progress::new(spec.verbose);
+    let (mut common, mut jobs) = open::open(spec, &names, &resources, session.stop.clone())?;
+    let folder = match folder {
+        Some(folder) => folder,
+        None => Rc::new(spec.output.make(start.created)?),
+    };
+    folder.must_take(jobs.iter().map(|job| &*job.name))?;
+    let bytes = jobs.iter().map(|job| job.bytes_at_most(&common)).sum();
+    must_have_room(folder.path(), bytes, "or name another folder with -o")?;
+    for text in jobs.iter().filter_map(Job::label) {
+        progress.say(&text);
+    }
+    if jobs.iter().any(Job::is_pinned) {
+        progress.say(&pins.told);
+    }
+    if jobs.iter().any(is_timed) {
+        start.doctor = Some(doctor::warn(&resources, &names, session.colours));
+    }
+
+    let left_out = rounds::all(spec.quick, &mut common, &mut jobs, &progress);
+    progress.clear();
+    let mut measured = gather(&common, &jobs, folder, &start, base);
+    measured.remarks.extend(left_out);
+    for error in measured.folder.write(&measured.results) {
+        measured.problems.push(Problem {
+            text: format!("results were not kept: {error}"),
+            broken: false,
+        });
+    }
+    Ok(measured)
+}
+
+/// Collects the results, problems and remarks of all platforms.
+fn gather(
+    common: &Common,
+    jobs: &[Job],
+    folder: Rc<Folder>,
+    start: &Start,
+    base: Option<String>,
+) -> Measured {
+    let mut problems = Vec::new();
+    for job in jobs {
+        let mut problem = |broken, text| problems.push(Problem { text, broken });
+        if let Some(why) = &job.failed {
+            problem(false, format!("{}: {why}", job.name));
+        }
+        if !job.broken.is_empty() {
+            problem(
+                true,
+                format!(
+                    "{}: THE LAB IS BROKEN: the same machine gave other counts before: {}. Something outside of the \
+                     machine changed them: please report this with the result file",
+                    job.name,
+                    job.broken.join("; ")
+                ),
+            );
+        }
+    }
+    let gave = jobs.iter().filter(|job| !job.gathered.is_empty());
+    let numbered = gave.zip(1..);
+    let results: Vec<ResultFile> = numbered
+        .map(|(job, position)| result(job, position, start))
+        .collect();
+    let of_jobs = jobs.iter().flat_map(Job::remarks).cloned();
+    let of_results = results
+        .iter()
+        .flat_map(|result| remarks::on(result, folder.path()));
+    Measured {
+        remarks: of_jobs.chain(of_results).collect(),
+        interrupted: common.stop.why() == Some(Why::Asked) || jobs.iter().any(|job| job.cut),
+        results,
+        folder,
+        base,
+        problems,
+    }
+}
+
+/// Whether it measures time on this host, in machines that this program starts.
+fn is_timed(job: &Job) -> bool {
+    job.control() == Control::Launched && !job.is_exact()
+}
+
+/// `position`: among the platforms of the run, from 1.
+fn result(job: &Job, position: u32, start: &Start) -> ResultFile {
+    let doctor = start.doctor.as_ref().filter(|_| is_timed(job));
+    ResultFile {
+        schema: SCHEMA.into(),
+        created: time::rfc3339(start.created),
+        tool: start.tool.clone(),
+        command: std::env::args_os()
+            .map(|word| word.to_string_lossy().into_owned())
+            .collect(),
+        platform: job.name.clone(),
+        position: Some(position),
+        identity: job.identity(),
+        disturbances: doctor.map(|report| doctor::disturbances(report, &job.name)),
+        interrupted: job.cut || job.failed.is_some(),
+        boots: job.gathered.boots.clone(),
+        rows: job.rows(),
+    }
+}

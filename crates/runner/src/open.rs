@@ -1,0 +1,223 @@
+//! From what is to be measured to platforms that are ready to boot.
+
+use crate::outcome::digits::Digits;
+use crate::rounds::job::{Common, Job, Selection};
+use crate::rounds::plan::Parameters;
+use crate::rounds::rows::RowsOf;
+use crate::spec::{Benchmarks, RunSpec};
+use crate::{benchmarks, choose, parts};
+use anyhow::Context;
+use regex::Regex;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use ws_lab::sets::Architecture;
+use ws_machines::image::{BenchmarkRow, GuestImage};
+use ws_machines::machine::{Control, Machine};
+use ws_machines::name::PlatformName;
+use ws_machines::platforms;
+use ws_machines::resources::Resources;
+use ws_terminal::{Stop, Usage};
+
+/// The second boot proves that the counts of the first are exact.
+const EXACT_BOOTS: u32 = 2;
+/// One boot with another padding and more memory.
+const PERTURBED_BOOTS: u32 = 1;
+
+/// Opens the machines, selects the benchmarks of their images, and prepares each machine.
+pub fn open(
+    spec: &RunSpec,
+    names: &[PlatformName],
+    resources: &Resources,
+    stop: Stop,
+) -> anyhow::Result<(Common, Vec<Job>)> {
+    let mut machines = Vec::new();
+    for name in names {
+        let opened = match spec.rows {
+            Some(RowsOf::Applications) => platforms::open_applications(name, resources),
+            _ => platforms::open(name, resources),
+        };
+        let machine = opened.with_context(|| name.to_string())?;
+        machines.push((name.to_string(), machine));
+    }
+    let architectures: Vec<Architecture> = machines
+        .iter()
+        .map(|(_, machine)| machine.architecture())
+        .collect();
+    parts::check_named(&spec.parts, &architectures)?;
+    if spec.parameters.apic.is_some() {
+        check_apic(&machines)?;
+    }
+    let bench = spec.benchmarks.regex()?;
+    let selections = select(spec, bench.as_ref(), resources, &machines)?;
+    let rows = selections.values().flat_map(|selection| &selection.rows);
+    choose::check_pins(spec, &resources.pins, rows)?;
+    let common = common(spec, bench, resources, stop);
+    let mut jobs = Vec::new();
+    for (name, machine) in machines {
+        let selection = selections.get(&source_of(&name, machine.as_ref()));
+        let selection = selection.map(Arc::clone).unwrap_or_default();
+        let wanted = spec.boots.or_else(|| boots(machine.as_ref()));
+        let mut job = Job::new(name, machine, selection, wanted, &common);
+        job.prepare().with_context(|| job.name.clone())?;
+        if job.control() != Control::Launched && common.parameters != Parameters::default() {
+            job.remark(format!(
+                "{}: this program does not boot it: options for the guest belong on that guest's own command line",
+                job.name
+            ));
+        }
+        jobs.push(job);
+    }
+    Ok((common, jobs))
+}
+
+/// Checks that `--apic` has a meaning on all machines.
+///
+/// # Errors
+/// A machine has no local APIC, or boots a Linux, which chooses by itself.
+fn check_apic(machines: &[(String, Box<dyn Machine>)]) -> Result<(), Usage> {
+    for (name, machine) in machines {
+        let why = match (machine.architecture(), machine.workloads()) {
+            (Architecture::Aarch64, _) => "is an ARM machine",
+            (Architecture::X86_64, Some(_)) => "measures workloads of a Linux",
+            (Architecture::X86_64, None) => continue,
+        };
+        return Err(Usage(format!(
+            "--apic is for the benchmark kernel on x86, and {name} {why}: leave one of them out"
+        )));
+    }
+    Ok(())
+}
+
+/// The settings that all platforms of the run have in common.
+fn common(spec: &RunSpec, bench: Option<Regex>, resources: &Resources, stop: Stop) -> Common {
+    let store = resources.store().ok();
+    Common {
+        bench,
+        parameters: spec.parameters.clone(),
+        smp: spec.smp,
+        seed: spec.seed,
+        perturbed_boots: spec.perturb.unwrap_or(match spec.boots {
+            Some(_) => 0,
+            None => PERTURBED_BOOTS,
+        }),
+        digits: store.map(|store| Digits::beside(store.root())),
+        bench_limit: spec.timeout,
+        stop,
+        turns: spec.turns.clone(),
+    }
+}
+
+/// The default number of boots of a machine; none for a log: all that it contains.
+fn boots(machine: &dyn Machine) -> Option<u32> {
+    match (machine.control(), machine.unit(), machine.sizes()) {
+        (Control::Replayed, _, _) => None,
+        (Control::Listened, _, _) => Some(1),
+        (Control::Launched, _, Some(sizes)) => Some(sizes.boots),
+        (Control::Launched, Some("insns"), _) => Some(EXACT_BOOTS),
+        (Control::Launched, _, _) => Some(ws_analysis::SUITE_BOOTS),
+    }
+}
+
+/// What a machine's benchmarks come from: the guest image of its architecture, or the machine itself, if
+/// it is a whole Linux: one with a VM has more of them.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Source {
+    Image(Architecture),
+    Machine(String),
+}
+
+fn source_of(name: &str, machine: &dyn Machine) -> Source {
+    match machine.workloads() {
+        Some(_) => Source::Machine(name.to_owned()),
+        None => Source::Image(machine.architecture()),
+    }
+}
+
+/// Reads the guest image of each architecture of the machines, or their workloads, and selects the
+/// benchmarks.
+fn select(
+    spec: &RunSpec,
+    bench: Option<&Regex>,
+    resources: &Resources,
+    machines: &[(String, Box<dyn Machine>)],
+) -> anyhow::Result<BTreeMap<Source, Arc<Selection>>> {
+    let mut selections = BTreeMap::new();
+    let mut names: Vec<String> = Vec::new();
+    for (name, machine) in machines {
+        let source = source_of(name, machine.as_ref());
+        if selections.contains_key(&source) {
+            continue;
+        }
+        let (rows, image_sha256) = match machine.workloads() {
+            Some(rows) => (rows, None),
+            None => match image(spec, resources, machine.architecture(), machines)? {
+                Some(image) => (image.rows, Some(image.sha256)),
+                None => continue,
+            },
+        };
+        let known = |row: &&BenchmarkRow| spec.rows.as_ref().is_none_or(|of| of.knows(row));
+        names.extend(rows.iter().filter(known).map(|row| row.name.clone()));
+        let is_wanted = |row: &BenchmarkRow| {
+            let wants = spec.rows.as_ref().is_none_or(|of| of.wants(row));
+            wants && bench.is_none_or(|regex| regex.is_match(&row.name))
+        };
+        let selection = Selection {
+            image_rows: rows.len(),
+            image_sha256,
+            rows: rows.into_iter().filter(is_wanted).collect(),
+        };
+        selections.insert(source, Arc::new(selection));
+    }
+    let booted = machines
+        .iter()
+        .any(|(_, machine)| machine.control() == Control::Launched);
+    if booted {
+        names.sort_unstable();
+        names.dedup();
+        must_choose(spec, bench, &selections, &names)?;
+    }
+    Ok(selections)
+}
+
+/// Checks that the user named benchmarks that there are, and some.
+fn must_choose(
+    spec: &RunSpec,
+    bench: Option<&Regex>,
+    selections: &BTreeMap<Source, Arc<Selection>>,
+    known: &[String],
+) -> Result<(), Usage> {
+    if let Benchmarks::Named(names) = &spec.benchmarks {
+        for name in names {
+            benchmarks::check(name, known)?;
+        }
+    }
+    let mut selections = selections.values();
+    if !selections.all(|selection| selection.rows.is_empty()) {
+        return Ok(());
+    }
+    Err(match (&spec.rows, bench) {
+        (None, Some(bench)) => benchmarks::none_matches(bench, known),
+        _ if known.is_empty() => Usage("these platforms have nothing of this kind".to_owned()),
+        _ => Usage(format!("nothing is chosen among {}", known.join(", "))),
+    })
+}
+
+/// The guest image of an architecture; none if there is none and no machine needs it.
+fn image(
+    spec: &RunSpec,
+    resources: &Resources,
+    architecture: Architecture,
+    machines: &[(String, Box<dyn Machine>)],
+) -> anyhow::Result<Option<GuestImage>> {
+    let booted = machines.iter().any(|(name, machine)| {
+        let of_image = source_of(name, machine.as_ref()) == Source::Image(architecture);
+        of_image && machine.control() == Control::Launched
+    });
+    // A log can be read without an image. To boot, or if the user names one, it must be valid.
+    Ok(match resources.guest_for(architecture) {
+        Ok(path) if booted || spec.parts.guest.is_some() => Some(GuestImage::read(&path)?),
+        Ok(path) => GuestImage::read(&path).ok(),
+        Err(why) if spec.parts.guest.is_some() => return Err(why.into()),
+        Err(_) => None,
+    })
+}

@@ -1,0 +1,443 @@
+//! Finds the guest image, the KVM monitor and the lab's recipes.
+
+use anyhow::Context;
+use std::collections::BTreeMap;
+use std::env;
+use std::path::{Path, PathBuf};
+use ws_lab::lab::Lab;
+use ws_lab::sets::Architecture;
+use ws_lab::store::Store;
+use ws_machines::image;
+use ws_machines::recording::{Recording, What};
+use ws_machines::resources::{LabFiles, Resources};
+use ws_terminal::Usage;
+
+/// The user's replacements for the files that machines are made from.
+#[derive(Clone, Debug, Default)]
+pub struct Parts {
+    pub guest: Option<PathBuf>,
+    pub qemu: Option<PathBuf>,
+    /// The KVM monitor.
+    pub vmm: Option<PathBuf>,
+    /// Boots lab machines in each launch, without saved states.
+    pub no_resume: bool,
+    pub lab: Places,
+}
+
+/// Where recipes and packages are.
+#[derive(Clone, Debug, Default)]
+pub struct Places {
+    /// Folders with the user's own recipes and sets, searched before the installed one.
+    pub lab_dir: Vec<PathBuf>,
+    /// The folder of fetched packages.
+    pub cache: Option<PathBuf>,
+    /// Workloads that a command makes itself, and files beside them: texts by name.
+    pub workloads: BTreeMap<String, String>,
+}
+
+/// A file that comes with this program.
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    name: &'static str,
+    /// Its path in an installation.
+    path: &'static str,
+    /// The folder of the source tree that has this path; `""` is the tree's root.
+    tree: &'static str,
+    cure: &'static str,
+}
+
+const GUEST: Part = Part {
+    name: "guest image",
+    path: "guest/x86_64/guest.elf",
+    tree: "build",
+    cure: "run make build (or make -C guest), or name it with --guest FILE",
+};
+
+const ARM_GUEST: Part = Part {
+    name: "guest image for aarch64",
+    path: "guest/aarch64/guest.elf",
+    tree: "build",
+    cure: "run make build (or make -C guest ARCH=aarch64), or name it with --guest FILE",
+};
+
+const MONITOR: Part = Part {
+    name: "KVM monitor",
+    path: "vmm/x86_64/vmm",
+    tree: "build",
+    cure: "run make build (or make -C vmm), or name it with --vmm FILE",
+};
+
+const ARM_MONITOR: Part = Part {
+    name: "KVM monitor for aarch64",
+    path: "vmm/aarch64/vmm",
+    tree: "build",
+    cure: "run make build (or make -C vmm ARCH=aarch64), or name it with --vmm FILE",
+};
+
+const INIT: Part = Part {
+    name: "first process of lab machines",
+    path: "lab/x86_64/init",
+    tree: "build",
+    cure: "run make build (or make -C lab/init)",
+};
+
+const ARM_INIT: Part = Part {
+    name: "first process of lab machines for aarch64",
+    path: "lab/aarch64/init",
+    tree: "build",
+    cure: "run make build (or make -C lab/init ARCH=aarch64)",
+};
+
+const CPUS_AGENT: Part = Part {
+    name: "first process of lab machines of several CPUs with applications",
+    path: "lab/x86_64/agent-cpus",
+    tree: "build",
+    cure: "run make build (or make -C lab/agent)",
+};
+
+const ARM_CPUS_AGENT: Part = Part {
+    name: "first process of lab machines of several CPUs with applications for aarch64",
+    path: "lab/aarch64/agent-cpus",
+    tree: "build",
+    cure: "run make build (or make -C lab/agent ARCH=aarch64)",
+};
+
+const XEN_AGENT: Part = Part {
+    name: "first process of dom0 with applications",
+    path: "lab/x86_64/agent-xen",
+    tree: "build",
+    cure: "run make build (or make -C lab/agent)",
+};
+
+const ARM_XEN_AGENT: Part = Part {
+    name: "first process of dom0 with applications for aarch64",
+    path: "lab/aarch64/agent-xen",
+    tree: "build",
+    cure: "run make build (or make -C lab/agent ARCH=aarch64)",
+};
+
+const HOST_AGENT: Part = Part {
+    name: "agent that runs applications on this host",
+    path: "lab/x86_64/agent-host",
+    tree: "build",
+    cure: "run make build (or make -C lab/agent)",
+};
+
+const ENTER: Part = Part {
+    name: "program that starts it in namespaces",
+    path: "lab/x86_64/enter",
+    tree: "build",
+    cure: "run make build (or make -C lab/agent)",
+};
+
+const AGENT: Part = Part {
+    name: "first process of lab machines with applications",
+    path: "lab/x86_64/agent",
+    tree: "build",
+    cure: "run make build (or make -C lab/agent)",
+};
+
+const ARM_AGENT: Part = Part {
+    name: "first process of lab machines with applications for aarch64",
+    path: "lab/aarch64/agent",
+    tree: "build",
+    cure: "run make build (or make -C lab/agent ARCH=aarch64)",
+};
+
+const PLUGIN: Part = Part {
+    name: "plugin of QEMU that records what is executed",
+    path: "plugin/api-3.so",
+    tree: "build",
+    cure: "run make build (or make -C plugin)",
+};
+
+const TIMERS: Part = Part {
+    name: "library that sets the timers of a machine that resumes",
+    path: "plugin/timers.so",
+    tree: "build",
+    cure: "run make build (or make -C plugin)",
+};
+
+/// A file in the folder of lab recipes and sets of packages.
+const LAB: Part = Part {
+    name: "folder of lab recipes",
+    path: "lab/packages.toml",
+    tree: "",
+    cure: "it is in the source tree; if it is elsewhere, set WORLDSWITCH_DATA",
+};
+
+/// The files that machines are made from: the user's, else those that are found. `pins`: the host
+/// CPU of each vCPU's thread.
+pub fn resources(parts: &Parts, pins: Vec<u32>) -> Resources {
+    Resources {
+        qemu: parts.qemu.clone(),
+        guest: Some(part(GUEST, &parts.guest)),
+        arm_guest: Some(part(ARM_GUEST, &parts.guest)),
+        vmm: Some(part(MONITOR, &parts.vmm)),
+        arm_vmm: Some(part(ARM_MONITOR, &parts.vmm)),
+        init: Some(found(INIT)),
+        arm_init: Some(found(ARM_INIT)),
+        agent: Some(found(AGENT)),
+        cpus_agent: Some(found(CPUS_AGENT)),
+        arm_cpus_agent: Some(found(ARM_CPUS_AGENT)),
+        xen_agent: Some(found(XEN_AGENT)),
+        arm_xen_agent: Some(found(ARM_XEN_AGENT)),
+        arm_agent: Some(found(ARM_AGENT)),
+        host_agent: Some(found(HOST_AGENT)),
+        enter: Some(found(ENTER)),
+        elvis: Some(elvis()),
+        timers: Some(found(TIMERS)),
+        lab: Some(files(&parts.lab).map_err(|e| e.to_string())),
+        pins,
+        boots_always: parts.no_resume,
+        ..Resources::default()
+    }
+}
+
+/// Recording what a machine executes into `file`.
+///
+/// # Errors
+/// There are no plugins for that: where they were searched, and how to build them.
+pub fn recording(file: &Path, what: What) -> anyhow::Result<Recording> {
+    let plugin = found(PLUGIN).map_err(anyhow::Error::msg)?;
+    Ok(Recording {
+        plugins: plugin.parent().unwrap_or(&plugin).to_owned(),
+        file: file.to_owned(),
+        what,
+    })
+}
+
+/// Checks that a machine of these architectures uses each file that the user named. Machines of
+/// another architecture use the tree's own file: the user's would be ignored silently.
+///
+/// # Errors
+/// No machine uses a file.
+pub fn check_named(parts: &Parts, architectures: &[Architecture]) -> Result<(), Usage> {
+    for (option, named) in [("--guest", &parts.guest), ("--vmm", &parts.vmm)] {
+        let Some(path) = named else { continue };
+        let its = match image::is_aarch64(path) {
+            true => Architecture::Aarch64,
+            false => Architecture::X86_64,
+        };
+        if !architectures.contains(&its) {
+            let what = match (path.is_file(), image::is_elf(path), its) {
+                (false, ..) => "is not a file",
+                (true, false, _) => "is not an ELF file",
+                (true, true, Architecture::X86_64) => "is for x86_64",
+                (true, true, Architecture::Aarch64) => "is for aarch64",
+            };
+            return Err(Usage(format!(
+                "{option} {} {what}, and no selected machine uses it: select one that does, or leave {option} out",
+                path.display()
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Recipes and store together, for lab machines.
+///
+/// # Errors
+/// As those of [`recipes`] and [`store`].
+pub fn files(places: &Places) -> anyhow::Result<LabFiles> {
+    Ok(LabFiles {
+        lab: recipes(places)?,
+        store: store(places)?,
+    })
+}
+
+/// The recipes and sets of the user's folders and of the installed one.
+///
+/// # Errors
+/// One of them can't be read, or there is none.
+pub fn recipes(places: &Places) -> anyhow::Result<Lab> {
+    let mut folders = places.lab_dir.clone();
+    match lab_folder() {
+        Ok(folder) => folders.push(folder),
+        Err(why) if folders.is_empty() => anyhow::bail!(why),
+        // The user's own folders suffice.
+        Err(_) => {}
+    }
+    Ok(Lab::open(&folders)?.with_workloads(places.workloads.clone()))
+}
+
+/// The store that the user named, or the one in the user's cache.
+///
+/// # Errors
+/// The environment names neither.
+pub fn store(places: &Places) -> anyhow::Result<Store> {
+    let root = match &places.cache {
+        Some(root) => root.clone(),
+        None => Store::default_root(|name| env::var_os(name)).context(
+            "neither XDG_CACHE_HOME nor HOME is set: name the folder of fetched packages with --cache DIR",
+        )?,
+    };
+    Ok(Store::at(root))
+}
+
+/// A part for one architecture: the user's file if it is for that architecture, else the first of
+/// `$WORLDSWITCH_DATA/PATH`, PATH beside this program or in `../lib/worldswitch`, `build/PATH` in
+/// the tree around this program and around the current folder. If `$WORLDSWITCH_DATA` is set, no
+/// other place is searched.
+///
+/// # Errors
+/// There is none: where it was searched, and how to build it.
+fn part(part: Part, named: &Option<PathBuf>) -> Result<PathBuf, String> {
+    match named {
+        Some(path) if image::is_aarch64(path) == part.path.contains("aarch64") => there(part, path),
+        _ => found(part),
+    }
+}
+
+/// The folder of the lab's recipes and sets, found as the guest image is; in the tree it is not
+/// below `build`.
+///
+/// # Errors
+/// There is none: where it was searched.
+pub fn lab_folder() -> Result<PathBuf, String> {
+    let file = found(LAB)?;
+    Ok(file.parent().unwrap_or(&file).to_owned())
+}
+
+/// The lab's small kernel configuration: the user's own, else the installed one.
+///
+/// # Errors
+/// There is none.
+pub fn kernel_config(places: &Places) -> anyhow::Result<PathBuf> {
+    let folders = places.lab_dir.iter().cloned();
+    let folders = folders.chain(lab_folder().ok());
+    let found = folders
+        .map(|folder| folder.join("kernel.config"))
+        .find(|path| path.is_file())
+        .context("no lab folder has a kernel.config")?;
+    Ok(std::path::absolute(found)?)
+}
+
+/// The user's path, if the file exists.
+fn there(part: Part, path: &Path) -> Result<PathBuf, String> {
+    if path.is_file() {
+        Ok(path.to_owned())
+    } else {
+        Err(format!("there is no {} {}", part.name, path.display()))
+    }
+}
+
+/// elvis, which is built beside this program.
+fn elvis() -> Result<PathBuf, String> {
+    let program = env::current_exe().map_err(|e| format!("this program is not found: {e}"))?;
+    let path = program.with_file_name("elvis");
+    if !path.is_file() {
+        Err(format!(
+            "there is no elvis at {}: run make build",
+            path.display()
+        ))
+    } else if !image::is_elf(&path) || image::is_aarch64(&path) {
+        Err(format!(
+            "{} is not for x86_64, which the lab's machine is",
+            path.display()
+        ))
+    } else {
+        Ok(path)
+    }
+}
+
+fn found(part: Part) -> Result<PathBuf, String> {
+    let data = env::var_os("WORLDSWITCH_DATA").map(PathBuf::from);
+    find(part, data, env::current_exe().ok(), env::current_dir().ok())
+}
+
+fn find(
+    part: Part,
+    data: Option<PathBuf>,
+    program: Option<PathBuf>,
+    current: Option<PathBuf>,
+) -> Result<PathBuf, String> {
+    if let Some(data) = data {
+        let path = data.join(part.path);
+        return if path.is_file() {
+            Ok(path)
+        } else {
+            Err(format!(
+                "there is no {} {}, where WORLDSWITCH_DATA points: correct or unset WORLDSWITCH_DATA",
+                part.name,
+                path.display()
+            ))
+        };
+    }
+    let program_folder = program.as_deref().and_then(Path::parent);
+    let installed = program_folder.into_iter().flat_map(|folder| {
+        [
+            folder.join(part.path),
+            folder.join("../lib/worldswitch").join(part.path),
+        ]
+    });
+    let upward = |start: Option<&Path>| -> Vec<PathBuf> {
+        start.map_or(Vec::new(), |start| {
+            start
+                .ancestors()
+                .map(|folder| folder.join(part.tree).join(part.path))
+                .collect()
+        })
+    };
+    installed
+        .chain(upward(program_folder))
+        .chain(upward(current.as_deref()))
+        .find(|path| path.is_file())
+        .ok_or_else(|| {
+            format!(
+                "there is no {} ({}): {}",
+                part.name,
+                Path::new(part.tree).join(part.path).display(),
+                part.cure
+            )
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    fn put(path: &Path) -> PathBuf {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, "x").unwrap();
+        path.to_owned()
+    }
+
+    #[test]
+    fn places_are_looked_at_in_their_order() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        let program = put(&root.join("tree/target/debug/worldswitch"));
+        let here = root.join("elsewhere/deep");
+        fs::create_dir_all(&here).unwrap();
+        let found = |data: Option<&str>| {
+            find(
+                GUEST,
+                data.map(|d| root.join(d)),
+                Some(program.clone()),
+                Some(here.clone()),
+            )
+        };
+        assert!(found(None).unwrap_err().contains("make build"));
+        let around_here = put(&root.join("elsewhere/build").join(GUEST.path));
+        assert_eq!(found(None), Ok(around_here));
+        let in_tree = put(&root.join("tree/build").join(GUEST.path));
+        assert_eq!(found(None), Ok(in_tree));
+        let installed = root.join("tree/target/lib/worldswitch").join(GUEST.path);
+        put(&installed);
+        assert_eq!(
+            found(None).unwrap().canonicalize().unwrap(),
+            installed.canonicalize().unwrap()
+        );
+        let beside = put(&root.join("tree/target/debug").join(GUEST.path));
+        assert_eq!(found(None), Ok(beside));
+        let named = put(&root.join("data").join(GUEST.path));
+        assert_eq!(found(Some("data")), Ok(named));
+        assert!(
+            found(Some("wrong"))
+                .unwrap_err()
+                .contains("WORLDSWITCH_DATA")
+        );
+    }
+}

@@ -1,0 +1,272 @@
+//! One platform in a run: its machine and its results so far.
+
+use crate::outcome::digits::Digits;
+use crate::outcome::folder::bytes_at_most;
+use crate::outcome::gather::{Gathered, UNKNOWN};
+use crate::outcome::identity;
+use crate::rounds::boot::OneBoot;
+use crate::rounds::instance::Instance;
+use crate::rounds::plan::Parameters;
+use crate::rounds::turns::Turns;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+use ws_machines::host;
+use ws_machines::image::BenchmarkRow;
+use ws_machines::machine::{Control, Engine, Machine};
+use ws_records::Hello;
+use ws_results::{Identity, Row};
+use ws_terminal::Stop;
+
+/// Guessed time of a benchmark before any was measured, for what fits into a quick run.
+const GUESS_A_ROW: Duration = Duration::from_millis(100);
+
+/// The benchmarks that are measured on the platforms of one architecture.
+#[derive(Debug, Default)]
+pub struct Selection {
+    /// The selected benchmarks, in the image's order. Empty without an image.
+    pub rows: Vec<BenchmarkRow>,
+    /// How many benchmarks the image has, before any selection.
+    pub image_rows: usize,
+    pub image_sha256: Option<String>,
+}
+
+/// The settings that all platforms of a run have in common.
+#[derive(Debug)]
+pub struct Common {
+    /// Which benchmarks to keep of a platform that somebody else boots.
+    pub bench: Option<regex::Regex>,
+    pub parameters: Parameters,
+    pub smp: Option<u32>,
+    /// Seed of the first boot of platforms that measure time; the next boots have the next numbers. 0:
+    /// no seeds.
+    pub seed: u64,
+    /// Extra boots, of platforms that count instructions, that vary what should not matter.
+    pub perturbed_boots: u32,
+    /// Counts of exact machines in earlier runs.
+    pub digits: Option<Digits>,
+    /// Time limit of one benchmark, if the user gave one.
+    pub bench_limit: Option<Duration>,
+    pub stop: Stop,
+    pub turns: Turns,
+}
+
+/// One platform.
+pub struct Job {
+    /// The platform's canonical name.
+    pub name: String,
+    pub(super) instance: Instance,
+    /// The benchmarks that are measured on it.
+    pub selection: Arc<Selection>,
+    /// How many boots are wanted; none for a log: all that it contains.
+    pub wanted: Option<u32>,
+    /// How many boots are perturbed.
+    pub(super) perturbed: u32,
+    /// How many boots precede the perturbed ones; the others follow them.
+    pub(super) plain_first: u32,
+    /// How many boots were begun.
+    pub(super) begun: u32,
+    /// How many ended, and all before them.
+    pub(super) kept: u32,
+    /// Boots that ended before an earlier one did, by number.
+    pub(super) ahead: BTreeMap<u32, OneBoot>,
+    pub gathered: Gathered,
+    /// How long each boot took.
+    pub took: Vec<Duration>,
+    /// Why it can't continue.
+    pub failed: Option<String>,
+    /// A boot was stopped before its end.
+    pub cut: bool,
+    /// Counts that differ from earlier ones of the same machine, in words.
+    pub broken: Vec<String>,
+}
+
+impl Job {
+    /// A platform without results.
+    pub fn new(
+        name: String,
+        machine: Box<dyn Machine>,
+        selection: Arc<Selection>,
+        wanted: Option<u32>,
+        common: &Common,
+    ) -> Self {
+        let is_exact = machine.control() == Control::Launched && machine.unit() == Some("insns");
+        let gathered = match machine.control() {
+            Control::Launched => Gathered::of_image(&selection.rows),
+            // Its records name its rows.
+            Control::Listened | Control::Replayed => Gathered::default(),
+        };
+        Self {
+            instance: Instance::new(name.clone(), machine),
+            name,
+            selection,
+            wanted,
+            perturbed: if is_exact { common.perturbed_boots } else { 0 },
+            plain_first: wanted.unwrap_or(1),
+            begun: 0,
+            kept: 0,
+            ahead: BTreeMap::new(),
+            gathered,
+            took: Vec::new(),
+            failed: None,
+            cut: false,
+            broken: Vec::new(),
+        }
+    }
+
+    /// Who boots it: this program or somebody else.
+    pub fn control(&self) -> Control {
+        self.instance.machine.control()
+    }
+
+    /// Whether its counts should be the same in each boot.
+    pub fn is_exact(&self) -> bool {
+        self.instance.is_exact()
+    }
+
+    /// Remarks for the user at the end of the run.
+    pub fn remarks(&self) -> &[String] {
+        &self.instance.remarks
+    }
+
+    /// Adds a remark.
+    pub fn remark(&mut self, remark: String) {
+        self.instance.remark(remark);
+    }
+
+    /// Checks that everything its machine needs is there.
+    ///
+    /// # Errors
+    /// What is missing and how to get it.
+    pub fn prepare(&mut self) -> anyhow::Result<()> {
+        Ok(self.instance.machine.prepare()?)
+    }
+
+    /// A warning about the platform before it runs.
+    pub fn label(&self) -> Option<String> {
+        if self.instance.machine.engine() != Engine::SoftwareKvm {
+            return None;
+        }
+        let sizes = self.instance.machine.sizes()?;
+        Some(format!(
+            "{}: a software KVM, without VMX or SVM: its figures and counts say nothing about hardware. \
+             Ring 0 is emulated there, so the defaults are {} operations per batch, {} samples and {} boots \
+             (--iters, --samples and --boots change them); no hypercall is executed",
+            self.name, sizes.iters, sizes.samples, sizes.boots
+        ))
+    }
+
+    /// An upper bound of the size of its result file.
+    pub fn bytes_at_most(&self, common: &Common) -> u64 {
+        let samples = common.parameters.samples;
+        bytes_at_most(self.selection.rows.len(), self.boots_wanted(), samples)
+    }
+
+    /// Whether its vCPU threads are pinned.
+    pub fn is_pinned(&self) -> bool {
+        !self.instance.machine.pins().is_empty()
+    }
+
+    /// Boots that are wanted, perturbed ones too.
+    pub(super) fn boots_wanted(&self) -> u32 {
+        self.wanted.unwrap_or(1) + self.perturbed
+    }
+
+    /// Boots that are wanted: plain and perturbed ones.
+    pub(super) fn boots_by_kind(&self) -> [u32; 2] {
+        [self.wanted.unwrap_or(1), self.perturbed]
+    }
+
+    /// Boots that were made and kept: plain and perturbed ones.
+    pub(super) fn boots_made(&self) -> [u32; 2] {
+        let boots = &self.gathered.boots;
+        let perturbed = boots.iter().filter(|boot| boot.perturbed.is_some()).count();
+        let count = |boots: usize| u32::try_from(boots).unwrap_or(u32::MAX);
+        [count(boots.len() - perturbed), count(perturbed)]
+    }
+
+    /// Boots that were not begun.
+    pub fn boots_left(&self) -> u32 {
+        match (&self.failed, self.cut) {
+            (None, false) => self.boots_wanted().saturating_sub(self.begun),
+            _ => 0,
+        }
+    }
+
+    /// A short run has the perturbed boots right after the first: they tell more than further plain ones.
+    pub(super) fn perturb_early(&mut self) {
+        self.plain_first = self.plain_first.min(1);
+    }
+
+    /// Begins no more boots.
+    pub fn enough(&mut self) {
+        let past_first = self.begun.saturating_sub(self.plain_first);
+        self.perturbed = self.perturbed.min(past_first);
+        self.wanted = Some(self.begun - self.perturbed);
+    }
+
+    /// Which perturbed boot the boot of this number is, from 0; none if it is not perturbed.
+    pub(super) fn perturbed_index(&self, number: u32) -> Option<u32> {
+        let index = number.checked_sub(self.plain_first + 1)?;
+        (index < self.perturbed).then_some(index)
+    }
+
+    /// How long a boot took, if there was one: the mean.
+    pub fn known_boot(&self) -> Option<Duration> {
+        let count = u32::try_from(self.took.len()).ok()?;
+        self.took.iter().sum::<Duration>().checked_div(count)
+    }
+
+    /// The time of a boot, measured or guessed.
+    pub fn estimate(&self) -> Duration {
+        let rows = u32::try_from(self.selection.rows.len()).unwrap_or(1);
+        self.known_boot().unwrap_or(GUESS_A_ROW * rows)
+    }
+
+    /// Everything that its numbers depend on.
+    pub fn identity(&self) -> Identity {
+        let image = match self.control() {
+            Control::Launched => self.selection.image_sha256.as_deref(),
+            Control::Listened | Control::Replayed => None,
+        };
+        let hello = self.hello().map(|hello| Hello {
+            unit: self.instance.unit().to_owned(),
+            ..hello
+        });
+        let mut identity = self.instance.machine.identity();
+        if self.control() == Control::Launched {
+            let host = host::name().map(|host| ("host".into(), host.into()));
+            identity.subject.extend(host);
+        }
+        identity::complete(identity, &self.name, image, hello.as_ref())
+    }
+
+    /// The `hello` of the first boot that is not perturbed, or else the first to arrive: boots side by side end in
+    /// any order, and a perturbed one says other conditions.
+    fn hello(&self) -> Option<Hello> {
+        let boots = self.gathered.boots.iter();
+        let plain = boots.filter(|boot| boot.perturbed.is_none());
+        let mut said = plain
+            .flat_map(|boot| &boot.launches)
+            .filter_map(|launch| launch.hello.as_ref());
+        let first = said.find_map(|said| Hello::deserialize(said).ok());
+        first.or_else(|| self.instance.hello.clone())
+    }
+
+    /// The rows so far; categories that are not in the records come from the image.
+    pub fn rows(&self) -> Vec<Row> {
+        let mut rows = self.gathered.rows();
+        for row in rows.iter_mut().filter(|row| row.category == UNKNOWN) {
+            if let Some(known) = self
+                .selection
+                .rows
+                .iter()
+                .find(|known| known.name == row.benchmark)
+            {
+                row.category.clone_from(&known.category);
+            }
+        }
+        rows
+    }
+}

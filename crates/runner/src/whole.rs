@@ -1,0 +1,89 @@
+//! Measures one kind of row of whole Linux machines in the lab.
+
+use crate::Measured;
+use crate::parts::{self, Parts};
+use crate::rounds::rows::RowsOf;
+use crate::spec::{Output, RunSpec, Session};
+use anyhow::bail;
+use ws_cpus::Cpus;
+use ws_lab::lab::Lab;
+use ws_lab::recipe::Recipe;
+use ws_machines::name::PlatformName;
+use ws_machines::platforms;
+use ws_terminal::{Usage, output};
+
+/// Such a run: its boots and perturbed boots.
+pub fn spec(
+    platforms: Vec<PlatformName>,
+    (boots, perturb): (u32, u32),
+    parts: Parts,
+    output: Output,
+) -> RunSpec {
+    RunSpec {
+        platforms,
+        boots: Some(boots),
+        perturb: Some(perturb),
+        parts,
+        output,
+        ..RunSpec::default()
+    }
+}
+
+/// Measures.
+///
+/// # Errors
+/// A platform is not of the lab or has a recipe that is not `suited`: `has_no` says what it does not have,
+/// and which to choose; or as [`crate::measure`].
+pub fn measure(
+    spec: &RunSpec,
+    suited: fn(&Recipe) -> bool,
+    has_no: &str,
+    session: &Session,
+) -> anyhow::Result<Measured> {
+    let lab = parts::recipes(&spec.parts.lab)?;
+    let of_host = |name: &PlatformName| {
+        let is_applications = matches!(spec.rows, Some(RowsOf::Applications));
+        is_applications && platforms::APPLICATIONS.contains(&&*name.base())
+    };
+    for name in spec.platforms.iter() {
+        if of_host(name) {
+            continue;
+        }
+        let is_of_lab = name.family.as_deref() == Some("lab");
+        if !is_of_lab || !suited(&lab.recipe(&name.name, None)?) {
+            bail!(Usage(format!(
+                "{name} has no {has_no} (worldswitch lab list)"
+            )));
+        }
+    }
+    let mut names = spec.platforms.iter();
+    let has_vm = names.any(|name| of_host(name) && name.base() != "host");
+    if let Some(why) = Cpus::here().too_few(2).filter(|_| has_vm) {
+        output::remark(
+            &format!("a VM and its clients share one CPU: {why} (cure: worldswitch doctor)"),
+            session.colours,
+        );
+    }
+    crate::measure(spec, None, session)
+}
+
+/// The recipe of a platform, without its variant.
+///
+/// # Errors
+/// As [`measure`]: it is not of the lab, or not `suited`.
+pub fn recipe(
+    lab: &Lab,
+    name: &PlatformName,
+    suited: fn(&Recipe) -> bool,
+    has_no: &str,
+) -> anyhow::Result<Recipe> {
+    if name.family.as_deref() == Some("lab") {
+        let recipe = lab.recipe(&name.name, None)?;
+        if suited(&recipe) {
+            return Ok(recipe);
+        }
+    }
+    bail!(Usage(format!(
+        "{name} has no {has_no} (worldswitch lab list)"
+    )))
+}

@@ -1,0 +1,22 @@
+//! Output of lists: columns for people, JSON for programs.
+
+use serde::Serialize;
+use ws_text::{aligned, terminal};
+
+/// Indented JSON with a final newline.
+///
+/// # Errors
+/// Only by a bug in this program.
+pub fn json(value: &impl Serialize) -> serde_json::Result<String> {
+    Ok(serde_json::to_string_pretty(value)? + "\n")
+}
+
+/// Lines of aligned columns under their heads. Control characters in cells are escaped.
+pub fn columns<const N: usize>(
+    heads: [&str; N],
+    lines: impl Iterator<Item = [String; N]>,
+) -> String {
+    let mut all = vec![heads.map(str::to_owned)];
+    all.extend(lines.map(|line| line.map(|cell| terminal(&cell).into_owned())));
+    aligned(&all, |_| true).join("\n") + "\n"
+}

@@ -1,0 +1,16 @@
+//! Output to the user, and the user's signals and mistakes. Knows nothing of machines or results.
+
+pub mod columns;
+pub mod output;
+mod progress;
+mod stop;
+pub mod time;
+
+pub use output::Colours;
+pub use progress::Progress;
+pub use stop::{Stop, Why};
+
+/// Wrong usage that the command line parser does not detect.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct Usage(pub String);

@@ -1,0 +1,106 @@
+//! Standard output for data, standard error for messages, colour only where it is wanted.
+
+use std::io::{self, IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Whether notes and progress are left out. One setting for the whole program, as its standard error is one.
+static QUIET: AtomicBool = AtomicBool::new(false);
+
+/// Leaves out notes and progress from now on.
+pub fn be_quiet(quiet: bool) {
+    QUIET.store(quiet, Ordering::Relaxed);
+}
+
+/// Whether notes and progress are left out.
+pub fn is_quiet() -> bool {
+    QUIET.load(Ordering::Relaxed)
+}
+
+/// Where colour is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Colours {
+    pub stdout: bool,
+    pub stderr: bool,
+}
+
+impl Colours {
+    /// What the user says, else `NO_COLOR` and the terminals.
+    pub fn choose(asked: Option<bool>) -> Self {
+        let asked_not = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        let on = |terminal: bool| asked.unwrap_or(terminal && !asked_not);
+        Self {
+            stdout: on(io::stdout().is_terminal()),
+            stderr: on(io::stderr().is_terminal()),
+        }
+    }
+}
+
+/// The width of standard output in columns, if it is a terminal.
+pub fn columns() -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
+    // Some terminals report 0 columns.
+    (size.ws_col > 0).then(|| usize::from(size.ws_col))
+}
+
+/// Writes data to standard output.
+///
+/// # Errors
+/// It can't be written: a full disk, or a closed pipe (see [`is_broken_pipe`]).
+pub fn data(text: &str) -> anyhow::Result<()> {
+    bytes(text.as_bytes())
+}
+
+/// Writes data that need not be text.
+///
+/// # Errors
+/// As [`data`].
+pub fn bytes(bytes: &[u8]) -> anyhow::Result<()> {
+    let mut stdout = io::stdout().lock();
+    stdout
+        .write_all(bytes)
+        .and_then(|()| stdout.flush())
+        .map_err(|e| anyhow::Error::new(e).context("can't write to standard output"))
+}
+
+/// Whether the reader of our output closed its pipe, as `head` does. That is not an error.
+pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error
+        .chain()
+        .filter_map(|cause| cause.downcast_ref::<io::Error>())
+        .any(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
+}
+
+/// Prints an error and its causes.
+pub fn error(error: &anyhow::Error, colours: Colours) {
+    message("error", 31, &format!("{error:#}"), colours);
+}
+
+/// Prints a note: something worth knowing, and what to do about it.
+pub fn remark(text: &str, colours: Colours) {
+    if !is_quiet() {
+        message("note", 33, text, colours);
+    }
+}
+
+/// Prints progress of a command that has no progress line, by the command's name.
+pub fn progress(name: &str, text: &str) {
+    if is_quiet() {
+        return;
+    }
+    let lines: Vec<_> = text.lines().map(ws_text::terminal).collect();
+    // If standard error is gone, there is nowhere to report it.
+    let _ = writeln!(io::stderr(), "{name}: {}", lines.join("\n  "));
+}
+
+fn message(label: &str, colour: u8, text: &str, colours: Colours) {
+    // Newlines stay; other control characters are escaped.
+    let lines: Vec<_> = text.lines().map(ws_text::terminal).collect();
+    let text = lines.join("\n  ");
+    let line = if colours.stderr {
+        format!("\x1b[1;{colour}m{label}:\x1b[0m {text}\n")
+    } else {
+        format!("{label}: {text}\n")
+    };
+    // If standard error is gone, there is nowhere to report it.
+    let _ = io::stderr().write_all(line.as_bytes());
+}

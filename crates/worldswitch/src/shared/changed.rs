@@ -1,0 +1,134 @@
+//! What changed in benchmarks that `compare` found to cost more or less.
+
+use anyhow::{Context, bail};
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use ws_explain::diff::Difference;
+use ws_explain::explained::Explained;
+use ws_explain::render::number::signed;
+use ws_machines::name::PlatformName;
+use ws_machines::platforms;
+use ws_recorder::{Explainer, LEAST};
+use ws_report::ChangeExplained;
+use ws_results::ResultFile;
+use ws_runner::Session;
+use ws_runner::parts::{self, Parts};
+use ws_terminal::output;
+
+/// A benchmark that changed.
+pub struct Changed<'a> {
+    pub base: &'a ResultFile,
+    pub other: &'a ResultFile,
+    pub benchmark: String,
+    /// How many instructions more it takes; nothing if it was compared on time.
+    pub added: Option<f64>,
+}
+
+/// By platform and benchmark; nothing if the user stopped it.
+type Known = BTreeMap<(String, String), Option<Explained>>;
+
+/// What the functions of each do more or less, or why that can't be told. `print`: also prints it, each as soon as it
+/// is known.
+///
+/// # Errors
+/// Standard output can't be written.
+pub fn changed(
+    rows: &[Changed<'_>],
+    parts: &Parts,
+    print: bool,
+    session: &Session,
+) -> anyhow::Result<Vec<ChangeExplained>> {
+    if rows.is_empty() {
+        output::remark("nothing changed, so nothing is explained", session.colours);
+    }
+    let mut known = Known::new();
+    let mut explained = Vec::new();
+    for row in rows {
+        let difference = match difference(row, parts, session, &mut known) {
+            Ok(Some(difference)) => Ok(difference),
+            Ok(None) => break,
+            Err(why) => Err(format!("{why:#}")),
+        };
+        if print {
+            let text = match &difference {
+                Ok(difference) => text(row, difference),
+                Err(why) => {
+                    let why = format!("{}: not explained: {why}", row.benchmark);
+                    ws_text::terminal(&why).into_owned() + "\n"
+                }
+            };
+            output::data(&format!("\n{text}"))?;
+        }
+        explained.push(ChangeExplained {
+            base: row.base.platform.clone(),
+            other: row.other.platform.clone(),
+            benchmark: row.benchmark.clone(),
+            why: difference.as_ref().err().cloned(),
+            difference: difference.ok(),
+        });
+    }
+    Ok(explained)
+}
+
+fn text(row: &Changed<'_>, difference: &Difference) -> String {
+    let mut text = difference.to_text(LEAST);
+    let compared = row.added.map(|added| added.round() as i64);
+    if let Some(compared) = compared.filter(|added| *added != difference.measured) {
+        text += &format!(
+            "Recorded alone and without perturbation; the compared results differ by {}.\n",
+            signed(compared)
+        );
+    }
+    text
+}
+
+fn difference(
+    row: &Changed<'_>,
+    parts: &Parts,
+    session: &Session,
+    known: &mut Known,
+) -> anyhow::Result<Option<Difference>> {
+    if row.added.is_none() {
+        bail!("only instructions can be explained, and it was compared on time");
+    }
+    // Both, before any is booted.
+    let names = [as_now(row.base, parts)?, as_now(row.other, parts)?];
+    let explainer = Explainer {
+        benchmark: &row.benchmark,
+        parts,
+        without: &[],
+        debug: &[],
+        session,
+    };
+    let key = |name: &PlatformName| (name.to_string(), row.benchmark.clone());
+    for name in &names {
+        if let Entry::Vacant(unknown) = known.entry(key(name)) {
+            unknown.insert(explainer.explain(name)?);
+        }
+    }
+    let [before, after] = names.map(|name| known.get(&key(&name)).and_then(Option::as_ref));
+    match (before, after) {
+        (Some(before), Some(after)) => Ok(Some(Difference::of(before, after)?)),
+        _ => Ok(None),
+    }
+}
+
+/// The machine of a result, if it can be made again.
+fn as_now(result: &ResultFile, parts: &Parts) -> anyhow::Result<PlatformName> {
+    let platform = &result.platform;
+    let measured = result.identity.subject.get("machine_digest");
+    let Some(measured) = measured.and_then(|digest| digest.as_str()) else {
+        bail!("{platform} is no lab machine");
+    };
+    let name: PlatformName = platform.parse().with_context(|| platform.clone())?;
+    let resources = parts::resources(parts, Vec::new());
+    let machine = platforms::open(&name, &resources)
+        .with_context(|| format!("{platform} can't be made now"))?;
+    if machine.digest() != Some(measured) {
+        bail!(
+            "{platform} of {} can't be made again: its parts have changed since then",
+            result.created
+        );
+    }
+    Ok(name)
+}

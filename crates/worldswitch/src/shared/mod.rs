@@ -1,0 +1,106 @@
+//! What several commands need beside the libraries: how a command ends, and where what it shows goes.
+
+pub mod changed;
+pub mod events;
+pub mod figure;
+pub mod input;
+pub mod judged;
+pub mod page;
+pub mod pairs;
+pub mod suite;
+pub mod tables;
+pub mod told;
+pub mod traffics;
+
+use crate::cli::{Exports, STDOUT};
+use std::path::Path;
+use ws_analysis::Outcome;
+use ws_terminal::{Usage, output};
+
+/// How a command ended that returned no error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Done {
+    /// Everything was done.
+    Whole,
+    /// Only a part was done; standard error says what is missing.
+    InPart,
+    /// A comparison, and its outcome.
+    Judged(Outcome),
+    /// Another command was run, and ended with this exit code.
+    Code(u8),
+}
+
+impl Done {
+    /// The exit code.
+    pub fn code(self) -> u8 {
+        match self {
+            Done::Whole | Done::Judged(Outcome::NoRegression) => 0,
+            Done::InPart | Done::Judged(Outcome::Refused) => 1,
+            Done::Judged(Outcome::Regression) => 3,
+            Done::Judged(Outcome::Inconclusive) => 4,
+            Done::Code(code) => code,
+        }
+    }
+}
+
+fn is_stdout(path: &Path) -> bool {
+    path == Path::new(STDOUT)
+}
+
+/// Whether one of these files is standard output, which then has nothing else.
+///
+/// # Errors
+/// Wrong usage: several are.
+pub fn on_stdout<'a>(files: impl IntoIterator<Item = Option<&'a Path>>) -> Result<bool, Usage> {
+    let files = files.into_iter().flatten();
+    match files.filter(|file| is_stdout(file)).count() {
+        0 => Ok(false),
+        1 => Ok(true),
+        _ => Err(Usage(
+            "only one thing can go to standard output: name a file for the others".to_owned(),
+        )),
+    }
+}
+
+/// Writes a file that the user named, whole or not at all. True if it is one, and not standard output.
+///
+/// # Errors
+/// It can't be made or written.
+pub fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<bool> {
+    match is_stdout(path) {
+        true => output::bytes(bytes)?,
+        false => ws_results::write_bytes(path, bytes)?,
+    }
+    Ok(!is_stdout(path))
+}
+
+/// Writes a form of what is shown to a file, if the user named one.
+///
+/// # Errors
+/// As [`write`].
+pub fn export(
+    path: Option<&Path>,
+    text: impl FnOnce() -> anyhow::Result<String>,
+) -> anyhow::Result<()> {
+    if let Some(path) = path {
+        write(path, text()?.as_bytes())?;
+    }
+    Ok(())
+}
+
+/// Shows what a command measured, and writes its other forms to the files that the user named.
+///
+/// # Errors
+/// Wrong usage as in [`on_stdout`], or something can't be written.
+pub fn put(
+    to: &Exports,
+    text: impl FnOnce() -> String,
+    json: impl FnOnce() -> serde_json::Result<String>,
+    markdown: impl FnOnce() -> String,
+) -> anyhow::Result<()> {
+    if !on_stdout(to.files())? {
+        output::data(&text())?;
+    }
+    export(to.json_to(), || Ok(json()?))?;
+    export(to.markdown_to(), || Ok(markdown()))
+}

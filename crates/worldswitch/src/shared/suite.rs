@@ -1,0 +1,64 @@
+//! `--suite PAPER`: the paper's benchmarks, and the table in the paper's layout.
+
+use crate::cli::Suite;
+use regex::Regex;
+use ws_report::Table;
+use ws_report::reference::{Reference, SuiteRow};
+use ws_runner::benchmarks;
+
+/// A suite and all published figures.
+#[derive(Debug)]
+pub struct Layout {
+    reference: Reference,
+    name: &'static str,
+}
+
+impl Layout {
+    /// The layout of a paper.
+    ///
+    /// # Errors
+    /// The compiled-in data is damaged.
+    pub fn of(suite: Suite) -> anyhow::Result<Self> {
+        Ok(Self {
+            reference: ws_report::reference::load()?,
+            name: suite.name(),
+        })
+    }
+
+    fn rows(&self) -> Vec<&SuiteRow> {
+        self.reference.suite(self.name)
+    }
+
+    /// Matches its benchmarks, and no others.
+    ///
+    /// # Errors
+    /// As [`Layout::of`].
+    pub fn benchmarks(&self) -> anyhow::Result<Regex> {
+        let rows = self.rows();
+        let names: Vec<&str> = rows.iter().map(|row| &*row.benchmark).collect();
+        Ok(benchmarks::only(&names)?)
+    }
+
+    /// The table in the paper's layout.
+    pub fn lay_out(&self, table: Table) -> Table {
+        table.as_suite(&self.rows(), &self.reference)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::ValueEnum;
+
+    #[test]
+    fn every_suite_has_benchmarks_and_chooses_them_alone() {
+        for suite in Suite::value_variants() {
+            let layout = Layout::of(*suite).unwrap();
+            let benchmarks = layout.benchmarks().unwrap();
+            assert!(benchmarks.is_match("hypercall"), "{suite:?}");
+            assert!(!benchmarks.is_match("hypercall-x") && !benchmarks.is_match("cpuid"));
+            let typed = suite.to_possible_value().unwrap();
+            assert_eq!(typed.get_name(), suite.name());
+        }
+    }
+}

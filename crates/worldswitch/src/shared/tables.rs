@@ -1,0 +1,124 @@
+//! The table of results on standard output: the sentence that says what was found, the rows that matter, and
+//! what to do next.
+
+use std::path::Path;
+use ws_report::{MAIN, Table};
+use ws_terminal::{Colours, output};
+use ws_text::{aligned, wrapped};
+
+/// The columns of a file or pipe: what fits into a mail and onto half a screen.
+const COLUMNS: usize = 100;
+
+/// What is shown of results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shown {
+    /// Of a whole suite the rows that matter, after the sentence; of fewer benchmarks all.
+    Main,
+    All,
+    /// A paper's table: a file or pipe has the published figures beside ours, however wide that is.
+    Suite,
+}
+
+impl Shown {
+    /// What `--all` and `--suite` say.
+    pub fn asked(all: bool, suite: bool) -> Self {
+        match (suite, all) {
+            (true, _) => Self::Suite,
+            (false, true) => Self::All,
+            (false, false) => Self::Main,
+        }
+    }
+}
+
+/// The table for people.
+pub fn text(table: &Table, shown: Shown, colours: Colours) -> String {
+    let columns = output::columns().unwrap_or(match shown {
+        Shown::Suite => usize::MAX,
+        Shown::Main | Shown::All => COLUMNS,
+    });
+    let Some(main) = table.main_rows().filter(|_| shown == Shown::Main) else {
+        return table.to_terminal(colours.stdout, columns);
+    };
+    let finding = ws_report::finding(table).map_or(String::new(), |finding| {
+        format!("{}\n\n", wrapped(&finding, columns, "").join("\n"))
+    });
+    finding + &main.to_terminal_in_brief(colours.stdout, columns)
+}
+
+/// Prints a title and a table; the first columns, so many, are words.
+///
+/// # Errors
+/// Standard output can't be written.
+pub fn titled<L: AsRef<[String]>>(title: &str, table: &[L], words: usize) -> anyhow::Result<()> {
+    let table = aligned(table, |column| column < words).join("\n");
+    output::data(&format!("\n{title}\n{table}\n"))
+}
+
+/// Intel's machines, which are not among the default ones: a boot of Bochs takes half a minute.
+const INTEL: &str = "run --on lab:intel-native,lab:kvm-intel,lab:kvm-intel-shadow";
+
+/// Prints the commands that come next, for the results in this folder.
+pub fn next(table: &Table, folder: &Path, colours: Colours) {
+    let program = std::env::args_os().next().unwrap_or_default();
+    let program = program.to_string_lossy();
+    let folder = folder.display();
+    let mut lines = vec![(
+        format!("show {folder} --all"),
+        format!("all {} benchmarks", table.rows.len()),
+    )];
+    lines.extend(explained(table).map(|(benchmark, platform)| {
+        (
+            format!("explain {benchmark} --on {platform}"),
+            "the functions that it spends its instructions on".to_owned(),
+        )
+    }));
+    if let [first, second, ..] = &*counted(table) {
+        lines.push((
+            format!("compare {folder}:{first} {folder}:{second}"),
+            "what is better or worse in the second of them".to_owned(),
+        ));
+    }
+    lines.push((
+        format!("compare {folder} LATER"),
+        "what got better or worse in a later run".to_owned(),
+    ));
+    if table
+        .columns
+        .iter()
+        .any(|column| column.platform == "lab:kvm")
+    {
+        let what = "the same on Intel's VMX, once \"lab fetch kvm-intel\" has run";
+        lines.push((INTEL.to_owned(), what.to_owned()));
+    }
+    let width = lines.iter().map(|(command, _)| command.len()).max();
+    let width = width.unwrap_or(0);
+    let lines = lines
+        .into_iter()
+        .map(|(command, what)| format!("\n{program} {command:width$}  # {what}"));
+    output::remark(&format!("next:{}", lines.collect::<String>()), colours);
+}
+
+/// The machines of the lab whose hypervisors' instructions were counted.
+fn counted(table: &Table) -> Vec<&str> {
+    let columns = table.columns.iter().enumerate();
+    let counted = columns.filter(|(index, column)| {
+        column.platform.starts_with("lab:")
+            && column.unit.as_deref() == Some("insns")
+            && column.baseline != Some(*index)
+    });
+    counted.map(|(_, column)| &*column.platform).collect()
+}
+
+/// A benchmark and a machine of the lab that can explain it: the first of the main rows that one measured.
+fn explained(table: &Table) -> Option<(&'static str, &str)> {
+    let &platform = counted(table).first()?;
+    let mut columns = table.columns.iter();
+    let index = columns.position(|column| column.platform == platform)?;
+    let measured = |benchmark: &&str| {
+        let row = table.rows.iter().find(|row| row.benchmark == **benchmark);
+        let cell = row.and_then(|row| row.cells.get(index)?.as_ref());
+        cell.is_some_and(|cell| cell.value.is_some())
+    };
+    let mut names = MAIN.iter().map(|main| main.benchmark);
+    Some((names.find(measured)?, platform))
+}

@@ -1,0 +1,19 @@
+//! The network traffic of the lab's workloads.
+
+use ws_report::Traffics;
+use ws_runner::parts::{Places, recipes};
+
+/// The network traffic of all workloads, by their digests. None without a folder of the lab: results can be shown there too.
+///
+/// # Errors
+/// A workload can't be read.
+pub fn traffics(places: &Places) -> anyhow::Result<Traffics> {
+    let Ok(lab) = recipes(places) else {
+        return Ok(Traffics::new());
+    };
+    let of = |name: String| {
+        let workload = lab.workload(&name)?;
+        Ok((workload.digest(), workload.bytes))
+    };
+    lab.workloads()?.into_iter().map(of).collect()
+}
