@@ -1,0 +1,167 @@
+//! What a lab machine is, as its recipe makes it.
+
+use ws_lab::recipe::{
+    Below, BelowHypervisor, Hypervisor, Mechanism, Module, Monitor, Neve, Recipe, Word,
+};
+use ws_lab::sets::Architecture;
+use ws_results::{Facts, Paging, Published, Role, System};
+
+/// The facts of a recipe's machine, with its variant and options. Results carry them.
+pub fn facts(recipe: &Recipe) -> Facts {
+    let published = recipe.published().cloned();
+    Facts {
+        role: Some(role(recipe)),
+        system: Some(match recipe.root {
+            Some(_) => System::Linux,
+            None => System::Guest,
+        }),
+        hypervisor: match recipe.hypervisor {
+            Hypervisor::None => None,
+            Hypervisor::Kvm => Some("kvm".into()),
+            Hypervisor::Xen { .. } => Some("xen".into()),
+            Hypervisor::Neve(_) => Some("neve".into()),
+        },
+        monitor: match recipe.monitor {
+            Monitor::None => None,
+            Monitor::Vmm { .. } => Some("vmm".into()),
+            Monitor::Qemu { .. } => Some("qemu".into()),
+            Monitor::Xl { .. } => Some("xl".into()),
+        },
+        paging: paging(recipe),
+        vhe: vhe(recipe),
+        mechanism: mechanism(recipe).map(|nest| nest.word().to_owned()),
+        published: published
+            .map(|of| Published {
+                paper: of.paper,
+                table: of.table,
+                setup: of.setup,
+                hardware: of.hardware,
+            })
+            .collect(),
+    }
+}
+
+fn role(recipe: &Recipe) -> Role {
+    let has_guest_hypervisor =
+        recipe.nested.is_some() || recipe.below.is_some() || mechanism(recipe).is_some();
+    match recipe.hypervisor {
+        Hypervisor::None => Role::Native,
+        _ if has_guest_hypervisor => Role::NestedVm,
+        _ => Role::Vm,
+    }
+}
+
+fn mechanism(recipe: &Recipe) -> Option<Mechanism> {
+    match (&recipe.hypervisor, &recipe.below) {
+        (Hypervisor::Neve(Neve { nest, .. }), _) => *nest,
+        (_, Some(Below { hypervisor, .. })) => match hypervisor {
+            BelowHypervisor::Neve { nest, .. } => Some(*nest),
+            BelowHypervisor::Kvm { .. } => None,
+        },
+        _ => None,
+    }
+}
+
+/// None where it is not known.
+fn paging(recipe: &Recipe) -> Option<Paging> {
+    match &recipe.hypervisor {
+        Hypervisor::None => None,
+        Hypervisor::Kvm => {
+            let modules = recipe.kernel.iter().flat_map(|kernel| &kernel.modules);
+            let of_module = |module: &Module| Paging::of_options(&module.options);
+            Some(
+                modules
+                    .filter_map(of_module)
+                    .last()
+                    .unwrap_or(Paging::Nested),
+            )
+        }
+        Hypervisor::Xen { parameters, .. } => {
+            let settings = recipe.vm.iter().flat_map(|vm| &vm.settings);
+            // A PV guest has neither kind, and xl's and Xen's hap choose another one.
+            let decides = |word: &Word| {
+                let key = word.word.split('=').next();
+                key == Some("hap") || word.word.replace(['"', '\''], "") == "type=pv"
+            };
+            let mut words = parameters.iter().chain(settings);
+            (!words.any(decides)).then_some(Paging::Nested)
+        }
+        Hypervisor::Neve(_) => Some(Paging::Nested),
+    }
+}
+
+fn vhe(recipe: &Recipe) -> Option<bool> {
+    match &recipe.hypervisor {
+        // The host's neve below guest hypervisors is always built without.
+        Hypervisor::Neve(neve) => Some(neve.vhe && neve.nest.is_none()),
+        Hypervisor::Kvm if recipe.architecture == Architecture::Aarch64 => {
+            let mut parameters = recipe.kernel.iter().flat_map(|kernel| &kernel.parameters);
+            let splits = ["kvm-arm.mode=nvhe", "kvm-arm.mode=protected"];
+            Some(!parameters.any(|word| splits.contains(&&*word.word)))
+        }
+        Hypervisor::None | Hypervisor::Kvm | Hypervisor::Xen { .. } => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+    use ws_lab::lab::{Lab, split};
+
+    /// A machine by its name, with variant and options.
+    fn of(lab: &Lab, name: &str) -> Facts {
+        let mut parts = name.split('+');
+        let (base, variant) = split(parts.next().unwrap());
+        let mut recipe = lab.recipe(base, variant).unwrap();
+        for option in parts {
+            let (key, value) = option.split_once('=').unwrap();
+            recipe = recipe.with_option(key, value).unwrap();
+        }
+        facts(&recipe)
+    }
+
+    fn lab() -> Lab {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lab");
+        Lab::open(&[folder]).unwrap()
+    }
+
+    /// Results of before have the facts of their platforms' names: of a machine that has not changed they are the same.
+    /// A new recipe needs no name there.
+    #[test]
+    fn machines_of_older_results_are_what_the_recipes_say() {
+        let lab = lab();
+        let mut names = lab.recipes().unwrap();
+        let neve = ["nv", "nv2", "pv", "neve"].map(|nest| format!("neve-nested@{nest}"));
+        for base in neve.into_iter().chain(["neve".into()]) {
+            for options in ["", "+policy=kvm-4.10", "+policy=kvm-4.10-notimer"] {
+                let name = format!("{base}{options}");
+                names.extend([format!("{name}+vhe=1"), name]);
+            }
+        }
+        names.extend(
+            [
+                "arm-native@el2",
+                "kvm-amd+npt=0",
+                "kvm-intel+bochs=3.0",
+                "kvm-intel-nested+vmcs-shadowing=0",
+                "kvm-linux+cpus=4",
+                "kvm@6.12+halt-poll=default",
+                "neve-linux@nv",
+                "neve-linux@nv2",
+                "neve-nested@neve+policy=kvm-4.10+depth=3",
+                "xen-hvm@apart",
+            ]
+            .map(Into::into),
+        );
+        let mut known = 0;
+        for name in names {
+            let named = Facts::named(&format!("lab:{name}"));
+            if !named.is_empty() {
+                assert_eq!(of(&lab, &name), named, "{name}");
+                known += 1;
+            }
+        }
+        assert!(known > 60, "{known}");
+    }
+}
