@@ -33,7 +33,11 @@ impl Series<'_> {
 /// The distinct platforms, baselines last: the order of colours, so that the first are of what is compared.
 pub(crate) fn platforms<'a>(results: &'a [ResultFile], named: Option<&str>) -> Vec<&'a str> {
     let mut platforms = ws_results::platforms(results);
-    platforms.sort_by_key(|platform| is_baseline(platform, named));
+    let is_last = |platform: &str| {
+        let mut results = results.iter();
+        results.any(|result| result.platform == platform && is_baseline(result, named))
+    };
+    platforms.sort_by_cached_key(|platform| is_last(platform));
     platforms
 }
 

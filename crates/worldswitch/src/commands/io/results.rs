@@ -133,6 +133,7 @@ impl Run {
         let mut identity = Identity {
             subject: owned(&subject),
             conditions: owned(&conditions),
+            ..Identity::default()
         };
         host.describe(&mut identity);
         let name = crate::outcome::identity::host();
