@@ -6,7 +6,7 @@ use super::System::{Guest, Linux};
 use super::{Facts, Paging, Published, Role, System};
 
 /// The machines' names with the facts that no option changes: hypervisor and monitor, or nothing.
-const MACHINES: [(&str, Role, System, &str, &str); 39] = [
+const MACHINES: [(&str, Role, System, &str, &str); 40] = [
     ("host", Native, Linux, "", ""),
     ("kvm", Vm, Guest, "kvm", "vmm"),
     ("qemu-kvm", Vm, Guest, "kvm", "qemu"),
@@ -46,6 +46,7 @@ const MACHINES: [(&str, Role, System, &str, &str); 39] = [
     ("lab:qemu-kvm", Vm, Guest, "kvm", "qemu"),
     ("lab:xen", Vm, Guest, "xen", ""),
     ("lab:xen-hvm", Vm, Guest, "xen", "xl"),
+    ("lab:xen-linux", Vm, Linux, "xen", "xl"),
 ];
 
 /// The numbers beside them: paper, table (or all of them), setup and hardware.
