@@ -259,6 +259,7 @@ impl<'a> Prices<'a> {
                 there.system == Some(System::Guest)
                     && (there.role, machine(other)) == (facts.role, machine(result))
                     && there.has_hypervisor_of(&facts)
+                    && there.mechanism == facts.mechanism
                     && (there.monitor.as_deref() == Some("qemu")) == qemu
             };
             costs(results.iter().filter(|other| is_priced(other)))

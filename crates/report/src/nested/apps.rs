@@ -99,6 +99,16 @@ impl NestedApps {
         let mut results: Vec<&ResultFile> = (results.iter())
             .filter(|result| is_of_view(result))
             .collect();
+        let nested: Vec<_> = (results.iter().map(|result| result.facts()))
+            .filter(|facts| facts.is_nested())
+            .collect();
+        // Of VMs those that nested ones are compared with.
+        results.retain(|result| {
+            let facts = result.facts();
+            facts.role != Some(Role::Vm)
+                || nested.is_empty()
+                || nested.iter().any(|nested| facts.is_vm_of(nested))
+        });
         results.sort_by_key(|result| result.facts().role);
         let mut names: Vec<&str> = Vec::new();
         for row in results.iter().flat_map(|result| &result.rows) {

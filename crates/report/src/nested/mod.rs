@@ -18,7 +18,7 @@ use serde::Serialize;
 use serde_json::json;
 use std::collections::BTreeMap;
 use ws_analysis::{Summary, unlike};
-use ws_results::{Facts, HostView, ResultFile, Row};
+use ws_results::{Facts, HostView, ResultFile, Row, System};
 
 /// The schema of the JSON.
 pub const NESTED_SCHEMA: &str = "worldswitch-nested/2";
@@ -202,6 +202,7 @@ fn line(
     let over = |policy: Option<&serde_json::Value>| {
         let vm = results
             .iter()
+            .filter(|_| facts.system == Some(System::Guest))
             .filter(|other| other.facts().is_vm_of(&facts))
             .find(|other| self::policy(other) == policy && is_alike(result, other))?;
         let of_vm = cost(vm, &row.benchmark);
