@@ -10,6 +10,12 @@ pub fn is_baseline(result: &ResultFile, named: Option<&str>) -> bool {
     }
 }
 
+/// Whether a platform is one of which results are baselines.
+pub fn has_baseline(results: &[ResultFile], platform: &str, named: Option<&str>) -> bool {
+    let mut results = results.iter();
+    results.any(|result| result.platform == platform && is_baseline(result, named))
+}
+
 /// Whether a platform is a baseline by default. An option or variant makes it another machine than the one that VMs are
 /// made of, so such a one must be named.
 pub(crate) fn is_usual(platform: &str, facts: &Facts) -> bool {

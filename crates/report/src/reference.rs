@@ -257,6 +257,13 @@ impl Reference {
             .filter(move |v| v.paper == paper && v.table == table)
     }
 
+    /// Whether there are numbers as a machine's recipe names them.
+    pub fn has(&self, of: &Published) -> bool {
+        let is_table = |v: &Value| of.table.as_ref().is_none_or(|table| *table == v.table);
+        let mut values = self.values.iter();
+        values.any(|v| v.paper == of.paper && v.is_of(of) && is_table(v))
+    }
+
     /// The column of a paper's table with the numbers that a machine's recipe names.
     pub fn column(&self, paper: &str, table: &str, of: &Published) -> Option<&str> {
         let is_it = |v: &&Value| v.paper == paper && v.table == table && v.is_of(of);

@@ -106,7 +106,7 @@ fn vhe(recipe: &Recipe) -> Option<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::path::Path;
+    use std::path::{Path, PathBuf};
     use ws_lab::lab::{Lab, split};
 
     /// A machine by its name, with variant and options.
@@ -121,9 +121,53 @@ mod tests {
         facts(&recipe)
     }
 
+    fn shipped_folder() -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lab")
+    }
+
     fn lab() -> Lab {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lab");
-        Lab::open(&[folder]).unwrap()
+        Lab::open(&[shipped_folder()]).unwrap()
+    }
+
+    /// `extends = "kvm"` alone, or with another memory, is what lab:kvm is. So views set it beside the same machines.
+    #[test]
+    fn a_recipe_of_one_s_own_is_what_it_extends() {
+        let folder = tempfile::tempdir().unwrap();
+        let recipes = folder.path().join("recipes");
+        std::fs::create_dir(&recipes).unwrap();
+        let shipped = lab().recipes().unwrap();
+        for name in &shipped {
+            let text = format!("extends = \"{name}\"\nemulator.memory_mib = 128");
+            std::fs::write(recipes.join(format!("my-{name}.toml")), text).unwrap();
+        }
+        let lab = Lab::open(&[folder.path().to_owned(), shipped_folder()]).unwrap();
+        for name in shipped {
+            assert_eq!(of(&lab, &format!("my-{name}")), of(&lab, &name), "{name}");
+        }
+    }
+
+    #[test]
+    fn facts_follow_what_a_recipe_changes() {
+        let lab = lab();
+        let with = |name: &str, change: &dyn Fn(&mut Recipe)| {
+            let mut recipe = lab.recipe(name, None).unwrap();
+            change(&mut recipe);
+            facts(&recipe)
+        };
+        let npt = with("kvm-nested", &|recipe| recipe.nested = None);
+        assert_eq!(npt.role, Some(Role::Vm));
+        let pv = with("xen-linux", &|recipe| {
+            let settings = &mut recipe.vm.as_mut().unwrap().settings;
+            settings.push(Word {
+                word: "type=\"pv\"".into(),
+                why: "x".into(),
+            });
+        });
+        assert_eq!((pv.role, pv.paging), (Some(Role::Vm), None));
+        let shadow = with("kvm-intel", &|recipe| {
+            recipe.kernel.as_mut().unwrap().modules[2].options = "ept=0".into();
+        });
+        assert_eq!(shadow.paging, Some(Paging::Shadow));
     }
 
     /// Results of before have the facts of their platforms' names: of a machine that has not changed they are the same.

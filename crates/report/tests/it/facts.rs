@@ -229,6 +229,21 @@ fn a_machine_under_another_name_gives_the_same_views() {
     }
 }
 
+#[test]
+fn published_numbers_beside_machines_are_in_the_papers() {
+    let reference = reference::load().unwrap();
+    let names = [&X86[..], &VARIANTS, &BOCHS, &ARM].concat();
+    let facts = names
+        .iter()
+        .map(|name| Facts::named(&format!("lab:{name}")));
+    let published: Vec<_> = facts.flat_map(|facts| facts.published).collect();
+    assert!(published.len() > 20);
+    assert!(
+        published.iter().all(|of| reference.has(of)),
+        "{published:?}"
+    );
+}
+
 /// The example: `extends = "native"`, `extends = "kvm"`.
 #[test]
 fn recipes_of_one_s_own_have_the_column_added() {

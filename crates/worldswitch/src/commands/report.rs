@@ -12,7 +12,7 @@ use ws_analysis::model::{ModelOptions, Paging, fit};
 use ws_analysis::{CompareOptions, HostKind, Thresholds, Trends, compare_results, judge_hosts};
 use ws_explain::explained::Explained;
 use ws_report::page::{Report, Simulated};
-use ws_report::{Modelled, Options, baselines, is_baseline};
+use ws_report::{Modelled, Options, baselines, has_baseline, is_baseline};
 use ws_results::{FindError, ResultFile};
 
 /// The name of the report in its results' folder.
@@ -272,7 +272,7 @@ fn model(page: &mut Report, asked: &Asked) -> anyhow::Result<()> {
         ..ModelOptions::default()
     };
     let mut platforms = ws_results::platforms(page.results);
-    platforms.retain(|platform| !is_baseline(platform, named));
+    platforms.retain(|platform| !has_baseline(page.results, platform, named));
     let baselines = baselines(page.results, named);
     let newest = |platform: &str| {
         let all = page.results.iter().zip(&baselines);
