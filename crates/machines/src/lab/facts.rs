@@ -191,6 +191,7 @@ mod tests {
                 "kvm-intel-nested+vmcs-shadowing=0",
                 "kvm-linux+cpus=4",
                 "kvm@6.12+halt-poll=default",
+                "neve-linux@6.1",
                 "neve-linux@nv",
                 "neve-linux@nv2",
                 "neve-nested@neve+policy=kvm-4.10+depth=3",
@@ -203,6 +204,6 @@ mod tests {
         for name in &names {
             assert_eq!(of(&lab, name), named(name), "{name}");
         }
-        assert!(names.len() >= 74, "{}", names.len());
+        assert!(names.len() >= 75, "{}", names.len());
     }
 }

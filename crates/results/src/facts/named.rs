@@ -160,7 +160,11 @@ impl<'a> Name<'a> {
 
     fn mechanism(&self) -> Option<&'a str> {
         match self.base {
-            "lab:neve-linux" | "lab:neve-nested" => Some(self.variant.unwrap_or("nv2")),
+            "lab:neve-linux" | "lab:neve-nested" => match self.variant {
+                Some("nv" | "pv" | "neve") => self.variant,
+                // Also where the variant is a kernel.
+                _ => Some("nv2"),
+            },
             _ => None,
         }
     }

@@ -169,7 +169,7 @@ fn described(recipe: &Recipe) -> Result<String, Error> {
     Ok(text)
 }
 
-/// Prints what views of its results go by.
+/// Prints the facts by which views choose and relate its results.
 fn tell_facts(text: &mut String, recipe: &Recipe) -> Result<(), Error> {
     let reference = load()?;
     let facts = facts(recipe);
@@ -181,12 +181,15 @@ fn tell_facts(text: &mut String, recipe: &Recipe) -> Result<(), Error> {
     let paging = facts.paging.map(Paging::word);
     let words = [Some(role), facts.hypervisor.as_deref(), paging];
     let words: Vec<&str> = words.into_iter().flatten().collect();
-    head(text, &format!("views take it for: {}", words.join(", ")));
+    head(
+        text,
+        &format!("facts for tables and pages: {}", words.join(", ")),
+    );
     for of in &facts.published {
         let table = of.table.iter().map(|table| format!(", table {table}"));
         let table: String = table.collect();
         let words = format!(
-            "beside {}{table}: {} on {}",
+            "set beside {}{table}: {} on {}",
             of.paper, of.setup, of.hardware
         );
         let why = match reference.has(of) {
