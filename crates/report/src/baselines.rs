@@ -53,7 +53,8 @@ fn counts(result: &ResultFile) -> bool {
     result.unit() == Some("insns")
 }
 
-/// What a result has in common with its baseline, and with the machine that prices its exits: the architecture, and on Bochs the processor.
+/// What a result has in common with its baseline, and with the machine that prices its exits: the architecture, and on
+/// Bochs the processor.
 pub(crate) fn machine(result: &ResultFile) -> [Option<&str>; 2] {
     let condition = |key| result.identity.conditions.get(key)?.as_str();
     let is_bochs = condition("emulator").is_some_and(|name| name.starts_with("bochs"));

@@ -89,8 +89,8 @@ pub struct Published {
 }
 
 impl Facts {
-    /// Those of a platform of this host, such as `qemu-kvm`, and of a machine of the lab as it was when results did not
-    /// have facts yet. None of all others.
+    /// The facts of a platform by its name: of this host's, such as `qemu-kvm`, and of the lab's machines that were there
+    /// before results had facts. Empty for all other names.
     pub fn named(platform: &str) -> Self {
         named::facts(platform)
     }
@@ -138,8 +138,7 @@ impl Facts {
 }
 
 impl ResultFile {
-    /// What its machine is. Older results do not say so: those of platforms that were known then have the facts of their
-    /// platform's name.
+    /// What its machine is. An older result does not say so, and has the facts of its platform's name.
     pub fn facts(&self) -> Cow<'_, Facts> {
         match self.identity.facts.is_empty() {
             false => Cow::Borrowed(&self.identity.facts),

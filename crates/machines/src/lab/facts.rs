@@ -170,8 +170,8 @@ mod tests {
         assert_eq!(shadow.paging, Some(Paging::Shadow));
     }
 
-    /// Results of before have the facts of their platforms' names: of a machine that has not changed they are the same.
-    /// A new recipe needs no name there.
+    /// An older result has the facts of its platform's name. They are those of the recipe, as no machine has changed since.
+    /// A new recipe needs no entry there.
     #[test]
     fn machines_of_older_results_are_what_the_recipes_say() {
         let lab = lab();
