@@ -260,6 +260,14 @@ between() {
     [ "$(insns "$RUNS/after/lab-kvm-vhe" hypercall)" -eq "$(insns "$RUNS/before/lab-kvm-vhe" hypercall)" ]
 }
 
+@test "the user's own recipes on native and kvm: one is the other's baseline" {
+    mkdir -p mine/recipes
+    echo 'extends = "native"' >mine/recipes/bare.toml
+    echo 'extends = "kvm"' >mine/recipes/mykvm.toml
+    ws run --on lab:bare,lab:mykvm --lab-dir mine --bench '^in$' --boots 1 --perturb 0 --json >table.json
+    jq -e '[.columns[].baseline] == [0, 0] and .rows[0].cells[1].added > 1000' table.json
+}
+
 @test "other counts than seen before: a broken lab, exit code 1" {
     use_cache "$BATS_TEST_TMPDIR/cache"
     ws run --on lab:native --boots 1 --bench '^(in|out)$' -o "$OUT" --force

@@ -70,6 +70,7 @@ calls() { grep -c "$1" "$CALLS" || true; }
     printf 'extends = "kvm"\nsummary = "small"\nemulator.memory_mib = 256\n' >mine/recipes/small.toml
     run ws lab show small --lab-dir mine --json
     [ "$(jq -r '.recipe.emulator.memory_mib, .recipe.monitor.kind' <<<"$output" | xargs)" = '256 vmm' ]
+    [ "$(jq -r '.facts | .role, .paging' <<<"$output" | xargs)" = 'vm nested' ]
 }
 
 @test "fetch: once, into the cache, only the files that the set keeps" {

@@ -138,6 +138,7 @@ impl Run {
         let mut identity = Identity {
             subject: owned(&subject),
             conditions: owned(&conditions),
+            ..Identity::default()
         };
         host.describe(&mut identity);
         let name = ws_machines::host::name();

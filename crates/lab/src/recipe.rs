@@ -7,6 +7,7 @@ mod below;
 mod choice;
 mod emulator;
 mod neve;
+mod published;
 mod whole;
 
 use crate::sets::Architecture;
@@ -18,6 +19,7 @@ pub use below::{Below, BelowHypervisor};
 pub use choice::Choice;
 pub use emulator::{Cpu, Emulator, EmulatorKind, Flag, Since};
 pub use neve::{Mechanism, Neve};
+pub use published::Published;
 pub use whole::{Device, DeviceKind, Io, Root, Served, Vm};
 
 /// A lab machine, with everything that its recipe extends merged in.
@@ -31,6 +33,9 @@ pub struct Recipe {
     pub summary: String,
     /// What a reader of its results must know; every table of the machine shows it.
     pub caveat: Option<String>,
+    /// The published numbers of machines like it, the best first. [`Recipe::published`] has those that apply.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub published: Vec<Published>,
     pub architecture: Architecture,
     pub emulator: Emulator,
     /// The kernel that the machine boots; none if it boots a hypervisor or the guest itself.
@@ -361,8 +366,8 @@ impl Recipe {
         }
     }
 
-    /// SHA-256, in hexadecimal, of what the recipe does to a machine. It leaves out names, summary
-    /// and reasons, and the content of packages and folders, which have their own digests.
+    /// SHA-256, in hexadecimal, of what the recipe does to a machine. It leaves out names, summary,
+    /// published numbers and reasons, and the content of packages and folders, which have their own digests.
     pub fn digest(&self) -> String {
         let mut value = serde_json::json!({
             "architecture": self.architecture,

@@ -11,7 +11,7 @@ mod whole;
 use crate::lab::LabError;
 use crate::recipe::{
     Choice, Cpu, Emulator, EmulatorKind, Flag, Hypervisor, Kernel, MEMORY_MIB, Mechanism, Module,
-    Monitor, Nested, Neve, OptionName, Recipe, Since, Skip, Source, Word,
+    Monitor, Nested, Neve, OptionName, Published, Recipe, Since, Skip, Source, Word,
 };
 use crate::sets::Architecture;
 use below::BelowPart;
@@ -27,6 +27,7 @@ pub(crate) struct RecipeFile {
     pub extends: Option<String>,
     summary: Option<String>,
     caveat: Option<String>,
+    published: Option<Vec<Published>>,
     architecture: Option<Architecture>,
     options: Option<Vec<OptionName>>,
     #[serde(default)]
@@ -160,6 +161,7 @@ impl RecipeFile {
             extends: parent.extends,
             summary: self.summary.or(parent.summary),
             caveat: self.caveat.or(parent.caveat),
+            published: self.published.or(parent.published),
             architecture: self.architecture.or(parent.architecture),
             options: self.options.or(parent.options),
             choice: merge(self.choice, parent.choice, |choice| {
@@ -221,6 +223,7 @@ impl RecipeFile {
             variant: None,
             summary: self.summary.ok_or(lacks("summary"))?,
             caveat: self.caveat,
+            published: self.published.unwrap_or_default(),
             architecture: self.architecture.ok_or(lacks("architecture"))?,
             emulator,
             kernel: match self.kernel {

@@ -261,6 +261,45 @@ proptest! {
 }
 
 #[test]
+fn published_numbers_are_inherited_whole_and_are_no_part_of_the_digest() {
+    let columns = |recipe: &Recipe| -> Vec<String> {
+        let published = recipe.published();
+        published
+            .map(|of| format!("{} {} on {}", of.paper, of.setup, of.hardware))
+            .collect()
+    };
+    let numbers = |setup: &str| {
+        format!(
+            "published = [{{ paper = \"dall-2015\", setup = \"{setup}\", hardware = \"m400\" }}]"
+        )
+    };
+    let parent = format!("{}\n{KERNEL}", numbers("kvm"));
+    let of = |text: &str| {
+        let folder = folder(&[("parent", &parent), ("x", text)]);
+        let lab = Lab::open(&[folder.path().to_owned()]).unwrap();
+        lab.recipe("x", None).unwrap()
+    };
+    let heir = of("extends = \"parent\"");
+    assert_eq!(columns(&heir), ["dall-2015 kvm on m400"]);
+    let other = of(&format!("extends = \"parent\"\n{}", numbers("xen")));
+    assert_eq!(columns(&other), ["dall-2015 xen on m400"]);
+    let none = of("extends = \"parent\"\npublished = []");
+    assert!(columns(&none).is_empty());
+    for recipe in [other, none] {
+        assert_eq!(recipe.digest(), heir.digest());
+    }
+    let choice = "[[choice]]\noption = \"a\"\nvalue = \"0\"\nwhy = \"x\"\npublished = []";
+    let chosen = of(&format!("extends = \"parent\"\n{choice}"));
+    assert!(columns(&chosen.with_option("a", "0").unwrap()).is_empty());
+    let with_options = numbers("kvm").replace(" }", ", options = [\"vhe=0\"] }");
+    let error = recipe(&format!("extends = \"kernel\"\n{with_options}")).unwrap_err();
+    assert!(
+        error.contains("published.options is for hypervisor.kind = \"neve\""),
+        "{error}"
+    );
+}
+
+#[test]
 fn a_variant_of_its_own_is_the_recipe_with_something_other() {
     let text = "extends = \"kernel\"\nsummary = \"x\"\n[variant.small]\nemulator.memory_mib = 64\n";
     let folder = folder(&[("x", text), ("kernel", KERNEL)]);

@@ -25,7 +25,7 @@ use std::process::Command;
 use std::time::Duration;
 use ws_lab::recipe::Recipe;
 use ws_lab::workload::With;
-use ws_results::Identity;
+use ws_results::{Facts, Identity, System};
 
 /// The folder of the initramfs' files in the root file system, and the image of the VM's root there.
 const LAB: &str = "lab";
@@ -298,12 +298,12 @@ impl Machine for HostMachine {
     }
 
     fn identity(&self) -> Identity {
-        let (runs, kvm) = match &self.runs {
-            Runs::Host => ("on the host, in namespaces", None),
-            Runs::Emulated => ("in a VM of QEMU's emulator", None),
-            Runs::Kvm(kvm) => ("in a VM of KVM and QEMU", Some(kvm)),
+        let (platform, runs, kvm) = match &self.runs {
+            Runs::Host => ("host", "on the host, in namespaces", None),
+            Runs::Emulated => ("qemu-tcg", "in a VM of QEMU's emulator", None),
+            Runs::Kvm(kvm) => ("qemu-kvm", "in a VM of KVM and QEMU", Some(kvm)),
         };
-        let mut identity = identity(&self.applications, runs, kvm);
+        let mut identity = identity(&self.applications, platform, runs, kvm);
         let mut subject = |key: &str, value: serde_json::Value| {
             identity.subject.insert(key.into(), value);
         };
@@ -331,8 +331,19 @@ fn recipe(name: &str, resources: &Resources) -> Result<Recipe, MachineError> {
 }
 
 /// What runs applications on this host, in words, and its parts; `kvm` if it is this host's.
-fn identity(applications: &Applications, runs: &str, kvm: Option<&Kvm>) -> Identity {
-    let mut identity = Identity::default();
+fn identity(
+    applications: &Applications,
+    platform: &str,
+    runs: &str,
+    kvm: Option<&Kvm>,
+) -> Identity {
+    let mut identity = Identity {
+        facts: Facts {
+            system: Some(System::Linux),
+            ..Facts::named(platform)
+        },
+        ..Identity::default()
+    };
     identity.subject.extend(applications.parts.clone());
     identity.subject.insert("runs".into(), runs.into());
     if let Some(kvm) = kvm {

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
 use ws_lab::sets::Architecture;
-use ws_results::Identity;
+use ws_results::{Facts, Identity};
 
 const MEMORY_MIB: u64 = 512;
 
@@ -310,7 +310,10 @@ impl Machine for Vmm {
     }
 
     fn identity(&self) -> Identity {
-        let mut identity = Identity::default();
+        let mut identity = Identity {
+            facts: Facts::named("kvm"),
+            ..Identity::default()
+        };
         let settings = &self.settings;
         let mut subject = |key: &str, value: String| {
             identity.subject.insert(key.into(), value.into());

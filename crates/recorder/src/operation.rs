@@ -127,10 +127,10 @@ impl Explainer<'_> {
         if image.rows.iter().any(takes_turns) {
             output::remark(
                 &format!(
-                    "the vCPUs of {} take turns: the call tree has the functions of all of them, in the order of time",
+                    "{name}: the vCPUs of {} take turns: the call tree has the functions of all of them, in the order of time",
                     self.benchmark
                 ),
-                self.colours,
+                self.session.colours,
             );
         }
         Ok(recipe.emulator.kind)

@@ -1,21 +1,25 @@
 //! Chooses the baseline of each result: one rule for the table, the page and its models.
 
-use ws_results::ResultFile;
+use ws_results::{Facts, ResultFile, System};
 
-/// The lab's machines without a hypervisor: one per architecture, and on Bochs one per processor.
-const NATIVES: [&str; 4] = [
-    "lab:native",
-    "lab:arm-native",
-    "lab:intel-native",
-    "lab:amd-native",
-];
-
-/// Whether a platform is a baseline: the `named` one, or by default a lab machine without a hypervisor.
-pub fn is_baseline(platform: &str, named: Option<&str>) -> bool {
+/// Whether a result is a baseline: of the `named` platform, or by default of a machine without a hypervisor.
+pub fn is_baseline(result: &ResultFile, named: Option<&str>) -> bool {
     match named {
-        Some(named) => platform == named,
-        None => NATIVES.contains(&platform),
+        Some(named) => result.platform == named,
+        None => is_usual(&result.platform, &result.facts()),
     }
+}
+
+/// Whether a platform is one of which results are baselines.
+pub fn has_baseline(results: &[ResultFile], platform: &str, named: Option<&str>) -> bool {
+    let mut results = results.iter();
+    results.any(|result| result.platform == platform && is_baseline(result, named))
+}
+
+/// Whether a platform is a baseline by default. An option or variant makes it another machine than the one that VMs are
+/// made of, so such a one must be named.
+pub(crate) fn is_usual(platform: &str, facts: &Facts) -> bool {
+    facts.is_native(System::Guest) && !platform.contains(['@', '+'])
 }
 
 /// The baseline of each result, as an index into `results`: that of its own run, else the first one. A
@@ -24,7 +28,7 @@ pub fn is_baseline(platform: &str, named: Option<&str>) -> bool {
 pub fn baselines(results: &[ResultFile], named: Option<&str>) -> Vec<Option<usize>> {
     let of = |here: &ResultFile| {
         let fits = |there: &ResultFile| {
-            is_baseline(&there.platform, named)
+            is_baseline(there, named)
                 && (named.is_some()
                     || counts(here) && counts(there) && machine(here) == machine(there))
         };
@@ -49,8 +53,9 @@ fn counts(result: &ResultFile) -> bool {
     result.unit() == Some("insns")
 }
 
-/// What a result and its baseline have in common: the architecture, and on Bochs the processor.
-fn machine(result: &ResultFile) -> [Option<&str>; 2] {
+/// What a result has in common with its baseline, and with the machine that prices its exits: the architecture, and on
+/// Bochs the processor.
+pub(crate) fn machine(result: &ResultFile) -> [Option<&str>; 2] {
     let condition = |key| result.identity.conditions.get(key)?.as_str();
     let is_bochs = condition("emulator").is_some_and(|name| name.starts_with("bochs"));
     let processor = condition("emulator_cpu").filter(|_| is_bochs);

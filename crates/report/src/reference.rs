@@ -4,10 +4,10 @@
 //! columns. A published number belongs to its own hardware and unit: cycles of an old machine may be
 //! shown beside ours, but never in one ratio or on one axis with them. Ratios to native have no unit.
 
-use crate::unit_of_work::base;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use ws_results::Published;
 
 /// A paper.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -128,17 +128,6 @@ pub struct SuiteRow {
     pub published: bool,
 }
 
-/// A machine of the lab with what a paper measured on: the same kind of processor and hypervisor.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-pub struct Machine {
-    /// The paper.
-    pub paper: String,
-    /// Our platform, without variant and options.
-    pub platform: String,
-    /// What the paper ran there, as in [`Value::setup`].
-    pub setup: String,
-}
-
 /// A table, figure or section of a paper that worldswitch measures.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Figure {
@@ -152,6 +141,13 @@ pub struct Figure {
     pub command: String,
     /// The page in `docs/`.
     pub page: String,
+}
+
+impl Value {
+    /// Whether it was measured in the setup and on the machine that a machine's recipe names.
+    pub(crate) fn is_of(&self, of: &Published) -> bool {
+        self.setup == of.setup && self.hardware == of.hardware
+    }
 }
 
 impl Figure {
@@ -176,8 +172,6 @@ pub struct Reference {
     pub registers: Vec<Register>,
     /// The suites, each in the order of its table.
     pub suites: Vec<SuiteRow>,
-    /// Our machines that are like the papers'.
-    pub machines: Vec<Machine>,
     /// What of the papers is measured here.
     pub figures: Vec<Figure>,
 }
@@ -227,7 +221,6 @@ pub fn load() -> Result<Reference, Error> {
         values,
         registers: read(file!("neve-2017-registers.csv"))?,
         suites: read(file!("suites.csv"))?,
-        machines: read(file!("machines.csv"))?,
         figures: read(file!("figures.csv"))?,
     })
 }
@@ -264,14 +257,17 @@ impl Reference {
             .filter(move |v| v.paper == paper && v.table == table)
     }
 
-    /// What a paper ran on a machine like this platform, as in [`Value::setup`].
-    pub fn setup_of(&self, paper: &str, platform: &str) -> Option<&str> {
-        let base = base(platform);
-        let machine = self
-            .machines
-            .iter()
-            .find(|machine| machine.paper == paper && machine.platform == base);
-        machine.map(|machine| &*machine.setup)
+    /// Whether there are numbers as a machine's recipe names them.
+    pub fn has(&self, of: &Published) -> bool {
+        let is_table = |v: &Value| of.table.as_ref().is_none_or(|table| *table == v.table);
+        let mut values = self.values.iter();
+        values.any(|v| v.paper == of.paper && v.is_of(of) && is_table(v))
+    }
+
+    /// The column of a paper's table with the numbers that a machine's recipe names.
+    pub fn column(&self, paper: &str, table: &str, of: &Published) -> Option<&str> {
+        let is_it = |v: &&Value| v.paper == paper && v.table == table && v.is_of(of);
+        self.values.iter().find(is_it).map(|value| &*value.column)
     }
 
     /// The lines of a suite, in order; empty if there is no such suite.

@@ -1,7 +1,7 @@
 //! What a table says of platforms beside their baseline, in a sentence: in how many benchmarks each costs less, and in
 //! how many more. It is said where the baseline is a platform with guests too, or where nothing costs more than there.
 
-use crate::baselines::is_baseline;
+use crate::baselines::is_usual;
 use crate::main_rows::NOTHING;
 use crate::number;
 use crate::table::{Cell, Table, TableRow};
@@ -78,10 +78,10 @@ fn columns(table: &Table) -> Vec<usize> {
 }
 
 impl Table {
-    /// Whether a column's baseline has guests too, as far as its name tells.
+    /// Whether a column's baseline has guests too, as far as is known.
     pub(crate) fn has_peer(&self, column: usize) -> bool {
-        let baseline = self.columns[column].baseline;
-        baseline.is_some_and(|baseline| !is_baseline(&self.columns[baseline].platform, None))
+        let baseline = self.columns[column].baseline.map(|at| &self.columns[at]);
+        baseline.is_some_and(|baseline| !is_usual(&baseline.platform, &baseline.facts))
     }
 
     /// Why no figure can be compared with the `named` baseline; none if one can.

@@ -26,6 +26,11 @@ pub fn show(result: &ResultFile, colour: bool) -> String {
     page.fields(&result.identity.subject);
     page.title("Conditions (must agree)");
     page.fields(&result.identity.conditions);
+    let facts = serde_json::to_value(&result.identity.facts).unwrap_or_default();
+    if let Some(facts) = facts.as_object().filter(|facts| !facts.is_empty()) {
+        page.title("Facts (tables and pages go by them)");
+        page.fields(&facts.clone().into_iter().collect());
+    }
     page.title("Boots");
     for boot in &result.boots {
         page.boot(boot);

@@ -6,10 +6,14 @@ use crate::notes::Notes;
 use crate::reference::{Reference, SuiteRow, Value};
 use crate::table::{Cell, Column, Table, TableRow};
 use std::collections::BTreeMap;
-use ws_results::Status;
+use ws_results::{Facts, Status};
 
 /// The unit of the published costs.
 const CYCLES: &str = "cycles";
+
+/// The paper of whose setups the lab has the same, on a processor of the same vendor. Others are set beside theirs in views
+/// of their own.
+const SAME_SETUPS: &str = "hyperbench-2019";
 
 const NOT_THERE: &str =
     "not measured there: its guest image lacks this benchmark, or the run did not select it";
@@ -23,7 +27,7 @@ impl Table {
         let mut columns = self.columns;
         let ours = columns.len();
         for column in &mut columns {
-            let note = published.like(&column.platform, reference);
+            let note = published.like(&column.facts);
             column.notes.extend(note.map(|note| notes.add(note)));
         }
         let mut found: BTreeMap<String, Vec<Option<Cell>>> = self
@@ -118,16 +122,19 @@ impl<'a> Published<'a> {
                 unit: Some(CYCLES.into()),
                 boots: 0,
                 notes: vec![note],
+                facts: Facts::default(),
             }
         };
         self.columns.iter().map(column).collect()
     }
 
     /// Which published column one of our machines is like: the same processor's vendor and hypervisor.
-    fn like(&self, platform: &str, reference: &Reference) -> Option<String> {
-        let paper = &*self.columns.first()?.paper;
-        let setup = reference.setup_of(paper, platform)?;
-        let column = self.columns.iter().find(|column| column.setup == setup)?;
+    fn like(&self, facts: &Facts) -> Option<String> {
+        let is_like = |column: &&&Value| {
+            let mut published = facts.published_in(SAME_SETUPS, &column.table);
+            column.paper == SAME_SETUPS && published.any(|of| column.is_of(of))
+        };
+        let column = self.columns.iter().find(is_like)?;
         Some(format!(
             "like the published column {}: the same setup on a processor of the same vendor",
             column.column

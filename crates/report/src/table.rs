@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use ws_analysis::{CompareError, Comparison, Summary, Unlike, compare, unlike};
-use ws_results::{ResultFile, Row, Status, Verdict};
+use ws_results::{Facts, ResultFile, Row, Status, Verdict};
 
 /// The schema of the table's JSON.
 pub const SCHEMA: &str = "worldswitch-table/2";
@@ -71,6 +71,9 @@ pub struct Column {
     pub baseline: Option<usize>,
     /// Notes on the whole column.
     pub notes: Vec<usize>,
+    /// What its machine is.
+    #[serde(skip)]
+    pub facts: Facts,
 }
 
 /// A benchmark.
@@ -233,6 +236,7 @@ fn column(
             .flatten()
             .map(|text| notes.add(text.into()))
             .collect(),
+        facts: result.facts().into_owned(),
     }
 }
 

@@ -100,6 +100,11 @@ pub(crate) fn base(platform: &str) -> &str {
     platform.split(['@', '+']).next().unwrap_or_default()
 }
 
+/// The options of a platform's name: `cpus=4+net=vhost`.
+pub(crate) fn options(platform: &str) -> &str {
+    platform.split_once('+').map_or("", |(_, options)| options)
+}
+
 /// The value of an option of the platform's name: `vhost` of `lab:kvm-linux+net=vhost`.
 pub(crate) fn option<'a>(platform: &'a str, key: &str) -> Option<&'a str> {
     let options = platform.split('+').skip(1);

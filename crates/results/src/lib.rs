@@ -9,6 +9,7 @@
     allow(clippy::unwrap_used, clippy::expect_used, clippy::too_many_lines)
 )]
 
+mod facts;
 mod find;
 mod json;
 mod name;
@@ -22,6 +23,7 @@ mod schema;
 pub mod schema_check;
 mod write;
 
+pub use facts::{Facts, Paging, Published, Role, System};
 pub use find::{FindError, explanation_name, find, find_explanations, load, load_all};
 pub use name::{file_name, nth_file_name};
 pub use perturbed::Perturbed;
@@ -167,6 +169,10 @@ pub struct Identity {
     pub subject: BTreeMap<String, serde_json::Value>,
     /// What must agree between compared results.
     pub conditions: BTreeMap<String, serde_json::Value>,
+    /// What the machine is, by which views choose and relate results. Absent in files of older versions, and of platforms
+    /// that do not know it.
+    #[serde(default, skip_serializing_if = "Facts::is_empty")]
+    pub facts: Facts,
 }
 
 /// One finding of the doctor that is not `ok`.

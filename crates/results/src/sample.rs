@@ -48,6 +48,7 @@ pub(crate) fn sample() -> ResultFile {
         identity: Identity {
             subject: object(json!({"platform": "lab:native"})),
             conditions: object(json!({"unit": "insns", "emulator": "qemu 10.0.2"})),
+            facts: Facts::named("lab:native"),
         },
         disturbances: Some(vec![Disturbance {
             id: "processor.governor".into(),

@@ -3,7 +3,7 @@
 use super::measured::{BootKey, Measurement, Measurements};
 use super::operator::{Operator, operator};
 use super::separate::{Added, Separation, separate};
-use super::terms::{Component, Paging, TERMS, Term, guests_only, term_of};
+use super::terms::{Component, TERMS, Term, guests_only, term_of};
 use crate::conditions::{Unlike, unlike};
 use crate::statistics::{Rng, median, quantile, sorted};
 use crate::summary::SEED;
@@ -12,7 +12,7 @@ use crate::verdict::Thresholds;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
-use ws_results::ResultFile;
+use ws_results::{Paging, ResultFile};
 
 /// The confidence of all intervals of a model.
 pub const CONFIDENCE: f64 = 0.95;

@@ -19,8 +19,9 @@ pub use kvm::{HostEvents, host_events};
 pub use operator::{Operator, OperatorKind, OperatorPoint};
 pub use predict::{ComponentTotal, EventTotal, PredictError, Prediction, Whole, predict};
 pub use separate::{PageCosts, Separation};
-pub use terms::{Component, Paging, TERMS, Term, term_of};
+pub use terms::{Component, TERMS, Term, term_of};
 pub use workload::{Given, Time, Workload};
+pub use ws_results::Paging;
 
 #[cfg(test)]
 mod tests;

@@ -6,10 +6,11 @@
 //! measurement does not show that, nothing is separated, and the reason says what it shows instead.
 
 use super::fit::interval;
-use super::terms::{Paging, Term};
+use super::terms::Term;
 use crate::unit::UnitKind;
 use schemars::JsonSchema;
 use serde::Serialize;
+use ws_results::Paging;
 
 /// The separation of T_cons and T_two.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]

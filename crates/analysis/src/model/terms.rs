@@ -3,7 +3,7 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use ws_results::ResultFile;
+use ws_results::Paging;
 
 /// A component of T_virt, equation 3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
@@ -37,18 +37,6 @@ pub enum Term {
     In,
     /// From the guest to the device.
     Out,
-}
-
-/// How guest addresses are translated to host addresses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Paging {
-    /// By a second set of tables that the processor walks (EPT, NPT, stage 2).
-    Nested,
-    /// By shadow tables, which the hypervisor maintains instead of the guest's.
-    Shadow,
-    /// By an emulator, in software.
-    Software,
 }
 
 /// All terms, in the order of the equations.
@@ -112,52 +100,6 @@ impl Term {
                 Some("with shadow paging the processor walks only one set of tables")
             }
             _ => None,
-        }
-    }
-}
-
-impl Paging {
-    /// The paging in a result; `None` if the result does not say it.
-    pub fn of(result: &ResultFile) -> Option<Paging> {
-        let subject = &result.identity.subject;
-        let says = |field: &str| subject.get(field).and_then(|value| value.as_str());
-        match says("paging") {
-            Some("nested") => return Some(Paging::Nested),
-            Some("shadow") => return Some(Paging::Shadow),
-            _ => {}
-        }
-        // Parameters of KVM's modules, as the kernel writes booleans.
-        let switch = says("kvm_intel.ept").or(says("kvm_amd.npt"));
-        match switch {
-            Some("Y" | "1") => return Some(Paging::Nested),
-            Some("N" | "0") => return Some(Paging::Shadow),
-            _ => {}
-        }
-        // Options of the module in a lab machine.
-        let options = says("kvm-amd.options").or(says("kvm-intel.options"));
-        for option in options.unwrap_or_default().split_whitespace() {
-            match option {
-                "npt=1" | "ept=1" => return Some(Paging::Nested),
-                "npt=0" | "ept=0" => return Some(Paging::Shadow),
-                _ => {}
-            }
-        }
-        let name = result.platform.split(['@', '+']).next().unwrap_or_default();
-        match name {
-            "qemu-tcg" => Some(Paging::Software),
-            "lab:kvm-shadow" => Some(Paging::Shadow),
-            "lab:xen" => Some(Paging::Nested),
-            _ if name.starts_with("lab:kvm") => Some(Paging::Nested),
-            _ => None,
-        }
-    }
-
-    /// The name shown to users.
-    pub fn word(self) -> &'static str {
-        match self {
-            Paging::Nested => "nested paging",
-            Paging::Shadow => "shadow paging",
-            Paging::Software => "paging in software",
         }
     }
 }

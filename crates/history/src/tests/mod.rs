@@ -44,6 +44,7 @@ fn result(platform: &str, created: &str, value: u64) -> ResultFile {
         identity: Identity {
             subject: subject.as_object().unwrap().clone().into_iter().collect(),
             conditions: Default::default(),
+            ..Identity::default()
         },
         disturbances: None,
         interrupted: false,

@@ -1,6 +1,6 @@
 //! Options of a machine's name whose effect its recipe says, as `+apicv=0`.
 
-use super::{ApplyError, DeviceKind, Hypervisor, Module, Monitor, Recipe, Served, Word};
+use super::{ApplyError, DeviceKind, Hypervisor, Module, Monitor, Published, Recipe, Served, Word};
 use serde::{Deserialize, Serialize};
 
 /// Each vCPU is pinned, and so is what serves the VM's network: the host's agent takes 8 pins (`lab/agent/config.h`).
@@ -46,6 +46,9 @@ pub struct Choice {
     /// What a reader of results must know, in place of the recipe's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub caveat: Option<String>,
+    /// The published numbers beside the machine, in place of the recipe's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub published: Option<Vec<Published>>,
 }
 
 /// Options of a module.
@@ -100,6 +103,9 @@ impl Recipe {
         }
         if let Some(caveat) = choice.caveat {
             self.caveat = Some(caveat);
+        }
+        if let Some(published) = choice.published {
+            self.published = published;
         }
         if let Monitor::Vmm { words } = &mut self.monitor {
             for word in choice.monitor {

@@ -62,6 +62,16 @@ impl Neve {
         }
         Ok(())
     }
+
+    /// Whether an option has this value, by default or by the machine's name.
+    pub(super) fn has(&self, option: &str) -> bool {
+        match option.split_once('=') {
+            Some(("vhe", value)) => value == if self.vhe { "1" } else { "0" },
+            Some(("policy", value)) => value == self.policy,
+            Some(("depth", value)) => value == self.depth.to_string(),
+            _ => false,
+        }
+    }
 }
 
 /// How a guest hypervisor is run (docs/neve.md).

@@ -30,7 +30,7 @@ pub(super) fn check(recipe: &Recipe) -> Result<(), String> {
     }
     super::whole::check(recipe)?;
     check_emulator(recipe)?;
-    if let Some(wrong) = recipe.wrong_choice() {
+    if let Some(wrong) = recipe.wrong_choice().or_else(|| recipe.wrong_published()) {
         return Err(wrong);
     }
     if let Some(skip) = recipe.skips.iter().find(|skip| skip.why.trim().is_empty()) {

@@ -214,11 +214,17 @@ impl Machine for NestedMachine {
     }
 
     fn identity(&self) -> Identity {
-        let runs = match &self.kvm {
-            Some(_) => "in a VM of KVM and QEMU, in a VM of KVM and QEMU",
-            None => "in a VM of KVM and QEMU, in a VM of QEMU's emulator",
+        let (platform, runs) = match &self.kvm {
+            Some(_) => (
+                "qemu-kvm-nested",
+                "in a VM of KVM and QEMU, in a VM of KVM and QEMU",
+            ),
+            None => (
+                "qemu-tcg-nested",
+                "in a VM of KVM and QEMU, in a VM of QEMU's emulator",
+            ),
         };
-        let mut identity = super::identity(&self.applications, runs, self.kvm.as_ref());
+        let mut identity = super::identity(&self.applications, platform, runs, self.kvm.as_ref());
         let subject = &mut identity.subject;
         subject.insert("monitor_cpu".into(), self.cpu.clone().into());
         subject.insert("vm_memory_mib".into(), MEMORY_MIB.into());

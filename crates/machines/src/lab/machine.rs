@@ -9,6 +9,7 @@ use super::below::NEVE_DOORBELL;
 use super::bochs::{self, Bochs};
 use super::command;
 use super::disc::Boot;
+use super::facts;
 use super::payload::{LinuxMonitor, Payload};
 use super::resume::{Conductor, LaunchPoint, Saved, States};
 use crate::child::Child;
@@ -411,8 +412,11 @@ impl Machine for LabMachine {
     }
 
     fn identity(&self) -> Identity {
-        let mut identity = Identity::default();
         let settings = &self.settings;
+        let mut identity = Identity {
+            facts: facts(&settings.recipe),
+            ..Identity::default()
+        };
         let emulator = &settings.emulator;
         let mut subject = |key: &str, value: serde_json::Value| {
             identity.subject.insert(key.into(), value);

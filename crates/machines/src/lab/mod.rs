@@ -6,7 +6,8 @@
 //! system that has several; `xl` is Xen's own tool stack in a Linux that is dom0. `virt` describes QEMU's ARM machine to what boots on it, `tree` the same with Xen's domains, and `dom0_tree` with
 //! a dom0. `symbols` asks a machine's Linux where its functions are, `software` names the files of its
 //! other programs. Only `command` (QEMU) and `bochs` know an emulator's
-//! options; `disc` makes the CD that Bochs boots. `resume` starts machines from saved states.
+//! options; `disc` makes the CD that Bochs boots. `resume` starts machines from saved states. `facts` says what a
+//! machine is, for results.
 
 mod assemble;
 mod below;
@@ -16,6 +17,7 @@ mod cpus;
 mod described;
 mod disc;
 mod dom0_tree;
+mod facts;
 mod io;
 mod machine;
 mod multiboot;
@@ -35,6 +37,7 @@ mod xen_symbols;
 mod xl;
 
 pub use assemble::{Applications, applications, applications_missing, assemble, emulator, missing};
+pub use facts::facts;
 pub use machine::LabMachine;
 pub use resume::States;
 pub use software::{Part, Program, Software, software};

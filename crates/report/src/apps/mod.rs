@@ -16,6 +16,7 @@ mod vcpus;
 pub use parts::{Part, Transaction};
 pub use predicted::{Predicted, PricedExit};
 pub use published::NestedRatio;
+pub(crate) use timed::is_timed;
 pub use timed::{TimedApp, TimedLine};
 pub use timed_parts::{TimedPart, TimedTransaction};
 pub use traffic::{TrafficPrices, Traffics};
@@ -25,7 +26,7 @@ use crate::baselines::of_its_run;
 use crate::exit_columns;
 use crate::reference::Reference;
 use crate::requests::{PublishedRate, idle, published as exits_a_second};
-use crate::unit_of_work::{Unit, base, cpus};
+use crate::unit_of_work::{Unit, cpus};
 use predicted::Known;
 use published::{PAPER, TABLE};
 use schemars::JsonSchema;
@@ -33,24 +34,12 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use ws_explain::spread::WorkloadExplained;
 use ws_results::place::PlaceRow;
-use ws_results::{ResultFile, Row};
+use ws_results::{Facts, ResultFile, Row, System};
 
 /// The schema of the JSON.
 pub const APPS_SCHEMA: &str = "worldswitch-apps/2";
 
 pub(crate) use ws_results::APPLICATION;
-
-/// The machines without a hypervisor: ratios relate to the one of the same architecture and number of CPUs.
-const NATIVES: [&str; 2] = ["lab:linux", "lab:arm-linux"];
-
-/// The machines whose VM is in another VM.
-const NESTED: [&str; 5] = [
-    "lab:kvm-nested-linux",
-    "lab:kvm-svm-nested-linux",
-    "lab:neve-linux",
-    "qemu-kvm-nested",
-    "qemu-tcg-nested",
-];
 
 /// How names of workloads begin that are what lmbench measures, and not applications.
 const PRIMITIVES: [&str; 5] = ["context-switch-", "pipe", "fork-exit", "mmap", "page-fault"];
@@ -59,22 +48,6 @@ const PRIMITIVES: [&str; 5] = ["context-switch-", "pipe", "fork-exit", "mmap", "
 pub(crate) fn is_primitive(workload: &str) -> bool {
     PRIMITIVES.iter().any(|name| workload.starts_with(name))
 }
-
-/// Whether a platform's VM is in another VM.
-pub(crate) fn is_nested(platform: &str) -> bool {
-    NESTED.contains(&base(platform))
-}
-
-/// The machines whose setups are those of Dall et al., with the setup and the machine of their tables, and a
-/// name. Their
-/// ARM processors were older than VHE.
-const SETUPS: [(&str, &str, &str, &str); 5] = [
-    ("lab:kvm-linux", "kvm", "r320", "KVM on x86"),
-    ("qemu-kvm", "kvm", "r320", "KVM on x86"),
-    ("lab:xen-linux", "xen", "r320", "Xen on x86"),
-    ("lab:kvm-nvhe-linux", "kvm", "m400", "KVM on ARM"),
-    ("lab:arm-xen-linux", "xen", "m400", "Xen on ARM"),
-];
 
 /// All data of this view. Strings are not escaped yet; the renderers do that.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -152,6 +125,9 @@ pub struct AppLine {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub published_setup: Option<&'static str>,
     pub why: Option<String>,
+    /// What the machine is.
+    #[serde(skip)]
+    pub facts: Facts,
 }
 
 impl AppLine {
@@ -185,11 +161,12 @@ impl Apps {
     /// From these results, the native ones first and else in their order; rows that are no workloads are
     /// left out. The cost model knows of traffic what `traffics` has.
     pub fn of(results: &[ResultFile], reference: &Reference, traffics: &Traffics) -> Self {
-        let is_native = |result: &&ResultFile| NATIVES.contains(&base(&result.platform));
+        let is_native =
+            |result: &&ResultFile| result.facts().is_native(System::Linux) && !is_timed(result);
         let natives: Vec<&ResultFile> = results.iter().filter(is_native).collect();
         let (timed, mut results): (Vec<&ResultFile>, Vec<&ResultFile>) =
             results.iter().partition(|result| {
-                timed::is_timed(result) && result.rows.iter().any(|row| is_workload(&row))
+                is_timed(result) && result.rows.iter().any(|row| is_workload(&row))
             });
         results.sort_by_key(|result| !is_native(result));
         let measured = rows_of(&results);
@@ -326,15 +303,9 @@ fn line(
     let bands = here.band.zip(there.as_ref().and_then(|there| there.band));
     let insns = here.insns.zip(there.and_then(|there| there.insns));
     // The paper's is the usual one.
-    let mut setups = SETUPS
-        .iter()
+    let facts = result.facts().into_owned();
+    let published = published::slowdown(workload, &facts, reference)
         .filter(|_| !networks::is_chosen(&result.platform));
-    let published = setups
-        .find(|(platform, ..)| base(&result.platform) == *platform)
-        .and_then(|(_, setup, hardware, name)| {
-            let ratio = published::slowdown(workload, setup, hardware, reference)?;
-            Some((ratio, *name))
-        });
     AppLine {
         platform: result.platform.clone(),
         ratio: insns.map(|(here, there)| here / there),
@@ -350,5 +321,6 @@ fn line(
         counts: here.counts,
         reasons: here.reasons,
         why: here.why,
+        facts,
     }
 }

@@ -3,15 +3,14 @@
 
 use super::published;
 use crate::reference::Reference;
-use crate::unit_of_work::{Unit, base};
+use crate::unit_of_work::Unit;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
-use ws_results::ResultFile;
+use ws_results::{Facts, ResultFile};
 
-/// The paper's table, its machine, and the workload that it takes apart.
+/// The paper's table, and the workload that it takes apart.
 const TABLE: &str = "6";
-const HARDWARE: &str = "m400";
 const WORKLOAD: &str = "tcp-rr";
 
 /// What the system that is measured does, natively in one part, and in a VM in the three below.
@@ -93,18 +92,13 @@ pub(super) fn whole_and_parts(steps: &BTreeMap<String, f64>) -> Option<(f64, Vec
 /// The paper's time of a part, by its name there.
 pub(super) fn published_us(
     workload: &str,
-    platform: &str,
+    facts: &Facts,
     part: &str,
     reference: &Reference,
 ) -> Option<f64> {
-    let setup = match base(platform) {
-        "lab:linux" | "host" => "native",
-        "lab:kvm-linux" | "qemu-kvm" => "kvm",
-        _ => return None,
-    };
+    let published = facts.published_in(published::PAPER, TABLE).next()?;
     let mut values = reference.of_table(published::PAPER, TABLE);
-    let value = values
-        .find(|value| value.row == part && value.setup == setup && value.hardware == HARDWARE);
+    let value = values.find(|value| value.row == part && value.is_of(published));
     value.filter(|_| workload == WORKLOAD)?.value
 }
 
@@ -117,7 +111,7 @@ fn transaction(workload: &str, result: &ResultFile, reference: &Reference) -> Op
         within,
         insns,
         share: insns / whole,
-        published_us: published_us(workload, &result.platform, part, reference),
+        published_us: published_us(workload, &result.facts(), part, reference),
     });
     Some(Transaction {
         workload: workload.to_owned(),

@@ -5,12 +5,12 @@
 use super::networks::FAULTS;
 use super::traffic::{self, TrafficPrices};
 use super::{App, AppLine};
-use crate::unit_of_work::base;
+use crate::baselines::machine;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use ws_analysis::Summary;
-use ws_results::{ResultFile, Status};
+use ws_results::{ResultFile, Status, System};
 
 /// What is paid for exits that no benchmark makes: interrupts that arrive, and windows for them. The hypercall
 /// is the exit with the least work.
@@ -248,15 +248,24 @@ struct Prices<'a> {
 }
 
 impl<'a> Prices<'a> {
-    /// Of the machine with the same hypervisor: lab:kvm and lab:qemu-kvm for lab:kvm-linux. `None` if there is
-    /// none.
-    fn of(result: &'a ResultFile, results: &'a [ResultFile]) -> Option<Self> {
-        let hypervisor = base(&result.platform).strip_suffix("-linux")?;
-        let name = hypervisor.strip_prefix("lab:")?;
-        let prices = Self {
-            own: costs(results, hypervisor),
-            qemu: costs(results, &format!("lab:qemu-{name}")),
+    /// Of the machines with the same hypervisor, which run the benchmarks' guest: lab:kvm and lab:qemu-kvm for
+    /// lab:kvm-linux. `None` if there is none.
+    fn of(result: &ResultFile, results: &'a [ResultFile]) -> Option<Self> {
+        let facts = result.facts();
+        facts.hypervisor.as_ref()?;
+        let costs_under = |qemu: bool| {
+            let is_priced = |other: &ResultFile| {
+                let there = other.facts();
+                there.system == Some(System::Guest)
+                    && (there.role, machine(other)) == (facts.role, machine(result))
+                    && there.has_hypervisor_of(&facts)
+                    && there.mechanism == facts.mechanism
+                    && (there.monitor.as_deref() == Some("qemu")) == qemu
+            };
+            costs(results.iter().filter(|other| is_priced(other)))
         };
+        let [own, qemu] = [false, true].map(costs_under);
+        let prices = Self { own, qemu };
         let is_known = |costs: &BTreeMap<&str, _>| costs.contains_key(LEAST);
         (is_known(&prices.own) || is_known(&prices.qemu)).then_some(prices)
     }
@@ -370,12 +379,11 @@ pub(super) fn median_error(
     Some((ws_statistics::median(&errors)?, count))
 }
 
-/// Each benchmark's cost on a platform: the mode of its operations. The mean of a few has the host's background
+/// Each benchmark's cost in these results: the mode of its operations. The mean of a few has the host's background
 /// work in it, such as its timer's, which falls into one of them.
-fn costs<'a>(results: &'a [ResultFile], platform: &str) -> BTreeMap<&'a str, (&'a str, f64)> {
+fn costs<'a>(results: impl Iterator<Item = &'a ResultFile>) -> BTreeMap<&'a str, (&'a str, f64)> {
     let mut costs = BTreeMap::new();
-    let of_platform = |result: &&ResultFile| base(&result.platform) == platform;
-    for result in results.iter().filter(of_platform) {
+    for result in results {
         for row in result.rows.iter().filter(|row| row.status == Status::Ok) {
             if let Some(summary) = Summary::cost(row, &result.perturbed()) {
                 let cost = (&*result.platform, summary.value);

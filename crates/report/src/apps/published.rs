@@ -4,6 +4,7 @@ use crate::reference::{Reference, Value};
 use crate::unit_of_work::two;
 use schemars::JsonSchema;
 use serde::Serialize;
+use ws_results::Facts;
 
 /// The paper with applications in VMs, and its table.
 pub(super) const PAPER: &str = "dall-2015";
@@ -38,14 +39,22 @@ impl NestedRatio {
     }
 }
 
-/// The published time of a workload in a setup relative to the native one of the same machine; a rate is the
-/// reciprocal of a time.
+/// The published time of a workload in a VM like this machine's, relative to the native one of the same machine, with
+/// the setup's name. A rate is the reciprocal of a time.
 pub(super) fn slowdown(
     workload: &str,
-    setup: &str,
-    hardware: &str,
+    facts: &Facts,
     reference: &Reference,
-) -> Option<f64> {
+) -> Option<(f64, &'static str)> {
+    let published = facts.published_in(PAPER, TABLE).next()?;
+    let (setup, hardware) = (&*published.setup, &*published.hardware);
+    let name = match (setup, hardware) {
+        ("kvm", "r320") => "KVM on x86",
+        ("xen", "r320") => "Xen on x86",
+        ("kvm", "m400") => "KVM on ARM",
+        ("xen", "m400") => "Xen on ARM",
+        _ => return None,
+    };
     let of = |setup: &str| -> Option<&Value> {
         reference.of_table(PAPER, TABLE).find(|value| {
             value.benchmark == workload && value.setup == setup && value.hardware == hardware
@@ -53,7 +62,21 @@ pub(super) fn slowdown(
     };
     let (native, here) = (of("native")?, of(setup)?);
     let ratio = here.value? / native.value?;
-    Some(if here.unit == "s" { ratio } else { 1.0 / ratio })
+    let slowdown = if here.unit == "s" { ratio } else { 1.0 / ratio };
+    Some((slowdown, name))
+}
+
+/// What NEVE's text states of a workload on a machine like this one.
+pub(crate) fn nested_beside(
+    workload: &str,
+    facts: &Facts,
+    reference: &Reference,
+) -> Option<NestedRatio> {
+    let stated = nested(workload, reference);
+    let published = facts.published_in(NESTED_PAPER, NESTED_TEXT);
+    let mut columns = published.filter_map(|of| reference.column(NESTED_PAPER, NESTED_TEXT, of));
+    let column = |name: &str| stated.iter().find(|ratio| ratio.column == name).cloned();
+    columns.find_map(column)
 }
 
 /// What NEVE's text states of a workload.

@@ -5,7 +5,7 @@ use super::predicted_text;
 use super::vcpus::is_vcpu;
 use super::{
     App, AppLine, Apps, NestedRatio, Part, Spread, TimedApp, TimedLine, TimedPart,
-    TimedTransaction, Transaction, is_nested, named,
+    TimedTransaction, Transaction, named,
 };
 use crate::number;
 use crate::requests::text::idle;
@@ -325,7 +325,7 @@ impl Apps {
             }
         }
         let lines = self.workloads.iter().flat_map(|app| &app.lines);
-        let mut nested = lines.filter(|line| line.insns.is_some() && is_nested(&line.platform));
+        let mut nested = lines.filter(|line| line.insns.is_some() && line.facts.is_nested());
         let measured = match nested.next() {
             Some(_) => "",
             None => ", not measured here",

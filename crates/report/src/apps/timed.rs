@@ -1,16 +1,12 @@
 //! Applications in real time: for each workload the time of one unit of work on this host and in its VMs.
 
-use super::{NestedRatio, SETUPS, named, needs_vm, published};
+use super::{NestedRatio, named, needs_vm, published};
 use crate::baselines::of_its_run;
 use crate::reference::Reference;
-use crate::unit_of_work::base;
 use schemars::JsonSchema;
 use serde::Serialize;
 use ws_analysis::Summary;
-use ws_results::{ResultFile, Status};
-
-/// The platform without a hypervisor.
-const HOST: &str = "host";
+use ws_results::{Facts, ResultFile, Role, Status};
 
 /// The unit of such results.
 const UNIT: &str = "ns";
@@ -47,6 +43,9 @@ pub struct TimedLine {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub published: Option<f64>,
     pub why: Option<String>,
+    /// What the machine is.
+    #[serde(skip)]
+    pub facts: Facts,
 }
 
 impl TimedApp {
@@ -57,14 +56,19 @@ impl TimedApp {
 }
 
 /// Whether a result has times of applications.
-pub(super) fn is_timed(result: &ResultFile) -> bool {
+pub(crate) fn is_timed(result: &ResultFile) -> bool {
     result.unit() == Some(UNIT)
+}
+
+/// Whether it is of this host itself, without a VM.
+fn is_native(result: &ResultFile) -> bool {
+    result.facts().role == Some(Role::Native)
 }
 
 /// The host first.
 pub(super) fn by_platform<'a>(results: &[&'a ResultFile]) -> Vec<&'a ResultFile> {
     let mut results = results.to_vec();
-    results.sort_by_key(|result| base(&result.platform) != HOST);
+    results.sort_by_key(|result| !is_native(result));
     results
 }
 
@@ -72,7 +76,7 @@ pub(super) fn by_platform<'a>(results: &[&'a ResultFile]) -> Vec<&'a ResultFile>
 pub(super) fn of(results: &[&ResultFile], names: &[&str], reference: &Reference) -> Vec<TimedApp> {
     let results = by_platform(results);
     let apps = names.iter().map(|name| {
-        let hosts = results.iter().filter(|host| base(&host.platform) == HOST);
+        let hosts = results.iter().filter(|host| is_native(host));
         let natives: Vec<_> = hosts.map(|host| (host, summary(name, host))).collect();
         let lines = results
             .iter()
@@ -115,11 +119,9 @@ fn line(
         let text = failed.and_then(|row| row.reason.as_deref());
         text.unwrap_or("not measured there").to_owned()
     };
-    let is_host = base(&result.platform) == HOST;
-    let other = native.filter(|native| !is_host && native.value > 0.0);
-    let setup = SETUPS
-        .iter()
-        .find(|(platform, ..)| *platform == base(&result.platform));
+    let other = native.filter(|native| !is_native(result) && native.value > 0.0);
+    let facts = result.facts().into_owned();
+    let published = published::slowdown(workload, &facts, reference);
     TimedLine {
         platform: result.platform.clone(),
         ns: here.as_ref().map(|here| here.value),
@@ -134,9 +136,8 @@ fn line(
             .as_ref()
             .zip(other)
             .map(|(here, native)| here.value / native.value),
-        published: setup.and_then(|(_, setup, hardware, _)| {
-            published::slowdown(workload, setup, hardware, reference)
-        }),
+        published: published.map(|(ratio, _)| ratio),
         why: here.is_none().then(reason),
+        facts,
     }
 }

@@ -94,7 +94,7 @@ fn transaction(
         within: *within,
         ns: *ns,
         share: ns / whole,
-        published_us: parts::published_us(workload, &result.platform, part, reference),
+        published_us: parts::published_us(workload, &result.facts(), part, reference),
     });
     let units = view.operations.map(|units| units as f64);
     Some(TimedTransaction {

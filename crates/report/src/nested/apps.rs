@@ -2,16 +2,15 @@
 //! unit of work natively, in a VM, and in nested VMs; the exits of the nested VM to its hypervisor, and that
 //! hypervisor's traps to the one below, by cause.
 
-use super::machine::Machine;
-use crate::apps::{APPLICATION, NestedRatio, published};
+use crate::apps::{APPLICATION, NestedRatio, is_timed, published};
 use crate::number;
 use crate::reference::Reference;
 use crate::sheet::{Set, Sheet, below_in_markdown, below_on_terminal};
-use crate::unit_of_work::{Unit, base, cpus, dash, insns_of, two};
+use crate::unit_of_work::{Unit, cpus, dash, insns_of, two};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
-use ws_results::ResultFile;
+use ws_results::{Facts, ResultFile, Role, System};
 
 /// The schema of the JSON.
 pub const NESTED_APPS_SCHEMA: &str = "worldswitch-nested-apps/1";
@@ -19,8 +18,7 @@ pub const NESTED_APPS_SCHEMA: &str = "worldswitch-nested-apps/1";
 /// The counter of all exits, and of all traps.
 const EXITS: &str = "exits";
 
-/// The nested machine whose mechanism is judged, and the two mechanisms.
-const JUDGED: &str = "lab:neve-linux";
+/// The two mechanisms that are judged, of neve below a Linux.
 const TRAPPING: &str = "nv";
 const SAVING: &str = "nv2";
 
@@ -74,6 +72,9 @@ pub struct NestedAppLine {
     /// What Lim et al. state of the corresponding setup: time relative to native time.
     pub published: Option<NestedRatio>,
     pub why: Option<String>,
+    /// What the machine is.
+    #[serde(skip)]
+    pub facts: Facts,
 }
 
 /// How long a platform took, from the start to the end of its machines.
@@ -83,41 +84,32 @@ pub struct Took {
     pub seconds: f64,
 }
 
-/// What a platform is to the others.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Part {
-    Native,
-    Vm,
-    Nested,
-}
-
-fn part(platform: &str) -> Option<Part> {
-    match base(platform) {
-        // Nested VMs have one CPU.
-        _ if cpus(platform).is_some() => None,
-        "lab:arm-linux" | "lab:linux" => Some(Part::Native),
-        "lab:kvm-vhe-linux" | "lab:kvm-linux" => Some(Part::Vm),
-        _ => Machine::of(platform).is_nested().then_some(Part::Nested),
-    }
-}
-
-/// The paper's columns that correspond, the best first.
-fn columns(platform: &str) -> &'static [&'static str] {
-    match (base(platform), Machine::of(platform).variant()) {
-        (JUDGED, Some(TRAPPING)) => &["ARMv8.3 Nested VM VHE", "ARMv8.3 Nested VM"],
-        (JUDGED | "lab:kvm-nested-linux", _) => &["NEVE Nested VM VHE", "NEVE Nested VM"],
-        ("lab:kvm-svm-nested-linux", _) => &["x86 Nested VM"],
-        _ => &[],
-    }
+/// Whether a result is one of this view: of instructions, of a whole Linux with one CPU, as a nested VM has.
+fn is_of_view(result: &ResultFile) -> bool {
+    let facts = result.facts();
+    facts.system == Some(System::Linux)
+        && facts.role.is_some()
+        && !is_timed(result)
+        && cpus(&result.platform).is_none()
 }
 
 impl NestedApps {
     /// From these results, of one architecture; rows that are no workloads are left out.
     pub fn of(results: &[ResultFile], reference: &Reference) -> Self {
         let mut results: Vec<&ResultFile> = (results.iter())
-            .filter(|result| part(&result.platform).is_some())
+            .filter(|result| is_of_view(result))
             .collect();
-        results.sort_by_key(|result| part(&result.platform));
+        let nested: Vec<_> = (results.iter().map(|result| result.facts()))
+            .filter(|facts| facts.is_nested())
+            .collect();
+        // Of VMs those that nested ones are compared with.
+        results.retain(|result| {
+            let facts = result.facts();
+            facts.role != Some(Role::Vm)
+                || nested.is_empty()
+                || nested.iter().any(|nested| facts.is_vm_of(nested))
+        });
+        results.sort_by_key(|result| result.facts().role);
         let mut names: Vec<&str> = Vec::new();
         for row in results.iter().flat_map(|result| &result.rows) {
             if row.category == APPLICATION && !names.contains(&&*row.benchmark) {
@@ -201,32 +193,25 @@ fn workload(name: &str, results: &[&ResultFile], reference: &Reference) -> Neste
     let mut lines: Vec<NestedAppLine> = (results.iter())
         .map(|result| line(name, result, reference))
         .collect();
-    let insns_of = |wanted: Part| {
+    let insns_of = |wanted: &dyn Fn(&Facts) -> bool| {
         let mut lines = lines.iter();
-        lines
-            .find(|line| part(&line.platform) == Some(wanted))?
-            .insns
+        lines.find(|line| wanted(&line.facts))?.insns
     };
-    let (native, vm) = (insns_of(Part::Native), insns_of(Part::Vm));
-    let of_variant = |variant| {
-        let is_it = |line: &&NestedAppLine| {
-            base(&line.platform) == JUDGED && Machine::of(&line.platform).variant() == Some(variant)
-        };
-        lines.iter().find(is_it).and_then(|line| line.insns)
-    };
-    let taken_away = taken_away(vm, of_variant(TRAPPING), of_variant(SAVING));
-    for line in &mut lines {
+    let is_by = |facts: &Facts, mechanism| facts.mechanism.as_deref() == Some(mechanism);
+    let native = insns_of(&|facts| facts.role == Some(Role::Native));
+    let by = [TRAPPING, SAVING].map(|mechanism| insns_of(&|facts| is_by(facts, mechanism)));
+    let vms: Vec<Option<f64>> = (lines.iter())
+        .map(|nested| insns_of(&|facts| facts.is_vm_of(&nested.facts)))
+        .collect();
+    for (line, vm) in lines.iter_mut().zip(vms) {
         let over = |other: Option<f64>| {
             let other = other.filter(|other| *other > 0.0)?;
             Some(line.insns? / other)
         };
-        let place = part(&line.platform);
-        (line.over_native, line.over_vm) = (
-            over(native).filter(|_| place != Some(Part::Native)),
-            over(vm).filter(|_| place == Some(Part::Nested)),
-        );
-        let is_saving = Machine::of(&line.platform).variant() == Some(SAVING);
-        line.taken_away = taken_away.filter(|_| is_saving);
+        let is_native = line.facts.role == Some(Role::Native);
+        (line.over_native, line.over_vm) = (over(native).filter(|_| !is_native), over(vm));
+        let [trapping, saving] = by.map(|insns| insns.filter(|_| is_by(&line.facts, SAVING)));
+        line.taken_away = taken_away(vm, trapping, saving);
     }
     NestedApp {
         workload: name.to_owned(),
@@ -244,9 +229,8 @@ fn taken_away(vm: Option<f64>, trapping: Option<f64>, saving: Option<f64>) -> Op
 
 fn line(workload: &str, result: &ResultFile, reference: &Reference) -> NestedAppLine {
     let unit = Unit::of(result.row(workload), result);
-    let stated = published::nested(workload, reference);
-    let published = (columns(&result.platform).iter())
-        .find_map(|column| stated.iter().find(|ratio| ratio.column == *column));
+    let facts = result.facts().into_owned();
+    let published = published::nested_beside(workload, &facts, reference);
     NestedAppLine {
         platform: result.platform.clone(),
         insns: unit.insns,
@@ -257,8 +241,9 @@ fn line(workload: &str, result: &ResultFile, reference: &Reference) -> NestedApp
         traps: unit.below.get(EXITS).copied(),
         causes: unit.below_causes,
         taken_away: None,
-        published: published.cloned(),
+        published,
         why: unit.why,
+        facts,
     }
 }
 
@@ -352,18 +337,5 @@ mod tests {
         );
         assert_eq!(taken_away(Some(100.0), Some(104.0), Some(101.0)), None);
         assert_eq!(taken_away(None, Some(500.0), Some(200.0)), None);
-    }
-
-    #[test]
-    fn platforms_have_their_parts_and_the_papers_columns() {
-        assert_eq!(part("lab:arm-linux+cpu=max"), Some(Part::Native));
-        assert_eq!(part("lab:kvm-vhe-linux+cpu=max"), Some(Part::Vm));
-        assert_eq!(part("lab:neve-linux@nv"), Some(Part::Nested));
-        assert_eq!(part("lab:xen"), None);
-        assert_eq!(part("lab:kvm-svm-nested-linux"), Some(Part::Nested));
-        assert!(columns("lab:kvm-linux").is_empty());
-        assert_eq!(columns("lab:kvm-svm-nested-linux"), ["x86 Nested VM"]);
-        assert_eq!(columns("lab:neve-linux@nv2")[1], "NEVE Nested VM");
-        assert_eq!(columns("lab:neve-linux@nv")[0], "ARMv8.3 Nested VM VHE");
     }
 }

@@ -1,11 +1,17 @@
 //! What nested virtualization costs, in a sentence.
 
-use super::{Machine, NestedBenchmark, NestedLine};
+use super::{NestedBenchmark, NestedLine};
 use crate::number;
+use crate::unit_of_work::options;
 
 impl NestedLine {
     fn insns(&self) -> Option<String> {
         Some(number::value(self.value?, self.unit.as_deref()?))
+    }
+
+    /// Whether the guest hypervisor is run by this mechanism.
+    fn is_by(&self, mechanism: &str) -> bool {
+        self.facts.mechanism.as_deref() == Some(mechanism)
     }
 
     /// `1 trap`, `15 traps`.
@@ -25,12 +31,15 @@ impl NestedBenchmark {
         let nested = || {
             let lines = self.lines.iter();
             let valued = lines.filter_map(|line| Some((line.value?, line)));
-            valued.filter(|(_, line)| Machine::of(&line.platform).is_nested())
+            valued.filter(|(_, line)| line.facts.is_nested())
         };
-        let pairs = nested().filter_map(|(value, line)| {
-            let trapping = line.platform.replacen("@neve", "@nv", 1);
-            let is_it = |(_, other): &(f64, &NestedLine)| other.platform == trapping;
-            let (other, trapping) = nested().find(is_it).filter(|_| trapping != line.platform)?;
+        let neve = nested().filter(|(_, line)| line.is_by("neve"));
+        let pairs = neve.filter_map(|(value, line)| {
+            // Else the same machine.
+            let is_it = |(_, other): &(f64, &NestedLine)| {
+                other.is_by("nv") && options(&other.platform) == options(&line.platform)
+            };
+            let (other, trapping) = nested().find(is_it)?;
             Some((other / value, line, trapping))
         });
         let row = self.row_in_a_sentence();

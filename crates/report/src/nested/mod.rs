@@ -4,7 +4,6 @@
 
 mod apps;
 mod finding;
-mod machine;
 
 use crate::apps::APPLICATION;
 use crate::number;
@@ -12,7 +11,6 @@ use crate::reference::{Reference, SuiteRow};
 use crate::sheet::{Set, Sheet, below_in_markdown, below_on_terminal};
 use crate::text::{markdown, terminal};
 use crate::unit_of_work::dash;
-use machine::Machine;
 
 pub use apps::{NESTED_APPS_SCHEMA, NestedApp, NestedAppLine, NestedApps, Took};
 use schemars::JsonSchema;
@@ -20,7 +18,7 @@ use serde::Serialize;
 use serde_json::json;
 use std::collections::BTreeMap;
 use ws_analysis::{Summary, unlike};
-use ws_results::{HostView, ResultFile, Row};
+use ws_results::{Facts, HostView, ResultFile, Row, System};
 
 /// The schema of the JSON.
 pub const NESTED_SCHEMA: &str = "worldswitch-nested/2";
@@ -31,8 +29,6 @@ const SUITE: &str = "neve2017";
 const COSTS: [&str; 2] = ["6", "1"];
 const TRAPS: &str = "7";
 
-/// The world switch of the paper's guest hypervisor: published numbers are shown beside this one only.
-const PAPERS_POLICY: &str = "kvm-4.10";
 /// The world switch of neve as host hypervisor, independent of its guest hypervisor's.
 const HOST_POLICY: &str = "lean";
 
@@ -90,6 +86,9 @@ pub struct NestedLine {
     pub published: Option<Published>,
     /// Why there is no value.
     pub why: Option<String>,
+    /// What the machine is.
+    #[serde(skip)]
+    pub facts: Facts,
 }
 
 /// The cost in a nested VM relative to that in a VM that is not nested.
@@ -125,7 +124,7 @@ impl Nested {
     /// Whether any of these results has microbenchmarks of a nested VM.
     pub fn concerns(results: &[ResultFile]) -> bool {
         let is_micro = |row: &Row| row.category != APPLICATION;
-        let is_nested = |result: &ResultFile| Machine::of(&result.platform).is_nested();
+        let is_nested = |result: &ResultFile| result.facts().is_nested();
         let mut results = results.iter();
         results.any(|result| is_nested(result) && result.rows.iter().any(is_micro))
     }
@@ -179,6 +178,15 @@ fn published(row: &SuiteRow, column: &str, reference: &Reference) -> Published {
     }
 }
 
+/// The paper's column beside a machine. Its tables of costs are of microbenchmarks.
+fn column<'a>(facts: &Facts, reference: &'a Reference) -> Option<&'a str> {
+    let of_table = |table| {
+        let mut published = facts.published_in(PAPER, table);
+        published.find_map(|of| reference.column(PAPER, table, of))
+    };
+    COSTS.iter().find_map(|table| of_table(table))
+}
+
 fn cost(result: &ResultFile, benchmark: &str) -> Option<Summary> {
     Summary::cost(result.row(benchmark)?, &result.perturbed())
 }
@@ -189,13 +197,13 @@ fn line(
     results: &[ResultFile],
     reference: &Reference,
 ) -> NestedLine {
-    let machine = Machine::of(&result.platform);
+    let facts = result.facts();
     let here = cost(result, &row.benchmark);
     let over = |policy: Option<&serde_json::Value>| {
         let vm = results
             .iter()
-            .filter(|_| machine.is_nested())
-            .filter(|other| Machine::of(&other.platform).is_vm_of(&machine))
+            .filter(|_| facts.system == Some(System::Guest))
+            .filter(|other| other.facts().is_vm_of(&facts))
             .find(|other| self::policy(other) == policy && is_alike(result, other))?;
         let of_vm = cost(vm, &row.benchmark);
         let ratio = here.as_ref().zip(of_vm).and_then(|(here, vm)| {
@@ -225,11 +233,10 @@ fn line(
         over_l0,
         over_l1,
         traps: traps(&row.benchmark, &causes),
-        published: machine
-            .column()
-            .map(|column| published(row, &column, reference)),
+        published: column(&facts, reference).map(|column| published(row, column, reference)),
         why: here.is_none().then(reason),
         causes,
+        facts: facts.into_owned(),
     }
 }
 
@@ -242,9 +249,11 @@ fn policy(result: &ResultFile) -> Option<&serde_json::Value> {
 fn is_alike(result: &ResultFile, other: &ResultFile) -> bool {
     let (ours, theirs) = (&result.identity, &other.identity);
     let same = |key: &str| ours.subject.get(key) == theirs.subject.get(key);
-    // The same CPU for the guest; other properties of the emulated CPU may differ.
+    // The guest at the same level on the same CPU; other properties of the emulated CPU may differ.
     let allow = ["emulator_cpu".to_owned()];
-    same("kernel") && unlike(&ours.conditions, &theirs.conditions, &allow).is_empty()
+    same("kernel")
+        && same("exception_level")
+        && unlike(&ours.conditions, &theirs.conditions, &allow).is_empty()
 }
 
 /// Traps per operation by cause, from the first boot in which neve counted them.

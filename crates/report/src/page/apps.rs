@@ -7,11 +7,9 @@ use super::chart::{Bar, Chart, Fill, Lane};
 use super::lead::{Lead, View};
 use super::text_table::text_table;
 use super::words::plain;
-use crate::apps::{
-    AppLine, Apps, NestedRatio, TimedApp, TimedLine, Traffics, is_nested, is_primitive,
-};
+use crate::apps::{AppLine, Apps, NestedRatio, TimedApp, TimedLine, Traffics, is_primitive};
 use crate::reference::Reference;
-use crate::unit_of_work::{base, insns as insns_text, two};
+use crate::unit_of_work::{insns as insns_text, two};
 use maud::{Markup, html};
 use ws_results::ResultFile;
 
@@ -145,7 +143,7 @@ fn in_vms(apps: &Apps, platforms: &[&str]) -> Option<Markup> {
         .iter()
         .filter(|app| !is_primitive(&app.workload));
     let lanes = workloads.map(|app| {
-        let lines = || app.lines.iter().filter(|line| !is_nested(&line.platform));
+        let lines = || app.lines.iter().filter(|line| !line.facts.is_nested());
         lane(
             &app.workload,
             lines().filter_map(|line| ours(line, platforms)),
@@ -183,12 +181,12 @@ fn in_real_time(apps: &Apps, platforms: &[&str], nested: bool) -> Option<Markup>
     };
     let is_there = |app: &&TimedApp| {
         let mut lines = app.lines.iter();
-        !nested || lines.any(|line| is_nested(&line.platform) && line.ratio.is_some())
+        !nested || lines.any(|line| line.facts.is_nested() && line.ratio.is_some())
     };
     let lanes = apps.times.iter().filter(is_there).map(|app| {
         let lines = app.lines.iter();
         let lines: Vec<&TimedLine> = lines
-            .filter(|line| nested || !is_nested(&line.platform))
+            .filter(|line| nested || !line.facts.is_nested())
             .collect();
         let bars = lines.iter().copied().filter_map(ours);
         match nested {
@@ -221,10 +219,10 @@ fn in_real_time(apps: &Apps, platforms: &[&str], nested: bool) -> Option<Markup>
 fn in_nested_vms(apps: &Apps, platforms: &[&str]) -> Option<Markup> {
     let with_nested = apps.workloads.iter().filter(|app| {
         let mut lines = app.lines.iter();
-        lines.any(|line| is_nested(&line.platform) && finite(line).is_some())
+        lines.any(|line| line.facts.is_nested() && finite(line).is_some())
     });
     let lanes = with_nested.map(|app| {
-        let of_kvm = |line: &&AppLine| !base(&line.platform).starts_with("lab:xen");
+        let of_kvm = |line: &&AppLine| !line.facts.is_on("xen");
         let lines = app.lines.iter().filter(of_kvm);
         let lines = lines.filter_map(|line| ours(line, platforms));
         lane(&app.workload, lines, app.nested.iter().map(stated))

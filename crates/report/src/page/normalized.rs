@@ -90,15 +90,15 @@ pub(crate) fn placement(results: &[ResultFile], series: &[Series]) -> Markup {
     )
 }
 
-/// The machines whose variants are drawn: where Xen's dom0 runs, as in the paper.
-const VARIED: &str = "lab:xen";
+/// The hypervisor whose machines' variants are drawn: where Xen's dom0 runs, as in the paper.
+const VARIED: &str = "xen";
 
 /// The view after Figure 6, of a lab machine's variants, with what the paper's text says.
 pub(crate) fn variants(reference: &Reference, results: &[ResultFile], series: &[Series]) -> Markup {
     let mut machines: Vec<&str> = Vec::new();
-    for platform in platforms(results) {
-        let machine = base(platform);
-        if machine.starts_with(VARIED) && !machines.contains(&machine) {
+    for result in results.iter().filter(|result| result.facts().is_on(VARIED)) {
+        let machine = base(&result.platform);
+        if !machines.contains(&machine) {
             machines.push(machine);
         }
     }

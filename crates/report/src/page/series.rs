@@ -1,6 +1,6 @@
 //! The data of the views: results with a short label each, and the boots' values of each benchmark.
 
-use crate::baselines::is_baseline;
+use crate::baselines::has_baseline;
 use crate::table::{Table, TableRow};
 use std::collections::BTreeMap;
 use ws_analysis::Summary;
@@ -33,7 +33,7 @@ impl Series<'_> {
 /// The distinct platforms, baselines last: the order of colours, so that the first are of what is compared.
 pub(crate) fn platforms<'a>(results: &'a [ResultFile], named: Option<&str>) -> Vec<&'a str> {
     let mut platforms = ws_results::platforms(results);
-    platforms.sort_by_key(|platform| is_baseline(platform, named));
+    platforms.sort_by_cached_key(|platform| has_baseline(results, platform, named));
     platforms
 }
 

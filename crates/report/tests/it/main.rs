@@ -5,6 +5,7 @@
 mod apps;
 mod explained;
 mod external;
+mod facts;
 mod finding;
 mod nested;
 mod opening;

@@ -18,6 +18,7 @@ pub fn complete(
     let Identity {
         subject,
         conditions,
+        ..
     } = &mut identity;
     subject.insert("platform".into(), json!(platform));
     subject.insert("guest".into(), json!(hello.guest));

@@ -98,10 +98,10 @@ fn found(runs: &[String]) -> anyhow::Result<(Vec<ResultFile>, Vec<Explained>)> {
 
 /// Sorts runs by date; in each, the baseline first, then the platforms in its unit, each group in the run's order.
 fn order(results: &mut [ResultFile], named: Option<&str>) {
-    let base = results.iter().find(|r| is_baseline(&r.platform, named));
+    let base = results.iter().find(|r| is_baseline(r, named));
     let base_unit = base.and_then(unit).cloned();
     results.sort_by(|a, b| {
-        let is_other = |r: &ResultFile| !is_baseline(&r.platform, named);
+        let is_other = |r: &ResultFile| !is_baseline(r, named);
         let key = |r: &ResultFile| (unit(r) != base_unit.as_ref(), is_other(r));
         (&a.created, key(a), a.place()).cmp(&(&b.created, key(b), b.place()))
     });

@@ -10,7 +10,7 @@ use ws_analysis::model::{ModelOptions, Paging, Workload, fit};
 use ws_analysis::{CompareOptions, HostKind, Thresholds, Trends, compare_results, judge_hosts};
 use ws_explain::explained::Explained;
 use ws_report::page::{Report, Simulated};
-use ws_report::{Modelled, Options, baselines, is_baseline};
+use ws_report::{Modelled, Options, baselines, has_baseline};
 use ws_results::ResultFile;
 use ws_runner::parts::Places;
 
@@ -179,7 +179,7 @@ fn model(page: &mut Report, asked: &Asked) -> anyhow::Result<()> {
         ..ModelOptions::default()
     };
     let mut platforms = ws_results::platforms(page.results);
-    platforms.retain(|platform| !is_baseline(platform, named));
+    platforms.retain(|platform| !has_baseline(page.results, platform, named));
     let baselines = baselines(page.results, named);
     let newest = |platform: &str| {
         let all = page.results.iter().zip(&baselines);

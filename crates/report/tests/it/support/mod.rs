@@ -115,6 +115,7 @@ pub fn result(platform: &str, boots: u32, conditions: Value, rows: Vec<Row>) -> 
         identity: Identity {
             subject: object(json!({"platform": platform})),
             conditions: object(conditions),
+            ..Identity::default()
         },
         disturbances: None,
         interrupted: false,

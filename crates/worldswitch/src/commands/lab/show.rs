@@ -9,6 +9,9 @@ use ws_lab::quirks::Quirk;
 use ws_lab::recipe::{Emulator, EmulatorKind, Hypervisor, Monitor, Recipe, Source};
 use ws_lab::sets::Package;
 use ws_lab::store::{Store, Unpacked};
+use ws_machines::lab::facts;
+use ws_report::reference::{Error, load};
+use ws_results::{Paging, Role};
 use ws_terminal::columns;
 use ws_terminal::output;
 
@@ -27,7 +30,7 @@ pub fn show(lab: &Lab, store: &Store, name: &str, json: bool) -> anyhow::Result<
     if json {
         return output::data(&as_json(lab, &recipe, &states)?);
     }
-    let mut text = described(&recipe);
+    let mut text = described(&recipe)?;
     tell_faults(&mut text, lab, &recipe, &states);
     for (set, state) in &states {
         tell_packages(&mut text, lab.pins(set), set, state);
@@ -51,6 +54,7 @@ fn as_json(lab: &Lab, recipe: &Recipe, states: &[(&str, State)]) -> serde_json::
     });
     columns::json(&json!({
         "recipe": recipe,
+        "facts": facts(recipe),
         "digest": recipe.digest(),
         "faults": faults(lab, recipe).collect::<BTreeMap<_, _>>(),
         "sets": sets.collect::<Vec<_>>(),
@@ -106,7 +110,7 @@ fn faults<'a>(lab: &'a Lab, recipe: &'a Recipe) -> impl Iterator<Item = (&'a str
     names.filter_map(|name| Some((name, lab.quirks().get(name)?)))
 }
 
-fn described(recipe: &Recipe) -> String {
+fn described(recipe: &Recipe) -> Result<String, Error> {
     let mut text = String::new();
     let variant = recipe.variant.iter().map(|variant| format!("@{variant}"));
     let variant: String = variant.collect();
@@ -117,6 +121,7 @@ fn described(recipe: &Recipe) -> String {
         recipe.name,
         ws_text::terminal(&recipe.summary)
     );
+    tell_facts(&mut text, recipe)?;
     tell_emulator(&mut text, &recipe.emulator);
     if let Hypervisor::Xen { source, parameters } = &recipe.hypervisor {
         head(&mut text, &format!("hypervisor: Xen, {}", place(source)));
@@ -161,7 +166,41 @@ fn described(recipe: &Recipe) -> String {
     for skip in &recipe.skips {
         line(&mut text, &skip.benchmark, &skip.why);
     }
-    text
+    Ok(text)
+}
+
+/// Prints the facts by which views choose and relate its results.
+fn tell_facts(text: &mut String, recipe: &Recipe) -> Result<(), Error> {
+    let reference = load()?;
+    let facts = facts(recipe);
+    let role = match facts.role {
+        Some(Role::NestedVm) => "nested VM",
+        Some(Role::Vm) => "VM",
+        Some(Role::Native) | None => "native",
+    };
+    let paging = facts.paging.map(Paging::word);
+    let words = [Some(role), facts.hypervisor.as_deref(), paging];
+    let words: Vec<&str> = words.into_iter().flatten().collect();
+    head(
+        text,
+        &format!("facts for tables and pages: {}", words.join(", ")),
+    );
+    for of in &facts.published {
+        let table = of.table.iter().map(|table| format!(", table {table}"));
+        let table: String = table.collect();
+        let words = format!(
+            "set beside {}{table}: {} on {}",
+            of.paper, of.setup, of.hardware
+        );
+        let why = match reference.has(of) {
+            true => "",
+            false => {
+                "there are no such numbers: see docs/reference.md for papers, tables, setups and hardware"
+            }
+        };
+        line(text, &words, why);
+    }
+    Ok(())
 }
 
 fn tell_emulator(text: &mut String, emulator: &Emulator) {

@@ -1,0 +1,184 @@
+//! What a machine is. Views choose and relate results by these facts, so that they need no platform's name.
+
+mod named;
+
+use crate::ResultFile;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+
+/// Facts about the machine that measured. They describe it, and are neither subject nor condition: results with other
+/// facts can be compared.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Facts {
+    /// Whether a hypervisor runs the measured system.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<Role>,
+    /// The measured system.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub system: Option<System>,
+    /// The hypervisor that the machine boots, in a nested machine with a whole Linux L1's: `kvm`, `xen`, `neve`, or `tcg`,
+    /// QEMU's emulator.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hypervisor: Option<String>,
+    /// The program that creates the VM: `vmm`, `qemu`, `xl`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub monitor: Option<String>,
+    /// How the VM's addresses are translated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paging: Option<Paging>,
+    /// On ARM: whether that hypervisor runs at EL2 with VHE.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vhe: Option<bool>,
+    /// How neve runs a guest hypervisor: `nv`, `nv2`, `pv`, `neve`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mechanism: Option<String>,
+    /// The published numbers that views set beside it, the best first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub published: Vec<Published>,
+}
+
+/// Whether a hypervisor runs the measured system.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Role {
+    /// None does.
+    Native,
+    /// One does.
+    Vm,
+    /// One in a VM does.
+    NestedVm,
+}
+
+/// The measured system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum System {
+    /// The benchmarks' own guest.
+    Guest,
+    /// A whole Linux with programs.
+    Linux,
+}
+
+/// How guest addresses are translated to host addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Paging {
+    /// By a second set of tables that the processor walks (EPT, NPT, stage 2).
+    Nested,
+    /// By shadow tables, which the hypervisor maintains instead of the guest's.
+    Shadow,
+    /// By an emulator, in software.
+    Software,
+}
+
+/// Published numbers of a machine like this one, by the columns of `reference/*.csv`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Published {
+    /// The paper, such as `neve-2017`.
+    pub paper: String,
+    /// Its table; all of its tables if there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub table: Option<String>,
+    /// What ran there.
+    pub setup: String,
+    /// The paper's machine.
+    pub hardware: String,
+}
+
+impl Facts {
+    /// The facts of a platform by its name: of this host's, such as `qemu-kvm`, and of the lab's machines that were there
+    /// before results had facts. Empty for all other names.
+    pub fn named(platform: &str) -> Self {
+        named::facts(platform)
+    }
+
+    /// Whether nothing is known.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Whether the measured system is native, and this one.
+    pub fn is_native(&self, system: System) -> bool {
+        (self.role, self.system) == (Some(Role::Native), Some(system))
+    }
+
+    /// Whether the measured system is in a nested VM.
+    pub fn is_nested(&self) -> bool {
+        self.role == Some(Role::NestedVm)
+    }
+
+    /// Whether the hypervisor is this one.
+    pub fn is_on(&self, hypervisor: &str) -> bool {
+        self.hypervisor.as_deref() == Some(hypervisor)
+    }
+
+    /// Whether both machines have the same hypervisor, which translates addresses alike.
+    pub fn has_hypervisor_of(&self, other: &Self) -> bool {
+        (&self.hypervisor, self.paging, self.vhe) == (&other.hypervisor, other.paging, other.vhe)
+    }
+
+    /// Whether it is the machine of `nested`, but with one hypervisor: its VM is what the nested VM is compared with.
+    pub fn is_vm_of(&self, nested: &Self) -> bool {
+        self.role == Some(Role::Vm)
+            && nested.is_nested()
+            && (self.system, &self.monitor) == (nested.system, &nested.monitor)
+            && self.has_hypervisor_of(nested)
+    }
+
+    /// The published numbers beside it in a table of a paper, the best first.
+    pub fn published_in(&self, paper: &str, table: &str) -> impl Iterator<Item = &Published> {
+        let is_it = move |of: &&Published| {
+            of.paper == paper && of.table.as_deref().is_none_or(|of| of == table)
+        };
+        self.published.iter().filter(is_it)
+    }
+}
+
+impl ResultFile {
+    /// What its machine is. An older result does not say so, and has the facts of its platform's name.
+    pub fn facts(&self) -> Cow<'_, Facts> {
+        match self.identity.facts.is_empty() {
+            false => Cow::Borrowed(&self.identity.facts),
+            true => Cow::Owned(named::facts(&self.platform)),
+        }
+    }
+}
+
+impl Paging {
+    /// The paging in a result; `None` if the result does not say it.
+    pub fn of(result: &ResultFile) -> Option<Paging> {
+        let subject = &result.identity.subject;
+        let says = |field: &str| subject.get(field).and_then(|value| value.as_str());
+        // Parameters of KVM's modules, as the kernel writes booleans.
+        let switch = says("kvm_intel.ept").or(says("kvm_amd.npt"));
+        match switch {
+            Some("Y" | "1") => return Some(Paging::Nested),
+            Some("N" | "0") => return Some(Paging::Shadow),
+            _ => {}
+        }
+        // Options of the module in a lab machine.
+        let options = says("kvm-amd.options").or(says("kvm-intel.options"));
+        options.and_then(Self::of_options).or(result.facts().paging)
+    }
+
+    /// What options of one of KVM's modules say of it.
+    pub fn of_options(options: &str) -> Option<Paging> {
+        options.split_whitespace().find_map(|option| match option {
+            "npt=1" | "ept=1" => Some(Paging::Nested),
+            "npt=0" | "ept=0" => Some(Paging::Shadow),
+            _ => None,
+        })
+    }
+
+    /// The name shown to users.
+    pub fn word(self) -> &'static str {
+        match self {
+            Paging::Nested => "nested paging",
+            Paging::Shadow => "shadow paging",
+            Paging::Software => "paging in software",
+        }
+    }
+}
