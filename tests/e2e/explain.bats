@@ -154,9 +154,6 @@ sum() { jq -r '.sum | "\(.attributed) \(.guest) \(.measured) \(.intercepted)"' "
     run ws explain hypercall --on lab:neve --debug "$PWD"
     [ "$status" -eq 2 ]
     [[ $output == *'it is of nothing that was executed, which is guest, neve'* ]]
-    # Without packages nothing boots.
-    XDG_CACHE_HOME=$PWD/empty run -2 ws explain ipi-running --on lab:kvm
-    [[ $output == *'ipi-running needs several vCPUs'* ]]
 }
 
 @test "lab:kvm-nvhe prints its kernel's functions, also those of EL2, and is booted once for them" {

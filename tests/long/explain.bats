@@ -128,6 +128,22 @@ has() { grep -qE "^$1 [tTwW] $2\$" kvm.txt; }
     [ "$(registers nvhe el1)" -gt $((4 * $(registers vhe el1))) ]
 }
 
+@test "several vCPUs: the sum is what was measured, and the difference of two kernels what compare says" {
+    fetch_packages kvm kvm-vhe kvm-vhe@6.12
+    for row in ipi-running ipi-halted; do
+        # Alone, as it is recorded: the rows before it count.
+        ws run --on lab:kvm,lab:kvm-vhe,lab:kvm-vhe@6.12 --bench "^$row\$" --boots 2 --perturb 2 --force -o measured
+        for machine in kvm kvm-vhe; do
+            ws explain "$row" --on "lab:$machine" --json >explained.json
+            [ "$(jq .sum.measured explained.json)" -eq "$(insns "measured/lab-$machine" "$row")" ]
+            jq -e '.windows > 0 and .windows + .partial + ([.others[].windows] | add // 0) == .samples' explained.json
+        done
+    done
+    ws explain ipi-halted --diff lab:kvm-vhe lab:kvm-vhe@6.12 --json >diff.json
+    run -3 ws compare measured:lab:kvm-vhe measured:lab:kvm-vhe@6.12
+    [[ $output == *" $(jq .measured diff.json) instructions more"* ]]
+}
+
 @test "ARM: a list register in use, and floating point that is saved and restored with a trap of its own" {
     fetch_packages kvm-vhe
     accesses() { jq -r "[.registers[] | select(.register == \"$2\")] | \"\([.[].reads] | add) \([.[].writes] | add)\"" "$1.json"; }

@@ -104,6 +104,27 @@ pub struct Added {
     pub control: u64,
 }
 
+impl Windows {
+    /// The sums of a loop that reads the clock itself. A sample is left out if more than that differs between its window and
+    /// that of its control loop.
+    ///
+    /// # Errors
+    /// That is most of them.
+    fn measured_whole(
+        &mut self,
+        paths: &[Followed],
+        measured: &Measured,
+        name: &str,
+    ) -> Result<Vec<Sum>, ExplainError> {
+        let sums = self.sums(paths, measured);
+        self.keep(sums.iter().map(Result::is_ok));
+        if 2 * self.run.len() <= sums.len() {
+            return Err(ExplainError::SelfTimed(name.to_owned()));
+        }
+        Ok(sums.into_iter().flatten().collect())
+    }
+}
+
 /// An operation, explained: the most common path of its samples, and how the others differ.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Explained {
@@ -120,6 +141,9 @@ pub struct Explained {
     pub hypervisors: u8,
     /// Samples of all paths.
     pub samples: u64,
+    /// Those of no path: their loop reads the clock itself, and measured only a part of what was recorded.
+    #[serde(default)]
+    pub partial: u64,
     /// Samples of the most common path.
     pub windows: u64,
     /// Its sum.
@@ -198,14 +222,16 @@ impl Explained {
         let mut places = Places::of(trace, machine);
         let paths = follow(trace, &mut places);
         let functions = std::mem::take(&mut places.functions);
-        let windows = Windows::of(trace, &paths, measured)?;
-        let sums = windows.sums(&paths, measured).map_err(|error| {
-            let path = &paths[windows.run[0] as usize];
-            match reads_clock(trace, path, &functions) {
-                true => ExplainError::SelfTimed(path.timed.clone()),
-                false => error.into(),
-            }
-        })?;
+        let mut windows = Windows::of(trace, &paths, measured)?;
+        let all = windows.run.len();
+        let first = windows.run.first().map(|path| &paths[*path as usize]);
+        let sums = match first.filter(|path| reads_clock(trace, path, &functions)) {
+            Some(path) => windows.measured_whole(&paths, measured, &path.timed)?,
+            None => windows
+                .sums(&paths, measured)
+                .into_iter()
+                .collect::<Result<_, _>>()?,
+        };
         let run: Vec<u32> = windows
             .run
             .iter()
@@ -223,7 +249,8 @@ impl Explained {
             benchmark: benchmark.to_owned(),
             architecture: trace.architecture.name().to_owned(),
             hypervisors: machine.hypervisors,
-            samples: run.len() as u64,
+            samples: all as u64,
+            partial: (all - run.len()) as u64,
             windows: run.iter().filter(|path| **path == main).count() as u64,
             sum: sums[first],
             control: control.count.attributed,

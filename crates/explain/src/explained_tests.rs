@@ -248,16 +248,31 @@ fn what_does_not_fit_together_is_refused() {
 }
 
 #[test]
-fn a_benchmark_that_reads_the_clock_is_refused() {
-    let (mut trace, mut measured) = trace(&[PLAIN]);
-    let loop_insn = trace
-        .insns
-        .iter()
-        .position(|insn| insn.address == crate::fake::address("test_run"));
-    trace.insns[loop_insn.unwrap()] = Insn::new(crate::fake::address("test_run"), 0, &[0x0f, 0x31]);
-    measured.run[0] -= 20;
-    let error = Explained::of(&trace, &machine(), "test", &measured).unwrap_err();
-    assert_eq!(error, ExplainError::SelfTimed("test_run".into()));
+fn a_benchmark_that_reads_the_clock_is_refused_if_most_samples_have_more_than_it_measured() {
+    let explained = |samples: usize, partial: usize| {
+        let (mut trace, mut measured) = trace(&vec![PLAIN; samples]);
+        let address = crate::fake::address("test_run");
+        let reads = trace.insns.iter().position(|insn| insn.address == address);
+        trace.insns[reads.unwrap()] = Insn::new(address, 0, &[0x0f, 0x31]);
+        measured.run[..partial]
+            .iter_mut()
+            .for_each(|ticks| *ticks -= 20);
+        Explained::of(&trace, &machine(), "test", &measured)
+    };
+    let whole = explained(3, 0).unwrap();
+    assert_eq!((whole.samples, whole.partial, whole.windows), (3, 0, 3));
+    assert!(
+        !whole
+            .to_text(crate::render::Shown::default())
+            .contains("not known")
+    );
+    let most = explained(3, 1).unwrap();
+    assert_eq!((most.samples, most.partial, most.windows), (3, 1, 2));
+    assert_eq!(most.sum, whole.sum);
+    let text = most.to_text(crate::render::Shown::default());
+    assert!(text.contains("not known for 1 of 3 samples"), "{text}");
+    let refused = explained(2, 1).unwrap_err();
+    assert_eq!(refused, ExplainError::SelfTimed("test_run".into()));
 }
 
 #[test]

@@ -118,8 +118,8 @@ impl Windows {
         })
     }
 
-    /// Each sample's sum.
-    pub fn sums(&self, paths: &[Followed], measured: &Measured) -> Result<Vec<Sum>, SumError> {
+    /// Each sample's sum, or that it does not come out.
+    pub fn sums(&self, paths: &[Followed], measured: &Measured) -> Vec<Result<Sum, SumError>> {
         let count = |path: &u32| &paths[*path as usize].count;
         let ticks = measured.run.iter().zip(&measured.control);
         let pairs = self.run.iter().zip(&self.control).zip(ticks).enumerate();
@@ -129,6 +129,16 @@ impl Windows {
                 Sum::of(sample, count(run), count(control), measured)
             })
             .collect()
+    }
+
+    /// Leaves out samples.
+    pub fn keep(&mut self, kept: impl Iterator<Item = bool>) {
+        let pairs = self.run.iter().copied().zip(self.control.iter().copied());
+        let pairs = pairs
+            .zip(kept)
+            .filter(|(_, kept)| *kept)
+            .map(|(pair, _)| pair);
+        (self.run, self.control) = pairs.unzip();
     }
 }
 

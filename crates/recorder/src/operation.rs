@@ -125,10 +125,13 @@ impl Explainer<'_> {
         benchmarks::check(self.benchmark, &names)?;
         let takes_turns = |row: &BenchmarkRow| row.name == self.benchmark && row.cpus > 1;
         if image.rows.iter().any(takes_turns) {
-            bail!(Usage(format!(
-                "{} needs several vCPUs, which take turns: only benchmarks with one vCPU can be explained",
-                self.benchmark
-            )));
+            output::remark(
+                &format!(
+                    "the vCPUs of {} take turns: the call tree has the functions of all of them, in the order of time",
+                    self.benchmark
+                ),
+                self.colours,
+            );
         }
         Ok(recipe.emulator.kind)
     }

@@ -7,8 +7,6 @@
 #include "common/exits.h"
 #include "xen/hypercall.h"
 
-#define VM_DOMAIN 1
-
 static uint64_t own[MAX_DOMAINS];
 static bool own_known;
 

@@ -157,6 +157,14 @@ impl Explained {
                 self.other_text(other)
             );
         }
+        if self.partial > 0 {
+            let _ = writeln!(
+                text,
+                "          not known for {} of {} samples: the benchmark reads the clock itself, and measured only a part of \
+                 what was recorded",
+                self.partial, self.samples
+            );
+        }
         match text.is_empty() {
             true => text,
             false => format!("Other paths\n{text}"),

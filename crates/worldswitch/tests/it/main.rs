@@ -1,6 +1,7 @@
 //! Integration tests of the command, in one program because each further one would be linked separately.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::too_many_lines)]
 
+mod book;
 mod common;
 mod compare;
 mod complete;
