@@ -77,7 +77,7 @@ well() {
     done
 }
 
-# The paper has 126/82, 128/82 and 15/15 (docs/neve.md lists the differences).
+# The paper has 126/82, 128/82 and 15/15 (docs/notebook/neve.md lists the differences).
 @test "traps of Linux 4.10's world switch" {
     while read -r mechanism vhe hypercall io; do
         nested "$mechanism" "$vhe" 1 policy=kvm-4.10 'bench=^(hypercall|in)$'

@@ -148,7 +148,7 @@ traps() {
     [ "$(awk '$2 < 100 || $3 < 100 || ($4 < 100 && $4 != 1)' costs.txt)" = '' ]
 }
 
-# docs/neve.md, sensitivity.
+# docs/notebook/neve.md, sensitivity.
 @test "traps of the variants of the world switch: the authors' tree, no timer, GICv3" {
     while read -r policy mechanism vhe traps; do
         choose "$([ "$mechanism" = nv ] && echo nv || echo pv)"

@@ -77,7 +77,7 @@ COUNTS
 }
 
 @test "-unpaged rows: near the counts of a guest that never had paging" {
-    # The counts of such a guest on Xen 4.17, with its APIC off; docs/lab-xen.md explains the difference.
+    # The counts of such a guest on Xen 4.17, with its APIC off; docs/notebook/lab-xen.md explains the difference.
     while read -r row without slack; do
         for xen in "${xens[@]}"; do
             exact "$xen" "$row-unpaged"

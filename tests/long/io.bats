@@ -53,7 +53,7 @@ median() {
 @test "all experiments complete" {
     LIMIT=1500 ws io scaling mixed ablation stuck shares integrity -o "$OUT" || [ $? -eq 1 ]
     for file in "$OUT"/*.json; do
-        # qemu-storage-daemon 7.2 sometimes fails an assertion (docs/elvis-results.md).
+        # qemu-storage-daemon 7.2 sometimes fails an assertion (docs/notebook/elvis-results.md).
         bad=$(jq -r '.rows[] | select(.status != "ok") | .reason, (.metrics | select(length == 0) | "no round of it")' "$file")
         [[ $file != */qemu-storage-daemon.json ]] || bad=$(grep -v 'vhost_user_server_ref: Assertion' <<<"$bad" || true)
         echo "${file##*/}: ${bad:-all rows are there}" >&2

@@ -1,4 +1,4 @@
-# The ring of processes that docs/method.md compares with the suite ("Against lmbench").
+# The ring of processes that docs/notebook/method-model.md compares with the suite ("Against lmbench").
 
 load ../e2e/common
 

@@ -2,7 +2,7 @@
 //! its batches may differ in length just because its cost changed.
 //!
 //! What is compared instead is the loop with the operation, whose time is never zero, relative to the
-//! loop without it, which takes out how fast the host was (docs/method.md has the measured error rates).
+//! loop without it, which takes out how fast the host was (docs/notebook/method-errors.md has the measured error rates).
 
 use crate::boot::BootEstimate;
 use crate::statistics::{lower_median, median};

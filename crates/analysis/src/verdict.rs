@@ -56,6 +56,6 @@ impl Default for Thresholds {
 pub const MAX_BOOTS: usize = 1000;
 
 /// With so many boots per side a change of 10 % in a row whose boots scatter by less than
-/// [`crate::NOISY`] is found at least 95 times in 100: docs/method.md has the measurement. The default
+/// [`crate::NOISY`] is found at least 95 times in 100: docs/notebook/method-errors.md has the measurement. The default
 /// of `run` for units of time, and what it recommends.
 pub const SUITE_BOOTS: u32 = 16;

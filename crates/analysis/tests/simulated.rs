@@ -5,7 +5,7 @@
 //! recorded). No constant of the method was chosen with these recordings. They contain what makes such
 //! data hard: boots with little scatter within and much between them, rows with two modes, hosts that
 //! drift over minutes or are busy with other work. `SIMULATED_PAIRS=100 cargo test -p ws-analysis
-//! --test simulated -- --nocapture` prints the rates in docs/method.md; the default is 4 pairs.
+//! --test simulated -- --nocapture` prints the rates in docs/notebook/method-errors.md; the default is 4 pairs.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::too_many_lines)]
 
 use serde::Deserialize;

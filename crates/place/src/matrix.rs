@@ -7,7 +7,7 @@ use ws_results::place::{PlaceKind, PlaceRow, Places, Side, Where};
 use ws_runner::turns::{Turn, Turns};
 
 /// How long it takes to start namespaces and VMs, and a row: its two runs, and what is before and behind them.
-/// Measured on a quiet host with two CPUs, under an emulator (docs/place.md); only what they are to each other
+/// Measured on a quiet host with two CPUs, under an emulator (docs/notebook/place.md); only what they are to each other
 /// matters on others ([`Matrix::slowness`]).
 const BOOT_S: f64 = 6.0;
 const ROW_S: f64 = 0.8;

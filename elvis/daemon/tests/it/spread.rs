@@ -285,7 +285,7 @@ fn requests_per_s(io_cores: &[usize], words: &str, least: Duration) -> f64 {
     f64::from(ended) / start.elapsed().as_secs_f64()
 }
 
-/// Each thread serves. With PAIRS as many figures for docs/elvis-results.md, which take time.
+/// Each thread serves. With PAIRS as many figures for docs/notebook/elvis-results.md, which take time.
 #[test]
 fn two_queues_on_one_and_on_two_threads() {
     use rustix::thread::{CpuSet, sched_getaffinity};

@@ -83,7 +83,7 @@ mod tests {
         done
     }
 
-    /// Where the lab's traces show only a part of 8 or 16 done, it is most often 5, and 10 or 11 (docs/elvis-model.md).
+    /// Where the lab's traces show only a part of 8 or 16 done, it is most often 5, and 10 or 11 (docs/notebook/elvis-model.md).
     #[test]
     fn a_part_of_a_batch_is_completed_first() {
         assert_eq!([1, 2, 8, 16].map(done_of), [0, 2, 5, 11]);
