@@ -130,7 +130,7 @@ impl Explainer<'_> {
                     "the vCPUs of {} take turns: the call tree has the functions of all of them, in the order of time",
                     self.benchmark
                 ),
-                self.colours,
+                self.session.colours,
             );
         }
         Ok(recipe.emulator.kind)
