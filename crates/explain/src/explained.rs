@@ -105,21 +105,26 @@ pub struct Added {
 }
 
 impl Windows {
-    /// The sums of a loop that reads the clock itself. A sample is left out if more than that differs between its window and
-    /// that of its control loop.
+    /// The sums of all samples. A loop that reads the clock itself measures a part of its window: a sample is left out if more
+    /// than that differs between its window and that of its control loop.
     ///
     /// # Errors
-    /// That is most of them.
-    fn measured_whole(
+    /// A sum does not come out, or so many samples are left out.
+    fn whole(
         &mut self,
+        trace: &Trace,
         paths: &[Followed],
+        functions: &[Function],
         measured: &Measured,
-        name: &str,
     ) -> Result<Vec<Sum>, ExplainError> {
         let sums = self.sums(paths, measured);
+        let first = self.run.first().map(|path| &paths[*path as usize]);
+        let Some(first) = first.filter(|path| reads_clock(trace, path, functions)) else {
+            return Ok(sums.into_iter().collect::<Result<_, _>>()?);
+        };
         self.keep(sums.iter().map(Result::is_ok));
         if 2 * self.run.len() <= sums.len() {
-            return Err(ExplainError::SelfTimed(name.to_owned()));
+            return Err(ExplainError::SelfTimed(first.timed.clone()));
         }
         Ok(sums.into_iter().flatten().collect())
     }
@@ -224,14 +229,7 @@ impl Explained {
         let functions = std::mem::take(&mut places.functions);
         let mut windows = Windows::of(trace, &paths, measured)?;
         let all = windows.run.len();
-        let first = windows.run.first().map(|path| &paths[*path as usize]);
-        let sums = match first.filter(|path| reads_clock(trace, path, &functions)) {
-            Some(path) => windows.measured_whole(&paths, measured, &path.timed)?,
-            None => windows
-                .sums(&paths, measured)
-                .into_iter()
-                .collect::<Result<_, _>>()?,
-        };
+        let sums = windows.whole(trace, &paths, &functions, measured)?;
         let run: Vec<u32> = windows
             .run
             .iter()
