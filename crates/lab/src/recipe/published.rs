@@ -39,7 +39,7 @@ impl Recipe {
         let mut all = of_choices.flatten().chain(&self.published);
         let is_neve = matches!(self.hypervisor, Hypervisor::Neve(_));
         all.any(|of| !of.options.is_empty() && !is_neve).then(|| {
-            "published.options is for hypervisor.kind = \"neve\": published = [] inherits none"
+            "published.options is for hypervisor.kind = \"neve\"; published = [] drops inherited numbers"
                 .to_owned()
         })
     }
