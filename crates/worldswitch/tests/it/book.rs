@@ -11,6 +11,8 @@ const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 const NOTEBOOK: &str = "docs/notebook";
 /// Words of text: without tables, code and names in backquotes.
 const WORDS: usize = 25_000;
+/// The same with tables. It may only become less.
+const WORDS_WITH_TABLES: usize = 57_000;
 /// The mean of a page.
 const WORDS_OF_A_SENTENCE: f64 = 20.0;
 
@@ -52,35 +54,37 @@ fn without_code(page: &Path) -> String {
 }
 
 /// The text of a page, a name in backquotes as one letter.
-fn prose(page: &Path) -> String {
+fn prose(page: &Path, with_tables: bool) -> String {
     let text = without_code(page);
     let lines = text
         .lines()
-        .filter(|line| !line.trim_start().starts_with('|'));
+        .filter(|line| with_tables || !line.trim_start().starts_with('|'));
     let text = lines.collect::<Vec<_>>().join("\n");
     let names = Regex::new("`[^`]*`").unwrap();
-    names
-        .replace_all(&TARGETS.replace_all(&text, "]"), "x")
-        .into_owned()
+    let text = TARGETS.replace_all(&text, "]");
+    names.replace_all(&text, "x").into_owned()
 }
 
 #[test]
 fn it_is_as_long_as_somebody_reads() {
     let word = Regex::new(r"[A-Za-z][\w'’-]*").unwrap();
-    let words: usize = book()
-        .map(|page| word.find_iter(&prose(&page)).count())
-        .sum();
-    assert!(
-        (WORDS / 2..=WORDS).contains(&words),
-        "docs/ has {words} words of text, at most {WORDS} are allowed: move what was measured or tried once to {NOTEBOOK}"
-    );
+    for (with_tables, most) in [(false, WORDS), (true, WORDS_WITH_TABLES)] {
+        let words: usize = book()
+            .map(|page| word.find_iter(&prose(&page, with_tables)).count())
+            .sum();
+        assert!(
+            (most / 2..=most).contains(&words),
+            "docs/ has {words} words (tables: {with_tables}), at most {most} are allowed: move what was measured or tried once \
+             to {NOTEBOOK}"
+        );
+    }
 }
 
 #[test]
 fn its_sentences_are_short() {
     let end = Regex::new(r"[.:;!?]\s+|\n\s*\n|\n\s*(?:- |#+ |\d+\. )").unwrap();
     for page in book() {
-        let text = prose(&page);
+        let text = prose(&page, false);
         let lengths: Vec<usize> = end
             .split(&text)
             .map(|sentence| sentence.split_whitespace().count())
