@@ -13,7 +13,7 @@ use crate::sum::{Measured, Sum, SumError};
 use crate::trace::{Architecture, Trace};
 use crate::traps::{Trap, traps};
 use crate::tree::Tree;
-use crate::windows::{Followed, Windows, follow, reads_clock};
+use crate::windows::{Followed, Windows, follow};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -37,7 +37,8 @@ pub enum ExplainError {
     NoSamples,
     /// It measures something else than the window.
     #[error(
-        "{0} reads the clock itself, so it measures only a part of what was recorded: such benchmarks can't be explained"
+        "{0} reads the clock itself, and measured only a part of what was recorded in half of its samples or more: they \
+         can't be explained"
     )]
     SelfTimed(String),
     /// The sum.
@@ -104,32 +105,6 @@ pub struct Added {
     pub control: u64,
 }
 
-impl Windows {
-    /// The sums of all samples. A loop that reads the clock itself measures a part of its window: a sample is left out if more
-    /// than that differs between its window and that of its control loop.
-    ///
-    /// # Errors
-    /// A sum does not come out, or so many samples are left out.
-    fn whole(
-        &mut self,
-        trace: &Trace,
-        paths: &[Followed],
-        functions: &[Function],
-        measured: &Measured,
-    ) -> Result<Vec<Sum>, ExplainError> {
-        let sums = self.sums(paths, measured);
-        let first = self.run.first().map(|path| &paths[*path as usize]);
-        let Some(first) = first.filter(|path| reads_clock(trace, path, functions)) else {
-            return Ok(sums.into_iter().collect::<Result<_, _>>()?);
-        };
-        self.keep(sums.iter().map(Result::is_ok));
-        if 2 * self.run.len() <= sums.len() {
-            return Err(ExplainError::SelfTimed(first.timed.clone()));
-        }
-        Ok(sums.into_iter().flatten().collect())
-    }
-}
-
 /// An operation, explained: the most common path of its samples, and how the others differ.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Explained {
@@ -144,9 +119,12 @@ pub struct Explained {
     pub architecture: String,
     /// Levels of hypervisors.
     pub hypervisors: u8,
-    /// Samples of all paths.
+    /// vCPUs that the benchmark needs. They take turns. JSON leaves out 1.
+    #[serde(default = "one_vcpu", skip_serializing_if = "is_one_vcpu")]
+    pub vcpus: u32,
+    /// All samples.
     pub samples: u64,
-    /// Those of no path: their loop reads the clock itself, and measured only a part of what was recorded.
+    /// Samples without a path: the benchmark reads the clock itself, and measured only a part of what was recorded.
     #[serde(default)]
     pub partial: u64,
     /// Samples of the most common path.
@@ -247,6 +225,7 @@ impl Explained {
             benchmark: benchmark.to_owned(),
             architecture: trace.architecture.name().to_owned(),
             hypervisors: machine.hypervisors,
+            vcpus: 1,
             samples: all as u64,
             partial: (all - run.len()) as u64,
             windows: run.iter().filter(|path| **path == main).count() as u64,
@@ -497,6 +476,18 @@ fn count_registers(
         accessing,
         returns,
     }
+}
+
+const fn one_vcpu() -> u32 {
+    1
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+const fn is_one_vcpu(vcpus: &u32) -> bool {
+    *vcpus == 1
 }
 
 #[cfg(test)]

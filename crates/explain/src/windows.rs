@@ -118,8 +118,37 @@ impl Windows {
         })
     }
 
+    /// The sums of the samples. A loop that reads the clock itself measures a part of its window: samples whose sum does not
+    /// come out are left out of it.
+    ///
+    /// # Errors
+    /// A sum does not come out of another loop, or of half of the samples or more.
+    pub fn whole(
+        &mut self,
+        trace: &Trace,
+        paths: &[Followed],
+        functions: &[Function],
+        measured: &Measured,
+    ) -> Result<Vec<Sum>, ExplainError> {
+        let sums = self.sums(paths, measured);
+        if let Some(Err(error)) = sums.iter().find(|sum| sum.is_err()) {
+            let first = &paths[self.run[0] as usize];
+            if !reads_clock(trace, first, functions) {
+                return Err(error.clone().into());
+            }
+            for windows in [&mut self.run, &mut self.control] {
+                let mut sums = sums.iter();
+                windows.retain(|_| sums.next().is_some_and(Result::is_ok));
+            }
+            if 2 * self.run.len() <= sums.len() {
+                return Err(ExplainError::SelfTimed(first.timed.clone()));
+            }
+        }
+        Ok(sums.into_iter().flatten().collect())
+    }
+
     /// Each sample's sum, or that it does not come out.
-    pub fn sums(&self, paths: &[Followed], measured: &Measured) -> Vec<Result<Sum, SumError>> {
+    fn sums(&self, paths: &[Followed], measured: &Measured) -> Vec<Result<Sum, SumError>> {
         let count = |path: &u32| &paths[*path as usize].count;
         let ticks = measured.run.iter().zip(&measured.control);
         let pairs = self.run.iter().zip(&self.control).zip(ticks).enumerate();
@@ -130,20 +159,10 @@ impl Windows {
             })
             .collect()
     }
-
-    /// Leaves out samples.
-    pub fn keep(&mut self, kept: impl Iterator<Item = bool>) {
-        let pairs = self.run.iter().copied().zip(self.control.iter().copied());
-        let pairs = pairs
-            .zip(kept)
-            .filter(|(_, kept)| *kept)
-            .map(|(pair, _)| pair);
-        (self.run, self.control) = pairs.unzip();
-    }
 }
 
 /// Whether the loop itself reads the clock, and not only the harness around it.
-pub fn reads_clock(trace: &Trace, path: &Followed, functions: &[Function]) -> bool {
+fn reads_clock(trace: &Trace, path: &Followed, functions: &[Function]) -> bool {
     let mut insns = trace.path(path.index).zip(&path.places);
     insns.any(|(insn, place)| {
         let is_clock = match trace.architecture {

@@ -11,7 +11,7 @@ use ws_machines::recording::What;
 use ws_results::{ResultFile, Samples};
 use ws_runner::parts::{self, Parts};
 use ws_runner::rows::RowsOf;
-use ws_runner::{Benchmarks, Output, RunSpec, Session, benchmarks, measure, whole};
+use ws_runner::{Benchmarks, Output, RunSpec, Session, benchmarks, measure};
 
 /// What to record.
 pub struct Recorded<'a> {
@@ -31,7 +31,7 @@ pub fn symbols_of_linux(
     parts: &Parts,
     session: &Session,
 ) -> anyhow::Result<Option<Symbols>> {
-    let resources = parts::resources(parts, Vec::new());
+    let resources = parts::resources(parts);
     let Some(symbols) = symbols(platform, &resources, session)? else {
         return Ok(None);
     };
@@ -60,15 +60,15 @@ impl Recorded<'_> {
             benchmarks: Benchmarks::Matching(benchmarks::only(&[self.row])?),
             rows: Some(self.rows.clone()),
             recording: Some((file.clone(), What::Counts { marks })),
-            ..whole::spec(
-                vec![name.clone()],
-                (1, 0),
-                parts.clone(),
-                Output {
-                    folder: Some(folder.path().join("results")),
-                    force: false,
-                },
-            )
+            platforms: vec![name.clone()],
+            boots: Some(1),
+            perturb: Some(0),
+            parts: parts.clone(),
+            output: Output {
+                folder: Some(folder.path().join("results")),
+                force: false,
+            },
+            ..RunSpec::default()
         };
         let measured = measure(&spec, None, session)?;
         measured.tell_problems(session.colours);

@@ -14,7 +14,7 @@ use ws_explain::symbols::{Symbols, SymbolsError as SymbolsReadError};
 use ws_explain::trace::{Trace, TraceError};
 use ws_explain::{bochs, modules};
 use ws_lab::recipe::EmulatorKind;
-use ws_machines::image::{BenchmarkRow, GuestImage};
+use ws_machines::image::GuestImage;
 use ws_machines::lab::{Part, Software, SymbolsError};
 use ws_machines::name::PlatformName;
 use ws_machines::recording::What;
@@ -56,8 +56,8 @@ impl Explainer<'_> {
                 "{name} can't be recorded: choose a lab machine (worldswitch lab list)"
             )));
         }
-        let resources = parts::resources(self.parts, Vec::new());
-        let emulator = self.check_benchmark(name, &resources)?;
+        let resources = parts::resources(self.parts);
+        let (emulator, vcpus) = self.check_benchmark(name, &resources)?;
         let folder = temporary_folder(match emulator {
             EmulatorKind::Qemu => ROOM_BYTES,
             EmulatorKind::Bochs => ROOM_BYTES + debugger::KEPT_BYTES_MAX,
@@ -103,15 +103,17 @@ impl Explainer<'_> {
             self.without,
             &sites,
         );
-        Ok(Some(explained.with_context(|| name.to_string())?))
+        let explained = explained.with_context(|| name.to_string())?;
+        Ok(Some(Explained { vcpus, ..explained }))
     }
 
-    /// Checks that there are such a machine and such a benchmark, before any is booted. Returns the machine's emulator.
+    /// Checks that there are such a machine and such a benchmark, before any is booted. Returns the machine's emulator, and how many
+    /// vCPUs the benchmark needs.
     fn check_benchmark(
         &self,
         name: &PlatformName,
         resources: &Resources,
-    ) -> anyhow::Result<EmulatorKind> {
+    ) -> anyhow::Result<(EmulatorKind, u32)> {
         let platform = platforms::check(name, resources).map_err(|e| Usage(e.to_string()))?;
         let recipe = resources.lab()?.recipe(&name.name, None)?;
         if recipe.root.is_some() {
@@ -123,17 +125,8 @@ impl Explainer<'_> {
         let image = GuestImage::read(&resources.guest_for(platform.architecture())?)?;
         let names: Vec<&str> = image.rows.iter().map(|row| &*row.name).collect();
         benchmarks::check(self.benchmark, &names)?;
-        let takes_turns = |row: &BenchmarkRow| row.name == self.benchmark && row.cpus > 1;
-        if image.rows.iter().any(takes_turns) {
-            output::remark(
-                &format!(
-                    "{name}: the vCPUs of {} take turns: the call tree has the functions of all of them, in the order of time",
-                    self.benchmark
-                ),
-                self.session.colours,
-            );
-        }
-        Ok(recipe.emulator.kind)
+        let row = image.rows.iter().find(|row| row.name == self.benchmark);
+        Ok((recipe.emulator.kind, row.map_or(1, |row| row.cpus)))
     }
 
     /// Boots the machine once with only this benchmark, and records it into `file`.

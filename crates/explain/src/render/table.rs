@@ -90,6 +90,17 @@ impl Explained {
         }
     }
 
+    /// How many samples have no path, and why.
+    pub fn partial_text(&self) -> Option<String> {
+        (self.partial > 0).then(|| {
+            format!(
+                "not known for {} of {} samples: the benchmark reads the clock itself, and measured only a part of what was \
+                 recorded",
+                self.partial, self.samples
+            )
+        })
+    }
+
     /// Accesses to registers by class, or by name.
     pub fn register_table(&self, by_name: bool) -> RegisterTable {
         let mut phases: Vec<Phase> = self.registers.iter().map(|count| count.phase).collect();

@@ -105,8 +105,12 @@ impl Explained {
     }
 
     fn tree_text(&self, least: u64) -> String {
+        let of_all = match self.vcpus > 1 {
+            true => format!(" of {} vCPUs, which take turns", self.vcpus),
+            false => String::new(),
+        };
         let mut text = format!(
-            "Call tree of the most common path ({} of {} samples), in the order of time\n{:>9} {:>8} {:>6}\n",
+            "Call tree of the most common path{of_all} ({} of {} samples), in the order of time\n{:>9} {:>8} {:>6}\n",
             self.windows, self.samples, "total", "own", "calls"
         );
         let mut open: Vec<(u32, usize)> = Vec::new();
@@ -157,13 +161,8 @@ impl Explained {
                 self.other_text(other)
             );
         }
-        if self.partial > 0 {
-            let _ = writeln!(
-                text,
-                "          not known for {} of {} samples: the benchmark reads the clock itself, and measured only a part of \
-                 what was recorded",
-                self.partial, self.samples
-            );
+        if let Some(partial) = self.partial_text() {
+            let _ = writeln!(text, "          {partial}");
         }
         match text.is_empty() {
             true => text,

@@ -100,11 +100,12 @@ fn others(one: &Explained) -> Markup {
         .others
         .iter()
         .map(|other| (one.other_text(other), vec![grouped(other.sum.measured)]));
-    table(
-        &format!("other paths of {}", title(one)),
-        &["samples", "instructions"],
-        lines,
-    )
+    html! {
+        (table(&format!("other paths of {}", title(one)), &["samples", "instructions"], lines))
+        @if let Some(partial) = one.partial_text() {
+            p.legend { "Paths are " (partial) "." }
+        }
+    }
 }
 
 fn phases(one: &Explained) -> Markup {
