@@ -356,11 +356,6 @@ fn word(status: Status) -> &'static str {
     match status {
         Status::Ok => "no samples",
         Status::Skip => "skipped",
-        Status::Fault => "fault",
-        Status::Timeout => "timeout",
-        Status::Died => "died",
-        Status::Failed => "failed",
-        Status::Lost => "lost",
-        Status::Unreached => "unreached",
+        other => other.word(),
     }
 }

@@ -49,7 +49,8 @@ pub(crate) fn of_its_run<T>(
         .or_else(|| all.next())
 }
 
-fn counts(result: &ResultFile) -> bool {
+/// Whether its figures are instructions.
+pub(crate) fn counts(result: &ResultFile) -> bool {
     result.unit() == Some("insns")
 }
 

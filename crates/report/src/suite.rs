@@ -11,8 +11,7 @@ use ws_results::{Facts, Status};
 /// The unit of the published costs.
 const CYCLES: &str = "cycles";
 
-/// The paper of whose setups the lab has the same, on a processor of the same vendor. Others are set beside theirs in views
-/// of their own.
+/// The paper whose setups the lab also has, on processors of the same vendor. Views of their own show other papers' numbers.
 const SAME_SETUPS: &str = "hyperbench-2019";
 
 const NOT_THERE: &str =

@@ -11,14 +11,14 @@ use std::borrow::Cow;
 /// facts can be compared.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Facts {
-    /// Whether a hypervisor runs the measured system.
+    /// Where the measured system runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<Role>,
     /// The measured system.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system: Option<System>,
-    /// The hypervisor that the machine boots, in a nested machine with a whole Linux L1's: `kvm`, `xen`, `neve`, or `tcg`,
-    /// QEMU's emulator.
+    /// The hypervisor that the machine boots: `kvm`, `xen`, `neve`, or `tcg`, QEMU's emulator. For a whole Linux in a nested
+    /// VM it is L1's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hypervisor: Option<String>,
     /// The program that creates the VM: `vmm`, `qemu`, `xl`.
@@ -38,17 +38,17 @@ pub struct Facts {
     pub published: Vec<Published>,
 }
 
-/// Whether a hypervisor runs the measured system.
+/// Where the measured system runs.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
-    /// None does.
+    /// Without a hypervisor.
     Native,
-    /// One does.
+    /// In a VM.
     Vm,
-    /// One in a VM does.
+    /// In a nested VM.
     NestedVm,
 }
 
@@ -115,6 +115,11 @@ impl Facts {
         self.hypervisor.as_deref() == Some(hypervisor)
     }
 
+    /// Whether this mechanism of neve runs the guest hypervisor.
+    pub fn is_by(&self, mechanism: &str) -> bool {
+        self.mechanism.as_deref() == Some(mechanism)
+    }
+
     /// Whether both machines have the same hypervisor, which translates addresses alike.
     pub fn has_hypervisor_of(&self, other: &Self) -> bool {
         (&self.hypervisor, self.paging, self.vhe) == (&other.hypervisor, other.paging, other.vhe)
@@ -143,6 +148,17 @@ impl ResultFile {
         match self.identity.facts.is_empty() {
             false => Cow::Borrowed(&self.identity.facts),
             true => Cow::Owned(named::facts(&self.platform)),
+        }
+    }
+}
+
+impl Role {
+    /// The name shown to users.
+    pub fn word(self) -> &'static str {
+        match self {
+            Role::Native => "native",
+            Role::Vm => "VM",
+            Role::NestedVm => "nested VM",
         }
     }
 }

@@ -21,7 +21,6 @@ pub use predict::{ComponentTotal, EventTotal, PredictError, Prediction, Whole, p
 pub use separate::{PageCosts, Separation};
 pub use terms::{Component, TERMS, Term, term_of};
 pub use workload::{Given, Time, Workload};
-pub use ws_results::Paging;
 
 #[cfg(test)]
 mod tests;

@@ -2,7 +2,7 @@ use super::*;
 use crate::conditions::Unlike;
 use serde_json::json;
 use std::collections::BTreeMap;
-use ws_results::{HostView, ResultFile};
+use ws_results::{HostView, Paging, ResultFile};
 
 /// A benchmark: name, category, page size, and the cost of one operation in each boot.
 struct Bench<'a>(&'a str, &'a str, Option<u64>, &'a [u64]);

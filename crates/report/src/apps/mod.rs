@@ -34,12 +34,10 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use ws_explain::spread::WorkloadExplained;
 use ws_results::place::PlaceRow;
-use ws_results::{Facts, ResultFile, Row, System};
+use ws_results::{APPLICATION, Facts, ResultFile, Row, System};
 
 /// The schema of the JSON.
 pub const APPS_SCHEMA: &str = "worldswitch-apps/2";
-
-pub(crate) use ws_results::APPLICATION;
 
 /// How names of workloads begin that are what lmbench measures, and not applications.
 const PRIMITIVES: [&str; 5] = ["context-switch-", "pipe", "fork-exit", "mmap", "page-fault"];

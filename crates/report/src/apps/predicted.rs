@@ -5,7 +5,7 @@
 use super::networks::FAULTS;
 use super::traffic::{self, TrafficPrices};
 use super::{App, AppLine};
-use crate::baselines::machine;
+use crate::baselines::{counts, machine};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -239,6 +239,13 @@ fn predicted(app: &App, line: &AppLine, known: Known, prices: &Prices<'_>) -> Pr
     }
 }
 
+/// Whether the benchmarks' guest runs at a virtual EL2, where exits cost otherwise than those of a Linux at EL1.
+fn is_at_el2(result: &ResultFile) -> bool {
+    let level = result.identity.subject.get("exception_level");
+    let level = level.and_then(|level| level.as_str());
+    level.is_some_and(|level| level.starts_with("el2"))
+}
+
 /// What exits cost on a hypervisor.
 struct Prices<'a> {
     /// By benchmark: the platform, and instructions of one. First of the machine whose monitor is the project's
@@ -256,7 +263,9 @@ impl<'a> Prices<'a> {
         let costs_under = |qemu: bool| {
             let is_priced = |other: &ResultFile| {
                 let there = other.facts();
-                there.system == Some(System::Guest)
+                counts(other)
+                    && there.system == Some(System::Guest)
+                    && !is_at_el2(other)
                     && (there.role, machine(other)) == (facts.role, machine(result))
                     && there.has_hypervisor_of(&facts)
                     && there.mechanism == facts.mechanism

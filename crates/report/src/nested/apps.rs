@@ -2,7 +2,7 @@
 //! unit of work natively, in a VM, and in nested VMs; the exits of the nested VM to its hypervisor, and that
 //! hypervisor's traps to the one below, by cause.
 
-use crate::apps::{APPLICATION, NestedRatio, is_timed, published};
+use crate::apps::{NestedRatio, is_timed, published};
 use crate::number;
 use crate::reference::Reference;
 use crate::sheet::{Set, Sheet, below_in_markdown, below_on_terminal};
@@ -10,7 +10,7 @@ use crate::unit_of_work::{Unit, cpus, dash, insns_of, two};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
-use ws_results::{Facts, ResultFile, Role, System};
+use ws_results::{APPLICATION, Facts, ResultFile, Role, System};
 
 /// The schema of the JSON.
 pub const NESTED_APPS_SCHEMA: &str = "worldswitch-nested-apps/1";
@@ -197,9 +197,8 @@ fn workload(name: &str, results: &[&ResultFile], reference: &Reference) -> Neste
         let mut lines = lines.iter();
         lines.find(|line| wanted(&line.facts))?.insns
     };
-    let is_by = |facts: &Facts, mechanism| facts.mechanism.as_deref() == Some(mechanism);
     let native = insns_of(&|facts| facts.role == Some(Role::Native));
-    let by = [TRAPPING, SAVING].map(|mechanism| insns_of(&|facts| is_by(facts, mechanism)));
+    let by = [TRAPPING, SAVING].map(|mechanism| insns_of(&|facts| facts.is_by(mechanism)));
     let vms: Vec<Option<f64>> = (lines.iter())
         .map(|nested| insns_of(&|facts| facts.is_vm_of(&nested.facts)))
         .collect();
@@ -210,7 +209,7 @@ fn workload(name: &str, results: &[&ResultFile], reference: &Reference) -> Neste
         };
         let is_native = line.facts.role == Some(Role::Native);
         (line.over_native, line.over_vm) = (over(native).filter(|_| !is_native), over(vm));
-        let [trapping, saving] = by.map(|insns| insns.filter(|_| is_by(&line.facts, SAVING)));
+        let [trapping, saving] = by.map(|insns| insns.filter(|_| line.facts.is_by(SAVING)));
         line.taken_away = taken_away(vm, trapping, saving);
     }
     NestedApp {

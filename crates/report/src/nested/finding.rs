@@ -9,11 +9,6 @@ impl NestedLine {
         Some(number::value(self.value?, self.unit.as_deref()?))
     }
 
-    /// Whether the guest hypervisor is run by this mechanism.
-    fn is_by(&self, mechanism: &str) -> bool {
-        self.facts.mechanism.as_deref() == Some(mechanism)
-    }
-
     /// `1 trap`, `15 traps`.
     pub(crate) fn trap_count(&self) -> Option<String> {
         let traps = number::value(self.traps?, "count");
@@ -33,11 +28,11 @@ impl NestedBenchmark {
             let valued = lines.filter_map(|line| Some((line.value?, line)));
             valued.filter(|(_, line)| line.facts.is_nested())
         };
-        let neve = nested().filter(|(_, line)| line.is_by("neve"));
+        let neve = nested().filter(|(_, line)| line.facts.is_by("neve"));
         let pairs = neve.filter_map(|(value, line)| {
             // Else the same machine.
             let is_it = |(_, other): &(f64, &NestedLine)| {
-                other.is_by("nv") && options(&other.platform) == options(&line.platform)
+                other.facts.is_by("nv") && options(&other.platform) == options(&line.platform)
             };
             let (other, trapping) = nested().find(is_it)?;
             Some((other / value, line, trapping))

@@ -5,7 +5,6 @@
 mod apps;
 mod finding;
 
-use crate::apps::APPLICATION;
 use crate::number;
 use crate::reference::{Reference, SuiteRow};
 use crate::sheet::{Set, Sheet, below_in_markdown, below_on_terminal};
@@ -18,7 +17,7 @@ use serde::Serialize;
 use serde_json::json;
 use std::collections::BTreeMap;
 use ws_analysis::{Summary, unlike};
-use ws_results::{Facts, HostView, ResultFile, Row, System};
+use ws_results::{APPLICATION, Facts, HostView, ResultFile, Row, System};
 
 /// The schema of the JSON.
 pub const NESTED_SCHEMA: &str = "worldswitch-nested/2";

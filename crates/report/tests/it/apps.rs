@@ -352,6 +352,37 @@ fn traffic_has_the_prices_of_the_other_half_of_the_workloads() {
     assert!(near(of(&few, "b").with_traffic_error, 0.0));
 }
 
+#[test]
+fn exits_have_the_prices_of_a_guest_at_el1_that_counts_instructions() {
+    let price = |insns| {
+        let rows = ["hypercall", "mmio-write-eventfd"];
+        let row = |name| measured(name, "exception", "insns", &[&[insns], &[insns]]);
+        rows.map(row).to_vec()
+    };
+    let mut at_el2 = machine("lab:kvm@6.1", price(900));
+    let level = json!("el2-vhe");
+    at_el2
+        .identity
+        .subject
+        .insert("exception_level".into(), level);
+    let mut exits = machine("lab:kvm@7.2", price(800));
+    exits
+        .identity
+        .conditions
+        .insert("unit".into(), json!("count"));
+    let mut results = results();
+    results.extend([at_el2, exits]);
+    assert!(apps(&results).predicted.is_empty());
+    results.push(machine("lab:kvm@6.12", price(3)));
+    let priced = apps(&results).predicted;
+    assert!(!priced.is_empty());
+    let of = priced
+        .iter()
+        .flat_map(|one| &one.events)
+        .map(|event| &*event.of);
+    assert!(of.clone().count() > 0 && of.clone().all(|of| of == "lab:kvm@6.12"));
+}
+
 /// A row with what the host counted of 10 units.
 fn with(mut row: Row, view: HostView) -> Row {
     row.host = vec![HostView {

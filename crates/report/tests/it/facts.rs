@@ -244,7 +244,7 @@ fn published_numbers_beside_machines_are_in_the_papers() {
     );
 }
 
-/// The example: `extends = "native"`, `extends = "kvm"`.
+/// A user's recipes that extend `native` and `kvm`.
 #[test]
 fn recipes_of_one_s_own_have_the_column_added() {
     let own = |name: &str, of: &str, at| {
