@@ -117,6 +117,30 @@ fn a_machine_that_polls_does_so_at_both_levels() {
     assert_eq!(word(&polls.nested.unwrap().parameters), default);
 }
 
+/// A choice's caveat replaces the recipe's, and what that says of the emulator holds with the choice too.
+#[test]
+fn the_caveat_of_a_choice_tells_of_nrips_as_the_recipe_s_does() {
+    let lab = lab();
+    let mut seen = 0;
+    for name in lab.recipes().unwrap() {
+        let recipe = lab.recipe(&name, None).unwrap();
+        let tells =
+            |caveat: &Option<String>| caveat.as_ref().is_some_and(|it| it.contains("no NRIPS"));
+        if !tells(&recipe.caveat) {
+            continue;
+        }
+        for choice in recipe
+            .choices
+            .iter()
+            .filter(|choice| choice.caveat.is_some())
+        {
+            assert!(tells(&choice.caveat), "{name}+{}", choice.option);
+            seen += 1;
+        }
+    }
+    assert!(seen > 3, "{seen}");
+}
+
 #[test]
 fn only_our_own_monitor_has_words_of_a_choice() {
     let lab = lab();
