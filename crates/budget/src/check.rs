@@ -11,19 +11,10 @@ use ws_machines::name::PlatformName;
 use ws_machines::platforms;
 use ws_machines::resources::Resources;
 use ws_results::ResultFile;
-use ws_runner::parts::Parts;
-use ws_runner::{Benchmarks, Folder, Output, RunSpec, Session, benchmarks, measure};
+use ws_runner::{Benchmarks, Folder, RunSpec, Session, benchmarks, measure};
 
 /// The format version of `--json`.
 const SCHEMA: &str = "worldswitch-check/1";
-
-/// How the benchmarks of a budget are measured.
-pub struct Asked {
-    pub parts: Parts,
-    pub output: Output,
-    /// Perturbed boots.
-    pub perturb: u32,
-}
 
 /// The overall outcome of the lines. No line is no pass.
 pub fn outcome(lines: &[Line<'_>]) -> Outcome {
@@ -48,8 +39,8 @@ pub fn sound(budget: &Budget, resources: &Resources) -> Result<(), String> {
         let image = resources.guest_for(platform.architecture());
         let image = GuestImage::read(&image.map_err(|e| e.to_string())?);
         let image = image.map_err(|e| e.to_string())?;
+        let known: Vec<&str> = image.rows.iter().map(|row| row.name.as_str()).collect();
         for row in &one.rows {
-            let known: Vec<&str> = image.rows.iter().map(|row| row.name.as_str()).collect();
             benchmarks::check(&row.benchmark, &known)
                 .map_err(|why| format!("line {}: {why}", row.line))?;
         }
@@ -93,28 +84,28 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// Measures what a budget names.
+    /// Measures what a budget names, otherwise as `spec` says.
     ///
     /// # Errors
     /// As [`Self::run`].
-    pub fn of(budget: &Budget, asked: &Asked, session: &Session) -> anyhow::Result<Self> {
+    pub fn of(budget: &Budget, spec: &RunSpec, session: &Session) -> anyhow::Result<Self> {
         let mut measured = Self::default();
         for group in groups(budget) {
             let platforms = group.iter().map(|one| one.platform.clone()).collect();
             let names = group.first().map_or(Vec::new(), |one| names_of(one));
             let names = names.into_iter().map(str::to_owned).collect();
-            measured.run(asked, platforms, Benchmarks::Named(names), session)?;
+            measured.run(spec, platforms, Benchmarks::Named(names), session)?;
         }
         Ok(measured)
     }
 
-    /// Measures these benchmarks there, in the folder of the runs before.
+    /// Measures these benchmarks there, otherwise as `spec` says, in the folder of the runs before.
     ///
     /// # Errors
     /// Nothing could be measured, or the user stopped it.
     pub fn run(
         &mut self,
-        asked: &Asked,
+        spec: &RunSpec,
         platforms: Vec<PlatformName>,
         benchmarks: Benchmarks,
         session: &Session,
@@ -122,10 +113,7 @@ impl Measured {
         let spec = RunSpec {
             platforms,
             benchmarks,
-            perturb: Some(asked.perturb),
-            parts: asked.parts.clone(),
-            output: asked.output.clone(),
-            ..RunSpec::default()
+            ..spec.clone()
         };
         let measured = measure(&spec, self.folder.clone(), session)?;
         measured.tell_problems(session.colours);

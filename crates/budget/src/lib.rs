@@ -6,4 +6,4 @@ mod budget;
 mod check;
 
 pub use budget::{Budget, parse, write};
-pub use check::{Asked, Checked, Line, Measured, lines, outcome, sound};
+pub use check::{Checked, Line, Measured, lines, outcome, sound};

@@ -474,7 +474,7 @@ fn utf8(path: &Path) -> anyhow::Result<String> {
 }
 
 /// The submitter's own files, as words of a command line; their paths must be the same on all nodes.
-pub fn words_of(parts: &Parts) -> anyhow::Result<Vec<String>> {
+pub(crate) fn words_of(parts: &Parts) -> anyhow::Result<Vec<String>> {
     let mut words = Vec::new();
     let lab_dirs = parts.lab.lab_dir.iter().map(|path| ("--lab-dir", path));
     let files = [

@@ -34,8 +34,7 @@ pub mod work;
 use folder::{FolderError, Lock};
 use sha2::{Digest, Sha256};
 use std::time::Duration;
-use ws_kernels::child::Stopped;
-use ws_terminal::{Stop, output};
+use ws_terminal::{Stop, Stopped, output};
 
 /// SHA-256 of the parts, in hexadecimal. Each part is preceded by its length, so that no two lists of parts
 /// give the same text.

@@ -10,13 +10,12 @@ use crate::{expand, kept, locked};
 use anyhow::bail;
 use std::path::Path;
 use std::time::SystemTime;
-use ws_kernels::child::Stopped;
 use ws_results::ResultFile;
 use ws_runner::parts::{self, Parts};
 use ws_runner::plan::Parameters;
 use ws_runner::rows::RowsOf;
 use ws_runner::{Benchmarks, Output, RunSpec, Session, benchmarks, measure};
-use ws_terminal::time;
+use ws_terminal::{Stopped, time};
 
 /// A node at work for a campaign.
 pub struct Worker<'a> {
@@ -51,7 +50,7 @@ impl Worker<'_> {
             Some(Built::No) => bail!("its kernel is not built: the job that builds it has failed"),
             Some(Built::Yes) | None => {}
         }
-        let resources = parts::resources(self.parts, Vec::new());
+        let resources = parts::resources(self.parts);
         let (key, exact) = expand::cell_here(task, &resources)?;
         if let Some(expected) = planned.cell.as_ref().filter(|expected| **expected != key) {
             bail!(

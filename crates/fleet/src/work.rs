@@ -12,11 +12,10 @@ use anyhow::{Context, bail};
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 use ws_kernels::build::Builder;
-use ws_kernels::child::Stopped;
 use ws_kernels::tree::{Commit, Tree};
 use ws_lab::kernel::{Kernel, is_of_modules};
 use ws_runner::parts::{self, Parts};
-use ws_terminal::{Progress, Stop};
+use ws_terminal::{Progress, Stop, Stopped};
 
 /// This node's name, as Slurm has it; elsewhere this host's.
 pub fn node() -> String {

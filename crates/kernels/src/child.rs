@@ -1,4 +1,4 @@
-//! Runs bisect's child processes: none outlives this program, and the user's signals stop them.
+//! Runs git and builds. None outlives this program, and the user's signals stop them.
 
 use anyhow::Context;
 use std::fs::File;
@@ -7,15 +7,10 @@ use std::process::{Command, ExitStatus};
 use std::thread;
 use std::time::Duration;
 use ws_machines::process::{Process, unnamed_file};
-use ws_terminal::Stop;
+use ws_terminal::{Stop, Stopped};
 
 /// Polling interval of a running program.
 const LOOK: Duration = Duration::from_millis(20);
-
-/// The user stopped the search.
-#[derive(Debug, thiserror::Error)]
-#[error("stopped")]
-pub struct Stopped;
 
 /// How a program ended.
 #[derive(Debug)]

@@ -5,7 +5,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
 pub mod build;
-pub mod child;
+mod child;
 mod short_hash;
 pub mod tree;
 

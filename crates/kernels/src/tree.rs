@@ -9,7 +9,7 @@
 //!     out/                 the kernel of one commit
 //! ```
 
-use crate::child::{self, Ended, Stopped};
+use crate::child::{self, Ended};
 use crate::short_hash::short_hash;
 use anyhow::{Context, bail};
 use rustix::fs::{FlockOperation, flock};
@@ -17,7 +17,7 @@ use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use ws_terminal::{Stop, Usage};
+use ws_terminal::{Stop, Stopped, Usage};
 
 /// Variables that a calling git hook or alias may have set, and that would lead git to another
 /// repository.

@@ -16,7 +16,7 @@ use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
-use ws_results::{Facts, Identity};
+use ws_results::Identity;
 
 const MEMORY_MIB: u64 = 512;
 
@@ -221,14 +221,7 @@ impl Machine for Qemu {
 
     fn identity(&self) -> Identity {
         let settings = &self.settings;
-        let platform = match &settings.kvm {
-            Some(_) => "qemu-kvm",
-            None => "qemu-tcg",
-        };
-        let mut identity = Identity {
-            facts: Facts::named(platform),
-            ..Identity::default()
-        };
+        let mut identity = Identity::default();
         let mut subject = |key: &str, value: String| {
             identity.subject.insert(key.into(), value.into());
         };

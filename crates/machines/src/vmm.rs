@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
 use ws_lab::sets::Architecture;
-use ws_results::{Facts, Identity};
+use ws_results::Identity;
 
 const MEMORY_MIB: u64 = 512;
 
@@ -310,10 +310,7 @@ impl Machine for Vmm {
     }
 
     fn identity(&self) -> Identity {
-        let mut identity = Identity {
-            facts: Facts::named("kvm"),
-            ..Identity::default()
-        };
+        let mut identity = Identity::default();
         let settings = &self.settings;
         let mut subject = |key: &str, value: String| {
             identity.subject.insert(key.into(), value.into());

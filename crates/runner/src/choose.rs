@@ -1,4 +1,4 @@
-//! What `run` runs on: the platforms, the baseline, and the CPUs of vCPU threads.
+//! Where a run measures: platforms, baseline, and CPUs of vCPU threads.
 
 use crate::spec::RunSpec;
 use anyhow::bail;
@@ -14,7 +14,7 @@ use ws_terminal::{Colours, Usage, output};
 /// The most vCPUs that a row of the suite needs.
 const VCPUS_OF_THE_SUITE: usize = 2;
 
-/// The platforms of `--on`, or the usable ones of the default set.
+/// The platforms of the spec, or the usable ones of the default set.
 ///
 /// # Errors
 /// One is named twice, or none is usable.
@@ -23,7 +23,7 @@ pub fn platforms(
     resources: &Resources,
     colours: Colours,
 ) -> anyhow::Result<Vec<PlatformName>> {
-    let named: Vec<PlatformName> = spec.platforms.clone();
+    let named = &spec.platforms;
     if !named.is_empty() {
         let mut seen = BTreeSet::new();
         if let Some(twice) = named.iter().find(|name| !seen.insert(name.to_string())) {
@@ -31,13 +31,13 @@ pub fn platforms(
                 "platform {twice} is named twice: use --boots N to boot it more often"
             )));
         }
-        for name in &named {
+        for name in named {
             let platform = platforms::check(name, resources).map_err(|e| Usage(e.to_string()))?;
             if let (true, Err(why)) = (spec.parameters.external, platforms::external(&platform)) {
                 bail!(Usage(format!("--external can't time {name}: {why}")));
             }
         }
-        return Ok(named);
+        return Ok(named.clone());
     }
     let mut usable = Vec::new();
     let mut missing = Vec::new();

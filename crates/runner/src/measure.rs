@@ -74,7 +74,8 @@ pub fn measure(
         doctor: None,
     };
     let pins = choose::pins(spec)?;
-    let mut resources = parts::resources(&spec.parts, pins.cpus.clone());
+    let mut resources = parts::resources(&spec.parts);
+    resources.pins = pins.cpus.clone();
     if let Some((file, what)) = &spec.recording {
         resources.recording = Some(parts::recording(file, what.clone())?);
     }

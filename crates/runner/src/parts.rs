@@ -166,9 +166,8 @@ const LAB: Part = Part {
     cure: "it is in the source tree; if it is elsewhere, set WORLDSWITCH_DATA",
 };
 
-/// The files that machines are made from: the user's, else those that are found. `pins`: the host
-/// CPU of each vCPU's thread.
-pub fn resources(parts: &Parts, pins: Vec<u32>) -> Resources {
+/// The files that machines are made from: the user's, else those that are found.
+pub fn resources(parts: &Parts) -> Resources {
     Resources {
         qemu: parts.qemu.clone(),
         guest: Some(part(GUEST, &parts.guest)),
@@ -188,7 +187,6 @@ pub fn resources(parts: &Parts, pins: Vec<u32>) -> Resources {
         elvis: Some(elvis()),
         timers: Some(found(TIMERS)),
         lab: Some(files(&parts.lab).map_err(|e| e.to_string())),
-        pins,
         boots_always: parts.no_resume,
         ..Resources::default()
     }

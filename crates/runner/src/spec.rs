@@ -21,7 +21,7 @@ pub struct RunSpec {
     pub benchmarks: Benchmarks,
     /// Only rows of this kind.
     pub rows: Option<RowsOf>,
-    /// Which of them are measured first.
+    /// Which rows are measured first.
     pub turns: Turns,
     pub boots: Option<u32>,
     /// Perturbed boots, where instructions are counted. Default: 1, none if `boots` is given.
@@ -98,13 +98,13 @@ impl Output {
     }
 }
 
-/// Whoever measures.
+/// The program that measures.
 #[derive(Clone, Debug)]
 pub struct Session {
     /// The program and its version, for results.
     pub tool: String,
-    /// When it must end.
+    /// Whether it must end.
     pub stop: Stop,
-    /// Of messages.
+    /// The colours of its messages.
     pub colours: Colours,
 }

@@ -1,9 +1,9 @@
 //! Measures one kind of row of whole Linux machines in the lab.
 
 use crate::Measured;
-use crate::parts::{self, Parts};
+use crate::parts;
 use crate::rounds::rows::RowsOf;
-use crate::spec::{Output, RunSpec, Session};
+use crate::spec::{RunSpec, Session};
 use anyhow::bail;
 use ws_cpus::Cpus;
 use ws_lab::lab::Lab;
@@ -11,23 +11,6 @@ use ws_lab::recipe::Recipe;
 use ws_machines::name::PlatformName;
 use ws_machines::platforms;
 use ws_terminal::{Usage, output};
-
-/// Such a run: its boots and perturbed boots.
-pub fn spec(
-    platforms: Vec<PlatformName>,
-    (boots, perturb): (u32, u32),
-    parts: Parts,
-    output: Output,
-) -> RunSpec {
-    RunSpec {
-        platforms,
-        boots: Some(boots),
-        perturb: Some(perturb),
-        parts,
-        output,
-        ..RunSpec::default()
-    }
-}
 
 /// Measures.
 ///
@@ -45,16 +28,8 @@ pub fn measure(
         let is_applications = matches!(spec.rows, Some(RowsOf::Applications));
         is_applications && platforms::APPLICATIONS.contains(&&*name.base())
     };
-    for name in spec.platforms.iter() {
-        if of_host(name) {
-            continue;
-        }
-        let is_of_lab = name.family.as_deref() == Some("lab");
-        if !is_of_lab || !suited(&lab.recipe(&name.name, None)?) {
-            bail!(Usage(format!(
-                "{name} has no {has_no} (worldswitch lab list)"
-            )));
-        }
+    for name in spec.platforms.iter().filter(|name| !of_host(name)) {
+        recipe(&lab, name, suited, has_no)?;
     }
     let mut names = spec.platforms.iter();
     let has_vm = names.any(|name| of_host(name) && name.base() != "host");

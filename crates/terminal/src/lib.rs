@@ -8,7 +8,7 @@ pub mod time;
 
 pub use output::Colours;
 pub use progress::Progress;
-pub use stop::{Stop, Why};
+pub use stop::{Stop, Stopped, Why};
 
 /// Wrong usage that the command line parser does not detect.
 #[derive(Debug, thiserror::Error)]

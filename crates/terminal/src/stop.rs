@@ -33,6 +33,11 @@ impl Why {
     }
 }
 
+/// The user stopped it.
+#[derive(Debug, thiserror::Error)]
+#[error("stopped")]
+pub struct Stopped;
+
 impl Stop {
     /// Installs the signal handlers.
     ///

@@ -72,7 +72,7 @@ fn paging(recipe: &Recipe) -> Option<Paging> {
             Some(
                 modules
                     .filter_map(of_module)
-                    .last()
+                    .next_back()
                     .unwrap_or(Paging::Nested),
             )
         }

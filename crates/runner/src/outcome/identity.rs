@@ -3,7 +3,7 @@
 
 use serde_json::json;
 use ws_records::Hello;
-use ws_results::Identity;
+use ws_results::{Facts, Identity};
 
 /// Completes the platform's identity with the run's facts and the guest's `hello`.
 pub fn complete(
@@ -15,6 +15,9 @@ pub fn complete(
     let (unit, arch) = (hello.map(|h| &h.unit), hello.map(|h| &h.arch));
     let counts = unit.is_some_and(|unit| unit == "insns");
     let hello = hello.cloned().unwrap_or_default();
+    if identity.facts.is_empty() {
+        identity.facts = Facts::named(platform);
+    }
     let Identity {
         subject,
         conditions,

@@ -1,8 +1,10 @@
 //! Subcommands and options of `worldswitch history`.
 
+use super::values::right;
 use super::{Form, JudgeArgs, file};
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
+use ws_history::Right;
 
 const CHECK_HELP: &str = "\
 Exit codes, the first that applies:
@@ -134,8 +136,8 @@ pub enum HistoryWhat {
     /// Let roles of a PostgreSQL server use the database, and take other rights from them (its owner).
     Grant {
         /// What they may do: read; add results too; nothing.
-        #[arg(value_enum, value_name = "RIGHT")]
-        right: GrantedRight,
+        #[arg(value_name = "RIGHT", value_parser = right())]
+        right: Right,
         /// The roles, which must exist (CREATE ROLE).
         #[arg(required = true, value_name = "ROLE")]
         roles: Vec<String>,
@@ -162,14 +164,6 @@ pub struct PlotArgs {
     /// Write the plot to this SVG file instead. - is standard output.
     #[arg(long, value_name = "FILE", value_parser = file(Form::Svg))]
     pub svg: Option<PathBuf>,
-}
-
-/// What roles may do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum GrantedRight {
-    Read,
-    Add,
-    Nothing,
 }
 
 /// The order of a plot.

@@ -33,13 +33,13 @@ use ws_terminal::{Colours, Stop};
 pub use apps::AppsArgs;
 pub use explain::ExplainArgs;
 pub use form::{Form, file, file_of};
-pub use history::{By, GrantedRight, HistoryArgs, HistoryWhat, PlotArgs};
+pub use history::{By, HistoryArgs, HistoryWhat, PlotArgs};
 pub use judge::{CompareArgs, Effect, JudgeArgs};
 pub use nested::NestedArgs;
 pub use paper::PaperArgs;
 pub use patch_hyp::PatchHypArgs;
 pub use place::PlaceArgs;
-pub use results::{ModelArgs, PagingKind, ReportArgs, ShowArgs, Suite};
+pub use results::{ModelArgs, ReportArgs, ShowArgs, Suite};
 pub use run::{OutputArgs, RunArgs};
 use values::When;
 pub use values::{PlatformList, folder, platforms, seconds};
@@ -276,13 +276,16 @@ pub fn tool() -> String {
     format!("worldswitch {VERSION}")
 }
 
-/// Whoever measures: this program, until `stop`.
-pub fn session(stop: Stop, colours: Colours) -> Session {
-    Session {
+/// This program as it measures, until a signal stops it.
+///
+/// # Errors
+/// The signals can't be listened for.
+pub fn session(colours: Colours) -> anyhow::Result<Session> {
+    Ok(Session {
         tool: tool(),
-        stop,
+        stop: Stop::listen()?,
         colours,
-    }
+    })
 }
 
 #[cfg(test)]

@@ -1,6 +1,8 @@
 //! Options of `worldswitch patch-hyp`.
 
-use clap::{Args, ValueEnum};
+use super::values::one_of;
+use clap::Args;
+use clap::builder::TypedValueParser;
 use std::path::PathBuf;
 use ws_patcher::{Range, Target};
 
@@ -22,8 +24,8 @@ pub struct PatchHypArgs {
     #[arg(short, long, value_name = "OUT")]
     pub output: PathBuf,
     /// What hypervisor instructions are replaced with.
-    #[arg(long, value_name = "MECHANISM")]
-    pub to: Mechanism,
+    #[arg(long, value_name = "MECHANISM", value_parser = mechanism())]
+    pub to: Target,
     /// It is a VHE hypervisor: EL1 names are its own registers, EL12 and EL02 names are its VM's.
     #[arg(long)]
     pub vhe: bool,
@@ -43,22 +45,16 @@ pub struct PatchHypArgs {
     pub json: bool,
 }
 
-/// neve's mechanisms for CPUs that have neither FEAT_NV nor FEAT_NV2.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Mechanism {
-    /// Hypercalls, hvc #imm16.
-    Pv,
-    /// The paper's NEVE: loads and stores in the deferred page, EL1 registers, and hypercalls.
-    Neve,
-}
-
-impl From<Mechanism> for Target {
-    fn from(mechanism: Mechanism) -> Self {
-        match mechanism {
-            Mechanism::Pv => Self::Pv,
-            Mechanism::Neve => Self::Neve,
-        }
-    }
+/// Parses neve's mechanism for CPUs that have neither FEAT_NV nor FEAT_NV2.
+fn mechanism() -> impl TypedValueParser<Value = Target> {
+    one_of(&[
+        (Target::Pv, &["pv"], "Hypercalls, hvc #imm16"),
+        (
+            Target::Neve,
+            &["neve"],
+            "The paper's NEVE: loads and stores in the deferred page, EL1 registers, and hypercalls",
+        ),
+    ])
 }
 
 /// `START-END`, each decimal or with 0x.

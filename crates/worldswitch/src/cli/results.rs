@@ -1,9 +1,11 @@
 //! Options of commands that read results: `show`, `report`, `model`.
 
+use super::values::paging;
 use super::{Form, file, file_of};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 use ws_machines::name::PlatformName;
+use ws_results::Paging;
 
 const MODEL_EXAMPLES: &str = "\
 Examples:
@@ -111,8 +113,8 @@ pub struct ModelArgs {
     #[arg(long, required = true, value_name = "NATIVE")]
     pub native: Vec<String>,
     /// How guest addresses are translated, if the results do not say.
-    #[arg(long, value_name = "PAGING")]
-    pub paging: Option<PagingKind>,
+    #[arg(long, value_name = "PAGING", value_parser = paging())]
+    pub paging: Option<Paging>,
     /// A workload's events: a TOML file whose table [events] has a count per benchmark.
     #[arg(long, value_name = "FILE", conflicts_with = "events_of")]
     pub events: Option<PathBuf>,
@@ -128,15 +130,4 @@ pub struct ModelArgs {
     /// Also write the model as JSON. FILE may be -, standard output, which then has no table.
     #[arg(long, value_name = "FILE", value_parser = file(Form::Json))]
     pub export_json: Option<PathBuf>,
-}
-
-/// How guest addresses are translated.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum PagingKind {
-    /// Second-stage tables that the CPU walks (EPT, NPT).
-    Nested,
-    /// Shadow page tables that the hypervisor keeps.
-    Shadow,
-    /// In software, by an emulator.
-    Software,
 }

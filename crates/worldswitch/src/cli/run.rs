@@ -179,7 +179,7 @@ impl RunArgs {
                 pad: self.pad,
                 apic: self.apic,
                 external: self.external,
-                seed: None,
+                ..Parameters::default()
             },
             smp: self.smp,
             seed: self.seed,

@@ -5,7 +5,9 @@ use clap::ValueEnum;
 use clap::builder::{PathBufValueParser, PossibleValue, PossibleValuesParser, TypedValueParser};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use ws_history::Right;
 use ws_machines::name::{PlatformName, parse_list};
+use ws_results::Paging;
 use ws_runner::plan::{Apic, Page};
 
 /// The values of `--color`.
@@ -36,39 +38,74 @@ pub fn platforms(text: &str) -> Result<PlatformList, String> {
     parse_list(text).map_err(|e| e.to_string())
 }
 
-/// Parses one of a type's values, by the word and the help of each.
-fn one_of<T: Copy + Send + Sync + 'static>(
-    all: &'static [(T, &'static str, &'static str)],
+/// Parses a word that stands for a value. Each value has its word, then hidden ones; and its help, which may be empty.
+pub(super) fn one_of<T: Copy + Send + Sync + 'static>(
+    all: &'static [(T, &'static [&'static str], &'static str)],
 ) -> impl TypedValueParser<Value = T> {
-    let shown = all.iter().map(|(_, word, help)| {
-        let value = PossibleValue::new(word);
-        if help.is_empty() {
-            value
-        } else {
-            value.help(help)
-        }
+    let shown = all.iter().filter_map(|(_, words, help)| {
+        let (word, hidden) = words.split_first()?;
+        let value = PossibleValue::new(word).aliases(hidden);
+        Some(match help.is_empty() {
+            true => value,
+            false => value.help(help),
+        })
     });
     PossibleValuesParser::new(shown).try_map(|text| {
-        let one = all.iter().find(|(_, word, _)| *word == text);
+        let one = all.iter().find(|(_, words, _)| words.contains(&&*text));
         one.map(|(value, ..)| *value).ok_or("it is no such word")
     })
 }
 
-/// A page's size.
+/// Parses the size of a page.
 pub fn page() -> impl TypedValueParser<Value = Page> {
     one_of(&[
-        (Page::Size4K, "4k", ""),
-        (Page::Size2M, "2m", ""),
-        (Page::Size1G, "1g", ""),
+        (Page::Size4K, &["4k"], ""),
+        (Page::Size2M, &["2m"], ""),
+        (Page::Size1G, &["1g"], ""),
     ])
 }
 
-/// How a local APIC is accessed.
+/// Parses how a local APIC is accessed.
 pub fn apic() -> impl TypedValueParser<Value = Apic> {
     one_of(&[
-        (Apic::Xapic, "xapic", "Memory-mapped registers"),
-        (Apic::X2apic, "x2apic", "Model-specific registers"),
+        (Apic::Xapic, &["xapic"], "Memory-mapped registers"),
+        (Apic::X2apic, &["x2apic"], "Model-specific registers"),
     ])
+}
+
+/// Parses how guest addresses are translated.
+pub fn paging() -> impl TypedValueParser<Value = Paging> {
+    one_of(&[
+        (
+            Paging::Nested,
+            &["nested"],
+            "Second-stage tables that the CPU walks (EPT, NPT)",
+        ),
+        (
+            Paging::Shadow,
+            &["shadow"],
+            "Shadow page tables that the hypervisor keeps",
+        ),
+        (
+            Paging::Software,
+            &["software"],
+            "In software, by an emulator",
+        ),
+    ])
+}
+
+/// Parses what roles of a database may do.
+pub fn right() -> impl TypedValueParser<Value = Right> {
+    one_of(&[
+        (Right::Read, &["read"], ""),
+        (Right::Add, &["add"], ""),
+        (Right::Nothing, &["nothing"], ""),
+    ])
+}
+
+/// Parses yes or no.
+pub fn yes_or_no() -> impl TypedValueParser<Value = bool> {
+    one_of(&[(true, &["yes"], ""), (false, &["no"], "")])
 }
 
 /// Parses the name of a folder, which can't be standard output.

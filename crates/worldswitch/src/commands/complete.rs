@@ -124,7 +124,7 @@ fn machines(text: &str) -> Found {
 
 /// The benchmarks of the guest images.
 fn benchmarks(text: &str) -> Found {
-    let resources = parts::resources(&Parts::default(), Vec::new());
+    let resources = parts::resources(&Parts::default());
     let images = [resources.guest, resources.arm_guest].into_iter().flatten();
     let mut all = Found::new();
     for image in images.filter_map(|path| GuestImage::read(&path.ok()?).ok()) {

@@ -12,7 +12,7 @@ use ws_terminal::{Colours, output};
 /// # Errors
 /// Standard output can't be written.
 pub fn doctor(args: &DoctorArgs, colours: Colours) -> anyhow::Result<Done> {
-    let resources = parts::resources(&args.parts.to_parts(), Vec::new());
+    let resources = parts::resources(&args.parts.to_parts());
     let report = examine(&resources, true);
     output::data(&if args.json {
         format!("{}\n", serde_json::to_string_pretty(&report)?)

@@ -1,13 +1,13 @@
 //! `worldswitch model`: loads results, reads a workload's events, fits the model, and shows the model
 //! and its prediction.
 
-use crate::cli::{ModelArgs, PagingKind, STDOUT};
+use crate::cli::{ModelArgs, STDOUT};
 use crate::shared::{events, export, on_stdout};
 use anyhow::bail;
 use std::path::Path;
-use ws_analysis::model::{HostEvents, ModelOptions, Paging, Time, Workload, fit, host_events};
+use ws_analysis::model::{HostEvents, ModelOptions, Time, Workload, fit, host_events};
 use ws_report::{Modelled, Models};
-use ws_results::ResultFile;
+use ws_results::{Paging, ResultFile};
 use ws_terminal::{Colours, output};
 
 /// Fits and shows a model of each platform.
@@ -41,7 +41,7 @@ pub fn model(args: &ModelArgs, colours: Colours) -> anyhow::Result<()> {
     }
     let workload = workload(args)?;
     let options = ModelOptions {
-        paging: args.paging.map(paging),
+        paging: args.paging,
         allow: args.allow.clone(),
         ..ModelOptions::default()
     };
@@ -76,14 +76,6 @@ pub fn model(args: &ModelArgs, colours: Colours) -> anyhow::Result<()> {
     match on_stdout([json])? {
         true => Ok(()),
         false => output::data(&models.to_terminal(colours.stdout)),
-    }
-}
-
-fn paging(kind: PagingKind) -> Paging {
-    match kind {
-        PagingKind::Nested => Paging::Nested,
-        PagingKind::Shadow => Paging::Shadow,
-        PagingKind::Software => Paging::Software,
     }
 }
 

@@ -12,7 +12,7 @@ use ws_report::{Nested, NestedApps};
 use ws_results::ResultFile;
 use ws_runner::rows::RowsOf;
 use ws_runner::{Benchmarks, RunSpec, measure, whole};
-use ws_terminal::{Colours, Stop};
+use ws_terminal::Colours;
 
 const MECHANISMS: [&str; 4] = ["nv", "pv", "neve", "nv2"];
 /// The paper's world switch, and the minimal one.
@@ -96,7 +96,7 @@ fn measured(args: &NestedArgs, colours: Colours) -> anyhow::Result<(Vec<ResultFi
         output: args.usual.output.to_output(),
         ..RunSpec::default()
     };
-    let measured = measure(&spec, None, &session(Stop::listen()?, colours))?;
+    let measured = measure(&spec, None, &session(colours)?)?;
     Ok(told(measured, colours))
 }
 
@@ -110,15 +110,15 @@ fn long(args: &NestedArgs, colours: Colours) -> anyhow::Result<(Vec<ResultFile>,
         benchmarks: args.workload.clone().into(),
         // vCPUs of an L2 would take turns on the one CPU of an L1.
         rows: Some(RowsOf::ApplicationsOfOneCpu),
-        ..whole::spec(
-            on,
-            (args.boots.unwrap_or(1), 0),
-            args.usual.parts.to_parts(),
-            args.usual.output.to_output(),
-        )
+        platforms: on,
+        boots: Some(args.boots.unwrap_or(1)),
+        perturb: Some(0),
+        parts: args.usual.parts.to_parts(),
+        output: args.usual.output.to_output(),
+        ..RunSpec::default()
     };
     let has_no = "applications: choose lab:neve-linux or another recipe with a [root]";
-    let session = session(Stop::listen()?, colours);
+    let session = session(colours)?;
     let measured = whole::measure(&spec, |recipe| recipe.root.is_some(), has_no, &session)?;
     Ok(told(measured, colours))
 }

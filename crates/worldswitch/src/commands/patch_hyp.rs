@@ -33,7 +33,7 @@ pub fn patch_hyp(args: &PatchHypArgs) -> anyhow::Result<()> {
         bail!("{name} is larger than 1 GiB, too large for a hypervisor's image");
     }
     let options = Options {
-        target: args.to.into(),
+        target: args.to,
         vhe: args.vhe,
         outline: Outline {
             code: args.code.clone(),

@@ -14,7 +14,7 @@ use ws_results::{ResultFile, Row, Status};
 use ws_runner::rows::RowsOf;
 use ws_runner::turns::Turns;
 use ws_runner::{Benchmarks, Measured, Output, RunSpec, Session, whole};
-use ws_terminal::{Colours, Stop, Usage, output};
+use ws_terminal::{Colours, Usage, output};
 
 /// Platforms with a VM on this host, and whether it is an emulator's.
 const PLATFORMS: [(&str, bool); 2] = [("qemu-kvm", false), ("qemu-tcg", true)];
@@ -74,7 +74,8 @@ fn measured(args: &PlaceArgs, colours: Colours) -> anyhow::Result<(Vec<ResultFil
         time: Duration::from_secs(u64::from(args.time) * 60),
         boots: args.boots,
     };
-    let session = session(Stop::listen()?.until(begun + asked.time), colours);
+    let mut session = session(colours)?;
+    session.stop = session.stop.until(begun + asked.time);
     let run = |rows: &[PlaceRow], turns: Turns, boots: u32, output: &Output| {
         let mut parts = args.usual.parts.to_parts();
         let workloads = workloads(rows, is_emulator, &cpus.all());
@@ -83,7 +84,12 @@ fn measured(args: &PlaceArgs, colours: Colours) -> anyhow::Result<(Vec<ResultFil
             benchmarks: Benchmarks::Matching(regex::Regex::new("^place-")?),
             rows: Some(RowsOf::Applications),
             turns,
-            ..whole::spec(vec![name.clone()], (boots, 0), parts, output.clone())
+            platforms: vec![name.clone()],
+            boots: Some(boots),
+            perturb: Some(0),
+            parts,
+            output: output.clone(),
+            ..RunSpec::default()
         };
         whole::measure(&spec, |_| false, "placements", &session)
     };

@@ -1,7 +1,7 @@
 //! `worldswitch report`: writes results as one HTML page.
 
 use crate::cli::ReportArgs;
-use crate::shared::page::{Asked, Bases, told, unit, write};
+use crate::shared::page::{Asked, Bases, told, write};
 use crate::shared::{Done, events, input};
 use anyhow::{Context, anyhow, bail};
 use std::path::Path;
@@ -99,10 +99,10 @@ fn found(runs: &[String]) -> anyhow::Result<(Vec<ResultFile>, Vec<Explained>)> {
 /// Sorts runs by date; in each, the baseline first, then the platforms in its unit, each group in the run's order.
 fn order(results: &mut [ResultFile], named: Option<&str>) {
     let base = results.iter().find(|r| is_baseline(r, named));
-    let base_unit = base.and_then(unit).cloned();
+    let base_unit = base.and_then(ResultFile::unit).map(str::to_owned);
     results.sort_by(|a, b| {
         let is_other = |r: &ResultFile| !is_baseline(r, named);
-        let key = |r: &ResultFile| (unit(r) != base_unit.as_ref(), is_other(r));
+        let key = |r: &ResultFile| (r.unit() != base_unit.as_deref(), is_other(r));
         (&a.created, key(a), a.place()).cmp(&(&b.created, key(b), b.place()))
     });
 }

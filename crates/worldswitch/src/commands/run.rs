@@ -7,7 +7,7 @@ use crate::shared::{Done, export, on_stdout, page, told};
 use anyhow::bail;
 use std::path::Path;
 use ws_runner::{Benchmarks, Measured, measure};
-use ws_terminal::{Colours, Stop, Why, output};
+use ws_terminal::{Colours, Why, output};
 
 /// Measures, shows the table and keeps the results.
 ///
@@ -20,7 +20,7 @@ pub fn run(args: &RunArgs, colours: Colours) -> anyhow::Result<Done> {
     if let Some(layout) = &layout {
         spec.benchmarks = Benchmarks::Matching(layout.benchmarks()?);
     }
-    let measured = measure(&spec, None, &session(Stop::listen()?, colours))?;
+    let measured = measure(&spec, None, &session(colours)?)?;
     measured.tell_problems(colours);
     show(args, layout.as_ref(), measured, colours)
 }

@@ -121,7 +121,7 @@ fn as_now(result: &ResultFile, parts: &Parts) -> anyhow::Result<PlatformName> {
         bail!("{platform} is no lab machine");
     };
     let name: PlatformName = platform.parse().with_context(|| platform.clone())?;
-    let resources = parts::resources(parts, Vec::new());
+    let resources = parts::resources(parts);
     let machine = platforms::open(&name, &resources)
         .with_context(|| format!("{platform} can't be made now"))?;
     if machine.digest() != Some(measured) {

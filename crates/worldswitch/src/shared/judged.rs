@@ -12,7 +12,7 @@ use ws_report::{Comparisons, HostsOfSides};
 use ws_results::ResultFile;
 use ws_runner::benchmarks;
 use ws_runner::parts::Parts;
-use ws_terminal::{Colours, Stop, Usage, output};
+use ws_terminal::{Colours, Usage, output};
 
 /// Judges pairs of a base and another result, shows the tables, and exports them. A pair whose
 /// conditions differ does not hide the verdicts on other pairs. `gaps`: what of the base is in no pair.
@@ -80,12 +80,7 @@ pub fn judge(
         output::remark(&format!("not judged: {}", gap.why), colours);
     }
     if let Some(parts) = explain {
-        comparisons.explained = changed::changed(
-            &changed,
-            parts,
-            !on_stdout,
-            &session(Stop::listen()?, colours),
-        )?;
+        comparisons.explained = changed::changed(&changed, parts, !on_stdout, &session(colours)?)?;
     }
     export(json, || Ok(comparisons.to_json()?))?;
     Ok(comparisons.outcome)

@@ -1,6 +1,6 @@
 //! What several commands need beside the libraries: how a command ends, and where what it shows goes.
 
-pub mod changed;
+mod changed;
 pub mod events;
 pub mod figure;
 pub mod input;

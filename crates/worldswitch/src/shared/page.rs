@@ -1,4 +1,4 @@
-//! The page of results: for `report`, `run --report` and `history machines`.
+//! The page of results: for `report`, `run --report` and `history report`.
 
 use crate::cli::Form;
 use crate::shared::pairs::{counterpart, divided};
@@ -6,12 +6,12 @@ use crate::shared::traffics::traffics;
 use crate::shared::write as write_file;
 use anyhow::Context;
 use std::path::Path;
-use ws_analysis::model::{ModelOptions, Paging, Workload, fit};
+use ws_analysis::model::{ModelOptions, Workload, fit};
 use ws_analysis::{CompareOptions, HostKind, Thresholds, Trends, compare_results, judge_hosts};
 use ws_explain::explained::Explained;
 use ws_report::page::{Report, Simulated};
 use ws_report::{Modelled, Options, baselines, has_baseline};
-use ws_results::ResultFile;
+use ws_results::{Paging, ResultFile};
 use ws_runner::parts::Places;
 
 /// The name of the report in its results' folder.
@@ -54,11 +54,6 @@ pub struct Written {
     pub is_file: bool,
     /// What was asked for and is not on it, with reasons.
     pub refused: Vec<String>,
-}
-
-/// The unit of a result's figures.
-pub fn unit(result: &ResultFile) -> Option<&serde_json::Value> {
-    result.identity.conditions.get("unit")
 }
 
 /// Writes the page of these results, or into a file `.svg` the chart that it opens with.
@@ -188,7 +183,7 @@ fn model(page: &mut Report, asked: &Asked) -> anyhow::Result<()> {
     };
     for (guest, baseline) in platforms.into_iter().filter_map(newest) {
         let native = baseline.map(|index| &page.results[index]);
-        let fits = |r: &&ResultFile| unit(r) == unit(guest) && Paging::of(r).is_none();
+        let fits = |r: &&ResultFile| r.unit() == guest.unit() && Paging::of(r).is_none();
         let Some(native) = native.filter(fits) else {
             continue;
         };

@@ -7,7 +7,7 @@ use ws_results::ResultFile;
 use ws_text::terminal;
 
 /// The thresholds of each result. A false alarm in a whole suite is as improbable on all hosts of a platform together: the
-/// significance is divided among them, as [`judge_hosts`] does.
+/// significance is divided among them, as [`ws_analysis::judge_hosts`] does.
 pub fn divided<'a>(
     thresholds: Thresholds,
     pairs: &[(&'a ResultFile, &'a ResultFile)],

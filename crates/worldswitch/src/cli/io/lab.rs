@@ -1,8 +1,9 @@
 //! Options of `worldswitch io` with `--on`: the devices of a VM in the lab.
 
 use crate::cli::help::{MACHINES, OUTPUT};
+use crate::cli::values::yes_or_no;
 use crate::cli::{Exports, PartsArgs, PlatformList, platforms};
-use clap::{Arg, ArgGroup, Args, ValueEnum};
+use clap::{Arg, ArgGroup, Args};
 
 /// The group of options that choose the lab, one of which all others here need.
 const LAB: &str = "lab";
@@ -70,8 +71,8 @@ pub struct LabArgs {
     #[arg(long, value_name = "RUN",
         conflicts_with_all = ["on", "list", "device", "depth", "busy", "boots", "perturb", "output"])]
     pub of: Vec<String>,
-    /// Also show the functions that execute a request's instructions. Each chosen row is measured once
-    /// more for this. At most three rows (--device, --depth, --busy=no).
+    /// Also show which functions execute the instructions of a request. Each chosen row is measured once
+    /// more. At most three rows (--device, --depth, --busy=no).
     #[arg(long, requires = "on", conflicts_with = "list")]
     pub explain: bool,
     /// List the devices of the platforms of --on (default: lab:kvm-linux) instead of measuring.
@@ -81,9 +82,9 @@ pub struct LabArgs {
     #[arg(long, value_name = "REGEX", value_parser = regex::Regex::new)]
     pub device: Option<regex::Regex>,
     /// Only with a vCPU that never halts, or with one that sleeps while it waits. Default: both.
-    #[arg(long, value_name = "WHETHER", value_enum, require_equals = true, num_args = 0..=1,
+    #[arg(long, value_name = "WHETHER", value_parser = yes_or_no(), require_equals = true, num_args = 0..=1,
         default_missing_value = "yes")]
-    pub busy: Option<Busy>,
+    pub busy: Option<bool>,
     /// Boots of each platform; the second proves that the counts are exact.
     #[arg(long, value_name = "N", default_value_t = 2,
         value_parser = clap::value_parser!(u32).range(1..=1000))]
@@ -97,13 +98,6 @@ pub struct LabArgs {
     pub exports: Exports,
     #[command(flatten, next_help_heading = MACHINES)]
     pub parts: PartsArgs,
-}
-
-/// Whether the vCPU never halts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Busy {
-    Yes,
-    No,
 }
 
 impl LabArgs {

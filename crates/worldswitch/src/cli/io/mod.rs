@@ -1,10 +1,11 @@
 //! Options of `worldswitch io`: of servers on this host, and ([`lab`]) of a VM's devices in the lab.
 
 pub mod lab;
+mod values;
 
 use super::OutputArgs;
 use super::help::OUTPUT;
-use clap::{Args, ValueEnum};
+use clap::Args;
 use lab::LabArgs;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -47,8 +48,8 @@ report say so.";
 pub struct IoArgs {
     /// Experiments, each with its own servers and loads; options override them. Without any:
     /// identical devices, as --devices, --depth and --replies say.
-    #[arg(value_enum, value_name = "EXPERIMENT")]
-    pub experiment: Vec<ExperimentArg>,
+    #[arg(value_name = "EXPERIMENT", value_parser = values::experiment())]
+    pub experiment: Vec<Experiment>,
     /// The servers to start. elvis and elvis@MODE serve disks and networks. qemu-storage-daemon serves disks, and
     /// with @polling its I/O thread polls. testpmd serves networks. elvis+NAME=VALUE sets a parameter of elvis'
     /// policy, such as stuck_rule=false. Default: the experiment's, else elvis in all modes and qemu-storage-daemon.
@@ -71,8 +72,8 @@ pub struct IoArgs {
         value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub depth: Option<Vec<u16>>,
     /// How clients detect replies. Default: the experiment's, else both.
-    #[arg(long, value_enum, value_name = "HOW,...", value_delimiter = ',')]
-    pub replies: Option<Vec<RepliesArg>>,
+    #[arg(long, value_name = "HOW,...", value_delimiter = ',', value_parser = values::replies())]
+    pub replies: Option<Vec<Replies>>,
     /// One client process drives all devices of a load, instead of one process for each: for loads
     /// with more polling clients than CPUs.
     #[arg(long)]
@@ -91,8 +92,8 @@ pub struct IoArgs {
     #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(0..=100))]
     pub write: Option<u8>,
     /// Type of the disks. Default: the experiment's, else null.
-    #[arg(long, value_enum)]
-    pub disk: Option<DiskArg>,
+    #[arg(long, value_parser = values::disk())]
+    pub disk: Option<Disk>,
     /// The folder for the files of --disk file, on the block device to be measured. They are made there, and removed
     /// at the end. Default: the current folder.
     #[arg(long, value_name = "FOLDER")]
@@ -126,110 +127,19 @@ pub struct IoArgs {
     pub output: OutputArgs,
 }
 
-/// How clients detect replies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum RepliesArg {
-    /// The server notifies them through an eventfd.
-    Eventfd,
-    /// They poll memory all the time.
-    Poll,
-}
-
-impl From<RepliesArg> for Replies {
-    fn from(replies: RepliesArg) -> Self {
-        match replies {
-            RepliesArg::Eventfd => Self::Eventfd,
-            RepliesArg::Poll => Self::Poll,
-        }
-    }
-}
-
-/// Type of the disks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum DiskArg {
-    /// No storage: the cost of the server alone.
-    Null,
-    /// Files on a tmpfs. All servers use the same files.
-    Tmpfs,
-    /// Files in --disk-folder. All servers use the same files with O_DIRECT, which bypasses the page cache.
-    File,
-}
-
-impl From<DiskArg> for Disk {
-    fn from(disk: DiskArg) -> Self {
-        match disk {
-            DiskArg::Null => Self::Null,
-            DiskArg::Tmpfs => Self::Tmpfs,
-            DiskArg::File => Self::File,
-        }
-    }
-}
-
-/// An experiment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ExperimentArg {
-    /// Figure 6: throughput and latency of 1 to 14 devices, with four readers and four writers on
-    /// each.
-    #[value(alias = "fig6")]
-    Scaling,
-    /// Figure 7: seven devices, 1 to 6 of them with 32 outstanding requests, the others with one.
-    #[value(alias = "fig7")]
-    Mixed,
-    /// Figure 8: the gain from fine-grained scheduling and the gain from polling, with 1 to 7 devices.
-    #[value(alias = "fig8")]
-    Ablation,
-    /// One device with 32 outstanding requests beside six with one, on an overloaded I/O core, with
-    /// the rule about stuck queues on and off.
-    Stuck,
-    /// Fourteen devices of equal weight, then three of weights 1, 2 and 4, on an overloaded I/O core.
-    Shares,
-    /// Fourteen devices, each driven by a process that compares what it reads with what it wrote.
-    Integrity,
-    /// elvis against a qemu-storage-daemon that polls. Disks: null, tmpfs, file. Devices: 1 and 4. Outstanding
-    /// requests on each: 1, 8, 32. Replies: eventfd and poll. One client drives all devices of a load.
-    Peers,
-    /// Pairs of network devices, 1 and 4, of which the second sends each frame of 64 bytes back. A
-    /// request is the way there and back.
-    Rr,
-    /// A pair of network devices, the first of which sends: frames of 64 and of 1514 bytes, and TCP
-    /// segments of 64 KiB. A request is a frame.
-    Stream,
-    /// A tmpfs disk with 32 outstanding requests beside an echo of frames, on one I/O core, with the rule
-    /// about stuck queues on and off.
-    MixedNet,
-}
-
-impl From<ExperimentArg> for Experiment {
-    fn from(experiment: ExperimentArg) -> Self {
-        match experiment {
-            ExperimentArg::Scaling => Self::Scaling,
-            ExperimentArg::Mixed => Self::Mixed,
-            ExperimentArg::Ablation => Self::Ablation,
-            ExperimentArg::Stuck => Self::Stuck,
-            ExperimentArg::Shares => Self::Shares,
-            ExperimentArg::Integrity => Self::Integrity,
-            ExperimentArg::Peers => Self::Peers,
-            ExperimentArg::Rr => Self::Rr,
-            ExperimentArg::Stream => Self::Stream,
-            ExperimentArg::MixedNet => Self::MixedNet,
-        }
-    }
-}
-
 impl IoArgs {
     /// The loads and servers that are asked for.
     pub fn asked(&self) -> Asked {
-        let replies = self.replies.as_ref();
         Asked {
-            experiments: self.experiment.iter().map(|&one| one.into()).collect(),
+            experiments: self.experiment.clone(),
             servers: self.server.iter().chain(&self.peer).cloned().collect(),
             devices: self.devices.clone(),
             depths: self.depth.clone(),
-            replies: replies.map(|all| all.iter().map(|&one| one.into()).collect()),
+            replies: self.replies.clone(),
             one_client: self.one_client,
             think: Duration::from_micros(self.think),
             write: self.write,
-            disk: self.work.map(Disk::Work).or(self.disk.map(Into::into)),
+            disk: self.work.map(Disk::Work).or(self.disk),
             verify: self.verify,
             quick: self.quick,
         }

@@ -14,7 +14,7 @@ use ws_results::ResultFile;
 use ws_runner::rows::RowsOf;
 use ws_runner::{RunSpec, parts, whole};
 use ws_terminal::columns::{self, columns};
-use ws_terminal::{Colours, Stop, output};
+use ws_terminal::{Colours, output};
 
 /// Measures, or loads earlier results, and shows them.
 ///
@@ -111,15 +111,15 @@ fn measured(args: &AppsArgs, colours: Colours) -> anyhow::Result<(Vec<ResultFile
     let spec = RunSpec {
         benchmarks: args.workload.clone().into(),
         rows: Some(RowsOf::Applications),
-        ..whole::spec(
-            args.on.concat(),
-            (args.boots, args.perturb),
-            args.usual.parts.to_parts(),
-            args.usual.output.to_output(),
-        )
+        platforms: args.on.concat(),
+        boots: Some(args.boots),
+        perturb: Some(args.perturb),
+        parts: args.usual.parts.to_parts(),
+        output: args.usual.output.to_output(),
+        ..RunSpec::default()
     };
     let has_no = "applications: choose host, qemu-kvm, qemu-tcg, lab:linux, lab:kvm-linux or another recipe with a [root]";
-    let session = session(Stop::listen()?, colours);
+    let session = session(colours)?;
     let measured = whole::measure(&spec, |recipe| recipe.root.is_some(), has_no, &session)?;
     Ok(told(measured, colours))
 }

@@ -13,7 +13,7 @@ use ws_recorder::{Recorded, symbols_of_linux, ticks};
 use ws_report::Predicted;
 use ws_runner::rows::RowsOf;
 use ws_runner::{Session, parts};
-use ws_terminal::{Colours, Stop, Usage, output};
+use ws_terminal::{Colours, Usage, output};
 
 /// A recorded boot takes minutes, and the table is long.
 const WORKLOADS_AT_MOST: usize = 3;
@@ -109,7 +109,7 @@ pub fn explained(
     predicted: &[Predicted],
     colours: Colours,
 ) -> anyhow::Result<Option<Vec<WorkloadExplained>>> {
-    let session = session(Stop::listen()?, colours);
+    let session = session(colours)?;
     let of = |name: &PlatformName| spreads(args, choice, name, &session);
     let Some(natively) = of(&choice.natively)? else {
         return Ok(None);

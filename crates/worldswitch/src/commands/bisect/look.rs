@@ -8,13 +8,12 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use ws_analysis::Figure;
 use ws_kernels::build::Builder;
-use ws_kernels::child::Stopped;
 use ws_kernels::tree::{Commit, Tree};
 use ws_machines::name::PlatformName;
 use ws_machines::platforms;
 use ws_results::ResultFile;
 use ws_runner::{Benchmarks, Output, RunSpec, Session, measure, parts};
-use ws_terminal::{Progress, time};
+use ws_terminal::{Progress, Stopped, time};
 
 /// A kernel with its figure.
 #[derive(Clone, Debug)]
@@ -110,7 +109,7 @@ impl<'a> Looker<'a> {
             Err(why) => return Ok(Err(why)),
         };
         // New for each commit: resources cache what the machine's files contain.
-        let resources = parts::resources(&self.args.parts.to_parts(), Vec::new());
+        let resources = parts::resources(&self.args.parts.to_parts());
         let machine = match platforms::open(&self.platform, &resources) {
             Ok(machine) => machine,
             Err(error) => return Ok(Err(error.to_string())),

@@ -21,7 +21,7 @@ use ws_machines::image::GuestImage;
 use ws_machines::resources::Resources;
 use ws_recorder::LEAST;
 use ws_runner::{benchmarks, parts};
-use ws_terminal::{Colours, Stop, Usage, output};
+use ws_terminal::{Colours, Usage, output};
 
 /// Boots of the good and of the bad kernel, beside perturbed ones. Kernels between them are booted
 /// once: these boots have shown that counts repeat exactly.
@@ -49,8 +49,8 @@ enum End {
 /// Wrong usage; the good or the bad commit can't be built or measured, or they do not differ; git
 /// fails; the user stopped the search.
 pub fn bisect(args: &BisectArgs, colours: Colours) -> anyhow::Result<Done> {
-    let session = session(Stop::listen()?, colours);
-    let resources = parts::resources(&args.parts.to_parts(), Vec::new());
+    let session = session(colours)?;
+    let resources = parts::resources(&args.parts.to_parts());
     sound(args, &resources)?;
     let builder = Builder {
         command: args.build.clone(),

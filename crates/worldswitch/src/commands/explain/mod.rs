@@ -14,7 +14,7 @@ use ws_explain::explained::Explained;
 use ws_explain::render::Shown;
 use ws_machines::name::PlatformName;
 use ws_recorder::{Explainer, debug};
-use ws_terminal::{Colours, Stop, output};
+use ws_terminal::{Colours, output};
 
 /// Records one operation, or two of them, and explains what was recorded.
 ///
@@ -27,7 +27,7 @@ pub fn explain(args: &ExplainArgs, colours: Colours) -> anyhow::Result<Done> {
     // Before the machine boots: a mistake in a file is told at once.
     let prices = prices::prices(&args.prices)?;
     debug::check(&args.debug)?;
-    let session = session(Stop::listen()?, colours);
+    let session = session(colours)?;
     let explainer = Explainer {
         benchmark: args.benchmark(),
         parts: &args.parts.to_parts(),

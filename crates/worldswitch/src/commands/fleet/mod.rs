@@ -70,7 +70,7 @@ fn view(args: &CampaignArgs) -> anyhow::Result<View> {
     let stop = Stop::listen()?;
     let (campaign, folder) = campaign(args)?;
     let parts = args.parts.to_parts();
-    let resources = parts::resources(&parts, Vec::new());
+    let resources = parts::resources(&parts);
     let expanded = Expanded::of(&campaign, &folder, &resources, &parts.lab, &stop)?;
     View::of(campaign, folder, expanded, queue::known)
 }

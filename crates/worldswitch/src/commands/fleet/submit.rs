@@ -10,18 +10,17 @@ use ws_fleet::measure::{Cell, Worker};
 use ws_fleet::submission::{Submission, Work};
 use ws_fleet::view::View;
 use ws_fleet::{carry, locked, queue, submit, work};
-use ws_kernels::child::Stopped;
 use ws_runner::{Session, parts};
-use ws_terminal::{Colours, Stop, output};
+use ws_terminal::{Colours, Stopped, output};
 
 /// Submits what is open, or measures it here.
 ///
 /// # Errors
 /// The campaign is wrong, the folder can't be written, or Slurm refuses.
 pub fn submit(args: &SubmitArgs, colours: Colours) -> anyhow::Result<Done> {
-    let session = session(Stop::listen()?, colours);
+    let session = session(colours)?;
     let (campaign, folder) = campaign(&args.campaign)?;
-    let resources = parts::resources(&args.campaign.parts.to_parts(), Vec::new());
+    let resources = parts::resources(&args.campaign.parts.to_parts());
     let places = &args.campaign.parts.lab.to_places();
     let expanded = Expanded::of(&campaign, &folder, &resources, places, &session.stop)?;
     if !args.local {

@@ -11,14 +11,14 @@ use ws_fleet::measure::Worker;
 use ws_fleet::submission::Work;
 use ws_fleet::work::{builds, kept, node, task};
 use ws_runner::parts::{Parts, Places};
-use ws_terminal::{Colours, Stop};
+use ws_terminal::Colours;
 
 /// Does what this job is for.
 ///
 /// # Errors
 /// It can't be done; why a task failed is also kept in the folder.
 pub fn work(args: &WorkArgs, colours: Colours) -> anyhow::Result<Done> {
-    let session = session(Stop::listen()?, colours);
+    let session = session(colours)?;
     let folder = Folder::at(&args.folder);
     let submission = folder.submission(args.submission)?;
     let part = submission.parts.iter().find(|part| part.job == args.job);

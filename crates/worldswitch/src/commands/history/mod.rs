@@ -3,7 +3,7 @@
 mod machines;
 pub mod plot;
 
-use crate::cli::{GrantedRight, HistoryArgs, HistoryWhat, JudgeArgs};
+use crate::cli::{HistoryArgs, HistoryWhat, JudgeArgs};
 use crate::shared::Done;
 use crate::shared::judged::judge;
 use anyhow::{Context, bail};
@@ -154,14 +154,14 @@ fn copy(from: &Place, to: &str, colours: Colours) -> anyhow::Result<()> {
 
 fn grant(
     store: &mut Store,
-    right: GrantedRight,
+    right: Right,
     roles: &[String],
     colours: Colours,
 ) -> anyhow::Result<()> {
-    let (right, may) = match right {
-        GrantedRight::Read => (Right::Read, "may read"),
-        GrantedRight::Add => (Right::Add, "may read and add"),
-        GrantedRight::Nothing => (Right::Nothing, "may do nothing"),
+    let may = match right {
+        Right::Read => "may read",
+        Right::Add => "may read and add",
+        Right::Nothing => "may do nothing",
     };
     store.grant(right, roles)?;
     for role in roles {

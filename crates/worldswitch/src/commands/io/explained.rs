@@ -16,7 +16,7 @@ use ws_recorder::{Recorded, symbols_of_linux, ticks};
 use ws_results::IoRow;
 use ws_runner::rows::{Devices, RowsOf};
 use ws_runner::{parts, whole};
-use ws_terminal::{Colours, Stop, Usage, output};
+use ws_terminal::{Colours, Usage, output};
 
 /// A recorded boot takes minutes, and a table has room for so many.
 const ROWS_AT_MOST: usize = 3;
@@ -88,7 +88,7 @@ fn all_rows(of: &Io) -> Vec<IoRow> {
 
 /// The addresses of the agent's code that makes the measured requests.
 fn window(args: &IoArgs) -> anyhow::Result<RangeInclusive<u64>> {
-    let resources = parts::resources(&args.lab.parts.to_parts(), Vec::new());
+    let resources = parts::resources(&args.lab.parts.to_parts());
     let agent = resources.agent_for(Architecture::X86_64)?;
     let file = agent.display();
     let bytes = fs::read(&agent).with_context(|| format!("can't read {file}"))?;
@@ -108,7 +108,7 @@ pub fn explained(
     print: bool,
     colours: Colours,
 ) -> anyhow::Result<Option<Vec<RequestsExplained>>> {
-    let session = session(Stop::listen()?, colours);
+    let session = session(colours)?;
     let parts = &args.lab.parts.to_parts();
     let mut rows = Vec::new();
     for (platform, row) in &choice.rows {

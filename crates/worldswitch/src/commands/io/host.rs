@@ -217,7 +217,7 @@ pub fn host(args: &IoArgs, colours: Colours) -> anyhow::Result<Done> {
     folder.must_take(names.iter().map(|name| &**name))?;
     let stop = Stop::listen()?;
     // The doctor also examines programs of other platforms, but warns only about what matters here.
-    let resources = parts::resources(&Parts::default(), Vec::new());
+    let resources = parts::resources(&Parts::default());
     let doctor = doctor::warn(&resources, &[], colours);
     let rounds = args.rounds.unwrap_or(if args.quick { 2 } else { 5 });
     // Each peer is there once, as `runs` has found.

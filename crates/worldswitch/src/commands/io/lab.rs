@@ -2,7 +2,6 @@
 
 use super::explained;
 use crate::cli::io::IoArgs;
-use crate::cli::io::lab::Busy;
 use crate::cli::session;
 use crate::shared::told::told;
 use crate::shared::{Done, export, on_stdout};
@@ -15,7 +14,7 @@ use ws_report::Requests;
 use ws_runner::rows::{self, RowsOf};
 use ws_runner::{RunSpec, parts, whole};
 use ws_terminal::columns::{columns, json};
-use ws_terminal::{Colours, Stop, output};
+use ws_terminal::{Colours, output};
 
 /// The platform with devices that the lab has itself.
 const PLATFORM: &str = "lab:kvm-linux";
@@ -42,7 +41,7 @@ pub fn lab(args: &IoArgs, colours: Colours) -> anyhow::Result<Done> {
     let devices = rows::Devices {
         device: lab.device.clone(),
         depths: args.depth.clone(),
-        busy: lab.busy.map(|busy| busy == Busy::Yes),
+        busy: lab.busy,
     };
     let choice = match lab.explain {
         true => Some(explained::choice(args, &devices)?),
@@ -52,14 +51,14 @@ pub fn lab(args: &IoArgs, colours: Colours) -> anyhow::Result<Done> {
         true => {
             let spec = RunSpec {
                 rows: Some(RowsOf::Devices(devices)),
-                ..whole::spec(
-                    lab.on.concat(),
-                    (lab.boots, lab.perturb),
-                    lab.parts.to_parts(),
-                    args.output.to_output(),
-                )
+                platforms: lab.on.concat(),
+                boots: Some(lab.boots),
+                perturb: Some(lab.perturb),
+                parts: lab.parts.to_parts(),
+                output: args.output.to_output(),
+                ..RunSpec::default()
             };
-            let session = session(Stop::listen()?, colours);
+            let session = session(colours)?;
             told(
                 whole::measure(&spec, has_devices, HAS_NO, &session)?,
                 colours,

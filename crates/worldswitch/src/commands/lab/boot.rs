@@ -26,7 +26,7 @@ pub fn boot(args: &BootArgs) -> anyhow::Result<Done> {
         super::say(&unused);
     }
     let parts = args.parts();
-    let mut resources = parts::resources(&parts, Vec::new());
+    let mut resources = parts::resources(&parts);
     resources.kernel = Some(args.kernel.clone());
     resources.initrd.clone_from(&args.initrd);
     platforms::check(&name, &resources).map_err(|e| Usage(e.to_string()))?;

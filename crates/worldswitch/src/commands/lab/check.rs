@@ -7,12 +7,12 @@ use crate::shared::{Done, export, input, on_stdout, write as write_file};
 use anyhow::bail;
 use std::path::Path;
 use ws_analysis::{Figure, Outcome};
-use ws_budget::{Asked, Budget, Checked, Line, Measured, lines, outcome, parse, sound};
+use ws_budget::{Budget, Checked, Line, Measured, lines, outcome, parse, sound};
 use ws_machines::platforms;
 use ws_machines::resources::Resources;
-use ws_runner::{Session, parts};
+use ws_runner::{RunSpec, Session, parts};
 use ws_terminal::columns::{self, columns};
-use ws_terminal::{Colours, Stop, Usage, output};
+use ws_terminal::{Colours, Usage, output};
 
 /// Checks the budget, or writes one.
 ///
@@ -22,14 +22,14 @@ pub fn check(args: &CheckArgs, colours: Colours) -> anyhow::Result<Done> {
     let markdown_to = args.export_markdown.as_deref();
     let json_to = args.json.then_some(Path::new("-"));
     let piped = on_stdout([markdown_to, json_to])?;
-    let session = session(Stop::listen()?, colours);
-    let resources = parts::resources(&args.parts.to_parts(), Vec::new());
+    let session = session(colours)?;
+    let resources = parts::resources(&args.parts.to_parts());
     if args.write {
         return write(args, &resources, &session);
     }
     let budget = read(&args.budget)?;
     sound(&budget, &resources).map_err(|why| Usage(format!("{}: {why}", args.budget.display())))?;
-    let measured = Measured::of(&budget, &asked(args), &session)?;
+    let measured = Measured::of(&budget, &spec(args), &session)?;
     let lines = lines(&budget, &measured.results);
     let legend = figure::legend(measured.results.iter());
     if !piped {
@@ -49,11 +49,13 @@ pub fn check(args: &CheckArgs, colours: Colours) -> anyhow::Result<Done> {
     Ok(done(&measured, outcome(&lines)))
 }
 
-fn asked(args: &CheckArgs) -> Asked {
-    Asked {
+/// How benchmarks are measured.
+fn spec(args: &CheckArgs) -> RunSpec {
+    RunSpec {
+        perturb: Some(args.perturb),
         parts: args.parts.to_parts(),
         output: args.output.to_output(),
-        perturb: args.perturb,
+        ..RunSpec::default()
     }
 }
 
@@ -158,7 +160,7 @@ fn write(args: &CheckArgs, resources: &Resources, session: &Session) -> anyhow::
         platforms::check(name, resources).map_err(|e| Usage(e.to_string()))?;
     }
     let mut measured = Measured::default();
-    measured.run(&asked(args), names, args.bench.clone().into(), session)?;
+    measured.run(&spec(args), names, args.bench.clone().into(), session)?;
     tell(&measured, session.colours);
     if measured.lacking {
         bail!("no budget was written: some platform did not measure everything");

@@ -171,20 +171,19 @@ fn described(recipe: &Recipe) -> Result<String, Error> {
 
 /// Prints the facts by which views choose and relate its results.
 fn tell_facts(text: &mut String, recipe: &Recipe) -> Result<(), Error> {
-    let reference = load()?;
     let facts = facts(recipe);
-    let role = match facts.role {
-        Some(Role::NestedVm) => "nested VM",
-        Some(Role::Vm) => "VM",
-        Some(Role::Native) | None => "native",
-    };
+    let role = facts.role.map(Role::word);
     let paging = facts.paging.map(Paging::word);
-    let words = [Some(role), facts.hypervisor.as_deref(), paging];
+    let words = [role, facts.hypervisor.as_deref(), paging];
     let words: Vec<&str> = words.into_iter().flatten().collect();
     head(
         text,
         &format!("facts for tables and pages: {}", words.join(", ")),
     );
+    if facts.published.is_empty() {
+        return Ok(());
+    }
+    let reference = load()?;
     for of in &facts.published {
         let table = of.table.iter().map(|table| format!(", table {table}"));
         let table: String = table.collect();

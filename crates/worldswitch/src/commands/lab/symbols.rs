@@ -15,16 +15,13 @@ use ws_terminal::{Stop, Usage, output};
 /// The machine can't be made or booted, has no Linux, or does not print them.
 pub fn symbols(name: &str, qemu: Option<&PathBuf>, places: &Places) -> anyhow::Result<Done> {
     let name = super::machine(name)?;
-    let resources = parts::resources(
-        &Parts {
-            guest: None,
-            qemu: qemu.cloned(),
-            vmm: None,
-            no_resume: true,
-            lab: places.clone(),
-        },
-        Vec::new(),
-    );
+    let resources = parts::resources(&Parts {
+        guest: None,
+        qemu: qemu.cloned(),
+        vmm: None,
+        no_resume: true,
+        lab: places.clone(),
+    });
     platforms::check(&name, &resources).map_err(|e| Usage(e.to_string()))?;
     let stop = Stop::listen()?;
     let symbols = match platforms::symbols(&name, &resources, &|| stop.requested()) {

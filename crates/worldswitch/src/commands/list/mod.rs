@@ -18,10 +18,10 @@ use ws_runner::parts;
 pub fn list(what: &ListWhat) -> anyhow::Result<()> {
     match what {
         ListWhat::Benchmarks { on, json, parts } => {
-            benchmarks::benchmarks(*json, on, &parts::resources(&parts.to_parts(), Vec::new()))
+            benchmarks::benchmarks(*json, on, &parts::resources(&parts.to_parts()))
         }
         ListWhat::Platforms { json, parts } => {
-            platforms::platforms(*json, &parts::resources(&parts.to_parts(), Vec::new()))
+            platforms::platforms(*json, &parts::resources(&parts.to_parts()))
         }
     }
 }

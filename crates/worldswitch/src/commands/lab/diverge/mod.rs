@@ -27,7 +27,7 @@ use ws_machines::platforms;
 use ws_machines::resources::Resources;
 use ws_recorder::Texts;
 use ws_runner::{Session, parts};
-use ws_terminal::{Colours, Progress, Stop, Usage, output};
+use ws_terminal::{Colours, Progress, Usage, output};
 
 /// Room for what is kept of both boots: up to a million different instructions of some 30 bytes.
 const ROOM_BYTES: u64 = 256 << 20;
@@ -46,7 +46,7 @@ pub struct Machined {
 /// Wrong usage, a machine that can't be made, booted or recorded, or its record is damaged.
 pub fn diverge(args: &DivergeArgs, colours: Colours) -> anyhow::Result<Done> {
     let machines = machines(args)?;
-    let session = session(Stop::listen()?, colours);
+    let session = session(colours)?;
     let stop = &session.stop;
     let folder = ws_recorder::temporary_folder(ROOM_BYTES)?;
     let mut sides = Vec::new();
@@ -107,7 +107,7 @@ fn machines(args: &DivergeArgs) -> anyhow::Result<[Machined; 2]> {
         let name = super::machine(name)?;
         let mut parts = args.parts.to_parts();
         parts.qemu = qemu.cloned();
-        let mut resources = parts::resources(&parts, Vec::new());
+        let mut resources = parts::resources(&parts);
         resources.kernel.clone_from(&args.kernel);
         resources.initrd.clone_from(&args.initrd);
         platforms::check(&name, &resources).map_err(|e| Usage(e.to_string()))?;
