@@ -1,13 +1,11 @@
-//! The book, docs/ without docs/notebook/: as long as somebody reads, in short sentences, with links that lead somewhere.
-//! The notebook has what was measured or tried once.
+//! The book is docs/ without docs/notebook/, which has records. Tests of its length, its sentences and its links.
 
+use crate::house::{ROOT, files, read};
 use regex::Regex;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 const NOTEBOOK: &str = "docs/notebook";
 /// Words of text: without tables, code and names in backquotes.
 const WORDS: usize = 25_000;
@@ -22,30 +20,15 @@ static BLOCKS: LazyLock<Regex> =
 static TARGETS: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\]\(([^)\s]+)\)").unwrap());
 
 /// All pages of docs/ with its notebook, and those beside it.
-fn pages() -> Vec<PathBuf> {
-    let mut pages = vec!["README.md".into(), "CONTRIBUTING.md".into()];
-    let mut folders = vec![PathBuf::from("docs")];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(Path::new(ROOT).join(&folder)).unwrap() {
-            let path = folder.join(entry.unwrap().file_name());
-            if Path::new(ROOT).join(&path).is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|kind| kind == "md") {
-                pages.push(path);
-            }
-        }
-    }
-    pages.sort();
-    pages
+fn pages() -> impl Iterator<Item = PathBuf> {
+    let beside = ["README.md", "CONTRIBUTING.md"].map(PathBuf::from);
+    let is_page = |path: &PathBuf| path.extension().is_some_and(|kind| kind == "md");
+    files("docs").into_iter().filter(is_page).chain(beside)
 }
 
 fn book() -> impl Iterator<Item = PathBuf> {
     let is_in_book = |page: &PathBuf| page.starts_with("docs") && !page.starts_with(NOTEBOOK);
-    pages().into_iter().filter(is_in_book)
-}
-
-fn read(page: &Path) -> String {
-    fs::read_to_string(Path::new(ROOT).join(page)).unwrap()
+    pages().filter(is_in_book)
 }
 
 /// A page without blocks of code and comments.

@@ -7,7 +7,7 @@ use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+pub const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 const PAGE: &str = "docs/architecture.md";
 
 /// Rooms of C, each before those that it may use.
@@ -44,13 +44,13 @@ const COMMANDS: &str = "crates/worldswitch/src/commands";
 
 type Arrows = BTreeMap<String, BTreeSet<String>>;
 
-fn read(path: impl AsRef<Path>) -> String {
+pub fn read(path: impl AsRef<Path>) -> String {
     let path = Path::new(ROOT).join(path);
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
 /// All files below a folder, by their paths from the root.
-fn files(folder: &str) -> Vec<PathBuf> {
+pub fn files(folder: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut open = vec![PathBuf::from(folder)];
     while let Some(folder) = open.pop() {
