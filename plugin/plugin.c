@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -136,9 +137,30 @@ static void write_stream(void)
 	peer_written(&peer);
 }
 
-/* system/runstate.c exports it: not 0 after the machine asked to be powered off. Until QEMU's main loop has seen that, the
- * CPU executes some instructions more, and the host decides how many. */
+/*
+ * A machine ends with the instruction that asks for its power-off. The CPU executes some more until QEMU's main loop
+ * stops it, and the host decides how many. QEMU's programs export two ways to know (system/runstate.c): the request,
+ * which the main loop clears as it takes it, and a call from the main loop just after that. If the CPU did not see the
+ * request, it asked by its last output to a port: on ARM the CPU that asks (PSCI) executes no more.
+ */
 __attribute__((weak)) int qemu_shutdown_requested_get(void);
+
+struct qemu_notifier {
+	void (*notify)(struct qemu_notifier *notifier, void *unused);
+	void *list[2];
+};
+__attribute__((weak)) void qemu_register_shutdown_notifier(struct qemu_notifier *notifier);
+
+static atomic_bool is_taken;
+
+static void take(struct qemu_notifier *notifier, void *unused)
+{
+	(void)notifier;
+	(void)unused;
+	atomic_store(&is_taken, true);
+}
+
+static struct qemu_notifier taken = { .notify = take };
 
 static void end_stream(void)
 {
@@ -146,6 +168,13 @@ static void end_stream(void)
 	if (!is_compared || peer_tell(&peer, &stream, true))
 		write_stream();
 	is_over = true;
+}
+
+/* The machine's end came before the CPU saw the request. */
+static void end_stream_late(void)
+{
+	stream_return(&stream);
+	end_stream();
 }
 
 static void streamed(unsigned cpu, void *data)
@@ -166,6 +195,8 @@ static void streamed_first(unsigned cpu, void *data)
 {
 	if (!is_over && qemu_shutdown_requested_get && qemu_shutdown_requested_get())
 		end_stream();
+	else if (!is_over && atomic_load(&is_taken))
+		end_stream_late();
 	streamed(cpu, data);
 }
 
@@ -304,7 +335,7 @@ static void write_out(void)
 {
 	if (is_stream) {
 		if (!is_over)
-			end_stream();
+			end_stream_late();
 	} else if (counts_only ? !file_write_counts(&counts, target, out)
 			       : !file_write(&trace, target, out))
 		fprintf(stderr, "worldswitch's plugin can't write %s: %s\n", out, strerror(errno));
@@ -358,6 +389,8 @@ static bool start(int only_cpu, const char *with)
 	    !stream_start(&stream, &trace, INTERVAL_INSNS, only_cpu))
 		return false;
 	stream.has_clock = start_looker();
+	if (qemu_register_shutdown_notifier)
+		qemu_register_shutdown_notifier(&taken);
 	is_compared = with != NULL;
 	if (is_compared && !peer_start(&peer, with)) {
 		fprintf(stderr, "worldswitch's plugin can't reach %s: %s\n", with, strerror(errno));

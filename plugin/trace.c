@@ -31,6 +31,17 @@ static bool is_halt(const uint8_t *bytes, size_t size)
 	       IS(bytes, size, wfe);
 }
 
+/* OUT, by an immediate port or by DX, of a byte, or of more with or without the prefix of 16 bits. */
+static bool is_output(const uint8_t *bytes, size_t size)
+{
+	if (size > 1 && bytes[0] == 0x66) {
+		bytes++;
+		size--;
+	}
+	return (size == 1 && (bytes[0] == 0xee || bytes[0] == 0xef)) ||
+	       (size == 2 && (bytes[0] == 0xe6 || bytes[0] == 0xe7));
+}
+
 static uint64_t identity(uint64_t address, const uint8_t *bytes, size_t size)
 {
 	uint64_t hash = 14695981039346656037u ^ address;
@@ -87,6 +98,7 @@ struct insn *trace_insn(struct trace *trace, uint64_t address, uint64_t location
 	insn->is_mark = is_mark(&trace->marks, address, bytes, size);
 	insn->is_vmrun = IS(bytes, size, vmrun);
 	insn->is_halt = is_halt(bytes, size);
+	insn->is_output = is_output(bytes, size);
 	insn->identity = identity(address, bytes, size);
 	insn->index = trace->insn_count;
 	insn->next = *head;

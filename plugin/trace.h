@@ -18,7 +18,8 @@ struct insn {
 	uint64_t location; /* of its first byte in the emulator; tells address spaces apart */
 	uint8_t size, bytes[MAX_INSN_BYTES];
 	bool is_mark, is_vmrun;
-	bool is_halt; /* the CPU waits in it: HLT, MWAIT, WFI, WFE */
+	bool is_halt;	/* the CPU waits in it: HLT, MWAIT, WFI, WFE */
+	bool is_output; /* to a port of x86, which may power the machine off */
 	uint64_t
 		identity; /* a hash of address and bytes: the same in each process of an emulator */
 	uint32_t index;

@@ -597,6 +597,87 @@ static void other_cpus_can_be_left_out(void **state)
 	assert_true(stream.has_halted);
 }
 
+/* An output to a port, with the prefix of 16 bits. */
+static struct insn *output_insn(uint64_t address)
+{
+	return trace_insn(&trace, address, address + 0x1000, (const uint8_t *)"\x66\xef", 2);
+}
+
+static void outputs_are_known(void **state)
+{
+	(void)state;
+	start_stream(8, -1);
+	assert_true(output_insn(1)->is_output);
+	assert_true(trace_insn(&trace, 2, 2, (const uint8_t *)"\xee", 1)->is_output);
+	assert_true(trace_insn(&trace, 3, 3, (const uint8_t *)"\xe6\xee", 2)->is_output);
+	assert_true(trace_insn(&trace, 4, 4, (const uint8_t *)"\x66\xe7\x80", 3)->is_output);
+	assert_false(trace_insn(&trace, 5, 5, (const uint8_t *)"\xed", 1)->is_output);
+	assert_false(trace_insn(&trace, 6, 6, (const uint8_t *)"\x89\xee", 2)->is_output);
+	assert_false(trace_insn(&trace, 7, 7, (const uint8_t *)"\xef\x03\x1b\xaa", 4)->is_output);
+}
+
+/* Executes `last`, then so many other instructions, and takes these back: nothing of them is left. */
+static void execute_and_return(unsigned before, unsigned cpu, unsigned more)
+{
+	struct insn *last = output_insn(1), *a = plain_insn(2), *never = plain_insn(3);
+	struct place place;
+
+	for (unsigned i = 0; i < before; i++)
+		stream_execute(&stream, 0, a);
+	if (stream_execute(&stream, cpu, last))
+		stream_next(&stream);
+	place = (struct place){ stream.left, stream.executed, stream.hash };
+	for (unsigned i = 0; i < more; i++)
+		stream_execute(&stream, 0, never);
+	stream_return(&stream);
+	assert_int_equal(stream.left, place.left);
+	assert_int_equal(stream.executed, place.executed);
+	assert_int_equal(stream.hash, place.hash);
+	assert_int_equal(stream.firsts[a->index], FIRST(1, 0));
+	assert_int_equal(stream.firsts[never->index], 0);
+	for (uint64_t i = 0; i < stream_kept(&stream); i++)
+		assert_int_not_equal(stream_item(&stream, i)->insn, never->index);
+}
+
+static void what_came_after_the_last_output_is_taken_back(void **state)
+{
+	start_stream(8, -1);
+	execute_and_return(2, 0, 3);
+	assert_int_equal(stream.executed, 3);
+	stop(state);
+	start_stream(4, -1);
+	/* The output fills its interval. */
+	execute_and_return(3, 0, 2);
+	assert_int_equal(stream.executed, 4);
+	stop(state);
+	/* The ring is full: what is taken back stood in the room of the oldest. */
+	start_stream(2, -1);
+	for (unsigned i = 0; i < 8; i++)
+		if (stream_execute(&stream, 0, plain_insn(2)))
+			stream_next(&stream);
+	execute_and_return(0, 0, 1);
+	assert_int_equal(stream.executed, 9);
+	assert_int_equal(stream_kept(&stream), 5);
+	stop(state);
+	/* Another CPU's, which is left out. */
+	start_stream(8, 0);
+	execute_and_return(3, 1, 2);
+	assert_int_equal(stream.executed, 3);
+}
+
+static void without_an_output_in_the_interval_nothing_is_taken_back(void **state)
+{
+	(void)state;
+	start_stream(2, -1);
+	stream_execute(&stream, 0, output_insn(1));
+	stream_execute(&stream, 0, plain_insn(2));
+	stream_next(&stream);
+	stream_execute(&stream, 0, plain_insn(3));
+	stream_return(&stream);
+	assert_int_equal(stream.executed, 3);
+	assert_int_equal(stream.left, 1);
+}
+
 /* As crates/explain/src/boots/stream.rs reads it. */
 static void the_file_of_a_stream_is_as_its_header_says(void **state)
 {
@@ -720,6 +801,10 @@ int main(void)
 		cmocka_unit_test_teardown(the_clock_s_skip_is_the_next_instruction_s, stop),
 		cmocka_unit_test_teardown(each_cpu_has_its_level, stop),
 		cmocka_unit_test_teardown(other_cpus_can_be_left_out, stop),
+		cmocka_unit_test_teardown(outputs_are_known, stop),
+		cmocka_unit_test_teardown(what_came_after_the_last_output_is_taken_back, stop),
+		cmocka_unit_test_teardown(
+			without_an_output_in_the_interval_nothing_is_taken_back, stop),
 		cmocka_unit_test_teardown(the_file_of_a_stream_is_as_its_header_says, stop),
 		cmocka_unit_test(a_machine_does_as_it_is_answered),
 	};
