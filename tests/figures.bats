@@ -7,7 +7,7 @@ bats_require_minimum_version 1.5.0
 
 setup() {
     cd "$BATS_TEST_TMPDIR" || return
-    # `run` and `apps` note their words. `show` has two benchmarks, of the platform that was measured.
+    # `run` and `run apps` note their words. `show` has two benchmarks, of the platform that was measured.
     cat >worldswitch <<'END'
 #!/bin/bash
 case $1 in
@@ -129,8 +129,8 @@ END
 
 @test "what a command prints, the part that begins as the block does" {
     blocks() {
-        printf '%s\n' '<!-- figures: worldswitch apps --on lab:linux -->' '```' 'workload unit insns' 'in 3,438' '```' \
-            '<!-- figures: worldswitch apps --on lab:linux -->' '```' 'workload unit step' "recv $1" '```' >page.md
+        printf '%s\n' '<!-- figures: worldswitch run apps --on lab:linux -->' '```' 'workload unit insns' 'in 3,438' '```' \
+            '<!-- figures: worldswitch run apps --on lab:linux -->' '```' 'workload unit step' "recv $1" '```' >page.md
     }
     blocks 12
     run -0 figures
@@ -162,15 +162,15 @@ worldswitch compare x y
 ```
 
 <!-- figures -->
-Then `worldswitch apps --on
-lab:c -o y`, not `worldswitch nested`.
+Then `worldswitch run apps --on
+lab:c -o y`, not `worldswitch run nested`.
 
   <!-- figures -->
 <!-- figures: worldswitch run --on lab:d -->
 END
     run -0 figures --list
     [ "${lines[0]}" = "$PWD/page.md"$'\t10\tworldswitch run --on lab:b,lab:e --bench \'^(in|out)$\' --boots 1' ]
-    [ "${lines[1]}" = "$PWD/page.md"$'\t14\tworldswitch apps --on lab:c' ]
+    [ "${lines[1]}" = "$PWD/page.md"$'\t14\tworldswitch run apps --on lab:c' ]
     [ "${lines[2]}" = "$PWD/page.md"$'\t15\tworldswitch run --on lab:d' ]
 }
 

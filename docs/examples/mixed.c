@@ -1,5 +1,5 @@
 /* A workload of known events: each pass reads a port three times, touches a page that nothing has
- * touched and makes a hypercall. `worldswitch model` predicts its cost from the suite's benchmarks
+ * touched and makes a hypercall. `worldswitch show --native` predicts its cost from the suite's benchmarks
  * (docs/method.md, "Is the model right?"), without having seen it. The loop is in mixed.S. */
 #include "bench.h"
 

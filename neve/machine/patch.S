@@ -1,5 +1,5 @@
 /*
- * Space for `worldswitch patch-hyp --to neve`, which turns this image into one like PARAVIRT=neve's: an
+ * Space for `worldswitch lab patch --to neve`, which turns this image into one like PARAVIRT=neve's: an
  * access to the deferred page needs more instructions than the one that it replaces (docs/neve.md). The
  * pages are deferred_pages of exits/reset.c.
  */

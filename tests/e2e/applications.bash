@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Linux guests in the lab's QEMU that have the applications of `worldswitch apps` and do what they are told, with
+# Linux guests in the lab's QEMU that have the applications of `worldswitch run apps` and do what they are told, with
 # network devices of elvis. Load common and net first.
 
 # Variables are set for the files that load this one.

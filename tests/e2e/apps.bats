@@ -1,4 +1,4 @@
-# `worldswitch apps`: workloads of a whole Linux on ARM, natively and in a VM, on the real packages; those on x86 are
+# `worldswitch run apps`: workloads of a whole Linux on ARM, natively and in a VM, on the real packages; those on x86 are
 # in tests/long/apps.bats.
 
 # `run` sets $output and $status.
@@ -29,9 +29,9 @@ workload() {
 # Each machine is booted once, as boots take most of the time: that boots agree, here and elsewhere, is what the
 # known numbers show. A VM on ARM costs half of what one on x86 does, which tests/long/apps.bats has.
 @test "ARM: TCP_RR natively and in a VM of KVM with VHE, beside each other" {
-    ws apps --on lab:arm-linux --workload '^tcp-rr$' --boots 1 --perturb 0 -o native
-    ws apps --on lab:kvm-vhe-linux --workload '^tcp-rr$' --boots 1 --perturb 0 -o vm
-    ws apps --of native --of vm --export-json apps.json --export-markdown apps.md
+    ws run apps --on lab:arm-linux --workload '^tcp-rr$' --boots 1 --perturb 0 -o native
+    ws run apps --on lab:kvm-vhe-linux --workload '^tcp-rr$' --boots 1 --perturb 0 -o vm
+    ws show native vm --export-json apps.json --export-markdown apps.md
     [ "$(of tcp-rr lab:arm-linux '[.ratio, .exits] | @json')" = '[null,null]' ]
     [ "$(of tcp-rr lab:arm-linux '.insns > 30000 and .insns < 45000')" = true ]
     [ "$(of tcp-rr lab:kvm-vhe-linux '.ratio > 1.9 and .ratio < 2.6')" = true ]
@@ -52,7 +52,7 @@ workload() {
     workload c-unproved 'run = "true"' 'proof = "grep -q done /tmp/out"'
     workload d-full 'run = "dd if=/dev/zero of=/tmp/full bs=1M"'
     workload e-good 'run = "seq 10"'
-    ws apps --lab-dir mine --on lab:arm-linux --workload '^[a-e]-.*$' --boots 1 --perturb 0 --export-json apps.json >apps.txt
+    ws run apps --lab-dir mine --on lab:arm-linux --workload '^[a-e]-.*$' --boots 1 --perturb 0 --export-json apps.json >apps.txt
     cat apps.txt
     grep -q '^a-missing on lab:arm-linux: .*127.*no-such-program' apps.txt
     grep -q '^b-false on lab:arm-linux: .*status 1.*last words' apps.txt
@@ -81,7 +81,7 @@ run = "false"
 [several_cpus]
 run = "[ $CPUS$(busybox nproc) = 44 ] && seq $UNITS"
 END
-    ws apps --lab-dir mine --on lab:arm-linux+cpus=4 --workload '^(a-client|b-inside)$' --boots 1 --perturb 0 \
+    ws run apps --lab-dir mine --on lab:arm-linux+cpus=4 --workload '^(a-client|b-inside)$' --boots 1 --perturb 0 \
         --export-json apps.json >apps.txt
     cat apps.txt
     for row in a-client b-inside; do
@@ -91,27 +91,27 @@ END
 }
 
 @test "wrong arguments are wrong usage; a workload's mistake is named with its line" {
-    run -2 ws apps --on lab:native
+    run -2 ws run apps --on lab:native
     [[ $output == *'lab:native has no applications'* ]]
-    run -2 ws apps --workload 'no such workload'
+    run -2 ws run apps --workload 'no such workload'
     [[ $output == *'tcp-rr'* ]]
-    run -2 ws apps --explain
+    run -2 ws run apps --explain
     [[ $output == *'--workload REGEX, and none was named'* ]]
-    run -2 ws apps --explain --workload '^[a-m]'
+    run -2 ws run apps --explain --workload '^[a-m]'
     [[ $output == *'one to 3 workloads'* ]]
-    run -2 ws apps --explain --workload '^tcp-rr$' --on lab:kvm-linux,lab:linux
+    run -2 ws run apps --explain --workload '^tcp-rr$' --on lab:kvm-linux,lab:linux
     [[ $output == *'in this order'* ]]
-    run -2 ws apps --explain --workload '^tcp-rr$' --on lab:arm-linux,lab:kvm-vhe-linux
+    run -2 ws run apps --explain --workload '^tcp-rr$' --on lab:arm-linux,lab:kvm-vhe-linux
     [[ $output == *'only x86'* ]]
-    run -2 ws apps --explain --workload '^tcp-rr$' --on lab:linux,lab:xen-linux
+    run -2 ws run apps --explain --workload '^tcp-rr$' --on lab:linux,lab:xen-linux
     [[ $output == *'records only KVM'* ]]
-    run -2 ws apps --explain --workload '^tcp-rr$' --on lab:linux+cpus=4,lab:kvm-linux+cpus=4
+    run -2 ws run apps --explain --workload '^tcp-rr$' --on lab:linux+cpus=4,lab:kvm-linux+cpus=4
     [[ $output == *"can't separate the instructions of 4 CPUs"* ]]
-    run -2 ws apps --on lab:kvm-linux+net=elvis+cpus=4
+    run -2 ws run apps --on lab:kvm-linux+net=elvis+cpus=4
     [[ $output == *"can't be combined"* ]]
     mkdir -p mine/workloads
     printf 'summary = "x"\nunit = "x"\nunits = 0\nplace = "inside"\nrun = "true"\n' >mine/workloads/x.toml
-    run -1 ws apps --lab-dir mine --list
+    run -1 ws run apps --lab-dir mine --list
     [[ $output == *'x.toml'*'line 3'* ]]
     run -1 ws lab boot linux --kernel "$GUEST/guest.elf"
     [[ $output == *'boots its own kernel'* ]]

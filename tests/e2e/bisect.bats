@@ -1,4 +1,4 @@
-# worldswitch bisect on a made-up history whose builds copy Debian's kernels from the lab's store: those for
+# worldswitch lab bisect on a made-up history whose builds copy Debian's kernels from the lab's store: those for
 # ARM, which boot in a fifth of the time. make test-long uses x86's, and also looks at the functions that the found
 # commit changed.
 
@@ -76,12 +76,12 @@ state() {
     cat kernel
 }
 
-bisect() { ws bisect --kernel-tree tree --cache "$CACHE" -o "$OUT" --force --perturb 1 --build "$BUILD" "$@"; }
+bisect() { ws lab bisect --kernel-tree tree --cache "$CACHE" -o "$OUT" --force --perturb 1 --build "$BUILD" "$@"; }
 
 # begin FILE: starts a bisection in the background, with its output in FILE and its process ID in $begun. The
 # shell makes background jobs ignore SIGINT, so the default is restored.
 begin() {
-    env --default-signal=INT "$WORLDSWITCH" bisect --kernel-tree tree --cache "$CACHE" -o "$OUT" \
+    env --default-signal=INT "$WORLDSWITCH" lab bisect --kernel-tree tree --cache "$CACHE" -o "$OUT" \
         --build "$BUILD" --good start --bad main --bench in >"$1" 2>&1 3>&- &
     begun=$!
 }
@@ -138,7 +138,7 @@ is_clean() {
         [ "$status" -eq 2 ]
         [[ $output == *"${case#*|}"* ]]
     done
-    run ws bisect --kernel-tree "$CACHE" --cache "$CACHE" --good a --bad b --bench in
+    run ws lab bisect --kernel-tree "$CACHE" --cache "$CACHE" --good a --bad b --bench in
     [ "$status" -eq 2 ]
     [[ $output == *'not a git repository'* ]]
     is_clean

@@ -141,7 +141,7 @@ records() {
 
 # The number of benchmarks in the guest image.
 benchmarks() {
-    ws list benchmarks --json | jq '.benchmarks | length'
+    ws benchmarks --json | jq '.benchmarks | length'
 }
 
 # result PLATFORM EXPRESSION: a value from the result file of a platform.

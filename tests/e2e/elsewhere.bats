@@ -87,7 +87,7 @@ teardown() {
     # From a folder outside the tree, as a user would.
     cp "$example" mine.c
     make -s -C "$ROOT/guest" EXTRA_BENCH="$PWD/mine.c" OUT="$PWD/guest"
-    ws list benchmarks --guest guest/guest.elf | grep -q read-cr8
+    ws benchmarks --guest guest/guest.elf | grep -q read-cr8
     ws run --on lab:native --guest guest/guest.elf --bench '^read-cr8$' -o "$OUT" >table.txt
     [ "$(result lab-native '.rows[0].status')" = ok ]
     [ "$(result lab-native '.rows[0].exact')" = true ]
@@ -98,8 +98,8 @@ teardown() {
 @test "adding a benchmark changes the digest of no other row" {
     guest_with read-cr8 x86_64 "$ROOT/docs/examples/read-cr8.c"
     digests='[.. | objects | select(has("digest")) | {name, digest}] | map(select(.name != "read-cr8"))'
-    ws list benchmarks --json | jq "$digests" >before.json
-    ws list benchmarks --json --guest "$BUILT/read-cr8/guest.elf" | jq "$digests" >after.json
+    ws benchmarks --json | jq "$digests" >before.json
+    ws benchmarks --json --guest "$BUILT/read-cr8/guest.elf" | jq "$digests" >after.json
     [ "$(jq length before.json)" -eq "$(benchmarks)" ]
     cmp before.json after.json
 }

@@ -147,7 +147,7 @@ sum() { jq -r '.sum | "\(.attributed) \(.guest) \(.measured) \(.intercepted)"' "
     run ws explain hypercall --on lab:nonsense
     [ "$status" -eq 2 ]
     run -2 ws explain io-elvis-d1 --on lab:kvm-linux
-    [[ $output == *'lab:kvm-linux runs a whole Linux'*'worldswitch apps --explain explains workloads, and worldswitch io --explain requests'* ]]
+    [[ $output == *'lab:kvm-linux runs a whole Linux'*'worldswitch run apps --explain explains workloads, and worldswitch run io --explain requests'* ]]
     run ws explain hypercall --on lab:neve --debug no-such-file
     [ "$status" -eq 2 ]
     [[ $output == *'--debug no-such-file: No such file'* ]]

@@ -1,4 +1,4 @@
-# `worldswitch apps` in real time: workloads on this host, in namespaces, and in a VM of QEMU's emulator. What is
+# `worldswitch run apps` in real time: workloads on this host, in namespaces, and in a VM of QEMU's emulator. What is
 # measured here is only that it works.
 
 # `run` sets $output and $status.
@@ -17,7 +17,7 @@ setup_file() {
 setup() { common_setup; }
 
 @test "workloads on the host: times of a unit, and their boots" {
-    ws apps --on host --workload '^(hackbench|tcp-rr)$' --boots 3 -o out --export-json apps.json >table.txt
+    ws run apps --on host --workload '^(hackbench|tcp-rr)$' --boots 3 -o out --export-json apps.json >table.txt
     cat table.txt
     [ "$(of hackbench host '[.boots, .ns > 1000, .interval != null, .ratio] | @json')" = '[3,true,true,null]' ]
     [ "$(of tcp-rr host '.ns > 5000')" = true ]
@@ -35,7 +35,7 @@ part() { jq -r ".timed_transactions[] | select(.platform == \"$1\") | $2" apps.j
     # So many, which a capture just holds, that the run's start and end are less than half of it.
     mkdir -p mine/workloads
     sed 's/2000/30000/g' "$ROOT/lab/workloads/tcp-rr.toml" >mine/workloads/a-rr.toml
-    ws apps --lab-dir mine --on host --workload '^a-rr$' --boots 1 -o out --export-json apps.json >table.txt
+    ws run apps --lab-dir mine --on host --workload '^a-rr$' --boots 1 -o out --export-json apps.json >table.txt
     cat table.txt
     [ "$(part host '[.parts[] | .part] | @json')" = '["send to recv","recv to send"]' ]
     [ "$(part host '(.parts | map(.share) | add) * 1000 | round')" = 1000 ]
@@ -50,14 +50,14 @@ part() { jq -r ".timed_transactions[] | select(.platform == \"$1\") | $2" apps.j
     # The shell of the VM expands it.
     # shellcheck disable=SC2016
     workload a-sum 'run = "i=0; while [ $i -lt 20000 ]; do i=$((i + 1)); done"'
-    ws apps --lab-dir mine --on host,qemu-tcg --workload '^a-sum$' --boots 1 -o out --export-json apps.json >table.txt
+    ws run apps --lab-dir mine --on host,qemu-tcg --workload '^a-sum$' --boots 1 -o out --export-json apps.json >table.txt
     cat table.txt
     [ "$(of a-sum qemu-tcg '.ratio > 1')" = true ]
     grep -q 'qemu-tcg is an emulator' table.txt
 }
 
 @test "without root: namespaces of the user's own, in which servers stay who they are" {
-    unprivileged tree/target/debug/worldswitch apps --on host --workload '^(memcached|fork-exec|tcp-rr)$' --boots 1 -o out \
+    unprivileged tree/target/debug/worldswitch run apps --on host --workload '^(memcached|fork-exec|tcp-rr)$' --boots 1 -o out \
         --export-json apps.json
     [ "$(of memcached host '.ns > 1000')" = true ]
     [ "$(of fork-exec host '.ns > 1000')" = true ]
@@ -77,7 +77,7 @@ part() { jq -r ".timed_transactions[] | select(.platform == \"$1\") | $2" apps.j
     fi
     # Without packages there is no QEMU.
     for on in host qemu-tcg; do
-        XDG_CACHE_HOME=$PWD/empty run -1 ws apps --on "$on" --workload '^fork-exec$' --boots 1
+        XDG_CACHE_HOME=$PWD/empty run -1 ws run apps --on "$on" --workload '^fork-exec$' --boots 1
         only_cure 'of which QEMU and all programs are, are not fetched: worldswitch lab fetch '
     done
 }
@@ -94,7 +94,7 @@ part() { jq -r ".timed_transactions[] | select(.platform == \"$1\") | $2" apps.j
     # Programs that measure themselves.
     workload c-own 'run = "echo took 7000 ns"'
     workload d-liar 'run = "echo took 7000 days"'
-    ws apps --lab-dir mine --on host --workload '^[abcd]-' --boots 1 --export-json apps.json >/dev/null
+    ws run apps --lab-dir mine --on host --workload '^[abcd]-' --boots 1 --export-json apps.json >/dev/null
     [ "$(of a-false host .why)" = 'run ended with status 1: last words' ]
     [ "$(of b-good host '.ns > 0')" = true ]
     [ "$(of c-own host '.ns == 700')" = true ]
@@ -105,7 +105,7 @@ part() { jq -r ".timed_transactions[] | select(.platform == \"$1\") | $2" apps.j
     workload a-long 'run = "sleep 98765"'
     for signal in INT KILL; do
         # Background jobs ignore SIGINT.
-        env --default-signal=INT "$WORLDSWITCH" apps --lab-dir mine --on host --workload '^a-long$' --boots 1 \
+        env --default-signal=INT "$WORLDSWITCH" run apps --lab-dir mine --on host --workload '^a-long$' --boots 1 \
             -o "out-$signal" 3>&- &
         eventually pgrep -f '^sleep 98765'
         kill "-$signal" "$!"
@@ -117,16 +117,16 @@ part() { jq -r ".timed_transactions[] | select(.platform == \"$1\") | $2" apps.j
 }
 
 @test "what can't be is said" {
-    run -2 ws apps --on hots
+    run -2 ws run apps --on hots
     [[ "$output" == *'choose host'* ]]
     run -1 ws run --on host in
-    [[ "$output" == *'worldswitch apps --on host'* ]]
-    run -2 ws apps --on vmm
-    if [ -e /dev/kvm ] && [ "$(ws list platforms --json | jq -r '.platforms[] | select(.name == "qemu-kvm").note')" != null ]; then
-        run -1 ws apps --on qemu-kvm --workload hackbench
+    [[ "$output" == *'worldswitch run apps --on host'* ]]
+    run -2 ws run apps --on vmm
+    if [ -e /dev/kvm ] && [ "$(ws machines --json | jq -r '.platforms[] | select(.name == "qemu-kvm").note')" != null ]; then
+        run -1 ws run apps --on qemu-kvm --workload hackbench
         [[ "$output" == *'software KVM'*'qemu-tcg'* ]]
-        run -1 ws apps --on qemu-kvm-nested --workload hackbench
+        run -1 ws run apps --on qemu-kvm-nested --workload hackbench
         only_cure 'software KVM'
-        ws list platforms | grep '^qemu-kvm-nested: not usable here: .*qemu-tcg-nested'
+        ws machines | grep '^qemu-kvm-nested: not usable here: .*qemu-tcg-nested'
     fi
 }

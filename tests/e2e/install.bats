@@ -9,9 +9,9 @@ setup() { common_setup; }
     mv stage/opt/ws moved
     # Elsewhere than in the tree, whose parts would be found too.
     cd moved
-    bin/worldswitch list benchmarks --json >benchmarks.json
+    bin/worldswitch benchmarks --json >benchmarks.json
     jq -e 'any(.. | .name?; . == "hypercall")' benchmarks.json
-    bin/worldswitch list platforms --json >platforms.json
+    bin/worldswitch machines --json >platforms.json
     jq -e 'any(.. | .name?; . == "lab:neve-nested")' platforms.json
     rm ./*.json
     [ "$(bin/elvis --version)" = "elvis $(bin/worldswitch --version | cut -d ' ' -f 2)" ]

@@ -73,7 +73,7 @@ row() { result "$1" ".rows[] | select(.benchmark == \"$2\") | $3"; }
             --bench '^(hot|cold)-memory-access$' >"$page.txt" 2>log.txt
     done
     model() {
-        ws model "$@" --native 4k:qemu-tcg --paging nested --export-json model.json \
+        ws show "$@" --native 4k:qemu-tcg --paging nested --export-json model.json \
             --allow cpu --allow emulator --allow emulator_cpu --allow emulator_machine
     }
     model 4k:kvm 2m:kvm --native 2m:qemu-tcg >model.txt
@@ -174,8 +174,8 @@ row() { result "$1" ".rows[] | select(.benchmark == \"$2\") | $3"; }
     grep -qE '^note: left out: qemu-kvm: a software KVM' log.txt
     [ ! -e "$OUT/kvm.json" ]
     [ ! -e "$OUT/qemu-kvm.json" ]
-    ws list platforms | grep -qE '^kvm: usable, and not run by default: a software KVM'
-    ws list platforms --json >list.json
+    ws machines | grep -qE '^kvm: usable, and not run by default: a software KVM'
+    ws machines --json >list.json
     [ "$(jq '.platforms[] | select(.name == "kvm") | .default' list.json)" = false ]
 }
 
@@ -215,7 +215,7 @@ row() { result "$1" ".rows[] | select(.benchmark == \"$2\") | $3"; }
     [ "${#stderr_lines[@]}" -eq 1 ]
     [[ $stderr == 'error: kvm: there is no usable /dev/kvm: '*'load the module'* ]]
     rmdir dev
-    run -0 --separate-stderr unshare --mount sh -c "$without" "$WORLDSWITCH" list platforms
+    run -0 --separate-stderr unshare --mount sh -c "$without" "$WORLDSWITCH" machines
     [[ $output == *'kvm: not usable here: there is no usable /dev/kvm: '* ]]
     [[ $output == *'qemu-kvm: not usable here: there is no usable /dev/kvm'* ]]
 }

@@ -189,7 +189,7 @@ QEMU
     run ws lab show kvm-nested --cache empty
     [ "$status" -eq 0 ]
     [[ $output == *'9.0 or newer'*'FEAT_NV2'*'kvm-arm.mode=nested'*'linux-arm64-unstable (not fetched)'* ]]
-    run ws list platforms --cache empty
+    run ws machines --cache empty
     [[ $output == *'lab:kvm-nested: not usable here'*'worldswitch lab fetch'* ]]
 }
 

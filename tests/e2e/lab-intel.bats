@@ -25,7 +25,7 @@ setup() { common_setup; }
 }
 
 @test "a machine without its packages is a line that names lab fetch; unknown values of options are refused" {
-    run ws list platforms --cache empty
+    run ws machines --cache empty
     [[ $output == *'lab:kvm-intel: not usable here'*'worldswitch lab fetch'* ]]
     run ws run --on lab:kvm-intel --cache empty
     [ "$status" -eq 1 ]

@@ -1,4 +1,4 @@
-# `worldswitch nested`: the tables of nested virtualization, measured and drawn. Traps are compared exactly.
+# `worldswitch run nested`: the tables of nested virtualization, measured and drawn. Traps are compared exactly.
 
 load common
 
@@ -22,7 +22,7 @@ of() {
 @test "Tables 1, 6 and 7, on cortex-a57 and max: figures, slowdowns and traps" {
     local policy=+policy=kvm-4.10
     # One boot: that two are alike is tested with the runner (neve-nested.bats).
-    ws nested --boots 1 -o "$OUT" --export-json nested.json --export-markdown nested.md \
+    ws run nested --boots 1 -o "$OUT" --export-json nested.json --export-markdown nested.md \
         --on lab:neve+cpu=cortex-a57$policy,lab:neve-nested@pv+cpu=cortex-a57$policy \
         --on lab:neve,lab:neve$policy,lab:neve-nested@nv$policy,lab:neve-nested@neve$policy+vhe=1 >nested.txt
     for nested in nv$policy pv+cpu=cortex-a57$policy; do
@@ -40,7 +40,7 @@ of() {
     [ "$(of hypercall "lab:neve-nested@nv$policy" .causes)" = \
         "$(of hypercall "lab:neve-nested@pv+cpu=cortex-a57$policy" .causes)" ]
     # Kept results give the same output in every format.
-    ws nested --of "$OUT" --export-json again.json >again.txt
+    ws show "$OUT" --export-json again.json >again.txt
     jq -S '.benchmarks[].lines |= sort_by(.platform)' again.json >again-sorted.json
     jq -S '.benchmarks[].lines |= sort_by(.platform)' nested.json | cmp - again-sorted.json
     grep -q '^| lab:neve-nested@nv+policy=kvm-4.10 |.*| 127 | ARMv8.3 Nested VM | 422,720 | 155x | 126 |$' nested.md
@@ -49,8 +49,8 @@ of() {
 }
 
 @test "wrong arguments are wrong usage, and missing results an error" {
-    run -2 ws nested --short --on lab:neve
-    run -2 ws nested --of somewhere --boots 3
-    run -1 ws nested --of nowhere
+    run -2 ws run nested --short --on lab:neve
+    run -2 ws show somewhere --boots 3
+    run -1 ws show nowhere
     [[ $output == *nowhere* ]]
 }

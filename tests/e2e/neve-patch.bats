@@ -33,7 +33,7 @@ patched() { echo "$BATS_FILE_TMPDIR/$1-$2.img"; }
 rewrite() {
     local words=()
     [ "$3" = 0 ] || words+=(--vhe)
-    ws patch-hyp "$1" -o "$4" --to "$2" "${words[@]}"
+    ws lab patch "$1" -o "$4" --to "$2" "${words[@]}"
 }
 
 # boots IMAGE MECHANISM VHE CPUS HYPERVISORS-WORDS GUESTS-WORDS: boots a guest hypervisor's image; no row
@@ -57,7 +57,7 @@ instructions() { own exits | jq "select(.bench == \"$1\").host_ticks"; }
 refuses() {
     local what=$1
     shift
-    run -1 ws patch-hyp "$@" -o no.elf
+    run -1 ws lab patch "$@" -o no.elf
     [[ $output == *"$what"* ]]
     [ ! -e no.elf ]
 }
@@ -123,7 +123,7 @@ refuses() {
 }
 
 @test "the report lists each instruction that differs, and where" {
-    ws patch-hyp "$(plain 0)" -o again.elf --to pv --json >report.json
+    ws lab patch "$(plain 0)" -o again.elf --to pv --json >report.json
     cmp again.elf "$BATS_FILE_TMPDIR/pv-0.elf"
     [ "$(jq -r '[.schema, .target, .vhe] | @csv' report.json)" = '"worldswitch-patch/1","pv",false' ]
     # Where the two images differ, by address: the first segment is at 0x40200000, and 0x1000 in the file.
@@ -142,7 +142,7 @@ refuses() {
         sed -n 's/.* \.text *PROGBITS *\([^ ]*\) [^ ]* \([^ ]*\).*/\1 \2/p')
     start=$((16#$address - 0x40200000))
     text=$start-$((start + 16#$size))
-    ws patch-hyp plain.img -o patched.img --to pv --code "$text" >/dev/null
+    ws lab patch plain.img -o patched.img --to pv --code "$text" >/dev/null
     cmp patched.img "$(patched pv 0)"
     refuses '--veneers and --pages say where' plain.img --to neve --code "$text"
 }
@@ -158,6 +158,6 @@ refuses() {
     refuses '--code START-END' "$(image none 0)" --to pv
     refuses 'link it first' "$ROOT/build/neve/aarch64/obj/exits/exits.c.o" --to pv
     refuses "can't read" nowhere.elf --to pv
-    run -2 ws patch-hyp "$(plain 0)" -o no.elf --to perhaps
-    run -2 ws patch-hyp "$(plain 0)" -o no.elf --to pv --code 8-4
+    run -2 ws lab patch "$(plain 0)" -o no.elf --to perhaps
+    run -2 ws lab patch "$(plain 0)" -o no.elf --to pv --code 8-4
 }

@@ -1,4 +1,4 @@
-# `worldswitch place`: a host and its VM at work on chosen CPUs. What is measured here is only that it works; all kinds
+# `worldswitch run place`: a host and its VM at work on chosen CPUs. What is measured here is only that it works; all kinds
 # of work are in tests/long/place.bats.
 
 # `run` sets $output and $status.
@@ -17,7 +17,7 @@ setup_file() {
 setup() { common_setup; }
 
 @test "two placements of one kind, alone and together" {
-    ws place --on qemu-tcg --kind trip-host --cells 2 --boots 1 -o out --export-json place.json >table.txt 2>said.txt
+    ws run place --on qemu-tcg --kind trip-host --cells 2 --boots 1 -o out --export-json place.json >table.txt 2>said.txt
     cat said.txt table.txt
     grep -q 'of trip-host: .* rows, about 1 min' said.txt
     cells=$(($(nproc) > 1 ? 2 : 1))
@@ -26,7 +26,7 @@ setup() { common_setup; }
     [ "$(jq -r '[.kinds[0].cells[] | .alone, .both | .host_per_s > 0 and .guest_per_s > 0] | all' place.json)" = true ]
     [ "$(jq -r '[.kinds[0].cells[] | .host_kept > 0 and .guest_kept > 0] | all' place.json)" = true ]
     ws compare --all out out | grep -q place-trip-host-host-both
-    ws place --of out --export-markdown - | grep -q '^### trip-host on qemu-tcg'
+    ws show out --export-markdown - | grep -q '^### trip-host on qemu-tcg'
     [ "$cells" = 1 ] || grep -q 'needs three boots: --boots 3' table.txt
     # The report draws it.
     ws report out -o page.html
@@ -36,9 +36,9 @@ setup() { common_setup; }
 }
 
 @test "what can't be is said" {
-    run -2 ws place --on host
+    run -2 ws run place --on host
     [[ "$output" == *'choose qemu-kvm or qemu-tcg'* ]]
-    run -2 ws place --on qemu-tcg --kind disks
+    run -2 ws run place --on qemu-tcg --kind disks
     [[ "$output" == *'choose of net-self'* ]]
 }
 
@@ -50,7 +50,7 @@ setup() { common_setup; }
         CLOSED=/dev/kvm run -1 unprivileged "$here" place --kind cpu
         only_cure 'no permission to open /dev/kvm: join the group'
     fi
-    XDG_CACHE_HOME=$PWD/empty run -1 ws place --on qemu-tcg --kind cpu
+    XDG_CACHE_HOME=$PWD/empty run -1 ws run place --on qemu-tcg --kind cpu
     only_cure 'of which QEMU and all programs are, are not fetched: worldswitch lab fetch kvm-linux'
     # A user who may make namespaces, but not open /dev/net/tun.
     rm -f closed

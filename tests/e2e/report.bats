@@ -304,7 +304,7 @@ made() {
 # bats test_tags=live
 @test "the figures of block I/O: curves with details and filters, and tables" {
     browser_needed
-    ws io ablation mixed --quick --rounds 2 --measure 50 --server elvis,elvis@per-device -o io
+    ws run io ablation mixed --quick --rounds 2 --measure 50 --server elvis,elvis@per-device -o io
     ws report io -o io.html
     page_open "$PWD/io.html"
     [ "$(complaints)" = '' ]

@@ -85,7 +85,7 @@ COSTS
 @test "the default platforms are measured in one run" {
     only_sets qemu
     ws run --boots 1 --samples 3 --bench '^sgdt$' -o "$OUT" >table.txt 2>log.txt
-    for platform in $(ws list platforms --json | jq -r '.platforms[] | select(.default).name'); do
+    for platform in $(ws machines --json | jq -r '.platforms[] | select(.default).name'); do
         [ "$(result "${platform/:/-}" '.rows[].status')" = ok ]
         grep -qE " $platform( |\$)" table.txt
     done
@@ -273,16 +273,16 @@ no_machine() { ! machines; }
 }
 
 @test "list: benchmarks from the image, platforms with what they lack" {
-    ws list benchmarks --on lab:native,qemu-tcg | grep -q '^set-page-table-2m .* yes$'
-    ws list benchmarks --on lab:native | grep -q '^hypercall .* no: no hypervisor there answers hypercalls$'
-    ws list benchmarks --on lab:native,lab:kvm | grep -q '^vm-switch .* only lab:kvm$'
-    run -2 --separate-stderr ws list benchmarks --on lab:nativ
-    ws list benchmarks --on lab:kvm --json >list.json
+    ws benchmarks --on lab:native,qemu-tcg | grep -q '^set-page-table-2m .* yes$'
+    ws benchmarks --on lab:native | grep -q '^hypercall .* no: no hypervisor there answers hypercalls$'
+    ws benchmarks --on lab:native,lab:kvm | grep -q '^vm-switch .* only lab:kvm$'
+    run -2 --separate-stderr ws benchmarks --on lab:nativ
+    ws benchmarks --on lab:kvm --json >list.json
     [ "$(jq '.benchmarks | length' list.json)" -eq 66 ]
     # Only Xen's and Hyper-V's rows can't be measured on it, each with the reason.
     [ "$(jq -c '[.benchmarks[] | select(.platforms[0].usable == false).name]' list.json)" = \
         '["hv-reference-counter","hv-reference-tsc","hv-hypercall","event-channel","event-send","in-unpaged","hypercall-unpaged","cpuid-unpaged","event-channel-unpaged","event-switch","event-out","event-in"]' ]
     jq -e '.benchmarks[] | select(.name == "event-send").platforms[0].why == "it needs Xen"' list.json
-    ws list platforms | grep -q lab:native
-    PATH=/nonexistent "$WORLDSWITCH" list platforms | grep -qi 'not installed'
+    ws machines | grep -q lab:native
+    PATH=/nonexistent "$WORLDSWITCH" machines | grep -qi 'not installed'
 }

@@ -72,7 +72,7 @@ verdict() { jq -r ".comparisons[0].rows[] | select(.benchmark == \"$1\").verdict
 }
 
 @test "the cost model predicts a workload that it was not made from within 2 %" {
-    ws model "$TABLE" --native "$TABLE:lab:native" --export-json m.json \
+    ws show "$TABLE" --native "$TABLE:lab:native" --export-json m.json \
         --events "$ROOT/docs/examples/mixed.toml" >/dev/null
     local platform predicted measured
     for platform in kvm kvm-shadow; do
@@ -105,7 +105,7 @@ verdict() { jq -r ".comparisons[0].rows[] | select(.benchmark == \"$1\").verdict
     for platform in lab:native lab:kvm lab:kvm-shadow; do
         grep -q "<th scope=\"colgroup\"[^>]*>$platform" page.html
     done
-    ws model "$TABLE" --native "$TABLE:lab:native" --export-json m.json \
+    ws show "$TABLE" --native "$TABLE:lab:native" --export-json m.json \
         --events "$ROOT/docs/examples/mixed.toml" >/dev/null
     for total in $(jq '.models[].prediction.total | round' m.json); do
         grep -q "<b>$(sed ':a;s/\B[0-9]\{3\}\>/,&/;ta' <<<"$total")</b>" page.html

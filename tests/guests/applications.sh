@@ -1,6 +1,6 @@
 #!/busybox sh
 # shellcheck shell=dash
-# The first process of a Linux guest with the applications of `worldswitch apps` (tests/e2e/applications.bash): mounts
+# The first process of a Linux guest with the applications of `worldswitch run apps` (tests/e2e/applications.bash): mounts
 # their root file system, gives the network cards 10.0.0.N, 10.1.0.N ... (number=N on the kernel's command line), and
 # does what the lines on its console say. Each line of its own output begins with "net: ".
 : "${number:?}"

@@ -1,4 +1,4 @@
-# Linux guests with the applications of `worldswitch apps` behind elvis' network, in time: netperf, memcached, Apache and
+# Linux guests with the applications of `worldswitch run apps` behind elvis' network, in time: netperf, memcached, Apache and
 # nginx between two guests at a switch and between a guest and the host, without kicks while busy; and a daemon that is
 # killed under netperf's traffic. `make test-long` runs it; it takes minutes, and needs the network once.
 

@@ -31,7 +31,7 @@ of() {
 
 # Not in tests/e2e: 65 s of a core.
 @test "TCP_RR natively and in a VM, beside Dall's ratio, with its steps" {
-    ws apps --on lab:linux,lab:kvm-linux --workload '^tcp-rr$' --boots 1 --perturb 0 -o out --export-json apps.json
+    ws run apps --on lab:linux,lab:kvm-linux --workload '^tcp-rr$' --boots 1 --perturb 0 -o out --export-json apps.json
     # 35,000 and 90,000 instructions, and 3.1 exits, give or take what a new kernel may change.
     [ "$(of tcp-rr lab:linux '.insns > 30000 and .insns < 42000')" = true ]
     [ "$(of tcp-rr lab:kvm-linux '.insns > 75000 and .insns < 105000')" = true ]
@@ -51,7 +51,7 @@ of() {
 # Not in tests/e2e: seven boots of a whole Linux, five with a VM of four vCPUs: 7 minutes of a core.
 @test "hackbench on four CPUs and four vCPUs of KVM and of Xen, exactly, and the same from a saved state" {
     fetch_packages xen-linux
-    ws apps --on lab:linux+cpus=4,lab:kvm-linux+cpus=4,lab:xen-linux+cpus=4 --workload '^hackbench$' --boots 2 --perturb 0 --no-resume -o out \
+    ws run apps --on lab:linux+cpus=4,lab:kvm-linux+cpus=4,lab:xen-linux+cpus=4 --workload '^hackbench$' --boots 2 --perturb 0 --no-resume -o out \
         --export-json apps.json
     [ "$(of hackbench lab:linux+cpus=4 '.exact and .insns > 5000 and .insns < 10000 and .ratio == null')" = true ]
     # Its IPIs are exits.
@@ -60,14 +60,14 @@ of() {
     jq -e '.natives == ["lab:linux+cpus=4"]' apps.json
     booted=$(of hackbench lab:xen-linux+cpus=4 .insns)
     # The VM's CPUs run while dom0 is idle. A state that is saved then can't be resumed, so dom0 pauses the VM.
-    ws apps --on lab:xen-linux+cpus=4 --workload '^hackbench$' --boots 1 --perturb 0 -o resumed --export-json apps.json
+    ws run apps --on lab:xen-linux+cpus=4 --workload '^hackbench$' --boots 1 --perturb 0 -o resumed --export-json apps.json
     [ "$(of hackbench lab:xen-linux+cpus=4 .insns)" = "$booted" ]
 }
 
 # Not in tests/e2e: four launches with the plugin, 2 minutes of a core. That the sums are those of the clock is checked by
 # the command.
 @test "the functions of two workloads, each in a launch of its own" {
-    ws apps --workload '^(fork-exec|tcp-rr)$' --boots 1 --perturb 0 --explain --export-json apps.json -o out
+    ws run apps --workload '^(fork-exec|tcp-rr)$' --boots 1 --perturb 0 --explain --export-json apps.json -o out
     jq -e '[.explained[] | .workload] | sort == ["fork-exec", "tcp-rr"]' apps.json
     jq -e '.explained[] | select(.workload == "tcp-rr").functions | map(select(.function | startswith("vhost_"))) | length > 0' apps.json
 }
@@ -75,13 +75,13 @@ of() {
 # Not in tests/e2e: a boot of a whole Linux, 15 s of a core.
 @test "a workload is counted exactly" {
     workload a-good 'seq 10'
-    ws apps --lab-dir mine --on lab:linux --workload '^a-good$' --boots 1 --perturb 0 -o native
+    ws run apps --lab-dir mine --on lab:linux --workload '^a-good$' --boots 1 --perturb 0 -o native
     executed native/lab-linux.json a-good 5045901
 }
 
 # Not in tests/e2e: a boot of a whole Linux in a VM of QEMU's emulator, and runs of TCP_RR there: 60 s of two cores.
 @test "TCP_RR in time, in a VM of QEMU's emulator: steps on one clock" {
-    ws apps --on qemu-tcg --workload '^tcp-rr$' --boots 1 -o out --export-json apps.json
+    ws run apps --on qemu-tcg --workload '^tcp-rr$' --boots 1 -o out --export-json apps.json
     # Each of the VM's parts is more than its clock may be off, and all of them are the whole.
     jq -e '.timed_transactions[0] | .clock_bound_ns as $bound | .parts as $parts |
         [$parts[] | select(.within)] as $within | ($within | map(.ns) | add) as $sum |
@@ -95,7 +95,7 @@ of() {
     workload a-before 'seq 10'
     workload b-dies 'echo c >/proc/sysrq-trigger; sleep 5'
     workload c-after 'seq 20'
-    ws apps --lab-dir mine --on lab:kvm-linux --workload '^[abc]-' --boots 1 --perturb 0 -o out >table.txt
+    ws run apps --lab-dir mine --on lab:kvm-linux --workload '^[abc]-' --boots 1 --perturb 0 -o out >table.txt
     cat table.txt
     [ "$(result lab-kvm-linux '[.rows[] | select(.category == "application") | .benchmark + " " + .status] | join(", ")')" = \
         'a-before ok, b-dies skip, c-after ok' ]
@@ -110,7 +110,7 @@ of() {
 # Not in tests/e2e: a boot of a whole Linux in a VM, 25 s of a core. QEMU's main loop has a VM of its own, in which
 # nothing is built by this host's compilers.
 @test "a read from a disk that QEMU's main loop serves: exits, kicks, instructions" {
-    ws io --on lab:kvm-linux --device '^qemu$' --depth 1 --busy=no --boots 1 -o io --export-json io.json >io.txt
+    ws run io --on lab:kvm-linux --device '^qemu$' --depth 1 --busy=no --boots 1 -o io --export-json io.json >io.txt
     cat io.txt
     jq -e '.lines[0] | .device == "qemu" and .depth == 1 and (.insns > 95e3 and .insns < 115e3)
         and (.counts.exits > 1.97 and .counts.exits < 2.17)

@@ -43,7 +43,7 @@ setup() {
 }
 
 @test "TCP_RR natively and in a VM of Xen: exact over two boots" {
-    ws apps --on lab:linux,lab:xen-linux --workload '^tcp-rr$' --boots 2 --perturb 0 -o out --export-json apps.json >table.txt
+    ws run apps --on lab:linux,lab:xen-linux --workload '^tcp-rr$' --boots 2 --perturb 0 -o out --export-json apps.json >table.txt
     cat table.txt
     run grep 'NOT EXACT' table.txt
     [ "$status" -eq 1 ]
@@ -52,7 +52,7 @@ setup() {
 }
 
 @test "ARM: a VM of Xen runs applications, and its network costs more than KVM's" {
-    ws apps --on lab:arm-linux,lab:kvm-nvhe-linux,lab:arm-xen-linux --workload '^(hackbench|tcp-rr|tcp-stream)$' \
+    ws run apps --on lab:arm-linux,lab:kvm-nvhe-linux,lab:arm-xen-linux --workload '^(hackbench|tcp-rr|tcp-stream)$' \
         --boots 2 --perturb 0 -o out --export-json apps.json >table.txt
     cat table.txt
     run grep 'NOT EXACT' table.txt

@@ -1,4 +1,4 @@
-# `worldswitch apps` in real time: what takes longer than tests/e2e/host.bats. All is QEMU's emulator: only that it works
+# `worldswitch run apps` in real time: what takes longer than tests/e2e/host.bats. All is QEMU's emulator: only that it works
 # is measured.
 
 # `run` sets $output and $status.
@@ -33,7 +33,7 @@ placing() {
     placing one "cat /tmp/before /tmp/after | busybox awk '{ sign = NR > 2 ? 1 : -1; zero += sign * \$2; one += sign * \$3 } END { exit !(NR == 4 && zero + one >= 20 && one <= 2) }'"
     # shellcheck disable=SC2016
     placing spread 'for queue in 0 1; do for irq in $(busybox sed -n "s/^ *\([0-9]*\):.*virtio0-[a-z]*put\.$queue/\1/p" /proc/interrupts); do [ "$(cat /proc/irq/$irq/smp_affinity_list)" = $queue ] || exit 1; seen=$seen$queue; done; done; [ "$seen" = 0011 ]'
-    ws apps --lab-dir mine --on qemu-tcg --workload '(interrupts|^a-)' --boots 1 -o out --export-json apps.json >table.txt
+    ws run apps --lab-dir mine --on qemu-tcg --workload '(interrupts|^a-)' --boots 1 -o out --export-json apps.json >table.txt
     cat table.txt
     for name in a-one a-spread {apache,memcached}-interrupts-{one,spread}; do
         [ "$(of "$name" qemu-tcg '.ns > 0')" = true ]
@@ -44,7 +44,7 @@ placing() {
     # The shell of the VM expands it.
     # shellcheck disable=SC2016
     workload a-sum 'run = "i=0; while [ $i -lt 2000 ]; do i=$((i + 1)); done"'
-    ws apps --lab-dir mine --on host,qemu-tcg,qemu-tcg-nested --workload '^(a-sum|hackbench)$' --boots 1 -o out \
+    ws run apps --lab-dir mine --on host,qemu-tcg,qemu-tcg-nested --workload '^(a-sum|hackbench)$' --boots 1 -o out \
         --export-json apps.json >table.txt
     cat table.txt
     [ "$(of a-sum qemu-tcg-nested '.ratio > 1')" = true ]

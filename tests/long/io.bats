@@ -1,4 +1,4 @@
-# `worldswitch io` at full length: complete experiments, and effects that short ones on a busy host hide.
+# `worldswitch run io` at full length: complete experiments, and effects that short ones on a busy host hide.
 
 # shellcheck disable=SC2154
 
@@ -17,7 +17,7 @@ median() {
 }
 
 @test "the rule for stuck queues halves the 99th percentile of devices that wait for a busy one" {
-    LIMIT=300 ws io stuck --rounds 9 -o "$OUT"
+    LIMIT=300 ws run io stuck --rounds 9 -o "$OUT"
     # halves PERCENTILE: whether the rule halves it. Sets $told and $on.
     halves() {
         local off
@@ -37,7 +37,7 @@ median() {
 }
 
 @test "devices of one I/O core get equal shares, or shares by weight, within 10 %" {
-    ws io shares --rounds 5 -o "$OUT"
+    ws run io shares --rounds 5 -o "$OUT"
     # shellcheck disable=SC2016  # jq's own
     jain=$(result elvis '[.rows[] | select(.benchmark == "shares-14-equal").metrics[] | select(.name == "requests").boots[]
         | (.run | add) as $sum | $sum * $sum / ((.run | length) * (.run | map(. * .) | add))] | sort | .[2]')
@@ -51,7 +51,7 @@ median() {
 }
 
 @test "all experiments complete" {
-    LIMIT=1500 ws io scaling mixed ablation stuck shares integrity -o "$OUT" || [ $? -eq 1 ]
+    LIMIT=1500 ws run io scaling mixed ablation stuck shares integrity -o "$OUT" || [ $? -eq 1 ]
     for file in "$OUT"/*.json; do
         # qemu-storage-daemon 7.2 sometimes fails an assertion (docs/notebook/elvis-results.md).
         bad=$(jq -r '.rows[] | select(.status != "ok") | .reason, (.metrics | select(length == 0) | "no round of it")' "$file")
@@ -66,7 +66,7 @@ median() {
     fetch_packages storage-daemon
     export XDG_CACHE_HOME=${LAB_STORE%/*}
     for disk in tmpfs file; do
-        ws io peers --quick --disk "$disk" --verify --rounds 1 --measure 200 -o "$disk"
+        ws run io peers --quick --disk "$disk" --verify --rounds 1 --measure 200 -o "$disk"
         for server in elvis qemu-storage-daemon@polling; do
             jq -e '.rows | length == 4 and all(.[]; .status == "ok" and .outcomes[0].check.verdict == "proved")' \
                 "$disk/$server.json"
@@ -76,7 +76,7 @@ median() {
 
 # Two machines with two boots each, 230 s of a core.
 @test "an echo of a VM in the lab: fewer exits and instructions with elvis than with vhost-net and QEMU" {
-    LIMIT=1500 ws io --on lab:kvm-linux --device '^(qemu-net|vhost|elvis-net)$' --busy=no --boots 2 --perturb 0 \
+    LIMIT=1500 ws run io --on lab:kvm-linux --device '^(qemu-net|vhost|elvis-net)$' --busy=no --boots 2 --perturb 0 \
         -o io --export-json io.json >io.txt
     cat io.txt
     # of DEVICE DEPTH FILTER
@@ -102,7 +102,7 @@ median() {
 
 # Two launches and two recorded ones, 240 s of a core. That the sums are those of the clock is checked by the command.
 @test "the functions of a VM's echoes: elvis in user space, vhost-net in the kernel, the guest the same" {
-    LIMIT=1500 ws io --on lab:kvm-linux --device '^(vhost|elvis-net)$' --depth 8 --busy=no --boots 1 --perturb 0 \
+    LIMIT=1500 ws run io --on lab:kvm-linux --device '^(vhost|elvis-net)$' --depth 8 --busy=no --boots 1 --perturb 0 \
         --explain -o io --export-json io.json >io.txt
     cat io.txt
     grep -q '^tun_get_user \[tun\] .* host ' io.txt
@@ -124,7 +124,7 @@ median() {
 # compilers; the agent's own build moves it a little.
 @test "netperf's UDP_RR of a VM in the lab: fewer exits and instructions behind elvis than behind vhost-net" {
     local on=lab:kvm-linux+net
-    LIMIT=3000 ws apps --on "$on=vhost,$on=elvis" --workload '^udp-rr$' --boots 2 --perturb 0 -o apps --export-json apps.json >apps.txt
+    LIMIT=3000 ws run apps --on "$on=vhost,$on=elvis" --workload '^udp-rr$' --boots 2 --perturb 0 -o apps --export-json apps.json >apps.txt
     cat apps.txt
     # of NET FILTER
     of() {
@@ -141,7 +141,7 @@ median() {
 
 # Two boots, 160 s of a core.
 @test "a card of the VM's own: no kick, and the exits of its interrupts alone" {
-    LIMIT=2000 ws io --on lab:kvm-vfio-linux --device '^assigned$' --depth 1 --busy=no --boots 2 --perturb 0 -o vfio --export-json vfio.json >vfio.txt
+    LIMIT=2000 ws run io --on lab:kvm-vfio-linux --device '^assigned$' --depth 1 --busy=no --boots 2 --perturb 0 -o vfio --export-json vfio.json >vfio.txt
     cat vfio.txt
     jq -e '.lines[0] | .exact and (.insns > 3e4 and .insns < 45e3) and (.counts.exits > 1.9 and .counts.exits < 2.2)
         and (.reasons.npf // 0) < 0.02 and (.reasons.hlt // 0) < 0.02 and .reasons.interrupt > 1.9' vfio.json
@@ -158,7 +158,7 @@ median() {
     "$SPDK_VHOST" --no-huge -s 1024 --no-pci -m "[$cpu]" -r "$PWD/rpc" -S "$PWD" -c spdk.json 3>&- >spdk.txt 2>&1 &
     spdk=$!
     eventually listens "$PWD/spdk1" || { tail spdk.txt; false; }
-    LIMIT=300 run ws io --server elvis --peer "spdk=$PWD/spdk0,$PWD/spdk1" --stop-peers --devices 1,2 --one-client \
+    LIMIT=300 run ws run io --server elvis --peer "spdk=$PWD/spdk0,$PWD/spdk1" --stop-peers --devices 1,2 --one-client \
         --depth 1,32 --disk tmpfs --verify --rounds 2 --measure 500 -o "$OUT"
     echo "$output"
     stopped=$(grep -c '^State:.*T (' "/proc/$spdk/status" || true)

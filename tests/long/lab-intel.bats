@@ -95,7 +95,7 @@ between() {
 
 # Seven minutes of processor time.
 @test "a request that elvis serves for a Linux: only a halt exits, and no interrupt that is posted" {
-    LIMIT=$LONG ws io --on lab:kvm-intel-linux,lab:kvm-intel-linux+apicv=0 --device '^elvis$' --boots 1 -o io >/dev/null
+    LIMIT=$LONG ws run io --on lab:kvm-intel-linux,lab:kvm-intel-linux+apicv=0 --device '^elvis$' --boots 1 -o io >/dev/null
     # exits OPTION ROW LEAST MOST: of a request, within bounds.
     exits() {
         local found

@@ -1,4 +1,4 @@
-# Linux KVM in Linux KVM on AMD's SVM, and `worldswitch nested --long`: a whole Linux with KVM below Linux KVM and
+# Linux KVM in Linux KVM on AMD's SVM, and `worldswitch run nested --long`: a whole Linux with KVM below Linux KVM and
 # below neve, on the real packages.
 
 # `run` sets $output and $status.
@@ -25,7 +25,7 @@ of() {
 }
 
 @test "TCP_RR of a nested VM: natively, in a VM, by Linux KVM, nv and nv2, with traps by cause" {
-    ws nested --long --workload '^tcp-rr$' -o nested --export-json nested.json >nested.txt
+    ws run nested --long --workload '^tcp-rr$' -o nested --export-json nested.json >nested.txt
     of lab:kvm-vhe-linux+cpu=max '.over_native > 1.6 and .over_native < 2.6 and .traps == null'
     # Each hypervisor's traps by cause are what it counted in all, or nearly: Linux counts them in another run.
     of lab:neve-linux@nv '.traps as $all | .causes | (add - $all | fabs) < 1'
@@ -37,13 +37,13 @@ of() {
     of lab:kvm-nested-linux '.over_vm > 2.5'
     grep -q '^Took [0-9.]* min of machines' nested.txt
     # The same table of the results.
-    ws nested --long --of nested --export-json again.json >/dev/null
+    ws show nested --export-json again.json >/dev/null
     cmp nested.json again.json
 }
 
 @test "KVM in KVM on SVM: what an exit of L2 costs beside one of a VM, and its traps to L0" {
     LIMIT=1200 ws run --on lab:kvm,lab:kvm-svm-nested --boots 1 --perturb 0 --bench '^(hypercall|in)$' -o svm >/dev/null
-    ws nested --of svm --export-json svm.json >/dev/null
+    ws show svm --view nested --export-json svm.json >/dev/null
     # beside BENCHMARK EXPRESSION: whether it is true of the nested VM's line.
     beside() {
         jq -e ".benchmarks[] | select(.benchmark == \"$1\").lines[]
@@ -63,7 +63,7 @@ of() {
 }
 
 @test "x86: a whole Linux under Linux KVM under Linux KVM on SVM, natively and in a VM, with traps by cause" {
-    LIMIT=1700 ws nested --long --on lab:linux,lab:kvm-linux,lab:kvm-svm-nested-linux \
+    LIMIT=1700 ws run nested --long --on lab:linux,lab:kvm-linux,lab:kvm-svm-nested-linux \
         --workload '^(hackbench|tcp-rr)$' -o nested --export-json nested.json >nested.txt
     for workload in hackbench tcp-rr; do
         of lab:kvm-svm-nested-linux '.over_native > 1 and .over_vm > 1 and .traps > 0 and .exits > 0' $workload

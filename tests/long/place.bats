@@ -1,4 +1,4 @@
-# `worldswitch place` with all kinds of work, its time as a bound, its parts on CPUs of their own, and what it leaves
+# `worldswitch run place` with all kinds of work, its time as a bound, its parts on CPUs of their own, and what it leaves
 # behind. What is measured here is only that it works.
 
 # `run` sets $output and $status.
@@ -15,7 +15,7 @@ setup_file() {
 setup() { common_setup; }
 
 @test "all kinds of work, alone and together" {
-    LIMIT=1800 ws place --on qemu-tcg --cells 1 --boots 1 --time 600 -o out --export-json place.json >table.txt
+    LIMIT=1800 ws run place --on qemu-tcg --cells 1 --boots 1 --time 600 -o out --export-json place.json >table.txt
     cat table.txt
     [ "$(jq -r '[.kinds[].kind] | join(" ")' place.json)" = \
         'net-self net-host net-guest disk-buffered disk-cached cpu memory trip-host trip-guest' ]
@@ -31,7 +31,7 @@ setup() { common_setup; }
 @test "the time is a bound: what is measured is kept and shown, and what is left out is said" {
     # So many boots take far longer on any host; the first one is over by then on a busy one.
     local begin=$SECONDS
-    LIMIT=400 run -1 ws place --on qemu-tcg --kind trip-host --cells 2 --boots 400 --time 5 -o out --export-json place.json
+    LIMIT=400 run -1 ws run place --on qemu-tcg --kind trip-host --cells 2 --boots 400 --time 5 -o out --export-json place.json
     echo "$output"
     [ $((SECONDS - begin)) -lt 330 ]
     [[ "$output" == *'the time was used up; left out, or measured in fewer than 400 boots: trip-host at all '* ]]
@@ -68,7 +68,7 @@ netserver() {
 
 @test "the parts of a placement are on CPUs of their own" {
     [ "$(nproc)" = 2 ] || skip "other placements are chosen with more than two CPUs, and none with one"
-    LIMIT=1800 ws place --on qemu-tcg --kind trip-host --cells 10 --boots 1 --time 600 -o out --export-json place.json >table.txt 3>&- &
+    LIMIT=1800 ws run place --on qemu-tcg --kind trip-host --cells 10 --boots 1 --time 600 -o out --export-json place.json >table.txt 3>&- &
     # In the order of rows' names all four are there at some time.
     LIMIT=1500 eventually threads 1 0
     LIMIT=1500 eventually netserver 1
@@ -87,7 +87,7 @@ are_vms() { [ "$(pgrep -fc 'qemu-system-x86_64 .*-pidfile /run/vm' || true)" = "
     for kind in trip-guest disk-cached; do
         for signal in INT KILL; do
             # Background jobs ignore SIGINT.
-            TMPDIR=$PWD/tmp env --default-signal=INT "$WORLDSWITCH" place --on qemu-tcg --kind "$kind" --cells 1 \
+            TMPDIR=$PWD/tmp env --default-signal=INT "$WORLDSWITCH" run place --on qemu-tcg --kind "$kind" --cells 1 \
                 -o "out-$kind-$signal" 3>&- &
             LIMIT=600 eventually are_vms "$([ "$kind" = trip-guest ] && echo 2 || echo 1)"
             kill "-$signal" "$!"

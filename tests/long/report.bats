@@ -29,19 +29,19 @@ opens() {
 }
 
 @test "of a VM's block I/O" {
-    LIMIT=900 ws io --on lab:kvm-linux -o vm
+    LIMIT=900 ws run io --on lab:kvm-linux -o vm
     opens vm
     [[ "$(js 'document.querySelector("h1").textContent')" = 'One virtio-blk request served by elvis takes '* ]]
 }
 
 @test "of servers of block I/O" {
-    LIMIT=900 ws io scaling --quick -o servers
+    LIMIT=900 ws run io scaling --quick -o servers
     opens servers
     [[ "$(js 'document.querySelector("h1").textContent')" = 'With 14 devices '* ]]
 }
 
 @test "of nested VMs" {
-    LIMIT=1800 ws nested -o nested
+    LIMIT=1800 ws run nested -o nested
     opens nested
     [[ "$(js 'document.querySelector("h1").textContent')" = 'With NEVE (lab:neve-nested@neve+policy=kvm-4.10) one hypercall '* ]]
 }

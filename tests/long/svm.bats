@@ -16,13 +16,13 @@ setup() { common_setup; }
 @test "apps and place on qemu-kvm, on SVM: a VM of KVM boots, and all rows are measured" {
     make -s -C "$ROOT" install DESTDIR="$PWD/installed" PREFIX=/opt >&2
     # Nothing is chosen, but what would run it is made: the image of the root file system.
-    run -2 ws apps --on qemu-tcg --workload '^none$'
+    run -2 ws run apps --on qemu-tcg --workload '^none$'
     mkdir machine
     # The shell of the machine expands it.
     # shellcheck disable=SC2016
     "$ROOT/tests/svm/make-machine" machine installed/opt "$LAB_STORE" "$XDG_CACHE_HOME/worldswitch/images" '
-        worldswitch apps --on host,qemu-kvm --workload "^(fork-exec|tcp-rr)$" --boots 1 -o apps --export-json apps.json
-        worldswitch place --on qemu-kvm --kind cpu --cells 1 --time 30 -o place --export-json place.json
+        worldswitch run apps --on host,qemu-kvm --workload "^(fork-exec|tcp-rr)$" --boots 1 -o apps --export-json apps.json
+        worldswitch run place --on qemu-kvm --kind cpu --cells 1 --time 30 -o place --export-json place.json
         for file in apps.json apps/qemu-kvm.json place.json; do result $file; done'
     qemu=$LAB_STORE/sets/qemu/root/usr
     LIMIT=3000 with_loader "$qemu" qemu-system-x86_64 \

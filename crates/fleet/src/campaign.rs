@@ -109,7 +109,7 @@ pub struct Tree {
     pub commits: Commits,
     /// Of a range, only each N-th commit, counted from the last, which is always taken.
     pub every: u32,
-    /// The shell command that builds one, as `worldswitch bisect --build`; by default the lab's small
+    /// The shell command that builds one, as `worldswitch lab bisect --build`; by default the lab's small
     /// configuration.
     pub build: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! The experiments of `worldswitch io`: section 4 of the ELVIS paper (ATC'13) with block requests, features
+//! The experiments of `worldswitch run io`: section 4 of the ELVIS paper (ATC'13) with block requests, features
 //! of elvis beyond the paper, and network devices. Without an experiment, the loads of `--devices`, `--depth` and
 //! `--replies`.
 
@@ -70,7 +70,7 @@ const STUCK: [&str; 2] = ["elvis", "elvis+stuck_rule=false"];
 const NETWORKS: [&str; 3] = ["elvis", "elvis@fine-grained", "testpmd"];
 const WITH_PEER: [&str; 2] = ["elvis", "qemu-storage-daemon@polling"];
 
-/// An experiment; `worldswitch io --help` says what each measures.
+/// An experiment; `worldswitch run io --help` says what each measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Experiment {
     Scaling,

@@ -1,4 +1,4 @@
-//! Measures servers of vhost-user block and network devices under load, for `worldswitch io`.
+//! Measures servers of vhost-user block and network devices under load, for `worldswitch run io`.
 //!
 //! One measurement ([`measure`]) starts a server ([`server`]) that serves all devices, and client
 //! processes ([`client`]) that put a [`load`] on it together, mostly one per device; the result is what

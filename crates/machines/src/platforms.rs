@@ -142,7 +142,7 @@ fn no_lab(why: String) -> Platform {
 /// A name that no platform has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnknownPlatform {
-    #[error("there is no platform \"{name}\"; did you mean {}? worldswitch list platforms shows all", nearest.join(" or "))]
+    #[error("there is no platform \"{name}\"; did you mean {}? worldswitch machines shows all", nearest.join(" or "))]
     Name { name: String, nearest: Vec<String> },
     #[error("platform \"{name}\" has no variants: leave out \"@{variant}\"")]
     Variant { name: String, variant: String },
@@ -454,7 +454,7 @@ pub fn open(name: &PlatformName, resources: &Resources) -> Result<Box<dyn Machin
     match platform.kind {
         Kind::NoLab(why) => Err(MachineError::Other(why)),
         Kind::Host | Kind::Nested | Kind::NestedKvm => Err(MachineError::Other(format!(
-            "it runs applications only: worldswitch apps --on {name}"
+            "it runs applications only: worldswitch run apps --on {name}"
         ))),
         Kind::Serial => Ok(Box::new(SerialLine::new(&name.name))),
         Kind::Log => Ok(Box::new(LogFile::new(&name.name))),

@@ -41,7 +41,7 @@ fn known_names_are_found() {
 fn unknown_names_are_answered_with_the_nearest() {
     let error = checked("lab:natve").unwrap_err();
     assert!(error.contains("did you mean lab:native or"), "{error}");
-    assert!(error.contains("worldswitch list platforms"), "{error}");
+    assert!(error.contains("worldswitch machines"), "{error}");
     let error = checked("qemu-tgc").unwrap_err();
     assert!(error.contains("did you mean qemu-tcg or"), "{error}");
 }

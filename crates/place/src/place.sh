@@ -1,5 +1,5 @@
 # shellcheck shell=sh
-# What the workloads of `worldswitch place` have in common, on the host and in its VM: they read it (`.`).
+# What the workloads of `worldswitch run place` have in common, on the host and in its VM: they read it (`.`).
 
 # here CPUS: this shell, and what it starts from now on, on these CPUs.
 here() { busybox taskset -pc "$1" $$ >/dev/null; }

@@ -119,7 +119,7 @@ impl Explainer<'_> {
         if recipe.root.is_some() {
             bail!(Usage(format!(
                 "{name} runs a whole Linux, and explain takes operations of the benchmark kernel, as on lab:kvm; \
-                 worldswitch apps --explain explains workloads, and worldswitch io --explain requests"
+                 worldswitch run apps --explain explains workloads, and worldswitch run io --explain requests"
             )));
         }
         let image = GuestImage::read(&resources.guest_for(platform.architecture())?)?;
@@ -237,7 +237,7 @@ fn samples(measured: &Measured, benchmark: &str) -> anyhow::Result<Samples> {
         .iter()
         .find_map(|result: &ResultFile| result.row(benchmark));
     let Some(row) = row else {
-        bail!("{benchmark} was not measured: worldswitch list benchmarks shows all");
+        bail!("{benchmark} was not measured: worldswitch benchmarks shows all");
     };
     if row.status != Status::Ok {
         let why = row

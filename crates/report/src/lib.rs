@@ -19,6 +19,7 @@ mod export;
 mod finding;
 mod grid;
 mod hosts;
+mod kind;
 mod lines;
 mod main_rows;
 mod markdown;
@@ -52,6 +53,7 @@ pub use baselines::{baselines, has_baseline, is_baseline};
 pub use comparison::{COMPARISON_SCHEMA, ChangeExplained, Comparisons, comparison_schema};
 pub use finding::finding;
 pub use hosts::{HOSTS_SCHEMA, Hosts};
+pub use kind::Kind;
 pub use main_rows::{MAIN, MainRow};
 pub use model::{MODEL_SCHEMA, Modelled, Models, model_schema};
 pub use nested::{

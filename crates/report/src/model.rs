@@ -13,7 +13,7 @@ use ws_analysis::model::{Component, Model, OperatorKind, Prediction, RowCost, Te
 /// The schema of the JSON.
 pub const MODEL_SCHEMA: &str = "worldswitch-model/1";
 
-/// The output of `worldswitch model`.
+/// The output of `worldswitch show --native`.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Models {
     /// Always `worldswitch-model/1`.

@@ -70,7 +70,7 @@ fn below(table: &Table, absent: &[&str], legend: Vec<String>) -> Vec<String> {
     if !absent.is_empty() {
         let names: Vec<_> = absent.iter().map(|name| terminal(name)).collect();
         legend.push(format!(
-            "Not on these platforms: {} (why: worldswitch list benchmarks --on PLATFORM).",
+            "Not on these platforms: {} (why: worldswitch benchmarks --on PLATFORM).",
             names.join(", ")
         ));
     }

@@ -20,7 +20,8 @@ use std::process::ExitCode;
 use ws_terminal::{Usage, output};
 
 fn main() -> ExitCode {
-    let parsed = cli::help::command().try_get_matches();
+    let given = cli::old::translated(std::env::args_os().collect());
+    let parsed = cli::help::command().try_get_matches_from(given.words);
     let cli = match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
         Err(error) => {
@@ -31,6 +32,9 @@ fn main() -> ExitCode {
     };
     let colours = output::Colours::choose(cli.color.asked());
     output::be_quiet(cli.quiet);
+    if let Some(note) = given.note {
+        output::remark(&note, colours);
+    }
     match commands::command(&cli.command, colours) {
         Ok(done) => ExitCode::from(done.code()),
         Err(error) if output::is_broken_pipe(&error) => ExitCode::SUCCESS,

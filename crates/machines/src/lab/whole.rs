@@ -439,7 +439,10 @@ pub fn launch_with(with: With) -> String {
 fn row(workload: &Workload, network: Option<&Network<'_>>) -> BenchmarkRow {
     let uses_network = workload.place == Place::Client && workload.vcpus == 1;
     let only_there = |with: With| {
-        let (with, there) = (with.word(), "worldswitch apps --on qemu-kvm or qemu-tcg");
+        let (with, there) = (
+            with.word(),
+            "worldswitch run apps --on qemu-kvm or qemu-tcg",
+        );
         format!("with = \"{with}\" is only for VMs of a host: {there}")
     };
     BenchmarkRow {

@@ -34,13 +34,13 @@ pub fn of_host() -> [Platform; 8] {
         platform(
             "host",
             Kind::Host,
-            "this host's Linux itself, in namespaces: applications only (worldswitch apps)",
+            "this host's Linux itself, in namespaces: applications only (worldswitch run apps)",
             "the agent, the packages of worldswitch lab fetch linux, and root or user namespaces",
         ),
         platform(
             "qemu-kvm-nested",
             Kind::NestedKvm,
-            "a VM of KVM and QEMU in a VM of this host's KVM and QEMU: applications only (worldswitch apps)",
+            "a VM of KVM and QEMU in a VM of this host's KVM and QEMU: applications only (worldswitch run apps)",
             "/dev/kvm whose module has nested=1, the agent, and the packages of worldswitch lab fetch kvm-linux",
         ),
         platform(

@@ -1,4 +1,4 @@
-//! Paravirtual I/O in the lab (`worldswitch io --on lab:...`): for each device of a VM the instructions
+//! Paravirtual I/O in the lab (`worldswitch run io --on lab:...`): for each device of a VM the instructions
 //! and exits of one request, by reason, beside what ELVIS (2013) states of exits.
 
 pub(crate) mod text;
@@ -102,6 +102,11 @@ impl IoLine {
 fn io_row(row: &Row) -> Option<IoRow> {
     let of_vm = row.category == IO && row.work.is_some();
     IoRow::parse(&row.benchmark).filter(|_| of_vm)
+}
+
+/// Whether a row is of requests to a VM's device.
+pub(crate) fn is_request(row: &Row) -> bool {
+    io_row(row).is_some()
 }
 
 impl Requests {

@@ -1,11 +1,11 @@
-//! Tests of the page of `worldswitch io`: servers of block devices.
+//! Tests of the page of `worldswitch run io`: servers of block devices.
 
 use crate::page::{opening, page, section};
 use crate::support::{house, measured, result};
 use serde_json::json;
 use ws_results::ResultFile;
 
-/// A server's rows of an experiment of `worldswitch io`: two steps, each with a round of `requests` in 1 ms.
+/// A server's rows of an experiment of `worldswitch run io`: two steps, each with a round of `requests` in 1 ms.
 fn server(name: &str, requests: [u64; 2]) -> ResultFile {
     let rows = [1u64, 14]
         .into_iter()

@@ -26,7 +26,7 @@ Examples:
                                    with inlined functions and lines of the source
   worldswitch explain --diff lab:kvm@6.1 lab:kvm@6.12 --bench hypercall
                                    functions that one kernel has more of than the other
-  worldswitch list benchmarks      their names";
+  worldswitch benchmarks      their names";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]

@@ -12,17 +12,13 @@ pub const MACHINES: &str = "Files that machines are made from";
 pub const OUTPUT: &str = "Results";
 
 /// The commands, by what they are for.
-const GROUPS: [(&str, &[&str]); 4] = [
-    (
-        "Measure",
-        &["run", "io", "apps", "place", "nested", "paper", "fleet"],
-    ),
+const GROUPS: [(&str, &[&str]); 3] = [
+    ("Measure", &["run", "paper", "fleet"]),
     (
         "Read results",
-        &["show", "compare", "report", "history", "model"],
+        &["show", "compare", "explain", "report", "history"],
     ),
-    ("Find the cause", &["explain", "bisect"]),
-    ("Machines", &["list", "lab", "doctor", "patch-hyp"]),
+    ("Machines", &["machines", "benchmarks", "lab", "doctor"]),
 ];
 
 /// The definition of the command, with its commands in groups.
@@ -36,7 +32,7 @@ pub fn command() -> clap::Command {
             let about = command.find_subcommand(name);
             let about = about.and_then(clap::Command::get_about);
             let about = about.map(ToString::to_string).unwrap_or_default();
-            let _ = writeln!(groups, "  {name:10} {about}");
+            let _ = writeln!(groups, "  {name:11} {about}");
         }
         groups.push('\n');
     }
@@ -98,6 +94,18 @@ mod tests {
     }
 
     #[test]
+    fn lines_below_the_options_are_not_wrapped() {
+        visit(&command(), &mut |command| {
+            let text = command.get_after_help().map(ToString::to_string);
+            let text = text.unwrap_or_default();
+            // Other text is prose.
+            for line in text.lines().filter(|line| line.starts_with("  ")) {
+                assert!(line.len() <= 100, "{}: {line}", command.get_name());
+            }
+        });
+    }
+
+    #[test]
     fn every_shown_command_is_in_one_group_and_its_line_fits() {
         let command = command();
         let shown = command.get_subcommands().filter(|one| !one.is_hide_set());
@@ -114,7 +122,7 @@ mod tests {
         for name in grouped {
             let line = help
                 .lines()
-                .find(|line| line.starts_with(&format!("  {name:10} ")));
+                .find(|line| line.starts_with(&format!("  {name:11} ")));
             let line = line.unwrap();
             assert!(line.len() > 20 && line.len() <= 80, "{line}");
         }

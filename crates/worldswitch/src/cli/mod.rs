@@ -1,28 +1,21 @@
 //! The command line: its definition and its help texts.
 
-mod apps;
-pub mod bisect;
 mod explain;
 pub mod fleet;
 mod form;
 pub mod help;
 mod history;
-pub mod io;
 mod judge;
 pub mod lab;
-mod nested;
+pub mod old;
 mod paper;
-mod patch_hyp;
-mod place;
 mod results;
 mod run;
 mod values;
 
-use bisect::BisectArgs;
 use clap::{ArgAction, Args, Parser, Subcommand};
 use fleet::FleetArgs;
 use help::{GENERAL, MACHINES};
-use io::IoArgs;
 use lab::{LabCommand, PlacesArgs};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -30,17 +23,13 @@ use ws_runner::Session;
 use ws_runner::parts::Parts;
 use ws_terminal::{Colours, Stop};
 
-pub use apps::AppsArgs;
 pub use explain::ExplainArgs;
 pub use form::{Form, file, file_of};
 pub use history::{By, HistoryArgs, HistoryWhat, PlotArgs};
 pub use judge::{CompareArgs, Effect, JudgeArgs};
-pub use nested::NestedArgs;
 pub use paper::PaperArgs;
-pub use patch_hyp::PatchHypArgs;
-pub use place::PlaceArgs;
-pub use results::{ModelArgs, ReportArgs, ShowArgs, Suite};
-pub use run::{OutputArgs, RunArgs};
+pub use results::{ModelArgs, ReportArgs, ShowArgs, Suite, View};
+pub use run::{AppsArgs, NestedArgs, OutputArgs, PlaceArgs, RunArgs, Work, io};
 use values::When;
 pub use values::{PlatformList, folder, platforms, seconds};
 
@@ -49,19 +38,20 @@ pub const VERSION: &str = env!("WORLDSWITCH_VERSION");
 
 const EXAMPLES: &str = "\
 Examples:
-  worldswitch run                         all benchmarks on every usable platform
-  worldswitch run --quick                 the same, in about a minute
-  worldswitch run hypercall in --on lab:kvm
-                                          two benchmarks, in exact instructions
+  worldswitch run                               all benchmarks on every usable platform
+  worldswitch run --quick                       the same, in about a minute
+  worldswitch run hypercall in --on lab:kvm     two benchmarks, in exact instructions
   worldswitch run --on lab:native,qemu-tcg -o before
-                                          two platforms, results in ./before
-  worldswitch show before                 the table of an earlier run
-  worldswitch compare before after        what got better or worse
+                                                two platforms, results in ./before
+  worldswitch run apps                          applications, natively and in a VM
+  worldswitch show before                       the results of an earlier run
+  worldswitch compare before after              what got better or worse
   worldswitch lab check --budget kvm.toml instruction counts against a budget, for CI
-  worldswitch explain hypercall --on lab:kvm
-                                          the functions that it spends its instructions on
-  worldswitch list platforms              what is usable here, and what is missing for the rest
-  worldswitch paper                       the tables and figures of five papers, and how to measure them
+  worldswitch explain hypercall --on lab:kvm    the functions that it spends its instructions on
+  worldswitch machines                          what is usable here, and what is missing for the
+                                                rest
+  worldswitch paper                             the tables and figures of five papers, and how to
+                                                measure them
 
 Results go to stdout, everything else to stderr. --json prints results as JSON, and a file that
 is called - is stdout (docs/results.md).
@@ -95,51 +85,36 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Measure; show the table and keep the results.
+    /// Measure any workload on any machine, and keep the results.
     Run(Box<RunArgs>),
-    /// List benchmarks or platforms, and what each needs.
-    List {
-        #[command(subcommand)]
-        what: ListWhat,
-    },
-    /// Show results of an earlier run.
-    Show(ShowArgs),
-    /// List, fetch, boot and check machines of the deterministic lab.
-    Lab {
-        #[command(subcommand)]
-        what: LabCommand,
-    },
-    /// Compare results with a base: better, worse, no change, inconclusive.
-    Compare(CompareArgs),
-    /// Show which functions an operation's instructions are in.
-    Explain(Box<ExplainArgs>),
-    /// Find the kernel commit that changed a benchmark's instructions.
-    Bisect(Box<BisectArgs>),
+    /// List, show and measure the tables and figures of five papers.
+    Paper(PaperArgs),
     /// Measure a campaign over many machines, by Slurm or here.
     Fleet(Box<FleetArgs>),
+    /// Show results of an earlier run, or the cost model that fits them.
+    Show(Box<ShowArgs>),
+    /// Compare results: better, worse, no change, inconclusive.
+    Compare(CompareArgs),
     /// Write an HTML page: what was found, what changed, all tables.
     Report(ReportArgs),
     /// Keep results over time; plot a benchmark by date or by kernel.
     History(HistoryArgs),
-    /// Model what each kind of event costs, and predict a workload.
-    Model(ModelArgs),
-    /// Measure disks and networks: elvis and its peers, or a VM's devices.
-    Io(Box<IoArgs>),
-    /// One client of `io`.
-    #[command(name = io::CLIENT, hide = true)]
-    IoClient { task: String },
-    /// Measure applications natively and in a VM, in the lab.
-    Apps(Box<AppsArgs>),
-    /// Measure a host and its VM at work on the same or other CPUs.
-    Place(Box<PlaceArgs>),
-    /// List, show and measure tables and figures of five papers.
-    Paper(PaperArgs),
-    /// Measure nested virtualization, beside the NEVE paper.
-    Nested(Box<NestedArgs>),
-    /// Rewrite an Arm hypervisor so that it runs as a guest hypervisor.
-    PatchHyp(PatchHypArgs),
+    /// Show which functions an operation's instructions are in.
+    Explain(Box<ExplainArgs>),
+    /// List the machines, what each needs, and whether it is usable here.
+    Machines(MachinesArgs),
+    /// List the benchmarks, what each measures, and where.
+    Benchmarks(BenchmarksArgs),
+    /// Fetch, boot, check and bisect machines of the deterministic lab.
+    Lab {
+        #[command(subcommand)]
+        what: LabCommand,
+    },
     /// Check this host: what is missing, what disturbs, and the cure.
     Doctor(DoctorArgs),
+    /// Serve as one client of `run io`.
+    #[command(name = io::CLIENT, hide = true)]
+    IoClient { task: String },
     /// Write the manual pages and completions of this command, for `make install`.
     #[command(hide = true)]
     Manual {
@@ -155,27 +130,25 @@ pub enum Command {
     },
 }
 
-#[derive(Debug, Subcommand)]
-pub enum ListWhat {
-    /// Benchmarks, what each measures, and which platforms can measure it.
-    Benchmarks {
-        /// Platforms, separated by commas. Default: those that run uses by default here.
-        #[arg(long, value_name = "PLATFORM,...", value_parser = platforms)]
-        on: Vec<PlatformList>,
-        /// Print JSON.
-        #[arg(long)]
-        json: bool,
-        #[command(flatten, next_help_heading = MACHINES)]
-        parts: PartsArgs,
-    },
-    /// Platforms to measure on, what each needs, and whether it is usable here.
-    Platforms {
-        /// Print JSON.
-        #[arg(long)]
-        json: bool,
-        #[command(flatten, next_help_heading = MACHINES)]
-        parts: PartsArgs,
-    },
+#[derive(Debug, Args)]
+pub struct BenchmarksArgs {
+    /// Machines, separated by commas. Default: those that run uses by default here.
+    #[arg(long, value_name = "PLATFORM,...", value_parser = platforms)]
+    pub on: Vec<PlatformList>,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten, next_help_heading = MACHINES)]
+    pub parts: PartsArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct MachinesArgs {
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten, next_help_heading = MACHINES)]
+    pub parts: PartsArgs,
 }
 
 #[derive(Debug, Args)]

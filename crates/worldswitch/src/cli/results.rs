@@ -1,18 +1,29 @@
-//! Options of commands that read results: `show`, `report`, `model`.
+//! Options of commands that read results: `show` and `report`.
 
+use super::help::{MACHINES, OUTPUT};
+use super::lab::PlacesArgs;
 use super::values::paging;
-use super::{Form, file, file_of};
+use super::{Exports, Form, STDOUT, file_of};
 use clap::{Args, ValueEnum};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use ws_machines::name::PlatformName;
 use ws_results::Paging;
 
-const MODEL_EXAMPLES: &str = "\
+const SHOW_HELP: &str = "\
+Results of one kind of workload have the table of that kind. For all others there is one table of benchmarks.
+
 Examples:
-  worldswitch model run --native run:lab:native
-  worldswitch model i10 i100 i1000 --native native --paging nested
-                                   also fits the operator, from runs with --iters 10, 100 and 1000
-  worldswitch model run:kvm --native run:serial --events web.toml
+  worldswitch show run                          the table of a run
+  worldswitch show run:lab:kvm                  one result in detail
+  worldswitch show apps --prices run            applications, and the cost model's predictions
+  worldswitch show nested --view nested         beside the NEVE paper
+  worldswitch show run --suite dall2015         beside Dall et al.
+  worldswitch show run --native run:lab:native  the cost model
+  worldswitch show i10 i100 i1000 --native native --paging nested
+                                                also fits the operator, from runs with --iters 10,
+                                                100 and 1000
+  worldswitch show run:kvm --native run:serial --events web.toml
+
 A file for --events:
   [events]
   in = 2000
@@ -21,6 +32,9 @@ A file for --events:
   unit = \"insns\"
   direct = 900000
   guest = 10200000";
+
+/// The heading of the cost model's options.
+const MODEL: &str = "Cost model";
 
 /// A paper whose benchmarks and table layout can be chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -44,12 +58,33 @@ impl Suite {
     }
 }
 
+/// A table of results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum View {
+    /// Benchmarks by machine.
+    Table,
+    /// Applications: instructions or time of a unit of work, and ratios.
+    Apps,
+    /// Requests to a VM's devices: exits and instructions.
+    Io,
+    /// Placements on host CPUs.
+    Place,
+    /// Benchmarks in nested VMs, beside the NEVE paper.
+    Nested,
+    /// Applications in nested VMs.
+    NestedApps,
+}
+
 #[derive(Debug, Args)]
+#[command(after_help = SHOW_HELP)]
 pub struct ShowArgs {
     /// Results: a folder, FOLDER:PLATFORM or a file. A folder or several results are shown as a
     /// table, a single result in detail.
     #[arg(required = true, value_name = "PATH")]
     pub paths: Vec<String>,
+    /// The table. Default: the one of the results' workloads.
+    #[arg(long, value_enum)]
+    pub view: Option<View>,
     /// Show all benchmarks. By default the table of a whole suite has the dozen that matter.
     #[arg(long)]
     pub all: bool,
@@ -62,15 +97,56 @@ pub struct ShowArgs {
     /// Compare results even if this condition differs; may be repeated.
     #[arg(long, value_name = "FIELD")]
     pub allow: Vec<String>,
-    /// Print the table as JSON.
-    #[arg(long, group = "form")]
-    pub json: bool,
-    /// Print the table as Markdown.
-    #[arg(long, group = "form")]
+    /// Of applications: also show the cost model's predictions and their errors. Prices of exits are from
+    /// these results of microbenchmarks (worldswitch run --on lab:kvm@6.12 ...). May be repeated.
+    #[arg(long, value_name = "RUN")]
+    pub prices: Vec<String>,
+    #[command(flatten, next_help_heading = MODEL)]
+    pub model: ModelArgs,
+    #[command(flatten, next_help_heading = OUTPUT)]
+    pub exports: Exports,
+    /// Print Markdown instead of the table.
+    #[arg(long, help_heading = OUTPUT, conflicts_with_all = ["json", "export_markdown", "native"])]
     pub markdown: bool,
-    /// Print the table as CSV.
-    #[arg(long, group = "form")]
+    /// Print CSV instead of the table, of benchmarks only.
+    #[arg(long, help_heading = OUTPUT, conflicts_with_all = ["json", "markdown", "native"])]
     pub csv: bool,
+    #[command(flatten, next_help_heading = MACHINES)]
+    pub places: PlacesArgs,
+}
+
+impl ShowArgs {
+    /// Other forms of the table, with what `--markdown` stands for.
+    pub fn forms(&self) -> Exports {
+        let mut exports = self.exports.clone();
+        if self.markdown {
+            exports.export_markdown = Some(Path::new(STDOUT).to_owned());
+        }
+        exports
+    }
+}
+
+/// What the cost model is fitted to, and what it predicts.
+#[derive(Debug, Args)]
+pub struct ModelArgs {
+    /// Show the cost model: what each kind of event costs, by PATH, the results of guests, and by these
+    /// results of the same benchmarks, measured natively. May be repeated, for other --iters or --page.
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["view", "all", "suite", "base", "prices", "export_markdown"])]
+    pub native: Vec<String>,
+    /// How guest addresses are translated, if the results do not say.
+    #[arg(long, value_name = "PAGING", value_parser = paging(), requires = "native")]
+    pub paging: Option<Paging>,
+    /// Predict a workload by its events: a TOML file whose table [events] has a count per benchmark.
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with = "events_of",
+        requires = "native"
+    )]
+    pub events: Option<PathBuf>,
+    /// Take the events from the host's counts of a benchmark in a result.
+    #[arg(long, num_args = 2, value_names = ["RESULT", "BENCHMARK"], requires = "native")]
+    pub events_of: Vec<String>,
 }
 
 #[derive(Debug, Args)]
@@ -92,42 +168,11 @@ pub struct ReportArgs {
     /// given twice, once for a platform and once for results.
     #[arg(long, value_name = "PLATFORM|RUN", alias = "baseline")]
     pub base: Vec<String>,
-    /// Also show what a workload would cost on each platform: a file as for `worldswitch model
+    /// Also show what a workload would cost on each platform: a file as for `worldswitch show
     /// --events`.
     #[arg(long, value_name = "FILE")]
     pub events: Option<PathBuf>,
     /// Compare results even if this condition differs; may be repeated.
     #[arg(long, value_name = "FIELD")]
     pub allow: Vec<String>,
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = MODEL_EXAMPLES)]
-pub struct ModelArgs {
-    /// Results of guests: a folder, FOLDER:PLATFORM or a file. Several results of one platform,
-    /// with different --iters or --page, give one model.
-    #[arg(required = true, value_name = "GUEST")]
-    pub guests: Vec<String>,
-    /// Results of the same benchmarks, measured natively; may be repeated, for other --iters or
-    /// --page.
-    #[arg(long, required = true, value_name = "NATIVE")]
-    pub native: Vec<String>,
-    /// How guest addresses are translated, if the results do not say.
-    #[arg(long, value_name = "PAGING", value_parser = paging())]
-    pub paging: Option<Paging>,
-    /// A workload's events: a TOML file whose table [events] has a count per benchmark.
-    #[arg(long, value_name = "FILE", conflicts_with = "events_of")]
-    pub events: Option<PathBuf>,
-    /// Take the events from the host's counts of a benchmark in a result.
-    #[arg(long, num_args = 2, value_names = ["RESULT", "BENCHMARK"])]
-    pub events_of: Vec<String>,
-    /// Use guest and native results even if this condition differs; may be repeated.
-    #[arg(long, value_name = "FIELD")]
-    pub allow: Vec<String>,
-    /// Print JSON instead of the tables.
-    #[arg(long, conflicts_with = "export_json")]
-    pub json: bool,
-    /// Also write the model as JSON. FILE may be -, standard output, which then has no table.
-    #[arg(long, value_name = "FILE", value_parser = file(Form::Json))]
-    pub export_json: Option<PathBuf>,
 }

@@ -1,21 +1,15 @@
 //! The commands, `worldswitch NAME`: one file or folder each.
 
-mod apps;
-mod bisect;
+mod benchmarks;
 mod compare;
 mod complete;
 mod doctor;
 mod explain;
 mod fleet;
 mod history;
-mod io;
 mod lab;
-mod list;
-mod model;
-mod nested;
+mod machines;
 mod paper;
-mod patch_hyp;
-mod place;
 mod report;
 mod run;
 #[cfg(test)]
@@ -36,21 +30,15 @@ pub fn command(command: &Command, colours: Colours) -> anyhow::Result<Done> {
         Command::Lab { what } => return lab::lab(what, colours),
         Command::Compare(args) => return compare::compare(args, colours).map(Done::Judged),
         Command::Explain(args) => return explain::explain(args, colours),
-        Command::Bisect(args) => return bisect::bisect(args, colours),
         Command::Fleet(args) => return fleet::fleet(args, colours),
         Command::Report(args) => return report::report(args, colours),
         Command::History(args) => return history::history(args, colours),
-        Command::Io(args) => return io::io(args, colours),
-        Command::Apps(args) => return apps::apps(args, colours),
-        Command::Place(args) => return place::place(args, colours),
-        Command::Nested(args) => return nested::nested(args, colours),
         Command::Paper(args) => return paper::paper(args, colours),
         Command::Doctor(args) => return doctor::doctor(args, colours),
-        Command::List { what } => list::list(what)?,
+        Command::Benchmarks(args) => benchmarks::benchmarks(args)?,
+        Command::Machines(args) => machines::machines(args)?,
         Command::Show(args) => show::show(args, colours)?,
-        Command::Model(args) => model::model(args, colours)?,
         Command::IoClient { task } => ws_io::client::run(task)?,
-        Command::PatchHyp(args) => patch_hyp::patch_hyp(args)?,
         Command::Complete { words } => complete::complete(words.clone())?,
         Command::Manual { share } => ws_manual::write(help::command(), share)?,
     }

@@ -25,10 +25,10 @@ pub fn check(name: &str, value: &serde_json::Value) {
 fn the_committed_schemas_are_those_of_the_types() {
     let schemas: [(&str, Schema); 22] = [
         ("apps", of::<ws_report::Apps>()),
-        ("benchmarks", of::<super::list::Benchmarks<'_>>()),
-        ("bisect", of::<super::bisect::Bisected<'_>>()),
+        ("benchmarks", of::<super::benchmarks::Benchmarks<'_>>()),
+        ("bisect", of::<super::lab::Bisected<'_>>()),
         ("check", of::<ws_budget::Checked<'_>>()),
-        ("devices", of::<super::io::Devices>()),
+        ("devices", of::<super::run::Devices>()),
         ("diverge", of::<ws_explain::boots::diverged::Diverged>()),
         ("explain", of::<ws_explain::explained::Explained>()),
         ("explain-diff", of::<ws_explain::diff::Difference>()),
@@ -37,15 +37,15 @@ fn the_committed_schemas_are_those_of_the_types() {
         ("history", of::<super::history::History<'_>>()),
         ("hosts", of::<ws_report::Hosts>()),
         ("io", of::<ws_report::Requests>()),
-        ("io-servers", of::<super::io::Servers>()),
+        ("io-servers", of::<super::run::Servers>()),
         ("lab", of::<super::lab::Listed<'_>>()),
         ("nested", of::<ws_report::Nested>()),
         ("nested-apps", of::<ws_report::NestedApps>()),
         ("papers", of::<super::paper::Papers>()),
         ("place", of::<ws_report::Placement>()),
-        ("platforms", of::<super::list::Platforms<'_>>()),
+        ("platforms", of::<super::machines::Platforms<'_>>()),
         ("series", of::<super::history::plot::Series<'_>>()),
-        ("workloads", of::<super::apps::Workloads>()),
+        ("workloads", of::<super::run::Workloads>()),
     ];
     for (name, schema) in schemas {
         let schema = format!("{:#}\n", schema.to_value());

@@ -1,4 +1,4 @@
-//! Figures of lab results as text, for `lab check` and `bisect`.
+//! Figures of lab results as text, for `lab check` and `lab bisect`.
 
 use ws_analysis::Figure;
 use ws_results::ResultFile;

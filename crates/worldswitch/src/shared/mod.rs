@@ -11,6 +11,7 @@ pub mod suite;
 pub mod tables;
 pub mod told;
 pub mod traffics;
+pub mod views;
 
 use crate::cli::{Exports, STDOUT};
 use std::path::Path;

@@ -81,7 +81,7 @@ fn tab_completes_commands_options_platforms_kernels_and_workloads() {
             "lab boot --append x neve-nested ",
         ),
         ("lab fetch lab:kvm-vhe@u", "lab fetch lab:kvm-vhe@unstable "),
-        ("apps --workload tcp-r", "apps --workload tcp-rr "),
+        ("run apps --workload tcp-r", "run apps --workload tcp-rr "),
         // What is nothing's beginning, and hidden commands.
         ("run --on lab:zzz", "run --on lab:zzz"),
         ("manu", "manu"),

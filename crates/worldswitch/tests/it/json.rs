@@ -89,7 +89,12 @@ fn what_reads_results_prints_json() {
     let misspelt = runs.said(&["compare", "fast", "slow", "--bench", "^inn$"]);
     expect_code(&misspelt, 2);
     assert!(stderr(&misspelt).contains("did you mean in?"));
-    let nested = printed(&runs, &["nested", "--of", "lab", "--json"], 0, "nested");
+    let nested = printed(
+        &runs,
+        &["show", "lab", "--view", "nested", "--json"],
+        0,
+        "nested",
+    );
     assert_eq!(
         nested["benchmarks"][0]["lines"][0]["why"],
         "not measured there"
@@ -145,9 +150,9 @@ fn lists_are_json_too() {
     let lab = Lab::new(&["a", "two-b"]);
     let guest = lab.path("guest.elf");
     let guest = guest.to_str().unwrap();
-    let list = ["list", "benchmarks", "--json", "--guest", guest];
+    let list = ["benchmarks", "--json", "--guest", guest];
     printed(&runs, &list, 0, "benchmarks");
-    printed(&runs, &["list", "platforms", "--json"], 0, "platforms");
+    printed(&runs, &["machines", "--json"], 0, "platforms");
     printed(&runs, &["lab", "list", "--json"], 0, "lab");
     let workloads = printed(&runs, &["apps", "--list", "--json"], 0, "workloads");
     assert!(workloads["workloads"].as_array().unwrap().len() > 5);

@@ -193,7 +193,7 @@ fn a_kvm_that_cannot_be_used_is_a_line_with_the_reason_and_the_cure() {
         assert!(told.contains(wanted), "{told}");
         assert_eq!(told.lines().count(), 1, "{told}");
         let output = worldswitch()
-            .args(["list", "platforms", "--vmm"])
+            .args(["machines", "--vmm"])
             .arg(fake("fake-vmm"))
             .env("FAKE_KVM", kvm)
             .output()

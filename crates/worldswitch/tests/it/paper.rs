@@ -27,7 +27,7 @@ fn the_five_papers_are_listed_each_with_its_commands() {
         assert!(all.contains(part), "{part}: {all}");
     }
     let one = printed(&["neve"]);
-    assert!(one.contains("worldswitch nested") && !one.contains("dall2015"));
+    assert!(one.contains("worldswitch run nested") && !one.contains("dall2015"));
 }
 
 #[test]
@@ -59,8 +59,8 @@ fn the_command_of_a_figure_is_run_and_its_exit_code_is_passed_on() {
     // In a new user's home there is no lab: what is listed needs none.
     let output = said(&["hyperbench", "1", "--run"]);
     let (said, ran) = (stderr(&output), text(&output.stdout));
-    assert!(said.contains("note: worldswitch list benchmarks"), "{said}");
-    let direct = worldswitch().args(["list", "benchmarks"]).output().unwrap();
+    assert!(said.contains("note: worldswitch benchmarks"), "{said}");
+    let direct = worldswitch().args(["benchmarks"]).output().unwrap();
     assert_eq!(output.status.code(), direct.status.code());
     assert_eq!(ran, text(&direct.stdout));
 }

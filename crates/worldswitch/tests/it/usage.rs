@@ -1,4 +1,4 @@
-//! Tests of wrong usage, of missing parts, and of the output of `list` and `show`.
+//! Tests of wrong usage, of missing parts, and of the output of lists and `show`.
 
 use crate::common::{Lab, expect_code, stderr, text, worldswitch};
 use std::fs::File;
@@ -10,14 +10,17 @@ fn said(arguments: &[&str]) -> Output {
 
 #[test]
 fn wrong_usage_ends_with_2_and_says_what_is_wrong() {
-    let cases: [(&[&str], &str); 19] = [
+    let cases: [(&[&str], &str); 20] = [
         (&[], "Usage"),
         (&["run", "--on", "lab:natve"], "did you mean lab:native"),
         (&["run", "--on", "LAB:NATIVE"], "may contain only a-z"),
         (&["run", "--on", "log:"], "followed by a path"),
         (&["run", "--on", "lab:native@6"], "no variants"),
         (&["run", "--on", "qemu-tcg,qemu-tcg"], "named twice"),
-        (&["io", "--peer", "x=/a", "--peer", "x=/b"], "named twice"),
+        (
+            &["run", "io", "--peer", "x=/a", "--peer", "x=/b"],
+            "named twice",
+        ),
         (
             &["run", "--on", "log:x", "--base", "kvm"],
             "is not one of the platforms",
@@ -45,7 +48,8 @@ fn wrong_usage_ends_with_2_and_says_what_is_wrong() {
             "only one thing",
         ),
         (&["show"], "PATH"),
-        (&["list", "nothing"], "nothing"),
+        (&["benchmarks", "nothing"], "nothing"),
+        (&["list", "platforms", "nothing"], "nothing"),
         (
             &["explain", "in", "--on", "lab:kvm", "--without", "nrps"],
             "exists: 'nrips'",
@@ -88,6 +92,7 @@ fn a_benchmark_that_is_not_there_is_wrong_usage_with_those_that_are() {
     let others: [&[&str]; 2] = [
         &["explain", "bb", "--on", "lab:kvm"],
         &[
+            "lab",
             "bisect",
             "--kernel-tree",
             ".",
@@ -180,14 +185,14 @@ fn benchmarks_are_listed() {
     let lab = Lab::new(&["a", "two-b"]);
     let guest = lab.path("guest.elf");
     let guest = guest.to_str().unwrap();
-    let output = said(&["list", "benchmarks", "--guest", guest]);
+    let output = said(&["benchmarks", "--guest", guest]);
     expect_code(&output, 0);
     let listed = text(&output.stdout);
     assert!(
         listed.lines().nth(2).unwrap().starts_with("two-b "),
         "{listed}"
     );
-    let output = said(&["list", "benchmarks", "--json", "--guest", guest]);
+    let output = said(&["benchmarks", "--json", "--guest", guest]);
     let value: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(value["benchmarks"][1]["name"], "two-b");
     assert_eq!(value["benchmarks"][1]["vcpus"], 2);
@@ -195,7 +200,7 @@ fn benchmarks_are_listed() {
 
 #[test]
 fn platforms_are_listed_with_what_is_missing() {
-    let output = said(&["list", "platforms", "--qemu", "/nonexistent/qemu"]);
+    let output = said(&["machines", "--qemu", "/nonexistent/qemu"]);
     expect_code(&output, 0);
     let listed = text(&output.stdout);
     assert!(
@@ -204,8 +209,7 @@ fn platforms_are_listed_with_what_is_missing() {
     );
     assert!(listed.contains("log:FILE"));
     let output = said(&[
-        "list",
-        "platforms",
+        "machines",
         "--json",
         "--qemu",
         "/nonexistent/qemu",
@@ -231,7 +235,7 @@ fn platforms_are_listed_with_what_is_missing() {
 fn standard_output_that_is_full_is_an_error_and_one_that_is_closed_is_not() {
     let full = File::options().write(true).open("/dev/full").unwrap();
     let output = worldswitch()
-        .args(["list", "platforms"])
+        .args(["machines"])
         .stdout(full)
         .output()
         .unwrap();
@@ -240,7 +244,7 @@ fn standard_output_that_is_full_is_an_error_and_one_that_is_closed_is_not() {
     let (reader, writer) = rustix::pipe::pipe().unwrap();
     drop(reader);
     let output = worldswitch()
-        .args(["list", "platforms"])
+        .args(["machines"])
         .stdout(writer)
         .output()
         .unwrap();

@@ -1,4 +1,4 @@
-//! The opening of a report of `worldswitch io`: the servers by throughput.
+//! The opening of a report of `worldswitch run io`: the servers by throughput.
 
 use super::{Figure, THROUGHPUT, Value, figures, value};
 use crate::number;

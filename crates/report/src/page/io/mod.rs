@@ -1,4 +1,4 @@
-//! The view of `worldswitch io`, after section 4 of the ELVIS paper: for each measured quantity a curve
+//! The view of `worldswitch run io`, after section 4 of the ELVIS paper: for each measured quantity a curve
 //! for each server over the number of devices.
 
 mod lead;
@@ -165,7 +165,7 @@ struct Value {
     greatest: f64,
 }
 
-/// The view; empty if no result is of `worldswitch io`.
+/// The view; empty if no result is of `worldswitch run io`.
 pub(crate) fn io(series: &[Series]) -> Markup {
     let figures = figures(series);
     let mut drawn = Vec::new();
@@ -202,7 +202,7 @@ pub struct Crowd {
     pub cpus: Vec<u64>,
 }
 
-/// The most clients that shared CPUs in any of these results of `worldswitch io`; `None` if each could
+/// The most clients that shared CPUs in any of these results of `worldswitch run io`; `None` if each could
 /// have its own.
 pub fn crowd<'a>(results: impl IntoIterator<Item = &'a ResultFile>) -> Option<Crowd> {
     let of = |result: &ResultFile| {

@@ -1,14 +1,18 @@
 //! `worldswitch lab`: lab machines, their recipes, and the store of their packages.
 
+mod bisect;
 mod boot;
 mod check;
 mod diverge;
 mod ending;
 mod fetch;
 mod list;
+mod patch;
 mod show;
 mod symbols;
 
+#[cfg(test)]
+pub use bisect::Bisected;
 #[cfg(test)]
 pub use list::Listed;
 
@@ -28,6 +32,7 @@ use ws_terminal::{Colours, Usage, output};
 /// What went wrong and how to fix it.
 pub fn lab(what: &LabCommand, colours: Colours) -> anyhow::Result<Done> {
     match what {
+        LabCommand::Bisect(args) => return bisect::bisect(args, colours),
         LabCommand::Boot(args) => return boot::boot(args),
         LabCommand::Check(args) => return check::check(args, colours),
         LabCommand::Diverge(args) => return diverge::diverge(args, colours),
@@ -42,6 +47,7 @@ pub fn lab(what: &LabCommand, colours: Colours) -> anyhow::Result<Done> {
         LabCommand::Symbols { name, qemu, places } => {
             return symbols::symbols(name, qemu.as_ref(), &places.to_places());
         }
+        LabCommand::Patch(args) => patch::patch(args)?,
         LabCommand::Fetch(args) => {
             let places = args.places.to_places();
             fetch::fetch(args, &recipes(&places)?, &store(&places)?)?;

@@ -1,4 +1,4 @@
-//! The lab's machine with its disks (`worldswitch io --on lab:kvm-linux`), in instructions: what the model is
+//! The lab's machine with its disks (`worldswitch run io --on lab:kvm-linux`), in instructions: what the model is
 //! checked against. Its parameters are from depth 1, but for two (docs/elvis-model.md).
 
 use super::prices::{Parameter, Prices, parameter, value};

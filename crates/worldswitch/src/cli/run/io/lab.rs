@@ -1,0 +1,173 @@
+//! Options of `worldswitch run io` with `--on`: the devices of a VM in the lab.
+
+use crate::cli::help::{MACHINES, OUTPUT};
+use crate::cli::values::yes_or_no;
+use crate::cli::{Exports, PartsArgs, PlatformList, platforms};
+use clap::{Arg, ArgGroup, Args};
+
+/// The group of options that choose the lab, one of which all others here need.
+const LAB: &str = "lab";
+const CHOICE: [&str; 2] = ["on", "list"];
+
+/// All options of servers on this host, which the lab does not take.
+const OF_HOST: [&str; 19] = [
+    "experiment",
+    "server",
+    "peer",
+    "stop_peers",
+    "devices",
+    "replies",
+    "one_client",
+    "think",
+    "work",
+    "write",
+    "disk",
+    "disk_folder",
+    "verify",
+    "rounds",
+    "measure",
+    "warmup",
+    "quick",
+    "io_cpu",
+    "elvis",
+];
+
+/// All options of the lab alone.
+const OF_LAB: [&str; 12] = [
+    "explain",
+    "device",
+    "busy",
+    "boots",
+    "perturb",
+    "export_markdown",
+    "guest",
+    "qemu",
+    "vmm",
+    "no_resume",
+    "lab_dir",
+    "cache",
+];
+
+/// Adds to an option of the command where it belongs.
+pub(super) fn where_it_belongs(arg: Arg) -> Arg {
+    let id = arg.get_id().as_str();
+    if OF_HOST.contains(&id) {
+        arg.conflicts_with_all(CHOICE)
+    } else if OF_LAB.contains(&id) {
+        arg.requires(LAB)
+    } else {
+        arg
+    }
+}
+
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new(LAB).args(CHOICE).multiple(true))]
+pub struct LabArgs {
+    /// Measure the devices of this VM in the lab instead of servers on this host: instructions and exits
+    /// of one request. Platforms, separated by commas; may be repeated.
+    #[arg(long, value_name = "PLATFORM,...", value_parser = platforms)]
+    pub on: Vec<PlatformList>,
+    /// Also show which functions execute the instructions of a request. Each chosen row is measured once
+    /// more. At most three rows (--device, --depth, --busy=no).
+    #[arg(long, requires = "on", conflicts_with = "list")]
+    pub explain: bool,
+    /// List the devices of the platforms of --on (default: lab:kvm-linux) instead of measuring.
+    #[arg(long, hide = true,
+        conflicts_with_all = ["depth", "busy", "boots", "perturb", "output", "export_json", "export_markdown"])]
+    pub list: bool,
+    /// Only devices whose name matches this regular expression (any part of it).
+    #[arg(long, value_name = "REGEX", value_parser = regex::Regex::new)]
+    pub device: Option<regex::Regex>,
+    /// Only with a vCPU that never halts, or with one that sleeps while it waits. Default: both.
+    #[arg(long, value_name = "WHETHER", value_parser = yes_or_no(), require_equals = true, num_args = 0..=1,
+        default_missing_value = "yes")]
+    pub busy: Option<bool>,
+    /// Boots of each platform; the second proves that the counts are exact.
+    #[arg(long, value_name = "N", default_value_t = 2,
+        value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub boots: u32,
+    /// Extra boots that vary what should not matter (instructions before each row, memory size). They
+    /// give the band.
+    #[arg(long, value_name = "N", default_value_t = 0,
+        value_parser = clap::value_parser!(u32).range(0..=100))]
+    pub perturb: u32,
+    #[command(flatten, next_help_heading = OUTPUT)]
+    pub exports: Exports,
+    #[command(flatten, next_help_heading = MACHINES)]
+    pub parts: PartsArgs,
+}
+
+impl LabArgs {
+    /// Whether the lab is meant, and not this host.
+    pub fn is_chosen(&self) -> bool {
+        !self.on.is_empty() || self.list
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::cli::{Cli, Command};
+    use clap::{CommandFactory, Parser};
+
+    fn parse(words: &str) -> Result<Command, String> {
+        let words = ["worldswitch", "run", "io"]
+            .into_iter()
+            .chain(words.split(' '));
+        let cli = Cli::try_parse_from(words);
+        cli.map(|cli| cli.command)
+            .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn every_option_belongs_to_the_host_or_the_lab_or_both() {
+        let cli = Cli::command();
+        let run = cli.find_subcommand("run").unwrap();
+        let io = run.find_subcommand("io").unwrap();
+        let both = [
+            "on",
+            "list",
+            "depth",
+            "output",
+            "force",
+            "json",
+            "export_json",
+        ];
+        let all = [&super::OF_HOST[..], &super::OF_LAB[..], &both[..]].concat();
+        let mut known: Vec<&str> = io
+            .get_arguments()
+            .map(|arg| arg.get_id().as_str())
+            .collect();
+        known.sort_unstable();
+        let mut expected = all;
+        expected.sort_unstable();
+        assert_eq!(known, expected);
+    }
+
+    #[test]
+    fn the_lab_and_this_host_do_not_mix() {
+        for good in [
+            "--depth 1 --rounds 2",
+            "--on lab:kvm-linux --depth 1,8 --device ^qemu$ --busy -o x",
+            "--on lab:kvm-linux --busy=no --perturb 4 --export-json x --lab-dir y",
+            "--list",
+            "--list --lab-dir y --json",
+            "--quick --json",
+            "--quick --export-json x",
+            "scaling --quick",
+        ] {
+            assert!(parse(good).is_ok(), "{good}: {:?}", parse(good));
+        }
+        for (wrong, said) in [
+            ("--on lab:kvm-linux scaling", "'[EXPERIMENT]...'"),
+            ("--on lab:kvm-linux --rounds 3", "'--rounds <N>'"),
+            ("--list --elvis x", "'--elvis <FILE>'"),
+            ("--boots 3", "<--on <PLATFORM,...>|--list>"),
+            ("--busy", "<--on <PLATFORM,...>|--list>"),
+            ("--qemu x", "<--on <PLATFORM,...>|--list>"),
+            ("--on lab:kvm-linux --busy=maybe", "'maybe'"),
+        ] {
+            let error = parse(wrong).unwrap_err();
+            assert!(error.contains(said), "{wrong}: {error}");
+        }
+    }
+}

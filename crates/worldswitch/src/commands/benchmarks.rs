@@ -1,0 +1,229 @@
+//! `worldswitch benchmarks`: what each measures, and which platforms can measure it.
+
+use crate::cli::{BenchmarksArgs, PlatformList};
+use anyhow::Context;
+use schemars::JsonSchema;
+use serde::Serialize;
+use ws_machines::image::{BenchmarkRow, GuestImage};
+use ws_machines::machine::Machine;
+use ws_machines::name::PlatformName;
+use ws_machines::platforms::{self, Usable};
+use ws_machines::resources::Resources;
+use ws_runner::answer::Answer;
+use ws_runner::parts;
+use ws_terminal::columns::{self, columns};
+use ws_terminal::{Usage, output};
+
+/// A platform, ready to be asked.
+struct Asked {
+    name: String,
+    machine: Box<dyn Machine>,
+    rows: Vec<BenchmarkRow>,
+}
+
+/// A benchmark, and what each platform that knows it answers.
+struct Line<'a> {
+    row: &'a BenchmarkRow,
+    answers: Vec<(&'a str, Answer)>,
+}
+
+/// The format version of `--json`.
+const SCHEMA: &str = "worldswitch-benchmarks/1";
+
+/// The list as JSON.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Benchmarks<'a> {
+    /// Always `worldswitch-benchmarks/1`.
+    #[schemars(extend("const" = SCHEMA))]
+    schema: &'static str,
+    /// In the order of the images.
+    benchmarks: Vec<Benchmark<'a>>,
+}
+
+/// A benchmark.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Benchmark<'a> {
+    name: &'a str,
+    category: &'a str,
+    summary: &'a str,
+    /// What a machine must have, in words.
+    requires: &'a str,
+    /// Which platforms can measure it, of those that were asked about and know it.
+    platforms: Vec<OnPlatform<'a>>,
+    vcpus: u32,
+    /// The guest's options that it reads.
+    parameters: &'a [&'static str],
+    /// The fewest operations in a sample, on units of time.
+    min_iterations: u64,
+    /// The most operations in a sample, on units of time.
+    max_iterations: u64,
+    /// Operations in a sample, on instruction counts.
+    insns_iterations: u64,
+    /// Samples, on instruction counts.
+    insns_samples: u64,
+    /// Of its machine code and the harness.
+    digest: &'a str,
+}
+
+/// Whether a platform can measure a benchmark.
+#[derive(Debug, Serialize, JsonSchema)]
+struct OnPlatform<'a> {
+    platform: &'a str,
+    /// Null: the guest finds out.
+    usable: Option<bool>,
+    /// Why not, or on what it depends.
+    why: Option<String>,
+}
+
+/// Prints the benchmarks of these platforms, or of those that `run` uses by default.
+///
+/// # Errors
+/// There is no guest image, a platform is unknown or lacks something, or standard output can't be written.
+pub fn benchmarks(args: &BenchmarksArgs) -> anyhow::Result<()> {
+    let resources = &parts::resources(&args.parts.to_parts());
+    let asked = asked(&args.on, resources)?;
+    // Without any platform there is still the image.
+    let image = match asked.is_empty() {
+        true => GuestImage::read(&resources.guest()?)?.rows,
+        false => Vec::new(),
+    };
+    let lines = lines(&asked, &image);
+    output::data(&if args.json {
+        columns::json(&Benchmarks {
+            schema: SCHEMA,
+            benchmarks: lines.iter().map(Benchmark::of).collect(),
+        })?
+    } else {
+        let rows = lines.iter().map(|line| {
+            let row = line.row;
+            [
+                row.name.clone(),
+                row.summary.clone(),
+                line.to_text(asked.len()),
+            ]
+        });
+        let names: Vec<&str> = asked.iter().map(|asked| &*asked.name).collect();
+        let on = match names.as_slice() {
+            [] => "needs".to_owned(),
+            names => format!("on {}", names.join(", ")),
+        };
+        columns(["benchmark", "measures", &on], rows)
+    })
+}
+
+/// The platforms of `--on`, or the usable ones of the default set.
+fn asked(on: &[PlatformList], resources: &Resources) -> anyhow::Result<Vec<Asked>> {
+    let mut names: Vec<PlatformName> = on.iter().flatten().cloned().collect();
+    for name in &names {
+        platforms::check(name, resources).map_err(|e| Usage(e.to_string()))?;
+    }
+    if names.is_empty() {
+        let all = platforms::all(resources)?;
+        let is_usable = |platform: &&platforms::Platform| {
+            platform.default && platforms::usable(platform, resources) == Usable::Yes
+        };
+        let usable = all.iter().filter(is_usable);
+        names = usable
+            .map(|platform| platform.name.parse())
+            .collect::<Result<_, _>>()?;
+    }
+    let open = |name: &PlatformName| {
+        let machine = platforms::open(name, resources).with_context(|| name.to_string())?;
+        let rows = match machine.workloads() {
+            Some(rows) => rows,
+            None => GuestImage::read(&resources.guest_for(machine.architecture())?)?.rows,
+        };
+        let name = name.to_string();
+        anyhow::Ok(Asked {
+            name,
+            machine,
+            rows,
+        })
+    };
+    names.iter().map(open).collect()
+}
+
+/// A line for each benchmark that a platform knows, or for each of the image.
+fn lines<'a>(asked: &'a [Asked], image: &'a [BenchmarkRow]) -> Vec<Line<'a>> {
+    let row = |row| Line {
+        row,
+        answers: Vec::new(),
+    };
+    let mut lines: Vec<Line> = image.iter().map(row).collect();
+    for platform in asked {
+        for row in &platform.rows {
+            let answer = (&*platform.name, Answer::of(row, platform.machine.as_ref()));
+            let known = lines.iter_mut().find(|line| line.row.name == row.name);
+            match known {
+                Some(line) => line.answers.push(answer),
+                None => lines.push(Line {
+                    row,
+                    answers: vec![answer],
+                }),
+            }
+        }
+    }
+    lines
+}
+
+impl Line<'_> {
+    /// Which of `asked` platforms can measure it, in words.
+    fn to_text(&self, asked: usize) -> String {
+        let no = |answer: &Answer| match answer {
+            Answer::No(why) => Some(why.clone()),
+            Answer::Yes | Answer::If(_) => None,
+        };
+        let able: Vec<&(&str, Answer)> = self
+            .answers
+            .iter()
+            .filter(|(_, answer)| no(answer).is_none())
+            .collect();
+        let condition = able.iter().find_map(|(_, answer)| match answer {
+            Answer::If(needs) => Some(format!("if there is {needs}")),
+            Answer::Yes | Answer::No(_) => None,
+        });
+        match (able.as_slice(), self.answers.first()) {
+            ([], None) if self.row.requires.is_empty() => "nothing".to_owned(),
+            ([], None) => self.row.requires.clone(),
+            ([], Some((_, answer))) => format!("no: {}", no(answer).unwrap_or_default()),
+            (able, _) if able.len() == asked => condition.unwrap_or_else(|| "yes".to_owned()),
+            (able, _) => {
+                let names: Vec<&str> = able.iter().map(|(name, _)| *name).collect();
+                let condition = condition.map_or(String::new(), |text| format!(", {text}"));
+                format!("only {}{condition}", names.join(", "))
+            }
+        }
+    }
+}
+
+impl<'a> Benchmark<'a> {
+    fn of(line: &'a Line<'a>) -> Self {
+        let row = line.row;
+        let platforms = line.answers.iter().map(|(platform, answer)| {
+            let (usable, why) = match answer {
+                Answer::Yes => (Some(true), None),
+                Answer::If(needs) => (None, Some(format!("if it has {needs}"))),
+                Answer::No(why) => (Some(false), Some(why.clone())),
+            };
+            OnPlatform {
+                platform,
+                usable,
+                why,
+            }
+        });
+        Self {
+            name: &row.name,
+            category: &row.category,
+            summary: &row.summary,
+            requires: &row.requires,
+            platforms: platforms.collect(),
+            vcpus: row.cpus,
+            parameters: &row.parameters,
+            min_iterations: row.min_iterations,
+            max_iterations: row.max_iterations,
+            insns_iterations: row.insns_iterations,
+            insns_samples: row.insns_samples,
+            digest: &row.digest,
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! The result of a search: as text and as JSON.
+
+use super::look::Measured;
+use super::{Commit, End, Point};
+use crate::cli::lab::BisectArgs;
+use crate::shared::figure::{self, number};
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::path::Path;
+use ws_explain::diff::Difference;
+use ws_terminal::columns::{self, columns};
+
+/// The format version of [`json`].
+const SCHEMA: &str = "worldswitch-bisect/1";
+
+/// The figures by commit, ancestors first, and the first bad commit.
+pub fn text(args: &BisectArgs, end: &End, points: &[Point]) -> String {
+    let measured = |point: &Point, of: fn(&Measured) -> String| {
+        point.measured.as_ref().map_or_else(String::new, of)
+    };
+    let lines = points.iter().map(|point| {
+        [
+            point.commit.short().to_owned(),
+            point.word.text().to_owned(),
+            measured(point, |one| number(one.figure.insns)),
+            measured(point, |one| figure::band(&one.figure)),
+            point.why.lines().next().unwrap_or_default().to_owned(),
+            point.commit.subject.clone(),
+        ]
+    });
+    let heads = [
+        "commit",
+        "",
+        &args.bench,
+        "band",
+        "against the good one",
+        "subject",
+    ];
+    let table = columns(heads, lines);
+    let results = points.iter().filter_map(|point| point.measured.as_ref());
+    let legend = figure::legend(results.map(|measured| &measured.result));
+    let found = match end {
+        End::Found(commit) => format!(
+            "the first bad commit is {}\n  {}\n",
+            commit.id,
+            ws_text::terminal(&commit.subject)
+        ),
+        End::OneOf(commits) => {
+            let lines = commits.iter().map(|commit| {
+                let subject = ws_text::terminal(&commit.subject);
+                format!("  {} {subject}\n", commit.id)
+            });
+            "the first bad commit is one of these; too many of them were skipped\n".to_owned()
+                + &lines.collect::<String>()
+        }
+    };
+    format!("{table}\n{legend}\n{found}")
+}
+
+/// The outcome as JSON.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Bisected<'a> {
+    /// Always `worldswitch-bisect/1`.
+    #[schemars(extend("const" = SCHEMA))]
+    schema: &'static str,
+    platform: String,
+    benchmark: &'a str,
+    /// Always `insns`.
+    unit: &'static str,
+    /// The commit that changed the figure; null if too many were skipped.
+    first_bad: Option<Named<'a>>,
+    /// Then it is one of these.
+    first_bad_is_one_of: Vec<Named<'a>>,
+    /// Those that were looked at, ancestors first.
+    commits: Vec<Looked<'a>>,
+    /// What the found commit does more and less than its parent.
+    difference: Option<&'a Difference>,
+    /// Why that is not known.
+    not_explained: Option<String>,
+    /// The folder of results and logs.
+    results: String,
+}
+
+/// A commit.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Named<'a> {
+    commit: &'a str,
+    subject: &'a str,
+}
+
+/// A commit that was looked at.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Looked<'a> {
+    commit: &'a str,
+    subject: &'a str,
+    /// `good`, `bad` or `skip`.
+    verdict: &'static str,
+    /// How it differs from the good one, or why it was skipped.
+    why: &'a str,
+    /// The mode, in instructions for one operation.
+    measured: Option<f64>,
+    /// The least and the greatest over all boots.
+    band: Option<[f64; 2]>,
+    /// The commit that was booted: an earlier one if its kernel was the same.
+    booted: Option<&'a str>,
+}
+
+impl<'a> Looked<'a> {
+    fn of(point: &'a Point) -> Self {
+        let measured = point.measured.as_ref();
+        Self {
+            commit: &point.commit.id,
+            subject: &point.commit.subject,
+            verdict: point.word.text(),
+            why: &point.why,
+            measured: measured.map(|one| one.figure.insns),
+            band: measured.map(|one| [one.figure.band.0, one.figure.band.1]),
+            booted: measured.map(|one| one.booted.id.as_str()),
+        }
+    }
+}
+
+/// The same as JSON, with what the found commit changed.
+///
+/// # Errors
+/// None that is known.
+pub fn json(
+    args: &BisectArgs,
+    end: &End,
+    points: &[Point],
+    folder: &Path,
+    difference: Option<&anyhow::Result<Difference>>,
+) -> serde_json::Result<String> {
+    fn named(commit: &Commit) -> Named<'_> {
+        Named {
+            commit: &commit.id,
+            subject: &commit.subject,
+        }
+    }
+    let (first_bad, one_of) = match end {
+        End::Found(found) => (Some(named(found)), Vec::new()),
+        End::OneOf(commits) => (None, commits.iter().map(named).collect()),
+    };
+    columns::json(&Bisected {
+        schema: SCHEMA,
+        platform: args.on.to_string(),
+        benchmark: &args.bench,
+        unit: "insns",
+        first_bad,
+        first_bad_is_one_of: one_of,
+        commits: points.iter().map(Looked::of).collect(),
+        difference: difference.and_then(|difference| difference.as_ref().ok()),
+        not_explained: difference
+            .and_then(|difference| difference.as_ref().err())
+            .map(|why| format!("{why:#}")),
+        results: folder.display().to_string(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+    use serde_json::Value;
+    use ws_kernels::tree::Word;
+
+    #[test]
+    fn skipped_commits_are_rows_and_what_is_left_is_named() {
+        let words = "ws lab bisect --kernel-tree t --good a --bad b --bench in";
+        let cli = crate::cli::Cli::try_parse_from(words.split(' ')).unwrap();
+        let crate::cli::Command::Lab {
+            what: crate::cli::lab::LabCommand::Bisect(args),
+        } = cli.command
+        else {
+            panic!("not bisect");
+        };
+        let commit = Commit {
+            id: "0123456789abcdef".into(),
+            subject: "a \u{1b}[31msubject".into(),
+        };
+        let points = [Point {
+            commit: commit.clone(),
+            word: Word::Skip,
+            measured: None,
+            why: "its build failed: x\nmore".into(),
+        }];
+        let end = End::OneOf(vec![commit.clone()]);
+        let shown = text(&args, &end, &points);
+        assert!(
+            shown.contains("0123456789ab  skip            its build failed: x"),
+            "{shown}"
+        );
+        assert!(shown.contains("is one of these"), "{shown}");
+        assert!(!shown.contains('\u{1b}'), "{shown}");
+        let json = |difference| {
+            let text = self::json(&args, &end, &points, Path::new("d"), difference).unwrap();
+            let value = serde_json::from_str::<Value>(&text).unwrap();
+            crate::commands::schemas::check("bisect", &value);
+            value
+        };
+        let why = Err(anyhow::anyhow!("no symbols"));
+        let failed = json(Some(&why));
+        assert_eq!(failed["not_explained"], "no symbols");
+        let json = json(None);
+        assert_eq!(json["difference"], Value::Null);
+        assert_eq!(json["first_bad"], Value::Null);
+        assert_eq!(json["first_bad_is_one_of"][0]["commit"], commit.id);
+        assert_eq!(json["commits"][0]["measured"], Value::Null);
+    }
+}

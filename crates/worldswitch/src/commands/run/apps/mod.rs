@@ -1,0 +1,121 @@
+//! `worldswitch run apps`: applications natively and in virtual machines, in the lab and in real time on this host.
+
+mod spread;
+
+use crate::cli::{AppsArgs, session};
+use crate::shared::told::told;
+use crate::shared::traffics::traffics;
+use crate::shared::{Done, export, on_stdout};
+use anyhow::bail;
+use schemars::JsonSchema;
+use serde::Serialize;
+use ws_report::Apps;
+use ws_results::ResultFile;
+use ws_runner::rows::RowsOf;
+use ws_runner::{RunSpec, parts, whole};
+use ws_terminal::columns::{self, columns};
+use ws_terminal::{Colours, output};
+
+/// Measures and shows the results.
+///
+/// # Errors
+/// Nothing could be measured, or a table can't be written.
+pub fn apps(args: &AppsArgs, colours: Colours) -> anyhow::Result<Done> {
+    if args.list {
+        return list(args);
+    }
+    let [json, markdown] = args.usual.exports.files();
+    let on_stdout = on_stdout([json, markdown])?;
+    let choice = match args.explain {
+        true => Some(spread::choice(args)?),
+        false => None,
+    };
+    let (mut results, done) = measured(args, colours)?;
+    results.extend(ws_results::load_all(&args.prices)?);
+    let traffics = traffics(&args.usual.parts.lab.to_places())?;
+    let mut apps = Apps::of(&results, &ws_report::reference::load()?, &traffics);
+    if apps.workloads.is_empty() && apps.times.is_empty() {
+        bail!("no workload was measured: worldswitch benchmarks --on lab:kvm-linux lists all");
+    }
+    export(markdown, || Ok(apps.to_markdown()))?;
+    if !on_stdout {
+        output::data(&apps.to_terminal())?;
+    }
+    let mut done = done;
+    if let Some(choice) = choice {
+        match spread::explained(args, &choice, !on_stdout, &apps.predicted, colours)? {
+            Some(explained) => apps.explained = explained,
+            None => done = Done::InPart,
+        }
+    }
+    export(json, || Ok(apps.to_json()?))?;
+    Ok(done)
+}
+
+/// The format version of `--list --json`.
+const WORKLOADS: &str = "worldswitch-workloads/1";
+
+/// The workloads that can be measured.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Workloads {
+    /// Always `worldswitch-workloads/1`.
+    #[schemars(extend("const" = WORKLOADS))]
+    schema: &'static str,
+    workloads: Vec<Listed>,
+}
+
+/// A workload.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Listed {
+    name: String,
+    /// What a unit of its work is.
+    unit: String,
+    /// Units of a run.
+    units: u64,
+    summary: String,
+}
+
+fn list(args: &AppsArgs) -> anyhow::Result<Done> {
+    let lab = parts::recipes(&args.usual.parts.lab.to_places())?;
+    let names = lab.workloads()?;
+    let workloads = names.iter().map(|name| lab.workload(name));
+    let workloads = workloads.collect::<Result<Vec<_>, _>>()?;
+    let listed = workloads.into_iter().map(|workload| Listed {
+        name: workload.name,
+        unit: workload.unit,
+        units: workload.units,
+        summary: workload.summary,
+    });
+    let workloads: Vec<Listed> = listed.collect();
+    output::data(&match args.usual.exports.json {
+        true => columns::json(&Workloads {
+            schema: WORKLOADS,
+            workloads,
+        })?,
+        false => {
+            let lines = workloads.into_iter().map(|workload| {
+                let work = format!("{} x {}", workload.units, workload.unit);
+                [workload.name, work, workload.summary]
+            });
+            columns(["workload", "work", "what it does"], lines)
+        }
+    })?;
+    Ok(Done::Whole)
+}
+
+fn measured(args: &AppsArgs, colours: Colours) -> anyhow::Result<(Vec<ResultFile>, Done)> {
+    let spec = RunSpec {
+        benchmarks: args.workload.clone().into(),
+        rows: Some(RowsOf::Applications),
+        platforms: args.on.concat(),
+        boots: Some(args.boots),
+        perturb: Some(args.perturb),
+        parts: args.usual.parts.to_parts(),
+        output: args.usual.output.to_output(),
+        ..RunSpec::default()
+    };
+    let has_no = "applications: choose host, qemu-kvm, qemu-tcg, lab:linux, lab:kvm-linux or another recipe with a [root]";
+    let session = session(colours)?;
+    let measured = whole::measure(&spec, |recipe| recipe.root.is_some(), has_no, &session)?;
+    Ok(told(measured, colours))
+}

@@ -1,0 +1,120 @@
+//! `worldswitch run` without options of one workload: benchmarks, and any workload by its name.
+
+use crate::cli::{RunArgs, View, session};
+use crate::shared::suite::Layout;
+use crate::shared::tables::{self, Shown};
+use crate::shared::traffics::traffics;
+use crate::shared::{Done, export, on_stdout, page, told, views};
+use anyhow::bail;
+use std::path::Path;
+use ws_report::{Options, Table};
+use ws_results::ResultFile;
+use ws_runner::{Benchmarks, Measured, measure};
+use ws_terminal::{Colours, Why, output};
+
+pub fn benchmarks(args: &RunArgs, colours: Colours) -> anyhow::Result<Done> {
+    on_stdout(files(args))?;
+    let layout = args.suite.map(Layout::of).transpose()?;
+    let mut spec = args.spec();
+    if let Some(layout) = &layout {
+        spec.benchmarks = Benchmarks::Matching(layout.benchmarks()?);
+    }
+    let measured = measure(&spec, None, &session(colours)?)?;
+    measured.tell_problems(colours);
+    show(args, layout.as_ref(), measured, colours)
+}
+
+/// Where forms of the table go.
+fn files(args: &RunArgs) -> [Option<&Path>; 3] {
+    let [json, markdown] = args.exports.files();
+    [json, markdown, args.export_csv.as_deref()]
+}
+
+/// Shows the table and the remarks.
+fn show(
+    args: &RunArgs,
+    layout: Option<&Layout>,
+    measured: Measured,
+    colours: Colours,
+) -> anyhow::Result<Done> {
+    let done = told::done(&measured, colours);
+    let (results, folder) = (measured.results, measured.folder.path());
+    if results.is_empty() {
+        let why = if measured.interrupted {
+            "stopped before anything was measured"
+        } else {
+            "nothing was measured"
+        };
+        bail!("{why}");
+    }
+    let options = Options {
+        baseline: (measured.base.clone())
+            .filter(|name| results.iter().any(|result| result.platform == *name)),
+        allow: args.allow.clone(),
+    };
+    // First, because it needs no disk space.
+    let on_stdout = on_stdout(files(args))?;
+    let has_next = match view(args, &results) {
+        View::Table => shown(args, layout, &results, &options, colours)?,
+        view => {
+            let traffics = traffics(&args.parts.to_parts().lab)?;
+            views::show(view, results.clone(), &traffics, &args.exports)?;
+            None
+        }
+    };
+    for remark in &measured.remarks {
+        output::remark(remark, colours);
+    }
+    if measured.interrupted {
+        // It has no bound.
+        let why = Why::Asked.words();
+        output::remark(&format!("{why}; the results until then are kept"), colours);
+    }
+    output::remark(&format!("results are in {}", folder.display()), colours);
+    if args.report {
+        let path = folder.join(page::FILE);
+        let asked = page::Asked {
+            baseline: options.baseline,
+            allow: args.allow.clone(),
+            ..page::Asked::default()
+        };
+        page::write(&path, &results, asked)?;
+        output::remark(&page::told(&path), colours);
+    }
+    if let Some(table) = has_next.filter(|_| !on_stdout) {
+        tables::next(&table, folder, colours);
+    }
+    Ok(done)
+}
+
+/// The view of what was measured. What the user asks for may be of the table of benchmarks alone.
+fn view(args: &RunArgs, results: &[ResultFile]) -> View {
+    let is_of_table = args.suite.is_some() || args.base.is_some() || args.export_csv.is_some();
+    match is_of_table || args.all || !args.allow.is_empty() {
+        true => View::Table,
+        false => views::of(results),
+    }
+}
+
+/// Shows the table of benchmarks. The table, if there is something to do next with it.
+fn shown(
+    args: &RunArgs,
+    layout: Option<&Layout>,
+    results: &[ResultFile],
+    options: &Options,
+    colours: Colours,
+) -> anyhow::Result<Option<Table>> {
+    let table = ws_report::table(results, options)?;
+    let table = match layout {
+        Some(layout) => layout.lay_out(table),
+        None => table,
+    };
+    if !on_stdout(files(args))? {
+        let shown = Shown::asked(args.all, layout.is_some());
+        output::data(&tables::text(&table, shown, colours))?;
+    }
+    export(args.exports.json_to(), || Ok(table.to_json()?))?;
+    export(args.export_csv.as_deref(), || Ok(table.to_csv()?))?;
+    export(args.exports.markdown_to(), || Ok(table.to_markdown()))?;
+    Ok(Some(table).filter(|table| table.main_rows().is_some()))
+}

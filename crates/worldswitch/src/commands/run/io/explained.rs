@@ -1,0 +1,159 @@
+//! `worldswitch run io --on lab:... --explain`: which functions the instructions of a request are in.
+
+use crate::cli::io::IoArgs;
+use crate::cli::session;
+use crate::shared::tables::titled;
+use anyhow::{Context, bail};
+use std::fs;
+use std::ops::RangeInclusive;
+use ws_explain::requests::{MeasuredRow, RequestSpreads, RequestsExplained};
+use ws_explain::spread::{Run, Spread};
+use ws_explain::symbols::Symbols;
+use ws_lab::recipe::{EmulatorKind, Io};
+use ws_lab::sets::Architecture;
+use ws_machines::name::PlatformName;
+use ws_recorder::{Recorded, symbols_of_linux, ticks};
+use ws_results::IoRow;
+use ws_runner::rows::{Devices, RowsOf};
+use ws_runner::{parts, whole};
+use ws_terminal::{Colours, Usage, output};
+
+/// A recorded boot takes minutes, and a table has room for so many.
+const ROWS_AT_MOST: usize = 3;
+
+/// The agent's function that makes the measured requests: its two reads of the clock are the window.
+const WINDOW: &str = "requests_make";
+
+/// What is explained: rows of platforms.
+pub struct Choice {
+    rows: Vec<(PlatformName, IoRow)>,
+    marks: RangeInclusive<u64>,
+}
+
+/// What `--explain` is to explain.
+///
+/// # Errors
+/// Wrong usage: a platform that can't be recorded, or too many rows; or the agent can't be read.
+pub fn choice(args: &IoArgs, devices: &Devices) -> anyhow::Result<Choice> {
+    let lab = parts::recipes(&args.lab.parts.lab.to_places())?;
+    let mut rows = Vec::new();
+    for name in args.lab.on.iter().flatten() {
+        let recipe = whole::recipe(&lab, name, super::lab::has_devices, super::lab::HAS_NO)?;
+        let is_qemu = matches!(recipe.emulator.kind, EmulatorKind::Qemu);
+        if recipe.architecture != Architecture::X86_64 || !is_qemu {
+            bail!(Usage(format!(
+                "--explain can't record {name}: it records x86 machines under QEMU only; choose --on lab:kvm-linux"
+            )));
+        }
+        let of_recipe = recipe.vm.and_then(|vm| vm.io);
+        let wanted = of_recipe
+            .iter()
+            .flat_map(all_rows)
+            .filter(|row| devices.want(row));
+        rows.extend(wanted.map(|row| (name.clone(), row)));
+    }
+    if rows.is_empty() {
+        bail!(Usage(
+            "no row matches --device, --depth and --busy: worldswitch benchmarks --on lab:kvm-linux lists the rows"
+                .to_owned()
+        ));
+    }
+    if rows.len() > ROWS_AT_MOST {
+        bail!(Usage(format!(
+            "--explain takes at most {ROWS_AT_MOST} rows, and {} were chosen: choose with --device REGEX, --depth N and \
+             --busy=no",
+            rows.len()
+        )));
+    }
+    Ok(Choice {
+        rows,
+        marks: window(args)?,
+    })
+}
+
+/// All rows of a recipe's devices.
+fn all_rows(of: &Io) -> Vec<IoRow> {
+    let mut rows = Vec::new();
+    for device in &of.devices {
+        for busy in [false, true] {
+            rows.extend(of.depths.iter().map(|&depth| IoRow {
+                device: device.name.clone(),
+                depth,
+                busy,
+            }));
+        }
+    }
+    rows
+}
+
+/// The addresses of the agent's code that makes the measured requests.
+fn window(args: &IoArgs) -> anyhow::Result<RangeInclusive<u64>> {
+    let resources = parts::resources(&args.lab.parts.to_parts());
+    let agent = resources.agent_for(Architecture::X86_64)?;
+    let file = agent.display();
+    let bytes = fs::read(&agent).with_context(|| format!("can't read {file}"))?;
+    let symbols = Symbols::of_elf(&bytes).with_context(|| file.to_string())?;
+    symbols
+        .code_of(WINDOW)
+        .with_context(|| format!("{file} has no function {WINDOW}: run make build"))
+}
+
+/// Boots the machine once more for each row, recorded. `print`: also prints the functions. Nothing if the user stopped it.
+///
+/// # Errors
+/// A row was not measured or not recorded, or there are no symbols.
+pub fn explained(
+    args: &IoArgs,
+    choice: &Choice,
+    print: bool,
+    colours: Colours,
+) -> anyhow::Result<Option<Vec<RequestsExplained>>> {
+    let session = session(colours)?;
+    let parts = &args.lab.parts.to_parts();
+    let mut rows = Vec::new();
+    for (platform, row) in &choice.rows {
+        let Some(symbols) = symbols_of_linux(platform, parts, &session)? else {
+            return Ok(None);
+        };
+        let name = row.name();
+        let recorded = Recorded {
+            platform,
+            row: &name,
+            rows: RowsOf::Devices(Devices::default()),
+            marks: Some(choice.marks.clone()),
+        };
+        let Some((counts, samples)) = recorded.counts(parts, &session)? else {
+            return Ok(None);
+        };
+        let run = Run {
+            row: &name,
+            ticks: ticks(&samples),
+            has_shorter: false,
+        };
+        let spread = Spread::of(&counts, &symbols, &run);
+        rows.push(MeasuredRow {
+            name: choice.name(platform, row),
+            requests: samples.iterations,
+            spread: spread.with_context(|| format!("{name} on {platform}"))?,
+        });
+    }
+    let spreads = RequestSpreads::new(rows);
+    if print {
+        for (title, table) in [spreads.functions(), spreads.components()] {
+            titled(&title, &table, 3)?;
+        }
+        output::data(&format!("\n{}", spreads.proof()))?;
+    }
+    Ok(Some(spreads.explained()))
+}
+
+impl Choice {
+    /// A row's name, with its platform if there are several.
+    fn name(&self, platform: &PlatformName, row: &IoRow) -> String {
+        let has_others = self.rows.iter().any(|(other, _)| other != platform);
+        match has_others {
+            true => format!("{} {platform}", row.name()),
+            false => row.name(),
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! Devices of a VM in the lab: instructions and exits of one request.
+
+use super::explained;
+use crate::cli::io::IoArgs;
+use crate::cli::session;
+use crate::shared::told::told;
+use crate::shared::{Done, export, on_stdout};
+use anyhow::bail;
+use schemars::JsonSchema;
+use serde::Serialize;
+use ws_lab::recipe::Recipe;
+use ws_machines::name::{PlatformName, parse_list};
+use ws_report::Requests;
+use ws_runner::rows::{self, RowsOf};
+use ws_runner::{RunSpec, parts, whole};
+use ws_terminal::columns::{columns, json};
+use ws_terminal::{Colours, output};
+
+/// The platform with devices that the lab has itself.
+const PLATFORM: &str = "lab:kvm-linux";
+
+/// What a platform does not have that is no VM with devices, and which to choose.
+pub const HAS_NO: &str =
+    "VM with devices to measure: choose lab:kvm-linux or another recipe with a [vm.io]";
+
+/// Whether the recipe has a VM with devices to measure.
+pub fn has_devices(recipe: &Recipe) -> bool {
+    recipe.vm.as_ref().is_some_and(|vm| vm.io.is_some())
+}
+
+/// Measures and shows the results.
+///
+/// # Errors
+/// Nothing could be measured, or a table can't be written.
+pub fn lab(args: &IoArgs, colours: Colours) -> anyhow::Result<Done> {
+    let lab = &args.lab;
+    if lab.list {
+        return list(args);
+    }
+    let on_stdout = on_stdout(lab.exports.files())?;
+    let devices = rows::Devices {
+        device: lab.device.clone(),
+        depths: args.depth.clone(),
+        busy: lab.busy,
+    };
+    let choice = match lab.explain {
+        true => Some(explained::choice(args, &devices)?),
+        false => None,
+    };
+    let spec = RunSpec {
+        rows: Some(RowsOf::Devices(devices)),
+        platforms: lab.on.concat(),
+        boots: Some(lab.boots),
+        perturb: Some(lab.perturb),
+        parts: lab.parts.to_parts(),
+        output: args.output.to_output(),
+        ..RunSpec::default()
+    };
+    let session = session(colours)?;
+    let measured = whole::measure(&spec, has_devices, HAS_NO, &session)?;
+    let (results, mut done) = told(measured, colours);
+    let mut requests = Requests::of(&results, &ws_report::reference::load()?);
+    if requests.lines.is_empty() {
+        bail!("no device was measured: worldswitch benchmarks --on lab:kvm-linux lists all");
+    }
+    if !on_stdout {
+        output::data(&requests.to_terminal())?;
+    }
+    export(lab.exports.markdown_to(), || Ok(requests.to_markdown()))?;
+    if let Some(choice) = choice {
+        match explained::explained(args, &choice, !on_stdout, colours)? {
+            Some(explained) => requests.explained = explained,
+            None => done = Done::InPart,
+        }
+    }
+    export(lab.exports.json_to(), || Ok(requests.to_json()?))?;
+    Ok(done)
+}
+
+/// The devices of the recipes; it needs no packages.
+fn list(args: &IoArgs) -> anyhow::Result<Done> {
+    let args = &args.lab;
+    let names: Vec<PlatformName> = match args.on.is_empty() {
+        true => parse_list(PLATFORM)?,
+        false => args.on.iter().flatten().cloned().collect(),
+    };
+    let lab = parts::recipes(&args.parts.lab.to_places())?;
+    let mut devices: Vec<Device> = Vec::new();
+    for name in &names {
+        let recipe = whole::recipe(&lab, name, has_devices, HAS_NO)?;
+        for device in recipe
+            .vm
+            .and_then(|vm| vm.io)
+            .map_or_else(Vec::new, |io| io.devices)
+        {
+            let is_wanted = args
+                .device
+                .as_ref()
+                .is_none_or(|regex| regex.is_match(&device.name));
+            let device = Device {
+                kind: word(device.kind)?,
+                served: word(device.served)?,
+                device: device.name,
+                why: device.why,
+            };
+            if is_wanted && !devices.contains(&device) {
+                devices.push(device);
+            }
+        }
+    }
+    output::data(&match args.exports.json {
+        true => json(&Devices {
+            schema: DEVICES,
+            devices,
+        })?,
+        false => {
+            let lines = devices.into_iter();
+            let lines = lines.map(|one| [one.device, one.kind, one.served, one.why]);
+            columns(["device", "kind", "served by", "why"], lines)
+        }
+    })?;
+    Ok(Done::Whole)
+}
+
+/// The format version of `--list --json`.
+const DEVICES: &str = "worldswitch-devices/1";
+
+/// The devices that can be measured.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Devices {
+    /// Always `worldswitch-devices/1`.
+    #[schemars(extend("const" = DEVICES))]
+    schema: &'static str,
+    /// In the order of their recipes.
+    devices: Vec<Device>,
+}
+
+/// A device of a VM in the lab.
+#[derive(Debug, PartialEq, Serialize, JsonSchema)]
+struct Device {
+    /// Its name, for `--device`.
+    device: String,
+    /// `blk` or `net`.
+    kind: String,
+    /// Who serves it.
+    served: String,
+    /// Why it is measured.
+    why: String,
+}
+
+/// A value's word in a recipe.
+fn word(value: impl Serialize) -> anyhow::Result<String> {
+    let value = serde_json::to_value(value)?;
+    Ok(value.as_str().unwrap_or_default().to_owned())
+}

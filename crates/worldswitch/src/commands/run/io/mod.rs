@@ -1,0 +1,26 @@
+//! `worldswitch run io`: what I/O costs, of servers on this host, or of a VM's devices in the lab.
+
+mod explained;
+mod host;
+mod lab;
+mod table;
+
+#[cfg(test)]
+pub use lab::Devices;
+#[cfg(test)]
+pub use table::Servers;
+
+use crate::cli::io::IoArgs;
+use crate::shared::Done;
+use ws_terminal::Colours;
+
+/// Measures, shows the table, keeps the results.
+///
+/// # Errors
+/// As [`host::host`] and [`lab::lab`].
+pub fn io(args: &IoArgs, colours: Colours) -> anyhow::Result<Done> {
+    match args.lab.is_chosen() {
+        true => lab::lab(args, colours),
+        false => host::host(args, colours),
+    }
+}

@@ -1,0 +1,30 @@
+//! `worldswitch run`: measures workloads on machines, writes result files and prints a table.
+
+mod apps;
+mod benchmarks;
+mod io;
+mod nested;
+mod place;
+
+#[cfg(test)]
+pub use apps::Workloads;
+#[cfg(test)]
+pub use io::{Devices, Servers};
+
+use crate::cli::{RunArgs, Work};
+use crate::shared::Done;
+use ws_terminal::Colours;
+
+/// Measures, shows the table and keeps the results.
+///
+/// # Errors
+/// Wrong usage, nothing to run on, or results that can't be written.
+pub fn run(args: &RunArgs, colours: Colours) -> anyhow::Result<Done> {
+    match &args.work {
+        Some(Work::Apps(args)) => apps::apps(args, colours),
+        Some(Work::Io(args)) => io::io(args, colours),
+        Some(Work::Place(args)) => place::place(args, colours),
+        Some(Work::Nested(args)) => nested::nested(args, colours),
+        None => benchmarks::benchmarks(args, colours),
+    }
+}

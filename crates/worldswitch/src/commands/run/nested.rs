@@ -1,0 +1,145 @@
+//! `worldswitch run nested`: nested virtualization on Arm with every mechanism, in the layout of the NEVE
+//! paper's Tables 1, 6 and 7.
+
+use crate::cli::{NestedArgs, Suite, View, session};
+use crate::shared::suite::Layout;
+use crate::shared::told::told;
+use crate::shared::{Done, on_stdout, put, views};
+use anyhow::bail;
+use std::time::Duration;
+use ws_machines::name::parse_list;
+use ws_report::{Nested, Traffics, reference};
+use ws_results::ResultFile;
+use ws_runner::rows::RowsOf;
+use ws_runner::{Benchmarks, RunSpec, measure, whole};
+use ws_terminal::Colours;
+
+const MECHANISMS: [&str; 4] = ["nv", "pv", "neve", "nv2"];
+/// The paper's world switch, and the minimal one.
+const POLICIES: [&str; 2] = ["+policy=kvm-4.10", ""];
+/// Both with the kernel and the CPU that support nesting.
+const LINUX: [&str; 2] = ["lab:kvm-vhe@unstable+cpu=max", "lab:kvm-nested@unstable"];
+/// The IPI benchmarks take longer than the default limit under Linux KVM in Linux KVM.
+const BENCH_LIMIT: Duration = Duration::from_secs(120);
+/// Whole Linuxes: without a hypervisor, in a VM, and in nested VMs. All have the same CPU.
+const LONG: [&str; 5] = [
+    "lab:arm-linux+cpu=max",
+    "lab:kvm-vhe-linux+cpu=max",
+    "lab:kvm-nested-linux",
+    "lab:neve-linux@nv",
+    "lab:neve-linux@nv2",
+];
+
+/// Measures and shows the results.
+///
+/// # Errors
+/// Nothing could be measured, or a table can't be written.
+pub fn nested(args: &NestedArgs, colours: Colours) -> anyhow::Result<Done> {
+    on_stdout(args.usual.exports.files())?;
+    let (results, done) = measured(args, colours)?;
+    if results.is_empty() {
+        bail!("nothing was measured");
+    }
+    if args.long {
+        views::show(
+            View::NestedApps,
+            results,
+            &Traffics::new(),
+            &args.usual.exports,
+        )?;
+        return Ok(done);
+    }
+    let nested = Nested::of(&results, &reference::load()?);
+    let mut lines = nested.benchmarks.iter().flat_map(|row| &row.lines);
+    if done == Done::Whole && lines.all(|line| line.value.is_none()) {
+        bail!("no benchmark of the paper's tables was measured there");
+    }
+    put(
+        &args.usual.exports,
+        || nested.to_terminal(),
+        || nested.to_json(),
+        || nested.to_markdown(),
+    )?;
+    Ok(done)
+}
+
+fn measured(args: &NestedArgs, colours: Colours) -> anyhow::Result<(Vec<ResultFile>, Done)> {
+    if args.long {
+        return long(args, colours);
+    }
+    let spec = RunSpec {
+        platforms: match args.on.is_empty() {
+            false => args.on.concat(),
+            true => parse_list(&platforms(args.short).join(","))?,
+        },
+        benchmarks: Benchmarks::Matching(Layout::of(Suite::Neve2017)?.benchmarks()?),
+        boots: Some(args.boots.unwrap_or(2)),
+        timeout: Some(BENCH_LIMIT),
+        parts: args.usual.parts.to_parts(),
+        output: args.usual.output.to_output(),
+        ..RunSpec::default()
+    };
+    let measured = measure(&spec, None, &session(colours)?)?;
+    Ok(told(measured, colours))
+}
+
+/// Measures applications.
+fn long(args: &NestedArgs, colours: Colours) -> anyhow::Result<(Vec<ResultFile>, Done)> {
+    let on = match args.on.is_empty() {
+        false => args.on.concat(),
+        true => parse_list(&LONG.join(","))?,
+    };
+    let spec = RunSpec {
+        benchmarks: args.workload.clone().into(),
+        // vCPUs of an L2 would take turns on the one CPU of an L1.
+        rows: Some(RowsOf::ApplicationsOfOneCpu),
+        platforms: on,
+        boots: Some(args.boots.unwrap_or(1)),
+        perturb: Some(0),
+        parts: args.usual.parts.to_parts(),
+        output: args.usual.output.to_output(),
+        ..RunSpec::default()
+    };
+    let has_no = "applications: choose lab:neve-linux or another recipe with a [root]";
+    let session = session(colours)?;
+    let measured = whole::measure(&spec, |recipe| recipe.root.is_some(), has_no, &session)?;
+    Ok(told(measured, colours))
+}
+
+/// The default platforms: each VM before the nested VMs that are compared with it.
+fn platforms(short: bool) -> Vec<String> {
+    let policies = POLICIES.iter().take(if short { 1 } else { POLICIES.len() });
+    let mut names = Vec::new();
+    if short {
+        // The VM on the host hypervisor itself, which has the other policy's world switch.
+        names.push("lab:neve".to_owned());
+    }
+    for policy in policies {
+        names.push(format!("lab:neve{policy}"));
+        for mechanism in MECHANISMS {
+            for vhe in ["", "+vhe=1"] {
+                names.push(format!("lab:neve-nested@{mechanism}{policy}{vhe}"));
+            }
+        }
+    }
+    if !short {
+        names.extend(LINUX.map(str::to_owned));
+    }
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ws_machines::name::PlatformName;
+
+    #[test]
+    fn names_are_spelled_as_results_carry_them() {
+        let names = platforms(false);
+        assert_eq!((names.len(), platforms(true).len()), (20, 10));
+        for name in names {
+            let parsed: PlatformName = name.parse().unwrap();
+            assert_eq!(parsed.to_string(), name);
+        }
+    }
+}
