@@ -20,9 +20,6 @@ pub fn only<T: AsRef<str>>(names: &[T]) -> Result<Regex, regex::Error> {
 }
 
 /// Checks that there is a benchmark of this name.
-///
-/// # Errors
-/// There is none: the name that may be meant, or all.
 pub fn check<T: AsRef<str>>(name: &str, known: &[T]) -> Result<(), Usage> {
     match known.iter().any(|other| other.as_ref() == name) {
         true => Ok(()),

@@ -73,9 +73,6 @@ pub fn platforms(
 }
 
 /// The name of the base, which must be a platform of the run.
-///
-/// # Errors
-/// It is not one.
 pub fn base(spec: &RunSpec, names: &[PlatformName]) -> anyhow::Result<Option<String>> {
     let Some(base) = &spec.base else {
         return Ok(None);
@@ -100,9 +97,6 @@ pub struct Pins {
 }
 
 /// The CPUs of `--pin`; else isolated ones, or those of one kind on a host that has several, if there are enough.
-///
-/// # Errors
-/// A CPU of `--pin` can't be used.
 pub fn pins(spec: &RunSpec) -> anyhow::Result<Pins> {
     let host = Cpus::here();
     let Some(cpus) = &spec.pin else {
@@ -153,9 +147,6 @@ fn chosen(host: &Cpus, wanted: usize) -> Pins {
 }
 
 /// Checks that every vCPU gets a CPU.
-///
-/// # Errors
-/// There are fewer CPUs than vCPUs.
 pub fn check_pins<'a>(
     spec: &RunSpec,
     pins: &[u32],

@@ -71,9 +71,6 @@ pub fn open(
 }
 
 /// Checks that `--apic` has a meaning on all machines.
-///
-/// # Errors
-/// A machine has no local APIC, or boots a Linux, which chooses by itself.
 fn check_apic(machines: &[(String, Box<dyn Machine>)]) -> Result<(), Usage> {
     for (name, machine) in machines {
         let why = match (machine.architecture(), machine.workloads()) {

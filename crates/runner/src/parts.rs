@@ -193,9 +193,6 @@ pub fn resources(parts: &Parts) -> Resources {
 }
 
 /// Recording what a machine executes into `file`.
-///
-/// # Errors
-/// There are no plugins for that: where they were searched, and how to build them.
 pub fn recording(file: &Path, what: What) -> anyhow::Result<Recording> {
     let plugin = found(PLUGIN).map_err(anyhow::Error::msg)?;
     Ok(Recording {
@@ -207,9 +204,6 @@ pub fn recording(file: &Path, what: What) -> anyhow::Result<Recording> {
 
 /// Checks that a machine of these architectures uses each file that the user named. Machines of
 /// another architecture use the tree's own file: the user's would be ignored silently.
-///
-/// # Errors
-/// No machine uses a file.
 pub fn check_named(parts: &Parts, architectures: &[Architecture]) -> Result<(), Usage> {
     for (option, named) in [("--guest", &parts.guest), ("--vmm", &parts.vmm)] {
         let Some(path) = named else { continue };
@@ -234,9 +228,6 @@ pub fn check_named(parts: &Parts, architectures: &[Architecture]) -> Result<(), 
 }
 
 /// Recipes and store together, for lab machines.
-///
-/// # Errors
-/// As those of [`recipes`] and [`store`].
 pub fn files(places: &Places) -> anyhow::Result<LabFiles> {
     Ok(LabFiles {
         lab: recipes(places)?,
@@ -245,9 +236,6 @@ pub fn files(places: &Places) -> anyhow::Result<LabFiles> {
 }
 
 /// The recipes and sets of the user's folders and of the installed one.
-///
-/// # Errors
-/// One of them can't be read, or there is none.
 pub fn recipes(places: &Places) -> anyhow::Result<Lab> {
     let mut folders = places.lab_dir.clone();
     match lab_folder() {
@@ -260,9 +248,6 @@ pub fn recipes(places: &Places) -> anyhow::Result<Lab> {
 }
 
 /// The store that the user named, or the one in the user's cache.
-///
-/// # Errors
-/// The environment names neither.
 pub fn store(places: &Places) -> anyhow::Result<Store> {
     let root = match &places.cache {
         Some(root) => root.clone(),
@@ -277,9 +262,6 @@ pub fn store(places: &Places) -> anyhow::Result<Store> {
 /// `$WORLDSWITCH_DATA/PATH`, PATH beside this program or in `../lib/worldswitch`, `build/PATH` in
 /// the tree around this program and around the current folder. If `$WORLDSWITCH_DATA` is set, no
 /// other place is searched.
-///
-/// # Errors
-/// There is none: where it was searched, and how to build it.
 fn part(part: Part, named: &Option<PathBuf>) -> Result<PathBuf, String> {
     match named {
         Some(path) if image::is_aarch64(path) == part.path.contains("aarch64") => there(part, path),
@@ -289,18 +271,12 @@ fn part(part: Part, named: &Option<PathBuf>) -> Result<PathBuf, String> {
 
 /// The folder of the lab's recipes and sets, found as the guest image is; in the tree it is not
 /// below `build`.
-///
-/// # Errors
-/// There is none: where it was searched.
 pub fn lab_folder() -> Result<PathBuf, String> {
     let file = found(LAB)?;
     Ok(file.parent().unwrap_or(&file).to_owned())
 }
 
 /// The lab's small kernel configuration: the user's own, else the installed one.
-///
-/// # Errors
-/// There is none.
 pub fn kernel_config(places: &Places) -> anyhow::Result<PathBuf> {
     let folders = places.lab_dir.iter().cloned();
     let folders = folders.chain(lab_folder().ok());

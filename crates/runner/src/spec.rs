@@ -90,9 +90,6 @@ pub struct Output {
 
 impl Output {
     /// Makes the folder.
-    ///
-    /// # Errors
-    /// As [`Folder::make`].
     pub fn make(&self, created: SystemTime) -> anyhow::Result<Folder> {
         Folder::make(self.folder.as_deref(), self.force, created)
     }

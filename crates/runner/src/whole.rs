@@ -43,9 +43,6 @@ pub fn measure(
 }
 
 /// The recipe of a platform, without its variant.
-///
-/// # Errors
-/// As [`measure`]: it is not of the lab, or not `suited`.
 pub fn recipe(
     lab: &Lab,
     name: &PlatformName,

@@ -41,9 +41,6 @@ pub struct Order<'a> {
 
 /// Launches the machine once and follows it until the launch is over; then the machine is stopped.
 /// `watch` is called often, with the launch's state.
-///
-/// # Errors
-/// The machine can't be started, or its console can't be read.
 pub fn follow(
     machine: &mut dyn Machine,
     order: &Order<'_>,

@@ -26,9 +26,6 @@ struct Listener {
 
 /// Listens until `boots` boots have arrived (without a number: without limit), the console ends, or the
 /// user stops. `watch` is called often, with the number of boots so far and the current launch.
-///
-/// # Errors
-/// The console can't be read.
 pub fn listen(
     machine: &mut dyn Machine,
     bench_limit: Duration,

@@ -59,9 +59,6 @@ impl Digits {
 
     /// Compares the counts of boot `boot` with those of the same launches in earlier runs, and stores
     /// new ones. `keys` are by launch. Returns what differs, in words.
-    ///
-    /// # Errors
-    /// Counts can't be stored, or stored ones can't be read.
     pub fn watch(&self, keys: &[Key], boot: u32, rows: &[Row]) -> io::Result<Vec<String>> {
         let mut broken = Vec::new();
         for (launch, key) in (0u32..).zip(keys) {

@@ -55,9 +55,6 @@ impl Folder {
     }
 
     /// Checks that results of these platforms can be written.
-    ///
-    /// # Errors
-    /// Results of one of them are already there, and `--force` was not given.
     pub fn must_take<'a>(
         &self,
         mut platforms: impl Iterator<Item = &'a str>,
@@ -73,9 +70,6 @@ impl Folder {
     }
 
     /// Checks that the folder is empty, for commands that write more than result files.
-    ///
-    /// # Errors
-    /// It is not, and `--force` was not given.
     pub fn must_be_empty(&self) -> anyhow::Result<()> {
         let mut entries = fs::read_dir(&self.path)?;
         match entries.next() {
@@ -115,9 +109,6 @@ impl Drop for Folder {
 }
 
 /// Checks that results of this many bytes fit into a folder. `cure` says what to do beside making room.
-///
-/// # Errors
-/// They do not.
 pub fn must_have_room(path: &Path, bytes: u64, cure: &str) -> anyhow::Result<()> {
     if let Some(free) = free_bytes(path).filter(|free| *free < bytes) {
         bail!(

@@ -192,9 +192,6 @@ impl OneBoot {
     }
 
     /// Makes a launch, and puts its unfinished rows back into the queue.
-    ///
-    /// # Errors
-    /// Why the platform can't continue. Other platforms do.
     fn next_launch(
         &mut self,
         instance: &mut Instance,

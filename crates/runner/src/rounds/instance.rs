@@ -103,10 +103,6 @@ impl Instance {
 
     /// Keeps the first `hello`, and checks its unit, its interrupt controller where `--apic` asked for one, and
     /// that the guest knew all words of its command line.
-    ///
-    /// # Errors
-    /// It counts in a unit that is not known, or was not asked for, or uses another interrupt controller than
-    /// asked for.
     pub fn heed_hello(&mut self, report: &LaunchReport, apic: Option<Apic>) -> Result<(), String> {
         let Some(hello) = &report.hello else {
             return Ok(());

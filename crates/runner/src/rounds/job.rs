@@ -136,9 +136,6 @@ impl Job {
     }
 
     /// Checks that everything its machine needs is there.
-    ///
-    /// # Errors
-    /// What is missing and how to get it.
     pub fn prepare(&mut self) -> anyhow::Result<()> {
         Ok(self.instance.machine.prepare()?)
     }
