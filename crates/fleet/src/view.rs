@@ -36,7 +36,7 @@ pub struct View {
 /// Progress of a task's cell.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum State {
-    /// This node has measured the cell.
+    /// Measured: a result of this node counts.
     Done(String),
     /// The history has the cell, under this number.
     Kept(i64),
