@@ -1,4 +1,4 @@
-//! A check: measures what a budget names, and judges each figure.
+//! A check: measures the benchmarks of a budget, and judges each figure.
 
 use crate::budget::{Budget, PlatformBudget};
 use anyhow::bail;

@@ -1,4 +1,4 @@
-//! From the campaign file to its tasks, and from a task to its machine and cell.
+//! Expansion of a campaign file to its tasks, and of a task to its machine and cell.
 
 use crate::campaign::{Campaign, Cells, Commits, Kernel, Tree};
 use crate::cell::{Cell, Key};
@@ -33,7 +33,7 @@ pub struct Expanded {
     pub sets: Vec<String>,
 }
 
-/// A task, with what is known of its machine.
+/// Task, with the state of its cell.
 #[derive(Debug)]
 pub struct Known {
     pub task: Task,
@@ -336,7 +336,7 @@ fn make(task: &Task, resources: &Resources) -> anyhow::Result<Made> {
     })
 }
 
-/// The rows of machines, by what the campaign names.
+/// Rows of machines that the campaign chooses.
 struct Rows<'a> {
     campaign: &'a Campaign,
     resources: &'a Resources,

@@ -63,6 +63,7 @@ impl Worker<'_> {
         let _lock = locked(&self.session.stop, &waiting, || {
             self.folder.lock_cell(&key, who)
         })?;
+        // The runs are read under the lock: another task may just have measured the cell.
         let runs = self.folder.runs_of(&key)?;
         if let Some(known) = self.known(&runs, witness) {
             return Ok((Cell::KnownFrom(known.run.node.clone()), key));

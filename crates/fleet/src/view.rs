@@ -47,7 +47,7 @@ pub enum State {
     Waiting(String),
     /// Only nodes of which one is wrong have measured the cell.
     Disputed,
-    /// Only a node that is not trusted may measure the task, as this text says.
+    /// The only host that may measure the task is not trusted, as this text says.
     Untrusted(String),
     /// The last attempt failed, for this reason.
     Failed(String),

@@ -90,7 +90,7 @@ pub struct Counted {
     pub kicks: u64,
     /// Calls: notifications received from the server.
     pub calls: u64,
-    /// Reads that returned what was written, including the final read of each written block.
+    /// Reads whose bytes were compared with the written ones, including the final read of each written block.
     pub compared: u64,
     /// Latency that half of the requests did not exceed.
     pub latency_p50_ns: u64,

@@ -141,7 +141,7 @@ impl Device {
         Ok(())
     }
 
-    /// Takes the available replies from the ring, and checks what was read.
+    /// Takes the available replies from the ring, and checks the bytes that were read.
     fn take(&mut self, done: &mut Vec<usize>) -> anyhow::Result<()> {
         for completion in self.queue.completions() {
             if completion.ret != 0 {

@@ -1,4 +1,4 @@
-//! The workload of a row: what the timed side does, and what the other side does meanwhile.
+//! Workload of a row: the work of the timed side, and of the other side meanwhile.
 
 use std::collections::BTreeMap;
 use toml::{Table, Value};

@@ -168,7 +168,7 @@ fn find(rule: Rule, exits: &Exits, engine: Engine) -> Finding {
             let came = count(&exits.returns, reason);
             let text = format!("the guest came back to the monitor {came} times by {reason} for {operations} operations");
             match weigh(came, operations, text) {
-                // At least one per operation, but not one per byte: output may have come in larger units.
+                // There was one per operation at least, but not one per byte: output may have come in larger units.
                 Finding::Proved(_) if came < operations.saturating_mul(each) => Finding::Nothing,
                 finding => finding,
             }

@@ -121,6 +121,7 @@ fn choose_quick(common: &mut Common, jobs: &mut [Job], progress: &Progress) {
     let fit = quick::boots_that_fit(spent, round, most);
     let mut chosen = Vec::new();
     for job in jobs.iter_mut().filter(|job| timed(job)) {
+        // The first round has made one boot already.
         let boots = 1 + job.boots_left().min(fit);
         job.wanted = Some(boots);
         chosen.push(format!(

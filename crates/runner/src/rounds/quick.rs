@@ -64,6 +64,7 @@ pub fn left_out(platforms: &[Boots<'_>], samples: Option<u64>) -> Option<String>
     let mut parts = Vec::new();
     let mut part = |is_so: &dyn Fn(&Boots) -> bool, text: &dyn Fn(&Boots, &str) -> String| {
         let mut rest: Vec<&Boots> = platforms.iter().filter(|boots| is_so(boots)).collect();
+        // Platforms with the same numbers of boots share a phrase.
         while let Some(&first) = rest.first() {
             let is_like = |boots: &&Boots| (boots.wanted, boots.made) == (first.wanted, first.made);
             let (like, others): (Vec<&Boots>, Vec<&Boots>) = rest.into_iter().partition(is_like);

@@ -139,7 +139,7 @@ mod tests {
     use proptest::prelude::*;
     use std::time::Duration;
 
-    /// How many boots a run makes of a platform, plain and perturbed ones, if each takes so long.
+    /// Counts the boots that a run makes of a platform, plain and perturbed ones, if each takes so long.
     fn made(quick: bool, wanted: [u32; 2], each: Duration) -> [u32; 2] {
         let common = fake::common();
         let machine = Box::new(fake::qemu(None));
