@@ -16,12 +16,12 @@ pub struct Budget {
     pub platforms: Vec<PlatformBudget>,
 }
 
-/// One `[budget."PLATFORM"]`.
+/// Table `[budget."PLATFORM"]`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlatformBudget {
     pub platform: PlatformName,
     pub line: usize,
-    /// In the file's order.
+    /// Rows in the file's order.
     pub rows: Vec<RowBudget>,
 }
 
@@ -39,10 +39,7 @@ struct File {
     budget: BTreeMap<Spanned<String>, BTreeMap<Spanned<String>, Spanned<f64>>>,
 }
 
-/// Reads a budget.
-///
-/// # Errors
-/// What is wrong in the file, with its line.
+/// Reads a budget; an error names the line.
 pub fn parse(text: &str) -> Result<Budget, String> {
     let file: File = toml::from_str(text).map_err(|e| e.to_string().trim_end().to_owned())?;
     let at = |span: Range<usize>| line(text, span.start);

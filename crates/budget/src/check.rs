@@ -1,4 +1,4 @@
-//! A check: measures what a budget names, and judges each figure.
+//! A check: measures the benchmarks of a budget, and judges each figure.
 
 use crate::budget::{Budget, PlatformBudget};
 use anyhow::bail;
@@ -22,10 +22,7 @@ pub fn outcome(lines: &[Line<'_>]) -> Outcome {
     outcomes.max().unwrap_or(Outcome::Inconclusive)
 }
 
-/// Checks that all platforms and benchmarks of a budget exist.
-///
-/// # Errors
-/// One does not: its line, and why.
+/// Checks that all platforms and benchmarks of a budget exist; an error names the line.
 pub fn sound(budget: &Budget, resources: &Resources) -> Result<(), String> {
     for one in &budget.platforms {
         let at = |why: String| format!("line {}: {why}", one.line);
@@ -48,7 +45,7 @@ pub fn sound(budget: &Budget, resources: &Resources) -> Result<(), String> {
     Ok(())
 }
 
-/// The names of its benchmarks, sorted.
+/// Names of a platform's benchmarks, sorted.
 fn names_of(one: &PlatformBudget) -> Vec<&str> {
     let mut names: Vec<&str> = one.rows.iter().map(|row| row.benchmark.as_str()).collect();
     names.sort_unstable();
@@ -77,17 +74,14 @@ pub struct Measured {
     pub results: Vec<ResultFile>,
     pub folder: Option<Rc<Folder>>,
     pub remarks: Vec<String>,
-    /// Some platform did not measure everything.
+    /// Whether some platform did not measure everything.
     pub lacking: bool,
-    /// Of some platform no figure can be trusted.
+    /// Whether some platform has no figure that can be trusted.
     pub broken: bool,
 }
 
 impl Measured {
-    /// Measures what a budget names, otherwise as `spec` says.
-    ///
-    /// # Errors
-    /// As [`Self::run`].
+    /// Measures the platforms and benchmarks of a budget; everything else is as in `spec`.
     pub fn of(budget: &Budget, spec: &RunSpec, session: &Session) -> anyhow::Result<Self> {
         let mut measured = Self::default();
         for group in groups(budget) {
@@ -99,10 +93,10 @@ impl Measured {
         Ok(measured)
     }
 
-    /// Measures these benchmarks there, otherwise as `spec` says, in the folder of the runs before.
+    /// Measures these benchmarks on these platforms, in the folder of the runs before; everything else is as in `spec`.
     ///
     /// # Errors
-    /// Nothing could be measured, or the user stopped it.
+    /// Nothing could be measured, or the user stopped the run.
     pub fn run(
         &mut self,
         spec: &RunSpec,
@@ -128,14 +122,14 @@ impl Measured {
         Ok(())
     }
 
-    /// Where the results are.
+    /// Folder of the results.
     pub fn folder(&self) -> Option<String> {
         let folder = self.folder.as_ref()?;
         Some(folder.path().display().to_string())
     }
 }
 
-/// One benchmark on one platform.
+/// Budget and figure of one benchmark on one platform.
 pub struct Line<'a> {
     pub platform: String,
     pub benchmark: &'a str,
@@ -164,7 +158,7 @@ pub fn lines<'a>(budget: &'a Budget, results: &[ResultFile]) -> Vec<Line<'a>> {
 }
 
 impl Line<'_> {
-    /// A figure is over only if its whole band is.
+    /// Judges the figure: it is over the budget only if its whole band is.
     pub fn outcome(&self) -> Outcome {
         match &self.figure {
             Err(_) => Outcome::Inconclusive,
@@ -174,7 +168,7 @@ impl Line<'_> {
         }
     }
 
-    /// In a word.
+    /// Returns the outcome in a word.
     pub fn verdict(&self) -> &'static str {
         match self.outcome() {
             _ if self.figure.is_err() => "no value",
@@ -198,7 +192,7 @@ pub struct Checked<'a> {
     whole: bool,
     /// The folder of the results.
     results: Option<String>,
-    /// In the budget's order.
+    /// Rows in the budget's order.
     rows: Vec<CheckedRow<'a>>,
 }
 
@@ -215,7 +209,7 @@ struct CheckedRow<'a> {
     measured: Option<f64>,
     /// The least and the greatest over all boots.
     band: Option<[f64; 2]>,
-    /// Of the budget; negative if it is over.
+    /// Instructions that the budget has left; negative if the figure is over it.
     left: Option<f64>,
     /// `within`, `over`, `in doubt` or `no value`.
     verdict: &'static str,
@@ -223,7 +217,7 @@ struct CheckedRow<'a> {
 }
 
 impl<'a> Checked<'a> {
-    /// Of these lines.
+    /// Makes the JSON of these lines.
     pub fn of(lines: &'a [Line<'a>], measured: &Measured) -> Self {
         let rows = lines.iter().map(|line| {
             let figure = line.figure.as_ref().ok();

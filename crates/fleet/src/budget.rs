@@ -1,27 +1,27 @@
-//! How long tasks take, and which of them fit into the budget.
+//! Time of tasks, and the choice of tasks that fit into the budget.
 
 use crate::campaign::Budget;
 use crate::run::Run;
 use crate::task::Task;
 use std::collections::BTreeMap;
 
-/// Guesses, in seconds of one processor, before anything like it was measured. A boot of Linux in the lab's
-/// emulator takes 3 (ARM) to 25 s (x86 on Bochs), one on hardware much less; a workload about a minute.
+/// Guessed seconds of one processor, until a like task was measured. A boot of Linux in the lab's emulator takes 3
+/// (ARM) to 25 s (x86 on Bochs), one on hardware much less; a workload about a minute.
 const GUESS_A_BOOT: f64 = 15.0;
 const GUESS_A_WORKLOAD: f64 = 60.0;
-/// The lab's small kernel, with all objects new (`docs/lab.md#bisecting`).
+/// Guessed seconds to build the lab's small kernel, with all objects new (`docs/lab.md#bisecting`).
 const GUESS_A_BUILD: f64 = 226.0;
 
-/// The time of tasks, by what like ones took.
+/// Estimates of tasks' time, from earlier runs of like tasks.
 #[derive(Clone, Debug, Default)]
 pub struct Estimates {
-    /// Seconds of a boot, and how often it was measured, by machine without kernel and by number of rows.
+    /// Sum of the seconds of a boot, and the number of runs in it, by machine without kernel and by number of rows.
     seen: BTreeMap<(String, usize), (f64, f64)>,
     cell_minutes: Option<f64>,
 }
 
 impl Estimates {
-    /// From earlier runs, each with its platform.
+    /// Learns from earlier runs, each with its platform.
     pub fn of<'a>(budget: &Budget, runs: impl Iterator<Item = (&'a str, &'a Run)>) -> Self {
         let mut seen: BTreeMap<(String, usize), (f64, f64)> = BTreeMap::new();
         for (platform, run) in runs.filter(|(_, run)| run.boots > 0) {
@@ -36,7 +36,7 @@ impl Estimates {
         }
     }
 
-    /// Hours of one processor, and whether they come from earlier runs.
+    /// Estimates a task's hours of one processor. True: they come from earlier runs.
     pub fn hours(&self, task: &Task) -> (f64, bool) {
         let boots = f64::from(task.boots_of_all_kinds());
         let key = (machine(&task.platform), task.rows.len());
@@ -64,8 +64,8 @@ fn machine(platform: &str) -> String {
     format!("{base}+{options}")
 }
 
-/// How many of these hours, in order, fit: the first that does not fit ends it, so that what is measured first
-/// does not depend on what is small.
+/// Counts the hours that fit into the budget, in order. The first that do not fit end the count, so that small tasks do
+/// not overtake large ones.
 pub fn fitting(budget: &Budget, spent: f64, hours: impl Iterator<Item = f64>) -> usize {
     let Some(limit) = budget.core_hours else {
         return hours.count();

@@ -1,10 +1,10 @@
-//! The campaign file: what a user wants measured, and where. `docs/fleet.md` explains every field.
+//! The campaign file: the measurements that a user wants, and their machines. `docs/fleet.md` explains every field.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// What is wrong in a campaign file, with the field.
+/// Fault of a campaign file, with the field.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {what}", path.display())]
 pub struct CampaignError {
@@ -31,13 +31,13 @@ pub struct Campaign {
     /// Names of workloads, for machines that boot a whole Linux; empty: all.
     #[serde(default)]
     pub apps: Vec<String>,
-    /// What one cell is.
+    /// Benchmarks that are one cell.
     #[serde(default)]
     pub cells: Cells,
     /// Boots that are alike.
     #[serde(default = "two")]
     pub boots: u32,
-    /// Boots more that vary what should not matter.
+    /// Additional boots that vary what should not matter.
     #[serde(default = "one")]
     pub perturb: u32,
     /// Samples of each benchmark in a boot; by default the guest chooses.
@@ -48,13 +48,13 @@ pub struct Campaign {
     /// The kernels of machines that boot one; empty: the machines' own.
     #[serde(default, rename = "kernel")]
     pub kernels: Vec<Kernel>,
-    /// A history whose exact results are known, and to which collected ones are added: a file, absolute from
+    /// History whose exact results are known, and to which collected ones are added: a file, absolute from
     /// [`Campaign::parse`] on, or `postgresql://...`.
     pub history: Option<String>,
     /// Whether each task adds its result to the history at once.
     #[serde(default)]
     pub post: bool,
-    /// What the campaign may cost.
+    /// Costs that the campaign may cause.
     #[serde(default)]
     pub budget: Budget,
     /// The site's Slurm.
@@ -62,7 +62,7 @@ pub struct Campaign {
     pub slurm: Slurm,
 }
 
-/// How benchmarks are grouped.
+/// Grouping of benchmarks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cells {
@@ -77,7 +77,7 @@ pub enum Cells {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged, try_from = "KernelFields")]
 pub enum Kernel {
-    /// One of the lab's packages, as in `lab:kvm@6.12`.
+    /// A kernel of the lab's packages, as in `lab:kvm@6.12`.
     Package(Package),
     /// A kernel that is built already.
     Built(Built),
@@ -88,7 +88,7 @@ pub enum Kernel {
 /// A kernel of the lab's packages.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Package {
-    /// Its version, as `6.12`.
+    /// Version, such as `6.12`.
     pub package: String,
 }
 
@@ -107,10 +107,10 @@ pub struct Tree {
     pub tree: PathBuf,
     /// `GOOD..BAD` (both ends are included), or names of commits.
     pub commits: Commits,
-    /// Of a range, only each N-th commit, counted from the last, which is always taken.
+    /// Step in a range: only each N-th commit is taken, counted from the last, which is always taken.
     pub every: u32,
-    /// The shell command that builds one, as `worldswitch lab bisect --build`; by default the lab's small
-    /// configuration.
+    /// Shell command that builds a commit, as `worldswitch bisect --build`; by default the lab's small configuration is
+    /// built.
     pub build: Option<String>,
 }
 
@@ -146,7 +146,7 @@ impl TryFrom<KernelFields> for Kernel {
     }
 }
 
-/// Which commits.
+/// Choice of commits.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(
     untagged,
@@ -155,7 +155,7 @@ impl TryFrom<KernelFields> for Kernel {
 pub enum Commits {
     /// `FIRST..LAST`, or one commit.
     Range(String),
-    /// Several.
+    /// Several commits.
     List(Vec<String>),
 }
 
@@ -165,7 +165,7 @@ pub enum Commits {
 pub struct Budget {
     /// Hours of one processor, over all submissions of the campaign. No limit without it.
     pub core_hours: Option<f64>,
-    /// The minutes that a cell is taken to need before a like one was measured.
+    /// Assumed minutes of a cell, until a like one was measured.
     pub cell_minutes: Option<f64>,
 }
 
@@ -217,7 +217,7 @@ impl Default for Slurm {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Build {
-    /// Its processors.
+    /// Processors of the job.
     pub cpus: u32,
     /// `sbatch --time`.
     pub time: Option<String>,
@@ -248,10 +248,7 @@ fn yes() -> bool {
 }
 
 impl Campaign {
-    /// Parses the file at `path`; folders in it are relative to the file's own.
-    ///
-    /// # Errors
-    /// What is wrong, with the field.
+    /// Parses the file at `path`; folders in it are relative to the file's own. An error names the field.
     pub fn parse(text: &str, path: &Path) -> Result<Self, CampaignError> {
         let fail = |what: String| CampaignError {
             path: path.to_owned(),
@@ -269,7 +266,7 @@ impl Campaign {
         Ok(campaign)
     }
 
-    /// Makes its folders absolute.
+    /// Makes the campaign's folders absolute.
     fn resolve(&mut self, base: &Path) {
         self.folder = base.join(&self.folder);
         for kernel in &mut self.kernels {
@@ -287,7 +284,7 @@ impl Campaign {
         }
     }
 
-    /// Checks what the types alone do not. Names end up in file names and on command lines.
+    /// Checks values beyond their types. Names end up in file names and on command lines.
     fn check(&self) -> Result<(), String> {
         let is_name = |text: &str, most: usize| {
             let good = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
@@ -349,7 +346,7 @@ impl Campaign {
         })
     }
 
-    /// Checks that what nodes post is what `collect` would add.
+    /// Checks that nodes post the same results as `collect` would add.
     fn check_post(&self) -> Result<(), String> {
         match self.cells {
             Cells::Machine => Ok(()),

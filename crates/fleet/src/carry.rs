@@ -14,7 +14,7 @@ use ws_lab::carry;
 use ws_lab::store::Store;
 use ws_runner::parts::{self, Places};
 
-/// Puts these sets into the shared folder, unless an archive with the same is there.
+/// Packs these sets into an archive in the shared folder, unless that is there already.
 ///
 /// # Errors
 /// A set is not fetched here, or the archive can't be written.
@@ -42,9 +42,6 @@ pub fn export(folder: &Folder, store: &Store, sets: &[String]) -> anyhow::Result
 }
 
 /// Unpacks the archive into this node's store, unless its sets are there.
-///
-/// # Errors
-/// The store can't be written, or the archive is damaged.
 pub fn import(carried: &Carried, places: &Places) -> anyhow::Result<()> {
     let store = parts::store(places)?;
     let lacks = || {
@@ -75,11 +72,11 @@ pub fn import(carried: &Carried, places: &Places) -> anyhow::Result<()> {
     }
 }
 
-/// The folder of a node's packages and counts: the campaign's, or one of this user's alone in the node's folder
-/// for temporary files.
+/// Folder of a node's packages and counts: the campaign's, or one that is only this user's in the node's folder for
+/// temporary files.
 ///
 /// # Errors
-/// It can't be made, or is somebody else's.
+/// The folder can't be made, or another user owns it or can write to it.
 pub fn cache(site: &Slurm, node: &str) -> anyhow::Result<PathBuf> {
     if let Some(path) = &site.cache {
         return Ok(path.replace("%N", node).into());
@@ -90,7 +87,7 @@ pub fn cache(site: &Slurm, node: &str) -> anyhow::Result<PathBuf> {
     Ok(path)
 }
 
-/// Makes a folder of this user's alone. Others may write where it is, so what is there is not trusted.
+/// Makes a folder that only this user can write. Others may write to its parent, so a folder that exists is checked.
 fn private(path: &Path, user: u32) -> anyhow::Result<()> {
     let _ = DirBuilder::new().mode(0o700).create(path);
     let found =

@@ -1,14 +1,13 @@
-//! A cell: all that decides what a measurement gives. Two measurements of one cell are one.
+//! A cell: all that the counts of a measurement depend on. Of two measurements of a cell, one is needless.
 
 use crate::sha256;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// What is measured, of which machine.
+/// Machine, benchmarks and boots of a measurement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cell {
-    /// The digest of an exact machine, which covers its guest too; of a machine that measures time, its
-    /// platform and host.
+    /// Digest of an exact machine, which covers its guest too; of a machine that measures time, its platform and host.
     pub machine: String,
     /// The benchmarks, sorted.
     pub rows: Vec<String>,
@@ -43,7 +42,7 @@ impl fmt::Display for Key {
 const DIGITS: usize = 32;
 
 impl Cell {
-    /// Its key.
+    /// Hashes the cell to its key.
     pub fn key(&self) -> Key {
         let samples = self
             .samples

@@ -1,18 +1,18 @@
-//! What two runs of an exact cell must have in common.
+//! Digits of a run of an exact cell: all runs of the cell must have the same.
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
 use ws_results::{ResultFile, Row, Status};
 
-/// By benchmark: a hash of all its counts in all boots, or why it has none.
+/// Hash of each benchmark's counts in all boots, by name; the status of a benchmark without counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Digits(BTreeMap<String, String>);
 
 impl Digits {
-    /// Those of a result. None if some row's outcome may be chance: it took too long, was lost on the line, or
-    /// the run was stopped.
+    /// Takes the digits of a result. None if some row's outcome may be chance: it took too long, was lost on the line,
+    /// or the run was stopped.
     pub fn of(result: &ResultFile) -> Option<Self> {
         let by_chance =
             |row: &Row| [Status::Timeout, Status::Lost, Status::Unreached].contains(&row.status);
@@ -26,7 +26,7 @@ impl Digits {
         ))
     }
 
-    /// The benchmarks in which they differ, sorted.
+    /// Names the benchmarks in which two runs differ, sorted.
     pub fn differ(&self, other: &Self) -> Vec<String> {
         let names: BTreeSet<&String> = self.0.keys().chain(other.0.keys()).collect();
         let names = names.into_iter();
@@ -34,14 +34,14 @@ impl Digits {
         differ.cloned().collect()
     }
 
-    /// Made up, for tests.
+    /// Makes digits up, for tests.
     #[cfg(test)]
     pub(crate) fn made_up(row: &str, digit: &str) -> Self {
         Self([(row.to_owned(), digit.to_owned())].into())
     }
 }
 
-/// The hash of a row's counts of instructions.
+/// Hashes a row's counts of instructions; returns its status if there are none.
 fn digit(row: &Row) -> String {
     let mut hash = Sha256::new();
     let mut any = false;

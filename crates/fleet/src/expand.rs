@@ -1,4 +1,4 @@
-//! From the campaign file to its tasks, and from a task to its machine and cell.
+//! Expansion of a campaign file to its tasks, and of a task to its machine and cell.
 
 use crate::campaign::{Campaign, Cells, Commits, Kernel, Tree};
 use crate::cell::{Cell, Key};
@@ -25,15 +25,15 @@ use ws_terminal::{Stop, Usage};
 /// A campaign's tasks.
 #[derive(Debug, Default)]
 pub struct Expanded {
-    /// In the file's order: by kernel, then by machine.
+    /// Tasks in the file's order: by kernel, then by machine.
     pub tasks: Vec<Known>,
-    /// The kernels that the campaign builds, also those that are built.
+    /// Kernels that the campaign builds, including those that are built already.
     pub builds: Vec<Build>,
     /// The lab's packages that the tasks need, sorted.
     pub sets: Vec<String>,
 }
 
-/// A task, with what is known of its machine.
+/// Task, with the state of its cell.
 #[derive(Debug)]
 pub struct Known {
     pub task: Task,
@@ -43,24 +43,24 @@ pub struct Known {
 /// The cell of a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CellOf {
-    /// Its key, and its machine if its counts are exact.
+    /// A cell of this key, and the machine if its counts are exact.
     Cell(Key, Option<Rc<Exact>>),
-    /// Its kernel is not built yet.
+    /// The task's kernel is not built yet.
     Unbuilt,
-    /// Its kernel could not be built, for this reason.
+    /// The task's kernel could not be built, for this reason.
     Failed(String),
-    /// Its machine can't be made here, for this reason.
+    /// The task's machine can't be made here, for this reason.
     Impossible(String),
 }
 
-/// What the digits of an exact machine depend on, beside what is asked of it.
+/// Parts of an exact machine that decide its digits, beside the task.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Exact {
-    /// Of the machine.
+    /// Digest of the machine.
     pub digest: String,
-    /// Of the guest image, if it has one.
+    /// Digest of the guest image, if the machine has one.
     pub image_sha256: Option<String>,
-    /// The benchmarks that it has, in their order.
+    /// Benchmarks of the machine, in their order.
     pub rows: Vec<BenchmarkRow>,
 }
 
@@ -68,15 +68,12 @@ pub struct Exact {
 struct Choice {
     /// The variant of the platform's name.
     variant: String,
-    /// The folder's name, of one that the campaign builds.
+    /// Name of the kernel's folder, if the campaign builds the kernel.
     name: Option<String>,
 }
 
 impl Expanded {
-    /// The tasks of a campaign.
-    ///
-    /// # Errors
-    /// The campaign names something that does not exist.
+    /// Expands a campaign to its tasks.
     pub fn of(
         campaign: &Campaign,
         folder: &Folder,
@@ -143,7 +140,7 @@ impl Expanded {
                 .is_some_and(|recipe| recipe.kernel.is_some());
             boots_one && name.variant.is_none()
         };
-        // What needs no kernel is measured once.
+        // A machine that takes no kernel is measured once, whatever kernels the campaign names.
         let own: Vec<_> = machines
             .iter()
             .filter(|(name, platform)| choices.is_empty() || !takes_kernel(name, platform))
@@ -198,6 +195,7 @@ impl Expanded {
                 let sets = sets.into_iter().chain(recipe.sets());
                 self.sets
                     .extend(sets.filter(|set| rows.is_set(set)).map(str::to_owned));
+                // A recipe with a root file system boots a whole Linux: its rows are workloads.
                 kinds.push(recipe.root.is_some());
             }
             None => {
@@ -232,7 +230,7 @@ impl Expanded {
                     apps,
                     rows,
                     boots: campaign.boots,
-                    // Of time there are no perturbed boots.
+                    // Platforms that measure time have no perturbed boots.
                     perturb: if host.is_some() { 0 } else { campaign.perturb },
                     samples: campaign.samples,
                 };
@@ -286,9 +284,6 @@ fn cell(task: &Task, made: &Made) -> CellOf {
 }
 
 /// The cell of a task on this node, and whether it is exact.
-///
-/// # Errors
-/// Its machine can't be made here.
 pub fn cell_here(task: &Task, resources: &Resources) -> anyhow::Result<(Key, bool)> {
     let made = match task.host {
         Some(_) => Made::default(),
@@ -296,7 +291,7 @@ pub fn cell_here(task: &Task, resources: &Resources) -> anyhow::Result<(Key, boo
     };
     match cell(task, &made) {
         CellOf::Cell(key, exact) => Ok((key, exact.is_some())),
-        // cell() gives nothing else.
+        // cell() returns no other variant.
         _ => bail!("{} has no cell", task.platform),
     }
 }
@@ -341,7 +336,7 @@ fn make(task: &Task, resources: &Resources) -> anyhow::Result<Made> {
     })
 }
 
-/// The rows of machines, by what the campaign names.
+/// Rows of machines that the campaign chooses.
 struct Rows<'a> {
     campaign: &'a Campaign,
     resources: &'a Resources,

@@ -32,15 +32,15 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 use ws_results::WriteError;
 
-/// Why the shared folder can't be used.
+/// Fault of the shared folder.
 #[derive(Debug, thiserror::Error)]
 pub enum FolderError {
     /// An operation of the system failed.
     #[error("can't {what} {}: {cause}", path.display())]
     Io {
-        /// What was tried.
+        /// Verb of the failed operation.
         what: &'static str,
-        /// On which path.
+        /// Path of the failed operation.
         path: PathBuf,
         /// The system's error.
         cause: io::Error,
@@ -51,19 +51,19 @@ pub enum FolderError {
     /// A file is not what this program writes.
     #[error("{} is damaged: {cause}", path.display())]
     Damaged {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What is wrong.
+        /// Error of the parser.
         cause: serde_json::Error,
     },
-    /// A newer version of this program wrote it.
+    /// A newer version of this program wrote a file.
     #[error("{} has the schema {found}, and this program knows {known}", path.display())]
     Schema {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What it says.
+        /// Schema that the file names.
         found: String,
-        /// What is known.
+        /// Schema that this program knows.
         known: &'static str,
     },
 }
@@ -83,18 +83,18 @@ pub struct Folder(PathBuf);
 /// A run in the folder.
 #[derive(Clone, Debug)]
 pub struct Stored {
-    /// Its cell.
+    /// Cell of the run.
     pub cell: Key,
-    /// Whether it is set apart.
+    /// Whether the run is set apart.
     pub apart: bool,
-    /// Its folder.
+    /// Folder of the run.
     pub path: PathBuf,
-    /// What is kept beside the result.
+    /// Record of the run, kept beside its result.
     pub run: Run,
 }
 
 impl Stored {
-    /// What it says of its node, if its cell is exact.
+    /// Makes the run's vote on its node, if the cell is exact.
     pub fn vote(&self) -> Option<Vote> {
         Some(Vote {
             cell: self.cell.clone(),
@@ -103,13 +103,13 @@ impl Stored {
         })
     }
 
-    /// The result file.
+    /// Path of the result file.
     pub fn result(&self) -> PathBuf {
         self.path.join(&self.run.result)
     }
 }
 
-/// Held as long as this lives.
+/// Lock that is held as long as this lives.
 #[derive(Debug)]
 pub struct Lock(#[allow(dead_code, reason = "the lock ends when it is closed")] File);
 
@@ -119,36 +119,27 @@ impl Folder {
         Self(path.to_owned())
     }
 
-    /// Where it is.
+    /// Path of the folder.
     pub fn path(&self) -> &Path {
         &self.0
     }
 
-    /// Where jobs print.
+    /// Folder of the jobs' output.
     pub fn logs(&self) -> PathBuf {
         self.0.join("logs")
     }
 
-    /// Makes it, with the folder of logs, which Slurm does not make.
-    ///
-    /// # Errors
-    /// It can't be made.
+    /// Makes the folder, and its folder of logs, which Slurm does not make.
     pub fn make(&self) -> Result<(), FolderError> {
         make(&self.logs())
     }
 
-    /// The lock of those who submit; none while another one holds it.
-    ///
-    /// # Errors
-    /// It can't be made.
+    /// Takes the lock of submitters; None while another process holds it.
     pub fn lock(&self) -> Result<Option<Lock>, FolderError> {
         lock(&self.0.join("lock"))
     }
 
-    /// The lock of a cell, or of a cell on one node; none while another task holds it.
-    ///
-    /// # Errors
-    /// It can't be made.
+    /// Takes the lock of a cell, or of a cell on one node; None while another task holds it.
     pub fn lock_cell(&self, cell: &Key, node: Option<&str>) -> Result<Option<Lock>, FolderError> {
         let folder = self.cell(cell);
         make(&folder)?;
@@ -163,10 +154,7 @@ impl Folder {
         self.0.join("cells").join(cell.to_string())
     }
 
-    /// All submissions, the oldest first.
-    ///
-    /// # Errors
-    /// One can't be read.
+    /// Reads all submissions, the oldest first.
     pub fn submissions(&self) -> Result<Vec<Submission>, FolderError> {
         let folder = self.0.join("submissions");
         let numbers = names(&folder)?.into_iter();
@@ -184,10 +172,7 @@ impl Folder {
         self.0.join("submissions").join(format!("{number}.json"))
     }
 
-    /// One submission.
-    ///
-    /// # Errors
-    /// It can't be read.
+    /// Reads a submission.
     pub fn submission(&self, number: u32) -> Result<Submission, FolderError> {
         let path = self.submission_path(number);
         let read: Submission = read(&path)?;
@@ -195,10 +180,7 @@ impl Folder {
         Ok(read)
     }
 
-    /// Keeps a submission under the next free number, which `make` is given.
-    ///
-    /// # Errors
-    /// It can't be written.
+    /// Stores a submission under the next free number, which `make_one` receives.
     pub fn submit(&self, make_one: impl Fn(u32) -> Submission) -> Result<Submission, FolderError> {
         let folder = self.0.join("submissions");
         make(&folder)?;
@@ -228,10 +210,7 @@ impl Folder {
         }
     }
 
-    /// All runs, by cell.
-    ///
-    /// # Errors
-    /// One can't be read.
+    /// Reads all runs, by cell.
     pub fn runs(&self) -> Result<Vec<Stored>, FolderError> {
         let mut all = Vec::new();
         for name in names(&self.0.join("cells"))? {
@@ -242,10 +221,7 @@ impl Folder {
         Ok(all)
     }
 
-    /// All runs of a cell.
-    ///
-    /// # Errors
-    /// One can't be read.
+    /// Reads all runs of a cell.
     pub fn runs_of(&self, cell: &Key) -> Result<Vec<Stored>, FolderError> {
         let mut all = Vec::new();
         for (place, apart) in [("runs", false), ("apart", true)] {
@@ -255,7 +231,7 @@ impl Folder {
                 let file = path.join("run.json");
                 let run: Run = match read(&file) {
                     Ok(run) => run,
-                    // It was moved just now.
+                    // Another process moved the run just now.
                     Err(FolderError::Io { cause, .. })
                         if cause.kind() == io::ErrorKind::NotFound =>
                     {
@@ -275,15 +251,12 @@ impl Folder {
         Ok(all)
     }
 
-    /// A folder to prepare a run in, on the file system of the cell; dropping it removes it. What a killed task left
-    /// is removed now. Called by the holder of [`Self::lock_cell`] for the same `node`.
-    ///
-    /// # Errors
-    /// It can't be made.
+    /// Makes a folder to prepare a run in, on the file system of the cell; dropping it removes it. Folders that killed
+    /// tasks left are removed now. The caller holds [`Self::lock_cell`] for the same `node`.
     pub fn workshop(&self, cell: &Key, node: Option<&str>) -> Result<TempDir, FolderError> {
         let folder = self.cell(cell);
         make(&folder)?;
-        // A node's name has no '-' here, so no prefix is that of another one's.
+        // A node's name has no '-' here, so no prefix is the beginning of another node's.
         let prefix = match node {
             Some(node) => format!(".new-of-{}-", file_name(&[node])),
             None => ".new-".to_owned(),
@@ -304,10 +277,7 @@ impl Folder {
         made.map_err(failed("make a folder in", &folder))
     }
 
-    /// Publishes a run: its result is in `made` already. A run of the same node in the same job stays as it is.
-    ///
-    /// # Errors
-    /// It can't be written.
+    /// Publishes a run, whose result is in `made` already. An earlier run of the same node in the same job stays.
     pub fn publish(&self, cell: &Key, made: &TempDir, run: &Run) -> Result<(), FolderError> {
         let path = made.path().join("run.json");
         let text = serde_json::to_vec_pretty(run).map_err(|cause| FolderError::Damaged {
@@ -325,9 +295,6 @@ impl Folder {
     }
 
     /// Sets a run apart, or puts it back.
-    ///
-    /// # Errors
-    /// It can't be moved.
     pub fn set_apart(&self, stored: &Stored, apart: bool) -> Result<(), FolderError> {
         let name = stored.path.file_name().unwrap_or_default();
         let folder = self
@@ -335,7 +302,7 @@ impl Folder {
             .join(if apart { "apart" } else { "runs" });
         make(&folder)?;
         match fs::rename(&stored.path, folder.join(name)) {
-            // Another one moved it just now.
+            // Another process moved the run just now.
             Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
             Err(e) if is_taken(&e) => self.forget(stored),
             done => done.map_err(failed("move", &stored.path)),
@@ -343,9 +310,6 @@ impl Folder {
     }
 
     /// Removes a run.
-    ///
-    /// # Errors
-    /// It can't be removed.
     pub fn forget(&self, stored: &Stored) -> Result<(), FolderError> {
         match fs::remove_dir_all(&stored.path) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -353,10 +317,7 @@ impl Folder {
         }
     }
 
-    /// Keeps why a task failed on a node.
-    ///
-    /// # Errors
-    /// It can't be written.
+    /// Stores the reason why a task failed on a node.
     pub fn fail(&self, task: &str, node: &str, job: &str, why: &str) -> Result<(), FolderError> {
         let folder = self.0.join("failed").join(task);
         make(&folder)?;
@@ -364,7 +325,7 @@ impl Folder {
         Ok(ws_results::write_bytes(&path, why.as_bytes())?)
     }
 
-    /// Why a task failed, with its node and job: the last time.
+    /// Reads a task's last failure: its node and job, and the reason.
     pub fn failure(&self, task: &str) -> Option<(String, String)> {
         let entries = fs::read_dir(self.0.join("failed").join(task)).ok()?;
         let entries = entries
@@ -388,7 +349,7 @@ fn is_taken(error: &io::Error) -> bool {
 }
 
 fn mode(bits: u32) -> fs::Permissions {
-    // Less the umask, as of any new folder.
+    // The umask is taken off, as from any new folder's mode.
     std::os::unix::fs::PermissionsExt::from_mode(bits)
 }
 
@@ -396,7 +357,7 @@ fn make(folder: &Path) -> Result<(), FolderError> {
     fs::create_dir_all(folder).map_err(failed("make", folder))
 }
 
-/// The names in a folder, sorted, without hidden ones; none if it does not exist.
+/// Lists the names in a folder, sorted, without hidden ones; none if the folder does not exist.
 fn names(folder: &Path) -> Result<Vec<String>, FolderError> {
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
@@ -445,7 +406,7 @@ fn lock(path: &Path) -> Result<Option<Lock>, FolderError> {
     }
 }
 
-/// A file's name of parts that may contain anything.
+/// Makes a file's name of parts that may contain anything.
 fn file_name(parts: &[&str]) -> String {
     let good = |c: char| c.is_ascii_alphanumeric() || "._".contains(c);
     let clean = |part: &&str| -> String {
@@ -455,7 +416,7 @@ fn file_name(parts: &[&str]) -> String {
             .collect()
     };
     let name: Vec<String> = parts.iter().map(clean).collect();
-    // A hidden file would not be seen.
+    // Readers skip hidden files.
     name.join("-").trim_start_matches('.').to_owned()
 }
 

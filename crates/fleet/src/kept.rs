@@ -1,4 +1,4 @@
-//! What a campaign's history knows: exact results of its cells, whoever measured them.
+//! Exact results of a campaign's cells in its history, whoever measured them.
 
 use crate::campaign::Campaign;
 use crate::cell::Key;
@@ -11,10 +11,7 @@ use ws_history::{Error, Place, Store};
 use ws_machines::image::BenchmarkRow;
 use ws_results::{ReadError, ResultFile, Row, Status};
 
-/// The campaign's history; none if it names none, or one that does not exist yet.
-///
-/// # Errors
-/// It can't be opened.
+/// Opens the campaign's history; None if the campaign names none, or one that does not exist yet.
 pub fn open(campaign: &Campaign) -> Result<Option<Store>, Error> {
     let Some(text) = &campaign.history else {
         return Ok(None);
@@ -25,10 +22,8 @@ pub fn open(campaign: &Campaign) -> Result<Option<Store>, Error> {
     }
 }
 
-/// The result of a run in the folder, as a task asked for it: of two kernels with the same bytes one was measured.
-///
-/// # Errors
-/// It can't be read.
+/// Reads the result of a run in the folder under the task's platform: of two kernels with the same bytes one was
+/// measured.
 pub fn of_task(task: &Task, stored: &Stored) -> Result<ResultFile, ReadError> {
     Ok(ResultFile {
         platform: task.platform.clone(),
@@ -36,11 +31,8 @@ pub fn of_task(task: &Task, stored: &Stored) -> Result<ResultFile, ReadError> {
     })
 }
 
-/// The runs in the history that these tasks would only repeat. Not those that have the digits of a node that is not
-/// trusted (`doubted`, by cell): it may have been trusted when they were added.
-///
-/// # Errors
-/// The history can't be read.
+/// Finds runs in the history that these tasks would only repeat. Runs with the digits of a node that is not trusted
+/// (`doubted`, by cell) are left out: the node may have been trusted when they were added.
 pub fn known(
     store: &mut Store,
     tasks: &[Known],
@@ -101,10 +93,7 @@ fn is_as_asked(measured: &Row, row: &BenchmarkRow, task: &Task) -> bool {
     }
 }
 
-/// Adds results, and says how many were new; nothing without a history.
-///
-/// # Errors
-/// The history can't be written.
+/// Adds results, and describes how many were new; None without a history.
 pub fn add(campaign: &Campaign, results: &[ResultFile]) -> Result<Option<String>, Error> {
     let Some(text) = &campaign.history else {
         return Ok(None);

@@ -1,10 +1,10 @@
 //! Campaigns over many machines.
 //!
-//! A [`campaign::Campaign`] is what the user wrote; its [`task::Task`]s are single measurements, each of one
-//! machine. A [`folder::Folder`], shared by all nodes, holds what was submitted and what was measured, by
-//! [`cell::Cell`]: a machine's digest and a selection of benchmarks, which decide the digits. [`verdict`] says
-//! which nodes to trust, [`budget`] what fits, [`slurm`] how Slurm is asked. [`view::View`] is all that is known of a
-//! campaign, [`submit`] gives what is open to Slurm, [`work`] is what a node does of it.
+//! A [`campaign::Campaign`] is the user's file; its [`task::Task`]s are single measurements, each of one machine. A
+//! [`folder::Folder`], shared by all nodes, holds submissions and results. Results are found by [`cell::Cell`]: a
+//! machine's digest and a selection of benchmarks, which decide the digits. [`verdict`] judges which nodes to trust,
+//! [`budget`] which tasks fit, [`slurm`] has Slurm's command lines. A [`view::View`] is all that is known of a
+//! campaign. [`submit`] gives open tasks to Slurm, and a node measures them by [`work`].
 
 #![cfg_attr(
     test,
@@ -54,10 +54,10 @@ pub(crate) fn sha256<T: AsRef<str>>(parts: impl IntoIterator<Item = T>) -> Strin
 /// Polling interval of a lock.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// Takes a lock; while another process has it, waits and says once for what.
+/// Takes a lock. While another process has it, this waits, and prints `waiting` once.
 ///
 /// # Errors
-/// It can't be made; [`Stopped`].
+/// [`Stopped`], if the program is stopped while it waits.
 pub fn locked(
     stop: &Stop,
     waiting: &str,

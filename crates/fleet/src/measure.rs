@@ -29,20 +29,19 @@ pub struct Worker<'a> {
     pub session: &'a Session,
 }
 
-/// How a cell ended.
+/// Outcome of a cell.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Cell {
     Measured,
-    /// It was measured before, on this node.
+    /// The cell was measured before, on this node.
     KnownFrom(String),
 }
 
 impl Worker<'_> {
-    /// Measures a cell, unless a node that is trusted has. As a `witness`, unless this node has. Returns the cell's name
-    /// too.
+    /// Measures a cell, unless a trusted node has; as a `witness`, unless this node has. Returns the cell's key too.
     ///
     /// # Errors
-    /// Why it can't be measured; [`Stopped`].
+    /// [`Stopped`], if the program was stopped; otherwise the reason why the cell can't be measured.
     pub fn measure(&self, planned: &Planned, witness: bool) -> anyhow::Result<(Cell, Key)> {
         let task = &planned.task;
         match task.kernel.as_ref().map(|name| self.folder.built(name)) {
@@ -58,12 +57,13 @@ impl Worker<'_> {
                  the node has another worldswitch, guest image, monitor, recipe or kernel"
             );
         }
-        // Witnesses measure side by side.
+        // Each witness has a lock of its own: witnesses measure side by side.
         let who = witness.then_some(self.node);
         let waiting = format!("another task measures {key}: waiting for it");
         let _lock = locked(&self.session.stop, &waiting, || {
             self.folder.lock_cell(&key, who)
         })?;
+        // The runs are read under the lock: another task may just have measured the cell.
         let runs = self.folder.runs_of(&key)?;
         if let Some(known) = self.known(&runs, witness) {
             return Ok((Cell::KnownFrom(known.run.node.clone()), key));
@@ -72,11 +72,8 @@ impl Worker<'_> {
         Ok((Cell::Measured, key))
     }
 
-    /// The result of a task's cell that counts, as [`measure`](Self::measure) left it; none if only nodes that are not
-    /// trusted have measured it.
-    ///
-    /// # Errors
-    /// The folder can't be read.
+    /// Reads the result of a task's cell that counts, as [`measure`](Self::measure) left it. None if only nodes that
+    /// are not trusted have measured the cell.
     pub fn counted(&self, task: &Task, cell: &Key) -> anyhow::Result<Option<ResultFile>> {
         let runs = self.folder.runs_of(cell)?;
         let known = self.known(&runs, false);
@@ -85,7 +82,7 @@ impl Worker<'_> {
             .transpose()?)
     }
 
-    /// The run that makes another one needless.
+    /// Finds the run that makes another one needless.
     fn known<'a>(&self, runs: &'a [Stored], witness: bool) -> Option<&'a Stored> {
         let votes: Vec<_> = runs.iter().filter_map(Stored::vote).collect();
         let doubts = verdict::judge(&votes);
@@ -105,7 +102,7 @@ impl Worker<'_> {
         Ok(())
     }
 
-    /// The result of a task, which is in `folder` too.
+    /// Measures a task. Its result is in `folder` too.
     fn result(&self, task: &Task, folder: &Path) -> anyhow::Result<ResultFile> {
         let spec = RunSpec {
             platforms: vec![task.platform.parse()?],
@@ -138,10 +135,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Why this node is not trusted, by what others have of a cell.
-    ///
-    /// # Errors
-    /// The folder can't be read.
+    /// Judges this node by all runs of a cell; None if it is trusted.
     pub fn doubt(&self, cell: &Key) -> anyhow::Result<Option<Doubt>> {
         let runs = self.folder.runs_of(cell)?;
         let votes: Vec<_> = runs.iter().filter_map(Stored::vote).collect();

@@ -2,8 +2,8 @@
 
 use ws_results::{Boot, Identity, ResultFile};
 
-/// One result for each platform, in the order of the first of each. Results of one platform are joined only if
-/// they are of the same machine; others stay several results of one platform.
+/// Joins the results of each platform, in the order of the first of each. Only results of the same machine are joined;
+/// others stay several results of one platform.
 pub fn by_platform(results: Vec<ResultFile>) -> Vec<ResultFile> {
     let mut joined: Vec<ResultFile> = Vec::new();
     for result in results {
@@ -25,7 +25,8 @@ pub fn by_platform(results: Vec<ResultFile>) -> Vec<ResultFile> {
     joined
 }
 
-/// Whether two results are of the same machine. A digest covers all that matters of it; paths on its node do not.
+/// Whether two results are of the same machine. A digest covers all of a machine that matters; paths on its node do
+/// not.
 fn is_same(a: &Identity, b: &Identity) -> bool {
     let digest = |identity: &Identity| identity.subject.get("machine_digest").cloned();
     let is_subject = match (digest(a), digest(b)) {
@@ -35,12 +36,12 @@ fn is_same(a: &Identity, b: &Identity) -> bool {
     a.conditions == b.conditions && is_subject
 }
 
-/// Adds another's launches and rows. Launches of boots with the same number and perturbation follow each other;
+/// Adds another result's launches and rows. Launches of boots with the same number and perturbation follow each other;
 /// other boots get new numbers.
 fn join(result: &mut ResultFile, other: ResultFile) {
     result.created = result.created.clone().min(other.created);
     result.interrupted |= other.interrupted;
-    // Of each boot of `other`: its number, and by how much its launches' indices grow.
+    // For each boot of `other`: its number there, its number here, and the offset of its launches' indices.
     let mut places = Vec::new();
     for boot in other.boots {
         let number = boot.boot;

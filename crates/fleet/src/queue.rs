@@ -6,7 +6,7 @@ use anyhow::{Context, bail};
 use std::io;
 use std::process::{Command, Output};
 
-/// Runs a command of Slurm to its end; nothing if there is no such command.
+/// Runs a command of Slurm to its end; None if there is no such command.
 fn run(program: &str, words: &[String]) -> anyhow::Result<Option<Output>> {
     match Command::new(program)
         .args(words)
@@ -19,7 +19,7 @@ fn run(program: &str, words: &[String]) -> anyhow::Result<Option<Output>> {
     }
 }
 
-/// The output of a command of Slurm that must succeed.
+/// Runs a command of Slurm that must succeed, and returns its output.
 fn ask(program: &str, words: &[String]) -> anyhow::Result<String> {
     let Some(output) = run(program, words)? else {
         bail!(
@@ -34,19 +34,13 @@ fn ask(program: &str, words: &[String]) -> anyhow::Result<String> {
 }
 
 /// Checks that there is a Slurm to submit to.
-///
-/// # Errors
-/// There is none.
 pub fn is_there() -> anyhow::Result<()> {
     ask("sbatch", &["--version".to_owned()]).map(drop)
 }
 
-/// What Slurm has of these submissions.
-///
-/// # Errors
-/// Slurm can't be asked.
+/// Lists the tasks of these submissions that Slurm has.
 pub fn queued(submissions: &[Submission]) -> anyhow::Result<Vec<Queued>> {
-    // Of more names a command line would become too long.
+    // More names would make a command line too long.
     const AT_ONCE: usize = 500;
     let parts = submissions.iter().flat_map(|submission| &submission.parts);
     let jobs: Vec<&str> = parts.map(|part| &*part.job).collect();
@@ -61,10 +55,7 @@ pub fn queued(submissions: &[Submission]) -> anyhow::Result<Vec<Queued>> {
     Ok(all)
 }
 
-/// As [`queued`]; where there is no Slurm, nothing is queued.
-///
-/// # Errors
-/// Slurm is there and can't be asked.
+/// Lists tasks as [`queued`] does; without Slurm, nothing is queued.
 pub fn known(submissions: &[Submission]) -> anyhow::Result<Vec<Queued>> {
     match run("squeue", &["--version".to_owned()])? {
         None => Ok(Vec::new()),
@@ -73,9 +64,6 @@ pub fn known(submissions: &[Submission]) -> anyhow::Result<Vec<Queued>> {
 }
 
 /// Submits a job; returns its number.
-///
-/// # Errors
-/// Slurm refuses it.
 pub fn batch(words: &[String]) -> anyhow::Result<u64> {
     let text = ask("sbatch", words)?;
     slurm::job_number(&text)
@@ -83,9 +71,6 @@ pub fn batch(words: &[String]) -> anyhow::Result<u64> {
 }
 
 /// Ends all jobs with these names.
-///
-/// # Errors
-/// Slurm refuses it.
 pub fn cancel(jobs: &[&str]) -> anyhow::Result<()> {
     for job in jobs {
         ask("scancel", &[format!("--name={job}")])?;
@@ -93,7 +78,7 @@ pub fn cancel(jobs: &[&str]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Keeps the waiting tasks of this job away from a node. Whether Slurm did it.
+/// Keeps the waiting tasks of this job away from a node. False if Slurm did not do so.
 pub fn avoid(job: &str, node: &str) -> bool {
     let words = [
         "update".to_owned(),

@@ -1,4 +1,4 @@
-//! What is kept beside the result of a run of a cell (`run.json`).
+//! Record of a cell's run, kept beside its result (`run.json`).
 
 use crate::digits::Digits;
 use serde::{Deserialize, Serialize};
@@ -7,35 +7,36 @@ use ws_results::{ResultFile, Status};
 /// The format version.
 pub const SCHEMA: &str = "worldswitch-fleet-run/1";
 
-/// One run of a cell, on one node.
+/// Run of a cell on a node.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Run {
     /// Always [`SCHEMA`].
     pub schema: String,
-    /// The campaign that asked for it.
+    /// Campaign that asked for the run.
     pub campaign: String,
-    /// The name of the node that measured.
+    /// Name of the node that measured.
     pub node: String,
     /// Slurm's job, or `local`.
     pub job: String,
-    /// When it ended, RFC 3339, UTC.
+    /// End of the run, RFC 3339, UTC.
     pub at: String,
-    /// The time of all its machines, one after another, in seconds: about that of one processor.
+    /// Time of all machines of the run, one after another, in seconds: about that of one processor.
     pub seconds: f64,
-    /// The boots in it.
+    /// Number of boots.
     pub boots: u32,
-    /// The benchmarks in it.
+    /// Number of benchmarks.
     pub rows: u32,
     /// The benchmarks without a figure that were not skipped.
     pub without_figure: Vec<String>,
-    /// What other runs of the cell must have too; none if its machine measures time, or an outcome may be chance.
+    /// Digits that other runs of the cell must have too; None if the machine measures time, or an outcome may be
+    /// chance.
     pub digits: Option<Digits>,
-    /// The name of the result file beside it.
+    /// Name of the result file in the same folder.
     pub result: String,
 }
 
 impl Run {
-    /// What is kept of a result; `exact`: its machine counts instructions.
+    /// Makes the record of a result; `exact`: its machine counts instructions.
     pub fn of(
         result: &ResultFile,
         exact: bool,

@@ -1,34 +1,34 @@
-//! How Slurm is asked, and what it answers: words and lines only.
+//! Slurm's command lines and output, as text only.
 
 use crate::campaign::Slurm;
 use crate::submission::{Part, Work};
 
-/// The format that `squeue` is asked for: job's name, index in its array, state, node or reason.
+/// Format of `squeue`: the job's name, the index in its array, state, node, and reason.
 pub const QUEUE_FORMAT: &str = "%j|%K|%t|%N|%r";
 
 /// A task in Slurm's queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Queued {
-    /// The job's name.
+    /// Name of the job.
     pub job: String,
-    /// Its index in the array; 0 of a job that is none.
+    /// Index in the job's array; 0 if the job is not an array.
     pub index: usize,
-    /// Where it is.
+    /// Progress of the task.
     pub at: At,
 }
 
-/// How far a queued task is.
+/// Progress of a queued task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum At {
-    /// It runs there, or ends just now.
+    /// The task runs on this node, or ends just now.
     Running(String),
-    /// It waits, for Slurm's reason.
+    /// The task waits, for Slurm's reason.
     Waiting(String),
-    /// It can never run, for Slurm's reason: the job it depends on failed.
+    /// The task can never run, for Slurm's reason: the job that it depends on failed.
     Stuck(String),
 }
 
-/// The words of a command that lists these jobs.
+/// Words of the `squeue` command that lists these jobs.
 pub fn queue_words<'a>(jobs: impl Iterator<Item = &'a str>) -> Vec<String> {
     let names: Vec<&str> = jobs.collect();
     vec![
@@ -39,10 +39,7 @@ pub fn queue_words<'a>(jobs: impl Iterator<Item = &'a str>) -> Vec<String> {
     ]
 }
 
-/// The tasks that `squeue` lists.
-///
-/// # Errors
-/// The first line that is none.
+/// Parses the tasks that `squeue` lists. The error is the first line that is not a task.
 pub fn queue(text: &str) -> Result<Vec<Queued>, String> {
     let lines = text.lines().filter(|line| !line.trim().is_empty());
     lines
@@ -67,13 +64,13 @@ fn parse(line: &str) -> Option<Queued> {
     })
 }
 
-/// The number of the job that `sbatch --parsable` made.
+/// Parses the number of the job that `sbatch --parsable` made.
 pub fn job_number(text: &str) -> Option<u64> {
     let number = text.trim().split(';').next()?;
     number.parse().ok()
 }
 
-/// What all jobs of a submission have in common.
+/// Settings that all jobs of a submission share.
 #[derive(Clone, Copy, Debug)]
 pub struct Job<'a> {
     /// The site's settings.
@@ -84,8 +81,8 @@ pub struct Job<'a> {
     pub exclude: &'a [String],
 }
 
-/// The words of `sbatch` for a part. `after`: the number of the job that must succeed first. `command`: what the
-/// job's shell executes, in its words.
+/// Words of `sbatch` for a part. `after`: the number of the job that must succeed first. `command`: the words that the
+/// job's shell executes.
 pub fn batch_words(
     job: Job<'_>,
     part: &Part,
@@ -132,7 +129,7 @@ pub fn batch_words(
         }
         Work::Build(_) => "",
     };
-    // A percent sign would be replaced in a file's name.
+    // sbatch would replace a percent sign in a file's name.
     let logs = job.logs.replace('%', "%%");
     words.push(format!("--output={logs}/{}{log}.log", part.job));
     words.extend(options.iter().cloned());
@@ -141,7 +138,7 @@ pub fn batch_words(
     words
 }
 
-/// A word for a POSIX shell.
+/// Quotes a word for a POSIX shell.
 fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', "'\\''"))
 }

@@ -1,5 +1,5 @@
-//! A submission: what was given to Slurm at one time. Its file is written before the first job and never
-//! changes, so that each task reads from it what it has to do, and nothing that was submitted is ever forgotten.
+//! A submission: tasks and builds that were given to Slurm at one time. Its file is written before the first job and
+//! never changes. So each task reads its work from the file, and nothing that was submitted is ever forgotten.
 
 use crate::campaign::Campaign;
 use crate::cell::Key;
@@ -10,18 +10,18 @@ use std::path::PathBuf;
 /// The format version.
 pub const SCHEMA: &str = "worldswitch-fleet-submission/1";
 
-/// What was submitted.
+/// Contents of a submission's file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Submission {
     /// Always [`SCHEMA`].
     pub schema: String,
-    /// From 1, in this folder.
+    /// Number of the submission in this folder, from 1.
     pub number: u32,
-    /// When, RFC 3339, UTC.
+    /// Time of the submission, RFC 3339, UTC.
     pub created: String,
     /// The campaign as it was then.
     pub campaign: Campaign,
-    /// What is to be measured, in the order of [`Self::parts`].
+    /// Tasks to be measured, in the order of [`Self::parts`].
     pub tasks: Vec<Planned>,
     /// The cell that every node measures first.
     pub proof: Option<Task>,
@@ -33,12 +33,11 @@ pub struct Submission {
     pub parts: Vec<Part>,
 }
 
-/// A task, and what was known of it.
+/// Task of a submission.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Planned {
-    /// What is measured.
     pub task: Task,
-    /// Its cell, if its machine's digest was known: a node with another one has other files.
+    /// Cell of the task, if its machine's digest was known: a node that finds another cell has other files.
     pub cell: Option<Key>,
 }
 
@@ -56,11 +55,11 @@ pub struct Build {
 /// A kernel to build.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToBuild {
-    /// The name of its folder.
+    /// Name of the kernel's folder.
     pub name: String,
     /// The commit's full hash.
     pub commit: String,
-    /// The first line of its message.
+    /// First line of the commit's message.
     pub subject: String,
 }
 
@@ -78,23 +77,22 @@ pub struct Carried {
 pub struct Part {
     /// The job's name, which no other has.
     pub job: String,
-    /// What it does.
     pub work: Work,
-    /// Only on this node.
+    /// Node on which alone the job runs; None: any.
     pub host: Option<String>,
     /// The name of the job without whose success it can't begin.
     pub after: Option<String>,
 }
 
-/// What a job does.
+/// Work of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Work {
     /// Tasks `first` to `first + count - 1`; the array's indices are 0 to `count - 1`.
     Tasks {
-        /// The first one's index.
+        /// Index of the first task.
         first: usize,
-        /// How many.
+        /// Number of tasks.
         count: usize,
     },
     /// The build with this index.
@@ -115,8 +113,8 @@ impl Submission {
     }
 }
 
-/// Cuts tasks into jobs. Tasks of one job have the same host and wait for the same build; their order is
-/// otherwise kept. Returns the tasks in the jobs' order.
+/// Cuts tasks into jobs. Tasks of one job have the same host and wait for the same build; otherwise their order is
+/// kept. Returns the tasks in the jobs' order.
 pub fn parts(
     tasks: Vec<Planned>,
     builds: &[Build],
@@ -124,6 +122,7 @@ pub fn parts(
     name: impl Fn(usize) -> String,
 ) -> (Vec<Planned>, Vec<Part>) {
     let mut parts = Vec::new();
+    // Builds come first: a build's index is then also the index of its part.
     for (index, _) in builds.iter().enumerate() {
         parts.push(Part {
             job: name(parts.len()),

@@ -1,4 +1,4 @@
-//! A submission: what is open is written down, and given to Slurm.
+//! Submissions: open tasks are written down, and then given to Slurm.
 
 use crate::campaign::Campaign;
 use crate::expand::{CellOf, Known, words_of};
@@ -17,9 +17,6 @@ use ws_runner::{bytes_at_most, must_have_room};
 use ws_terminal::{Usage, time};
 
 /// Checks that the results of these tasks fit into the shared folder.
-///
-/// # Errors
-/// They do not.
 pub fn room(view: &View, open: &[usize]) -> anyhow::Result<()> {
     let known = open
         .iter()
@@ -30,10 +27,10 @@ pub fn room(view: &View, open: &[usize]) -> anyhow::Result<()> {
     must_have_room(view.folder.path(), bytes.sum(), "and submit again")
 }
 
-/// Forgets what repaired nodes measured.
+/// Removes the runs of repaired nodes.
 ///
 /// # Errors
-/// One has measured nothing, or the folder can't be written.
+/// [`Usage`], if a node has measured nothing.
 pub fn forget(folder: &Folder, nodes: &[String]) -> anyhow::Result<()> {
     if nodes.is_empty() {
         return Ok(());
@@ -56,7 +53,7 @@ pub fn forget(folder: &Folder, nodes: &[String]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Of these tasks those that this host may measure.
+/// Keeps the tasks that this host may measure.
 pub fn mine(view: &View, open: Vec<usize>) -> Vec<usize> {
     let node = node();
     let is_mine = |index: &usize| {
@@ -70,10 +67,7 @@ pub fn mine(view: &View, open: Vec<usize>) -> Vec<usize> {
     open.into_iter().filter(is_mine).collect()
 }
 
-/// Writes down what is submitted, before anything is.
-///
-/// # Errors
-/// The folder can't be written.
+/// Writes the submission down, before any job is submitted.
 pub fn keep(
     view: &View,
     open: &[usize],
@@ -117,7 +111,7 @@ pub fn keep(
     Ok(made?)
 }
 
-/// The beginning of all names of jobs for this folder.
+/// Prefix of all job names for this folder.
 fn prefix(view: &View) -> String {
     let path = view.folder.path();
     let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
@@ -125,7 +119,7 @@ fn prefix(view: &View) -> String {
     format!("ws-{}-{hash}", view.campaign.name)
 }
 
-/// The kernels that these tasks need and that are not built. One that could not be built is tried again.
+/// Kernels that these tasks need and that are not built. A kernel whose build failed is tried again.
 fn builds(view: &View, tasks: &[Planned]) -> Vec<Build> {
     let is_needed = |name: &str| {
         tasks
@@ -145,8 +139,8 @@ fn builds(view: &View, tasks: &[Planned]) -> Vec<Build> {
     builds.filter(|build| !build.kernels.is_empty()).collect()
 }
 
-/// The cell that every node measures: the campaign's first exact one, so that it is the same in each submission;
-/// before any kernel is built, the first.
+/// Chooses the cell that every node measures: the campaign's first exact one, so that it is the same in each
+/// submission. Before any kernel is built, it is the first that waits for a kernel.
 fn proof(view: &View) -> Option<Task> {
     if !view.campaign.proof {
         return None;
@@ -204,6 +198,7 @@ pub fn jobs<'a>(
             part.job.clone(),
         ];
         command.extend(words_of(parts)?);
+        // Parts with builds come first, so the number of the job to wait for is known.
         let after = part
             .after
             .as_deref()

@@ -4,16 +4,16 @@
 use crate::sha256;
 use serde::{Deserialize, Serialize};
 
-/// One measurement of one machine.
+/// Measurement of a machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Task {
     /// The platform's canonical name, with its kernel.
     pub platform: String,
-    /// The folder's name of a kernel that the campaign builds.
+    /// Name of the kernel's folder, if the campaign builds the kernel.
     pub kernel: Option<String>,
-    /// The host on which it must be measured, for platforms that measure time.
+    /// Host on which the task must be measured, for platforms that measure time.
     pub host: Option<String>,
-    /// Whether its rows are workloads of a whole Linux.
+    /// Whether the rows are workloads of a whole Linux.
     pub apps: bool,
     /// The benchmarks, sorted.
     pub rows: Vec<String>,
@@ -26,7 +26,7 @@ pub struct Task {
 }
 
 impl Task {
-    /// The same for the same task in each submission, of any campaign: 32 hexadecimal digits.
+    /// Hashes the task to 32 hexadecimal digits, which are the same in each submission of any campaign.
     pub fn id(&self) -> String {
         let numbers = [
             self.apps.to_string(),
@@ -45,12 +45,12 @@ impl Task {
         id
     }
 
-    /// All its boots.
+    /// Number of all boots.
     pub fn boots_of_all_kinds(&self) -> u32 {
         self.boots.saturating_add(self.perturb)
     }
 
-    /// For people: its benchmark, or how many it has.
+    /// Describes the rows for people: the only benchmark's name, or the number of benchmarks.
     pub fn what(&self) -> String {
         match (&*self.rows, self.apps) {
             ([row], _) => row.clone(),

@@ -1,4 +1,4 @@
-//! Which nodes to trust.
+//! Verdict on nodes: which ones to trust.
 //!
 //! A cell's digits follow from its machine's digest alone, so nodes that ran the same cell must agree. Where they
 //! do not, the rule is:
@@ -24,36 +24,36 @@ pub struct Vote {
     pub cell: Key,
     /// The node.
     pub node: String,
-    /// Its digits.
+    /// Digits of the run.
     pub digits: Digits,
 }
 
-/// Why a node is not trusted. Nodes that are not named are.
+/// Reason why a node is not trusted. Nodes without a doubt are trusted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Doubt {
-    /// Whether it is wrong, or may be.
+    /// Whether the node is wrong, or may be.
     pub standing: Standing,
-    /// The first cell in which it differs.
+    /// First cell in which the node differs.
     pub cell: Key,
-    /// The benchmarks in which it does.
+    /// Benchmarks in which the node differs there.
     pub rows: Vec<String>,
-    /// The nodes that have other digits; only itself, if it contradicts itself.
+    /// Nodes that have other digits; only the node itself, if it contradicts itself.
     pub against: Vec<String>,
 }
 
-/// How far a node is doubted.
+/// Degree of a doubt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// It is wrong.
+    /// The node is wrong.
     Odd,
-    /// It or another one is.
+    /// The node or another one is wrong.
     Disputed,
 }
 
 /// The digits of each node in one cell.
 type InCell<'a> = BTreeMap<&'a str, BTreeSet<&'a Digits>>;
 
-/// The nodes that are not trusted. The order of votes does not matter.
+/// Judges all nodes, and returns those that are not trusted. The order of votes does not matter.
 pub fn judge(votes: &[Vote]) -> BTreeMap<String, Doubt> {
     let mut cells: BTreeMap<&Key, InCell<'_>> = BTreeMap::new();
     for vote in votes {
@@ -84,7 +84,7 @@ pub fn judge(votes: &[Vote]) -> BTreeMap<String, Doubt> {
     doubts
 }
 
-/// The nodes that are odd by one cell alone.
+/// Finds the nodes that are odd by one cell alone.
 fn odd_in(cell: &Key, nodes: &InCell<'_>) -> Vec<(String, Doubt)> {
     let contradicts = nodes.iter().filter(|(_, digits)| digits.len() > 1);
     let contradicts: Vec<(String, Doubt)> = contradicts
@@ -101,7 +101,7 @@ fn odd_in(cell: &Key, nodes: &InCell<'_>) -> Vec<(String, Doubt)> {
         })
         .collect();
     if !contradicts.is_empty() {
-        // Their votes are taken out before others are judged.
+        // These nodes' votes are taken out before other nodes are judged.
         return contradicts;
     }
     let mut counts: BTreeMap<&Digits, usize> = BTreeMap::new();
@@ -115,7 +115,7 @@ fn odd_in(cell: &Key, nodes: &InCell<'_>) -> Vec<(String, Doubt)> {
     }
 }
 
-/// The nodes of a cell that do not have the `right` digits; without these, all if any two differ.
+/// Finds the nodes of a cell that do not have the `right` digits; if these are not known, all nodes if any two differ.
 fn doubts_in(
     cell: &Key,
     nodes: &InCell<'_>,

@@ -1,4 +1,4 @@
-//! All that is known of a campaign: what was measured, what is queued, whom to trust.
+//! All that is known of a campaign: measured cells, queued tasks, and nodes to trust.
 
 use crate::budget::{self, Estimates};
 use crate::campaign::Campaign;
@@ -13,7 +13,7 @@ use crate::verdict::{self, Doubt, Standing};
 use anyhow::Context;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What failed, if the history did.
+/// Context of an error of the history.
 const HISTORY: &str = "the campaign's history can't tell what is known (leave history out of the file to go on without it)";
 
 /// A campaign, its cells and nodes.
@@ -21,43 +21,43 @@ pub struct View {
     pub campaign: Campaign,
     pub folder: Folder,
     pub expanded: Expanded,
-    /// One for each task.
+    /// State of each task, in the order of the tasks.
     pub states: Vec<State>,
     pub runs: Vec<Stored>,
     /// The nodes that are not trusted.
     pub doubts: BTreeMap<String, Doubt>,
-    /// Runs of the campaign's history that are known, by cell.
+    /// Numbers of the history's runs that answer a cell, by cell.
     pub kept: BTreeMap<Key, i64>,
     pub estimates: Estimates,
     /// Hours of one processor that this campaign has used.
     pub spent_hours: f64,
 }
 
-/// How far a cell is.
+/// Progress of a task's cell.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum State {
-    /// Measured, on this node.
+    /// Measured: a result of this node counts.
     Done(String),
-    /// In the history, under this number.
+    /// The history has the cell, under this number.
     Kept(i64),
     /// Another task measures the same cell.
     Twin,
     Running(String),
-    /// In Slurm's queue, for its reason.
+    /// The task waits in Slurm's queue, for Slurm's reason.
     Waiting(String),
-    /// Measured, but only by nodes of which one is wrong.
+    /// Only nodes of which one is wrong have measured the cell.
     Disputed,
-    /// Only this node may measure it, and it is not trusted.
+    /// The only host that may measure the task is not trusted, as this text says.
     Untrusted(String),
-    /// Why it failed, the last time.
+    /// The last attempt failed, for this reason.
     Failed(String),
     ToDo,
-    /// Why its machine can't be made.
+    /// The machine can't be made, for this reason.
     Impossible(String),
 }
 
 impl State {
-    /// In a word, for people and programs.
+    /// Returns the state in a word, for people and programs.
     pub fn word(&self) -> &'static str {
         match self {
             Self::Done(_) => "done",
@@ -78,17 +78,17 @@ impl State {
         matches!(self, Self::Done(_) | Self::Kept(_))
     }
 
-    /// Whether a submission would measure it.
+    /// Whether a submission would measure the cell.
     pub fn is_open(&self) -> bool {
         matches!(self, Self::ToDo | Self::Failed(_))
     }
 
-    /// Whether Slurm has it.
+    /// Whether Slurm has the task.
     pub fn is_queued(&self) -> bool {
         matches!(self, Self::Running(_) | Self::Waiting(_))
     }
 
-    /// The node that measures or measured it.
+    /// Node that measures or measured the cell.
     pub fn node(&self) -> Option<&str> {
         match self {
             Self::Done(node) | Self::Running(node) => Some(node),
@@ -96,7 +96,7 @@ impl State {
         }
     }
 
-    /// The reason, where there is one.
+    /// Reason of the state, where there is one.
     pub fn why(&self) -> Option<&str> {
         match self {
             Self::Waiting(why)
@@ -110,9 +110,6 @@ impl State {
 
 impl View {
     /// Looks at the folder, and asks Slurm with `queue`.
-    ///
-    /// # Errors
-    /// The folder can't be read, or Slurm can't be asked.
     pub fn of(
         campaign: Campaign,
         folder: Folder,
@@ -121,7 +118,7 @@ impl View {
     ) -> anyhow::Result<Self> {
         let submissions = folder.submissions()?;
         let live = live(&submissions, &queue(&submissions)?);
-        // After the queue: what ends in between is then seen as measured.
+        // The runs are read after the queue: a task that ends in between is then seen as measured.
         let runs = folder.runs()?;
         let votes: Vec<_> = runs.iter().filter_map(Stored::vote).collect();
         let doubts = verdict::judge(&votes);
@@ -185,7 +182,7 @@ impl View {
             seen.extend(key.cloned());
             return queued;
         }
-        // Measured there again it would not count either.
+        // Another run on that host would not count either.
         let host = known.task.host.as_ref();
         if let Some(host) = host.filter(|host| self.doubts.contains_key(*host)) {
             return State::Untrusted(format!("its host {host} is not trusted"));
@@ -194,7 +191,7 @@ impl View {
             if !seen.insert(key.clone()) {
                 return State::Twin;
             }
-            // The cell in which nodes differ is to do: on a third one it decides.
+            // The cell in which nodes differ is to do: a third node's run of it decides.
             let decides = self.doubts.values().any(|doubt| doubt.cell == *key);
             let mut runs = self.runs.iter();
             if !decides && runs.any(|run| run.cell == *key && self.is_disputed(run)) {
@@ -215,16 +212,13 @@ impl View {
         doubt.is_some_and(|doubt| doubt.standing == Standing::Disputed)
     }
 
-    /// The run of a cell that counts: the first one of a node that is trusted.
+    /// Finds the run of a cell that counts: the first one of a node that is trusted.
     pub fn counted(&self, cell: &Key) -> Option<&Stored> {
         let mut runs = self.runs.iter();
         runs.find(|stored| stored.cell == *cell && !self.doubts.contains_key(&stored.run.node))
     }
 
-    /// Moves runs of nodes that are not trusted apart, and others back.
-    ///
-    /// # Errors
-    /// One can't be moved.
+    /// Sets runs of nodes that are not trusted apart, and puts others back.
     pub fn settle(&self) -> Result<(), FolderError> {
         for stored in &self.runs {
             let apart = self.doubts.contains_key(&stored.run.node);
@@ -235,12 +229,12 @@ impl View {
         Ok(())
     }
 
-    /// How many cells are in a state.
+    /// Counts the cells in a state.
     pub fn count(&self, is: impl Fn(&State) -> bool) -> usize {
         self.states.iter().filter(|state| is(state)).count()
     }
 
-    /// The indices of the tasks that a submission would give to Slurm, and of those that the budget leaves out.
+    /// Indices of the tasks that a submission would give to Slurm, and of those that the budget leaves out.
     pub fn open(&self) -> (Vec<usize>, Vec<usize>) {
         let open = (0..self.states.len())
             .filter(|index| self.states.get(*index).is_some_and(State::is_open));
@@ -259,7 +253,7 @@ impl View {
         (open, left)
     }
 
-    /// Hours of a task, with those of its kernel's build if it is the first that needs it.
+    /// Estimates the hours of a task, with its kernel's build if the task is the first that needs the kernel.
     fn hours_with_build<'a>(&'a self, index: usize, built: &mut BTreeSet<&'a str>) -> f64 {
         let Some(known) = self.expanded.tasks.get(index) else {
             return 0.0;
@@ -275,7 +269,7 @@ impl View {
         self.estimates.hours(&known.task).0 + build
     }
 
-    /// Hours of these tasks, with the builds of their kernels.
+    /// Estimates the hours of these tasks, with the builds of their kernels.
     pub fn hours(&self, tasks: &[usize]) -> f64 {
         let mut built = BTreeSet::new();
         tasks
@@ -285,7 +279,7 @@ impl View {
     }
 }
 
-/// What nodes that are not trusted gave, by cell.
+/// Digits from nodes that are not trusted, by cell.
 fn doubted(runs: &[Stored], doubts: &BTreeMap<String, Doubt>) -> BTreeMap<Key, Vec<Digits>> {
     let mut doubted: BTreeMap<Key, Vec<Digits>> = BTreeMap::new();
     let theirs = runs
@@ -302,7 +296,7 @@ fn doubted(runs: &[Stored], doubts: &BTreeMap<String, Doubt>) -> BTreeMap<Key, V
     doubted
 }
 
-/// The platform of a cell.
+/// Cell and platform of a task.
 fn platform_of(known: &Known) -> Option<(&Key, &str)> {
     match &known.cell {
         CellOf::Cell(key, _) => Some((key, &*known.task.platform)),
@@ -310,7 +304,7 @@ fn platform_of(known: &Known) -> Option<(&Key, &str)> {
     }
 }
 
-/// Where each task is that is in Slurm's queue, by the task's id: running goes before waiting.
+/// Progress of each task in Slurm's queue, by the task's id: running goes before waiting.
 fn live(submissions: &[Submission], queue: &[Queued]) -> BTreeMap<String, At> {
     let mut live = BTreeMap::new();
     for queued in queue {

@@ -17,7 +17,7 @@ use ws_lab::kernel::{Kernel, is_of_modules};
 use ws_runner::parts::{self, Parts};
 use ws_terminal::{Progress, Stop, Stopped};
 
-/// This node's name, as Slurm has it; elsewhere this host's.
+/// Returns this node's name in Slurm; outside of Slurm, this host's.
 pub fn node() -> String {
     let slurm = env::var("SLURMD_NODENAME").ok();
     let name = slurm.or_else(ws_machines::host::name);
@@ -27,7 +27,7 @@ pub fn node() -> String {
 /// Measures a task's cell, after the node has proved itself.
 ///
 /// # Errors
-/// Why it failed, which is also kept; or it was stopped.
+/// The task failed, and the folder keeps the reason; or it was stopped, and is still to do.
 pub fn task(
     worker: &Worker<'_>,
     submission: &Submission,
@@ -48,7 +48,7 @@ pub fn task(
     kept(worker, planned, done.map(|(_, (cell, _))| cell))
 }
 
-/// Adds a task's result to the campaign's history. One that can't be added is in the folder, and `collect` adds it.
+/// Adds a task's result to the campaign's history. If that fails, the result is in the folder, and `collect` adds it.
 fn post(worker: &Worker<'_>, campaign: &Campaign, task: &Task, cell: &Key) {
     let added = worker.counted(task, cell).and_then(|result| {
         let result: Vec<_> = result.into_iter().collect();
@@ -62,7 +62,7 @@ fn post(worker: &Worker<'_>, campaign: &Campaign, task: &Task, cell: &Key) {
     }
 }
 
-/// Keeps why a task failed, unless it was stopped: then it is still to do.
+/// Stores the reason why a task failed, unless it was stopped: then it is still to do.
 pub fn kept<T>(
     worker: &Worker<'_>,
     planned: &Planned,
@@ -81,11 +81,8 @@ pub fn kept<T>(
     done
 }
 
-/// Measures the cell that all nodes measure, and compares. Returns how far this node is doubted; nothing if it is not, or
-/// there is no such cell.
-///
-/// # Errors
-/// This node is wrong, and Slurm gives it none of the waiting tasks any more.
+/// Measures the cell that all nodes measure, and compares. Returns the degree of doubt in this node; None if it is
+/// trusted, or there is no such cell. Fails if this node is odd and Slurm keeps the waiting tasks away from it.
 fn proved(worker: &Worker<'_>, submission: &Submission) -> anyhow::Result<Option<Standing>> {
     let Some(proof) = &submission.proof else {
         return Ok(None);
@@ -115,15 +112,12 @@ fn proved(worker: &Worker<'_>, submission: &Submission) -> anyhow::Result<Option
     if job.is_ok_and(|job| queue::avoid(&job, worker.node)) {
         bail!("{odd}; the tasks that wait will not run on it");
     }
-    // A task that failed at once would be followed by the next one, until none is left.
+    // A failure would free this node at once for the next waiting task, until none is left.
     say(&format!("{odd}; what it measures will be set apart"));
     Ok(Some(Standing::Odd))
 }
 
-/// Builds the kernels that are not built. Why one can't be built is kept in the folder.
-///
-/// # Errors
-/// The repository or the folder can't be used, or it was stopped.
+/// Builds the kernels that are not built. The folder keeps the reason why one can't be built.
 pub fn builds(
     folder: &Folder,
     build: &Build,
@@ -140,7 +134,7 @@ pub fn builds(
         return Ok(());
     }
     let cache = parts::store(&parts.lab)?;
-    // Of its own, as another job of this node may build the same repository.
+    // Each job has a cache of its own: another job of this node may build the same repository.
     let cache = cache.root().join("builds").join(job);
     let tree = Tree::make(&build.tree, &cache, stop)?;
     let builder = Builder {
@@ -161,13 +155,13 @@ pub fn builds(
             Ok(_) => folder.keep_kernel(&kernel.name, &parts_of_kernel(&tree.out())?)?,
         }
     }
-    // First the worktree, which the repository knows.
+    // The worktree goes first: the repository has a record of it.
     drop(tree);
     let _ = fs::remove_dir_all(&cache);
     Ok(())
 }
 
-/// The files of a kernel that a machine needs: the image, and the modules.
+/// Lists the files of a kernel that a machine needs: the image, and the modules.
 fn parts_of_kernel(out: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let image = Kernel::at(out)?.0.image;
     let mut files = vec![image.clone()];

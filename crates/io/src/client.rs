@@ -1,9 +1,8 @@
 //! A client: a process that drives one or more disks with libblkio's driver, and keeps a fixed
 //! number of 4 KiB requests outstanding on each, at random blocks; or pairs of network devices.
 //!
-//! It connects, prints `ready` and waits for a line on standard input, so that all clients of a
-//! measurement start together. Then it drives its devices, and prints its counts for each device as
-//! one line of JSON.
+//! A client connects, prints `ready` and waits for a line on standard input, so that all clients of a measurement start
+//! together. Then it drives its devices, and prints its counts for each device as one line of JSON.
 
 use crate::device::Device;
 use crate::pair::{DrivenPair, Pair};
@@ -17,30 +16,30 @@ use std::time::{Duration, Instant};
 
 /// Bytes of a request.
 pub const BLOCK: u64 = 4096;
-/// How long a request may take: a server that hangs is an error, not a long wait.
+/// Longest time of a request: a server that hangs is an error, not a long wait.
 const LOST: Duration = Duration::from_secs(20);
 
-/// How a client learns of completed requests.
+/// Way in which a client learns of completed requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Replies {
-    /// It waits for the server's call (an eventfd).
+    /// The client waits for the server's call (an eventfd).
     Eventfd,
-    /// It polls the ring in memory.
+    /// The client polls the ring in memory.
     Poll,
 }
 
-/// Which requests write; the others read.
+/// Choice of the requests that write; the others read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Writes {
-    /// This many of 100, chosen at random.
+    /// Percentage of the requests, chosen at random.
     Percent(u8),
-    /// Those in this many of the slots, as threads that write beside threads that read.
+    /// Requests in this many of the slots, as threads that write beside threads that read.
     Slots(u16),
 }
 
-/// What a client drives.
+/// Device or devices that a client drives as one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Driven {
@@ -53,11 +52,11 @@ pub enum Driven {
 /// A block device of a client.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DrivenDisk {
-    /// The socket on which its server listens.
+    /// Socket on which the device's server listens.
     pub socket: PathBuf,
-    /// Requests outstanding.
+    /// Outstanding requests.
     pub depth: u16,
-    /// Which of them write.
+    /// Requests that write.
     pub writes: Writes,
     /// Mean pause between a reply and the next request in its slot, exponentially distributed; needs
     /// [`Replies::Poll`].
@@ -67,17 +66,16 @@ pub struct DrivenDisk {
 /// A client's task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Task {
-    /// What it drives.
+    /// Devices that the client drives.
     pub devices: Vec<Driven>,
-    /// How it learns of completed requests.
     pub replies: Replies,
-    /// Whether it compares what it reads with what it wrote.
+    /// Whether the client compares what it reads with what it wrote.
     pub verify: bool,
     /// Time before counting starts.
     pub warmup_ms: u64,
     /// Time that is counted.
     pub measure_ms: u64,
-    /// The seed of the random blocks, another one for each client.
+    /// Seed of the random blocks; each client has another one.
     pub seed: u64,
 }
 
@@ -86,17 +84,17 @@ pub struct Task {
 pub struct Counted {
     /// Completed requests.
     pub requests: u64,
-    /// The time in which they were counted.
+    /// Time in which the requests were counted.
     pub elapsed_ns: u64,
     /// Kicks: notifications sent to the server.
     pub kicks: u64,
     /// Calls: notifications received from the server.
     pub calls: u64,
-    /// Reads that returned what was written, including the final read of each written block.
+    /// Reads whose bytes were compared with the written ones, including the final read of each written block.
     pub compared: u64,
-    /// Half of the requests took at most this.
+    /// Latency that half of the requests did not exceed.
     pub latency_p50_ns: u64,
-    /// 99 % took at most this.
+    /// Latency that 99 % of the requests did not exceed.
     pub latency_p99_ns: u64,
 }
 
@@ -105,7 +103,7 @@ pub(crate) trait Endpoint {
     /// Submits the first requests. `called`: the client waits for the server's calls.
     fn begin(&mut self, called: bool, random: &mut fastrand::Rng) -> anyhow::Result<()>;
 
-    /// Whether it has a reply; if not and `called`, the next one brings a call.
+    /// Whether there is a reply; if not and `called`, the next one brings a call.
     fn has_reply(&mut self, called: bool) -> bool;
 
     /// Whether a request pauses.
@@ -114,12 +112,11 @@ pub(crate) trait Endpoint {
     /// The eventfds of the server's calls.
     fn calls(&self) -> Vec<BorrowedFd<'_>>;
 
-    /// Takes a call from one of these.
+    /// Takes a call from one of the eventfds of [`Self::calls`].
     fn take_call(&mut self, which: usize) -> anyhow::Result<()>;
 
-    /// Takes replies, and submits the next requests in their slots or starts their pauses. Returns
-    /// the time of this if there was a reply. It is an error if a request failed, or if what was read
-    /// is not what was written.
+    /// Takes replies, and submits the next requests in their slots or starts their pauses. Returns the time of that if
+    /// there was a reply. Fails if a request failed, or if a read did not return what was written.
     fn go_on(&mut self, random: &mut fastrand::Rng) -> anyhow::Result<Option<Instant>>;
 
     /// Submits the requests whose pauses are over.
@@ -131,8 +128,8 @@ pub(crate) trait Endpoint {
     /// The counts, for the given time.
     fn counted(&self, elapsed: Duration) -> Counted;
 
-    /// Waits for all replies, then reads back and checks every block that was ever written. Returns
-    /// their number. It is an error if a request has no reply within `lost`.
+    /// Waits for all replies, then reads back and checks every block that was ever written. Returns the number of
+    /// blocks. Fails if a request has no reply within `lost`.
     fn read_back(&mut self, lost: Duration) -> anyhow::Result<u64>;
 }
 
@@ -142,8 +139,8 @@ fn any_reply(devices: &mut Endpoints, called: bool) -> bool {
     devices.iter_mut().any(|device| device.has_reply(called))
 }
 
-/// Waits until a device has a reply. With pauses (`think_ns`) it returns at once while any slot
-/// pauses, so that the caller can check whether a pause is over.
+/// Waits until a device has a reply. With pauses (`think_ns`) this returns at once while any slot pauses, so that the
+/// caller can check whether a pause is over.
 fn wait(devices: &mut Endpoints, replies: Replies) -> anyhow::Result<()> {
     match replies {
         Replies::Poll if devices.iter().any(|device| device.is_thinking()) => {}
@@ -168,7 +165,7 @@ fn wait(devices: &mut Endpoints, replies: Replies) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Waits for calls. Returns the devices that were called, and by which of their eventfds.
+/// Waits for calls. Returns the devices that were called, each with the index of its eventfd.
 fn called(devices: &Endpoints) -> anyhow::Result<Vec<(usize, usize)>> {
     let (mut places, mut ready) = (Vec::new(), Vec::new());
     for (number, device) in devices.iter().enumerate() {

@@ -5,10 +5,7 @@ use std::io;
 use ws_cpus::list::Set;
 use ws_cpus::{allowed, bind, named};
 
-/// Calls `what` with this thread bound to these CPUs, then restores the thread's CPUs.
-///
-/// # Errors
-/// The thread can't be bound to them, or `what` failed.
+/// Calls `what` with this thread bound to these CPUs, then restores the thread's CPUs, also after a failure.
 pub fn on<T>(cpus: &[u32], what: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     let before = allowed(None)?;
     let cpus: Set = cpus.iter().copied().collect();

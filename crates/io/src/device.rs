@@ -1,4 +1,4 @@
-//! One vhost-user block device, driven with libblkio's driver.
+//! A vhost-user block device, driven with libblkio's driver.
 
 use crate::client::{BLOCK, Counted, DrivenDisk, Endpoint, Writes};
 use crate::pattern::Written;
@@ -32,7 +32,7 @@ pub struct Device {
     done: Vec<usize>,
     /// Slots that pause, and when their pauses end.
     thinking: Vec<(Instant, usize)>,
-    /// What was written to its blocks, if reads are checked.
+    /// Contents of the written blocks, if reads are checked.
     written: Option<Written>,
     latency: Histogram<u64>,
     counted: Counted,
@@ -40,7 +40,7 @@ pub struct Device {
     epoch: Instant,
 }
 
-/// One outstanding request.
+/// State of an outstanding request.
 #[derive(Clone, Copy)]
 struct Slot {
     began_ns: u64,
@@ -49,10 +49,9 @@ struct Slot {
 }
 
 impl Device {
-    /// Connects to a server, which may not listen yet. `number` is another one for each device.
-    ///
+    /// Connects to a server, which may not listen yet. Each device has another `number`.
     /// # Errors
-    /// There is no such server, or its disk has fewer blocks than `depth`.
+    /// No server listens, or its disk has fewer blocks than `depth`.
     pub fn connect(driven: &DrivenDisk, number: u64, verify: bool) -> anyhow::Result<Self> {
         let ring = VirtioFeatureFlags::VERSION_1
             | VirtioFeatureFlags::RING_EVENT_IDX
@@ -142,7 +141,7 @@ impl Device {
         Ok(())
     }
 
-    /// Takes the available replies from the ring, and checks what was read.
+    /// Takes the available replies from the ring, and checks the bytes that were read.
     fn take(&mut self, done: &mut Vec<usize>) -> anyhow::Result<()> {
         for completion in self.queue.completions() {
             if completion.ret != 0 {

@@ -31,7 +31,7 @@ const SERVERS: [&str; 5] = [
     MODES[3],
     "qemu-storage-daemon",
 ];
-/// Numbers of devices.
+/// Numbers of devices of the experiments `scaling` and `ablation`.
 const SCALING: [u16; 6] = [1, 2, 4, 7, 10, 14];
 const SCALING_QUICK: [u16; 3] = [1, 4, 14];
 const ABLATION: [u16; 7] = [1, 2, 3, 4, 5, 6, 7];
@@ -47,13 +47,13 @@ const DEEP: u16 = 32;
 const FULL: u16 = 4096;
 /// Work per request that makes the I/O core the bottleneck: much longer than the rest of a request.
 const WORK_NS: u64 = 20_000;
-/// Pairs of network devices that echo frames, and their bytes: what netperf's request and response of one byte
-/// are on the wire.
+/// Numbers of pairs of network devices that echo frames. `SMALL`: bytes of such a frame, which carries netperf's
+/// request or response of one byte on the wire.
 const PAIRS: [u16; 2] = [1, 4];
 const PAIRS_QUICK: [u16; 1] = [1];
 const SMALL: u32 = 64;
-/// Bytes of a stream's frames, and how many are on their way: short ones, those of an MTU of 1500, and segments of
-/// Linux' usual length, of which a ring has buffers for few.
+/// Bytes of a stream's frames, and how many are on their way: short frames, those of an MTU of 1500, and segments of
+/// Linux' usual length. A ring has buffers for few of the last.
 const STREAMS: [(u32, u16); 3] = [(SMALL, 64), (1514, 64), (65_226, 4)];
 /// Percentage of writes.
 const WRITES: u8 = 30;
@@ -85,27 +85,27 @@ pub enum Experiment {
     MixedNet,
 }
 
-/// What is measured: experiments, or else plain loads; and what replaces their own.
+/// Options of the user: experiments or else plain loads, and values that replace their own.
 #[derive(Clone, Debug, Default)]
 pub struct Asked {
     pub experiments: Vec<Experiment>,
-    /// In place of an experiment's own, if there are any.
+    /// Servers in place of an experiment's own, if there are any.
     pub servers: Vec<Server>,
     /// Numbers of devices.
     pub devices: Option<Vec<u16>>,
     /// Outstanding requests on each device of plain loads.
     pub depths: Option<Vec<u16>>,
     pub replies: Option<Vec<Replies>>,
-    /// One client process drives all devices of a load.
+    /// Whether one client process drives all devices of a load.
     pub one_client: bool,
     /// Mean pause between a reply and the next request in its place.
     pub think: Duration,
     /// Percentage of requests that write.
     pub write: Option<u8>,
     pub disk: Option<Disk>,
-    /// Clients compare what they read with what they wrote.
+    /// Whether clients compare what they read with what they wrote.
     pub verify: bool,
-    /// Fewer steps.
+    /// Whether an experiment has fewer steps.
     pub quick: bool,
 }
 
@@ -126,7 +126,7 @@ impl Asked {
     /// The parts to measure.
     ///
     /// # Errors
-    /// Options that can't be combined.
+    /// An experiment is named twice, or options can't be combined.
     pub fn parts(&self) -> Result<Vec<Part>, Usage> {
         let mut parts = Vec::new();
         for (number, experiment) in self.experiments.iter().enumerate() {
@@ -244,7 +244,7 @@ impl Asked {
         })
     }
 
-    /// An echo of each of so many pairs of network devices.
+    /// Loads of so many pairs of network devices, each of which echoes.
     fn echoes(&self, numbers: &[u16]) -> Vec<Load> {
         let load = |&pairs: &u16| {
             let mut load = self.load("rr", pairs, Replies::Poll, Disk::Null, &[]);
@@ -255,7 +255,7 @@ impl Asked {
         numbers.iter().map(load).collect()
     }
 
-    /// Frames of different sizes, all one way.
+    /// Loads of frames that all go one way, one load for each size.
     fn streams(&self) -> Vec<Load> {
         let load = |&(bytes, depth): &(u32, u16)| {
             let mut load = self.load("stream", 1, Replies::Poll, Disk::Null, &[]);
@@ -266,7 +266,7 @@ impl Asked {
         STREAMS.iter().map(load).collect()
     }
 
-    /// An echo beside a busy disk.
+    /// Load of an echo beside a busy disk.
     fn echo_beside_disk(&self) -> Load {
         let disk = [("disk", 1, DEEP, Writes::Percent(WRITES))];
         let mut load = self.load("mixed-net", 1, Replies::Poll, Disk::Tmpfs, &disk);
@@ -276,7 +276,7 @@ impl Asked {
         load
     }
 
-    /// Pairs of network devices of a load.
+    /// Group of a load's pairs of network devices.
     fn pairs(
         &self,
         load: &Load,
@@ -296,7 +296,7 @@ impl Asked {
         }
     }
 
-    /// Devices of equal weight, then devices of different weights.
+    /// Loads of devices: with equal weights, then with different weights.
     fn shares(&self) -> Vec<Load> {
         let chance = Writes::Percent(WRITES);
         let load = |devices, groups: &[_]| {
@@ -313,7 +313,7 @@ impl Asked {
         vec![load(14, &[("equal", 14, FULL, chance)]), weighted]
     }
 
-    /// Each kind of disk, with identical devices. One client, as more polling ones would share CPUs.
+    /// Loads of identical devices, for each kind of disk. One client drives all: several that poll would share CPUs.
     fn beside_peers(&self, numbers: &[u16]) -> Vec<Load> {
         let (disks, depths): (&[Disk], &[u16]) = match self.quick {
             true => (&DISKS_QUICK, &DEPTHS_QUICK),
@@ -331,8 +331,8 @@ impl Asked {
         loads
     }
 
-    /// A load of an experiment; the user's options override its own. A group: its role, devices,
-    /// outstanding requests on each, and which of them write.
+    /// Load of an experiment; the user's options override the experiment's own. A group has a role, devices,
+    /// outstanding requests on each, and requests that write.
     fn load(
         &self,
         experiment: &str,
@@ -362,7 +362,7 @@ impl Asked {
         }
     }
 
-    /// Loads of identical devices, with the user's numbers.
+    /// Loads of identical devices: the user's numbers, or the defaults.
     fn plain(&self) -> Vec<Load> {
         let devices = self.devices.as_deref().unwrap_or(&[1, 4, 14]);
         let depths = self.depths.as_deref().unwrap_or(&[1, 32]);
@@ -373,8 +373,8 @@ impl Asked {
         self.identical("devices", &[Disk::Null], devices, depths, named)
     }
 
-    /// Loads of identical devices: each kind of disk, number of devices, depth and way to detect replies. `named` gives
-    /// the name and the role of a load's devices.
+    /// Loads of identical devices: each kind of disk, number of devices, depth and way to detect replies. `named`
+    /// returns the name and the role of a load's devices.
     fn identical(
         &self,
         experiment: &str,

@@ -6,27 +6,25 @@ use crate::server::{Disk, Kind, Served};
 use crate::station::PLAIN;
 use std::time::Duration;
 
-/// What the devices of a group are.
+/// Kind of a group's devices, and their requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
-    /// Disks.
     Disk(Writes),
-    /// Pairs of network devices, with so many bytes in a frame.
+    /// Pairs of network devices: their traffic, and the bytes of a frame.
     Pair(Traffic, u32),
 }
 
 /// Devices that are driven alike.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Group {
-    /// Its name in results.
+    /// Name of the group in results.
     pub name: String,
-    /// Its role in the load; empty if it is the only group.
+    /// Role of the group in the load; empty if it is the only one.
     pub role: String,
-    /// The number of devices, or of pairs.
+    /// Number of devices, or of pairs.
     pub devices: usize,
-    /// Requests outstanding on each.
+    /// Outstanding requests on each device.
     pub depth: u16,
-    /// What they are.
     pub work: Work,
     /// Mean pause between a reply and the next request in its slot, exponentially distributed.
     pub think: Duration,
@@ -37,13 +35,11 @@ pub struct Group {
 /// Groups that run at the same time, and the settings common to all of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Load {
-    /// The experiment of which it is a step.
+    /// Experiment of which the load is a step.
     pub experiment: String,
-    /// The step: the number of devices of the kind that the experiment varies.
+    /// Number of devices of the kind that the experiment varies.
     pub step: u32,
-    /// The groups.
     pub groups: Vec<Group>,
-    /// How clients learn of completed requests.
     pub replies: Replies,
     /// Whether one client drives all devices, instead of one client per device.
     pub one_client: bool,
@@ -71,7 +67,7 @@ impl Load {
         served
     }
 
-    /// Whether a frame of it is a segment to be split.
+    /// Whether a frame of the load is a segment to be split.
     pub fn splits(&self) -> bool {
         let splits = |group: &Group| matches!(group.work, Work::Pair(_, bytes) if bytes > PLAIN);
         self.groups.iter().any(splits)

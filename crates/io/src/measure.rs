@@ -1,4 +1,4 @@
-//! One measurement: starts a server and its clients, and collects the clients' counts.
+//! Measurement of a server under a load: starts both, and collects the clients' counts.
 
 use crate::client::{Counted, Driven, DrivenDisk, Task};
 use crate::cpus;
@@ -17,15 +17,15 @@ use std::time::Duration;
 pub struct Setting {
     /// The elvis to be measured.
     pub elvis: PathBuf,
-    /// The words that start the qemu-storage-daemon to be measured.
+    /// Words that start the qemu-storage-daemon to be measured.
     pub storage_daemon: Vec<OsString>,
     /// The testpmd to be measured, if there is one.
     pub testpmd: Option<Testpmd>,
-    /// A folder for sockets, disks and logs; on a tmpfs if a load has such disks.
+    /// Folder for sockets, disks and logs; on a tmpfs if a load has such disks.
     pub folder: PathBuf,
-    /// A folder for disks that are files of a block device.
+    /// Folder for disks that are files of a block device.
     pub files: PathBuf,
-    /// The program that is a client, and its arguments; the task is appended to them.
+    /// Program of a client, and its arguments; the task is appended to them.
     pub client: (PathBuf, Vec<String>),
     /// The CPU of servers.
     pub io_cpu: u32,
@@ -111,9 +111,6 @@ impl Client {
 }
 
 /// Measures one server under one load. Returns one outcome per group, in the load's order.
-///
-/// # Errors
-/// The server or a client can't be started, or fails.
 pub fn measure(setting: &Setting, server: &Server, load: &Load) -> anyhow::Result<Vec<Outcome>> {
     let (cpus, client_cpus) = setting.cpus(server);
     let mut running = server.start(&Place {
@@ -129,6 +126,7 @@ pub fn measure(setting: &Setting, server: &Server, load: &Load) -> anyhow::Resul
     })?;
     let tasks = tasks(setting, load, &running.sockets);
     let counted = drive(setting, &client_cpus, &tasks, || running.cpu_ns());
+    // A client only sees that the server is gone. The server's exit status and log say why.
     let (counted, cpu_ns) = counted.with_context(|| {
         let how = running
             .ended()

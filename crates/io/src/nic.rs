@@ -19,14 +19,14 @@ pub const RECEIVE: usize = 0;
 pub const TRANSMIT: usize = 1;
 /// Entries of a ring, as QEMU's default.
 pub const SIZE: u16 = 256;
-/// Where the rings are.
+/// Addresses of the rings in the memory.
 pub const RINGS: [u64; 2] = [0, 0x4000];
-/// Memory from here on is the caller's.
+/// Start of the memory that the caller may use.
 pub const FREE: u64 = 0x10_0000;
-/// The front-end's addresses are the guest's plus this.
+/// Difference of the front-end's addresses and the guest's.
 const USER: u64 = 0x7000_0000_0000;
 
-/// The device's own and the transport's features.
+/// Features of the device and of the transport.
 pub mod feature {
     /// The device completes checksums.
     pub const CSUM: u64 = 1;
@@ -40,9 +40,9 @@ pub mod feature {
     pub const MRG_RXBUF: u64 = 1 << 15;
     /// Writes to memory are logged.
     pub const LOG_ALL: u64 = 1 << 26;
-    /// Notifications at a certain entry.
+    /// Each side asks for its next notification at a certain entry.
     pub const EVENT_IDX: u64 = 1 << 29;
-    /// Of vhost-user: rings are enabled by a message.
+    /// vhost-user's feature: there are protocol features, and a message enables rings.
     pub const PROTOCOL: u64 = 1 << 30;
     /// VIRTIO 1.0: the header has the number of buffers.
     pub const VERSION_1: u64 = 1 << 32;
@@ -52,31 +52,28 @@ pub mod feature {
 
 /// A connected device.
 pub struct Nic {
-    /// The connection.
+    /// Connection to the server.
     pub frontend: Frontend,
-    /// What both sides support.
+    /// Features that both sides support.
     pub features: u64,
-    /// The same of the protocol.
+    /// Protocol features that both sides support.
     pub protocol: VhostUserProtocolFeatures,
-    /// [`RECEIVE`] and [`TRANSMIT`].
+    /// Rings [`RECEIVE`] and [`TRANSMIT`].
     pub rings: [Driver; 2],
     /// Notifications to the device.
     pub kicks: [EventFd; 2],
     /// Notifications from the device.
     pub calls: [EventFd; 2],
-    /// The memory's file.
+    /// File of the memory.
     pub file: File,
-    /// The memory.
+    /// Memory that is shared with the device.
     pub memory: Arc<Memory>,
-    /// How often the device was kicked.
+    /// Number of kicks so far.
     pub kicked: u64,
 }
 
 impl Nic {
-    /// Connects, with so much memory and those of these features that the device offers. Starts no ring.
-    ///
-    /// # Errors
-    /// There is no server that talks, or there is no memory.
+    /// Connects, with so much memory and with the features of these that the device offers. Starts no ring.
     pub fn connect(
         socket: &Path,
         features: u64,
@@ -105,11 +102,8 @@ impl Nic {
         })
     }
 
-    /// Shares the memory, and starts both rings at these entries; packed ones at descriptors, each with the wrap
-    /// counter above it. `log`: where the used rings are in the log of writes.
-    ///
-    /// # Errors
-    /// The server refuses a message.
+    /// Shares the memory, and starts both rings at these entries. Packed rings start at descriptors; the bit above a
+    /// descriptor is the wrap counter. `log`: place of the used rings in the log of writes.
     pub fn start(&mut self, bases: [u16; 2], log: Option<u64>) -> vhost::Result<()> {
         let region = VhostUserMemoryRegionInfo {
             guest_phys_addr: 0,
@@ -118,6 +112,7 @@ impl Nic {
             mmap_offset: 0,
             mmap_handle: self.file.as_raw_fd(),
         };
+        // The memory comes first: the server looks up the rings' addresses in it.
         self.frontend.set_mem_table(&[region])?;
         for (queue, base) in bases.into_iter().enumerate() {
             self.frontend.set_vring_num(queue, SIZE)?;
@@ -140,10 +135,7 @@ impl Nic {
         Ok(())
     }
 
-    /// Notifies the device of new buffers, if it wants that.
-    ///
-    /// # Errors
-    /// The system call failed.
+    /// Notifies the device of new buffers, unless it suppresses notifications.
     pub fn kick(&mut self, queue: usize) -> std::io::Result<()> {
         if self.rings[queue].kick_wanted() {
             self.kicks[queue].write(1)?;
@@ -162,9 +154,6 @@ impl Nic {
 }
 
 /// Connects to a server. Returns the features that both sides support, of the device and of the protocol.
-///
-/// # Errors
-/// There is none, or it refuses a message.
 pub fn negotiate(
     socket: &Path,
     features: u64,

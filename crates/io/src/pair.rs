@@ -9,11 +9,11 @@ use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// What is sent.
+/// Direction of a pair's frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Traffic {
-    /// The second device sends each frame back, as a netperf's TCP_RR does. A request is the way there and back.
+    /// The second device sends each frame back, as netperf's TCP_RR does. A request is the way there and back.
     Echo,
     /// The first device sends to the second. A request is a frame.
     Stream,
@@ -22,13 +22,11 @@ pub enum Traffic {
 /// A pair of a client.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DrivenPair {
-    /// The sockets of both devices.
+    /// Sockets of both devices.
     pub sockets: [PathBuf; 2],
-    /// What is sent.
     pub traffic: Traffic,
-    /// Bytes of a frame.
     pub frame_bytes: u32,
-    /// Frames that are on their way.
+    /// Outstanding requests.
     pub depth: u16,
     /// Mean pause between a reply and the next request, exponentially distributed.
     pub think_ns: u64,
@@ -40,26 +38,23 @@ pub(crate) struct Pair {
     traffic: Traffic,
     depth: usize,
     think_ns: u64,
-    /// When each request began, by its number modulo `depth`.
+    /// Start of each request, by its number modulo `depth`.
     began: Vec<Instant>,
-    /// The number of the next request, and of the next that ends: they end in order.
+    /// Number of the next request, and of the next one that ends: requests end in order.
     next: u32,
     ends: u32,
-    /// Frames that are still to be sent back.
+    /// Numbers of the frames that are still to be sent back.
     unsent: Vec<u32>,
-    /// When pauses end.
+    /// Ends of the pauses.
     thinking: Vec<Instant>,
     latency: Histogram<u64>,
     counted: Counted,
-    /// Kicks before counting started.
+    /// Number of kicks before counting started.
     kicks: u64,
 }
 
 impl Pair {
     /// Connects to a server, and waits until it forwards frames.
-    ///
-    /// # Errors
-    /// There is none, or it lacks a feature, or forwards nothing.
     pub(crate) fn connect(driven: &DrivenPair) -> anyhow::Result<Self> {
         let [first, second] = &driven.sockets;
         let connect =
@@ -90,7 +85,7 @@ impl Pair {
         self.next.wrapping_sub(self.ends) as usize
     }
 
-    /// Begins as many requests as may be outstanding, but for those that pause.
+    /// Begins as many requests as may be outstanding; requests that pause count as such.
     fn send(&mut self, now: Instant) -> anyhow::Result<()> {
         while self.outstanding() + self.thinking.len() < self.depth {
             if !self.stations[0].send(self.next) {
@@ -102,7 +97,7 @@ impl Pair {
         self.stations[0].kick()
     }
 
-    /// Sends back what the second device has received.
+    /// Sends back the frames that the second device has received.
     fn echo(&mut self) -> anyhow::Result<()> {
         while let Some(number) = self.stations[1].receive()? {
             self.unsent.push(number);
@@ -117,7 +112,7 @@ impl Pair {
         second.kick()
     }
 
-    /// Takes the frames that end requests. Returns how many, and when.
+    /// Takes the frames that end requests. Returns their number and the time.
     fn take(&mut self) -> anyhow::Result<(usize, Option<Instant>)> {
         let last = match self.traffic {
             Traffic::Echo => 0,

@@ -3,15 +3,15 @@
 
 use anyhow::bail;
 
-/// What one client wrote to its disk. A block that it never wrote may hold anything.
+/// Contents that one client wrote to its disk. A block that it never wrote may hold anything.
 pub struct Written {
     disk: u64,
-    /// How many times this client wrote each block.
+    /// Number of times that this client wrote each block.
     generations: Vec<u32>,
 }
 
 impl Written {
-    /// For a disk of `blocks` blocks; `disk` is another number for each disk.
+    /// Makes the contents of a disk of `blocks` blocks; each disk has another number `disk`.
     pub fn new(disk: u64, blocks: u64) -> Self {
         Self {
             disk,
@@ -26,10 +26,8 @@ impl Written {
         bytes(self.disk, block, *generation, buffer);
     }
 
-    /// Compares what was read from a block with what was written. False if this client never wrote it.
-    ///
-    /// # Errors
-    /// They differ.
+    /// Compares the bytes read from a block with those written, and fails if they differ. False if this client never
+    /// wrote the block.
     pub fn check(&self, block: u64, read: &[u8]) -> anyhow::Result<bool> {
         let generation = self.generations[block as usize];
         if generation == 0 {

@@ -1,4 +1,4 @@
-//! What a server is started by: its command line, and the disks that it needs.
+//! Command lines that start servers, and the disks that servers need.
 
 use crate::server::{DISK_BYTES, Disk, Kind, Place, Served, Testpmd};
 use std::collections::BTreeMap;
@@ -7,12 +7,12 @@ use std::io;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// The error of a server that lacks a feature. Callers skip it by its kind, NotFound.
+/// Error of a server that lacks a feature. Callers skip the server by the error's kind, NotFound.
 pub(crate) fn cannot(why: &str) -> io::Error {
     io::Error::new(io::ErrorKind::NotFound, why)
 }
 
-/// Creates a disk's image, and returns its path; None if the disk needs no file.
+/// Creates a disk's image and returns its path; None if the disk needs no file.
 pub(crate) fn image(place: &Place, number: usize) -> io::Result<Option<PathBuf>> {
     let folder = match place.disk {
         Disk::Null | Disk::Work(_) => return Ok(None),
@@ -27,7 +27,7 @@ pub(crate) fn image(place: &Place, number: usize) -> io::Result<Option<PathBuf>>
         for _ in 0..DISK_BYTES >> 20 {
             io::Write::write_all(&mut file, &block)?;
         }
-        // Else the host writes it to the block device while something is measured.
+        // Otherwise the host would write the file to the block device while something is measured.
         file.sync_all()?;
     }
     Ok(Some(path))
@@ -66,8 +66,8 @@ pub(crate) fn elvis(
     Ok(command)
 }
 
-/// Without huge pages and without what needs root. Its two threads share the CPU: the first one sleeps. Ports
-/// are forwarded in pairs, as they are numbered.
+/// testpmd's command, without huge pages and without what needs root. Its two threads share the CPU: the first one
+/// sleeps. Ports are forwarded in pairs, in the order of their numbers.
 pub(crate) fn testpmd(place: &Place, sockets: &[PathBuf]) -> io::Result<Command> {
     let Some(Testpmd { words, drivers }) = place.testpmd else {
         return Err(cannot(
@@ -82,7 +82,7 @@ pub(crate) fn testpmd(place: &Place, sockets: &[PathBuf]) -> io::Result<Command>
     command.args(["--lcores", &format!("0@{cpu},1@{cpu}")]);
     command.args(["--no-huge", "-m", "512", "--no-shconf"]);
     command.args(["--no-pci", "--no-telemetry"]);
-    // Else it makes a folder in /run, even without shared configuration.
+    // Otherwise testpmd makes a folder in /run, even without shared configuration.
     command.env("RUNTIME_DIRECTORY", place.folder);
     if let Some(drivers) = drivers {
         command.arg("-d").arg(drivers);
@@ -96,7 +96,7 @@ pub(crate) fn testpmd(place: &Place, sockets: &[PathBuf]) -> io::Result<Command>
     Ok(command)
 }
 
-/// How long its I/O thread polls at most before it sleeps, in ns: longer than any pause of a busy client.
+/// Longest polling of qemu-storage-daemon's I/O thread before it sleeps, in ns: longer than any pause of a busy client.
 const POLL_MAX_NS: u64 = 1_000_000;
 
 pub(crate) fn storage_daemon(

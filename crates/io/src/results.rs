@@ -1,5 +1,4 @@
-//! Measurements of servers as result files: a platform is a server, a boot a round, a row a group of
-//! devices.
+//! Result files of measured servers: a platform is a server, a boot a round, a row a group of devices.
 
 use crate::client::{Replies, Writes};
 use crate::load::{Group, Load, Work};
@@ -32,7 +31,7 @@ impl Run {
         }
     }
 
-    /// Whether it is the run of this server.
+    /// Whether this is the run of this server.
     pub fn is_of(&self, server: &Server) -> bool {
         self.server == *server
     }
@@ -104,7 +103,7 @@ impl Run {
         }
     }
 
-    /// The finished file; `tool` wrote it.
+    /// Finishes the result file; `tool` wrote it.
     pub fn finish(
         self,
         setting: &Setting,
@@ -161,7 +160,7 @@ impl Run {
     }
 }
 
-/// The name of a way in which clients detect replies.
+/// Name of a way in which clients detect replies.
 pub(crate) fn word(replies: Replies) -> &'static str {
     match replies {
         Replies::Eventfd => "eventfd",
@@ -169,8 +168,8 @@ pub(crate) fn word(replies: Replies) -> &'static str {
     }
 }
 
-/// The conditions that must agree between two compared rows. The report finds a row's place by
-/// `experiment`, `step` and `role`.
+/// Conditions that must agree between two compared rows. The report finds a row's place by `experiment`, `step` and
+/// `role`.
 fn conditions(load: &Load, group: &Group) -> BTreeMap<String, serde_json::Value> {
     let work = match group.work {
         Work::Disk(Writes::Percent(percent)) => vec![("writes", json!(format!("{percent} %")))],
@@ -207,7 +206,7 @@ fn conditions(load: &Load, group: &Group) -> BTreeMap<String, serde_json::Value>
     all.map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-/// The check of clients that verify what they read.
+/// Makes the check of clients that verify what they read.
 fn check(outcome: &Outcome) -> Check {
     let compared: u64 = outcome.devices.iter().map(|device| device.compared).sum();
     let verdict = if compared > 0 {
@@ -221,7 +220,7 @@ fn check(outcome: &Outcome) -> Check {
     }
 }
 
-/// A server that is not installed is skipped; any other error is a failure.
+/// Status of a failed measurement. A server that is not installed is skipped; any other error is a failure.
 fn status(error: &anyhow::Error) -> Status {
     let missing = |cause: &(dyn std::error::Error + 'static)| {
         let cause = cause.downcast_ref::<io::Error>();
@@ -303,7 +302,7 @@ fn add_samples(row: &mut Row, boot: u32, launch: u32, outcome: &Outcome, verify:
     );
 }
 
-/// Bytes of frames a second, of each pair.
+/// Adds the bytes of frames a second, of each pair.
 fn add_bytes(row: &mut Row, boot: u32, launch: u32, outcome: &Outcome, frame_bytes: u32) {
     let per_s = |counted: &crate::client::Counted| {
         let bytes = u128::from(counted.requests) * u128::from(frame_bytes);

@@ -1,5 +1,5 @@
-//! Servers of vhost-user devices: elvis in each of its modes, qemu-storage-daemon, DPDK's testpmd, and
-//! peers, which the user has started.
+//! Servers of vhost-user devices: elvis in each of its modes, qemu-storage-daemon, DPDK's testpmd, and peers, which the
+//! user has started.
 
 use crate::cpus;
 use crate::programs::{cannot, elvis, image, storage_daemon, testpmd};
@@ -30,7 +30,7 @@ pub enum Disk {
 }
 
 impl Disk {
-    /// Its name.
+    /// Name of the kind in results.
     pub fn name(self) -> &'static str {
         match self {
             Self::Null => "null",
@@ -44,31 +44,31 @@ impl Disk {
 /// A server to be measured.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Server {
-    /// elvis.
+    /// elvis, the vhost-user back-end of this project.
     Elvis {
-        /// The argument of its option `--mode`.
+        /// Argument of elvis' option `--mode`.
         mode: &'static str,
-        /// Constants of its policy that are not the defaults; the values are TOML.
+        /// Constants of the policy that are not the defaults; the values are TOML.
         policy: BTreeMap<String, String>,
     },
-    /// qemu-storage-daemon.
+    /// QEMU's server of disks.
     StorageDaemon {
-        /// Whether an I/O thread serves its disks, which polls (`poll-max-ns`), instead of the main loop.
+        /// Whether an I/O thread that polls (`poll-max-ns`) serves the disks, instead of the main loop.
         polls: bool,
     },
     /// DPDK's testpmd, which forwards frames between two network devices.
     Testpmd,
     /// A server that the user has started.
     Peer {
-        /// Its name.
+        /// Name that the user gave to the server.
         name: String,
-        /// One existing socket for each device that it serves.
+        /// Existing sockets, one for each device that the server serves.
         sockets: Vec<PathBuf>,
     },
 }
 
 const ELVIS: &str = "elvis";
-/// One thread per device, none with a CPU of its own: the paper's Baseline.
+/// Mode with one thread per device, none with a CPU of its own: the paper's Baseline.
 const BASELINE: &str = "per-device";
 const MODES: [&str; 4] = [ELVIS, "fine-grained", BASELINE, "per-device-pinned"];
 /// The name of qemu-storage-daemon, and of its program.
@@ -96,7 +96,7 @@ impl fmt::Display for Server {
     }
 }
 
-/// `elvis`, `elvis@MODE`, either with `+KEY=VALUE` for constants of the policy, `qemu-storage-daemon`,
+/// Parses `elvis`, `elvis@MODE`, either with `+KEY=VALUE` for constants of the policy, `qemu-storage-daemon`,
 /// `qemu-storage-daemon@polling` or `testpmd`.
 impl FromStr for Server {
     type Err = String;
@@ -137,15 +137,12 @@ fn option(word: &str) -> Result<(String, String), String> {
 }
 
 impl Server {
-    /// Whether it shares all CPUs with the clients, and the kernel's scheduler places the threads.
+    /// Whether the server shares all CPUs with the clients, and the kernel's scheduler places the threads.
     pub fn shares_cpus(&self) -> bool {
         matches!(self, Self::Elvis { mode, .. } if *mode == BASELINE)
     }
 
     /// Checks that a peer's sockets exist, before a client waits for them.
-    ///
-    /// # Errors
-    /// One does not.
     pub fn check(&self) -> io::Result<()> {
         let Self::Peer { name, sockets } = self else {
             return Ok(());
@@ -164,9 +161,6 @@ impl Server {
 }
 
 /// Parses `NAME=SOCKET[,SOCKET]...`.
-///
-/// # Errors
-/// What is wrong with it.
 pub fn peer(text: &str) -> Result<Server, String> {
     let (name, sockets) = text
         .split_once('=')
@@ -196,34 +190,33 @@ pub fn peer(text: &str) -> Result<Server, String> {
     })
 }
 
-/// What a device is.
+/// Kind of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A disk.
     Disk,
-    /// A network device, and which network connects it to one other.
+    /// A network device, and the number of the network that connects it to one other.
     Port(usize),
 }
 
 /// A device of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Served {
-    /// What it is.
     pub kind: Kind,
-    /// Its share of the I/O core, relative to the other devices'.
+    /// Share of the I/O core, relative to the other devices'.
     pub weight: u32,
 }
 
-/// DPDK's testpmd.
+/// testpmd of DPDK.
 #[derive(Clone, Debug)]
 pub struct Testpmd {
-    /// The words that start it.
+    /// Words that start testpmd.
     pub words: Vec<OsString>,
-    /// The folder of its drivers, if it does not find that itself.
+    /// Folder of testpmd's drivers, if testpmd does not find it by itself.
     pub drivers: Option<PathBuf>,
 }
 
-/// What a server is started with.
+/// Programs, folders, CPUs and devices that a server is started with.
 #[derive(Clone, Debug)]
 pub struct Place<'a> {
     /// The elvis to be measured.
@@ -236,13 +229,13 @@ pub struct Place<'a> {
     pub folder: &'a Path,
     /// A folder for disks of the kind [`Disk::File`].
     pub files: &'a Path,
-    /// Its CPUs.
+    /// CPUs of the server.
     pub cpus: &'a [u32],
-    /// The kind of its disks.
+    /// Kind of the disks.
     pub disk: Disk,
-    /// Its devices.
+    /// Devices that the server serves.
     pub devices: &'a [Served],
-    /// Whether segments to be split come.
+    /// Whether frames may be segments to be split.
     pub splits: bool,
 }
 
@@ -256,7 +249,7 @@ pub struct Running {
 }
 
 impl Server {
-    /// What starts it, with its devices at these sockets; None for a peer.
+    /// Makes the command that starts the server with its devices at these sockets; None for a peer.
     fn command(&self, place: &Place, sockets: &[PathBuf]) -> io::Result<Option<Command>> {
         let weighted = place.devices.iter().any(|device| device.weight != 1);
         let is_disk = |device: &Served| device.kind == Kind::Disk;
@@ -279,7 +272,7 @@ impl Server {
             }
             Self::StorageDaemon { polls } => storage_daemon(place, *polls, sockets, &images)?,
             Self::Testpmd if with_disks => return Err(cannot("it serves no disks")),
-            // Its mode `io` does not pass on what a header says.
+            // testpmd's mode `io` does not pass on a frame's virtio header.
             Self::Testpmd if place.splits => {
                 return Err(cannot("it does not forward segments to be split as such"));
             }
@@ -299,7 +292,8 @@ impl Server {
     /// Starts the server without waiting for its sockets; clients do that.
     ///
     /// # Errors
-    /// It can't be started, lacks a required feature, or is a peer with too few devices.
+    /// [`NotFound`](io::ErrorKind::NotFound) if the server is not installed or lacks a required feature: callers skip
+    /// it. Any other kind if it can't be started, or is a peer with too few devices.
     pub fn start(&self, place: &Place) -> io::Result<Running> {
         let socket = |number| place.folder.join(format!("{number}.sock"));
         let sockets: Vec<PathBuf> = (0..place.devices.len()).map(socket).collect();
@@ -342,7 +336,7 @@ impl Server {
 }
 
 impl Running {
-    /// CPU time that all its threads have used, in ns; None for a peer.
+    /// CPU time that all threads of the server have used, in ns; None for a peer.
     pub fn cpu_ns(&self) -> Option<u64> {
         let child = self.child.as_ref()?;
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.id())).ok()?;
@@ -354,13 +348,13 @@ impl Running {
         Some((ticks(11)? + ticks(12)?) * 1_000_000_000 / second)
     }
 
-    /// Its exit status; None while it runs.
+    /// Exit status of the server; None while it runs, and for a peer.
     pub fn ended(&mut self) -> Option<ExitStatus> {
         self.child.as_mut()?.try_wait().ok()?
     }
 
-    /// The last lines of its log. Several: testpmd complains of its own cleaning up after it has
-    /// said why it ends.
+    /// Last lines of the server's log. Several, as testpmd's last ones complain of its own cleaning up, after the
+    /// reason of its end.
     pub fn said(&self) -> String {
         const LINES: usize = 6;
         let text = std::fs::read_to_string(&self.log).unwrap_or_default();

@@ -1,8 +1,8 @@
 //! A block device's connection for libblkio's driver, to servers without memory slots too.
 //!
-//! The driver tells a server of memory piece by piece (ADD_MEM_REG). DPDK's vhost library, and so SPDK's
-//! target, takes that only since version 26.07, older ones a table of all memory (SET_MEM_TABLE). A thread
-//! passes messages on, and says the one in the words of the other. Requests do not pass here.
+//! The driver tells a server of memory piece by piece (ADD_MEM_REG). DPDK's vhost library, and so SPDK's target,
+//! accepts that only since version 26.07. Older versions accept a table of all memory (SET_MEM_TABLE). A thread passes
+//! messages on, and translates one message into the other. Requests do not pass here.
 
 use anyhow::{Context, bail};
 use rustix::net::{
@@ -20,18 +20,18 @@ use vhost::vhost_user::message::{
 };
 use virtio_driver::{VhostUser, VirtioBlkConfig, VirtioBlkReqBuf};
 
-/// The feature of vhost-user that a server has memory slots.
+/// Protocol feature of vhost-user: the server has memory slots.
 const SLOTS: u64 = Protocol::CONFIGURE_MEM_SLOTS.bits();
-/// How many a table has room for, by the protocol.
+/// Most regions of a table, by the protocol.
 const MOST: u64 = 8;
 /// Bytes of a message's header: request, flags, bytes of the rest.
 const HEADER: usize = 12;
 /// Bytes of the longest message here: 256 bytes of a device's configuration, or a full table.
 const LONGEST: usize = 512;
-/// A region of memory: addresses of guest and front-end, size, place in the file.
+/// Bytes of a memory region: addresses of guest and front-end, size, place in the file.
 const REGION: usize = 32;
 
-/// The messages that are not just passed on, or have a reply in any case.
+/// Messages that are not just passed on, or that always have a reply.
 mod request {
     use super::FrontendReq;
 
@@ -55,7 +55,7 @@ struct Message {
 }
 
 impl Message {
-    /// The next one, and its files; None at the end of the connection.
+    /// Receives the next message and its files; None at the end of the connection.
     fn receive(from: &UnixStream) -> anyhow::Result<Option<(Self, Vec<OwnedFd>)>> {
         let mut header = [0; HEADER];
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST as usize))];
@@ -111,7 +111,7 @@ impl Message {
         Ok(())
     }
 
-    /// Whether a reply comes.
+    /// Whether the server replies to the message.
     fn has_reply(&self) -> bool {
         use request::*;
         let asks = matches!(
@@ -121,7 +121,7 @@ impl Message {
         asks || self.flags & Flag::NEED_REPLY.bits() != 0
     }
 
-    /// The number that is all of its payload.
+    /// Returns the number that is the whole payload.
     fn number(&self) -> anyhow::Result<u64> {
         let bytes = self.payload.as_slice().try_into();
         Ok(u64::from_ne_bytes(
@@ -130,13 +130,13 @@ impl Message {
     }
 }
 
-/// Passes messages on.
+/// Relay between the driver and a server.
 struct Relay {
     driver: UnixStream,
     server: UnixStream,
-    /// Whether the server has slots, as it says.
+    /// Whether the server says that it has memory slots.
     slots: bool,
-    /// If not, all memory so far, and its files.
+    /// All memory so far and its files, for a server without memory slots.
     table: Vec<u8>,
     files: Vec<OwnedFd>,
 }
@@ -164,6 +164,7 @@ impl Relay {
         let asked = message.request;
         let replied = message.has_reply();
         match asked {
+            // The server does not know this request, so the relay replies.
             request::GET_MAX_MEM_SLOTS if !self.slots => {
                 message.flags |= Flag::REPLY.bits();
                 message.payload = MOST.to_ne_bytes().to_vec();
@@ -184,7 +185,7 @@ impl Relay {
                 message.payload = [&regions.to_ne_bytes(), &self.table[..]].concat();
                 message.send(&self.server, &self.files)?;
             }
-            // No client does so.
+            // No client here takes memory back.
             request::REM_MEM_REG if !self.slots => {
                 bail!("memory can't be taken back from a server without memory slots")
             }
@@ -198,6 +199,7 @@ impl Relay {
         if reply.request != message.request {
             bail!("a reply to another message");
         }
+        // The driver waits for a reply to its own request, not to SET_MEM_TABLE.
         reply.request = asked;
         if asked == request::GET_PROTOCOL_FEATURES {
             let offered = reply.number()?;
@@ -208,10 +210,7 @@ impl Relay {
     }
 }
 
-/// Connects to a server, with those of these features that it offers.
-///
-/// # Errors
-/// There is none, or it refuses a message.
+/// Connects to a server, with the features of these that it offers.
 pub(crate) fn connect(
     socket: &Path,
     features: u64,
@@ -228,7 +227,7 @@ pub(crate) fn connect(
             return;
         };
         let mut relay = Relay::new(driver, server);
-        // Before the connection ends, so that who sees its end can see why.
+        // The reason is sent before the connection ends, so that whoever sees the end finds it.
         let _ = tell.send(relay.run());
     });
     VhostUser::new(name, features).map_err(|error| match told.try_recv() {

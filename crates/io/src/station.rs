@@ -1,4 +1,4 @@
-//! One end of a pair of network devices: sends numbered frames that are all alike, and takes those of the other end.
+//! End of a pair of network devices: sends numbered frames that are all alike, and takes the other end's.
 
 use crate::nic::{self, Nic, RECEIVE, TRANSMIT, feature};
 use anyhow::{Context, bail};
@@ -12,36 +12,36 @@ use vhost::vhost_user::message::VhostUserProtocolFeatures;
 
 /// Bytes of the header before a frame.
 const HEADER: usize = 12;
-/// Where a received frame's number of buffers is, in the header.
+/// Offset of the number of buffers in a received frame's header.
 const COUNT: usize = 10;
 /// Bytes of a frame's Ethernet, IPv4 and TCP headers.
 const HEADERS: usize = 14 + 20 + 20;
-/// Where a frame's number is, from the start of its header. Aligned.
+/// Offset of a frame's number from the start of its header, aligned.
 const NUMBER: usize = HEADER + HEADERS + 2;
-/// The shortest frame. Ethernet has none shorter either, with its checksum.
+/// Bytes of the shortest frame. Ethernet has none shorter either, with its checksum.
 pub const SHORTEST: u32 = 64;
-/// The longest frame that is no segment to be split: an MTU of 1500.
+/// Bytes of the longest frame that is not a segment to be split: an MTU of 1500.
 pub const PLAIN: u32 = 1514;
-/// The longest frame: IPv4's limit.
+/// Bytes of the longest frame: IPv4's limit.
 pub const LONGEST: u32 = 65_535 + 14;
-/// Data of a segment's parts: an MTU of 1500 less IPv4, TCP and its time stamps.
+/// Bytes of data in a segment's parts: an MTU of 1500 less IPv4, TCP and its time stamps.
 const PART: u16 = 1448;
 /// Bytes of a buffer for received frames: a frame of an MTU of 1500, in whole cache lines.
 const BUFFER: u64 = 1536;
-/// The number of frames that are only to find the way.
+/// Number in frames that only find the way.
 const PROBE: u32 = u32::MAX;
-/// How long a server may take until it listens, and until it forwards frames.
+/// Longest time until a server listens, and until it forwards frames.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// One end.
+/// Device at one end, with its frames and buffers.
 pub(crate) struct Station {
     nic: Nic,
     frame_bytes: u32,
     received: Span,
     sent: Span,
-    /// Where `sent` is in the memory.
+    /// Address of `sent` in the memory.
     sent_at: u64,
-    /// The bytes of a frame in `sent`, and how many there are.
+    /// Bytes of a frame in `sent`, and the number of frames there.
     slot_bytes: u64,
     slots: u64,
     /// The slot of the next frame.
@@ -53,8 +53,8 @@ pub(crate) struct Station {
 }
 
 impl Station {
-    /// Connects to a server, which may not listen yet. `number`: 0 or 1, the end. `depth`: how many frames may be
-    /// on their way.
+    /// Connects to a server, which may not listen yet. `number`: 0 or 1, the end. `depth`: most frames that are on
+    /// their way.
     pub(crate) fn connect(
         socket: &Path,
         number: u8,
@@ -74,7 +74,7 @@ impl Station {
         let sent_at = nic::FREE + u64::from(nic::SIZE) * BUFFER;
         let bytes = (sent_at + slots * slot_bytes).next_multiple_of(4096);
         let mut nic = patiently(|| start(socket, frame_bytes, bytes))?;
-        // What was sent is looked for when more is sent.
+        // Sent frames are reclaimed when more are sent.
         nic.rings[TRANSMIT].want_calls(false);
         let span = |at, bytes| nic.memory.span(at, bytes).context("no memory for frames");
         let (received, sent) = (
@@ -107,7 +107,7 @@ impl Station {
         Ok(station)
     }
 
-    /// Sends a frame with this number; false if the ring is full. [`Self::kick`] tells the device.
+    /// Sends a frame with this number; false if the ring is full. [`Self::kick`] notifies the device.
     pub(crate) fn send(&mut self, number: u32) -> bool {
         let ring = &mut self.nic.rings[TRANSMIT];
         while ring.reply().is_some() {}
@@ -122,7 +122,7 @@ impl Station {
         true
     }
 
-    /// Tells the device of sent frames, if it wants that.
+    /// Notifies the device of sent frames, unless it suppresses notifications.
     pub(crate) fn kick(&mut self) -> anyhow::Result<()> {
         Ok(self.nic.kick(TRANSMIT)?)
     }
@@ -186,7 +186,7 @@ impl Station {
         self.nic.rings[RECEIVE].want_calls(wanted);
     }
 
-    /// What becomes readable with a call.
+    /// Eventfd that becomes readable with a call.
     pub(crate) fn calls(&self) -> BorrowedFd<'_> {
         // SAFETY: the event keeps its descriptor open during the borrow.
         unsafe { BorrowedFd::borrow_raw(self.nic.calls[RECEIVE].as_raw_fd()) }
@@ -198,7 +198,7 @@ impl Station {
         Ok(())
     }
 
-    /// How often the device was kicked.
+    /// Number of kicks so far.
     pub(crate) fn kicks(&self) -> u64 {
         self.nic.kicked
     }
@@ -261,13 +261,13 @@ pub(crate) fn patiently<T>(connect: impl Fn() -> anyhow::Result<T>) -> anyhow::R
     }
 }
 
-/// A frame that end `from` sends to the other, with its header. One that is longer than [`PLAIN`] is a TCP segment
-/// to be split, whose checksum is not complete.
+/// Makes a frame that end `from` sends to the other, with its header. A frame longer than [`PLAIN`] is a TCP segment to
+/// be split, whose checksum is not complete.
 fn frame(from: u8, bytes: u32) -> Vec<u8> {
     let (length, split) = ((bytes - 14) as u16, bytes > PLAIN);
     let mut frame = vec![0; HEADER + bytes as usize];
     if split {
-        // NEEDS_CSUM, TCPv4, bytes of headers, of a part's data, start and place of the checksum.
+        // NEEDS_CSUM and TCPv4; then bytes of all headers, bytes of a part's data, start and place of the checksum.
         let fields = [HEADERS as u16, PART, 34, 16];
         frame[..2].copy_from_slice(&[1, 1]);
         for (place, field) in frame[2..10].chunks_exact_mut(2).zip(fields) {
@@ -287,6 +287,7 @@ fn frame(from: u8, bytes: u32) -> Vec<u8> {
     ethernet[34..38].copy_from_slice(&[4, 0, 4, 0]);
     ethernet[46..48].copy_from_slice(&[5 << 4, 0x10]);
     if split {
+        // The checksum so far is that of the pseudo-header (NEEDS_CSUM): whoever splits the segment completes it.
         let tcp = (length - 20).to_be_bytes();
         let pseudo = [&addresses[..], &[0, 6], &tcp].concat();
         ethernet[50..52].copy_from_slice(&sum(&pseudo).to_be_bytes());

@@ -1,6 +1,6 @@
-//! Turns of servers that poll. A server that was started for a measurement is ended after it, but a peer
-//! runs on: one that polls on the I/O CPU would take half of it from each other server. So peers can be
-//! stopped (SIGSTOP) while it is another's turn.
+//! Turns of servers that poll. A server that was started for a measurement is ended after it, but a peer runs on. A
+//! peer that polls on the I/O CPU would take half of it from each other server. So peers can be stopped (SIGSTOP)
+//! during another server's turn.
 
 use crate::server::Server;
 use rustix::net::sockopt::socket_peercred;
@@ -12,7 +12,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
-/// A peer's processes, which are stopped but for its turn.
+/// Processes of a peer, which are stopped except during its turn.
 struct Stopped {
     server: String,
     processes: Vec<OwnedFd>,
@@ -21,22 +21,22 @@ struct Stopped {
 impl Stopped {
     fn tell(&self, signal: Signal) {
         for process in &self.processes {
-            // One that has ended is found missing by its client.
+            // The client of a process that has ended finds it missing.
             let _ = pidfd_send_signal(process, signal);
         }
     }
 }
 
-/// Peers that are stopped but for their turns. Dropping this lets them go on.
+/// Peers that are stopped except during their turns. Dropping this lets them go on.
 pub struct Turns(Vec<Stopped>);
 
-/// A server's turn, until this is dropped.
+/// Turn of a server, until this is dropped.
 pub struct Turn<'a>(Option<&'a Stopped>);
 
-/// The process that listens at this socket.
+/// Finds the process that listens at this socket.
 fn listens(socket: &Path) -> io::Result<OwnedFd> {
     let pid = socket_peercred(UnixStream::connect(socket)?)?.pid;
-    // A socket that another process was given, such as systemd's services have, is that of process 1.
+    // systemd makes the sockets of its services: such a socket belongs to process 1, not to the server.
     if pid == Pid::INIT || pid == getpid() {
         let why = format!("it is process {} that made it", pid.as_raw_pid());
         return Err(io::Error::other(why));
@@ -73,7 +73,7 @@ impl Turns {
         Ok(turns)
     }
 
-    /// Lets a server go on, if it is stopped, for its turn.
+    /// Lets a stopped server go on for its turn.
     pub fn begin(&self, server: &Server) -> Turn<'_> {
         let name = server.to_string();
         let stopped = self.0.iter().find(|stopped| stopped.server == name);
@@ -124,7 +124,7 @@ mod tests {
         }
     }
 
-    /// Where the program of these tests listens, if it is the peer of another.
+    /// Socket at which the program of these tests listens, if it is the peer of another.
     const SOCKET: &str = "WORLDSWITCH_TEST_PEER";
 
     /// No test of its own: the process that is stopped.

@@ -1,7 +1,7 @@
 //! Manual pages and shell completions of a command, made from its definition.
 //!
-//! `make install` uses it by the hidden subcommand `manual` of each command. The scripts for shells call the hidden
-//! subcommand `complete`, so they know what the command finds at that time: benchmarks, recipes.
+//! `make install` calls this by the hidden subcommand `manual` of each command. The shells' scripts call the hidden
+//! subcommand `complete`, so they offer what the command finds at that time: benchmarks, recipes.
 
 use clap::builder::{Resettable, StyledStr};
 use clap::{Arg, Command, ValueHint};
@@ -13,7 +13,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 
-/// The script of each shell, and where it looks for it below `share` of an installation.
+/// Script of each shell, and the path below `share` of an installation where the shell looks for it.
 const SHELLS: [(&str, &str); 3] = [
     (
         "bash-completion/completions/NAME.bash",
@@ -26,11 +26,8 @@ const SHELLS: [(&str, &str); 3] = [
     ),
 ];
 
-/// Writes a manual page for the command and each subcommand, and completions for bash, zsh and
-/// fish, where they are looked for below the folder `share` of an installation.
-///
-/// # Errors
-/// A folder or file can't be written; the message names the folder.
+/// Writes a manual page for the command and each subcommand, and completions for bash, zsh and fish. Their places are
+/// below the folder `share` of an installation.
 pub fn write(command: Command, share: &Path) -> io::Result<()> {
     for (file, script) in SHELLS {
         let path = share.join(file.replace("NAME", command.get_name()));
@@ -44,14 +41,11 @@ pub fn write(command: Command, share: &Path) -> io::Result<()> {
     })
 }
 
-/// What an argument's value may be, with a word on each; none if it may be anything. The text is typed so far.
+/// Values that an argument may have, each with a word of help; None if it may have any. `text` is typed so far.
 pub type Values = fn(arg: &Arg) -> Option<fn(text: &str) -> Vec<(String, String)>>;
 
-/// Prints what the last word of a command line may become, each on a line, after a tabulator what it is. Prints nothing
-/// where a file may be named, which the shell itself completes.
-///
-/// # Errors
-/// The output can't be written.
+/// Prints the completions of a command line's last word, one a line: the word, a tab and its help. Prints nothing where
+/// a file may be named, which the shell itself completes.
 pub fn complete(
     command: &Command,
     values: Values,
@@ -60,7 +54,7 @@ pub fn complete(
 ) -> io::Result<()> {
     let last = words.len().saturating_sub(1);
     let mut command = shown(command, values);
-    // Its error is that there is no word to complete.
+    // An error here means that there is no word to complete.
     let found = engine::complete(&mut command, words, last, None).unwrap_or_default();
     for candidate in found {
         let help = candidate
@@ -73,8 +67,8 @@ pub fn complete(
     Ok(())
 }
 
-/// The command for completions, without its hidden subcommands, which clap can't take out. Names are leaked: the program
-/// ends after this.
+/// Copies the command without its hidden subcommands, which clap can't take out. Names are leaked: the program ends
+/// after the completions.
 fn shown(command: &Command, values: Values) -> Command {
     let leaked = |name: &str| -> &'static str { name.to_owned().leak() };
     let inner = command.get_subcommands();
@@ -106,7 +100,7 @@ fn shown(command: &Command, values: Values) -> Command {
     copy
 }
 
-/// An argument with its values. Files are left to the shell.
+/// Adds its values to an argument. Files are left to the shell.
 fn completed(arg: Arg, values: Values) -> Arg {
     let Some(find) = values(&arg) else {
         return arg.value_hint(ValueHint::Other);
@@ -121,7 +115,7 @@ fn completed(arg: Arg, values: Values) -> Arg {
     }))
 }
 
-/// Writes a page for the command and each subcommand that is shown. The text below the options stands as it is: its
+/// Writes a page for the command and each subcommand that is shown. The text below the options keeps its lines: its
 /// examples are in columns, which `man` would fill into paragraphs.
 fn pages(command: &Command, folder: &Path) -> io::Result<()> {
     for inner in command.get_subcommands() {
@@ -144,7 +138,7 @@ fn pages(command: &Command, folder: &Path) -> io::Result<()> {
     fs::write(folder.join(page.get_filename()), bytes)
 }
 
-/// Makes a folder and what is in it.
+/// Makes a folder and fills it; an error names the folder.
 fn make(folder: &Path, fill: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<()> {
     fs::create_dir_all(folder)
         .and_then(|()| fill(folder))
@@ -225,7 +219,7 @@ mod tests {
         }
     }
 
-    /// What the last of these words may become.
+    /// Completes the last of these words.
     fn completed(words: &[&str]) -> String {
         let values: Values = |arg| {
             (arg.get_id() == "flag").then_some(|text| match text {

@@ -7,19 +7,19 @@ use ws_results::place::{PlaceKind, PlaceRow, Places, Side, Spot};
 /// The CPUs that this process may use, all of one kind.
 pub struct Cpus {
     allowed: Vec<u32>,
-    /// Those that share a core with the first one.
+    /// CPUs that share a core with the first one.
     siblings: Vec<u32>,
-    /// Those on the memory of the first one.
+    /// CPUs on the memory node of the first one.
     near: Vec<u32>,
 }
 
 impl Cpus {
-    /// Of this host.
+    /// Finds the CPUs of this host.
     pub fn of_host() -> Self {
         Self::of(&ws_cpus::Cpus::here())
     }
 
-    /// Of the fastest kind of which there are two: a placement on two kinds would compare these, not places.
+    /// Takes the CPUs of the fastest kind that has two: placements on two kinds would compare kinds, not places.
     fn of(host: &ws_cpus::Cpus) -> Self {
         let allowed = host.alike(&host.allowed, 2);
         let first = allowed.first().copied().unwrap_or_default();
@@ -31,7 +31,7 @@ impl Cpus {
         }
     }
 
-    /// Made up, for tests.
+    /// Makes CPUs up, for tests.
     #[cfg(test)]
     pub fn some(allowed: &[u32], siblings: &[u32], near: &[u32]) -> Self {
         Self {
@@ -41,20 +41,20 @@ impl Cpus {
         }
     }
 
-    /// Whether there is only one.
+    /// Whether there is only one CPU.
     pub fn is_one(&self) -> bool {
         self.allowed.len() == 1
     }
 
-    /// All of them, as a list.
+    /// All CPUs, as a list such as `0-3`.
     pub fn all(&self) -> String {
         let all: Set = self.allowed.iter().copied().collect();
         list::show(&all)
     }
 
-    /// Placements, those first that tell most: apart, on the same CPU, everywhere; then to another thread of
-    /// the same core and to another node where there are such; each part on a CPU of its own; the rest of the
-    /// paper's; and on two CPUs every way to put the receiver and the VM's other threads.
+    /// Placements, the most telling ones first: apart, on the same CPU, everywhere. Then come another thread of the
+    /// same core and another node, where there are such. Then each part has a CPU of its own. The rest of the paper's
+    /// follow, and on two CPUs every way to put the receiver and the VM's other threads.
     pub fn cells(&self) -> Vec<Places> {
         let Some((first, rest)) = self.allowed.split_first() else {
             return Vec::new();

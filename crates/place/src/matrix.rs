@@ -1,4 +1,4 @@
-//! Which placements are measured, so that all ends in a stated time.
+//! Choice of placements and kinds of work, so that all ends in a stated time.
 
 use crate::cpus::Cpus;
 use crate::work;
@@ -6,48 +6,48 @@ use std::time::Duration;
 use ws_results::place::{PlaceKind, PlaceRow, Places, Side, Where};
 use ws_runner::turns::{Turn, Turns};
 
-/// How long it takes to start namespaces and VMs, and a row: its two runs, and what is before and behind them.
-/// Measured on a quiet host with two CPUs, under an emulator (docs/notebook/place.md); only what they are to each other
-/// matters on others ([`Matrix::slowness`]).
+/// Seconds to start namespaces and VMs, and seconds of a row: its two runs, and all before and after them. Measured on
+/// a quiet host with two CPUs, under an emulator (docs/notebook/place.md). On other hosts only their ratio matters
+/// ([`Matrix::slowness`]).
 const BOOT_S: f64 = 6.0;
 const ROW_S: f64 = 0.8;
-/// So much of the time is planned for, as a host may get busier.
+/// Share of the time that is planned for: a host may get busier.
 const PLANNED: f64 = 0.75;
-/// A launch takes about so many rows.
+/// Rows of a launch, about.
 const ROWS_A_BOOT: usize = 38;
-/// Placements after which a stage ends: each stage has launches of its own, so that those of the next are what is
-/// left out if the time is used up.
+/// Numbers of placements after which a stage ends. Each stage has launches of its own: if the time is used up, the rows
+/// of later stages are left out.
 const STAGE_ENDS: [usize; 2] = [3, 7];
-/// With fewer placements than this there is nothing to compare; rather kinds of work are left out.
+/// Least number of placements: fewer leave nothing to compare, so kinds of work are left out instead.
 const CELLS_LEAST: usize = 2;
-/// A machine's agent reads 256 workloads, the lab's own among them.
+/// Most rows of a group: a machine's agent reads 256 workloads, the lab's own among them.
 const GROUP_MOST: usize = 200;
 
-/// What is asked for.
+/// Options of the user: kinds of work and limits.
 #[derive(Clone, Copy, Debug)]
 pub struct Asked<'a> {
     pub kinds: &'a [PlaceKind],
-    /// At most so many placements.
+    /// Most placements, if they are limited.
     pub cells: Option<u32>,
     pub time: Duration,
     pub boots: u32,
 }
 
-/// What is measured.
+/// Plan of a measurement: placements and kinds of work.
 pub struct Matrix {
     cells: Vec<Places>,
     kinds: Vec<PlaceKind>,
     boots: u32,
-    /// How long this host takes for what the quiet one takes a second for.
+    /// Time that this host takes for one second's work of the quiet host.
     slowness: f64,
     /// Placements and kinds that do not fit into the time.
     left_out: (usize, Vec<PlaceKind>),
-    /// There is only one CPU.
+    /// Whether there is only one CPU.
     only: bool,
 }
 
 impl Matrix {
-    /// As many placements as fit into the time, then as many kinds; at least one of each.
+    /// Chooses as many placements as fit into the time, then as many kinds of work; at least one of each.
     pub fn choose(cpus: &Cpus, asked: Asked<'_>, slowness: f64) -> Self {
         let mut all = cpus.cells();
         all.retain(|places| asked.kinds.iter().any(|kind| kind.suits(places)));
@@ -83,7 +83,7 @@ impl Matrix {
         chosen
     }
 
-    /// Rows by which [`Self::slowness`] is measured: both at work at the first placement, once of each kind.
+    /// Rows by which [`Self::slowness`] is measured: both sides at work at the first placement, once for each kind.
     pub fn first_rows(&self) -> Vec<PlaceRow> {
         let first = self.cells.first().into_iter();
         first
@@ -94,13 +94,13 @@ impl Matrix {
             .collect()
     }
 
-    /// How slow this host is, if these rows took it so long.
+    /// Computes the slowness of a host on which these rows took so long.
     pub fn slowness(rows: &[PlaceRow], took: Duration) -> f64 {
         took.as_secs_f64() / seconds(rows, 1)
     }
 
-    /// What is measured of each kind: each side alone on its CPUs once, and both at each placement, once for
-    /// each side that is timed. In the order of placements, with the turn of each.
+    /// Rows in the order of placements, with the turn of each. A kind of work has each side alone, once on its CPUs,
+    /// and both sides at each placement, once for each side that is timed.
     fn in_turn(&self) -> Vec<(PlaceRow, Turn)> {
         let mut rows: Vec<(PlaceRow, Turn)> = Vec::new();
         for (turn, places) in self.cells.iter().enumerate() {
@@ -120,21 +120,20 @@ impl Matrix {
         self.in_turn().into_iter().map(|(row, _)| row).collect()
     }
 
-    /// When each of them is measured.
+    /// Turns of the rows, by the row's name.
     pub fn turns(&self) -> Turns {
         let rows = self.in_turn().into_iter();
         rows.map(|(row, turn)| (row.name(), turn)).collect()
     }
 
-    /// What is left out if only these rows are measured: placements, and the kinds of work that lack them. Nothing
-    /// if all are.
+    /// Names the placements that lack rows, and the kinds of work that lack them; None if all rows are measured.
     pub fn left_out(&self, is_measured: impl Fn(&PlaceRow) -> bool) -> Option<String> {
         let mut groups: Vec<(String, Vec<PlaceKind>)> = Vec::new();
         for kind in &self.kinds {
             let cells = self.cells.iter().filter(|places| kind.suits(places));
             let lacks = |places: &&Places| {
                 let rows = needed(*kind, places);
-                // What a side does alone is also that of other placements.
+                // Rows of one side alone belong to other placements too.
                 let is_begun = rows.iter().any(|row| is_both(row) && is_measured(row));
                 let at = format!("{}/{}", places.host, places.vm);
                 match rows.iter().all(&is_measured) {
@@ -166,7 +165,7 @@ impl Matrix {
         all.as_flattened().iter().any(|rows| *rows > GROUP_MOST)
     }
 
-    /// How long it takes.
+    /// Estimates how long the measurement takes on this host.
     pub fn takes(&self) -> Duration {
         let rows = self.in_turn();
         let stages = rows.chunk_by(|(_, a), (_, b)| a.stage == b.stage);
@@ -174,7 +173,7 @@ impl Matrix {
         Duration::from_secs_f64(stages.map(of).sum::<f64>() * self.slowness)
     }
 
-    /// What will be measured and how long it takes, in one line.
+    /// Describes the plan and its duration in one line.
     pub fn said(&self) -> String {
         let cells: Vec<String> = self
             .cells
@@ -207,7 +206,7 @@ fn is_both(row: &PlaceRow) -> bool {
     matches!(row.where_, Where::Both(_))
 }
 
-/// What a placement needs: each side alone, and both together with each of them timed.
+/// Rows of a placement: each side alone, and both sides together with each of them timed.
 fn needed(kind: PlaceKind, places: &Places) -> Vec<PlaceRow> {
     let sides = [Side::Host, Side::Guest].into_iter();
     let rows = sides.flat_map(|side| {
@@ -222,8 +221,8 @@ fn words(kinds: &[PlaceKind]) -> String {
     words.join(", ")
 }
 
-/// Counts of rows that are launched apart: with a second VM, with disks, and all others; of each those in a VM of one
-/// vCPU, then those in a VM of two.
+/// Counts the rows that are launched apart: with a second VM, with disks, and all others. Each group has rows in a VM
+/// of one vCPU, then rows in a VM of two.
 fn groups<'a>(rows: impl IntoIterator<Item = &'a PlaceRow>) -> [[usize; 2]; 3] {
     let mut groups = [[0; 2]; 3];
     for row in rows {
@@ -237,7 +236,7 @@ fn groups<'a>(rows: impl IntoIterator<Item = &'a PlaceRow>) -> [[usize; 2]; 3] {
     groups
 }
 
-/// How long the rows of a stage take on a quiet host.
+/// Estimates the seconds that the rows of a stage take on a quiet host.
 fn seconds<'a>(rows: impl IntoIterator<Item = &'a PlaceRow>, boots: u32) -> f64 {
     let groups = groups(rows);
     let launches = groups.map(|sizes| sizes.iter().map(|rows| rows.div_ceil(ROWS_A_BOOT)).sum());

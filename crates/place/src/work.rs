@@ -1,4 +1,4 @@
-//! The workload of a row: what the timed side does, and what the other side does meanwhile.
+//! Workload of a row: the work of the timed side, and of the other side meanwhile.
 
 use std::collections::BTreeMap;
 use toml::{Table, Value};
@@ -7,7 +7,7 @@ use ws_lab::workload::With;
 use ws_machines::applications::{HOST_DISK, HOST_DISK_MIB, vm_disk_mib};
 use ws_results::place::{PlaceKind, PlaceRow, Side, Where};
 
-/// What all workloads read, and its file's name.
+/// Shell functions that all workloads read, and the name of their file.
 const SHELL: &str = include_str!("place.sh");
 const SHELL_FILE: &str = "place.sh";
 
@@ -15,13 +15,13 @@ const SHELL_FILE: &str = "place.sh";
 const HOST_ADDRESS: &str = "10.0.0.1";
 const SECOND_ADDRESS: &str = "10.0.0.3";
 const OWN_ADDRESS: &str = "127.0.0.1";
-/// The VM's disk in it.
+/// Path of the VM's disk in the VM.
 const VM_DISK: &str = "/dev/vda";
 const MIB: u64 = 1 << 20;
-/// How often a disk is read.
+/// Passes over a disk: from its page cache, and from the disk itself.
 const CACHED_TIMES: u64 = 16;
 const BUFFERED_TIMES: u64 = 2;
-/// For longer than the other side takes.
+/// Passes of the side that is not timed: more than the timed side needs.
 const AGAIN_TIMES: u64 = 1_000_000;
 
 /// The number of vCPUs of the VM in which a row is measured: as many as there are CPUs for their threads, at most two.
@@ -43,22 +43,23 @@ struct Work {
     unit: &'static str,
     units: u64,
     command: String,
-    /// What does the same again and again, where that is another command: one that starts slowly goes on.
+    /// Command for the side that is not timed, if it differs: a program that starts slowly goes on instead of starting
+    /// again.
     beside: Option<String>,
-    /// Holds after it.
+    /// Shell command that succeeds after the work.
     proof: String,
-    /// The address that it sends to.
+    /// Address that the work sends to.
     to: Option<&'static str>,
 }
 
 impl Work {
-    /// The command that does it again and again.
+    /// Shell command that repeats the work.
     fn again(&self) -> String {
         format!("again '{}'", self.beside.as_ref().unwrap_or(&self.command))
     }
 }
 
-/// A fixed amount of work, about half a second of it; an emulator does less.
+/// Work of one side: a fixed amount, about half a second of it. A VM of an emulator does less.
 fn work(kind: PlaceKind, side: Side, is_emulator: bool) -> Work {
     let is_guest = side == Side::Guest;
     let amount = |full: u64, emulated: u64| match is_guest && is_emulator {
@@ -102,14 +103,14 @@ fn work(kind: PlaceKind, side: Side, is_emulator: bool) -> Work {
     }
 }
 
-/// Data, or bytes there and back.
+/// Work of a network: a stream of data, or round trips.
 fn sent(kind: PlaceKind, side: Side, is_emulator: bool) -> Work {
     let to = match (kind, side) {
         (PlaceKind::NetGuest | PlaceKind::TripGuest, _) => SECOND_ADDRESS,
         (PlaceKind::NetHost | PlaceKind::TripHost, Side::Guest) => HOST_ADDRESS,
         _ => OWN_ADDRESS,
     };
-    // A second VM is an emulator's too.
+    // The second VM is slow under an emulator too.
     let slow = is_emulator && (side == Side::Guest || to == SECOND_ADDRESS);
     if matches!(kind, PlaceKind::TripHost | PlaceKind::TripGuest) {
         let trips = match (slow, to) {
@@ -130,7 +131,7 @@ fn sent(kind: PlaceKind, side: Side, is_emulator: bool) -> Work {
     netperf(to, "MiB", units, test)
 }
 
-/// netperf's test to an address, its amount, and the key by which it says what it did.
+/// netperf's test to an address, its amount, and the key by which netperf reports that amount.
 fn netperf(
     to: &'static str,
     unit: &'static str,
@@ -147,14 +148,14 @@ fn netperf(
     }
 }
 
-/// Reads a disk: from its page cache so often that a wait for a CPU is little of it.
+/// Work of a disk. Reads from the page cache are repeated so often that waiting for a CPU is a small part.
 fn disk(is_cached: bool, is_guest: bool, is_emulator: bool) -> Work {
     let (file, mib) = match is_guest {
         true => (VM_DISK, vm_disk_mib(is_emulator)),
         false => (HOST_DISK, HOST_DISK_MIB),
     };
     let times = match is_cached {
-        // It copies as slowly as it reads a disk.
+        // An emulated VM copies as slowly as it reads a disk.
         _ if is_guest && is_emulator => 1,
         true => CACHED_TIMES,
         false => BUFFERED_TIMES,
@@ -176,13 +177,13 @@ fn disk(is_cached: bool, is_guest: bool, is_emulator: bool) -> Work {
     }
 }
 
-/// Where the parts of a row are, and which sides work.
+/// CPUs of a row's parts, and the work of each side.
 struct Cast<'a> {
     row: &'a PlaceRow,
     sender: &'a str,
     receiver: &'a str,
     vcpu: &'a str,
-    /// The other threads of the VM's program.
+    /// CPUs of the other threads of the VM's program.
     io: &'a str,
     both: bool,
     host: Work,
@@ -238,11 +239,11 @@ impl<'a> Cast<'a> {
         (self.both || self.row.side == side) && work.to == Some(address)
     }
 
-    /// What is in the VM beside the work that is timed.
+    /// Commands that the VM runs beside the timed work.
     fn in_vm(&self) -> Vec<String> {
         let mut commands = Vec::new();
         if self.sends(Side::Guest, OWN_ADDRESS) {
-            // On any of the VM's CPUs.
+            // The server runs on any of the VM's CPUs.
             let last = vcpus(self.row) - 1;
             commands.push(format!("serve 0-{last}"));
         }
@@ -252,7 +253,7 @@ impl<'a> Cast<'a> {
         commands
     }
 
-    /// The same on the host, where everything is put on its CPUs.
+    /// Commands that the host runs beside the timed work; they put each part on its CPUs.
     fn on_host(&self) -> Vec<String> {
         let (sender, receiver) = (self.sender, self.receiver);
         let mut commands = vec![
@@ -284,10 +285,7 @@ impl<'a> Cast<'a> {
     }
 }
 
-/// The file of a row's workload; `all` are all CPUs.
-///
-/// # Errors
-/// Only by a bug in this program.
+/// Writes the file of a row's workload; `all` are all CPUs.
 fn workload(row: &PlaceRow, is_emulator: bool, all: &str) -> Result<String, toml::ser::Error> {
     let cast = Cast::of(row, is_emulator, all);
     let (timed, place, run) = match cast.is_guest() {
@@ -327,10 +325,8 @@ fn workload(row: &PlaceRow, is_emulator: bool, all: &str) -> Result<String, toml
     toml::to_string(&file.collect::<Table>())
 }
 
-/// The workloads of these rows, and what is beside them, by their files' names. `all`: the CPUs that may be used.
-///
-/// # Errors
-/// Only by a bug.
+/// Writes the workloads of these rows, and the shell functions beside them, by file name. `all`: the CPUs that may be
+/// used.
 pub fn workloads(
     rows: &[PlaceRow],
     is_emulator: bool,

@@ -4,7 +4,7 @@ use ws_machines::hypercall::Hypercall;
 use ws_machines::image::BenchmarkRow;
 use ws_machines::machine::{Control, Engine, Machine};
 
-/// What every machine that this program starts has.
+/// Requirements that every machine of this program meets.
 const ALWAYS: [&str; 7] = [
     "two CPUs",
     "an interrupt controller",
@@ -23,20 +23,20 @@ const HYPERCALLS: &str = "a hypervisor that answers hypercalls";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
     Yes,
-    /// The guest looks for something, and skips the benchmark where it is not there.
+    /// The guest looks for these parts, and skips the benchmark where one is missing.
     If(String),
-    /// Why not.
+    /// The platform can't measure the benchmark, for this reason.
     No(String),
 }
 
 impl Answer {
-    /// The answer for `row` on a machine.
+    /// Answers for `row` on a machine.
     pub fn of(row: &BenchmarkRow, machine: &dyn Machine) -> Self {
         if let Some(why) = row.missing.clone().or_else(|| machine.lacks(row)) {
             return Self::No(why);
         }
         let answered = Hypercall::answered_by(machine.engine());
-        // What the guest of a machine that somebody else boots has is not known here.
+        // The parts of a machine that somebody else boots are not known here.
         let known = machine.control() == Control::Launched;
         let mut open = Vec::new();
         for need in row.requires.split(", ").filter(|need| !need.is_empty()) {

@@ -1,16 +1,16 @@
-//! Names of benchmarks that users type: whether there are such, and which they may have meant.
+//! Names of benchmarks that users type: whether there are such, and which names may be meant.
 
 use regex::Regex;
 use ws_terminal::Usage;
 use ws_text::terminal;
 
-/// From this similarity on a name is proposed: as many letters are right as must be changed, added or swapped.
+/// Least similarity of a proposed name: as many letters are right as must be changed, added or swapped.
 const SIMILAR: f64 = 0.5;
 
-/// Matches these names and no others.
+/// Makes a regular expression that matches these names and no others.
 ///
 /// # Errors
-/// So many that no regular expression can hold them.
+/// There are so many names that no regular expression can hold them.
 pub fn only<T: AsRef<str>>(names: &[T]) -> Result<Regex, regex::Error> {
     let names: Vec<String> = names
         .iter()
@@ -19,10 +19,7 @@ pub fn only<T: AsRef<str>>(names: &[T]) -> Result<Regex, regex::Error> {
     Regex::new(&format!("^({})$", names.join("|")))
 }
 
-/// Checks that there is a benchmark of this name.
-///
-/// # Errors
-/// There is none: the name that may be meant, or all.
+/// Checks that there is a benchmark of this name. An error proposes the name that may be meant, or lists all.
 pub fn check<T: AsRef<str>>(name: &str, known: &[T]) -> Result<(), Usage> {
     match known.iter().any(|other| other.as_ref() == name) {
         true => Ok(()),
@@ -34,7 +31,7 @@ pub fn check<T: AsRef<str>>(name: &str, known: &[T]) -> Result<(), Usage> {
     }
 }
 
-/// Why a regular expression chose none.
+/// Makes the error of a regular expression that chose no benchmark.
 pub fn none_matches<T: AsRef<str>>(pattern: &Regex, known: &[T]) -> Usage {
     let pattern = pattern.as_str();
     let name: String = pattern.chars().filter(|c| !"^$()".contains(*c)).collect();
@@ -45,7 +42,7 @@ pub fn none_matches<T: AsRef<str>>(pattern: &Regex, known: &[T]) -> Usage {
     ))
 }
 
-/// The known name that is nearest to `name`, as a question; else all that are known.
+/// Proposes the known name that is nearest to `name`, as a question; otherwise lists all known names.
 pub fn instead<T: AsRef<str>>(name: &str, known: &[T]) -> String {
     let known = known.iter().map(AsRef::as_ref);
     let similarity = |other| strsim::normalized_damerau_levenshtein(name, other);

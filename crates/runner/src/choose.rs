@@ -1,4 +1,4 @@
-//! Where a run measures: platforms, baseline, and CPUs of vCPU threads.
+//! Choice of a run's platforms, its baseline, and the CPUs of vCPU threads.
 
 use crate::spec::RunSpec;
 use anyhow::bail;
@@ -11,13 +11,13 @@ use ws_machines::platforms::{self, Usable};
 use ws_machines::resources::Resources;
 use ws_terminal::{Colours, Usage, output};
 
-/// The most vCPUs that a row of the suite needs.
+/// Most vCPUs that a row of the suite needs.
 const VCPUS_OF_THE_SUITE: usize = 2;
 
-/// The platforms of the spec, or the usable ones of the default set.
+/// Returns the platforms of the spec, or the usable ones of the default set.
 ///
 /// # Errors
-/// One is named twice, or none is usable.
+/// A platform is named twice or can't be used, or none of the default set is usable.
 pub fn platforms(
     spec: &RunSpec,
     resources: &Resources,
@@ -72,10 +72,7 @@ pub fn platforms(
     Ok(usable)
 }
 
-/// The name of the base, which must be a platform of the run.
-///
-/// # Errors
-/// It is not one.
+/// Returns the name of the base, which must be a platform of the run.
 pub fn base(spec: &RunSpec, names: &[PlatformName]) -> anyhow::Result<Option<String>> {
     let Some(base) = &spec.base else {
         return Ok(None);
@@ -93,16 +90,14 @@ pub fn base(spec: &RunSpec, names: &[PlatformName]) -> anyhow::Result<Option<Str
 /// The host CPUs of vCPU threads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pins {
-    /// By vCPU; empty: not pinned.
+    /// CPU of each vCPU; empty: not pinned.
     pub cpus: Vec<u32>,
-    /// The message about it.
+    /// Message about the pinning.
     pub told: String,
 }
 
-/// The CPUs of `--pin`; else isolated ones, or those of one kind on a host that has several, if there are enough.
-///
-/// # Errors
-/// A CPU of `--pin` can't be used.
+/// Returns the CPUs of `--pin`. Without it, isolated ones, or those of one kind on a host that has several, if there
+/// are enough.
 pub fn pins(spec: &RunSpec) -> anyhow::Result<Pins> {
     let host = Cpus::here();
     let Some(cpus) = &spec.pin else {
@@ -120,8 +115,8 @@ pub fn pins(spec: &RunSpec) -> anyhow::Result<Pins> {
     })
 }
 
-/// As many CPUs of one kind: isolated ones; on a host of several kinds also others, where possible not CPU 0, which has
-/// most interrupts. Else none: threads are not pinned.
+/// Chooses `wanted` CPUs of one kind. Isolated ones are preferred; on a host of several kinds others are taken too,
+/// where possible not CPU 0, which has most interrupts. Otherwise threads are not pinned.
 fn chosen(host: &Cpus, wanted: usize) -> Pins {
     let told = |cpus: &[u32], why: &str| {
         let cpus = pin::list(cpus);
@@ -153,9 +148,6 @@ fn chosen(host: &Cpus, wanted: usize) -> Pins {
 }
 
 /// Checks that every vCPU gets a CPU.
-///
-/// # Errors
-/// There are fewer CPUs than vCPUs.
 pub fn check_pins<'a>(
     spec: &RunSpec,
     pins: &[u32],

@@ -1,4 +1,4 @@
-//! What the doctor finds on this host before time is measured on it.
+//! Findings of the doctor on this host, before time is measured on it.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -63,7 +63,7 @@ pub fn examine(resources: &Resources, kvm: bool) -> Report {
     } else {
         Probe::NotMade("no platform of this run needs it".into())
     };
-    // After the programs above have run: they must not count as load of the host.
+    // The load is read after the programs above have run: they must not count as load of the host.
     let earlier_stat = host.read("/proc/stat");
     std::thread::sleep(LOOK);
     ws_doctor::examine(

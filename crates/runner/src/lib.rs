@@ -1,8 +1,8 @@
 //! Measures platforms: opens and boots them, and writes a result file of each.
 //!
-//! Whoever measures builds a [`RunSpec`] and calls [`measure`]: the command, and libraries that judge what they
-//! measure. Nothing here parses a command line or draws a table. Each of these folders uses only those after it:
-//! `rounds` (what is booted when), `launch` (one launch, from bytes to rows), `outcome` (rows to a result).
+//! Whoever measures builds a [`RunSpec`] and calls [`measure`]: the command, and libraries that judge results. Nothing
+//! here parses a command line or draws a table. Each of these folders uses only those after it: `rounds` (order of
+//! boots and launches), `launch` (a launch, from bytes to rows), `outcome` (rows to a result).
 
 #![cfg_attr(
     test,

@@ -13,26 +13,26 @@ use ws_terminal::{Colours, Progress, Why, output, time};
 
 /// The results of a measurement, before any is shown.
 pub struct Measured {
-    /// One for each platform that measured anything, as in the folder.
+    /// Results of the platforms that measured anything, as in the folder.
     pub results: Vec<ResultFile>,
-    /// Where they are.
+    /// Folder of the results.
     pub folder: Rc<Folder>,
-    /// The platform that the others are compared with, if the user named it.
+    /// Platform that the others are compared with, if the user named it.
     pub base: Option<String>,
-    /// Why platforms did not measure everything.
+    /// Reasons why platforms did not measure everything.
     pub problems: Vec<Problem>,
-    /// What the user should know of the results.
+    /// Remarks on the results for the user.
     pub remarks: Vec<String>,
-    /// The user stopped it, or its time was used up.
+    /// Whether the user stopped the run, or its time was used up.
     pub interrupted: bool,
 }
 
-/// Why a platform did not measure everything.
+/// Reason why a platform did not measure everything.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// With the platform's name.
+    /// Message, with the platform's name.
     pub text: String,
-    /// The same machine had other counts before: none of its figures can be trusted.
+    /// Whether the same machine had other counts before: none of its figures can be trusted.
     pub broken: bool,
 }
 
@@ -50,16 +50,16 @@ impl Measured {
     }
 }
 
-/// When a run began, and the state of the host at that time.
+/// Start of a run, and the state of the host at that time.
 struct Start {
     tool: String,
     created: SystemTime,
-    /// Absent if no platform of the run measures time on this host.
+    /// Report of the doctor; None if no platform of the run measures time on this host.
     doctor: Option<ws_doctor::Report>,
 }
 
-/// Measures, and writes the result files, into the caller's `folder` if there is one. Prints progress
-/// on standard error. A result that can't be written becomes a problem; the results are returned.
+/// Measures, and writes the result files, into the caller's `folder` if there is one. Prints progress on standard
+/// error. A result that can't be written becomes a problem; it is returned all the same.
 ///
 /// # Errors
 /// Wrong usage, nothing to run on, or a folder that can't take the results.
@@ -87,6 +87,7 @@ pub fn measure(
         Some(folder) => folder,
         None => Rc::new(spec.output.make(start.created)?),
     };
+    // The folder is checked before the first boot: later a refusal would lose the measurement.
     folder.must_take(jobs.iter().map(|job| &*job.name))?;
     let bytes = jobs.iter().map(|job| job.bytes_at_most(&common)).sum();
     must_have_room(folder.path(), bytes, "or name another folder with -o")?;
@@ -158,12 +159,12 @@ fn gather(
     }
 }
 
-/// Whether it measures time on this host, in machines that this program starts.
+/// Whether the platform measures time on this host, in machines that this program starts.
 fn is_timed(job: &Job) -> bool {
     job.control() == Control::Launched && !job.is_exact()
 }
 
-/// `position`: among the platforms of the run, from 1.
+/// Makes a platform's result. `position`: the platform's place in the run, from 1.
 fn result(job: &Job, position: u32, start: &Start) -> ResultFile {
     let doctor = start.doctor.as_ref().filter(|_| is_timed(job));
     ResultFile {

@@ -1,4 +1,4 @@
-//! From what is to be measured to platforms that are ready to boot.
+//! Opens a run's platforms: from the specification to machines that are ready to boot.
 
 use crate::outcome::digits::Digits;
 use crate::rounds::job::{Common, Job, Selection};
@@ -18,9 +18,9 @@ use ws_machines::platforms;
 use ws_machines::resources::Resources;
 use ws_terminal::{Stop, Usage};
 
-/// The second boot proves that the counts of the first are exact.
+/// Default number of boots where instructions are counted: the second proves that the counts of the first are exact.
 const EXACT_BOOTS: u32 = 2;
-/// One boot with another padding and more memory.
+/// Default number of perturbed boots: one, with another padding and more memory.
 const PERTURBED_BOOTS: u32 = 1;
 
 /// Opens the machines, selects the benchmarks of their images, and prepares each machine.
@@ -70,10 +70,8 @@ pub fn open(
     Ok((common, jobs))
 }
 
-/// Checks that `--apic` has a meaning on all machines.
-///
-/// # Errors
-/// A machine has no local APIC, or boots a Linux, which chooses by itself.
+/// Checks that `--apic` has a meaning on all machines. A machine without a local APIC has no use for it, nor has a
+/// Linux, which chooses by itself.
 fn check_apic(machines: &[(String, Box<dyn Machine>)]) -> Result<(), Usage> {
     for (name, machine) in machines {
         let why = match (machine.architecture(), machine.workloads()) {
@@ -88,7 +86,7 @@ fn check_apic(machines: &[(String, Box<dyn Machine>)]) -> Result<(), Usage> {
     Ok(())
 }
 
-/// The settings that all platforms of the run have in common.
+/// Settings that all platforms of the run share.
 fn common(spec: &RunSpec, bench: Option<Regex>, resources: &Resources, stop: Stop) -> Common {
     let store = resources.store().ok();
     Common {
@@ -107,7 +105,7 @@ fn common(spec: &RunSpec, bench: Option<Regex>, resources: &Resources, stop: Sto
     }
 }
 
-/// The default number of boots of a machine; none for a log: all that it contains.
+/// Default number of boots of a machine; None for a log, of which all boots are read.
 fn boots(machine: &dyn Machine) -> Option<u32> {
     match (machine.control(), machine.unit(), machine.sizes()) {
         (Control::Replayed, _, _) => None,
@@ -118,8 +116,8 @@ fn boots(machine: &dyn Machine) -> Option<u32> {
     }
 }
 
-/// What a machine's benchmarks come from: the guest image of its architecture, or the machine itself, if
-/// it is a whole Linux: one with a VM has more of them.
+/// Source of a machine's benchmarks: the guest image of its architecture, or the machine itself if it is a whole Linux.
+/// A whole Linux with a VM has more benchmarks than one without.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Source {
     Image(Architecture),
@@ -179,7 +177,7 @@ fn select(
     Ok(selections)
 }
 
-/// Checks that the user named benchmarks that there are, and some.
+/// Checks that the benchmarks that the user named exist, and that any is chosen.
 fn must_choose(
     spec: &RunSpec,
     bench: Option<&Regex>,
@@ -202,7 +200,7 @@ fn must_choose(
     })
 }
 
-/// The guest image of an architecture; none if there is none and no machine needs it.
+/// Reads the guest image of an architecture; None if there is none and no machine needs it.
 fn image(
     spec: &RunSpec,
     resources: &Resources,

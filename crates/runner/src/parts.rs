@@ -19,17 +19,17 @@ pub struct Parts {
     pub qemu: Option<PathBuf>,
     /// The KVM monitor.
     pub vmm: Option<PathBuf>,
-    /// Boots lab machines in each launch, without saved states.
+    /// Whether lab machines boot in each launch, without saved states.
     pub no_resume: bool,
     pub lab: Places,
 }
 
-/// Where recipes and packages are.
+/// Folders of recipes and packages, and further workloads.
 #[derive(Clone, Debug, Default)]
 pub struct Places {
     /// Folders with the user's own recipes and sets, searched before the installed one.
     pub lab_dir: Vec<PathBuf>,
-    /// The folder of fetched packages.
+    /// Folder of fetched packages.
     pub cache: Option<PathBuf>,
     /// Workloads that a command makes itself, and files beside them: texts by name.
     pub workloads: BTreeMap<String, String>,
@@ -39,9 +39,9 @@ pub struct Places {
 #[derive(Clone, Copy, Debug)]
 struct Part {
     name: &'static str,
-    /// Its path in an installation.
+    /// Path in an installation.
     path: &'static str,
-    /// The folder of the source tree that has this path; `""` is the tree's root.
+    /// Folder of the source tree that has this path; `""` is the tree's root.
     tree: &'static str,
     cure: &'static str,
 }
@@ -166,7 +166,7 @@ const LAB: Part = Part {
     cure: "it is in the source tree; if it is elsewhere, set WORLDSWITCH_DATA",
 };
 
-/// The files that machines are made from: the user's, else those that are found.
+/// Finds the files that machines are made from. Those that the user named are taken first.
 pub fn resources(parts: &Parts) -> Resources {
     Resources {
         qemu: parts.qemu.clone(),
@@ -192,10 +192,7 @@ pub fn resources(parts: &Parts) -> Resources {
     }
 }
 
-/// Recording what a machine executes into `file`.
-///
-/// # Errors
-/// There are no plugins for that: where they were searched, and how to build them.
+/// Prepares to record a machine's execution into `file`.
 pub fn recording(file: &Path, what: What) -> anyhow::Result<Recording> {
     let plugin = found(PLUGIN).map_err(anyhow::Error::msg)?;
     Ok(Recording {
@@ -205,11 +202,8 @@ pub fn recording(file: &Path, what: What) -> anyhow::Result<Recording> {
     })
 }
 
-/// Checks that a machine of these architectures uses each file that the user named. Machines of
-/// another architecture use the tree's own file: the user's would be ignored silently.
-///
-/// # Errors
-/// No machine uses a file.
+/// Checks that a machine of these architectures uses each file that the user named. Machines of another architecture
+/// use the tree's own file: the user's would be ignored silently.
 pub fn check_named(parts: &Parts, architectures: &[Architecture]) -> Result<(), Usage> {
     for (option, named) in [("--guest", &parts.guest), ("--vmm", &parts.vmm)] {
         let Some(path) = named else { continue };
@@ -233,10 +227,7 @@ pub fn check_named(parts: &Parts, architectures: &[Architecture]) -> Result<(), 
     Ok(())
 }
 
-/// Recipes and store together, for lab machines.
-///
-/// # Errors
-/// As those of [`recipes`] and [`store`].
+/// Opens recipes and store together, for lab machines.
 pub fn files(places: &Places) -> anyhow::Result<LabFiles> {
     Ok(LabFiles {
         lab: recipes(places)?,
@@ -244,10 +235,7 @@ pub fn files(places: &Places) -> anyhow::Result<LabFiles> {
     })
 }
 
-/// The recipes and sets of the user's folders and of the installed one.
-///
-/// # Errors
-/// One of them can't be read, or there is none.
+/// Opens the recipes and sets of the user's folders and of the installed one.
 pub fn recipes(places: &Places) -> anyhow::Result<Lab> {
     let mut folders = places.lab_dir.clone();
     match lab_folder() {
@@ -259,10 +247,7 @@ pub fn recipes(places: &Places) -> anyhow::Result<Lab> {
     Ok(Lab::open(&folders)?.with_workloads(places.workloads.clone()))
 }
 
-/// The store that the user named, or the one in the user's cache.
-///
-/// # Errors
-/// The environment names neither.
+/// Opens the store that the user named, or the one in the user's cache.
 pub fn store(places: &Places) -> anyhow::Result<Store> {
     let root = match &places.cache {
         Some(root) => root.clone(),
@@ -273,13 +258,9 @@ pub fn store(places: &Places) -> anyhow::Result<Store> {
     Ok(Store::at(root))
 }
 
-/// A part for one architecture: the user's file if it is for that architecture, else the first of
-/// `$WORLDSWITCH_DATA/PATH`, PATH beside this program or in `../lib/worldswitch`, `build/PATH` in
-/// the tree around this program and around the current folder. If `$WORLDSWITCH_DATA` is set, no
-/// other place is searched.
-///
-/// # Errors
-/// There is none: where it was searched, and how to build it.
+/// Finds a part for one architecture. The user's file is taken if it is for that architecture. Otherwise the part is
+/// the first of `$WORLDSWITCH_DATA/PATH`, PATH beside this program or in `../lib/worldswitch`, and `build/PATH` in the
+/// tree around this program and around the current folder. If `$WORLDSWITCH_DATA` is set, no other place is searched.
 fn part(part: Part, named: &Option<PathBuf>) -> Result<PathBuf, String> {
     match named {
         Some(path) if image::is_aarch64(path) == part.path.contains("aarch64") => there(part, path),
@@ -287,20 +268,14 @@ fn part(part: Part, named: &Option<PathBuf>) -> Result<PathBuf, String> {
     }
 }
 
-/// The folder of the lab's recipes and sets, found as the guest image is; in the tree it is not
-/// below `build`.
-///
-/// # Errors
-/// There is none: where it was searched.
+/// Finds the folder of the lab's recipes and sets, as the guest image is found. In the tree the folder is not below
+/// `build`.
 pub fn lab_folder() -> Result<PathBuf, String> {
     let file = found(LAB)?;
     Ok(file.parent().unwrap_or(&file).to_owned())
 }
 
-/// The lab's small kernel configuration: the user's own, else the installed one.
-///
-/// # Errors
-/// There is none.
+/// Finds the lab's small kernel configuration: the user's own, else the installed one.
 pub fn kernel_config(places: &Places) -> anyhow::Result<PathBuf> {
     let folders = places.lab_dir.iter().cloned();
     let folders = folders.chain(lab_folder().ok());
@@ -311,7 +286,7 @@ pub fn kernel_config(places: &Places) -> anyhow::Result<PathBuf> {
     Ok(std::path::absolute(found)?)
 }
 
-/// The user's path, if the file exists.
+/// Returns the user's path, if the file exists.
 fn there(part: Part, path: &Path) -> Result<PathBuf, String> {
     if path.is_file() {
         Ok(path.to_owned())
@@ -320,7 +295,7 @@ fn there(part: Part, path: &Path) -> Result<PathBuf, String> {
     }
 }
 
-/// elvis, which is built beside this program.
+/// Finds elvis, which is built beside this program.
 fn elvis() -> Result<PathBuf, String> {
     let program = env::current_exe().map_err(|e| format!("this program is not found: {e}"))?;
     let path = program.with_file_name("elvis");

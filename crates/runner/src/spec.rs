@@ -1,4 +1,4 @@
-//! What is measured: on which platforms, which benchmarks, how often, from which files, and where the results go.
+//! Specification of a run: platforms, benchmarks, boots, files, and the folder of results.
 
 use crate::benchmarks::only;
 use crate::outcome::folder::Folder;
@@ -13,57 +13,57 @@ use ws_machines::name::PlatformName;
 use ws_machines::recording::What;
 use ws_terminal::{Colours, Stop};
 
-/// A run. What is not given has the default of each platform.
+/// Specification of a run. A field without a value has the default of each platform.
 #[derive(Clone, Debug, Default)]
 pub struct RunSpec {
-    /// Empty: the usable ones of the default set.
+    /// Platforms; empty: the usable ones of the default set.
     pub platforms: Vec<PlatformName>,
     pub benchmarks: Benchmarks,
-    /// Only rows of this kind.
+    /// Kind of the rows; None: all kinds.
     pub rows: Option<RowsOf>,
-    /// Which rows are measured first.
+    /// Order of the rows.
     pub turns: Turns,
     pub boots: Option<u32>,
     /// Perturbed boots, where instructions are counted. Default: 1, none if `boots` is given.
     pub perturb: Option<u32>,
-    /// Of the guest; its seed comes from `seed`.
+    /// Parameters of the guest; its seed comes from `seed`.
     pub parameters: Parameters,
     /// vCPUs of all launches. Default: as few as each row needs.
     pub smp: Option<u32>,
     /// Seed of the first boot where time is measured; the next boots have the next numbers. 0: no seeds.
     pub seed: u64,
-    /// Choose boots and samples so that measuring ends in about a minute.
+    /// Whether boots and samples are chosen so that measuring ends in about a minute.
     pub quick: bool,
-    /// The platform that the others are compared with; one of the run's.
+    /// Platform that the others are compared with; one of the run's.
     pub base: Option<PlatformName>,
     /// Time limit of one benchmark.
     pub timeout: Option<Duration>,
-    /// The host CPUs of vCPU threads.
+    /// Host CPUs of vCPU threads.
     pub pin: Option<Vec<u32>>,
     pub parts: Parts,
     pub output: Output,
-    /// Where a lab machine's recording goes, and what is recorded.
+    /// File of a lab machine's recording, and the choice of its contents.
     pub recording: Option<(PathBuf, What)>,
-    /// Prints the machines' command lines, and what each launch did.
+    /// Whether the machines' command lines are printed, and details of each launch.
     pub verbose: bool,
 }
 
-/// Which benchmarks are measured.
+/// Choice of benchmarks.
 #[derive(Clone, Debug, Default)]
 pub enum Benchmarks {
     #[default]
     All,
-    /// By name; each must be known.
+    /// Benchmarks of these names; each must be known.
     Named(Vec<String>),
-    /// Those whose name matches, in any part of it.
+    /// Benchmarks whose name matches, in any part of it.
     Matching(Regex),
 }
 
 impl Benchmarks {
-    /// Matches their names; none if all are measured.
+    /// Makes a regular expression that matches their names; None if all are measured.
     ///
     /// # Errors
-    /// So many names that no regular expression can hold them.
+    /// There are so many names that no regular expression can hold them.
     pub fn regex(&self) -> Result<Option<Regex>, regex::Error> {
         Ok(match self {
             Self::All => None,
@@ -79,32 +79,29 @@ impl From<Option<Regex>> for Benchmarks {
     }
 }
 
-/// Where results go.
+/// Destination of the results.
 #[derive(Clone, Debug, Default)]
 pub struct Output {
-    /// Default: a new one in `ws-runs`.
+    /// Path of the folder; by default a new one in `ws-runs`.
     pub folder: Option<PathBuf>,
-    /// Replaces results that are already there.
+    /// Whether results that are already there are replaced.
     pub force: bool,
 }
 
 impl Output {
     /// Makes the folder.
-    ///
-    /// # Errors
-    /// As [`Folder::make`].
     pub fn make(&self, created: SystemTime) -> anyhow::Result<Folder> {
         Folder::make(self.folder.as_deref(), self.force, created)
     }
 }
 
-/// The program that measures.
+/// Program that measures.
 #[derive(Clone, Debug)]
 pub struct Session {
-    /// The program and its version, for results.
+    /// Name and version of the program, for results.
     pub tool: String,
-    /// Whether it must end.
+    /// Request to end the program.
     pub stop: Stop,
-    /// The colours of its messages.
+    /// Colours of the program's messages.
     pub colours: Colours,
 }

@@ -12,11 +12,11 @@ use ws_machines::name::PlatformName;
 use ws_machines::platforms;
 use ws_terminal::{Usage, output};
 
-/// Measures.
+/// Measures rows of whole Linux machines, after it has checked that each platform has them.
 ///
 /// # Errors
-/// A platform is not of the lab or has a recipe that is not `suited`: `has_no` says what it does not have,
-/// and which to choose; or as [`crate::measure`].
+/// [`Usage`], if a platform is not of the lab or its recipe is not `suited`; `has_no` names what it lacks. Otherwise
+/// the errors of [`crate::measure`].
 pub fn measure(
     spec: &RunSpec,
     suited: fn(&Recipe) -> bool,
@@ -42,10 +42,8 @@ pub fn measure(
     crate::measure(spec, None, session)
 }
 
-/// The recipe of a platform, without its variant.
-///
-/// # Errors
-/// As [`measure`]: it is not of the lab, or not `suited`.
+/// Finds the recipe of a platform, without its variant. Fails if the platform is not of the lab, or the recipe not
+/// `suited`.
 pub fn recipe(
     lab: &Lab,
     name: &PlatformName,

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 pub enum Built {
     Yes,
     No,
-    /// Why it can't be.
+    /// The kernel can't be built, for this reason.
     Failed(String),
 }
 
@@ -19,7 +19,7 @@ impl Folder {
         self.0.join("kernels").join(name)
     }
 
-    /// Whether a kernel is built, or why it can't be.
+    /// Returns whether a kernel is built, or why it can't be.
     pub fn built(&self, name: &str) -> Built {
         if self.kernel(name).is_dir() {
             return Built::Yes;
@@ -30,10 +30,7 @@ impl Folder {
         }
     }
 
-    /// Keeps a built kernel: copies these files.
-    ///
-    /// # Errors
-    /// It can't be written.
+    /// Stores a built kernel: copies these files.
     pub fn keep_kernel(&self, name: &str, files: &[PathBuf]) -> Result<(), FolderError> {
         let folder = self.0.join("kernels");
         make(&folder)?;
@@ -55,10 +52,7 @@ impl Folder {
         }
     }
 
-    /// Keeps why a kernel can't be built.
-    ///
-    /// # Errors
-    /// It can't be written.
+    /// Stores the reason why a kernel can't be built.
     pub fn kernel_failed(&self, name: &str, why: &str) -> Result<(), FolderError> {
         make(&self.0.join("kernels"))?;
         let path = self.kernel(&format!("{name}.failed"));

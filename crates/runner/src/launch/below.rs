@@ -1,11 +1,11 @@
-//! What the hypervisor below a nested machine's counts of a row: its traps, in all and by cause. Pure.
+//! Counts of a row by the hypervisor below a nested machine's: its traps, in all and by cause. Pure.
 
 use std::collections::BTreeMap;
 use ws_records::Exits;
 
-/// The name under which windows with nothing but marks are counted (lab/agent/below.h).
+/// Name under which windows with nothing but marks are counted (lab/agent/below.h).
 pub const MARKS: &str = "marks";
-/// The name under which a shorter run is counted. It is subtracted from the measured one.
+/// Name under which a shorter run is counted, which is subtracted from the measured one.
 pub const SHORTER: &str = "shorter";
 
 /// The counter of all traps.
@@ -13,7 +13,7 @@ const EXITS: &str = "exits";
 
 type Counts = BTreeMap<String, u64>;
 
-/// Counts of one or more of its records.
+/// Counts of one or more records of that hypervisor.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Below {
     /// KVM's counters, or neve's sum of all causes.
@@ -22,8 +22,8 @@ pub struct Below {
 }
 
 impl Below {
-    /// Those of a record: KVM's counters, or its exits by reason, which it counts in a run of their own;
-    /// neve counts by cause always.
+    /// Takes the counts of a record. KVM sends its counters, or its exits by reason, which it counts in a run of their
+    /// own. neve always counts by cause.
     pub fn of(exits: Exits) -> Self {
         if exits.kvm.is_some() || !exits.reasons.is_empty() {
             return Self {
@@ -38,7 +38,7 @@ impl Below {
         }
     }
 
-    /// Adds those of another record of the same row.
+    /// Adds the counts of another record of the same row.
     pub fn add(&mut self, other: Self) {
         if let Some(counts) = other.counts {
             each(
@@ -50,7 +50,7 @@ impl Below {
         each(&mut self.causes, other.causes, u64::saturating_add);
     }
 
-    /// Keeps the least of these and of another empty window.
+    /// Keeps the least of these counts and another empty window's.
     pub fn learn(&mut self, other: Self) {
         match (&mut self.counts, other.counts) {
             (Some(own), Some(counts)) => least(own, &counts),
@@ -63,7 +63,7 @@ impl Below {
         }
     }
 
-    /// Without the counts of marks, or of a shorter run.
+    /// Subtracts the counts of marks, or of a shorter run.
     pub fn without(mut self, other: &Self) -> Self {
         let take = |from: &mut Counts, what: &Counts| {
             for (name, count) in from.iter_mut() {
@@ -85,7 +85,7 @@ fn each(to: &mut Counts, from: Counts, with: fn(u64, u64) -> u64) {
     }
 }
 
-/// A counter that the other does not have was 0 there.
+/// Keeps the least of each counter. A counter that the other lacks was 0 there.
 fn least(own: &mut Counts, other: &Counts) {
     for (name, count) in own {
         *count = (*count).min(other.get(name).copied().unwrap_or(0));

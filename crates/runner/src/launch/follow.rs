@@ -14,20 +14,19 @@ use ws_results::{Launch, LaunchEnd};
 use ws_terminal::time::millis;
 use ws_terminal::{Stop, Why};
 
-/// Time that a guest has after its `bye` to power its machine off.
+/// Longest time from a guest's `bye` until its machine powers off.
 const POWER_OFF_LIMIT: Duration = Duration::from_secs(3);
 
-/// How much of the machine's standard error goes into the end's detail: its end, which usually has the
-/// reason.
+/// Characters of the machine's standard error in the end's detail: the last ones, which usually have the reason.
 const COMPLAINTS_CHARS: usize = 400;
 
 /// A launch to make.
 #[derive(Debug)]
 pub struct Order<'a> {
     pub vcpus: u32,
-    /// The CPUs of the machine that runs the guest's VM.
+    /// CPUs of the machine that runs the guest's VM.
     pub host_cpus: u32,
-    /// Which of the machine's VMs.
+    /// Name of the guest's VM among the machine's.
     pub vm: &'a str,
     pub rows: &'a [String],
     pub command_line: String,
@@ -35,15 +34,12 @@ pub struct Order<'a> {
     pub memory_mib: Option<u64>,
     pub nonce: Nonce,
     pub limits: Limits,
-    /// Time the guest from outside.
+    /// Whether the host times the guest from outside.
     pub timed: bool,
 }
 
 /// Launches the machine once and follows it until the launch is over; then the machine is stopped.
 /// `watch` is called often, with the launch's state.
-///
-/// # Errors
-/// The machine can't be started, or its console can't be read.
 pub fn follow(
     machine: &mut dyn Machine,
     order: &Order<'_>,
@@ -68,7 +64,7 @@ pub fn follow(
         first_record: None,
     };
     loop {
-        // Read before the console, so that output from before the user's signal is not lost.
+        // The signal is read before the console, so that output from before the signal is not lost.
         let stopping = stop.why();
         let (console, over) = follower.read(stopping)?;
         watch(&follower.state);
@@ -103,13 +99,13 @@ struct Follower<'a> {
     state: LaunchState,
     line: Line,
     started: Instant,
-    /// How long the machine waited for a host CPU.
+    /// Time for which the machine waited for a host CPU.
     waited: Duration,
     first_record: Option<Duration>,
 }
 
 impl Follower<'_> {
-    /// The clock for the guest's limits: time in which the machine waits for a host CPU does not count.
+    /// Clock of the guest's limits: time in which the machine waits for a host CPU does not count.
     fn now(&self) -> Duration {
         self.started.elapsed().saturating_sub(self.waited)
     }
@@ -155,7 +151,7 @@ impl Follower<'_> {
         over
     }
 
-    /// The machine ended. True when the launch is over.
+    /// Takes the end of the machine. True when the launch is over.
     fn end(&mut self, how: &str, now: Duration) -> bool {
         let mut over = false;
         for event in self.line.finish() {

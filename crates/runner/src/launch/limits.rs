@@ -2,22 +2,22 @@
 
 use std::time::Duration;
 
-/// The time limit of each step.
+/// Time limit of each step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// From the start to `hello`; none if somebody else boots.
+    /// Limit from the start to `hello`; None if somebody else boots.
     pub boot: Option<Duration>,
-    /// From a benchmark's `begin` to its `end`.
+    /// Limit from a benchmark's `begin` to its `end`.
     pub bench: Option<Duration>,
-    /// Between benchmarks, and from the last to `bye`.
+    /// Limit between benchmarks, and from the last to `bye`.
     pub between: Option<Duration>,
 }
 
-/// From a machine's start to its `hello`.
+/// Longest time from a machine's start to its `hello`.
 const BOOT_LIMIT: Duration = Duration::from_secs(15);
 
 impl Limits {
-    /// For a machine that this program launches.
+    /// Limits of a machine that this program launches.
     pub fn launched(bench: Duration) -> Self {
         Self {
             boot: Some(BOOT_LIMIT),
@@ -25,7 +25,7 @@ impl Limits {
         }
     }
 
-    /// For a machine that somebody else boots, at any time.
+    /// Limits of a machine that somebody else boots, at any time.
     pub fn listened(bench: Duration) -> Self {
         Self {
             boot: None,
@@ -34,7 +34,7 @@ impl Limits {
         }
     }
 
-    /// For a log, which has no times.
+    /// Limits of a log, which has no times.
     pub const NONE: Limits = Limits {
         boot: None,
         bench: None,

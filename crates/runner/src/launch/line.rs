@@ -1,4 +1,4 @@
-//! One console while it is read: its records, and the end of its other text.
+//! A console while it is read: its records, and the end of its other text.
 
 use crate::launch::marks::{self, Heard};
 use crate::launch::state::{BELOW, Event, GUEST, LaunchReport};
@@ -6,23 +6,22 @@ use ws_machines::earshot::Chunk;
 use ws_records::{Counts, Decoder, Expect, Item};
 use ws_results::Launch;
 
-/// Sources of records that run the guest: the project's monitor, its hypervisor, and the monitor below a
-/// nested machine's. Other sources (a
-/// guest hypervisor, Xen's dom0) are part of what these two count.
+/// Sources of records that run the guest: the project's monitor, its hypervisor, and the monitor below a nested
+/// machine's. Exits of other sources (a guest hypervisor, Xen's dom0) are part of the counts of these.
 const MONITORS: [&str; 3] = ["vmm", "neve", BELOW];
 
-/// How much of the console's end is kept in results.
+/// Bytes of the console's end that results keep.
 const TAIL_BYTES: usize = 4096;
 
 /// A console that is being read.
 #[derive(Debug)]
 pub struct Line {
     decoder: Decoder,
-    /// The last bytes of console text.
+    /// Last bytes of console text.
     tail: Vec<u8>,
-    /// How many bytes came since [`Line::restart`].
+    /// Number of bytes since [`Line::restart`].
     bytes: u64,
-    /// The decoder's counts at that time.
+    /// Counts of the decoder at [`Line::restart`].
     counted: Counts,
 }
 
@@ -37,7 +36,7 @@ impl Line {
         }
     }
 
-    /// The same; `marks`: the guest sends marks.
+    /// Lets the line expect the guest's marks, if `marks`.
     pub fn with_marks(self, marks: bool) -> Self {
         if !marks {
             return self;
@@ -54,13 +53,13 @@ impl Line {
         self.keep(items, marks::times(bytes, chunks))
     }
 
-    /// The console ended: returns a record that only lacks its newline.
+    /// Ends the console: returns a record that only lacks its newline.
     pub fn finish(&mut self) -> Vec<Event<'static>> {
         let items = self.decoder.finish();
         self.keep(items, Vec::new())
     }
 
-    /// `times`: those of the marks, in order.
+    /// Turns items into events. `times`: times of the marks, in order.
     fn keep(&mut self, items: Vec<Item>, times: Vec<Option<u64>>) -> Vec<Event<'static>> {
         let mut events = Vec::new();
         let mut times = times.into_iter();
@@ -92,18 +91,18 @@ impl Line {
         self.counted = self.decoder.counts();
     }
 
-    /// How many bytes this launch wrote.
+    /// Number of bytes that this launch wrote.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// The launch of this report in the form of a result, from its console alone.
+    /// Describes the launch of this report for a result, from its console alone.
     pub fn launch(&self, report: &LaunchReport) -> Launch {
         let (now, before) = (self.decoder.counts(), self.counted);
         Launch {
             nonce: self.decoder.nonce().unwrap_or_default().to_string(),
             vcpus: report.hello.as_ref().map_or(0, |hello| hello.cpus),
-            // If somebody else booted it, only the benchmarks that began are known.
+            // If somebody else booted the machine, only the benchmarks that began are known.
             asked: report.rows.iter().map(|row| row.bench.clone()).collect(),
             hello: report.hello_object.clone(),
             first_record_ms: None,

@@ -13,12 +13,12 @@ use ws_results::Launch;
 use ws_terminal::Stop;
 use ws_terminal::time::millis;
 
-/// The state of a listener.
+/// State of a listener.
 struct Listener {
     limits: Limits,
     replayed: bool,
     line: Line,
-    /// The current launch, and its number on the line.
+    /// Current launch, and its number on the line.
     current: Option<(u64, LaunchState)>,
     since: Instant,
     heard: Vec<(LaunchReport, Launch)>,
@@ -26,9 +26,6 @@ struct Listener {
 
 /// Listens until `boots` boots have arrived (without a number: without limit), the console ends, or the
 /// user stops. `watch` is called often, with the number of boots so far and the current launch.
-///
-/// # Errors
-/// The console can't be read.
 pub fn listen(
     machine: &mut dyn Machine,
     bench_limit: Duration,
@@ -61,7 +58,7 @@ pub fn listen(
     let mut buffer = Vec::new();
     loop {
         buffer.clear();
-        // Read before the console, so that output from before the user's signal is not lost.
+        // The signal is read before the console, so that output from before the signal is not lost.
         let stopping = stop.why();
         let console = machine.console(&mut buffer)?;
         listener.feed(&buffer);

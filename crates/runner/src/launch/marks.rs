@@ -14,7 +14,7 @@ const SLOTS_MAX: usize = 65_536;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Heard {
     pub mark: Mark,
-    /// The host's counter; none if it is unknown when the mark arrived.
+    /// Reading of the host's counter; None if it is unknown when the mark arrived.
     pub ticks: Option<u64>,
 }
 
@@ -39,14 +39,14 @@ pub fn times(bytes: &[u8], chunks: &[Chunk]) -> Vec<Option<u64>> {
     times
 }
 
-/// The marks of one row, in order of arrival.
+/// Marks of a row, in order of arrival.
 #[derive(Clone, Debug, Default)]
 pub struct Marks {
     slots: Vec<Slot>,
     too_many: bool,
 }
 
-/// One sample: a control batch, then a run batch.
+/// Marks of a sample: a control batch, then a run batch.
 #[derive(Clone, Copy, Debug, Default)]
 struct Slot {
     control: Batch,
@@ -60,7 +60,7 @@ struct Batch {
     end: Option<Option<u64>>,
 }
 
-/// Why a batch has no time.
+/// Reason why a batch has no time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Flaw {
     Lost,
@@ -107,8 +107,8 @@ impl Marks {
         }
     }
 
-    /// The samples, if the guest measured `count`. If the marks are of more or fewer samples, they can't
-    /// be assigned.
+    /// Returns the samples, as the host timed them. `count`: the number that the guest measured; marks of more or fewer
+    /// samples can't be assigned.
     pub fn samples(&self, count: usize) -> External {
         let marked = self.slots.len();
         if marked == 0 {

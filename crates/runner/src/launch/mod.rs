@@ -1,4 +1,4 @@
-//! One launch: turns a machine's console into the outcome of each benchmark.
+//! A launch: turns a machine's console into the outcome of each benchmark.
 
 mod below;
 pub mod follow;

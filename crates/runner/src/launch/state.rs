@@ -1,5 +1,5 @@
-//! One launch as a state machine. Input: records, time and the machine's end. Output: the outcome of
-//! each benchmark, and when to stop.
+//! A launch as a state machine. Input: records, time and the machine's end. Output: the outcome of each benchmark, and
+//! when to stop.
 //!
 //! Pure: it reads no clock and touches no machine, so that unit tests cover every way in which a launch
 //! can fail. `follow` and `listen` feed it. All times are relative to the launch's start.
@@ -19,13 +19,13 @@ use ws_terminal::Why;
 /// because it knows the launch's nonce; nothing here prevents that.
 pub const GUEST: &str = "guest";
 
-/// The source of the monitor below a nested machine's: the host's.
+/// Source of records of the host's monitor, which is below a nested machine's.
 pub const BELOW: &str = "l0";
 
-/// The source of neve's, which is below a nested machine's monitor if there is one.
+/// Source of neve's records. neve is below a nested machine's monitor if there is one.
 const NEVE: &str = "neve";
 
-/// What can happen to a launch.
+/// Event in a launch.
 #[derive(Clone, Debug)]
 pub enum Event<'a> {
     /// A record of this launch arrived.
@@ -54,11 +54,11 @@ pub struct LaunchReport {
     pub end: LaunchEnd,
     pub detail: String,
     pub hello: Option<Hello>,
-    /// The same as received.
+    /// Object of `hello`, as received.
     pub hello_object: Option<Value>,
     /// Benchmarks that sent any record, in that order.
     pub rows: Vec<RowReport>,
-    /// Why records were left out, if a guest sent records of more benchmarks than it had announced.
+    /// Reason why records were left out, if a guest sent records of more benchmarks than it had announced.
     pub left_out: Option<String>,
 }
 
@@ -66,16 +66,16 @@ pub struct LaunchReport {
 #[derive(Clone, Debug)]
 pub struct LaunchState {
     limits: Limits,
-    /// The host times it from outside.
+    /// Whether the host times the launch from outside.
     timed: bool,
     hello: Option<Hello>,
-    /// The same as received.
+    /// Object of `hello`, as received.
     hello_object: Option<Value>,
     has_spoken: bool,
-    /// When the current step began.
+    /// Start of the current step.
     step_since: Duration,
     current: Option<Current>,
-    /// What the host of a nested machine counted of windows with nothing in them.
+    /// Counts by a nested machine's host of windows with nothing but marks.
     marks: Below,
     /// A fault outside of any benchmark, in words.
     guest_fault: Option<String>,
@@ -92,18 +92,19 @@ struct Current {
     assembler: ResultAssembler,
     marks: Marks,
     report: Option<RowReport>,
-    /// Why parts of its result do not fit together.
+    /// Reason why parts of the result do not fit together.
     damage: Option<String>,
     exits: Option<Exits>,
-    /// What the host of a nested machine counted.
+    /// Counts by a nested machine's host.
     below: Option<Below>,
-    /// What it counted in shorter runs.
+    /// Counts by that host in shorter runs.
     shorter: Option<Below>,
     strayed: Vec<String>,
 }
 
 impl Current {
-    /// Its report; if none arrived, one with this status. `why` gets the damage and returns the reason.
+    /// Returns the benchmark's report; if none arrived, one with this status. `why` gets the damage and returns the
+    /// reason.
     fn settled(self, status: Status, why: impl FnOnce(Option<String>) -> String) -> RowReport {
         let mut report = self
             .report
@@ -132,7 +133,7 @@ impl LaunchState {
         }
     }
 
-    /// The same; `timed`: the host times it from outside, by its marks.
+    /// Sets whether the host times the launch from outside, by the guest's marks.
     pub fn timed(self, timed: bool) -> Self {
         Self { timed, ..self }
     }
@@ -181,8 +182,8 @@ impl LaunchState {
         self.over.is_some()
     }
 
-    /// vCPU threads were just seen on other CPUs than they are pinned to, as `how` says. Notes it in the
-    /// running benchmark and in those that ended after the first `rows_before`.
+    /// Notes that vCPU threads were just seen on other CPUs than they are pinned to, as `how` says. The note goes to
+    /// the running benchmark and to those that ended after the first `rows_before`.
     pub fn saw_strayed(&mut self, how: &[String], rows_before: usize) {
         let over = self.rows.iter_mut().skip(rows_before);
         let running = self.current.as_mut().map(|current| &mut current.strayed);
@@ -210,12 +211,12 @@ impl LaunchState {
         self.current.as_ref().map(|current| current.bench.as_str())
     }
 
-    /// How many benchmarks are over.
+    /// Number of benchmarks that are over.
     pub fn rows_done(&self) -> usize {
         self.rows.len()
     }
 
-    /// The launch's report. A launch that is not over counts as interrupted.
+    /// Ends the launch, and returns its report. A launch that is not over counts as interrupted.
     pub fn finish(mut self) -> LaunchReport {
         self.on(Event::Interrupted(Why::Asked), self.step_since);
         let most = self.most_rows();
@@ -236,8 +237,8 @@ impl LaunchState {
         }
     }
 
-    /// The most benchmarks of a launch: as many as its `hello` announced, and never more than an image can
-    /// have. It bounds the time that each record takes.
+    /// Most benchmarks of a launch: as many as its `hello` announced, and never more than an image can have. The limit
+    /// bounds the time that each record takes.
     fn most_rows(&self) -> usize {
         let announced = self.hello.as_ref().and_then(|hello| hello.selected);
         let announced = announced.map_or(ROWS_MAX, u64::from);
@@ -248,7 +249,7 @@ impl LaunchState {
         self.has_spoken = true;
         match record.kind {
             Kind::Hello(hello) => {
-                // A second one in the same launch is a copy; the first one counts.
+                // A second `hello` in the same launch is a copy; the first one counts.
                 if self.hello.is_none() {
                     self.hello = Some(hello);
                     self.hello_object = Some(Value::Object(record.object));
@@ -293,9 +294,9 @@ impl LaunchState {
         }
     }
 
-    /// Takes a monitor's record. Its counts go to the benchmark that it names, if that is running.
-    /// A nested machine's host sends its counts first: they are kept beside those of the guest's own
-    /// monitor.
+    /// Takes a monitor's record. The counts go to the benchmark that the record names, if that is running. A nested
+    /// machine's host sends its counts first: they wait for the record of the guest's own monitor, and are kept beside
+    /// its counts.
     fn monitor(&mut self, record: Record) {
         let Kind::Exits(exits) = record.kind else {
             return;
@@ -321,10 +322,10 @@ impl LaunchState {
             current.below.get_or_insert_default().add(of_below);
         }
         if record.source == NEVE {
-            // Of the guest itself, unless a monitor above it speaks.
+            // These are the guest's own exits, unless a monitor above neve sends a record later.
             current.exits = Some(*exits);
         } else if !is_below {
-            // A shorter run has the same marks.
+            // A shorter run has the same marks, so the marks are subtracted only where there is none.
             let below = match (current.below.take(), current.shorter.take()) {
                 (Some(below), Some(shorter)) => below.without(&shorter),
                 (Some(below), None) if exits.marked => below.without(&self.marks),
@@ -375,7 +376,7 @@ impl LaunchState {
         });
     }
 
-    /// A record of `bench` arrived: begins it if its `begin` was lost. A benchmark that is over stays over.
+    /// Begins `bench` if its `begin` was lost. A benchmark that is over stays over.
     fn resume(&mut self, bench: &str, now: Duration) {
         if self.running() != Some(bench) && !self.is_over(bench) {
             self.open(bench, now);
@@ -419,7 +420,7 @@ impl LaunchState {
         limit.is_some_and(|limit| now.saturating_sub(self.step_since) >= limit)
     }
 
-    /// The time limit of the current step, and the beginning of the message if it is exceeded.
+    /// Time limit of the current step, and the beginning of the message if the step exceeds it.
     fn limit(&self) -> (Option<Duration>, &'static str) {
         match (&self.current, &self.hello) {
             (Some(_), _) => (self.limits.bench, "it took"),
@@ -448,7 +449,7 @@ impl LaunchState {
         let mut detail = why.to_owned();
         if let Some(current) = self.current.take() {
             detail = format!("{why} (in {})", current.bench);
-            // A report that arrived before stays valid: its figures are complete.
+            // A report that arrived before the end stays valid: its figures are complete.
             let report = current.settled(status, |_| why.to_owned());
             if !self.is_over(&report.bench) {
                 self.rows.push(report);
@@ -461,7 +462,7 @@ impl LaunchState {
     }
 }
 
-/// A complete result is `Ok`, unless the guest's own check failed.
+/// Makes the report of a complete result: `Ok`, unless the guest's own check failed.
 fn judge(result: BenchResult, marks: Option<&Marks>) -> RowReport {
     let verdict = match result.check {
         CheckVerdict::Proved => Verdict::Proved,

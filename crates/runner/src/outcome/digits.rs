@@ -1,9 +1,9 @@
 //! Counts of earlier runs in the lab: the same machine, launched in the same way, must give the same
 //! counts, or the lab is broken.
 //!
-//! They are kept beside the lab's packages in the folder `digits`, one small file per machine and
-//! launch. The file's name is a hash of all parts of the machine, its guest and its guest's command
-//! line, so that only identical launches are compared.
+//! The counts are kept beside the lab's packages in the folder `digits`, one small file per machine and launch. The
+//! file's name is a hash of all parts of the machine, its guest and its guest's command line, so that only identical
+//! launches are compared.
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -16,20 +16,20 @@ use ws_analysis::{BootEstimate, UnitKind};
 use ws_results::{Row, Samples};
 use ws_terminal::time;
 
-/// The folder of counts of earlier runs.
+/// Folder of the counts of earlier runs.
 #[derive(Clone, Debug)]
 pub struct Digits(PathBuf);
 
-/// The name of a launch: launches of the same name must give the same counts.
+/// Name of a launch: launches of the same name must give the same counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Key(String);
 
-/// The counts of a launch, as stored.
+/// Counts of a launch, as stored.
 #[derive(Debug, Serialize, Deserialize)]
 struct Seen {
-    /// When they were first seen, as RFC 3339.
+    /// Time at which the counts were first seen, as RFC 3339.
     first: String,
-    /// By benchmark.
+    /// Counts by benchmark.
     rows: BTreeMap<String, Digit>,
 }
 
@@ -37,13 +37,13 @@ struct Seen {
 struct Digit {
     /// SHA-256 of all samples, in hexadecimal.
     samples: String,
-    /// The most frequent cost, for people: serde_json does not read every number as it wrote it.
+    /// Most frequent cost, for people: serde_json does not read every number as it wrote it.
     mode: f64,
 }
 
 impl Key {
-    /// For a launch of the machine with this digest, with this command line of its guest. `cpus`: how
-    /// many the guest and the machine have, in words that are always the same.
+    /// Names a launch of the machine with this digest, with this command line of its guest. `cpus`: numbers of the
+    /// guest's and the machine's CPUs, in words that are always the same.
     pub fn of(machine: &str, cpus: &str, memory_mib: Option<u64>, line: &str) -> Self {
         let memory_mib = memory_mib.unwrap_or(0);
         let hash = Sha256::digest(format!("{machine}\n{cpus}\n{memory_mib}\n{line}"));
@@ -57,11 +57,8 @@ impl Digits {
         Self(store.join("digits"))
     }
 
-    /// Compares the counts of boot `boot` with those of the same launches in earlier runs, and stores
-    /// new ones. `keys` are by launch. Returns what differs, in words.
-    ///
-    /// # Errors
-    /// Counts can't be stored, or stored ones can't be read.
+    /// Compares the counts of boot `boot` with those of the same launches in earlier runs, and stores new ones. `keys`
+    /// are by launch. Returns the differences, in words.
     pub fn watch(&self, keys: &[Key], boot: u32, rows: &[Row]) -> io::Result<Vec<String>> {
         let mut broken = Vec::new();
         for (launch, key) in (0u32..).zip(keys) {
@@ -94,6 +91,7 @@ impl Digits {
                     }
                 }
             }
+            // Stored counts are never replaced, so that all runs are compared with the first.
             if seen.rows.len() > known {
                 fs::create_dir_all(&self.0)?;
                 let text = serde_json::to_string_pretty(&seen)?;
@@ -116,7 +114,7 @@ fn read(path: &Path) -> io::Result<Option<Seen>> {
     Ok(Some(seen))
 }
 
-/// The counts of the rows that this launch measured.
+/// Takes the counts of the rows that this launch measured.
 fn digits(rows: &[Row], boot: u32, launch: u32) -> Vec<(String, Digit)> {
     let mut all = Vec::new();
     for row in rows {

@@ -1,5 +1,5 @@
-//! Compares a monitor's counts with what a benchmark must have caused: an unproven check becomes
-//! proved, and one that the host contradicts fails.
+//! Compares a monitor's counts with the events that a benchmark must have caused: an unproven check becomes proved, and
+//! one that the host contradicts fails.
 //!
 //! Pure. The rules are in the tables [`RULES`] and [`ARM_RULES`].
 
@@ -10,18 +10,18 @@ use ws_machines::machine::Engine;
 use ws_records::Exits;
 use ws_results::{HostView, Samples, Status, Verdict};
 
-/// What the host can count of an operation.
+/// Rule by which the host's counts prove an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rule {
-    /// KVM handles it, and counts each in this counter.
+    /// KVM handles the operation, and counts each in this counter.
     Kvm(&'static str),
-    /// It returns to the monitor with this exit reason of KVM_RUN, this many times.
+    /// The operation returns to the monitor with this exit reason of KVM_RUN, this many times.
     Returns(&'static str, u64),
-    /// It touches a page that the host has not yet given to the guest's memory.
+    /// The operation touches a page that the host has not yet given to the guest's memory.
     NewPage,
-    /// It never exits, with any extension that KVM uses.
+    /// The operation never exits, with any extension that KVM uses.
     Never,
-    /// It depends on the processor and on KVM's configuration: nothing is concluded.
+    /// The processor and KVM's configuration decide: nothing is concluded.
     Depends,
 }
 
@@ -76,10 +76,10 @@ const RULES: [(&str, Rule); 24] = [
     ("print", Rule::Returns("io", PRINT_BYTES)),
 ];
 
-/// With fewer operations than this, exits that the host caused could be taken for theirs.
+/// Least number of operations: with fewer, exits that the host caused could be taken for the operations'.
 const OPERATIONS_TO_TELL: u64 = 1000;
 
-/// The conclusion from the host's counts.
+/// Conclusion from the host's counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Finding {
     /// The event took place each time.
@@ -136,7 +136,7 @@ fn of_neve(rule: Rule, exits: &Exits) -> Finding {
         "neve counted {came} traps of the guest for {} operations",
         exits.operations
     );
-    // There may be more: the EL1 half of a split-mode guest hypervisor calls its EL2 half.
+    // More traps are possible: the EL1 half of a split-mode guest hypervisor calls its EL2 half.
     if came >= operations {
         Finding::Proved(text)
     } else {
@@ -168,7 +168,7 @@ fn find(rule: Rule, exits: &Exits, engine: Engine) -> Finding {
             let came = count(&exits.returns, reason);
             let text = format!("the guest came back to the monitor {came} times by {reason} for {operations} operations");
             match weigh(came, operations, text) {
-                // At least one per operation, but not one per byte: output may have come in larger units.
+                // There was one per operation at least, but not one per byte: output may have come in larger units.
                 Finding::Proved(_) if came < operations.saturating_mul(each) => Finding::Nothing,
                 finding => finding,
             }
@@ -179,7 +179,7 @@ fn find(rule: Rule, exits: &Exits, engine: Engine) -> Finding {
                 let text = format!(
                     "the guest's memory had {before} pages before and {after} after {operations} operations"
                 );
-                // One of them serves many operations, or none.
+                // A page of 2 MiB serves many operations, or none.
                 if before > 0 && [before, after].iter().all(|count| count % HUGE_PAGES == 0) {
                     return Finding::Noted(format!("{text}: it comes in pages of 2 MiB"));
                 }
@@ -256,7 +256,7 @@ pub fn judge(row: &mut RowReport, engine: Engine, architecture: Architecture, pi
     };
 }
 
-/// vCPU threads that the monitor saw on other CPUs than they are pinned to. It checks whenever the guest
+/// Names vCPU threads that the monitor saw on other CPUs than they are pinned to. The monitor checks whenever the guest
 /// returns to it, and at both ends of the samples, but not in between.
 fn places(exits: &Exits, pins: &[u32]) -> Vec<String> {
     let mut strayed: Vec<String> = (0..)
@@ -275,8 +275,7 @@ fn places(exits: &Exits, pins: &[u32]) -> Vec<String> {
     strayed
 }
 
-/// The host's view of a row in the form of a result; `None` if there are neither counts nor strayed
-/// threads.
+/// Makes the host's view of a row for a result; None if there are neither counts nor strayed threads.
 pub fn view(report: &RowReport, boot: u32) -> Option<HostView> {
     if report.exits.is_none() && report.strayed.is_empty() {
         return None;
@@ -305,9 +304,8 @@ pub fn view(report: &RowReport, boot: u32) -> Option<HostView> {
     Some(view)
 }
 
-/// The metrics from a monitor's counts; `place` is their boot and launch. A count over all samples of a
-/// boot is one sample, of all operations. Without a monitor there are none: only the steps of a
-/// transaction are known.
+/// Makes metrics of a monitor's counts; `place` is their boot and launch. A count over all samples of a boot is one
+/// sample, of all operations. Without a monitor there are none: only the steps of a transaction are known.
 pub fn samples(exits: &Exits, place: &Samples) -> Vec<(&'static str, Samples)> {
     let has_monitor = exits.kvm.is_some() || exits.steps.is_empty();
     if exits.operations == 0 || !has_monitor {

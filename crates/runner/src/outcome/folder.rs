@@ -13,12 +13,12 @@ use ws_machines::room::free_bytes;
 use ws_results::{ResultFile, WriteError};
 use ws_terminal::time;
 
-/// The folder. It is removed on drop if it is empty.
+/// Folder of a run's results. An empty one is removed on drop.
 #[derive(Debug)]
 pub struct Folder {
     path: PathBuf,
     force: bool,
-    /// Held until the folder is dropped.
+    /// Lock of the folder, held until this is dropped.
     _lock: File,
 }
 
@@ -26,7 +26,7 @@ impl Folder {
     /// Makes the folder. Called before anything is measured, so that a wrong path fails early.
     ///
     /// # Errors
-    /// It can't be made, or another run writes into it.
+    /// The folder can't be made, or another run writes into it.
     pub fn make(path: Option<&Path>, force: bool, created: SystemTime) -> anyhow::Result<Self> {
         let path = match path {
             Some(path) => path.to_owned(),
@@ -49,15 +49,12 @@ impl Folder {
         })
     }
 
-    /// Where it is.
+    /// Path of the folder.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Checks that results of these platforms can be written.
-    ///
-    /// # Errors
-    /// Results of one of them are already there, and `--force` was not given.
+    /// Checks that results of these platforms can be written: without `--force` none may be there already.
     pub fn must_take<'a>(
         &self,
         mut platforms: impl Iterator<Item = &'a str>,
@@ -72,10 +69,7 @@ impl Folder {
         }
     }
 
-    /// Checks that the folder is empty, for commands that write more than result files.
-    ///
-    /// # Errors
-    /// It is not, and `--force` was not given.
+    /// Checks that the folder is empty, for commands that write more than result files. With `--force` it need not be.
     pub fn must_be_empty(&self) -> anyhow::Result<()> {
         let mut entries = fs::read_dir(&self.path)?;
         match entries.next() {
@@ -87,8 +81,8 @@ impl Folder {
         }
     }
 
-    /// Writes all results, and returns the errors of those that could not be written. Of several of one platform (its
-    /// benchmarks and its workloads) the first has the platform's name, the next ones a number too.
+    /// Writes all results, and returns the errors of those that could not be written. A platform may have several
+    /// results (its benchmarks and its workloads): the first file has the platform's name, the next ones a number too.
     pub fn write(&self, results: &[ResultFile]) -> Vec<WriteError> {
         let mut seen: BTreeMap<&str, u32> = BTreeMap::new();
         let written = results.iter().map(|result| {
@@ -102,7 +96,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // Fails if it has results, as intended.
+        // This fails if the folder has results, as intended.
         let _ = fs::remove_dir(&self.path);
         if let Some(parent) = self
             .path
@@ -114,10 +108,7 @@ impl Drop for Folder {
     }
 }
 
-/// Checks that results of this many bytes fit into a folder. `cure` says what to do beside making room.
-///
-/// # Errors
-/// They do not.
+/// Checks that results of this many bytes fit into a folder. `cure`: advice beside making room.
 pub fn must_have_room(path: &Path, bytes: u64, cure: &str) -> anyhow::Result<()> {
     if let Some(free) = free_bytes(path).filter(|free| *free < bytes) {
         bail!(
@@ -130,8 +121,8 @@ pub fn must_have_room(path: &Path, bytes: u64, cure: &str) -> anyhow::Result<()>
     Ok(())
 }
 
-/// An upper bound of the size of a result file: samples of both loops, as text, and the rest. `samples`: of each benchmark
-/// in a boot, if they were chosen; a guest may take more than were asked for.
+/// Upper bound of the size of a result file: samples of both loops, as text, and the rest. `samples`: samples of each
+/// benchmark in a boot, if they were chosen; a guest may take more than were asked for.
 pub fn bytes_at_most(rows: usize, boots: u32, samples: Option<u64>) -> u64 {
     const BASE: u64 = 64 << 10;
     const SAMPLES: u64 = 64;
@@ -142,7 +133,7 @@ pub fn bytes_at_most(rows: usize, boots: u32, samples: Option<u64>) -> u64 {
     BASE.saturating_add(all)
 }
 
-/// A new folder in `ws-runs`, named for the time; with a number if that name exists.
+/// Makes a new folder in `ws-runs`, named for the time; with a number if that name exists.
 fn made(created: SystemTime) -> io::Result<PathBuf> {
     let first = Path::new("ws-runs").join(time::for_folder(created));
     fs::create_dir_all("ws-runs")?;

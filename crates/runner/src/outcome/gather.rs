@@ -12,10 +12,10 @@ use ws_machines::image::BenchmarkRow;
 use ws_records::BenchResult;
 use ws_results::{Boot, COST, COST_EXTERNAL, EXITS_UNIT, Outcome, Perturbed, Row, Samples, Status};
 
-/// The category of a row that is in no known image.
+/// Category of a row that is in no known image.
 pub const UNKNOWN: &str = "unknown";
 
-/// The boots and rows of a platform so far.
+/// Boots and rows of a platform so far.
 #[derive(Clone, Debug, Default)]
 pub struct Gathered {
     pub boots: Vec<Boot>,
@@ -25,7 +25,7 @@ pub struct Gathered {
 }
 
 impl Gathered {
-    /// Empty rows for these benchmarks, in this order.
+    /// Makes empty rows for these benchmarks, in this order.
     pub fn named(known: &[BenchmarkRow]) -> Self {
         let mut gathered = Self::default();
         for row in known {
@@ -34,7 +34,7 @@ impl Gathered {
         gathered
     }
 
-    /// The same; the image with these rows is known to run.
+    /// Makes empty rows for an image that is known to run.
     pub fn of_image(known: &[BenchmarkRow]) -> Self {
         let digest = |row: &BenchmarkRow| (row.name.clone(), row.digest.clone());
         Self {
@@ -43,7 +43,7 @@ impl Gathered {
         }
     }
 
-    /// The row of a benchmark; a new one at the end if there is none.
+    /// Finds the row of a benchmark, or adds one at the end.
     fn row(&mut self, name: &str, category: &str) -> &mut Row {
         let rows = self.rows.iter();
         let index = rows.take_while(|row| row.benchmark != name).count();
@@ -95,7 +95,7 @@ impl Gathered {
     }
 }
 
-/// Adds the outcome of a row in a boot; `conditions` returns those of its result.
+/// Adds the outcome of a row in a boot; `conditions` returns the conditions of a result.
 fn add_report(
     row: &mut Row,
     boot: u32,
@@ -127,7 +127,7 @@ fn add_report(
             let exits = report.exits.iter().flat_map(|e| exits::samples(e, &place));
             let exits: Vec<_> = exits.collect();
             if unit == EXITS_UNIT {
-                // What the guest read from its clock is dropped.
+                // The guest's readings of its clock are dropped.
                 let all = exits.iter().find(|(name, _)| *name == "exits");
                 row.add(
                     COST,
@@ -188,7 +188,7 @@ fn conditions(digest: Option<&str>, vcpus: u32, result: &BenchResult) -> BTreeMa
     conditions
 }
 
-/// How a boot's conditions differ from those of earlier boots.
+/// Describes how a boot's conditions differ from those of earlier boots.
 fn unlike(row: &Row, conditions: &BTreeMap<String, Value>, unit: &str) -> Option<String> {
     let metric = row.metrics.first()?;
     if metric.unit != unit {
@@ -209,7 +209,7 @@ fn unlike(row: &Row, conditions: &BTreeMap<String, Value>, unit: &str) -> Option
     ))
 }
 
-/// The row of the result; `perturbed` boots do not decide whether it is exact.
+/// Makes the row of the result; `perturbed` boots do not decide whether it is exact.
 fn finished(row: &Row, perturbed: &Perturbed) -> Row {
     let mut row = row.clone();
     let first = row

@@ -1,5 +1,4 @@
-//! The identity of a result: everything that its numbers depend on, from the platform and from the
-//! guest's `hello`.
+//! Identity of a result: everything that its figures depend on, from the platform and from the guest's `hello`.
 
 use serde_json::json;
 use ws_records::Hello;
@@ -51,15 +50,15 @@ pub fn complete(
     conditions.insert("clock".into(), json!(hello.clock));
     conditions.insert("pad".into(), json!(hello.pad));
     if !counts {
-        // Not the seed itself: it differs from boot to boot.
+        // The seed itself is not a condition: it differs from boot to boot.
         let order = match hello.seed {
             None => "as in the image",
             Some(_) => "by a boot's seed",
         };
         conditions.insert("order".into(), json!(order));
     }
-    // The guest's usable memory depends on the firmware. If the machine's memory is known, that is the
-    // condition, and the usable memory is none.
+    // The guest's usable memory depends on the firmware. If the machine's memory is known, that is the condition, and
+    // the usable memory is not.
     let place = match conditions.contains_key("memory_mib") {
         true => &mut *subject,
         false => &mut *conditions,
@@ -69,8 +68,8 @@ pub fn complete(
     identity
 }
 
-/// Adds the clock's frequency: as a condition if it is exact (instructions are counted, or the CPU states
-/// it). A frequency that the guest measured differs a little in every boot, so it could never agree.
+/// Adds the clock's frequency: as a condition if it is exact (instructions are counted, or the CPU states it). A
+/// frequency that the guest measured differs a little in every boot, so boots could never agree on it.
 fn add_frequency(identity: &mut Identity, hello: &Hello, counts: bool) {
     let from = hello.clock_hz_from.as_deref();
     let place = match counts || matches!(from, Some("cpuid" | "cntfrq")) {

@@ -1,4 +1,4 @@
-//! The outcome of launches: rows, the identity of what was measured, and the folder of results.
+//! Outcome of launches: rows, the identity of a result, and the folder of results.
 
 pub mod digits;
 pub mod exits;

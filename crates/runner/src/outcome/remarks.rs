@@ -1,4 +1,4 @@
-//! Remarks on a finished run: what the user should know and what to do about it.
+//! Remarks on a finished run: facts that the user should know, and their cures.
 //!
 //! Pure: from results to sentences.
 
@@ -6,7 +6,7 @@ use std::path::Path;
 use ws_analysis::SUITE_BOOTS;
 use ws_results::{COST_EXTERNAL, LaunchEnd, ResultFile, Status};
 
-/// Remarks on one result in `folder`.
+/// Makes the remarks on a result in `folder`.
 pub fn on(result: &ResultFile, folder: &Path) -> Vec<String> {
     let mut remarks = Vec::new();
     remarks.extend(unsteady(result));
@@ -85,8 +85,8 @@ fn damage(result: &ResultFile) -> Option<String> {
     ))
 }
 
-/// Samples that the host did not time, of rows that it timed; the table shows rows that it could not
-/// time at all.
+/// Counts samples that the host did not time, in rows of which it timed others. The table shows rows that the host
+/// could not time at all.
 fn unheard(result: &ResultFile, folder: &Path) -> Option<String> {
     let timed = result.rows.iter().flat_map(|row| &row.metrics);
     let boots = timed

@@ -1,24 +1,24 @@
-//! The outcome of one benchmark in one launch.
+//! Outcome of a benchmark in a launch.
 
 use ws_records::{BenchResult, Exits};
 use ws_results::{Check, Status};
 
-/// The outcome of a benchmark in a launch.
+/// Outcome of a benchmark in a launch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RowReport {
     pub bench: String,
-    /// Index into its boot's launches.
+    /// Index into the boot's launches.
     pub launch: u32,
     pub status: Status,
     pub reason: Option<String>,
     pub check: Option<Check>,
-    /// Its samples; only if the status is `Ok`.
+    /// Samples; only if the status is `Ok`.
     pub result: Option<BenchResult>,
-    /// What the monitor counted while it ran.
+    /// Counts of the monitor while the benchmark ran.
     pub exits: Option<Exits>,
     /// vCPU threads that were seen on other CPUs than they are pinned to, in words.
     pub strayed: Vec<String>,
-    /// The same samples as timed by the host; only with `--external`.
+    /// Samples as timed by the host; only with `--external`.
     pub external: Option<External>,
 }
 
@@ -45,14 +45,14 @@ pub struct External {
     /// Ticks of the run batch and of the control batch of each sample whose marks all have a time.
     pub run: Vec<u64>,
     pub control: Vec<u64>,
-    /// The other samples, counted from 0.
+    /// Indices of the other samples, from 0.
     pub missing: Vec<u32>,
-    /// Why they are missing.
+    /// Reason why samples are missing.
     pub why: Option<String>,
 }
 
 impl External {
-    /// All of `count` samples are missing, for one reason.
+    /// Reports all of `count` samples as missing, for one reason.
     pub fn none(count: usize, why: String) -> Self {
         Self {
             missing: (0..).take(count).collect(),

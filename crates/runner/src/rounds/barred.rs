@@ -6,7 +6,7 @@ use ws_machines::hypercall;
 use ws_machines::image::BenchmarkRow;
 use ws_machines::machine::Machine;
 
-/// The rows that a machine can't run, with the reason, and the others.
+/// Separates the rows that a machine can't run, with the reason, from the others.
 pub fn barred<'a>(
     machine: &dyn Machine,
     rows: &'a [BenchmarkRow],
@@ -30,8 +30,8 @@ pub fn barred<'a>(
     (barred, others)
 }
 
-/// Why a row that needs so many CPUs at once can't be timed: they would run by turns. In the lab they always do, and
-/// counts do not depend on it.
+/// Reason why a row that needs so many CPUs at once can't be timed: its vCPUs would run by turns. In the lab they
+/// always do, and counts do not depend on that.
 fn too_few(machine: &dyn Machine, wanted: u32, cpus: &Cpus) -> Option<String> {
     if machine.unit() == Some("insns") {
         return None;

@@ -1,4 +1,4 @@
-//! One boot of a platform that this program boots.
+//! A boot of a platform that this program boots.
 
 use super::BENCH_LIMIT;
 use super::barred::barred;
@@ -24,9 +24,9 @@ use ws_terminal::{Progress, Why, time};
 
 /// A boot, in progress or over.
 pub struct OneBoot {
-    /// From 1.
+    /// Number of the boot, from 1.
     number: u32,
-    /// Of how many.
+    /// Number of boots in all.
     of: u32,
     started: Instant,
     pace: Pace,
@@ -35,19 +35,19 @@ pub struct OneBoot {
     perturbed: Option<Perturbation>,
     selection: Arc<Selection>,
     launches: Vec<Launch>,
-    /// One per launch; only of an exact machine.
+    /// Key of each launch; only of an exact machine.
     keys: Vec<Key>,
-    /// Its rows, once it is over.
+    /// Rows of the boot, once it is over.
     reports: Vec<RowReport>,
-    /// How long it took.
+    /// Duration of the boot.
     took: Duration,
-    /// Why it was stopped before its end.
+    /// Reason why the boot was stopped before its end.
     stopped: Option<Why>,
-    /// Why the platform can't continue.
+    /// Reason why the platform can't continue.
     failed: Option<String>,
 }
 
-/// The default time limit of a workload of a whole Linux, which has far more work than a benchmark.
+/// Default time limit of a workload of a whole Linux, which has far more work than a benchmark.
 const WORKLOAD_LIMIT: Duration = Duration::from_secs(600);
 
 impl Job {
@@ -92,8 +92,8 @@ impl Job {
         }
     }
 
-    /// The seed of a boot, the same on all platforms of a run. None if instructions are counted: it
-    /// would change the counts.
+    /// Seed of a boot, the same on all platforms of a run. None if instructions are counted: a seed would change the
+    /// counts.
     fn seed(&self, common: &Common, boot: u32) -> Option<NonZeroU64> {
         let first = NonZeroU64::new(common.seed).filter(|_| !self.is_exact())?;
         first.checked_add(u64::from(boot - 1))
@@ -112,8 +112,8 @@ impl Job {
         }
     }
 
-    /// Keeps a boot. A boot that was cut short is kept only if it is the first: otherwise its missing
-    /// rows would look like failures. What was measured when the time was used up is kept: the others have a boot
+    /// Keeps a boot. A boot that was cut short is kept only if it is the first: the missing rows of a later one would
+    /// look like failures. A boot in which the time was used up is kept: the rows that it did not reach have a boot
     /// less.
     fn keep(&mut self, common: &Common, one: OneBoot) {
         if self.failed.is_some() {
@@ -191,10 +191,8 @@ impl OneBoot {
         self.took = self.started.elapsed();
     }
 
-    /// Makes a launch, and puts its unfinished rows back into the queue.
-    ///
-    /// # Errors
-    /// Why the platform can't continue. Other platforms do.
+    /// Makes a launch, and puts its unfinished rows back into the queue. An error is the reason why this platform can't
+    /// continue; other platforms do.
     fn next_launch(
         &mut self,
         instance: &mut Instance,
@@ -212,7 +210,7 @@ impl OneBoot {
         }
         let done = self.launch(instance, common, progress, &order, queue.rows_done());
         let (report, launch) = done.map_err(|error| {
-            // Its load must not disturb the other platforms.
+            // The machine's load must not disturb the other platforms.
             instance.machine.kill();
             error.to_string()
         })?;
@@ -226,7 +224,7 @@ impl OneBoot {
         }
     }
 
-    /// The order for the next launch of a boot.
+    /// Makes the order for the next launch of a boot.
     fn order<'a>(&self, instance: &Instance, common: &Common, planned: &'a Planned) -> Order<'a> {
         let machine = instance.machine.as_ref();
         let asked = Asked::by(machine);
@@ -235,7 +233,7 @@ impl OneBoot {
         parameters.seed = self.seed;
         parameters.pad = perturbed.pad.or(parameters.pad);
         let nonce = if instance.is_exact() {
-            // A row that is apart is the same whatever else was selected.
+            // A row in a launch of its own has the same nonce whatever else was selected.
             let launch = match machine.launches_rows_apart() {
                 true => 0,
                 false => self.launches.len(),
@@ -266,7 +264,7 @@ impl OneBoot {
         }
     }
 
-    /// What progress calls it.
+    /// Title of the boot in messages about progress.
     fn title(&self, platform: &str) -> String {
         format!("{platform} boot {}/{}", self.number, self.of)
     }
@@ -299,7 +297,7 @@ impl OneBoot {
     }
 }
 
-/// What a launch is at, and since when.
+/// Current step of a launch, and its start.
 #[derive(Debug, Default)]
 struct Step {
     what: String,
@@ -307,11 +305,11 @@ struct Step {
     since: Duration,
 }
 
-/// A step that takes longer says for how long.
+/// Shortest step whose duration is shown.
 const LONG: Duration = Duration::from_secs(5);
 
 impl Step {
-    /// For how long it has been at this, if that is long; at time `now` of the boot.
+    /// Describes how long the step has lasted, if that is long. `now`: time since the boot began.
     fn lasting(&mut self, what: &str, done: usize, now: Duration) -> String {
         if (self.what.as_str(), self.done) != (what, done) {
             *self = Self {
@@ -328,7 +326,7 @@ impl Step {
     }
 }
 
-/// The guest's parameters: the user's, and for the rest the machine's defaults.
+/// Parameters of the guest: the user's, and for the rest the machine's defaults.
 fn parameters(machine: &dyn Machine, common: &Common) -> Parameters {
     let mut parameters = common.parameters.clone();
     if let Some(sizes) = machine.sizes() {
@@ -354,7 +352,7 @@ fn never_spoke(launches: &[Launch]) -> String {
     why
 }
 
-/// The digests of a machine's workloads: all are in its files, and move the counts of each.
+/// Digests of a machine's workloads: all are in the machine's files, and move each other's counts.
 fn workloads(instance: &Instance) -> String {
     let rows = instance.machine.workloads().unwrap_or_default();
     rows.iter().map(|row| format!(" {}", row.digest)).collect()

@@ -1,4 +1,5 @@
-//! One machine of a platform, and what its guests said. A platform has several if its boots run side by side.
+//! A machine of a platform, and the `hello` of its guests. A platform has several machines if its boots run side by
+//! side.
 
 use crate::launch::state::LaunchReport;
 use crate::rounds::plan::Apic;
@@ -10,12 +11,12 @@ use ws_terminal::Progress;
 /// Units in which a guest may count.
 const UNITS: [&str; 4] = ["insns", "tsc_ticks", "cntvct_ticks", "ns"];
 
-/// One machine.
+/// Machine of a platform.
 pub struct Instance {
-    /// The platform's canonical name.
+    /// Canonical name of the platform.
     pub name: String,
     pub machine: Box<dyn Machine>,
-    /// The first one.
+    /// First `hello` of a guest.
     pub hello: Option<Hello>,
     /// Remarks for the user at the end of the run.
     pub remarks: Vec<String>,
@@ -32,12 +33,12 @@ impl Instance {
         }
     }
 
-    /// Another machine of the same parts, where it may run beside this one.
+    /// Makes another machine of the same parts, where it may run beside this one.
     pub fn twin(&self) -> Option<Self> {
         Some(Self::new(self.name.clone(), self.machine.twin()?))
     }
 
-    /// Takes what another machine's guests said.
+    /// Takes the `hello` and the remarks of another machine.
     pub fn take(&mut self, other: Self) {
         if self.hello.is_none() {
             self.hello = other.hello;
@@ -47,12 +48,12 @@ impl Instance {
         }
     }
 
-    /// Whether its counts should be the same in each boot.
+    /// Whether the machine's counts should be the same in each boot.
     pub fn is_exact(&self) -> bool {
         self.machine.unit() == Some("insns")
     }
 
-    /// The unit of its figures.
+    /// Unit of the machine's figures.
     pub fn unit(&self) -> &str {
         if self.machine.counts_only_exits() {
             return EXITS_UNIT;
@@ -101,12 +102,8 @@ impl Instance {
         }
     }
 
-    /// Keeps the first `hello`, and checks its unit, its interrupt controller where `--apic` asked for one, and
-    /// that the guest knew all words of its command line.
-    ///
-    /// # Errors
-    /// It counts in a unit that is not known, or was not asked for, or uses another interrupt controller than
-    /// asked for.
+    /// Keeps the first `hello`. Fails if its unit is not known or was not asked for, or if its interrupt controller is
+    /// not the one of `--apic`. Words of the command line that the guest did not know become a remark.
     pub fn heed_hello(&mut self, report: &LaunchReport, apic: Option<Apic>) -> Result<(), String> {
         let Some(hello) = &report.hello else {
             return Ok(());

@@ -1,4 +1,4 @@
-//! One platform in a run: its machine and its results so far.
+//! A platform in a run: its machine and its results so far.
 
 use crate::outcome::digits::Digits;
 use crate::outcome::folder::bytes_at_most;
@@ -25,17 +25,17 @@ const GUESS_A_ROW: Duration = Duration::from_millis(100);
 /// The benchmarks that are measured on the platforms of one architecture.
 #[derive(Debug, Default)]
 pub struct Selection {
-    /// The selected benchmarks, in the image's order. Empty without an image.
+    /// Selected benchmarks, in the image's order. Empty without an image.
     pub rows: Vec<BenchmarkRow>,
-    /// How many benchmarks the image has, before any selection.
+    /// Number of benchmarks in the image, before any selection.
     pub image_rows: usize,
     pub image_sha256: Option<String>,
 }
 
-/// The settings that all platforms of a run have in common.
+/// Settings that all platforms of a run share.
 #[derive(Debug)]
 pub struct Common {
-    /// Which benchmarks to keep of a platform that somebody else boots.
+    /// Benchmarks to keep of a platform that somebody else boots.
     pub bench: Option<regex::Regex>,
     pub parameters: Parameters,
     pub smp: Option<u32>,
@@ -52,38 +52,38 @@ pub struct Common {
     pub turns: Turns,
 }
 
-/// One platform.
+/// Platform in a run.
 pub struct Job {
-    /// The platform's canonical name.
+    /// Canonical name of the platform.
     pub name: String,
     pub(super) instance: Instance,
-    /// The benchmarks that are measured on it.
+    /// Benchmarks that are measured on the platform.
     pub selection: Arc<Selection>,
-    /// How many boots are wanted; none for a log: all that it contains.
+    /// Number of boots that are wanted; None for a log, of which all boots are read.
     pub wanted: Option<u32>,
-    /// How many boots are perturbed.
+    /// Number of perturbed boots.
     pub(super) perturbed: u32,
-    /// How many boots precede the perturbed ones; the others follow them.
+    /// Number of boots before the perturbed ones; the others follow them.
     pub(super) plain_first: u32,
-    /// How many boots were begun.
+    /// Number of boots that were begun.
     pub(super) begun: u32,
-    /// How many ended, and all before them.
+    /// Number of boots that ended, together with all before them.
     pub(super) kept: u32,
     /// Boots that ended before an earlier one did, by number.
     pub(super) ahead: BTreeMap<u32, OneBoot>,
     pub gathered: Gathered,
-    /// How long each boot took.
+    /// Duration of each boot.
     pub took: Vec<Duration>,
-    /// Why it can't continue.
+    /// Reason why the platform can't continue.
     pub failed: Option<String>,
-    /// A boot was stopped before its end.
+    /// Whether a boot was stopped before its end.
     pub cut: bool,
     /// Counts that differ from earlier ones of the same machine, in words.
     pub broken: Vec<String>,
 }
 
 impl Job {
-    /// A platform without results.
+    /// Makes a platform without results.
     pub fn new(
         name: String,
         machine: Box<dyn Machine>,
@@ -94,7 +94,7 @@ impl Job {
         let is_exact = machine.control() == Control::Launched && machine.unit() == Some("insns");
         let gathered = match machine.control() {
             Control::Launched => Gathered::of_image(&selection.rows),
-            // Its records name its rows.
+            // The records of such a machine name the rows.
             Control::Listened | Control::Replayed => Gathered::default(),
         };
         Self {
@@ -115,12 +115,12 @@ impl Job {
         }
     }
 
-    /// Who boots it: this program or somebody else.
+    /// Tells who boots the machine: this program or somebody else.
     pub fn control(&self) -> Control {
         self.instance.machine.control()
     }
 
-    /// Whether its counts should be the same in each boot.
+    /// Whether the platform's counts should be the same in each boot.
     pub fn is_exact(&self) -> bool {
         self.instance.is_exact()
     }
@@ -135,10 +135,7 @@ impl Job {
         self.instance.remark(remark);
     }
 
-    /// Checks that everything its machine needs is there.
-    ///
-    /// # Errors
-    /// What is missing and how to get it.
+    /// Checks that everything that the machine needs is there. An error says how to get what is missing.
     pub fn prepare(&mut self) -> anyhow::Result<()> {
         Ok(self.instance.machine.prepare()?)
     }
@@ -157,28 +154,28 @@ impl Job {
         ))
     }
 
-    /// An upper bound of the size of its result file.
+    /// Upper bound of the size of the platform's result file.
     pub fn bytes_at_most(&self, common: &Common) -> u64 {
         let samples = common.parameters.samples;
         bytes_at_most(self.selection.rows.len(), self.boots_wanted(), samples)
     }
 
-    /// Whether its vCPU threads are pinned.
+    /// Whether the machine's vCPU threads are pinned.
     pub fn is_pinned(&self) -> bool {
         !self.instance.machine.pins().is_empty()
     }
 
-    /// Boots that are wanted, perturbed ones too.
+    /// Number of boots that are wanted, perturbed ones too.
     pub(super) fn boots_wanted(&self) -> u32 {
         self.wanted.unwrap_or(1) + self.perturbed
     }
 
-    /// Boots that are wanted: plain and perturbed ones.
+    /// Numbers of boots that are wanted: plain and perturbed ones.
     pub(super) fn boots_by_kind(&self) -> [u32; 2] {
         [self.wanted.unwrap_or(1), self.perturbed]
     }
 
-    /// Boots that were made and kept: plain and perturbed ones.
+    /// Numbers of boots that were made and kept: plain and perturbed ones.
     pub(super) fn boots_made(&self) -> [u32; 2] {
         let boots = &self.gathered.boots;
         let perturbed = boots.iter().filter(|boot| boot.perturbed.is_some()).count();
@@ -186,7 +183,7 @@ impl Job {
         [count(boots.len() - perturbed), count(perturbed)]
     }
 
-    /// Boots that were not begun.
+    /// Number of boots that were not begun.
     pub fn boots_left(&self) -> u32 {
         match (&self.failed, self.cut) {
             (None, false) => self.boots_wanted().saturating_sub(self.begun),
@@ -194,7 +191,7 @@ impl Job {
         }
     }
 
-    /// A short run has the perturbed boots right after the first: they tell more than further plain ones.
+    /// Puts the perturbed boots right after the first: in a short run they tell more than further plain ones.
     pub(super) fn perturb_early(&mut self) {
         self.plain_first = self.plain_first.min(1);
     }
@@ -206,25 +203,25 @@ impl Job {
         self.wanted = Some(self.begun - self.perturbed);
     }
 
-    /// Which perturbed boot the boot of this number is, from 0; none if it is not perturbed.
+    /// Index of the boot of this number among the perturbed ones, from 0; None if it is not perturbed.
     pub(super) fn perturbed_index(&self, number: u32) -> Option<u32> {
         let index = number.checked_sub(self.plain_first + 1)?;
         (index < self.perturbed).then_some(index)
     }
 
-    /// How long a boot took, if there was one: the mean.
+    /// Mean duration of a boot, if there was one.
     pub fn known_boot(&self) -> Option<Duration> {
         let count = u32::try_from(self.took.len()).ok()?;
         self.took.iter().sum::<Duration>().checked_div(count)
     }
 
-    /// The time of a boot, measured or guessed.
+    /// Duration of a boot, measured or guessed.
     pub fn estimate(&self) -> Duration {
         let rows = u32::try_from(self.selection.rows.len()).unwrap_or(1);
         self.known_boot().unwrap_or(GUESS_A_ROW * rows)
     }
 
-    /// Everything that its numbers depend on.
+    /// Identity of the result: everything that its figures depend on.
     pub fn identity(&self) -> Identity {
         let image = match self.control() {
             Control::Launched => self.selection.image_sha256.as_deref(),
@@ -242,8 +239,8 @@ impl Job {
         identity::complete(identity, &self.name, image, hello.as_ref())
     }
 
-    /// The `hello` of the first boot that is not perturbed, or else the first to arrive: boots side by side end in
-    /// any order, and a perturbed one says other conditions.
+    /// Finds the `hello` of the first boot that is not perturbed, or else the first to arrive. Boots side by side end
+    /// in any order, and a perturbed one has other conditions.
     fn hello(&self) -> Option<Hello> {
         let boots = self.gathered.boots.iter();
         let plain = boots.filter(|boot| boot.perturbed.is_none());
@@ -254,7 +251,7 @@ impl Job {
         first.or_else(|| self.instance.hello.clone())
     }
 
-    /// The rows so far; categories that are not in the records come from the image.
+    /// Rows so far; categories that are not in the records come from the image.
     pub fn rows(&self) -> Vec<Row> {
         let mut rows = self.gathered.rows();
         for row in rows.iter_mut().filter(|row| row.category == UNKNOWN) {

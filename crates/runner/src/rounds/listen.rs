@@ -70,8 +70,9 @@ impl Job {
         }
     }
 
-    /// A launch that was cut short does not name the benchmarks that it did not reach. If it announced
-    /// as many as the image has, and all that it ran are in the image, they are taken to be the image's.
+    /// Takes the rows of a launch that was cut short from the image, because the launch does not name the benchmarks
+    /// that it did not reach. The launch must have announced as many as the image has, and all that it ran must be in
+    /// the image.
     fn know_rows_of_image(
         &mut self,
         common: &Common,
@@ -89,7 +90,7 @@ impl Job {
                     .all(|row| in_image(&row.bench))
         });
         if is_image {
-            // It may still be another image, so the digests are not used.
+            // The guest may still be of another image, so the digests are not used.
             self.gathered = Gathered::named(&image.rows);
         }
     }
@@ -116,7 +117,7 @@ impl Job {
     }
 }
 
-/// How many benchmarks the guest announced.
+/// Number of benchmarks that the guest announced.
 fn selected(report: &LaunchReport) -> Option<u64> {
     report.hello.as_ref()?.selected.map(u64::from)
 }

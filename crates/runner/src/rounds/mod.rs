@@ -20,12 +20,11 @@ use std::time::Duration;
 use ws_machines::machine::Control;
 use ws_terminal::{Progress, time};
 
-/// The default time limit of a benchmark.
+/// Default time limit of a benchmark.
 const BENCH_LIMIT: Duration = Duration::from_secs(30);
 
-/// Boots all platforms. Those that count instructions are first and run in parallel, because load does
-/// not change their counts; those that measure time follow, one machine at a time. Returns what a quick run
-/// left out, in words.
+/// Boots all platforms. Platforms that count instructions are first and run in parallel, because load does not change
+/// their counts. Platforms that measure time follow, one machine at a time. Returns a quick run's omissions, in words.
 pub fn all(
     quick: bool,
     common: &mut Common,
@@ -40,7 +39,7 @@ pub fn all(
     }
     side::by_side(quick, common, jobs, progress);
     in_turn(quick, common, jobs, progress);
-    // What stopped early says so by itself.
+    // A platform that stopped early reports that by itself.
     let is_over = |job: &Job| job.control() == Control::Launched && job.failed.is_none();
     let platforms = jobs.iter().zip(wanted).filter(|(job, _)| is_over(job));
     let platforms = platforms.map(|(job, wanted)| quick::Boots {
@@ -101,8 +100,8 @@ fn in_turn(quick: bool, common: &mut Common, jobs: &mut [Job], progress: &Progre
     }
 }
 
-/// After the first round of the platforms that measure time: chooses boots and samples that fit into the
-/// rest of the budget, and prints them.
+/// Chooses boots and samples that fit into the rest of the budget, and prints them. The first round of the platforms
+/// that measure time is over.
 fn choose_quick(common: &mut Common, jobs: &mut [Job], progress: &Progress) {
     let spent = progress.elapsed();
     let timed = |job: &Job| job.boots_left() > 0 && !job.is_exact();
@@ -122,6 +121,7 @@ fn choose_quick(common: &mut Common, jobs: &mut [Job], progress: &Progress) {
     let fit = quick::boots_that_fit(spent, round, most);
     let mut chosen = Vec::new();
     for job in jobs.iter_mut().filter(|job| timed(job)) {
+        // The first round has made one boot already.
         let boots = 1 + job.boots_left().min(fit);
         job.wanted = Some(boots);
         chosen.push(format!(

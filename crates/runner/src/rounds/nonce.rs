@@ -1,22 +1,21 @@
-//! Nonces: they mark the records of one launch.
+//! Nonces, which mark the records of a launch.
 
 use crate::rounds::plan::Planned;
 use sha2::{Digest, Sha256};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use ws_records::Nonce;
 
-/// Set in every nonce, which then always has 16 digits: all command lines have the same length.
+/// Bit that is set in every nonce, which then always has 16 digits: all command lines have the same length.
 const TOP_BIT: u64 = 1 << 63;
 
-/// A random nonce: an old console can't contain it.
+/// Makes a random nonce: an old console can't contain it.
 pub fn random() -> Nonce {
     // The standard library seeds RandomState from the system's random numbers.
     Nonce(RandomState::new().build_hasher().finish() | TOP_BIT)
 }
 
-/// The nonce of a launch that must be identical in every boot and on every host: to parse other
-/// digits, the guest would execute other instructions. Each launch has its own console, which can't
-/// contain old records.
+/// Makes the nonce of a launch that must be identical in every boot and on every host: to parse other digits, the guest
+/// would execute other instructions. Each launch has its own console, which can't contain old records.
 pub fn fixed(platform: &str, launch: usize, planned: &Planned) -> Nonce {
     let mut hash = Sha256::new();
     let cpus = cpus_text(planned.vcpus, planned.host_cpus);
@@ -30,8 +29,8 @@ pub fn fixed(platform: &str, launch: usize, planned: &Planned) -> Nonce {
     Nonce(value | TOP_BIT)
 }
 
-/// The CPUs of a launch in what names it. One CPU of the host, which almost all launches have, is left
-/// out: it would change the nonces, and with them the counts, that older versions gave.
+/// CPUs of a launch, as part of its name and nonce. One CPU of the host, which almost all launches have, is left out:
+/// it would change the nonces of older versions, and with them the counts.
 pub fn cpus_text(vcpus: u32, host_cpus: u32) -> String {
     match host_cpus {
         1 => vcpus.to_string(),

@@ -1,10 +1,10 @@
-//! The time left of a run, from what it has done. Nothing is guessed: what nobody can know yet is not told.
+//! Time left of a run, from its progress so far. Nothing is guessed: a time that nobody can know yet is not shown.
 //!
 //! Pure: it reads no clock.
 
 use std::time::Duration;
 
-/// The pace of one boot: its rows that are over, and when the last of them ended.
+/// Pace of a boot: its rows that are over, and when the last of them ended.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Pace {
     done: u32,
@@ -20,29 +20,29 @@ impl Pace {
         }
     }
 
-    /// How long the boot takes at this pace; not known before a row is over.
+    /// Duration of the boot at this pace; None before a row is over.
     fn whole(self, rows: usize) -> Option<Duration> {
         let each = self.at.checked_div(self.done)?;
         each.checked_mul(u32::try_from(rows).ok()?)
     }
 }
 
-/// What a run has to do after one boot.
+/// Work that is left of a run after a boot.
 #[derive(Clone, Copy, Debug)]
 pub struct After {
-    /// How long a boot of this platform took before, if there was one.
+    /// Duration of an earlier boot of this platform, if there was one.
     pub known: Option<Duration>,
-    /// More boots of the same platform.
+    /// Number of further boots of the same platform.
     pub boots: u32,
-    /// The time of all other platforms; not known before each has booted.
+    /// Time of all other platforms; None before each has booted.
     pub others: Option<Duration>,
-    /// How many machines run at a time.
+    /// Number of machines that run at a time.
     pub machines: u32,
 }
 
 impl After {
-    /// The time left of the run while this boot is under way: `spent` is how long it has taken so far, of `rows` rows.
-    /// A boot that takes longer than expected has no known end.
+    /// Estimates the time left of the run while this boot is under way. `spent` is its time so far, of `rows` rows. A
+    /// boot that takes longer than expected has no known end.
     pub fn left(&self, pace: Pace, rows: usize, spent: Duration) -> Option<Duration> {
         let whole = self.known.or_else(|| pace.whole(rows))?;
         let this = whole.checked_sub(spent)?;
@@ -51,7 +51,7 @@ impl After {
     }
 }
 
-/// The time of all boots that are left; none if a platform has such boots and was never booted.
+/// Sums the time of all boots that are left; None if a platform has such boots and was never booted.
 pub fn all(platforms: impl Iterator<Item = (Option<Duration>, u32)>) -> Option<Duration> {
     let left = platforms.filter(|(_, boots)| *boots > 0);
     left.map(|(known, boots)| known?.checked_mul(boots)).sum()

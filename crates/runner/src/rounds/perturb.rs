@@ -1,7 +1,7 @@
-//! Perturbed boots: what is varied on purpose, although it should not matter.
+//! Perturbed boots: variations that should not matter, made on purpose.
 //!
-//! Exact counts still depend on where code and data lie and where in a batch a timer ticks. A few
-//! boots that differ only in this show how far a figure moves.
+//! Exact counts still depend on where code and data lie and where in a batch a timer ticks. A few boots that differ
+//! only in this show how far a figure moves.
 
 use ws_results::Perturbation;
 
@@ -10,14 +10,14 @@ use ws_results::Perturbation;
 const PAD_FIRST: u64 = 17;
 const PAD_FACTOR: u64 = 3;
 
-/// Memory grows by this much from one boot to the next.
+/// Memory that each perturbed boot has more than the one before.
 const MEMORY_STEP_MIB: u64 = 48;
 
-/// The perturbation of perturbed boot `index`, from 0: another padding, and another memory size if the
-/// machine (`memory_mib`) can have one. Both at once, so that a single boot tests both.
+/// Makes the perturbation of perturbed boot `index`, from 0: another padding, and another memory size if the machine
+/// (`memory_mib`) can have one. Both change at once, so that a single boot tests both.
 pub fn perturbation(index: u32, memory_mib: Option<u64>) -> Perturbation {
     Perturbation {
-        // Constant after 8 steps, below the guest's limit.
+        // The padding is constant after 8 steps, below the guest's limit.
         pad: Some(PAD_FIRST * PAD_FACTOR.pow(index.min(8))),
         memory_mib: memory_mib.map(|mib| mib + MEMORY_STEP_MIB * (u64::from(index) + 1)),
     }

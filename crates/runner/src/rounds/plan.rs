@@ -1,4 +1,4 @@
-//! The launches of a boot, and the guest's command line.
+//! Launches of a boot, and the guest's command line.
 //!
 //! Pure: no machine, no clock.
 
@@ -7,22 +7,22 @@ use ws_machines::hypercall::Hypercall;
 use ws_machines::image::BenchmarkRow;
 use ws_machines::machine::Machine;
 
-/// The longest command line that the guest reads.
+/// Bytes of the longest command line that the guest reads.
 const COMMAND_LINE_BYTES_MAX: usize = 2047;
 
 /// A launch that is planned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Planned {
     pub vcpus: u32,
-    /// The CPUs of the machine that runs the guest's VM.
+    /// CPUs of the machine that runs the guest's VM.
     pub host_cpus: u32,
-    /// Which of the machine's VMs; empty where there is only one.
+    /// Name of the guest's VM among the machine's; empty where there is only one.
     pub vm: String,
     /// Names of benchmarks, in the image's order.
     pub rows: Vec<String>,
 }
 
-/// The page size of the memory that is measured.
+/// Page size of the memory that is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Page {
     Size4K,
@@ -31,7 +31,7 @@ pub enum Page {
 }
 
 impl Page {
-    /// Its word on the guest's command line.
+    /// Word of the page size on the guest's command line.
     pub fn word(self) -> &'static str {
         match self {
             Page::Size4K => "4k",
@@ -41,7 +41,7 @@ impl Page {
     }
 }
 
-/// How an x86 guest accesses its local APIC.
+/// Way in which an x86 guest accesses its local APIC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Apic {
     /// Memory-mapped registers.
@@ -51,7 +51,7 @@ pub enum Apic {
 }
 
 impl Apic {
-    /// Its word on the guest's command line, which `hello` has too.
+    /// Word of the way on the guest's command line, and in `hello`.
     pub fn word(self) -> &'static str {
         match self {
             Apic::Xapic => "xapic",
@@ -69,15 +69,15 @@ pub struct Parameters {
     pub ws_bytes: Option<u64>,
     pub pad: Option<u64>,
     pub apic: Option<Apic>,
-    /// The guest sends marks, so that the host can time it from outside.
+    /// Whether the guest sends marks, so that the host can time it from outside.
     pub external: bool,
-    /// The boot's seed: the guest derives from it which loop is first and where data lie, and runs rows
-    /// in the given order.
+    /// Seed of the boot: the guest derives from it which loop is first and where data lie, and runs rows in the given
+    /// order.
     pub seed: Option<NonZeroU64>,
 }
 
-/// The launches of a boot: rows that need the same VM and numbers of CPUs together, the fewest vCPUs first; or
-/// all rows on `smp` vCPUs. `rows` stay in their order. `apart`: each row in a launch of its own.
+/// Plans the launches of a boot. Rows that need the same VM and numbers of CPUs are together, the fewest vCPUs first;
+/// with `smp`, all rows have so many vCPUs. `rows` stay in their order. `apart`: each row is in a launch of its own.
 pub fn launches(rows: &[&BenchmarkRow], smp: Option<u32>, apart: bool) -> Vec<Planned> {
     let empty = |row: &BenchmarkRow| Planned {
         vcpus: smp.unwrap_or(row.cpus),
@@ -131,12 +131,12 @@ pub struct Asked {
     pub unit: &'static str,
     pub hypercall: Hypercall,
     pub doorbell: Option<u64>,
-    /// Further words.
+    /// Further words of the command line.
     pub words: &'static [&'static str],
 }
 
 impl Asked {
-    /// The parameters of this machine.
+    /// Takes the parameters of this machine.
     pub fn by(machine: &dyn Machine) -> Self {
         Self {
             unit: machine.unit().unwrap_or("tsc_ticks"),
@@ -147,7 +147,7 @@ impl Asked {
     }
 }
 
-/// The guest's command line for one launch.
+/// Makes the guest's command line for a launch.
 pub fn command_line(
     planned: &Planned,
     parameters: &Parameters,

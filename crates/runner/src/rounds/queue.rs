@@ -1,8 +1,8 @@
-//! One boot as a queue of launches: rows that a dead machine did not reach are launched again, and
-//! rows whose records were damaged are repeated once.
+//! A boot as a queue of launches: rows that a dead machine did not reach are launched again, and rows whose records
+//! were damaged are repeated once.
 //!
-//! Pure. It always ends: if two consecutive launches settle no row, their first row is given up, or
-//! the boot if the guest sent no record.
+//! Pure. The queue always ends: if two consecutive launches settle no row, their first row is given up, or the boot if
+//! the guest sent no record.
 
 use crate::launch::state::LaunchReport;
 use crate::outcome::row::RowReport;
@@ -25,12 +25,12 @@ pub struct LaunchQueue {
     launches: u32,
 }
 
-/// The guest sent no record in two consecutive launches.
+/// Error: the guest sent no record in two consecutive launches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Silent;
 
 impl LaunchQueue {
-    /// A boot of these launches.
+    /// Makes the queue of these launches.
     pub fn new(launches: Vec<Planned>) -> Self {
         Self {
             queue: launches.into(),
@@ -43,7 +43,7 @@ impl LaunchQueue {
         }
     }
 
-    /// The next launch, or `None` when the boot is over.
+    /// Returns the next launch; None when the boot is over.
     pub fn next(&mut self) -> Option<Planned> {
         if self.interrupted {
             return None;
@@ -54,7 +54,7 @@ impl LaunchQueue {
     /// Takes the report of a launch.
     ///
     /// # Errors
-    /// The guest sent no record in two consecutive launches: the platform does not work.
+    /// [`Silent`]: the platform does not work.
     pub fn take(&mut self, mut planned: Planned, report: &LaunchReport) -> Result<(), Silent> {
         let launch = self.launches;
         self.launches += 1;
@@ -79,6 +79,7 @@ impl LaunchQueue {
         if report.end == LaunchEnd::Interrupted {
             self.interrupted = true;
         } else if report.hello.is_none() && !progress {
+            // A silent guest may not even have begun: no row is blamed for it.
             self.silent += 1;
             if self.silent >= 2 {
                 return Err(Silent);
@@ -107,14 +108,14 @@ impl LaunchQueue {
         self.settled
     }
 
-    /// How many rows are settled.
+    /// Number of settled rows.
     pub fn rows_done(&self) -> usize {
         self.settled.len()
     }
 
     fn settle_or_retry(&mut self, mut report: RowReport, again: &mut Vec<String>) {
         if report.status == Status::Unreached {
-            // The run had to end while it was running.
+            // The run had to end while the row was running.
             return;
         }
         if report.status == Status::Lost {
@@ -141,7 +142,7 @@ impl LaunchQueue {
         });
     }
 
-    /// Puts what is left of a launch first, so that rows with the same numbers of CPUs stay together.
+    /// Puts the rest of a launch first, so that rows with the same numbers of CPUs stay together.
     fn relaunch(&mut self, left: Planned) {
         if !left.rows.is_empty() {
             self.queue.push_front(left);

@@ -11,29 +11,29 @@ pub const BUDGET: Duration = Duration::from_secs(60);
 /// Samples of a benchmark if time is short: enough to show a spread.
 pub const FEW_SAMPLES: u64 = 10;
 
-/// If fewer boots than this fit, samples are reduced so that more fit: statistics compare boots.
+/// Least number of boots: if fewer fit, samples are reduced so that more fit, because statistics compare boots.
 const BOOTS_WANTED: u32 = 3;
 
-/// How many boots of a platform are always made: the first, and of `perturbed` ones the first, without
-/// which `compare` could not tell a change from another code layout.
+/// Number of a platform's boots that are always made: the first, and of `perturbed` ones the first. Without that,
+/// `compare` could not tell a change from another code layout.
 pub fn always(perturbed: u32) -> u32 {
     1 + perturbed.min(1)
 }
 
-/// Whether one more boot of a platform fits, if it would end at `end`. If platforms that measure time
-/// follow, half of the budget is theirs.
+/// Whether one more boot of a platform fits, if it would end at `end`. If platforms that measure time follow, they have
+/// half of the budget.
 pub fn fits(end: Duration, others_follow: bool) -> bool {
     end <= if others_follow { BUDGET / 2 } else { BUDGET }
 }
 
-/// How many more boots of every platform fit, at most `most`. `round` is the time of one boot of each.
+/// Counts the further boots of every platform that fit, at most `most`. `round` is the time of one boot of each.
 pub fn boots_that_fit(spent: Duration, round: Duration, most: u32) -> u32 {
     let left = BUDGET.saturating_sub(spent);
     if round.is_zero() {
         return most;
     }
     let fit = left.as_secs_f64() / round.as_secs_f64();
-    // Compared as floats: with a round of nanoseconds the quotient may exceed u32.
+    // The comparison is of floats: with a round of nanoseconds the quotient may exceed u32.
     if fit >= f64::from(most) {
         most
     } else {
@@ -46,23 +46,25 @@ pub fn cut_samples(spent: Duration, round: Duration, most: u32) -> bool {
     boots_that_fit(spent, round, most) < most.min(BOOTS_WANTED)
 }
 
-/// The boots of one platform, plain and perturbed ones.
+/// Boots of a platform, plain and perturbed ones.
 #[derive(Clone, Copy, Debug)]
 pub struct Boots<'a> {
     pub platform: &'a str,
-    /// Whether its counts should be the same in each boot.
+    /// Whether the platform's counts should be the same in each boot.
     pub is_exact: bool,
-    /// How many a run without `--quick` has.
+    /// Numbers of boots in a run without `--quick`.
     pub wanted: [u32; 2],
-    /// How many were made.
+    /// Numbers of boots that were made.
     pub made: [u32; 2],
 }
 
-/// What a quick run left out, in words; none if nothing. `samples`: to how many they were reduced.
+/// Describes the boots and samples that a quick run left out; None if there are none. `samples`: number of samples, if
+/// they were reduced.
 pub fn left_out(platforms: &[Boots<'_>], samples: Option<u64>) -> Option<String> {
     let mut parts = Vec::new();
     let mut part = |is_so: &dyn Fn(&Boots) -> bool, text: &dyn Fn(&Boots, &str) -> String| {
         let mut rest: Vec<&Boots> = platforms.iter().filter(|boots| is_so(boots)).collect();
+        // Platforms with the same numbers of boots share a phrase.
         while let Some(&first) = rest.first() {
             let is_like = |boots: &&Boots| (boots.wanted, boots.made) == (first.wanted, first.made);
             let (like, others): (Vec<&Boots>, Vec<&Boots>) = rest.into_iter().partition(is_like);

@@ -1,9 +1,9 @@
-//! Which rows of a machine a command measures, beside what `--bench` says.
+//! Choice of a machine's rows by a command, beside `--bench`.
 
 use ws_machines::image::BenchmarkRow;
 use ws_results::{APPLICATION, IO, IoRow};
 
-/// The rows of a command that measures one kind.
+/// Kind of rows that a command measures.
 #[derive(Clone, Debug)]
 pub enum RowsOf {
     /// Workloads.
@@ -14,10 +14,10 @@ pub enum RowsOf {
     Devices(Devices),
 }
 
-/// A choice of I/O rows; what is not given may be anything.
+/// Choice of I/O rows; a field without a value allows any.
 #[derive(Clone, Debug, Default)]
 pub struct Devices {
-    /// Matches the device's name (any part of it).
+    /// Pattern of the device's name, for any part of it.
     pub device: Option<regex::Regex>,
     /// Outstanding requests.
     pub depths: Option<Vec<u16>>,
@@ -34,7 +34,7 @@ impl RowsOf {
         }
     }
 
-    /// Whether it measures this row.
+    /// Whether the command measures this row.
     pub fn wants(&self, row: &BenchmarkRow) -> bool {
         self.knows(row)
             && match self {
@@ -48,7 +48,7 @@ impl RowsOf {
 }
 
 impl Devices {
-    /// Whether this row is one of them.
+    /// Whether this row is in the choice.
     pub fn want(&self, row: &IoRow) -> bool {
         let device = self.device.as_ref();
         let depths = self.depths.as_ref();

@@ -1,5 +1,5 @@
-//! Machines that count instructions run side by side, because load does not change their counts: those of
-//! several platforms, and several boots of one.
+//! Machines that count instructions run side by side, because load does not change their counts: machines of several
+//! platforms, and several boots of a platform.
 
 use super::job::{Common, Job};
 use super::{pace, quick};
@@ -7,22 +7,22 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use ws_terminal::Progress;
 
-/// All that the threads share.
+/// State that the threads share.
 struct Crew<'a> {
     quick: bool,
     common: &'a Common,
     progress: &'a Progress,
     threads: u32,
-    /// No other platforms follow, whose time nobody knows.
+    /// Whether no other platforms follow, whose time nobody knows.
     is_last: bool,
     jobs: Mutex<Vec<&'a mut Job>>,
-    /// A boot has ended.
+    /// Signal that a boot has ended.
     ended: Condvar,
 }
 
 type Jobs<'lock, 'jobs> = MutexGuard<'lock, Vec<&'jobs mut Job>>;
 
-/// What a thread does next.
+/// Next step of a thread.
 enum Next {
     /// Boots the job of this index.
     Boot(usize),
@@ -58,7 +58,7 @@ pub fn by_side(quick: bool, common: &Common, jobs: &mut [Job], progress: &Progre
 }
 
 impl<'a> Crew<'a> {
-    /// What each thread does.
+    /// Works until nothing is left to begin, as each thread does.
     fn work(&self) {
         let mut jobs = self.lock();
         loop {
@@ -99,8 +99,8 @@ impl<'a> Crew<'a> {
         }
     }
 
-    /// Chooses among the jobs with the fewest boots so far. Of these the last: the slowest machines are
-    /// listed last.
+    /// Chooses among the jobs with the fewest boots so far. The last of these is taken, because the slowest machines
+    /// are listed last.
     fn next(&self, jobs: &mut [&mut Job]) -> Next {
         let may_leave_out = |job: &Job| self.quick && job.begun >= quick::always(job.perturbed);
         // The first boot tells how long a boot takes, which decides what is left out.
@@ -139,7 +139,7 @@ mod tests {
     use proptest::prelude::*;
     use std::time::Duration;
 
-    /// How many boots a run makes of a platform, plain and perturbed ones, if each takes so long.
+    /// Counts the boots that a run makes of a platform, plain and perturbed ones, if each takes so long.
     fn made(quick: bool, wanted: [u32; 2], each: Duration) -> [u32; 2] {
         let common = fake::common();
         let machine = Box::new(fake::qemu(None));

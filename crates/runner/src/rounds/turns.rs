@@ -1,4 +1,4 @@
-//! The order in which rows are measured, where it matters which of them are left out when the time is used up.
+//! Order of rows, where it matters which of them are left out when the time is used up.
 //!
 //! Pure.
 
@@ -8,7 +8,7 @@ use std::num::NonZeroU64;
 use ws_analysis::statistics::Rng;
 use ws_machines::image::BenchmarkRow;
 
-/// When a row is measured.
+/// Place of a row in the order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Turn {
     /// Rows of a stage are launched before those of the next.
@@ -17,7 +17,7 @@ pub struct Turn {
     pub turn: usize,
 }
 
-/// The turns of rows, by their names. Those without one are in the first.
+/// Turns of rows, by their names. Rows without one are in the first.
 #[derive(Clone, Debug, Default)]
 pub struct Turns(BTreeMap<String, Turn>);
 
@@ -32,7 +32,7 @@ impl Turns {
         self.0.get(name).copied().unwrap_or_default()
     }
 
-    /// The launches of a boot: those of each stage, as [`plan::launches`] has them.
+    /// Plans the launches of a boot, stage by stage, each by [`plan::launches`].
     pub fn launches(&self, rows: &[&BenchmarkRow], smp: Option<u32>, apart: bool) -> Vec<Planned> {
         let mut rows = rows.to_vec();
         rows.sort_by_key(|row| self.of(&row.name));
@@ -41,7 +41,7 @@ impl Turns {
         stages.flat_map(launches).collect()
     }
 
-    /// Shuffles the rows of each turn in a launch by the boot's seed, so that no row always follows the same other.
+    /// Shuffles the rows of each turn in a launch by the boot's seed, so that no row always follows the same other row.
     pub fn shuffle(&self, launches: &mut [Planned], seed: NonZeroU64) {
         let mut random = Rng::with_seed(seed.get());
         for launch in launches {
