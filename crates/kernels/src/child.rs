@@ -37,9 +37,6 @@ pub fn run(command: Command, stop: Option<&Stop>) -> anyhow::Result<Ended> {
 }
 
 /// As [`run`]; standard output goes to a file, and `watch` is called from time to time.
-///
-/// # Errors
-/// As [`run`]'s.
 pub fn run_into(
     command: Command,
     out: File,

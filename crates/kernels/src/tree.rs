@@ -215,9 +215,6 @@ impl Tree {
     }
 
     /// The commit that the user names.
-    ///
-    /// # Errors
-    /// There is none.
     pub fn commit(&self, name: &str) -> anyhow::Result<Commit> {
         self.describe(&id(&self.repository, name, &self.stop)?)
     }
@@ -260,9 +257,6 @@ impl Tree {
     }
 
     /// The commits from `good` to `bad`, both included, ancestors first.
-    ///
-    /// # Errors
-    /// Git fails.
     pub fn in_order(&self, good: &Commit, bad: &Commit) -> anyhow::Result<Vec<String>> {
         let between = [&*good.id, &*bad.id, "--not", &format!("{}^@", good.id)].map(str::to_owned);
         let mut words = vec![
@@ -276,9 +270,6 @@ impl Tree {
     }
 
     /// Checks a commit out.
-    ///
-    /// # Errors
-    /// Git fails.
     pub fn check_out(&self, commit: &Commit) -> anyhow::Result<()> {
         let path = self.path();
         if !path.exists() {
@@ -292,9 +283,6 @@ impl Tree {
     }
 
     /// Starts the bisection.
-    ///
-    /// # Errors
-    /// Git fails.
     pub fn start(&self, good: &Commit, bad: &Commit) -> anyhow::Result<Step> {
         self.reset()?;
         self.ask(&self.path(), ["bisect", "start", &bad.id, &good.id])?;

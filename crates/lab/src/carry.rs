@@ -35,9 +35,6 @@ pub enum CarryError {
 }
 
 /// Writes sets of the store to a file, whole or not at all: those in `sets`, or all if it is empty.
-///
-/// # Errors
-/// A set is not there or damaged, or the file can't be written.
 pub fn export(
     store: &Store,
     sets: &[String],
@@ -64,9 +61,6 @@ pub fn export(
 }
 
 /// The same into a stream, which may end early if a set can't be read.
-///
-/// # Errors
-/// As [`export`]; `name` is the stream's.
 pub fn export_into(
     store: &Store,
     sets: &[String],
@@ -145,9 +139,6 @@ fn add(archive: &mut Builder<impl Write>, set: &Unpacked) -> io::Result<()> {
 }
 
 /// Reads an archive into the store; sets of the same names are replaced. Returns the names.
-///
-/// # Errors
-/// The archive is damaged or not of this kind, or the store can't be written.
 pub fn import(
     store: &Store,
     from: &Path,

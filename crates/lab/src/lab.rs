@@ -82,9 +82,6 @@ pub struct Lab {
 impl Lab {
     /// Reads the sets, pins and quirks of `folders`. If two folders have the same name, the first
     /// wins.
-    ///
-    /// # Errors
-    /// A file can't be read or is wrong, with its line.
     pub fn open(folders: &[PathBuf]) -> Result<Self, LabError> {
         let mut lab = Self {
             folders: folders.to_vec(),
@@ -124,9 +121,6 @@ impl Lab {
     }
 
     /// The recipe `name`, resolved, with the variant that follows `@`.
-    ///
-    /// # Errors
-    /// There is no such recipe, it is wrong, or it has no such variant.
     pub fn recipe(&self, name: &str, variant: Option<&str>) -> Result<Recipe, LabError> {
         let (file, path) = self.resolve(name)?;
         let recipe = self.complete(name, variant, file, &path)?;
@@ -168,9 +162,6 @@ impl Lab {
 
     /// The variants of a recipe: its own, and those that sets of packages offer. A user's path is a
     /// variant too, but not listed.
-    ///
-    /// # Errors
-    /// There is no such recipe, or it is wrong.
     pub fn variants(&self, name: &str) -> Result<Vec<String>, LabError> {
         let (file, path) = self.resolve(name)?;
         let mut variants: Vec<String> = file.variants().cloned().collect();
@@ -190,17 +181,11 @@ impl Lab {
     }
 
     /// The names of all recipes, sorted.
-    ///
-    /// # Errors
-    /// A folder can't be read.
     pub fn recipes(&self) -> Result<Vec<String>, LabError> {
         self.names("recipes")
     }
 
     /// The names of all workloads, sorted.
-    ///
-    /// # Errors
-    /// A folder can't be read.
     pub fn workloads(&self) -> Result<Vec<String>, LabError> {
         let own = self.workloads.keys();
         let own = own.filter_map(|name| name.strip_suffix(".toml"));
@@ -210,9 +195,6 @@ impl Lab {
     }
 
     /// The workload `name`.
-    ///
-    /// # Errors
-    /// There is no such workload, or its file is wrong, with the line.
     pub fn workload(&self, name: &str) -> Result<Workload, LabError> {
         if workload::is_name(name) {
             if let Some((text, path)) = self.of_workloads(&format!("{name}.toml"))? {
@@ -259,9 +241,6 @@ impl Lab {
     }
 
     /// The set `name`.
-    ///
-    /// # Errors
-    /// There is none.
     pub fn set(&self, name: &str) -> Result<&Set, LabError> {
         self.sets.get(name).ok_or_else(|| LabError::NoSet {
             name: name.to_owned(),
@@ -368,9 +347,6 @@ impl Lab {
 
     /// The sets that a name stands for: the set of that name, or those of a recipe, written like a
     /// platform, with or without `lab:` and a variant.
-    ///
-    /// # Errors
-    /// There is no such set or recipe, or the recipe is wrong.
     pub fn sets_of(&self, name: &str) -> Result<Vec<String>, LabError> {
         if self.sets.contains_key(name) {
             return Ok(vec![name.to_owned()]);

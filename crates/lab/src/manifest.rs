@@ -61,9 +61,6 @@ pub(crate) struct Head {
 
 impl Head {
     /// Reads the head of the manifest of a set's folder.
-    ///
-    /// # Errors
-    /// As [`Manifest::read`], for what is read.
     pub(crate) fn read(set: &str, folder: &Path) -> Result<Self, StoreError> {
         let head = File::open(folder.join(MANIFEST)).ok().and_then(Self::parse);
         match head.filter(|head| head.set == set && head.version == VERSION) {
@@ -142,9 +139,6 @@ pub(crate) fn digest(packages: &[Package]) -> String {
 
 impl Manifest {
     /// Reads the manifest of a set's folder.
-    ///
-    /// # Errors
-    /// There is none, or it is not a manifest of this set.
     pub(crate) fn read(set: &str, folder: &Path) -> Result<Self, StoreError> {
         let path = folder.join(MANIFEST);
         let text = match fs::read_to_string(&path) {

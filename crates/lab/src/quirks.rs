@@ -60,9 +60,6 @@ pub enum Instruction {
 pub type Quirks = BTreeMap<String, Quirk>;
 
 /// Parses `quirks.toml`.
-///
-/// # Errors
-/// What is wrong, with its line or name.
 pub(crate) fn parse(text: &str, path: &Path) -> Result<Quirks, LabError> {
     let quirks: Quirks = toml::from_str(text).map_err(|e| LabError::toml(path, &e))?;
     for (name, quirk) in &quirks {
@@ -216,9 +213,6 @@ pub(crate) struct Health<'a> {
 
 /// The faults of a set in the store, below `root`. It reads the files. With `trust`, faults of which the
 /// manifest says that they were cured are not looked for.
-///
-/// # Errors
-/// A file can't be read.
 pub(crate) fn health<'a>(
     quirks: &'a Quirks,
     root: &Path,
@@ -258,9 +252,6 @@ fn by_file<'a>(
 
 /// Cures the files, below `root`, of a set that is being made. Returns the name and file of each fault
 /// that they are free of now.
-///
-/// # Errors
-/// A file can't be read or written, or two cures change the same code.
 pub(crate) fn apply(
     quirks: &Quirks,
     root: &Path,

@@ -278,9 +278,6 @@ impl Recipe {
     /// of the same set; a variant that begins with `/`, `./` or `../` is a user's path. `sets`: the
     /// names of all sets of the machine's architecture. `own`: the recipe's own variants; `variant`
     /// is not one of them.
-    ///
-    /// # Errors
-    /// There is nothing to replace, or no such set.
     pub(crate) fn with_variant(
         mut self,
         variant: &str,
@@ -326,9 +323,6 @@ impl Recipe {
     }
 
     /// Applies one `+key=value`.
-    ///
-    /// # Errors
-    /// The recipe has no such option, or the value is wrong.
     pub fn with_option(mut self, key: &str, value: &str) -> Result<Self, ApplyError> {
         if self.choices.iter().any(|choice| choice.option == key) {
             return self.with_choice(key, value);

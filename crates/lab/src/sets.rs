@@ -204,9 +204,6 @@ pub struct Pins {
 pub type Lock = BTreeMap<String, Pins>;
 
 /// Parses `packages.toml`.
-///
-/// # Errors
-/// What is wrong, with its line.
 pub(crate) fn parse_sets(text: &str, path: &Path) -> Result<Sets, LabError> {
     let sets: Sets = toml::from_str(text).map_err(|e| LabError::toml(path, &e))?;
     for (name, set) in &sets {
@@ -264,9 +261,6 @@ pub(crate) fn is_word(word: &str) -> bool {
 
 /// Parses `lock.toml`, also as versions of this program wrote it that stated no date: a set is only a
 /// list of packages there.
-///
-/// # Errors
-/// What is wrong, with its line.
 pub(crate) fn parse_lock(text: &str, path: &Path) -> Result<Lock, LabError> {
     let lock: Lock = toml::from_str(text).or_else(|error| {
         let undated: BTreeMap<String, Vec<Package>> =

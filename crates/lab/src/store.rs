@@ -116,9 +116,6 @@ impl Store {
     }
 
     /// Whether the packages of a set of kind `program` are pinned. Only looks whether the program's files are there.
-    ///
-    /// # Errors
-    /// The set is not there, or has no such program.
     pub fn check_program(&self, set: &str, name: &str) -> Result<bool, StoreError> {
         let folder = self.folder(set);
         let head = Head::read(set, &folder)?;
@@ -137,9 +134,6 @@ impl Store {
     }
 
     /// The names of all sets in the store, also of damaged ones, sorted.
-    ///
-    /// # Errors
-    /// The folder can't be read.
     pub fn names(&self) -> Result<Vec<String>, StoreError> {
         let folder = self.root.join("sets");
         let entries = match fs::read_dir(&folder) {
@@ -155,9 +149,6 @@ impl Store {
 
     /// Makes the store if it does not exist, and locks it until the guard is dropped. `say` gets a
     /// message if that has to wait.
-    ///
-    /// # Errors
-    /// The folder can't be written.
     pub fn lock(&self, say: &mut dyn FnMut(&str)) -> Result<Guard<'_>, StoreError> {
         fs::create_dir_all(&self.root).map_err(|e| StoreError::io("make", &self.root, e))?;
         let path = self.root.join("lock");
@@ -298,9 +289,6 @@ impl Unpacked {
     }
 
     /// The kernel of a set of kind `kernel`.
-    ///
-    /// # Errors
-    /// It has none.
     pub fn kernel(&self) -> Result<Kernel, StoreError> {
         self.is(SetKind::Kernel, "kernel")?;
         Kernel::in_packages(&self.root).ok_or_else(|| self.lacks("kernel"))
@@ -308,9 +296,6 @@ impl Unpacked {
 
     /// Xen's image, of a set of kind `xen`: for x86_64 an ELF file that a boot loader can start,
     /// for aarch64 an arm64 Image.
-    ///
-    /// # Errors
-    /// It has none.
     pub fn xen(&self) -> Result<PathBuf, StoreError> {
         self.is(SetKind::Xen, "Xen")?;
         ["boot/xen.elf", "boot/xen.img"]
@@ -322,9 +307,6 @@ impl Unpacked {
 
     /// The words that start a program of a set of kind `program`: its dynamic loader runs it with
     /// the libraries that were fetched with it, so that nothing needs to be installed.
-    ///
-    /// # Errors
-    /// It has no such program.
     pub fn program(&self, name: &str) -> Result<Vec<OsString>, StoreError> {
         self.is(SetKind::Program, "programs")?;
         crate::program::words(&self.root, self.manifest.architecture, name)
@@ -332,9 +314,6 @@ impl Unpacked {
     }
 
     /// Compares every file with the manifest.
-    ///
-    /// # Errors
-    /// The set is damaged.
     pub fn verify(&self) -> Result<(), StoreError> {
         files::verify(&self.root, &self.manifest.files).map_err(|what| StoreError::Damaged {
             set: self.set.clone(),

@@ -155,9 +155,6 @@ const VCPUS: u32 = 2;
 
 impl Workload {
     /// Reads a workload's file. `find` gives the text of a file beside workloads, if there is one.
-    ///
-    /// # Errors
-    /// What is wrong, with its line.
     pub(crate) fn parse(
         name: &str,
         text: &str,

@@ -86,9 +86,6 @@ pub struct HostMachine {
 
 impl HostMachine {
     /// A machine; nothing is started. `memory_mib` and `cpu` are a VM's.
-    ///
-    /// # Errors
-    /// What is missing, and the cure.
     pub fn new(
         runs: Runs,
         memory_mib: Option<u64>,

@@ -46,9 +46,6 @@ pub enum Found {
 impl ProcessConsole {
     /// A new console, and the file that the process writes to. `timed`: the host timestamps the
     /// output.
-    ///
-    /// # Errors
-    /// The temporary folder has no room, or no pipe can be made.
     pub fn open(timed: bool) -> Result<(Self, File), MachineError> {
         let (end, theirs) = if timed {
             let (earshot, theirs) = Earshot::listen()?;
@@ -71,9 +68,6 @@ impl ProcessConsole {
     /// Appends what the process wrote since the last call to `bytes`, at most 64 KiB, and if it is
     /// timed, the chunks to `chunks`. Does not wait. `ended`: the process was seen to have ended
     /// before this call.
-    ///
-    /// # Errors
-    /// It can't be read.
     pub fn read(
         &mut self,
         bytes: &mut Vec<u8>,

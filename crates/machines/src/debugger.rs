@@ -35,9 +35,6 @@ pub struct Keeper(Option<JoinHandle<io::Result<()>>>);
 
 impl Keeper {
     /// The file for the debugger's words to go to, and who copies them into the one at `path`.
-    ///
-    /// # Errors
-    /// The file can't be written.
     pub fn start(path: &Path) -> Result<(Self, File), MachineError> {
         let kept = File::create(path).map_err(|e| MachineError::io("write", path, e))?;
         let failed = |e: io::Error| MachineError::io("make a pipe for", path, e);

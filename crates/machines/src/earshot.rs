@@ -69,9 +69,6 @@ impl Shared {
 impl Earshot {
     /// Starts reading. The returned file is the writing end, for the machine's program only: the
     /// console ends when the last copy of it is closed.
-    ///
-    /// # Errors
-    /// No pipe or no thread can be made.
     pub fn listen() -> Result<(Self, File), MachineError> {
         let failed = |e: std::io::Error| {
             MachineError::Other(format!("can't listen to a machine's console: {e}"))
@@ -97,9 +94,6 @@ impl Earshot {
     /// Appends what arrived since the last call to `bytes` and `chunks`, at most about 64 KiB. Does
     /// not wait. The chunks are those of these bytes, in order. Returns false if there is nothing
     /// and nothing more will come.
-    ///
-    /// # Errors
-    /// The console could not be read.
     pub fn take(
         &mut self,
         bytes: &mut Vec<u8>,

@@ -35,9 +35,6 @@ pub struct Emulator {
 
 impl Emulator {
     /// The emulator at `program`, or the one in the search path.
-    ///
-    /// # Errors
-    /// There is none, or it does not work; with the cure.
     pub fn find(program: Option<&Path>) -> Result<Self, MachineError> {
         let program = match program {
             Some(path) => path.to_owned(),
@@ -51,18 +48,12 @@ impl Emulator {
     }
 
     /// The emulator that `words` start: the program, then arguments before all others.
-    ///
-    /// # Errors
-    /// It does not work; with the cure.
     pub fn started_by(words: &[OsString]) -> Result<Self, MachineError> {
         let (program, leading) = split(words)?;
         Self::asked(program, leading)
     }
 
     /// An emulator of a known version, which `words` start.
-    ///
-    /// # Errors
-    /// A path is not UTF-8.
     pub fn packaged(
         name: &'static str,
         words: &[OsString],
@@ -120,9 +111,6 @@ impl Emulator {
 
     /// Checks that it can run a recipe's machine: that it has the architecture, the machine model
     /// and the CPU, and is new enough.
-    ///
-    /// # Errors
-    /// What it lacks, with the cure.
     pub fn suits(&self, recipe: &Recipe) -> Result<(), MachineError> {
         let lacks = |what: String| {
             // The program of the lab's own emulator is a loader, so its path would not help.
@@ -158,9 +146,6 @@ impl Emulator {
     }
 
     /// Checks that it was built with KVM.
-    ///
-    /// # Errors
-    /// It was not, with the cure.
     pub fn needs_kvm(&self) -> Result<(), MachineError> {
         if self
             .words(["-accel", "help"])?
@@ -260,9 +245,6 @@ pub fn how(status: ExitStatus) -> String {
 }
 
 /// Checks that the guest image can be read and named on the command line.
-///
-/// # Errors
-/// It can't be read, or its path is not UTF-8.
 pub fn check_guest(guest: &Path) -> Result<(), MachineError> {
     if guest.to_str().is_none() {
         return Err(MachineError::Other(format!(

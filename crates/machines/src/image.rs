@@ -153,9 +153,6 @@ fn start(path: &Path) -> Vec<u8> {
 }
 
 /// The benchmarks of an image, from its bytes.
-///
-/// # Errors
-/// What is wrong with it, in words.
 pub fn parse(bytes: &[u8]) -> Result<Vec<BenchmarkRow>, String> {
     if bytes.len() as u64 > IMAGE_BYTES_MAX {
         return Err(format!("it is larger than {} MiB", IMAGE_BYTES_MAX >> 20));

@@ -13,9 +13,6 @@ pub struct Inherited(OwnedFd);
 
 impl Inherited {
     /// A file with these bytes. `what` names it in errors, as in "an initramfs".
-    ///
-    /// # Errors
-    /// There is no memory for it.
     pub fn of(what: &str, bytes: &[u8]) -> Result<Self, MachineError> {
         let failed = |e: io::Error| MachineError::Other(format!("can't make {what}: {e}"));
         let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;

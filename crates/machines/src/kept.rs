@@ -7,9 +7,6 @@ use std::time::SystemTime;
 
 /// Writes the file `name` into a folder, whole or not at all, and removes all but the newest `most` files.
 /// One that has these bytes already becomes the newest. Returns its path.
-///
-/// # Errors
-/// The folder can't be written.
 pub fn keep(folder: &Path, name: &str, bytes: &[u8], most: usize) -> io::Result<PathBuf> {
     let path = folder.join(name);
     if fs::read(&path).is_ok_and(|there| there == bytes) {

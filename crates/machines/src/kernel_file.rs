@@ -31,9 +31,6 @@ const UNPACKED: &str = "kernels";
 const KEPT: usize = 16;
 
 /// The kind of a kernel file that is not packed.
-///
-/// # Errors
-/// It can't be read.
 pub fn kind(path: &Path) -> Result<Kind, MachineError> {
     let mut start = Vec::new();
     File::open(path)
@@ -46,9 +43,6 @@ pub fn kind(path: &Path) -> Result<Kind, MachineError> {
 }
 
 /// The file that a machine boots for a kernel: its own, or one in the cache that is not packed.
-///
-/// # Errors
-/// The cache can't be written.
 pub fn bootable(
     image: &BootImage,
     path: &Path,
@@ -72,9 +66,6 @@ pub fn unused(image: &BootImage, path: &Path) -> Option<String> {
 }
 
 /// As [`unused`], for a kernel's file.
-///
-/// # Errors
-/// It can't be read or unpacked.
 pub fn unused_of(path: &Path) -> Result<Option<String>, MachineError> {
     if kind(path)? != Kind::Efi {
         return Ok(None);
@@ -84,9 +75,6 @@ pub fn unused_of(path: &Path) -> Result<Option<String>, MachineError> {
 }
 
 /// Reads a kernel that a machine of this recipe is to boot as its guest. The kernel may still be faulty.
-///
-/// # Errors
-/// It can't be read, or a machine of this recipe can't boot such a kernel, with the cure.
 pub fn guest(recipe: &Recipe, path: &Path) -> Result<BootImage, MachineError> {
     let image = BootImage::read(path).map_err(|e| MachineError::Other(e.to_string()))?;
     let refused = refused(recipe, image.kind).map(str::to_owned);
@@ -254,9 +242,6 @@ fn none_fits(needed: impl IntoIterator<Item = Range<u64>>, memory_bytes: u64) ->
 }
 
 /// Checks that a machine of this recipe can boot the kernel as its own Linux.
-///
-/// # Errors
-/// Why not, with the cure.
 pub fn host(recipe: &Recipe, image: &BootImage, path: &Path) -> Result<(), MachineError> {
     let why = match (recipe.architecture, image.kind) {
         (Architecture::X86_64, Kind::BzImage) => {

@@ -211,9 +211,6 @@ pub trait Machine: Send {
     }
 
     /// Checks and opens what every launch needs.
-    ///
-    /// # Errors
-    /// What is missing, and the cure.
     fn prepare(&mut self) -> Result<(), MachineError>;
 
     /// Starts the machine; an earlier launch is killed first.
@@ -224,9 +221,6 @@ pub trait Machine: Send {
 
     /// Appends the console output since the last call to `buffer`, at most 64 KiB a call. Does not
     /// wait.
-    ///
-    /// # Errors
-    /// The console can't be read.
     fn console(&mut self, buffer: &mut Vec<u8>) -> Result<Console, MachineError>;
 
     /// Appends the timestamped chunks of the bytes that [`Machine::console`] returned since the

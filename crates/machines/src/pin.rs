@@ -9,9 +9,6 @@ use ws_cpus::list;
 const STAT_PROCESSOR: usize = 39;
 
 /// Parses a list of CPUs as `--pin` has it: `0,2-3`. Keeps its order.
-///
-/// # Errors
-/// The text is not a list; the message shows what one looks like.
 pub fn parse(text: &str) -> Result<Vec<u32>, String> {
     let wrong = || format!("\"{text}\" is not a list of CPUs, such as 2,3 or 0,4-7");
     list::in_order(text).ok_or_else(wrong)

@@ -74,9 +74,6 @@ const DEFAULT_LAB: [&str; 3] = ["native", "kvm", "kvm-shadow"];
 /// Every platform, in the order in which they are listed and run: `lab:native`, the other lab
 /// machines by their recipes' names, then the host's platforms. Without recipes the lab is one
 /// platform that contains the reason.
-///
-/// # Errors
-/// One of the lab's recipes is wrong.
 pub fn all(resources: &Resources) -> Result<Vec<Platform>, MachineError> {
     let lab = match resources.lab() {
         Ok(lab) => lab,
@@ -206,9 +203,6 @@ impl Kind {
 const MEMORY_MIB: std::ops::RangeInclusive<u64> = 64..=65_536;
 
 /// The platform `name`, with its variant and options checked and applied.
-///
-/// # Errors
-/// There is no such platform, with the nearest names; or it has no such variant or option.
 pub fn check(name: &PlatformName, resources: &Resources) -> Result<Platform, UnknownPlatform> {
     if name.family.as_deref() == Some("lab") {
         return lab_machine(name, resources);
@@ -340,9 +334,6 @@ fn needing(missing: Result<(), MachineError>) -> Usable {
 
 /// Whether a platform's guest can be timed from outside: its clock is a counter that this host also
 /// has, and the host receives its console byte by byte.
-///
-/// # Errors
-/// Why not.
 pub fn external(platform: &Platform) -> Result<(), &'static str> {
     match platform.kind {
         Kind::Qemu | Kind::Vmm | Kind::QemuKvm if counter::UNIT == Some(platform.unit) => Ok(()),
@@ -361,9 +352,6 @@ pub fn external(platform: &Platform) -> Result<(), &'static str> {
 }
 
 /// The symbols of the Linux of the lab machine `name`; see [`lab::symbols`].
-///
-/// # Errors
-/// It is not a lab machine, or has no Linux, or its Linux does not print them.
 pub fn symbols(
     name: &PlatformName,
     resources: &Resources,
@@ -384,9 +372,6 @@ pub fn symbols(
 }
 
 /// The programs of the lab machine `name`, but for Linux and Xen.
-///
-/// # Errors
-/// It is not a lab machine, or a program was not built.
 pub fn software(name: &PlatformName, resources: &Resources) -> Result<Software, MachineError> {
     match check(name, resources)
         .map_err(|e| MachineError::Other(e.to_string()))?
@@ -408,9 +393,6 @@ pub const APPLICATIONS: [&str; 5] = [
 
 /// The machine with the applications of the platform `name`, of the lab or one of [`APPLICATIONS`]; nothing is
 /// started.
-///
-/// # Errors
-/// What is missing, and the cure.
 pub fn open_applications(
     name: &PlatformName,
     resources: &Resources,

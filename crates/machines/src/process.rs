@@ -101,9 +101,6 @@ impl Process {
     /// error kept for [`Process::stderr`]. No file that it writes grows beyond `file_limit_bytes`.
     /// It gets its own process group: the terminal's Ctrl-C reaches only this process, which then
     /// ends the child in order.
-    ///
-    /// # Errors
-    /// The program can't be started.
     pub fn spawn(
         command: Command,
         stdout: File,
@@ -113,9 +110,6 @@ impl Process {
     }
 
     /// As [`Process::spawn`]; the child also gets these files.
-    ///
-    /// # Errors
-    /// The program can't be started.
     pub fn spawn_with(
         mut command: Command,
         stdout: File,
@@ -169,9 +163,6 @@ impl Process {
 
     /// How the process ended, or nothing while it runs; [`describe`] formats the status. Once the
     /// process has ended, the rest of its process group is killed.
-    ///
-    /// # Errors
-    /// There is no such process.
     pub fn ended(&mut self) -> io::Result<Option<ExitStatus>> {
         if self.status.is_none() && self.has_ended()? {
             self.kill_group();

@@ -45,9 +45,6 @@ impl Trouble {
 
 impl Qmp {
     /// A channel, and the end that QEMU inherits.
-    ///
-    /// # Errors
-    /// No socket can be made.
     pub fn pair() -> Result<(Self, OwnedFd), MachineError> {
         let error = |e| MachineError::io("make a socket for", "QMP", e);
         let (ours, its) = UnixStream::pair().map_err(error)?;
@@ -85,9 +82,6 @@ impl Qmp {
     }
 
     /// The thread of each vCPU, in the order of vCPUs.
-    ///
-    /// # Errors
-    /// As [`Qmp::greet`].
     pub fn vcpu_threads(&mut self) -> Result<Vec<Pid>, Trouble> {
         let answer = self.ask("query-cpus-fast")?;
         let mut vcpus = Vec::new();
@@ -104,17 +98,11 @@ impl Qmp {
     }
 
     /// Starts a machine that was launched stopped.
-    ///
-    /// # Errors
-    /// As [`Qmp::greet`].
     pub fn go_on(&mut self) -> Result<(), Trouble> {
         self.ask("cont").map(|_| ())
     }
 
     /// The state of the machine, as `running` or `paused`.
-    ///
-    /// # Errors
-    /// As [`Qmp::greet`].
     pub fn state(&mut self) -> Result<String, Trouble> {
         let answer = self.ask("query-status")?;
         let state = answer.get("status").and_then(Value::as_str);
@@ -143,17 +131,11 @@ impl Qmp {
     }
 
     /// Sends a command with its arguments and waits for the answer.
-    ///
-    /// # Errors
-    /// As [`Qmp::greet`], or QEMU refuses it.
     pub fn ask_with(&mut self, command: &str, arguments: &Value) -> Result<Value, Trouble> {
         self.ask_passing(command, arguments, &[])
     }
 
     /// Gives QEMU a file under a name.
-    ///
-    /// # Errors
-    /// As [`Qmp::ask_with`].
     pub fn pass(&mut self, name: &str, file: BorrowedFd<'_>) -> Result<(), Trouble> {
         self.ask_passing("getfd", &json!({ "fdname": name }), &[file])?;
         Ok(())

@@ -56,9 +56,6 @@ pub enum Recorder {
 
 impl Recording {
     /// What records a recipe's machine on its emulator.
-    ///
-    /// # Errors
-    /// It can't be recorded so, with what to do instead.
     pub fn recorder(&self, recipe: &Recipe, emulator: &Emulator) -> Result<Recorder, MachineError> {
         let version = &emulator.version;
         match emulator.name {
@@ -85,9 +82,6 @@ impl Recording {
     }
 
     /// QEMU's arguments.
-    ///
-    /// # Errors
-    /// It takes none of the plugins.
     fn arguments(&self, emulator: &Emulator) -> Result<Vec<String>, MachineError> {
         let mut said = String::new();
         for version in VERSIONS {

@@ -94,9 +94,6 @@ fn yes() -> bool {
 impl Kvm {
     /// Runs the monitor's probe, which executes a few instructions in a virtual machine. Opening
     /// /dev/kvm alone would prove nothing.
-    ///
-    /// # Errors
-    /// KVM can't be used here, with the reason and the cure; or the monitor does not work.
     pub fn probe(monitor: &Path) -> Result<Self, MachineError> {
         let answer = ask(monitor, "--probe")?;
         let answer: Answer = serde_json::from_str(&answer).map_err(|_| {
@@ -163,9 +160,6 @@ impl Kvm {
 }
 
 /// The monitor's version, as `vmm 0.1.0`.
-///
-/// # Errors
-/// It can't be started, or does not exit in time.
 pub fn version(monitor: &Path) -> Result<String, MachineError> {
     Ok(ask(monitor, "--version")?.trim().to_owned())
 }

@@ -125,9 +125,6 @@ pub enum ImageError {
 
 impl Image {
     /// Reads an ELF file, or a raw image with the ranges of `outline`.
-    ///
-    /// # Errors
-    /// It is not an image that can be patched, it is damaged, or its code is unknown.
     pub fn read(bytes: &[u8], outline: &Outline) -> Result<Self, ImageError> {
         let is_elf = bytes.starts_with(&object::elf::ELFMAG);
         if is_elf && *outline != Outline::default() {

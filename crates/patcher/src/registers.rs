@@ -77,9 +77,6 @@ pub struct TableError(String);
 
 impl Registers {
     /// The table that was compiled in.
-    ///
-    /// # Errors
-    /// It does not have the expected form.
     pub fn load() -> Result<Self, TableError> {
         Self::parse(SOURCE)
     }

@@ -51,9 +51,6 @@ pub fn data(text: &str) -> anyhow::Result<()> {
 }
 
 /// Writes data that need not be text.
-///
-/// # Errors
-/// As [`data`].
 pub fn bytes(bytes: &[u8]) -> anyhow::Result<()> {
     let mut stdout = io::stdout().lock();
     stdout

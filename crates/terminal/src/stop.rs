@@ -40,9 +40,6 @@ pub struct Stopped;
 
 impl Stop {
     /// Installs the signal handlers.
-    ///
-    /// # Errors
-    /// They can't be installed.
     pub fn listen() -> anyhow::Result<Self> {
         let stop = Self::default();
         for signal in [SIGINT, SIGTERM, SIGHUP] {

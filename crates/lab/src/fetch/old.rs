@@ -18,9 +18,6 @@ impl Fetching<'_> {
     /// again.
     ///
     /// Returns its address.
-    ///
-    /// # Errors
-    /// Why it can't be used.
     pub(super) fn add_old(
         &mut self,
         apt: &Apt,

@@ -31,9 +31,6 @@ pub(crate) fn may_be(path: &str) -> bool {
 }
 
 /// The paths of all files and links that the set keeps.
-///
-/// # Errors
-/// A program or library is in no package.
 pub(crate) fn closure(set: &Set, root: &Path, files: &Files) -> io::Result<BTreeSet<String>> {
     let mut closure = Closure {
         files,

@@ -46,9 +46,6 @@ const ALIGNMENT: u64 = 2 << 20;
 
 /// What a root file system has beside /usr, by path without '/' at its beginning, each folder before what is in
 /// it: with /usr of the set's folder it is the whole, without an image.
-///
-/// # Errors
-/// The set is of another kind, or a file can't be read.
 pub fn beside_usr(set: &Unpacked) -> Result<Vec<(String, Content)>, StoreError> {
     set.is(SetKind::Root, "root file system")?;
     let tree = Tree::of(&set.manifest().files);
@@ -67,9 +64,6 @@ pub struct RootImage {
 impl Store {
     /// The image of a root file system, made by `mkfs` ([`MKFS_SET`]) if it is not there yet. `say`
     /// gets a message before that.
-    ///
-    /// # Errors
-    /// A set is of another kind, a file was changed, or the image can't be made or written.
     pub fn root_image(
         &self,
         set: &Unpacked,
@@ -84,9 +78,6 @@ impl Store {
     }
 
     /// The image, if it was made already.
-    ///
-    /// # Errors
-    /// The set is of another kind.
     pub fn image_there(
         &self,
         set: &Unpacked,

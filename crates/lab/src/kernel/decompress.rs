@@ -60,9 +60,6 @@ impl Packing {
     }
 
     /// What the bytes were compressed from.
-    ///
-    /// # Errors
-    /// They are damaged, or of a kind that the decompressor does not know.
     pub fn open(self, bytes: &[u8]) -> io::Result<Vec<u8>> {
         let mut to = Bounded(Vec::new());
         match self {

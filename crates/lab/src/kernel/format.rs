@@ -246,9 +246,6 @@ pub struct Segment {
 
 impl Elf {
     /// Of a file of [`Kind::Elf`] or [`Kind::ArmElf`].
-    ///
-    /// # Errors
-    /// It is damaged.
     pub fn of(file: &[u8]) -> Result<Self, object::Error> {
         match file.get(4) {
             Some(&object::elf::ELFCLASS32) => read::<FileHeader32<Endianness>>(file),

@@ -28,9 +28,6 @@ pub struct BootImage {
 
 impl BootImage {
     /// Reads a file.
-    ///
-    /// # Errors
-    /// It can't be read, or what is in it can't be unpacked, with the cure.
     pub fn read(path: &Path) -> Result<Self, KernelError> {
         let io = |e| KernelError::io(path, e);
         let about = fs::metadata(path).map_err(io)?;
@@ -55,9 +52,6 @@ impl BootImage {
     }
 
     /// Unpacks a file's bytes.
-    ///
-    /// # Errors
-    /// Why that can't be done, with the cure.
     pub fn of(bytes: Vec<u8>) -> Result<Self, String> {
         let mut image = Self {
             kind: kind(&bytes),

@@ -162,9 +162,6 @@ impl Kernel {
 
     /// A user's kernel: in a folder, which is a build tree or has one kernel, installed or unpacked from
     /// packages; or a file. Its modules are in the folder for its release, or anywhere below.
-    ///
-    /// # Errors
-    /// There is no kernel or several, or it can't be read, with the cure.
     pub fn at(path: &Path) -> Result<(Self, BootImage), KernelError> {
         let about = fs::metadata(path).map_err(|e| KernelError::io(path, e))?;
         let file = match about.is_dir() {
@@ -186,9 +183,6 @@ impl Kernel {
     }
 
     /// The steps that load these modules, and all that they need before them.
-    ///
-    /// # Errors
-    /// One is not there or can't be loaded into this kernel, with the cure.
     pub fn steps(
         &self,
         wanted: &[&str],

@@ -130,9 +130,6 @@ impl<'a> Modules<'a> {
 
     /// The steps that load these modules: each after all that it needs, otherwise in the order in which
     /// they are asked for.
-    ///
-    /// # Errors
-    /// One is not there, can't be read, or is of another kernel or architecture; or some need each other.
     pub fn steps(
         &self,
         wanted: &[&str],

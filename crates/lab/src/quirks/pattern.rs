@@ -45,9 +45,6 @@ pub(super) struct Match {
 
 impl Pattern {
     /// Adds an instruction.
-    ///
-    /// # Errors
-    /// What is wrong with its text.
     pub fn push(&mut self, text: &str) -> Result<(), String> {
         let begin = self.bytes.len();
         let end = begin + text.split_whitespace().map(width).sum::<usize>();
@@ -93,9 +90,6 @@ impl Pattern {
     }
 
     /// Checks that it knows enough bytes.
-    ///
-    /// # Errors
-    /// It may be found by chance.
     pub fn check(&self) -> Result<(), String> {
         match self.bytes.iter().flatten().count() {
             known if known < FEWEST => Err(format!(

@@ -41,9 +41,6 @@ fn path(file: &File) -> String {
 
 impl Disks {
     /// Makes them. They are full of numbers that no file system can make smaller, and on their medium.
-    ///
-    /// # Errors
-    /// There is no room, with the folder and the cure.
     pub fn make(host_mib: u64, vm_mib: u64) -> Result<Self, MachineError> {
         let folder = std::env::temp_dir();
         let made = |mib: u64| {

@@ -45,9 +45,6 @@ fn is_intel() -> bool {
 }
 
 /// Whether this host's KVM lets its guests have VMs.
-///
-/// # Errors
-/// Why not, and the cure.
 pub fn nests(kvm: &Kvm) -> Result<(), MachineError> {
     let other = |text: String| Err(MachineError::Other(text));
     if kvm.engine == Engine::SoftwareKvm {
@@ -70,9 +67,6 @@ fn allows(said: &str) -> bool {
 }
 
 /// What is missing for one, and the cure. Only checks that the parts are there.
-///
-/// # Errors
-/// What is missing.
 pub fn missing(resources: &Resources) -> Result<(), MachineError> {
     resources.host_agent()?;
     lab::missing(&recipe(RECIPE, resources)?, resources)
@@ -80,9 +74,6 @@ pub fn missing(resources: &Resources) -> Result<(), MachineError> {
 
 impl NestedMachine {
     /// A machine; nothing is started.
-    ///
-    /// # Errors
-    /// What is missing, and the cure.
     pub fn new(kvm: Option<Kvm>, resources: &Resources) -> Result<Self, MachineError> {
         let mut recipe = recipe(RECIPE, resources)?;
         // An emulated processor is AMD's, as in the lab.

@@ -129,9 +129,6 @@ fn is_bare(recipe: &Recipe) -> bool {
 }
 
 /// Finds all parts of a machine.
-///
-/// # Errors
-/// One is missing or can't be read, with the cure.
 pub fn assemble(mut recipe: Recipe, resources: &Resources) -> Result<Settings, MachineError> {
     let guest = guest(&recipe, resources)?;
     let emulator = emulator(&recipe, resources)?;

@@ -66,9 +66,6 @@ impl Below {
     }
 
     /// The machine's initramfs, of L1's. neve gets that as it is; L0's Linux one with L1 and its root in it.
-    ///
-    /// # Errors
-    /// A file can't be read, or is too large.
     pub fn initramfs(&self, vm: &Vm<'_>, initrd: Vec<u8>) -> Result<Vec<u8>, MachineError> {
         let BelowHypervisor::Kvm(linux) = &self.hypervisor else {
             return Ok(initrd);

@@ -52,9 +52,6 @@ pub struct Launch<'a> {
 
 impl Bochs {
     /// From the sets with Bochs and with what makes CDs.
-    ///
-    /// # Errors
-    /// A set lacks a file.
     pub fn of(set: &Unpacked, discs: &Unpacked) -> Result<Self, MachineError> {
         Ok(Self {
             root: set.root.clone(),
@@ -63,9 +60,6 @@ impl Bochs {
     }
 
     /// The command that starts a machine, and the files that it inherits.
-    ///
-    /// # Errors
-    /// There is no memory for a file.
     pub fn command(
         &self,
         emulator: &Emulator,
@@ -110,9 +104,6 @@ impl Bochs {
 }
 
 /// Bochs as an emulator: its version is that of its package, as asking it needs a whole machine.
-///
-/// # Errors
-/// Its set lacks the program, or its paths can't be passed on.
 pub fn emulator(set: &Unpacked, program: &str) -> Result<Emulator, MachineError> {
     let words: Vec<OsString> = set
         .program(program)

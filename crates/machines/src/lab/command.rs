@@ -76,9 +76,6 @@ pub fn monitor(inner: &Inner<'_>) -> Vec<String> {
 /// QEMU's arguments. The console goes to standard output by file name, not by `-serial stdio`,
 /// which would read standard input and change the terminal. The output of the serial port of the
 /// guest's Print is dropped.
-///
-/// # Errors
-/// A file's size can't be read.
 pub fn arguments(
     recipe: &Recipe,
     payload: &Payload,

@@ -40,9 +40,6 @@ pub struct DiscMaker {
 
 impl DiscMaker {
     /// From the set of packages with xorriso and isolinux.
-    ///
-    /// # Errors
-    /// The set lacks a file.
     pub fn of(set: &Unpacked) -> Result<Self, MachineError> {
         let xorriso = set.program(XORRISO);
         let maker = Self {

@@ -21,8 +21,6 @@ pub struct Modules {
 }
 
 impl Modules {
-    /// # Errors
-    /// The kernel's file can't be read.
     pub fn of(whole: &Whole, initrd_bytes: u64) -> Result<Self, MachineError> {
         let kernel = &whole.kernel;
         let kernel_bytes = fs::metadata(kernel)

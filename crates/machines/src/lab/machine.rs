@@ -144,9 +144,6 @@ impl LabMachine {
     }
 
     /// Starts the machine with the file that was made for the launch: an initramfs or a device tree.
-    ///
-    /// # Errors
-    /// The emulator can't be started.
     pub(super) fn start(
         &mut self,
         request: &LaunchRequest,

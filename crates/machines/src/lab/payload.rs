@@ -127,18 +127,12 @@ impl LinuxMonitor {
 impl Linux {
     /// The initramfs of one launch: all files, and the configuration, which is the lines of every
     /// launch, then `lines`.
-    ///
-    /// # Errors
-    /// A file is too large for one.
     pub fn initramfs(&self, lines: &[String]) -> Result<Vec<u8>, MachineError> {
         with_config(&self.files, self.monitor.config(), &self.lines, lines)
     }
 
     /// The same with another Linux between this one and the guest. `lines` are for its monitor;
     /// `cpus` and `memory_mib` are its own.
-    ///
-    /// # Errors
-    /// A file is too large for one.
     pub fn nested_initramfs(
         &self,
         inner: &Nested,

@@ -35,9 +35,6 @@ pub struct Software {
 }
 
 /// The software of a recipe's machine.
-///
-/// # Errors
-/// A program was not built, with the cure.
 pub fn software(recipe: &Recipe, resources: &Resources) -> Result<Software, MachineError> {
     let architecture = recipe.architecture;
     let program = |name, part, path| Program { name, part, path };

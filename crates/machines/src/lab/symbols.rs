@@ -109,9 +109,6 @@ pub enum Damage {
 }
 
 /// The symbols in a console, with their first and last line.
-///
-/// # Errors
-/// They are not there, or not as they were printed.
 fn block(console: &[u8]) -> Result<String, Damage> {
     // The terminal adds carriage returns.
     let console = String::from_utf8_lossy(console).replace('\r', "");
@@ -213,9 +210,6 @@ fn digest(settings: &Settings, initramfs: &[u8]) -> Result<String, SymbolsError>
 
 /// The symbols of a machine: Xen's, those of the cache, or those that its Linux prints in a boot of its own, which
 /// takes some seconds. `stop` is asked now and then whether to give up.
-///
-/// # Errors
-/// It runs neither Linux nor Xen, `lab/init` is not built, or its Linux does not print them, with the reason.
 pub fn symbols(
     settings: Settings,
     resources: &Resources,

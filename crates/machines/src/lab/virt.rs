@@ -21,9 +21,6 @@ const PPI: u32 = 1;
 const LEVEL_HIGH: u32 = 4;
 
 /// What of the machine every tree has, in the root node.
-///
-/// # Errors
-/// A text has a NUL in it.
 pub fn machine(to: &mut FdtWriter, count: u32) -> Result<(), Error> {
     to.property_string("compatible", "linux,dummy-virt")?;
     two_cells(to)?;
@@ -103,9 +100,6 @@ fn serial(to: &mut FdtWriter, address: u64, interrupt: u32) -> Result<(), Error>
 
 /// The tree of a Linux whose root file system is in memory at `address`, of `bytes`, which it takes for
 /// persistent memory.
-///
-/// # Errors
-/// None that is known: there is no text of others in it.
 pub fn with_root(cpus: u32, address: u64, bytes: u64) -> Result<Vec<u8>, Error> {
     let mut to = FdtWriter::new()?;
     let root = to.begin_node("")?;

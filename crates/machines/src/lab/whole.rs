@@ -157,9 +157,6 @@ impl Whole {
 
     /// The machine's initramfs, of the files of its Linux: [`Self::machine`] if it gets what a launch asks later, or
     /// [`Self::files`].
-    ///
-    /// # Errors
-    /// A file is too large for one, or can't be read.
     pub fn initramfs(
         &self,
         files: &[Entry],
@@ -173,9 +170,6 @@ impl Whole {
     }
 
     /// The files of its Linux, with what the launch asks in one of them.
-    ///
-    /// # Errors
-    /// One is too large for an initramfs, or can't be read.
     pub fn files(&self, launched: Launched<'_>) -> Result<Vec<Entry>, MachineError> {
         let mut files = self.machine(launched)?;
         files.push(Entry::file(LAUNCH, self.asked(launched)));
@@ -211,9 +205,6 @@ impl Whole {
     }
 
     /// The files of its Linux that depend on the machine, and not on what a launch asks.
-    ///
-    /// # Errors
-    /// One is too large for an initramfs, or can't be read.
     pub fn machine(&self, launched: Launched<'_>) -> Result<Vec<Entry>, MachineError> {
         let Some(vm) = &self.vm else {
             let mut lines = vec!["role=native".to_owned()];

@@ -52,9 +52,6 @@ const LINKED_AT: u64 = 1 << 30;
 const LEAST_POINTERS: usize = 16;
 
 /// The functions in an image of Xen, sorted by address.
-///
-/// # Errors
-/// It has no such table, or one that is laid out in another way.
 pub fn read(image: &[u8]) -> Result<Vec<XenSymbol>, XenSymbolsError> {
     let tokens = tokens(image).ok_or(XenSymbolsError::NoTable)?;
     let markers = markers(image, tokens.start).ok_or(XenSymbolsError::Unknown("markers"))?;

@@ -18,9 +18,6 @@ const WHY: &str = "KVM of a real-time kernel requires an invariant TSC";
 const NOTE: &str = "the kernel is a real-time one (PREEMPT_RT): the processor reports an invariant TSC, which its KVM requires";
 
 /// Lets the processor say that its TSC is invariant if the machine's kernel is a real-time one with KVM.
-///
-/// # Errors
-/// The kernel can't be read, or the processor's model can't say so.
 pub(super) fn suit(
     recipe: &mut Recipe,
     resources: &Resources,

@@ -138,9 +138,6 @@ pub struct Applications {
 }
 
 /// What is missing for applications on this host, and the cure. Only checks that the parts are there.
-///
-/// # Errors
-/// What is missing.
 pub fn applications_missing(resources: &Resources) -> Result<(), MachineError> {
     resources.host_agent()?;
     resources.enter()?;
@@ -171,9 +168,6 @@ fn fetched(recipe: &Recipe, resources: &Resources) -> Result<(), MachineError> {
 }
 
 /// The applications of a recipe for this host. Without a VM no image of the root file system is made.
-///
-/// # Errors
-/// A part is missing or can't be read, with the cure.
 pub fn applications(recipe: &Recipe, resources: &Resources) -> Result<Applications, MachineError> {
     let resources = Resources {
         agent: Some(resources.host_agent().map_err(|e| e.to_string())),

@@ -16,9 +16,6 @@ pub struct Gdb(UnixStream);
 
 impl Gdb {
     /// A connection, and the end that QEMU inherits.
-    ///
-    /// # Errors
-    /// No socket can be made.
     pub fn pair() -> Result<(Self, OwnedFd), MachineError> {
         let error = |e| MachineError::io("make a socket for", "QEMU's debugger", e);
         let (ours, its) = UnixStream::pair().map_err(error)?;
@@ -31,9 +28,6 @@ impl Gdb {
     }
 
     /// Lets a machine run from its start to the instruction at `address`. The thread (CPU) that stopped there.
-    ///
-    /// # Errors
-    /// QEMU closed the connection or said something else.
     pub fn run_to(&mut self, address: u64) -> Result<String, Trouble> {
         self.ok(&format!("Z1,{address:x},1"))?;
         self.send("c")?;
@@ -49,9 +43,6 @@ impl Gdb {
     }
 
     /// The byte at an address of the process that runs on a CPU.
-    ///
-    /// # Errors
-    /// As [`Self::run_to`].
     pub fn byte(&mut self, thread: &str, address: u64) -> Result<u8, Trouble> {
         self.ok(&format!("Hg{thread}"))?;
         let question = format!("m{address:x},1");
@@ -60,9 +51,6 @@ impl Gdb {
     }
 
     /// Writes to the memory of the process that runs on a CPU.
-    ///
-    /// # Errors
-    /// As [`Self::run_to`].
     pub fn write(&mut self, thread: &str, address: u64, bytes: &[u8]) -> Result<(), Trouble> {
         self.ok(&format!("Hg{thread}"))?;
         for (at, chunk) in (address..).step_by(CHUNK).zip(bytes.chunks(CHUNK)) {
@@ -73,9 +61,6 @@ impl Gdb {
     }
 
     /// Leaves the machine, which goes on.
-    ///
-    /// # Errors
-    /// As [`Self::run_to`].
     pub fn go_on(mut self) -> Result<(), Trouble> {
         self.ok("D")
     }

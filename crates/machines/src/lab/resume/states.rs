@@ -225,9 +225,6 @@ impl Saved {
     }
 
     /// Writes the state to `to`. False: it is damaged.
-    ///
-    /// # Errors
-    /// It can't be read, or `to` not be written to.
     pub fn copy(&mut self, to: &mut impl Write) -> io::Result<bool> {
         let mut crc = crc32fast::Hasher::new();
         let mut buffer = vec![0; COPY_BYTES];

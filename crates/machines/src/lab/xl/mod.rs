@@ -30,9 +30,6 @@ pub struct Xen {
 
 /// The files of the tool stack, under the paths that they have in their packages, and the scripts
 /// that run it.
-///
-/// # Errors
-/// A file can't be read.
 pub fn tools(set: &Unpacked, described: &mut Described) -> Result<Vec<Entry>, MachineError> {
     described.set(set);
     described.part("monitor", json!(set.set));
@@ -82,9 +79,6 @@ pub struct Dom0 {
 
 impl Dom0 {
     /// The initramfs of a machine, and with `parameters` for the guest that of a launch.
-    ///
-    /// # Errors
-    /// A file is too large for one.
     pub fn initramfs(
         &self,
         vcpus: u32,
