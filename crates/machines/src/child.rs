@@ -47,8 +47,8 @@ impl Child {
         Self::spawned(command, console, stdout, limit_bytes, inherited)
     }
 
-    /// The same for a program that opens its console as a file: `command` gets the file's path, and
-    /// returns the files to inherit besides it. The program's standard output goes to `output`, or is
+    /// Starts a program that opens its console as a file. `command` gets the file's path, and returns the program's
+    /// command and the files to inherit besides the console. The program's standard output goes to `output`, or is
     /// dropped.
     pub fn start_with_file(
         limit_bytes: u64,
@@ -99,7 +99,8 @@ impl Child {
         })
     }
 
-    /// What `Machine::console` returns for the process of a machine, if it has one; `how` says how it ended.
+    /// Returns the result of `Machine::console` for the process of a machine, if it has one. `how` describes how the
+    /// process ended.
     pub fn console(
         running: Option<&mut Self>,
         buffer: &mut Vec<u8>,
@@ -135,7 +136,7 @@ impl Child {
         self.process.waited()
     }
 
-    /// Asks the process to end, and kills it if it has not ended after so long.
+    /// Asks the process to end, and kills it if it has not ended within `limit`.
     pub fn end(&mut self, limit: Duration) {
         self.process.end(limit);
     }

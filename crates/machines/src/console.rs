@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 /// open.
 const END_LIMIT: Duration = Duration::from_secs(1);
 
-/// Our end of a console.
+/// The reading end of a console.
 #[derive(Debug)]
 pub struct ProcessConsole {
     end: End,
@@ -65,9 +65,8 @@ impl ProcessConsole {
         Ok((console, theirs))
     }
 
-    /// Appends what the process wrote since the last call to `bytes`, at most 64 KiB, and if it is
-    /// timed, the chunks to `chunks`. Does not wait. `ended`: the process was seen to have ended
-    /// before this call.
+    /// Appends the process's new output to `bytes`, at most 64 KiB, and if it is timed, the chunks to `chunks`. Does
+    /// not wait. `ended`: the process was seen to have ended before this call.
     pub fn read(
         &mut self,
         bytes: &mut Vec<u8>,

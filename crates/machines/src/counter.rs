@@ -50,7 +50,7 @@ pub fn read() -> u64 {
     ticks
 }
 
-/// There is no counter, so [`UNIT`] is none and nothing is timed.
+/// Returns 0: this CPU has no supported counter, so [`UNIT`] is none and nothing is timed.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub fn read() -> u64 {
     0
