@@ -31,34 +31,35 @@ pub struct Resources {
     /// The first process of a lab machine whose monitor is not vmm, or that prints its symbols; or
     /// why there is none, and the cure.
     pub init: Option<Result<PathBuf, String>>,
-    /// The one of the lab's ARM machines.
+    /// The first process of the lab's ARM machines whose monitor is not vmm, or that print their symbols.
     pub arm_init: Option<Result<PathBuf, String>>,
     /// The first process of a lab machine whose guest is a whole Linux; or why there is none, and the
     /// cure.
     pub agent: Option<Result<PathBuf, String>>,
-    /// The same of a machine without a VM that has several CPUs.
+    /// The agent of a machine without a VM that has several CPUs.
     pub cpus_agent: Option<Result<PathBuf, String>>,
-    /// The one of the lab's ARM machines.
+    /// The agent of the lab's ARM machines without a VM that have several CPUs.
     pub arm_cpus_agent: Option<Result<PathBuf, String>>,
-    /// The same in dom0 under Xen.
+    /// The agent of dom0 under Xen.
     pub xen_agent: Option<Result<PathBuf, String>>,
-    /// The one of the lab's ARM machines.
+    /// The agent of dom0 under Xen on the lab's ARM machines.
     pub arm_xen_agent: Option<Result<PathBuf, String>>,
-    /// The same on this host, and what starts it in namespaces; or why there is none, and the cure.
+    /// The agent on this host, and the program that starts it in namespaces; or why there is none, and the cure.
     pub host_agent: Option<Result<PathBuf, String>>,
     pub enter: Option<Result<PathBuf, String>>,
-    /// The one of the lab's ARM machines.
+    /// The agent of the lab's ARM machines.
     pub arm_agent: Option<Result<PathBuf, String>>,
-    /// The project's own back-end of disks, which serves some of a VM in a lab machine; or why there is
-    /// none, and the cure.
+    /// elvis, the project's own back-end, which serves devices of a VM in a lab machine; or why there is none, and the
+    /// cure.
     pub elvis: Option<Result<PathBuf, String>>,
     /// The host CPU of each vCPU's thread where time is measured; empty if threads are not pinned.
     pub pins: Vec<u32>,
-    /// What sets the timers of a lab machine that resumes (`plugin/timers.c`); or why there is none, and the cure.
+    /// The library that sets the timers of a lab machine that resumes (`plugin/timers.c`); or why there is none, and
+    /// the cure.
     pub timers: Option<Result<PathBuf, String>>,
-    /// Lab machines boot in each launch: no state of them is resumed or kept.
+    /// Whether lab machines boot in each launch: no state of them is resumed or kept.
     pub boots_always: bool,
-    /// Where to record what a lab machine executes, if that is wanted.
+    /// The recording of a lab machine's instructions, if that is wanted.
     pub recording: Option<Recording>,
     /// The lab's recipes and the store of its packages; or why they can't be used.
     pub lab: Option<Result<LabFiles, String>>,
@@ -124,7 +125,7 @@ impl Resources {
         }
     }
 
-    /// This host's KVM. Probed on the first call, by running a guest in it.
+    /// This host's KVM. The first call probes it, by running a guest in it.
     pub fn kvm(&self) -> Result<Kvm, MachineError> {
         let probe = || {
             let kvm = self.monitor().and_then(|monitor| Kvm::probe(&monitor));
@@ -203,17 +204,17 @@ impl Resources {
         found(&self.host_agent, "agent for this host")
     }
 
-    /// What starts it in namespaces.
+    /// The program that starts the agent of this host in namespaces.
     pub fn enter(&self) -> Result<PathBuf, MachineError> {
         found(&self.enter, "program that enters namespaces")
     }
 
-    /// The back-end of disks.
+    /// elvis, for x86_64.
     pub fn elvis(&self) -> Result<PathBuf, MachineError> {
         found(&self.elvis, "elvis")
     }
 
-    /// What sets the timers of a lab machine that resumes.
+    /// The library that sets the timers of a lab machine that resumes.
     pub fn timers(&self) -> Result<PathBuf, MachineError> {
         found(&self.timers, "library for timers")
     }
