@@ -12,7 +12,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// Why recipes or sets can't be used.
+/// Reason why recipes or sets can't be used.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
     #[error("can't {doing} {}: {cause}", path.display())]
@@ -75,7 +75,7 @@ pub struct Lab {
     /// The pins of each folder.
     locks: Vec<Lock>,
     quirks: Quirks,
-    /// Workloads that are in no folder, and files beside them: texts by name.
+    /// Workloads that are in no folder, and their files: texts by name.
     workloads: BTreeMap<String, String>,
 }
 
@@ -113,14 +113,14 @@ impl Lab {
         Ok(lab)
     }
 
-    /// The same with workloads that are in no folder: what files `workloads/NAME.toml` would have, and files
-    /// beside them, by name. They come before those of folders.
+    /// Adds workloads that are in no folder: the texts of files `workloads/NAME.toml`, and of the files that they name,
+    /// by name. They come before the workloads of folders.
     #[must_use]
     pub fn with_workloads(self, workloads: BTreeMap<String, String>) -> Self {
         Self { workloads, ..self }
     }
 
-    /// The recipe `name`, resolved, with the variant that follows `@`.
+    /// Reads the recipe `name`, resolved, with the variant that follows `@`.
     pub fn recipe(&self, name: &str, variant: Option<&str>) -> Result<Recipe, LabError> {
         let (file, path) = self.resolve(name)?;
         let recipe = self.complete(name, variant, file, &path)?;
@@ -160,8 +160,8 @@ impl Lab {
         Ok(recipe.with_variant(variant, &sets, &own)?)
     }
 
-    /// The variants of a recipe: its own, and those that sets of packages offer. A user's path is a
-    /// variant too, but not listed.
+    /// The variants of a recipe: its own, and those that sets of packages offer. A user's path is a variant too, but is
+    /// not listed.
     pub fn variants(&self, name: &str) -> Result<Vec<String>, LabError> {
         let (file, path) = self.resolve(name)?;
         let mut variants: Vec<String> = file.variants().cloned().collect();
@@ -208,7 +208,7 @@ impl Lab {
         })
     }
 
-    /// The text of a file beside workloads, and where it is.
+    /// Reads a file of `workloads`. Returns its text and its path.
     fn of_workloads(&self, name: &str) -> Result<Option<(String, PathBuf)>, LabError> {
         if let Some(text) = self.workloads.get(name) {
             return Ok(Some((text.clone(), name.into())));
@@ -265,7 +265,7 @@ impl Lab {
         &self.quirks
     }
 
-    /// What the files of a set in the store show of known faults.
+    /// Examines the files of a set in the store for known faults.
     pub(crate) fn health(&self, set: &Unpacked) -> io::Result<quirks::Health<'_>> {
         quirks::health(&self.quirks, &set.root, set.manifest(), false)
     }
@@ -288,8 +288,8 @@ impl Lab {
         })
     }
 
-    /// Whether a set in the store has all files that are kept today: an older version of this
-    /// program, or of the set's definition, may have kept fewer.
+    /// Whether a set in the store has all files that this version keeps: an older version of this program, or of the
+    /// set's definition, may have kept fewer.
     pub fn has_all(&self, there: &Unpacked) -> bool {
         let set = self.sets.get(&there.set);
         set.is_none_or(|set| there.manifest().is_kept_by(set))
@@ -301,7 +301,7 @@ impl Lab {
         self.pinned(set).map_or(&[], |pins| &pins.packages)
     }
 
-    /// When the archive had the packages that a set is pinned to, as archives of old versions name their
+    /// The time at which the archive had the packages that a set is pinned to, as archives of old versions name their
     /// folders: `20261126T084355Z`.
     pub fn pinned_at(&self, set: &str) -> Option<String> {
         let date = self.pinned(set)?.date?.to_string();
@@ -312,8 +312,7 @@ impl Lab {
         self.locks.get(*self.homes.get(set)?)?.get(set)
     }
 
-    /// Writes new pins of these sets into the lock files in the sets' folders; returns the files
-    /// written.
+    /// Writes new pins of these sets into the lock files in the sets' folders. Returns the files that were written.
     pub(crate) fn pin(&self, pins: BTreeMap<String, Pins>) -> Result<Vec<PathBuf>, LabError> {
         let mut written = Vec::new();
         for (home, (folder, lock)) in self.folders.iter().zip(&self.locks).enumerate() {
@@ -324,7 +323,7 @@ impl Lab {
                     .filter(|(set, _)| at_home(set))
                     .map(|(s, p)| (s.clone(), p.clone())),
             );
-            // Drop the pins of sets that no longer exist.
+            // Pins of sets that no longer exist are dropped.
             lock.retain(|set, _| at_home(set));
             if !pins.keys().any(|set| at_home(set)) {
                 continue;
@@ -365,7 +364,7 @@ impl Lab {
         Ok(recipe.sets().into_iter().map(str::to_owned).collect())
     }
 
-    /// A recipe's file merged with all that it extends, and its path.
+    /// Reads a recipe's file, merged with all that it extends, and its path.
     fn resolve(&self, name: &str) -> Result<(RecipeFile, PathBuf), LabError> {
         let (mut file, path) = self.file(name)?;
         let mut seen = vec![name.to_owned()];
@@ -384,7 +383,7 @@ impl Lab {
     }
 
     fn file(&self, name: &str) -> Result<(RecipeFile, PathBuf), LabError> {
-        // A name is not a path.
+        // A name must not be a path, which could lead out of the folders.
         let good = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
         if name.chars().all(good) {
             for folder in &self.folders {
@@ -418,7 +417,7 @@ fn list<'a>(names: impl IntoIterator<Item = &'a String>) -> String {
     }
 }
 
-/// The text of a file; nothing if there is no such file.
+/// Reads the text of a file; none if there is no such file.
 fn read(path: &Path) -> Result<Option<String>, LabError> {
     match fs::read_to_string(path) {
         Ok(text) => Ok(Some(text)),

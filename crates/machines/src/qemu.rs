@@ -29,7 +29,7 @@ pub struct Settings {
     pub cpu: Option<String>,
     /// The memory size, where it is not 512 MiB.
     pub memory_mib: Option<u64>,
-    /// This host's KVM, if it runs the guest instead of the emulator.
+    /// KVM of this host, if it runs the guest instead of the emulator.
     pub kvm: Option<Kvm>,
     /// The host CPU of each vCPU's thread; empty if threads are not pinned.
     pub pins: Vec<u32>,

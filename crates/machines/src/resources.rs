@@ -125,7 +125,7 @@ impl Resources {
         }
     }
 
-    /// This host's KVM. The first call probes it, by running a guest in it.
+    /// KVM of this host. The first call probes it, by running a guest in it.
     pub fn kvm(&self) -> Result<Kvm, MachineError> {
         let probe = || {
             let kvm = self.monitor().and_then(|monitor| Kvm::probe(&monitor));
