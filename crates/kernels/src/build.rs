@@ -58,6 +58,7 @@ impl Builder {
         progress: &Progress,
     ) -> anyhow::Result<Result<Duration, String>> {
         let out = tree.out();
+        // The kernel of another commit must not be taken for this commit's.
         fs::remove_dir_all(&out)
             .and_then(|()| fs::create_dir(&out))
             .with_context(|| format!("can't empty {}", out.display()))?;

@@ -162,6 +162,7 @@ impl Tree {
                 ended.stderr
             )));
         }
+        // The common folder names the repository, so that its worktrees share one lock.
         let common = ended.stdout.trim_end_matches('\n');
         let name = short_hash([common], 16);
         let above = cache.join("bisect");

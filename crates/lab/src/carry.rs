@@ -1,5 +1,5 @@
 //! Carries a store to another host in one gzipped tar archive. The archive holds regular files only, each set's
-//! manifest first; links are only in the manifest. Import trusts nothing in the archive: a set goes into the store only
+//! manifest first; links are only in the manifest. Import trusts nothing in the archive. A set goes into the store only
 //! if every file of its manifest came, with its hash, and no other file.
 
 use crate::fetch::counted;

@@ -288,7 +288,7 @@ impl Lab {
         })
     }
 
-    /// Whether a set in the store has all files that this version keeps: an older version of this program, or of the
+    /// Whether a set in the store has all files that this version keeps. An older version of this program, or of the
     /// set's definition, may have kept fewer.
     pub fn has_all(&self, there: &Unpacked) -> bool {
         let set = self.sets.get(&there.set);
@@ -344,7 +344,7 @@ impl Lab {
         Ok(written)
     }
 
-    /// The sets that a name stands for: the set of that name, or those of a recipe, written like a
+    /// The sets that a name stands for: the set of that name, or those of a recipe. A recipe is written like a
     /// platform, with or without `lab:` and a variant.
     pub fn sets_of(&self, name: &str) -> Result<Vec<String>, LabError> {
         if self.sets.contains_key(name) {

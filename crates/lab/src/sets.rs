@@ -45,8 +45,8 @@ pub enum SetKind {
     Debug,
 }
 
-/// The modules of a machine that boots a whole Linux: for its root file system in an NVDIMM or persistent memory, and
-/// for the network between it and its VMs.
+/// The modules of a machine that boots a whole Linux. They are for its root file system in an NVDIMM or persistent
+/// memory, and for the network between it and its VMs.
 const MODULES: [&str; 18] = [
     "usr/lib/modules/*/kernel/drivers/acpi/nfit/*",
     "usr/lib/modules/*/kernel/drivers/block/virtio_blk.ko*",

@@ -282,8 +282,8 @@ impl Unpacked {
         &self.manifest
     }
 
-    /// SHA-256, in hexadecimal, over name, version, architecture and hash of every package, and over the cured files:
-    /// the same for everybody who fetched the same packages.
+    /// SHA-256, in hexadecimal, over name, version, architecture and hash of every package, and over the cured files.
+    /// It is the same for everybody who fetched the same packages.
     pub fn digest(&self) -> String {
         self.manifest.digest()
     }
@@ -305,7 +305,7 @@ impl Unpacked {
             .ok_or_else(|| self.lacks("Xen"))
     }
 
-    /// The words that start a program of a set of kind `program`: the set's dynamic loader runs it with the set's
+    /// The words that start a program of a set of kind `program`. The set's dynamic loader runs it with the set's
     /// libraries, so that nothing needs to be installed.
     pub fn program(&self, name: &str) -> Result<Vec<OsString>, StoreError> {
         self.is(SetKind::Program, "programs")?;

@@ -218,7 +218,7 @@ impl Workload {
         self
     }
 
-    /// Number of units of the shorter run, which is subtracted from the measured one: both start and end the same
+    /// Number of units of the shorter run, which is subtracted from the measured run, as both start and end the same
     /// programs. 0 if there is none, as `run` does not use `$UNITS`.
     pub fn shorter(&self) -> u64 {
         match self.run.contains("UNITS") && self.units > 1 {

@@ -1,5 +1,5 @@
-//! The console of a machine that is a child process: a file that is polled, or a pipe if the host
-//! times the guest from outside.
+//! The console of a machine that is a child process. It is a file that is polled, or a pipe if the host times the guest
+//! from outside.
 //!
 //! The file is the default: with it a slow reader never blocks the guest, which would change
 //! instruction counts. The pipe is only for units of time.

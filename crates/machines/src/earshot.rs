@@ -1,5 +1,5 @@
-//! A console whose output is timestamped as it arrives: a thread blocks in `read` on a pipe, and
-//! reads the host's counter as soon as `read` returns.
+//! A console whose output is timestamped as it arrives. A thread blocks in `read` on a pipe, and reads the host's
+//! counter as soon as `read` returns.
 //!
 //! For external measurement (HyperBench, 5.1): a console in a file, polled now and then, would give
 //! timestamps milliseconds late. Used by machines whose program writes its console to its standard

@@ -1,11 +1,10 @@
 //! Hypercalls that a guest may execute on each platform, decided before its machine starts. This file is the only
 //! source of the guest's `hypercall=`.
 //!
-//! A guest executes a hypercall instruction only if its command line names the hypervisor. With
-//! hardware virtualization the instruction exits to KVM, which handles it. A *software* KVM gets no
-//! such exit: in ring 0 its emulator never gets past the instruction, and from ring 3 the
-//! instruction may reach whatever runs below this KVM instead. An emulator without a hypervisor
-//! raises an exception.
+//! A guest executes a hypercall instruction only if its command line names the hypervisor. With hardware virtualization
+//! the instruction exits to KVM, which handles it. A *software* KVM gets no such exit. In ring 0 its emulator never
+//! gets past the instruction. From ring 3 the instruction may reach whatever runs below this KVM instead. An emulator
+//! without a hypervisor raises an exception.
 
 use crate::machine::Engine;
 

@@ -1,5 +1,5 @@
-//! Checks whether a lab machine can boot a user's kernel, and finds the file that it boots: the kernel's own, or an
-//! unpacked copy in the cache.
+//! Checks whether a lab machine can boot a user's kernel, and finds the file that it boots. That is the kernel's own
+//! file, or an unpacked copy in the cache.
 //!
 //! A file of an unknown kind is refused: QEMU would take it for a program without a header and
 //! execute whatever it contains. A kernel that the monitor's loader would refuse (vmm/arch, vmm/loader_elf.c)

@@ -159,8 +159,8 @@ pub trait Machine: Send {
         None
     }
 
-    /// SHA-256, in hexadecimal, of everything that the machine is made of, where its results depend
-    /// on nothing else: machines with the same digest and the same launch give the same results.
+    /// SHA-256, in hexadecimal, of everything that the machine is made of, where its results depend on nothing else.
+    /// Machines with the same digest and the same launch give the same results.
     fn digest(&self) -> Option<&str> {
         None
     }

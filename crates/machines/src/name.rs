@@ -1,11 +1,10 @@
 //! Platform names, as users type them and results contain them: one parser, one spelling.
 //!
-//! A name is `NAME` or `FAMILY:NAME`, then `@VARIANT`, then `+key=value` for each option. Options
-//! may come in any order; the canonical spelling sorts them. Two families, `serial:` and `log:`,
-//! name a path: everything after the colon is the path, including '@', '+' and ':', and there is no
-//! variant and no option. A variant that is a path may contain '+' too, as Debian's releases do: options
-//! begin at the first `+key=`. Lists are separated by commas; within a list, a comma in a name is
-//! written `\,` and a backslash `\\`.
+//! A name is `NAME` or `FAMILY:NAME`, then `@VARIANT`, then `+key=value` for each option. Options may come in any
+//! order; the canonical spelling sorts them. Two families, `serial:` and `log:`, name a path. Everything after the
+//! colon is the path, including '@', '+' and ':'. There is no variant and no option. A variant that is a path may
+//! contain '+' too, as Debian's releases do: options begin at the first `+key=`. Lists are separated by commas; within
+//! a list, a comma in a name is written `\,` and a backslash `\\`.
 //!
 //! A parsed name is only well formed; `platforms` checks that such a platform exists.
 

@@ -332,8 +332,8 @@ fn needing(missing: Result<(), MachineError>) -> Usable {
     }
 }
 
-/// Checks that a platform's guest can be timed from outside: its clock is a counter that this host also has, and the
-/// host receives its console byte by byte.
+/// Checks that a platform's guest can be timed from outside. Its clock must be a counter that this host also has, and
+/// the host must receive its console byte by byte.
 pub fn external(platform: &Platform) -> Result<(), &'static str> {
     match platform.kind {
         Kind::Qemu | Kind::Vmm | Kind::QemuKvm if counter::UNIT == Some(platform.unit) => Ok(()),

@@ -86,6 +86,7 @@ impl Veneers {
         self.put(a64::mrs(0, MPIDR_EL1));
         self.put(a64::low_bits(0, 0, AFFINITY_BITS));
         self.put(a64::sub(1, 0, count.min(IMMEDIATE_MAX)));
+        // The CPU's number less the number of pages is negative if the CPU has a page.
         let there = self.at + 3 * 4;
         self.put(a64::branch_negative(1, self.at, there).ok_or(TooFar)?);
         self.put(a64::movz(0, NO_PAGE));

@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// Escapes text for one line on a terminal: control characters (C0, C1, DEL), line separators, characters that change
-/// the text direction and invisible characters become visible escapes in Rust's form (`\n`, `\u{1b}`). Backslashes
-/// stay, so that escaping twice changes nothing.
+/// Escapes text for one line on a terminal. Control characters (C0, C1, DEL), line separators, invisible characters,
+/// and those that change the text direction become visible escapes in Rust's form (`\n`, `\u{1b}`). Backslashes stay,
+/// so that escaping twice changes nothing.
 pub fn terminal(text: &str) -> Cow<'_, str> {
     if !text.chars().any(is_unsafe) {
         return Cow::Borrowed(text);

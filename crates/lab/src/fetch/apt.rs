@@ -1,5 +1,5 @@
-//! apt with its own folder for its lists, its cache and the state of an empty system, so that nothing on this system
-//! changes and no root is needed. Of this system's settings, apt uses only those on how to reach an archive
+//! apt with its own folder for its lists, its cache and the state of an empty system. So nothing on this system
+//! changes, and no root is needed. Of this system's settings, apt uses only those on how to reach an archive
 //! (`Acquire::`), and none that run programs.
 
 use super::sources::{Archive, Keys};

@@ -1,5 +1,5 @@
-//! Fetches sets of packages from a Debian archive into the store, by an apt with its own folder, in the versions that
-//! the lock file pins. Versions that the archive no longer has come from an archive of old versions.
+//! Fetches sets of packages from a Debian archive into the store, in the versions that the lock file pins. An apt with
+//! its own folder does this. Versions that the archive no longer has come from an archive of old versions.
 //!
 //! Fetching changes nothing on this system and needs no root. A set appears in the store whole, by one rename, or not
 //! at all.
@@ -83,6 +83,7 @@ pub fn fetch(
     say: &mut dyn FnMut(&str),
 ) -> Result<(), FetchError> {
     for name in &request.sets {
+        // A wrong name is reported before anything is fetched.
         lab.set(name)?;
     }
     let guard = store.lock(say)?;

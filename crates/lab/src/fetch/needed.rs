@@ -1,6 +1,6 @@
 //! Finds the libraries that a set's programs need: those that their ELF files name (DT_NEEDED), and those that these
-//! name in turn. Libraries that a program loads itself at run time, as QEMU does for sound and graphics, are left out
-//! unless the set asks for them (`keep`).
+//! name in turn. A program may load libraries itself at run time, as QEMU does for sound and graphics. These are left
+//! out unless the set asks for them (`keep`).
 
 use super::unpack::matches;
 use crate::files::{self, Files};

@@ -1,5 +1,5 @@
-//! Finds the files that a root file system keeps of its packages: its programs, the files that its patterns name, all
-//! libraries that any of these needs, and the links that lead to them.
+//! Finds the files that a root file system keeps of its packages. These are its programs, the files that its patterns
+//! name, all libraries that any of these needs, and the links to them.
 
 use super::needed::{Dynamic, dynamic, other};
 use super::unpack::{below_usr, matches};
@@ -131,8 +131,8 @@ impl Closure<'_> {
     }
 }
 
-/// Follows `path`. Returns the links on the way, and the end, which need not exist; no end if the path leads out of the
-/// set or in a circle.
+/// Follows `path`. Returns the links on the way, and the end, which need not exist. There is no end if the path leads
+/// out of the set or in a circle.
 fn walk(files: &Files, path: &str) -> (Vec<String>, Option<String>) {
     let mut links = Vec::new();
     let mut path = path.to_owned();

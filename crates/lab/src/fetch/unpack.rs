@@ -1,5 +1,5 @@
-//! Unpacks packages: only the files that the set keeps, with /bin, /lib and /sbin moved below /usr,
-//! and modules and Xen decompressed, so that using them needs no tool.
+//! Unpacks packages, only the files that the set keeps. /bin, /lib and /sbin are moved below /usr. Modules and Xen are
+//! decompressed, so that their use needs no tool.
 
 use super::{needed, root};
 use crate::files::{self, Files};

@@ -1,8 +1,8 @@
 //! The root file system of a machine: an EROFS image of a set of kind `root`, without compression. The image has the
-//! same bytes on every host: mkfs.erofs comes from a set too, and gets a tar archive without dates and owners, in the
+//! same bytes on every host. mkfs.erofs comes from a set too, and gets a tar archive without dates and owners, in the
 //! order of paths.
 //!
-//! Images are kept in the store (`images/`) under a digest of all that they are made of, each next to a file with the
+//! Images are kept in the store (`images/`) under a digest of all that they are made of. A file next to each has the
 //! SHA-256 of its bytes.
 
 mod tree;
@@ -200,6 +200,7 @@ fn make(set: &Unpacked, mkfs: &Unpacked, workshop: &Path, to: &Path) -> io::Resu
         .args(words)
         .args(OPTIONS)
         .arg(to)
+        // The image must not depend on the host's environment.
         .env_clear()
         .env("TMPDIR", workshop)
         .current_dir(workshop)

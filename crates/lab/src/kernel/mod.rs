@@ -269,8 +269,8 @@ fn modules_in(root: &Path, release: &str) -> Place {
     }
 }
 
-/// The place of the modules of a kernel's file: the nearest folder above the file that has modules for the release, or
-/// that is a build tree; else the file's folder.
+/// The place of the modules of a kernel's file. It is the nearest folder above the file that has modules for the
+/// release, or that is a build tree. Otherwise it is the file's folder.
 fn modules_of(file: &Path, release: &str) -> Place {
     let file = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
     for folder in file.ancestors().skip(1) {

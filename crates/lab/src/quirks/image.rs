@@ -14,8 +14,8 @@ pub(super) struct Part {
     pub address: u64,
 }
 
-/// Finds the parts of a file that hold its code: the executable segments of a 64-bit ELF file, or the whole file if
-/// there are none. If the file has a symbol for `function`, returns only that function.
+/// Finds the parts of a file that hold its code. These are the executable segments of a 64-bit ELF file, or the whole
+/// file if there are none. If the file has a symbol for `function`, returns only that function.
 pub(super) fn code(content: &[u8], function: Option<&str>) -> Vec<Part> {
     let whole = Part {
         range: 0..content.len(),

@@ -1,5 +1,5 @@
-//! A pattern of machine code, an instruction at a time: bytes in hexadecimal, `..` for any byte, and
-//! `<name>` for the four bytes of an address.
+//! A pattern of machine code, an instruction at a time. It has bytes in hexadecimal, `..` for any byte, and `<name>`
+//! for the four bytes of an address.
 //!
 //! An address is relative to its instruction's end, as in x86's calls, jumps and `0x1234(%rip)`.
 

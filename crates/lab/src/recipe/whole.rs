@@ -1,11 +1,11 @@
-//! Machines whose guest is a whole Linux with programs: their root file system, and the VM that boots it, if the
-//! machine itself is not measured.
+//! Machines whose guest is a whole Linux with programs: their root file system, and the VM that runs it, where the
+//! machine does not run it itself.
 
 use super::{Module, Word};
 use serde::{Deserialize, Serialize};
 
-/// The root file system of a machine's Linux: an image made from packages, which the machine has as
-/// memory (an NVDIMM), so that no device of the host enters its clock.
+/// The root file system of a machine's Linux: an image made from packages. The machine has it as memory (an NVDIMM), so
+/// that no device of the host enters its clock.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Root {
     /// The set of packages, of kind `root`.

@@ -242,8 +242,8 @@ const BESIDE_MIB: u64 = 64;
 /// The room of an image. Images are loaded at the end of the memory, each into a piece of this size.
 const PIECE: u64 = 16 << 20;
 
-/// The words that start neve and the images above it: the first image as a kernel with its command
-/// line, then the images that it gets as modules (docs/neve.md).
+/// The arguments that start neve and the images above it. The first image is a kernel with its command line, then the
+/// images that it gets as modules (docs/neve.md).
 fn neve(recipe: &Recipe, hypervisors: &[PathBuf], launch: &Launch<'_>) -> Vec<String> {
     let Hypervisor::Neve(neve) = &recipe.hypervisor else {
         return Vec::new();

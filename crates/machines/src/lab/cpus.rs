@@ -1,4 +1,4 @@
-//! The CPUs of a machine whose measured system has several (`+cpus=4`): as in Dall et al. (2015), each vCPU has a CPU
+//! The CPUs of a machine whose measured system has several (`+cpus=4`). As in Dall et al. (2015), each vCPU has a CPU
 //! of its own, and clients and back-ends have others.
 
 use crate::image::BenchmarkRow;

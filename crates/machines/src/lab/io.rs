@@ -50,8 +50,8 @@ const FIRST_SLOT: usize = 0x10;
 /// The MAC address of the host's end of all networks.
 const HOST_MAC: &str = "52:54:00:00:02:01";
 
-/// Network cards of a machine that gives its VM one (`kvm-vfio-linux`): the VM's, with its MAC address, and the
-/// host's, at the other end of the wire.
+/// Network cards of a machine that gives its VM a card (`kvm-vfio-linux`). The VM's has a MAC address; the host's is at
+/// the other end of the wire.
 pub(super) const VM_CARD: &str = "0000:00:1e.0";
 const VM_CARD_MAC: &str = network::MAC;
 const HOST_CARD: &str = "0000:00:1d.0";
@@ -127,8 +127,8 @@ impl Placed<'_> {
             Served::Assigned => "",
             _ => "/virtio*",
         };
-        // The echoes fill each buffer of the card's driver once, so that the guest does not touch a buffer's memory for
-        // the first time while it measures.
+        // The echoes fill each buffer of the card's driver once. So the guest does not touch a buffer's memory for the
+        // first time while it measures.
         let touched = match self.device.served {
             Served::Assigned => format!(
                 "; busybox ping -A -q -c {TOUCHING} {} >/dev/null",

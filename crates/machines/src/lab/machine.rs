@@ -38,7 +38,7 @@ const NEVE_WORDS: &[&str] = &["in=0xa000000"];
 /// hold on a loaded host too.
 const BOOT_LIMIT: Duration = Duration::from_secs(180);
 
-/// Time limit of two nested kernels, which take ten times as long: 180 s were not enough on a host with a load of seven
+/// Time limit of two nested kernels, which take ten times as long. 180 s were not enough on a host with a load of seven
 /// times its cores.
 const NESTED_BOOT_LIMIT: Duration = Duration::from_secs(900);
 

@@ -8,7 +8,7 @@
 //! - `below` is the hypervisor below a whole Linux, `xl` Xen's own tool stack in a Linux that is dom0.
 //! - `virt` describes QEMU's ARM machine to the system that boots on it. `tree` describes it with Xen's domains, and
 //!   `dom0_tree` with a dom0.
-//! - `symbols` gets the addresses of functions from a machine's Linux; `software` names the files of its other programs.
+//! - `symbols` gets the addresses of functions from a machine's Linux; `software` names the files of other programs.
 //! - `facts` has the facts about a machine, for results.
 
 mod assemble;

@@ -2,9 +2,9 @@
 //! far as Xen and the guest need it, the guest's domain, and a second domain that answers the
 //! guest's events.
 //!
-//! QEMU's own tree has no domains, so the machine is described here: addresses and interrupts are
-//! those of QEMU's `hw/arm/virt.c`, the bindings those of Linux's `Documentation/devicetree` and of
-//! Xen's `docs/misc/arm/device-tree/booting.txt`. QEMU itself adds the memory and PSCI.
+//! QEMU's own tree has no domains, so the machine is described here. Addresses and interrupts are those of QEMU's
+//! `hw/arm/virt.c`. The bindings are those of Linux's `Documentation/devicetree` and of Xen's
+//! `docs/misc/arm/device-tree/booting.txt`. QEMU itself adds the memory and PSCI.
 
 use super::virt::{MEMORY, machine, two_cells};
 use vm_fdt::{Error, FdtWriter};
@@ -15,8 +15,8 @@ pub const MODULE: u64 = MEMORY + (192 << 20);
 /// The address of the same image for the second domain: two modules may not overlap.
 pub const SECOND_MODULE: u64 = MODULE + (16 << 20);
 
-/// Ports of the event channels between the two domains (guest/include/event_channel.h), the same at both ends: an
-/// answer, a timestamped answer, the timestamp's end and its bits. Xen does not let domains other than dom0 share
+/// Ports of the event channels between the two domains (guest/include/event_channel.h). They are the same at both ends:
+/// an answer, a timestamped answer, the timestamp's end and its bits. Xen does not let domains other than dom0 share
 /// memory.
 const PORTS: std::ops::Range<u32> = 10..12;
 const STAMP_PORTS: std::ops::Range<u32> = 31..64;

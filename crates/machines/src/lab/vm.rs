@@ -66,7 +66,7 @@ impl Whole<'_> {
     }
 
     /// Whether the VM has a network card of the machine's. Its memory is then QEMU's own, which Linux makes of huge
-    /// pages: the emulator's vmxnet3 drops a frame if a buffer spans two pages that are not contiguous.
+    /// pages. The emulator's vmxnet3 drops a frame if a buffer spans two pages that are not contiguous.
     fn has_card(&self) -> bool {
         self.network
             .is_some_and(|network| network.served == Served::Assigned)

@@ -188,6 +188,7 @@ impl Whole {
             let is_selected =
                 |workload: &&Workload| selected.is_empty() || selected.contains(&&*workload.name);
             let workloads: Vec<&Workload> = self.workloads.iter().filter(is_selected).collect();
+            // Workloads may share files: each is sent once.
             let files: BTreeMap<&String, &String> = workloads
                 .iter()
                 .flat_map(|workload| &workload.files)

@@ -1,5 +1,5 @@
-//! The memory of a machine of a whole Linux, or of its VM, and the root file system in it: a file or a block device
-//! that nobody writes.
+//! The memory of a machine of a whole Linux, or of its VM, and the root file system in it. The root is a file or a
+//! block device that nobody writes.
 
 use ws_lab::sets::Architecture;
 

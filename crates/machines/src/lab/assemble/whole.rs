@@ -169,6 +169,7 @@ fn fetched(recipe: &Recipe, resources: &Resources) -> Result<(), MachineError> {
 
 /// Finds the applications of a recipe for this host. Without a VM no image of the root file system is made.
 pub fn applications(recipe: &Recipe, resources: &Resources) -> Result<Applications, MachineError> {
+    // The host's agent takes the place of the lab's, on the host and in its VM.
     let resources = Resources {
         agent: Some(resources.host_agent().map_err(|e| e.to_string())),
         lab: resources.lab.clone(),

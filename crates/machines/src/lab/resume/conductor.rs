@@ -82,7 +82,7 @@ impl Conductor {
         }
         let (qmp, its_qmp) = Qmp::pair()?;
         let (gdb, its_gdb) = Gdb::pair()?;
-        // QEMU's own account of whether the machine ran is left out of states: a machine that stopped at an instruction
+        // QEMU's own account of whether the machine ran is left out of states. A machine that stopped at an instruction
         // would be resumed as one that ran.
         let stopped = ["-S", "-global", "migration.store-global-state=off"];
         // QEMU would announce a resumed machine to its network for some 800 ms of the host's time. While that timer is
@@ -150,7 +150,7 @@ struct Leader {
 
 impl Leader {
     /// Boots until the stop, and saves the state if states are kept. Each machine then goes on from a state, even if it
-    /// has just booted: so a boot and a resume can't differ in what QEMU does not save.
+    /// has just booted. So a boot and a resume can't differ in what QEMU does not save.
     fn boot(mut self, kept: Option<(States, String)>) -> Result<Option<Saved>, Trouble> {
         self.qmp.greet()?;
         self.debug()?;

@@ -1,5 +1,5 @@
-//! QEMU's stub for debuggers, by gdb's remote protocol (GDB manual, appendix E). Only three requests are needed: stop a
-//! machine at an instruction, write to the memory of the process that runs there, and let it go on.
+//! QEMU's stub for debuggers, by gdb's remote protocol (GDB manual, appendix E). It stops a machine at an instruction,
+//! reads and writes the memory of the process that runs there, and lets the machine go on.
 
 use crate::machine::MachineError;
 use crate::qmp::Trouble;

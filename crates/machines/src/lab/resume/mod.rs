@@ -3,7 +3,7 @@
 //! The first process of a machine stops before it reads the lines of a launch (`common/launch.c`, docs/lab.md). The lab
 //! saves the machine's state there once, and writes the lines of each launch into that process. A boot passes the same
 //! stop, so that both give the same counts. `gdb` stops the machine and writes to it, `states` keeps states in the
-//! cache, `conductor` leads a launch from its start to the point where the machine goes on.
+//! cache. `conductor` leads a launch from its start to the point where the machine goes on.
 
 mod conductor;
 mod gdb;

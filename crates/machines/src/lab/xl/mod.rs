@@ -1,5 +1,5 @@
-//! Xen with its own tool stack, in a Linux that is dom0: the tool stack's files in dom0's initramfs, and the
-//! configuration of the domain that it starts.
+//! Xen with its own tool stack, in a Linux that is dom0. This module makes the tool stack's files in dom0's initramfs,
+//! and the configuration of the domain that it starts.
 
 use super::described::Described;
 use super::payload::{GUEST, Linux};
