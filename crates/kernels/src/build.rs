@@ -21,9 +21,8 @@ make -s O="$WORLDSWITCH_OBJECTS" INSTALL_MOD_PATH="$WORLDSWITCH_OUT" DEPMOD=true
 cp "$WORLDSWITCH_OBJECTS/arch/x86/boot/bzImage" "$WORLDSWITCH_OUT"
 "#;
 
-/// Environment of a reproducible build (Linux, Documentation/kbuild/reproducible-builds.rst): the same
-/// sources give the same bytes. A commit that does not change the kernel needs no boot, and build
-/// dates do not change counts.
+/// Environment of a reproducible build (Linux, Documentation/kbuild/reproducible-builds.rst): the same sources give the
+/// same bytes. So a commit that does not change the kernel needs no boot, and build dates do not change counts.
 const REPRODUCIBLE: [(&str, &str); 5] = [
     ("KBUILD_BUILD_TIMESTAMP", "1970-01-01"),
     ("KBUILD_BUILD_USER", "lab"),
@@ -33,10 +32,10 @@ const REPRODUCIBLE: [(&str, &str); 5] = [
     ("LOCALVERSION", ""),
 ];
 
-/// Variables that a make which runs this program passes to its children.
+/// Variables that a calling make passes to its children, and that would change the build.
 const MAKE: [&str; 4] = ["MAKEFLAGS", "MFLAGS", "MAKELEVEL", "KBUILD_OUTPUT"];
 
-/// How kernels are built.
+/// The command and the configuration of builds.
 pub struct Builder {
     /// The user's shell command.
     pub command: Option<String>,
@@ -45,8 +44,8 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// Builds the kernel of `commit` into the tree's `out`, and writes the build's output to `log`.
-    /// Returns the time it took, or (`Ok(Err)`) why the build failed.
+    /// Builds the kernel of `commit` into the tree's `out`, and writes the build's output to `log`. Returns the time
+    /// that the build took, or (`Ok(Err)`) the reason why it failed.
     ///
     /// # Errors
     /// The build can't be started, or the user stopped it.
@@ -59,6 +58,7 @@ impl Builder {
         progress: &Progress,
     ) -> anyhow::Result<Result<Duration, String>> {
         let out = tree.out();
+        // The kernel of another commit must not be taken for this commit's.
         fs::remove_dir_all(&out)
             .and_then(|()| fs::create_dir(&out))
             .with_context(|| format!("can't empty {}", out.display()))?;

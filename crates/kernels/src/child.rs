@@ -1,4 +1,4 @@
-//! Runs git and builds. None outlives this program, and the user's signals stop them.
+//! Runs git and builds. These programs never outlive this one, and the user's signals stop them.
 
 use anyhow::Context;
 use std::fs::File;
@@ -12,20 +12,20 @@ use ws_terminal::{Stop, Stopped};
 /// Polling interval of a running program.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// How a program ended.
+/// Result of a program that ended.
 #[derive(Debug)]
 pub struct Ended {
     pub status: ExitStatus,
-    /// Its standard output.
+    /// The program's standard output; empty if it went to a file.
     pub stdout: String,
-    /// The end of its standard error.
+    /// The end of the program's standard error.
     pub stderr: String,
 }
 
 /// Runs a program to its end, or until `stop`.
 ///
 /// # Errors
-/// It can't be started, or [`Stopped`].
+/// [`Stopped`] if the user stopped it; otherwise the program can't be started.
 pub fn run(command: Command, stop: Option<&Stop>) -> anyhow::Result<Ended> {
     let mut out = unnamed_file(0)?;
     let mut ended = run_into(command, out.try_clone()?, stop, &mut || {})?;
@@ -36,10 +36,7 @@ pub fn run(command: Command, stop: Option<&Stop>) -> anyhow::Result<Ended> {
     Ok(ended)
 }
 
-/// As [`run`]; standard output goes to a file, and `watch` is called from time to time.
-///
-/// # Errors
-/// As [`run`]'s.
+/// Runs a program as [`run`] does. Standard output goes to a file, and `watch` is called from time to time.
 pub fn run_into(
     command: Command,
     out: File,

@@ -1,6 +1,6 @@
 //! Kernels of commits: a worktree of the user's repository in which git bisects, and the builds in it.
 //!
-//! `bisect` searches among them, `fleet` measures a campaign's.
+//! `bisect` searches among kernels of commits; `fleet` measures those of a campaign.
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 

@@ -1,8 +1,8 @@
-//! A part of a name that tells what it was made of.
+//! Short hashes for names, which identify what a file or folder was made of.
 
 use sha2::{Digest, Sha256};
 
-/// The beginning of the SHA-256 of these bytes, one after another.
+/// The first hexadecimal digits of the SHA-256 of these bytes, one after another.
 pub fn short_hash<T: AsRef<[u8]>>(parts: impl IntoIterator<Item = T>, digits: usize) -> String {
     let mut hash = Sha256::new();
     for part in parts {

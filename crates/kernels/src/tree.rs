@@ -35,20 +35,20 @@ const LOCAL: [&str; 8] = [
 /// A commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Commit {
-    /// Its full hash, in hexadecimal.
+    /// The commit's full hash, in hexadecimal.
     pub id: String,
-    /// The first line of its message.
+    /// The first line of the commit's message.
     pub subject: String,
 }
 
 impl Commit {
-    /// The short hash, for output and as the name of its results' folder.
+    /// The first 12 digits of the hash, for output and as the name of the folder of the commit's results.
     pub fn short(&self) -> &str {
         self.id.get(..12).unwrap_or(&self.id)
     }
 }
 
-/// The commits of `repository` from `first` to `last`, both included, ancestors first.
+/// Lists the commits of `repository` from `first` to `last`, both included, ancestors first.
 ///
 /// # Errors
 /// There is no such repository or commit, `first` does not lead to `last`, or git fails.
@@ -89,7 +89,7 @@ pub fn range(
     Ok(commits.collect())
 }
 
-/// The hash of the commit that the user names.
+/// Finds the hash of the commit that the user names.
 fn id(repository: &Path, name: &str, stop: &Stop) -> anyhow::Result<String> {
     if name.starts_with('-') {
         bail!(Usage(format!("{name} is not the name of a commit")));
@@ -116,7 +116,7 @@ pub enum Word {
 }
 
 impl Word {
-    /// As git takes it.
+    /// The verdict as git's word.
     pub fn text(self) -> &'static str {
         match self {
             Word::Good => "good",
@@ -129,11 +129,11 @@ impl Word {
 /// The state of a bisection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// This commit is checked out and is to be measured next.
+    /// The commit that is checked out and is to be measured next.
     Look(Commit),
-    /// This is the first bad commit.
+    /// The first bad commit.
     Found(Commit),
-    /// The first bad commit is one of these, but too many were skipped.
+    /// Commits of which one is the first bad commit, because too many were skipped.
     OneOf(Vec<Commit>),
 }
 
@@ -143,15 +143,15 @@ pub struct Tree {
     repository: PathBuf,
     folder: PathBuf,
     stop: Stop,
-    /// Held as long as this lives.
+    /// Lock on the repository, held as long as the tree lives.
     _lock: File,
 }
 
 impl Tree {
-    /// A worktree of the repository at `repository`, with nothing checked out yet.
+    /// Makes a worktree of the repository at `repository`, with nothing checked out yet.
     ///
     /// # Errors
-    /// It is not a repository, another process bisects it, or the cache can't be written.
+    /// `repository` is not a repository, another process bisects it, or the cache can't be written.
     pub fn make(repository: &Path, cache: &Path, stop: &Stop) -> anyhow::Result<Self> {
         let asked = ["rev-parse", "--path-format=absolute", "--git-common-dir"];
         let ended = git(repository, asked, Some(stop))?;
@@ -162,6 +162,7 @@ impl Tree {
                 ended.stderr
             )));
         }
+        // The common folder names the repository, so that its worktrees share one lock.
         let common = ended.stdout.trim_end_matches('\n');
         let name = short_hash([common], 16);
         let above = cache.join("bisect");
@@ -190,7 +191,7 @@ impl Tree {
             stop: stop.clone(),
             _lock: lock,
         };
-        // Left by a bisection that was killed.
+        // The folder may be that of a bisection that was killed.
         tree.remove();
         for folder in [tree.objects(), tree.out()] {
             fs::create_dir_all(&folder)
@@ -214,10 +215,7 @@ impl Tree {
         self.folder.join("out")
     }
 
-    /// The commit that the user names.
-    ///
-    /// # Errors
-    /// There is none.
+    /// Finds the commit that the user names.
     pub fn commit(&self, name: &str) -> anyhow::Result<Commit> {
         self.describe(&id(&self.repository, name, &self.stop)?)
     }
@@ -230,7 +228,7 @@ impl Tree {
         })
     }
 
-    /// The number of commits after `good` up to `bad`.
+    /// Counts the commits after `good` up to `bad`.
     ///
     /// # Errors
     /// `bad` is not after `good`, or they have no common history.
@@ -259,10 +257,7 @@ impl Tree {
         Ok(count.trim().parse()?)
     }
 
-    /// The commits from `good` to `bad`, both included, ancestors first.
-    ///
-    /// # Errors
-    /// Git fails.
+    /// Lists the commits from `good` to `bad`, both included, ancestors first.
     pub fn in_order(&self, good: &Commit, bad: &Commit) -> anyhow::Result<Vec<String>> {
         let between = [&*good.id, &*bad.id, "--not", &format!("{}^@", good.id)].map(str::to_owned);
         let mut words = vec![
@@ -276,9 +271,6 @@ impl Tree {
     }
 
     /// Checks a commit out.
-    ///
-    /// # Errors
-    /// Git fails.
     pub fn check_out(&self, commit: &Commit) -> anyhow::Result<()> {
         let path = self.path();
         if !path.exists() {
@@ -292,9 +284,6 @@ impl Tree {
     }
 
     /// Starts the bisection.
-    ///
-    /// # Errors
-    /// Git fails.
     pub fn start(&self, good: &Commit, bad: &Commit) -> anyhow::Result<Step> {
         self.reset()?;
         self.ask(&self.path(), ["bisect", "start", &bad.id, &good.id])?;
@@ -309,7 +298,7 @@ impl Tree {
         self.reset()?;
         let words = ["bisect", word.text(), &commit.id];
         let ended = git(&self.path(), words, Some(&self.stop))?;
-        // Status 2: only skipped commits are left. The log says this too.
+        // Status 2 means that only skipped commits are left, which the log says too.
         if !ended.status.success() && ended.status.code() != Some(2) {
             bail!(failure(&words, &ended));
         }
@@ -322,7 +311,7 @@ impl Tree {
         self.ask(&self.path(), words).map(|_| ())
     }
 
-    /// The state of the bisection, from `git bisect log`: unlike other output it has a stable format,
+    /// Reads the state of the bisection from `git bisect log`. Unlike other output, the log has a stable format,
     /// because git reads it back (`git bisect replay`).
     fn step(&self) -> anyhow::Result<Step> {
         let log = self.ask(&self.path(), ["bisect", "log"])?;
@@ -361,11 +350,11 @@ impl Tree {
         Ok(ended.stdout)
     }
 
-    /// Removes the whole folder. What is missing is no error.
+    /// Removes the whole folder. Missing files are no error.
     fn remove(&self) {
         let path = self.path();
         if path.exists() {
-            // --force twice: even if somebody locked the worktree. The user's signals must not stop this.
+            // --force twice removes a locked worktree too. The user's signals must not stop this.
             let words = ["worktree", "remove", "--force", "--force"].map(OsStr::new);
             let words = words.into_iter().chain([path.as_os_str()]);
             let _ = git(&self.repository, words, None);

@@ -1,7 +1,6 @@
-//! Carries a store to another host in one gzipped tar archive. The archive holds regular files
-//! only, each set's manifest first; links are only in the manifest. Import trusts nothing in it: a
-//! set goes into the store only if every file of its manifest came, with its hash, and no other
-//! file.
+//! Carries a store to another host in one gzipped tar archive. The archive holds regular files only, each set's
+//! manifest first; links are only in the manifest. Import trusts nothing in the archive. A set goes into the store only
+//! if every file of its manifest came, with its hash, and no other file.
 
 use crate::fetch::counted;
 use crate::files;
@@ -21,7 +20,7 @@ use tempfile::{NamedTempFile, TempDir};
 /// The limit on the size of a manifest; real ones are far smaller.
 const MANIFEST_BYTES: u64 = 16 << 20;
 
-/// Why an export or import failed. Neither store nor archive is changed.
+/// Reason why an export or import failed. Neither store nor archive is changed.
 #[derive(Debug, thiserror::Error)]
 pub enum CarryError {
     #[error("nothing to export in {}: run worldswitch lab fetch first", _0.display())]
@@ -35,9 +34,6 @@ pub enum CarryError {
 }
 
 /// Writes sets of the store to a file, whole or not at all: those in `sets`, or all if it is empty.
-///
-/// # Errors
-/// A set is not there or damaged, or the file can't be written.
 pub fn export(
     store: &Store,
     sets: &[String],
@@ -56,17 +52,15 @@ pub fn export(
     let folder = to.parent().filter(|folder| *folder != Path::new(""));
     let file = NamedTempFile::new_in(folder.unwrap_or(Path::new("."))).map_err(fail)?;
     pack(&unpacked, &file, say).map_err(fail)?;
-    // The mode of any other new file; a temporary file is readable only by the user.
+    // A temporary file is readable only by the user; this one gets the mode of other new files.
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o644);
     file.as_file().set_permissions(mode).map_err(fail)?;
     file.persist(to).map_err(|e| fail(e.error))?;
     Ok(())
 }
 
-/// The same into a stream, which may end early if a set can't be read.
-///
-/// # Errors
-/// As [`export`]; `name` is the stream's.
+/// Writes sets of the store into a stream, which may end early if a set can't be read. `name` is the stream's, for
+/// errors.
 pub fn export_into(
     store: &Store,
     sets: &[String],
@@ -80,7 +74,7 @@ pub fn export_into(
     })
 }
 
-/// These sets, or all if none is named.
+/// Finds and verifies these sets, or all if none is named.
 fn verified(store: &Store, sets: &[String]) -> Result<Vec<Unpacked>, CarryError> {
     let names = match sets {
         [] => store.names()?,
@@ -144,10 +138,8 @@ fn add(archive: &mut Builder<impl Write>, set: &Unpacked) -> io::Result<()> {
     Ok(())
 }
 
-/// Reads an archive into the store; sets of the same names are replaced. Returns the names.
-///
-/// # Errors
-/// The archive is damaged or not of this kind, or the store can't be written.
+/// Reads an archive into the store. Sets of the same names are replaced. Returns the names. All sets are checked before
+/// the first one is put into the store.
 pub fn import(
     store: &Store,
     from: &Path,
@@ -193,7 +185,7 @@ impl Import<'_> {
         for entry in archive.entries().map_err(text)? {
             self.entry(&mut entry.map_err(text)?)?;
         }
-        // Read to the end, so that the checksum of the compression is verified.
+        // The rest is read too, so that the checksum of the compression is verified.
         let mut stream = archive.into_inner();
         io::copy(&mut stream, &mut io::sink()).map_err(text)?;
         for part in &self.sets {

@@ -1,6 +1,5 @@
-//! The files of a set: which paths are safe, and how files are written and verified. Only this file
-//! writes below a set's `root`. Links are made after all files, so that nothing is ever written
-//! through one.
+//! The files of a set: checks that paths are safe, and writes and verifies files. Only this file writes below a set's
+//! `root`. Links are made after all files, so that nothing is ever written through one.
 
 use crate::manifest::Entry;
 use crate::recipe::hex;
@@ -14,9 +13,9 @@ use std::path::{Component, Path, PathBuf};
 /// The files of a set, by path.
 pub type Files = BTreeMap<String, Entry>;
 
-/// The canonical form of a path below `root`, as `usr/bin/x`; a leading `./` is dropped. Nothing if
-/// it leads elsewhere or has control characters, which no package's path has. A backslash is an
-/// ordinary character: paths of systemd units contain it.
+/// The canonical form of a path below `root`, as `usr/bin/x`; a leading `./` is dropped. None if the path leads
+/// elsewhere or has control characters, which no package's path has. A backslash is an ordinary character: paths of
+/// systemd units contain it.
 pub(crate) fn clean(path: &str) -> Option<String> {
     if path.is_empty() || path.len() > 1024 || path.contains(char::is_control) {
         return None;
@@ -32,8 +31,8 @@ pub(crate) fn clean(path: &str) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join("/"))
 }
 
-/// The target, below `root`, of a link at `path` that points to `to`; an absolute `to` starts at
-/// `root`. Nothing if it leads out of `root`.
+/// The target, below `root`, of a link at `path` that points to `to`; an absolute `to` starts at `root`. None if the
+/// link leads out of `root`.
 pub(crate) fn follow(path: &str, to: &str) -> Option<String> {
     if to.is_empty() {
         return None;

@@ -12,7 +12,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// Why recipes or sets can't be used.
+/// Reason why recipes or sets can't be used.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
     #[error("can't {doing} {}: {cause}", path.display())]
@@ -75,16 +75,13 @@ pub struct Lab {
     /// The pins of each folder.
     locks: Vec<Lock>,
     quirks: Quirks,
-    /// Workloads that are in no folder, and files beside them: texts by name.
+    /// Workloads that are in no folder, and their files: texts by name.
     workloads: BTreeMap<String, String>,
 }
 
 impl Lab {
     /// Reads the sets, pins and quirks of `folders`. If two folders have the same name, the first
     /// wins.
-    ///
-    /// # Errors
-    /// A file can't be read or is wrong, with its line.
     pub fn open(folders: &[PathBuf]) -> Result<Self, LabError> {
         let mut lab = Self {
             folders: folders.to_vec(),
@@ -116,17 +113,14 @@ impl Lab {
         Ok(lab)
     }
 
-    /// The same with workloads that are in no folder: what files `workloads/NAME.toml` would have, and files
-    /// beside them, by name. They come before those of folders.
+    /// Adds workloads that are in no folder: the texts of files `workloads/NAME.toml`, and of the files that they name,
+    /// by name. They come before the workloads of folders.
     #[must_use]
     pub fn with_workloads(self, workloads: BTreeMap<String, String>) -> Self {
         Self { workloads, ..self }
     }
 
-    /// The recipe `name`, resolved, with the variant that follows `@`.
-    ///
-    /// # Errors
-    /// There is no such recipe, it is wrong, or it has no such variant.
+    /// Reads the recipe `name`, resolved, with the variant that follows `@`.
     pub fn recipe(&self, name: &str, variant: Option<&str>) -> Result<Recipe, LabError> {
         let (file, path) = self.resolve(name)?;
         let recipe = self.complete(name, variant, file, &path)?;
@@ -166,11 +160,8 @@ impl Lab {
         Ok(recipe.with_variant(variant, &sets, &own)?)
     }
 
-    /// The variants of a recipe: its own, and those that sets of packages offer. A user's path is a
-    /// variant too, but not listed.
-    ///
-    /// # Errors
-    /// There is no such recipe, or it is wrong.
+    /// The variants of a recipe: its own, and those that sets of packages offer. A user's path is a variant too, but is
+    /// not listed.
     pub fn variants(&self, name: &str) -> Result<Vec<String>, LabError> {
         let (file, path) = self.resolve(name)?;
         let mut variants: Vec<String> = file.variants().cloned().collect();
@@ -190,17 +181,11 @@ impl Lab {
     }
 
     /// The names of all recipes, sorted.
-    ///
-    /// # Errors
-    /// A folder can't be read.
     pub fn recipes(&self) -> Result<Vec<String>, LabError> {
         self.names("recipes")
     }
 
     /// The names of all workloads, sorted.
-    ///
-    /// # Errors
-    /// A folder can't be read.
     pub fn workloads(&self) -> Result<Vec<String>, LabError> {
         let own = self.workloads.keys();
         let own = own.filter_map(|name| name.strip_suffix(".toml"));
@@ -210,9 +195,6 @@ impl Lab {
     }
 
     /// The workload `name`.
-    ///
-    /// # Errors
-    /// There is no such workload, or its file is wrong, with the line.
     pub fn workload(&self, name: &str) -> Result<Workload, LabError> {
         if workload::is_name(name) {
             if let Some((text, path)) = self.of_workloads(&format!("{name}.toml"))? {
@@ -226,7 +208,7 @@ impl Lab {
         })
     }
 
-    /// The text of a file beside workloads, and where it is.
+    /// Reads a file of `workloads`. Returns its text and its path.
     fn of_workloads(&self, name: &str) -> Result<Option<(String, PathBuf)>, LabError> {
         if let Some(text) = self.workloads.get(name) {
             return Ok(Some((text.clone(), name.into())));
@@ -259,9 +241,6 @@ impl Lab {
     }
 
     /// The set `name`.
-    ///
-    /// # Errors
-    /// There is none.
     pub fn set(&self, name: &str) -> Result<&Set, LabError> {
         self.sets.get(name).ok_or_else(|| LabError::NoSet {
             name: name.to_owned(),
@@ -286,7 +265,7 @@ impl Lab {
         &self.quirks
     }
 
-    /// What the files of a set in the store show of known faults.
+    /// Examines the files of a set in the store for known faults.
     pub(crate) fn health(&self, set: &Unpacked) -> io::Result<quirks::Health<'_>> {
         quirks::health(&self.quirks, &set.root, set.manifest(), false)
     }
@@ -309,8 +288,8 @@ impl Lab {
         })
     }
 
-    /// Whether a set in the store has all files that are kept today: an older version of this
-    /// program, or of the set's definition, may have kept fewer.
+    /// Whether a set in the store has all files that this version keeps. An older version of this program, or of the
+    /// set's definition, may have kept fewer.
     pub fn has_all(&self, there: &Unpacked) -> bool {
         let set = self.sets.get(&there.set);
         set.is_none_or(|set| there.manifest().is_kept_by(set))
@@ -322,7 +301,7 @@ impl Lab {
         self.pinned(set).map_or(&[], |pins| &pins.packages)
     }
 
-    /// When the archive had the packages that a set is pinned to, as archives of old versions name their
+    /// The time at which the archive had the packages that a set is pinned to, as archives of old versions name their
     /// folders: `20261126T084355Z`.
     pub fn pinned_at(&self, set: &str) -> Option<String> {
         let date = self.pinned(set)?.date?.to_string();
@@ -333,8 +312,7 @@ impl Lab {
         self.locks.get(*self.homes.get(set)?)?.get(set)
     }
 
-    /// Writes new pins of these sets into the lock files in the sets' folders; returns the files
-    /// written.
+    /// Writes new pins of these sets into the lock files in the sets' folders. Returns the files that were written.
     pub(crate) fn pin(&self, pins: BTreeMap<String, Pins>) -> Result<Vec<PathBuf>, LabError> {
         let mut written = Vec::new();
         for (home, (folder, lock)) in self.folders.iter().zip(&self.locks).enumerate() {
@@ -345,7 +323,7 @@ impl Lab {
                     .filter(|(set, _)| at_home(set))
                     .map(|(s, p)| (s.clone(), p.clone())),
             );
-            // Drop the pins of sets that no longer exist.
+            // Pins of sets that no longer exist are dropped.
             lock.retain(|set, _| at_home(set));
             if !pins.keys().any(|set| at_home(set)) {
                 continue;
@@ -366,11 +344,8 @@ impl Lab {
         Ok(written)
     }
 
-    /// The sets that a name stands for: the set of that name, or those of a recipe, written like a
+    /// The sets that a name stands for: the set of that name, or those of a recipe. A recipe is written like a
     /// platform, with or without `lab:` and a variant.
-    ///
-    /// # Errors
-    /// There is no such set or recipe, or the recipe is wrong.
     pub fn sets_of(&self, name: &str) -> Result<Vec<String>, LabError> {
         if self.sets.contains_key(name) {
             return Ok(vec![name.to_owned()]);
@@ -389,7 +364,7 @@ impl Lab {
         Ok(recipe.sets().into_iter().map(str::to_owned).collect())
     }
 
-    /// A recipe's file merged with all that it extends, and its path.
+    /// Reads a recipe's file, merged with all that it extends, and its path.
     fn resolve(&self, name: &str) -> Result<(RecipeFile, PathBuf), LabError> {
         let (mut file, path) = self.file(name)?;
         let mut seen = vec![name.to_owned()];
@@ -408,7 +383,7 @@ impl Lab {
     }
 
     fn file(&self, name: &str) -> Result<(RecipeFile, PathBuf), LabError> {
-        // A name is not a path.
+        // A name must not be a path, which could lead out of the folders.
         let good = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
         if name.chars().all(good) {
             for folder in &self.folders {
@@ -442,7 +417,7 @@ fn list<'a>(names: impl IntoIterator<Item = &'a String>) -> String {
     }
 }
 
-/// The text of a file; nothing if there is no such file.
+/// Reads the text of a file; none if there is no such file.
 fn read(path: &Path) -> Result<Option<String>, LabError> {
     match fs::read_to_string(path) {
         Ok(text) => Ok(Some(text)),

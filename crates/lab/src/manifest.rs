@@ -13,7 +13,7 @@ use std::fs::{self, File};
 use std::io::{self, BufReader};
 use std::path::Path;
 
-/// Its name in a set's folder.
+/// The manifest's name in a set's folder.
 pub(crate) const MANIFEST: &str = "manifest.json";
 
 /// The version of the format.
@@ -23,12 +23,12 @@ pub const VERSION: u32 = 1;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Manifest {
-    /// [`VERSION`].
+    /// Version of the format: [`VERSION`].
     pub version: u32,
     pub set: String,
     pub kind: SetKind,
     pub architecture: Architecture,
-    /// The Debian suite that it was fetched from.
+    /// The Debian suite that the set was fetched from.
     pub suite: String,
     /// Whether the packages are those of the lock file.
     pub pinned: bool,
@@ -39,17 +39,17 @@ pub struct Manifest {
     /// The faults of [`crate::quirks`] that were cured, and the file of each.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub cured: BTreeMap<String, String>,
-    /// A digest of the patterns and programs by which its files were kept; nothing in manifests of
-    /// versions of this program before there was a set of kind `root`.
+    /// A digest of the patterns and programs by which the set's files were kept. None in manifests of older versions of
+    /// this program, which had no sets of kind `root`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept_by: Option<String>,
-    /// Sorted by name.
+    /// Packages of the set, sorted by name.
     pub packages: Vec<Package>,
-    /// By path below `root`, with '/' as separator.
+    /// Files of the set, by path below `root`, with '/' as separator.
     pub files: BTreeMap<String, Entry>,
 }
 
-/// What the first fields of a manifest say. The rest, a hundred times as long, is only read when it is used.
+/// The first fields of a manifest. The rest, a hundred times as long, is only read when it is used.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub(crate) struct Head {
     version: u32,
@@ -61,14 +61,11 @@ pub(crate) struct Head {
 
 impl Head {
     /// Reads the head of the manifest of a set's folder.
-    ///
-    /// # Errors
-    /// As [`Manifest::read`], for what is read.
     pub(crate) fn read(set: &str, folder: &Path) -> Result<Self, StoreError> {
         let head = File::open(folder.join(MANIFEST)).ok().and_then(Self::parse);
         match head.filter(|head| head.set == set && head.version == VERSION) {
             Some(head) => Ok(head),
-            // Its fields are in another order, or something is wrong, which this finds out.
+            // The fields are in another order, or the manifest is damaged: reading all of it finds out.
             None => Manifest::read(set, folder).map(|manifest| Self {
                 version: manifest.version,
                 set: manifest.set,
@@ -88,7 +85,7 @@ impl Head {
     }
 }
 
-/// Takes the fields of a map before one of this name, and leaves the rest unread.
+/// Takes the fields of a map before the field of this name, and leaves the rest unread.
 struct Before<'a>(
     &'static str,
     &'a mut serde_json::Map<String, serde_json::Value>,
@@ -119,11 +116,11 @@ pub enum Entry {
         sha256: String,
         executable: bool,
     },
-    /// The target, relative to its own folder; never outside of `root`.
+    /// The target, relative to the link's folder; never outside of `root`.
     Link { to: String },
 }
 
-/// See [`crate::store::Unpacked::digest`].
+/// Digest of packages (see [`crate::store::Unpacked::digest`]).
 pub(crate) fn digest(packages: &[Package]) -> String {
     let mut hash = Sha256::new();
     for package in packages {
@@ -142,9 +139,6 @@ pub(crate) fn digest(packages: &[Package]) -> String {
 
 impl Manifest {
     /// Reads the manifest of a set's folder.
-    ///
-    /// # Errors
-    /// There is none, or it is not a manifest of this set.
     pub(crate) fn read(set: &str, folder: &Path) -> Result<Self, StoreError> {
         let path = folder.join(MANIFEST);
         let text = match fs::read_to_string(&path) {
@@ -188,7 +182,7 @@ impl Manifest {
         Ok(manifest)
     }
 
-    /// Whether it has the files that `set` keeps today.
+    /// Whether the set has the files that this version keeps of `set`.
     pub(crate) fn is_kept_by(&self, set: &Set) -> bool {
         match &self.kept_by {
             Some(digest) => *digest == set.kept_by(),
@@ -196,7 +190,7 @@ impl Manifest {
         }
     }
 
-    /// See [`crate::store::Unpacked::digest`].
+    /// Digest of the set (see [`crate::store::Unpacked::digest`]).
     pub fn digest(&self) -> String {
         if self.cured.is_empty() {
             return digest(&self.packages);

@@ -27,12 +27,12 @@ pub(crate) fn place(architecture: Architecture) -> Place {
 /// The folders of QEMU's firmware.
 const QEMU_DATA: [&str; 2] = ["usr/share/qemu", "usr/share/seabios"];
 
-/// The command line: the loader with the libraries' folder, the program, and for QEMU the folders
-/// of its data.
+/// The command line of a program: the loader with the libraries' folder, the program, and for QEMU the folders of its
+/// data. None if the program is not there.
 pub(crate) fn words(root: &Path, architecture: Architecture, name: &str) -> Option<Vec<OsString>> {
     let place = place(architecture);
     let (loader, program) = (root.join(place.loader), root.join("usr/bin").join(name));
-    // A name is not a path.
+    // A name must not be a path, which could lead out of the packages.
     if name.contains('/') || !program.is_file() || !loader.is_file() {
         return None;
     }

@@ -1,6 +1,6 @@
-//! Faults of programs in sets, and their cures (`quirks.toml`). A cure replaces some bytes of a
-//! program. It is found by the code around them, not by the program's version: a build in which
-//! that code is not there, or there twice, is left as it is.
+//! Faults of programs in sets, and their cures (`quirks.toml`). A cure replaces some bytes of a program. The code
+//! around them identifies their place, not the program's version. A build without that code, or with it twice, is left
+//! as it is.
 
 mod image;
 mod pattern;
@@ -22,11 +22,11 @@ use std::path::Path;
 pub struct Quirk {
     /// The fault, in one line.
     pub summary: String,
-    /// What is known about it, and why the cures are correct.
+    /// Description of the fault, and the proof that the cures are correct.
     pub reason: String,
     /// The file's path in its set, as `usr/bin/x`.
     pub file: String,
-    /// One cure for each form in which compilers left the faulty code.
+    /// Cures, one for each form of the faulty code that compilers made.
     #[serde(default, rename = "cure")]
     pub cures: Vec<Cure>,
 }
@@ -35,12 +35,12 @@ pub struct Quirk {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cure {
-    /// The builds in which it was found, for people.
+    /// The builds in which this form was found, for people.
     pub builds: Vec<String>,
-    /// The function that has the code: only it is searched if the file has a symbol for it.
+    /// The function that has the code. Only the function is searched if the file has a symbol for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub function: Option<String>,
-    /// The code.
+    /// The faulty code, an instruction a line.
     pub code: Vec<Instruction>,
     /// Code elsewhere in the file that has the addresses which the cure writes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -52,7 +52,7 @@ pub struct Cure {
 #[serde(untagged)]
 pub enum Instruction {
     Stays(String),
-    /// The instruction, and what replaces it.
+    /// The instruction, and its replacement.
     Becomes([String; 2]),
 }
 
@@ -60,9 +60,6 @@ pub enum Instruction {
 pub type Quirks = BTreeMap<String, Quirk>;
 
 /// Parses `quirks.toml`.
-///
-/// # Errors
-/// What is wrong, with its line or name.
 pub(crate) fn parse(text: &str, path: &Path) -> Result<Quirks, LabError> {
     let quirks: Quirks = toml::from_str(text).map_err(|e| LabError::toml(path, &e))?;
     for (name, quirk) in &quirks {
@@ -98,7 +95,7 @@ struct Forms {
 }
 
 impl Cure {
-    /// The instructions that it replaces, each with what replaces it.
+    /// The instructions that the cure replaces, each with its replacement.
     pub fn changes(&self) -> impl Iterator<Item = (&str, &str)> {
         self.code.iter().filter_map(|line| match line {
             Instruction::Stays(_) => None,
@@ -154,21 +151,22 @@ impl Cure {
     }
 }
 
-/// What a file shows of a fault.
+/// Result of the search for a fault in a file.
 enum Finding {
-    /// It has the faulty code, where the pattern is to be written.
+    /// The file has the faulty code, at the place where the pattern is to be written.
     Faulty(Pattern, Match),
-    /// Its code is as a cure leaves it.
+    /// The file has the code as a cure leaves it.
     Cured,
-    /// It can't be told, for this reason.
+    /// The file's state is not known, for this reason.
     Unknown(String),
 }
 
-/// Looks for a fault's code in a file. All cures together must find one place.
+/// Looks for a fault's code in a file. All cures together must find one place: otherwise another place may be matched
+/// by chance.
 fn examine(quirk: &Quirk, content: &[u8]) -> Finding {
     let (mut faulty, mut cured) = (Vec::new(), 0);
     for cure in &quirk.cures {
-        // Checked when the file was parsed.
+        // The forms were checked when the file was parsed.
         let Ok(forms) = cure.forms() else { continue };
         let known = match &forms.elsewhere {
             None => Addresses::new(),
@@ -203,22 +201,19 @@ fn places(content: &[u8], code: &[Part], pattern: &Pattern, known: &Addresses) -
         .collect()
 }
 
-/// What is known of the faults of a set in the store.
+/// State of a set in the store, as to known faults.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Health<'a> {
-    /// Faults that it has, and whose cure is known.
+    /// Faults that the set has, and whose cure is known.
     pub curable: Vec<&'a str>,
-    /// Faults of which it was cured otherwise than now.
+    /// Faults whose cure in the set is of another version of this program.
     pub outdated: Vec<&'a str>,
-    /// Faults that it may have, each with the reason why it can't be cured.
+    /// Faults that the set may have, each with the reason why it can't be cured.
     pub unknown: Vec<(&'a str, String)>,
 }
 
-/// The faults of a set in the store, below `root`. It reads the files. With `trust`, faults of which the
-/// manifest says that they were cured are not looked for.
-///
-/// # Errors
-/// A file can't be read.
+/// Examines the files of a set in the store, below `root`, for faults. With `trust`, it does not look for faults that
+/// the manifest calls cured.
 pub(crate) fn health<'a>(
     quirks: &'a Quirks,
     root: &Path,
@@ -241,7 +236,7 @@ pub(crate) fn health<'a>(
     Ok(health)
 }
 
-/// The faults of each file that a set has.
+/// Finds the known faults of each file that a set has.
 fn by_file<'a>(
     quirks: &'a Quirks,
     files: &Files,
@@ -256,11 +251,8 @@ fn by_file<'a>(
     found
 }
 
-/// Cures the files, below `root`, of a set that is being made. Returns the name and file of each fault
-/// that they are free of now.
-///
-/// # Errors
-/// A file can't be read or written, or two cures change the same code.
+/// Cures the files, below `root`, of a set that is being made. Returns the names of the faults that the files are now
+/// free of, and the file of each.
 pub(crate) fn apply(
     quirks: &Quirks,
     root: &Path,
@@ -273,6 +265,7 @@ pub(crate) fn apply(
         let mut new = old.clone();
         let mut free = Vec::new();
         for (name, quirk) in quirks {
+            // Each fault is looked for in the old file, so that the order of cures does not matter.
             let is_free = match examine(quirk, &old) {
                 Finding::Faulty(cured, at) => cured.write(&mut new, &at).is_some(),
                 Finding::Cured => true,
@@ -283,6 +276,7 @@ pub(crate) fn apply(
             }
         }
         for (name, quirk) in free {
+            // If two cures change the same code, one of them is not in the new file.
             if !matches!(examine(quirk, &new), Finding::Cured) {
                 return Err(io::Error::other(format!(
                     "the cure of {name} and that of another fault change the same code of {path}"

@@ -1,5 +1,5 @@
-//! A recipe: one lab machine as data. `ws-machines` boots machines from it, and `worldswitch lab
-//! show` prints it.
+//! A recipe: one lab machine as data. `ws-machines` boots machines from recipes, and `worldswitch lab show` prints
+//! them.
 //!
 //! These types are complete and checked; `recipe_file` reads them from TOML and resolves `extends`.
 
@@ -25,15 +25,15 @@ pub use whole::{Device, DeviceKind, Io, Root, Served, Vm};
 /// A lab machine, with everything that its recipe extends merged in.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Recipe {
-    /// The name behind `lab:`, without variant and options.
+    /// The name after `lab:`, without variant and options.
     pub name: String,
     /// The variant that was applied: the part after `@`.
     pub variant: Option<String>,
-    /// What it is, in one line.
+    /// Description of the machine, in one line.
     pub summary: String,
-    /// What a reader of its results must know; every table of the machine shows it.
+    /// Caveat that a reader of the machine's results must know; every table of the machine shows it.
     pub caveat: Option<String>,
-    /// The published numbers of machines like it, the best first. [`Recipe::published`] has those that apply.
+    /// The published numbers of similar machines, the best first. [`Recipe::published`] has those that apply.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub published: Vec<Published>,
     pub architecture: Architecture,
@@ -46,7 +46,7 @@ pub struct Recipe {
     pub nested: Option<Nested>,
     /// The root file system of a machine whose guest is a whole Linux.
     pub root: Option<Root>,
-    /// The VM of such a machine; none if its Linux runs without a hypervisor.
+    /// The VM of a machine with a root file system; none if its Linux runs without a hypervisor.
     pub vm: Option<Vm>,
     /// CPUs of the system whose workloads are measured, if a choice says so: of the machine, or of its VM.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -55,7 +55,7 @@ pub struct Recipe {
     pub below: Option<Below>,
     /// The options (`+key=value`) of the machine.
     pub options: Vec<OptionName>,
-    /// More of them, whose effect the recipe itself says.
+    /// Further options, whose effect the recipe itself defines.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub choices: Vec<Choice>,
     /// Benchmarks that the machine can't run right.
@@ -68,26 +68,25 @@ pub struct Recipe {
 #[serde(deny_unknown_fields)]
 pub struct Skip {
     pub benchmark: String,
-    /// Why not; tables show it.
+    /// Reason why the machine can't run it; tables show the reason.
     pub why: String,
 }
 
-/// One word, such as a kernel parameter.
+/// A word of a command line, such as a kernel parameter, with its reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Word {
     pub word: String,
-    /// Why the machine needs it.
+    /// Reason why the machine needs the word.
     pub why: String,
 }
 
-/// A Linux that runs in place of the guest, with KVM and vmm, which run the guest. Its kernel is
-/// that of the machine.
+/// A Linux that runs in place of the guest, with KVM and vmm, which run the guest. It has the machine's kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Nested {
-    /// Its memory besides the guest's, in MiB.
+    /// Memory of this Linux besides the guest's, in MiB.
     pub memory_beside_mib: u64,
-    /// Its kernel's command line.
+    /// Command line of its kernel.
     pub parameters: Vec<Word>,
 }
 
@@ -96,7 +95,7 @@ pub struct Nested {
 pub struct Kernel {
     pub source: Source,
     pub parameters: Vec<Word>,
-    /// In the order in which they are loaded.
+    /// Modules, in the order in which they are loaded.
     pub modules: Vec<Module>,
 }
 
@@ -106,14 +105,14 @@ pub struct Kernel {
 pub struct Module {
     /// The name as in modinfo(8); '-' and '_' are the same.
     pub name: String,
-    /// Its parameters, as `npt=0`, or nothing.
+    /// Parameters of the module, as `npt=0`, or nothing.
     #[serde(default)]
     pub options: String,
-    /// Why the machine needs it.
+    /// Reason why the machine needs the module.
     pub why: String,
 }
 
-/// Where a kernel or a hypervisor comes from.
+/// The source of a kernel or a hypervisor.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Source {
@@ -148,7 +147,7 @@ pub enum Monitor {
     None,
     /// vmm, as the only program of the machine.
     Vmm {
-        /// Further lines of its configuration, as `el2`.
+        /// Further lines of vmm's configuration, as `el2`.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         words: Vec<Word>,
     },
@@ -174,7 +173,7 @@ pub enum OptionName {
     Depth,
 }
 
-/// Why a variant or an option can't be applied to a recipe.
+/// Reason why a variant or an option can't be applied to a recipe.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ApplyError {
     #[error("lab:{0} has no variants: leave out '@' and the variant")]
@@ -257,7 +256,7 @@ impl Recipe {
         sets
     }
 
-    /// What `@` may replace: the kernel, or in a machine without one the hypervisor.
+    /// The part that `@` may replace: the kernel, or in a machine without a kernel the hypervisor.
     fn varied(&self) -> Option<&Source> {
         match (&self.kernel, &self.hypervisor) {
             (Some(kernel), _) => Some(&kernel.source),
@@ -274,13 +273,9 @@ impl Recipe {
         }
     }
 
-    /// Replaces the kernel, or in a machine without one the hypervisor: `6.12` selects that version
-    /// of the same set; a variant that begins with `/`, `./` or `../` is a user's path. `sets`: the
-    /// names of all sets of the machine's architecture. `own`: the recipe's own variants; `variant`
-    /// is not one of them.
-    ///
-    /// # Errors
-    /// There is nothing to replace, or no such set.
+    /// Replaces the kernel, or in a machine without a kernel the hypervisor: `6.12` selects that version of the same
+    /// set; a variant that begins with `/`, `./` or `../` is a user's path. `sets`: the names of all sets of the
+    /// machine's architecture. `own`: the recipe's own variants; `variant` is not one of them.
     pub(crate) fn with_variant(
         mut self,
         variant: &str,
@@ -326,9 +321,6 @@ impl Recipe {
     }
 
     /// Applies one `+key=value`.
-    ///
-    /// # Errors
-    /// The recipe has no such option, or the value is wrong.
     pub fn with_option(mut self, key: &str, value: &str) -> Result<Self, ApplyError> {
         if self.choices.iter().any(|choice| choice.option == key) {
             return self.with_choice(key, value);
@@ -366,8 +358,8 @@ impl Recipe {
         }
     }
 
-    /// SHA-256, in hexadecimal, of what the recipe does to a machine. It leaves out names, summary,
-    /// published numbers and reasons, and the content of packages and folders, which have their own digests.
+    /// SHA-256, in hexadecimal, of the recipe's effects on a machine. It leaves out names, summary, published numbers
+    /// and reasons. It also leaves out the content of packages and folders, which have their own digests.
     pub fn digest(&self) -> String {
         let mut value = serde_json::json!({
             "architecture": self.architecture,
@@ -377,7 +369,8 @@ impl Recipe {
             "monitor": self.monitor,
             "nested": self.nested,
         });
-        // Left out of all other machines, whose digests are older.
+        // Machines without these parts leave them out, so that their digests are those of versions before there were
+        // such parts.
         if let (Some(root), Some(fields)) = (&self.root, value.as_object_mut()) {
             fields.insert("root".into(), serde_json::json!([root, self.vm]));
         }
@@ -396,7 +389,7 @@ impl Recipe {
     }
 }
 
-/// Removes what is only for people, and the paths of folders.
+/// Removes fields that are only for people, and the paths of folders.
 fn strip(value: &mut serde_json::Value) {
     match value {
         serde_json::Value::Object(fields) => {

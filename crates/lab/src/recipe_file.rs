@@ -1,8 +1,8 @@
 //! Recipes as TOML: parsed, checked key by key, and resolved along `extends`.
 //!
-//! A recipe that extends another inherits everything and gives only the differences: a value
-//! replaces the parent's, and so does a flag, parameter, property or module with the same first
-//! word (up to '=') or name. Others are appended to the parent's.
+//! A recipe that extends another inherits everything and has only the differences. A value replaces the parent's. So
+//! does a flag, parameter, property or module with the same first word (up to '=') or name. Others are appended to the
+//! parent's.
 
 mod below;
 mod check;
@@ -41,7 +41,7 @@ pub(crate) struct RecipeFile {
     root: Option<RootPart>,
     vm: Option<VmPart>,
     below: Option<BelowPart>,
-    /// Options of the machine's name, with what they change.
+    /// Options of the machine's name, with their changes.
     #[serde(default)]
     choice: Vec<Choice>,
     #[serde(default)]
@@ -147,13 +147,13 @@ impl RecipeFile {
         self.variant.keys()
     }
 
-    /// The recipe with one of the file's own variants applied; nothing if it has no such variant.
+    /// The recipe with one of the file's own variants applied; none if it has no such variant.
     pub(crate) fn varied(&self, variant: &str) -> Option<Self> {
         let part = self.variant.get(variant)?.clone();
         Some(part.over(self.clone()))
     }
 
-    /// This recipe over the one that it extends.
+    /// Merges this recipe with the recipe that it extends.
     pub(crate) fn over(self, parent: Self) -> Self {
         Self {
             // Variants are not inherited.
@@ -197,7 +197,7 @@ impl RecipeFile {
         }
     }
 
-    /// The finished recipe.
+    /// Makes the finished recipe, and checks it.
     pub(crate) fn complete(self, name: &str, path: &Path) -> Result<Recipe, LabError> {
         let fail = |what: String| LabError::Recipe {
             path: path.to_owned(),
@@ -212,7 +212,8 @@ impl RecipeFile {
                 "emulator.memory_mib = {memory_mib} is not 64 to 65536"
             )));
         }
-        // A recipe inherits what it can't have: a hypervisor below does not give its Linux several CPUs.
+        // A recipe may inherit choices that its machine can't have. They are dropped: a hypervisor below gives its
+        // Linux one CPU only.
         let (is_below, kind) = (self.below.is_some(), self.monitor.kind);
         let can_have = |choice: &Choice| {
             (choice.network.is_none() && choice.cpus.is_none() || !is_below)
@@ -246,7 +247,7 @@ impl RecipeFile {
                 }),
             },
             root: root.map_err(lacks)?,
-            // Devices need several CPUs, which a hypervisor below does not give its Linux.
+            // Devices need several CPUs, and a hypervisor below gives its Linux one only.
             vm: self.vm.map(|vm| match self.below {
                 Some(_) => vm.without_io().complete(),
                 None => vm.complete(),
@@ -298,7 +299,7 @@ impl EmulatorPart {
 }
 
 impl EmulatorPart {
-    /// The finished emulator; the error is the key that is missing.
+    /// Makes the finished emulator. The error is the key that is missing.
     fn complete(self) -> Result<Emulator, &'static str> {
         let memory_mib = self.memory_mib.ok_or("emulator.memory_mib")?;
         Ok(Emulator {
@@ -369,7 +370,7 @@ impl HypervisorPart {
 }
 
 impl MonitorPart {
-    /// A monitor of another kind has nothing of the parent's.
+    /// Merges the monitor with the parent's. A monitor of another kind inherits nothing.
     fn over(self, parent: Self) -> Self {
         if self.kind.is_some() && self.kind != parent.kind {
             return self;
@@ -418,8 +419,7 @@ fn word_key(word: &Word) -> String {
     key(&word.word)
 }
 
-/// The parent's items, those with the same key replaced by the child's, then the child's other
-/// items.
+/// Merges items: the parent's, those with the same key replaced by the child's, then the child's other items.
 fn merge<T>(mine: Vec<T>, parents: Vec<T>, key: impl Fn(&T) -> String) -> Vec<T> {
     let keys: Vec<String> = mine.iter().map(&key).collect();
     let mut mine: Vec<Option<T>> = mine.into_iter().map(Some).collect();

@@ -19,7 +19,7 @@ pub enum Architecture {
 }
 
 impl Architecture {
-    /// Debian's name for it.
+    /// Debian's name of the architecture.
     pub fn debian(self) -> &'static str {
         match self {
             Self::X86_64 => "amd64",
@@ -28,7 +28,7 @@ impl Architecture {
     }
 }
 
-/// What a set is for, which decides what is checked once it is unpacked.
+/// Kind of a set, which decides the checks after unpacking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SetKind {
@@ -45,9 +45,8 @@ pub enum SetKind {
     Debug,
 }
 
-/// The modules of a machine that boots a whole Linux: its root file system in an NVDIMM or
-/// persistent memory, and a
-/// network between it and its VMs.
+/// The modules of a machine that boots a whole Linux. They are for its root file system in an NVDIMM or persistent
+/// memory, and for the network between it and its VMs.
 const MODULES: [&str; 18] = [
     "usr/lib/modules/*/kernel/drivers/acpi/nfit/*",
     "usr/lib/modules/*/kernel/drivers/block/virtio_blk.ko*",
@@ -70,8 +69,8 @@ const MODULES: [&str; 18] = [
 ];
 
 impl SetKind {
-    /// The files that every set of the kind keeps, as patterns of [`Set::keep`]. Of a kernel's
-    /// modules only KVM's and [`Self::modules`] are kept: a lab machine loads no others.
+    /// The files that every set of the kind keeps, as patterns of [`Set::keep`]. Only KVM's modules and
+    /// [`Self::modules`] are kept of a kernel: a lab machine loads no others.
     fn keep(self, architecture: Architecture) -> &'static [&'static str] {
         match (self, architecture) {
             (Self::Program | Self::Root, _) => &[],
@@ -95,8 +94,8 @@ impl SetKind {
         }
     }
 
-    /// More of them, which versions of this program before there was a set of kind `root` did not
-    /// keep.
+    /// Further patterns of files that the kind keeps. Versions of this program before sets of kind `root` did not keep
+    /// them.
     fn modules(self) -> &'static [&'static str] {
         match self {
             Self::Kernel => &MODULES,
@@ -104,7 +103,7 @@ impl SetKind {
         }
     }
 
-    /// Whether its sets name programs.
+    /// Whether sets of the kind name programs.
     fn has_programs(self) -> bool {
         matches!(self, Self::Program | Self::Root)
     }
@@ -114,7 +113,7 @@ impl SetKind {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Set {
-    /// What it is, in one line.
+    /// Description of the set, in one line.
     pub summary: String,
     pub kind: SetKind,
     pub architecture: Architecture,
@@ -133,20 +132,20 @@ pub struct Set {
     /// any text, including '/'; /lib of a package becomes usr/lib).
     #[serde(default)]
     pub keep: Vec<String>,
-    /// Whether `lab fetch --all` leaves it out.
+    /// Whether `lab fetch --all` leaves the set out.
     #[serde(default)]
     pub on_request: bool,
 }
 
 impl Set {
-    /// The patterns of all files that it keeps, besides programs and libraries.
+    /// The patterns of all files that the set keeps, besides programs and libraries.
     pub(crate) fn patterns(&self) -> impl Iterator<Item = &str> {
         let own = self.keep.iter().map(|pattern| &**pattern);
         let of_kind = self.kind.keep(self.architecture).iter();
         own.chain(of_kind.chain(self.kind.modules()).copied())
     }
 
-    /// The paths of its programs.
+    /// The paths of the set's programs.
     pub(crate) fn program_paths(&self) -> impl Iterator<Item = String> {
         self.programs
             .iter()
@@ -156,7 +155,7 @@ impl Set {
             })
     }
 
-    /// SHA-256, in hexadecimal, over all that decides which files of its packages are kept.
+    /// SHA-256, in hexadecimal, over all that decides which files of the set's packages are kept.
     pub(crate) fn kept_by(&self) -> String {
         let mut hash = Sha256::new();
         let programs = self.programs.iter().map(|program| &**program);
@@ -167,8 +166,8 @@ impl Set {
         hex(&hash.finalize())
     }
 
-    /// Whether a set whose manifest states no [`Self::kept_by`] has the files that are kept now. Its
-    /// own patterns and programs are taken to be the same.
+    /// Whether a set whose manifest has no [`Self::kept_by`] has the files that this version keeps. Its own patterns
+    /// and programs are taken to be the same.
     pub(crate) fn keeps_as_before(&self) -> bool {
         self.kind.modules().is_empty()
     }
@@ -194,9 +193,9 @@ pub type Sets = BTreeMap<String, Set>;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pins {
-    /// When the archive had them, in UTC.
+    /// Time at which the archive had the packages, in UTC.
     pub date: Option<Datetime>,
-    /// Sorted by name.
+    /// Packages, sorted by name.
     pub packages: Vec<Package>,
 }
 
@@ -204,9 +203,6 @@ pub struct Pins {
 pub type Lock = BTreeMap<String, Pins>;
 
 /// Parses `packages.toml`.
-///
-/// # Errors
-/// What is wrong, with its line.
 pub(crate) fn parse_sets(text: &str, path: &Path) -> Result<Sets, LabError> {
     let sets: Sets = toml::from_str(text).map_err(|e| LabError::toml(path, &e))?;
     for (name, set) in &sets {
@@ -224,7 +220,8 @@ pub(crate) fn is_set_name(name: &str) -> bool {
     name.len() <= 64 && name.chars().all(good) && name.starts_with(|c: char| c.is_ascii_lowercase())
 }
 
-/// Checks what the types alone do not. Words end up on apt's command line and in its settings.
+/// Checks the rules of a set that its types do not enforce. Its words get onto apt's command line and into apt's
+/// settings.
 fn check(name: &str, set: &Set) -> Result<(), String> {
     if !is_set_name(name) {
         return Err("a set's name has only a-z, 0-9, '-', '.', '+' and '_'".into());
@@ -262,11 +259,7 @@ pub(crate) fn is_word(word: &str) -> bool {
     !word.is_empty() && !word.starts_with('-') && word.chars().all(good)
 }
 
-/// Parses `lock.toml`, also as versions of this program wrote it that stated no date: a set is only a
-/// list of packages there.
-///
-/// # Errors
-/// What is wrong, with its line.
+/// Parses `lock.toml`. Older versions of this program wrote no date: there a set is only a list of packages.
 pub(crate) fn parse_lock(text: &str, path: &Path) -> Result<Lock, LabError> {
     let lock: Lock = toml::from_str(text).or_else(|error| {
         let undated: BTreeMap<String, Vec<Package>> =
@@ -295,10 +288,10 @@ pub(crate) fn parse_lock(text: &str, path: &Path) -> Result<Lock, LabError> {
     Ok(lock)
 }
 
-/// The error names what is wrong.
+/// Checks pins. The error names what is wrong.
 fn check_pins(pins: &Pins) -> Result<(), String> {
     let date = pins.date.map(|date| date.to_string());
-    // In UTC and without fractions, as archives of old versions name their folders.
+    // The time is in UTC and without fractions, as in the folder names of archives of old versions.
     let is_date = |date: &String| date.len() == "2026-01-01T00:00:00Z".len() && date.ends_with('Z');
     if let Some(wrong) = date.filter(|date| !is_date(date)) {
         return Err(wrong);
@@ -323,8 +316,7 @@ pub(crate) fn is_whole(package: &Package) -> bool {
         && hash.chars().all(lower_hex)
 }
 
-/// The text of a lock file: one line a package, so that a diff shows each changed package as one
-/// line.
+/// Makes the text of a lock file: one line a package, so that a diff shows each changed package as one line.
 pub(crate) fn write_lock(lock: &Lock) -> String {
     let mut text = String::from(
         "# The packages that each set of packages.toml consists of, and when the archive had them: written by\n\
@@ -337,7 +329,7 @@ pub(crate) fn write_lock(lock: &Lock) -> String {
         }
         text += "packages = [\n";
         for package in &pins.packages {
-            // All four are plain words, so none needs escaping.
+            // All four are plain words, so no escapes are needed.
             text += &format!(
                 "    {{ name = \"{}\", version = \"{}\", architecture = \"{}\", sha256 = \"{}\" }},\n",
                 package.name, package.version, package.architecture, package.sha256

@@ -23,8 +23,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// Why a set can't be read or put in. The message contains the cause, so the cause is not a
-/// `source`.
+/// Reason why a set can't be read or put in. The message contains the cause, so the cause is not a `source`.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     #[error(
@@ -69,15 +68,14 @@ impl Store {
     /// The store in a folder, which need not exist yet.
     pub fn at(root: impl Into<PathBuf>) -> Self {
         let root = root.into();
-        // Absolute, as its paths are passed to programs that run in another folder.
+        // The path is absolute, as paths below it are passed to programs that run in another folder.
         Self {
             root: std::path::absolute(&root).unwrap_or(root),
         }
     }
 
-    /// The default folder of the store: `$XDG_CACHE_HOME/worldswitch`, or `~/.cache/worldswitch`.
-    /// `variable` reads the environment. Nothing if neither `XDG_CACHE_HOME` nor `HOME` is an
-    /// absolute path.
+    /// The default folder of the store: `$XDG_CACHE_HOME/worldswitch`, or `~/.cache/worldswitch`. `variable` reads the
+    /// environment. None if neither `XDG_CACHE_HOME` nor `HOME` is an absolute path.
     pub fn default_root(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
         let absolute = |name| {
             let path = variable(name).map(PathBuf::from);
@@ -97,28 +95,26 @@ impl Store {
         self.root.join("sets").join(set)
     }
 
-    /// An unpacked set.
+    /// Finds an unpacked set.
     ///
     /// # Errors
-    /// It is not there, with the command to run; or its manifest can't be read.
+    /// [`StoreError::Missing`] if the set is not there; otherwise its manifest can't be read.
     pub fn find(&self, set: &str) -> Result<Unpacked, StoreError> {
         let folder = self.folder(set);
         let manifest = Manifest::read(set, &folder)?;
         Ok(Unpacked::of(manifest, folder.join("root")))
     }
 
-    /// Whether a set is there, without what is in it.
+    /// Checks that a set is there, by the head of its manifest.
     ///
     /// # Errors
-    /// It is not there, with the command to run; or the head of its manifest can't be read.
+    /// [`StoreError::Missing`] if the set is not there; otherwise its manifest can't be read.
     pub fn check(&self, set: &str) -> Result<(), StoreError> {
         Head::read(set, &self.folder(set)).map(drop)
     }
 
-    /// Whether the packages of a set of kind `program` are pinned. Only looks whether the program's files are there.
-    ///
-    /// # Errors
-    /// The set is not there, or has no such program.
+    /// Whether the packages of a set of kind `program` are pinned. The set must have the program `name`. Only checks
+    /// that the program's files are there.
     pub fn check_program(&self, set: &str, name: &str) -> Result<bool, StoreError> {
         let folder = self.folder(set);
         let head = Head::read(set, &folder)?;
@@ -137,9 +133,6 @@ impl Store {
     }
 
     /// The names of all sets in the store, also of damaged ones, sorted.
-    ///
-    /// # Errors
-    /// The folder can't be read.
     pub fn names(&self) -> Result<Vec<String>, StoreError> {
         let folder = self.root.join("sets");
         let entries = match fs::read_dir(&folder) {
@@ -153,11 +146,8 @@ impl Store {
         Ok(names)
     }
 
-    /// Makes the store if it does not exist, and locks it until the guard is dropped. `say` gets a
-    /// message if that has to wait.
-    ///
-    /// # Errors
-    /// The folder can't be written.
+    /// Makes the store if it does not exist, and locks it until the guard is dropped. `say` gets a message if the lock
+    /// is held by another process.
     pub fn lock(&self, say: &mut dyn FnMut(&str)) -> Result<Guard<'_>, StoreError> {
         fs::create_dir_all(&self.root).map_err(|e| StoreError::io("make", &self.root, e))?;
         let path = self.root.join("lock");
@@ -185,7 +175,7 @@ impl Store {
     }
 }
 
-/// The lock on a store, needed to put sets in. It ends with the process at the latest.
+/// The lock on a store, needed to put sets in. The lock ends with the process at the latest.
 #[derive(Debug)]
 pub struct Guard<'a> {
     store: &'a Store,
@@ -200,8 +190,8 @@ impl Guard<'_> {
         self.store
     }
 
-    /// Removes what a killed process left behind. What can't be removed, because a program of that
-    /// process still writes there, is left for the next time.
+    /// Removes folders that a killed process left. A folder in which a program of that process still writes is left for
+    /// the next time.
     fn clear(&self) {
         let entries = fs::read_dir(&self.store.root);
         for entry in entries.into_iter().flatten().flatten() {
@@ -211,7 +201,8 @@ impl Guard<'_> {
         }
     }
 
-    /// A folder to make sets in, on the file system of the store; dropping it removes it.
+    /// Makes a folder to make sets in, on the file system of the store, as sets are moved by renames. Dropping it
+    /// removes it.
     pub(crate) fn workshop(&self) -> Result<TempDir, StoreError> {
         let root = &self.store.root;
         let made = tempfile::Builder::new().prefix(WORKSHOP).tempdir_in(root);
@@ -227,8 +218,8 @@ impl Guard<'_> {
             .map_err(|e| StoreError::io("replace", &place, e))
     }
 
-    /// Puts a set in: writes its manifest into `made`, which already contains its `root`, and moves
-    /// the folder into place. An earlier set of that name is in `made` afterwards.
+    /// Puts a set in: writes its manifest into `made`, which already contains its `root`, and moves the folder into
+    /// place. An earlier set of that name is in `made` afterwards, where the file system can exchange two names.
     pub(crate) fn put(&self, manifest: &Manifest, made: &Path) -> Result<(), StoreError> {
         write(manifest, made)?;
         let place = self.store.folder(&manifest.set);
@@ -262,7 +253,7 @@ fn write(manifest: &Manifest, folder: &Path) -> Result<(), StoreError> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unpacked {
     pub set: String,
-    /// The folder with its files, laid out as the packages have them.
+    /// The folder with the set's files, laid out as in the packages.
     pub root: PathBuf,
     manifest: Manifest,
 }
@@ -281,7 +272,7 @@ impl Unpacked {
         &self.manifest.packages
     }
 
-    /// Whether they are those that the lock file pinned when they were fetched.
+    /// Whether the packages are those that the lock file pinned when they were fetched.
     pub fn pinned(&self) -> bool {
         self.manifest.pinned
     }
@@ -291,16 +282,13 @@ impl Unpacked {
         &self.manifest
     }
 
-    /// SHA-256, in hexadecimal, over name, version, architecture and hash of every package, and
-    /// over what was cured: the same for everybody who fetched the same packages.
+    /// SHA-256, in hexadecimal, over name, version, architecture and hash of every package, and over the cured files.
+    /// It is the same for everybody who fetched the same packages.
     pub fn digest(&self) -> String {
         self.manifest.digest()
     }
 
     /// The kernel of a set of kind `kernel`.
-    ///
-    /// # Errors
-    /// It has none.
     pub fn kernel(&self) -> Result<Kernel, StoreError> {
         self.is(SetKind::Kernel, "kernel")?;
         Kernel::in_packages(&self.root).ok_or_else(|| self.lacks("kernel"))
@@ -308,9 +296,6 @@ impl Unpacked {
 
     /// Xen's image, of a set of kind `xen`: for x86_64 an ELF file that a boot loader can start,
     /// for aarch64 an arm64 Image.
-    ///
-    /// # Errors
-    /// It has none.
     pub fn xen(&self) -> Result<PathBuf, StoreError> {
         self.is(SetKind::Xen, "Xen")?;
         ["boot/xen.elf", "boot/xen.img"]
@@ -320,11 +305,8 @@ impl Unpacked {
             .ok_or_else(|| self.lacks("Xen"))
     }
 
-    /// The words that start a program of a set of kind `program`: its dynamic loader runs it with
-    /// the libraries that were fetched with it, so that nothing needs to be installed.
-    ///
-    /// # Errors
-    /// It has no such program.
+    /// The words that start a program of a set of kind `program`. The set's dynamic loader runs it with the set's
+    /// libraries, so that nothing needs to be installed.
     pub fn program(&self, name: &str) -> Result<Vec<OsString>, StoreError> {
         self.is(SetKind::Program, "programs")?;
         crate::program::words(&self.root, self.manifest.architecture, name)
@@ -332,9 +314,6 @@ impl Unpacked {
     }
 
     /// Compares every file with the manifest.
-    ///
-    /// # Errors
-    /// The set is damaged.
     pub fn verify(&self) -> Result<(), StoreError> {
         files::verify(&self.root, &self.manifest.files).map_err(|what| StoreError::Damaged {
             set: self.set.clone(),
@@ -343,7 +322,7 @@ impl Unpacked {
         })
     }
 
-    /// Checks that the set has what its kind requires; the error names what it lacks.
+    /// Checks that the set has the files that its kind requires. The error names those that it lacks.
     pub(crate) fn check_use(&self, set: &Set) -> Result<(), String> {
         let checked = match set.kind {
             SetKind::Kernel => self.kernel().map(drop),
@@ -352,7 +331,7 @@ impl Unpacked {
                 let mut programs = set.programs.iter();
                 programs.try_for_each(|name| self.program(name).map(drop))
             }
-            // Which of its programs are there was checked when their libraries were looked up.
+            // Its programs were checked when their libraries were looked up.
             SetKind::Root => Ok(()),
             SetKind::Debug if self.manifest.files.is_empty() => {
                 Err(self.lacks("debug information"))

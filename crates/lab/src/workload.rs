@@ -1,5 +1,5 @@
-//! Workloads (`workloads/NAME.toml`): what an application benchmark runs in a whole Linux, as
-//! commands for a shell, each with a fixed count of work.
+//! Workloads (`workloads/NAME.toml`): commands for a shell that an application benchmark runs in a whole Linux, each
+//! with a fixed number of units of work.
 
 use crate::lab::LabError;
 use crate::recipe::hex;
@@ -10,18 +10,18 @@ use std::ops::Range;
 use std::path::Path;
 use toml::Spanned;
 
-/// Which side of the measured system a workload's `run` is on.
+/// Side of the measured system on which a workload's `run` is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Place {
-    /// Beside it: `run` is a client, of servers in the measured system.
+    /// Beside the measured system: `run` is a client of servers in it.
     Client,
-    /// In it, with all that it needs.
+    /// In the measured system, with all that `run` needs.
     Inside,
 }
 
 impl Place {
-    /// Its word in a workload's file.
+    /// Word of the side in a workload's file.
     pub fn word(self) -> &'static str {
         match self {
             Self::Client => "client",
@@ -30,7 +30,7 @@ impl Place {
     }
 }
 
-/// What a machine has beside its VM for a workload. Only VMs of a host have it, not those of the lab.
+/// Part of a machine beside its VM, for a workload. Only VMs of a host have such parts, not those of the lab.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum With {
@@ -41,10 +41,10 @@ pub enum With {
 }
 
 impl With {
-    /// All of them.
+    /// All parts.
     pub const ALL: [Self; 2] = [Self::Disk, Self::SecondVm];
 
-    /// Its word in a workload's file.
+    /// Word of the part in a workload's file.
     pub fn word(self) -> &'static str {
         match self {
             Self::Disk => "disk",
@@ -57,38 +57,38 @@ impl With {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Workload {
     pub name: String,
-    /// What it is, in one line.
+    /// Description of the workload, in one line.
     pub summary: String,
-    /// What one unit of its work is, in the singular: `transaction`.
+    /// Name of the unit of work, in the singular: `transaction`.
     pub unit: String,
-    /// How many units one `run` does.
+    /// Number of units that one `run` does.
     pub units: u64,
     pub place: Place,
-    /// CPUs of the measured system; with more than one it is a VM.
+    /// Number of CPUs of the measured system; with more than one it is a VM.
     pub vcpus: u32,
-    /// What the machine has beside the VM.
+    /// Part of the machine beside the VM that the workload needs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub with: Option<With>,
-    /// Its units are transactions of one byte each way, which are taken apart.
+    /// Whether the units are transactions of one byte each way, which are split into steps.
     pub steps: bool,
-    /// Bytes of data that a unit sends over the network, without headers: for the cost model. 0: little or not known.
+    /// Bytes of data that a unit sends over the network, without headers: for the cost model. 0: little data, or not
+    /// known.
     pub bytes: u64,
-    /// Texts that its commands find in /lab/workloads, by name: a program to be compiled, or a program's settings.
+    /// Texts that the commands find in /lab/workloads, by name: a program to be compiled, or a program's settings.
     pub files: BTreeMap<String, String>,
     /// Runs in the measured system before all else, not measured.
     pub prepare: Option<String>,
     /// Starts servers in the measured system, and returns when they answer.
     pub serve: Option<String>,
-    /// Starts on the side of clients what runs there beside the work: another server, or other work. It
-    /// returns at once, and what it started ends with the row.
+    /// Starts on the side of clients what runs there beside the work: another server, or other work. The command
+    /// returns at once. The programs that it started end with the row.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub beside: Option<String>,
     /// Does the work of `$UNITS` units: once to warm up, then measured ([`Self::shorter`]).
     pub run: String,
-    /// Runs after `run`, on its side, whose output is in /tmp/out: exit status 0 says that the work
-    /// was done.
+    /// Runs after `run`, on the same side; `run`'s output is in /tmp/out. Exit status 0 proves that the work was done.
     pub proof: Option<String>,
-    /// Other commands for a measured system of several CPUs, if one CPU's would not use them.
+    /// Other commands for a measured system of several CPUs, for workloads whose own commands use one CPU only.
     #[serde(skip_serializing_if = "SeveralCpus::is_empty")]
     pub several_cpus: SeveralCpus,
 }
@@ -147,17 +147,15 @@ const UNITS: u64 = 1_000_000_000;
 /// The greatest number of bytes that a unit sends.
 const BYTES: u64 = 1 << 30;
 
-/// A shorter run has this part of the units: what it adds to the noise of a figure is little then.
+/// The shorter run has this part of the units, so that it adds little to the noise of a figure.
 const SHORTER: u64 = 10;
 
 /// The greatest number of CPUs of the measured system.
 const VCPUS: u32 = 2;
 
 impl Workload {
-    /// Reads a workload's file. `find` gives the text of a file beside workloads, if there is one.
-    ///
-    /// # Errors
-    /// What is wrong, with its line.
+    /// Reads a workload's file. `find` returns the text of a file beside workloads, if there is one. An error has its
+    /// line.
     pub(crate) fn parse(
         name: &str,
         text: &str,
@@ -203,7 +201,8 @@ impl Workload {
         })
     }
 
-    /// The workload on a measured system of several CPUs. One with a number of vCPUs of its own stays as it is.
+    /// Adapts the workload to a measured system of several CPUs. A workload with a number of vCPUs of its own stays as
+    /// it is.
     #[must_use]
     pub fn on(mut self, cpus: u32) -> Self {
         if self.vcpus > 1 {
@@ -219,8 +218,8 @@ impl Workload {
         self
     }
 
-    /// Units of the shorter run, which is subtracted from the measured one: both start and end the same programs. 0: there
-    /// is none, as `run` does not use `$UNITS`.
+    /// Number of units of the shorter run, which is subtracted from the measured run, as both start and end the same
+    /// programs. 0 if there is none, as `run` does not use `$UNITS`.
     pub fn shorter(&self) -> u64 {
         match self.run.contains("UNITS") && self.units > 1 {
             true => (self.units / SHORTER).max(1),
@@ -228,8 +227,8 @@ impl Workload {
         }
     }
 
-    /// SHA-256, in hexadecimal, over all that decides what it does: not its summary, and not the bytes
-    /// that it states.
+    /// SHA-256, in hexadecimal, over all that decides the workload's work: not its summary, and not the bytes that it
+    /// states.
     pub fn digest(&self) -> String {
         let mut hash = Sha256::new();
         let (units, place) = (self.units.to_string(), self.place.word());
@@ -252,7 +251,7 @@ impl Workload {
             hash.update(field);
             hash.update([0]);
         }
-        // Those without one keep the digest that they had before there was any.
+        // Workloads without these fields keep the digest that they had before the fields existed.
         if let Some(beside) = &self.beside {
             hash.update("beside ");
             hash.update(beside);
@@ -275,14 +274,14 @@ pub(crate) fn is_name(name: &str) -> bool {
     (1..=NAME_BYTES).contains(&name.len()) && name.chars().all(good) && name.starts_with(is_first)
 }
 
-/// Whether a text can be the name of a workload's file: a name is not a path.
+/// Whether a text can be the name of a workload's file: the name must not be a path.
 fn is_file_name(name: &str) -> bool {
     let good = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     (1..=40).contains(&name.len()) && name.chars().all(good) && !name.starts_with('.')
 }
 
 impl WorkloadFile {
-    /// Checks what the types alone do not; the error has its position in the file.
+    /// Checks the rules of a workload that its types do not enforce. The error has its position in the file.
     fn check(&self) -> Result<(), (Range<usize>, String)> {
         let texts = [("summary", &self.summary), ("unit", &self.unit)];
         for (key, text) in texts {

@@ -27,26 +27,26 @@ use ws_lab::recipe::Recipe;
 use ws_lab::workload::With;
 use ws_results::{Facts, Identity, System};
 
-/// The folder of the initramfs' files in the root file system, and the image of the VM's root there.
+/// Folder of the initramfs' files in the root file system, and the image of the VM's root there.
 const LAB: &str = "lab";
 const IMAGE: &str = "/lab/root.img";
 
 const TUN: &str = "/dev/net/tun";
 
-/// The memory of a VM. Its root file system is beside it.
+/// Memory of a VM, without its root file system.
 const MEMORY_MIB: u64 = 1024;
 
-/// What the kernel of a VM is told; nothing of it makes boots alike. Under TCG a busy host may let ten timer
-/// interrupts pass, at which Linux would panic.
+/// Command line of a VM's kernel. No parameter makes boots alike. Under TCG a busy host may let ten timer interrupts
+/// pass, at which Linux would panic.
 const PARAMETERS: &str = "console=ttyS0 quiet panic=-1 no_timer_check";
 
 /// A workload's longest step, on an emulator (`lab/agent/host/machine.h`).
 const SILENCE: Duration = Duration::from_secs(660);
 
-/// What runs the programs.
+/// System that runs the programs.
 #[derive(Clone, Debug)]
 pub enum Runs {
-    /// This host's Linux.
+    /// Linux of this host.
     Host,
     /// A VM of QEMU's emulator.
     Emulated,
@@ -55,7 +55,7 @@ pub enum Runs {
 }
 
 impl Runs {
-    /// The lab's machine whose parts are used.
+    /// Name of the lab's machine whose parts are used.
     fn recipe(&self) -> &'static str {
         match self {
             Self::Host => "linux",
@@ -85,10 +85,7 @@ pub struct HostMachine {
 }
 
 impl HostMachine {
-    /// A machine; nothing is started. `memory_mib` and `cpu` are a VM's.
-    ///
-    /// # Errors
-    /// What is missing, and the cure.
+    /// Makes a machine, and starts nothing. `memory_mib` and `cpu` are a VM's.
     pub fn new(
         runs: Runs,
         memory_mib: Option<u64>,
@@ -98,7 +95,7 @@ impl HostMachine {
         let recipe = recipe(runs.recipe(), resources)?;
         let mut applications = lab::applications(&recipe, resources)?;
         let whole = &mut applications.whole;
-        // The host's kernel has what it has; a VM's gets its modules.
+        // The host's kernel loads no modules for a launch; a VM's kernel gets its modules.
         whole.modules.clear();
         whole.files.truncate(1);
         if let Some(vm) = &mut whole.vm {
@@ -133,7 +130,7 @@ impl HostMachine {
         }
     }
 
-    /// The root file system but for /usr.
+    /// Files of the root file system, without /usr, as an initramfs.
     fn files(
         &self,
         request: &LaunchRequest,
@@ -155,7 +152,7 @@ impl HostMachine {
             disk: disks.map(Disks::of_vm),
         };
         files.extend(disks.map(Disks::entry));
-        // An agent reads no more than it can do in this launch.
+        // The agent gets only the workloads that this launch can run.
         let mut whole = self.applications.whole.clone();
         let vm = |with: Option<With>| with.map(lab::launch_with).unwrap_or_default();
         whole
@@ -280,7 +277,7 @@ impl Machine for HostMachine {
                 .arg("--root-image")
                 .arg(&self.applications.whole.root);
         }
-        // Workloads write files of their own, so that no limit of a file's size holds.
+        // Workloads write files of any size, so the launch sets no limit.
         let mut inherited = vec![files.into_handed()];
         if let Some(disks) = disks {
             self.disks = Some(disks.words());
@@ -330,7 +327,8 @@ fn recipe(name: &str, resources: &Resources) -> Result<Recipe, MachineError> {
     recipe.map_err(|e| MachineError::Other(e.to_string()))
 }
 
-/// What runs applications on this host, in words, and its parts; `kvm` if it is this host's.
+/// Identity of a result: the system that runs the applications, in words, and its parts. `kvm` is the host's KVM, if it
+/// runs them.
 fn identity(
     applications: &Applications,
     platform: &str,

@@ -37,9 +37,6 @@ impl Child {
     /// Starts `command` with its console on its standard output. `timed`: the host timestamps the
     /// output. No file that the process writes grows beyond `limit_bytes`. The process inherits
     /// `inherited` besides its standard files.
-    ///
-    /// # Errors
-    /// The program can't be started, or the disk has no room for its console.
     pub fn start(
         command: Command,
         timed: bool,
@@ -50,12 +47,9 @@ impl Child {
         Self::spawned(command, console, stdout, limit_bytes, inherited)
     }
 
-    /// The same for a program that opens its console as a file: `command` gets the file's path, and
-    /// returns the files to inherit besides it. The program's standard output goes to `output`, or is
+    /// Starts a program that opens its console as a file. `command` gets the file's path, and returns the program's
+    /// command and the files to inherit besides the console. The program's standard output goes to `output`, or is
     /// dropped.
-    ///
-    /// # Errors
-    /// Those of [`Self::start`] and of `command`.
     pub fn start_with_file(
         limit_bytes: u64,
         output: Option<File>,
@@ -88,9 +82,6 @@ impl Child {
     }
 
     /// Appends what the process wrote since the last call to `buffer`. Does not wait.
-    ///
-    /// # Errors
-    /// The system can't read the console, or does not know the process.
     pub fn look(&mut self, buffer: &mut Vec<u8>) -> Result<Look, MachineError> {
         // Checked before the console is read: an ended process has then written all its output.
         let ended = self
@@ -108,10 +99,8 @@ impl Child {
         })
     }
 
-    /// What `Machine::console` returns for the process of a machine, if it has one; `how` says how it ended.
-    ///
-    /// # Errors
-    /// As [`Self::look`].
+    /// Returns the result of `Machine::console` for the process of a machine, if it has one. `how` describes how the
+    /// process ended.
     pub fn console(
         running: Option<&mut Self>,
         buffer: &mut Vec<u8>,
@@ -147,7 +136,7 @@ impl Child {
         self.process.waited()
     }
 
-    /// Asks the process to end, and kills it if it has not ended after so long.
+    /// Asks the process to end, and kills it if it has not ended within `limit`.
     pub fn end(&mut self, limit: Duration) {
         self.process.end(limit);
     }

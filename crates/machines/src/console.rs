@@ -1,5 +1,5 @@
-//! The console of a machine that is a child process: a file that is polled, or a pipe if the host
-//! times the guest from outside.
+//! The console of a machine that is a child process. It is a file that is polled, or a pipe if the host times the guest
+//! from outside.
 //!
 //! The file is the default: with it a slow reader never blocks the guest, which would change
 //! instruction counts. The pipe is only for units of time.
@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 /// open.
 const END_LIMIT: Duration = Duration::from_secs(1);
 
-/// Our end of a console.
+/// The reading end of a console.
 #[derive(Debug)]
 pub struct ProcessConsole {
     end: End,
@@ -46,9 +46,6 @@ pub enum Found {
 impl ProcessConsole {
     /// A new console, and the file that the process writes to. `timed`: the host timestamps the
     /// output.
-    ///
-    /// # Errors
-    /// The temporary folder has no room, or no pipe can be made.
     pub fn open(timed: bool) -> Result<(Self, File), MachineError> {
         let (end, theirs) = if timed {
             let (earshot, theirs) = Earshot::listen()?;
@@ -68,12 +65,8 @@ impl ProcessConsole {
         Ok((console, theirs))
     }
 
-    /// Appends what the process wrote since the last call to `bytes`, at most 64 KiB, and if it is
-    /// timed, the chunks to `chunks`. Does not wait. `ended`: the process was seen to have ended
-    /// before this call.
-    ///
-    /// # Errors
-    /// It can't be read.
+    /// Appends the process's new output to `bytes`, at most 64 KiB, and if it is timed, the chunks to `chunks`. Does
+    /// not wait. `ended`: the process was seen to have ended before this call.
     pub fn read(
         &mut self,
         bytes: &mut Vec<u8>,

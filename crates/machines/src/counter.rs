@@ -15,9 +15,9 @@ pub const UNIT: Option<&str> = if cfg!(target_arch = "x86_64") {
 
 /// Reads the time stamp counter, after all earlier and before all later instructions.
 ///
-/// The fences are those of the guest's own clock, for the same reason (Intel SDM vol. 2B, RDTSC):
-/// without them the CPU may read the counter before the system call that received a byte has
-/// returned, or execute some of the later instructions first.
+/// The fences are those of the guest's own clock, for the same reason (Intel SDM vol. 2B, RDTSC). Without them the CPU
+/// may read the counter before the system call that received a byte has returned. It may also execute some of the later
+/// instructions first.
 #[cfg(target_arch = "x86_64")]
 #[inline(never)]
 // Newer compilers treat these as safe, as SSE2 is part of x86_64; 1.85 does not.
@@ -50,7 +50,7 @@ pub fn read() -> u64 {
     ticks
 }
 
-/// There is no counter, so [`UNIT`] is none and nothing is timed.
+/// Returns 0: this CPU has no supported counter, so [`UNIT`] is none and nothing is timed.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub fn read() -> u64 {
     0

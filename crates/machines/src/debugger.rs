@@ -1,6 +1,6 @@
-//! Recording what a machine of Bochs' executes, by the debugger that Debian builds in: it stops at its magic breakpoint,
-//! which is the instruction around what the guest measures, and says each instruction until the next one. It only
-//! looks: the machine's clock counts the same with and without it.
+//! Recording the instructions of a machine of Bochs, by the debugger that Debian builds in. The debugger stops at its
+//! magic breakpoint, an instruction before and after the measured operations. It prints each instruction until the next
+//! breakpoint. It only looks: the machine's clock counts the same with and without it.
 
 use crate::machine::MachineError;
 use std::fs::File;
@@ -8,36 +8,33 @@ use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::path::Path;
 use std::thread::{self, JoinHandle};
 
-/// The line of Bochs' configuration that makes it stop.
+/// The line of Bochs' configuration that turns magic breakpoints on.
 pub const SETTING: &str = "magic_break: enabled=1\n";
 
-/// Far more than any benchmark has, with those that warm it up.
+/// The most windows of a machine: far more than any benchmark has, its warm-up included.
 const WINDOWS_MAX: usize = 1 << 16;
 
-/// What is kept of a machine, and what the disk must have room for: 2 million instructions.
+/// The most bytes that are kept of a machine, and the room that the disk must have: 2 million instructions.
 pub const KEPT_BYTES_MAX: u64 = 256 << 20;
 
-/// The last line, if all was kept or not (crates/explain/src/bochs.rs reads it).
+/// The last line of the file: all was kept, or not (crates/explain/src/bochs.rs reads it).
 const END: &str = "end\n";
 const TOO_LONG: &str = "too long\n";
 
-/// The debugger's commands: instructions are said between the first mark and the second, the third and the fourth, and
-/// so on. Registers are said before each.
+/// The debugger's commands. It prints instructions between the first mark and the second, the third and the fourth, and
+/// so on, and the registers before each.
 pub fn commands() -> Vec<u8> {
     let windows = "c\ntrace on\nc\ntrace off\n".repeat(WINDOWS_MAX);
     format!("trace-reg on\n{windows}").into_bytes()
 }
 
-/// Copies what the debugger says into a file, without what nobody reads. Dropping it waits for the last word: drop it
-/// after the machine.
+/// Copies the debugger's output into a file, without the lines that nobody reads. Dropping it waits for the end of the
+/// output: drop it after the machine.
 #[derive(Debug)]
 pub struct Keeper(Option<JoinHandle<io::Result<()>>>);
 
 impl Keeper {
-    /// The file for the debugger's words to go to, and who copies them into the one at `path`.
-    ///
-    /// # Errors
-    /// The file can't be written.
+    /// Starts a thread that copies the debugger's output into the file at `path`. The returned file takes the output.
     pub fn start(path: &Path) -> Result<(Self, File), MachineError> {
         let kept = File::create(path).map_err(|e| MachineError::io("write", path, e))?;
         let failed = |e: io::Error| MachineError::io("make a pipe for", path, e);
@@ -53,14 +50,14 @@ impl Keeper {
 impl Drop for Keeper {
     fn drop(&mut self) {
         if let Some(thread) = self.0.take() {
-            // A file that could not be written has no last line, which says it.
+            // A file that could not be written lacks its last line, so its reader notices.
             let _ = thread.join();
         }
     }
 }
 
-/// Copies the lines of a trace: instructions, where windows begin and end, and registers before instructions that need
-/// them. All words are read, also if there are too many.
+/// Copies the lines of a trace: instructions, begins and ends of windows, and registers before instructions that need
+/// them. It reads the output to its end even beyond `limit`, as Bochs would block on a full pipe.
 fn keep(mut from: impl BufRead, mut to: impl Write, limit: u64) -> io::Result<()> {
     let mut registers = Vec::new();
     let mut line = Vec::new();
@@ -86,7 +83,7 @@ fn keep(mut from: impl BufRead, mut to: impl Write, limit: u64) -> io::Result<()
     to.flush()
 }
 
-/// Whether a register says what an instruction accesses.
+/// Whether the registers are needed to know what an instruction accesses.
 fn needs_registers(line: &[u8]) -> bool {
     let line = String::from_utf8_lossy(line);
     ["rdmsr", "wrmsr", "vmread", "vmwrite", "xgetbv", "xsetbv"]

@@ -1,5 +1,5 @@
-//! A console whose output is timestamped as it arrives: a thread blocks in `read` on a pipe, and
-//! reads the host's counter as soon as `read` returns.
+//! A console whose output is timestamped as it arrives. A thread blocks in `read` on a pipe, and reads the host's
+//! counter as soon as `read` returns.
 //!
 //! For external measurement (HyperBench, 5.1): a console in a file, polled now and then, would give
 //! timestamps milliseconds late. Used by machines whose program writes its console to its standard
@@ -15,20 +15,20 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// One `read` of the console.
+/// Result of a `read` of the console.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chunk {
-    /// The number of bytes that it returned.
+    /// Number of bytes that the `read` returned.
     pub bytes: usize,
-    /// The host's counter when it returned ([`counter::read`]).
+    /// The host's counter when the `read` returned ([`counter::read`]).
     pub ticks: u64,
 }
 
-/// The most that is read at once.
+/// The most bytes of a `read`.
 const CHUNK_BYTES: usize = 16 << 10;
 
-/// The most that is buffered. If the caller takes nothing, the thread stops reading, the pipe
-/// fills, and the machine blocks: a flood uses no more memory than this.
+/// The most bytes that are buffered. If the caller takes nothing, the thread stops reading, the pipe fills, and the
+/// machine blocks: a flood uses no more memory than this.
 const KEPT_BYTES: usize = 1 << 20;
 
 /// How long the thread may take to exit after its machine ended.
@@ -69,9 +69,6 @@ impl Shared {
 impl Earshot {
     /// Starts reading. The returned file is the writing end, for the machine's program only: the
     /// console ends when the last copy of it is closed.
-    ///
-    /// # Errors
-    /// No pipe or no thread can be made.
     pub fn listen() -> Result<(Self, File), MachineError> {
         let failed = |e: std::io::Error| {
             MachineError::Other(format!("can't listen to a machine's console: {e}"))
@@ -94,12 +91,8 @@ impl Earshot {
         Ok((earshot, File::from(theirs)))
     }
 
-    /// Appends what arrived since the last call to `bytes` and `chunks`, at most about 64 KiB. Does
-    /// not wait. The chunks are those of these bytes, in order. Returns false if there is nothing
-    /// and nothing more will come.
-    ///
-    /// # Errors
-    /// The console could not be read.
+    /// Appends the bytes since the last call to `bytes`, at most about 64 KiB, and their chunks to `chunks`, in order.
+    /// Does not wait. Returns false if there is nothing and nothing more will come.
     pub fn take(
         &mut self,
         bytes: &mut Vec<u8>,
@@ -153,7 +146,8 @@ impl Drop for Earshot {
     }
 }
 
-/// The thread. It does nothing between `read` and the counter.
+/// Reads the console in a thread of its own. Nothing comes between `read` and the counter, which would make timestamps
+/// late.
 fn hear(mut console: File, shared: &Shared) {
     // Ahead of the host's other threads, where permitted (root, or RLIMIT_NICE): a mark is timed when this
     // thread runs. On Linux the priority is the calling thread's alone.
@@ -177,8 +171,7 @@ fn hear(mut console: File, shared: &Shared) {
     shared.lock().over = Some(over);
 }
 
-/// Buffers what was read, and waits while the buffer is full. Returns false if the reader is
-/// dropped.
+/// Buffers the bytes of a `read`, and waits while the buffer is full. Returns false if the reader is dropped.
 fn keep(shared: &Shared, bytes: &[u8], ticks: u64) -> bool {
     let mut heard = shared.lock();
     heard.bytes.extend(bytes);

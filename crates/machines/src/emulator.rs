@@ -27,17 +27,14 @@ pub struct Emulator {
     pub program: PathBuf,
     /// Arguments before all others: those of a loader, which name the emulator and its libraries.
     pub leading: Vec<String>,
-    /// Its version, as `7.2.22`.
+    /// Version, as `7.2.22`.
     pub version: String,
-    /// The first line of its `--version`, as `QEMU emulator version 7.2.22 (Debian ...)`.
+    /// The first line of the output of `--version`, as `QEMU emulator version 7.2.22 (Debian ...)`.
     pub build: String,
 }
 
 impl Emulator {
     /// The emulator at `program`, or the one in the search path.
-    ///
-    /// # Errors
-    /// There is none, or it does not work; with the cure.
     pub fn find(program: Option<&Path>) -> Result<Self, MachineError> {
         let program = match program {
             Some(path) => path.to_owned(),
@@ -51,18 +48,12 @@ impl Emulator {
     }
 
     /// The emulator that `words` start: the program, then arguments before all others.
-    ///
-    /// # Errors
-    /// It does not work; with the cure.
     pub fn started_by(words: &[OsString]) -> Result<Self, MachineError> {
         let (program, leading) = split(words)?;
         Self::asked(program, leading)
     }
 
     /// An emulator of a known version, which `words` start.
-    ///
-    /// # Errors
-    /// A path is not UTF-8.
     pub fn packaged(
         name: &'static str,
         words: &[OsString],
@@ -79,7 +70,7 @@ impl Emulator {
         })
     }
 
-    /// Asks a program for its version.
+    /// Makes an emulator of a program, which is asked for its version.
     fn asked(program: PathBuf, leading: Vec<String>) -> Result<Self, MachineError> {
         let answer = answer(&program, &leading, &["--version"])?;
         let text = answer.text.lines().next().unwrap_or_default();
@@ -111,18 +102,15 @@ impl Emulator {
         self.leading.iter().cloned().chain(arguments).collect()
     }
 
-    /// The words of its output for an option such as `-accel help`.
+    /// The words of the emulator's answer to an option such as `-accel help`.
     fn words(&self, question: [&str; 2]) -> Result<Vec<String>, MachineError> {
         let answer = answer(&self.program, &self.leading, &question)?;
         let words = answer.text.split_whitespace();
         Ok(words.map(str::to_owned).collect())
     }
 
-    /// Checks that it can run a recipe's machine: that it has the architecture, the machine model
-    /// and the CPU, and is new enough.
-    ///
-    /// # Errors
-    /// What it lacks, with the cure.
+    /// Checks that the emulator can run a recipe's machine: that it has the machine model and the CPU, and is new
+    /// enough.
     pub fn suits(&self, recipe: &Recipe) -> Result<(), MachineError> {
         let lacks = |what: String| {
             // The program of the lab's own emulator is a loader, so its path would not help.
@@ -157,10 +145,7 @@ impl Emulator {
         }
     }
 
-    /// Checks that it was built with KVM.
-    ///
-    /// # Errors
-    /// It was not, with the cure.
+    /// Checks that the emulator was built with KVM.
     pub fn needs_kvm(&self) -> Result<(), MachineError> {
         if self
             .words(["-accel", "help"])?
@@ -176,18 +161,18 @@ impl Emulator {
     }
 }
 
-/// What a program printed.
+/// Answer of a program: its standard output, and whether it succeeded.
 #[derive(Clone)]
 struct Answer {
     is_success: bool,
     text: String,
 }
 
-/// The program's words, and the identity of its file: device, inode, size, time of its last change.
+/// Words that start the program, and the identity of its file: device, inode, size, time of its last change.
 type Question = (Vec<OsString>, Option<(u64, u64, u64, i64, i64)>);
 
-/// Starts a program with a question. Each question is asked once: many machines share an emulator, and each start
-/// costs 20 ms.
+/// Starts a program with a question, and returns its answer. Each question is asked once: many machines share an
+/// emulator, and each start costs 20 ms.
 fn answer(program: &Path, leading: &[String], question: &[&str]) -> Result<Answer, MachineError> {
     static ANSWERS: Mutex<BTreeMap<Question, Answer>> = Mutex::new(BTreeMap::new());
     let mut words = vec![program.as_os_str().to_owned()];
@@ -213,7 +198,7 @@ fn answer(program: &Path, leading: &[String], question: &[&str]) -> Result<Answe
     Ok(answer)
 }
 
-/// The program and the arguments before all others of words that start one.
+/// Splits the words that start a program into the program and the arguments before all others.
 fn split(words: &[OsString]) -> Result<(PathBuf, Vec<String>), MachineError> {
     let text = |word: &OsString| {
         word.to_str().map(str::to_owned).ok_or_else(|| {
@@ -260,9 +245,6 @@ pub fn how(status: ExitStatus) -> String {
 }
 
 /// Checks that the guest image can be read and named on the command line.
-///
-/// # Errors
-/// It can't be read, or its path is not UTF-8.
 pub fn check_guest(guest: &Path) -> Result<(), MachineError> {
     if guest.to_str().is_none() {
         return Err(MachineError::Other(format!(

@@ -1,11 +1,10 @@
-//! Which hypercalls a guest may execute on each platform, decided before its machine starts. This
-//! is the only source of the guest's `hypercall=`.
+//! Hypercalls that a guest may execute on each platform, decided before its machine starts. This file is the only
+//! source of the guest's `hypercall=`.
 //!
-//! A guest executes a hypercall instruction only if its command line names the hypervisor. With
-//! hardware virtualization the instruction exits to KVM, which handles it. A *software* KVM gets no
-//! such exit: in ring 0 its emulator never gets past the instruction, and from ring 3 the
-//! instruction may reach whatever runs below this KVM instead. An emulator without a hypervisor
-//! raises an exception.
+//! A guest executes a hypercall instruction only if its command line names the hypervisor. With hardware virtualization
+//! the instruction exits to KVM, which handles it. A *software* KVM gets no such exit. In ring 0 its emulator never
+//! gets past the instruction. From ring 3 the instruction may reach whatever runs below this KVM instead. An emulator
+//! without a hypervisor raises an exception.
 
 use crate::machine::Engine;
 
@@ -37,8 +36,8 @@ impl Hypercall {
     }
 }
 
-/// Why a benchmark that contains a hypercall instruction must not start on `engine`; nothing if it
-/// may. Our guest would skip the benchmark itself: this is for a guest that does not.
+/// Reason why a benchmark that contains a hypercall instruction must not start on `engine`; none if it may. The
+/// project's guest would skip the benchmark itself. This check is for a guest that does not.
 pub fn forbidden(engine: Engine) -> Option<&'static str> {
     (engine == Engine::SoftwareKvm).then_some(
         "this is a software KVM: a hypercall instruction would hang the guest or reach the hypervisor below KVM, so none is executed",

@@ -21,9 +21,9 @@ const TEXT_BYTES_MAX: usize = 1024;
 const NAME_BYTES_MAX: usize = 64;
 const VCPUS_MAX: u64 = 64;
 
-/// With loops up to this long, each page of timed code has a loop's return, which the guest executes before
-/// it measures (guest/include/timed_shared.h). The first fetch from another page would be counted as part of
-/// an operation.
+/// The most bytes of a loop. With loops up to this long, each page of timed code has a loop's return, which the guest
+/// executes before it measures (guest/include/timed_shared.h). Otherwise the first fetch from another page would count
+/// as part of an operation.
 const LOOP_BYTES_MAX: usize = 512;
 
 /// The names of the parameters, by their bit in a row's last word.
@@ -47,32 +47,31 @@ pub struct GuestImage {
     pub path: PathBuf,
     /// SHA-256 of the whole file, hex.
     pub sha256: String,
-    /// Its benchmarks, in the table's order. Names are unique.
+    /// Benchmarks of the image, in the table's order. Names are unique.
     pub rows: Vec<BenchmarkRow>,
 }
 
-/// One benchmark of an image.
+/// A benchmark of an image, or a workload.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BenchmarkRow {
     /// `[a-z0-9_-]`, at most 64 bytes.
     pub name: String,
     /// `[a-z0-9_-]`, at most 64 bytes.
     pub category: String,
-    /// What it measures, in words. Untrusted text.
+    /// The measured operation, in words. Untrusted text.
     pub summary: String,
-    /// What the machine must have, in words; empty if any machine will do. Untrusted text.
+    /// Requirements of the benchmark, in words; empty if any machine will do. Untrusted text.
     pub requires: String,
-    /// What an operation is, where it is a unit of an application's work.
+    /// The unit of work that an operation is, as `request`; none for rows of images.
     pub work: Option<String>,
-    /// How many vCPUs it needs.
+    /// Number of vCPUs that the benchmark needs.
     pub cpus: u32,
-    /// How many CPUs the machine needs that runs the guest's VM; 1 where the guest is not a VM of a whole
-    /// Linux.
+    /// Number of CPUs that the machine needs which runs the guest's VM; 1 where the guest is not a VM of a whole Linux.
     pub host_cpus: u32,
-    /// Which of the machine's VMs it needs, where there are several: rows of different ones are launched
-    /// apart. Otherwise empty.
+    /// The VM that the row needs, where the machine has several: rows of different VMs are launched apart. Otherwise
+    /// empty.
     pub vm: String,
-    /// Why it can't be measured here, and the cure; none for rows of images.
+    /// Reason why the row can't be measured here, and the cure; none for rows of images.
     pub missing: Option<String>,
     /// The fewest operations in a batch, on units of time.
     pub min_iterations: u64,
@@ -82,16 +81,15 @@ pub struct BenchmarkRow {
     pub insns_iterations: u64,
     /// Samples on `insns`.
     pub insns_samples: u64,
-    /// Which of the command line's `page`, `ws`, `in`, `out`, `print`, `hypercall` affect it.
+    /// Parameters of the command line that affect the benchmark: `page`, `ws`, `in`, `out`, `print`, `hypercall`.
     pub parameters: Vec<&'static str>,
-    /// It declares hypercalls, or its timed code contains such an instruction.
+    /// Whether the benchmark declares hypercalls, or its timed code contains such an instruction.
     pub has_hypercall: bool,
-    /// SHA-256, in hexadecimal, of its machine code, its control loop's, the timed harness, and its
-    /// counts.
+    /// SHA-256, in hexadecimal, of the benchmark's machine code, its control loop's, the timed harness, and the counts.
     pub digest: String,
 }
 
-/// Why a file is not a guest image.
+/// Reason why a file is not a guest image.
 #[derive(Debug, thiserror::Error)]
 pub enum ImageError {
     #[error(transparent)]
@@ -104,7 +102,7 @@ impl GuestImage {
     /// Reads the image at `path`.
     ///
     /// # Errors
-    /// It can't be read, is larger than 16 MiB, or is not a guest image.
+    /// The file can't be read, is larger than 16 MiB, or is not a guest image.
     pub fn read(path: &Path) -> Result<Self, ImageError> {
         let error = |e| MachineError::io("read the guest image", path, e);
         let mut bytes = Vec::new();
@@ -152,10 +150,7 @@ fn start(path: &Path) -> Vec<u8> {
     }
 }
 
-/// The benchmarks of an image, from its bytes.
-///
-/// # Errors
-/// What is wrong with it, in words.
+/// Reads the benchmarks from the bytes of an image. The error says in words what is wrong.
 pub fn parse(bytes: &[u8]) -> Result<Vec<BenchmarkRow>, String> {
     if bytes.len() as u64 > IMAGE_BYTES_MAX {
         return Err(format!("it is larger than {} MiB", IMAGE_BYTES_MAX >> 20));
@@ -215,6 +210,7 @@ fn row(image: &Image<'_>, harness: &[u8], bytes: &[u8]) -> Result<BenchmarkRow, 
     digest.update(harness);
     digest.update(run);
     digest.update(control);
+    // The row's first words are addresses of texts and functions, which differ between builds of the same benchmark.
     digest.update(bytes.get(80..).unwrap_or_default());
     Ok(BenchmarkRow {
         name: plain(image.text(word(0))?)?,
@@ -250,7 +246,7 @@ fn holds_hypercall(code: &[u8]) -> bool {
         .any(|bytes| HYPERCALLS.iter().any(|call| call == bytes))
 }
 
-/// The same for A64, where every instruction has four bytes.
+/// Whether A64 `code`, where every instruction has four bytes, contains a hypercall instruction.
 fn holds_a64_hypercall(code: &[u8]) -> bool {
     code.chunks_exact(4).any(|bytes| {
         let mut word = [0u8; 4];

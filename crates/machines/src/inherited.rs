@@ -12,17 +12,14 @@ use std::os::fd::{AsRawFd, OwnedFd};
 pub struct Inherited(OwnedFd);
 
 impl Inherited {
-    /// A file with these bytes. `what` names it in errors, as in "an initramfs".
-    ///
-    /// # Errors
-    /// There is no memory for it.
+    /// Makes a file with these bytes. `what` names it in errors, as in "an initramfs".
     pub fn of(what: &str, bytes: &[u8]) -> Result<Self, MachineError> {
         let failed = |e: io::Error| MachineError::Other(format!("can't make {what}: {e}"));
         let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
         let file = rustix::fs::memfd_create("worldswitch", flags).map_err(|e| failed(e.into()))?;
         let mut file = File::from(file);
         file.write_all(bytes).map_err(failed)?;
-        // Sealed, so that every reader gets these bytes.
+        // The seals guarantee that every reader gets these bytes.
         let seals = SealFlags::WRITE | SealFlags::SHRINK | SealFlags::GROW;
         rustix::fs::fcntl_add_seals(&file, seals).map_err(|e| failed(e.into()))?;
         Ok(Self(file.into()))

@@ -12,7 +12,7 @@ const FOLDER: u32 = 0o040_755;
 const PROGRAM: u32 = 0o100_755;
 const LINK: u32 = 0o120_777;
 
-/// Where the kernel's own file systems are mounted.
+/// Folders where the kernel's own file systems are mounted.
 const MOUNT_POINTS: [&str; 3] = ["dev", "proc", "sys"];
 
 /// A file of the archive: its path without a leading slash, and its content.
@@ -43,8 +43,7 @@ impl Entry {
     }
 }
 
-/// Packs `entries` and empty folders /dev, /proc and /sys. The folders of an entry's path come
-/// before it.
+/// Packs `entries` and empty folders /dev, /proc and /sys. The folders of an entry's path come before the entry.
 ///
 /// # Errors
 /// An entry has 4 GiB or more.

@@ -1,19 +1,16 @@
-//! Files in the cache that can be made again, of which only the newest are kept.
+//! Files in the cache that can be made again. Only the newest are kept.
 
 use std::fs::{self, DirEntry, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// Writes the file `name` into a folder, whole or not at all, and removes all but the newest `most` files.
-/// One that has these bytes already becomes the newest. Returns its path.
-///
-/// # Errors
-/// The folder can't be written.
+/// Writes the file `name` into a folder, whole or not at all, and removes all but the newest `most` files. A file that
+/// has these bytes already becomes the newest. Returns the file's path.
 pub fn keep(folder: &Path, name: &str, bytes: &[u8], most: usize) -> io::Result<PathBuf> {
     let path = folder.join(name);
     if fs::read(&path).is_ok_and(|there| there == bytes) {
-        // In a cache that can't be written it stays as old as it is.
+        // In a cache that can't be written the file's time stays as it is.
         let _ = File::open(&path).and_then(|file| file.set_modified(SystemTime::now()));
         return Ok(path);
     }

@@ -1,5 +1,5 @@
-//! Whether a lab machine can boot a user's kernel, and the file that it boots: the kernel's own, or one in
-//! the cache with what was packed into it.
+//! Checks whether a lab machine can boot a user's kernel, and finds the file that it boots. That is the kernel's own
+//! file, or an unpacked copy in the cache.
 //!
 //! A file of an unknown kind is refused: QEMU would take it for a program without a header and
 //! execute whatever it contains. A kernel that the monitor's loader would refuse (vmm/arch, vmm/loader_elf.c)
@@ -20,20 +20,17 @@ use ws_lab::sets::Architecture;
 
 pub use ws_lab::kernel::format::Kind;
 
-/// The kind is known by this many bytes.
+/// The first bytes of a file, by which its kind is known.
 const SEARCHED_BYTES: u64 = 8192;
-/// The least version of Linux' boot protocol that the monitor boots, and where it loads.
+/// The first version of Linux' boot protocol that the monitor boots, and the address to which it loads kernels.
 const LEAST_PROTOCOL: u16 = 0x20a;
 const LOADED_AT: u64 = 0x10_0000;
 
-/// The folder of the cache with unpacked kernels, and how many are kept, of up to 60 MB each.
+/// The folder of the cache with unpacked kernels, and how many the cache keeps, of up to 60 MB each.
 const UNPACKED: &str = "kernels";
 const KEPT: usize = 16;
 
-/// The kind of a kernel file that is not packed.
-///
-/// # Errors
-/// It can't be read.
+/// Reads the kind of a kernel file that is not packed.
 pub fn kind(path: &Path) -> Result<Kind, MachineError> {
     let mut start = Vec::new();
     File::open(path)
@@ -45,10 +42,7 @@ pub fn kind(path: &Path) -> Result<Kind, MachineError> {
     })
 }
 
-/// The file that a machine boots for a kernel: its own, or one in the cache that is not packed.
-///
-/// # Errors
-/// The cache can't be written.
+/// The file that a machine boots for a kernel: its own, or an unpacked copy in the cache.
 pub fn bootable(
     image: &BootImage,
     path: &Path,
@@ -71,10 +65,7 @@ pub fn unused(image: &BootImage, path: &Path) -> Option<String> {
         .then(|| format!("only the kernel of the unified kernel image {path} is used, not {parts}"))
 }
 
-/// As [`unused`], for a kernel's file.
-///
-/// # Errors
-/// It can't be read or unpacked.
+/// Returns the note of [`unused`] for a kernel's file.
 pub fn unused_of(path: &Path) -> Result<Option<String>, MachineError> {
     if kind(path)? != Kind::Efi {
         return Ok(None);
@@ -83,10 +74,7 @@ pub fn unused_of(path: &Path) -> Result<Option<String>, MachineError> {
     Ok(unused(&image, path))
 }
 
-/// Reads a kernel that a machine of this recipe is to boot as its guest. The kernel may still be faulty.
-///
-/// # Errors
-/// It can't be read, or a machine of this recipe can't boot such a kernel, with the cure.
+/// Reads a kernel that a machine of this recipe is to boot as its guest. A kernel that passes may still be faulty.
 pub fn guest(recipe: &Recipe, path: &Path) -> Result<BootImage, MachineError> {
     let image = BootImage::read(path).map_err(|e| MachineError::Other(e.to_string()))?;
     let refused = refused(recipe, image.kind).map(str::to_owned);
@@ -111,7 +99,7 @@ fn what(image: &BootImage) -> String {
     }
 }
 
-/// Why machines of the recipe boot no such kernels as their guest, and the cure.
+/// Reason why machines of the recipe boot no kernels of this kind as their guest, and the cure.
 fn refused(recipe: &Recipe, kind: Kind) -> Option<&'static str> {
     Some(match (recipe.architecture, &recipe.hypervisor, kind) {
         (Architecture::X86_64, Hypervisor::Xen { .. }, Kind::Elf) => return None,
@@ -149,7 +137,7 @@ fn refused(recipe: &Recipe, kind: Kind) -> Option<&'static str> {
     })
 }
 
-/// Why the guest's loader in machines of the recipe would refuse the kernel, and the cure.
+/// Reason why the guest's loader in machines of the recipe would refuse the kernel, and the cure.
 fn not_loaded(recipe: &Recipe, image: &BootImage) -> Option<String> {
     let memory_bytes = recipe.emulator.memory_mib << 20;
     let by_vmm = matches!(recipe.monitor, Monitor::Vmm { .. });
@@ -232,9 +220,9 @@ fn arm_image(bytes: &[u8], memory_bytes: u64) -> Option<String> {
     none_fits(std::iter::once(memory), memory_bytes)
 }
 
-/// Why a kernel that needs these addresses can't be loaded, if the guest has no memory at one of them.
+/// Reason why a kernel that needs these addresses can't be loaded, if the guest has no memory at one of them.
 fn none_fits(needed: impl IntoIterator<Item = Range<u64>>, memory_bytes: u64) -> Option<String> {
-    /// Where a PC has devices and its firmware.
+    /// Addresses of a PC's devices and its firmware.
     const DEVICES: Range<u64> = 0xc000_0000..0x1_0000_0000;
     let last = needed.into_iter().max_by_key(|range| range.end)?;
     if last.end <= memory_bytes {
@@ -254,9 +242,6 @@ fn none_fits(needed: impl IntoIterator<Item = Range<u64>>, memory_bytes: u64) ->
 }
 
 /// Checks that a machine of this recipe can boot the kernel as its own Linux.
-///
-/// # Errors
-/// Why not, with the cure.
 pub fn host(recipe: &Recipe, image: &BootImage, path: &Path) -> Result<(), MachineError> {
     let why = match (recipe.architecture, image.kind) {
         (Architecture::X86_64, Kind::BzImage) => {
@@ -294,7 +279,7 @@ const NO_LINUX: &str =
 const NOT_64_BIT: &str =
     "it is a Linux for 32 bits, which can't run the monitor: build one with CONFIG_64BIT";
 
-/// Why a Linux' ELF file can't be booted by the emulator.
+/// Reason why the emulator can't boot a Linux' ELF file.
 fn elf_host(recipe: &Recipe, image: &BootImage) -> Option<&'static str> {
     if recipe.emulator.kind == EmulatorKind::Bochs {
         return Some(

@@ -1,5 +1,4 @@
-//! Platforms: their names, requirements, the launching of their machines, their consoles, and the
-//! guest image that they boot.
+//! Platforms: their names and requirements, the launches of their machines, their consoles, and the guest image.
 //!
 //! The runner uses [`machine::Machine`] and knows no emulator options: each emulator or monitor has
 //! one file here. This crate knows neither records nor statistics.

@@ -14,7 +14,7 @@ pub struct LogFile {
 }
 
 impl LogFile {
-    /// The log at `path`; opened by `prepare`.
+    /// Makes the machine of the log at `path`, which `prepare` opens.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self {
             path: path.into(),
@@ -75,7 +75,7 @@ impl Machine for LogFile {
         identity
             .subject
             .insert("log".into(), self.path.display().to_string().into());
-        // How the machine was pinned is not in the log.
+        // The log does not say whether the machine was pinned.
         identity
             .conditions
             .insert("pinning".into(), "unknown".into());

@@ -19,14 +19,14 @@ pub const CONSOLE_LIMIT_BYTES: u64 = 16 << 20;
 /// The longest time that [`Machine::wait`] waits.
 pub const WAIT: Duration = Duration::from_millis(5);
 
-/// What the runner asks of one launch.
+/// Request of the runner for one launch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LaunchRequest {
-    /// How many vCPUs the guest has.
+    /// Number of the guest's vCPUs.
     pub vcpus: u32,
-    /// How many CPUs the machine has, where the guest is a VM of a whole Linux.
+    /// Number of the machine's CPUs, where the guest is a VM of a whole Linux.
     pub host_cpus: u32,
-    /// Which of the machine's VMs; empty where there is only one.
+    /// Name of the machine's VM; empty where there is only one.
     pub vm: String,
     /// The guest's command line.
     pub command_line: String,
@@ -38,7 +38,7 @@ pub struct LaunchRequest {
     pub timed: bool,
 }
 
-/// What [`Machine::console`] found.
+/// Result of [`Machine::console`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Console {
     /// New bytes were added to the buffer.
@@ -60,10 +60,10 @@ pub enum Control {
     Replayed,
 }
 
-/// What executes the guest's instructions.
+/// The system that executes the guest's instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Engine {
-    /// An emulator, which translates them.
+    /// An emulator, which translates the instructions.
     Emulator,
     /// KVM on a host without VMX or SVM: ring 0 is emulated instruction by instruction.
     SoftwareKvm,
@@ -77,18 +77,18 @@ pub enum Engine {
     Unknown,
 }
 
-/// What proves that the guest powered its machine off, rather than faulted or reset.
+/// The proof that the guest powered its machine off, rather than faulted or reset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Witness {
     /// The program that runs the guest sends the record `bye` with the status `ok`.
     Bye,
-    /// The standard error of the machine's program contains this.
+    /// The standard error of the machine's program contains this text.
     Complaint(&'static str),
-    /// The console contains this.
+    /// The console contains this text.
     Console(&'static str),
 }
 
-/// How much to measure where a whole measurement would take too long.
+/// Numbers of operations, samples and boots, where a whole measurement would take too long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sizes {
     /// Operations in a batch.
@@ -98,7 +98,7 @@ pub struct Sizes {
     pub boots: u32,
 }
 
-/// Why an operation on a machine failed. The message says what to do about it where that is known.
+/// Reason why an operation on a machine failed. The message names the cure where it is known.
 ///
 /// The message contains the cause, so the cause is not a `source`: a printed chain of errors would
 /// repeat it.
@@ -135,17 +135,15 @@ pub trait Machine: Send {
     /// elsewhere the guest's `hello` names it.
     fn unit(&self) -> Option<&'static str>;
 
-    /// Whether of all counts only the monitor's counts of exits mean something, as the clock of the
-    /// machine counts nothing that is the guest's.
+    /// Whether only the monitor's counts of exits are valid, as the machine's clock counts nothing of the guest.
     fn counts_only_exits(&self) -> bool {
         false
     }
 
-    /// What executes the guest's instructions.
+    /// The system that executes the guest's instructions.
     fn engine(&self) -> Engine;
 
-    /// How much to measure by default where the guest's own defaults would take too long; nothing
-    /// elsewhere.
+    /// Numbers to measure by default, where the guest's own defaults would take too long; none elsewhere.
     fn sizes(&self) -> Option<Sizes> {
         None
     }
@@ -161,8 +159,8 @@ pub trait Machine: Send {
         None
     }
 
-    /// SHA-256, in hexadecimal, of everything that the machine is made of, where its results depend
-    /// on nothing else: machines with the same digest and the same launch give the same results.
+    /// SHA-256, in hexadecimal, of everything that the machine is made of, where its results depend on nothing else.
+    /// Machines with the same digest and the same launch give the same results.
     fn digest(&self) -> Option<&str> {
         None
     }
@@ -173,17 +171,17 @@ pub trait Machine: Send {
         None
     }
 
-    /// Whether each row gets a launch of its own, so that none begins where another has ended.
+    /// Whether each row gets a launch of its own, so that no row finds the system as another row left it.
     fn launches_rows_apart(&self) -> bool {
         false
     }
 
-    /// Why this machine can't run a benchmark of its guest image; nothing if it can.
+    /// Reason why this machine can't run a benchmark of its guest image; none if it can.
     fn lacks(&self, _row: &BenchmarkRow) -> Option<String> {
         None
     }
 
-    /// The architecture of its guest.
+    /// The architecture of the guest.
     fn architecture(&self) -> Architecture {
         Architecture::X86_64
     }
@@ -194,7 +192,7 @@ pub trait Machine: Send {
         None
     }
 
-    /// Words on the guest's command line in every launch: which ports the guest may use.
+    /// Words on the guest's command line in every launch: ports that the guest may use.
     fn words(&self) -> &'static [&'static str] {
         &[]
     }
@@ -204,16 +202,13 @@ pub trait Machine: Send {
         None
     }
 
-    /// Another machine of the same parts, ready to launch, where it may run beside this one and change
-    /// none of its counts.
+    /// Another machine of the same parts, ready to launch, where it may run beside this one without changing its
+    /// counts.
     fn twin(&self) -> Option<Box<dyn Machine>> {
         None
     }
 
     /// Checks and opens what every launch needs.
-    ///
-    /// # Errors
-    /// What is missing, and the cure.
     fn prepare(&mut self) -> Result<(), MachineError>;
 
     /// Starts the machine; an earlier launch is killed first.
@@ -224,9 +219,6 @@ pub trait Machine: Send {
 
     /// Appends the console output since the last call to `buffer`, at most 64 KiB a call. Does not
     /// wait.
-    ///
-    /// # Errors
-    /// The console can't be read.
     fn console(&mut self, buffer: &mut Vec<u8>) -> Result<Console, MachineError>;
 
     /// Appends the timestamped chunks of the bytes that [`Machine::console`] returned since the
@@ -237,7 +229,7 @@ pub trait Machine: Send {
         }
     }
 
-    /// What this platform's numbers depend on, as far as the platform knows it.
+    /// The identity of results: all that they depend on, as far as the platform knows it.
     fn identity(&self) -> Identity;
 
     /// Kills the machine and waits for it. Does nothing if none runs.
@@ -252,13 +244,13 @@ pub trait Machine: Send {
         self.child().map(|child| child.stderr()).unwrap_or_default()
     }
 
-    /// What proves that a user's kernel powered the machine off. Nothing for other machines: their
-    /// guest reports how it ended.
+    /// The proof that a user's kernel powered the machine off. None for other machines: their guest reports how it
+    /// ended.
     fn witness(&self) -> Option<Witness> {
         None
     }
 
-    /// After the machine ended: KVM's error, if KVM could not emulate an instruction.
+    /// KVM's error after the machine ended, if KVM could not emulate an instruction.
     fn could_not_emulate(&self) -> Option<String> {
         None
     }

@@ -1,11 +1,10 @@
 //! Platform names, as users type them and results contain them: one parser, one spelling.
 //!
-//! A name is `NAME` or `FAMILY:NAME`, then `@VARIANT`, then `+key=value` for each option. Options
-//! may come in any order; the canonical spelling sorts them. Two families, `serial:` and `log:`,
-//! name a path: everything after the colon is the path, including '@', '+' and ':', and there is no
-//! variant and no option. A variant that is a path may contain '+' too, as Debian's releases do: options
-//! begin at the first `+key=`. Lists are separated by commas; within a list, a comma in a name is
-//! written `\,` and a backslash `\\`.
+//! A name is `NAME` or `FAMILY:NAME`, then `@VARIANT`, then `+key=value` for each option. Options may come in any
+//! order; the canonical spelling sorts them. Two families, `serial:` and `log:`, name a path. Everything after the
+//! colon is the path, including '@', '+' and ':'. There is no variant and no option. A variant that is a path may
+//! contain '+' too, as Debian's releases do: options begin at the first `+key=`. Lists are separated by commas; within
+//! a list, a comma in a name is written `\,` and a backslash `\\`.
 //!
 //! A parsed name is only well formed; `platforms` checks that such a platform exists.
 
@@ -30,7 +29,7 @@ pub struct PlatformName {
     pub options: BTreeMap<String, String>,
 }
 
-/// Why a text is not a platform name. The message names the text and what is wrong in it.
+/// Reason why a text is not a platform name. The message names the text and its fault.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
     #[error("a platform's name is empty")]
@@ -127,7 +126,7 @@ impl FromStr for PlatformName {
     }
 }
 
-/// The text before the options, and the options without the first '+'.
+/// Splits a text into the part before the options, and the options without the first '+'.
 fn split_options(text: &str) -> (&str, Option<&str>) {
     let variant = text.split_once('@').map(|(_, variant)| variant);
     let has_path = variant.is_some_and(is_path);
@@ -174,7 +173,7 @@ impl fmt::Display for PlatformName {
 /// The names of a list as `--on` accepts it.
 ///
 /// # Errors
-/// The first name that is not well formed, or a backslash that escapes nothing.
+/// A name is not well formed, or a backslash escapes neither ',' nor another backslash.
 pub fn parse_list(text: &str) -> Result<Vec<PlatformName>, NameError> {
     let mut names = Vec::new();
     let mut current = String::new();

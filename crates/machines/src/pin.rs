@@ -1,4 +1,4 @@
-//! Where vCPU threads run: pinning a thread to a CPU, and checking that it is there.
+//! Pins vCPU threads to CPUs, and checks that they are there.
 
 use rustix::process::Pid;
 use std::fs;
@@ -8,10 +8,7 @@ use ws_cpus::list;
 /// The field of /proc/PID/stat that names the CPU on which the thread ran last (proc(5)).
 const STAT_PROCESSOR: usize = 39;
 
-/// Parses a list of CPUs as `--pin` has it: `0,2-3`. Keeps its order.
-///
-/// # Errors
-/// The text is not a list; the message shows what one looks like.
+/// Parses a list of CPUs as `--pin` has it: `0,2-3`. Keeps the list's order. The error shows what a list looks like.
 pub fn parse(text: &str) -> Result<Vec<u32>, String> {
     let wrong = || format!("\"{text}\" is not a list of CPUs, such as 2,3 or 0,4-7");
     list::in_order(text).ok_or_else(wrong)
@@ -42,9 +39,8 @@ pub struct Pinned {
 }
 
 impl Pinned {
-    /// A message if the thread is not where it should be: it may now run elsewhere (somebody
-    /// changed its affinity), or it last ran elsewhere. What happened between two checks is not
-    /// noticed. Nothing if all is well or the thread is gone.
+    /// A message if the thread may now run elsewhere (somebody changed its affinity), or last ran elsewhere. A move
+    /// between two checks is not noticed. None if the thread is in its place or gone.
     pub fn strayed(&self) -> Option<String> {
         let Pinned { vcpu, thread, cpu } = *self;
         let allowed = ws_cpus::allowed(Some(thread)).ok()?;

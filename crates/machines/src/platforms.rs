@@ -1,4 +1,4 @@
-//! Which platforms there are, whether each can be used here, and the machine of each.
+//! The platforms: their list, whether each can be used here, and the machine of each.
 
 mod of_host;
 
@@ -19,22 +19,21 @@ use ws_lab::sets::Architecture;
 /// A kind of platform.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Platform {
-    /// Its name: `lab:native`, or `log:FILE` where the user chooses a path.
+    /// Name of the platform: `lab:native`, or `log:FILE` where the user chooses a path.
     pub name: String,
-    /// What it is.
+    /// Description of the platform, in a few words.
     pub summary: String,
-    /// What it needs.
+    /// Requirements of the platform, in words.
     pub needs: String,
-    /// The unit of its results, or where the unit comes from.
+    /// The unit of the platform's results, or the source of the unit.
     pub unit: &'static str,
-    /// Whether `run` uses it if no platform is named. One that is [`Usable::Software`] is left out
-    /// even so.
+    /// Whether `run` uses it if no platform is named. A platform that is [`Usable::Software`] is left out even so.
     pub default: bool,
     kind: Kind,
 }
 
 impl Platform {
-    /// Its recipe, with variant and options applied, if it is of the lab.
+    /// Recipe of the platform, with variant and options applied, if it is of the lab.
     pub fn recipe(&self) -> Option<&Recipe> {
         match &self.kind {
             Kind::Lab(recipe) => Some(recipe),
@@ -42,7 +41,7 @@ impl Platform {
         }
     }
 
-    /// The architecture of its guest; this host's if the user boots the guest.
+    /// The architecture of the platform's guest: the recipe's in the lab, x86_64 elsewhere.
     pub fn architecture(&self) -> Architecture {
         match &self.kind {
             Kind::Lab(recipe) => recipe.architecture,
@@ -56,9 +55,9 @@ enum Kind {
     Lab(Box<Recipe>),
     /// The lab's recipes can't be read, with the reason.
     NoLab(String),
-    /// Applications only, as the next two.
+    /// Applications only, as [`Kind::Nested`] and [`Kind::NestedKvm`].
     Host,
-    /// In an emulator's VM.
+    /// A nested VM, in an emulator's VM.
     Nested,
     NestedKvm,
     Qemu,
@@ -74,9 +73,6 @@ const DEFAULT_LAB: [&str; 3] = ["native", "kvm", "kvm-shadow"];
 /// Every platform, in the order in which they are listed and run: `lab:native`, the other lab
 /// machines by their recipes' names, then the host's platforms. Without recipes the lab is one
 /// platform that contains the reason.
-///
-/// # Errors
-/// One of the lab's recipes is wrong.
 pub fn all(resources: &Resources) -> Result<Vec<Platform>, MachineError> {
     let lab = match resources.lab() {
         Ok(lab) => lab,
@@ -168,16 +164,16 @@ pub enum UnknownPlatform {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Usable {
     Yes,
-    /// Yes, but it is a software KVM: its results say nothing about hardware.
+    /// Yes, but its KVM is a software KVM, whose results say nothing about hardware.
     Software,
-    /// Why not, and the cure.
+    /// Reason why not, and the cure.
     No(String),
     /// Not known before a device or a file is named.
     Depends,
 }
 
 impl Kind {
-    /// The unit of a host's platform.
+    /// The unit of a platform of this host.
     fn unit(&self) -> &'static str {
         match self {
             Kind::Serial | Kind::Log => "as the guest says",
@@ -205,10 +201,8 @@ impl Kind {
 /// Memory sizes, in MiB, that suit the guest and a small host.
 const MEMORY_MIB: std::ops::RangeInclusive<u64> = 64..=65_536;
 
-/// The platform `name`, with its variant and options checked and applied.
-///
-/// # Errors
-/// There is no such platform, with the nearest names; or it has no such variant or option.
+/// The platform `name`, with its variant and options checked and applied. An unknown name's error has the nearest
+/// names.
 pub fn check(name: &PlatformName, resources: &Resources) -> Result<Platform, UnknownPlatform> {
     if name.family.as_deref() == Some("lab") {
         return lab_machine(name, resources);
@@ -304,7 +298,7 @@ fn nearest(text: &str, all: &[Platform]) -> Vec<String> {
     names.into_iter().take(2).map(str::to_owned).collect()
 }
 
-/// Whether `platform` can be used here. The first call that involves KVM probes it.
+/// Whether `platform` can be used here. The first call that involves KVM probes KVM.
 pub fn usable(platform: &Platform, resources: &Resources) -> Usable {
     let needs = match &platform.kind {
         Kind::Serial | Kind::Log => return Usable::Depends,
@@ -338,11 +332,8 @@ fn needing(missing: Result<(), MachineError>) -> Usable {
     }
 }
 
-/// Whether a platform's guest can be timed from outside: its clock is a counter that this host also
-/// has, and the host receives its console byte by byte.
-///
-/// # Errors
-/// Why not.
+/// Checks that a platform's guest can be timed from outside. Its clock must be a counter that this host also has, and
+/// the host must receive its console byte by byte.
 pub fn external(platform: &Platform) -> Result<(), &'static str> {
     match platform.kind {
         Kind::Qemu | Kind::Vmm | Kind::QemuKvm if counter::UNIT == Some(platform.unit) => Ok(()),
@@ -361,9 +352,6 @@ pub fn external(platform: &Platform) -> Result<(), &'static str> {
 }
 
 /// The symbols of the Linux of the lab machine `name`; see [`lab::symbols`].
-///
-/// # Errors
-/// It is not a lab machine, or has no Linux, or its Linux does not print them.
 pub fn symbols(
     name: &PlatformName,
     resources: &Resources,
@@ -383,10 +371,7 @@ pub fn symbols(
     }
 }
 
-/// The programs of the lab machine `name`, but for Linux and Xen.
-///
-/// # Errors
-/// It is not a lab machine, or a program was not built.
+/// The programs of the lab machine `name`, without Linux and Xen.
 pub fn software(name: &PlatformName, resources: &Resources) -> Result<Software, MachineError> {
     match check(name, resources)
         .map_err(|e| MachineError::Other(e.to_string()))?
@@ -406,11 +391,8 @@ pub const APPLICATIONS: [&str; 5] = [
     "qemu-tcg-nested",
 ];
 
-/// The machine with the applications of the platform `name`, of the lab or one of [`APPLICATIONS`]; nothing is
+/// Makes the machine with the applications of the platform `name`, of the lab or one of [`APPLICATIONS`]. Nothing is
 /// started.
-///
-/// # Errors
-/// What is missing, and the cure.
 pub fn open_applications(
     name: &PlatformName,
     resources: &Resources,
@@ -433,10 +415,10 @@ pub fn open_applications(
     Ok(Box::new(HostMachine::new(runs, memory, model, resources)?))
 }
 
-/// The machine of the platform `name`; nothing is started.
+/// Makes the machine of the platform `name`. Nothing is started.
 ///
 /// # Errors
-/// What is missing, and the cure. Names that [`check`] refuses are refused here too.
+/// A part of the machine is missing, or [`check`] refuses the name.
 pub fn open(name: &PlatformName, resources: &Resources) -> Result<Box<dyn Machine>, MachineError> {
     let platform = check(name, resources).map_err(|e| other(&e))?;
     let option = |key: &str| name.options.get(key);

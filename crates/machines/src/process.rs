@@ -30,7 +30,7 @@ pub struct Process {
     status: Option<ExitStatus>,
 }
 
-/// A file that a child gets, and its descriptor's number there.
+/// A file that a child gets, and its descriptor's number in the child.
 #[derive(Debug)]
 pub struct Handed {
     file: OwnedFd,
@@ -38,12 +38,12 @@ pub struct Handed {
 }
 
 impl Handed {
-    /// Under a number of the caller's choice, which should be one that nothing here has.
+    /// Gives the file a number of the caller's choice, which no other file of this process should have.
     pub fn at(number: RawFd, file: OwnedFd) -> Self {
         Self { file, number }
     }
 
-    /// In a child, before it executes its program.
+    /// Gives the child the file, after the fork and before the child executes its program.
     fn give(&self) -> io::Result<()> {
         if self.number == self.file.as_raw_fd() {
             return Ok(rustix::io::fcntl_setfd(&self.file, FdFlags::empty())?);
@@ -56,14 +56,14 @@ impl Handed {
 }
 
 impl From<File> for Handed {
-    /// Under the number that it has here.
+    /// Keeps the number that the file has in this process.
     fn from(file: File) -> Self {
         OwnedFd::from(file).into()
     }
 }
 
 impl From<OwnedFd> for Handed {
-    /// Under the number that it has here.
+    /// Keeps the number that the file has in this process.
     fn from(file: OwnedFd) -> Self {
         let number = file.as_raw_fd();
         Self { file, number }
@@ -97,13 +97,9 @@ pub fn unnamed_file(room_bytes: u64) -> Result<File, MachineError> {
 }
 
 impl Process {
-    /// Starts `command` with no input, its standard output going to `stdout`, and its standard
-    /// error kept for [`Process::stderr`]. No file that it writes grows beyond `file_limit_bytes`.
-    /// It gets its own process group: the terminal's Ctrl-C reaches only this process, which then
-    /// ends the child in order.
-    ///
-    /// # Errors
-    /// The program can't be started.
+    /// Starts `command` with no input, its standard output going to `stdout`, and its standard error kept for
+    /// [`Process::stderr`]. No file that the process writes grows beyond `file_limit_bytes`. The process gets its own
+    /// process group: the terminal's Ctrl-C reaches only this process, which then ends the child in order.
     pub fn spawn(
         command: Command,
         stdout: File,
@@ -112,10 +108,7 @@ impl Process {
         Self::spawn_with(command, stdout, file_limit_bytes, Vec::new())
     }
 
-    /// As [`Process::spawn`]; the child also gets these files.
-    ///
-    /// # Errors
-    /// The program can't be started.
+    /// Starts `command` as [`Process::spawn`] does; the child also gets these files.
     pub fn spawn_with(
         mut command: Command,
         stdout: File,
@@ -167,11 +160,8 @@ impl Process {
         })
     }
 
-    /// How the process ended, or nothing while it runs; [`describe`] formats the status. Once the
-    /// process has ended, the rest of its process group is killed.
-    ///
-    /// # Errors
-    /// There is no such process.
+    /// How the process ended, or none while it runs; [`describe`] formats the status. Once the process has ended, the
+    /// rest of its process group is killed.
     pub fn ended(&mut self) -> io::Result<Option<ExitStatus>> {
         if self.status.is_none() && self.has_ended()? {
             self.kill_group();
@@ -180,8 +170,8 @@ impl Process {
         Ok(self.status)
     }
 
-    /// Whether it has ended, without reaping it: until it is reaped, its PID, which is also its
-    /// group's, is not reused.
+    /// Whether the process has ended, without reaping it. Until it is reaped, its PID, which is also its group's, is
+    /// not reused.
     fn has_ended(&self) -> io::Result<bool> {
         let Some(pid) = self.pid() else {
             return Ok(false);
@@ -194,7 +184,7 @@ impl Process {
         i32::try_from(self.child.id()).ok().and_then(Pid::from_raw)
     }
 
-    /// Call only while the process is not reaped, since its PID may be reused afterwards.
+    /// Kills the process group. Call this only while the process is not reaped, since its PID may be reused afterwards.
     fn kill_group(&self) {
         if let Some(pid) = self.pid() {
             // It is no error if the group is already gone.
@@ -202,8 +192,8 @@ impl Process {
         }
     }
 
-    /// How long it was runnable without getting a CPU: the time of the thread that waited longest.
-    /// Zero where the kernel does not count this (CONFIG_SCHED_INFO).
+    /// How long the process was runnable without getting a CPU: the time of the thread that waited longest. Zero where
+    /// the kernel does not count this (CONFIG_SCHED_INFO).
     pub fn waited(&self) -> Duration {
         // The fields of each thread: nanoseconds on a CPU, nanoseconds runnable, how often
         // (Documentation/scheduler/sched-stats.rst).
@@ -216,8 +206,7 @@ impl Process {
         Duration::from_nanos(most.unwrap_or(0))
     }
 
-    /// Asks the process and all of its group to end (SIGTERM), and waits for that at most so long;
-    /// then kills them.
+    /// Asks the process and all of its group to end (SIGTERM), waits for that at most `limit`, then kills them.
     pub fn end(&mut self, limit: Duration) {
         if self.status.is_some() {
             return;

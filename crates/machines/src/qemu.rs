@@ -29,7 +29,7 @@ pub struct Settings {
     pub cpu: Option<String>,
     /// The memory size, where it is not 512 MiB.
     pub memory_mib: Option<u64>,
-    /// This host's KVM if it runs the guest instead of the emulator.
+    /// KVM of this host, if it runs the guest instead of the emulator.
     pub kvm: Option<Kvm>,
     /// The host CPU of each vCPU's thread; empty if threads are not pinned.
     pub pins: Vec<u32>,
@@ -95,12 +95,12 @@ struct Running {
     child: Child,
     control: Option<Qmp>,
     pinned: Vec<Pinned>,
-    /// Why QEMU stopped the machine.
+    /// Reason why QEMU stopped the machine.
     stopped: Option<String>,
 }
 
 impl Qemu {
-    /// A machine; nothing is started.
+    /// Makes a machine, and starts nothing.
     pub fn new(settings: Settings) -> Self {
         Self {
             settings,
@@ -185,7 +185,7 @@ impl Machine for Qemu {
             None => Vec::new(),
             Some(qmp) => match Self::pin_and_go(qmp, &self.settings.pins) {
                 Ok(pinned) => pinned,
-                // That it exited, and what it printed, is found when the console is read.
+                // The next read of the console finds that QEMU exited, and why.
                 Err(Trouble::Closed) => {
                     control = None;
                     Vec::new()

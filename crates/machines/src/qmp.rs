@@ -1,7 +1,7 @@
-//! QEMU's control channel (QMP; docs/interop/qmp-spec in QEMU): only what is needed to pin vCPU
-//! threads before the guest starts, and to notice that QEMU stopped the machine but did not exit.
+//! QEMU's control channel (QMP; docs/interop/qmp-spec in QEMU). It pins vCPU threads before the guest starts, saves and
+//! resumes states, and notices that QEMU stopped the machine but did not exit.
 //!
-//! It uses a socket pair of which QEMU inherits one end, so no socket appears in the file system.
+//! The channel is a socket pair of which QEMU inherits one end, so no socket appears in the file system.
 
 use crate::machine::MachineError;
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 /// The time limit of an answer: QEMU creates its machine first, and the host may be busy.
 const ANSWER_LIMIT: Duration = Duration::from_secs(60);
 
-/// QEMU's lines are far shorter.
+/// The most bytes of a line; QEMU's lines are far shorter.
 const LINE_BYTES_MAX: usize = 1 << 20;
 
 /// The channel to one QEMU.
@@ -29,7 +29,7 @@ pub struct Qmp {
     patience: Duration,
 }
 
-/// Why a request failed.
+/// Reason why a request failed.
 #[derive(Debug)]
 pub enum Trouble {
     /// QEMU closed its end: it has exited, and its process has the reason.
@@ -44,10 +44,7 @@ impl Trouble {
 }
 
 impl Qmp {
-    /// A channel, and the end that QEMU inherits.
-    ///
-    /// # Errors
-    /// No socket can be made.
+    /// Makes a channel, and the end that QEMU inherits.
     pub fn pair() -> Result<(Self, OwnedFd), MachineError> {
         let error = |e| MachineError::io("make a socket for", "QMP", e);
         let (ours, its) = UnixStream::pair().map_err(error)?;
@@ -84,10 +81,7 @@ impl Qmp {
         self.ask("qmp_capabilities").map(|_| ())
     }
 
-    /// The thread of each vCPU, in the order of vCPUs.
-    ///
-    /// # Errors
-    /// As [`Qmp::greet`].
+    /// Asks for the thread of each vCPU, in the order of vCPUs.
     pub fn vcpu_threads(&mut self) -> Result<Vec<Pid>, Trouble> {
         let answer = self.ask("query-cpus-fast")?;
         let mut vcpus = Vec::new();
@@ -104,25 +98,19 @@ impl Qmp {
     }
 
     /// Starts a machine that was launched stopped.
-    ///
-    /// # Errors
-    /// As [`Qmp::greet`].
     pub fn go_on(&mut self) -> Result<(), Trouble> {
         self.ask("cont").map(|_| ())
     }
 
-    /// The state of the machine, as `running` or `paused`.
-    ///
-    /// # Errors
-    /// As [`Qmp::greet`].
+    /// Asks for the state of the machine, as `running` or `paused`.
     pub fn state(&mut self) -> Result<String, Trouble> {
         let answer = self.ask("query-status")?;
         let state = answer.get("status").and_then(Value::as_str);
         Ok(state.unwrap_or_default().to_owned())
     }
 
-    /// Whether QEMU stopped the machine for good, and its state: where KVM can't continue the
-    /// guest, QEMU stops it but does not exit. Waits only if the machine has stopped.
+    /// The machine's state, if QEMU stopped the machine for good: where KVM can't continue the guest, QEMU stops it but
+    /// does not exit. Waits only if the machine has stopped.
     pub fn stopped(&mut self) -> Option<String> {
         let _ = self.socket.set_nonblocking(true);
         while matches!(self.receive(), Ok(1..)) {}
@@ -143,17 +131,11 @@ impl Qmp {
     }
 
     /// Sends a command with its arguments and waits for the answer.
-    ///
-    /// # Errors
-    /// As [`Qmp::greet`], or QEMU refuses it.
     pub fn ask_with(&mut self, command: &str, arguments: &Value) -> Result<Value, Trouble> {
         self.ask_passing(command, arguments, &[])
     }
 
     /// Gives QEMU a file under a name.
-    ///
-    /// # Errors
-    /// As [`Qmp::ask_with`].
     pub fn pass(&mut self, name: &str, file: BorrowedFd<'_>) -> Result<(), Trouble> {
         self.ask_passing("getfd", &json!({ "fdname": name }), &[file])?;
         Ok(())
@@ -191,11 +173,11 @@ impl Qmp {
             if let Some(error) = message.get("error") {
                 return Err(Trouble::other(format!("QEMU refused {command}: {error}")));
             }
-            // Anything else is an event.
+            // Other messages are events.
         }
     }
 
-    /// The next message, waiting for it.
+    /// Waits for the next message.
     fn message(&mut self, deadline: Instant) -> Result<Value, Trouble> {
         let _ = self.socket.set_nonblocking(false);
         loop {

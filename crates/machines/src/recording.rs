@@ -1,5 +1,5 @@
-//! Recording what an emulated machine executes: by a plugin of QEMU's (`plugin/` in the source tree), or by Bochs'
-//! debugger (`debugger.rs`).
+//! Recording of the instructions of an emulated machine: by a plugin of QEMU (`plugin/` in the source tree), or by
+//! Bochs' debugger (`debugger.rs`).
 
 use crate::emulator::Emulator;
 use crate::machine::MachineError;
@@ -9,56 +9,53 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use ws_lab::recipe::Recipe;
 
-/// The versions of QEMU's plugin interface that there is a plugin for, the likeliest first.
+/// The versions of QEMU's plugin interface for which there is a plugin, the likeliest first.
 const VERSIONS: [u32; 3] = [3, 7, 1];
 
-/// The version of Bochs whose debugger's words are known and whose clock counts each instruction.
+/// The version of Bochs whose debugger's output is known and whose clock counts each instruction.
 const DEBUGGER: &str = "2.7";
 
-/// Where plugins are, and where a machine's trace goes.
+/// The folder of the plugins, the file of a machine's trace, and the kind of trace.
 #[derive(Clone, Debug)]
 pub struct Recording {
     /// The folder with `api-N.so`.
     pub plugins: PathBuf,
-    /// Written when the machine ends; a machine that is launched twice overwrites it.
+    /// The file of the trace, which is written when the machine ends. A machine that is launched twice overwrites it.
     pub file: PathBuf,
-    /// What is recorded.
+    /// The kind of recording.
     pub what: What,
 }
 
-/// What is recorded of a machine.
+/// The kind of a machine's recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What {
-    /// What is executed between the guest's marks, as paths.
+    /// The instructions between the guest's marks, as paths.
     Paths,
-    /// Only how often each instruction is executed there.
+    /// Only the number of times that each instruction is executed between the marks.
     Counts {
         /// The addresses of a program whose reads of the clock are the marks, instead of the guest's.
         marks: Option<RangeInclusive<u64>>,
     },
     /// The whole boot, in step with another machine.
     Boot {
-        /// The Unix socket of who keeps both in step (`ws_explain::boots`).
+        /// The Unix socket of the process that keeps both machines in step (`ws_explain::boots`).
         peer: PathBuf,
-        /// Only this CPU.
+        /// The only CPU that is recorded; none if all are.
         cpu: Option<u32>,
     },
 }
 
-/// What records a machine.
+/// The recorder of a machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Recorder {
-    /// QEMU's plugin: these arguments of the emulator.
+    /// QEMU's plugin, by these arguments of the emulator.
     Plugin(Vec<String>),
-    /// Bochs' debugger: what it says goes to this file.
+    /// Bochs' debugger, whose output goes to this file.
     Debugger(PathBuf),
 }
 
 impl Recording {
-    /// What records a recipe's machine on its emulator.
-    ///
-    /// # Errors
-    /// It can't be recorded so, with what to do instead.
+    /// Chooses the recorder of a recipe's machine on its emulator. An error says what to do instead.
     pub fn recorder(&self, recipe: &Recipe, emulator: &Emulator) -> Result<Recorder, MachineError> {
         let version = &emulator.version;
         match emulator.name {
@@ -84,10 +81,7 @@ impl Recording {
         }
     }
 
-    /// QEMU's arguments.
-    ///
-    /// # Errors
-    /// It takes none of the plugins.
+    /// QEMU's arguments for the first plugin that it takes.
     fn arguments(&self, emulator: &Emulator) -> Result<Vec<String>, MachineError> {
         let mut said = String::new();
         for version in VERSIONS {
@@ -136,7 +130,7 @@ fn words(plugin: &Path, file: &Path, what: &What) -> Vec<String> {
     ]
 }
 
-/// Why the emulator does not take a plugin, by starting it with an empty machine.
+/// Reason why the emulator does not take a plugin; none if it does. Starts it with an empty machine.
 fn refusal(emulator: &Emulator, plugin: &Path) -> Result<Option<String>, MachineError> {
     let empty = [
         "-machine",

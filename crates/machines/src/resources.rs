@@ -31,34 +31,35 @@ pub struct Resources {
     /// The first process of a lab machine whose monitor is not vmm, or that prints its symbols; or
     /// why there is none, and the cure.
     pub init: Option<Result<PathBuf, String>>,
-    /// The one of the lab's ARM machines.
+    /// The first process of the lab's ARM machines whose monitor is not vmm, or that print their symbols.
     pub arm_init: Option<Result<PathBuf, String>>,
     /// The first process of a lab machine whose guest is a whole Linux; or why there is none, and the
     /// cure.
     pub agent: Option<Result<PathBuf, String>>,
-    /// The same of a machine without a VM that has several CPUs.
+    /// The agent of a machine without a VM that has several CPUs.
     pub cpus_agent: Option<Result<PathBuf, String>>,
-    /// The one of the lab's ARM machines.
+    /// The agent of the lab's ARM machines without a VM that have several CPUs.
     pub arm_cpus_agent: Option<Result<PathBuf, String>>,
-    /// The same in dom0 under Xen.
+    /// The agent of dom0 under Xen.
     pub xen_agent: Option<Result<PathBuf, String>>,
-    /// The one of the lab's ARM machines.
+    /// The agent of dom0 under Xen on the lab's ARM machines.
     pub arm_xen_agent: Option<Result<PathBuf, String>>,
-    /// The same on this host, and what starts it in namespaces; or why there is none, and the cure.
+    /// The agent on this host, and the program that starts it in namespaces; or why there is none, and the cure.
     pub host_agent: Option<Result<PathBuf, String>>,
     pub enter: Option<Result<PathBuf, String>>,
-    /// The one of the lab's ARM machines.
+    /// The agent of the lab's ARM machines.
     pub arm_agent: Option<Result<PathBuf, String>>,
-    /// The project's own back-end of disks, which serves some of a VM in a lab machine; or why there is
-    /// none, and the cure.
+    /// elvis, the project's own back-end, which serves devices of a VM in a lab machine; or why there is none, and the
+    /// cure.
     pub elvis: Option<Result<PathBuf, String>>,
     /// The host CPU of each vCPU's thread where time is measured; empty if threads are not pinned.
     pub pins: Vec<u32>,
-    /// What sets the timers of a lab machine that resumes (`plugin/timers.c`); or why there is none, and the cure.
+    /// The library that sets the timers of a lab machine that resumes (`plugin/timers.c`); or why there is none, and
+    /// the cure.
     pub timers: Option<Result<PathBuf, String>>,
-    /// Lab machines boot in each launch: no state of them is resumed or kept.
+    /// Whether lab machines boot in each launch: no state of them is resumed or kept.
     pub boots_always: bool,
-    /// Where to record what a lab machine executes, if that is wanted.
+    /// The recording of a lab machine's instructions, if that is wanted.
     pub recording: Option<Recording>,
     /// The lab's recipes and the store of its packages; or why they can't be used.
     pub lab: Option<Result<LabFiles, String>>,
@@ -75,17 +76,11 @@ pub struct LabFiles {
 
 impl Resources {
     /// The lab's recipes.
-    ///
-    /// # Errors
-    /// They can't be read.
     pub fn lab(&self) -> Result<&Lab, MachineError> {
         self.lab_files().map(|files| &files.lab)
     }
 
     /// The lab's packages.
-    ///
-    /// # Errors
-    /// The folder of the store is not known.
     pub fn store(&self) -> Result<&Store, MachineError> {
         self.lab_files().map(|files| &files.store)
     }
@@ -99,9 +94,6 @@ impl Resources {
     }
 
     /// The guest's tool stack for Xen's dom0, which is built next to the guest image.
-    ///
-    /// # Errors
-    /// There is none, and the cure.
     pub fn dom0(&self) -> Result<PathBuf, MachineError> {
         let path = self.guest()?.with_file_name("dom0.elf");
         match path.is_file() {
@@ -115,9 +107,6 @@ impl Resources {
 
     /// An image of the hypervisor neve, by its folder's name. These folders lie next to that of the
     /// guest for aarch64.
-    ///
-    /// # Errors
-    /// There is none, and the cure.
     pub fn neve(&self, name: &str) -> Result<PathBuf, MachineError> {
         let guest = self.guest_for(Architecture::Aarch64)?;
         // PLACE/guest/aarch64/guest.elf and PLACE/neve/NAME/neve.img
@@ -136,10 +125,7 @@ impl Resources {
         }
     }
 
-    /// This host's KVM. Probed on the first call, by running a guest in it.
-    ///
-    /// # Errors
-    /// Why it can't be used, and the cure.
+    /// KVM of this host. The first call probes it, by running a guest in it.
     pub fn kvm(&self) -> Result<Kvm, MachineError> {
         let probe = || {
             let kvm = self.monitor().and_then(|monitor| Kvm::probe(&monitor));
@@ -150,17 +136,11 @@ impl Resources {
     }
 
     /// The monitor.
-    ///
-    /// # Errors
-    /// There is none, and the cure.
     pub fn monitor(&self) -> Result<PathBuf, MachineError> {
         self.monitor_for(Architecture::X86_64)
     }
 
     /// The monitor for an architecture.
-    ///
-    /// # Errors
-    /// There is none, and the cure.
     pub fn monitor_for(&self, architecture: Architecture) -> Result<PathBuf, MachineError> {
         match architecture {
             Architecture::X86_64 => found(&self.vmm, "monitor"),
@@ -169,9 +149,6 @@ impl Resources {
     }
 
     /// The first process of a lab machine whose monitor is not vmm, or that prints its symbols.
-    ///
-    /// # Errors
-    /// There is none, and the cure.
     pub fn init_for(&self, architecture: Architecture) -> Result<PathBuf, MachineError> {
         match architecture {
             Architecture::X86_64 => found(&self.init, "first process of lab machines"),
@@ -182,9 +159,6 @@ impl Resources {
     }
 
     /// The first process of a lab machine whose guest is a whole Linux.
-    ///
-    /// # Errors
-    /// There is none, and the cure.
     pub fn agent_for(&self, architecture: Architecture) -> Result<PathBuf, MachineError> {
         match architecture {
             Architecture::X86_64 => found(
@@ -199,9 +173,6 @@ impl Resources {
     }
 
     /// The first process of a lab machine of several CPUs whose guest is a whole Linux without a VM.
-    ///
-    /// # Errors
-    /// There is none, and the cure.
     pub fn cpus_agent_for(&self, architecture: Architecture) -> Result<PathBuf, MachineError> {
         match architecture {
             Architecture::X86_64 => found(
@@ -216,9 +187,6 @@ impl Resources {
     }
 
     /// The first process of a dom0 that is a whole Linux.
-    ///
-    /// # Errors
-    /// There is none, and the cure.
     pub fn xen_agent_for(&self, architecture: Architecture) -> Result<PathBuf, MachineError> {
         match architecture {
             Architecture::X86_64 => {
@@ -232,49 +200,31 @@ impl Resources {
     }
 
     /// The first process of applications on this host, and of VMs there.
-    ///
-    /// # Errors
-    /// There is none, and the cure.
     pub fn host_agent(&self) -> Result<PathBuf, MachineError> {
         found(&self.host_agent, "agent for this host")
     }
 
-    /// What starts it in namespaces.
-    ///
-    /// # Errors
-    /// There is none, and the cure.
+    /// The program that starts the agent of this host in namespaces.
     pub fn enter(&self) -> Result<PathBuf, MachineError> {
         found(&self.enter, "program that enters namespaces")
     }
 
-    /// The back-end of disks.
-    ///
-    /// # Errors
-    /// There is none that runs on x86_64, and the cure.
+    /// elvis, for x86_64.
     pub fn elvis(&self) -> Result<PathBuf, MachineError> {
         found(&self.elvis, "elvis")
     }
 
-    /// What sets the timers of a lab machine that resumes.
-    ///
-    /// # Errors
-    /// There is none, and the cure.
+    /// The library that sets the timers of a lab machine that resumes.
     pub fn timers(&self) -> Result<PathBuf, MachineError> {
         found(&self.timers, "library for timers")
     }
 
     /// The guest image.
-    ///
-    /// # Errors
-    /// There is none, and the cure.
     pub fn guest(&self) -> Result<PathBuf, MachineError> {
         self.guest_for(Architecture::X86_64)
     }
 
     /// The guest image for an architecture.
-    ///
-    /// # Errors
-    /// There is none, and the cure.
     pub fn guest_for(&self, architecture: Architecture) -> Result<PathBuf, MachineError> {
         match architecture {
             Architecture::X86_64 => found(&self.guest, "guest image"),
@@ -283,17 +233,11 @@ impl Resources {
     }
 
     /// The QEMU that the user named, or the one in the search path.
-    ///
-    /// # Errors
-    /// There is none, and the cure.
     pub fn emulator(&self) -> Result<Emulator, MachineError> {
         Emulator::find(self.qemu.as_deref())
     }
 
     /// A QEMU that was built with KVM.
-    ///
-    /// # Errors
-    /// There is none, and the cure.
     pub fn emulator_with_kvm(&self) -> Result<Emulator, MachineError> {
         let emulator = self.emulator()?;
         emulator.needs_kvm()?;

@@ -19,7 +19,7 @@ pub struct SerialLine {
 }
 
 impl SerialLine {
-    /// The line behind `device`; opened by `prepare`.
+    /// Makes the machine at the other end of `device`, which `prepare` opens.
     pub fn new(device: impl Into<PathBuf>) -> Self {
         Self {
             device: device.into(),
@@ -27,7 +27,7 @@ impl SerialLine {
         }
     }
 
-    /// Opens and configures the line; returns it with its earlier settings.
+    /// Opens and configures the line. Returns the line with its earlier settings.
     fn open(&self) -> Result<(OwnedFd, Termios), MachineError> {
         let error = |what| move |e: Errno| MachineError::io(what, &self.device, e.into());
         // Without O_NONBLOCK, open() would wait for a carrier.
@@ -40,7 +40,7 @@ impl SerialLine {
                 self.device.display()
             )));
         }
-        // Each of two readers would get only a part of the input.
+        // The lock keeps a second reader out: each would get only a part of the input.
         rustix::fs::flock(&line, FlockOperation::NonBlockingLockExclusive).map_err(|e| {
             if e == Errno::WOULDBLOCK {
                 MachineError::Other(format!(
@@ -114,15 +114,15 @@ impl Machine for SerialLine {
         identity
             .subject
             .insert("device".into(), self.device.display().to_string().into());
-        // How the machine at the other end is pinned is not known.
+        // The pinning of the machine at the other end is not known.
         identity
             .conditions
             .insert("pinning".into(), "unknown".into());
         identity
     }
 
-    /// Returns as soon as input arrives: when the other end of a pseudo-terminal closes, unread
-    /// input is lost.
+    /// Waits for input, and returns as soon as it arrives: when the other end of a pseudo-terminal closes, unread input
+    /// is lost.
     fn wait(&self) {
         // The next read reports any error.
         let _ = self.wakes_within(WAIT);

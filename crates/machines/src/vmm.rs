@@ -1,5 +1,5 @@
-//! vmm, the project's own KVM monitor: the only file that knows its command line. Platform `kvm`
-//! runs the guest in it. Its probe examines this host's /dev/kvm for every platform that uses KVM.
+//! vmm, the project's own KVM monitor: the only file that knows its command line. Platform `kvm` runs the guest in it.
+//! vmm's probe examines this host's /dev/kvm for every platform that uses KVM.
 
 use crate::child::Child;
 use crate::host::Host;
@@ -19,14 +19,14 @@ use ws_results::Identity;
 
 const MEMORY_MIB: u64 = 512;
 
-/// The probe itself stops after 10 s; this limit is for a monitor that hangs.
+/// The time limit of a probe. The probe itself stops after 10 s; this limit is for a monitor that hangs.
 const PROBE_LIMIT: Duration = Duration::from_secs(20);
 
 /// The port to which the guest writes to tell the monitor that a benchmark's samples begin or end;
 /// none of the monitor's devices uses it.
 const DOORBELL: u64 = 0x510;
 
-/// The same on aarch64, as an address.
+/// The doorbell on aarch64, as an address.
 const DOORBELL_ARM: u64 = 0x0910_0000;
 
 /// The doorbell of a guest of this architecture.
@@ -37,16 +37,17 @@ pub fn doorbell(architecture: Architecture) -> u64 {
     }
 }
 
-/// The most modules that it loads (vmm/options.h).
+/// The most modules that the monitor loads (vmm/options.h).
 pub const MODULES_MAX: usize = 8;
 
-/// On a software KVM, a batch has as many operations as exits fit into this time, so that a boot
-/// takes seconds. Few fit; there the result only measures an emulator.
+/// On a software KVM, a batch has as many operations as exits fit into this time, so that a boot takes seconds. Few
+/// exits fit, but the result only measures an emulator.
 const SOFTWARE_BATCH_NS: u64 = 200_000;
 const SOFTWARE_ITERS: std::ops::RangeInclusive<u64> = 5..=100;
 const SOFTWARE_SAMPLES: u64 = 5;
 const SOFTWARE_BOOTS: u32 = 3;
-/// QEMU's firmware is emulated too: it takes 8 s on an idle host, far more on a loaded one.
+/// The time limit of a boot on a software KVM. QEMU's firmware is emulated too: it takes 8 s on an idle host, far more
+/// on a loaded one.
 const SOFTWARE_BOOT_LIMIT: Duration = Duration::from_secs(90);
 
 /// Parameters of KVM's modules that affect world switches; not every kernel has all of them.
@@ -61,15 +62,15 @@ const PARAMETERS: [(&str, &str); 8] = [
     ("kvm_amd", "nested"),
 ];
 
-/// This host's KVM, as the probe found it.
+/// Result of the probe of this host's KVM.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kvm {
     pub engine: Engine,
     /// The time of an exit to the monitor and back.
     pub exit_ns: u64,
-    /// The monitor that probed it.
+    /// The monitor that probed KVM.
     pub monitor: PathBuf,
-    /// As `vmm 0.1.0`.
+    /// The monitor's version, as `vmm 0.1.0`.
     pub monitor_version: String,
 }
 
@@ -81,8 +82,8 @@ struct Answer {
     reason: Option<String>,
     #[serde(default)]
     exit_ns: u64,
-    /// Taken to be software if the probe does not report it, so that no instruction is executed
-    /// that hangs such a KVM.
+    /// Whether KVM is a software KVM. True if the probe does not report it, so that no instruction is executed that
+    /// hangs such a KVM.
     #[serde(default = "yes")]
     software: bool,
 }
@@ -94,9 +95,6 @@ fn yes() -> bool {
 impl Kvm {
     /// Runs the monitor's probe, which executes a few instructions in a virtual machine. Opening
     /// /dev/kvm alone would prove nothing.
-    ///
-    /// # Errors
-    /// KVM can't be used here, with the reason and the cure; or the monitor does not work.
     pub fn probe(monitor: &Path) -> Result<Self, MachineError> {
         let answer = ask(monitor, "--probe")?;
         let answer: Answer = serde_json::from_str(&answer).map_err(|_| {
@@ -124,7 +122,7 @@ impl Kvm {
         })
     }
 
-    /// How much to measure on it.
+    /// Numbers to measure on a software KVM; none on another.
     pub fn sizes(&self) -> Option<Sizes> {
         (self.engine == Engine::SoftwareKvm).then(|| Sizes {
             iters: (SOFTWARE_BATCH_NS / self.exit_ns.max(1))
@@ -134,7 +132,7 @@ impl Kvm {
         })
     }
 
-    /// How long a guest may take until its first record, where the usual limit is too short.
+    /// Time limit of a guest until its first record, where the usual limit is too short.
     pub fn boot_limit(&self) -> Option<Duration> {
         (self.engine == Engine::SoftwareKvm).then_some(SOFTWARE_BOOT_LIMIT)
     }
@@ -163,15 +161,11 @@ impl Kvm {
 }
 
 /// The monitor's version, as `vmm 0.1.0`.
-///
-/// # Errors
-/// It can't be started, or does not exit in time.
 pub fn version(monitor: &Path) -> Result<String, MachineError> {
     Ok(ask(monitor, "--version")?.trim().to_owned())
 }
 
-/// The monitor's output when run with one option. Its exit status is ignored: the output has the
-/// result.
+/// Runs the monitor with one option, and returns its output. The exit status is ignored: the output has the result.
 fn ask(monitor: &Path, switch: &str) -> Result<String, MachineError> {
     let out = unnamed_file(0)?;
     let stdout = out
@@ -220,7 +214,7 @@ impl Settings {
         self.memory_mib.unwrap_or(MEMORY_MIB)
     }
 
-    /// The monitor's arguments for one launch. Its console is its standard output.
+    /// The monitor's arguments for one launch. The console is the monitor's standard output.
     fn arguments(&self, request: &LaunchRequest) -> Vec<String> {
         let mut arguments = vec![
             "--kernel".into(),
@@ -229,7 +223,7 @@ impl Settings {
             request.vcpus.to_string(),
             "--memory".into(),
             self.memory_mib().to_string(),
-            // Above the runner's own limit, so that the runner stops a flood first.
+            // The limit is above the runner's own, so that the runner stops a flood first.
             "--console-max".into(),
             (CONSOLE_LIMIT_BYTES + (1 << 20)).to_string(),
         ];
@@ -250,7 +244,7 @@ pub struct Vmm {
 }
 
 impl Vmm {
-    /// A machine; nothing is started.
+    /// Makes a machine, and starts nothing.
     pub fn new(settings: Settings) -> Self {
         Self {
             settings,

@@ -1,9 +1,9 @@
-//! Decodes the A64 instructions that hypervisors use, and encodes those that replace them (DDI 0487, C6.2).
+//! Decodes the A64 instructions that hypervisors use, and encodes the instructions that replace them (DDI 0487, C6.2).
 //! General registers are numbers to 30; 31 is XZR or SP, depending on the instruction.
 
 use ws_explain::a64::{self, Access, Encoding};
 
-/// SP or XZR.
+/// Register 31: SP or XZR.
 pub const R31: u8 = 31;
 
 /// A decoded instruction.
@@ -176,7 +176,7 @@ pub fn branch_negative(rt: u8, from: u64, to: u64) -> Option<u32> {
 
 /// `adrp x<rd>, <to>`, at `from`; `to` is aligned to 4 KiB. `None`: farther than 4 GiB.
 pub fn page_address(rd: u8, from: u64, to: u64) -> Option<u32> {
-    // The distance in pages, computed as one in words.
+    // The distance in pages is computed as if pages were words.
     let pages = distance((from >> 12) << 2, (to >> 12) << 2, 21)?;
     Some(0x9000_0000 | (pages & 3) << 29 | (pages >> 2) << 5 | u32::from(rd))
 }

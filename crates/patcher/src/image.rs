@@ -1,5 +1,5 @@
-//! Finds an image's code. In an ELF file's executable segments it is what mapping symbols `$x` mark; `$d`
-//! marks data (AAELF64, 5.5.4), and the rest is unproven. For a raw image the caller gives the ranges.
+//! Finds an image's code. In an ELF file's executable segments, mapping symbols `$x` mark code and `$d` data (AAELF64,
+//! 5.5.4). The rest is unproven. For a raw image the caller names the ranges.
 
 use object::elf::{PF_W, PF_X, SHF_EXECINSTR};
 use object::read::elf::ElfFile64;
@@ -16,7 +16,7 @@ pub const DEFERRED: &str = ".deferred";
 const PAGE_BYTES: u64 = 4096;
 const WORD_BYTES: u64 = 4;
 
-/// Bytes from `start` up to `end`, as offsets in a file or as addresses at which it is linked.
+/// Bytes from `start` up to `end`, as offsets in a file or as link addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Range {
     pub start: u64,
@@ -24,7 +24,7 @@ pub struct Range {
 }
 
 impl Range {
-    /// `None` unless `start` is below `end`.
+    /// Makes a range; `None` unless `start` is below `end`.
     pub fn new(start: u64, end: u64) -> Option<Self> {
         (start < end).then_some(Self { start, end })
     }
@@ -57,7 +57,7 @@ pub struct Outline {
     pub pages: Option<Range>,
 }
 
-/// What some words are.
+/// The kind of some words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Code,
@@ -68,9 +68,9 @@ pub enum Kind {
 /// Executable words of the file, all of one kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// The addresses at which they are linked.
+    /// The link addresses of the words.
     pub address: Range,
-    /// The file offset of the first.
+    /// The file offset of the first word.
     pub offset: usize,
     pub kind: Kind,
 }
@@ -78,7 +78,7 @@ pub struct Span {
 /// An image as the patcher sees it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Image {
-    /// Ordered by address, without overlap.
+    /// Spans of words, ordered by address, without overlap.
     pub spans: Vec<Span>,
     /// Room for veneers.
     pub veneers: Option<Span>,
@@ -86,7 +86,7 @@ pub struct Image {
     pub pages: Option<Range>,
 }
 
-/// Why an image can't be patched.
+/// Reason why an image can't be patched.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ImageError {
     #[error("it is no ELF file for AArch64 (64 bits, little-endian): {0}")]
@@ -125,9 +125,6 @@ pub enum ImageError {
 
 impl Image {
     /// Reads an ELF file, or a raw image with the ranges of `outline`.
-    ///
-    /// # Errors
-    /// It is not an image that can be patched, it is damaged, or its code is unknown.
     pub fn read(bytes: &[u8], outline: &Outline) -> Result<Self, ImageError> {
         let is_elf = bytes.starts_with(&object::elf::ELFMAG);
         if is_elf && *outline != Outline::default() {
@@ -248,8 +245,8 @@ fn elf(bytes: &[u8]) -> Result<Image, ImageError> {
     Ok(image)
 }
 
-/// What mapping symbols mark in the executable sections, ordered by address. Adds the room for veneers and
-/// the deferred pages to `image`.
+/// Finds the ranges that mapping symbols mark in the executable sections, ordered by address. Adds the room for veneers
+/// and the deferred pages to `image`.
 fn sections(elf: &Elf, image: &mut Image) -> Result<Vec<(Range, Kind)>, ImageError> {
     let mut proven = Vec::new();
     for section in elf.sections() {
@@ -291,7 +288,7 @@ fn sections(elf: &Elf, image: &mut Image) -> Result<Vec<(Range, Kind)>, ImageErr
     Ok(proven)
 }
 
-/// What the mapping symbols of a section mark in it.
+/// Finds the ranges that the mapping symbols of a section mark.
 fn mapped(
     elf: &Elf,
     section: SectionIndex,
@@ -332,7 +329,8 @@ fn mapped(
         .collect())
 }
 
-/// The executable segments: the addresses and the file offset of each.
+/// Finds the executable segments: the addresses and the file offset of each. Overlaps are an error, as a word could
+/// then have two kinds.
 fn executable_segments(elf: &Elf, file_bytes: u64) -> Result<Vec<(Range, u64)>, ImageError> {
     let mut segments: Vec<(Range, u64)> = Vec::new();
     for segment in elf.segments() {

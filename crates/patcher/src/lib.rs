@@ -1,10 +1,10 @@
-//! Rewrites the hypervisor instructions of an AArch64 image, so that it runs at virtual EL2 of a CPU that
-//! does not trap them at EL1. They become calls of the hypervisor below, or, for the paper's NEVE, also loads
-//! and stores of a deferred page (Lim et al., NEVE, SOSP 2017, sections 4 and 6.4).
+//! Rewrites the hypervisor instructions of an AArch64 image, so that it runs at virtual EL2 of a CPU that does not trap
+//! them at EL1. Each becomes a call of the hypervisor below, or, for the paper's NEVE, also a load from or a store to a
+//! deferred page (Lim et al., NEVE, SOSP 2017, sections 4 and 6.4).
 //!
-//! [`patch`] takes a file's bytes and returns the patched bytes and a report. neve's table of registers
-//! ([`Registers`]) decides what an access becomes; the ELF file's mapping symbols, or the caller, say which
-//! words are code. Everything here is pure, and never panics, whatever the file contains.
+//! [`patch`] takes a file's bytes and returns the patched bytes and a report. neve's table of registers ([`Registers`])
+//! decides how an access is rewritten. The ELF file's mapping symbols, or the caller, say which words are code. All
+//! functions are pure, and never panic, whatever the file contains.
 
 #![cfg_attr(
     test,

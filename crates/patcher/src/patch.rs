@@ -11,16 +11,16 @@ use std::collections::BTreeMap;
 /// The schema of a report as JSON.
 pub const SCHEMA: &str = "worldswitch-patch/1";
 
-/// A refusal lists at most this many instructions.
+/// The most instructions that a refusal lists.
 const NAMED: usize = 10;
 
-/// How to patch.
+/// Options of a patch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
     pub target: Target,
-    /// The image is a VHE hypervisor.
+    /// Whether the image is a VHE hypervisor.
     pub vhe: bool,
-    /// The ranges of a file that is no ELF file.
+    /// The ranges of a file that is not an ELF file.
     pub outline: Outline,
 }
 
@@ -34,10 +34,10 @@ impl Serialize for Place {
     }
 }
 
-/// What was changed, and what was left.
+/// Report on the changed instructions, and on those that were left.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Report {
-    /// [`SCHEMA`].
+    /// The schema: [`SCHEMA`].
     pub schema: &'static str,
     pub target: Target,
     pub vhe: bool,
@@ -60,7 +60,7 @@ pub struct Report {
 pub struct Changed {
     pub register: String,
     pub access: Access,
-    /// What they became, such as `hvc`.
+    /// Replacement of the accesses, such as `hvc`.
     pub becomes: &'static str,
     pub places: Vec<Place>,
 }
@@ -74,14 +74,14 @@ pub struct Left {
     pub places: Vec<Place>,
 }
 
-/// Why an image was not patched.
+/// Reason why an image was not patched.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
     #[error(transparent)]
     Image(#[from] ImageError),
     #[error(transparent)]
     Table(#[from] TableError),
-    /// All instructions that can't be rewritten: where, what, and why.
+    /// All instructions that can't be rewritten: address, name, and reason.
     #[error("{}", list(.0))]
     Instructions(Vec<(Place, String, &'static str)>),
     #[error(
@@ -120,10 +120,10 @@ struct Site {
     to: Becomes,
 }
 
-/// Patches an image. Returns the patched bytes, and the report.
+/// Patches an image. Returns the patched bytes, and the report. An image is patched whole or not at all.
 ///
 /// # Errors
-/// It can't be patched, or not all hypervisor instructions in it can be found and rewritten.
+/// The image can't be patched, or not all hypervisor instructions in it can be found and rewritten.
 pub fn patch(bytes: &[u8], options: &Options) -> Result<(Vec<u8>, Report), Refused> {
     let table = Registers::load()?;
     let image = Image::read(bytes, &options.outline)?;
@@ -163,7 +163,7 @@ pub fn patch(bytes: &[u8], options: &Options) -> Result<(Vec<u8>, Report), Refus
     Ok((patched, report))
 }
 
-/// Little-endian.
+/// Reads a little-endian word.
 fn word_at(bytes: &[u8]) -> u32 {
     bytes
         .iter()
@@ -173,7 +173,7 @@ fn word_at(bytes: &[u8]) -> u32 {
 
 type ByRegister = BTreeMap<(String, Access, &'static str), Vec<Place>>;
 
-/// What was found in the image.
+/// Hypervisor instructions that were found in the image.
 #[derive(Default)]
 struct Found {
     sites: Vec<Site>,
@@ -310,7 +310,8 @@ fn put(bytes: &mut [u8], offset: usize, word: u32) {
     }
 }
 
-/// The room for veneers, if it exists, is large enough and is empty, and its file offset.
+/// Finds the room for veneers and its file offset. The room must exist, be large enough, and be empty: bytes in it may
+/// be veneers of an earlier patch.
 fn open_room(
     bytes: &[u8],
     image: &Image,

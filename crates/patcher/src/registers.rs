@@ -1,11 +1,11 @@
-//! The table of system registers and the constants of calls, parsed from neve's `registers.h`, which is
-//! compiled in: so neve's emulation, its macros and this patcher can't disagree.
+//! The table of system registers and the constants of calls, parsed from neve's `registers.h`. The header is compiled
+//! in, so that neve's emulation, its macros and this patcher can't disagree.
 
 use ws_explain::a64::Encoding;
 
 const SOURCE: &str = include_str!("../../../neve/cpu/registers.h");
 
-/// What a register is to a guest hypervisor; `registers.h` describes each.
+/// Kind of a register to a guest hypervisor; `registers.h` describes each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Nest {
     Direct,
@@ -47,13 +47,13 @@ impl Nest {
 /// A row of the table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Register {
-    /// Its name, such as `HCR_EL2`.
+    /// Name of the register, such as `HCR_EL2`.
     pub name: &'static str,
-    /// Its index in the table, which a call contains.
+    /// Index of the register in the table, which a call contains.
     pub number: u16,
     pub encoding: Encoding,
     pub nest: Nest,
-    /// Its offset in the deferred page, in bytes.
+    /// Offset of the register in the deferred page, in bytes.
     pub offset: u16,
 }
 
@@ -61,7 +61,7 @@ pub struct Register {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Registers {
     pub rows: Vec<Register>,
-    /// This bit is set in the immediate of every call.
+    /// The bit that is set in the immediate of every call.
     pub mark: u16,
     write: u16,
     number_shift: u16,
@@ -76,10 +76,7 @@ pub struct Registers {
 pub struct TableError(String);
 
 impl Registers {
-    /// The table that was compiled in.
-    ///
-    /// # Errors
-    /// It does not have the expected form.
+    /// Parses the table that was compiled in.
     pub fn load() -> Result<Self, TableError> {
         Self::parse(SOURCE)
     }
@@ -138,8 +135,8 @@ impl Registers {
         })
     }
 
-    /// The row of a register. The names with which a VHE hypervisor accesses its VM's registers
-    /// (`SCTLR_EL12`, `CNTV_CTL_EL02`) give the VM's row, as in `register_find()` of neve.
+    /// The row of a register. The names with which a VHE hypervisor accesses its VM's registers (`SCTLR_EL12`,
+    /// `CNTV_CTL_EL02`) select the VM's row, as in `register_find()` of neve.
     pub fn find(&self, encoding: Encoding) -> Option<&Register> {
         let op1 = match encoding {
             Encoding {
@@ -157,7 +154,7 @@ impl Registers {
         self.rows.iter().find(|row| row.name == name)
     }
 
-    /// The immediate of a call that reads a register, or writes it, into or out of `x<rt>`.
+    /// The immediate of a call that reads a register into `x<rt>`, or writes it from there.
     pub fn call(&self, register: &Register, write: bool, rt: u8) -> u16 {
         let direction = if write { self.write } else { 0 };
         self.mark | direction | register.number << self.number_shift | u16::from(rt)

@@ -1,4 +1,4 @@
-//! The rules: what an instruction of a guest hypervisor becomes. They are those of neve's macros
+//! The rules by which an instruction of a guest hypervisor is rewritten. They are those of neve's macros
 //! (`accessors.h`), and depend on the register's nest.
 
 use crate::a64::{Instruction, R31};
@@ -16,17 +16,17 @@ pub enum Target {
     Neve,
 }
 
-/// How an instruction uses its register.
+/// Use of a register by an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Access {
     Read,
     Write,
-    /// It has no register: ERET, a TLBI.
+    /// No register is accessed: ERET, a TLBI.
     Execute,
 }
 
-/// What an instruction becomes.
+/// Replacement of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Becomes {
     /// `hvc` with this immediate.
@@ -48,20 +48,20 @@ pub enum Becomes {
 pub enum Verdict {
     /// Not a hypervisor instruction, or one that does the same at virtual EL2 as at EL1.
     Common,
-    /// A hypervisor instruction that is right as it is, and why.
+    /// A hypervisor instruction that is right as it is, and the reason.
     Stays {
         name: String,
         access: Access,
         why: &'static str,
     },
-    /// To be rewritten.
+    /// An instruction that is to be rewritten.
     Changes {
         name: String,
         access: Access,
         rt: u8,
         to: Becomes,
     },
-    /// It can't be rewritten, and why.
+    /// An instruction that can't be rewritten, and the reason.
     Refused { name: String, why: &'static str },
 }
 
@@ -91,7 +91,7 @@ const NOT_VHE: &str = "a name that only a VHE hypervisor uses: --vhe says that i
 pub struct Rules<'a> {
     pub table: &'a Registers,
     pub target: Target,
-    /// It runs with HCR_EL2.E2H: EL1's names access its own registers, EL12's names its VM's.
+    /// Whether the hypervisor runs with HCR_EL2.E2H: EL1's names access its own registers, EL12's names its VM's.
     pub vhe: bool,
 }
 
@@ -188,7 +188,7 @@ impl Rules<'_> {
             return refused(format!("{}, op1 5", row.name), NOT_VHE);
         }
         let call = Becomes::Call(self.table.call(row, write, rt));
-        // A veneer loads the page's address into the register first, so it can't be XZR.
+        // A veneer loads the page's address into the register first, so the register can't be XZR.
         let page = match (write, rt) {
             (false, R31) => Becomes::Nothing,
             _ => Becomes::Page(row.offset),
@@ -199,7 +199,7 @@ impl Rules<'_> {
         let own = self.vhe && !of_hypervisors;
         let to = match row.nest {
             Nest::Direct => return Verdict::Common,
-            // An exception: a write would overwrite the page's address.
+            // TTBR1_EL1 is an exception: a write would overwrite the page's address.
             Nest::Vm if own && neve && row.name == "TTBR1_EL1" => Becomes::Undefined,
             Nest::Vm if own => return Verdict::Common,
             Nest::Timer if !of_hypervisors => return Verdict::Common,
@@ -221,7 +221,7 @@ impl Rules<'_> {
     }
 }
 
-/// What a read of CurrentEL becomes.
+/// The replacement of a read of CurrentEL.
 fn current_el(rt: u8) -> Becomes {
     match rt {
         R31 => Becomes::Nothing,

@@ -1,7 +1,6 @@
-//! Veneers, for accesses that take more than one instruction: the site becomes a branch to a veneer, which
-//! accesses the deferred page and branches back. TTBR1_EL1 has the address of the CPU's page, as in neve
-//! built with `PARAVIRT=neve`; while it is 0, veneers call the set-up, which passes the address of this
-//! CPU's page to the hypervisor below.
+//! Veneers, for accesses that take more than one instruction. The site becomes a branch to a veneer, which accesses the
+//! deferred page and branches back. TTBR1_EL1 has the address of the CPU's page, as in neve built with `PARAVIRT=neve`.
+//! While TTBR1_EL1 is 0, veneers call the set-up, which passes the address of this CPU's page to the hypervisor below.
 //!
 //! Veneers preserve the flags and all registers except the one that is read; they save on the stack.
 
@@ -29,7 +28,7 @@ const PAGE_SHIFT: u8 = 12;
 const AFFINITY_BITS: u8 = 24;
 /// The link register.
 const LINK: u8 = 30;
-/// An address that is no page, as it is not aligned.
+/// An address that is not a page's, as it is not aligned.
 const NO_PAGE: u16 = 1;
 /// The largest immediate of SUB.
 const IMMEDIATE_MAX: u16 = 4095;
@@ -38,7 +37,7 @@ const LOAD_WORDS: u64 = 8;
 const STORE_WORDS: u64 = 10;
 const SETUP_WORDS: u64 = 14;
 
-/// A branch or an ADRP does not reach its target.
+/// Error: a branch or an ADRP does not reach its target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooFar;
 
@@ -50,7 +49,7 @@ pub struct Veneers {
     words: Vec<u32>,
 }
 
-/// The bytes of veneers for so many loads and stores, with the set-up.
+/// Number of bytes of veneers for these loads and stores, with the set-up.
 pub fn bytes(loads: u64, stores: u64) -> u64 {
     match loads + stores {
         0 => 0,
@@ -59,7 +58,7 @@ pub fn bytes(loads: u64, stores: u64) -> u64 {
 }
 
 impl Veneers {
-    /// Starts with the set-up, at the beginning of the room.
+    /// Makes the veneers, which begin with the set-up, at the beginning of the room.
     ///
     /// # Errors
     /// The pages are too far from the room.
@@ -87,6 +86,7 @@ impl Veneers {
         self.put(a64::mrs(0, MPIDR_EL1));
         self.put(a64::low_bits(0, 0, AFFINITY_BITS));
         self.put(a64::sub(1, 0, count.min(IMMEDIATE_MAX)));
+        // The CPU's number less the number of pages is negative if the CPU has a page.
         let there = self.at + 3 * 4;
         self.put(a64::branch_negative(1, self.at, there).ok_or(TooFar)?);
         self.put(a64::movz(0, NO_PAGE));
@@ -114,10 +114,10 @@ impl Veneers {
         a64::branch(site, start).ok_or(TooFar)
     }
 
-    /// Adds a store of `x<rt>`, as [`Veneers::load`] does a load.
+    /// Adds a store of `x<rt>` for the instruction at `site`. Returns the branch that replaces it.
     pub fn store(&mut self, site: u64, rt: u8, offset: u16) -> Result<u32, TooFar> {
         let start = self.at;
-        // Any register other than rt.
+        // The base may be any register other than rt.
         let base = if rt == 16 { 17 } else { 16 };
         self.put(a64::push(base));
         let again = self.at;

@@ -3,15 +3,15 @@
 use serde::Serialize;
 use ws_text::{aligned, terminal};
 
-/// Indented JSON with a final newline.
+/// Formats a value as indented JSON with a final newline.
 ///
 /// # Errors
-/// Only by a bug in this program.
+/// Only a bug in this program makes it fail.
 pub fn json(value: &impl Serialize) -> serde_json::Result<String> {
     Ok(serde_json::to_string_pretty(value)? + "\n")
 }
 
-/// Lines of aligned columns under their heads. Control characters in cells are escaped.
+/// Formats lines of aligned columns under their heads. Control characters in cells are escaped.
 pub fn columns<const N: usize>(
     heads: [&str; N],
     lines: impl Iterator<Item = [String; N]>,

@@ -1,9 +1,9 @@
-//! Standard output for data, standard error for messages, colour only where it is wanted.
+//! Standard output for data, standard error for messages, and colour where it is wanted.
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Whether notes and progress are left out. One setting for the whole program, as its standard error is one.
+/// Whether notes and progress are left out. The whole program has one setting, as it has one standard error.
 static QUIET: AtomicBool = AtomicBool::new(false);
 
 /// Leaves out notes and progress from now on.
@@ -16,7 +16,7 @@ pub fn is_quiet() -> bool {
     QUIET.load(Ordering::Relaxed)
 }
 
-/// Where colour is wanted.
+/// Streams on which colour is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Colours {
     pub stdout: bool,
@@ -24,7 +24,7 @@ pub struct Colours {
 }
 
 impl Colours {
-    /// What the user says, else `NO_COLOR` and the terminals.
+    /// Chooses by the user's option, else by `NO_COLOR` and the terminals.
     pub fn choose(asked: Option<bool>) -> Self {
         let asked_not = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         let on = |terminal: bool| asked.unwrap_or(terminal && !asked_not);
@@ -45,15 +45,12 @@ pub fn columns() -> Option<usize> {
 /// Writes data to standard output.
 ///
 /// # Errors
-/// It can't be written: a full disk, or a closed pipe (see [`is_broken_pipe`]).
+/// Standard output can't be written: a full disk, or a closed pipe (see [`is_broken_pipe`]).
 pub fn data(text: &str) -> anyhow::Result<()> {
     bytes(text.as_bytes())
 }
 
 /// Writes data that need not be text.
-///
-/// # Errors
-/// As [`data`].
 pub fn bytes(bytes: &[u8]) -> anyhow::Result<()> {
     let mut stdout = io::stdout().lock();
     stdout
@@ -62,7 +59,7 @@ pub fn bytes(bytes: &[u8]) -> anyhow::Result<()> {
         .map_err(|e| anyhow::Error::new(e).context("can't write to standard output"))
 }
 
-/// Whether the reader of our output closed its pipe, as `head` does. That is not an error.
+/// Whether the reader of our output closed its pipe, as `head` does, which is not an error of this program.
 pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error
         .chain()

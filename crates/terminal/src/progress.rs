@@ -1,5 +1,5 @@
-//! Progress of a run on standard error: one line that is redrawn on a terminal, plain lines from
-//! time to time elsewhere. Several platforms may be running at once.
+//! Progress of a run on standard error: one line that is redrawn on a terminal, plain lines from time to time
+//! elsewhere. Several platforms may run at once.
 
 use crate::output;
 use crate::time::short;
@@ -25,17 +25,17 @@ pub struct Progress {
 
 #[derive(Debug, Default)]
 struct Shown {
-    /// By running platform: its progress, and the time left.
+    /// Progress of each running platform, and the time left.
     at: BTreeMap<String, (String, Option<Duration>)>,
-    /// The time of the run at which it ends in any case.
+    /// The time since the run's begin at which it ends in any case.
     end: Option<Duration>,
     last: Option<Instant>,
-    /// A line is drawn, which must be cleared before anything else is written.
+    /// Whether a line is drawn, which must be cleared before other output.
     drawn: bool,
 }
 
 impl Progress {
-    /// Progress that starts now.
+    /// Starts the progress of a run.
     pub fn new(verbose: bool) -> Self {
         Self {
             terminal: io::stderr().is_terminal(),
@@ -51,7 +51,7 @@ impl Progress {
         self.started.elapsed()
     }
 
-    /// The run ends when so much time has passed since it began, whatever it would have to do.
+    /// Sets the time since the run's begin at which it ends in any case.
     pub fn end_by(&self, end: Duration) {
         self.lock().end = Some(end);
     }
@@ -65,10 +65,10 @@ impl Progress {
         let mut shown = self.lock();
         let due = match shown.last {
             Some(last) => last.elapsed() >= interval,
-            // On a terminal immediately; elsewhere a short run needs no progress.
+            // A terminal shows progress at once; elsewhere a short run needs none.
             None => self.terminal || self.started.elapsed() >= PLAIN,
         };
-        // With several platforms, each stores its text: the next update may come from another.
+        // With several platforms, each stores its text, as another platform may make the next update.
         if !due && shown.at.len() <= 1 {
             return;
         }
@@ -82,7 +82,7 @@ impl Progress {
             .iter()
             .map(|(name, (what, _))| format!("{name}{what}"))
             .collect();
-        // Known only if it is for all that run.
+        // The time left is known only if it is known for all running platforms.
         let left: Option<Vec<Duration>> = shown.at.values().map(|(_, left)| *left).collect();
         let end = shown.end.map(|end| end.saturating_sub(self.elapsed()));
         let left = left.and_then(|left| left.into_iter().max());
@@ -102,7 +102,7 @@ impl Progress {
         }
     }
 
-    /// `platform` has finished.
+    /// Removes a platform that has finished.
     pub fn done(&self, platform: &str) {
         self.lock().at.remove(platform);
     }
@@ -129,7 +129,7 @@ impl Progress {
         clear(&mut self.lock());
     }
 
-    /// A poisoned lock is used as it is: a panic while drawing leaves no bad state.
+    /// Locks the state. A poisoned lock is used as it is: a panic while drawing leaves no bad state.
     fn lock(&self) -> MutexGuard<'_, Shown> {
         self.shown.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,5 +1,5 @@
-//! What ends a run before its end, in order: the user's request (SIGINT, SIGTERM or SIGHUP), or a time that is used
-//! up. A second signal ends the program immediately (the kernel then ends its machines).
+//! Requests that end a run early, and in order: the user's (SIGINT, SIGTERM or SIGHUP), or a time limit. A second
+//! signal ends the program immediately; the kernel then ends its machines.
 
 use anyhow::Context;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -7,24 +7,24 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-/// Whether a run must end.
+/// Source of the requests that a run must end.
 #[derive(Clone, Debug, Default)]
 pub struct Stop {
     asked: Arc<AtomicBool>,
     end: Option<Instant>,
 }
 
-/// Why a run must end.
+/// Reason why a run must end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Why {
-    /// The user asked for it.
+    /// The user asked for the end.
     Asked,
-    /// Its time is used up.
+    /// The time limit is reached.
     TimeIsUp,
 }
 
 impl Why {
-    /// In words.
+    /// Text of the reason.
     pub fn words(self) -> &'static str {
         match self {
             Self::Asked => "the run was stopped",
@@ -33,16 +33,13 @@ impl Why {
     }
 }
 
-/// The user stopped it.
+/// Error: the user stopped the run.
 #[derive(Debug, thiserror::Error)]
 #[error("stopped")]
 pub struct Stopped;
 
 impl Stop {
     /// Installs the signal handlers.
-    ///
-    /// # Errors
-    /// They can't be installed.
     pub fn listen() -> anyhow::Result<Self> {
         let stop = Self::default();
         for signal in [SIGINT, SIGTERM, SIGHUP] {
@@ -54,14 +51,14 @@ impl Stop {
         Ok(stop)
     }
 
-    /// As after a signal, for tests.
+    /// Makes the state after a signal, for tests.
     pub fn asked() -> Self {
         let stop = Self::default();
         stop.asked.store(true, Ordering::Relaxed);
         stop
     }
 
-    /// The same, which also ends at a time.
+    /// Adds a time limit.
     pub fn until(self, end: Instant) -> Self {
         Self {
             end: Some(end),
@@ -74,7 +71,7 @@ impl Stop {
         self.why().is_some()
     }
 
-    /// Why it must end; none if it goes on.
+    /// Reason why the run must end; none if it goes on.
     pub fn why(&self) -> Option<Why> {
         let asked = self.asked.load(Ordering::Relaxed);
         why(asked, self.end, Instant::now())

@@ -2,18 +2,18 @@
 
 use std::time::{Duration, SystemTime};
 
-/// RFC 3339, UTC, to the second.
+/// Formats a time by RFC 3339, in UTC, to the second.
 pub fn rfc3339(time: SystemTime) -> String {
-    // It cannot write years before 1970; a clock that is set so is taken for 1970.
+    // The format cannot have years before 1970; an earlier clock is taken for 1970.
     humantime::format_rfc3339_seconds(time.max(SystemTime::UNIX_EPOCH)).to_string()
 }
 
-/// As a folder's name: RFC 3339's basic form, without dashes and colons.
+/// Formats a time as a folder's name: RFC 3339's basic form, without dashes and colons.
 pub fn for_folder(time: SystemTime) -> String {
     rfc3339(time).replace(['-', ':'], "")
 }
 
-/// `8 s`, `2 min 5 s`.
+/// Formats a duration: `8 s`, `2 min 5 s`.
 pub fn short(length: Duration) -> String {
     let seconds = length.as_secs_f64().round() as u64;
     match (seconds / 60, seconds % 60) {
@@ -23,7 +23,7 @@ pub fn short(length: Duration) -> String {
     }
 }
 
-/// Milliseconds, saturating.
+/// Converts a duration into milliseconds, saturating.
 pub fn millis(length: Duration) -> u64 {
     u64::try_from(length.as_millis()).unwrap_or(u64::MAX)
 }

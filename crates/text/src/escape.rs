@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// For one line on a terminal: control characters (C0, C1, DEL), line separators, characters that
-/// change the text direction and invisible ones become visible escapes as Rust writes them
-/// (`\n`, `\u{1b}`). Backslashes stay, so that escaping twice changes nothing.
+/// Escapes text for one line on a terminal. Control characters (C0, C1, DEL), line separators, invisible characters,
+/// and those that change the text direction become visible escapes in Rust's form (`\n`, `\u{1b}`). Backslashes stay,
+/// so that escaping twice changes nothing.
 pub fn terminal(text: &str) -> Cow<'_, str> {
     if !text.chars().any(is_unsafe) {
         return Cow::Borrowed(text);
@@ -17,8 +17,8 @@ pub fn terminal(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// For raw console bytes, shown as lines: as [`terminal`], but `\n` is kept, a `\r` before it is
-/// dropped, and bytes that are not UTF-8 become `\xNN`.
+/// Escapes raw console bytes, which are shown as lines. Escapes are those of [`terminal`], but `\n` is kept, a `\r`
+/// before it is dropped, and bytes that are not UTF-8 become `\xNN`.
 pub fn console(bytes: &[u8]) -> String {
     let mut out = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
@@ -38,7 +38,7 @@ pub fn console(bytes: &[u8]) -> String {
     out
 }
 
-/// For text inside HTML, including attributes: as [`terminal`], and the five markup characters
+/// Escapes text inside HTML, including attributes. Escapes are those of [`terminal`], and the five markup characters
 /// become entities.
 pub fn html(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -55,7 +55,7 @@ pub fn html(text: &str) -> String {
     out
 }
 
-/// For one cell or line of Markdown: as [`terminal`], `&`, `<` and `>` become entities, and
+/// Escapes one cell or line of Markdown. Escapes are those of [`terminal`]. `&`, `<` and `>` become entities, and
 /// characters that start emphasis, code, links, images, tables or headings get a backslash.
 pub fn markdown(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -75,7 +75,7 @@ pub fn markdown(text: &str) -> String {
     out.replace("://", ":&#47;/")
 }
 
-/// For a text cell of a table that a spreadsheet may open: as [`terminal`], and a cell that would
+/// Escapes a text cell of a table that a spreadsheet may open. Escapes are those of [`terminal`], and a cell that would
 /// be read as a formula gets a leading apostrophe.
 pub fn spreadsheet(text: &str) -> String {
     let safe = terminal(text);

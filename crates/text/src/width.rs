@@ -2,24 +2,24 @@
 
 use unicode_width::UnicodeWidthStr;
 
-/// The columns of `text`, which must not contain control characters.
+/// Number of columns of `text`, which must not contain control characters.
 pub fn width(text: &str) -> usize {
     text.width()
 }
 
-/// `text` left-aligned in `columns`; longer text is not cut.
+/// Pads `text` on the right to `columns`; longer text is not cut.
 pub fn pad_right(text: &str, columns: usize) -> String {
     format!("{text}{}", " ".repeat(columns.saturating_sub(width(text))))
 }
 
-/// `text` right-aligned in `columns`; longer text is not cut.
+/// Pads `text` on the left to `columns`; longer text is not cut.
 pub fn pad_left(text: &str, columns: usize) -> String {
     format!("{}{text}", " ".repeat(columns.saturating_sub(width(text))))
 }
 
-/// A table's lines, with columns two spaces apart as wide as their widest cell; `is_left` says which
-/// columns are padded on the right, as text, rather than on the left, as numbers. Cells are shown as
-/// they are; all lines have as many.
+/// Aligns the lines of a table. Columns are two spaces apart and as wide as their widest cell. `is_left` selects the
+/// columns that are padded on the right, as text, rather than on the left, as numbers. Cells are not escaped. All lines
+/// must have the same number of cells.
 pub fn aligned<L: AsRef<[String]>>(lines: &[L], is_left: impl Fn(usize) -> bool) -> Vec<String> {
     let columns = lines.first().map_or(0, |line| line.as_ref().len());
     let cell = |line: &L, column: usize| line.as_ref().get(column).map_or(0, |text| width(text));
@@ -37,8 +37,8 @@ pub fn aligned<L: AsRef<[String]>>(lines: &[L], is_left: impl Fn(usize) -> bool)
     lines.iter().map(aligned).collect()
 }
 
-/// The lines of a text of words, each of at most `columns` but for a word that is longer. Later lines begin
-/// with `indent`. Width is that of [`width`].
+/// Wraps a text of words into lines of at most `columns`, except for a word that is longer. Later lines begin with
+/// `indent`. Width is that of [`width`].
 pub fn wrapped(text: &str, columns: usize, indent: &str) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split(' ') {

@@ -1,6 +1,6 @@
-//! apt with its own folder for its lists, its cache and the state of an empty system, so that
-//! nothing on this system changes and no root is needed. Of this system's settings it uses only
-//! those on how to reach an archive (`Acquire::`), and none that run programs.
+//! apt with its own folder for its lists, its cache and the state of an empty system. So nothing on this system
+//! changes, and no root is needed. Of this system's settings, apt uses only those on how to reach an archive
+//! (`Acquire::`), and none that run programs.
 
 use super::sources::{Archive, Keys};
 use super::{FetchError, Tools};
@@ -24,14 +24,14 @@ pub(crate) struct Apt<'a> {
     folder: PathBuf,
     suite: String,
     architecture: Architecture,
-    /// The lines of its archives.
+    /// The lines of the archives in apt's sources.
     sources: RefCell<Vec<String>>,
 }
 
 /// The characters that end a word in apt's sources.
 const BLANK: &str = " #]";
 
-/// How long an archive of old versions may be silent: it is only asked for what another lacks.
+/// Time limits of an archive of old versions: it is only asked for packages that the usual archive lacks.
 const PATIENCE: [&str; 6] = [
     "-o",
     "Acquire::http::Timeout=10",
@@ -92,8 +92,7 @@ impl<'a> Apt<'a> {
         Ok(suites.map(line).collect())
     }
 
-    /// Also uses an archive of old versions, whose lists may have expired. If it can't be read, apt is as
-    /// before.
+    /// Adds an archive of old versions, whose lists may have expired. If the archive can't be read, apt is as before.
     pub(crate) fn add_old(&self, archive: &Archive) -> Result<(), FetchError> {
         let line = self.line(archive, " check-valid-until=no")?;
         let before = self.sources.borrow().concat();
@@ -116,12 +115,13 @@ impl<'a> Apt<'a> {
         Ok(path)
     }
 
-    /// This system's settings on how to reach an archive: proxies, certificates, retries.
+    /// Settings of this system on how to reach an archive: proxies, certificates, retries.
     fn reach(&self) -> Result<String, FetchError> {
         let mut command = Command::new(&self.tools.apt_config);
         let output = run(command.arg("dump"))?;
         let text = String::from_utf8_lossy(&output.stdout);
         let lines = text.lines().filter(|line| {
+            // These settings would add lists, or accept archives without a signature.
             let others = ["IndexTargets", "Languages", "AllowInsecure"];
             line.strip_prefix("Acquire::")
                 .is_some_and(|name| !others.iter().any(|other| name.starts_with(other)))
@@ -176,7 +176,7 @@ impl<'a> Apt<'a> {
     pub(crate) fn newest(&self, packages: &[String]) -> Result<Vec<Version>, FetchError> {
         let mut command = self.command(&self.tools.apt_get);
         command.args(["-q", "--simulate"]);
-        // Of a suite that builds on another one, its own versions are the newest.
+        // If the suite builds on another one, its own versions are the newest.
         if base_of(&self.suite).is_some() {
             command.args(["-t", &self.suite]);
         }
@@ -240,7 +240,7 @@ impl<'a> Apt<'a> {
     }
 }
 
-/// The suite with what the packages of this one depend on, if it has only some packages.
+/// The suite with the dependencies of this one's packages, if this one has only some packages.
 fn base_of(suite: &str) -> Option<&str> {
     match suite {
         "experimental" | "rc-buggy" => Some("sid"),
@@ -250,8 +250,7 @@ fn base_of(suite: &str) -> Option<&str> {
     }
 }
 
-/// Checks that a path or address can be written in apt's files: it has no control characters and
-/// none of `not`.
+/// Checks that a path or address can be written in apt's files: it must have no control characters and none of `not`.
 fn plain<'a>(path: &'a Path, not: &str) -> Result<&'a str, FetchError> {
     let bad = |c: char| c.is_control() || not.contains(c);
     path.to_str()
@@ -300,7 +299,7 @@ pub(crate) fn open_package<T>(
         Some(mut stdout) => take(&mut stdout),
         None => Err(std::io::Error::other("it has no output")),
     };
-    // If `take` failed, the pipe is closed by now, which ends the program.
+    // If `take` failed, the pipe is closed by now, which ends dpkg-deb.
     let status = child.wait().map_err(|e| fail(e.to_string()))?;
     let taken = taken.map_err(|e| fail(e.to_string()))?;
     if !status.success() {
@@ -309,7 +308,7 @@ pub(crate) fn open_package<T>(
     Ok(taken)
 }
 
-/// `Inst libc6 (2.41-12 Debian:13.7/stable [amd64]) []`
+/// Parses a line of `apt-get --simulate`: `Inst libc6 (2.41-12 Debian:13.7/stable [amd64]) []`
 fn installation(line: &str) -> Option<Version> {
     let rest = line.strip_prefix("Inst ")?;
     let (name, rest) = rest.split_once(' ')?;
@@ -317,7 +316,7 @@ fn installation(line: &str) -> Option<Version> {
     (is_word(name) && is_word(version)).then(|| (name.to_owned(), version.to_owned()))
 }
 
-/// ` libc6 | 2.41-12 | http://archive/debian trixie/main amd64 Packages`
+/// Parses a line of `apt-cache madison`: ` libc6 | 2.41-12 | http://archive/debian trixie/main amd64 Packages`
 fn madison(line: &str) -> Option<Version> {
     let mut columns = line.split('|').map(str::trim);
     let (name, version, source) = (columns.next()?, columns.next()?, columns.next()?);

@@ -5,7 +5,7 @@ use crate::store::StoreError;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why a set could not be fetched. The store is unchanged.
+/// Reason why a set could not be fetched. The store is unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum FetchError {
     #[error(
@@ -26,7 +26,7 @@ pub enum FetchError {
     Vanished {
         set: String,
         gone: String,
-        /// What came of asking an archive of old versions.
+        /// Result of asking an archive of old versions.
         tried: String,
         newest: String,
     },

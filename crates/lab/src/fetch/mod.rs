@@ -1,9 +1,8 @@
-//! Fetches sets of packages from a Debian archive into the store, by an apt with its own folder, in
-//! the versions that the lock file pins. What the archive no longer has comes from an archive of old
-//! versions.
+//! Fetches sets of packages from a Debian archive into the store, in the versions that the lock file pins. An apt with
+//! its own folder does this. Versions that the archive no longer has come from an archive of old versions.
 //!
-//! It changes nothing on this system and needs no root. A set appears in the store whole, by one
-//! rename, or not at all.
+//! Fetching changes nothing on this system and needs no root. A set appears in the store whole, by one rename, or not
+//! at all.
 
 mod apt;
 mod error;
@@ -52,19 +51,19 @@ impl Default for Tools {
     }
 }
 
-/// What to fetch, and how.
+/// Request for a fetch: the sets, the archives, and the versions.
 #[derive(Clone, Debug, Default)]
 pub struct Request {
     /// Names of sets.
     pub sets: Vec<String>,
     /// The archive to fetch from; by default the Debian archive of this system's apt.
     pub archive: Option<Archive>,
-    /// The archive of old versions, with [`old::DATE`] for the time at which they were pinned; by default
-    /// none.
+    /// The archive of old versions, whose address has [`old::DATE`] in place of the time at which the versions were
+    /// pinned; by default none.
     pub old: Option<Archive>,
-    /// Fetch the newest versions if no archive has the pinned ones.
+    /// Whether to fetch the newest versions if no archive has the pinned ones.
     pub newest: bool,
-    /// Fetch the newest versions of all packages, and pin them.
+    /// Whether to fetch the newest versions of all packages, and pin them.
     pub update_lock: bool,
 }
 
@@ -84,6 +83,7 @@ pub fn fetch(
     say: &mut dyn FnMut(&str),
 ) -> Result<(), FetchError> {
     for name in &request.sets {
+        // A wrong name is reported before anything is fetched.
         lab.set(name)?;
     }
     let guard = store.lock(say)?;
@@ -115,7 +115,7 @@ pub fn fetch(
     make_images(&guard, request, say)
 }
 
-/// Says in one line which sets are not what the lock file pins.
+/// Names in one line the sets that do not have the packages that the lock file pins.
 fn say_unpinned(lab: &Lab, packages: &BTreeMap<String, Vec<Package>>, say: &mut dyn FnMut(&str)) {
     let is_other = |(set, packages): &(&String, &Vec<Package>)| {
         let pins = lab.pins(set);
@@ -131,7 +131,7 @@ fn say_unpinned(lab: &Lab, packages: &BTreeMap<String, Vec<Package>>, say: &mut 
     }
 }
 
-/// Makes the file systems of root sets, so that no run has to wait for it.
+/// Makes the file systems of root sets, so that no run has to wait for them.
 fn make_images(
     guard: &Guard,
     request: &Request,
@@ -159,14 +159,14 @@ struct Fetching<'a> {
     tools: &'a Tools,
     guard: &'a Guard<'a>,
     workshop: &'a Path,
-    /// One apt for each suite and architecture, with its lists read.
+    /// An apt for each suite and architecture, with its lists read.
     apts: BTreeMap<(String, Architecture), Rc<Apt<'a>>>,
-    /// Why the archive of old versions can't be read, once that was tried.
+    /// Reason why the archive of old versions can't be read, once that was tried.
     unreachable: Option<String>,
 }
 
 impl<'a> Fetching<'a> {
-    /// Fetches a set if the one in the store can't be used, and cures that one otherwise.
+    /// Fetches a set if the store's set can't be used. Otherwise keeps the store's set and cures it.
     fn one(&mut self, name: &str, say: &mut dyn FnMut(&str)) -> Result<Unpacked, FetchError> {
         let there = self.there(name, say)?;
         let health = there.as_ref().map(|there| self.health(there));
@@ -191,7 +191,7 @@ impl<'a> Fetching<'a> {
             .map_err(|e| FetchError::io("read", &set.root, e))
     }
 
-    /// Keeps a set that is there, and cures it of faults whose cure was not known before.
+    /// Keeps a set of the store, and cures it of faults whose cure was not known before.
     fn keep(
         &self,
         there: &Unpacked,
@@ -206,7 +206,7 @@ impl<'a> Fetching<'a> {
                 self.cure(there)?;
             }
         }
-        // It was fetched in place of older pins.
+        // The set was fetched as the newest versions; by now these are pinned.
         if !there.pinned() && self.lab.pins(name) == there.packages() {
             let mut manifest = self.guard.store().find(name)?.manifest().clone();
             (manifest.pinned, manifest.instead_of) = (true, None);
@@ -215,7 +215,7 @@ impl<'a> Fetching<'a> {
         Ok(self.guard.store().find(name)?)
     }
 
-    /// Fetches a set. If the archive does not have it or can't be reached, one that is there stays.
+    /// Fetches a set. If the archive does not have it or can't be reached, the store's set stays.
     fn replace(
         &mut self,
         name: &str,
@@ -242,7 +242,7 @@ impl<'a> Fetching<'a> {
         }
     }
 
-    /// The set in the store, if it is there and not damaged.
+    /// Finds the set in the store, if it is there and not damaged.
     fn there(&self, name: &str, say: &mut dyn FnMut(&str)) -> Result<Option<Unpacked>, FetchError> {
         let found = self.guard.store().find(name).and_then(|set| {
             set.verify()?;
@@ -259,8 +259,9 @@ impl<'a> Fetching<'a> {
         }
     }
 
-    /// Whether a set in the store need not be fetched: it has the files that are kept today, and the
-    /// pinned versions, or was fetched in place of these same pins, which the archive no longer had.
+    /// Whether a set of the store need not be fetched. It must have the files that this version keeps, and the pinned
+    /// versions. With `newest`, versions fetched in place of these same pins will do too, as the archive no longer had
+    /// the pins. `update_lock` always fetches.
     fn is_wanted(&self, there: &Unpacked) -> bool {
         let pins = self.lab.pins(&there.set);
         let in_their_place = || {
@@ -272,7 +273,7 @@ impl<'a> Fetching<'a> {
             && (pins.is_empty() || pins == there.packages() || in_their_place())
     }
 
-    /// Cures a set that was put into the store before the cure was known.
+    /// Cures a set that was put into the store before the cure was known: copies it, cures the copy, and replaces it.
     fn cure(&self, there: &Unpacked) -> Result<(), FetchError> {
         let folder = self.workshop.join(&there.set);
         let root = folder.join("root");
@@ -293,7 +294,7 @@ impl<'a> Fetching<'a> {
         Ok(self.guard.put(&manifest, &folder)?)
     }
 
-    /// Fetches a set.
+    /// Fetches a set from the archive, unpacks it, and puts it into the store.
     fn set(&mut self, name: &str, say: &mut dyn FnMut(&str)) -> Result<(), FetchError> {
         let lab = self.lab;
         let set = lab.set(name)?;
@@ -306,6 +307,7 @@ impl<'a> Fetching<'a> {
         say(&format!("{name}: unpacking"));
         let folder = self.workshop.join(name);
         let manifest = self.unpack(name, set, &folder, packages)?;
+        // The packages are in the folder of the next download, which lists all that are there.
         for file in files {
             std::fs::remove_file(&file).map_err(|e| FetchError::io("remove", &file, e))?;
         }
@@ -320,7 +322,7 @@ impl<'a> Fetching<'a> {
         Ok(())
     }
 
-    /// apt for a set's suite and architecture, with the archive's lists.
+    /// Finds or makes the apt for a set's suite and architecture, with the archive's lists.
     fn apt(
         &mut self,
         name: &str,
@@ -348,7 +350,7 @@ impl<'a> Fetching<'a> {
         Ok(apt)
     }
 
-    /// Unpacks into `folder`, which must not exist yet.
+    /// Unpacks packages into `folder`, which must not exist yet. Returns the manifest of the set.
     fn unpack(
         &self,
         name: &str,

@@ -1,6 +1,6 @@
-//! Which libraries a set's programs need: those that their ELF files name (DT_NEEDED), and those
-//! that these name in turn. Libraries that a program loads itself at run time, as QEMU those for sound
-//! and graphics, are left out unless the set asks for them (`keep`).
+//! Finds the libraries that a set's programs need: those that their ELF files name (DT_NEEDED), and those that these
+//! name in turn. A program may load libraries itself at run time, as QEMU does for sound and graphics. These are left
+//! out unless the set asks for them (`keep`).
 
 use super::unpack::matches;
 use crate::files::{self, Files};
@@ -15,8 +15,8 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-/// Whether a file is a program of the set, the loader, or a library that a program might need: also one in a
-/// folder of the libraries', as links may lead there (DPDK's drivers).
+/// Whether a file is a program of the set, the loader, or a library that a program might need. Libraries in subfolders
+/// count too, as links may lead there (DPDK's drivers).
 pub(crate) fn may_be(set: &Set, path: &str) -> bool {
     let place = program::place(set.architecture);
     let library = path.strip_prefix(place.libraries);
@@ -28,8 +28,7 @@ pub(crate) fn may_be(set: &Set, path: &str) -> bool {
             .is_some_and(|name| set.programs.iter().any(|p| p == name))
 }
 
-/// The set's programs, their loader, and all libraries that they need, with the links that lead
-/// there.
+/// Finds the set's programs, their loader, and all libraries that they need, with the links that lead there.
 pub(crate) fn closure(set: &Set, root: &Path, files: &Files) -> io::Result<BTreeSet<String>> {
     let place = program::place(set.architecture);
     let mut needed = BTreeSet::new();
@@ -39,7 +38,7 @@ pub(crate) fn closure(set: &Set, root: &Path, files: &Files) -> io::Result<BTree
         .map(|name| (format!("usr/bin/{name}"), "the set".to_owned()))
         .collect();
     ahead.push((place.loader.to_owned(), "every program".to_owned()));
-    // Libraries that a program loads itself, which the set names.
+    // The set names the libraries that a program loads itself.
     let is_asked = |path: &str| set.patterns().any(|pattern| matches(pattern, path));
     let loaded = files
         .keys()
@@ -74,17 +73,16 @@ fn names(path: &Path) -> Result<Vec<String>, String> {
     Ok(dynamic.names)
 }
 
-/// What an ELF file says to the dynamic loader.
+/// Values for the dynamic loader in an ELF file.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Dynamic {
-    /// The libraries that it needs.
+    /// The libraries that the file needs.
     pub names: Vec<String>,
-    /// The folders in which they are, besides those that the loader knows; `$ORIGIN` is the file's
-    /// own.
+    /// The folders in which the libraries are, besides those that the loader knows; `$ORIGIN` is the file's own.
     pub folders: Vec<String>,
 }
 
-/// The dynamic section of a 64-bit ELF file; empty if it has none.
+/// Reads the dynamic section of a 64-bit ELF file; empty if it has none.
 pub(super) fn dynamic(bytes: &[u8]) -> object::Result<Dynamic> {
     let header = FileHeader64::<Endianness>::parse(bytes)?;
     let endian = header.endian()?;

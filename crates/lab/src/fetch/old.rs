@@ -1,5 +1,4 @@
-//! The archive of old versions, which has what the usual archive dropped, as it was at the time at which a
-//! set was pinned.
+//! The archive of old versions, with packages that the usual archive dropped, as it was when a set was pinned.
 
 use super::Fetching;
 use super::apt::Apt;
@@ -10,17 +9,14 @@ use toml::value::Datetime;
 /// Debian's archive of old versions.
 pub const DEBIAN: &str = "http://snapshot.debian.org/archive/debian/{date}";
 
-/// Stands for the time in its address, as `20261126T084355Z`.
+/// Placeholder of the time in the archive's address, as `20261126T084355Z`.
 pub const DATE: &str = "{date}";
 
 impl Fetching<'_> {
-    /// Adds the archive as it was when the set was pinned to apt's. Once it could not be read, it is not asked
+    /// Adds the archive, as it was when the set was pinned, to apt's. An archive that could not be read is not asked
     /// again.
     ///
-    /// Returns its address.
-    ///
-    /// # Errors
-    /// Why it can't be used.
+    /// Returns the archive's address, or the reason why it can't be used.
     pub(super) fn add_old(
         &mut self,
         apt: &Apt,
@@ -65,7 +61,7 @@ impl Fetching<'_> {
     }
 }
 
-/// The time now, in seconds.
+/// The current time, to the second.
 pub(super) fn now() -> Option<Datetime> {
     let now = humantime::format_rfc3339_seconds(SystemTime::now());
     now.to_string().parse().ok()

@@ -1,5 +1,5 @@
-//! What a root file system keeps of its packages: its programs, the files that its patterns name,
-//! all libraries that any of these needs, and the links that lead to them.
+//! Finds the files that a root file system keeps of its packages. These are its programs, the files that its patterns
+//! name, all libraries that any of these needs, and the links to them.
 
 use super::needed::{Dynamic, dynamic, other};
 use super::unpack::{below_usr, matches};
@@ -12,8 +12,8 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-/// Folders with programs and libraries; which of their files are needed is known only when all
-/// packages are unpacked.
+/// Folders with programs and libraries. Their files are kept until all packages are unpacked, as only then the needed
+/// ones are known.
 const FOLDERS: [&str; 5] = [
     "usr/bin/",
     "usr/lib/",
@@ -30,10 +30,7 @@ pub(crate) fn may_be(path: &str) -> bool {
     FOLDERS.iter().any(|folder| path.starts_with(folder))
 }
 
-/// The paths of all files and links that the set keeps.
-///
-/// # Errors
-/// A program or library is in no package.
+/// Finds the paths of all files and links that the set keeps.
 pub(crate) fn closure(set: &Set, root: &Path, files: &Files) -> io::Result<BTreeSet<String>> {
     let mut closure = Closure {
         files,
@@ -62,11 +59,11 @@ struct Closure<'a> {
     root: &'a Path,
     /// The folder of libraries.
     libraries: &'static str,
-    /// Files and links, with those that lead there.
+    /// Paths of files and links, with the links that lead there.
     kept: BTreeSet<String>,
     /// Kept files whose libraries were not looked up yet.
     ahead: Vec<String>,
-    /// Libraries in none of the loader's folders, and who needs each.
+    /// Libraries in none of the loader's folders, each with the file that needs it.
     elsewhere: Vec<(String, String)>,
 }
 
@@ -91,7 +88,7 @@ impl Closure<'_> {
         }
     }
 
-    /// Keeps the libraries of all files, and the libraries of these.
+    /// Keeps the libraries of all files, and the libraries that those need.
     fn libraries(&mut self) -> io::Result<()> {
         while let Some(path) = self.ahead.pop() {
             let dynamic =
@@ -106,7 +103,7 @@ impl Closure<'_> {
                 }
             }
         }
-        // A program may load a library by its path, which others then need by its name.
+        // A program may load a library by its path. Other files then find it by its name.
         let names: BTreeSet<&str> = self.kept.iter().map(|path| name(path)).collect();
         let mut elsewhere = self.elsewhere.iter();
         match elsewhere.find(|(name, _)| !names.contains(&**name)) {
@@ -115,8 +112,7 @@ impl Closure<'_> {
         }
     }
 
-    /// Keeps all links that lead to kept files, and those links to folders of kept files that the
-    /// set asks for.
+    /// Keeps all links that lead to kept files, and links that the set asks for and that lead to folders of kept files.
     fn links(&mut self, is_asked: impl Fn(&str) -> bool) {
         for (path, entry) in self.files {
             if let (Entry::Link { .. }, (links, Some(end))) = (entry, walk(self.files, path)) {
@@ -135,7 +131,7 @@ impl Closure<'_> {
     }
 }
 
-/// The links on the way along `path`, and where it ends, which need not exist; nothing if it leads
+/// Follows `path`. Returns the links on the way, and the end, which need not exist. There is no end if the path leads
 /// out of the set or in a circle.
 fn walk(files: &Files, path: &str) -> (Vec<String>, Option<String>) {
     let mut links = Vec::new();
@@ -160,7 +156,7 @@ fn walk(files: &Files, path: &str) -> (Vec<String>, Option<String>) {
     (links, None)
 }
 
-/// What a file says to the dynamic loader: nothing unless it is a program or library for 64 bits.
+/// Reads a file's values for the dynamic loader: empty unless it is a program or library for 64 bits.
 fn read(path: &Path) -> Result<Dynamic, String> {
     let bytes = fs::read(path).map_err(|e| e.to_string())?;
     match bytes.starts_with(b"\x7fELF\x02") {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// An archive of packages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Archive {
-    /// As in apt's sources.
+    /// Address of the archive, as in apt's sources.
     pub uri: String,
     /// The keys that sign it; by default the keys that apt trusts for every source.
     pub keys: Option<Keys>,
@@ -19,11 +19,11 @@ pub enum Keys {
     File(PathBuf),
     /// An ASCII-armoured key in the sources themselves.
     Text(String),
-    /// None: it is a folder of this machine (`file:`), which the user named and trusts.
+    /// No keys: the archive is a folder of this machine (`file:`), which the user named and trusts.
     Trusted,
 }
 
-/// One entry of apt's sources.
+/// Entry of apt's sources.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Entry {
     uris: Vec<String>,
@@ -53,7 +53,7 @@ const KEYRINGS: [&str; 2] = [
     "usr/share/keyrings/debian-archive-keyring.pgp",
 ];
 
-/// The Debian archive in the sources of the system below `root` (normally "/").
+/// Finds the Debian archive in the sources of the system below `root` (normally "/").
 pub fn debian_archive(root: &Path) -> Option<Archive> {
     let mut entries = Vec::new();
     let mut read = |path: &Path| {
@@ -84,8 +84,8 @@ pub fn debian_archive(root: &Path) -> Option<Archive> {
     Some(archive)
 }
 
-/// The first entry that is Debian's own archive. Other archives use its suites' names too, so the
-/// keys or the path must be Debian's as well.
+/// Chooses the first entry that is Debian's own archive. Other archives use the names of its suites too, so the keys or
+/// the path must be Debian's as well.
 fn choose(entries: &[Entry]) -> Option<Archive> {
     entries.iter().find_map(|entry| {
         let has =
@@ -110,14 +110,14 @@ fn keys(signed_by: &str) -> Option<Keys> {
     if signed_by.contains("-----BEGIN PGP") {
         Some(Keys::Text(signed_by.to_owned()))
     } else {
-        // Otherwise it is the fingerprint of a key that apt trusts anyway.
+        // A value without a path is the fingerprint of a key that apt trusts anyway.
         let mut words = signed_by.split([' ', '\t', '\n', ',']);
         let file = words.find(|word| word.starts_with('/'));
         file.map(|file| Keys::File(file.into()))
     }
 }
 
-/// `deb [signed-by=FILE arch=amd64] URI SUITE COMPONENT...`
+/// Parses a line of sources.list: `deb [signed-by=FILE arch=amd64] URI SUITE COMPONENT...`
 fn one_line(line: &str) -> Option<Entry> {
     let line = line.split('#').next()?.trim();
     let rest = line.strip_prefix("deb")?;
@@ -144,8 +144,8 @@ fn one_line(line: &str) -> Option<Entry> {
     })
 }
 
-/// Stanzas of `Key: value`, separated by empty lines; a line that begins with a blank continues the
-/// value above, and one with a single '.' is an empty line in it.
+/// Parses stanzas of `Key: value`, separated by empty lines. A line that begins with a blank continues the value above,
+/// and a line with a single '.' is an empty line in the value.
 fn stanzas(text: &str) -> Vec<Entry> {
     let mut entries = Vec::new();
     let mut fields: Vec<(String, String)> = Vec::new();

@@ -1,5 +1,5 @@
-//! Unpacks packages: only the files that the set keeps, with /bin, /lib and /sbin moved below /usr,
-//! and modules and Xen decompressed, so that using them needs no tool.
+//! Unpacks packages, only the files that the set keeps. /bin, /lib and /sbin are moved below /usr. Modules and Xen are
+//! decompressed, so that their use needs no tool.
 
 use super::{needed, root};
 use crate::files::{self, Files};
@@ -25,7 +25,7 @@ pub(crate) struct Unpacking<'a> {
 }
 
 impl<'a> Unpacking<'a> {
-    /// `root`: a folder that does not exist yet.
+    /// Makes the value for files below `root`, a folder that does not exist yet.
     pub(crate) fn new(set: &'a Set, root: &Path) -> io::Result<Self> {
         fs::create_dir_all(root)?;
         Ok(Self {
@@ -63,7 +63,7 @@ impl<'a> Unpacking<'a> {
         }
         let (path, found) = match kind {
             EntryType::Regular | EntryType::Continuous => self.file(&path, entry)?,
-            // Another name of a file of the package. Its path starts at the package's root.
+            // A hard link is another name of a file of the package. Its path starts at the package's root.
             EntryType::Link if self.set.kind == SetKind::Root => {
                 let to = entry.link_name_bytes().unwrap_or_default().into_owned();
                 let to = std::str::from_utf8(&to).ok().and_then(files::clean);
@@ -118,8 +118,8 @@ impl<'a> Unpacking<'a> {
         write(path, content, executable)
     }
 
-    /// Whether the set keeps a file, or may keep it: which libraries and links it needs is known
-    /// only when all packages are there.
+    /// Whether the set keeps a file, or may keep it: the needed libraries and links are known only when all packages
+    /// are there.
     fn keeps(&self, path: &str, is_link: bool) -> bool {
         let asked = self.set.patterns().any(|pattern| matches(pattern, path));
         asked
@@ -130,10 +130,9 @@ impl<'a> Unpacking<'a> {
             }
     }
 
-    /// Drops what no file of the set needs, and makes the links.
+    /// Drops files that no file of the set needs, and makes the links.
     ///
-    /// Returns the files, and for each package, in the order of unpacking, whether any file of it
-    /// is left.
+    /// Returns the files, and for each package, in the order of unpacking, whether any of its files is left.
     pub(crate) fn finish(mut self) -> io::Result<(Files, Vec<bool>)> {
         match self.set.kind {
             SetKind::Program => {
@@ -200,7 +199,7 @@ pub(super) fn below_usr(path: &str) -> String {
     }
 }
 
-/// The path of a compressed kernel module without the end that says how, and how.
+/// The path of a compressed kernel module without the ending that names its packing, and the packing.
 fn packed_module(path: &str) -> Option<(&str, Packing)> {
     let (module, end) = path.rsplit_once('.')?;
     let packing = Packing::of_suffix(end)?;
@@ -390,7 +389,7 @@ mod tests {
     }
 
     thread_local! {
-        /// One folder for all cases: making one for each takes longer than the case.
+        /// The folder of all cases: making one for each takes longer than the case.
         static FOLDER: tempfile::TempDir = tempfile::tempdir().unwrap();
     }
 

@@ -1,4 +1,4 @@
-//! Which versions of a set's packages are fetched, and whether the files that came are those.
+//! Chooses the versions of a set's packages, and checks that the files that came are those.
 
 use super::apt::{self, Apt, Version};
 use super::{FetchError, Fetching, first, takes};
@@ -6,7 +6,7 @@ use crate::sets::{Package, Set};
 use std::path::PathBuf;
 
 impl Fetching<'_> {
-    /// Which versions to fetch: the pinned ones, or the newest.
+    /// Chooses the versions to fetch: the pinned ones, or the newest.
     pub(super) fn choose(
         &mut self,
         apt: &Apt,
@@ -32,7 +32,7 @@ impl Fetching<'_> {
         if gone.is_empty() {
             return pinned();
         }
-        // It is said once why no old versions can be had.
+        // The reason why the old archive can't be read is shown only once.
         let is_known = self.unreachable.is_some();
         let tried = match self.add_old(apt, name, say) {
             Ok(from) => {

@@ -1,9 +1,9 @@
-//! The root file system of a machine: an EROFS image of a set of kind `root`, without compression.
-//! It has the same bytes on every host: mkfs.erofs comes from a set too, and gets a tar archive
-//! without dates and owners, in the order of paths.
+//! The root file system of a machine: an EROFS image of a set of kind `root`, without compression. The image has the
+//! same bytes on every host. mkfs.erofs comes from a set too, and gets a tar archive without dates and owners, in the
+//! order of paths.
 //!
-//! Images are kept in the store (`images/`) under a digest of all that they are made of, each with
-//! the SHA-256 of its bytes beside it.
+//! Images are kept in the store (`images/`) under a digest of all that they are made of. A file next to each has the
+//! SHA-256 of its bytes.
 
 mod tree;
 
@@ -24,13 +24,13 @@ use tree::Tree;
 /// The set with the program that makes images.
 pub const MKFS_SET: &str = "erofs";
 
-/// That program.
+/// The program that makes images.
 const MKFS: &str = "mkfs.erofs";
 
-/// The version of how images are made: of [`tree`] and of [`OPTIONS`].
+/// The version of the images' format: increases when [`tree`] or [`OPTIONS`] change.
 const VERSION: u32 = 2;
 
-/// All that mkfs.erofs would otherwise take from the host or choose by chance.
+/// Options for all that mkfs.erofs would otherwise take from the host or choose by chance.
 const OPTIONS: [&str; 7] = [
     "-b4096",
     "-T0",
@@ -41,14 +41,11 @@ const OPTIONS: [&str; 7] = [
     "--tar=f",
 ];
 
-/// An NVDIMM's size is a multiple of this.
+/// Alignment of an image's size: that of an NVDIMM.
 const ALIGNMENT: u64 = 2 << 20;
 
-/// What a root file system has beside /usr, by path without '/' at its beginning, each folder before what is in
-/// it: with /usr of the set's folder it is the whole, without an image.
-///
-/// # Errors
-/// The set is of another kind, or a file can't be read.
+/// Files of a root file system outside /usr, by path without '/' at its beginning, each folder before its content. With
+/// /usr of the set's folder they are the whole root file system, without an image.
 pub fn beside_usr(set: &Unpacked) -> Result<Vec<(String, Content)>, StoreError> {
     set.is(SetKind::Root, "root file system")?;
     let tree = Tree::of(&set.manifest().files);
@@ -60,16 +57,12 @@ pub fn beside_usr(set: &Unpacked) -> Result<Vec<(String, Content)>, StoreError> 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RootImage {
     pub path: PathBuf,
-    /// SHA-256 of its bytes, in hexadecimal.
+    /// SHA-256 of the image's bytes, in hexadecimal.
     pub sha256: String,
 }
 
 impl Store {
-    /// The image of a root file system, made by `mkfs` ([`MKFS_SET`]) if it is not there yet. `say`
-    /// gets a message before that.
-    ///
-    /// # Errors
-    /// A set is of another kind, a file was changed, or the image can't be made or written.
+    /// Finds the image of a root file system, or makes it with `mkfs` ([`MKFS_SET`]). `say` gets a message before that.
     pub fn root_image(
         &self,
         set: &Unpacked,
@@ -83,10 +76,7 @@ impl Store {
         guard.root_image(set, mkfs, say)
     }
 
-    /// The image, if it was made already.
-    ///
-    /// # Errors
-    /// The set is of another kind.
+    /// Finds the image, if it was made already.
     pub fn image_there(
         &self,
         set: &Unpacked,
@@ -111,14 +101,14 @@ impl Store {
 }
 
 impl Guard<'_> {
-    /// See [`Store::root_image`].
+    /// Makes the image of [`Store::root_image`], with the store locked.
     pub(crate) fn root_image(
         &self,
         set: &Unpacked,
         mkfs: &Unpacked,
         say: &mut dyn FnMut(&str),
     ) -> Result<RootImage, StoreError> {
-        // Another process may have made it in the meantime.
+        // Another process may have made the image before this one got the lock.
         if let Some(there) = self.store().image_there(set, mkfs)? {
             return Ok(there);
         }
@@ -142,7 +132,7 @@ impl Guard<'_> {
         Ok(image)
     }
 
-    /// Moves an image into place; its hash first, as an image is there if both are.
+    /// Moves an image into place. The file with its hash comes first: an image counts as made once both are there.
     fn put_image(&self, made: &Path, digest: &str) -> Result<RootImage, StoreError> {
         let path = self.store().image_path(digest);
         let put = || -> io::Result<String> {
@@ -160,8 +150,8 @@ impl Guard<'_> {
         }
     }
 
-    /// Removes the images of sets that are no longer in the store. What can't be removed is left for
-    /// the next time.
+    /// Removes the images of sets that are no longer in the store. An image that can't be removed is left for the next
+    /// time.
     fn clear_images(&self) {
         let names = self.store().names().unwrap_or_default();
         let sets: Vec<Unpacked> = names
@@ -210,6 +200,7 @@ fn make(set: &Unpacked, mkfs: &Unpacked, workshop: &Path, to: &Path) -> io::Resu
         .args(words)
         .args(OPTIONS)
         .arg(to)
+        // The image must not depend on the host's environment.
         .env_clear()
         .env("TMPDIR", workshop)
         .current_dir(workshop)
@@ -227,7 +218,7 @@ fn make(set: &Unpacked, mkfs: &Unpacked, workshop: &Path, to: &Path) -> io::Resu
     };
     let status = child.wait()?;
     match written {
-        // The reason is what the program says, unless it was not the program that failed.
+        // The program's own message is the reason, unless reading the files failed.
         Err(e) if e.kind() != io::ErrorKind::BrokenPipe => return Err(e),
         written if status.success() => written?,
         _ => {

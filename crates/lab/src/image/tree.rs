@@ -1,4 +1,4 @@
-//! What is in a root file system: the files of its set, and what Debian's maintainer scripts and the
+//! The content of a root file system: the files of its set, and those that Debian's maintainer scripts and the
 //! installer would have made. No file of a set is replaced.
 
 use crate::files::Files;
@@ -17,7 +17,7 @@ const LINKS: [(&str, &str); 4] = [
     ("sbin", "usr/sbin"),
 ];
 
-/// Folders that a system has from the beginning. `lab` is where the machine's initramfs goes.
+/// Folders that a system has from the beginning. `lab` is for the machine's initramfs.
 const FOLDERS: [&str; 16] = [
     "dev",
     "etc",
@@ -51,7 +51,7 @@ const FILES: [(&str, &str); 4] = [
     ),
 ];
 
-/// What is at a path of a file system.
+/// Content of a path of a file system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Content {
     Folder { mode: u32 },
@@ -76,7 +76,7 @@ enum Node {
 }
 
 impl Tree {
-    /// The file system of a set with these files.
+    /// Makes the file system of a set with these files.
     pub(super) fn of(files: &Files) -> Self {
         let mut tree = BTreeMap::new();
         for (path, entry) in files {
@@ -104,7 +104,7 @@ impl Tree {
         Self(tree)
     }
 
-    /// All that is not below /usr, but for /usr itself; the files are below `root`.
+    /// Returns the content of all paths outside /usr, and not /usr itself. The set's files are below `root`.
     pub(super) fn beside_usr(&self, root: &Path) -> io::Result<Vec<(String, Content)>> {
         let of_usr = |path: &str| path == "usr" || path.starts_with("usr/");
         let nodes = self.0.iter().filter(|(path, _)| !of_usr(path));
@@ -126,7 +126,7 @@ impl Tree {
         nodes.map(content).collect()
     }
 
-    /// Writes it as a tar archive; the files are below `root`.
+    /// Writes the file system as a tar archive. The set's files are below `root`.
     pub(super) fn write(&self, root: &Path, to: &mut dyn Write) -> io::Result<()> {
         let mut archive = Builder::new(to);
         let mut folder = header(EntryType::Directory, 0o755, 0);
@@ -169,7 +169,7 @@ fn mode(path: &str) -> u32 {
     }
 }
 
-/// No owner and no date.
+/// A header without owner and date, so that images do not depend on them.
 fn header(kind: EntryType, mode: u32, bytes: u64) -> Header {
     let mut header = Header::new_gnu();
     header.set_entry_type(kind);

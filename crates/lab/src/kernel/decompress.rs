@@ -1,10 +1,10 @@
-//! Decompresses kernels and modules. Total: what is damaged, or larger than a kernel can be, is an error.
+//! Decompresses kernels and modules. Total: damaged bytes, or more than a kernel can have, are an error.
 
 use flate2::read::GzDecoder;
 use ruzstd::StreamingDecoder;
 use std::io::{self, BufReader, Write};
 
-/// More than any kernel or module has.
+/// The most bytes of a kernel or module: more than any has.
 const LIMIT_BYTES: usize = 1 << 30;
 const TOO_LARGE: &str = "it is larger than any kernel";
 
@@ -14,7 +14,7 @@ pub(crate) enum Packing {
     Gzip,
     Xz,
     Zstd,
-    /// Of old: without a magic number of its own.
+    /// The old format, without a magic number of its own.
     Lzma,
 }
 
@@ -28,7 +28,7 @@ const OTHERS: [(&[u8], &str); 5] = [
 ];
 
 impl Packing {
-    /// By a file's first bytes.
+    /// Finds the packing by a file's first bytes.
     pub fn of(bytes: &[u8]) -> Option<Self> {
         match bytes {
             [0x1f, 0x8b, ..] => Some(Self::Gzip),
@@ -38,7 +38,7 @@ impl Packing {
         }
     }
 
-    /// By the end of a file's name, as of `kvm.ko.zst`.
+    /// Finds the packing by the ending of a file's name, as of `kvm.ko.zst`.
     pub fn of_suffix(suffix: &str) -> Option<Self> {
         match suffix {
             "gz" => Some(Self::Gzip),
@@ -48,7 +48,7 @@ impl Packing {
         }
     }
 
-    /// By the name in the header of an EFI zboot image.
+    /// Finds the packing by its name in the header of an EFI zboot image.
     pub fn of_word(word: &str) -> Option<Self> {
         match word {
             "gzip" => Some(Self::Gzip),
@@ -59,10 +59,7 @@ impl Packing {
         }
     }
 
-    /// What the bytes were compressed from.
-    ///
-    /// # Errors
-    /// They are damaged, or of a kind that the decompressor does not know.
+    /// Decompresses bytes.
     pub fn open(self, bytes: &[u8]) -> io::Result<Vec<u8>> {
         let mut to = Bounded(Vec::new());
         match self {
@@ -74,7 +71,7 @@ impl Packing {
             Self::Zstd => {
                 let decoder = StreamingDecoder::new(bytes).map_err(|e| other(&e.to_string()));
                 let mut decoder = decoder?;
-                // The decoder keeps that much before it writes anything.
+                // The decoder buffers so many bytes before it writes any, so the limit is checked first.
                 let kept_bytes = window_bytes(bytes).max(decoder.decoder.content_size());
                 if kept_bytes > LIMIT_BYTES as u64 {
                     return Err(other(TOO_LARGE));
@@ -99,8 +96,8 @@ pub(crate) fn unpacked_by(bytes: &[u8]) -> Option<&'static str> {
     other.map(|(_, program)| *program)
 }
 
-/// What a zstd frame may refer back to; 0 of one that says its length instead (RFC 8878, 3.1.1.1.2). Of
-/// `zstd -22` it is 128 MiB.
+/// The window of a zstd frame, to which it may refer back; 0 of a frame that has its length instead (RFC 8878,
+/// 3.1.1.1.2). With `zstd -22` the window is 128 MiB.
 fn window_bytes(frame: &[u8]) -> u64 {
     const SINGLE_SEGMENT: u8 = 0x20;
     match frame {
@@ -116,7 +113,7 @@ fn other(what: &str) -> io::Error {
     io::Error::other(what.to_owned())
 }
 
-/// Refuses more than [`LIMIT_BYTES`].
+/// A buffer that refuses more than [`LIMIT_BYTES`].
 struct Bounded(Vec<u8>);
 
 impl Write for Bounded {
@@ -141,10 +138,10 @@ mod tests {
     use proptest::prelude::*;
 
     const TEXT: &[u8] = b"hello hello hello hello worldswitch";
-    /// Of zstd -22 --ultra, reading a pipe: a window of 128 MiB.
+    /// Output of zstd -22 --ultra, reading a pipe: a window of 128 MiB.
     const ZSTD: &[u8] =
         b"\x28\xb5\x2f\xfd\x04\x88\xbd\0\0\x88hello worldswitch\x01\0\xf1\x4a\x11\x46\xac\xff\x82";
-    /// Of xz --format=lzma.
+    /// Output of xz --format=lzma.
     const LZMA: &[u8] = b"\x5d\0\0\x80\0\xff\xff\xff\xff\xff\xff\xff\xff\0\x34\x19\x49\xee\x8d\xe9\x56\x0c\x61\x2a\x6f\x6b\xd3\x16\xd8\x08\xc6\x47\x9d\x20\x1f\xa0\xb7\xff\xc9\xb5\0\0";
 
     fn packed() -> [(Packing, Vec<u8>); 4] {

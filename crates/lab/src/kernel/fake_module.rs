@@ -1,4 +1,4 @@
-//! Kernel modules for tests: ELF files that have only what is read of one.
+//! Kernel modules for tests: ELF files that have only the parts that are read.
 
 /// A module of these entries of its section .modinfo, for an ELF machine.
 pub fn module(machine: u16, entries: &[&str]) -> Vec<u8> {

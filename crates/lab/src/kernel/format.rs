@@ -1,4 +1,4 @@
-//! What kind of kernel some bytes are, and what its header says. Total: any bytes get an answer.
+//! The kind of a kernel by its bytes, and the values of its header. Total: any bytes get an answer.
 
 use super::decompress::Packing;
 use object::Endianness;
@@ -10,12 +10,12 @@ use std::fmt;
 use std::io::BufRead;
 use std::ops::Range;
 
-/// The multiboot header lies within this many bytes (Multiboot specification 0.6.96, 3.1).
+/// The first bytes of a file, in which the multiboot header is (Multiboot specification 0.6.96, 3.1).
 const SEARCHED_BYTES: usize = 8192;
 const MULTIBOOT_MAGIC: u32 = 0x1bad_b002;
-/// A header's first three words: magic, flags, and a checksum that makes their sum zero.
+/// The size of a multiboot header's first three words: magic, flags, and a checksum that makes their sum zero.
 const MULTIBOOT_HEADER_BYTES: usize = 12;
-/// Flag 16: the header gives addresses, in the five words after the checksum.
+/// Flag 16 of a multiboot header, which then has addresses in the five words after the checksum.
 const MULTIBOOT_GIVES_PLACES: u32 = 1 << 16;
 
 /// The offsets and values of a bzImage's two magic numbers (Linux,
@@ -33,19 +33,18 @@ const PVH_NOTE: u32 = 18;
 /// A kind of kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// For x86, of 32 or 64 bits.
+    /// An ELF file for x86, of 32 or 64 bits.
     Elf,
     BzImage,
     /// A multiboot kernel that is not an ELF file.
     Multiboot,
-    /// For aarch64.
+    /// An ELF file for aarch64.
     ArmElf,
     /// An arm64 Image.
     Image,
-    /// For aarch64, without any header: known only by the end of its name, as kvm-unit-tests'
-    /// programs.
+    /// A program for aarch64 without any header: known only by the ending of its name, as kvm-unit-tests' programs.
     Flat,
-    /// A program for EFI firmware, and no Linux in it.
+    /// A program for EFI firmware without a Linux in it.
     Efi,
     Unknown,
 }
@@ -65,7 +64,7 @@ impl fmt::Display for Kind {
     }
 }
 
-/// The kind of kernel by a file's bytes, of which the first 8 KiB are enough.
+/// Finds the kind of a kernel by a file's bytes, of which the first 8 KiB are enough.
 pub fn kind(bytes: &[u8]) -> Kind {
     let has = |(at, magic): (usize, &[u8])| bytes.get(at..at + magic.len()) == Some(magic);
     if bytes.starts_with(&ELFMAG) {
@@ -130,12 +129,12 @@ impl<'a> BzImage<'a> {
         self.0.get(0x211).is_some_and(|flags| flags & 1 != 0)
     }
 
-    /// Whether it has a 64-bit entry (XLF_KERNEL_64, since protocol 2.12).
+    /// Whether the kernel has a 64-bit entry (XLF_KERNEL_64, since protocol 2.12).
     pub fn is_64_bit(self) -> bool {
         self.protocol() >= 0x20c && half(self.0, 0x236) & 1 != 0
     }
 
-    /// What is loaded: all behind the real-mode code.
+    /// The bytes that are loaded: all after the real-mode code.
     pub fn kernel(self) -> &'a [u8] {
         let sectors = match self.0.get(0x1f1) {
             None | Some(0) => 4,
@@ -144,7 +143,7 @@ impl<'a> BzImage<'a> {
         self.0.get((sectors + 1) * 512..).unwrap_or_default()
     }
 
-    /// The addresses of the memory that it needs to decompress itself (since protocol 2.10).
+    /// The addresses of the memory that the kernel needs to decompress itself (since protocol 2.10).
     pub fn memory(self) -> Range<u64> {
         const LOADED_AT: u64 = 0x10_0000;
         let aligned = LOADED_AT + u64::from(word(self.0, 0x230));
@@ -152,7 +151,7 @@ impl<'a> BzImage<'a> {
         start..start.saturating_add(word(self.0, 0x260).into())
     }
 
-    /// Its version's text, as `6.1.0-50-amd64 (builder) #1 SMP PREEMPT_RT Debian`.
+    /// The text of the kernel's version, as `6.1.0-50-amd64 (builder) #1 SMP PREEMPT_RT Debian`.
     pub fn version(self) -> Option<&'a str> {
         let start = usize::from(half(self.0, 0x20e)) + 0x200;
         let text = self.0.get(start..)?;
@@ -161,8 +160,8 @@ impl<'a> BzImage<'a> {
         (start > 0x200 && !text.is_empty()).then_some(text)
     }
 
-    /// Whether it is a Linux: the header says where the compressed kernel is (since protocol 2.8), and
-    /// something compressed, or an ELF file, is there.
+    /// Whether the kernel is a Linux: the header has the place of the compressed kernel (since protocol 2.8), and
+    /// compressed bytes, or an ELF file, are there.
     pub fn is_linux(self) -> bool {
         let payload = || {
             let start = word(self.0, 0x248) as usize;
@@ -193,13 +192,13 @@ impl<'a> ArmImage<'a> {
         double(self.0, 24) & 1 != 0
     }
 
-    /// Where it is loaded, from a 2 MiB boundary, and the memory that it needs from there.
+    /// The addresses of the Image's memory, relative to a 2 MiB boundary.
     pub fn memory(self) -> Range<u64> {
         const OLD_OFFSET: u64 = 0x8_0000;
         const OLD_BYTES: u64 = 2 << 20;
         let file = self.0.len() as u64;
         let (start, bytes) = match double(self.0, 16) {
-            // Before Linux 3.17.
+            // Images before Linux 3.17 have no size.
             0 => (OLD_OFFSET, file + OLD_BYTES),
             bytes => (double(self.0, 8), bytes),
         };
@@ -207,12 +206,12 @@ impl<'a> ArmImage<'a> {
     }
 }
 
-/// The version in the banner that every Linux prints first, of a kernel that is not compressed: as
-/// [`BzImage::version`].
+/// Finds the version in the banner that every Linux prints first, in a kernel that is not compressed. Its form is that
+/// of [`BzImage::version`].
 pub fn banner(kernel: &[u8]) -> Option<String> {
     const BANNER: &[u8] = b"inux version ";
     let mut rest = kernel;
-    // Not byte by byte: a kernel has 40 million.
+    // The search jumps from `L` to `L`, as a kernel has 40 million bytes.
     while rest.skip_until(b'L').is_ok_and(|skipped| skipped > 0) {
         let text = rest.strip_prefix(BANNER).unwrap_or_default();
         if text.first().is_some_and(u8::is_ascii_digit) {
@@ -225,17 +224,17 @@ pub fn banner(kernel: &[u8]) -> Option<String> {
     None
 }
 
-/// What a loader reads of an ELF file.
+/// Values that a loader reads in an ELF file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Elf {
-    /// Of 64 bits.
+    /// Whether the file has 64 bits.
     pub is_wide: bool,
-    /// Whether Xen's note gives an entry for PVH.
+    /// Whether Xen's note has an entry for PVH.
     pub has_pvh: bool,
     pub segments: Vec<Segment>,
 }
 
-/// What is loaded.
+/// A part of an ELF file that is loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Segment {
     /// The bytes in the file.
@@ -245,10 +244,7 @@ pub struct Segment {
 }
 
 impl Elf {
-    /// Of a file of [`Kind::Elf`] or [`Kind::ArmElf`].
-    ///
-    /// # Errors
-    /// It is damaged.
+    /// Reads a file of [`Kind::Elf`] or [`Kind::ArmElf`].
     pub fn of(file: &[u8]) -> Result<Self, object::Error> {
         match file.get(4) {
             Some(&object::elf::ELFCLASS32) => read::<FileHeader32<Endianness>>(file),
@@ -256,7 +252,7 @@ impl Elf {
         }
     }
 
-    /// The segments as one piece, from the lowest address on, as `objcopy -O binary` writes it.
+    /// Joins the segments into one piece, from the lowest address on, as `objcopy -O binary` writes it.
     pub(super) fn flat(&self, file: &[u8]) -> Option<Vec<u8>> {
         const LIMIT_BYTES: u64 = 1 << 30;
         let loaded = self.segments.iter().filter(|s| !s.file.is_empty());
@@ -298,7 +294,7 @@ fn read<H: FileHeader<Endian = Endianness>>(file: &[u8]) -> Result<Elf, object::
             }
             PT_NOTE => {
                 let mut notes = segment.notes(endian, file)?;
-                // A note that is damaged ends them, as for the monitor.
+                // A damaged note ends the search, as in the monitor.
                 while let Some(Ok(Some(note))) = notes.as_mut().map(|notes| notes.next()) {
                     elf.has_pvh |= note.name() == b"Xen" && note.n_type(endian) == PVH_NOTE;
                 }
@@ -312,12 +308,13 @@ fn read<H: FileHeader<Endian = Endianness>>(file: &[u8]) -> Result<Elf, object::
 /// A multiboot header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Multiboot {
-    /// Where it is loaded, if the header says so: else an ELF file does.
+    /// First address and end of the loaded memory, if the header has them; otherwise the kernel is an ELF file, which
+    /// has them.
     pub memory: Option<(u64, u64)>,
 }
 
 impl Multiboot {
-    /// The header in a file, if it has one.
+    /// Finds the header in a file, if there is one.
     pub fn of(file: &[u8]) -> Option<Self> {
         let file = file.get(..SEARCHED_BYTES.min(file.len()))?;
         let is_header = |at: &usize| {

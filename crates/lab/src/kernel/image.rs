@@ -1,5 +1,5 @@
-//! A kernel as loaders take it, out of what distributions pack it into: compressed files, EFI zboot and
-//! unified kernel images, and arm64's ELF file.
+//! A kernel as loaders take it, unpacked from the files of distributions: compressed files, EFI zboot and unified
+//! kernel images, and arm64's ELF file.
 
 use super::KernelError;
 use super::decompress::{Packing, unpacked_by};
@@ -9,28 +9,25 @@ use object::{Object, ObjectSection};
 use std::fs;
 use std::path::Path;
 
-/// Packings within each other: a unified kernel image has a zboot image, and that a compressed Image.
+/// The most packings within each other: a unified kernel image has a zboot image, which has a compressed Image.
 const DEPTH: u32 = 4;
-/// More than any file of a kernel has: one with debug information has 500 MB.
+/// The most bytes of a kernel's file: a file with debug information has 500 MB.
 const LIMIT_BYTES: u64 = 2 << 30;
 
 /// A kernel's bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BootImage {
-    /// What a loader takes.
+    /// The bytes that a loader takes.
     pub bytes: Vec<u8>,
     pub kind: Kind,
-    /// What it was packed into, from the outside in; empty if the file itself can be booted.
+    /// Packings of the kernel, from the outside in; empty if the file itself can be booted.
     pub packed: Vec<&'static str>,
     /// Parts of a unified kernel image that are not used.
     pub unused: Vec<&'static str>,
 }
 
 impl BootImage {
-    /// Reads a file.
-    ///
-    /// # Errors
-    /// It can't be read, or what is in it can't be unpacked, with the cure.
+    /// Reads and unpacks a file. An error has the cure.
     pub fn read(path: &Path) -> Result<Self, KernelError> {
         let io = |e| KernelError::io(path, e);
         let about = fs::metadata(path).map_err(io)?;
@@ -54,10 +51,7 @@ impl BootImage {
         Ok(image)
     }
 
-    /// Unpacks a file's bytes.
-    ///
-    /// # Errors
-    /// Why that can't be done, with the cure.
+    /// Unpacks a file's bytes. An error says why that is not possible, and the cure.
     pub fn of(bytes: Vec<u8>) -> Result<Self, String> {
         let mut image = Self {
             kind: kind(&bytes),
@@ -76,7 +70,7 @@ impl BootImage {
         Err(format!("it is packed more than {DEPTH} times"))
     }
 
-    /// What is in it, if it is packed, and how.
+    /// Unpacks the outermost packing, if there is one. Returns the packing's name and its content.
     fn inner(&mut self) -> Result<Option<(&'static str, Vec<u8>)>, String> {
         let bytes = &*self.bytes;
         match self.kind {
@@ -101,7 +95,7 @@ impl BootImage {
         }
     }
 
-    /// The kernel of a unified kernel image.
+    /// Extracts the kernel of a unified kernel image.
     fn unified(&mut self) -> Result<Option<(&'static str, Vec<u8>)>, String> {
         let file = PeFile64::parse(&*self.bytes);
         let linux = file.as_ref().ok().and_then(|file| {
@@ -120,7 +114,7 @@ impl BootImage {
         Ok(Some(("unified", linux)))
     }
 
-    /// The version of its Linux, as `6.1.0-50-amd64 (builder) #1 SMP`; nothing if it is no Linux.
+    /// The version of the Linux, as `6.1.0-50-amd64 (builder) #1 SMP`; none if the kernel is not a Linux.
     pub fn version(&self) -> Option<String> {
         match self.kind {
             Kind::BzImage => {
@@ -132,14 +126,14 @@ impl BootImage {
         }
     }
 
-    /// The release of its Linux, the first word of its version.
+    /// The release of the Linux: the first word of its version.
     pub fn release(&self) -> Option<String> {
         let version = self.version()?;
         version.split(' ').next().map(str::to_owned)
     }
 }
 
-/// The arm64 Image that the kernel's ELF file was linked for; nothing if it is another program.
+/// The arm64 Image of a kernel's ELF file; none if the file is another program.
 fn arm_image(bytes: &[u8]) -> Option<Vec<u8>> {
     let image = Elf::of(bytes).ok()?.flat(bytes)?;
     (kind(&image) == Kind::Image).then_some(image)

@@ -17,10 +17,10 @@ use std::path::{Path, PathBuf};
 pub use image::BootImage;
 pub use modules::{Loadable, Step, is_of_modules};
 
-/// The release of a kernel that does not say it.
+/// The release of a kernel that does not contain its release.
 const UNKNOWN: &str = "unknown";
 
-/// Why a kernel or its modules can't be used.
+/// Reason why a kernel or its modules can't be used.
 #[derive(Debug, thiserror::Error)]
 pub enum KernelError {
     #[error("can't read {}: {cause}", path.display())]
@@ -87,17 +87,17 @@ pub struct Kernel {
     modules: Place,
 }
 
-/// Where a kernel's modules are.
+/// The place of a kernel's modules.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Place {
-    /// In this folder, or below.
+    /// The folder with the modules, which may be in folders below it.
     Below(PathBuf),
-    /// This folder has modules, but only of these releases.
+    /// A folder that has modules, but only of these releases.
     Others(PathBuf, Vec<String>),
 }
 
-/// Paths of the image in a user's folder: copied there, in a build tree, or a link to the current one. The
-/// first that is there is taken.
+/// Paths of the image in a user's folder: copied there, in a build tree, or a link to the current one. The first one
+/// that exists is taken.
 const IMAGES: [&str; 18] = [
     "bzImage",
     "Image",
@@ -119,7 +119,7 @@ const IMAGES: [&str; 18] = [
     "boot/vmlinux",
 ];
 
-/// Folders with files whose names have a kernel's release, and what precedes it there.
+/// Folders with kernels whose names have a release, and the text before the release.
 const VERSIONED: [(&str, &str); 6] = [
     ("", "vmlinuz-"),
     ("boot", "vmlinuz-"),
@@ -133,7 +133,7 @@ const VERSIONED: [(&str, &str); 6] = [
 const MODULES: [&str; 2] = ["lib/modules", "usr/lib/modules"];
 
 impl Kernel {
-    /// The kernel in unpacked packages, below their `root`.
+    /// Finds the kernel in unpacked packages, below their `root`.
     pub(crate) fn in_packages(root: &Path) -> Option<Self> {
         let installed = starting_with(&root.join("boot"), "vmlinuz-");
         let (image, release) = match installed.into_iter().next() {
@@ -142,7 +142,7 @@ impl Kernel {
                 let release = name.to_owned();
                 (image, release)
             }
-            // From Linux 6.19 on, Debian puts it into the folder of the modules.
+            // From Linux 6.19 on, Debian puts the kernel into the folder of the modules.
             None => {
                 let folders = starting_with(&root.join("usr/lib/modules"), "");
                 let folder = folders.into_iter().next()?;
@@ -160,11 +160,8 @@ impl Kernel {
         })
     }
 
-    /// A user's kernel: in a folder, which is a build tree or has one kernel, installed or unpacked from
-    /// packages; or a file. Its modules are in the folder for its release, or anywhere below.
-    ///
-    /// # Errors
-    /// There is no kernel or several, or it can't be read, with the cure.
+    /// Finds a user's kernel: a file, or the only kernel of a folder, which is a build tree or has installed or
+    /// unpacked packages. The modules are in the folder for the kernel's release, or anywhere below.
     pub fn at(path: &Path) -> Result<(Self, BootImage), KernelError> {
         let about = fs::metadata(path).map_err(|e| KernelError::io(path, e))?;
         let file = match about.is_dir() {
@@ -185,10 +182,7 @@ impl Kernel {
         Ok((kernel, image))
     }
 
-    /// The steps that load these modules, and all that they need before them.
-    ///
-    /// # Errors
-    /// One is not there or can't be loaded into this kernel, with the cure.
+    /// Returns the steps that load these modules, and before each the modules that it needs.
     pub fn steps(
         &self,
         wanted: &[&str],
@@ -209,23 +203,23 @@ impl Kernel {
     }
 }
 
-/// The only kernel in a user's folder.
+/// Finds the only kernel in a user's folder.
 fn image_in(folder: &Path) -> Result<PathBuf, KernelError> {
     let known = IMAGES.iter().map(|path| folder.join(path));
     if let Some(image) = known.into_iter().find(|path| path.is_file()) {
         return Ok(image);
     }
-    // By release: one may be in /boot and in the folder of its modules.
+    // Kernels are collected by release: the same kernel may be in /boot and in the folder of its modules.
     let mut found = BTreeMap::new();
     for (place, start) in VERSIONED {
         for path in starting_with(&folder.join(place), start) {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             let release = name.strip_prefix(start).unwrap_or_default();
-            // openSUSE has its ELF file too: vmlinux-RELEASE.xz.
+            // openSUSE also has the ELF file of the same kernel: vmlinux-RELEASE.xz.
             let packed = release.rsplit_once('.');
             let packed = packed.filter(|(_, end)| Packing::of_suffix(end).is_some());
             let release = packed.map_or(release, |(release, _)| release).to_owned();
-            // Boot loaders' folders have others' files too.
+            // Folders of boot loaders have other files too.
             let is_one = !place.starts_with("EFI") || release.ends_with(".efi");
             if is_one && path.is_file() {
                 found.entry(release).or_insert(path);
@@ -265,7 +259,7 @@ fn releases_in(root: &Path) -> BTreeMap<String, PathBuf> {
     named.collect()
 }
 
-/// Where a folder has the modules of this release.
+/// The place of the modules of this release in a folder.
 fn modules_in(root: &Path, release: &str) -> Place {
     let mut releases = releases_in(root);
     match releases.remove(release) {
@@ -275,8 +269,8 @@ fn modules_in(root: &Path, release: &str) -> Place {
     }
 }
 
-/// The same for a kernel's file: in the nearest folder above it that has modules for the release, or is a
-/// build tree's; else beside it.
+/// The place of the modules of a kernel's file. It is the nearest folder above the file that has modules for the
+/// release, or that is a build tree. Otherwise it is the file's folder.
 fn modules_of(file: &Path, release: &str) -> Place {
     let file = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
     for folder in file.ancestors().skip(1) {

@@ -1,4 +1,4 @@
-//! A kernel's modules: where they are, what each needs, and the order in which they are loaded.
+//! A kernel's modules: their files, their dependencies, and the order in which they are loaded.
 
 use super::decompress::Packing;
 use super::{KernelError, UNKNOWN};
@@ -10,18 +10,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Folders within each other that are searched.
+/// The most folders within each other that are searched.
 const DEPTH: u32 = 16;
 /// The file that lists the modules that are part of the kernel.
 const BUILT_IN: &str = "modules.builtin";
 
-/// What is done for a module.
+/// Step for a module: load it, or nothing as it is built in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
     Load(Loadable),
-    /// It is part of the kernel.
+    /// The module is part of the kernel.
     BuiltIn {
-        /// As it was asked for.
+        /// Name of the module, as it was asked for.
         name: String,
     },
 }
@@ -29,18 +29,18 @@ pub enum Step {
 /// A module to load.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Loadable {
-    /// As it was asked for; of one that another one needs, that of its file.
+    /// Name of the module, as it was asked for; the file's name if only another module needs it.
     pub name: String,
-    /// Decompressed.
+    /// The module's bytes, decompressed.
     pub bytes: Vec<u8>,
 }
 
-/// What a module says of itself (the section .modinfo).
+/// Values of a module's section .modinfo, and its machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct About {
-    /// The modules that it needs.
+    /// Names of the modules that the module needs.
     depends: Vec<String>,
-    /// The release of the kernel that it was built for.
+    /// The release of the kernel that the module was built for.
     release: Option<String>,
     /// The machine of its ELF file.
     machine: u16,
@@ -56,25 +56,25 @@ pub(super) struct Modules<'a> {
     built_in: BTreeSet<String>,
 }
 
-/// Of a module's name '-' and '_' are the same.
+/// A module's name in its canonical form: '-' and '_' are the same.
 fn plain(name: &str) -> String {
     name.replace('-', "_")
 }
 
-/// The name of a module's file, without its ends: `kvm-amd` of `kvm-amd.ko.xz`.
+/// The name of a module's file without its endings: `kvm-amd` of `kvm-amd.ko.xz`.
 fn stem(file: &str) -> Option<&str> {
     let packed = file.rsplit_once('.');
     let packed = packed.filter(|(_, end)| Packing::of_suffix(end).is_some());
     packed.map_or(file, |(file, _)| file).strip_suffix(".ko")
 }
 
-/// Whether a file of this name is a module, or says which modules are part of the kernel.
+/// Whether a file of this name is a module, or the list of modules that are part of the kernel.
 pub fn is_of_modules(file: &str) -> bool {
     file == BUILT_IN || stem(file).is_some()
 }
 
 impl<'a> Modules<'a> {
-    /// All modules below `folder`: of several files of one name the first, in the order of names, files
+    /// Finds all modules below `folder`. Among files of the same name it takes the first, in the order of names, files
     /// before folders. Links to folders are not followed: in a build tree some lead in circles.
     pub fn below(folder: &'a Path, release: &'a str) -> Self {
         let mut modules = Self {
@@ -128,11 +128,8 @@ impl<'a> Modules<'a> {
         self.files.is_empty()
     }
 
-    /// The steps that load these modules: each after all that it needs, otherwise in the order in which
+    /// Returns the steps that load these modules: each after the modules that it needs, otherwise in the order in which
     /// they are asked for.
-    ///
-    /// # Errors
-    /// One is not there, can't be read, or is of another kernel or architecture; or some need each other.
     pub fn steps(
         &self,
         wanted: &[&str],
@@ -150,7 +147,7 @@ impl<'a> Modules<'a> {
         for name in wanted {
             loading.module(name, &mut Vec::new())?;
         }
-        // One that was asked for after the one that needs it has its own name even so.
+        // A module may be asked for after another one that needs it. It keeps the name by which it was asked for.
         for step in &mut loading.steps {
             if let Step::Load(module) = step {
                 let asked = wanted
@@ -168,13 +165,13 @@ impl<'a> Modules<'a> {
 struct Loading<'a> {
     modules: &'a Modules<'a>,
     machine: u16,
-    /// The plain names of those in `steps`.
+    /// The plain names of the modules in `steps`.
     done: BTreeSet<String>,
     steps: Vec<Step>,
 }
 
 impl Loading<'_> {
-    /// Adds the steps for a module. `for_whom`: those that need it, the one that was asked for first.
+    /// Adds the steps for a module. `for_whom`: the modules that need it, beginning with the module that was asked for.
     fn module(&mut self, name: &str, for_whom: &mut Vec<String>) -> Result<(), KernelError> {
         let plain_name = plain(name);
         if self.done.contains(&plain_name) {
@@ -262,7 +259,7 @@ impl Modules<'_> {
     }
 }
 
-/// What the module says of itself.
+/// Reads the values of a module's section .modinfo.
 fn about(bytes: &[u8]) -> Result<About, object::Error> {
     let header = FileHeader64::<Endianness>::parse(bytes)?;
     let endian = header.endian()?;

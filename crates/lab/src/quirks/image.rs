@@ -1,4 +1,4 @@
-//! Which parts of a file are code, and where they are in memory.
+//! Finds the parts of a file that are code, and their addresses in memory.
 
 use object::Endianness;
 use object::elf::{FileHeader64, PF_X, PT_LOAD, SHT_DYNSYM, SHT_SYMTAB};
@@ -8,14 +8,14 @@ use std::ops::Range;
 /// A part of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Part {
-    /// Its offsets in the file.
+    /// Offsets of the part in the file.
     pub range: Range<usize>,
-    /// The address of its first byte in memory.
+    /// Address of the part's first byte in memory.
     pub address: u64,
 }
 
-/// The parts of a file that hold its code: the executable segments of a 64-bit ELF file, or the whole
-/// file if it has none. If the file has a symbol for `function`, only that function.
+/// Finds the parts of a file that hold its code. These are the executable segments of a 64-bit ELF file, or the whole
+/// file if there are none. If the file has a symbol for `function`, returns only that function.
 pub(super) fn code(content: &[u8], function: Option<&str>) -> Vec<Part> {
     let whole = Part {
         range: 0..content.len(),
@@ -50,7 +50,7 @@ fn segments(content: &[u8]) -> object::Result<Vec<Part>> {
     Ok(segments.filter(is_code).filter_map(part).collect())
 }
 
-/// The function of this name, if the file's symbols have exactly one.
+/// Finds the function of this name, if the file's symbols have exactly one.
 fn symbol(content: &[u8], name: &str, segments: &[Part]) -> Option<Part> {
     let header = FileHeader64::<Endianness>::parse(content).ok()?;
     let endian = header.endian().ok()?;

@@ -1,7 +1,7 @@
-//! A pattern of machine code, an instruction at a time: bytes in hexadecimal, `..` for any byte, and
-//! `<name>` for the four bytes of an address.
+//! A pattern of machine code, an instruction at a time. It has bytes in hexadecimal, `..` for any byte, and `<name>`
+//! for the four bytes of an address.
 //!
-//! An address is relative to its instruction's end, as x86 has it in calls, jumps and `0x1234(%rip)`.
+//! An address is relative to its instruction's end, as in x86's calls, jumps and `0x1234(%rip)`.
 
 use super::image::Part;
 use memchr::memmem;
@@ -17,7 +17,7 @@ pub(super) type Addresses = BTreeMap<String, u64>;
 /// A pattern.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Pattern {
-    /// None stands for any byte.
+    /// The pattern's bytes; none stands for any byte.
     bytes: Vec<Option<u8>>,
     names: Vec<Name>,
 }
@@ -26,9 +26,9 @@ pub(super) struct Pattern {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Name {
     name: String,
-    /// Its four bytes.
+    /// Offsets of the address' four bytes.
     at: Range<usize>,
-    /// The end of its instruction.
+    /// Offset of the instruction's end.
     end: usize,
 }
 
@@ -37,17 +37,14 @@ struct Name {
 pub(super) struct Match {
     /// The offset in the file.
     pub at: usize,
-    /// The address of that byte in memory.
+    /// The address of that offset in memory.
     address: u64,
-    /// What the pattern's names stand for there, and those that were known before.
+    /// Addresses of the pattern's names, and those that were known before.
     pub addresses: Addresses,
 }
 
 impl Pattern {
-    /// Adds an instruction.
-    ///
-    /// # Errors
-    /// What is wrong with its text.
+    /// Adds an instruction. The error says what is wrong with its text.
     pub fn push(&mut self, text: &str) -> Result<(), String> {
         let begin = self.bytes.len();
         let end = begin + text.split_whitespace().map(width).sum::<usize>();
@@ -77,7 +74,7 @@ impl Pattern {
         }
     }
 
-    /// Adds bytes of which nothing is known, up to this length.
+    /// Adds unknown bytes, up to this length.
     pub fn leave(&mut self, len: usize) {
         self.bytes.resize(len, None);
     }
@@ -87,15 +84,12 @@ impl Pattern {
         self.bytes.len()
     }
 
-    /// The names of its addresses.
+    /// The names of the pattern's addresses.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.names.iter().map(|name| &*name.name)
     }
 
-    /// Checks that it knows enough bytes.
-    ///
-    /// # Errors
-    /// It may be found by chance.
+    /// Checks that the pattern knows enough bytes, so that it is not found by chance.
     pub fn check(&self) -> Result<(), String> {
         match self.bytes.iter().flatten().count() {
             known if known < FEWEST => Err(format!(
@@ -112,8 +106,8 @@ impl Pattern {
         self.len() != other.len() || pairs.into_iter().any(differ)
     }
 
-    /// This pattern with the known bytes and names of another one of its length; where that has neither,
-    /// the byte stays.
+    /// Returns this pattern with the known bytes and names of another pattern of the same length. Bytes that the other
+    /// pattern does not know stay.
     pub fn changed(&self, by: &Self) -> Self {
         let says = |at: usize| {
             let known = by.bytes.get(at).is_some_and(Option::is_some);
@@ -131,7 +125,7 @@ impl Pattern {
         }
     }
 
-    /// All matches in a part of a file whose named addresses agree with the known ones.
+    /// Finds all matches in a part of a file whose named addresses agree with the known ones.
     pub fn find(&self, content: &[u8], part: &Part, known: &Addresses) -> Vec<Match> {
         let code = content.get(part.range.clone()).unwrap_or_default();
         let (before, anchor) = self.anchor();
@@ -155,7 +149,7 @@ impl Pattern {
         found
     }
 
-    /// The offset and the bytes of its longest run of known bytes.
+    /// The offset and the bytes of the pattern's longest run of known bytes, by which it is searched.
     fn anchor(&self) -> (usize, Vec<u8>) {
         let mut best = (0, Vec::new());
         let mut at = 0;
@@ -168,8 +162,8 @@ impl Pattern {
         best
     }
 
-    /// The known addresses and those that the pattern names, if it matches at the start of `code`, which is
-    /// at `address`.
+    /// Returns the known addresses and those that the pattern names, if the pattern matches at the start of `code`,
+    /// which is at `address`.
     fn read(&self, code: &[u8], address: u64, known: &Addresses) -> Option<Addresses> {
         let code = code.get(..self.len())?;
         let mut pairs = self.bytes.iter().zip(code);
@@ -190,8 +184,8 @@ impl Pattern {
         Some(addresses)
     }
 
-    /// Writes the bytes that it knows to the place of a match of another pattern of its length. Nothing,
-    /// and no change, if it has a name that the match does not know, or one that is too far away.
+    /// Writes the pattern's known bytes to a match of another pattern of the same length. Returns none and changes
+    /// nothing if the match does not know one of its names, or if an address is too far away.
     pub fn write(&self, content: &mut [u8], to: &Match) -> Option<()> {
         let place = content.get_mut(to.at..to.at.checked_add(self.len())?)?;
         let bytes = place.iter().zip(&self.bytes);
@@ -215,7 +209,7 @@ fn name(word: &str) -> Option<&str> {
     (!name.is_empty() && name.chars().all(good)).then_some(name)
 }
 
-/// How many bytes a word stands for.
+/// Number of bytes that a word stands for.
 fn width(word: &str) -> usize {
     if name(word).is_some() { 4 } else { 1 }
 }

@@ -1,10 +1,10 @@
-//! The hypervisor below a whole Linux that is a hypervisor itself: the machine's Linux is then L1, its VM
-//! L2, and this one L0.
+//! The hypervisor below a whole Linux that is a hypervisor itself. It is L0, the machine's Linux L1, and that Linux' VM
+//! L2.
 
 use super::{Kernel, Mechanism, Source, Word};
 use serde::Serialize;
 
-/// What runs the machine's Linux in a VM.
+/// The hypervisor that runs the machine's Linux in a VM.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Below {
     /// The machine's memory besides that of the VM.
@@ -13,7 +13,7 @@ pub struct Below {
     pub hypervisor: BelowHypervisor,
 }
 
-/// The hypervisors that can do so.
+/// The hypervisors that can run a hypervisor in a VM.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum BelowHypervisor {
@@ -26,13 +26,13 @@ pub enum BelowHypervisor {
     /// neve, the project's own hypervisor for ARM.
     Neve {
         nest: Mechanism,
-        /// Words of its command line.
+        /// Words of neve's command line.
         parameters: Vec<Word>,
     },
 }
 
 impl Below {
-    /// The set of packages with its kernel.
+    /// The set of packages with the hypervisor's kernel; none for neve.
     pub fn set(&self) -> Option<&str> {
         match &self.hypervisor {
             BelowHypervisor::Kvm { kernel, .. } => match &kernel.source {
@@ -43,7 +43,7 @@ impl Below {
         }
     }
 
-    /// The words of its command line, and of its monitor.
+    /// The words of the hypervisor's command line, and of its monitor.
     pub(crate) fn words(&self) -> impl Iterator<Item = &Word> {
         let (first, second) = match &self.hypervisor {
             BelowHypervisor::Kvm { kernel, words } => (&kernel.parameters, &**words),

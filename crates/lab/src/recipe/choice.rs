@@ -1,20 +1,21 @@
-//! Options of a machine's name whose effect its recipe says, as `+apicv=0`.
+//! Options of a machine's name whose effect its recipe defines, as `+apicv=0`.
 
 use super::{ApplyError, DeviceKind, Hypervisor, Module, Monitor, Published, Recipe, Served, Word};
 use serde::{Deserialize, Serialize};
 
-/// Each vCPU is pinned, and so is what serves the VM's network: the host's agent takes 8 pins (`lab/agent/config.h`).
+/// Numbers of CPUs of a measured system. Each vCPU is pinned, and so is the back-end of the VM's network: the host's
+/// agent takes 8 pins (`lab/agent/config.h`).
 const CPUS: std::ops::RangeInclusive<u32> = 2..=7;
 
-/// One value of an option, and what it changes. Without the option nothing changes.
+/// A value of an option, and its changes to the recipe. Without the option nothing changes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Choice {
     /// The option's name, as `apicv`.
     pub option: String,
-    /// Its value, as `0`.
+    /// The option's value, as `0`.
     pub value: String,
-    /// What it is for.
+    /// Purpose of the value.
     pub why: String,
     /// Another set of packages with the emulator.
     #[serde(default)]
@@ -31,22 +32,22 @@ pub struct Choice {
     /// Options of modules that the recipe loads, which replace those of the same key.
     #[serde(default)]
     pub module: Vec<ModuleOptions>,
-    /// Words of our own monitor.
+    /// Words of vmm's configuration.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub monitor: Vec<String>,
     /// Settings of the VM (`vm.setting`), which replace those of the same key.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub setting: Vec<String>,
-    /// What serves the network of the VM's workloads, on the CPUs of `vm.io`.
+    /// The back-end of the network of the VM's workloads, on the CPUs of `vm.io`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<Served>,
-    /// CPUs of the system whose workloads are measured, natively and as vCPUs. Without it there is one.
+    /// CPUs of the system whose workloads are measured, natively and as vCPUs. Without this value there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpus: Option<u32>,
-    /// What a reader of results must know, in place of the recipe's.
+    /// Caveat that a reader of results must know, in place of the recipe's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub caveat: Option<String>,
-    /// The published numbers beside the machine, in place of the recipe's.
+    /// The published numbers of similar machines, in place of the recipe's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub published: Option<Vec<Published>>,
 }
@@ -57,7 +58,7 @@ pub struct Choice {
 pub struct ModuleOptions {
     /// The module's name.
     pub name: String,
-    /// As `enable_apicv=0 pml=0`.
+    /// Options of the module, as `enable_apicv=0 pml=0`.
     pub options: String,
 }
 
@@ -140,7 +141,7 @@ impl Recipe {
                 word,
                 why: why.to_owned(),
             };
-            // An inner kernel has it too, if it has this parameter at all.
+            // An inner kernel gets the parameter too, if it has one of this key.
             let inner = self.nested.as_mut().map(|nested| &mut nested.parameters);
             let has = |inner: &Vec<Word>| inner.iter().any(|own| key(&own.word) == key(&word.word));
             if let Some(inner) = inner.filter(|inner| has(inner)) {
@@ -155,7 +156,7 @@ impl Recipe {
         }
     }
 
-    /// What is wrong with a choice, in words for the recipe's author.
+    /// Fault of a choice, in words for the recipe's author; none if all are right.
     pub(crate) fn wrong_choice(&self) -> Option<String> {
         let modules = self.kernel.iter().flat_map(|kernel| &kernel.modules);
         let modules: Vec<&str> = modules.map(|module| &*module.name).collect();
@@ -215,7 +216,7 @@ impl Recipe {
 }
 
 impl Module {
-    /// Sets options, as `ept=0 pml=0`: one of the same key is replaced, others are added.
+    /// Sets options, as `ept=0 pml=0`: an option of the same key is replaced, others are added.
     fn set_options(&mut self, options: &str) {
         let mut words: Vec<String> = self.options.split(' ').map(str::to_owned).collect();
         words.retain(|word| !word.is_empty());
@@ -226,7 +227,7 @@ impl Module {
     }
 }
 
-/// Puts a word into the place of that with the same key (all up to '='), or at the end.
+/// Puts a word into the place of the word with the same key (all up to '='), or at the end.
 fn replace<T>(words: &mut Vec<T>, word: T, text: impl Fn(&T) -> &str) {
     match words
         .iter_mut()
@@ -237,7 +238,7 @@ fn replace<T>(words: &mut Vec<T>, word: T, text: impl Fn(&T) -> &str) {
     }
 }
 
-/// What a word sets.
+/// The key that a word sets: all up to '='.
 fn key(word: &str) -> &str {
     word.split('=').next().unwrap_or_default()
 }

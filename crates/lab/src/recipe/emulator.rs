@@ -3,11 +3,11 @@
 use super::Word;
 use serde::{Deserialize, Serialize};
 
-/// What executes the machine's instructions.
+/// The emulator that executes the machine's instructions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Emulator {
     pub kind: EmulatorKind,
-    /// The set of packages that contains it.
+    /// The set of packages that contains the emulator.
     pub package: String,
     /// The program's name in that set, as `qemu-system-x86_64`.
     pub program: String,
@@ -24,15 +24,15 @@ pub struct Emulator {
     /// The machine model, as `pc`, and its properties.
     pub machine: String,
     pub cpu: Cpu,
-    /// How many CPUs it has. With more than one, on which threads run side by side, its clock does not
-    /// count instructions: such a machine only counts exits.
+    /// Number of the emulator's CPUs. More than one run side by side, and the clock does not count their instructions:
+    /// such a machine only counts exits.
     #[serde(skip_serializing_if = "is_one")]
     pub cpus: u32,
     /// The guest's memory.
     pub memory_mib: u64,
-    /// The machine's memory besides the guest's, for whatever runs the guest.
+    /// The machine's memory besides the guest's, for the software that runs the guest.
     pub memory_beside_mib: u64,
-    /// Words of its command line, in this order. The machine layer adds what differs from launch to
+    /// Words of the emulator's command line, in this order. The machine layer adds those that differ from launch to
     /// launch (vCPUs, memory, console, images).
     pub flags: Vec<Flag>,
 }
@@ -50,7 +50,7 @@ impl Emulator {
     }
 }
 
-/// Which emulator it is; only the machine layer uses this.
+/// Kind of the emulator; only the machine layer uses it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum EmulatorKind {
@@ -59,7 +59,7 @@ pub enum EmulatorKind {
 }
 
 impl EmulatorKind {
-    /// Its name in results.
+    /// Name of the emulator in results.
     pub fn name(self) -> &'static str {
         match self {
             Self::Qemu => "qemu",
@@ -82,12 +82,12 @@ pub struct Cpu {
 }
 
 impl Cpu {
-    /// Properties of every model, then those of this one.
+    /// Properties of every model, then those of this model.
     pub fn all_properties(&self) -> impl Iterator<Item = &Word> {
         self.properties.iter().chain(&self.own)
     }
 
-    /// Another model, without this one's own properties.
+    /// Sets another model, without this model's own properties.
     pub(crate) fn replace_model(&mut self, model: String) {
         if model != self.model {
             self.own.clear();
@@ -100,7 +100,8 @@ impl Cpu {
         self.with(self.all_properties())
     }
 
-    /// The same without this model's own properties, for comparisons: those are the recipe's, as its machine is.
+    /// The argument of QEMU's `-cpu` without this model's own properties, for comparisons: those belong to the recipe,
+    /// as its machine does.
     pub fn shared(&self) -> String {
         self.with(self.properties.iter())
     }
@@ -117,7 +118,7 @@ impl Cpu {
 #[serde(deny_unknown_fields)]
 pub struct Flag {
     pub words: Vec<String>,
-    /// Why the machine needs it.
+    /// Reason why the machine needs the words.
     pub why: String,
 }
 
@@ -125,9 +126,9 @@ pub struct Flag {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Since {
-    /// As `9.0`.
+    /// The version, as `9.0`.
     pub version: String,
-    /// What older versions lack.
+    /// The feature that older versions lack.
     pub why: String,
 }
 
@@ -137,7 +138,7 @@ impl Since {
         let parts = |text: &str| -> Option<Vec<u32>> {
             text.split('.').map(|part| part.parse().ok()).collect()
         };
-        // A suffix, as in `9.0.50-rc1`, is ignored.
+        // A suffix is ignored, as that of `9.0.50-rc1`.
         let end = version.find(|c: char| !c.is_ascii_digit() && c != '.');
         let version = version.get(..end.unwrap_or(version.len()));
         match (version.and_then(parts), parts(&self.version)) {

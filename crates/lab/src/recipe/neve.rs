@@ -1,19 +1,19 @@
-//! neve in a recipe: which hypervisors are below the guest, and how they run each other.
+//! neve in a recipe: the hypervisors below the guest, and the mechanism by which they run each other.
 
 use super::{OptionName, Word};
 use serde::{Deserialize, Serialize};
 
-/// How neve runs the guest: in a VM of the host's neve, or in one of a guest hypervisor, which is
-/// neve again.
+/// neve below the guest. It runs the guest in a VM of the host's neve, or in one of a guest hypervisor, which is neve
+/// again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Neve {
     /// Words of each neve's command line.
     pub parameters: Vec<Word>,
-    /// How guest hypervisors are run; nothing if there are none.
+    /// Mechanism by which guest hypervisors are run; none if there are no guest hypervisors.
     pub nest: Option<Mechanism>,
     /// Whether the guest hypervisors, or the only hypervisor, use FEAT_VHE.
     pub vhe: bool,
-    /// What the hypervisor that runs the guest saves and restores in a world switch.
+    /// World switch policy: the state that the hypervisor of the guest saves and restores in a world switch.
     pub policy: String,
     /// The number of hypervisors below the guest.
     pub depth: u8,
@@ -38,7 +38,7 @@ impl Neve {
         std::iter::once(image("", false)).chain(guests).collect()
     }
 
-    /// Sets an option of the variant.
+    /// Sets an option of neve.
     pub(super) fn apply(&mut self, option: OptionName, value: &str) -> Result<(), &'static str> {
         match option {
             OptionName::Vhe => match value {
@@ -74,7 +74,7 @@ impl Neve {
     }
 }
 
-/// How a guest hypervisor is run (docs/neve.md).
+/// Mechanism by which a guest hypervisor is run (docs/neve.md).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mechanism {

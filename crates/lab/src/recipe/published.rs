@@ -1,4 +1,4 @@
-//! Published numbers of a machine like the recipe's. Views set them beside its own.
+//! Published numbers of a machine like the recipe's. Views show them beside the machine's own.
 
 use super::{Hypervisor, Recipe};
 use serde::{Deserialize, Serialize};
@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 pub struct Published {
     /// The paper, such as `neve-2017`.
     pub paper: String,
-    /// Its table; all of its tables if there is none.
+    /// Table of the paper; none for all of its tables.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub table: Option<String>,
-    /// What ran there.
+    /// Setup that the paper measured.
     pub setup: String,
     /// The paper's machine.
     pub hardware: String,
@@ -33,7 +33,7 @@ impl Recipe {
         })
     }
 
-    /// What is wrong with its published numbers, in words for the recipe's author.
+    /// Fault of the recipe's published numbers, in words for the recipe's author; none if they are right.
     pub(crate) fn wrong_published(&self) -> Option<String> {
         let of_choices = self.choices.iter().flat_map(|choice| &choice.published);
         let mut all = of_choices.flatten().chain(&self.published);

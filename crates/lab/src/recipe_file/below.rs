@@ -39,7 +39,7 @@ impl BelowPart {
         }
     }
 
-    /// The error says what is wrong.
+    /// Makes the finished part. The error says what is wrong.
     pub(super) fn complete(self) -> Result<Below, &'static str> {
         let has_kernel = self.package.is_some() || !self.module.is_empty();
         let hypervisor = match (self.kind, self.package, self.nest) {

@@ -1,8 +1,8 @@
-//! What a recipe must be besides having the right types.
+//! Checks of recipes beyond their types.
 
 use crate::recipe::{Below, BelowHypervisor, EmulatorKind, Hypervisor, Monitor, Recipe};
 
-/// Checks what the types alone do not.
+/// Checks the rules of a recipe that its types do not enforce.
 pub(super) fn check(recipe: &Recipe) -> Result<(), String> {
     let kernel = recipe.kernel.as_ref();
     match &recipe.hypervisor {
@@ -39,7 +39,7 @@ pub(super) fn check(recipe: &Recipe) -> Result<(), String> {
     check_words(recipe)
 }
 
-/// Checks what only one of the emulators has.
+/// Checks the values that depend on the kind of the emulator.
 fn check_emulator(recipe: &Recipe) -> Result<(), String> {
     let emulator = &recipe.emulator;
     if (emulator.kind == EmulatorKind::Bochs) != emulator.disc.is_some() {
@@ -61,7 +61,7 @@ fn check_emulator(recipe: &Recipe) -> Result<(), String> {
     Ok(())
 }
 
-/// Checks that words are words, and that each has its reason.
+/// Checks that words are single words, and that each has its reason.
 fn check_words(recipe: &Recipe) -> Result<(), String> {
     let kernel = recipe.kernel.as_ref();
     let own = match &recipe.monitor {

@@ -1,4 +1,4 @@
-//! The parts of a recipe's file that are for whole Linuxes.
+//! The parts of a recipe's file about whole Linuxes.
 
 use super::{merge, word_key};
 use crate::recipe::{Hypervisor, Io, Module, Monitor, Recipe, Root, Vm, Word};
@@ -19,7 +19,7 @@ impl RootPart {
         }
     }
 
-    /// The error is the key that is missing.
+    /// Makes the finished part. The error is the key that is missing.
     pub(super) fn complete(self) -> Result<Root, &'static str> {
         Ok(Root {
             package: self.package.ok_or("root.package")?,
@@ -107,14 +107,15 @@ pub(super) fn check(recipe: &Recipe) -> Result<(), String> {
     }
 }
 
-/// The vCPU has one of its own. So has what serves devices if there are three, else it is QEMU's.
+/// Numbers of CPUs of a machine with devices. The vCPU has a CPU of its own. Back-ends have one too if there are three,
+/// else they share QEMU's.
 const IO_CPUS: std::ops::RangeInclusive<u32> = 2..=8;
-/// As many requests as the guest's agent makes at a time, and rows of all devices together.
+/// The most requests at a time, as many as the guest's agent makes, and the most rows of all devices together.
 const DEPTH_MAX: u32 = 64;
 const IO_ROWS_MAX: usize = 64;
-/// A row at depth 64 has then 480,000 requests, a minute.
+/// The largest factor: a row at depth 64 then has 480,000 requests, a minute.
 const REPEAT_MAX: u32 = 100;
-/// A device has an address on QEMU's PCI bus and a network of its own.
+/// The most devices: each has an address on QEMU's PCI bus and a network of its own.
 const DEVICES_MAX: usize = 12;
 
 /// Checks the devices whose I/O is measured.
@@ -139,7 +140,7 @@ fn check_io(io: &Io) -> Result<(), String> {
             io.repeat
         ));
     }
-    // Each with a vCPU that sleeps and one that never does.
+    // Each depth has two rows: with a vCPU that sleeps, and with one that never does.
     if io.devices.len() * io.depths.len() * 2 > IO_ROWS_MAX {
         return Err(format!(
             "[vm.io] has more than {} depths of all devices",

@@ -1,5 +1,5 @@
-//! Disks of workloads that read them: a file each for the host and its VM, in the folder of temporary files. They
-//! have no name, so that nothing is left of them, however this program ends.
+//! Disks of workloads that read them: a file for the host and a file for its VM, in the folder of temporary files. The
+//! files have no name, so nothing is left of them, however this program ends.
 
 use crate::initramfs::{Content, Entry};
 use crate::lab::Disk;
@@ -12,7 +12,7 @@ use std::os::fd::AsRawFd;
 
 /// The host's disk in its root file system.
 pub const HOST_DISK: &str = "/lab/host.disk";
-/// Its size.
+/// Size of the host's disk.
 pub const HOST_DISK_MIB: u64 = 256;
 
 /// The size of a VM's disk.
@@ -28,7 +28,7 @@ pub fn vm_disk_mib(is_emulator: bool) -> u64 {
 pub struct Disks {
     host: File,
     vm: File,
-    /// Its path by the first process of the namespaces, which inherits it.
+    /// The VM's disk. Its path leads over the first process of the namespaces, which inherits the file.
     of_vm: Disk,
     mib: [u64; 2],
     file_system: String,
@@ -40,10 +40,8 @@ fn path(file: &File) -> String {
 }
 
 impl Disks {
-    /// Makes them. They are full of numbers that no file system can make smaller, and on their medium.
-    ///
-    /// # Errors
-    /// There is no room, with the folder and the cure.
+    /// Makes both disks and writes them to their medium. Their content is pseudo-random numbers, which no file system
+    /// can compress.
     pub fn make(host_mib: u64, vm_mib: u64) -> Result<Self, MachineError> {
         let folder = std::env::temp_dir();
         let made = |mib: u64| {
@@ -56,7 +54,7 @@ impl Disks {
             })
         };
         let (host, vm) = (made(host_mib)?, made(vm_mib)?);
-        // Not each file system can read past the page cache.
+        // Some file systems can't read past the page cache.
         let opened = format!("/proc/self/fd/{}", vm.as_raw_fd());
         let flags = OFlags::RDONLY | OFlags::DIRECT | OFlags::CLOEXEC;
         let direct = rustix::fs::open(opened, flags, Mode::empty()).is_ok();
@@ -76,7 +74,7 @@ impl Disks {
         &self.of_vm
     }
 
-    /// The host's, in its root file system.
+    /// The host's disk, as an entry of its root file system.
     pub fn entry(&self) -> Entry {
         Entry {
             path: HOST_DISK.trim_start_matches('/').to_owned(),
@@ -84,7 +82,7 @@ impl Disks {
         }
     }
 
-    /// What they are.
+    /// Describes the disks, for a result.
     pub fn words(&self) -> String {
         let cached = match self.of_vm.direct {
             true => "past the host's page cache",
@@ -96,7 +94,7 @@ impl Disks {
         )
     }
 
-    /// For the namespaces to inherit.
+    /// The files, for the namespaces to inherit.
     pub fn into_handed(self) -> [Handed; 2] {
         [self.host.into(), self.vm.into()]
     }

@@ -1,5 +1,5 @@
-//! Applications in real time in a nested VM: what `lab:kvm-linux` boots, a Linux with KVM and QEMU, is a VM of this
-//! host's QEMU here, and its VM a nested one. Nothing of it is on the host but QEMU.
+//! Applications in real time in a nested VM: the Linux with KVM and QEMU that `lab:kvm-linux` boots runs in a VM of
+//! this host's QEMU. Its own VM is the nested one. The host needs only QEMU.
 
 use super::{MEMORY_MIB, PARAMETERS, recipe};
 use crate::child::Child;
@@ -23,7 +23,7 @@ const RECIPE: &str = "kvm-linux";
 const SVM: &str = "kvm-amd";
 const VMX: &str = "kvm-intel";
 
-/// The longest step, in a VM of an emulator's VM.
+/// The longest step of a workload, in a VM of an emulator's VM.
 const SILENCE: Duration = Duration::from_secs(1800);
 
 /// A nested VM.
@@ -45,9 +45,6 @@ fn is_intel() -> bool {
 }
 
 /// Whether this host's KVM lets its guests have VMs.
-///
-/// # Errors
-/// Why not, and the cure.
 pub fn nests(kvm: &Kvm) -> Result<(), MachineError> {
     let other = |text: String| Err(MachineError::Other(text));
     if kvm.engine == Engine::SoftwareKvm {
@@ -69,20 +66,14 @@ fn allows(said: &str) -> bool {
     matches!(said.trim(), "Y" | "1")
 }
 
-/// What is missing for one, and the cure. Only checks that the parts are there.
-///
-/// # Errors
-/// What is missing.
+/// Checks that the parts of a nested machine are there. An error names the missing part and the cure.
 pub fn missing(resources: &Resources) -> Result<(), MachineError> {
     resources.host_agent()?;
     lab::missing(&recipe(RECIPE, resources)?, resources)
 }
 
 impl NestedMachine {
-    /// A machine; nothing is started.
-    ///
-    /// # Errors
-    /// What is missing, and the cure.
+    /// Makes a machine, and starts nothing.
     pub fn new(kvm: Option<Kvm>, resources: &Resources) -> Result<Self, MachineError> {
         let mut recipe = recipe(RECIPE, resources)?;
         // An emulated processor is AMD's, as in the lab.
@@ -115,12 +106,12 @@ impl NestedMachine {
         })
     }
 
-    /// The VM's CPUs: the nested VM's, and with hardware one more for what serves it.
+    /// Number of the VM's CPUs: the nested VM's, and with hardware one more for the threads that serve the nested VM.
     fn cpus(&self, request: &LaunchRequest) -> u32 {
         request.vcpus + u32::from(self.kvm.is_some())
     }
 
-    /// QEMU's words.
+    /// Arguments of QEMU.
     fn words(&self, request: &LaunchRequest, files: &str) -> Vec<String> {
         let whole = &self.applications.whole;
         let accelerator = if self.kvm.is_some() { "kvm" } else { "tcg" };

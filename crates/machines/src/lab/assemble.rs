@@ -26,8 +26,7 @@ use ws_lab::recipe::{EmulatorKind, Hypervisor, Monitor, Neve, Recipe, Source, Wo
 use ws_lab::sets::Architecture;
 use ws_lab::store::Unpacked;
 
-/// What is missing for a machine of this recipe, and the cure; nothing if it can be launched. Only
-/// checks that the parts are there.
+/// Checks that the parts of a machine of this recipe are there. An error names the missing part and the cure.
 pub fn missing(recipe: &Recipe, resources: &Resources) -> Result<(), MachineError> {
     let store = resources.store()?;
     for set in recipe.sets() {
@@ -82,8 +81,8 @@ fn agent(recipe: &Recipe, resources: &Resources) -> Result<PathBuf, MachineError
     }
 }
 
-/// The file to boot: a user's kernel, or the guest image. On x86_64 the ELF file itself is booted;
-/// on aarch64 the arm64 Image of the same link, which lies next to it.
+/// The file to boot: a user's kernel, or the guest image. On x86_64 that is the ELF file itself, or its multiboot
+/// image; on aarch64 the arm64 Image. Images lie next to the ELF file, of the same link.
 fn guest(recipe: &Recipe, resources: &Resources) -> Result<PathBuf, MachineError> {
     if recipe.root.is_some() {
         return match &resources.kernel {
@@ -103,7 +102,7 @@ fn guest(recipe: &Recipe, resources: &Resources) -> Result<PathBuf, MachineError
         return Ok(named);
     }
     let booted = match recipe.architecture {
-        // By multiboot: from a CD, or by the firmware of an HVM guest.
+        // These machines boot by multiboot: from a CD, or by the firmware of an HVM guest.
         Architecture::X86_64 if is_bare(recipe) || xl::starts(recipe) => "mb",
         Architecture::X86_64 => return Ok(named),
         Architecture::Aarch64 => "img",
@@ -129,9 +128,6 @@ fn is_bare(recipe: &Recipe) -> bool {
 }
 
 /// Finds all parts of a machine.
-///
-/// # Errors
-/// One is missing or can't be read, with the cure.
 pub fn assemble(mut recipe: Recipe, resources: &Resources) -> Result<Settings, MachineError> {
     let guest = guest(&recipe, resources)?;
     let emulator = emulator(&recipe, resources)?;
@@ -145,6 +141,7 @@ pub fn assemble(mut recipe: Recipe, resources: &Resources) -> Result<Settings, M
     let bochs = bochs_of(&recipe, resources, &mut described)?;
     let recorder = resources.recording.as_ref();
     let recorder = recorder.map(|recording| recording.recorder(&recipe, &emulator));
+    // The parts have added their notes by now: tables show them with the recipe's own caveat.
     for note in std::mem::take(&mut described.notes) {
         add_caveat(&mut recipe, note);
     }
@@ -156,7 +153,7 @@ pub fn assemble(mut recipe: Recipe, resources: &Resources) -> Result<Settings, M
         }
         EmulatorKind::Qemu | EmulatorKind::Bochs => None,
     };
-    // What else a QEMU of the user's depends on is not known, nor whether it resumes: its machines boot.
+    // The digest does not cover the libraries of a user's QEMU, and it may not resume: its machines boot.
     let states = match has_own_qemu(&recipe, resources) {
         true => None,
         false => {
@@ -164,7 +161,7 @@ pub fn assemble(mut recipe: Recipe, resources: &Resources) -> Result<Settings, M
             Some(States::at(folder, !resources.boots_always))
         }
     };
-    // QEMU saves the timers of x86.
+    // On x86 QEMU saves the timers itself.
     let timers = match (&launch_point, &states, recipe.architecture) {
         (Some(_), Some(_), Architecture::Aarch64) => Some(resources.timers()?),
         _ => None,
@@ -190,7 +187,7 @@ pub fn assemble(mut recipe: Recipe, resources: &Resources) -> Result<Settings, M
     })
 }
 
-/// What the emulator boots.
+/// Finds what the emulator boots, by the recipe's hypervisor.
 fn payload(
     recipe: &Recipe,
     resources: &Resources,
@@ -227,8 +224,7 @@ fn payload(
                     parameters,
                 }
             } else {
-                // Besides the launch's words, this program alone determines the content of the
-                // tree.
+                // The launch's words and this program alone determine the content of the tree.
                 described.sum("device tree", env!("CARGO_PKG_VERSION"));
                 Payload::Dom0less {
                     hypervisor,
@@ -259,7 +255,7 @@ fn describe_emulator(
     Ok(())
 }
 
-/// Bochs, and what makes its CDs, if it is the emulator.
+/// Bochs, and the maker of its CDs, if Bochs is the emulator.
 fn bochs_of(
     recipe: &Recipe,
     resources: &Resources,
@@ -274,7 +270,7 @@ fn bochs_of(
     Bochs::of(&set, &discs).map(Some)
 }
 
-/// neve, and the hypervisors of its guests.
+/// neve, and the guest hypervisors above it.
 fn neve(
     neve: &Neve,
     resources: &Resources,
@@ -341,8 +337,8 @@ fn add_caveat(recipe: &mut Recipe, caveat: String) {
     recipe.caveat = Some(said.collect::<Vec<_>>().join("; "));
 }
 
-/// What the emulator lacks. Pinned packages are those that recipes were written for: they are asked only when they are
-/// used, as each question starts the emulator.
+/// Checks that the emulator suits the recipe. The recipes were written for the pinned packages, so those are asked only
+/// when they are used: each question starts the emulator.
 fn emulator_missing(recipe: &Recipe, resources: &Resources) -> Result<(), MachineError> {
     let wanted = &recipe.emulator;
     if !has_own_qemu(recipe, resources) {

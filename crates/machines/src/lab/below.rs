@@ -1,5 +1,5 @@
-//! The hypervisor below a whole Linux that runs a VM: it is L0, that Linux L1. It gives L1 the root file system
-//! as memory, and has a doorbell by which L1's agent tells it which traps to count (docs/guest.md).
+//! The hypervisor below a whole Linux that runs a VM: the hypervisor is L0, that Linux L1. L0 gives L1 the root file
+//! system as memory, and has a doorbell by which L1's agent tells L0 which traps to count (docs/guest.md).
 
 use super::payload::{Linux, with_config};
 use super::virt;
@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use ws_lab::sets::Architecture;
 
-/// neve's test device is at the same address in each of its VMs (neve/core/guest_tree.h).
+/// Address of neve's test device, the same in each of its VMs (neve/core/guest_tree.h).
 pub const NEVE_DOORBELL: u64 = 0xa00_0008;
 
 /// Paths in the initramfs of L0.
@@ -18,7 +18,7 @@ const KERNEL: &str = "vmlinuz";
 const INITRD: &str = "initrd";
 const ROOT: &str = "root.img";
 
-/// What neve's modules are aligned to: pieces of this size at the end of the memory.
+/// Alignment of neve's modules: each begins a multiple of this size before the end of the memory.
 const PIECE: u64 = 2 << 20;
 
 /// A hypervisor that runs the machine's Linux in a VM.
@@ -29,7 +29,7 @@ pub struct Below {
     pub hypervisor: BelowHypervisor,
 }
 
-/// Which one.
+/// The hypervisor: KVM, or neve.
 #[derive(Clone, Debug)]
 pub enum BelowHypervisor {
     /// KVM of another Linux, with vmm as its `/init`.
@@ -51,7 +51,7 @@ pub struct Vm<'a> {
 }
 
 impl Below {
-    /// Where L1 finds the doorbell.
+    /// Address of L1's doorbell.
     pub fn doorbell(&self, architecture: Architecture) -> u64 {
         match self.hypervisor {
             BelowHypervisor::Neve { .. } => NEVE_DOORBELL,
@@ -59,16 +59,14 @@ impl Below {
         }
     }
 
-    /// L1's command line. L0 takes from its end where the doorbell is.
+    /// L1's command line. L0 finds the doorbell's address at its end.
     fn command_line(&self, vm: &Vm<'_>) -> String {
         let doorbell = self.doorbell(vm.architecture);
         format!("{} doorbell={doorbell:#x}", vm.parameters)
     }
 
-    /// The machine's initramfs, of L1's. neve gets that as it is; L0's Linux one with L1 and its root in it.
-    ///
-    /// # Errors
-    /// A file can't be read, or is too large.
+    /// The machine's initramfs, made of L1's. neve gets L1's initramfs as it is. L0's Linux gets one with L1's kernel,
+    /// initramfs and root file system in it.
     pub fn initramfs(&self, vm: &Vm<'_>, initrd: Vec<u8>) -> Result<Vec<u8>, MachineError> {
         let BelowHypervisor::Kvm(linux) = &self.hypervisor else {
             return Ok(initrd);
@@ -89,8 +87,8 @@ impl Below {
         with_config(&files, linux.monitor.config(), &linux.lines, &lines)
     }
 
-    /// QEMU's words that boot it, in a machine of `memory_mib`; `made` is the file of [`Self::initramfs`],
-    /// of that many bytes.
+    /// QEMU's arguments that boot L0, in a machine of `memory_mib`. `made` is the path of the file of
+    /// [`Self::initramfs`], and its bytes.
     pub fn boot(
         &self,
         vm: &Vm<'_>,
@@ -113,6 +111,7 @@ impl Below {
                 let of_kernel = fs::metadata(vm.kernel)
                     .map_err(|e| MachineError::io("read", vm.kernel, e))?
                     .len();
+                // The root file system follows the memory; the initramfs and the kernel are at the memory's end.
                 let root = virt::MEMORY + (memory_mib << 20);
                 let initrd = root - bytes.next_multiple_of(PIECE);
                 let kernel = initrd - of_kernel.next_multiple_of(PIECE);

@@ -1,4 +1,4 @@
-//! Bochs: the only file that knows its configuration.
+//! The command and configuration of Bochs: the only file that knows them.
 
 use super::disc::DiscMaker;
 use crate::debugger;
@@ -15,20 +15,19 @@ use std::process::Command;
 use ws_lab::recipe::Recipe;
 use ws_lab::store::Unpacked;
 
-/// Paths in its packages. They are used from the packages' folder: version 2.7 overflows a buffer if
-/// they are long.
+/// Paths in Bochs' packages, relative to the packages' folder: version 2.7 overflows a buffer if paths are long.
 const BIOS: &str = "usr/share/bochs/BIOS-bochs-latest";
 const VGA_BIOS: &str = "usr/share/vgabios/vgabios.bin";
 const SHARED: &str = "usr/share/bochs";
 const PLUGINS: &str = "usr/lib/x86_64-linux-gnu/bochs/plugins";
 const TERMINFO: &str = "usr/lib/terminfo";
 
-/// In its log when the guest powers the machine off. It always exits with status 1.
+/// The text in Bochs' log when the guest powers the machine off. Bochs always exits with status 1.
 pub const POWERED_OFF: &str = "ACPI control: soft power off";
-/// Before the reason why it ended.
+/// The text in Bochs' log before the reason why Bochs ended.
 const ENDED: &str = ">>PANIC<< ";
 
-/// Bochs' packages, and what makes the CD that it boots.
+/// Bochs' packages, and the maker of the CD that it boots.
 #[derive(Clone, Debug)]
 pub struct Bochs {
     /// The folder of the packages' files.
@@ -36,7 +35,7 @@ pub struct Bochs {
     pub discs: DiscMaker,
 }
 
-/// What differs from launch to launch.
+/// Parts of the configuration that differ from launch to launch.
 #[derive(Clone, Copy, Debug)]
 pub struct Launch<'a> {
     pub memory_mib: u64,
@@ -46,15 +45,12 @@ pub struct Launch<'a> {
     pub root: Option<&'a Path>,
     /// The path of the file to which the first serial port is written.
     pub console: &'a str,
-    /// Its debugger records what is executed.
+    /// Whether Bochs' debugger records the executed instructions.
     pub is_recorded: bool,
 }
 
 impl Bochs {
-    /// From the sets with Bochs and with what makes CDs.
-    ///
-    /// # Errors
-    /// A set lacks a file.
+    /// Finds Bochs and the maker of CDs in their sets.
     pub fn of(set: &Unpacked, discs: &Unpacked) -> Result<Self, MachineError> {
         Ok(Self {
             root: set.root.clone(),
@@ -63,9 +59,6 @@ impl Bochs {
     }
 
     /// The command that starts a machine, and the files that it inherits.
-    ///
-    /// # Errors
-    /// There is no memory for a file.
     pub fn command(
         &self,
         emulator: &Emulator,
@@ -85,7 +78,7 @@ impl Bochs {
             settings += &second_disc(&format!("/dev/fd/{}", root.as_raw_fd()));
         }
         let settings = Inherited::of("Bochs' settings", settings.as_bytes())?;
-        // Its debugger, which Debian builds in, waits for a command: continue.
+        // Bochs' debugger, which Debian builds in, waits for a command: continue.
         let commands = match launch.is_recorded {
             true => debugger::commands(),
             false => b"c\n".to_vec(),
@@ -109,10 +102,7 @@ impl Bochs {
     }
 }
 
-/// Bochs as an emulator: its version is that of its package, as asking it needs a whole machine.
-///
-/// # Errors
-/// Its set lacks the program, or its paths can't be passed on.
+/// Bochs as an emulator: the version is that of the package, as Bochs prints it only with a whole machine.
 pub fn emulator(set: &Unpacked, program: &str) -> Result<Emulator, MachineError> {
     let words: Vec<OsString> = set
         .program(program)
@@ -126,8 +116,8 @@ pub fn emulator(set: &Unpacked, program: &str) -> Result<Emulator, MachineError>
     Emulator::packaged("bochs", &words, version, &format!("Bochs {build}"))
 }
 
-/// The text of its configuration file. The output of the second serial port, the guest's Print, is
-/// dropped. Its display is the terminal library without a terminal: it opens no port.
+/// The text of Bochs' configuration file. The output of the second serial port, the guest's Print, is dropped. The
+/// display is the terminal library without a terminal: it opens no port.
 fn settings(recipe: &Recipe, launch: &Launch<'_>, disc: &str) -> String {
     let emulator = &recipe.emulator;
     let (memory, console) = (launch.memory_mib, launch.console);
@@ -175,7 +165,7 @@ fn second_disc(path: &str) -> String {
     )
 }
 
-/// How it ended, from its log.
+/// How Bochs ended, from its log.
 pub fn how(log: &str) -> String {
     let reason = log.lines().rev().find_map(|line| line.split_once(ENDED));
     match reason {

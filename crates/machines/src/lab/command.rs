@@ -1,4 +1,4 @@
-//! The command line of a lab machine's QEMU: the only file that knows it.
+//! The command line of a lab machine's QEMU. No other file knows it.
 
 use super::dom0_tree::Modules;
 use super::multiboot;
@@ -12,14 +12,13 @@ use std::path::PathBuf;
 use ws_lab::recipe::{Hypervisor, Neve, Recipe};
 use ws_lab::sets::Architecture;
 
-/// With these words QEMU traces who requested the machine's shutdown, which tells a power-off from
-/// a reset: with `-no-reboot` QEMU exits with status 0 after a triple fault as well. A reset
-/// requests no shutdown, and 6 is the guest's own request (SHUTDOWN_CAUSE_GUEST_SHUTDOWN,
-/// include/sysemu/runstate.h).
+/// Arguments with which QEMU traces who requested the machine's shutdown, and the line that proves a power-off. With
+/// `-no-reboot` QEMU exits with status 0 after a triple fault as well. A reset requests no shutdown, and 6 is the
+/// guest's own request (SHUTDOWN_CAUSE_GUEST_SHUTDOWN, include/sysemu/runstate.h).
 pub const WITNESSED: [&str; 2] = ["-trace", "qemu_system_shutdown_request"];
 pub const POWERED_OFF: &str = "qemu_system_shutdown_request reason=6";
 
-/// What differs from launch to launch.
+/// Parts of the command line that differ from launch to launch.
 #[derive(Clone, Copy, Debug)]
 pub struct Launch<'a> {
     pub vcpus: u32,
@@ -27,7 +26,7 @@ pub struct Launch<'a> {
     pub host_cpus: u32,
     /// The memory of the whole machine.
     pub memory_mib: u64,
-    /// The guest's part of it.
+    /// The guest's part of the memory.
     pub guest_memory_mib: u64,
     /// The guest's command line, where the emulator passes it on.
     pub command_line: &'a str,
@@ -38,7 +37,7 @@ pub struct Launch<'a> {
     /// The path of the file made for this launch: the initramfs, or under Xen on ARM the device
     /// tree.
     pub made: &'a str,
-    /// Its size.
+    /// Size of `made`.
     pub made_bytes: u64,
     /// The path of the device tree of an ARM machine whose guest is a whole Linux.
     pub tree: &'a str,
@@ -55,7 +54,7 @@ pub struct Inner<'a> {
     pub initrd: Option<String>,
 }
 
-/// The arguments of such a QEMU: as those of `qemu-kvm` on a host, but the same for every boot.
+/// The arguments of a QEMU that is the monitor: those of `qemu-kvm` on a host, but the same for every boot.
 pub fn monitor(inner: &Inner<'_>) -> Vec<String> {
     let mut arguments: Vec<String> = Vec::new();
     let mut add = |words: &[&str]| arguments.extend(words.iter().map(|w| (*w).to_owned()));
@@ -73,12 +72,8 @@ pub fn monitor(inner: &Inner<'_>) -> Vec<String> {
     arguments
 }
 
-/// QEMU's arguments. The console goes to standard output by file name, not by `-serial stdio`,
-/// which would read standard input and change the terminal. The output of the serial port of the
-/// guest's Print is dropped.
-///
-/// # Errors
-/// A file's size can't be read.
+/// The arguments of the machine's QEMU. The console goes to standard output by file name, not by `-serial stdio`, which
+/// would read standard input and change the terminal. The output of the serial port of the guest's Print is dropped.
 pub fn arguments(
     recipe: &Recipe,
     payload: &Payload,
@@ -103,7 +98,7 @@ pub fn arguments(
     Ok(arguments)
 }
 
-/// The words that say what is booted, and where the other serial ports go.
+/// The arguments for the payload that is booted, and for the other serial ports.
 fn booted(
     recipe: &Recipe,
     payload: &Payload,
@@ -129,7 +124,7 @@ fn booted(
             add(&["-initrd", launch.made, "-append", &linux.parameters]);
         }
         Payload::Dom0(dom0) => {
-            // As below.
+            // Xen's own output goes to standard error.
             add(&["-serial", "file:/dev/stderr"]);
             let (xen, linux) = (&dom0.xen, &dom0.linux);
             arguments.extend(multiboot::words(&xen.parameters, [&linux.parameters, ""]));
@@ -158,7 +153,7 @@ fn booted(
     Ok(arguments)
 }
 
-/// The words that boot a whole Linux.
+/// The arguments that boot a whole Linux.
 fn whole(whole: &Whole, launch: &Launch<'_>) -> Result<Vec<String>, MachineError> {
     if let Some(below) = &whole.below {
         return below.boot(
@@ -203,7 +198,7 @@ fn whole(whole: &Whole, launch: &Launch<'_>) -> Result<Vec<String>, MachineError
     Ok(words)
 }
 
-/// The words that boot Xen on ARM and put dom0's modules into memory, where its device tree says.
+/// The words that boot Xen on ARM and put dom0's modules into memory, at the addresses of the device tree.
 fn dom0_modules(
     whole: &Whole,
     xen: &Xen,
@@ -227,7 +222,7 @@ fn loaded(file: &str, address: u64) -> [String; 2] {
     ["-device".to_owned(), loader]
 }
 
-/// The argument of `-smp`. The guest of a whole Linux is a VM with CPUs of its own; dom0 may have one beside
+/// The argument of `-smp`. A whole Linux has the CPUs of the machine, and its VM has its own; dom0 may have one beside
 /// the guest's.
 fn cpus(recipe: &Recipe, payload: &Payload, launch: &Launch<'_>) -> u32 {
     match payload {
@@ -241,15 +236,14 @@ fn is_whole(payload: &Payload) -> bool {
     matches!(payload, Payload::Whole(_))
 }
 
-/// The base of the memory of QEMU's `virt`, and the memory that each hypervisor needs besides its
-/// guest's.
+/// The base of the memory of QEMU's `virt`, and the memory of each hypervisor besides its guest's.
 const MEMORY: u64 = 0x4000_0000;
 const BESIDE_MIB: u64 = 64;
-/// The images are loaded at the end of the memory, each into a piece of this size.
+/// The room of an image. Images are loaded at the end of the memory, each into a piece of this size.
 const PIECE: u64 = 16 << 20;
 
-/// The words that start neve and the images above it: the first image as a kernel with its command
-/// line, then the images that it gets as modules (docs/neve.md).
+/// The arguments that start neve and the images above it. The first image is a kernel with its command line, then the
+/// images that it gets as modules (docs/neve.md).
 fn neve(recipe: &Recipe, hypervisors: &[PathBuf], launch: &Launch<'_>) -> Vec<String> {
     let Hypervisor::Neve(neve) = &recipe.hypervisor else {
         return Vec::new();

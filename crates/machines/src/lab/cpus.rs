@@ -1,5 +1,5 @@
-//! The CPUs of a machine whose measured system has several (`+cpus=4`): as Dall et al. (2015) have it, each vCPU has
-//! a CPU of its own, and so has what is beside the system.
+//! The CPUs of a machine whose measured system has several (`+cpus=4`). As in Dall et al. (2015), each vCPU has a CPU
+//! of its own, and clients and back-ends have others.
 
 use crate::image::BenchmarkRow;
 use ws_lab::workload::Place;
@@ -10,30 +10,30 @@ const CLIENTS: u32 = 0;
 /// The name of the process by which dom0's agent starts the tool stack (`xl/start.sh`).
 const TOOL_STACK: &str = "busybox";
 
-/// Why a workload with a number of vCPUs of its own is not measured there.
+/// Reason why a workload with a number of vCPUs of its own is not measured there.
 const OWN: &str =
     "the workload sets its own number of vCPUs: measure it on the machine without +cpus=";
 
-/// What the measured system is.
+/// The measured system: the machine's own Linux, or a VM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum System {
     Native,
     VmOfKvm,
-    /// Beside dom0, which has two CPUs.
+    /// A VM beside dom0, which has two CPUs.
     VmOfXen,
 }
 
 /// A measured system of several CPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cpus {
-    /// The system's.
+    /// Number of the system's CPUs.
     pub count: u32,
     pub system: System,
 }
 
 impl Cpus {
-    /// The machine's, for a workload at this place. Natively, clients have one beside the system's. With a VM there are
-    /// two beside its vCPUs: that of clients, and that of vhost, or both of dom0.
+    /// Number of the machine's CPUs, for a workload at this place. Natively, clients have a CPU beside the system's.
+    /// With a VM there are two beside its vCPUs: the clients' and vhost's, or both of dom0.
     pub fn of_machine(self, place: Place) -> u32 {
         match (self.system, place) {
             (System::VmOfKvm | System::VmOfXen, _) => self.count + 2,
@@ -42,7 +42,7 @@ impl Cpus {
         }
     }
 
-    /// The row on this machine, of a workload of as many vCPUs as it has or of a number of its own.
+    /// The row on this machine, which misses a workload whose number of vCPUs is not the system's.
     pub fn row(self, row: BenchmarkRow, place: Place) -> BenchmarkRow {
         let is_own = row.cpus != self.count;
         BenchmarkRow {
@@ -52,7 +52,7 @@ impl Cpus {
         }
     }
 
-    /// The lines of the machine's agent, which place threads on a machine with so many CPUs.
+    /// The lines of the machine's agent, which place threads on a machine with `machine_cpus`.
     pub fn lines(self, machine_cpus: u32) -> Vec<String> {
         let place = |cpu: u32, thread: &str| format!("pin={cpu} {thread}");
         match self.system {
@@ -67,7 +67,7 @@ impl Cpus {
         }
     }
 
-    /// The line of a domain's configuration that gives each vCPU a CPU, those after dom0's.
+    /// The line of a domain's configuration that gives each vCPU one of the CPUs after dom0's two.
     pub fn domain_line(self) -> String {
         let cpus = (2..self.count + 2).map(|cpu| format!("\"{cpu}\""));
         format!("cpus=[{}]", cpus.collect::<Vec<_>>().join(","))

@@ -1,5 +1,4 @@
-//! What a lab machine is made of: for its result, and as the digest that decides whether two machines
-//! are the same.
+//! The parts of a lab machine: for its result, and as the digest that decides whether two machines are the same.
 
 use crate::machine::MachineError;
 use serde_json::{Value, json};
@@ -8,7 +7,7 @@ use std::fs;
 use std::path::Path;
 use ws_lab::store::Unpacked;
 
-/// What a machine is made of, in readable form and as one digest.
+/// The parts of a machine, in readable form and as one digest.
 #[derive(Default)]
 pub struct Described {
     hash: Sha256,
@@ -16,7 +15,7 @@ pub struct Described {
     packages: Vec<Value>,
     /// Whether a set has other packages than the lock file pins.
     unpinned: bool,
-    /// What a reader of the machine's results must know.
+    /// Notes that a reader of the machine's results must know.
     pub notes: Vec<String>,
 }
 

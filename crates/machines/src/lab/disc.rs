@@ -1,4 +1,4 @@
-//! The CD from which an emulator without a loader of its own boots: isolinux, and what it loads.
+//! The CD from which an emulator without a loader of its own boots: isolinux, and the kernel that isolinux loads.
 
 use crate::machine::MachineError;
 use std::ffi::OsString;
@@ -9,14 +9,14 @@ use ws_lab::store::Unpacked;
 
 /// The program that writes the image.
 const XORRISO: &str = "xorriso";
-/// Parts of isolinux, in their packages: the loader, its core, and how it loads multiboot kernels.
+/// Parts of isolinux, in their packages: the loader, its core, and its loader of multiboot kernels.
 const ISOLINUX: &str = "usr/lib/ISOLINUX/isolinux.bin";
 const MODULES: [&str; 3] = ["ldlinux.c32", "libcom32.c32", "mboot.c32"];
 const MODULES_FOLDER: &str = "usr/lib/syslinux/modules/bios";
-/// isolinux cuts longer command lines.
+/// The longest command line: isolinux cuts longer ones.
 const COMMAND_LINE_BYTES_MAX: usize = 2047;
 
-/// What a CD boots.
+/// The system that a CD boots.
 #[derive(Clone, Copy, Debug)]
 pub enum Boot<'a> {
     Linux {
@@ -30,7 +30,7 @@ pub enum Boot<'a> {
     },
 }
 
-/// What makes CDs.
+/// The maker of CDs: xorriso and isolinux.
 #[derive(Clone, Debug)]
 pub struct DiscMaker {
     xorriso: Vec<OsString>,
@@ -39,10 +39,7 @@ pub struct DiscMaker {
 }
 
 impl DiscMaker {
-    /// From the set of packages with xorriso and isolinux.
-    ///
-    /// # Errors
-    /// The set lacks a file.
+    /// Finds xorriso and isolinux in their set of packages.
     pub fn of(set: &Unpacked) -> Result<Self, MachineError> {
         let xorriso = set.program(XORRISO);
         let maker = Self {
@@ -67,10 +64,10 @@ impl DiscMaker {
         parts
     }
 
-    /// The image of a CD; the same bytes for the same content.
+    /// Makes the image of a CD; the same bytes for the same content.
     ///
     /// # Errors
-    /// A file can't be read, the command line is too long, or xorriso fails.
+    /// The command line is longer than isolinux takes, or has a control character.
     pub fn image(&self, boot: Boot<'_>) -> Result<Vec<u8>, MachineError> {
         let folder = tempfile::tempdir()
             .map_err(|e| MachineError::io("make a folder in", std::env::temp_dir(), e))?;
@@ -101,7 +98,7 @@ impl DiscMaker {
         self.written(folder.path())
     }
 
-    /// What xorriso makes of a folder.
+    /// Makes an image of a folder with xorriso. Fixed dates keep the bytes the same.
     fn written(&self, folder: &Path) -> Result<Vec<u8>, MachineError> {
         let program = self.xorriso.first().cloned().unwrap_or_default();
         let output = Command::new(&program)

@@ -1,6 +1,6 @@
-//! The device tree of an ARM machine on which Xen starts a Linux as dom0: QEMU's `virt`, with the root file system in
-//! memory, and dom0's kernel and initramfs, by Xen's `docs/misc/arm/device-tree/booting.txt`. QEMU itself adds the memory
-//! and PSCI.
+//! The device tree of an ARM machine on which Xen starts a Linux as dom0. It describes QEMU's `virt`, the root file
+//! system in memory, and dom0's kernel and initramfs, by Xen's `docs/misc/arm/device-tree/booting.txt`. QEMU itself
+//! adds the memory and PSCI.
 
 use super::tree::MODULE;
 use super::virt::{machine, persistent, second_serial, two_cells};
@@ -10,10 +10,10 @@ use crate::machine::MachineError;
 use std::fs;
 use vm_fdt::{Error, FdtReserveEntry, FdtWriter};
 
-/// The initramfs begins at a multiple of this after the kernel.
+/// Alignment of the initramfs after the kernel.
 const BOUNDARY: u64 = 2 << 20;
 
-/// The address and size of dom0's kernel and of its initramfs. QEMU puts them there, and Xen copies them into dom0.
+/// The address and size of dom0's kernel and of its initramfs. QEMU loads them there, and Xen copies them into dom0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Modules {
     pub kernel: [u64; 2],
@@ -21,8 +21,6 @@ pub struct Modules {
 }
 
 impl Modules {
-    /// # Errors
-    /// The kernel's file can't be read.
     pub fn of(whole: &Whole, initrd_bytes: u64) -> Result<Self, MachineError> {
         let kernel = &whole.kernel;
         let kernel_bytes = fs::metadata(kernel)
@@ -43,8 +41,8 @@ impl Modules {
 /// The root file system's address and size.
 pub type Root = [u64; 2];
 
-/// The tree as bytes. Xen takes what is reserved neither for itself nor for dom0, and does not tell dom0 that it is memory.
-/// dom0 has the root file system as a device.
+/// Makes the tree. Its reservation keeps the root file system out of the memory that Xen takes for itself or gives to
+/// dom0. It is no memory to dom0, which has the root file system as a device.
 ///
 /// # Errors
 /// A text has a NUL in it.
@@ -71,7 +69,7 @@ pub fn tree(
     to.finish()
 }
 
-/// A module, which has a command line only if it is a kernel.
+/// Writes a module. Only a kernel has a command line.
 fn module(
     to: &mut FdtWriter,
     kind: &str,

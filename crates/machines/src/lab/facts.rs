@@ -1,4 +1,4 @@
-//! What a lab machine is, as its recipe makes it.
+//! Facts about a lab machine, from its recipe.
 
 use ws_lab::recipe::{
     Below, BelowHypervisor, Hypervisor, Mechanism, Module, Monitor, Neve, Recipe, Word,
@@ -62,7 +62,7 @@ fn mechanism(recipe: &Recipe) -> Option<Mechanism> {
     }
 }
 
-/// None where it is not known.
+/// The paging of the guest; none where it is not known.
 fn paging(recipe: &Recipe) -> Option<Paging> {
     match &recipe.hypervisor {
         Hypervisor::None => None,

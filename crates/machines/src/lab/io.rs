@@ -1,5 +1,5 @@
-//! Devices of a VM whose requests are measured: what serves them on the host, what the agents of host
-//! and guest are told, and the benchmarks.
+//! Devices of a VM whose requests are measured: their back-ends on the host, the lines for the agents of host and
+//! guest, and the benchmarks.
 
 use super::network;
 use crate::image::BenchmarkRow;
@@ -9,18 +9,18 @@ use ws_lab::recipe::{Device, DeviceKind, Served};
 /// The devices of a machine.
 #[derive(Clone, Debug)]
 pub struct Io {
-    /// The machine's CPUs.
+    /// Number of the machine's CPUs.
     pub cpus: u32,
-    /// How many requests at a time.
+    /// Numbers of requests that are outstanding at a time; a row for each.
     pub depths: Vec<u32>,
-    /// How many times its usual requests a row has.
+    /// Factor on a row's usual number of requests.
     pub repeat: u32,
     pub devices: Vec<Device>,
-    /// Or why devices that it serves are left out, and the cure.
+    /// elvis, or the reason why its devices are left out, and the cure.
     pub elvis: Result<Elvis, String>,
 }
 
-/// The program that serves some of them.
+/// elvis, the back-end of some devices.
 #[derive(Clone, Debug)]
 pub struct Elvis {
     pub bytes: Vec<u8>,
@@ -29,38 +29,39 @@ pub struct Elvis {
 }
 
 impl Elvis {
-    /// Of the program's bytes.
+    /// Makes the value from the program's bytes.
     pub fn new(bytes: Vec<u8>) -> Self {
         let sha256 = hex(&Sha256::digest(&bytes));
         Self { bytes, sha256 }
     }
 }
 
-/// The program's path in the initramfs.
+/// Path of elvis in the initramfs.
 pub const ELVIS: &str = "elvis";
 
-/// The CPU of the vCPU.
+/// The machine's CPU that runs the vCPU.
 const VCPU_CPU: u32 = 1;
 
 const DISK_BYTES: u64 = 16 << 20;
 
-/// The address of the first device on QEMU's PCI bus; those below are QEMU's choice.
+/// The slot of the first device on QEMU's PCI bus; QEMU itself chooses lower ones.
 const FIRST_SLOT: usize = 0x10;
 
 /// The MAC address of the host's end of all networks.
 const HOST_MAC: &str = "52:54:00:00:02:01";
 
-/// Network cards of a machine that gives its VM one (`kvm-vfio-linux`): the VM's, with its MAC address, and the
-/// host's, at the other end of the wire.
+/// Network cards of a machine that gives its VM a card (`kvm-vfio-linux`). The VM's has a MAC address; the host's is at
+/// the other end of the wire.
 pub(super) const VM_CARD: &str = "0000:00:1e.0";
 const VM_CARD_MAC: &str = network::MAC;
 const HOST_CARD: &str = "0000:00:1d.0";
 
-/// More echoes than its driver has buffers (1024, `VMXNET3_DEF_RX_RING_SIZE` of Linux).
+/// Number of echoes that touch all buffers of the card's driver, which has fewer (1024, `VMXNET3_DEF_RX_RING_SIZE` of
+/// Linux).
 const TOUCHING: u32 = 2048;
 
-/// How many requests are measured of so many at a time: so many that what begins and ends the window
-/// is below 0.1 % of it.
+/// Number of requests that are measured at this depth: enough that the begin and end of the window are below 0.1 % of
+/// it.
 fn units(depth: u32) -> u64 {
     match depth {
         1 => 300,
@@ -68,7 +69,7 @@ fn units(depth: u32) -> u64 {
     }
 }
 
-/// A device of a VM, with what its place among the others decides.
+/// A device of a VM, with its index, which decides its slot and addresses.
 #[derive(Clone, Copy, Debug)]
 pub struct Placed<'a> {
     pub device: &'a Device,
@@ -76,7 +77,7 @@ pub struct Placed<'a> {
 }
 
 impl Placed<'_> {
-    /// Its slot on QEMU's PCI bus, in hexadecimal.
+    /// The device's slot on QEMU's PCI bus, in hexadecimal.
     pub fn slot(&self) -> String {
         format!("{:x}", FIRST_SLOT + self.index)
     }
@@ -86,7 +87,7 @@ impl Placed<'_> {
         format!("/run/io/{}", self.device.name)
     }
 
-    /// The socket of what serves the disk by vhost-user.
+    /// The socket of the device's back-end by vhost-user.
     pub fn socket(&self) -> String {
         format!("/run/io/{}.socket", self.device.name)
     }
@@ -112,7 +113,7 @@ impl Placed<'_> {
         format!("10.1.{}.2", self.index)
     }
 
-    /// What the guest's agent calls it in `requests=`.
+    /// The device's name for the guest's agent, in `requests=`.
     fn in_guest(&self) -> String {
         match self.device.kind {
             DeviceKind::Disk => format!("disk /run/{}", self.device.name),
@@ -120,13 +121,14 @@ impl Placed<'_> {
         }
     }
 
-    /// The line that makes it ready in the guest.
+    /// The line that makes the device ready in the guest.
     fn guest_line(&self) -> String {
         let of = match self.device.served {
             Served::Assigned => "",
             _ => "/virtio*",
         };
-        // The card fills each of its driver's buffers once, whose memory the guest touches for the first time then.
+        // The echoes fill each buffer of the card's driver once. So the guest does not touch a buffer's memory for the
+        // first time while it measures.
         let touched = match self.device.served {
             Served::Assigned => format!(
                 "; busybox ping -A -q -c {TOUCHING} {} >/dev/null",
@@ -152,7 +154,7 @@ impl Placed<'_> {
         }
     }
 
-    /// The line that makes it ready on the host.
+    /// The line that makes the device ready on the host.
     fn setup_line(&self) -> String {
         match self.device.kind {
             DeviceKind::Disk => format!(
@@ -180,7 +182,7 @@ impl Placed<'_> {
         }
     }
 
-    /// The command of a server of its own.
+    /// The command of the device's own server; none for other back-ends.
     fn server(&self) -> Option<String> {
         let (file, socket) = (self.file(), self.socket());
         (self.device.served == Served::QemuStorageDaemon).then(|| format!(
@@ -188,7 +190,7 @@ impl Placed<'_> {
         ))
     }
 
-    /// What elvis is told of it.
+    /// elvis' arguments for the device.
     fn in_elvis(&self) -> String {
         let socket = self.socket();
         match self.device.kind {
@@ -197,7 +199,7 @@ impl Placed<'_> {
         }
     }
 
-    /// Whether what serves it makes a socket.
+    /// Whether the device's back-end makes a socket.
     fn has_socket(&self) -> bool {
         self.device.served.is_elvis() || self.device.served == Served::QemuStorageDaemon
     }
@@ -210,7 +212,7 @@ pub(super) fn give_card() -> String {
     )
 }
 
-/// The command of elvis on a CPU of its own, with these devices. None if `served` is no elvis.
+/// The command of elvis on a CPU of its own, with these devices. None if `served` is not elvis.
 pub(super) fn elvis_command(served: Served, cpu: u32, devices: &[String]) -> Option<String> {
     let (name, mode) = match served {
         Served::Elvis => ("elvis", ""),
@@ -223,7 +225,7 @@ pub(super) fn elvis_command(served: Served, cpu: u32, devices: &[String]) -> Opt
     ))
 }
 
-/// The lines that put the vCPU, and the threads of what serves devices, on their CPUs.
+/// The lines that put the vCPU, and the threads of back-ends, on their CPUs.
 pub(super) fn pins(serving_cpu: u32, has: impl Fn(Served) -> bool) -> Vec<String> {
     let vcpu = format!("pin={VCPU_CPU} CPU 0/KVM");
     let iothread = has(Served::Iothread).then(|| format!("pin={serving_cpu} IO io0"));
@@ -231,17 +233,17 @@ pub(super) fn pins(serving_cpu: u32, has: impl Fn(Served) -> bool) -> Vec<String
     [vcpu].into_iter().chain(iothread).chain(vhost).collect()
 }
 
-/// Gives an end of a network its address. Nothing in it may act by itself while something is
-/// measured, so the other end is known for good.
+/// Commands that give an end of a network its address. The entry for the other end is permanent: no address resolution
+/// may happen while something is measured.
 fn addressed(nic: &str, own: &str, other: &str, mac_of_other: &str) -> String {
     format!(
         "ip address add {own}/24 dev {nic}; ip link set {nic} up; ip neighbour add {other} lladdr {mac_of_other} dev {nic} nud permanent"
     )
 }
 
-/// The VM of a device. QEMU's main loop looks at all devices' descriptors in each round, so one that it
-/// serves has a VM of its own, and so has one for which all of the VM's memory stays where it is; other servers do
-/// not see what else a VM has, so their devices share one.
+/// Name of a device's VM. QEMU's main loop looks at the descriptors of all devices in each round, so a device that it
+/// serves has a VM of its own. An assigned card has one too, as it keeps all of the VM's memory in place. Other
+/// back-ends do not see what else a VM has, so their devices share one.
 fn vm_of(device: &Device) -> &str {
     match device.served {
         Served::MainLoop | Served::Assigned => &device.name,
@@ -257,7 +259,7 @@ pub struct IoVm<'a> {
 }
 
 impl Io {
-    /// The CPU of what serves devices: the third, or the first on a machine of two.
+    /// The CPU of the back-ends: the third, or the first on a machine of two.
     pub(super) fn serving_cpu(&self) -> u32 {
         if self.cpus > 2 { 2 } else { 0 }
     }
@@ -268,18 +270,18 @@ impl Io {
         has.then_some(IoVm { io: self, name })
     }
 
-    /// Why a device can't be served.
+    /// Reason why a device can't be served.
     fn missing(&self, device: &Device) -> Option<String> {
         self.missing_for(device.served)
     }
 
-    /// Why it can't serve anything.
+    /// Reason why elvis can't serve; none for other back-ends.
     pub(super) fn missing_for(&self, served: Served) -> Option<String> {
         let why = self.elvis.as_ref().err();
         why.filter(|_| served.is_elvis()).cloned()
     }
 
-    /// The benchmarks, those that can't be measured among them.
+    /// The benchmarks, also those that can't be measured.
     pub fn rows(&self) -> Vec<BenchmarkRow> {
         let of = |device| self.loads().map(move |load| self.row(device, load));
         self.devices.iter().flat_map(of).collect()
@@ -326,7 +328,7 @@ impl Io {
 }
 
 impl<'a> IoVm<'a> {
-    /// Its devices that can be served.
+    /// The VM's devices that can be served.
     pub fn placed(&self) -> impl Iterator<Item = Placed<'a>> + use<'a> {
         let (io, name) = (self.io, self.name);
         let devices = io.devices.iter().enumerate();
@@ -335,14 +337,14 @@ impl<'a> IoVm<'a> {
             .map(|(index, device)| Placed { device, index })
     }
 
-    /// The program, if it serves one of them.
+    /// elvis, if it serves one of the devices.
     pub fn elvis(&self) -> Option<&'a Elvis> {
         let mut devices = self.placed();
         devices.find(|placed| placed.device.served.is_elvis())?;
         self.io.elvis.as_ref().ok()
     }
 
-    /// One process of it serves all of its devices, as on a real host.
+    /// The command of the elvis process that serves all of the VM's devices, as on a real host; none without devices.
     fn elvis_command(&self, served: Served) -> Option<String> {
         let own = self.placed().filter(|it| it.device.served == served);
         let devices: Vec<String> = own.map(|it| it.in_elvis()).collect();
@@ -389,7 +391,7 @@ impl<'a> IoVm<'a> {
     }
 }
 
-/// How a device is used.
+/// The load on a device.
 #[derive(Clone, Copy, Debug)]
 struct Load {
     depth: u32,

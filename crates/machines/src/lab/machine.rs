@@ -34,28 +34,29 @@ const XEN_WORDS: &[&str] = &["print=0x3e8"];
 /// The test device of a VM of neve (neve/core/guest_tree.h).
 const NEVE_WORDS: &[&str] = &["in=0xa000000"];
 
-/// A kernel and a hypervisor boot before the guest: about 6 s on an idle host. The limit must hold
-/// on a loaded host too.
+/// Time limit of a boot. A kernel and a hypervisor boot before the guest: about 6 s on an idle host. The limit must
+/// hold on a loaded host too.
 const BOOT_LIMIT: Duration = Duration::from_secs(180);
 
-/// Two nested kernels take ten times as long: 180 s were not enough on a host with a load of seven
+/// Time limit of two nested kernels, which take ten times as long. 180 s were not enough on a host with a load of seven
 /// times its cores.
 const NESTED_BOOT_LIMIT: Duration = Duration::from_secs(900);
 
-/// A whole Linux below whole Linuxes, or on Bochs: five minutes alone on a host, and one step as long as that.
+/// Time limit of a whole Linux below whole Linuxes, or on Bochs: five minutes alone on a host, and one step as long as
+/// that.
 const NESTED_WHOLE_LIMIT: Duration = Duration::from_secs(3600);
 
-/// What a row of Hyper-V's interfaces requires, and why a machine lacks it.
+/// Requirement of rows of Hyper-V's interfaces, and the reason why a machine lacks it.
 const HYPERV: &str = "Hyper-V's interface";
 const NO_HYPERV: &str = "the machine does not offer Hyper-V's interface; lab:kvm+hyperv=1 does";
 
-/// Why rows of several CPUs are skipped on Bochs.
+/// Reason why rows of several CPUs are skipped on Bochs.
 const ONE_CPU: &str = "Bochs' clock counts instructions on one CPU only; lab:native, lab:kvm and lab:xen have this row, and lab:kvm-intel-smp counts its exits";
 
-/// Why workloads are skipped on a machine that counts exits only.
-const REQUESTS: &str = "the machine counts exits of requests to devices only (worldswitch run io); lab:kvm-linux has this workload";
+/// Reason why workloads are skipped on a machine that counts exits only.
+const REQUESTS: &str = "the machine counts exits of requests to devices only (worldswitch io); lab:kvm-linux has this workload";
 
-/// A trace is written within this time, and is not larger.
+/// Time limit and size limit of a trace.
 const RECORDING_LIMIT: Duration = Duration::from_secs(60);
 const TRACE_LIMIT_BYTES: u64 = 2 << 30;
 
@@ -64,11 +65,11 @@ const TRACE_LIMIT_BYTES: u64 = 2 << 30;
 pub struct Settings {
     pub recipe: Recipe,
     pub emulator: Emulator,
-    /// The emulator is Bochs.
+    /// Bochs' files, if it is the emulator.
     pub bochs: Option<Bochs>,
     pub payload: Payload,
     pub guest: PathBuf,
-    /// The guest is the project's own, which reports how it ended; a user's kernel does not.
+    /// Whether the guest is the project's own, which reports how it ended; a user's kernel does not.
     pub is_own: bool,
     /// The guest's initramfs, if it has one.
     pub initrd: Option<PathBuf>,
@@ -76,13 +77,13 @@ pub struct Settings {
     pub memory_mib: u64,
     /// SHA-256, in hexadecimal, of everything that the machine is made of.
     pub digest: String,
-    /// Where the machine stops once it has booted, if it does.
+    /// The point where the machine stops once it has booted, if it does.
     pub launch_point: Option<LaunchPoint>,
-    /// The states of machines that stopped; none of an emulator that goes on by itself.
+    /// The saved states of machines that stopped; none with a user's emulator.
     pub states: Option<States>,
-    /// What sets the timers of a machine that resumes, if that is needed: preloaded into its emulator.
+    /// The library that sets the timers of a machine that resumes, if that is needed: preloaded into its emulator.
     pub timers: Option<PathBuf>,
-    /// What records what is executed, if anything does; it changes nothing else.
+    /// The recorder of executed instructions, if any; it changes nothing else.
     pub recorder: Option<Recorder>,
     /// The parts, for the identity: kernel, packages and so on.
     pub parts: Vec<(String, serde_json::Value)>,
@@ -94,7 +95,7 @@ impl Settings {
         request.memory_mib.unwrap_or(self.memory_mib)
     }
 
-    /// The machine's memory: the guest's, and that of whatever runs the guest.
+    /// The machine's memory in a launch: the guest's, and the memory beside it for the software that runs the guest.
     fn machine_memory_mib(&self, request: &LaunchRequest) -> u64 {
         self.guest_memory_mib(request) + self.recipe.emulator.memory_beside_mib
     }
@@ -105,34 +106,35 @@ impl Settings {
 pub struct LabMachine {
     settings: Settings,
     running: Option<Child>,
-    /// What leads a launch that stops once the machine has booted.
+    /// The conductor of a launch that stops once the machine has booted.
     led: Option<LedLaunch>,
-    /// How the next launch begins, where that is known.
+    /// The begin of the next launch, where it is known.
     begin: Option<Begin>,
-    /// Behind the child, as it reads what that says until the end.
+    /// The copier of the debugger's output. It is declared after the child, so that the child is dropped first: the
+    /// copier reads until the child's end.
     keeper: Option<Keeper>,
 }
 
-/// A launch that is led.
+/// A launch that a conductor leads.
 #[derive(Debug)]
 struct LedLaunch {
     conductor: Conductor,
     request: LaunchRequest,
-    /// It resumes a state that was made for it.
+    /// Whether the launch resumes a state that was made for it.
     has_booted: bool,
 }
 
-/// How a launch begins.
+/// The begin of a launch.
 #[derive(Debug)]
 enum Begin {
-    /// With this state, which was made for it.
+    /// Resume this state, which was made for the launch.
     Resume(Saved),
-    /// With a boot, whatever states there are.
+    /// Boot, even if a state is found.
     Boot,
 }
 
 impl LabMachine {
-    /// A machine; nothing is started.
+    /// Makes a machine, and starts nothing.
     pub fn new(settings: Settings) -> Self {
         Self {
             settings,
@@ -144,9 +146,6 @@ impl LabMachine {
     }
 
     /// Starts the machine with the file that was made for the launch: an initramfs or a device tree.
-    ///
-    /// # Errors
-    /// The emulator can't be started.
     pub(super) fn start(
         &mut self,
         request: &LaunchRequest,
@@ -257,7 +256,7 @@ impl Machine for LabMachine {
     }
 
     fn counts_only_exits(&self) -> bool {
-        // Those of QEMU take turns on one clock.
+        // QEMU's CPUs take turns on one clock, so its counts are the guest's.
         self.settings.bochs.is_some() && self.settings.recipe.emulator.cpus > 1
     }
 
@@ -291,7 +290,7 @@ impl Machine for LabMachine {
         }
     }
 
-    /// Workloads change what the next one finds; resuming makes launches cheap.
+    /// Workloads change the system for the next one; resuming makes launches cheap.
     fn launches_rows_apart(&self) -> bool {
         let is_whole = matches!(self.settings.payload, Payload::Whole(_));
         is_whole && self.settings.launch_point.is_some()
@@ -356,7 +355,7 @@ impl Machine for LabMachine {
         self.keeper = None;
     }
 
-    /// A recorded machine has none: the recording is one file.
+    /// A twin of the machine; none if it is recorded, as the recording is one file.
     fn twin(&self) -> Option<Box<dyn Machine>> {
         let twin = || Box::new(Self::new(self.settings.clone())) as Box<dyn Machine>;
         self.settings.recorder.is_none().then(twin)
@@ -385,7 +384,7 @@ impl Machine for LabMachine {
                 false => emulator::how(status),
             },
         )?;
-        // A state that made QEMU end was no state.
+        // A state that makes QEMU end is damaged: the machine boots instead.
         Ok(match console {
             Console::Ended(_) => self.follow(true)?.unwrap_or(console),
             Console::Data | Console::Quiet => console,
@@ -443,7 +442,7 @@ impl Machine for LabMachine {
         };
         let version = format!("{} {}", emulator.name, emulator.version);
         condition("emulator", version.into());
-        // Its properties are left out: they depend on the hypervisor (EL2 or none).
+        // The machine's properties are left out: they depend on the hypervisor (EL2 or none).
         condition("emulator_machine", recipe.model().into());
         condition("emulator_cpu", recipe.cpu.shared().into());
         condition("memory_mib", settings.memory_mib.into());

@@ -1,13 +1,15 @@
 //! Lab machines: an emulator that counts instructions, with a real hypervisor inside it.
 //!
-//! `assemble` finds the parts that a recipe names, `payload` is what the emulator boots, `machine`
-//! runs it; `whole` is a machine whose guest is a whole Linux, `io` the devices of its VM whose requests
-//! are measured, `network` what serves the network of its workloads, and `cpus` the CPUs of a
-//! system that has several; `xl` is Xen's own tool stack in a Linux that is dom0. `virt` describes QEMU's ARM machine to what boots on it, `tree` the same with Xen's domains, and `dom0_tree` with
-//! a dom0. `symbols` asks a machine's Linux where its functions are, `software` names the files of its
-//! other programs. Only `command` (QEMU) and `bochs` know an emulator's
-//! options; `disc` makes the CD that Bochs boots. `resume` starts machines from saved states. `facts` says what a
-//! machine is, for results.
+//! - `assemble` finds the parts that a recipe names, `payload` is what the emulator boots, `machine` runs it.
+//! - `command` (QEMU) and `bochs` are the only files that know an emulator's options; `disc` makes Bochs' CD.
+//! - `resume` starts machines from saved states.
+//! - `whole` is a machine whose guest is a whole Linux. `io` has the devices of its VM whose requests are measured,
+//!   `network` the back-ends of its workloads' network, and `cpus` the CPUs of a system that has several.
+//! - `below` is the hypervisor below a whole Linux, `xl` Xen's own tool stack in a Linux that is dom0.
+//! - `virt` describes QEMU's ARM machine to the system that boots on it. `tree` describes it with Xen's domains, and
+//!   `dom0_tree` with a dom0.
+//! - `symbols` gets the addresses of functions from a machine's Linux; `software` names the files of other programs.
+//! - `facts` has the facts about a machine, for results.
 
 mod assemble;
 mod below;

@@ -9,16 +9,16 @@ use std::os::fd::RawFd;
 use std::path::Path;
 use ws_lab::sets::Architecture;
 
-/// The descriptors: of the hypervisor and of its modules.
+/// Descriptors of the hypervisor and of its two modules.
 pub const NUMBERS: [RawFd; 3] = [200, 201, 202];
 
-/// Adds the names to a machine's digest: with other names it may give other digits.
+/// Adds the names to a machine's digest: a machine with other names may give other counts.
 pub fn describe(described: &mut Described) {
     described.sum("multiboot", NUMBERS.map(RawFd::to_le_bytes).as_flattened());
 }
 
-/// QEMU's words. `modules` are the words after each module's name. In `-initrd` commas separate modules, and one in a
-/// word is doubled.
+/// QEMU's arguments. `modules` are the words after each module's name. In `-initrd` commas separate modules, so a comma
+/// in a word is doubled.
 pub fn words(parameters: &str, modules: [&str; 2]) -> [String; 6] {
     let [hypervisor, first, second] = NUMBERS.map(|number| format!("/dev/fd/{number}"));
     let module = |name: &str, words: &str| {
@@ -37,7 +37,7 @@ pub fn words(parameters: &str, modules: [&str; 2]) -> [String; 6] {
     ]
 }
 
-/// QEMU's words for a guest without a hypervisor, and for its initramfs if it has one.
+/// QEMU's arguments for a guest without a hypervisor, and for its initramfs if it has one.
 pub fn guest_words(command_line: &str, has_initrd: bool) -> Vec<String> {
     let [guest, initrd, _] = NUMBERS.map(|number| format!("/dev/fd/{number}"));
     let mut words = vec![
@@ -52,7 +52,7 @@ pub fn guest_words(command_line: &str, has_initrd: bool) -> Vec<String> {
     words
 }
 
-/// The files of a guest: its image, its initramfs, and what is made for each launch.
+/// The files of a guest: its image, its initramfs, and the file that is made for each launch.
 #[derive(Clone, Copy)]
 pub struct Files<'a> {
     pub guest: &'a Path,
@@ -60,7 +60,7 @@ pub struct Files<'a> {
     pub made: &'a Path,
 }
 
-/// The files that have [`NUMBERS`] in QEMU; none if such a payload is booted by the files' own names.
+/// The files that have [`NUMBERS`] in QEMU; none if QEMU opens the payload's files by their own names.
 pub fn files<'a>(payload: &'a Payload, files: Files<'a>) -> Vec<&'a Path> {
     match payload {
         Payload::Guest => [files.guest].into_iter().chain(files.initrd).collect(),

@@ -1,4 +1,4 @@
-//! The network of a VM's workloads on a machine with a CPU for what serves it, as ELVIS (2013) compares it.
+//! The network of a VM's workloads on a machine with a CPU for its back-end, as in the comparison of ELVIS (2013).
 
 use super::io::{Elvis, Io, elvis_command, give_card, pins};
 use ws_lab::recipe::Served;
@@ -7,13 +7,13 @@ use ws_lab::recipe::Served;
 pub const TAP: &str = "tap0";
 pub const MAC: &str = "52:54:00:00:00:01";
 
-/// The socket of what serves it by vhost-user.
+/// The socket of a back-end by vhost-user.
 pub const SOCKET: &str = "/run/io/net.socket";
 
-/// Why other workloads are not measured there.
+/// Reason why other workloads are not measured there.
 const NO_NETWORK: &str = "it does not use the network of a VM with one CPU: lab:kvm-linux has it";
 
-/// Who serves the network, and the CPUs.
+/// The network's back-end, and the CPUs.
 #[derive(Clone, Copy, Debug)]
 pub struct Network<'a> {
     io: &'a Io,
@@ -21,23 +21,23 @@ pub struct Network<'a> {
 }
 
 impl<'a> Network<'a> {
-    /// On the CPUs of these devices.
+    /// Makes a network whose back-end runs on the CPUs of these devices.
     pub fn new(io: &'a Io, served: Served) -> Self {
         Self { io, served }
     }
 
-    /// The machine's CPUs.
+    /// Number of the machine's CPUs.
     pub fn cpus(&self) -> u32 {
         self.io.cpus
     }
 
-    /// The program, if it serves it.
+    /// elvis, if it serves the network.
     pub fn elvis(&self) -> Option<&'a Elvis> {
         let elvis = self.io.elvis.as_ref().ok();
         elvis.filter(|_| self.served.is_elvis())
     }
 
-    /// Why a workload can't be measured.
+    /// Reason why a workload can't be measured.
     pub fn missing(&self, uses_network: bool) -> Option<String> {
         let missing = self.io.missing_for(self.served);
         missing.or_else(|| (!uses_network).then(|| NO_NETWORK.to_owned()))

@@ -1,4 +1,4 @@
-//! What a lab machine boots.
+//! The payload of a lab machine: what its emulator boots.
 
 use super::below::BelowHypervisor;
 use super::resume::LaunchPoint;
@@ -15,7 +15,7 @@ const INIT: &str = "init";
 /// The kernel of a nested machine.
 const KERNEL: &str = "vmlinuz";
 
-/// What the emulator boots.
+/// The payload, by the hypervisor and its first VM.
 #[derive(Clone, Debug)]
 pub enum Payload {
     /// The guest itself, without a hypervisor.
@@ -47,11 +47,11 @@ pub enum Payload {
 }
 
 impl Payload {
-    /// Where the machine stops once it has booted, so that it can be resumed there; none if it does not.
+    /// The point where the machine stops once it has booted, so that it can be resumed there; none if it does not.
     pub(super) fn launch_point(&self) -> Option<LaunchPoint> {
         let below = |whole: &Whole| match whole.below.as_ref().map(|below| &below.hypervisor) {
             Some(BelowHypervisor::Kvm(linux)) => first_process(&linux.files),
-            // neve is no process: the lab writes to that of its VM.
+            // neve is no process, so the lab writes to the first process of its VM.
             Some(BelowHypervisor::Neve { .. }) | None => first_process(&whole.files),
         };
         match self {
@@ -63,7 +63,7 @@ impl Payload {
     }
 }
 
-/// That of the first process.
+/// The launch point of the first process among `files`.
 fn first_process(files: &[Entry]) -> Option<LaunchPoint> {
     let first = files.iter().find(|file| file.path == INIT)?;
     match &first.content {
@@ -82,8 +82,7 @@ pub struct Linux {
     pub files: Vec<Entry>,
     /// The monitor that runs the guest.
     pub monitor: LinuxMonitor,
-    /// The lines of its configuration in every launch: those that load the modules, and the
-    /// recipe's own.
+    /// The lines of the monitor's configuration in every launch: those that load the modules, and the recipe's own.
     pub lines: Vec<String>,
     /// A Linux between this one and the guest.
     pub nested: Option<Nested>,
@@ -92,16 +91,16 @@ pub struct Linux {
 /// A Linux in a nested machine, which runs the guest: the same kernel with the same monitor.
 #[derive(Clone, Debug)]
 pub struct Nested {
-    /// The bytes of its image.
+    /// The bytes of the kernel's image.
     pub kernel: Vec<u8>,
     /// The kernel's command line, from which the outer monitor takes its doorbell.
     pub parameters: String,
-    /// The files of its own initramfs: `/init` and the guest.
+    /// The files of its own initramfs: `/init`, the guest and the modules.
     pub files: Vec<Entry>,
-    /// The lines of its monitor's configuration in every launch: those that load the modules, and where the outer
-    /// monitor's doorbell is.
+    /// The lines of its monitor's configuration in every launch: those that load the modules, and the address of the
+    /// outer monitor's doorbell.
     pub lines: Vec<String>,
-    /// Its memory besides the guest's.
+    /// Memory of this Linux besides the guest's.
     pub memory_beside_mib: u64,
 }
 
@@ -127,18 +126,12 @@ impl LinuxMonitor {
 impl Linux {
     /// The initramfs of one launch: all files, and the configuration, which is the lines of every
     /// launch, then `lines`.
-    ///
-    /// # Errors
-    /// A file is too large for one.
     pub fn initramfs(&self, lines: &[String]) -> Result<Vec<u8>, MachineError> {
         with_config(&self.files, self.monitor.config(), &self.lines, lines)
     }
 
-    /// The same with another Linux between this one and the guest. `lines` are for its monitor;
-    /// `cpus` and `memory_mib` are its own.
-    ///
-    /// # Errors
-    /// A file is too large for one.
+    /// The initramfs of one launch with another Linux between this one and the guest. `lines` are for that Linux'
+    /// monitor; `cpus` and `memory_mib` are of its VM.
     pub fn nested_initramfs(
         &self,
         inner: &Nested,
@@ -179,7 +172,7 @@ pub(super) fn with_config(
     initramfs::pack(&files)
 }
 
-/// The file of the first process.
+/// The file of the first process, of these bytes.
 pub fn init(bytes: Vec<u8>) -> Entry {
     Entry::file(INIT, bytes)
 }

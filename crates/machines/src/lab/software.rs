@@ -1,4 +1,4 @@
-//! What a lab machine runs, as files with symbols.
+//! The software of a lab machine, as files with symbols.
 
 use crate::machine::MachineError;
 use crate::resources::Resources;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use ws_lab::recipe::{Hypervisor, Monitor, Recipe};
 use ws_lab::sets::Architecture;
 
-/// What a program is in its machine.
+/// The part of a program in its machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     Guest,
@@ -20,24 +20,21 @@ pub enum Part {
 pub struct Program {
     pub name: &'static str,
     pub part: Part,
-    /// Its ELF file.
+    /// The program's ELF file.
     pub path: PathBuf,
 }
 
-/// The software of a machine, but for what [`super::symbols`] has: Linux and Xen.
+/// The software of a machine, without Linux and Xen, whose symbols [`super::symbols`] has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Software {
-    /// Levels of hypervisors below the guest.
+    /// Number of levels of hypervisors below the guest.
     pub hypervisors: u8,
     pub programs: Vec<Program>,
-    /// Folders with debug information of its Linux or Xen, which were fetched on request.
+    /// Folders with debug information of the machine's Linux or Xen, which were fetched on request.
     pub debug: Vec<PathBuf>,
 }
 
-/// The software of a recipe's machine.
-///
-/// # Errors
-/// A program was not built, with the cure.
+/// Finds the software of a recipe's machine.
 pub fn software(recipe: &Recipe, resources: &Resources) -> Result<Software, MachineError> {
     let architecture = recipe.architecture;
     let program = |name, part, path| Program { name, part, path };
@@ -76,7 +73,7 @@ pub fn software(recipe: &Recipe, resources: &Resources) -> Result<Software, Mach
     })
 }
 
-/// The fetched sets with debug information of what a recipe's machine runs.
+/// Folders of the fetched sets with debug information of the machine's software.
 fn debug(recipe: &Recipe, resources: &Resources) -> Result<Vec<PathBuf>, MachineError> {
     let (lab, store) = (resources.lab()?, resources.store()?);
     let sets = recipe.sets();

@@ -1,5 +1,5 @@
-//! The symbols of a lab machine's Linux: names and addresses of the functions of its kernel and
-//! modules, as the machine itself knows them. Debian's packages have none.
+//! The symbols of a lab machine's Linux: names and addresses of the functions of its kernel and modules, as the machine
+//! itself knows them. Debian's packages have no symbols.
 //!
 //! The machine is booted once more, with `lab/init` as its first process in the monitor's place,
 //! which loads the same modules and prints `/proc/kallsyms`. The parameter `nokaslr` of the recipes
@@ -7,7 +7,8 @@
 //!
 //! The text is kept in the user's cache under a digest of all that it depends on.
 //!
-//! Xen has its symbols in its image (`xen_symbols`): nothing is booted for them. A Linux that is its dom0 prints its own.
+//! Xen has its symbols in its image (`xen_symbols`): nothing is booted for them. A dom0 that is a Linux prints its own
+//! symbols.
 
 use super::described::Described;
 use super::machine::{LabMachine, Made, Settings};
@@ -22,36 +23,35 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// The lines around the symbols, and how a line of `lab/init` begins that says what failed
-/// (common/kallsyms.h, lab/init/init.c).
+/// The lines around the symbols, and the begin of a line by which `lab/init` says what failed (common/kallsyms.h,
+/// lab/init/init.c).
 const BEGIN: &str = "@symbols begin\n";
 const END: &str = "\n@symbols end ";
 const INIT_SAYS: &str = "init: ";
-/// The line of its configuration that asks for them.
+/// The line of `lab/init`'s configuration that asks for the symbols.
 const ASK: &str = "symbols";
 
-/// The kernel's parameter without which its addresses are of one boot only.
+/// The kernel's parameter that puts the kernel at the same address in each boot.
 const NO_KASLR: &str = "nokaslr";
 
-/// How many texts the cache keeps, of 1 to 3 MiB each: a bisection has one for each kernel.
+/// The most texts that the cache keeps, of 1 to 3 MiB each: a bisection has a text for each kernel.
 const KEPT: usize = 32;
 
-/// Symbols, and whether they will be there the next time. The texts are lines, each with a newline:
-/// `@symbols begin`; for each symbol of code, sorted by address, `DELTA TYPE NAME[ [MODULE]]`, where DELTA is
-/// the hexadecimal distance to the address before (the first: to 0) and TYPE is `t`, `T`, `w` or `W` as of nm;
-/// `@symbols end COUNT CRC32`. Checked against COUNT and CRC32.
+/// The symbols of a machine, as texts of lines, each with a newline: `@symbols begin`; for each symbol of code, sorted
+/// by address, `DELTA TYPE NAME[ [MODULE]]`, where DELTA is the hexadecimal distance to the address before (the first:
+/// to 0) and TYPE is `t`, `T`, `w` or `W` as in nm; `@symbols end COUNT CRC32`. Each text is checked against COUNT and
+/// CRC32.
 #[derive(Debug)]
 pub struct Symbols {
-    /// Xen's, if the machine runs it.
+    /// Xen's text, if the machine runs Xen.
     pub xen: Option<String>,
-    /// Linux', if the machine runs one.
+    /// Linux' text, if the machine runs a Linux.
     pub linux: Option<String>,
-    /// Why Linux' text could not be kept in the cache. It was read from there, or was kept, if there is
-    /// nothing.
+    /// Reason why the cache could not keep Linux' text; none if it has the text.
     pub not_kept: Option<MachineError>,
 }
 
-/// Why there are no symbols.
+/// Reason why there are no symbols.
 #[derive(Debug, thiserror::Error)]
 pub enum SymbolsError {
     #[error(transparent)]
@@ -91,7 +91,7 @@ pub enum SymbolsError {
     Damaged(Damage),
 }
 
-/// What is wrong with the text of symbols in a console.
+/// Fault in the text of symbols in a console.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Damage {
     #[error("there is no line \"@symbols begin\"")]
@@ -109,9 +109,6 @@ pub enum Damage {
 }
 
 /// The symbols in a console, with their first and last line.
-///
-/// # Errors
-/// They are not there, or not as they were printed.
 fn block(console: &[u8]) -> Result<String, Damage> {
     // The terminal adds carriage returns.
     let console = String::from_utf8_lossy(console).replace('\r', "");
@@ -141,7 +138,7 @@ fn last_line(console: &[u8]) -> String {
     last.map_or("none".into(), |line| line.chars().take(200).collect())
 }
 
-/// What `lab/init` says that failed, if it does.
+/// The message of `lab/init` about what failed, if there is one.
 fn refusal(console: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(console);
     let mut lines = text.lines().map(str::trim);
@@ -171,7 +168,7 @@ fn kernel(payload: &Payload) -> Result<Kernel<'_>, SymbolsError> {
     Ok((&linux.kernel, &linux.parameters, &linux.files, &linux.lines))
 }
 
-/// The initramfs: `init` as first process, and the modules of the machine.
+/// The initramfs: `init` as the first process, and the modules of the machine.
 fn initramfs(payload: &Payload, init: &[u8]) -> Result<Vec<u8>, SymbolsError> {
     let (_, _, files, lines) = kernel(payload)?;
     // FILE [KEY=VALUE ...]
@@ -211,11 +208,8 @@ fn digest(settings: &Settings, initramfs: &[u8]) -> Result<String, SymbolsError>
     Ok(described.digest())
 }
 
-/// The symbols of a machine: Xen's, those of the cache, or those that its Linux prints in a boot of its own, which
-/// takes some seconds. `stop` is asked now and then whether to give up.
-///
-/// # Errors
-/// It runs neither Linux nor Xen, `lab/init` is not built, or its Linux does not print them, with the reason.
+/// Finds the symbols of a machine: Xen's in its image, Linux' in the cache. A Linux whose symbols are not there is
+/// booted once to print them, which takes some seconds. `stop` is asked now and then whether to give up.
 pub fn symbols(
     settings: Settings,
     resources: &Resources,
@@ -246,7 +240,7 @@ pub fn symbols(
     let folder = resources.store()?.root().join("symbols");
     let name = digest(&settings, &initramfs)?;
     let path = folder.join(&name);
-    // What is in the cache, but not as it was printed, is made anew.
+    // A text in the cache that is damaged is made anew.
     if let Some(text) = fs::read(&path).ok().and_then(|bytes| block(&bytes).ok()) {
         return Ok(Symbols {
             xen,
@@ -264,7 +258,7 @@ pub fn symbols(
     })
 }
 
-/// Xen's symbols in the form of those that a Linux prints.
+/// Writes Xen's symbols in the form of those that a Linux prints.
 fn as_text(symbols: &[XenSymbol]) -> String {
     let mut lines = String::new();
     let mut before = 0;

@@ -2,9 +2,9 @@
 //! far as Xen and the guest need it, the guest's domain, and a second domain that answers the
 //! guest's events.
 //!
-//! QEMU's own tree has no domains, so the machine is described here: addresses and interrupts are
-//! those of QEMU's `hw/arm/virt.c`, the bindings those of Linux's `Documentation/devicetree` and of
-//! Xen's `docs/misc/arm/device-tree/booting.txt`. QEMU itself adds the memory and PSCI.
+//! QEMU's own tree has no domains, so the machine is described here. Addresses and interrupts are those of QEMU's
+//! `hw/arm/virt.c`. The bindings are those of Linux's `Documentation/devicetree` and of Xen's
+//! `docs/misc/arm/device-tree/booting.txt`. QEMU itself adds the memory and PSCI.
 
 use super::virt::{MEMORY, machine, two_cells};
 use vm_fdt::{Error, FdtWriter};
@@ -15,16 +15,16 @@ pub const MODULE: u64 = MEMORY + (192 << 20);
 /// The address of the same image for the second domain: two modules may not overlap.
 pub const SECOND_MODULE: u64 = MODULE + (16 << 20);
 
-/// The event channels between the two domains (guest/include/event_channel.h), by port, which is
-/// the same at both ends: an answer, a timestamped answer, the timestamp's end and its bits. Xen
-/// does not let domains other than dom0 share memory.
+/// Ports of the event channels between the two domains (guest/include/event_channel.h). They are the same at both ends:
+/// an answer, a timestamped answer, the timestamp's end and its bits. Xen does not let domains other than dom0 share
+/// memory.
 const PORTS: std::ops::Range<u32> = 10..12;
 const STAMP_PORTS: std::ops::Range<u32> = 31..64;
-/// Xen puts the tree 128 MiB above the start of a domain's memory, and the guest's heap is above
-/// that.
+/// Memory of the second domain: Xen puts the tree 128 MiB above the start of a domain's memory, and the guest's heap is
+/// above that.
 const SECOND_MEMORY_MIB: u64 = 160;
 
-/// What the tree describes: the guest's domain, and the machine.
+/// The guest's domain, and the machine, as the tree describes them.
 #[derive(Clone, Copy, Debug)]
 pub struct Domain<'a> {
     /// The number of CPUs of the machine and of the domain.
@@ -39,7 +39,7 @@ pub struct Domain<'a> {
     pub parameters: &'a str,
 }
 
-/// The tree as bytes.
+/// Makes the tree.
 ///
 /// # Errors
 /// A text has a NUL in it.
@@ -52,7 +52,8 @@ pub fn tree(domain: &Domain<'_>) -> Result<Vec<u8>, Error> {
     to.finish()
 }
 
-/// The second domain has no serial port: its output would mix with the guest's records.
+/// Writes Xen's command line and both domains. The second domain has no serial port: its output would mix with the
+/// guest's records.
 fn chosen(to: &mut FdtWriter, domain: &Domain<'_>) -> Result<(), Error> {
     let chosen = to.begin_node("chosen")?;
     two_cells(to)?;
@@ -82,11 +83,11 @@ fn chosen(to: &mut FdtWriter, domain: &Domain<'_>) -> Result<(), Error> {
 
 /// A domain that Xen starts.
 struct Guest<'a> {
-    /// 1 or 2.
+    /// Number of the domain: 1 is the guest's, 2 answers its events.
     number: u32,
     memory_mib: u64,
     cpus: u32,
-    /// The address and size of its image.
+    /// The address and size of the domain's image.
     module: [u64; 2],
     command_line: &'a str,
     has_console: bool,

@@ -1,17 +1,17 @@
-//! Device trees of QEMU's `virt`, described as far as what boots needs it: addresses and interrupts are
-//! those of QEMU's `hw/arm/virt.c`, the bindings those of Linux's `Documentation/devicetree`. QEMU itself
-//! adds the memory and PSCI.
+//! Device trees of QEMU's `virt`, as far as the system that boots needs them. Addresses and interrupts are those of
+//! QEMU's `hw/arm/virt.c`, the bindings those of Linux's `Documentation/devicetree`. QEMU itself adds the memory and
+//! PSCI.
 
 use vm_fdt::{Error, FdtWriter};
 
-/// The base of the memory.
+/// The base address of the memory.
 pub const MEMORY: u64 = 0x4000_0000;
 
 /// The phandles of the interrupt controller and of the serial port's clock.
 const GIC: u32 = 1;
 const CLOCK: u32 = 2;
 
-/// The clock's rate, in Hz: that of QEMU's own tree.
+/// The serial port's clock rate, in Hz: that of QEMU's own tree.
 const CLOCK_HZ: u32 = 24_000_000;
 
 /// The first cell of an interrupt: shared (a device's), or private to a CPU.
@@ -20,10 +20,7 @@ const PPI: u32 = 1;
 /// The third cell of an interrupt.
 const LEVEL_HIGH: u32 = 4;
 
-/// What of the machine every tree has, in the root node.
-///
-/// # Errors
-/// A text has a NUL in it.
+/// Writes the part of the machine that every tree has into the root node.
 pub fn machine(to: &mut FdtWriter, count: u32) -> Result<(), Error> {
     to.property_string("compatible", "linux,dummy-virt")?;
     two_cells(to)?;
@@ -69,7 +66,7 @@ pub fn machine(to: &mut FdtWriter, count: u32) -> Result<(), Error> {
     to.property_null("always-on")?;
     to.end_node(timer)?;
 
-    // Without it Linux does not take a serial port.
+    // Linux does not take a serial port without a clock.
     let clock = to.begin_node("apb-pclk")?;
     to.property_string("compatible", "fixed-clock")?;
     to.property_u32("#clock-cells", 0)?;
@@ -79,7 +76,7 @@ pub fn machine(to: &mut FdtWriter, count: u32) -> Result<(), Error> {
     serial(to, 0x0900_0000, 1)
 }
 
-/// The second serial port, which the machine has if QEMU is told where it goes.
+/// Writes the second serial port, which the machine has if QEMU is told where its output goes.
 ///
 /// # Errors
 /// The writer is not in the root node.
@@ -87,7 +84,7 @@ pub fn second_serial(to: &mut FdtWriter) -> Result<(), Error> {
     serial(to, 0x0904_0000, 8)
 }
 
-/// A serial port.
+/// Writes a serial port.
 fn serial(to: &mut FdtWriter, address: u64, interrupt: u32) -> Result<(), Error> {
     let uart = to.begin_node(&format!("pl011@{address:x}"))?;
     to.property_string_list(
@@ -101,11 +98,8 @@ fn serial(to: &mut FdtWriter, address: u64, interrupt: u32) -> Result<(), Error>
     to.end_node(uart)
 }
 
-/// The tree of a Linux whose root file system is in memory at `address`, of `bytes`, which it takes for
-/// persistent memory.
-///
-/// # Errors
-/// None that is known: there is no text of others in it.
+/// Makes the tree of a Linux whose root file system is in memory at `address`, of `bytes`. Linux takes that memory for
+/// persistent.
 pub fn with_root(cpus: u32, address: u64, bytes: u64) -> Result<Vec<u8>, Error> {
     let mut to = FdtWriter::new()?;
     let root = to.begin_node("")?;
@@ -118,7 +112,7 @@ pub fn with_root(cpus: u32, address: u64, bytes: u64) -> Result<Vec<u8>, Error> 
     to.finish()
 }
 
-/// Memory that Linux takes for persistent.
+/// Writes memory that Linux takes for persistent.
 ///
 /// # Errors
 /// The writer is not in the root node.

@@ -7,19 +7,19 @@ use super::whole_memory::Root;
 use ws_lab::recipe::{DeviceKind, Served};
 use ws_lab::sets::Architecture;
 
-/// What executes a VM's instructions, and how its devices and its clock work.
+/// The engine that executes a VM's instructions, and the kind of its devices and clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Executor<'a> {
     /// QEMU's accelerator and model of the CPU.
     pub accelerator: &'a str,
     pub cpu: &'a str,
-    /// The kernel's vhost serves its network card.
+    /// Whether the kernel's vhost serves the network card.
     pub vhost: bool,
-    /// Each boot is the same: its clock begins at the same date.
+    /// Whether each boot must be the same: the clock then begins at the same date.
     pub exact: bool,
 }
 
-/// The VM of a machine of the lab.
+/// The executor of a VM in a lab machine.
 pub const LAB: Executor<'static> = Executor {
     accelerator: "kvm",
     cpu: "host",
@@ -32,12 +32,12 @@ pub const LAB: Executor<'static> = Executor {
 pub struct Whole<'a> {
     pub architecture: Architecture,
     pub executor: Executor<'a>,
-    /// QEMU.
+    /// The path of QEMU.
     pub program: &'a str,
     pub vcpus: u32,
-    /// Pairs of its network card.
+    /// Number of queue pairs of the network card.
     pub queues: u32,
-    /// The agent puts its threads on CPUs, and so must know them.
+    /// Whether the agent puts the VM's threads on CPUs, and so must know them by name.
     pub has_placed_threads: bool,
     pub memory_mib: u64,
     /// The block device with the root file system, and its size.
@@ -49,24 +49,24 @@ pub struct Whole<'a> {
     pub parameters: &'a str,
     /// The devices whose requests are measured.
     pub io: Option<&'a IoVm<'a>>,
-    /// What serves the network, on a machine with a CPU for it.
+    /// The network's back-end, on a machine with a CPU for it.
     pub network: Option<&'a Network<'a>>,
-    /// A disk, of which a workload reads.
+    /// A disk that a workload reads.
     pub disk: Option<&'a Disk>,
-    /// It is beside another VM, has no work of its own, and nobody talks to its agent.
+    /// Whether the VM is beside another one: it has no work of its own, and nobody talks to its agent.
     pub is_second: bool,
-    /// More words, as the recipe has them.
+    /// More arguments of QEMU, from the recipe.
     pub settings: &'a [String],
 }
 
 impl Whole<'_> {
-    /// Whether other programs map its memory.
+    /// Whether other programs map the VM's memory.
     fn is_shared(&self) -> bool {
         self.io.is_some() || self.network.is_some() && !self.has_card()
     }
 
-    /// Whether it has a network card of the machine's. Its memory is then QEMU's own, which Linux makes of huge
-    /// pages: the emulator's vmxnet3 drops a frame if a buffer spans two pages that are not contiguous.
+    /// Whether the VM has a network card of the machine's. Its memory is then QEMU's own, which Linux makes of huge
+    /// pages. The emulator's vmxnet3 drops a frame if a buffer spans two pages that are not contiguous.
     fn has_card(&self) -> bool {
         self.network
             .is_some_and(|network| network.served == Served::Assigned)
@@ -76,18 +76,18 @@ impl Whole<'_> {
 /// A disk's file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Disk {
-    /// Its path in the machine.
+    /// The path of the disk's file in the machine.
     pub path: String,
-    /// It is read past the host's page cache.
+    /// Whether QEMU reads the file past the host's page cache.
     pub direct: bool,
 }
 
-/// Memory of both sides, by which the agents compare the clocks of a host and its VM (`lab/agent/host/pings.c`).
-/// A clock that is exact is the host's and a constant.
+/// The file of the memory that host and VM share, by which the agents compare the clocks of a host and its VM
+/// (`lab/agent/host/pings.c`). An exact clock needs none: it is the host's clock and a constant.
 const CLOCK_MEMORY: &str = "/run/clock";
 
-/// The words that start such a VM. Its second serial port is how the two agents talk, by FIFOs that
-/// the host's agent makes (`lab/agent`).
+/// The arguments of a VM's QEMU, with its program. The agents of host and guest talk over the VM's second serial port,
+/// by FIFOs that the host's agent makes (`lab/agent`).
 pub fn vm(vm: &Whole<'_>) -> Vec<String> {
     let root = Root::of(vm.architecture, vm.memory_mib, vm.root, vm.root_bytes);
     let mut arguments = vec![vm.program.to_owned()];
@@ -114,7 +114,7 @@ pub fn vm(vm: &Whole<'_>) -> Vec<String> {
         &parameters,
     ]);
     if !vm.executor.exact {
-        // Workloads put its threads on CPUs, and know them by their names.
+        // Workloads put the VM's threads on CPUs, and know them by their names.
         let file = format!("/run/vm{}.pid", 1 + u32::from(vm.is_second));
         add(&["-pidfile", &file, "-name", "vm,debug-threads=on"]);
     }
@@ -134,7 +134,7 @@ pub fn vm(vm: &Whole<'_>) -> Vec<String> {
     if vm.is_shared() {
         let size = vm.memory_mib;
         let memory = format!("memory-backend-memfd,id=ram,size={size}M,share=on");
-        // What serves by vhost-user maps the memory.
+        // Back-ends by vhost-user map the memory.
         add(&["-object", &memory]);
     }
     if vm.has_placed_threads && vm.architecture == Architecture::X86_64 {
@@ -147,7 +147,7 @@ pub fn vm(vm: &Whole<'_>) -> Vec<String> {
     arguments
 }
 
-/// Its serial ports: the console's, and that by which the agents talk.
+/// The VM's serial ports: the console, and the port by which the agents talk.
 fn lines(vm: &Whole<'_>) -> &'static [&'static str] {
     match vm.is_second {
         true => &["-serial", "file:/run/second-vm.log", "-serial", "null"],
@@ -162,7 +162,7 @@ fn lines(vm: &Whole<'_>) -> &'static [&'static str] {
     }
 }
 
-/// Its network card.
+/// The VM's network card.
 fn card<'a>(vm: &Whole<'a>) -> Card<'a> {
     let usual = match vm.executor.vhost {
         true => Served::VhostNet,
@@ -184,10 +184,10 @@ fn card<'a>(vm: &Whole<'a>) -> Card<'a> {
 
 /// The TAP device of a second VM.
 pub const SECOND_TAP: &str = "tap1";
-/// The address of its network card.
+/// The MAC address of a second VM's network card.
 const SECOND_MAC: &str = "52:54:00:00:00:03";
 
-/// What its device tree depends on.
+/// The arguments on which the VM's device tree depends.
 fn machine(vm: &Whole<'_>, root: &Root) -> Vec<String> {
     let machine = match (vm.architecture, vm.is_shared()) {
         (Architecture::Aarch64, _) => "virt,gic-version=3,dtb-randomness=off",
@@ -202,14 +202,14 @@ fn machine(vm: &Whole<'_>, root: &Root) -> Vec<String> {
     words.map(str::to_owned).chain(root.words()).collect()
 }
 
-/// Where the agent makes the device tree of an ARM VM: QEMU's own, with the root file system in it.
+/// The path of an ARM VM's device tree, which the agent makes: QEMU's own, with the root file system in it.
 const VM_TREE: &str = "/run/vm.dtb";
 
-/// How that is made.
+/// The command that makes the device tree of an ARM VM.
 pub struct VmTree(String);
 
 impl VmTree {
-    /// Nothing on x86: there ACPI tells of the NVDIMM.
+    /// Makes the command; none on x86, where ACPI describes the NVDIMM.
     pub fn of(vm: &Whole<'_>) -> Option<Self> {
         let (address, bytes) = match vm.architecture {
             Architecture::X86_64 => return None,
@@ -228,26 +228,26 @@ impl VmTree {
         )))
     }
 
-    /// The shell's line.
+    /// The command, as a line for a shell.
     pub fn command(&self) -> &str {
         &self.0
     }
 }
 
-/// A network card of a VM, and what serves it.
+/// A network card of a VM, and its back-end.
 struct Card<'a> {
     id: &'a str,
     served: Served,
     tap: &'a str,
-    /// Of what serves it by vhost-user.
+    /// The socket of a back-end by vhost-user.
     socket: &'a str,
     mac: &'a str,
-    /// Pairs.
+    /// Number of queue pairs.
     queues: u32,
 }
 
 impl Card<'_> {
-    /// QEMU's words, with `more` of the card's.
+    /// QEMU's arguments; `more` are further properties of the card.
     fn words(&self, more: &str) -> Vec<String> {
         if self.served == Served::Assigned {
             // A card of the machine's that the VM has for itself.
@@ -280,7 +280,7 @@ impl Card<'_> {
     }
 }
 
-/// A device whose requests are measured.
+/// QEMU's arguments for a device whose requests are measured.
 fn io_device(placed: &Placed<'_>) -> Vec<String> {
     let (id, slot) = (format!("io-{}", placed.device.name), placed.slot());
     let (file, socket) = (placed.file(), placed.socket());

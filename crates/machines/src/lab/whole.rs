@@ -1,5 +1,5 @@
-//! A machine whose guest is a whole Linux with programs: what its initramfs has, and what the agent
-//! there (`lab/agent`) is told.
+//! A machine whose guest is a whole Linux with programs: the files of its initramfs, and the lines for its agent
+//! (`lab/agent`).
 
 use super::below::{Below, Vm as Nested};
 use super::cpus::Cpus;
@@ -19,7 +19,7 @@ use ws_lab::workload::{Place, With, Workload};
 
 /// The block device that Linux makes of an NVDIMM with the root file system.
 const NVDIMM: &str = "/dev/pmem0";
-/// The same of a machine of Bochs, which has no NVDIMM: its second CD.
+/// The block device of a machine of Bochs with the root file system: its second CD, as Bochs has no NVDIMM.
 const CD: &str = "/dev/sr1";
 /// Paths in the initramfs; in the root file system they are below /lab.
 const KERNEL: &str = "vmlinuz";
@@ -27,16 +27,16 @@ const INITRD: &str = "guest-initrd";
 const CONFIG: &str = "init.conf";
 const LAUNCH: &str = "launch.conf";
 
-/// The same of a second VM, and the script that starts it.
+/// Path of the initramfs of a second VM, and of the script that starts that VM.
 const SECOND_INITRD: &str = "second-initrd";
 const SECOND: &str = "second-vm";
-/// Its agent has an address of its own, and serves whoever sends.
+/// The line for the second VM's agent, which has an address of its own, and serves every client.
 const SECOND_SETUP: &str = "setup=ip address flush dev eth0 && ip address add 10.0.0.3/24 dev eth0 && netserver -4 -L 10.0.0.3";
 
 /// The block device of a domain of Xen with the root file system.
 const DOMAIN_ROOT: &str = "/dev/xvda";
-/// Under Xen the agents talk over the domain's console: it takes the place of the second serial port, which
-/// a PVH guest does not have.
+/// The line that makes the domain's console the agents' port. Under Xen it takes the place of the second serial port,
+/// which a PVH guest does not have.
 fn domain_line(architecture: Architecture) -> String {
     let port = match architecture {
         Architecture::X86_64 => "ttyS1",
@@ -45,11 +45,11 @@ fn domain_line(architecture: Architecture) -> String {
     format!("setup=ln -sf hvc0 /dev/{port}")
 }
 
-/// Everything that the machine boots.
+/// The parts that the machine boots.
 #[derive(Clone, Debug)]
 pub struct Whole {
     pub architecture: Architecture,
-    /// The kernel is its dom0.
+    /// Xen, if it runs the kernel as its dom0.
     pub xen: Option<Xen>,
     pub kernel: PathBuf,
     /// The kernel's command line.
@@ -58,15 +58,16 @@ pub struct Whole {
     pub files: Vec<Entry>,
     /// The lines that load the modules.
     pub modules: Vec<String>,
-    /// The image of the root file system, its size, and the emulator, which decides what the machine has it as.
+    /// The image of the root file system, its size, and the emulator. The emulator decides whether the image is an
+    /// NVDIMM or a CD.
     pub root: PathBuf,
     pub root_bytes: u64,
     pub emulator: EmulatorKind,
     pub workloads: Vec<Workload>,
-    /// The measured system's, if it has several for all workloads.
+    /// The CPUs of the measured system, if it has several for all workloads.
     pub cpus: Option<Cpus>,
     pub vm: Option<Vm>,
-    /// The hypervisor below this Linux, which is then a VM's itself.
+    /// The hypervisor below this Linux, which then runs in a VM itself.
     pub below: Option<Below>,
 }
 
@@ -74,14 +75,14 @@ pub struct Whole {
 #[derive(Clone, Debug)]
 pub struct Vm {
     pub runs: Runs,
-    /// The bytes of its kernel.
+    /// The bytes of the kernel's image.
     pub kernel: Vec<u8>,
     pub parameters: String,
     pub files: Vec<Entry>,
     pub modules: Vec<String>,
-    /// The devices whose requests are measured, which it has in launches for them.
+    /// The devices whose requests are measured. The VM has them in launches for them only.
     pub io: Option<Io>,
-    /// What serves the network of its workloads on the CPUs of `io`, in place of vhost on the machine's one CPU.
+    /// The back-end of the workloads' network, on the CPUs of `io`; none if vhost serves it on the machine's one CPU.
     pub network: Option<Served>,
 }
 
@@ -91,13 +92,13 @@ impl Vm {
     }
 }
 
-/// What runs a VM.
+/// The program that runs a VM: QEMU, or Xen's tool stack.
 #[derive(Clone, Debug)]
 pub enum Runs {
     Qemu {
-        /// Its path in the root file system.
+        /// QEMU's path in the root file system.
         program: String,
-        /// More words of its command line.
+        /// More of QEMU's arguments.
         settings: Vec<String>,
     },
     /// Xen's tool stack.
@@ -108,12 +109,12 @@ pub enum Runs {
     },
 }
 
-/// What differs from launch to launch.
+/// The parameters of a launch.
 #[derive(Clone, Copy, Debug)]
 pub struct Launched<'a> {
     /// The runner's words for the guest.
     pub words: &'a str,
-    /// Which of the VMs: that of workloads if it is empty, one of `io`, or that of [`launch_with`].
+    /// Name of the VM: empty for that of workloads, one of `io`, or the result of [`launch_with`].
     pub vm: &'a str,
     /// The VM's CPUs, and the machine's.
     pub vcpus: u32,
@@ -121,7 +122,7 @@ pub struct Launched<'a> {
     pub memory_mib: u64,
     /// The memory of the machine's Linux, of which the VM's is a part.
     pub host_memory_mib: u64,
-    /// What executes its VM, and the file or block device with the VM's root file system.
+    /// The executor of the VM, and the file or block device with the VM's root file system.
     pub executor: vm::Executor<'a>,
     pub root: &'a str,
     /// The VM's disk.
@@ -137,13 +138,13 @@ impl Whole {
         }
     }
 
-    /// QEMU's words for its memory, with the root file system as an NVDIMM.
+    /// QEMU's arguments for the memory, with the root file system as an NVDIMM.
     pub fn root_words(&self, memory_mib: u64) -> Vec<String> {
         let path = self.root.to_string_lossy();
         Root::of(self.architecture, memory_mib, &path, self.root_bytes).words()
     }
 
-    /// What the hypervisor below starts, if there is one.
+    /// The VM that the hypervisor below starts, if there is one: the machine's Linux.
     pub fn nested(&self, host_memory_mib: u64) -> Nested<'_> {
         Nested {
             architecture: self.architecture,
@@ -155,11 +156,8 @@ impl Whole {
         }
     }
 
-    /// The machine's initramfs, of the files of its Linux: [`Self::machine`] if it gets what a launch asks later, or
-    /// [`Self::files`].
-    ///
-    /// # Errors
-    /// A file is too large for one, or can't be read.
+    /// Makes the machine's initramfs from the files of its Linux: those of [`Self::machine`] if it gets the launch's
+    /// lines later, else those of [`Self::files`].
     pub fn initramfs(
         &self,
         files: &[Entry],
@@ -172,17 +170,14 @@ impl Whole {
         }
     }
 
-    /// The files of its Linux, with what the launch asks in one of them.
-    ///
-    /// # Errors
-    /// One is too large for an initramfs, or can't be read.
+    /// The files of the machine's Linux, with the launch's lines in one of them.
     pub fn files(&self, launched: Launched<'_>) -> Result<Vec<Entry>, MachineError> {
         let mut files = self.machine(launched)?;
         files.push(Entry::file(LAUNCH, self.asked(launched)));
         Ok(files)
     }
 
-    /// What a launch asks, as lines: its words, the workloads that they select, and the files of those.
+    /// The lines of a launch: its words, the workloads that they select, and the files of those workloads.
     pub fn asked(&self, launched: Launched<'_>) -> String {
         let mut lines = vec![format!("append={}", launched.words)];
         let io = self.vm.as_ref().and_then(|vm| vm.io.as_ref());
@@ -193,6 +188,7 @@ impl Whole {
             let is_selected =
                 |workload: &&Workload| selected.is_empty() || selected.contains(&&*workload.name);
             let workloads: Vec<&Workload> = self.workloads.iter().filter(is_selected).collect();
+            // Workloads may share files: each is sent once.
             let files: BTreeMap<&String, &String> = workloads
                 .iter()
                 .flat_map(|workload| &workload.files)
@@ -210,10 +206,7 @@ impl Whole {
         lines.iter().flat_map(|line| [line, "\n"]).collect()
     }
 
-    /// The files of its Linux that depend on the machine, and not on what a launch asks.
-    ///
-    /// # Errors
-    /// One is too large for an initramfs, or can't be read.
+    /// The files of the machine's Linux that depend on the machine, and not on the launch's lines.
     pub fn machine(&self, launched: Launched<'_>) -> Result<Vec<Entry>, MachineError> {
         let Some(vm) = &self.vm else {
             let mut lines = vec!["role=native".to_owned()];
@@ -274,7 +267,7 @@ impl Whole {
         Ok(self.own(&files, &lines))
     }
 
-    /// The lines that place threads of a system of several CPUs. There are none for a VM of devices.
+    /// The lines that place threads of a system of several CPUs. A VM of devices has none.
     fn placed(&self, launched: Launched<'_>) -> Vec<String> {
         match self.cpus {
             Some(cpus) if launched.vm.is_empty() => cpus.lines(launched.host_cpus),
@@ -282,7 +275,7 @@ impl Whole {
         }
     }
 
-    /// What its agent is told of a VM of QEMU.
+    /// The lines for the host's agent about a VM of QEMU.
     fn host_lines(&self, vm: &Inner<'_>) -> Vec<String> {
         let mut lines = vec!["role=host".to_owned(), format!("queues={}", vm.queues)];
         let doorbell = self.below.iter();
@@ -329,13 +322,13 @@ impl Whole {
         Ok(self.own(&files, &lines))
     }
 
-    /// Those of the machine's own Linux.
+    /// The files of the machine's own Linux, with its agent's configuration.
     fn own(&self, files: &[Entry], lines: &[String]) -> Vec<Entry> {
         with(files, &self.modules, self.root_device(), lines)
     }
 
-    /// The workloads, and requests to devices, as benchmarks. Workloads of several CPUs need a VM: what
-    /// the CPUs of the machine itself execute at the same time can't be told apart.
+    /// The workloads, and requests to devices, as benchmarks. Workloads of several CPUs need a VM: instructions that
+    /// the machine's own CPUs execute at the same time can't be told apart.
     pub fn rows(&self) -> Vec<BenchmarkRow> {
         let io = self.vm.as_ref().and_then(|vm| vm.io.as_ref());
         let network = self.vm.as_ref().and_then(Vm::network);
@@ -353,7 +346,7 @@ impl Whole {
     }
 }
 
-/// These files and the agent's configuration.
+/// Adds the agent's configuration to these files.
 fn with(files: &[Entry], modules: &[String], root: &str, more: &[String]) -> Vec<Entry> {
     let mut lines = modules.to_vec();
     lines.push(format!("root={root}"));
@@ -390,8 +383,8 @@ fn selected(words: &str) -> Vec<&str> {
     names
 }
 
-/// A workload's lines of the agent's configuration. Its transactions are not taken apart on ARM: KVM does not
-/// tell there how far the clocks of host and VM are apart.
+/// The lines of a workload in the agent's configuration. Transactions are not split into steps on ARM: KVM does not
+/// report there how far the clocks of host and VM are apart.
 fn told(
     workload: &Workload,
     architecture: Architecture,
@@ -402,7 +395,7 @@ fn told(
         format!("units={}", workload.units),
         format!("place={}", workload.place.word()),
     ];
-    // In time the difference of two runs would be noisier than one run.
+    // On time the difference of two runs would be noisier than one run.
     let shorter = workload.shorter();
     let has_shorter = shorter > 0 && executor == vm::LAB;
     lines.extend(has_shorter.then(|| format!("shorter={shorter}")));
@@ -422,7 +415,7 @@ fn told(
     lines
 }
 
-/// What makes a second VM's network, and starts it. Workloads put it on other CPUs.
+/// The lines that make a second VM's network, and start the VM. Workloads put it on other CPUs.
 fn second_lines() -> [String; 2] {
     let tap = vm::SECOND_TAP;
     [
@@ -431,7 +424,7 @@ fn second_lines() -> [String; 2] {
     ]
 }
 
-/// Which launches have what it needs beside the VM.
+/// Name of the VM of launches for workloads that need this beside the VM.
 pub fn launch_with(with: With) -> String {
     format!("with-{}", with.word())
 }

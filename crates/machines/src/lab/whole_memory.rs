@@ -1,9 +1,9 @@
-//! The memory of a machine of a whole Linux, or of its VM, and in it the root file system: a file or a block
-//! device that nobody writes.
+//! The memory of a machine of a whole Linux, or of its VM, and the root file system in it. The root is a file or a
+//! block device that nobody writes.
 
 use ws_lab::sets::Architecture;
 
-/// Room for an NVDIMM in the machine's addresses.
+/// Room for an NVDIMM in the machine's address space.
 const NVDIMM_MIB: u64 = 8192;
 
 /// Memory, and a root file system beside it.
@@ -16,7 +16,7 @@ pub struct Root {
 }
 
 impl Root {
-    /// `path`: of a file or block device of `bytes`, which are whole MiB.
+    /// Makes the value for a file or block device at `path`, of `bytes`, which are whole MiB.
     pub fn of(architecture: Architecture, memory_mib: u64, path: &str, bytes: u64) -> Self {
         Self {
             architecture,
@@ -26,11 +26,11 @@ impl Root {
         }
     }
 
-    /// QEMU's words. On x86 the root is an NVDIMM. `virt` takes none without firmware: there it is the second
-    /// half of the memory, which a device tree calls persistent ([`super::virt::with_root`]).
+    /// QEMU's arguments. On x86 the root is an NVDIMM. `virt` takes no NVDIMM without firmware. There the root is the
+    /// second half of the memory, which a device tree calls persistent ([`super::virt::with_root`]).
     pub fn words(&self) -> Vec<String> {
         let (mib, path, bytes) = (self.memory_mib, &self.path, self.bytes);
-        // Shared, it is no part of the machine's state (resume).
+        // A shared file is not part of the machine's saved state (resume).
         let file = format!(
             "memory-backend-file,id=root,mem-path={path},share=on,readonly=on,size={bytes}"
         );
@@ -58,8 +58,8 @@ impl Root {
         }
     }
 
-    /// What Linux's command line says of it, with a blank before it. QEMU's memory nodes of `virt` have the
-    /// root too.
+    /// Words of Linux' command line for the memory, with a blank before them. On `virt` they exclude the root, which
+    /// QEMU's memory nodes contain.
     pub fn parameters(&self) -> String {
         match self.architecture {
             Architecture::X86_64 => String::new(),

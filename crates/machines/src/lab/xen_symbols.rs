@@ -1,5 +1,5 @@
-//! The functions of Xen, from the table that it keeps in its own image for backtraces. Debian's
-//! packages have no other.
+//! The functions of Xen, from the table that Xen keeps in its own image for backtraces. Debian's packages have no other
+//! symbols.
 //!
 //! Xen's `xen/tools/symbols.c` (`write_src`) writes the table, in this order, each part aligned to
 //! 4, 8 or (on ARM) 256 bytes, with zeros between them:
@@ -13,22 +13,22 @@
 //! | token table | 256 texts, each with a NUL: what the bytes of names stand for |
 //! | token index | where each of these begins, 16 bits each |
 //!
-//! Nothing says where it is. The token index is found by what it must be, and the other parts before
-//! it, from the last to the first; each has to agree with the others.
+//! No header names the table's address. The token index is found by its form, and then the parts before it, from the
+//! last to the first. Each part has to agree with the others.
 
 use std::collections::BTreeMap;
 
-/// A function.
+/// A function of Xen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct XenSymbol {
     pub address: u64,
-    /// `t`, `T`, `w` or `W`, as of nm.
+    /// `t`, `T`, `w` or `W`, as in nm.
     pub kind: char,
-    /// The name; of one that is not global `FILE.c#NAME`.
+    /// The name, or `FILE.c#NAME` of a function that is not global.
     pub name: String,
 }
 
-/// Why an image has no symbols.
+/// Reason why an image has no symbols.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum XenSymbolsError {
     #[error(
@@ -43,18 +43,15 @@ pub enum XenSymbolsError {
 
 /// The greatest alignment of a part: `.align 8` is 256 bytes on ARM.
 const MOST_PADDING: usize = 256;
-/// How many names there are between two markers.
+/// Number of names between two markers.
 const STEP: usize = 256;
-/// Xen is linked at a multiple of this where its addresses have 32 bits (`XEN_VIRT_START` in
+/// The divisor of the address at which Xen is linked, where its addresses have 32 bits (`XEN_VIRT_START` in
 /// xen/arch/x86/include/asm/config.h).
 const LINKED_AT: u64 = 1 << 30;
-/// So many pointers to functions an image has at least.
+/// The fewest pointers to functions that an image has.
 const LEAST_POINTERS: usize = 16;
 
-/// The functions in an image of Xen, sorted by address.
-///
-/// # Errors
-/// It has no such table, or one that is laid out in another way.
+/// Reads the functions in an image of Xen, sorted by address.
 pub fn read(image: &[u8]) -> Result<Vec<XenSymbol>, XenSymbolsError> {
     let tokens = tokens(image).ok_or(XenSymbolsError::NoTable)?;
     let markers = markers(image, tokens.start).ok_or(XenSymbolsError::Unknown("markers"))?;
@@ -64,6 +61,7 @@ pub fn read(image: &[u8]) -> Result<Vec<XenSymbol>, XenSymbolsError> {
     let addresses = match addresses {
         Addresses::Whole(addresses) => addresses,
         Addresses::Offsets(offsets) => {
+            // The table has no base for offsets, so the base is taken from the image's pointers to these functions.
             let base = linked_at(image, &offsets);
             let base = base.ok_or(XenSymbolsError::Unknown("pointer to its functions"))?;
             let whole = offsets.iter().map(|offset| base.checked_add(*offset));
@@ -100,7 +98,7 @@ fn tokens(image: &[u8]) -> Option<Tokens<'_>> {
     })
 }
 
-/// 256 ascending numbers, the first of which is 0.
+/// The token index at `at`: 256 ascending numbers, the first of which is 0.
 fn index(image: &[u8], at: usize) -> Option<Vec<usize>> {
     let bytes = image.get(at..at.checked_add(512)?)?;
     if bytes.first_chunk() != Some(&[0, 0]) {
@@ -193,7 +191,7 @@ fn names<'a>(image: &'a [u8], markers: &Markers) -> Option<Names<'a>> {
     })
 }
 
-/// So many names at an address, if each 256th is at its marker and the last one ends at the markers.
+/// The names at an address, if there are `count`, each 256th is at its marker, and the last one ends at the markers.
 fn names_at<'a>(
     image: &'a [u8],
     start: usize,
@@ -214,7 +212,7 @@ fn names_at<'a>(
     is_padding(image.get(at..markers.start)?, aligned).then_some(all)
 }
 
-/// Whether these bytes are what is between two parts.
+/// Whether these bytes can be between two parts.
 fn is_padding(bytes: &[u8], aligned: usize) -> bool {
     bytes.len() < aligned && bytes.iter().all(|byte| *byte == 0)
 }
@@ -223,7 +221,7 @@ fn is_padding(bytes: &[u8], aligned: usize) -> bool {
 #[derive(Debug)]
 enum Addresses {
     Whole(Vec<u64>),
-    /// Less the address where Xen is linked.
+    /// Addresses less that where Xen is linked.
     Offsets(Vec<u64>),
 }
 
@@ -246,8 +244,7 @@ fn addresses(image: &[u8], names: &Names<'_>) -> Option<Addresses> {
     })
 }
 
-/// The address where Xen is linked: the one with which most words of the image are addresses of its
-/// functions.
+/// The address where Xen is linked: that with which most words of the image are addresses of its functions.
 fn linked_at(image: &[u8], offsets: &[u64]) -> Option<u64> {
     let mut pointers: BTreeMap<u64, usize> = BTreeMap::new();
     for at in (0..image.len()).step_by(8) {

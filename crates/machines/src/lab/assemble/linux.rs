@@ -1,4 +1,4 @@
-//! Finds the parts of a Linux that a machine boots: its kernel, its modules, and the monitor that it runs.
+//! Finds the parts of a Linux that a machine boots: its kernel, its modules, and its monitor.
 
 use super::{found, read, said, words, xl};
 use crate::emulator::Emulator;
@@ -19,15 +19,15 @@ use ws_lab::sets::Architecture;
 
 /// A kernel's modules in a machine.
 pub(super) struct Loaded {
-    /// Under their names.
+    /// The modules' files, under their names.
     pub files: Vec<Entry>,
     /// The lines of the first process' configuration that load them.
     pub lines: Vec<String>,
-    /// Words of the kernel's command line: the options of those that are part of it.
+    /// Words of the kernel's command line: the options of modules that are part of the kernel, each after a blank.
     pub parameters: String,
 }
 
-/// The modules, and before each those that it needs; `whose` begins their names in the digest.
+/// Finds the modules, and before each the modules that it needs. `whose` begins their names in the digest.
 pub(super) fn modules(
     kernel: &Kernel,
     modules: &[Module],
@@ -77,7 +77,7 @@ pub(super) fn modules(
     Ok(loaded)
 }
 
-/// A Linux that runs a monitor and nothing else.
+/// Finds a Linux that runs a monitor and nothing else.
 pub(super) fn linux(
     recipe: &Recipe,
     resources: &Resources,
@@ -135,8 +135,8 @@ pub(super) fn linux(
     }))
 }
 
-/// The lines that load modules in the VM of a nested machine. Options of kvm-amd and kvm-intel are for the outer kernel,
-/// whose guest is a hypervisor. Options of kvm are for both.
+/// The lines that load modules in the VM of a nested machine. Options of kvm-amd and kvm-intel are for the outer kernel
+/// only, as its guest is a hypervisor. Options of kvm are for both kernels.
 fn of_inner(lines: &[String]) -> Vec<String> {
     let line = |line: &String| match line.starts_with("module=/kvm.ko ") {
         true => line.clone(),
@@ -145,7 +145,7 @@ fn of_inner(lines: &[String]) -> Vec<String> {
     lines.iter().map(line).collect()
 }
 
-/// Of options of modules that are part of the kernel, on its command line, those of kvm: an inner kernel has them too.
+/// Options of kvm among `parameters`, where kvm is part of the kernel: an inner kernel gets them too.
 fn of_kvm(parameters: &str) -> String {
     let words = parameters.split(' ');
     words
@@ -159,7 +159,7 @@ fn without_options(line: &str) -> String {
     line.split(' ').next().unwrap_or_default().to_owned()
 }
 
-/// Checks that the monitor can load as many modules.
+/// Checks that the monitor can load so many modules.
 pub(super) fn check_number(lines: &[String]) -> Result<(), MachineError> {
     match lines.len() {
         0..=vmm::MODULES_MAX => Ok(()),
@@ -176,7 +176,7 @@ pub(super) fn check_number(lines: &[String]) -> Result<(), MachineError> {
     }
 }
 
-/// The kernel of a machine. A user's is checked, and unpacked if it has to be.
+/// Finds the kernel of a machine. A user's kernel is checked, and unpacked if it is packed.
 pub(super) fn kernel_of(
     recipe: &Recipe,
     source: &Source,
@@ -201,7 +201,7 @@ pub(super) fn kernel_of(
     }
 }
 
-/// The monitor that Linux runs; its files are added to `files`.
+/// Finds the monitor that Linux runs, and adds its files to `files`.
 fn monitor(
     recipe: &Recipe,
     resources: &Resources,
@@ -235,8 +235,7 @@ fn monitor(
     }
 }
 
-/// The monitor's name and version. One for another architecture can't be run here, so it is named
-/// by its content.
+/// The monitor's name and version. A monitor for another architecture can't be run here, so its content names it.
 fn monitor_name(monitor: &Path, architecture: Architecture) -> Result<String, MachineError> {
     match architecture {
         Architecture::X86_64 => vmm::version(monitor),

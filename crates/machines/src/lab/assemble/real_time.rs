@@ -8,19 +8,17 @@ use ws_lab::kernel::{BootImage, Kernel};
 use ws_lab::recipe::{EmulatorKind, Hypervisor, Recipe, Source, Word};
 use ws_lab::sets::Architecture;
 
-/// How such a kernel calls itself.
+/// The word in the version of a real-time kernel.
 const MARK: &str = "PREEMPT_RT";
-/// The only model that may be forced to have a property.
+/// The only CPU model that may be forced to have a property.
 const MODEL: &str = "max";
-/// QEMU's TSC is invariant, but QEMU says so only if it is forced to (lab/recipes/xen.toml).
+/// Properties that make the CPU report an invariant TSC. QEMU's TSC is invariant, but QEMU reports it only if it is
+/// forced to (lab/recipes/xen.toml).
 const INVARIANT: [&str; 2] = ["+invtsc", "x-force-features=on"];
 const WHY: &str = "KVM of a real-time kernel requires an invariant TSC";
 const NOTE: &str = "the kernel is a real-time one (PREEMPT_RT): the processor reports an invariant TSC, which its KVM requires";
 
-/// Lets the processor say that its TSC is invariant if the machine's kernel is a real-time one with KVM.
-///
-/// # Errors
-/// The kernel can't be read, or the processor's model can't say so.
+/// Lets the processor report an invariant TSC if the machine's kernel is a real-time one with KVM.
 pub(super) fn suit(
     recipe: &mut Recipe,
     resources: &Resources,

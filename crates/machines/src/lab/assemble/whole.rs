@@ -19,7 +19,7 @@ use ws_lab::lab::LabError;
 use ws_lab::recipe::{self, Hypervisor, Monitor, Recipe, Served, Source};
 use ws_lab::store::{StoreError, Unpacked};
 
-/// A whole Linux with programs, and the VM of it.
+/// Finds a whole Linux with programs, and its VM.
 pub(super) fn whole(
     recipe: &Recipe,
     resources: &Resources,
@@ -31,7 +31,7 @@ pub(super) fn whole(
     Ok(Payload::Whole(Box::new(whole)))
 }
 
-/// The image of the root file system, and its size.
+/// Finds or makes the image of the root file system. Returns its path and size.
 fn image(
     recipe: &Recipe,
     resources: &Resources,
@@ -61,7 +61,7 @@ fn no_root(recipe: &Recipe) -> MachineError {
     ))
 }
 
-/// The same with this image.
+/// Finds a whole Linux with its VM, for this image of the root file system.
 fn whole_of(
     recipe: &Recipe,
     resources: &Resources,
@@ -88,8 +88,8 @@ fn whole_of(
         )?),
         _ => None,
     };
-    // Not part of the digest: each is part of the conditions of its own row, and all of them of what a launch's
-    // counts are known by.
+    // Workloads are not part of the digest. Each is part of the conditions of its own row, and a launch's counts are
+    // known by all of them.
     let lab = resources.lab()?;
     let names = lab.workloads().map_err(|e| said(&e))?;
     let workloads = names.iter().map(|name| {
@@ -128,7 +128,7 @@ fn whole_of(
     })
 }
 
-/// What a machine's applications are made of, where no emulator runs them.
+/// Parts of a machine's applications, where no emulator runs them.
 #[derive(Debug)]
 pub struct Applications {
     pub whole: Whole,
@@ -137,10 +137,7 @@ pub struct Applications {
     pub parts: Vec<(String, serde_json::Value)>,
 }
 
-/// What is missing for applications on this host, and the cure. Only checks that the parts are there.
-///
-/// # Errors
-/// What is missing.
+/// Checks that the parts for applications on this host are there. An error names the missing part and the cure.
 pub fn applications_missing(resources: &Resources) -> Result<(), MachineError> {
     resources.host_agent()?;
     resources.enter()?;
@@ -148,7 +145,7 @@ pub fn applications_missing(resources: &Resources) -> Result<(), MachineError> {
     fetched(&recipe.map_err(|e| said(&e))?, resources)
 }
 
-/// Says which packages are missing on this host, all at once. The recipe's emulator is not needed.
+/// Checks that all packages are fetched. The error names all that are missing. The recipe's emulator is not needed.
 fn fetched(recipe: &Recipe, resources: &Resources) -> Result<(), MachineError> {
     let mut missing = Vec::new();
     for set in recipe.sets() {
@@ -170,11 +167,9 @@ fn fetched(recipe: &Recipe, resources: &Resources) -> Result<(), MachineError> {
     )))
 }
 
-/// The applications of a recipe for this host. Without a VM no image of the root file system is made.
-///
-/// # Errors
-/// A part is missing or can't be read, with the cure.
+/// Finds the applications of a recipe for this host. Without a VM no image of the root file system is made.
 pub fn applications(recipe: &Recipe, resources: &Resources) -> Result<Applications, MachineError> {
+    // The host's agent takes the place of the lab's, on the host and in its VM.
     let resources = Resources {
         agent: Some(resources.host_agent().map_err(|e| e.to_string())),
         lab: resources.lab.clone(),
@@ -201,7 +196,7 @@ pub fn applications(recipe: &Recipe, resources: &Resources) -> Result<Applicatio
     })
 }
 
-/// What is missing for the hypervisor below, and the cure.
+/// Checks that the parts of the hypervisor below are there. An error names the missing part and the cure.
 pub(super) fn missing_below(recipe: &Recipe, resources: &Resources) -> Result<(), MachineError> {
     match recipe.below.as_ref().map(|below| &below.hypervisor) {
         None => Ok(()),
@@ -212,7 +207,7 @@ pub(super) fn missing_below(recipe: &Recipe, resources: &Resources) -> Result<()
     }
 }
 
-/// The hypervisor below the machine's Linux.
+/// Finds the hypervisor below the machine's Linux.
 fn below(
     below: &recipe::Below,
     recipe: &Recipe,
@@ -264,7 +259,7 @@ fn below(
 /// The build of neve as a host's hypervisor.
 const NEVE: &str = "aarch64";
 
-/// The VM of it, if there is one. Its agent is the usual one, under Xen too.
+/// Finds the VM of a whole Linux, if the recipe has one. The VM's agent is the usual one, under Xen too.
 fn vm(
     recipe: &Recipe,
     resources: &Resources,
@@ -282,7 +277,7 @@ fn vm(
         },
         Monitor::Xl { package } => {
             let set = found(resources, package)?;
-            // dom0's is another one, which is the machine's guest.
+            // dom0's agent is another program, which is described as the machine's guest.
             described.file("agent", &resources.agent_for(recipe.architecture)?)?;
             Runs::Xl {
                 files: xl::tools(&set, described)?,
@@ -324,7 +319,7 @@ fn vm(
     }))
 }
 
-/// The devices whose I/O is measured. A machine without elvis has all others.
+/// Finds the devices whose I/O is measured. Without elvis a machine still has the devices that other back-ends serve.
 fn io(
     io: &recipe::Io,
     network: Option<Served>,

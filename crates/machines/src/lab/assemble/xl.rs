@@ -19,7 +19,7 @@ pub(super) fn starts(recipe: &Recipe) -> bool {
     matches!(recipe.monitor, Monitor::Xl { .. })
 }
 
-/// Xen with its command line, for a dom0 that is a Linux.
+/// Finds Xen with its command line, for a dom0 that is a Linux.
 pub(super) fn xen(
     source: &Source,
     parameters: &[Word],
@@ -29,7 +29,7 @@ pub(super) fn xen(
 ) -> Result<Xen, MachineError> {
     let parameters = words(parameters);
     described.part("hypervisor_parameters", json!(parameters));
-    // On ARM the launch's device tree says all of this.
+    // On ARM Xen gets its modules by the launch's device tree.
     if recipe.architecture == Architecture::X86_64 {
         multiboot::describe(described);
     }
@@ -39,7 +39,7 @@ pub(super) fn xen(
     })
 }
 
-/// A dom0 that does nothing but run the tool stack.
+/// Finds a dom0 that does nothing but run the tool stack.
 pub(super) fn dom0(
     recipe: &Recipe,
     resources: &Resources,
@@ -61,8 +61,8 @@ pub(super) fn dom0(
     })))
 }
 
-/// What dom0 runs in place of a monitor, whose files are added to `files`: the words that start it are the
-/// launch's.
+/// Finds the tool stack, which dom0 runs in place of a monitor, and adds its files to `files`. The launch has the words
+/// that start it.
 pub(super) fn monitor(
     recipe: &Recipe,
     package: &str,

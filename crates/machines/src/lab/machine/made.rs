@@ -12,12 +12,12 @@ use crate::lab::{vm, xl};
 use crate::machine::{LaunchRequest, MachineError};
 use ws_lab::sets::Architecture;
 
-/// What is made anew for a launch.
+/// The files and lines that are made anew for a launch.
 #[derive(Debug, Default)]
 pub(in crate::lab) struct Made {
     /// An initramfs, or under Xen on ARM a device tree.
     pub file: Option<Vec<u8>>,
-    /// Where the machine stops once it has booted, and the lines that its first process gets there.
+    /// The point where the machine stops once it has booted, and the lines that its first process gets there.
     pub at_stop: Option<(LaunchPoint, String)>,
 }
 
@@ -31,7 +31,7 @@ impl LabMachine {
         let Payload::Whole(whole) = &self.settings.payload else {
             return Ok(None);
         };
-        // A hypervisor below makes the tree of its VM itself.
+        // A hypervisor below makes the device tree of its VM itself.
         if whole.architecture == Architecture::X86_64 || whole.below.is_some() {
             return Ok(None);
         }
@@ -48,7 +48,8 @@ impl LabMachine {
             .map_err(|e| MachineError::Other(format!("can't make a device tree: {e}")))
     }
 
-    /// What is made anew for a launch.
+    /// Makes the files and lines of a launch. A machine that stops gets its lines at the stop, so that launches share
+    /// its files and its saved state.
     pub(in crate::lab) fn made(&self, request: &LaunchRequest) -> Result<Made, MachineError> {
         let (file, lines) = match (&self.settings.payload, self.settings.launch_point) {
             (Payload::Linux(linux), Some(_)) => (
@@ -80,7 +81,7 @@ impl LabMachine {
         })
     }
 
-    /// A launch of a machine of a whole Linux.
+    /// The parameters of a launch of a whole Linux.
     fn launched<'a>(&self, whole: &Whole, request: &'a LaunchRequest) -> Launched<'a> {
         Launched {
             words: &request.command_line,
@@ -130,7 +131,7 @@ impl LabMachine {
         }
     }
 
-    /// The initramfs of a Linux that runs a monitor; `lines` are for the guest's monitor.
+    /// Makes the initramfs of a Linux that runs a monitor; `lines` are for the guest's monitor.
     fn initramfs(
         &self,
         linux: &Linux,
@@ -144,7 +145,7 @@ impl LabMachine {
         linux.nested_initramfs(inner, lines, request.vcpus, memory_mib)
     }
 
-    /// What the first process is told in a launch.
+    /// Lines for the first process in a launch.
     fn launch_lines(&self, linux: &Linux, request: &LaunchRequest) -> Vec<String> {
         if let LinuxMonitor::Qemu(words) = &linux.monitor {
             return self.words_of_inner(words, request);
@@ -164,7 +165,7 @@ impl LabMachine {
         lines
     }
 
-    /// The words of the QEMU inside, one a line.
+    /// The arguments of the QEMU inside the machine, one a line.
     fn words_of_inner(&self, words: &[String], request: &LaunchRequest) -> Vec<String> {
         let inner = command::monitor(&Inner {
             vcpus: request.vcpus,

@@ -21,7 +21,7 @@ struct Files {
     tree: Option<Vec<u8>>,
 }
 
-/// What the loader is to preload: this file, and what it would preload anyway.
+/// The value of `LD_PRELOAD`: this file, and the files that it named before.
 fn preloaded(file: &str, before: Option<OsString>) -> OsString {
     let mut files = OsString::from(file);
     if let Some(before) = before {
@@ -48,11 +48,11 @@ impl LabMachine {
             Some((point, _)) => Some(self.how(request, &files, *point)?),
             None => None,
         };
-        // A boot whose state goes on elsewhere is not recorded.
+        // A boot that saves its state is not recorded: the QEMU that resumes it is.
         let is_recorded = !matches!(how, Some(How::Boot(Some(_))));
         let (mut command, mut handed) = self.qemu(request, &files, is_recorded)?;
         if let (Some(How::Resume(_)), Some(timers)) = (&how, &self.settings.timers) {
-            // By its descriptor: in its path a space or a colon would end a name.
+            // The library is named by its descriptor: a space or a colon in its path would end the name.
             let file = File::open(timers).map_err(|e| MachineError::io("open", timers, e))?;
             let path = format!("/dev/fd/{}", file.as_raw_fd());
             let before = std::env::var_os("LD_PRELOAD");
@@ -71,7 +71,7 @@ impl LabMachine {
         Ok((child, Some(conductor)))
     }
 
-    /// How a launch begins that stops once the machine has booted.
+    /// The begin of a launch that stops once the machine has booted: a boot, or a state that fits.
     fn how(
         &mut self,
         request: &LaunchRequest,
@@ -86,7 +86,7 @@ impl LabMachine {
         let Some(states) = &settings.states else {
             return Ok(How::Boot(None));
         };
-        // What files of the cache have is in the digest; where the cache is does not matter.
+        // The digest covers the content of the cache's files; the folder of the cache does not matter.
         let cache = states.cache();
         let words = self.words_of_qemu(request, files, ["MADE", "TREE"])?;
         let words: Vec<String> = words
@@ -111,7 +111,7 @@ impl LabMachine {
         })
     }
 
-    /// QEMU's words; the files that are made for the launch have these paths.
+    /// The arguments of QEMU; the files that are made for the launch have these paths.
     fn words_of_qemu(
         &self,
         request: &LaunchRequest,
@@ -134,7 +134,7 @@ impl LabMachine {
         command::arguments(&settings.recipe, &settings.payload, &launch)
     }
 
-    /// The command, and the files that it inherits.
+    /// The command of QEMU, and the files that it inherits.
     fn qemu(
         &self,
         request: &LaunchRequest,
@@ -176,8 +176,8 @@ impl LabMachine {
         Ok((command, handed))
     }
 
-    /// Looks what has become of a launch that stops and goes on, and starts the QEMU that goes on. What the console
-    /// says then, if it is not QEMU that says it.
+    /// Looks at a launch that stops and goes on, and starts the QEMU that resumes its state. Returns the console's
+    /// result if the launch decides it, and none if QEMU's console does.
     pub(super) fn follow(&mut self, is_over: bool) -> Result<Option<Console>, MachineError> {
         let Some(led) = &mut self.led else {
             return Ok(None);
@@ -189,7 +189,7 @@ impl LabMachine {
                 let why = "QEMU does not resume a state that it has just saved: please report it with the machine's name";
                 return Ok(Some(Console::Ended(why.into())));
             }
-            // It may be there still, if the cache can't be written.
+            // The state may still be there, if the cache can't be written: so boot without looking for one.
             Led::NotResumed => Begin::Boot,
             Led::Booted(saved) => Begin::Resume(saved),
         };

@@ -13,22 +13,22 @@ use std::path::PathBuf;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// A first process whose state is worth being saved says so (`common/launch.c`).
+/// The byte by which a first process says that its state is worth saving (`common/launch.c`).
 const SAVES: u8 = b'+';
-/// Between two questions whether QEMU is ready.
+/// The pause between two questions whether QEMU is ready.
 const PAUSE: Duration = Duration::from_millis(2);
-/// A state is written as fast as it is read. Bytes a second.
+/// The rate limit of a state, so high that it is written as fast as it is read. Bytes a second.
 const BANDWIDTH: u64 = 1 << 40;
 
 /// QEMU's name of the pipe that it writes the state to.
 const STATE: &str = "state";
 
-/// How a launch begins.
+/// The begin of a launch.
 #[derive(Debug)]
 pub enum How {
-    /// With a boot until the stop. The state is kept there, under this name; without it the machine goes on.
+    /// A boot until the stop. The state is kept there, under this name. Without a name the machine goes on.
     Boot(Option<(States, String)>),
-    /// With a state.
+    /// A state that is resumed.
     Resume(Saved),
 }
 
@@ -37,7 +37,7 @@ pub enum How {
 pub struct Stopped {
     pub how: How,
     pub point: LaunchPoint,
-    /// What the first process gets at the stop.
+    /// The lines that the first process gets at the stop.
     pub lines: String,
 }
 
@@ -49,12 +49,12 @@ pub struct Conductor {
     resumed: Option<PathBuf>,
 }
 
-/// What became of a launch.
+/// The state of a launch that a conductor leads.
 #[derive(Debug)]
 pub enum Led {
     /// The machine went on, or is not there yet.
     Well,
-    /// It booted, and goes on in another QEMU, from this state.
+    /// The machine booted, and goes on in another QEMU, from this state.
     Booted(Saved),
     /// The state did not resume, and was removed.
     NotResumed,
@@ -64,10 +64,10 @@ pub enum Led {
 }
 
 impl Conductor {
-    /// Leads the launch of the QEMU that `spawn` starts, with these words more, inheriting these files.
+    /// Leads the launch of the QEMU that `spawn` starts, with more arguments and inherited files.
     ///
     /// # Errors
-    /// There are too many lines; no sockets or pipes can be made; those of `spawn`.
+    /// The lines do not fit into the room of the launch point.
     pub fn start<T>(
         launch: Stopped,
         spawn: impl FnOnce(Vec<String>, Vec<OwnedFd>) -> Result<T, MachineError>,
@@ -82,7 +82,7 @@ impl Conductor {
         }
         let (qmp, its_qmp) = Qmp::pair()?;
         let (gdb, its_gdb) = Gdb::pair()?;
-        // QEMU's own account of whether the machine ran is left out of states: one that stopped at an instruction
+        // QEMU's own account of whether the machine ran is left out of states. A machine that stopped at an instruction
         // would be resumed as one that ran.
         let stopped = ["-S", "-global", "migration.store-global-state=off"];
         // QEMU would announce a resumed machine to its network for some 800 ms of the host's time. While that timer is
@@ -112,7 +112,7 @@ impl Conductor {
         Ok((started, Self { thread, resumed }))
     }
 
-    /// What has become of the launch. `is_over`: QEMU has ended.
+    /// Looks at the launch. `is_over`: QEMU has ended.
     pub fn look(&mut self, is_over: bool) -> Led {
         let is_known = |thread: &mut JoinHandle<_>| is_over || thread.is_finished();
         let Some(thread) = self.thread.take_if(is_known) else {
@@ -135,12 +135,12 @@ impl Conductor {
     }
 }
 
-/// A pipe: what is read from, and what is written to.
+/// Makes a pipe: its reading end and its writing end.
 fn pipe() -> Result<(OwnedFd, OwnedFd), MachineError> {
     pipe_with(PipeFlags::CLOEXEC).map_err(|e| MachineError::io("make a pipe for", "QEMU", e.into()))
 }
 
-/// What the thread has.
+/// The parts of the conductor's thread.
 struct Leader {
     qmp: Qmp,
     gdb: Gdb,
@@ -149,8 +149,8 @@ struct Leader {
 }
 
 impl Leader {
-    /// If there are states, each machine goes on from one, also if it has just booted: so a boot and a resume can't
-    /// differ in what QEMU does not save.
+    /// Boots until the stop, and saves the state if states are kept. Each machine then goes on from a state, even if it
+    /// has just booted. So a boot and a resume can't differ in what QEMU does not save.
     fn boot(mut self, kept: Option<(States, String)>) -> Result<Option<Saved>, Trouble> {
         self.qmp.greet()?;
         self.debug()?;
@@ -174,12 +174,13 @@ impl Leader {
             return Err(Trouble::Closed);
         }
         self.wait_for("query-status", "paused")?;
-        // QEMU aborts if a debugger comes before the state is there.
+        // QEMU aborts if a debugger attaches before the state is loaded.
         self.debug()?;
         self.go_on(saved.thread())
     }
 
-    /// Gives QEMU its end of a state's pipe. Files that it only maps, as a root file system, are no part of the state.
+    /// Gives QEMU its end of a state's pipe. Files that QEMU only maps, as a root file system, are not part of the
+    /// state.
     fn prepare(&mut self, its: OwnedFd) -> Result<(), Trouble> {
         let ignored = json!({ "capability": "x-ignore-shared", "state": true });
         let capabilities = json!({ "capabilities": [ignored] });
@@ -188,7 +189,7 @@ impl Leader {
         self.qmp.pass(STATE, its.as_fd())
     }
 
-    /// Starts QEMU's stub.
+    /// Starts QEMU's stub for debuggers.
     fn debug(&mut self) -> Result<(), Trouble> {
         let command = json!({ "command-line": "gdbserver chardev:gdb" });
         self.qmp.ask_with("human-monitor-command", &command)?;

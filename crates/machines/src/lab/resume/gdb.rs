@@ -1,5 +1,5 @@
-//! QEMU's stub for debuggers, by gdb's remote protocol (GDB manual, appendix E): only what stops a machine at an
-//! instruction, writes to the memory of the process that runs there, and lets it go on.
+//! QEMU's stub for debuggers, by gdb's remote protocol (GDB manual, appendix E). It stops a machine at an instruction,
+//! reads and writes the memory of the process that runs there, and lets the machine go on.
 
 use crate::machine::MachineError;
 use crate::qmp::Trouble;
@@ -7,7 +7,7 @@ use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 
-/// QEMU's packets are at most 4,096 bytes long.
+/// The most bytes of a write. QEMU's packets are at most 4,096 bytes long, and a byte takes two digits.
 const CHUNK: usize = 1024;
 
 /// The connection to one QEMU's stub.
@@ -15,10 +15,7 @@ const CHUNK: usize = 1024;
 pub struct Gdb(UnixStream);
 
 impl Gdb {
-    /// A connection, and the end that QEMU inherits.
-    ///
-    /// # Errors
-    /// No socket can be made.
+    /// Makes a connection, and the end that QEMU inherits.
     pub fn pair() -> Result<(Self, OwnedFd), MachineError> {
         let error = |e| MachineError::io("make a socket for", "QEMU's debugger", e);
         let (ours, its) = UnixStream::pair().map_err(error)?;
@@ -30,10 +27,7 @@ impl Gdb {
         ["-chardev".into(), format!("socket,id=gdb,fd={fd}")]
     }
 
-    /// Lets a machine run from its start to the instruction at `address`. The thread (CPU) that stopped there.
-    ///
-    /// # Errors
-    /// QEMU closed the connection or said something else.
+    /// Lets a machine run from its start to the instruction at `address`. Returns the thread (CPU) that stopped there.
     pub fn run_to(&mut self, address: u64) -> Result<String, Trouble> {
         self.ok(&format!("Z1,{address:x},1"))?;
         self.send("c")?;
@@ -48,10 +42,7 @@ impl Gdb {
         Ok(thread)
     }
 
-    /// The byte at an address of the process that runs on a CPU.
-    ///
-    /// # Errors
-    /// As [`Self::run_to`].
+    /// Reads the byte at an address of the process that runs on a CPU.
     pub fn byte(&mut self, thread: &str, address: u64) -> Result<u8, Trouble> {
         self.ok(&format!("Hg{thread}"))?;
         let question = format!("m{address:x},1");
@@ -60,9 +51,6 @@ impl Gdb {
     }
 
     /// Writes to the memory of the process that runs on a CPU.
-    ///
-    /// # Errors
-    /// As [`Self::run_to`].
     pub fn write(&mut self, thread: &str, address: u64, bytes: &[u8]) -> Result<(), Trouble> {
         self.ok(&format!("Hg{thread}"))?;
         for (at, chunk) in (address..).step_by(CHUNK).zip(bytes.chunks(CHUNK)) {
@@ -72,10 +60,7 @@ impl Gdb {
         Ok(())
     }
 
-    /// Leaves the machine, which goes on.
-    ///
-    /// # Errors
-    /// As [`Self::run_to`].
+    /// Detaches from the machine, which goes on.
     pub fn go_on(mut self) -> Result<(), Trouble> {
         self.ok("D")
     }
@@ -98,7 +83,7 @@ impl Gdb {
         sent.map_err(|_| Trouble::Closed)
     }
 
-    /// The next packet, without what confirms ours.
+    /// Receives the next packet. The acknowledgement of our own packet is skipped.
     fn receive(&mut self) -> Result<String, Trouble> {
         while self.next()? != b'$' {}
         let mut packet = Vec::new();
@@ -115,7 +100,7 @@ impl Gdb {
         if told != Some(sum(&packet)) {
             return Err(said("a request", "a packet with another sum"));
         }
-        // If nobody listens any more, the next request says so.
+        // If QEMU has closed the connection, the next request fails.
         let _ = self.0.write_all(b"+");
         Ok(String::from_utf8_lossy(&packet).into_owned())
     }

@@ -9,16 +9,16 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 use tempfile::NamedTempFile;
 
-/// The first line of a file: this, the CPU that stopped, the CRC-32 of the state and its bytes.
+/// The begin of a file's first line. The CPU that stopped, the CRC-32 of the state and its bytes follow.
 const MAGIC: &str = "worldswitch-state/1";
-/// Its size, filled up with blanks.
+/// The size of the first line, which is filled up with blanks.
 const HEADER_BYTES: usize = 128;
-/// What all states together may take: those that were not used for longest are removed.
+/// The most bytes of all states together: those that were not used for longest are removed.
 const BYTES_MAX: u64 = 4 << 30;
-/// A disk is left so much.
+/// The free space that a state leaves on its disk.
 const ROOM_BYTES: u64 = 1 << 30;
 const COPY_BYTES: usize = 1 << 20;
-/// How the names of files begin that are being written, and after which time their writer has ended.
+/// The begin of the names of files that are being written, and the age at which their writer must have ended.
 const NEW: &str = ".new-";
 const NEW_LIMIT: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -27,20 +27,20 @@ const NEW_LIMIT: Duration = Duration::from_secs(24 * 60 * 60);
 pub struct States {
     folder: PathBuf,
     bytes_max: u64,
-    /// States are found again.
+    /// Whether later launches find the states.
     keeps: bool,
 }
 
 /// A state that was found.
 #[derive(Debug)]
 pub struct Saved {
-    /// None: it goes with its launch.
+    /// The state's path; none if the state ends with its launch.
     pub path: Option<PathBuf>,
     file: File,
     head: Head,
 }
 
-/// What a file's first line says.
+/// The values of a file's first line.
 #[derive(Debug)]
 struct Head {
     thread: String,
@@ -49,7 +49,7 @@ struct Head {
 }
 
 impl States {
-    /// Those of a folder, which need not be there. `keeps`: they are found by later launches.
+    /// The states of a folder, which need not exist. `keeps`: later launches find them.
     pub fn at(folder: PathBuf, keeps: bool) -> Self {
         Self {
             folder,
@@ -58,7 +58,7 @@ impl States {
         }
     }
 
-    /// The path of the cache, in which their folder is.
+    /// The path of the cache, which contains the folder of states.
     pub fn cache(&self) -> Cow<'_, str> {
         self.folder
             .parent()
@@ -80,14 +80,14 @@ impl States {
         self.folder.join(format!("{key}.state"))
     }
 
-    /// The state of this name, if there is one. What is no state is removed.
+    /// Finds the state of this name. A file without a valid header is removed.
     pub fn find(&self, key: &str) -> Option<Saved> {
         if !self.keeps {
             return None;
         }
         let path = self.path(key);
         let mut file = File::options().read(true).write(true).open(&path);
-        // Somebody else's cache may be read only.
+        // Another user's cache may be read-only.
         if file.is_err() {
             file = File::open(&path);
         }
@@ -105,8 +105,8 @@ impl States {
         })
     }
 
-    /// Takes the state that `from` gives until its end, and keeps it under this name if it can. A state is there whole
-    /// or not at all.
+    /// Reads a state from `from` until its end, and keeps it under this name if it can. A state is kept whole or not at
+    /// all.
     ///
     /// # Errors
     /// No disk has room for it. `from` was read to its end all the same.
@@ -120,7 +120,7 @@ impl States {
         taken
     }
 
-    /// A file for a new state: in the folder, or, if that can't be written, in the one of temporary files.
+    /// Makes a file for a new state: in the folder, or, if that can't be written, in the one of temporary files.
     fn file(&self) -> io::Result<NamedTempFile> {
         let there = fs::create_dir_all(&self.folder).and_then(|()| {
             tempfile::Builder::new()
@@ -134,6 +134,7 @@ impl States {
         let mut file = self.file()?;
         let room = free_bytes(file.path()).unwrap_or(u64::MAX);
         let most = self.bytes_max.min(room.saturating_sub(ROOM_BYTES));
+        // The header has the sum and the size, which are known last: it is written at the end.
         file.write_all(&[b' '; HEADER_BYTES])?;
         let (mut crc, mut bytes) = (crc32fast::Hasher::new(), 0);
         let mut buffer = vec![0; COPY_BYTES];
@@ -166,7 +167,7 @@ impl States {
         Ok((file, head))
     }
 
-    /// Gives a new state its name, if it is to have one.
+    /// Gives a new state its name, if later launches are to find it.
     fn keep(&self, key: &str, (file, head): (NamedTempFile, Head)) -> io::Result<Saved> {
         if !self.keeps {
             let file = file.into_file();
@@ -180,13 +181,13 @@ impl States {
         let path = self.path(key);
         let (file, path) = match file.persist(&path) {
             Ok(file) => (file, Some(path)),
-            // It lies elsewhere, as the folder can't be written.
+            // The file is in the folder of temporary files, as the folder of states can't be written.
             Err(e) => (e.file.into_file(), None),
         };
         Ok(Saved { path, file, head })
     }
 
-    /// Removes the states that were not used for longest until so many bytes more fit, and what an ended process left.
+    /// Removes the states that were not used for longest until `bytes` more fit, and files that an ended process left.
     fn make_room(&self, bytes: u64) {
         let Ok(entries) = fs::read_dir(&self.folder) else {
             return;
@@ -224,10 +225,7 @@ impl Saved {
         &self.head.thread
     }
 
-    /// Writes the state to `to`. False: it is damaged.
-    ///
-    /// # Errors
-    /// It can't be read, or `to` not be written to.
+    /// Writes the state to `to`. Returns false if the state is damaged.
     pub fn copy(&mut self, to: &mut impl Write) -> io::Result<bool> {
         let mut crc = crc32fast::Hasher::new();
         let mut buffer = vec![0; COPY_BYTES];
@@ -245,7 +243,7 @@ impl Saved {
     }
 }
 
-/// What a file's first line says, if the file has that size.
+/// Reads a file's first line; none if the file does not have the size that it says.
 fn header(file: &mut File) -> Option<Head> {
     let mut line = [0; HEADER_BYTES];
     file.read_exact(&mut line).ok()?;

@@ -1,5 +1,5 @@
-//! Xen with its own tool stack, in a Linux that is dom0: what dom0's initramfs has for it, and the
-//! configuration of the domain that it starts.
+//! Xen with its own tool stack, in a Linux that is dom0. This module makes the tool stack's files in dom0's initramfs,
+//! and the configuration of the domain that it starts.
 
 use super::described::Described;
 use super::payload::{GUEST, Linux};
@@ -17,22 +17,19 @@ const DOMAIN: &str = "domain.cfg";
 const HOTPLUG: [&str; 2] = ["etc/xen/scripts/block", "etc/xen/scripts/vif-bridge"];
 const START_SCRIPT: &str = include_str!("start.sh");
 const HOTPLUG_SCRIPT: &str = include_str!("hotplug.sh");
-/// Where packages expect what is in /usr.
+/// Links to the folders in /usr, at the paths that packages expect.
 const FOLDERS: [&str; 4] = ["bin", "lib", "lib64", "sbin"];
 
 /// Xen, which the emulator boots with a kernel as its dom0.
 #[derive(Clone, Debug)]
 pub struct Xen {
     pub hypervisor: PathBuf,
-    /// Its command line.
+    /// Xen's command line.
     pub parameters: String,
 }
 
 /// The files of the tool stack, under the paths that they have in their packages, and the scripts
 /// that run it.
-///
-/// # Errors
-/// A file can't be read.
 pub fn tools(set: &Unpacked, described: &mut Described) -> Result<Vec<Entry>, MachineError> {
     described.set(set);
     described.part("monitor", json!(set.set));
@@ -67,7 +64,7 @@ pub fn tools(set: &Unpacked, described: &mut Described) -> Result<Vec<Entry>, Ma
 
 /// The words that start the domain, in a machine whose root file system has the initramfs as /lab.
 pub const STARTS: [&str; 2] = ["/bin/sh", "/lab/start"];
-/// The same where the initramfs is the root.
+/// The words that start the domain, where the initramfs is the root.
 const STARTS_HERE: [&str; 3] = ["/usr/bin/busybox", "sh", "/start"];
 
 /// A machine whose dom0 does nothing but run the tool stack, which runs the guest.
@@ -81,10 +78,7 @@ pub struct Dom0 {
 }
 
 impl Dom0 {
-    /// The initramfs of a machine, and with `parameters` for the guest that of a launch.
-    ///
-    /// # Errors
-    /// A file is too large for one.
+    /// The initramfs of a machine; with `parameters` for the guest that of a launch.
     pub fn initramfs(
         &self,
         vcpus: u32,
@@ -105,7 +99,7 @@ impl Dom0 {
     }
 }
 
-/// What starts the domain, as lines for the first process.
+/// The words that start the domain, as lines for the first process.
 pub fn asked(parameters: &str) -> Vec<String> {
     let cmdline = cmdline(parameters);
     STARTS_HERE
@@ -115,7 +109,7 @@ pub fn asked(parameters: &str) -> Vec<String> {
         .collect()
 }
 
-/// The line of the kernel's command line.
+/// The line of the configuration with the kernel's command line.
 fn cmdline(parameters: &str) -> String {
     format!("cmdline=\"{parameters}\"")
 }
@@ -128,13 +122,13 @@ pub struct Domain<'a> {
     pub kernel: &'a str,
     /// The kernel's command line, unless it comes with the launch.
     pub parameters: Option<&'a str>,
-    /// What a Linux has beside its kernel.
+    /// The files of a domain with a Linux; none for the guest.
     pub linux: Option<Of<'a>>,
     /// Further lines.
     pub settings: &'a [String],
 }
 
-/// What a domain with a Linux has beside its kernel, and a network card.
+/// The files of a domain with a Linux, besides its kernel. Such a domain has a network card too.
 #[derive(Clone, Copy, Debug)]
 pub struct Of<'a> {
     pub initrd: &'a str,
@@ -143,7 +137,7 @@ pub struct Of<'a> {
 }
 
 impl Domain<'_> {
-    /// Its configuration (xl.cfg(5)).
+    /// The domain's configuration (xl.cfg(5)).
     pub fn configuration(&self) -> Entry {
         let mut lines = vec![
             "name=\"vm\"".to_owned(),
