@@ -109,8 +109,8 @@ pub struct Tree {
     pub commits: Commits,
     /// Step in a range: only each N-th commit is taken, counted from the last, which is always taken.
     pub every: u32,
-    /// Shell command that builds a commit, as `worldswitch bisect --build`; by default the lab's small configuration is
-    /// built.
+    /// Shell command that builds a commit, as `worldswitch lab bisect --build`; by default the lab's small
+    /// configuration is built.
     pub build: Option<String>,
 }
 

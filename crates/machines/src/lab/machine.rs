@@ -54,7 +54,7 @@ const NO_HYPERV: &str = "the machine does not offer Hyper-V's interface; lab:kvm
 const ONE_CPU: &str = "Bochs' clock counts instructions on one CPU only; lab:native, lab:kvm and lab:xen have this row, and lab:kvm-intel-smp counts its exits";
 
 /// Reason why workloads are skipped on a machine that counts exits only.
-const REQUESTS: &str = "the machine counts exits of requests to devices only (worldswitch io); lab:kvm-linux has this workload";
+const REQUESTS: &str = "the machine counts exits of requests to devices only (worldswitch run io); lab:kvm-linux has this workload";
 
 /// Time limit and size limit of a trace.
 const RECORDING_LIMIT: Duration = Duration::from_secs(60);
