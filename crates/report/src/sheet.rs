@@ -77,13 +77,13 @@ impl Sheet {
     }
 }
 
-/// What stands below tables on a terminal, a line each.
+/// Renders notes below tables for a terminal, a line each.
 pub(crate) fn below_on_terminal<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
     let texts = texts.into_iter();
     texts.map(|text| format!("{}\n", terminal(text))).collect()
 }
 
-/// What stands below tables in Markdown, as a list.
+/// Renders notes below tables in Markdown, as a list.
 pub(crate) fn below_in_markdown<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
     let texts = texts.into_iter();
     texts

@@ -132,8 +132,8 @@ fn step(trends: &Trends, trend: &Trend) -> String {
     )
 }
 
-/// A line over the kernels, each at the same distance from the next, with its greatest step marked. The cells beside it
-/// say the same to a screen reader.
+/// Draws a line over the kernels, each at the same distance from the next, with its greatest step marked. For a screen
+/// reader, the cells beside it have the values.
 fn picture(trends: &Trends, trend: &Trend) -> Markup {
     let values: Vec<f64> = trend
         .levels
