@@ -1,5 +1,5 @@
-//! The columns of tables that say why a VM exits to KVM for one unit of work: those of requests to devices, and of
-//! applications by who serves their network.
+//! The columns of tables with the reasons of a VM's exits to KVM for one unit of work. Tables of requests to devices
+//! have them, and tables of applications by who serves their network.
 
 use crate::unit_of_work::{dash, two};
 use std::collections::BTreeMap;

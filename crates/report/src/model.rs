@@ -1,5 +1,5 @@
-//! Renders the cost model for a terminal and as JSON: the cost of each event, how cost depends on
-//! count, and the total cost of a workload's events.
+//! Renders the cost model for a terminal and as JSON: the cost of each event, its dependence on count, and the total
+//! cost of a workload's events.
 
 use crate::lines::{Set, align, join};
 use crate::number;

@@ -83,7 +83,7 @@ pub struct Value {
     pub hardware: String,
     /// Measured setup, in our terms: `native`, `tcg`, `kvm`, `kvm-shadow`, `xen`, `nested-nv` ...
     pub setup: String,
-    /// Our corresponding benchmark; empty if there is none.
+    /// Corresponding benchmark of ours; empty if there is none.
     pub benchmark: String,
     /// Remark that a reader must know.
     pub note: String,

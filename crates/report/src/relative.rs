@@ -209,7 +209,7 @@ impl<'a> Side<'a> {
         let mut cells = self.table.rows.iter();
         let note = cells.find_map(|row| row.cells[self.column].as_ref()?.not_compared);
         let note = note.and_then(|note| self.table.notes.get(note));
-        // The note says with what it was not compared, as this sentence does.
+        // The note names the baseline before the colon; this sentence has named it already.
         let why = note.map(|note| note.split_once(": ").map_or(&**note, |(_, why)| why));
         let why = match why {
             Some(why) => terminal(why),
@@ -260,7 +260,7 @@ impl<'a> Side<'a> {
     }
 }
 
-/// How a cell's cost compares with the baseline's, by the least effects that count; none if it was not compared.
+/// Compares a cell's cost with the baseline's, by the least effects that count; `None` if the cell was not compared.
 fn order(cell: &Cell) -> Option<Ordering> {
     let least = Thresholds::default();
     match (cell.added, cell.slowdown) {

@@ -315,7 +315,7 @@ impl Page {
             let (low, high) = (value(interval.low), value(interval.high));
             parts.push(format!("{confidence} interval over boots [{low}, {high}]"));
         }
-        // A fraction of a value that cannot be told from zero means nothing.
+        // A fraction of a value near zero means nothing.
         let scatter = |fraction: Option<f64>| fraction.filter(|_| !summary.is_near_zero());
         if let Some(between) = scatter(summary.scatter_between()) {
             parts.push(format!("boots scatter by {}", percent(between)));

@@ -17,8 +17,8 @@ pub struct Facts {
     /// The measured system.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system: Option<System>,
-    /// The hypervisor that the machine boots: `kvm`, `xen`, `neve`, or `tcg`, QEMU's emulator. For a whole Linux in a nested
-    /// VM it is L1's.
+    /// The hypervisor that the machine boots: `kvm`, `xen`, `neve`, or `tcg`, QEMU's emulator. For a whole Linux in a
+    /// nested VM it is L1's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hypervisor: Option<String>,
     /// The program that creates the VM: `vmm`, `qemu`, `xl`.
@@ -30,7 +30,7 @@ pub struct Facts {
     /// Whether that hypervisor runs at EL2 with VHE; only on ARM.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vhe: Option<bool>,
-    /// How neve runs a guest hypervisor: `nv`, `nv2`, `pv`, `neve`.
+    /// Mechanism by which neve runs a guest hypervisor: `nv`, `nv2`, `pv`, `neve`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mechanism: Option<String>,
     /// Published numbers that views show beside the machine's, the best first.
@@ -44,11 +44,11 @@ pub struct Facts {
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
-    /// Native: without a hypervisor.
+    /// System without a hypervisor.
     Native,
-    /// In a VM.
+    /// System in a VM.
     Vm,
-    /// In a nested VM.
+    /// System in a nested VM.
     NestedVm,
 }
 
@@ -62,15 +62,15 @@ pub enum System {
     Linux,
 }
 
-/// How guest addresses are translated to host addresses.
+/// Translation of guest addresses to host addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Paging {
-    /// By a second set of tables that the processor walks (EPT, NPT, stage 2).
+    /// A second set of tables, which the processor walks (EPT, NPT, stage 2).
     Nested,
-    /// By shadow tables, which the hypervisor maintains instead of the guest's.
+    /// Shadow tables, which the hypervisor maintains instead of the guest's.
     Shadow,
-    /// By an emulator, in software.
+    /// An emulator, in software.
     Software,
 }
 

@@ -434,7 +434,7 @@ pub struct Check {
 pub enum Verdict {
     /// The guest saw that the operation took place.
     Proved,
-    /// Only the host could see it; the note says what.
+    /// Only the host could see the operation; the note names the unseen part.
     Unproven,
     /// The guest saw that it did not take place; the figures mean nothing.
     Failed,

@@ -1,5 +1,5 @@
-//! Applications in nested VMs, as Figure 2 of Lim et al., NEVE, SOSP 2017: for each workload the instructions of one
-//! unit of work natively, in a VM, and in nested VMs; the exits of the nested VM to its hypervisor, and that
+//! Applications in nested VMs, as Figure 2 of Lim et al., NEVE, SOSP 2017. For each workload: the instructions of one
+//! unit of work natively, in a VM, and in nested VMs; the exits of the nested VM to its hypervisor; and that
 //! hypervisor's traps to the one below, by cause.
 
 use crate::apps::{NestedRatio, is_timed, published};
@@ -34,7 +34,7 @@ pub struct NestedApps {
     pub schema: &'static str,
     /// Workloads, in the order of their results.
     pub workloads: Vec<NestedApp>,
-    /// How long each platform took.
+    /// Duration of each platform's machines.
     pub took: Vec<Took>,
 }
 
@@ -77,7 +77,7 @@ pub struct NestedAppLine {
     pub facts: Facts,
 }
 
-/// How long a platform took, from the start to the end of its machines.
+/// Duration of a platform's machines, each from its start to its end.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Took {
     pub platform: String,

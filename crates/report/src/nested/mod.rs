@@ -1,6 +1,6 @@
-//! Nested virtualization in the layout of Tables 1, 6 and 7 of Lim et al., NEVE, SOSP 2017: for each
-//! microbenchmark the cost in a nested VM, its ratio to the cost in a VM that is not nested, the number
-//! of traps, and the published numbers.
+//! Nested virtualization in the layout of Tables 1, 6 and 7 of Lim et al., NEVE, SOSP 2017. For each microbenchmark:
+//! the cost in a nested VM, its ratio to the cost in a VM that is not nested, the number of traps, and the published
+//! numbers.
 
 mod apps;
 mod finding;
@@ -36,8 +36,8 @@ const EOI: &str = "irq-completion";
 
 /// The cause of traps that a KVM below the guest's own counted without their causes.
 const BELOW: &str = "exits";
-/// The traps of that row that are not due to the end of interrupt: sending the interrupt, and in split
-/// mode the call from the hypervisor's host half to its other half.
+/// The traps of that row that are not due to the end of interrupt. They send the interrupt, or are in split mode the
+/// call from the hypervisor's host half to its other half.
 const SENDING: [&str; 2] = ["write_ICC_SGI1R_EL1", "hvc"];
 
 /// All data of this view. Strings are not escaped yet; the renderers do that.
@@ -55,7 +55,7 @@ pub struct Nested {
 pub struct NestedBenchmark {
     /// The paper's name.
     pub row: String,
-    /// Our name.
+    /// Our benchmark.
     pub benchmark: String,
     /// Lines of the microbenchmark, one for each result, in their order.
     pub lines: Vec<NestedLine>,
@@ -70,7 +70,7 @@ pub struct NestedLine {
     /// The cost of one operation; absent if there is none, with the reason in `why`.
     pub value: Option<f64>,
     pub unit: Option<String>,
-    /// On `insns`: whether all boots gave the same samples.
+    /// Whether all boots gave the same samples, on `insns`.
     pub exact: Option<bool>,
     /// Cost of a nested VM relative to a VM directly on its host hypervisor, like the paper's slowdown.
     pub over_l0: Option<Slowdown>,

@@ -56,8 +56,8 @@ impl Axis {
         Self::linear(from, greatest + margin)
     }
 
-    /// A logarithmic axis for bars of these values. It begins a decade below the least, so that bars that differ
-    /// little have about the same length, but has at most [`DECADES`]; what is less has no length.
+    /// Makes a logarithmic axis for bars of these values. It begins a decade below the least, so that bars that differ
+    /// little have about the same length. It has at most [`DECADES`]; smaller values have no length.
     pub(crate) fn of_log_bars(values: &[f64]) -> Self {
         let in_reach = |value: &f64| (1.0 / REACH..=REACH).contains(value);
         let drawn = || values.iter().copied().filter(in_reach);
@@ -69,7 +69,7 @@ impl Axis {
         let decade = |value: f64| value.log10().floor();
         let first = (decade(least) - 1.0).max(decade(greatest) - DECADES);
         Self {
-            // Beside what costs more than ten, what costs less than one has no length.
+            // Beside a cost above 10, a cost below 1 has no length.
             from: 10f64.powf(if greatest > 10.0 {
                 first.max(0.0)
             } else {

@@ -12,7 +12,7 @@ const LONG: usize = 26;
 /// How a bar is filled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fill {
-    /// In the colour of this platform.
+    /// The colour of this platform.
     Platform(usize),
     /// No colour: the lane has the platform's name.
     Plain,

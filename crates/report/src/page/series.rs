@@ -30,7 +30,8 @@ impl Series<'_> {
     }
 }
 
-/// The distinct platforms, baselines last: the order of colours, so that the first are of what is compared.
+/// Returns the distinct platforms, baselines last. The order is that of colours, so that the compared platforms get the
+/// first ones.
 pub(crate) fn platforms<'a>(results: &'a [ResultFile], named: Option<&str>) -> Vec<&'a str> {
     let mut platforms = ws_results::platforms(results);
     platforms.sort_by_cached_key(|platform| has_baseline(results, platform, named));

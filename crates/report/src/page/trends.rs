@@ -8,7 +8,7 @@ use crate::number;
 use maud::{Markup, html};
 use ws_analysis::{Level, Trend, Trends};
 
-/// A picture's size, and the room around what it shows.
+/// Size of a picture, and the room around its line.
 const WIDTH: u32 = 200;
 const HEIGHT: u32 = 36;
 const MARGIN: u32 = 4;

@@ -1,4 +1,4 @@
-//! The call tree: a line for each call, which folds what it calls.
+//! The call tree: a line for each call, which folds the calls that it makes.
 
 use super::{LEAST, title};
 use crate::page::words::{plain, plural};
