@@ -47,22 +47,24 @@ const MAKERS: [&str; 14] = [
     "Apple Virtualization",
 ];
 
-/// What is below this host.
+/// The hypervisor below this host, if there is one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Below {
-    /// Nothing: bare metal.
+    /// No hypervisor: bare metal.
     Nothing,
     /// A hypervisor, and its name; empty if unknown.
     Hypervisor(String),
     /// Xen: this is dom0, which has the hardware but shares it.
     XenDom0,
-    /// It can't be determined.
+    /// Undetermined: not an x86 CPU, no hypervisor in the device tree, and no firmware tables.
     Unknown,
 }
 
 impl Below {
-    /// `signature` is that of CPUID leaf 0x4000_0000, where there is one.
+    /// Finds the hypervisor from the files of the host and `signature`, the text of CPUID leaf 0x4000_0000 where there
+    /// is one.
     pub fn of(sys: &dyn Sys, place: &Place, signature: Option<&str>) -> Self {
+        // Dom0 first: it has signs of a VM too, such as /sys/hypervisor/type, but it has the hardware.
         let xen = sys.line("/proc/xen/capabilities");
         if xen.is_some_and(|line| line.split(',').any(|word| word == "control_d")) {
             return Self::XenDom0;

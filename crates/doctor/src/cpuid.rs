@@ -22,7 +22,7 @@ pub fn hypervisor_signature() -> Option<String> {
     Some(text.trim_end_matches('\0').to_owned())
 }
 
-/// Other architectures have no CPUID.
+/// Returns none: other architectures have no CPUID.
 #[cfg(not(target_arch = "x86_64"))]
 pub fn hypervisor_signature() -> Option<String> {
     None

@@ -41,7 +41,7 @@ fn usable(place: &Place) -> Finding {
         (some, there) => format!("{some} of {there} ({})", show(&usable)),
     };
     for limit in &limits {
-        // The group's name is the host's text.
+        // A control group's name is text of the host: `limit_text` cuts it.
         found += &format!("; {}", limit_text(limit));
     }
     if let Some(quota) = cpus.quota {
@@ -59,7 +59,7 @@ fn usable(place: &Place) -> Finding {
     }
 }
 
-/// The doctor's own cure against SMT.
+/// Whether a limit needs no cure: second threads of cores are offline where the user took the doctor's cure for SMT.
 fn is_harmless(limit: &Limit) -> bool {
     matches!(limit, Limit::SecondThreads(_))
 }

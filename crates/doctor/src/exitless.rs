@@ -1,5 +1,5 @@
-//! Whether this host's KVM interrupts a running vCPU without an exit, as the reply of an I/O server on another CPU
-//! does (ELVIS, section 2.4, which emulates what processors have had since).
+//! Checks whether this host's KVM interrupts a running vCPU without an exit. The reply of an I/O server on another CPU
+//! is such an interrupt. ELVIS, section 2.4, emulates this in software; processors have had it since.
 
 use crate::finding::{Concerns, Finding, Group, Topic};
 use crate::parse::{field, has_word};
@@ -54,7 +54,8 @@ pub fn finding(sys: &dyn Sys, place: &Place) -> Finding {
     }
 }
 
-/// Posted interrupts are among the flags of VMX, which Linux lists apart since 5.8; AVIC is a flag of the CPU.
+/// Returns the feature of the CPU's vendor; none without VMX and SVM. Posted interrupts are a flag of VMX, and Linux
+/// lists the flags of VMX on a line of their own since 5.8. AVIC is a flag of the CPU.
 fn feature(sys: &dyn Sys, place: &Place) -> Option<Feature> {
     if place.flag("vmx") {
         let cpuinfo = sys.read("/proc/cpuinfo").unwrap_or_default();

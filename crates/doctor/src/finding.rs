@@ -16,7 +16,7 @@ pub struct Report {
     pub host: Host,
     /// The worst severity among the findings.
     pub worst: Severity,
-    /// Ordered by group. Every host has the same ids.
+    /// Findings, ordered by group. Every host has the same ids.
     pub findings: Vec<Finding>,
 }
 
@@ -41,23 +41,23 @@ pub struct Host {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// As it should be.
+    /// The state is as it should be.
     Ok,
-    /// Part of what is measured, or unknown.
+    /// The state is a part of the measurement, or unknown.
     Note,
-    /// It adds noise to measured times, or shifts them.
+    /// The state adds noise to measured times, or shifts them.
     Warning,
     /// A platform can't be used, or its figures would be misleading.
     Problem,
 }
 
-/// What a finding is about.
+/// Area that a finding is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Group {
     /// Programs and images that a run needs.
     Tools,
-    /// `/dev/kvm` and what is behind it.
+    /// The KVM of this host: its device, hardware and settings.
     Kvm,
     /// The CPUs and their settings.
     Processor,
@@ -67,19 +67,19 @@ pub enum Group {
     Memory,
 }
 
-/// Which platforms a finding concerns.
+/// Platforms that a finding concerns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Concerns {
-    /// All that boot a guest here.
+    /// All platforms that boot a guest on this host.
     All,
-    /// Those that measure time on this host.
+    /// Platforms that measure time on this host.
     Time,
-    /// Those that run on this host's KVM.
+    /// Platforms that run on this host's KVM.
     Kvm,
 }
 
-/// One thing that was checked.
+/// Outcome of one check.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Finding {
     /// Stable name, such as `processor.governor`.
@@ -87,26 +87,26 @@ pub struct Finding {
     pub group: Group,
     pub severity: Severity,
     pub concerns: Concerns,
-    /// What was checked, for people.
+    /// Name of the check, for people.
     pub title: &'static str,
-    /// What was found, for people.
+    /// State that the check found, for people.
     pub found: String,
-    /// Why it matters to a measurement: one sentence.
+    /// Why the state matters to a measurement: one sentence.
     pub why: &'static str,
-    /// What to do about it; null if nothing needs to be done, or nothing can be.
+    /// Cure of the state; null if nothing needs to be done, or nothing can be.
     pub cure: Option<Cure>,
 }
 
-/// What to do about a finding.
+/// Advice for a finding, with a command where there is one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Cure {
-    /// For people, with how long it lasts or when it takes effect.
+    /// Text for people, with how long the cure lasts or when it takes effect.
     pub advice: String,
     /// A shell command for the user, with `sudo` where needed; null if there is none.
     pub command: Option<String>,
-    /// Who can apply it from here.
+    /// Who can apply the cure from here.
     pub here: Here,
-    /// Why it can't be applied from here; null if it can.
+    /// Why the cure can't be applied from here; null if it can be.
     pub obstacle: Option<String>,
 }
 
@@ -123,8 +123,8 @@ pub enum Here {
 }
 
 impl Report {
-    /// Findings other than `ok` for measuring time on this host; with `kvm`, those about its KVM
-    /// too. Without group `tools`: a run reports missing tools itself.
+    /// Returns the findings other than `ok` that matter to a measurement of time on this host. With `kvm`, findings
+    /// about its KVM are included. Group `tools` is left out: a run reports missing tools itself.
     pub fn disturbing(&self, kvm: bool) -> impl Iterator<Item = &Finding> {
         self.findings
             .iter()
@@ -134,7 +134,7 @@ impl Report {
 }
 
 impl Severity {
-    /// As in JSON.
+    /// Returns the severity's name, as in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Severity::Ok => "ok",
@@ -167,7 +167,7 @@ impl Cure {
     }
 }
 
-/// One check: the parts of its finding that do not depend on the host.
+/// Parts of a check's finding that do not depend on the host.
 #[derive(Clone, Copy, Debug)]
 pub struct Topic {
     pub id: &'static str,

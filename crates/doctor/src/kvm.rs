@@ -13,11 +13,11 @@ const HALT_POLLING_PATH: &str = "/sys/module/kvm/parameters/halt_poll_ns";
 /// The result of running a guest in `/dev/kvm` with the monitor (`vmm/`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Probe {
-    /// It was not tried, and why.
+    /// No guest was tried, and why.
     NotMade(String),
     /// A guest ran.
     Ran {
-        /// In software: no hardware virtualization is behind it.
+        /// Whether KVM emulated the guest in software, without hardware virtualization.
         software: bool,
         /// Time of one exit to the monitor and back.
         exit_ns: u64,
@@ -76,7 +76,8 @@ pub fn findings(
     ]
 }
 
-/// The CPU's flag. The kernel clears it where firmware has locked the feature.
+/// Returns the CPU's hardware virtualization, by its CPU flag. The kernel clears the flag where firmware has locked the
+/// feature.
 fn hardware_flag(place: &Place) -> Option<&'static str> {
     match place.arch {
         Arch::X86 if place.flag("vmx") => Some("Intel VMX"),

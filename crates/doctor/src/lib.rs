@@ -1,10 +1,9 @@
-//! `worldswitch doctor`: checks a host for what can't be used and what would disturb a
-//! measurement, and gives the cure.
+//! `worldswitch doctor`: checks a host for platforms that can't be used and for disturbances of a measurement, and
+//! names the cures.
 //!
-//! Pure: makes a [`Report`] from the files of a host ([`Sys`]) and what the caller found out by
-//! other means ([`Around`]). Nothing is started, opened for writing, or changed. Any file content
-//! gives a report, with the same findings in the same order on every host. `docs/doctor.md`
-//! describes the report, `docs/doctor-schema.json` is its JSON Schema.
+//! Pure: makes a [`Report`] from the files of a host ([`Sys`]) and the caller's own findings ([`Around`]). Nothing is
+//! started, opened for writing, or changed. Any file content gives a report, with the same findings in the same order
+//! on every host. `docs/doctor.md` describes the report, `docs/doctor-schema.json` is its JSON Schema.
 
 #![cfg_attr(
     test,
@@ -51,14 +50,14 @@ use below::Below;
 use place::Place;
 use ws_cpus::list::Set;
 
-/// What the caller found out that is not in files.
+/// Facts that the caller found out and that are not in files.
 #[derive(Clone, Debug)]
 pub struct Around {
     /// Programs and images.
     pub tools: Tools,
     /// The result of running a guest in `/dev/kvm`.
     pub probe: Probe,
-    /// [`hypervisor_signature`].
+    /// Result of [`hypervisor_signature`].
     pub signature: Option<String>,
     /// The text of `/proc/stat` some 100 ms ago: the difference gives the current load.
     pub earlier_stat: Option<String>,

@@ -7,7 +7,7 @@ use crate::sys::Sys;
 
 const THP_PATH: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
 
-/// A guest's memory and its monitor's, with room to spare.
+/// Memory that must be available: a guest's and its monitor's, with room to spare.
 const AVAILABLE_KIB: u64 = 1 << 20;
 
 const THP: Topic = Topic {

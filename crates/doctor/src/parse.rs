@@ -25,9 +25,9 @@ pub fn has_word(words: &str, wanted: &str) -> bool {
 pub struct CpuTimes {
     /// The sum of all states.
     pub total: u64,
-    /// Idle, including idle while waiting for a disk (iowait).
+    /// Idle time, including idle while waiting for a disk (iowait).
     pub idle: u64,
-    /// Taken by the hypervisor below for something else.
+    /// Time that the hypervisor below took for something else.
     pub steal: u64,
 }
 

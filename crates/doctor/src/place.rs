@@ -1,4 +1,4 @@
-//! Where the doctor runs: as which user, on which kind of host, and what can be changed from there.
+//! The place where the doctor runs: the user, the kind of host, and the settings that can be changed from there.
 
 use crate::finding::{Cure, Here};
 use crate::parse::{field, has_word};
@@ -160,8 +160,8 @@ impl Place {
     }
 }
 
-/// A container has a PID namespace of its own; if the namespace can't be read, look for the files
-/// that docker and podman create.
+/// Whether the doctor runs in a container, which has a PID namespace of its own. If the namespace can't be read, the
+/// files that docker and podman create decide.
 fn container(sys: &dyn Sys) -> bool {
     match sys.link("/proc/self/ns/pid") {
         Some(namespace) => namespace != FIRST_PID_NAMESPACE,
@@ -169,7 +169,8 @@ fn container(sys: &dyn Sys) -> bool {
     }
 }
 
-/// The line has real, effective, saved and file system user ID; the effective one counts.
+/// Whether the user is root. The line has the real, effective, saved and file system user IDs; the effective one
+/// counts.
 fn is_root(status: &str) -> bool {
     field(status, "Uid").and_then(|uids| uids.split_ascii_whitespace().nth(1)) == Some("0")
 }

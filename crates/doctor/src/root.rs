@@ -7,8 +7,8 @@ use std::io::Read;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::PathBuf;
 
-/// Longer files are cut. Enough for several CPUs of `/proc/cpuinfo`, of which one is needed: the
-/// kernel generates the file while it is read, which takes long on a large host.
+/// Length to which files are cut. It is enough for several CPUs of `/proc/cpuinfo`, of which one is needed. The kernel
+/// generates that file while it is read, which takes long on a large host.
 const LIMIT_BYTES: u64 = 64 << 10;
 
 /// The host whose files are under a folder; `/` is this host.

@@ -4,10 +4,10 @@
 use crate::finding::{Cure, Finding, Group, Here, Report, Severity};
 use ws_text::{pad_right, terminal, width};
 
-/// Text is wrapped at this column. Commands are not wrapped, so that they can be copied.
+/// Column at which text is wrapped. Commands are not wrapped, so that they can be copied.
 const COLUMNS: usize = 100;
 const INDENT: &str = "           ";
-/// At most this many findings are in the short form.
+/// Limit of findings in the short form.
 const SHORT_MOST: usize = 3;
 
 /// The whole report.
@@ -87,7 +87,7 @@ fn add_cure(text: &mut String, cure: &Cure) {
     *text += &wrapped(&terminal(&where_to), indent, indent);
 }
 
-/// `text` wrapped at blanks; its first line starts at column `first`, the others at `indent`.
+/// Wraps `text` at blanks; its first line starts at column `first`, the others at `indent`.
 fn wrapped(text: &str, first: usize, indent: usize) -> String {
     let mut out = String::new();
     let mut column = first;
@@ -123,9 +123,9 @@ fn counts(report: &Report) -> String {
     each.join(", ")
 }
 
-/// The short form, for a run that measures time on this host: warnings and problems, the worst
-/// first, one a line; the last line says where to find the rest. With `kvm`, findings about this
-/// host's KVM too. Empty if there are none.
+/// Returns the short form, for a run that measures time on this host: warnings and problems, the worst first, one a
+/// line. The last line says where to find the rest. With `kvm`, findings about this host's KVM are included. Empty if
+/// there are none.
 pub fn short(report: &Report, kvm: bool) -> Vec<String> {
     let mut grave: Vec<&Finding> = report
         .disturbing(kvm)

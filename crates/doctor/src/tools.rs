@@ -4,7 +4,7 @@ use crate::finding::{Concerns, Cure, Finding, Group, Topic};
 use crate::place::Place;
 use crate::sys::Sys;
 
-/// What the caller found: each tool's path, or why it is missing.
+/// Tools as the caller found them: the path of each, or why it is missing.
 #[derive(Clone, Debug)]
 pub struct Tools {
     /// QEMU's version and path.

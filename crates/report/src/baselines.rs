@@ -16,15 +16,15 @@ pub fn has_baseline(results: &[ResultFile], platform: &str, named: Option<&str>)
     results.any(|result| result.platform == platform && is_baseline(result, named))
 }
 
-/// Whether a platform is a baseline by default. An option or variant makes it another machine than the one that VMs are
-/// made of, so such a one must be named.
+/// Whether a platform is a baseline by default. An option or variant makes it another machine than that of the VMs, so
+/// such a baseline must be named.
 pub(crate) fn is_usual(platform: &str, facts: &Facts) -> bool {
     facts.is_native(System::Guest) && !platform.contains(['@', '+'])
 }
 
-/// The baseline of each result, as an index into `results`: that of its own run, else the first one. A
-/// `named` baseline applies to all results; if units differ, the comparison reports it. By default only
-/// results in instructions have one, of their own architecture and, on Bochs, of their own processor. A baseline is its own baseline.
+/// Returns the baseline of each result, as an index into `results`: that of its own run, else the first one. A `named`
+/// baseline applies to all results; if units differ, the comparison reports it. By default only results in instructions
+/// have a baseline, of the same architecture and, on Bochs, of the same processor. A baseline is its own baseline.
 pub fn baselines(results: &[ResultFile], named: Option<&str>) -> Vec<Option<usize>> {
     let of = |here: &ResultFile| {
         let fits = |there: &ResultFile| {
@@ -38,7 +38,7 @@ pub fn baselines(results: &[ResultFile], named: Option<&str>) -> Vec<Option<usiz
     results.iter().map(of).collect()
 }
 
-/// Of these, the one whose result is of the same run as `here`, else the first.
+/// Chooses the item whose result is of the same run as `here`, else the first.
 pub(crate) fn of_its_run<T>(
     here: &ResultFile,
     mut all: impl Iterator<Item = T> + Clone,
@@ -49,13 +49,13 @@ pub(crate) fn of_its_run<T>(
         .or_else(|| all.next())
 }
 
-/// Whether its figures are instructions.
+/// Whether a result's figures are instructions.
 pub(crate) fn counts(result: &ResultFile) -> bool {
     result.unit() == Some("insns")
 }
 
-/// What a result has in common with its baseline, and with the machine that prices its exits: the architecture, and on
-/// Bochs the processor.
+/// Returns the properties that a result shares with its baseline, and with the machine that prices its exits: the
+/// architecture, and on Bochs the processor.
 pub(crate) fn machine(result: &ResultFile) -> [Option<&str>; 2] {
     let condition = |key| result.identity.conditions.get(key)?.as_str();
     let is_bochs = condition("emulator").is_some_and(|name| name.starts_with("bochs"));

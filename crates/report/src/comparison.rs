@@ -29,22 +29,23 @@ pub struct Comparisons {
     /// The overall outcome. The exit codes are 0 for `no-regression`, 4 for `inconclusive`, 1 for `refused` and 3
     /// for `regression`.
     pub outcome: Outcome,
-    /// All that the base has without a verdict, each with its reason.
+    /// Parts of the base without a verdict, each with its reason.
     pub gaps: Vec<Gap>,
-    /// One for each pair of results.
+    /// Comparisons, one for each pair of results.
     pub comparisons: Vec<SuiteComparison>,
     /// The platforms that several hosts measured, each compared with its own base.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub over_hosts: Vec<OverHosts>,
-    /// If there are any: which of their hosts differ from others of their kind, on each side.
+    /// Hosts of these platforms, and which of them differ from others of their kind, on each side. Absent without such
+    /// platforms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hosts: Option<HostsOfSides>,
-    /// With `--explain`: the benchmarks that changed.
+    /// Explanations of the benchmarks that changed, with `--explain`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub explained: Vec<ChangeExplained>,
 }
 
-/// Which functions changed in a benchmark.
+/// Functions that changed in a benchmark.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct ChangeExplained {
     /// The platform of the base.
@@ -52,9 +53,9 @@ pub struct ChangeExplained {
     /// The other platform.
     pub other: String,
     pub benchmark: String,
-    /// What functions do more and less.
+    /// Difference between both sides, by function.
     pub difference: Option<Difference>,
-    /// Why that is not known.
+    /// Why the difference is not known.
     pub why: Option<String>,
 }
 
@@ -80,7 +81,7 @@ pub(crate) const OVER_HOSTS: &str = "median host, least, greatest: of the hosts'
     instructions added.";
 
 impl Comparisons {
-    /// From these comparisons, in their order.
+    /// Makes the output of these comparisons, in their order.
     pub fn of(comparisons: Vec<SuiteComparison>) -> Self {
         let outcomes = comparisons.iter().map(SuiteComparison::outcome);
         Comparisons {
@@ -94,7 +95,7 @@ impl Comparisons {
         }
     }
 
-    /// Adds what is in no comparison and has no verdict either.
+    /// Adds gaps that are in no comparison, and their outcomes.
     pub fn lacking(mut self, gaps: Vec<Gap>) -> Self {
         let outcomes = gaps.iter().map(|gap| gap.kind.outcome());
         self.outcome = outcomes.chain([self.outcome]).max().unwrap_or(self.outcome);
@@ -102,8 +103,8 @@ impl Comparisons {
         self
     }
 
-    /// Text for a terminal, with the rows that changed or `all`. Ends in a newline. Of platforms over hosts each host's
-    /// table is shown with `all`.
+    /// Renders text for a terminal, with the rows that changed or `all`. Ends in a newline. For platforms over hosts,
+    /// each host's table is shown only with `all`.
     pub fn to_terminal(&self, colour: bool, all: bool) -> String {
         let style = Style::new(colour);
         let over = self.over_hosts.iter();
@@ -148,13 +149,13 @@ impl Comparisons {
         several.filter(|(_, kinds)| !kinds.is_empty())
     }
 
-    /// Everything, pretty-printed.
+    /// Renders everything as JSON, pretty-printed.
     pub fn to_json(&self) -> Result<String, serde_json::Error> {
         Ok(serde_json::to_string_pretty(self)? + "\n")
     }
 }
 
-/// The legend: only what occurs in the comparisons.
+/// Returns the legend of the columns that occur in the comparisons.
 pub(crate) fn legend<C: Borrow<SuiteComparison>>(comparisons: &[C]) -> Vec<&'static str> {
     let rows = || comparisons.iter().flat_map(|one| &one.borrow().rows);
     let mut legend = Vec::new();
@@ -192,7 +193,7 @@ pub(crate) fn changed(one: &SuiteComparison) -> Vec<&RowComparison> {
     let size = |row: &RowComparison| match (&row.time, &row.counts) {
         (_, Some(counts)) => counts.added.abs(),
         (Some(time), None) => time.ratio.map_or(0.0, |ratio| ratio.ln().abs()),
-        // It cost nothing on one side: no ratio is greater.
+        // The row cost nothing on one side: no ratio is greater.
         (None, None) => f64::INFINITY,
     };
     let mut rows: Vec<&RowComparison> = one.rows.iter().filter(is_changed).collect();
@@ -200,10 +201,10 @@ pub(crate) fn changed(one: &SuiteComparison) -> Vec<&RowComparison> {
     rows
 }
 
-/// A reason of so many bytes fits into a line of the table.
+/// Length of a reason, in bytes, that fits into a line of the table.
 const SHORT: usize = 40;
 
-/// The texts of rows. What is said at length of several rows becomes a note, to which they refer.
+/// Returns notes and the texts of rows. A long reason of several rows becomes a note, to which they refer.
 pub(crate) fn noted(rows: &[&RowComparison]) -> (Vec<String>, Vec<[String; 8]>) {
     let mut notes = Notes::default();
     let of = |why: &str| {
@@ -223,7 +224,7 @@ pub(crate) fn noted(rows: &[&RowComparison]) -> (Vec<String>, Vec<[String; 8]>) 
     (notes.into_texts(), texts)
 }
 
-/// A platform over hosts.
+/// Renders a platform over hosts.
 fn over_block(one: &OverHosts, all: bool, style: &Style) -> String {
     let mut out = style.bold(&terminal(&one.heading())) + "\n";
     let shown = one.shown(all);
@@ -237,7 +238,7 @@ fn over_block(one: &OverHosts, all: bool, style: &Style) -> String {
     }
 }
 
-/// One comparison; of a platform over hosts with its host.
+/// Renders a comparison, with its host if it is one of a platform over hosts.
 fn block(one: &SuiteComparison, host: Option<&str>, all: bool, style: &Style) -> String {
     let on = host.map_or(String::new(), |host| format!(" on {host}"));
     let head = format!(
@@ -263,7 +264,7 @@ fn block(one: &SuiteComparison, host: Option<&str>, all: bool, style: &Style) ->
     out + &tally(one) + hidden + "\n"
 }
 
-/// The rows on a terminal, under their heads and with what is said of several.
+/// Renders rows for a terminal, between their heads and their notes.
 fn drawn(shown: &[&RowComparison], style: &Style) -> String {
     let mut out = String::new();
     let timed = shown.iter().any(|row| row.time.is_some());
@@ -312,7 +313,8 @@ fn drawn(shown: &[&RowComparison], style: &Style) -> String {
     out
 }
 
-/// The remarks before the table: what the comparison is about, and its limits.
+/// Returns the remarks before the table: differences in the subject and conditions, caveats, and results over the whole
+/// suite.
 pub(crate) fn remarks(one: &SuiteComparison) -> Vec<String> {
     let mut remarks = Vec::new();
     let named = |fields: &[Unlike]| {

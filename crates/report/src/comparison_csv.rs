@@ -32,7 +32,7 @@ pub(crate) const CSV: [&str; 23] = [
 ];
 
 impl Comparisons {
-    /// One line per benchmark, with a header (RFC 4180, but with `\n`). Numbers are in full precision.
+    /// Renders a header and a line for each benchmark (RFC 4180, but with `\n`). Numbers are in full precision.
     pub fn to_csv(&self) -> Result<String, csv::Error> {
         let mut csv = csv::Writer::from_writer(Vec::new());
         csv.write_record(CSV)?;

@@ -8,8 +8,8 @@ use crate::text::markdown;
 use ws_analysis::{RowComparison, SuiteComparison};
 
 impl Comparisons {
-    /// Markdown for a comment on a change: what was not judged, then for each pair a heading with the verdicts' counts
-    /// and a table of the rows that changed; all rows and what the comparison is about are folded.
+    /// Renders Markdown for a comment on a change: the gaps, then for each pair a heading with the verdicts' counts and
+    /// a table of the rows that changed. All rows and the remarks are folded.
     pub fn to_markdown(&self) -> String {
         let mut out = String::new();
         for gap in &self.gaps {
@@ -49,7 +49,7 @@ impl Comparisons {
         out
     }
 
-    /// All rows of a comparison, and what it is about, folded under this summary.
+    /// Renders all rows and the remarks of a comparison, folded under a summary.
     fn fold(&self, summary: &str, one: &SuiteComparison) -> String {
         let mut out = format!("<details><summary>{summary}</summary>\n\n");
         for remark in remarks(one) {

@@ -1,5 +1,5 @@
-//! The columns of tables that say why a VM exits to KVM for one unit of work: those of requests to devices, and of
-//! applications by who serves their network.
+//! The columns of tables with the reasons of a VM's exits to KVM for one unit of work. Tables of requests to devices
+//! have them, and tables of applications by who serves their network.
 
 use crate::unit_of_work::{dash, two};
 use std::collections::BTreeMap;
@@ -17,10 +17,10 @@ const REASONS: [(&str, &[&str]); 5] = [
     ("vintr", &["vintr", "interrupt_window"]),
 ];
 
-/// What the columns are.
+/// Legend of the columns.
 pub(crate) const LEGEND: &str = "kick: the guest's notification of the device, a write to a page that is not there (npf of SVM, ept_misconfig of VMX). hlt: it waits. intr: the host's interrupt arrives. msr: the guest's timer and end of interrupt. vintr: the guest can take an interrupt again.";
 
-/// The heads behind that of all exits.
+/// The heads after that of all exits.
 pub(crate) fn heads() -> impl Iterator<Item = &'static str> {
     let reasons = REASONS.into_iter().map(|(head, _)| head);
     reasons.chain(["other", "injected"])
@@ -60,7 +60,7 @@ pub(crate) fn others(reasons: &BTreeMap<String, f64>) -> Option<f64> {
     (!reasons.is_empty()).then(|| others.fold(0.0, |sum, (_, count)| sum + count))
 }
 
-/// A count; zero if only others moved, none if nothing was counted.
+/// Returns a count: zero if only other counters moved, `None` if nothing was counted.
 pub(crate) fn counted(counts: &BTreeMap<String, f64>, name: &str) -> Option<f64> {
     (!counts.is_empty()).then(|| counts.get(name).copied().unwrap_or(0.0))
 }

@@ -34,8 +34,8 @@ const HEAD: [&str; COLUMNS] = [
 ];
 
 impl Table {
-    /// One line for each benchmark and each platform that has it, with a header (RFC 4180, but with
-    /// `\n`). Cells that a spreadsheet would take for formulas get a leading apostrophe.
+    /// Renders a header and a line for each benchmark and each platform that has it (RFC 4180, but with `\n`). Cells
+    /// that a spreadsheet would take for formulas get a leading apostrophe.
     pub fn to_csv(&self) -> Result<String, csv::Error> {
         let mut csv = csv::Writer::from_writer(Vec::new());
         csv.write_record(HEAD)?;

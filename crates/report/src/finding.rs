@@ -1,4 +1,4 @@
-//! What a table says, in a sentence.
+//! The finding of a table, in a sentence.
 
 use crate::main_rows::{MAIN, MainRow};
 use crate::number;
@@ -6,7 +6,7 @@ use crate::relative;
 use crate::table::{Cell, Table};
 use crate::text::terminal;
 
-/// A platform is worth a word if it differs from the first by more than this fraction.
+/// Fraction by which a platform must differ from the first one to be named.
 const DIFFERS: f64 = 0.05;
 /// The most platforms that one sentence compares.
 const COMPARED: usize = 4;
@@ -37,13 +37,14 @@ fn costs(table: &Table) -> Option<String> {
     Some(format!("{}.", parts.join("; ")))
 }
 
-/// The columns that the sentence is about: of hypervisors in the unit of the first, or else all in that unit.
+/// Returns the columns that the sentence is about: of hypervisors whose instructions were counted, else all columns in
+/// the unit of the first one.
 fn hypervisors(table: &Table) -> Vec<usize> {
     let counted: Vec<usize> = table.counts().collect();
     if !counted.is_empty() {
         return counted;
     }
-    // What an operation costs is not in a count of its exits.
+    // A count of exits does not tell the cost of an operation.
     let measured = |column: &usize| {
         table.columns[*column].unit.as_deref() != Some("count")
             && table.rows.iter().any(|row| value(row, *column).is_some())
@@ -124,7 +125,8 @@ fn hypercalls(table: &Table, main: &MainRow, first: usize, others: &[usize]) -> 
     sentence
 }
 
-/// "longest exit is print, 215,357", with `whose` if several platforms were named: the row that costs most in the first of these platforms.
+/// Names the row that costs most in the first of these platforms: "longest exit is print, 215,357". `whose` names that
+/// platform if the sentence has named several.
 fn longest(table: &Table, columns: &[usize], whose: &str) -> Option<String> {
     let &column = columns.first()?;
     let rows = table
@@ -140,7 +142,7 @@ fn longest(table: &Table, columns: &[usize], whose: &str) -> Option<String> {
     ))
 }
 
-/// "lab:kvm-shadow adds 3,370 to a CR3 write": what another platform adds most where the first adds nothing.
+/// Names the most that another platform adds where the first adds nothing: "lab:kvm-shadow adds 3,370 to a CR3 write".
 fn extra(table: &Table, columns: &[usize]) -> Option<String> {
     let (&first, others) = columns.split_first()?;
     let free = MAIN

@@ -16,13 +16,13 @@ pub(crate) const NOISY: &str = "!: noise, an order of magnitude at best: samples
 /// How much of each platform is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Detail {
-    /// The value and what it adds: noise is only marked.
+    /// The value and the added cost; noise is only marked.
     Brief,
-    /// Also spreads and times of the host.
+    /// Spreads and times of the host too.
     Full,
 }
 
-/// What is shown of a platform.
+/// The columns of a platform that are shown.
 pub(crate) struct Group<'a> {
     /// The platform, and its place among the table's columns.
     pub column: &'a Column,
@@ -54,7 +54,7 @@ pub(crate) struct Texts {
     pub bad: bool,
 }
 
-/// One for each column.
+/// Returns a group for each column of the table.
 pub(crate) fn groups(table: &Table, detail: Detail) -> Vec<Group<'_>> {
     let full = detail == Detail::Full;
     let mut groups = Vec::new();
@@ -102,7 +102,7 @@ pub(crate) fn is_baseline(table: &Table, index: usize) -> bool {
     others.any(|(_, column)| column.baseline == Some(index))
 }
 
-/// The notes that several values of a row have: they can stand beside its name, once.
+/// Returns the notes that several values of a row have. They can be shown once, beside the row's name.
 pub(crate) fn shared(row: &TableRow) -> Vec<usize> {
     let cells = || {
         row.cells
@@ -121,7 +121,8 @@ pub(crate) fn shared(row: &TableRow) -> Vec<usize> {
     notes
 }
 
-/// The texts of a cell, without notes that stand `elsewhere` if it has a value; all empty without a cell.
+/// Returns the texts of a cell; all are empty without a cell. Notes in `elsewhere` are left out if the cell has a
+/// value.
 pub(crate) fn texts(cell: Option<&Cell>, group: &Group, elsewhere: &[usize]) -> Texts {
     let Some(cell) = cell else {
         return Texts::default();
@@ -185,7 +186,7 @@ pub(crate) fn reference(note: usize) -> String {
     format!("[{}]", note + 1)
 }
 
-/// What the units in a table are.
+/// Returns the legend of the units in a table.
 fn units(table: &Table) -> Vec<&'static str> {
     let cells = || table.rows.iter().flat_map(|row| row.cells.iter().flatten());
     let unit = |wanted: &str| cells().any(|cell| cell.unit.as_deref() == Some(wanted));
@@ -209,7 +210,7 @@ fn units(table: &Table) -> Vec<&'static str> {
     legend
 }
 
-/// The legend of a table: only what occurs in it. Names of platforms are not yet escaped.
+/// Returns the legend of the marks and columns that occur in a table. Names of platforms are not yet escaped.
 pub(crate) fn legend(table: &Table, groups: &[Group]) -> Vec<String> {
     let cells = || table.rows.iter().flat_map(|row| row.cells.iter().flatten());
     let measured = |test: fn(&Cell) -> bool| cells().any(|cell| cell.value.is_some() && test(cell));

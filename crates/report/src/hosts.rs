@@ -11,7 +11,7 @@ use ws_analysis::{Host, HostKind, HostUnlike, Standing};
 /// The schema of the JSON.
 pub const HOSTS_SCHEMA: &str = "worldswitch-hosts/1";
 
-/// What is known of the hosts that measured.
+/// The hosts that measured, by kind.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Hosts {
     /// Always `worldswitch-hosts/1`.
@@ -25,7 +25,7 @@ pub struct Hosts {
 const MOST_NAMES: usize = 3;
 
 impl Hosts {
-    /// Of these kinds.
+    /// Makes the output of these kinds.
     pub fn of(kinds: Vec<HostKind>) -> Self {
         Self {
             schema: HOSTS_SCHEMA,
@@ -33,15 +33,12 @@ impl Hosts {
         }
     }
 
-    /// JSON, with a newline.
-    ///
-    /// # Errors
-    /// None that a correct program has.
+    /// Renders the data as JSON, with a newline at the end.
     pub fn to_json(&self) -> serde_json::Result<String> {
         Ok(serde_json::to_string_pretty(self)? + "\n")
     }
 
-    /// For a terminal: for each kind what stands above its table, and the hosts that are not as the others, or `all`.
+    /// Renders each kind for a terminal: its heading, and the hosts that differ from the others, or `all`.
     pub fn to_terminal(&self, colour: bool, all: bool) -> String {
         let style = Style::new(colour);
         let kinds = self.kinds.iter();
@@ -49,7 +46,7 @@ impl Hosts {
     }
 }
 
-/// A kind on a terminal.
+/// Renders a kind for a terminal.
 pub(crate) fn on_terminal(kind: &HostKind, all: bool, style: &Style) -> String {
     let hosts = kind.hosts.iter();
     let shown: Vec<&Host> = hosts.filter(|host| all || is_odd(host)).collect();
@@ -60,7 +57,7 @@ pub(crate) fn on_terminal(kind: &HostKind, all: bool, style: &Style) -> String {
     out
 }
 
-/// Whether it is worth a line.
+/// Whether a host is worth a line.
 pub(crate) fn is_odd(host: &Host) -> bool {
     host.standing < Standing::Alike
 }

@@ -6,9 +6,8 @@ use crate::table::{Table, TableRow};
 /// A benchmark that people ask for first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MainRow {
-    /// Its name.
     pub benchmark: &'static str,
-    /// What it measures, in a sentence: "a hypercall".
+    /// The measured operation, as a sentence names it: "a hypercall".
     pub noun: &'static str,
 }
 
@@ -16,7 +15,7 @@ const fn row(benchmark: &'static str, noun: &'static str) -> MainRow {
     MainRow { benchmark, noun }
 }
 
-/// They, in the order in which a sentence prefers them.
+/// The benchmarks that people ask for first, in the order in which a sentence prefers them.
 pub const MAIN: [MainRow; 12] = [
     row("hypercall", "a hypercall"),
     row("cpuid", "a CPUID"),
@@ -35,15 +34,16 @@ pub const MAIN: [MainRow; 12] = [
     row("set-cr3", "a CR3 write"),
 ];
 
-/// A hypervisor that adds no more than this has no part in an operation.
+/// Limit of an added cost up to which a hypervisor has no part in an operation.
 pub(crate) const NOTHING: f64 = 1.0;
 
-/// A table that has fewer of them than this is somebody's own choice, and is shown whole.
+/// Least number of main rows in the table of a whole suite. A table with fewer is the user's own choice, and is shown
+/// whole.
 const ENOUGH: usize = 8;
 
 impl Table {
-    /// The table of the main rows that some platform measured, what costs most first; none if this is not
-    /// the table of a whole suite.
+    /// Returns the table of the main rows that some platform measured, the costliest first; `None` if this is not the
+    /// table of a whole suite.
     pub fn main_rows(&self) -> Option<Table> {
         let is_main = |row: &&TableRow| MAIN.iter().any(|main| main.benchmark == row.benchmark);
         let mut rows: Vec<TableRow> = self
@@ -58,14 +58,14 @@ impl Table {
         }
         rows.sort_by(|a, b| self.cost(b).total_cmp(&self.cost(a)));
         for row in &mut rows {
-            // They are not in the guest's order, by which categories are grouped.
+            // The rows are not in the guest's order, by which categories are grouped.
             row.category.clear();
         }
         Some(self.with_rows(rows))
     }
 
-    /// What a row costs, to sort rows by: the most that it adds anywhere to a baseline, or its cost where
-    /// there is nothing to compare it with. Instructions, if any platform counts them, else time.
+    /// Returns the cost of a row, by which rows are sorted: the most that it adds anywhere to a baseline, or its cost
+    /// without a baseline. It is in instructions if any platform counts them, else in time.
     pub fn cost(&self, row: &TableRow) -> f64 {
         let counted = self.counts().next().is_some();
         let cells = row.cells.iter().enumerate();
@@ -75,7 +75,8 @@ impl Table {
             .fold(0.0, f64::max)
     }
 
-    /// What a row costs in a column: what it adds to a machine without a hypervisor, else its value; in its unit.
+    /// Returns the cost of a row in a column, in its unit: the cost added to a machine without a hypervisor, else the
+    /// value.
     pub(crate) fn cost_in(&self, row: &TableRow, column: usize) -> Option<f64> {
         let cell = row.cells.get(column)?.as_ref()?;
         let added = cell.added.filter(|_| !self.has_peer(column));
@@ -93,7 +94,7 @@ impl Table {
             .map(|(index, _)| index)
     }
 
-    /// The same platforms with these of its rows, and the notes that these need.
+    /// Returns a table of the same platforms with only `rows`, and the notes that they need.
     pub(crate) fn with_rows(&self, rows: Vec<TableRow>) -> Table {
         let mut table = Table {
             rows,

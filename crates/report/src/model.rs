@@ -1,5 +1,5 @@
-//! Renders the cost model for a terminal and as JSON: the cost of each event, how cost depends on
-//! count, and the total cost of a workload's events.
+//! Renders the cost model for a terminal and as JSON: the cost of each event, its dependence on count, and the total
+//! cost of a workload's events.
 
 use crate::lines::{Set, align, join};
 use crate::number;
@@ -19,14 +19,14 @@ pub struct Models {
     /// Always `worldswitch-model/1`.
     #[schemars(extend("const" = MODEL_SCHEMA))]
     pub schema: &'static str,
-    /// One for each platform.
+    /// Models, one for each platform.
     pub models: Vec<Modelled>,
 }
 
-/// One platform.
+/// A platform with its model.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Modelled {
-    /// Its model.
+    /// Cost model of the platform.
     pub model: Model,
     /// The cost of the workload there, if one was given.
     pub prediction: Option<Prediction>,
@@ -41,7 +41,7 @@ pub fn model_schema() -> String {
 const BAR_COLUMNS: f64 = 60.0;
 
 impl Models {
-    /// From these models, in their order.
+    /// Makes the output of these models, in their order.
     pub fn of(models: Vec<Modelled>) -> Self {
         Models {
             schema: MODEL_SCHEMA,
@@ -63,7 +63,7 @@ impl Models {
         pages.collect::<Vec<_>>().join("\n")
     }
 
-    /// Everything, pretty-printed.
+    /// Renders everything as JSON, pretty-printed.
     pub fn to_json(&self) -> Result<String, serde_json::Error> {
         Ok(serde_json::to_string_pretty(self)? + "\n")
     }

@@ -13,13 +13,13 @@ const IDLE: &str = "idle";
 pub struct Outside {
     /// The cost of one operation, in the cell's unit; absent if the host timed no sample.
     pub value: Option<f64>,
-    /// Whether it cannot be told from zero.
+    /// Whether the cost cannot be told from zero.
     pub near_zero: bool,
     /// (external - guest) / guest, over the same samples. Absent if one of the two cannot be told from
     /// zero.
     pub difference: Option<f64>,
-    /// How much the notification alone can move it, as a fraction: Idle's external spread / the cost of
-    /// one of this row's batches. Absent without Idle, and for Idle itself.
+    /// Fraction by which the notification alone can move the cost: Idle's external spread / the cost of one of this
+    /// row's batches. Absent without Idle, and for Idle itself.
     pub noise: Option<f64>,
     /// The number of samples that were timed.
     pub samples: usize,

@@ -1,4 +1,4 @@
-//! Comparisons of one platform on several hosts, each with its own base: what each benchmark did over the hosts.
+//! Comparisons of one platform on several hosts, each with its own base: the change of each benchmark over the hosts.
 
 use crate::hosts::names;
 use crate::number;
@@ -11,24 +11,24 @@ use ws_analysis::{HostKind, RowComparison, SuiteComparison, Verdict, median};
 /// A platform that several hosts measured on both sides.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct OverHosts {
-    /// The platform.
+    /// Name of the platform.
     pub platform: String,
     /// The unit of its figures; null if there is none.
     pub unit: Option<String>,
     /// The hosts, in the order of the comparisons.
     pub hosts: Vec<String>,
-    /// Its benchmarks.
+    /// Benchmarks of the platform.
     pub rows: Vec<RowOverHosts>,
 }
 
 /// A benchmark over hosts.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct RowOverHosts {
-    /// Its name.
+    /// Name of the benchmark.
     pub benchmark: String,
     /// The unit of its figures; null if no host has any.
     pub unit: Option<String>,
-    /// How the other side compares with the base: ratios on time, what is added on counts. Null if no host has any.
+    /// Change of the other side against the base: a ratio on time, a difference on counts. Null if no host has any.
     pub change: Option<Change>,
     /// The hosts of each verdict.
     pub worse: Vec<String>,
@@ -36,7 +36,7 @@ pub struct RowOverHosts {
     pub no_change: Vec<String>,
     pub inconclusive: Vec<String>,
     pub not_compared: Vec<String>,
-    /// Of those not compared the ones where its conditions differ.
+    /// Hosts of `not_compared` on which the conditions differ.
     pub refused: Vec<String>,
 }
 
@@ -52,9 +52,9 @@ pub struct Change {
 /// The hosts of both sides, among others of their kind.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct HostsOfSides {
-    /// Those of the base.
+    /// Hosts of the base.
     pub base: Vec<HostKind>,
-    /// Those of the other side.
+    /// Hosts of the other side.
     pub other: Vec<HostKind>,
 }
 
@@ -63,7 +63,7 @@ pub(crate) fn over_hosts(comparisons: &[SuiteComparison]) -> Vec<OverHosts> {
     let mut platforms: BTreeMap<_, Vec<(&str, &SuiteComparison)>> = BTreeMap::new();
     for one in comparisons {
         if let Some(host) = host_of(one) {
-            // Workloads of a platform and its benchmarks have other units.
+            // Workloads of a platform and its benchmarks have different units.
             let of_platform = platforms.entry((&*one.other.platform, unit_of(one)));
             of_platform.or_default().push((host, one));
         }
@@ -146,7 +146,7 @@ fn change(row: &RowComparison) -> Option<f64> {
 }
 
 impl OverHosts {
-    /// Whether it has this comparison.
+    /// Whether the platform has this comparison.
     pub(crate) fn has(&self, one: &SuiteComparison) -> bool {
         let is_platform = one.other.platform == self.platform;
         host_of(one).is_some() && is_platform && unit_of(one) == self.unit.as_deref()
@@ -162,8 +162,8 @@ impl OverHosts {
         )
     }
 
-    /// The rows that changed on some host, may have, or could not be compared because their conditions differ, what is
-    /// worse on most hosts first; or `all` in their order.
+    /// Returns the rows that changed on some host, may have changed, or could not be compared because their conditions
+    /// differ. Rows that are worse on most hosts come first. With `all`, returns all rows in their order.
     pub(crate) fn shown(&self, all: bool) -> Vec<&RowOverHosts> {
         let rows = self.rows.iter();
         if all {
@@ -187,7 +187,7 @@ impl OverHosts {
         rows
     }
 
-    /// Where no row is shown.
+    /// Returns the text in place of a table without rows.
     pub(crate) fn nothing(&self) -> String {
         let rows = self.rows.iter();
         let compared = rows.filter(|row| row.not_compared.is_empty()).count();

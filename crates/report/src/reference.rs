@@ -1,8 +1,8 @@
 //! The numbers published in the five papers, as data: reads the files of `reference/`.
 //!
-//! They are compiled in, so that an installed command has them. `docs/reference.md` explains the
-//! columns. A published number belongs to its own hardware and unit: cycles of an old machine may be
-//! shown beside ours, but never in one ratio or on one axis with them. Ratios to native have no unit.
+//! The files are compiled in, so that an installed command has them. `docs/reference.md` explains the columns. A
+//! published number belongs to its own hardware and unit: cycles of an old machine may be shown beside ours, but never
+//! in one ratio or on one axis with them. Ratios to native have no unit.
 
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -12,13 +12,11 @@ use ws_results::Published;
 /// A paper.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Paper {
-    /// Its key in the other files, such as `hyperbench-2019`.
+    /// Key of the paper in the other files, such as `hyperbench-2019`.
     pub paper: String,
-    /// Its authors.
     pub authors: String,
-    /// Its title.
     pub title: String,
-    /// Where and when it appeared.
+    /// Conference or journal, and year.
     pub venue: String,
 }
 
@@ -27,13 +25,13 @@ pub struct Paper {
 pub struct Hardware {
     /// The paper.
     pub paper: String,
-    /// Its key in the paper's values, such as `ivy-bridge`.
+    /// Key of the machine in the paper's values, such as `ivy-bridge`.
     pub hardware: String,
     /// The machine and its software, as text.
     pub description: String,
 }
 
-/// What a table of a paper contains.
+/// Contents of a paper's table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
@@ -52,21 +50,21 @@ pub enum Kind {
 pub struct Table {
     /// The paper.
     pub paper: String,
-    /// `3`, `figure 4`, `text 6.2`.
+    /// Number of the table, figure or section: `3`, `figure 4`, `text 6.2`.
     pub table: String,
     /// The paper's caption; empty for a section.
     pub caption: String,
-    /// What it contains.
+    /// Contents of the table.
     pub kind: Kind,
 }
 
-/// One published number.
+/// A published number.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Value {
     /// The paper.
     #[serde(skip)]
     pub paper: String,
-    /// Its table.
+    /// Table of the number, as in [`Table`].
     pub table: String,
     /// The row's name, as printed.
     pub row: String,
@@ -76,20 +74,20 @@ pub struct Value {
     pub printed: String,
     /// The number, or the lower end of a range; absent if the cell has none.
     pub value: Option<f64>,
-    /// The upper end, if the cell is a range.
+    /// The upper end of a range, if the cell is one.
     pub to: Option<f64>,
-    /// `cycles`, `ratio`, `percent`, `count`, `traps`, `probability`, `s`, `ms`, `us`, `kilobytes`,
+    /// Unit of the number: `cycles`, `ratio`, `percent`, `count`, `traps`, `probability`, `s`, `ms`, `us`, `kilobytes`,
     /// `per_s`, `per_min`, `megabits_per_s`, `gigabits_per_s`, `megabytes_per_s`.
     pub unit: String,
     /// The machine, a key of [`Hardware`]; empty if the number belongs to none.
     pub hardware: String,
-    /// What ran there, in our terms: `native`, `tcg`, `kvm`, `kvm-shadow`, `xen`, `nested-nv` ...
+    /// Measured setup, in our terms: `native`, `tcg`, `kvm`, `kvm-shadow`, `xen`, `nested-nv` ...
     pub setup: String,
-    /// Our corresponding benchmark; empty if there is none.
+    /// Corresponding benchmark of ours; empty if there is none.
     pub benchmark: String,
-    /// What a reader must know.
+    /// Remark that a reader must know.
     pub note: String,
-    /// The paper's misprints and contradictions here.
+    /// Misprints and contradictions of the paper in this number.
     pub errata: String,
 }
 
@@ -98,15 +96,15 @@ pub struct Value {
 pub struct Register {
     /// The paper's table.
     pub table: String,
-    /// Its class there.
+    /// Class of the register in that table.
     pub group: String,
-    /// Its name, as printed.
+    /// Name of the register, as printed.
     pub register: String,
-    /// Its description, as printed.
+    /// Description of the register, as printed.
     pub description: String,
     /// How many registers the row covers.
     pub count: u32,
-    /// The paper's misprints here.
+    /// Misprints of the paper in this row.
     pub errata: String,
 }
 
@@ -117,14 +115,14 @@ pub struct SuiteRow {
     pub suite: String,
     /// The paper.
     pub paper: String,
-    /// Its tables, separated by blanks: the first one has the layout; the others add columns.
+    /// Tables of the paper, separated by blanks: the first one has the layout; the others add columns.
     pub tables: String,
-    /// The row there.
+    /// The row in the paper's table.
     pub row: String,
     /// Our benchmark. A guest image need not contain it.
     pub benchmark: String,
-    /// Whether the paper's numbers are shown beside it: if several of our benchmarks correspond to
-    /// one row, only beside the closest one.
+    /// Whether the paper's numbers are shown beside our benchmark. If several benchmarks correspond to one row, they
+    /// are shown only beside the closest one.
     pub published: bool,
 }
 
@@ -133,25 +131,25 @@ pub struct SuiteRow {
 pub struct Figure {
     /// The paper.
     pub paper: String,
-    /// `table 3`, `figure 4`, `text 6.3`.
+    /// Table, figure or section: `table 3`, `figure 4`, `text 6.3`.
     pub figure: String,
-    /// What it shows.
+    /// Contents of the figure, in words.
     pub shows: String,
-    /// The command that measures it, for a shell.
+    /// The command that measures the figure, for a shell.
     pub command: String,
     /// The page in `docs/`.
     pub page: String,
 }
 
 impl Value {
-    /// Whether it was measured in the setup and on the machine that a machine's recipe names.
+    /// Whether the number was measured in the setup and on the machine that a machine's recipe names.
     pub(crate) fn is_of(&self, of: &Published) -> bool {
         self.setup == of.setup && self.hardware == of.hardware
     }
 }
 
 impl Figure {
-    /// The key of its published numbers in the other files, if it has any.
+    /// Returns the key of the figure's published numbers in the other files, if there are any.
     pub fn table(&self) -> &str {
         self.figure.strip_prefix("table ").unwrap_or(&self.figure)
     }
@@ -162,17 +160,17 @@ impl Figure {
 pub struct Reference {
     /// The papers.
     pub papers: Vec<Paper>,
-    /// Their machines.
+    /// Machines of the papers.
     pub hardware: Vec<Hardware>,
-    /// Their tables.
+    /// Tables of the papers.
     pub tables: Vec<Table>,
-    /// Their numbers, each paper's in the order of its file.
+    /// Numbers of the papers, each paper's in the order of its file.
     pub values: Vec<Value>,
     /// The registers of NEVE's Tables 3 to 5.
     pub registers: Vec<Register>,
     /// The suites, each in the order of its table.
     pub suites: Vec<SuiteRow>,
-    /// What of the papers is measured here.
+    /// Figures of the papers that worldswitch measures.
     pub figures: Vec<Figure>,
 }
 
@@ -180,7 +178,7 @@ pub struct Reference {
 #[derive(Debug, thiserror::Error)]
 #[error("reference/{file}: {cause}")]
 pub struct Error {
-    /// Which file.
+    /// Name of the damaged file.
     pub file: &'static str,
     /// The place and the error.
     pub cause: csv::Error,
@@ -201,10 +199,7 @@ const VALUES: [(&str, (&str, &str)); 5] = [
     ("rasmusson-2013", file!("rasmusson-2013.csv")),
 ];
 
-/// Reads the compiled-in files.
-///
-/// # Errors
-/// A file is damaged. The tests of this crate read all files.
+/// Reads the compiled-in files. The tests of this crate read all of them, so an error is a bug.
 pub fn load() -> Result<Reference, Error> {
     let mut values = Vec::new();
     for (paper, file) in VALUES {
@@ -276,7 +271,7 @@ impl Reference {
         self.suites.iter().filter(of).collect()
     }
 
-    /// One number, by paper, table, row, column and unit.
+    /// Returns a number, by paper, table, row, column and unit.
     pub fn value(&self, at: [&str; 5]) -> Option<f64> {
         let [paper, table, row, column, unit] = at;
         self.of_table(paper, table)

@@ -1,5 +1,5 @@
-//! What a table says of platforms beside their baseline, in a sentence: in how many benchmarks each costs less, and in
-//! how many more. It is said where the baseline is a platform with guests too, or where nothing costs more than there.
+//! Platforms beside their baseline, in a sentence: in how many benchmarks each costs less, and in how many more. A
+//! table has the sentence if the baseline is a platform with guests too, or if nothing costs more than there.
 
 use crate::baselines::is_usual;
 use crate::main_rows::NOTHING;
@@ -30,7 +30,7 @@ pub(crate) fn sentence(table: &Table) -> Option<String> {
         .map(|&column| Side::of(table, column))
         .collect();
     let first = sides.first()?;
-    // A machine that measured nothing says nothing of what costs nothing.
+    // A machine without figures does not show that nothing costs more.
     if !is_peer && sides.iter().all(|side| side.rows.is_empty()) {
         return None;
     }
@@ -55,8 +55,8 @@ pub(crate) fn sentence(table: &Table) -> Option<String> {
     ))
 }
 
-/// One column of each platform that has another as its baseline: that with the most figures to compare, of these the
-/// newest.
+/// Chooses a column of each platform that has another as its baseline: that with the most figures to compare, and of
+/// these the newest.
 fn columns(table: &Table) -> Vec<usize> {
     let compared = |column: &usize| {
         let baseline = table.columns[*column].baseline;
@@ -105,7 +105,7 @@ struct Side<'a> {
     table: &'a Table,
     column: usize,
     baseline: usize,
-    /// Benchmarks that both measured, and how this one's cost compares.
+    /// Benchmarks that both measured, and how this column's cost compares.
     rows: Vec<(&'a TableRow, &'a Cell, Ordering)>,
     /// Benchmarks that both measured, where one has only noise.
     noisy: usize,
@@ -209,7 +209,7 @@ impl<'a> Side<'a> {
         let mut cells = self.table.rows.iter();
         let note = cells.find_map(|row| row.cells[self.column].as_ref()?.not_compared);
         let note = note.and_then(|note| self.table.notes.get(note));
-        // The note says with what it was not compared, as this sentence does.
+        // The note names the baseline before the colon; this sentence has named it already.
         let why = note.map(|note| note.split_once(": ").map_or(&**note, |(_, why)| why));
         let why = match why {
             Some(why) => terminal(why),
@@ -260,7 +260,7 @@ impl<'a> Side<'a> {
     }
 }
 
-/// How a cell's cost compares with the baseline's, by the least effects that count; none if it was not compared.
+/// Compares a cell's cost with the baseline's, by the least effects that count; `None` if the cell was not compared.
 fn order(cell: &Cell) -> Option<Ordering> {
     let least = Thresholds::default();
     match (cell.added, cell.slowdown) {
@@ -273,7 +273,7 @@ fn order(cell: &Cell) -> Option<Ordering> {
     }
 }
 
-/// The words for a unit: what costs less, what costs more, each with its short form, and what costs the same.
+/// The words for a unit: for a lower cost and for a higher cost, each with its short form, and for the same cost.
 struct Words {
     less: (&'static str, &'static str),
     greater: (&'static str, &'static str),

@@ -3,12 +3,12 @@
 
 use crate::text::{aligned, markdown, terminal};
 
-/// How a column is set.
+/// Alignment of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Set {
-    /// On the left, as text.
+    /// Text, on the left.
     Text,
-    /// On the right, as numbers.
+    /// Numbers, on the right.
     Number,
 }
 
@@ -39,7 +39,7 @@ impl Sheet {
         self.columns.iter().map(|(head, _)| &**head)
     }
 
-    /// How a column is set.
+    /// Alignment of a column.
     pub(crate) fn set(&self, column: usize) -> Set {
         self.columns.get(column).map_or(Set::Text, |(_, set)| *set)
     }
@@ -77,13 +77,13 @@ impl Sheet {
     }
 }
 
-/// What stands below tables on a terminal, a line each.
+/// Renders notes below tables for a terminal, a line each.
 pub(crate) fn below_on_terminal<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
     let texts = texts.into_iter();
     texts.map(|text| format!("{}\n", terminal(text))).collect()
 }
 
-/// What stands below tables in Markdown, as a list.
+/// Renders notes below tables in Markdown, as a list.
 pub(crate) fn below_in_markdown<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
     let texts = texts.into_iter();
     texts

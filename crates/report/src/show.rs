@@ -1,5 +1,5 @@
-//! Renders one result file: what was run and on what, how its boots ended, and the distribution of
-//! each benchmark's costs.
+//! Renders one result file: the run and its identity, the ends of its boots, and the distribution of each benchmark's
+//! costs.
 
 use crate::number::{self, percent};
 use crate::style::Style;
@@ -49,7 +49,7 @@ struct Page {
 }
 
 impl Page {
-    /// One line of escaped text, indented by `indent` steps.
+    /// Writes a line of escaped text, indented by `indent` steps.
     fn line(&mut self, indent: usize, text: &str) {
         // Writing to a String cannot fail.
         let _ = writeln!(self.out, "{}{}", "  ".repeat(indent), text.trim_end());
@@ -222,8 +222,8 @@ impl Page {
         }
     }
 
-    /// One line for each verdict. Notes with a measured number differ from boot to boot: only the first
-    /// is shown.
+    /// Writes a line for each verdict. Notes with a measured number differ from boot to boot, so only the first is
+    /// shown.
     fn checks(&mut self, row: &Row) {
         for verdict in [Verdict::Proved, Verdict::Unproven, Verdict::Failed] {
             let mut notes: Vec<&str> = Vec::new();
@@ -315,7 +315,7 @@ impl Page {
             let (low, high) = (value(interval.low), value(interval.high));
             parts.push(format!("{confidence} interval over boots [{low}, {high}]"));
         }
-        // A fraction of a value that cannot be told from zero means nothing.
+        // A fraction of a value near zero means nothing.
         let scatter = |fraction: Option<f64>| fraction.filter(|_| !summary.is_near_zero());
         if let Some(between) = scatter(summary.scatter_between()) {
             parts.push(format!("boots scatter by {}", percent(between)));
@@ -374,6 +374,7 @@ impl Page {
 
     fn histogram(&mut self, histogram: &Histogram) {
         let mut bars = histogram.bars.clone();
+        // By count first, so that the limit drops the rarest costs; the bars that remain are shown by cost.
         bars.sort_by_key(|&(cost, count)| (std::cmp::Reverse(count), cost));
         let left_out: u64 = bars.iter().skip(MAX_BARS).map(|&(_, count)| count).sum();
         bars.truncate(MAX_BARS);

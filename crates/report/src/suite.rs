@@ -11,15 +11,16 @@ use ws_results::{Facts, Status};
 /// The unit of the published costs.
 const CYCLES: &str = "cycles";
 
-/// The paper whose setups the lab also has, on processors of the same vendor. Views of their own show other papers' numbers.
+/// The paper whose setups the lab also has, on processors of the same vendor. Views of their own show other papers'
+/// numbers.
 const SAME_SETUPS: &str = "hyperbench-2019";
 
 const NOT_THERE: &str =
     "not measured there: its guest image lacks this benchmark, or the run did not select it";
 
 impl Table {
-    /// The same results in a suite's layout. A row's category is the paper's row, its benchmark is
-    /// ours; each cell of a platform has a number or a reason.
+    /// Returns the table in a suite's layout. A row's category is the paper's row, its benchmark is ours. Each cell of
+    /// a platform has a number or a reason.
     pub fn as_suite(self, suite: &[&SuiteRow], reference: &Reference) -> Self {
         let mut notes = Notes::from(self.notes);
         let published = Published::of(suite, reference);
@@ -127,7 +128,8 @@ impl<'a> Published<'a> {
         self.columns.iter().map(column).collect()
     }
 
-    /// Which published column one of our machines is like: the same processor's vendor and hypervisor.
+    /// Names the published column that one of our machines is like: the same hypervisor, and a processor of the same
+    /// vendor.
     fn like(&self, facts: &Facts) -> Option<String> {
         let is_like = |column: &&&Value| {
             let mut published = facts.published_in(SAME_SETUPS, &column.table);

@@ -48,9 +48,9 @@ pub struct Table {
     /// Always `worldswitch-table/2`.
     #[schemars(extend("const" = SCHEMA))]
     pub schema: &'static str,
-    /// One for each result, in the order given.
+    /// Columns, one for each result, in the order given.
     pub columns: Vec<Column>,
-    /// One for each benchmark, in the guest's order.
+    /// Rows, one for each benchmark, in the guest's order.
     pub rows: Vec<TableRow>,
     /// Texts that columns and cells refer to by index, from 0. They are shown numbered from 1.
     pub notes: Vec<String>,
@@ -59,19 +59,19 @@ pub struct Table {
 /// A platform.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Column {
-    /// Its canonical name.
+    /// Canonical name of the platform.
     pub platform: String,
-    /// When its run began.
+    /// Start of the platform's run.
     pub created: String,
-    /// The unit of all its values; absent if nothing was measured, or in several units.
+    /// The unit of all values in the column; absent if nothing was measured, or in several units.
     pub unit: Option<String>,
-    /// The number of boots in its file, perturbed ones aside.
+    /// The number of boots in the result file, perturbed ones aside.
     pub boots: usize,
     /// The column that this one is compared with, from 0; a baseline has its own number.
     pub baseline: Option<usize>,
     /// Notes on the whole column.
     pub notes: Vec<usize>,
-    /// What its machine is.
+    /// Facts of the machine.
     #[serde(skip)]
     pub facts: Facts,
 }
@@ -79,19 +79,18 @@ pub struct Column {
 /// A benchmark.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct TableRow {
-    /// Its name.
+    /// Name of the benchmark.
     pub benchmark: String,
-    /// Its category.
+    /// Category of the benchmark.
     pub category: String,
-    /// One for each column; absent if that run did not select this benchmark.
+    /// Cells, one for each column; absent if that run did not select this benchmark.
     pub cells: Vec<Option<Cell>>,
 }
 
 /// A benchmark on a platform.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Cell {
-    /// The row's status in its file. A cell can have both a value and a bad status if only some boots
-    /// failed.
+    /// Status of the row in the result file. A cell can have both a value and a bad status if only some boots failed.
     pub status: Status,
     /// The unit of `value`, `min`, `max` and `added`.
     pub unit: Option<String>,
@@ -103,25 +102,25 @@ pub struct Cell {
     pub max: Option<f64>,
     /// The number of boots with samples.
     pub boots: usize,
-    /// The number of their samples.
+    /// The number of samples in these boots.
     pub samples: usize,
     /// (max - min) / median of the boots' values, a fraction.
     pub spread: Option<f64>,
-    /// On units of time: whether the value cannot be told from zero.
+    /// Whether the value cannot be told from zero, on units of time.
     pub near_zero: bool,
-    /// On units of time: whether the value is noise, an order of magnitude at best.
+    /// Whether the value is noise, an order of magnitude at best, on units of time.
     pub noisy: bool,
-    /// On `insns`: whether all boots gave the same samples.
+    /// Whether all boots gave the same samples, on `insns`.
     pub exact: Option<bool>,
     /// The verdict of the benchmark's check, the worst of all boots.
     pub check: Option<Verdict>,
-    /// The same cost as timed by the host; absent if it was not.
+    /// The cost as timed by the host; absent if the host did not time it.
     pub external: Option<Outside>,
-    /// Counts: this value - the baseline's.
+    /// Value less the baseline's, on counts.
     pub added: Option<f64>,
-    /// Times: this value / the baseline's (HyperBench's GNR).
+    /// Value / the baseline's, on units of time (HyperBench's GNR).
     pub slowdown: Option<f64>,
-    /// Why there is neither although there is a baseline: the index of a note.
+    /// Index of the note that says why there is neither `added` nor `slowdown`, although there is a baseline.
     pub not_compared: Option<usize>,
     /// Notes on the cell.
     pub notes: Vec<usize>,
@@ -240,8 +239,8 @@ fn column(
     }
 }
 
-/// All benchmarks with their categories. One that only a later result has is placed after its
-/// predecessor in that result.
+/// All benchmarks with their categories. A benchmark that only a later result has is placed after its predecessor in
+/// that result.
 fn benchmarks(results: &[ResultFile]) -> Vec<(String, String)> {
     let mut all: Vec<(String, String)> = Vec::new();
     for result in results {
@@ -308,8 +307,8 @@ fn cell(side: &Side, idle: Option<IdleSpread>, notes: &mut Notes) -> Cell {
     cell
 }
 
-/// A row of two paths: KVM polls for a halted vCPU before it blocks. Timing decides which halts the poll ends. By KVM's
-/// counters of successful polls and of halts (x86, ARM).
+/// Returns the note on a row of two paths. KVM polls for a halted vCPU before it blocks, and timing decides which halts
+/// the poll ends. KVM's counters of successful polls and of halts (x86, ARM) show such a row.
 fn polling(row: &Row) -> Option<String> {
     let count = |name| -> u64 {
         let counts = row.host.iter().filter_map(|view| view.kvm.as_ref());
@@ -328,7 +327,7 @@ fn polling(row: &Row) -> Option<String> {
 struct Side<'a> {
     result: &'a ResultFile,
     row: &'a Row,
-    /// Also absent if the benchmark's check failed: its figures mean nothing.
+    /// Figures of the row; absent if there are none, or if the benchmark's check failed: its figures mean nothing then.
     summary: Option<&'a Summary>,
 }
 

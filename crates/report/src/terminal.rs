@@ -11,14 +11,14 @@ const GAP: &str = "  ";
 const GROUP_GAP: &str = "    ";
 
 impl Table {
-    /// Aligned text, with its legend and notes, in lines of at most `columns` where one platform fits into them:
-    /// platforms that do not fit beside the others stand below them. Rows that no platform can have are named in
-    /// a line. Ends in a newline.
+    /// Renders aligned text with its legend and notes. Lines have at most `columns` where one platform fits into them:
+    /// platforms that do not fit beside the others are below them. Rows that no platform can have are named in a line.
+    /// Ends in a newline.
     pub fn to_terminal(&self, colour: bool, columns: usize) -> String {
         self.drawn(colour, columns, Detail::Full)
     }
 
-    /// The same with each platform's values and what they add alone.
+    /// Renders aligned text as [`Table::to_terminal`] does, with only the values and added costs of each platform.
     pub fn to_terminal_in_brief(&self, colour: bool, columns: usize) -> String {
         self.drawn(colour, columns, Detail::Brief)
     }
@@ -49,7 +49,7 @@ impl Table {
         lines.0
     }
 
-    /// The rows that some platform has or should have, and the names of the others if they are many.
+    /// Returns the rows that some platform has or should have, and the names of the others if they are many.
     fn absent(&self) -> (Table, Vec<&str>) {
         let can = |row: &&TableRow| {
             let mut cells = row.cells.iter().flatten();
@@ -64,7 +64,7 @@ impl Table {
     }
 }
 
-/// What stands below a table: its legend, the rows that it leaves out, its notes.
+/// Returns the texts below a table: its legend, the rows that it leaves out, its notes.
 fn below(table: &Table, absent: &[&str], legend: Vec<String>) -> Vec<String> {
     let mut legend: Vec<String> = legend.iter().map(|line| terminal(line).into()).collect();
     if !absent.is_empty() {
@@ -79,7 +79,7 @@ fn below(table: &Table, absent: &[&str], legend: Vec<String>) -> Vec<String> {
     legend
 }
 
-/// From so many rows on that no platform can have, a line names them, without their reasons.
+/// Least number of rows that no platform can have at which a line names them, without their reasons.
 const ABSENT: usize = 3;
 
 /// Groups of blocks that fit side by side into `room`, at least one block each.
@@ -99,7 +99,7 @@ fn side_by_side(blocks: &[Block], room: usize) -> Vec<&[Block]> {
     groups
 }
 
-/// What stands left of the blocks: each row's category, if it is another than before, and benchmark.
+/// Texts at the left of the blocks: each row's category, if the row before has another, and benchmark.
 struct Margin {
     rows: Vec<[String; 2]>,
     widths: [usize; 2],
@@ -187,7 +187,7 @@ struct Block {
     /// The texts of each row, and whether it failed.
     rows: Vec<([String; COLUMNS], bool)>,
     widths: [usize; COLUMNS],
-    /// Which columns are shown.
+    /// Whether each column is shown.
     drawn: [bool; COLUMNS],
 }
 

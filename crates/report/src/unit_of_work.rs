@@ -1,5 +1,5 @@
-//! What a row of a whole Linux says of one unit of its work: instructions, their band, and what the host
-//! counted. Tables of applications and of I/O share it.
+//! The figures of one unit of work in a row of a whole Linux: instructions, their band, and the host's counts. Tables
+//! of applications and of I/O share them.
 
 use crate::number;
 use std::collections::BTreeMap;
@@ -13,15 +13,15 @@ pub(crate) struct Unit {
     pub exits: Option<[f64; 2]>,
     /// Instructions for one unit.
     pub insns: Option<f64>,
-    /// The least and the greatest over all boots, perturbed ones too.
+    /// The least and the greatest figure over all boots, perturbed ones too.
     pub band: Option<[f64; 2]>,
-    /// Whether all boots but the perturbed ones gave the same.
+    /// Whether all boots but the perturbed ones gave the same samples.
     pub exact: Option<bool>,
-    /// What KVM counted for one unit, by the kernel's names.
+    /// KVM's counters for one unit, by the kernel's names.
     pub counts: BTreeMap<String, f64>,
     /// Exits for one unit by reason.
     pub reasons: BTreeMap<String, f64>,
-    /// What the hypervisor below the VM's own counted, and its traps by cause.
+    /// Counters of the hypervisor below the VM's own for one unit. `below_causes` has its traps by cause.
     pub below: BTreeMap<String, f64>,
     pub below_causes: BTreeMap<String, f64>,
     /// Instructions for one unit by thread.
@@ -35,9 +35,10 @@ pub(crate) struct Unit {
 }
 
 impl Unit {
-    /// Of a row, `None` if the result does not have it.
+    /// Collects the figures of a row; `None` stands for a row that the result does not have.
     pub(crate) fn of(row: Option<&Row>, result: &ResultFile) -> Self {
         let summary = row.and_then(|row| Summary::cost(row, &result.perturbed()));
+        // A machine that counts exits only has no instructions: its cost is a number of exits.
         let exits_only = summary
             .as_ref()
             .filter(|summary| summary.unit == EXITS_UNIT);
@@ -71,7 +72,7 @@ impl Unit {
     }
 }
 
-/// What the host counted for one unit, in the first boot in which it counted any.
+/// Returns the host's counts for one unit, of the first boot in which it counted any.
 fn a_unit(
     row: &Row,
     counts: impl Fn(&HostView) -> Option<&BTreeMap<String, u64>>,

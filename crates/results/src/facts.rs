@@ -1,4 +1,4 @@
-//! What a machine is. Views choose and relate results by these facts, so that they need no platform's name.
+//! Facts of a machine. Views choose and relate results by them, so that they need no platform's name.
 
 mod named;
 
@@ -7,48 +7,48 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
-/// Facts about the machine that measured. They describe it, and are neither subject nor condition: results with other
-/// facts can be compared.
+/// Facts about the machine that measured. They are neither subject nor condition: results with other facts can be
+/// compared.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Facts {
-    /// Where the measured system runs.
+    /// Level of the measured system: native, in a VM, or in a nested VM.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<Role>,
     /// The measured system.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system: Option<System>,
-    /// The hypervisor that the machine boots: `kvm`, `xen`, `neve`, or `tcg`, QEMU's emulator. For a whole Linux in a nested
-    /// VM it is L1's.
+    /// The hypervisor that the machine boots: `kvm`, `xen`, `neve`, or `tcg`, QEMU's emulator. For a whole Linux in a
+    /// nested VM it is L1's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hypervisor: Option<String>,
     /// The program that creates the VM: `vmm`, `qemu`, `xl`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub monitor: Option<String>,
-    /// How the VM's addresses are translated.
+    /// Translation of the VM's addresses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paging: Option<Paging>,
-    /// On ARM: whether that hypervisor runs at EL2 with VHE.
+    /// Whether that hypervisor runs at EL2 with VHE; only on ARM.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vhe: Option<bool>,
-    /// How neve runs a guest hypervisor: `nv`, `nv2`, `pv`, `neve`.
+    /// Mechanism by which neve runs a guest hypervisor: `nv`, `nv2`, `pv`, `neve`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mechanism: Option<String>,
-    /// The published numbers that views set beside it, the best first.
+    /// Published numbers that views show beside the machine's, the best first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub published: Vec<Published>,
 }
 
-/// Where the measured system runs.
+/// Level of the measured system.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
-    /// Without a hypervisor.
+    /// System without a hypervisor.
     Native,
-    /// In a VM.
+    /// System in a VM.
     Vm,
-    /// In a nested VM.
+    /// System in a nested VM.
     NestedVm,
 }
 
@@ -62,15 +62,15 @@ pub enum System {
     Linux,
 }
 
-/// How guest addresses are translated to host addresses.
+/// Translation of guest addresses to host addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Paging {
-    /// By a second set of tables that the processor walks (EPT, NPT, stage 2).
+    /// A second set of tables, which the processor walks (EPT, NPT, stage 2).
     Nested,
-    /// By shadow tables, which the hypervisor maintains instead of the guest's.
+    /// Shadow tables, which the hypervisor maintains instead of the guest's.
     Shadow,
-    /// By an emulator, in software.
+    /// An emulator, in software.
     Software,
 }
 
@@ -79,18 +79,18 @@ pub enum Paging {
 pub struct Published {
     /// The paper, such as `neve-2017`.
     pub paper: String,
-    /// Its table; all of its tables if there is none.
+    /// Table of the paper; all of its tables if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub table: Option<String>,
-    /// What ran there.
+    /// Setup in the paper, such as `kvm` or `nested-neve`.
     pub setup: String,
     /// The paper's machine.
     pub hardware: String,
 }
 
 impl Facts {
-    /// The facts of a platform by its name: of this host's, such as `qemu-kvm`, and of the lab's machines that were there
-    /// before results had facts. Empty for all other names.
+    /// Returns the facts of a platform by its name. Only this host's platforms, such as `qemu-kvm`, and the lab's
+    /// machines that are older than facts in results have facts by name. Empty for all other names.
     pub fn named(platform: &str) -> Self {
         named::facts(platform)
     }
@@ -100,7 +100,7 @@ impl Facts {
         *self == Self::default()
     }
 
-    /// Whether the measured system is native, and this one.
+    /// Whether the measured system is `system`, and native.
     pub fn is_native(&self, system: System) -> bool {
         (self.role, self.system) == (Some(Role::Native), Some(system))
     }
@@ -125,7 +125,7 @@ impl Facts {
         (&self.hypervisor, self.paging, self.vhe) == (&other.hypervisor, other.paging, other.vhe)
     }
 
-    /// Whether it is the machine of `nested`, but with one hypervisor: its VM is what the nested VM is compared with.
+    /// Whether this machine is that of `nested`, but with one hypervisor. Views compare the nested VM with its VM.
     pub fn is_vm_of(&self, nested: &Self) -> bool {
         self.role == Some(Role::Vm)
             && nested.is_nested()
@@ -133,7 +133,7 @@ impl Facts {
             && self.has_hypervisor_of(nested)
     }
 
-    /// The published numbers beside it in a table of a paper, the best first.
+    /// Returns the machine's published numbers in a table of a paper, the best first.
     pub fn published_in(&self, paper: &str, table: &str) -> impl Iterator<Item = &Published> {
         let is_it = move |of: &&Published| {
             of.paper == paper && of.table.as_deref().is_none_or(|of| of == table)
@@ -143,7 +143,8 @@ impl Facts {
 }
 
 impl ResultFile {
-    /// What its machine is. An older result does not say so, and has the facts of its platform's name.
+    /// Returns the facts of the result's machine. An older result has none in its file, and gets those of its
+    /// platform's name.
     pub fn facts(&self) -> Cow<'_, Facts> {
         match self.identity.facts.is_empty() {
             false => Cow::Borrowed(&self.identity.facts),
@@ -180,7 +181,7 @@ impl Paging {
         options.and_then(Self::of_options).or(result.facts().paging)
     }
 
-    /// What options of one of KVM's modules say of it.
+    /// Returns the paging that the options of one of KVM's modules set; `None` if they set none.
     pub fn of_options(options: &str) -> Option<Paging> {
         options.split_whitespace().find_map(|option| match option {
             "npt=1" | "ept=1" => Some(Paging::Nested),

@@ -39,9 +39,9 @@ pub enum FindError {
     Read(#[from] ReadError),
 }
 
-/// The paths that `spec` names: one for a file; every `*.json` of a folder, sorted by name, then the results in the
-/// folders in it (one a host, as `fleet collect` writes); for `DIR:PLATFORM` the folder's one, else that of each folder
-/// in it. An existing path takes precedence over `DIR:PLATFORM`.
+/// Returns the paths that `spec` names. A file is one path. A folder is every `*.json` in it, sorted by name, then the
+/// results in its subfolders (one a host, as `fleet collect` writes). `DIR:PLATFORM` is the folder's result of the
+/// platform, else that of each subfolder. An existing path takes precedence over `DIR:PLATFORM`.
 pub fn find(spec: &str) -> Result<Vec<PathBuf>, FindError> {
     let path = Path::new(spec);
     if path.is_dir() {
@@ -91,8 +91,8 @@ pub fn find(spec: &str) -> Result<Vec<PathBuf>, FindError> {
     })
 }
 
-/// Finds and reads results, ordered by start of the run, then as the run ordered its platforms. Those of a run that kept
-/// no order are sorted by name.
+/// Finds and reads results, ordered by start of the run, then as the run ordered its platforms. Results of a run that
+/// kept no order are sorted by name.
 pub fn load(spec: &str) -> Result<Vec<ResultFile>, FindError> {
     let mut results = find(spec)?
         .iter()
@@ -108,10 +108,10 @@ pub fn load_all(specs: &[String]) -> Result<Vec<ResultFile>, FindError> {
     Ok(loaded?.into_iter().flatten().collect())
 }
 
-/// How names of explanations begin, which `worldswitch explain -o` writes beside results.
+/// Prefix of the names of explanations, which `worldswitch explain -o` writes beside results.
 const EXPLANATION: &str = "explain-";
 
-/// The file of an explanation of a benchmark on a platform.
+/// Returns the file name of an explanation of a benchmark on a platform.
 pub fn explanation_name(platform: &str, benchmark: &str) -> String {
     let platform = file_name(platform);
     let platform = platform.strip_suffix(".json").unwrap_or(&platform);
@@ -135,7 +135,7 @@ fn is_explanation(path: &Path) -> bool {
     name.is_some_and(|name| name.starts_with(EXPLANATION.as_bytes()))
 }
 
-/// The result files of a folder, then those in the folders in it.
+/// The result files of a folder, then those of its subfolders.
 fn all(dir: &Path) -> Result<Vec<PathBuf>, FindError> {
     let mut files = list(dir)?;
     files.extend(below(dir)?);
@@ -149,7 +149,7 @@ fn list(dir: &Path) -> Result<Vec<PathBuf>, FindError> {
     Ok(files)
 }
 
-/// The result files in the folders of a folder, sorted. Other files are left: there such folders may be anything.
+/// The result files in the subfolders of a folder, sorted. Other JSON files are skipped: a subfolder may hold anything.
 fn below(dir: &Path) -> Result<Vec<PathBuf>, FindError> {
     let failed = |cause| FindError::List {
         dir: dir.to_owned(),
@@ -175,8 +175,8 @@ fn below(dir: &Path) -> Result<Vec<PathBuf>, FindError> {
     Ok(files)
 }
 
-/// Whether a file says that it is a result, of whatever version. It is read up to where it says so, which in ours is at
-/// the beginning: so a result that was cut off is one too, and whoever reads it says what is wrong.
+/// Whether a file's `schema` is that of a result, of whatever version. The file is read only up to this field, which
+/// our results have first. So a result that was cut off counts too, and its reader reports the damage.
 fn is_result(path: &Path) -> Result<bool, ReadError> {
     let failed = |cause| ReadError::Io {
         path: path.to_owned(),
@@ -187,7 +187,7 @@ fn is_result(path: &Path) -> Result<bool, ReadError> {
     let mut json = serde_json::Deserializer::from_reader(BufReader::new(file));
     match json.deserialize_map(Schema(&mut schema)) {
         Err(cause) if cause.is_io() => return Err(failed(cause.into())),
-        // Of a map that was left in the middle there always is an error.
+        // The visitor leaves the map in the middle, which is always an error.
         Ok(()) | Err(_) => {}
     }
     Ok(schema.is_some_and(|schema| schema.starts_with("worldswitch-result/")))

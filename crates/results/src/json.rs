@@ -13,7 +13,7 @@ pub(crate) struct Layout {
 
 struct Open {
     array: bool,
-    /// Something inside starts a new line, so the end must too.
+    /// Whether something inside starts a new line, so that the end must too.
     lines: bool,
 }
 

@@ -58,16 +58,15 @@ pub struct ResultFile {
     pub position: Option<u32>,
     /// Everything the numbers depend on.
     pub identity: Identity,
-    /// What on the host can disturb a measurement of time, as found by `worldswitch doctor` at the
-    /// start of the run. Absent if it was not checked: for instruction counts, and if the machine was
-    /// not booted by worldswitch.
+    /// Disturbances of a measurement of time on the host, as found by `worldswitch doctor` at the start of the run.
+    /// Absent if they were not checked: for instruction counts, and if worldswitch did not boot the machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disturbances: Option<Vec<Disturbance>>,
     /// True when the run was stopped before all its boots were done.
     pub interrupted: bool,
     /// Every launch of the machine, in order.
     pub boots: Vec<Boot>,
-    /// One row for each requested benchmark, in the guest's order.
+    /// Rows, one for each requested benchmark, in the guest's order.
     pub rows: Vec<Row>,
 }
 
@@ -77,7 +76,8 @@ impl ResultFile {
         Perturbed::of(&self.boots)
     }
 
-    /// What results are sorted by: the start of the run, then the run's own order. RFC 3339 in UTC sorts as text.
+    /// Returns the key by which results are sorted: the start of the run, the run's own order, the platform. RFC 3339
+    /// in UTC sorts as text.
     pub fn place(&self) -> (&str, Option<u32>, &str) {
         (&self.created, self.position, &self.platform)
     }
@@ -154,56 +154,56 @@ impl Row {
     }
 }
 
-/// The metric that every benchmark has: what an operation costs. The guest measures it; of a machine whose
-/// clock counts nothing of the guest's it is the monitor's count of exits.
+/// The metric that every benchmark has: the cost of an operation. The guest measures it. On a machine whose clock
+/// counts nothing of the guest's, it is the monitor's count of exits.
 pub const COST: &str = "cost";
 /// The unit of that metric where it is a number of exits.
 pub const EXITS_UNIT: &str = "count";
-/// The same batches, timed by the host.
+/// The metric of the batches of [`COST`], timed by the host.
 pub const COST_EXTERNAL: &str = "cost_external";
 
 /// Everything a number depends on.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Identity {
-    /// What may differ between compared results, and is always shown.
+    /// Subject: properties that may differ between compared results, and are always shown.
     pub subject: BTreeMap<String, serde_json::Value>,
-    /// What must agree between compared results.
+    /// Conditions: properties that must agree between compared results.
     pub conditions: BTreeMap<String, serde_json::Value>,
-    /// What the machine is, by which views choose and relate results. Absent in files of older versions, and of platforms
-    /// that do not know it.
+    /// Facts of the machine, by which views choose and relate results. Absent in files of older versions, and of
+    /// platforms that do not know them.
     #[serde(default, skip_serializing_if = "Facts::is_empty")]
     pub facts: Facts,
 }
 
-/// One finding of the doctor that is not `ok`.
+/// A finding of the doctor that is not `ok`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Disturbance {
     /// The finding's name, such as `processor.governor`.
     pub id: String,
-    /// How bad it is: `note`, `warning` or `problem`.
+    /// Severity of the finding: `note`, `warning` or `problem`.
     pub severity: String,
-    /// What was checked, as text.
+    /// Name of the check, as text.
     pub title: String,
-    /// What was found, as text.
+    /// State that the check found, as text.
     pub found: String,
-    /// Why it matters to a measurement, in one sentence.
+    /// Why the state matters to a measurement, in one sentence.
     pub why: String,
 }
 
-/// One boot: a set of launches that together ran every row once.
+/// A boot: a set of launches that together ran every row once.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Boot {
-    /// From 1.
+    /// Number of the boot, from 1.
     pub boot: u32,
-    /// In order.
+    /// Launches of the boot, in order.
     pub launches: Vec<Launch>,
-    /// What was changed on purpose. Such a boot is not in the platform's figures: it shows only how
-    /// far they move with what should not matter. Absent in all other boots.
+    /// Changes that were made on purpose. A perturbed boot is not in the platform's figures: it shows only how far they
+    /// move with changes that should not matter. Absent in all other boots.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub perturbed: Option<Perturbation>,
 }
 
-/// What differs in a perturbed boot from the conditions of its file; never empty.
+/// Differences of a perturbed boot from the conditions of its file; never empty.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Perturbation {
     /// Passes of an empty loop before each timed batch (the guest's `pad=`), instead of the number in
@@ -215,7 +215,7 @@ pub struct Perturbation {
     pub memory_mib: Option<u64>,
 }
 
-/// One launch of the machine.
+/// A launch of the machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Launch {
     /// The nonce in the launch's records, 1 to 16 lowercase hex digits.
@@ -226,13 +226,13 @@ pub struct Launch {
     pub asked: Vec<String>,
     /// The guest's `hello`, as received; absent if none was.
     pub hello: Option<serde_json::Value>,
-    /// From the start of the machine's process to its first record.
+    /// Time from the start of the machine's process to its first record.
     pub first_record_ms: Option<u64>,
-    /// From the start of the machine's process to its end.
+    /// Time from the start of the machine's process to its end.
     pub wall_ms: u64,
-    /// How it ended.
+    /// How the launch ended.
     pub end: LaunchEnd,
-    /// The end explained, as text.
+    /// Explanation of the end, as text.
     pub end_detail: String,
     /// Lines that looked like records but were not valid.
     pub bad_lines: u64,
@@ -282,37 +282,37 @@ pub enum LaunchEnd {
     Eof,
 }
 
-/// One benchmark on this platform.
+/// A benchmark on this platform.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Row {
-    /// Its name.
+    /// Name of the benchmark.
     pub benchmark: String,
-    /// `idle`, `unprivileged`, `privileged`, `exception`, `memory`, `io`, `application`.
+    /// Category of the benchmark: `idle`, `unprivileged`, `privileged`, `exception`, `memory`, `io`, `application`.
     pub category: String,
-    /// What an operation is, where it is a unit of an application's work: `transaction`.
+    /// Name of an operation that is a unit of an application's work: `transaction`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work: Option<String>,
     /// The first outcome that is not `ok`, or `ok`.
     pub status: Status,
     /// Why the status is not `ok`.
     pub reason: Option<String>,
-    /// One for each boot that reached this row.
+    /// Outcomes, one for each boot that reached this row.
     pub outcomes: Vec<Outcome>,
-    /// What must agree between compared rows: `vcpus`, `digest` of the timed machine code, and
-    /// where the row has them `page_bytes`, `ws_bytes`, `port`.
+    /// Properties that must agree between compared rows: `vcpus`, `digest` of the timed machine code, and where the row
+    /// has them `page_bytes`, `ws_bytes`, `port`.
     pub conditions: BTreeMap<String, serde_json::Value>,
-    /// On `insns`: whether every boot gave the same samples, perturbed ones aside. Null with fewer
-    /// than two boots, and on units of time.
+    /// Whether every boot gave the same samples, perturbed ones aside. Null with fewer than two boots, and on units
+    /// other than `insns`.
     pub exact: Option<bool>,
-    /// What was measured; empty when nothing was.
+    /// Measured quantities; empty if there are none.
     pub metrics: Vec<Metric>,
-    /// What the host counted, one for each boot in which it did.
+    /// Counts of the host, one entry for each boot in which it counted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub host: Vec<HostView>,
 }
 
-/// The host's view of a row in one boot: what the monitor counted between the first sample and the
-/// last, and where its vCPU threads ran. All counts are totals over all vCPUs.
+/// The host's view of a row in one boot: the monitor's counts between the first sample and the last, and the CPUs of
+/// its vCPU threads. All counts are totals over all vCPUs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HostView {
     /// The boot's number.
@@ -322,7 +322,7 @@ pub struct HostView {
     /// Operations of the guest in this time; absent if nothing was counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operations: Option<u64>,
-    /// The host's time for all of them.
+    /// The host's time for all these operations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host_ns: Option<u64>,
     /// Returns from the guest to the monitor, by reason.
@@ -331,33 +331,33 @@ pub struct HostView {
     /// KVM's own counters that changed, by their kernel names; absent if the kernel has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kvm: Option<BTreeMap<String, u64>>,
-    /// In a nested machine, the same of the KVM that runs the guest's hypervisor: its `exits` are the
-    /// traps to the host.
+    /// Counters of the KVM that runs the guest's hypervisor, in a nested machine. Its `exits` are the traps to the
+    /// host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub below: Option<BTreeMap<String, u64>>,
-    /// The same by cause.
+    /// Traps to the host by cause, in a nested machine.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub below_causes: BTreeMap<String, u64>,
     /// Exits by reason, counted in a run of their own.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub reasons: BTreeMap<String, u64>,
-    /// On a machine with one CPU: where the instructions of the measured runs went, by the VM's threads
-    /// (`vcpu0`, `vhost`, `qemu`) and the rest (`other`).
+    /// Instructions of the measured runs by thread: the VM's threads (`vcpu0`, `vhost`, `qemu`) and the rest (`other`).
+    /// Only on a machine with one CPU.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub threads: BTreeMap<String, u64>,
-    /// The steps of all operations in ticks, of a run of their own in which they were traced.
+    /// Ticks of all operations by step, of a separate traced run.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub steps: BTreeMap<String, u64>,
-    /// Ticks of that run, in the lab without those of a shorter one.
+    /// Ticks of the traced run; in the lab less those of a shorter run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub traced: Option<u64>,
     /// Page faults of the monitor's process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub page_faults: Option<u64>,
-    /// Host pages that backed the guest's memory before.
+    /// Host pages that backed the guest's memory before the measurement.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pages_before: Option<u64>,
-    /// The same after.
+    /// Host pages that backed the guest's memory after the measurement.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pages_after: Option<u64>,
     /// vCPU threads that were seen on another CPU than they were pinned to, as text.
@@ -370,7 +370,7 @@ pub struct HostView {
 pub struct Outcome {
     /// The boot's number.
     pub boot: u32,
-    /// Its status.
+    /// Status of the row in this boot.
     pub status: Status,
     /// Why the status is not `ok`.
     pub reason: Option<String>,
@@ -395,16 +395,16 @@ pub enum Status {
     Timeout,
     /// The machine exited while it ran.
     Died,
-    /// Its own check found that the event did not take place.
+    /// The benchmark's own check found that the event did not take place.
     Failed,
-    /// Its records were lost or damaged on the line.
+    /// Records of the row were lost or damaged on the line.
     Lost,
     /// Never reached: the run was stopped, or the log ended.
     Unreached,
 }
 
 impl Status {
-    /// As in the file.
+    /// Returns the status's name, as in the file.
     pub fn word(self) -> &'static str {
         match self {
             Self::Ok => "ok",
@@ -422,9 +422,9 @@ impl Status {
 /// The result of a benchmark's check.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Check {
-    /// Its verdict.
+    /// Verdict of the check.
     pub verdict: Verdict,
-    /// What it saw; text from the guest.
+    /// Observation of the check; text from the guest.
     pub note: String,
 }
 
@@ -434,20 +434,20 @@ pub struct Check {
 pub enum Verdict {
     /// The guest saw that the operation took place.
     Proved,
-    /// Only the host could see it; the note says what.
+    /// Only the host could see the operation; the note names the unseen part.
     Unproven,
     /// The guest saw that it did not take place; the figures mean nothing.
     Failed,
 }
 
-/// One measured quantity, its samples by boot.
+/// A measured quantity, with its samples by boot.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Metric {
-    /// `cost`: measured by the guest, for each of its benchmarks, and first in the list;
-    /// `cost_external`: the same batches, timed by the host; `exits`, with unit `count`: as counted by
-    /// KVM; `returns`: as counted by its monitor.
+    /// Name of the quantity. `cost`: measured by the guest, for each of its benchmarks, and first in the list;
+    /// `cost_external`: the same batches, timed by the host; `exits`, with unit `count`: as counted by KVM; `returns`:
+    /// as counted by its monitor.
     pub name: String,
-    /// `insns`, `tsc_ticks`, `cntvct_ticks`, `ns`, `count`, `per_s`, `bytes_per_s`.
+    /// Unit of the samples: `insns`, `tsc_ticks`, `cntvct_ticks`, `ns`, `count`, `per_s`, `bytes_per_s`.
     pub unit: String,
     /// Raw samples, one entry for each boot that has any.
     pub boots: Vec<Samples>,
@@ -466,12 +466,11 @@ pub struct Samples {
     pub run: Vec<u64>,
     /// Ticks of each control batch.
     pub control: Vec<u64>,
-    /// In `cost_external`: ticks that the guest waited at the start of each batch, both control and
-    /// run, so that the host could tell its two marks apart. Not part of `cost`.
+    /// Ticks that the guest waited at the start of each batch, both control and run, so that the host could tell its
+    /// two marks apart. Only in `cost_external`; not part of `cost`.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub lead_ticks: u64,
-    /// In `cost_external`: the samples of `cost`, counted from 0, that have no external time and are
-    /// left out here.
+    /// Samples of `cost`, counted from 0, that have no external time and are left out here. Only in `cost_external`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<u32>,
 }

@@ -6,12 +6,12 @@ use std::fmt::Write;
 /// `-` encoded, so that no two platforms share a file.
 const FAMILIES: [&str; 3] = ["lab", "serial", "log"];
 
-/// Leaves room for `.json` and for a temporary file's prefix and suffix in the 255 bytes that file
-/// systems allow.
+/// Limit of a file name without its ending. It leaves room for `.json` and for a temporary file's prefix and suffix in
+/// the 255 bytes that file systems allow.
 const MAX_STEM_BYTES: usize = 200;
 
-/// `lab:native` gives `lab-native.json`, `log:/a/b` gives `log-_2fa_2fb.json`: safe in any file
-/// system, and different for every platform (names beyond 200 bytes get a 64-bit hash).
+/// Returns the file name of a platform: `lab:native` gives `lab-native.json`, `log:/a/b` gives `log-_2fa_2fb.json`.
+/// Names are safe in any file system, and different for every platform (names beyond 200 bytes get a 64-bit hash).
 pub fn file_name(platform: &str) -> String {
     let (family, rest) = match platform.split_once(':') {
         Some((family, rest)) if FAMILIES.contains(&family) => (format!("{family}-"), rest),

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 pub struct Perturbed(BTreeSet<u32>);
 
 impl Perturbed {
-    /// The perturbed ones among these boots.
+    /// Collects the perturbed boots among `boots`.
     pub fn of(boots: &[Boot]) -> Self {
         let perturbed = boots.iter().filter(|boot| boot.perturbed.is_some());
         Self(perturbed.map(|boot| boot.boot).collect())

@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-/// What all names begin with.
+/// Prefix of all names.
 const PREFIX: &str = "place-";
 
-/// What is done.
+/// Kind of work that is timed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PlaceKind {
     /// Data of a side to itself.
@@ -14,9 +14,9 @@ pub enum PlaceKind {
     NetHost,
     /// Data to a second VM.
     NetGuest,
-    /// A disk is read, of which nothing is in memory.
+    /// Reads of a disk of which nothing is in memory.
     DiskBuffered,
-    /// Two MiB of a disk are read from memory again and again.
+    /// Repeated reads of two MiB of a disk from memory.
     DiskCached,
     Cpu,
     Memory,
@@ -27,7 +27,7 @@ pub enum PlaceKind {
 }
 
 impl PlaceKind {
-    /// All of them, the paper's first.
+    /// All kinds of work, the paper's first.
     pub const ALL: [Self; 9] = [
         Self::NetSelf,
         Self::NetHost,
@@ -40,7 +40,8 @@ impl PlaceKind {
         Self::TripGuest,
     ];
 
-    /// Its name, as in options and rows; none begins with another and a `-`.
+    /// Returns the kind's name, as in options and rows. No name begins with another name and a `-`, so a row's name has
+    /// one kind.
     pub fn word(self) -> &'static str {
         match self {
             Self::NetSelf => "net-self",
@@ -70,7 +71,7 @@ impl PlaceKind {
         matches!(self, Self::DiskBuffered | Self::DiskCached)
     }
 
-    /// Whether the parts that a placement puts apart take part in this work: a receiver outside of the VM, and
+    /// Whether the parts that a placement puts apart take part in this work. They are a receiver outside of the VM, and
     /// threads of the VM's program other than its CPU's.
     pub fn suits(self, places: &Places) -> bool {
         let has_io = self.has_disk() || self.sends_out();
@@ -87,7 +88,8 @@ impl PlaceKind {
         matches!(self, Self::NetHost | Self::TripHost) || self.has_second_vm()
     }
 
-    /// The CPUs of what is sent to, with the host's; none: a second VM that is not put apart, which may be everywhere.
+    /// Returns the CPUs of the receiver; `host` has the host's. `None` is a second VM that is not put apart, and may
+    /// run on any CPU.
     pub fn receiver(self, host: &Spot) -> Option<&str> {
         match self.has_second_vm() {
             true => host.serve.as_deref(),
@@ -96,7 +98,7 @@ impl PlaceKind {
     }
 }
 
-/// Whose work is timed.
+/// Side whose work is timed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Side {
     Host,
@@ -115,15 +117,15 @@ impl Side {
 /// The CPUs of a side; each is a list as the kernel writes it: `0`, `0-1`, `0,2-3`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Spot {
-    /// Of what works: the host's senders, the VM's CPU.
+    /// CPUs of the working part: the host's senders, the VM's CPU.
     pub work: String,
-    /// Of what serves it, if that is put apart: on the host the receiver, or the second VM; of the VM all other
-    /// threads of its program, and vhost's.
+    /// CPUs of the part that serves it, if that is put apart. On the host it is the receiver or the second VM; of the
+    /// VM it is all other threads of its program, and vhost's.
     pub serve: Option<String>,
 }
 
 impl Spot {
-    /// Everything on the same CPUs.
+    /// Puts both parts of a side on the same CPUs.
     pub fn of(cpus: &str) -> Self {
         Self {
             work: cpus.to_owned(),
@@ -131,7 +133,7 @@ impl Spot {
         }
     }
 
-    /// What serves is put apart.
+    /// Puts the serving part on CPUs of its own.
     pub fn apart(work: &str, serve: &str) -> Self {
         Self {
             work: work.to_owned(),
@@ -139,7 +141,7 @@ impl Spot {
         }
     }
 
-    /// The CPUs of what serves.
+    /// Returns the CPUs of the serving part.
     pub fn server(&self) -> &str {
         self.serve.as_ref().unwrap_or(&self.work)
     }
@@ -159,7 +161,7 @@ impl Spot {
     }
 }
 
-/// `0`; `0>1` if what serves is apart.
+/// Writes `0`, or `0>1` if the serving part is on CPUs of its own.
 impl fmt::Display for Spot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.serve {
@@ -176,7 +178,7 @@ pub struct Places {
     pub vm: Spot,
 }
 
-/// A row.
+/// A row of a placement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlaceRow {
     pub kind: PlaceKind,
@@ -185,7 +187,7 @@ pub struct PlaceRow {
     pub where_: Where,
 }
 
-/// Which sides work, and where.
+/// Sides that work, and their CPUs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Where {
     /// Only the side that is timed. A VM may send to a receiver outside, on these CPUs.
@@ -193,11 +195,11 @@ pub enum Where {
         spot: Spot,
         receiver: Option<String>,
     },
-    /// Both.
+    /// Both sides.
     Both(Places),
 }
 
-/// A list of CPUs in a name, which has no `,`, and whose words `-` separates.
+/// Writes a list of CPUs for a row's name, which has no `,` and separates its words by `-`.
 fn written(cpus: &str) -> String {
     cpus.replace(',', "and").replace('-', "to")
 }
@@ -209,7 +211,7 @@ fn read(word: &str) -> Option<String> {
 }
 
 impl PlaceRow {
-    /// A side alone, as far as it depends on this placement.
+    /// Returns the row of a side that works alone, with those CPUs of the placement on which it depends.
     pub fn alone(kind: PlaceKind, side: Side, places: &Places) -> Self {
         let (spot, receiver) = match side {
             Side::Host => (&places.host, None),
@@ -225,7 +227,7 @@ impl PlaceRow {
         Self { kind, side, where_ }
     }
 
-    /// A side while both work.
+    /// Returns the row of a side while both sides work.
     pub fn both(kind: PlaceKind, side: Side, places: &Places) -> Self {
         let where_ = Where::Both(places.clone());
         Self { kind, side, where_ }

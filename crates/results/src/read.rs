@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// Larger files are refused.
+/// Size above which files are refused.
 pub const MAX_FILE_BYTES: u64 = 256 << 20;
 
 /// Why a file cannot be read as a result.
@@ -21,13 +21,13 @@ pub enum ReadError {
         /// The system's error.
         cause: io::Error,
     },
-    /// It is larger than [`MAX_FILE_BYTES`].
+    /// The file is larger than [`MAX_FILE_BYTES`].
     #[error("{} is not a result file: larger than {MAX_FILE_BYTES} bytes", path.display())]
     TooLarge {
         /// The file.
         path: PathBuf,
     },
-    /// It is not JSON.
+    /// The file is not JSON.
     #[error("{} is not a result file: {cause}", path.display())]
     Json {
         /// The file.
@@ -45,26 +45,26 @@ pub enum ReadError {
         /// The place and the error.
         cause: serde_json::Error,
     },
-    /// It has no `schema` field.
+    /// The file has no `schema` field.
     #[error("{} is not a result file: it has no \"schema\"", path.display())]
     NoSchema {
         /// The file.
         path: PathBuf,
     },
-    /// It is another kind of file, or of another version.
+    /// The file is of another kind, or of another version.
     #[error("{} has schema {found:?}, and this version reads only {SCHEMA:?}", path.display())]
     UnknownSchema {
         /// The file.
         path: PathBuf,
-        /// Its schema.
+        /// Schema of the file.
         found: String,
     },
-    /// Its parts contradict each other.
+    /// Parts of the file contradict each other.
     #[error("{} is damaged: {what}", path.display())]
     Inconsistent {
         /// The file.
         path: PathBuf,
-        /// Which parts, and how.
+        /// The parts, and how they contradict each other.
         what: String,
     },
 }
@@ -130,12 +130,13 @@ fn field_error(path: PathBuf, bytes: &[u8], cause: serde_json::Error) -> ReadErr
                 cause: error.into_inner(),
             },
         },
-        // The error is behind the object, where there is no path.
+        // The error is after the object, where there is no path.
         Ok(_) => ReadError::Json { path, cause },
     }
 }
 
-/// Checks what all users of a result rely on. Names may contain anything, so they are quoted.
+/// Returns the first violation of an invariant on which all users of a result rely. Names may contain anything, so they
+/// are quoted.
 fn inconsistency(result: &ResultFile) -> Option<String> {
     let mut numbers = BTreeSet::new();
     for boot in &result.boots {

@@ -20,7 +20,7 @@ pub struct IoRow {
     pub busy: bool,
 }
 
-/// What the lab's devices are and who serves them; a device of the user's own recipe is not here.
+/// Kinds of the lab's devices with their servers, by name. A device of the user's own recipe is not here.
 const SERVED: [(&str, &str); 8] = [
     ("qemu", "virtio-blk, QEMU's main loop"),
     ("iothread", "virtio-blk, QEMU's iothread"),
@@ -33,7 +33,7 @@ const SERVED: [(&str, &str); 8] = [
 ];
 
 impl IoRow {
-    /// What a row's name says; `None` if it is not one of these rows.
+    /// Parses the name of a row; `None` if it is not the row of a VM's device.
     pub fn parse(name: &str) -> Option<Self> {
         let name = name.strip_prefix("io-")?;
         let (name, busy) = match name.strip_suffix("-busy") {
@@ -55,13 +55,13 @@ impl IoRow {
         format!("io-{}-d{}{busy}", self.device, self.depth)
     }
 
-    /// What the device is and who serves it; empty if only its recipe knows.
+    /// Returns the device's kind and its server; empty if only its recipe knows.
     pub fn served(&self) -> &'static str {
         let of = SERVED.iter().find(|(device, _)| *device == self.device);
         of.map_or("", |(_, served)| served)
     }
 
-    /// What the vCPU does while it waits.
+    /// Returns the vCPU's state while it waits: `busy` or `sleeps`.
     pub fn vcpu(&self) -> &'static str {
         if self.busy { "busy" } else { "sleeps" }
     }

@@ -14,11 +14,11 @@ use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// What failed, and where. No partial file is left behind.
+/// A failed step, and its file or folder. No partial file remains.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot {action} {}: {cause}", path.display())]
 pub struct WriteError {
-    /// What failed, such as `write` or `create the folder`.
+    /// The step that failed, such as `write` or `create the folder`.
     pub action: &'static str,
     /// The file or folder concerned.
     pub path: PathBuf,
@@ -32,7 +32,7 @@ pub fn write_into(dir: &Path, result: &ResultFile) -> Result<PathBuf, WriteError
     write_nth_into(dir, result, 1)
 }
 
-/// The same for the `nth` result of one platform in that folder, from 1 ([`crate::nth_file_name`]).
+/// Writes the `nth` result of one platform into that folder, from 1 ([`crate::nth_file_name`]), as [`write_into`] does.
 pub fn write_nth_into(dir: &Path, result: &ResultFile, nth: u32) -> Result<PathBuf, WriteError> {
     fs::create_dir_all(dir).map_err(at("create the folder", dir))?;
     let path = dir.join(crate::nth_file_name(&result.platform, nth));
@@ -66,8 +66,8 @@ fn replace(
         Some(dir) if !dir.as_os_str().is_empty() => dir,
         _ => Path::new("."),
     };
-    // If it is dropped before the rename, the temporary file is removed. Its name begins with a dot
-    // and does not end in `.json`, so that [`crate::find`] ignores it.
+    // The temporary file is removed if it is dropped before the rename. Its name begins with a dot and does not end in
+    // `.json`, so that [`crate::find`] ignores it.
     let temporary = tempfile::Builder::new()
         .prefix(".")
         .suffix(".part")
@@ -89,8 +89,8 @@ fn replace(
         .map_err(at("sync", dir))
 }
 
-/// Lets `fill` write to the existing link, pipe or device at `path`. What is in `/dev` or `/proc` is
-/// appended to, not truncated: `/dev/stdout` may be a file that already has the table.
+/// Lets `fill` write to the existing link, pipe or device at `path`. Files in `/dev` and `/proc` are appended to, not
+/// truncated: `/dev/stdout` may be a file that already has the table.
 fn through(
     path: &Path,
     fill: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>,

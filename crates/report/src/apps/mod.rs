@@ -39,10 +39,10 @@ use ws_results::{APPLICATION, Facts, ResultFile, Row, System};
 /// The schema of the JSON.
 pub const APPS_SCHEMA: &str = "worldswitch-apps/2";
 
-/// How names of workloads begin that are what lmbench measures, and not applications.
+/// Prefixes of workloads that are operations of lmbench, not applications.
 const PRIMITIVES: [&str; 5] = ["context-switch-", "pipe", "fork-exit", "mmap", "page-fault"];
 
-/// Whether a workload is one that lmbench has, and no application.
+/// Whether a workload is an operation of lmbench, not an application.
 pub(crate) fn is_primitive(workload: &str) -> bool {
     PRIMITIVES.iter().any(|name| workload.starts_with(name))
 }
@@ -53,30 +53,30 @@ pub struct Apps {
     /// Always `worldswitch-apps/2`.
     #[schemars(extend("const" = APPS_SCHEMA))]
     pub schema: &'static str,
-    /// The platforms without a hypervisor that were measured; ratios relate to that of the same
-    /// architecture and number of CPUs (`+cpus=`).
+    /// Measured platforms without a hypervisor. Ratios relate to the one of the same architecture and number of CPUs
+    /// (`+cpus=`).
     pub natives: Vec<String>,
-    /// Those whose instructions were counted; the paper's in its order, then the others.
+    /// Workloads whose instructions were counted: the paper's in its order, then the others.
     pub workloads: Vec<App>,
-    /// Those whose time was measured, in the same order.
+    /// Workloads whose time was measured, in the same order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub times: Vec<TimedApp>,
-    /// Where the time of a transaction goes, for workloads and platforms that say so.
+    /// Time of a transaction by part, for workloads and platforms that report it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub timed_transactions: Vec<TimedTransaction>,
-    /// Where the instructions of a transaction go, for workloads and platforms that say so.
+    /// Instructions of a transaction by part, for workloads and platforms that report them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub transactions: Vec<Transaction>,
     /// Instructions by vCPU, for workloads with several vCPUs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub vcpus: Vec<Spread>,
-    /// What ELVIS states of exits, if platforms differ in who serves their network.
+    /// Rates of exits that ELVIS states, if a platform's name says who serves its network.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub exits_stated: Vec<PublishedRate>,
-    /// Each workload as the cost model predicts it, if there are results with prices of exits.
+    /// Predictions of the cost model, if there are results with prices of exits.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub predicted: Vec<Predicted>,
-    /// With `--explain`: which functions the instructions of a workload are in.
+    /// Instructions of workloads by function, with `--explain`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub explained: Vec<WorkloadExplained>,
 }
@@ -85,11 +85,11 @@ pub struct Apps {
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct App {
     pub workload: String,
-    /// What a unit of its work is.
+    /// Name of a unit of work, such as `transaction`.
     pub unit: Option<String>,
-    /// One for each result with a workload, in their order.
+    /// Lines of the workload, one for each result with a workload, in their order.
     pub lines: Vec<AppLine>,
-    /// What Lim et al. (NEVE, 2017) state of it in nested VMs.
+    /// Ratios that Lim et al. (NEVE, 2017) state for the workload in nested VMs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub nested: Vec<NestedRatio>,
 }
@@ -101,16 +101,16 @@ pub struct AppLine {
     /// Instructions of client, server and hypervisor together, for one unit; absent if there are none,
     /// with the reason in `why`.
     pub insns: Option<f64>,
-    /// The least and the greatest over all boots, perturbed ones too.
+    /// The least and the greatest figure over all boots, perturbed ones too.
     pub band: Option<[f64; 2]>,
-    /// Whether all boots but the perturbed ones gave the same.
+    /// Whether all boots but the perturbed ones gave the same samples.
     pub exact: Option<bool>,
-    /// Relative to the native platform of the same architecture and number of CPUs: that of its own run, else the
-    /// first.
+    /// Instructions relative to the native platform of the same architecture and number of CPUs: that of the same run,
+    /// else the first.
     pub ratio: Option<f64>,
     /// The range of the ratio that follows from both bands.
     pub ratio_band: Option<[f64; 2]>,
-    /// What KVM counted for one unit, by the kernel's names.
+    /// KVM's counters for one unit, by the kernel's names.
     pub counts: BTreeMap<String, f64>,
     /// Exits for one unit by reason.
     pub reasons: BTreeMap<String, f64>,
@@ -123,7 +123,7 @@ pub struct AppLine {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub published_setup: Option<&'static str>,
     pub why: Option<String>,
-    /// What the machine is.
+    /// Facts of the machine.
     #[serde(skip)]
     pub facts: Facts,
 }
@@ -150,18 +150,19 @@ fn named(workload: &str, unit: Option<&str>) -> String {
     }
 }
 
-/// Whether a row is a workload, and none of a placement, which has a view of its own.
-pub(crate) fn is_workload(row: &&Row) -> bool {
+/// Whether a row is a workload. Rows of placements are left out: they have a view of their own.
+fn is_workload(row: &&Row) -> bool {
     row.category == APPLICATION && PlaceRow::parse(&row.benchmark).is_none()
 }
 
 impl Apps {
-    /// From these results, the native ones first and else in their order; rows that are no workloads are
-    /// left out. The cost model knows of traffic what `traffics` has.
+    /// Builds the view from results, the native ones first, the others in their order. Rows that are no workloads are
+    /// left out. The cost model takes the traffic of workloads from `traffics`.
     pub fn of(results: &[ResultFile], reference: &Reference, traffics: &Traffics) -> Self {
         let is_native =
             |result: &&ResultFile| result.facts().is_native(System::Linux) && !is_timed(result);
         let natives: Vec<&ResultFile> = results.iter().filter(is_native).collect();
+        // Units are never mixed: times have tables of their own.
         let (timed, mut results): (Vec<&ResultFile>, Vec<&ResultFile>) =
             results.iter().partition(|result| {
                 is_timed(result) && result.rows.iter().any(|row| is_workload(&row))
@@ -218,10 +219,7 @@ impl Apps {
         rows.any(|row| is_workload(&row))
     }
 
-    /// As JSON. Ends in a newline.
-    ///
-    /// # Errors
-    /// Only by a bug in this program.
+    /// Renders the data as JSON, with a newline at the end.
     pub fn to_json(&self) -> serde_json::Result<String> {
         Ok(serde_json::to_string_pretty(self)? + "\n")
     }
@@ -256,7 +254,7 @@ fn needs_vm(workload: &str, results: &[&ResultFile]) -> bool {
     rows.any(|row| vcpus(row).is_some_and(|vcpus| vcpus > 1))
 }
 
-/// What the cost model needs of a workload on a platform.
+/// Collects the inputs of the cost model for a workload on a platform, beside its line.
 fn known(workload: &str, result: &ResultFile, traffics: &Traffics) -> Known {
     let row = result.row(workload);
     let digest = row.and_then(|row| row.conditions.get("digest")?.as_str());
@@ -300,7 +298,7 @@ fn line(
     let there = there.filter(|there| there.insns.is_some_and(|insns| insns > 0.0));
     let bands = here.band.zip(there.as_ref().and_then(|there| there.band));
     let insns = here.insns.zip(there.and_then(|there| there.insns));
-    // The paper's is the usual one.
+    // The paper's network is the usual one: a platform that chooses another has no published ratio.
     let facts = result.facts().into_owned();
     let published = published::slowdown(workload, &facts, reference)
         .filter(|_| !networks::is_chosen(&result.platform));

@@ -1,5 +1,5 @@
 //! Applications by who serves the network of their VM (`+net=elvis`): exits by reason and interrupts of one unit of
-//! work, beside what ELVIS (2013) states.
+//! work, beside the rates that ELVIS (2013) states.
 
 use super::{App, AppLine, Apps};
 use crate::exit_columns;
@@ -14,7 +14,7 @@ const LEGEND: &str = "insns a unit: of all CPUs together; client and QEMU have o
 /// KVM's counter of page faults of the guest's memory.
 pub(super) const FAULTS: &str = "pf_taken";
 
-/// The option that says who serves it.
+/// The option of a platform's name that says who serves the network.
 const OPTION: &str = "net";
 
 /// Whether the platform's name says who serves the network.
@@ -22,7 +22,7 @@ pub(super) fn is_chosen(platform: &str) -> bool {
     option(platform, OPTION).is_some()
 }
 
-/// Whether any of the platforms' names does.
+/// Whether any platform's name says who serves the network.
 pub(super) fn concern(workloads: &[App]) -> bool {
     let mut lines = workloads.iter().flat_map(|app| &app.lines);
     lines.any(|line| is_chosen(&line.platform))
@@ -34,7 +34,7 @@ fn is_line(line: &&AppLine) -> bool {
 }
 
 impl Apps {
-    /// One line for each workload and network.
+    /// Makes the table: a line for each workload and network.
     pub(super) fn networks(&self) -> Sheet {
         use Set::{Number, Text};
         let numbers = ["insns a unit", "exits"].into_iter();
@@ -62,7 +62,7 @@ impl Apps {
         sheet
     }
 
-    /// What stands below it.
+    /// Returns the notes below that table: idle time, the legend, and the rates of ELVIS.
     pub(super) fn networks_below(&self) -> Vec<String> {
         let idle = self.workloads.iter().flat_map(|app| {
             let lines = app.lines.iter();

@@ -1,5 +1,5 @@
-//! The parts of a transaction, after Table 6 of Dall et al. (2015): where the instructions between a
-//! packet and its reply go, natively and in a VM.
+//! The parts of a transaction, after Table 6 of Dall et al. (2015): the instructions between a packet and its reply,
+//! natively and in a VM.
 
 use super::published;
 use crate::reference::Reference;
@@ -13,7 +13,7 @@ use ws_results::{Facts, ResultFile};
 const TABLE: &str = "6";
 const WORKLOAD: &str = "tcp-rr";
 
-/// What the system that is measured does, natively in one part, and in a VM in the three below.
+/// The part of the measured system: natively one part, in a VM the sum of the three below.
 const SERVING: &str = "recv-to-send";
 
 /// All parts in the order of the paper's table: their names in results and in the paper, and whether
@@ -30,14 +30,14 @@ const PARTS: [(&str, &str, bool); 5] = [
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Transaction {
     pub workload: String,
-    /// What it is: `transaction`.
+    /// Name of the unit of work: `transaction`.
     pub unit: Option<String>,
     pub platform: String,
     /// Instructions for one unit in the traced runs.
     pub traced_insns: f64,
     /// Instructions for one unit without tracing, where they were measured.
     pub insns: Option<f64>,
-    /// In the paper's order.
+    /// Parts, in the paper's order.
     pub parts: Vec<Part>,
 }
 
@@ -46,17 +46,17 @@ pub struct Transaction {
 pub struct Part {
     /// The paper's name, such as `recv to VM recv`.
     pub part: String,
-    /// Whether it is a part of `recv to send`, and so not counted a second time.
+    /// Whether the part is within `recv to send`, and so not counted a second time.
     pub within: bool,
     /// Instructions, with tracing on.
     pub insns: f64,
-    /// Its share of the transaction.
+    /// The part's share of the transaction, as a fraction.
     pub share: f64,
-    /// Dall et al., Table 6, ARM: its time.
+    /// Time of the part on ARM, from Table 6 of Dall et al.
     pub published_us: Option<f64>,
 }
 
-/// All that the results have, by workload.
+/// Collects all transactions of the results, by workload.
 pub(super) fn transactions(
     results: &[&ResultFile],
     workloads: &[&str],
@@ -75,7 +75,8 @@ pub(super) fn transactions(
 /// A part's name in the paper, whether it is within [`SERVING`], and its value.
 type NamedPart = (&'static str, bool, f64);
 
-/// Of `steps`, all of a unit: its whole, and the parts in the paper's order. `None`: they are no transaction.
+/// Splits `steps`, all of one unit, into the whole and the parts in the paper's order. `None` if they are not the steps
+/// of a transaction.
 pub(super) fn whole_and_parts(steps: &BTreeMap<String, f64>) -> Option<(f64, Vec<NamedPart>)> {
     let step = |name: &str| steps.get(name).copied();
     let within = PARTS.iter().filter(|(_, _, within)| *within);

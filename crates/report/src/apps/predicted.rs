@@ -1,6 +1,6 @@
-//! Workloads predicted by HyperBench's cost model (SIGMETRICS 2019, section 3): T_guest = T_direct + T_virt
-//! (equation 2), where T_virt is the sum over all exits of what such an exit costs in a microbenchmark
-//! (equations 3 to 6), held against what was measured. Both are instructions, so T_two is 0.
+//! Workloads predicted by HyperBench's cost model (SIGMETRICS 2019, section 3), compared with their measurements.
+//! T_guest = T_direct + T_virt (equation 2). T_virt is the sum over all exits of the cost of such an exit in a
+//! microbenchmark (equations 3 to 6). Both are instructions, so T_two is 0.
 
 use super::networks::FAULTS;
 use super::traffic::{self, TrafficPrices};
@@ -12,18 +12,18 @@ use std::collections::BTreeMap;
 use ws_analysis::Summary;
 use ws_results::{ResultFile, Status, System};
 
-/// What is paid for exits that no benchmark makes: interrupts that arrive, and windows for them. The hypercall
+/// The benchmark that prices exits that no benchmark makes: interrupts that arrive, and windows for them. The hypercall
 /// is the exit with the least work.
 const LEAST: &str = "hypercall";
 
-/// What an exit of one reason costs, in rows of the suite.
+/// Price of an exit of one reason, in rows of the suite.
 struct Price {
     /// The reason as KVM's tracing names it, or its counter.
     reason: &'static str,
     benchmark: &'static str,
-    /// A row whose cost is not part of it.
+    /// A row whose cost is subtracted.
     less: Option<&'static str>,
-    /// Whether QEMU answers it.
+    /// Whether QEMU answers the exit.
     by_qemu: bool,
 }
 
@@ -89,8 +89,8 @@ const WOKEN: Price = Price {
 /// Exits that are kicks of devices. `npf` has page faults too, which FAULTS counts.
 const KICKS: [&str; 3] = ["npf", "dabt", "mmio_exit_kernel"];
 
-/// The least T_virt, relative to T_direct, whose error says something: two runs are subtracted, whose noise is
-/// about as large.
+/// The least T_virt, relative to T_direct, whose error is shown. T_virt is a difference of two runs, whose noise is
+/// about this large.
 const NOISE: f64 = 0.02;
 
 /// A workload on a platform with VMs. A field is absent if it can't be known, with the reason in `why`.
@@ -103,22 +103,22 @@ pub struct Predicted {
     pub architecture: Option<String>,
     /// T_direct: instructions of a unit natively.
     pub direct: Option<f64>,
-    /// T_virt as predicted: instructions of its exits, and of the threads that its kicks wake.
+    /// T_virt as predicted: instructions of a unit's exits, and of the threads that its kicks wake.
     pub exits_cost: Option<f64>,
     /// T_virt as measured: T_guest less T_direct.
     pub virt: Option<f64>,
-    /// T_virt as predicted relative to that, less 1: negative if it is larger than predicted. Absent if T_virt is
-    /// within the noise: below 2 % of T_direct, or not above 0 in the whole band of the ratio.
+    /// T_virt as predicted relative to T_virt as measured, less 1: negative if more was measured than predicted. Absent
+    /// if T_virt is within the noise: below 2 % of T_direct, or not above 0 in the whole band of the ratio.
     pub virt_error: Option<f64>,
     /// Kicks of a unit.
     pub kicks: f64,
     /// KiB of data that a unit sends over the network, as the workload states it.
     pub kib: f64,
-    /// The prices of this traffic, as the other half of the workloads has them.
+    /// Prices of the unit's traffic, fitted to the other half of the workloads.
     pub prices: Option<TrafficPrices>,
-    /// T_virt as predicted with that. Absent if some of the traffic has no price.
+    /// T_virt as predicted from exits and traffic. Absent if some of the traffic has no price.
     pub with_traffic: Option<f64>,
-    /// Its error, as `virt_error`.
+    /// Error of `with_traffic`, computed as `virt_error`.
     pub with_traffic_error: Option<f64>,
     /// T_guest as predicted.
     pub predicted: Option<f64>,
@@ -128,14 +128,14 @@ pub struct Predicted {
     pub error: Option<f64>,
     /// The GNR as predicted: T_guest / T_direct.
     pub gnr: Option<f64>,
-    /// Instructions of the threads that serve the VM's devices, which no exit's price has.
+    /// Instructions of the threads that serve the VM's devices. They are in no exit's price.
     pub serving: Option<f64>,
-    /// Each kind of exit, the costliest first.
+    /// Exits of a unit by kind, the costliest first.
     pub events: Vec<PricedExit>,
     pub why: Option<String>,
 }
 
-/// One kind of exit of a unit.
+/// A kind of exit of a unit, with its price.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct PricedExit {
     pub reason: String,
@@ -144,13 +144,13 @@ pub struct PricedExit {
     /// The benchmark with such exits, and the platform on which it was measured.
     pub benchmark: String,
     pub of: String,
-    /// Instructions of one.
+    /// Instructions of one exit.
     pub each: f64,
-    /// Instructions of all.
+    /// Instructions of all these exits.
     pub total: f64,
 }
 
-/// What is known of a workload on a platform beside its line.
+/// Inputs of the cost model for a workload on a platform, beside its line.
 pub(super) struct Known {
     pub architecture: Option<String>,
     /// Bytes of data that a unit sends, if its workload states them; else 0.
@@ -199,7 +199,7 @@ fn predicted(app: &App, line: &AppLine, known: Known, prices: &Prices<'_>) -> Pr
         .zip(exits_cost)
         .map(|(direct, cost): (f64, f64)| direct + cost);
     let virt = line.insns.zip(direct).map(|(guest, direct)| guest - direct);
-    // Else some boots took fewer instructions than natively, for what should not matter.
+    // Otherwise some boot took fewer instructions than natively: T_virt is within the band.
     let is_added = line.ratio_band.is_none_or(|[low, _]| low > 1.0);
     let judged = virt
         .zip(direct)
@@ -239,24 +239,24 @@ fn predicted(app: &App, line: &AppLine, known: Known, prices: &Prices<'_>) -> Pr
     }
 }
 
-/// Whether the benchmarks' guest runs at a virtual EL2, where exits cost otherwise than those of a Linux at EL1.
+/// Whether the benchmarks' guest runs at a virtual EL2, where an exit has another cost than that of a Linux at EL1.
 fn is_at_el2(result: &ResultFile) -> bool {
     let level = result.identity.subject.get("exception_level");
     let level = level.and_then(|level| level.as_str());
     level.is_some_and(|level| level.starts_with("el2"))
 }
 
-/// What exits cost on a hypervisor.
+/// Costs of exits on a hypervisor.
 struct Prices<'a> {
-    /// By benchmark: the platform, and instructions of one. First of the machine whose monitor is the project's
-    /// own, then of the one with QEMU.
+    /// Platform and instructions of one operation, by benchmark. `own` is of machines without QEMU as monitor, `qemu`
+    /// of machines with QEMU.
     own: BTreeMap<&'a str, (&'a str, f64)>,
     qemu: BTreeMap<&'a str, (&'a str, f64)>,
 }
 
 impl<'a> Prices<'a> {
-    /// Of the machines with the same hypervisor, which run the benchmarks' guest: lab:kvm and lab:qemu-kvm for
-    /// lab:kvm-linux. `None` if there is none.
+    /// Collects the costs on the machines with the same hypervisor that run the benchmarks' guest: lab:kvm and
+    /// lab:qemu-kvm for lab:kvm-linux. `None` if none of them measured [`LEAST`].
     fn of(result: &ResultFile, results: &'a [ResultFile]) -> Option<Self> {
         let facts = result.facts();
         facts.hypervisor.as_ref()?;
@@ -323,18 +323,18 @@ impl<'a> Prices<'a> {
     }
 }
 
-/// What one exit costs.
+/// Cost of one exit.
 struct Cost<'a> {
-    /// The row, or `one - another`.
+    /// Name of the row, or `one - another`.
     benchmark: String,
     /// The platform on which it was measured.
     of: &'a str,
-    /// Instructions.
+    /// Instructions of one exit.
     each: f64,
 }
 
 impl Cost<'_> {
-    /// Of so many exits; nothing if there are none.
+    /// Prices `count` exits; `None` if there are none.
     fn of(self, reason: &str, count: f64) -> Option<PricedExit> {
         (count > 0.0).then(|| PricedExit {
             reason: reason.to_owned(),
@@ -347,8 +347,8 @@ impl Cost<'_> {
     }
 }
 
-/// The exits of a unit by reason, if KVM's tracing counted them so, else by KVM's own counters. Page faults are
-/// apart from `npf`.
+/// Returns the exits of a unit by reason if KVM's tracing counted them so, else by KVM's own counters. Page faults are
+/// subtracted from `npf`, and have an entry of their own.
 fn exits(line: &AppLine) -> BTreeMap<String, f64> {
     let mut exits = match line.reasons.is_empty() {
         false => line.reasons.clone(),
@@ -363,7 +363,7 @@ fn exits(line: &AppLine) -> BTreeMap<String, f64> {
     exits
 }
 
-/// KVM's own counters of exits that have a price, and what these do not name.
+/// Returns KVM's own counters of exits that have a price, and all other exits as [`OTHER`].
 fn counted(line: &AppLine) -> BTreeMap<String, f64> {
     let is_exit = |name: &str| name != FAULTS && PRICES.iter().any(|price| price.reason == name);
     let named = line.counts.iter().filter(|(name, _)| is_exit(name));
@@ -374,7 +374,7 @@ fn counted(line: &AppLine) -> BTreeMap<String, f64> {
     counts
 }
 
-/// The median of these errors without their signs, and of how many.
+/// Returns the median of the errors without their signs, and the number of errors.
 pub(super) fn median_error(
     predicted: &[&Predicted],
     of: impl Fn(&Predicted) -> Option<f64>,
@@ -388,8 +388,8 @@ pub(super) fn median_error(
     Some((ws_statistics::median(&errors)?, count))
 }
 
-/// Each benchmark's cost in these results: the mode of its operations. The mean of a few has the host's background
-/// work in it, such as its timer's, which falls into one of them.
+/// Returns each benchmark's cost in these results: the mode. A mean of a few operations contains the host's background
+/// work, such as its timer's, which falls into one of them.
 fn costs<'a>(results: impl Iterator<Item = &'a ResultFile>) -> BTreeMap<&'a str, (&'a str, f64)> {
     let mut costs = BTreeMap::new();
     for result in results {

@@ -64,14 +64,14 @@ impl Predicted {
 }
 
 impl Apps {
-    /// One line for each prediction.
+    /// Makes the table: a line for each prediction.
     pub(super) fn predictions(&self) -> Sheet {
         let mut sheet = Sheet::new(COLUMNS);
         sheet.extend(self.predicted.iter().map(Predicted::line));
         sheet
     }
 
-    /// What stands below the predictions: how good they are, then the legend.
+    /// Returns the notes below the predictions: their errors, the prices of traffic, then the legend.
     pub(super) fn predictions_below(&self) -> Vec<String> {
         let all: Vec<&Predicted> = self.predicted.iter().collect();
         let median = |of: fn(&Predicted) -> Option<f64>| median_error(&all, of);

@@ -1,4 +1,4 @@
-//! What the papers state of applications in VMs, and in nested VMs.
+//! Numbers that the papers state for applications in VMs, and in nested VMs.
 
 use crate::reference::{Reference, Value};
 use crate::unit_of_work::two;
@@ -21,16 +21,16 @@ pub struct NestedRatio {
     pub column: String,
     /// The time relative to the native machine's.
     pub ratio: f64,
-    /// As printed: an overhead in percent, or a bound.
+    /// The number as printed: an overhead in percent, or a bound.
     pub printed: String,
     /// The paper's machine.
     pub hardware: String,
-    /// What a reader must know.
+    /// Remark that a reader must know.
     pub note: String,
 }
 
 impl NestedRatio {
-    /// As a ratio: an overhead in percent as such, a bound with its word.
+    /// Writes the ratio: an overhead in percent as a number, a bound with its word.
     pub(crate) fn stated(&self) -> String {
         match self.printed.strip_suffix('%') {
             Some(_) => two(self.ratio),
@@ -66,7 +66,7 @@ pub(super) fn slowdown(
     Some((slowdown, name))
 }
 
-/// What NEVE's text states of a workload on a machine like this one.
+/// Returns the ratio that NEVE's text states for a workload on a machine like this one.
 pub(crate) fn nested_beside(
     workload: &str,
     facts: &Facts,
@@ -79,7 +79,7 @@ pub(crate) fn nested_beside(
     columns.find_map(column)
 }
 
-/// What NEVE's text states of a workload.
+/// Returns all ratios that NEVE's text states for a workload.
 pub(crate) fn nested(workload: &str, reference: &Reference) -> Vec<NestedRatio> {
     let values = reference.of_table(NESTED_PAPER, NESTED_TEXT);
     let of_workload = values.filter(|value| value.benchmark == workload);

@@ -51,7 +51,7 @@ const TIMES_LEGEND: [&str; 3] = [
     "Dall: time in the VM to native time, of Table 5 of Dall et al. (2015), on a Dell r320. There client and server were two machines with a wire between them; here both are on this host.",
 ];
 
-/// Said below times of a VM in an emulator.
+/// Note below times of a VM in an emulator.
 const EMULATED: &str = "qemu-tcg is an emulator, and qemu-tcg-nested is in its VM: their times say what works, and nothing of virtualization.";
 
 const TIMED_PARTS: &str = "parts of a transaction, in time";
@@ -82,7 +82,7 @@ const PARTS_COLUMNS: [(&str, Set); 6] = [
     ("Dall us", Number),
 ];
 
-/// What the parts are, and what stands beside them.
+/// Legend of the parts of a transaction.
 const PARTS_OF: &str = "send to recv: the client, from the reply's passing the host's bridge to the next packet's; recv to send: the rest. In a VM: recv to VM recv, from the bridge to the guest's stack; VM recv to VM send, in the guest; VM send to send, back to the bridge.";
 const PARTS_DALL: &str = "Dall: Table 6 of Dall et al. (2015), KVM on ARM (HP Moonshot m400), in us; its parts do not sum to its transactions (reference.md).";
 
@@ -100,10 +100,10 @@ const VCPUS_LEGEND: [&str; 3] = [
     "Dall: how much longer a unit took than natively in section 5 of Dall et al. (2015), KVM on ARM (HP Moonshot m400), four vCPUs, with all virtual interrupts on one vCPU and spread over several, and what that gained.",
 ];
 
-/// Said below instructions of systems of several CPUs.
+/// Note below instructions of systems of several CPUs.
 const SEVERAL_CPUS: &str = "+cpus=: the measured system has so many CPUs. Clients have another one, and so has vhost. All CPUs take turns on one clock. insns a unit is the sum over all CPUs, with the time in which all were idle. Ratios relate to the native machine with as many CPUs.";
 
-/// As many reasons of exits are in the table; the JSON has all.
+/// Limit of exit reasons in the table; the JSON has all.
 pub(super) const REASONS: usize = 3;
 
 impl AppLine {
@@ -135,7 +135,7 @@ impl App {
         })
     }
 
-    /// What NEVE states of it: `memcached more than 40 times (ARMv8.3 Nested VM)`.
+    /// Returns NEVE's ratios of the workload: `memcached more than 40 times (ARMv8.3 Nested VM)`.
     fn nested(&self) -> Option<String> {
         let words = |ratio: &NestedRatio| format!("{} ({})", ratio.stated(), ratio.column);
         let stated: Vec<String> = self.nested.iter().map(words).collect();
@@ -164,7 +164,7 @@ impl Transaction {
         self.parts.iter().enumerate().map(line)
     }
 
-    /// What tracing adds.
+    /// Returns the note on the instructions that tracing adds to a unit.
     fn tracing(&self) -> Option<String> {
         let added = self.traced_insns - self.insns?;
         Some(format!(
@@ -203,7 +203,7 @@ impl TimedTransaction {
         self.parts.iter().enumerate().map(line)
     }
 
-    /// How well it is known.
+    /// Returns the notes on accuracy: the time with and without capture, and the bound on the clocks' comparison.
     fn below(&self) -> Vec<String> {
         let of = format!("{} on {}", self.workload, self.platform);
         let times = self.captured_ns.zip(self.uncaptured_ns);
@@ -224,7 +224,7 @@ impl TimedTransaction {
     }
 }
 
-/// The table of vCPUs; its threads are those of all lines.
+/// Makes the table of vCPUs, with a column for each thread of any line.
 fn spreads(spreads: &[Spread]) -> Sheet {
     let mut threads: Vec<&str> = Vec::new();
     for thread in spreads.iter().flat_map(|spread| spread.threads.keys()) {
@@ -280,7 +280,7 @@ impl TimedApp {
     }
 }
 
-/// A table with its title, if it has one, and what stands below it.
+/// A table with its title, if it has one, and the notes below it.
 pub(crate) struct Block {
     pub(crate) title: Option<&'static str>,
     pub(crate) sheet: Sheet,
@@ -298,7 +298,7 @@ impl Apps {
         })
     }
 
-    /// What is said of systems of several CPUs, and their idle time, if it is much.
+    /// Returns the notes on systems of several CPUs: their legend, and their idle time if it is much.
     fn several_cpus(&self) -> Vec<String> {
         let lines = self.workloads.iter().flat_map(|app| {
             let lines = app.lines.iter();
@@ -339,7 +339,7 @@ impl Apps {
         })
     }
 
-    /// Why times are missing, and whether some are an emulator's.
+    /// Returns the notes below times: reasons of missing times, and whether some are an emulator's.
     fn times_below(&self) -> Vec<String> {
         let lines = || {
             let apps = self.times.iter();
@@ -356,7 +356,7 @@ impl Apps {
         below
     }
 
-    /// The tables of what was measured in time.
+    /// The tables of measurements in time.
     fn timed_blocks(&self) -> Vec<Block> {
         let mut blocks = Vec::new();
         if !self.times.is_empty() {

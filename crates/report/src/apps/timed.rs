@@ -8,18 +8,18 @@ use serde::Serialize;
 use ws_analysis::Summary;
 use ws_results::{Facts, ResultFile, Role, Status};
 
-/// The unit of such results.
+/// The unit of results in real time.
 const UNIT: &str = "ns";
 
 /// A workload in real time.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct TimedApp {
     pub workload: String,
-    /// What a unit of its work is.
+    /// Name of a unit of work, such as `transaction`.
     pub unit: Option<String>,
-    /// One for each result with a workload, the host first.
+    /// Lines of the workload, one for each result with a workload, the host first.
     pub lines: Vec<TimedLine>,
-    /// Lim et al. (NEVE), section 7.2: what the paper states of the workload in a nested VM.
+    /// Ratios that Lim et al. (NEVE), section 7.2, state for the workload in a nested VM.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub nested: Vec<NestedRatio>,
 }
@@ -30,20 +30,20 @@ pub struct TimedLine {
     pub platform: String,
     /// Time of one unit, in nanoseconds: the median over boots; absent if there is none, with the reason in `why`.
     pub ns: Option<f64>,
-    /// Its interval at a confidence of 95 %, of three boots or more.
+    /// Interval of the time at a confidence of 95 %, of three boots or more.
     pub interval: Option<[f64; 2]>,
-    /// The least and the greatest boot.
+    /// The least and the greatest time of a boot.
     pub range: Option<[f64; 2]>,
     pub boots: usize,
-    /// Whether boots or samples scatter so much that it is an order of magnitude at best.
+    /// Whether boots or samples scatter so much that the time is an order of magnitude at best.
     pub noisy: bool,
-    /// Time relative to that on the host: that of its own run, else the first.
+    /// Time relative to the host's, of the host's result of the same run, else of its first.
     pub ratio: Option<f64>,
     /// Dall et al., Table 5: the time in a VM relative to the time natively.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub published: Option<f64>,
     pub why: Option<String>,
-    /// What the machine is.
+    /// Facts of the machine.
     #[serde(skip)]
     pub facts: Facts,
 }
@@ -60,12 +60,12 @@ pub(crate) fn is_timed(result: &ResultFile) -> bool {
     result.unit() == Some(UNIT)
 }
 
-/// Whether it is of this host itself, without a VM.
+/// Whether a result is of this host itself, without a VM.
 fn is_native(result: &ResultFile) -> bool {
     result.facts().role == Some(Role::Native)
 }
 
-/// The host first.
+/// Sorts results, the host first.
 pub(super) fn by_platform<'a>(results: &[&'a ResultFile]) -> Vec<&'a ResultFile> {
     let mut results = results.to_vec();
     results.sort_by_key(|result| !is_native(result));

@@ -1,5 +1,5 @@
-//! The parts of a transaction in real time, as in Table 6 of Dall et al. (2015): where the time between a packet and
-//! its reply goes, on this host and in its VMs.
+//! The parts of a transaction in real time, as in Table 6 of Dall et al. (2015): the time between a packet and its
+//! reply, on this host and in its VMs.
 
 use super::parts;
 use super::timed::by_platform;
@@ -10,27 +10,27 @@ use std::collections::BTreeMap;
 use ws_analysis::Summary;
 use ws_results::{HostView, ResultFile};
 
-/// Beside a VM's parts: by how much they may be off.
+/// The step beside a VM's parts that bounds their error.
 const CLOCK_BOUND: &str = "clock-bound";
 
 /// A transaction of a workload on a platform, in the boot in which it took the median time.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct TimedTransaction {
     pub workload: String,
-    /// What it is: `transaction`.
+    /// Name of the unit of work: `transaction`.
     pub unit: Option<String>,
     pub platform: String,
-    /// From a request to the next one, captured.
+    /// Time from a request to the next one, with packets captured.
     pub ns: f64,
-    /// One unit's part of the captured run, its start and end included.
+    /// Time of the captured run for one unit, the run's start and end included.
     pub captured_ns: Option<f64>,
-    /// The same without capture: the median over boots.
+    /// Time of one unit without capture: the median over boots.
     pub uncaptured_ns: Option<f64>,
-    /// In a VM: no part within it is off by more, as the clocks of host and VM are compared.
+    /// Bound on the error of each part within a VM, from the comparison of the clocks of host and VM.
     pub clock_bound_ns: Option<f64>,
-    /// Boots in which it was taken apart.
+    /// Boots in which the transaction was taken apart.
     pub boots: usize,
-    /// In the paper's order.
+    /// Parts, in the paper's order.
     pub parts: Vec<TimedPart>,
 }
 
@@ -39,17 +39,17 @@ pub struct TimedTransaction {
 pub struct TimedPart {
     /// The paper's name, such as `recv to VM recv`.
     pub part: String,
-    /// Whether it is a part of `recv to send`, and so not counted a second time.
+    /// Whether the part is within `recv to send`, and so not counted a second time.
     pub within: bool,
-    /// Its time.
+    /// Time of the part.
     pub ns: f64,
-    /// Its share of the transaction.
+    /// The part's share of the transaction, as a fraction.
     pub share: f64,
-    /// Dall et al., Table 6, ARM: its time.
+    /// Time of the part on ARM, from Table 6 of Dall et al.
     pub published_us: Option<f64>,
 }
 
-/// All that the results have, by workload, the host first.
+/// Collects all transactions of the results, by workload, the host first.
 pub(super) fn transactions(
     results: &[&ResultFile],
     workloads: &[&str],
@@ -87,6 +87,7 @@ fn transaction(
             Some((whole, parts, steps.get(CLOCK_BOUND).copied(), view))
         })
         .collect();
+    // All parts are of the boot with the median whole, so that they sum to it: medians of parts would not.
     boots.sort_by(|one, other| one.0.total_cmp(&other.0));
     let (whole, parts, clock_bound_ns, view) = boots.get(boots.len().saturating_sub(1) / 2)?;
     let parts = parts.iter().map(|(part, within, ns)| TimedPart {

@@ -1,5 +1,6 @@
-//! Prices of a workload's network traffic in a VM. Its packets pass vhost, a bridge and a second network stack, which is
-//! no work of an exit. The prices are what exits leave unexplained, fitted to some workloads and used for others.
+//! Prices of a workload's network traffic in a VM. Its packets pass vhost, a bridge and a second network stack, which
+//! is no work of an exit. The prices are fitted to the instructions that exits leave unexplained in some workloads, and
+//! used for others.
 
 use super::predicted::Predicted;
 use schemars::JsonSchema;
@@ -7,21 +8,21 @@ use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use ws_statistics::{least_deviations, median};
 
-/// The traffic of workloads, by the digest of what they do: bytes of data that a unit sends, without headers, as the
+/// The traffic of workloads, by the digest of their work: bytes of data that a unit sends, without headers, as the
 /// workload's file states them.
 pub type Traffics = BTreeMap<String, u64>;
 
-/// Prices in instructions. One is absent if no workload that they are made from has such traffic.
+/// Prices in instructions. A price is absent if no workload of the fit has such traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct TrafficPrices {
-    /// What a kick brings with it beside the exit.
+    /// Price of a kick beside its exit.
     pub kick: Option<f64>,
-    /// Of 1024 bytes of data.
+    /// Price of 1024 bytes of data.
     pub kib: Option<f64>,
 }
 
 impl TrafficPrices {
-    /// From predictions whose T_virt is known. Each counts by its relative error.
+    /// Fits prices to predictions whose T_virt is known. Each counts by its relative error.
     fn of<'a>(known: impl Iterator<Item = &'a Predicted>) -> Self {
         let relative = |one: &Predicted| {
             let virt = one.virt.filter(|_| one.virt_error.is_some())?;
@@ -38,7 +39,7 @@ impl TrafficPrices {
         Self { kick, kib }
     }
 
-    /// What the traffic of a unit costs; `None` if it has some that has no price.
+    /// Returns the cost of a unit's traffic; `None` if some of the traffic has no price.
     fn cost(&self, one: &Predicted) -> Option<f64> {
         let prices = [self.kick, self.kib];
         let costs = counts(one).into_iter().zip(prices);
@@ -50,7 +51,7 @@ impl TrafficPrices {
             .sum()
     }
 
-    /// T_virt as predicted with them, and its error if T_virt is known.
+    /// Returns T_virt as predicted with these prices, and its error if T_virt is known.
     fn predict(&self, one: &Predicted) -> (Option<f64>, Option<f64>) {
         let predicted = one
             .exits_cost
@@ -63,13 +64,13 @@ impl TrafficPrices {
     }
 }
 
-/// What has a price, of a unit.
+/// Returns the traffic of a unit that has a price: kicks and KiB.
 fn counts(one: &Predicted) -> [f64; 2] {
     [one.kicks, one.kib]
 }
 
-/// Adds predictions with prices of the other half of the workloads, on platforms of the same architecture: of every second
-/// one in their order. So no workload is judged by prices that it was used for.
+/// Adds predictions with prices that are fitted to the other half of the workloads on the same architecture. The halves
+/// are every second workload in their order. So no workload is judged by prices that were fitted to it.
 pub(super) fn add(all: &mut [Predicted], order: &[&str]) {
     let half = |one: &Predicted| {
         let place = order.iter().position(|name| *name == one.workload);
@@ -93,7 +94,7 @@ pub(super) fn add(all: &mut [Predicted], order: &[&str]) {
     }
 }
 
-/// The median error if each workload has prices of all others on its architecture, without signs.
+/// Returns the median error without signs if each workload has prices of all others on its architecture.
 pub(super) fn error_by_all_others(all: &[Predicted]) -> Option<f64> {
     let mut prices = BTreeMap::new();
     let mut errors = Vec::new();

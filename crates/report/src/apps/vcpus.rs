@@ -10,7 +10,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use ws_results::ResultFile;
 
-/// How names of workloads end that have all interrupts on one vCPU, or spread.
+/// Endings of workloads that have all interrupts on one vCPU, or spread over several.
 const ONE: &str = "-interrupts-one";
 const SPREAD: &str = "-interrupts-spread";
 
@@ -18,8 +18,7 @@ const SPREAD: &str = "-interrupts-spread";
 const TEXT: &str = "text 5";
 const COLUMN: &str = "ARM KVM";
 
-/// How many instructions of the busiest vCPU the bound relates to: those of a second, at one in a
-/// nanosecond.
+/// Instructions of the busiest vCPU to which the bound relates: those of a second, at one in a nanosecond.
 const OF_INSNS: f64 = 1e9;
 
 /// A workload on several vCPUs of a platform.
@@ -30,11 +29,11 @@ pub struct Spread {
     pub platform: String,
     /// Instructions for one unit, of all threads.
     pub insns: Option<f64>,
-    /// The same by thread: `vcpu0`, `vcpu1`, `vhost`, `qemu`, `other`.
+    /// Instructions for one unit by thread: `vcpu0`, `vcpu1`, `vhost`, `qemu`, `other`.
     pub threads: BTreeMap<String, f64>,
-    /// The vCPU that executes most of them.
+    /// The vCPU that executes most instructions.
     pub busiest: String,
-    /// The most units in 1e9 instructions of that vCPU: what it would be the bottleneck of.
+    /// The most units in 1e9 instructions of that vCPU, if it is the bottleneck.
     pub bound: f64,
     /// The bound relative to that with all interrupts on one vCPU.
     pub gain: Option<f64>,
@@ -51,7 +50,7 @@ pub(super) fn is_vcpu(thread: &str) -> bool {
         .is_some_and(|number| number.parse::<u32>().is_ok())
 }
 
-/// All that the results have, by workload.
+/// Collects the rows with several vCPUs from the results, by workload.
 pub(super) fn spreads(
     results: &[&ResultFile],
     workloads: &[&str],
@@ -62,6 +61,7 @@ pub(super) fn spreads(
         results.iter().filter_map(of_result).collect()
     };
     let mut spreads: Vec<Spread> = workloads.iter().flat_map(of).collect();
+    // A gain relates to the bound of another workload, so all bounds come first.
     let bounds: Vec<(String, String, f64)> = spreads
         .iter()
         .map(|spread| {

@@ -1,5 +1,5 @@
-//! Applications in nested VMs, as Figure 2 of Lim et al., NEVE, SOSP 2017: for each workload the instructions of one
-//! unit of work natively, in a VM, and in nested VMs; the exits of the nested VM to its hypervisor, and that
+//! Applications in nested VMs, as Figure 2 of Lim et al., NEVE, SOSP 2017. For each workload: the instructions of one
+//! unit of work natively, in a VM, and in nested VMs; the exits of the nested VM to its hypervisor; and that
 //! hypervisor's traps to the one below, by cause.
 
 use crate::apps::{NestedRatio, is_timed, published};
@@ -22,8 +22,8 @@ const EXITS: &str = "exits";
 const TRAPPING: &str = "nv";
 const SAVING: &str = "nv2";
 
-/// A mechanism takes away a part of the nested VM's cost only where there is one: at least this part of
-/// the VM's.
+/// The least cost of a nested VM over a VM, relative to the VM's, of which the share that a mechanism takes away is
+/// shown.
 const COST_AT_LEAST: f64 = 0.05;
 
 /// All data of this view. Strings are not escaped yet; the renderers do that.
@@ -32,9 +32,9 @@ pub struct NestedApps {
     /// Always `worldswitch-nested-apps/1`.
     #[schemars(extend("const" = NESTED_APPS_SCHEMA))]
     pub schema: &'static str,
-    /// In the order of their results.
+    /// Workloads, in the order of their results.
     pub workloads: Vec<NestedApp>,
-    /// How long each platform took.
+    /// Duration of each platform's machines.
     pub took: Vec<Took>,
 }
 
@@ -42,9 +42,9 @@ pub struct NestedApps {
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct NestedApp {
     pub workload: String,
-    /// What a unit of its work is.
+    /// Name of a unit of work, such as `transaction`.
     pub unit: Option<String>,
-    /// One for each result: without a hypervisor, in a VM, then in nested VMs.
+    /// Lines of the workload, one for each result: without a hypervisor, in a VM, then in nested VMs.
     pub lines: Vec<NestedAppLine>,
 }
 
@@ -55,29 +55,29 @@ pub struct NestedAppLine {
     /// Instructions of one unit, of everything in the machine; absent if there are none, with the reason
     /// in `why`.
     pub insns: Option<f64>,
-    /// Whether all boots but the perturbed ones gave the same.
+    /// Whether all boots but the perturbed ones gave the same samples.
     pub exact: Option<bool>,
-    /// Relative to the machine without a hypervisor.
+    /// Instructions relative to the machine without a hypervisor.
     pub over_native: Option<f64>,
-    /// A nested VM: relative to the VM.
+    /// Instructions of a nested VM relative to the VM.
     pub over_vm: Option<f64>,
     /// Exits of one unit to the hypervisor that runs the VM.
     pub exits: Option<f64>,
-    /// A nested VM: traps of one unit to the hypervisor below, L2's exits and those of L1.
+    /// Traps of one unit in a nested VM to the hypervisor below: L2's exits and L1's.
     pub traps: Option<f64>,
-    /// The same by cause. Of Linux KVM they are of a run of their own.
+    /// Traps of one unit by cause. Linux KVM counts them in a run of their own.
     pub causes: BTreeMap<String, f64>,
-    /// neve by FEAT_NV2: the part of what a nested VM costs over a VM by FEAT_NV that is not there.
+    /// Share of the cost of a nested VM by FEAT_NV over a VM that FEAT_NV2 takes away. Only for neve by FEAT_NV2.
     pub taken_away: Option<f64>,
-    /// What Lim et al. state of the corresponding setup: time relative to native time.
+    /// Time relative to native time that Lim et al. state for the corresponding setup.
     pub published: Option<NestedRatio>,
     pub why: Option<String>,
-    /// What the machine is.
+    /// Facts of the machine.
     #[serde(skip)]
     pub facts: Facts,
 }
 
-/// How long a platform took, from the start to the end of its machines.
+/// Duration of a platform's machines, each from its start to its end.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Took {
     pub platform: String,
@@ -94,7 +94,7 @@ fn is_of_view(result: &ResultFile) -> bool {
 }
 
 impl NestedApps {
-    /// From these results, of one architecture; rows that are no workloads are left out.
+    /// Builds the view from results of one architecture. Rows that are no workloads are left out.
     pub fn of(results: &[ResultFile], reference: &Reference) -> Self {
         let mut results: Vec<&ResultFile> = (results.iter())
             .filter(|result| is_of_view(result))
@@ -102,7 +102,7 @@ impl NestedApps {
         let nested: Vec<_> = (results.iter().map(|result| result.facts()))
             .filter(|facts| facts.is_nested())
             .collect();
-        // Of VMs those that nested ones are compared with.
+        // If there are nested VMs, only VMs that they are compared with are shown.
         results.retain(|result| {
             let facts = result.facts();
             facts.role != Some(Role::Vm)
@@ -125,10 +125,7 @@ impl NestedApps {
         }
     }
 
-    /// As JSON. Ends in a newline.
-    ///
-    /// # Errors
-    /// Only by a bug in this program.
+    /// Renders the data as JSON, with a newline at the end.
     pub fn to_json(&self) -> serde_json::Result<String> {
         Ok(serde_json::to_string_pretty(self)? + "\n")
     }
@@ -219,7 +216,7 @@ fn workload(name: &str, results: &[&ResultFile], reference: &Reference) -> Neste
     }
 }
 
-/// Which part of what trapping costs over a VM is saved.
+/// Returns the share of trapping's cost over a VM that is saved; `None` if that cost is too small.
 fn taken_away(vm: Option<f64>, trapping: Option<f64>, saving: Option<f64>) -> Option<f64> {
     let (vm, trapping, saving) = (vm?, trapping?, saving?);
     let cost = trapping - vm;
@@ -271,7 +268,7 @@ const LEGEND: [&str; 6] = [
     "NEVE: time in a nested VM to native time, as section 7.2 of Lim et al., NEVE, SOSP 2017, states it for its machines (m400, on x86 c220), whose L1 on ARM was a changed Linux 4.10; L1 with VHE where it is stated. >: more than, <: less than.",
 ];
 
-/// As many causes of traps are in the table.
+/// Limit of causes of traps in the table.
 const CAUSES: usize = 4;
 
 impl NestedApp {
@@ -300,7 +297,7 @@ impl NestedApp {
     }
 }
 
-/// What the paper states: `1.14`, `11`, `>40`.
+/// Writes the paper's ratio: `1.14`, `11`, `>40`.
 fn stated(ratio: &NestedRatio) -> String {
     let sign = match &*ratio.printed {
         printed if printed.starts_with("more than") => ">",

@@ -1,4 +1,4 @@
-//! What nested virtualization costs, in a sentence.
+//! The cost of nested virtualization, in a sentence.
 
 use super::{NestedBenchmark, NestedLine};
 use crate::number;
@@ -20,7 +20,7 @@ impl NestedLine {
 }
 
 impl NestedBenchmark {
-    /// What was found: where NEVE saved most against trapping alone if both were measured, otherwise the
+    /// Returns the finding: the most that NEVE saved against trapping alone if both were measured, otherwise the
     /// costliest nested VM.
     pub(crate) fn finding(&self) -> Option<String> {
         let nested = || {
@@ -30,7 +30,7 @@ impl NestedBenchmark {
         };
         let neve = nested().filter(|(_, line)| line.facts.is_by("neve"));
         let pairs = neve.filter_map(|(value, line)| {
-            // Else the same machine.
+            // The same machine but for the mechanism.
             let is_it = |(_, other): &(f64, &NestedLine)| {
                 other.facts.is_by("nv") && options(&other.platform) == options(&line.platform)
             };

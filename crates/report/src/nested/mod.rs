@@ -1,6 +1,6 @@
-//! Nested virtualization in the layout of Tables 1, 6 and 7 of Lim et al., NEVE, SOSP 2017: for each
-//! microbenchmark the cost in a nested VM, its ratio to the cost in a VM that is not nested, the number
-//! of traps, and the published numbers.
+//! Nested virtualization in the layout of Tables 1, 6 and 7 of Lim et al., NEVE, SOSP 2017. For each microbenchmark:
+//! the cost in a nested VM, its ratio to the cost in a VM that is not nested, the number of traps, and the published
+//! numbers.
 
 mod apps;
 mod finding;
@@ -24,7 +24,7 @@ pub const NESTED_SCHEMA: &str = "worldswitch-nested/2";
 
 const PAPER: &str = "neve-2017";
 const SUITE: &str = "neve2017";
-/// The paper's tables with costs, of which the first that has a column is used, and that with traps.
+/// The paper's tables with costs, the preferred one first, and its table with traps.
 const COSTS: [&str; 2] = ["6", "1"];
 const TRAPS: &str = "7";
 
@@ -36,8 +36,8 @@ const EOI: &str = "irq-completion";
 
 /// The cause of traps that a KVM below the guest's own counted without their causes.
 const BELOW: &str = "exits";
-/// The traps of that row that are not due to the end of interrupt: sending the interrupt, and in split
-/// mode the call from the hypervisor's host half to its other half.
+/// The traps of that row that are not due to the end of interrupt. They send the interrupt, or are in split mode the
+/// call from the hypervisor's host half to its other half.
 const SENDING: [&str; 2] = ["write_ICC_SGI1R_EL1", "hvc"];
 
 /// All data of this view. Strings are not escaped yet; the renderers do that.
@@ -46,7 +46,7 @@ pub struct Nested {
     /// Always `worldswitch-nested/2`.
     #[schemars(extend("const" = NESTED_SCHEMA))]
     pub schema: &'static str,
-    /// In the paper's order.
+    /// Microbenchmarks, in the paper's order.
     pub benchmarks: Vec<NestedBenchmark>,
 }
 
@@ -55,9 +55,9 @@ pub struct Nested {
 pub struct NestedBenchmark {
     /// The paper's name.
     pub row: String,
-    /// Our name.
+    /// Our benchmark.
     pub benchmark: String,
-    /// One for each result, in their order.
+    /// Lines of the microbenchmark, one for each result, in their order.
     pub lines: Vec<NestedLine>,
     /// Columns of the paper without a counterpart of ours.
     pub others: Vec<Published>,
@@ -70,22 +70,21 @@ pub struct NestedLine {
     /// The cost of one operation; absent if there is none, with the reason in `why`.
     pub value: Option<f64>,
     pub unit: Option<String>,
-    /// On `insns`: whether all boots gave the same samples.
+    /// Whether all boots gave the same samples, on `insns`.
     pub exact: Option<bool>,
-    /// For a nested VM: relative to a VM directly on its host hypervisor, like the paper's slowdown.
+    /// Cost of a nested VM relative to a VM directly on its host hypervisor, like the paper's slowdown.
     pub over_l0: Option<Slowdown>,
-    /// For a nested VM: relative to a VM directly on a hypervisor with its guest hypervisor's world
-    /// switch.
+    /// Cost of a nested VM relative to a VM directly on a hypervisor with its guest hypervisor's world switch.
     pub over_l1: Option<Slowdown>,
     /// Traps to the host hypervisor per operation, if it counted them.
     pub traps: Option<f64>,
-    /// The same by cause; those of the guest hypervisor begin with `el2_`.
+    /// Traps per operation by cause. Causes of the guest hypervisor begin with `el2_`.
     pub causes: BTreeMap<String, f64>,
     /// The published numbers of the corresponding setup.
     pub published: Option<Published>,
     /// Why there is no value.
     pub why: Option<String>,
-    /// What the machine is.
+    /// Facts of the machine.
     #[serde(skip)]
     pub facts: Facts,
 }
@@ -110,7 +109,7 @@ pub struct Published {
 }
 
 impl Nested {
-    /// From these results, in their order.
+    /// Builds the view from results, in their order.
     pub fn of(results: &[ResultFile], reference: &Reference) -> Self {
         let rows = reference.suite(SUITE);
         let benchmarks = rows.iter().map(|row| benchmark(row, results, reference));
@@ -128,10 +127,7 @@ impl Nested {
         results.any(|result| is_nested(result) && result.rows.iter().any(is_micro))
     }
 
-    /// As JSON. Ends in a newline.
-    ///
-    /// # Errors
-    /// Only by a bug in this program.
+    /// Renders the data as JSON, with a newline at the end.
     pub fn to_json(&self) -> serde_json::Result<String> {
         Ok(serde_json::to_string_pretty(self)? + "\n")
     }
@@ -270,7 +266,8 @@ fn causes(row: &Row) -> BTreeMap<String, f64> {
         .collect()
 }
 
-/// The same of a KVM below the guest's own: its exits, without those for interrupts of the host itself.
+/// Returns the traps per operation that a KVM below the guest's own counted: its exits, without those for interrupts of
+/// the host itself.
 fn of_below(view: &HostView) -> Option<BTreeMap<String, f64>> {
     let (below, operations) = (view.below.as_ref()?, view.operations?);
     let count = |name: &str| below.get(name).copied().unwrap_or(0);
@@ -283,7 +280,7 @@ fn of_below(view: &HostView) -> Option<BTreeMap<String, f64>> {
 
 /// The number of traps; for [`EOI`] only those that the end of interrupt itself can cause.
 fn traps(benchmark: &str, causes: &BTreeMap<String, f64>) -> Option<f64> {
-    // KVM's exits as a whole do not tell those of the end.
+    // KVM's total of exits does not tell which of them are due to the end of interrupt.
     if causes.is_empty() || benchmark == EOI && causes.contains_key(BELOW) {
         return None;
     }

@@ -17,7 +17,7 @@ use ws_results::ResultFile;
 const DALL: &str = "Dall et al. 2015: time, from Table 5";
 const NEVE: &str = "Lim et al. 2017 (NEVE): time, from section 7.2";
 
-/// A chart with a greater ratio has a logarithmic axis.
+/// Greatest ratio on a linear axis; a chart with a greater one has a logarithmic axis.
 const LINEAR_UP_TO: f64 = 10.0;
 
 /// The view; empty if no result has a workload. `led`: whether the page opened with its first figure.
@@ -60,6 +60,7 @@ pub(crate) fn lead(
     });
     let mut ratios: Vec<(f64, &str, String)> = counted.collect();
     let mut what = "the native instructions";
+    // Times only if nothing was counted: both ratios are never in one sentence.
     if ratios.is_empty() {
         let timed = apps.times.iter().flat_map(|app| {
             let lines = app.lines.iter();
@@ -91,7 +92,7 @@ fn finite(line: &AppLine) -> Option<f64> {
     line.ratio.filter(|ratio| ratio.is_finite())
 }
 
-/// Those that have bars, with their headings.
+/// Returns the figures that have bars, with their headings.
 fn figures(apps: &Apps, platforms: &[&str]) -> Vec<(&'static str, Markup)> {
     let all = [
         ("In VMs (Dall et al., Figure 4)", in_vms(apps, platforms)),
@@ -136,7 +137,7 @@ fn is_long(lanes: &[Lane]) -> bool {
     bars.any(|bar| bar.value > LINEAR_UP_TO)
 }
 
-/// After Dall et al., Figure 4: a lane for each workload with a ratio in a VM that is not nested.
+/// Draws a chart after Dall et al., Figure 4: a lane for each workload with a ratio in a VM that is not nested.
 fn in_vms(apps: &Apps, platforms: &[&str]) -> Option<Markup> {
     let workloads = apps
         .workloads
@@ -169,7 +170,7 @@ fn in_vms(apps: &Apps, platforms: &[&str]) -> Option<Markup> {
     })
 }
 
-/// The same in time: in VMs, or in nested VMs too with what NEVE states of them.
+/// Draws a chart of the time in VMs relative to the host's. If `nested`, it has nested VMs too, with NEVE's ratios.
 fn in_real_time(apps: &Apps, platforms: &[&str], nested: bool) -> Option<Markup> {
     let ours = |line: &TimedLine| {
         let ratio = line.ratio.filter(|ratio| ratio.is_finite())?;
@@ -215,7 +216,8 @@ fn in_real_time(apps: &Apps, platforms: &[&str], nested: bool) -> Option<Markup>
     (!lanes.is_empty()).then(|| html! { (chart.markup()) })
 }
 
-/// After NEVE, Figure 2: each workload in VMs and in nested VMs of KVM, with what the paper's text states of it.
+/// Draws a chart after NEVE, Figure 2: each workload in VMs and in nested VMs of KVM, with the ratios of the paper's
+/// text.
 fn in_nested_vms(apps: &Apps, platforms: &[&str]) -> Option<Markup> {
     let with_nested = apps.workloads.iter().filter(|app| {
         let mut lines = app.lines.iter();
@@ -245,7 +247,7 @@ fn in_nested_vms(apps: &Apps, platforms: &[&str]) -> Option<Markup> {
     })
 }
 
-/// After HyperBench, Figure 7: what a kernel does most, in instructions, natively and in VMs.
+/// Draws a chart after HyperBench, Figure 7: instructions of lmbench's operations, natively and in VMs.
 fn primitives(apps: &Apps, platforms: &[&str]) -> Option<Markup> {
     let workloads = apps
         .workloads
@@ -275,11 +277,11 @@ fn primitives(apps: &Apps, platforms: &[&str]) -> Option<Markup> {
     })
 }
 
-/// Ours, and if there are any, the paper's.
+/// Makes a lane of our bars and, if there are any, the paper's.
 fn lane(name: &str, ours: impl Iterator<Item = Bar>, theirs: impl Iterator<Item = Bar>) -> Lane {
     let mut bars: Vec<Bar> = ours.collect();
     if !bars.is_empty() {
-        // Variants of a machine have the same of the paper.
+        // Variants of a machine share a bar of the paper.
         for bar in theirs {
             let is_same = |other: &Bar| other.detail == bar.detail && other.text == bar.text;
             if !bars.iter().any(is_same) {
@@ -293,7 +295,7 @@ fn lane(name: &str, ours: impl Iterator<Item = Bar>, theirs: impl Iterator<Item 
     }
 }
 
-/// What NEVE states of a workload.
+/// Makes a bar of the ratio that NEVE states for a workload.
 fn stated(ratio: &NestedRatio) -> Bar {
     Bar {
         fill: Fill::Theirs,
@@ -306,7 +308,7 @@ fn stated(ratio: &NestedRatio) -> Bar {
     }
 }
 
-/// A bar of instructions.
+/// Makes a bar of instructions.
 fn absolute(line: &AppLine, platforms: &[&str]) -> Option<Bar> {
     let insns = line.insns.filter(|insns| *insns > 0.0)?;
     let platform = platforms.iter().position(|name| *name == line.platform)?;
@@ -322,7 +324,7 @@ fn absolute(line: &AppLine, platforms: &[&str]) -> Option<Bar> {
     })
 }
 
-/// What the paper has in this setup.
+/// Makes a bar of the ratio of Dall et al. in a setup.
 fn theirs(ratio: f64, setup: &str) -> Option<Bar> {
     Some(Bar {
         fill: Fill::Theirs,
@@ -348,7 +350,7 @@ fn ours(line: &AppLine, platforms: &[&str]) -> Option<Bar> {
     })
 }
 
-/// A bar of so many times what a unit takes without a VM.
+/// Makes a bar of a platform's ratio to a unit without a VM.
 fn times(platform: &str, ratio: f64, what: &str, platforms: &[&str]) -> Option<Bar> {
     let place = platforms.iter().position(|name| *name == platform)?;
     Some(Bar {

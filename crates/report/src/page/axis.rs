@@ -1,9 +1,9 @@
-//! One axis of a plot: the values it covers, where a value lies on it, and its ticks.
+//! An axis of a plot: the range of its values, the place of a value, and its ticks.
 
 use crate::number;
 
-/// Values beyond it are left out of the axis, and a logarithmic axis starts no lower than its inverse,
-/// so that an axis has at most 40 decades.
+/// Reach of an axis. Values beyond it are left out, and a logarithmic axis starts no lower than its inverse, so that an
+/// axis has at most 40 decades.
 const REACH: f64 = 1e20;
 
 /// Most ticks of a linear axis; the labels of more would touch each other.
@@ -15,7 +15,7 @@ const LEAST_SPAN: f64 = 0.2;
 /// Most whole decades of a logarithmic axis of bars.
 const DECADES: f64 = 5.0;
 
-/// From its first value to its last, linear or logarithmic.
+/// An axis from its first value to its last, linear or logarithmic.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Axis {
     from: f64,
@@ -56,8 +56,8 @@ impl Axis {
         Self::linear(from, greatest + margin)
     }
 
-    /// A logarithmic axis for bars of these values. It begins a decade below the least, so that bars that differ
-    /// little have about the same length, but has at most [`DECADES`]; what is less has no length.
+    /// Makes a logarithmic axis for bars of these values. It begins a decade below the least, so that bars that differ
+    /// little have about the same length. It has at most [`DECADES`]; smaller values have no length.
     pub(crate) fn of_log_bars(values: &[f64]) -> Self {
         let in_reach = |value: &f64| (1.0 / REACH..=REACH).contains(value);
         let drawn = || values.iter().copied().filter(in_reach);
@@ -69,7 +69,7 @@ impl Axis {
         let decade = |value: f64| value.log10().floor();
         let first = (decade(least) - 1.0).max(decade(greatest) - DECADES);
         Self {
-            // Beside what costs more than ten, what costs less than one has no length.
+            // Beside a cost above 10, a cost below 1 has no length.
             from: 10f64.powf(if greatest > 10.0 {
                 first.max(0.0)
             } else {
@@ -89,18 +89,18 @@ impl Axis {
         }
     }
 
-    /// Whether it is logarithmic.
+    /// Whether the axis is logarithmic.
     pub(crate) fn is_log(&self) -> bool {
         self.log
     }
 
-    /// What a reader must know of it.
+    /// Returns the kind of the axis in words.
     pub(crate) fn kind(&self) -> &'static str {
         if self.log { "log axis" } else { "linear axis" }
     }
 
-    /// Where a value lies between two pixels, those of the axis' first and last value. A value outside the axis
-    /// is put at its nearer end, NaN at its first.
+    /// Returns the place of a value between two pixels, those of the axis' first and last value. A value outside the
+    /// axis is put at its nearer end, NaN at its first.
     pub(crate) fn place(&self, value: f64, first: u32, last: u32) -> i32 {
         let value = if value.is_nan() {
             self.from
@@ -147,7 +147,7 @@ impl Axis {
         ticks
     }
 
-    /// Powers of ten, not each where they are many; 2 and 5 times them too where they are few.
+    /// Powers of ten: not all of them if there are many, and also 2 and 5 times them if there are few.
     fn log_ticks(&self) -> Vec<f64> {
         let first = self.from.log10().ceil() as i32;
         let last = self.to.log10().floor() as i32;

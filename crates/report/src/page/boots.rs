@@ -10,7 +10,7 @@ use ws_analysis::{Band, BootEstimate, Summary};
 
 /// The number of colours and shapes; further platforms reuse them from the start.
 pub(crate) const HUES: usize = 6;
-/// A lane's base height, and what each boot adds, in pixels.
+/// Base height of a lane, and the height that each boot adds, in pixels.
 const LANE: usize = 22;
 const BOOT: usize = 2;
 
@@ -76,6 +76,7 @@ fn plot(name: &str, unit: &str, here: &[(&Series, &Summary)], platforms: &[&str]
         mark: None,
     };
     plot.draw(|place, tops| {
+        // Runs of one platform share a lane: boots of a later run are drawn below those of the runs before.
         let mut drawn = vec![0usize; lanes.len()];
         let groups = here
             .iter()
@@ -107,7 +108,7 @@ fn plot(name: &str, unit: &str, here: &[(&Series, &Summary)], platforms: &[&str]
     })
 }
 
-/// One lane for each platform with boots: the platform, and the number of boots of all its runs.
+/// Returns a lane for each platform with boots: the platform, and the number of boots of all its runs.
 fn lanes(here: &[(&Series, &Summary)]) -> Vec<(usize, usize)> {
     let mut lanes: Vec<(usize, usize)> = Vec::new();
     for (series, cost) in here {
@@ -148,7 +149,7 @@ fn within(cost: &Summary, place: Place, y: &dyn Fn(usize) -> f64) -> String {
     bars.collect()
 }
 
-/// The same values as a table: a row for each result, a cell for each boot.
+/// Renders the plot's values as a table: a row for each result, a cell for each boot.
 fn values(name: &str, unit: &str, here: &[(&Series, &Summary)]) -> Markup {
     let most = here
         .iter()

@@ -6,15 +6,15 @@ use super::boots::HUES;
 use super::words::plain;
 use maud::{Markup, html};
 
-/// A name of more letters stands above its bars on a narrow screen, and not beside them.
+/// Most letters of a name beside its bars. On a narrow screen a longer name is above its bars.
 const LONG: usize = 26;
 
 /// How a bar is filled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fill {
-    /// In the colour of this platform.
+    /// The colour of this platform.
     Platform(usize),
-    /// In none: its lane names it.
+    /// No colour: the lane has the platform's name.
     Plain,
     /// Outlined: not measured here.
     Theirs,
@@ -29,12 +29,12 @@ pub(crate) struct Bar {
     pub value: f64,
     /// The base's value, a thin bar below.
     pub before: Option<f64>,
-    /// The least and the greatest.
+    /// The least and the greatest value.
     pub band: Option<[f64; 2]>,
-    /// What stands behind it, and a remark on it with its class.
+    /// Text after the bar, and a remark on the bar with its class.
     pub text: String,
     pub remark: Option<(&'static str, String)>,
-    /// What is shown to who points at it.
+    /// Text of the bar's tooltip.
     pub detail: String,
 }
 
@@ -46,14 +46,14 @@ pub(crate) struct Lane {
 
 /// The chart.
 pub(crate) struct Chart<'a> {
-    /// What the bars are, with the unit.
+    /// Quantity of the bars, with the unit.
     pub name: &'a str,
-    /// Whether its axis is logarithmic; a linear one begins at zero.
+    /// Whether the axis is logarithmic; a linear one begins at zero.
     pub log: bool,
     pub lanes: &'a [Lane],
     /// A value to mark with a line across all lanes.
     pub mark: Option<f64>,
-    /// What the fills mean, where a lane's name does not say it.
+    /// Names of the fills, where a lane's name does not say it.
     pub keys: Vec<(Fill, String)>,
 }
 
@@ -63,7 +63,7 @@ impl Bar {
         [self.value].into_iter().chain(self.before).chain(ends)
     }
 
-    /// The letters behind it.
+    /// Returns the number of letters after the bar.
     fn letters(&self) -> usize {
         let remark = self.remark.as_ref();
         self.text.chars().count() + remark.map_or(0, |(_, text)| text.chars().count() + 1)
@@ -149,7 +149,7 @@ fn class(fill: Fill) -> String {
     }
 }
 
-/// What the fills mean; nothing if there are none.
+/// Renders the names of the fills; nothing if there are none.
 fn keys(keys: &[(Fill, String)]) -> Markup {
     html! {
         @if !keys.is_empty() {

@@ -16,13 +16,13 @@ const STYLE: &str = ":root{--fg:#1b1f24;--dim:#57606a;--bg:#fff;--line:#d8dee4;-
 /// Lengths in pixels.
 const WIDTH: u32 = 900;
 const EDGE: u32 = 16;
-/// A letter, on average.
+/// Width of a letter, on average.
 const LETTER: u32 = 8;
 const BAR: u32 = 14;
 const GAP: u32 = 7;
 const LINE: u32 = 22;
 
-/// Where things stand.
+/// Places of the chart's parts, in pixels.
 struct Places {
     /// The left end of bars, and the right end of the longest.
     left: u32,

@@ -14,9 +14,9 @@ const MARGIN: u32 = 20;
 /// Most labels of steps.
 const STEPS: u32 = 16;
 
-/// What to draw in.
+/// The frame of the figure.
 pub(crate) struct Curves<'a> {
-    /// What it shows, for screen readers.
+    /// Name of the figure, for screen readers.
     pub name: &'a str,
     /// The label at the bottom.
     pub steps_axis: &'a str,
@@ -26,7 +26,7 @@ pub(crate) struct Curves<'a> {
     pub values: &'a [f64],
 }
 
-/// From a step and a value to pixels, rightward and downward.
+/// Maps a step and a value to pixels, rightward and downward.
 pub(crate) type Point<'a> = &'a dyn Fn(u32, f64) -> (i32, i32);
 
 impl Curves<'_> {

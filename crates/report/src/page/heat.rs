@@ -1,13 +1,13 @@
 //! A heat map as an SVG: cells of two halves, each with its value, and shaded by it.
 //!
-//! It keeps its size, so that its letters do on a narrow screen: the caller lets it scroll. For a screen reader it is
-//! an image, whose name says all values.
+//! The map keeps its size, so that its letters do on a narrow screen: the caller lets it scroll. For a screen reader
+//! the map is an image, whose name has all values.
 
 use super::plot::framed;
 use super::words::plain;
 use maud::{Markup, html};
 
-/// How much of the colour a half has whose value is 1 or more: letters must stand out from it.
+/// Share of the colour in a half whose value is 1 or more: letters must stand out from it.
 const FULL_PERCENT: f64 = 55.0;
 
 /// Lengths in pixels.
@@ -17,7 +17,7 @@ const CELL: u32 = 2 * HALF;
 const HEIGHT: u32 = 30;
 const GAP: u32 = 2;
 const LINE: u32 = 18;
-/// A letter, on average.
+/// Width of a letter, on average.
 const LETTER: u32 = 8;
 /// The steps of the legend.
 const STEPS: [f64; 5] = [0.0, 0.25, 0.5, 0.75, 1.0];
@@ -25,14 +25,14 @@ const STEPS: [f64; 5] = [0.0, 0.25, 0.5, 0.75, 1.0];
 /// The values of a cell's halves.
 pub(crate) type Values = [Option<f64>; 2];
 
-/// What to draw.
+/// A map to draw.
 pub(crate) struct Heat<'a> {
-    /// What it shows, for screen readers.
+    /// Name of the map, for screen readers.
     pub name: &'a str,
-    /// What rows and columns are, and their names.
+    /// Quantity of the rows and of the columns, with their names.
     pub down: (&'a str, &'a [String]),
     pub across: (&'a str, &'a [String]),
-    /// What both halves of a cell are.
+    /// Names of both halves of a cell.
     pub halves: [&'a str; 2],
     /// The values of a cell's halves, by row and column: shares of 1. None: there is no such cell.
     pub cell: &'a dyn Fn(&str, &str) -> Option<Values>,
@@ -88,7 +88,7 @@ impl Heat<'_> {
         html! { div style={ "width:" (size.0) "px" } { (framed(&self.spoken(), size, &drawn)) } }
     }
 
-    /// Where the steps of the legend begin, and where they end.
+    /// The left end of the legend's steps.
     fn legend_left(&self) -> u32 {
         EDGE + 2 * self.half_width() + 2 * LETTER
     }
@@ -103,7 +103,7 @@ impl Heat<'_> {
         self.legend_left() + HALF * STEPS.len() as u32
     }
 
-    /// What the halves are, and what shades mean.
+    /// Renders the legend: names of the halves, and shades with their values.
     fn legend(&self, y: u32) -> Markup {
         let width = self.half_width();
         let halves = [EDGE, EDGE + width].into_iter().zip(self.halves);

@@ -1,5 +1,4 @@
-//! The view of what was measured and on what: each run's command line, and its results' identities
-//! side by side.
+//! The view of identities: each run's command line, and its results' identities side by side.
 
 use super::words::{folded, plain, plural, value_text};
 use maud::{Markup, html};
@@ -7,7 +6,7 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use ws_results::{LaunchEnd, ResultFile};
 
-/// With more runs than this they are folded.
+/// Most runs that are shown unfolded.
 const RUNS: usize = 3;
 
 /// The view. Results of one run (one command, begun at one time) are shown together.

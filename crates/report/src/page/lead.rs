@@ -1,4 +1,4 @@
-//! What the page opens with: one sentence that says what was found, and one figure that shows it.
+//! The opening of the page: one sentence with the finding, and one figure that shows it.
 
 use super::series::Series;
 use super::{Report, apps, explained, io, nested, place, ranked, requests};
@@ -27,8 +27,8 @@ pub(crate) enum View {
     Explained,
 }
 
-/// The opening of a report. Nested VMs are always the subject where there are some; otherwise benchmarks
-/// of the suite's main rows, then what else was measured.
+/// Returns the opening of a report. Nested VMs come first if there are any, then benchmarks of the suite's main rows,
+/// then all other measurements.
 pub(crate) fn lead(
     report: &Report,
     reference: &Reference,

@@ -1,8 +1,8 @@
 //! The report: one self-contained HTML file that makes no network requests.
 //!
-//! It is complete without its script, which only filters, copies and shows details of figures. maud
-//! escapes every string from a result; the page's Content-Security-Policy allows only its own script
-//! to run and nothing to be fetched.
+//! The page is complete without its script, which only filters, copies and shows details of figures. maud escapes every
+//! string from a result; the page's Content-Security-Policy allows only its own script to run and nothing to be
+//! fetched.
 
 mod apps;
 mod axis;
@@ -54,10 +54,10 @@ use ws_results::{ResultFile, Status};
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 
-/// As many platforms are named at the top.
+/// Limit of platforms that are named at the top.
 const NAMED: usize = 4;
 
-/// What a report is made from.
+/// Input of a report.
 #[derive(Clone, Debug, Default)]
 pub struct Report<'a> {
     /// The results, in the order in which they are shown.
@@ -78,11 +78,11 @@ pub struct Report<'a> {
     pub not_modelled: Vec<String>,
     /// Operations that were explained.
     pub explained: Vec<Explained>,
-    /// Figures that a model gives.
+    /// Figures of a model.
     pub simulated: Option<Simulated>,
     /// The hosts that measured, and which of them differ from their kind.
     pub hosts: Vec<HostKind>,
-    /// How benchmarks moved over kernels.
+    /// Trends of benchmarks over kernels.
     pub trends: Vec<Trends>,
     /// The traffic of workloads, for the cost model's predictions.
     pub traffics: Traffics,
@@ -169,7 +169,7 @@ pub fn render(report: &Report) -> Result<String, ReportError> {
 /// cost.
 ///
 /// # Errors
-/// As [`render`].
+/// The baseline is not among the results.
 pub fn picture(report: &Report) -> Result<Option<String>, ReportError> {
     let platforms = series::platforms(report.results, report.baseline.as_deref());
     let series = series::all(report.results, &platforms);
@@ -181,7 +181,7 @@ pub fn picture(report: &Report) -> Result<Option<String>, ReportError> {
     Ok(ranked::picture(&table, &series, &platforms))
 }
 
-/// The first screen: where and when, the finding, its figure, and what to know of it.
+/// Renders the first screen: dates and platforms, the finding, its figure, and the caveat.
 fn opening(
     report: &Report,
     lead: Option<&Lead>,
@@ -261,7 +261,7 @@ fn head(title: &str) -> Markup {
     }
 }
 
-/// The filters of what follows, hidden until the script shows them; none without rows.
+/// Renders the filters of the views below, hidden until the script shows them; none without rows.
 fn filters(platforms: &[&str], table: &Table) -> Markup {
     let mut categories: Vec<&str> = Vec::new();
     for row in &table.rows {

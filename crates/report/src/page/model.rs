@@ -1,5 +1,5 @@
-//! The view of HyperBench's cost model (equations 2 to 6): the cost of one event of each term on a
-//! platform, and the cost of a workload's events as bars.
+//! The view of HyperBench's cost model (equations 2 to 6): the cost of one event of each term on a platform, and a
+//! workload's costs as bars.
 
 use super::chart::{Bar, Chart, Fill, Lane};
 use super::words::plain;

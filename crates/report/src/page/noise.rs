@@ -108,7 +108,7 @@ fn row(series: &Series) -> Markup {
     }
 }
 
-/// What `worldswitch doctor` found at the start of each run.
+/// Renders the findings of `worldswitch doctor` at the start of each run.
 fn findings(timed: &[&Series]) -> Markup {
     let looked = |series: &&&Series| series.result.disturbances.is_some();
     let unknown: Vec<&str> = timed

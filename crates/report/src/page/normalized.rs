@@ -21,7 +21,7 @@ use ws_results::platforms;
 /// The number of iteration counts in Figure 5; two points are always on a line.
 const COUNTS: usize = 3;
 
-/// One platform's benchmarks, each under several settings.
+/// Benchmarks of a platform, each under several settings.
 struct Panel<'a> {
     platform: &'a str,
     unit: String,
@@ -93,7 +93,7 @@ pub(crate) fn placement(results: &[ResultFile], series: &[Series]) -> Markup {
 /// The hypervisor whose machines' variants are drawn: where Xen's dom0 runs, as in the paper.
 const VARIED: &str = "xen";
 
-/// The view after Figure 6, of a lab machine's variants, with what the paper's text says.
+/// The view after Figure 6, of a lab machine's variants, with the ratios of the paper's text.
 pub(crate) fn variants(reference: &Reference, results: &[ResultFile], series: &[Series]) -> Markup {
     let mut machines: Vec<&str> = Vec::new();
     for result in results.iter().filter(|result| result.facts().is_on(VARIED)) {
@@ -311,7 +311,7 @@ fn chosen<'a>(
         .filter(move |cost| cost.unit == unit)
 }
 
-/// The cost / the first; `None` if that is zero or less.
+/// Returns the cost / the first cost; `None` if the first is zero or less.
 fn over(cost: f64, first: f64) -> Option<f64> {
     (first > 0.0)
         .then(|| cost / first)

@@ -84,7 +84,7 @@ fn is_compared(table: &Table, column: usize) -> bool {
     baseline.is_some_and(|baseline| baseline != column)
 }
 
-/// What is compared with what, and what is not, as text; nothing without a baseline.
+/// Names the baselines, and counts the results without one, as text; `None` without a baseline.
 fn against(table: &Table) -> Option<String> {
     let mut names: Vec<&str> = Vec::new();
     for baseline in table.columns.iter().filter_map(|column| column.baseline) {
@@ -118,10 +118,10 @@ fn against(table: &Table) -> Option<String> {
     )
 }
 
-/// The numbered notes: why rows were skipped, and other remarks. What the page's caveat says is not among them.
+/// The numbered notes: reasons of skipped rows, and other remarks. Texts of the page's caveat are left out.
 struct Notes<'a> {
     table: &'a Table,
-    /// The indices of those that are shown, in their order.
+    /// The indices of the notes that are shown, in their order.
     shown: Vec<usize>,
 }
 

@@ -1,5 +1,5 @@
-//! The view of placements: what a host and its VM keep of their speeds on chosen CPUs, as a picture of each kind of
-//! work, and the speeds as tables with coloured cells, ours and the paper's. See [`crate::Placement`].
+//! The view of placements: the share of their speeds that a host and its VM keep on chosen CPUs, as a picture of each
+//! kind of work, and the speeds as tables with coloured cells, ours and the paper's. See [`crate::Placement`].
 
 use super::heat::{Heat, share};
 use super::lead::{Lead, View};
@@ -64,10 +64,10 @@ fn at<'a>(kind: &'a Placed, host: &str, vm: &str) -> Option<&'a PlacedCell> {
     kind.cells.iter().find(is_it)
 }
 
-/// What each side keeps at a placement, as far as it is known.
+/// Selects the shares that both sides keep at a placement, as far as they are known.
 type Keeps = fn(&PlacedCell) -> [Option<f64>; 2];
 
-/// A picture of what both sides keep, and one of the paper's.
+/// Draws the shares that both sides keep, and the paper's.
 fn figure(kind: &Placed) -> Markup {
     let (hosts, vms) = spots(kind);
     let theirs: Keeps = |cell| match &cell.published {
@@ -101,7 +101,7 @@ fn figure(kind: &Placed) -> Markup {
     }
 }
 
-/// Which speeds of a placement.
+/// Selects the speeds of a placement: alone or together, ours or the paper's.
 type Speeds = for<'a> fn(&'a PlacedCell) -> Option<&'a Rates>;
 
 /// Speeds of both sides alone and together; below them the paper's.
@@ -130,7 +130,7 @@ struct Map {
     side: fn(&Rates) -> Option<f64>,
 }
 
-/// The four maps. Those of a side have one scale.
+/// Renders the four maps. Both maps of a side have one scale.
 fn maps(kind: &Placed, alone: Speeds, both: Speeds) -> Markup {
     let map = |name, speeds, side| Map { name, speeds, side };
     let host = |rates: &Rates| rates.host_per_s;
@@ -159,7 +159,7 @@ impl Map {
         (self.speeds)(cell).and_then(self.side)
     }
 
-    /// Nothing if there is no speed.
+    /// Renders the map; nothing if there is no speed.
     fn markup(&self, kind: &Placed, most: f64) -> Markup {
         let (hosts, vms) = spots(kind);
         html! {

@@ -18,19 +18,19 @@ const RIGHT: u32 = 22;
 const LETTERS: usize = 24;
 const LINE: u32 = 14;
 
-/// One row of a plot.
+/// A row of a plot.
 pub(crate) struct Lane<'a> {
-    /// What stands at its left.
+    /// Name at the left of the lane.
     pub name: &'a str,
-    /// The platform whose filter hides it, if one does.
+    /// The platform whose filter hides the lane, if one does.
     pub platform: Option<usize>,
-    /// Pixels.
+    /// Least height in pixels.
     pub height: u32,
 }
 
-/// What to draw.
+/// A plot to draw.
 pub(crate) struct Plot<'a> {
-    /// What it shows, for screen readers.
+    /// Name of the plot, for screen readers.
     pub name: &'a str,
     /// The x axis's label, with its unit.
     pub axis: &'a str,
@@ -44,13 +44,13 @@ pub(crate) struct Plot<'a> {
 }
 
 impl Lane<'_> {
-    /// Its height: what was asked for, or what its name needs.
+    /// Returns the height of the lane: at least `height`, or more if its name needs it.
     fn room(&self) -> u32 {
         let lines = u32::try_from(wrapped(self.name).len()).unwrap_or(1);
         self.height.max(LINE * lines + 4)
     }
 
-    /// Its name, in the middle of its height.
+    /// Renders the name of the lane, in the middle of its height.
     fn named(&self, top: u32) -> Markup {
         let lines = wrapped(self.name);
         let first = top + self.room() / 2 - LINE * (lines.len() as u32 - 1) / 2;
@@ -64,7 +64,7 @@ impl Lane<'_> {
     }
 }
 
-/// From a value to its x, in pixels.
+/// Maps a value to its x, in pixels.
 pub(crate) type Place<'a> = &'a dyn Fn(f64) -> i32;
 
 impl Plot<'_> {
@@ -114,7 +114,7 @@ fn wrapped(name: &str) -> Vec<&str> {
     let mut lines = Vec::new();
     let mut rest = name;
     while let Some((end, _)) = rest.char_indices().nth(LETTERS) {
-        // Behind the last mark between words, of which each is one byte.
+        // After the last mark between words. Each mark is one byte.
         let marks = rest[..end].rfind(['+', '@', '-', '/', '_', ' ']);
         let end = marks.filter(|mark| *mark > 0).map_or(end, |mark| mark + 1);
         lines.push(&rest[..end]);

@@ -1,6 +1,6 @@
-//! The view of published numbers beside ours. Each column names its unit and its machine; nothing is
-//! drawn, related or coloured across them, since published cycles of another machine are neither our
-//! ticks nor our instructions. Only slowdowns, which have no unit, can be compared.
+//! The view of published numbers beside ours. Each column names its unit and its machine. Nothing is drawn, related or
+//! coloured across columns: published cycles of another machine are neither our ticks nor our instructions. Only
+//! slowdowns, which have no unit, can be compared.
 
 use super::series::{Series, newest};
 use super::words::{breakable, plain};

@@ -1,5 +1,5 @@
-//! The opening of a report of benchmarks: those that matter, ranked by what virtualization adds, with a bar
-//! for each platform and the base's beside it.
+//! The opening of a report of benchmarks: the main ones, ranked by the cost that virtualization adds, with a bar for
+//! each platform and the base's beside it.
 
 use super::chart::{Bar, Chart, Fill, Lane};
 use super::lead::{Lead, View};
@@ -12,7 +12,7 @@ use crate::table::{Cell, Table, TableRow};
 use maud::{Markup, html};
 use ws_analysis::{RowComparison, SuiteComparison, Verdict};
 
-/// Most platforms, lanes and bars: what fits on the first screen.
+/// Most platforms, lanes and bars that fit on the first screen.
 const PLATFORMS: usize = 6;
 const LANES: usize = 13;
 const BARS: usize = 40;
@@ -108,7 +108,7 @@ impl Drawn {
     }
 }
 
-/// What the chart is made from.
+/// Input of the chart.
 struct Ranked<'a> {
     table: &'a Table,
     series: &'a [Series<'a>],
@@ -117,7 +117,8 @@ struct Ranked<'a> {
 }
 
 impl Ranked<'_> {
-    /// One result for each platform; baselines without guests only if there is nothing else, compared ones if some are.
+    /// Chooses a result for each platform. If some platforms have a comparison, only these are chosen. Baselines
+    /// without guests are chosen only if there is nothing else.
     fn columns(&self) -> Vec<usize> {
         let newest = newest(self.series, self.table);
         let is_guest = |column: &usize| {
@@ -164,15 +165,15 @@ impl Ranked<'_> {
         rows.into_iter().find(|row| row.benchmark == benchmark)
     }
 
-    /// Those of the columns with figures in this unit.
+    /// Returns the columns with figures in a unit.
     fn measured(&self, unit: &str, columns: &[usize]) -> Vec<usize> {
         let rows = &self.table.rows;
         let any = |column: &usize| rows.iter().any(|row| cell(row, *column, unit).is_some());
         columns.iter().copied().filter(any).collect()
     }
 
-    /// The rows of a chart, the costliest first. Of too many those that changed most are kept, then those of the
-    /// sentence, then the costliest.
+    /// Returns the rows of a chart, the costliest first. If there are too many, the rows that changed most are kept,
+    /// then those of the sentence, then the costliest.
     fn rows(&self, unit: &str, columns: &[usize], rows: Rows) -> Vec<&TableRow> {
         let cost = |row: &TableRow, columns: &[usize]| {
             let costs = columns.iter().filter_map(|&column| {
@@ -270,7 +271,7 @@ impl Ranked<'_> {
         }
     }
 
-    /// What is known of a bar.
+    /// Returns the text of a bar's tooltip.
     fn detail(
         &self,
         row: &TableRow,
@@ -340,7 +341,7 @@ fn relative_change(row: &RowComparison) -> f64 {
     }
 }
 
-/// By how much a row changed, with the class of its verdict.
+/// Returns the change of a row, with the class of its verdict.
 fn remark(row: &RowComparison) -> Option<(&'static str, String)> {
     let text = match (&row.counts, &row.time) {
         (Some(counts), _) => number::added(counts.added),
@@ -363,7 +364,7 @@ fn words(unit: &str) -> &str {
     }
 }
 
-/// How many rows changed against the base, and which the most.
+/// Counts the rows that changed against the base, and names the one that changed most.
 fn against_base(comparisons: &[SuiteComparison]) -> String {
     let base = base(comparisons);
     let rows: Vec<(&str, &RowComparison)> = comparisons
@@ -410,7 +411,7 @@ fn against_base(comparisons: &[SuiteComparison]) -> String {
     sentence + "."
 }
 
-/// The base's name: its platform's, if all others are compared with this one and none is the same platform.
+/// Returns the name of the base's platform if all comparisons have this base and another platform, else `the base`.
 fn base(comparisons: &[SuiteComparison]) -> String {
     let name = comparisons.first().map_or("", |one| &*one.base.platform);
     let is_other = |one: &SuiteComparison| one.base.platform == name && one.other.platform != name;
@@ -439,7 +440,7 @@ fn most(rows: &[(&str, &RowComparison)], direction: Verdict) -> String {
     text.unwrap_or_default()
 }
 
-/// No row has a verdict: the first reason.
+/// Returns the sentence if no row has a verdict, with the first reason.
 fn none_compared(rows: &[(&str, &RowComparison)], base: &str) -> String {
     let why = rows.iter().find_map(|(_, row)| row.why.as_deref());
     let why = why.map_or(String::new(), |why| format!(": {why}"));

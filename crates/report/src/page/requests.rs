@@ -69,7 +69,8 @@ pub(crate) fn lead(
     })
 }
 
-/// The lines with instructions of the fewest requests at a time and of a vCPU that sleeps, if there are any.
+/// Returns the lines with instructions of a vCPU that sleeps, if there are any, and among these of the fewest requests
+/// at a time.
 fn plainest(requests: &Requests) -> Vec<&IoLine> {
     let counted = || {
         requests
@@ -84,7 +85,7 @@ fn plainest(requests: &Requests) -> Vec<&IoLine> {
     counted().filter(|line| usage(line) == least).collect()
 }
 
-/// What kind of device it is: `virtio-blk`.
+/// Returns the kind of a device: `virtio-blk`.
 fn kind(line: &IoLine) -> &str {
     line.row
         .served()
@@ -94,7 +95,7 @@ fn kind(line: &IoLine) -> &str {
         .unwrap_or("I/O")
 }
 
-/// Who serves it, with the platform if that is what differs.
+/// Returns the server of a device, with its platform if `other` has another one.
 fn server(line: &IoLine, other: &IoLine) -> String {
     let by = line
         .row

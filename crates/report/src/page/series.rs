@@ -6,14 +6,14 @@ use std::collections::BTreeMap;
 use ws_analysis::Summary;
 use ws_results::ResultFile;
 
-/// One result.
+/// A result with the data of its views.
 pub(crate) struct Series<'a> {
     pub result: &'a ResultFile,
-    /// Its platform, with the run's date if another run has the same platform.
+    /// Name of the platform, with the run's date if another run has the same platform.
     pub label: String,
     /// The part of the label after the platform, possibly empty.
     pub when: String,
-    /// The index of its platform among the distinct ones, for colours and filters.
+    /// Index of the platform among the distinct ones, for colours and filters.
     pub platform: usize,
     costs: BTreeMap<&'a str, Summary>,
 }
@@ -24,13 +24,14 @@ impl Series<'_> {
         self.costs.get(benchmark)
     }
 
-    /// Whether any of its figures has a band.
+    /// Whether any figure of the result has a band.
     pub(crate) fn has_band(&self) -> bool {
         self.costs.values().any(|cost| !cost.perturbed.is_empty())
     }
 }
 
-/// The distinct platforms, baselines last: the order of colours, so that the first are of what is compared.
+/// Returns the distinct platforms, baselines last. The order is that of colours, so that the compared platforms get the
+/// first ones.
 pub(crate) fn platforms<'a>(results: &'a [ResultFile], named: Option<&str>) -> Vec<&'a str> {
     let mut platforms = ws_results::platforms(results);
     platforms.sort_by_cached_key(|platform| has_baseline(results, platform, named));
@@ -85,7 +86,8 @@ pub(crate) fn units(series: &[Series], benchmark: &str) -> Vec<String> {
     units
 }
 
-/// One result for each platform, the newest of those with figures of the most benchmarks, in their order.
+/// Chooses a result for each platform: the newest of those with figures of the most benchmarks. Returns them in their
+/// order.
 pub(crate) fn newest(series: &[Series], table: &Table) -> Vec<usize> {
     let rank = |index: usize| {
         let measured = |row: &&TableRow| {

@@ -1,5 +1,5 @@
-//! The view of figures that a model gives (`elvis simulate --figure N --json`): a curve for each configuration,
-//! the paper's own points beside, and what its text states. All of it says that it is simulated.
+//! The view of a model's figures (`elvis simulate --figure N --json`): a curve for each configuration, the paper's own
+//! points beside, and the numbers of its text. Every part says that it is simulated.
 
 use super::boots::HUES;
 use super::curves::{Curves, Point};
@@ -23,7 +23,7 @@ pub struct Figure {
     /// The paper's number.
     pub figure: u32,
     pub title: String,
-    /// What the steps are.
+    /// Quantity of the steps.
     pub steps: String,
     pub unit: String,
     pub curves: Vec<Curve>,
@@ -33,19 +33,19 @@ pub struct Figure {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Curve {
     pub name: String,
-    /// Step and value.
+    /// Steps with their values.
     pub points: Vec<(u32, f64)>,
-    /// The paper's own.
+    /// The paper's own points.
     pub paper: Vec<(u32, f64)>,
 }
 
-/// What the paper's text states, beside the model's value.
+/// A number that the paper's text states, beside the model's value.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Statement {
     pub figure: u32,
     pub row: String,
     pub column: String,
-    /// As printed.
+    /// The number as printed.
     pub paper: String,
     pub unit: String,
     pub simulated: f64,
@@ -54,10 +54,7 @@ pub struct Statement {
 }
 
 impl Simulated {
-    /// Reads the output of `elvis simulate --figure N --json`.
-    ///
-    /// # Errors
-    /// It is something else.
+    /// Reads the output of `elvis simulate --figure N --json`. JSON that does not say that it is simulated is refused.
     pub fn from_json(text: &str) -> Result<Self, String> {
         let read: Self = serde_json::from_str(text).map_err(|error| error.to_string())?;
         match read.simulated {

@@ -8,7 +8,7 @@ use crate::number;
 use maud::{Markup, html};
 use ws_analysis::{Level, Trend, Trends};
 
-/// A picture's size, and the room around what it shows.
+/// Size of a picture, and the room around its line.
 const WIDTH: u32 = 200;
 const HEIGHT: u32 = 36;
 const MARGIN: u32 = 4;
@@ -132,8 +132,8 @@ fn step(trends: &Trends, trend: &Trend) -> String {
     )
 }
 
-/// A line over the kernels, each at the same distance from the next, with its greatest step marked. The cells beside it
-/// say the same to a screen reader.
+/// Draws a line over the kernels, each at the same distance from the next, with its greatest step marked. For a screen
+/// reader, the cells beside it have the values.
 fn picture(trends: &Trends, trend: &Trend) -> Markup {
     let values: Vec<f64> = trend
         .levels

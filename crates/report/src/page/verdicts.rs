@@ -32,7 +32,7 @@ pub(crate) fn verdicts(
     }
 }
 
-/// A comparison, `with_host` with where it was measured.
+/// Renders a comparison; `with_host` adds the host that measured it.
 fn one(comparison: &SuiteComparison, with_host: bool, caveat: &Caveat) -> Markup {
     let (base, other) = (&comparison.base, &comparison.other);
     let on = |host: &Option<String>| match host.as_deref().filter(|_| with_host) {

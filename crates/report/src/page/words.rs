@@ -10,7 +10,7 @@ pub(crate) fn plain(text: &str) -> Cow<'_, str> {
     crate::text::terminal(text)
 }
 
-/// As [`plain`], a platform's name that may be broken before its variant and its options.
+/// Renders a platform's name as [`plain`] does. A line may break before its variant and its options.
 pub(crate) fn breakable(name: &str) -> Markup {
     let name = plain(name);
     let ends = name.match_indices(['@', '+']).map(|(at, _)| at);
@@ -81,7 +81,7 @@ impl Caveat {
         }
     }
 
-    /// Whether it has this text.
+    /// Whether the caveat has a machine's text.
     pub(crate) fn says(&self, text: &str) -> bool {
         self.machines.iter().any(|(said, _)| said == text)
     }

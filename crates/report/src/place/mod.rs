@@ -25,7 +25,7 @@ pub struct Placement {
     /// Always `worldswitch-place/1`.
     #[schemars(extend("const" = PLACEMENT_SCHEMA))]
     pub schema: &'static str,
-    /// One for each platform and kind of work.
+    /// Kinds of work, one entry for each platform and kind.
     pub kinds: Vec<Placed>,
 }
 
@@ -33,37 +33,38 @@ pub struct Placement {
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Placed {
     pub platform: String,
-    /// `net-self`, `net-host`, `net-guest`, `disk-buffered`, `disk-cached`, `cpu`, `memory`, `trip-host`,
+    /// Kind of work: `net-self`, `net-host`, `net-guest`, `disk-buffered`, `disk-cached`, `cpu`, `memory`, `trip-host`,
     /// `trip-guest`.
     pub kind: &'static str,
-    /// What a unit of the work is.
+    /// Name of a unit of work.
     pub unit: String,
-    /// One for each placement.
+    /// Cells, one for each placement.
     pub cells: Vec<PlacedCell>,
-    /// The placement at which both together keep most of what each does alone, and that at which they keep
+    /// The placement at which both sides together keep most of their speeds alone. `worst` is that at which they keep
     /// least. Absent unless the intervals of both sums are known and apart.
     pub best: Option<Kept>,
     pub worst: Option<Kept>,
-    /// The paper's speed of the VM relative to the host's, alone, where it gives only that.
+    /// The paper's speed of the VM relative to the host's, alone, where the paper has only that.
     pub published_guest_of_host: Option<f64>,
-    /// What the paper's text says of this kind of work.
+    /// Statements of the paper's text on this kind of work.
     pub stated: Vec<String>,
     /// The disks, if they are read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disks: Option<String>,
 }
 
-/// Where the parts of both sides may run, as lists of CPUs.
+/// CPUs on which the parts of both sides may run, as lists.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct At {
-    /// The host's processes.
+    /// CPUs of the host's processes.
     pub host_cpus: String,
-    /// The receiver, or the second VM; absent: a receiver with the other processes, a second VM everywhere.
+    /// CPUs of the receiver, or of the second VM. Absent if a receiver is with the other processes, or a second VM may
+    /// run everywhere.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub receiver_cpus: Option<String>,
-    /// The VM's CPU, or all threads of its program.
+    /// CPUs of the vCPU, or of all threads of the VM's program.
     pub vm_cpus: String,
-    /// All other threads of its program, and vhost's, if they are put apart.
+    /// CPUs of all other threads of the VM's program, and of vhost's, if they are put apart.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub io_cpus: Option<String>,
 }
@@ -73,19 +74,19 @@ pub struct At {
 pub struct PlacedCell {
     #[serde(flatten)]
     pub at: At,
-    /// Only one side works: its speed on its CPUs.
+    /// Speed of each side on its CPUs while the other side does not work.
     pub alone: Rates,
-    /// Both work: the speed of each.
+    /// Speed of each side while both work.
     pub both: Rates,
-    /// The speed of each, both working, relative to its own alone.
+    /// Speed of a side while both work, relative to its speed alone.
     pub host_kept: Option<f64>,
     pub guest_kept: Option<f64>,
-    /// The least and the greatest of these by the 95 % intervals of both speeds, from three boots on.
+    /// The least and the greatest of this share by the 95 % intervals of both speeds, from three boots on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host_interval: Option<[f64; 2]>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub guest_interval: Option<[f64; 2]>,
-    /// The same of the paper's Figure 4, where it has such a cell: in MB/s, of a range the middle.
+    /// Cell of the paper's Figure 4, where there is one: in MB/s, the middle of a range.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub published: Option<PublishedCell>,
 }
@@ -93,17 +94,17 @@ pub struct PlacedCell {
 /// The speed of both sides.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Rates {
-    /// Units a second; absent if there are none.
+    /// Units of work a second; absent if there are none.
     pub host_per_s: Option<f64>,
     pub guest_per_s: Option<f64>,
-    /// The VM's relative to the host's.
+    /// Speed of the VM relative to the host's.
     pub guest_of_host: Option<f64>,
     /// Why a speed is missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
 }
 
-/// What the paper has of a placement.
+/// The paper's speeds at a placement.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct PublishedCell {
     pub alone: Rates,
@@ -112,20 +113,20 @@ pub struct PublishedCell {
     pub guest_kept: Option<f64>,
 }
 
-/// What both sides keep at a placement.
+/// Shares of their speeds that both sides keep at a placement.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Kept {
     #[serde(flatten)]
     pub at: At,
     pub host: f64,
     pub guest: f64,
-    /// The least and the greatest of each.
+    /// The least and the greatest share of each side.
     pub host_interval: [f64; 2],
     pub guest_interval: [f64; 2],
 }
 
 impl Placement {
-    /// From these results; rows of anything else are left out.
+    /// Builds the view from results; rows that are no placements are left out.
     pub fn of(results: &[ResultFile], reference: &Reference) -> Self {
         let paper = Paper::of(reference);
         let kinds = results.iter().flat_map(|result| {
@@ -145,22 +146,19 @@ impl Placement {
         }
     }
 
-    /// Whether a result has such rows.
+    /// Whether a result has rows of placements.
     pub fn concerns(results: &[ResultFile]) -> bool {
         let mut rows = results.iter().flat_map(|result| &result.rows);
         rows.any(|row| PlaceRow::parse(&row.benchmark).is_some())
     }
 
-    /// As JSON. Ends in a newline.
-    ///
-    /// # Errors
-    /// Only by a bug in this program.
+    /// Renders the data as JSON, with a newline at the end.
     pub fn to_json(&self) -> serde_json::Result<String> {
         Ok(serde_json::to_string_pretty(self)? + "\n")
     }
 
-    /// The kind of work whose placements matter most: both sides keep more at its best one than at its worst by
-    /// more than elsewhere.
+    /// Returns the kind of work whose placements matter most: that with the largest difference of kept shares between
+    /// its best placement and its worst.
     pub(crate) fn widest(&self) -> Option<&Placed> {
         let width = |kind: &&Placed| Some(kind.best.as_ref()?.sum() - kind.worst.as_ref()?.sum());
         let wide = self.kinds.iter().filter(|kind| width(kind).is_some());
@@ -168,7 +166,7 @@ impl Placement {
     }
 }
 
-/// Whether its VM is an emulator's.
+/// Whether the platform's VM is an emulator's.
 fn is_emulator(platform: &str) -> bool {
     base(platform) == "qemu-tcg"
 }
@@ -188,7 +186,7 @@ impl<'a> Rows<'a> {
             .filter(move |(row, _)| row.kind == self.kind)
     }
 
-    /// Those of both sides, as far as they are there.
+    /// Finds the rows of both sides, as far as they are there.
     fn of_sides(self, row: impl Fn(Side) -> PlaceRow) -> [Option<&'a Row>; 2] {
         [Side::Host, Side::Guest].map(|side| {
             let wanted = row(side);
@@ -323,18 +321,18 @@ impl Kept {
         })
     }
 
-    /// Of both.
+    /// Returns the sum of both shares.
     pub(crate) fn sum(&self) -> f64 {
         self.host + self.guest
     }
 
-    /// The least and the greatest of that.
+    /// Returns the least and the greatest of this sum.
     fn sum_span(&self) -> [f64; 2] {
         [0, 1].map(|end| self.host_interval[end] + self.guest_interval[end])
     }
 }
 
-/// Units a second.
+/// Returns the units of work a second.
 fn per_s(row: &Row, result: &ResultFile) -> Option<f64> {
     let ns = Summary::cost(row, &result.perturbed())?.value;
     (ns > 0.0).then(|| 1e9 / ns)
@@ -346,7 +344,7 @@ fn span(row: &Row, result: &ResultFile) -> Option<[f64; 2]> {
     (interval.low > 0.0).then_some([interval.low, interval.high])
 }
 
-/// The interval of what is kept: the least and the greatest ratio of times alone and together.
+/// Returns the interval of the share that is kept: the least and the greatest ratio of times alone and together.
 fn kept_span(both: Option<[f64; 2]>, alone: Option<[f64; 2]>) -> Option<[f64; 2]> {
     let ([low, high], [alone_low, alone_high]) = (both?, alone?);
     Some([alone_low / high, alone_high / low])

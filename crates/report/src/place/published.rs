@@ -1,4 +1,4 @@
-//! What Rasmusson and Corcoran published. Their MB/s are those of a machine of 2013: only ratios are compared.
+//! Numbers that Rasmusson and Corcoran published. Their MB/s are those of a machine of 2013: only ratios are compared.
 
 use super::{PlaceKind, Places, PublishedCell, Rates, Spot, ratio};
 use crate::reference::{Reference, Value};
@@ -10,7 +10,7 @@ pub(super) struct Paper<'a> {
     values: Vec<&'a Value>,
 }
 
-/// CPUs as the paper has them, whose machine has two: the first, the second, both.
+/// Returns the paper's name of CPUs. Its machine has two: the first, the second, both.
 fn cores(spot: &Spot) -> Option<&'static str> {
     match (&*spot.work, &spot.serve) {
         ("0", None) => Some("0"),
@@ -20,8 +20,8 @@ fn cores(spot: &Spot) -> Option<&'static str> {
     }
 }
 
-/// The columns of Figure 4 for one sender and for two. To vebox, its host, it has no sender alone; stbox is
-/// another machine, in whose place we have a second VM.
+/// Returns the columns of Figure 4 for one sender and for two. For vebox, the paper's host, there is no column of one
+/// sender. The paper's stbox is another machine; our second VM takes its place.
 fn columns(kind: PlaceKind) -> Option<(Option<&'static str>, &'static str)> {
     match kind {
         PlaceKind::NetSelf => Some((
@@ -88,13 +88,13 @@ impl<'a> Paper<'a> {
         values.filter(move |value| is_of(kind, &value.row))
     }
 
-    /// The speed of its VM relative to the host's, where the text has only that, and one number of it.
+    /// Returns the speed of the paper's VM relative to the host's, where the text has one number and only that.
     pub(super) fn guest_of_host(&self, kind: PlaceKind) -> Option<f64> {
         let is_ratio = |value: &&&Value| value.unit == "percent" && value.to.is_none();
         Some(self.in_text(kind).find(is_ratio)?.value? / 100.0)
     }
 
-    /// What the text says, as printed.
+    /// Returns the statements of the text, as printed.
     pub(super) fn stated(&self, kind: PlaceKind) -> Vec<String> {
         let said = |value: &&Value| format!("{}, {}: {}", value.row, value.column, value.printed);
         self.in_text(kind).map(said).collect()

@@ -30,10 +30,10 @@ const LEGEND: [&str; 4] = [
     "paper: the same ratios of Figure 4 of Rasmusson and Corcoran (2013), KVM on a Cortex-A15 with two cores; of a range the middle. net-guest: in the place of our second VM it has another machine, stbox.",
 ];
 
-/// Said below times of a VM in an emulator.
+/// Note below times of a VM in an emulator.
 const EMULATED: &str = "qemu-tcg is an emulator: its VM/host says nothing of virtualization; what both keep is the scheduler's doing.";
 
-/// Of so many placements without a figure each is named.
+/// Most placements without a figure that are named one by one.
 const NAMED: usize = 3;
 
 impl Placement {
@@ -63,7 +63,7 @@ impl Placement {
         tables + &below_in_markdown(self.legend())
     }
 
-    /// What the columns are.
+    /// Returns the legend of the columns.
     pub(crate) fn legend(&self) -> impl Iterator<Item = &'static str> {
         let emulated = self.kinds.iter().any(|kind| is_emulator(&kind.platform));
         LEGEND.into_iter().chain(emulated.then_some(EMULATED))
@@ -71,12 +71,10 @@ impl Placement {
 }
 
 impl Placed {
-    /// Its heading.
     pub(crate) fn title(&self) -> String {
         format!("{} on {}: {} a second", self.kind, self.platform, self.unit)
     }
 
-    /// Its table.
     pub(crate) fn sheet(&self) -> Sheet {
         let mut sheet = Sheet::new(COLUMNS);
         sheet.extend(self.cells.iter().map(|cell| line(self, cell)));
@@ -100,7 +98,8 @@ impl Placed {
         ))
     }
 
-    /// Below the table: the best and the worst placement, why cells are empty, and what the paper says.
+    /// Returns the notes below the table: the best and the worst placement, reasons of empty cells, disks, and the
+    /// paper's statements.
     pub(crate) fn said(&self) -> Vec<String> {
         let mut missing: Vec<(&str, Vec<String>)> = Vec::new();
         for cell in &self.cells {

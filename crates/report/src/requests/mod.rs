@@ -1,5 +1,5 @@
-//! Paravirtual I/O in the lab (`worldswitch run io --on lab:...`): for each device of a VM the instructions
-//! and exits of one request, by reason, beside what ELVIS (2013) states of exits.
+//! Paravirtual I/O in the lab (`worldswitch io --on lab:...`): for each device of a VM the instructions and exits of
+//! one request, by reason, beside the rates of exits that ELVIS (2013) states.
 
 pub(crate) mod text;
 
@@ -21,7 +21,7 @@ const TEXT: &str = "text 4.3";
 
 /// The part of a row's ticks in which all CPUs of the machine were idle.
 const IDLE: &str = "idle";
-/// From this share on the row says so.
+/// Share of idle ticks above which a note names it.
 pub(crate) const MUCH_IDLE: f64 = 0.01;
 
 /// All data of this view. Strings are not escaped yet; the renderers do that.
@@ -30,9 +30,9 @@ pub struct Requests {
     /// Always `worldswitch-io/1`.
     #[schemars(extend("const" = IO_SCHEMA))]
     pub schema: &'static str,
-    /// By row, each with one line for each result that has it, in their order.
+    /// Lines by row: for each row one line for each result that has it, in their order.
     pub lines: Vec<IoLine>,
-    /// What ELVIS states of exits.
+    /// Rates of exits that ELVIS states.
     pub published: Vec<PublishedRate>,
     /// The rows that were explained, by function.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -50,13 +50,13 @@ pub struct IoLine {
     pub row: IoRow,
     /// Instructions of all CPUs for one request; absent if there are none, with the reason in `why`.
     pub insns: Option<f64>,
-    /// The least and the greatest over all boots, perturbed ones too.
+    /// The least and the greatest figure over all boots, perturbed ones too.
     pub band: Option<[f64; 2]>,
-    /// Whether all boots but the perturbed ones gave the same.
+    /// Whether all boots but the perturbed ones gave the same samples.
     pub exact: Option<bool>,
     /// Exits for one request, the least and the greatest of the boots, of a machine that counts exits only.
     pub exits_of_boots: Option<[f64; 2]>,
-    /// What KVM counted for one request, by the kernel's names.
+    /// KVM's counters for one request, by the kernel's names.
     pub counts: BTreeMap<String, f64>,
     /// Exits for one request by reason.
     pub reasons: BTreeMap<String, f64>,
@@ -68,16 +68,16 @@ pub struct IoLine {
 /// A number of exits in a second that a paper states.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct PublishedRate {
-    /// What: `exits, Apache, 1 VM`.
+    /// Name of the rate: `exits, Apache, 1 VM`.
     pub row: String,
     /// The paper's name of the system.
     pub column: String,
     pub per_s: f64,
-    /// As printed.
+    /// The rate as printed.
     pub printed: String,
     /// The paper's machine.
     pub hardware: String,
-    /// What a reader must know.
+    /// Remark that a reader must know.
     pub note: String,
 }
 
@@ -98,7 +98,7 @@ impl IoLine {
     }
 }
 
-/// What a row's name says, if it is a row of a VM's device.
+/// Parses the name of a row, if it is a row of a VM's device.
 fn io_row(row: &Row) -> Option<IoRow> {
     let of_vm = row.category == IO && row.work.is_some();
     IoRow::parse(&row.benchmark).filter(|_| of_vm)
@@ -110,7 +110,7 @@ pub(crate) fn is_request(row: &Row) -> bool {
 }
 
 impl Requests {
-    /// From these results, in their order; other rows are left out.
+    /// Builds the view from results, in their order; other rows are left out.
     pub fn of(results: &[ResultFile], reference: &Reference) -> Self {
         let rows = results.iter().flat_map(|result| &result.rows);
         let mut names: Vec<(&str, IoRow)> = Vec::new();
@@ -133,16 +133,13 @@ impl Requests {
         }
     }
 
-    /// Whether any of these results has such a row.
+    /// Whether any of these results has a row of a VM's device.
     pub fn concerns(results: &[ResultFile]) -> bool {
         let mut rows = results.iter().flat_map(|result| &result.rows);
         rows.any(|row| io_row(row).is_some())
     }
 
-    /// As JSON. Ends in a newline.
-    ///
-    /// # Errors
-    /// Only by a bug in this program.
+    /// Renders the data as JSON, with a newline at the end.
     pub fn to_json(&self) -> serde_json::Result<String> {
         Ok(serde_json::to_string_pretty(self)? + "\n")
     }
@@ -172,7 +169,7 @@ pub(crate) fn idle(unit: &Unit) -> Option<f64> {
     Some(idle / insns)
 }
 
-/// The paper's exits a second.
+/// Returns the paper's exits a second.
 pub(crate) fn published(reference: &Reference) -> Vec<PublishedRate> {
     let values = reference.of_table(PAPER, TEXT);
     let exits = values.filter(|value| value.unit == "per_s" && value.row.starts_with("exits"));

@@ -15,7 +15,7 @@ const LEGEND: [&str; 5] = [
 ];
 
 impl IoLine {
-    /// Exits of one request, and how far apart boots are that do not agree.
+    /// Returns the exits of one request; a range if boots do not agree.
     fn all_exits(&self) -> String {
         match self.exits_of_boots {
             Some([low, high]) if two(low) != two(high) => format!("{} to {}", two(low), two(high)),
@@ -23,7 +23,7 @@ impl IoLine {
         }
     }
 
-    /// Idle time that its instructions contain.
+    /// Returns the note on idle time in the row's instructions.
     fn idle(&self) -> Option<String> {
         idle(&self.benchmark, &self.platform, self.idle)
     }
@@ -34,7 +34,7 @@ impl IoLine {
     }
 }
 
-/// Idle time that a row's instructions contain, if it is much.
+/// Returns the note on idle time in a row's instructions, if it is much.
 pub(crate) fn idle(row: &str, platform: &str, share: Option<f64>) -> Option<String> {
     let share = share.filter(|share| *share > MUCH_IDLE)?;
     Some(format!(
@@ -43,7 +43,7 @@ pub(crate) fn idle(row: &str, platform: &str, share: Option<f64>) -> Option<Stri
     ))
 }
 
-/// What ELVIS states, as one text.
+/// Returns ELVIS' rates, as one text.
 pub(crate) fn stated(published: &[PublishedRate]) -> Option<String> {
     let hardware = &published.first()?.hardware;
     let machine = hardware.split(',').next().unwrap_or_default();
@@ -101,7 +101,7 @@ impl Requests {
         sheet
     }
 
-    /// What stands below the table.
+    /// Returns the notes below the table.
     pub(crate) fn below(&self) -> Vec<String> {
         let lines = self.lines.iter();
         let mut below: Vec<String> = lines.clone().filter_map(IoLine::reason).collect();
@@ -126,7 +126,7 @@ impl Requests {
     }
 }
 
-/// A sentence's text within another sentence.
+/// Makes the first letter of a sentence small, for its use within another sentence.
 fn lowered(text: &str) -> String {
     let mut letters = text.chars();
     let first = letters

@@ -5,7 +5,8 @@ use super::Role::{Native, NestedVm, Vm};
 use super::System::{Guest, Linux};
 use super::{Facts, Paging, Published, Role, System};
 
-/// The machines' names with the facts that no option changes: hypervisor and monitor, or nothing.
+/// Names of machines with the facts that no option changes: role, system, hypervisor and monitor. The last two are
+/// empty where there is none.
 const MACHINES: [(&str, Role, System, &str, &str); 40] = [
     ("host", Native, Linux, "", ""),
     ("kvm", Vm, Guest, "kvm", "vmm"),
@@ -49,7 +50,7 @@ const MACHINES: [(&str, Role, System, &str, &str); 40] = [
     ("lab:xen-linux", Vm, Linux, "xen", "xl"),
 ];
 
-/// The numbers beside them: paper, table (or all of them), setup and hardware.
+/// Published numbers of the machines: paper, table (empty for all of them), setup and hardware.
 const PUBLISHED: [(&str, [&str; 4]); 17] = [
     ("host", ["dall-2015", "6", "native", "m400"]),
     ("qemu-kvm", ["dall-2015", "5", "kvm", "r320"]),
@@ -95,7 +96,7 @@ struct Name<'a> {
     options: Vec<&'a str>,
 }
 
-/// The facts; none of a name that is not known.
+/// Returns the facts of a platform; none of a name that is not known.
 pub(super) fn facts(platform: &str) -> Facts {
     let name = Name::of(platform);
     let machine = MACHINES.iter().find(|machine| machine.0 == name.base);
@@ -134,7 +135,8 @@ impl<'a> Name<'a> {
         self.options.contains(&option)
     }
 
-    /// This host's KVM says itself how it translates.
+    /// Returns the paging by the machine's name and options; `None` for this host, whose KVM states its paging in the
+    /// result.
     fn paging(&self, hypervisor: &str) -> Option<Paging> {
         match hypervisor {
             "tcg" => Some(Paging::Software),
@@ -162,7 +164,7 @@ impl<'a> Name<'a> {
         match self.base {
             "lab:neve-linux" | "lab:neve-nested" => match self.variant {
                 Some("nv" | "pv" | "neve") => self.variant,
-                // Also where the variant is a kernel.
+                // The variant may also be the name of a kernel.
                 _ => Some("nv2"),
             },
             _ => None,

@@ -17,6 +17,8 @@ pub struct Schema<'a> {
 }
 
 impl<'a> Schema<'a> {
+    /// Wraps a schema after a check that all of it is supported.
+    ///
     /// # Panics
     /// If the schema uses anything unsupported.
     pub fn of(root: &'a Value) -> Self {
@@ -25,10 +27,7 @@ impl<'a> Schema<'a> {
         schema
     }
 
-    /// Validates the document.
-    ///
-    /// # Errors
-    /// The first place where it is not valid, and why.
+    /// Validates the document. The error is the first place where the document is not valid, and why.
     pub fn check(&self, document: &Value) -> Result<(), String> {
         self.holds(self.root, document, "")
     }
@@ -161,7 +160,7 @@ fn is_of(value: &Value, name: &str) -> Option<bool> {
     })
 }
 
-/// One type, or several.
+/// Names in a keyword `type`, which has one name or an array of them.
 fn types(value: &Value) -> impl Iterator<Item = &str> {
     let names = match value {
         Value::Array(names) => names.as_slice(),

@@ -1,5 +1,6 @@
-//! The flame graph: callers above what they call, from left to right in the order of time, as wide as they have
-//! instructions. The page draws its own, since that of `explain --flamegraph` needs its own script and colours.
+//! The flame graph: callers above the functions that they call, from left to right in the order of time. The width of a
+//! call is its instructions. The page draws its own graph, since that of `explain --flamegraph` needs its own script
+//! and colours.
 
 use super::title;
 use crate::page::words::plain;
@@ -8,14 +9,14 @@ use ws_explain::explained::Explained;
 use ws_explain::place::Kind;
 use ws_explain::render::number::grouped;
 
-/// In units of the drawing, which are pixels at the page's full width.
+/// Lengths in units of the drawing, which are pixels at the page's full width.
 const WIDTH: f64 = 1000.0;
 const ROW: usize = 18;
-/// Of a letter in the font of the drawing.
+/// Width of a letter in the font of the drawing.
 const LETTER: f64 = 6.7;
-/// Narrower calls are not drawn.
+/// Least width of a call that is drawn.
 const NARROWEST: f64 = 0.4;
-/// Deeper calls are not drawn; a kernel's stack has no room for as many.
+/// Greatest depth of a call that is drawn; a kernel's stack has no room for as many.
 const DEEPEST: usize = 200;
 
 struct Box<'a> {
@@ -110,7 +111,7 @@ impl Box<'_> {
         }
     }
 
-    /// As much of the name as fits.
+    /// Returns as much of the name as fits.
     fn text(&self) -> String {
         let letters = ((self.width - 6.0) / LETTER).max(0.0) as usize;
         match self.name.chars().count() {

@@ -13,7 +13,7 @@ use ws_explain::render::number::grouped;
 /// Functions with fewer instructions of their own are left out of the table, and counted.
 const LEAST: u64 = 10;
 
-/// The opening: what the first one costs. Its figure, the flame graph, is the first in the view.
+/// The opening: the cost of the first explained operation. Its figure, the flame graph, is the first in the view.
 pub(crate) fn lead(all: &[Explained]) -> Option<Lead> {
     Some(Lead {
         sentence: first_line(all.first()?),
@@ -71,7 +71,7 @@ fn card(one: &Explained, led: bool) -> Markup {
     }
 }
 
-/// What of it is explained, and where.
+/// Returns the explained benchmark and its platform.
 fn title(one: &Explained) -> String {
     format!("{} on {}", one.benchmark, one.platform)
 }

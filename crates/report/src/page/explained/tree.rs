@@ -1,4 +1,4 @@
-//! The call tree: a line for each call, which folds what it calls.
+//! The call tree: a line for each call, which folds the calls that it makes.
 
 use super::{LEAST, title};
 use crate::page::words::{plain, plural};
@@ -10,7 +10,7 @@ use ws_explain::tree::Node;
 /// Calls with a smaller share of the tree are folded at first.
 const OPEN: f64 = 0.05;
 
-/// What is still to be written.
+/// A step that is still to be written: a call with its depth, or the end of a call's fold.
 enum Step {
     Call(u32, usize),
     End,
@@ -44,7 +44,7 @@ struct Lines {
 }
 
 impl Lines {
-    /// Calls may be nested deeper than this program's own stack allows, so it does not recurse.
+    /// Renders the tree without recursion: calls may be nested deeper than this program's own stack allows.
     fn of(one: &Explained) -> Self {
         let nodes = &one.tree.nodes;
         let roots = one.tree.roots.iter();
@@ -78,7 +78,7 @@ impl Lines {
         lines
     }
 
-    /// Whether any of these calls is to be shown.
+    /// Adds the calls that are shown to `open`. Returns whether there are any.
     fn push(&mut self, open: &mut Vec<Step>, nodes: &[Node], calls: &[u32], depth: usize) -> bool {
         let before = open.len();
         for call in calls.iter().rev() {

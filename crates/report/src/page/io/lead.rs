@@ -59,7 +59,7 @@ impl Figure<'_> {
         })
     }
 
-    /// The fastest first.
+    /// Returns the servers at the last step, the fastest first.
     fn servers_at_last(&self) -> Vec<Server> {
         let of = |(series, rows): &(&'_ Series<'_>, Vec<Option<&Row>>)| {
             Some(Server {

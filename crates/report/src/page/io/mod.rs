@@ -21,7 +21,7 @@ const BASELINE: &str = "elvis@per-device";
 /// The name of loads that belong to no experiment.
 const ALIKE: &str = "devices";
 
-/// An experiment: its title and what its steps are.
+/// An experiment: its title and the quantity of its steps.
 struct Experiment {
     name: &'static str,
     title: &'static str,
@@ -148,7 +148,7 @@ fn ratio(samples: &Samples) -> f64 {
     sum(samples) / samples.iterations as f64
 }
 
-/// One figure: the loads of an experiment that differ only in the number of devices.
+/// A figure: the loads of an experiment that differ only in the number of devices.
 struct Figure<'a> {
     experiment: &'a str,
     role: &'a str,
@@ -278,6 +278,7 @@ fn figures<'a>(series: &'a [Series<'a>]) -> Vec<Figure<'a>> {
             figures[at].steps.push(step);
         }
     }
+    // Servers come after all rows are known: each has an entry for every step of the figure.
     for figure in &mut figures {
         figure.steps.sort_unstable();
         for series in series {
