@@ -18,10 +18,10 @@ pub enum EncodeError {
     /// The content is not an object, so it cannot have a kind.
     #[error("a record is a JSON object")]
     NotAnObject,
-    /// It does not fit in a line.
+    /// The record does not fit in a line.
     #[error("the record needs {bytes} bytes; a line has at most {MAX_LINE_BYTES}")]
     TooLong {
-        /// The length of its line.
+        /// Length of the record's line.
         bytes: usize,
     },
     /// More parts than a `u32` can number.

@@ -13,9 +13,9 @@ use crate::order::{robust_deviation, sorted};
 pub struct Estimate {
     /// The estimate.
     pub value: f64,
-    /// Its standard error.
+    /// Standard error of the value.
     pub error: f64,
-    /// The degrees of freedom of that error.
+    /// Degrees of freedom of the standard error.
     pub df: f64,
 }
 

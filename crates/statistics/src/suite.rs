@@ -17,7 +17,7 @@ pub struct Reliability {
     /// The confidence that the differences are positive on the whole: 1 minus the one-sided p-value
     /// of the signed-rank test, exact, ties and zeros included.
     pub positive: f64,
-    /// The same for negative. The sum of both is below 1.
+    /// The confidence that the differences are negative on the whole. The sum of both confidences is below 1.
     pub negative: f64,
     /// The number of benchmarks.
     pub benchmarks: usize,
@@ -25,7 +25,7 @@ pub struct Reliability {
     pub differing: usize,
 }
 
-/// From one difference per benchmark, all on one scale, 0 if none was found. `None` without
+/// Computes the reliability from one difference per benchmark, all on one scale, 0 if none was found. `None` without
 /// benchmarks.
 ///
 /// A difference of 0 is ranked too; half of its rank counts for each side, as the method defines.
@@ -34,7 +34,7 @@ pub fn reliability(differences: &[f64]) -> Option<Reliability> {
         return None;
     }
     let sizes: Vec<f64> = differences.iter().map(|d| d.abs()).collect();
-    // Twice the ranks. Those of zeros are the same for both sides and cancel out.
+    // Twice the ranks. The ranks of zeros are the same for both sides and cancel out.
     let ranks = mid_ranks(&sizes);
     let signed = || differences.iter().zip(&ranks).filter(|(d, _)| **d != 0.0);
     let positive: usize = signed()

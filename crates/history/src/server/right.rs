@@ -1,4 +1,4 @@
-//! What a role of the server may do.
+//! Rights of a role of the server.
 
 use super::schema::SCHEMA;
 
