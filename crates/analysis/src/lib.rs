@@ -7,7 +7,8 @@
 //!
 //! [`compare_results`] compares two results and gives each benchmark a [`Verdict`]: on time from the
 //! boots' estimates ([`judge_times`]), on counts from whole distributions ([`judge_counts`]).
-//! [`judge_hosts`] says which machines differ from others of their kind, [`trends`] how figures moved over kernels.
+//! [`judge_hosts`] finds machines that differ from others of their kind, [`trends`] shows how figures moved over
+//! kernels.
 //! [`model`] fits HyperBench's cost model and predicts with it. The statistical methods and their
 //! sources are in [`statistics`].
 

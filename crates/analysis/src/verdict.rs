@@ -7,13 +7,13 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// It costs less, by the minimum effect or more, and not by chance.
+    /// The benchmark costs less, by the minimum effect or more, and not by chance.
     Better,
-    /// It costs more, likewise.
+    /// The benchmark costs more, by the minimum effect or more, and not by chance.
     Worse,
     /// Any difference is smaller than the minimum effect.
     NoChange,
-    /// The data support none of these.
+    /// The data support no other verdict.
     Inconclusive,
 }
 
@@ -29,7 +29,7 @@ impl Verdict {
     }
 }
 
-/// What makes a difference count.
+/// Thresholds above which a difference counts.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Thresholds {
     /// On time: the probability of at least one false "better" or "worse" among all benchmarks of a
@@ -55,7 +55,7 @@ impl Default for Thresholds {
 /// The most boots per side that are ever recommended.
 pub const MAX_BOOTS: usize = 1000;
 
-/// With so many boots per side a change of 10 % in a row whose boots scatter by less than
-/// [`crate::NOISY`] is found at least 95 times in 100: docs/notebook/method-errors.md has the measurement. The default
-/// of `run` for units of time, and what it recommends.
+/// Default of `run` for units of time, and the number that it recommends. With so many boots per side, a change of 10 %
+/// in a row whose boots scatter by less than [`crate::NOISY`] is found at least 95 times in 100
+/// (docs/notebook/method-errors.md has the measurement).
 pub const SUITE_BOOTS: u32 = 16;
