@@ -87,8 +87,7 @@ fn batch(boot: &BootEstimate, errors: f64) -> f64 {
     (boot.value + errors * boot.error) * boot.iterations as f64
 }
 
-/// Ratio of the time of a loop with the operation to one without it; at least a tick each, so that the ratio is above
-/// 0.
+/// Time of a loop with the operation / time of the loop without it. Each is at least a tick, so the ratio is above 0.
 pub(crate) fn loops(run: &[u64], control: &[u64]) -> f64 {
     let middle = |ticks: &[u64]| {
         let ticks: Vec<f64> = ticks.iter().map(|&ticks| ticks as f64).collect();

@@ -20,8 +20,7 @@ pub struct HostKind {
     pub platform: String,
     /// The unit of all figures.
     pub unit: String,
-    /// On time the host in the middle, with which the others were compared. Null on counts, or with fewer than three
-    /// hosts.
+    /// Host in the middle on time, with which the others were compared. Null on counts, or with fewer than three hosts.
     pub middle: Option<String>,
     /// Hosts of the kind: those that differ come first, then by name.
     pub hosts: Vec<Host>,
@@ -38,7 +37,7 @@ pub struct Host {
     pub standing: Standing,
     /// The benchmarks in which the host differs.
     pub differing: Vec<String>,
-    /// On time: the median row's cost / that of the host in the middle; null with few rows, and for that host.
+    /// Median row's cost / that of the host in the middle, on time; null with few rows, and for that host.
     pub shift: Option<SuiteShift>,
     /// Settings that differ from those of most hosts of the kind: fields of the result's subject, and the doctor's
     /// findings.

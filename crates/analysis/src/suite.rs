@@ -80,7 +80,7 @@ pub struct SuiteComparison {
     pub interleaved: bool,
     /// Comparisons of the benchmarks of either result, the base's order first.
     pub rows: Vec<RowComparison>,
-    /// On time: the shift of the median row; null with few rows.
+    /// Shift of the median row, on time; null with few rows.
     pub together: Option<SuiteShift>,
     /// Reliability by HyperBench's method over the suite, which counts rows and not how much they moved; null if
     /// nothing was compared. No verdict depends on it.
@@ -117,7 +117,7 @@ pub struct RowComparison {
     pub other: Option<f64>,
     /// Boots from which `base` and `other` are computed.
     pub boots: [usize; 2],
-    /// On `insns`: whether both sides' boots each gave the same samples.
+    /// Whether both sides' boots each gave the same samples, on `insns`.
     pub exact: Option<bool>,
     /// The verdict; null if the two are not compared, with the reason in `why`.
     pub verdict: Option<Verdict>,
@@ -204,7 +204,7 @@ pub struct CompareOptions {
     pub thresholds: Thresholds,
     /// Conditions that may differ.
     pub allow: Vec<String>,
-    /// Only these benchmarks; all if `None`. Other benchmarks that ran are still taken into account.
+    /// Benchmarks to compare; all if `None`. Other benchmarks that ran are still taken into account.
     pub only: Option<BTreeSet<String>>,
 }
 

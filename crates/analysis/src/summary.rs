@@ -23,8 +23,8 @@ pub struct Summary {
     pub value: f64,
     /// Spread between the boots; see [`spread`].
     pub spread: Option<f64>,
-    /// On `insns`: whether every boot gave the same samples, exactly and in the same order. `None` with
-    /// fewer than two boots, and on any other unit.
+    /// Whether every boot gave the same samples, exactly and in the same order, on `insns`. `None` with fewer than two
+    /// boots, and on any other unit.
     pub exact: Option<bool>,
 }
 

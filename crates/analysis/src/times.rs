@@ -8,7 +8,7 @@ use crate::statistics::{Estimate, Interval, difference, midmean, student_quantil
 use crate::verdict::{MAX_BOOTS, Thresholds, Verdict};
 
 /// Scatter of a side's boots (deviation as a fraction) above which a row is too noisy for "no change". Such a row is
-/// better or worse only if the two sides' values do not overlap: it has modes that may last for many boots, so tests
+/// better or worse only if the two sides' values do not overlap. It has modes that may last for many boots, so tests
 /// that treat boots as independent are not safe.
 pub const NOISY: f64 = 0.03;
 

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct TrendPoint {
     /// The platform without its kernel.
     pub machine: String,
-    /// On time the host, else empty.
+    /// Host, on time; else empty.
     pub host: String,
     /// The kernel.
     pub kernel: String,
@@ -34,7 +34,7 @@ pub struct Trends {
     pub machine: String,
     /// The unit of all values.
     pub unit: String,
-    /// On time the hosts, all of one kind; else none.
+    /// Hosts on time, all of one kind; else none.
     pub hosts: Vec<String>,
     /// The kernels that were measured, in their order.
     pub kernels: Vec<String>,

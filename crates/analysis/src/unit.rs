@@ -1,4 +1,4 @@
-//! The kinds of units, and what may be computed in each.
+//! The kinds of units, and the computations that each allows.
 
 /// Kind of a unit; it determines the estimate and the comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

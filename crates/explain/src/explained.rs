@@ -124,7 +124,7 @@ pub struct Explained {
     pub vcpus: u32,
     /// Number of samples.
     pub samples: u64,
-    /// Samples without a path: the benchmark reads the clock itself, and measured only a part of what was recorded.
+    /// Samples without a path: the benchmark reads the clock itself, and measured only a part of the recording.
     #[serde(default)]
     pub partial: u64,
     /// Number of samples with the most common path.

@@ -309,7 +309,7 @@ fn hypercall(script: &mut Script, what: Hypercall) {
     script.plain(1);
 }
 
-/// A trace of a benchmark with these samples, and what the guest measured.
+/// A trace of a benchmark with these samples, and the guest's measurement.
 pub(crate) fn trace(samples: &[Hypercall]) -> (Trace, Measured) {
     let mut script = Script::default();
     let mut trace = Trace {

@@ -1,5 +1,5 @@
-//! Finds the places of a kernel's modules. In the boot that printed the symbols they may have been elsewhere: the
-//! kernel frees a module's code of initialization some time after it was loaded, and the next module gets that place or
+//! Finds the places of a kernel's modules. In the boot that printed the symbols they may have been elsewhere. The
+//! kernel frees a module's code of initialization some time after it was loaded; the next module gets that place or
 //! another one. Calls tell the places, as they lead to the beginnings of functions.
 
 use crate::flow::Flow;

@@ -1,4 +1,4 @@
-//! Accesses to registers, by class and phase: what a world switch saves and restores.
+//! Accesses to registers, by class and phase: the state that a world switch saves and restores.
 //!
 //! On Arm the classes are those of Dall et al. (2016), Table 3, and later additions. On x86 a VM's registers are the
 //! fields of its VMCB, which is memory: the trace has the accessed fields, and the numbers of MSRs.

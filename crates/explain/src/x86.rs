@@ -90,13 +90,14 @@ pub fn flow(insn: &Insn) -> Flow {
 /// Whether a hypervisor intercepts an instruction of a guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Intercept {
-    /// Under every hypervisor: VMMCALL, VMCALL, CPUID, IN, OUT, HLT, RDMSR, WRMSR.
+    /// Intercepted by every hypervisor: VMMCALL, VMCALL, CPUID, IN, OUT, HLT, RDMSR, WRMSR.
     Always,
-    /// If the hypervisor chooses so: accesses to control and debug registers, INVLPG, RDTSC, PAUSE and the like.
+    /// Intercepted if the hypervisor chooses so: accesses to control and debug registers, INVLPG, RDTSC, PAUSE and the
+    /// like.
     Sometimes,
-    /// If the memory that the instruction accesses is a device or is not mapped.
+    /// Intercepted if the memory that the instruction accesses is a device or is not mapped.
     Memory,
-    /// Never.
+    /// Never intercepted.
     Never,
 }
 

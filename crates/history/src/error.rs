@@ -63,7 +63,7 @@ pub enum Error {
     File {
         /// The file.
         path: PathBuf,
-        /// Why, and what to do.
+        /// Reason, and cure.
         why: String,
     },
     /// The server can't be reached or refuses, or a statement fails there.
@@ -74,7 +74,7 @@ pub enum Error {
         /// The failure, and its cure.
         what: String,
     },
-    /// Only a server has roles.
+    /// Only a server has roles, and the history is a file.
     #[error("{0} is a file: who may read and write it, its permissions say")]
     NoRoles(String),
     /// There is no such run.

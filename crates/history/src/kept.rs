@@ -18,7 +18,7 @@ pub(crate) struct Kept {
     /// The host whose runs are compared with this run, on time. Empty on instructions: runs of all hosts are compared.
     pub judged_on: String,
     pub kernel: Option<String>,
-    /// See [`cell`].
+    /// Name of the run's cell; see [`cell`].
     pub cell: Option<String>,
     /// The command line.
     pub command: String,

@@ -56,7 +56,7 @@ pub struct Point {
     pub value: f64,
     /// The number of boots that it is computed from.
     pub boots: u32,
-    /// For the unit `insns`: whether all boots gave the same samples.
+    /// Whether all boots gave the same samples; for the unit `insns`.
     pub exact: Option<bool>,
 }
 

@@ -1,5 +1,5 @@
-//! Finds debug information of the code that a machine executed: in files that the user gave, in sets that `lab fetch
-//! --debug` put into the cache, and in files that the build left beside the project's own programs.
+//! Finds debug information of the code that a machine executed. It may be in files that the user gave, in the sets of
+//! `lab fetch --debug` in the cache, or in files that the build left beside the project's own programs.
 
 use anyhow::{Context, bail};
 use std::collections::BTreeSet;

@@ -1,4 +1,4 @@
-//! Boots a machine of the lab while its emulator records it, and explains what was executed.
+//! Boots a machine of the lab while its emulator records it, and explains the executed instructions.
 
 mod counted;
 pub mod debug;

@@ -153,7 +153,7 @@ pub struct ResultPart {
 pub enum CheckVerdict {
     /// The guest saw that the operation took place.
     Proved,
-    /// Only the host could see it.
+    /// Only the host could see whether the operation took place.
     Unproven,
     /// The guest saw that it did not take place; the figures mean nothing.
     Failed,

@@ -74,8 +74,8 @@ pub(crate) fn parse(line: &[u8]) -> Option<Result<Record, serde_json::Error>> {
     }))
 }
 
-/// Whether these bytes are only what programs and terminals on the way may add to a line: blanks, `\r`s, and control
-/// sequences such as colours (ECMA-48, 5.4: ESC, `[`, parameters and a final byte).
+/// Whether these bytes are only additions of programs and terminals on the way: blanks, `\r`s, and control sequences
+/// such as colours (ECMA-48, 5.4: ESC, `[`, parameters and a final byte).
 fn is_end(mut bytes: &[u8]) -> bool {
     loop {
         bytes = match bytes {

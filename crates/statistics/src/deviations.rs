@@ -1,9 +1,9 @@
 //! Fits a few prices to many totals: least absolute deviations, with prices of at least 0. Unlike least squares, one wild
 //! total does not move the fit, unless its counts are wild too.
 //!
-//! It is exact: among the best fits there is one that meets as many equations as there are prices, where "this price is
-//! 0" is an equation too (Bloomfield and Steiger, "Least Absolute Deviations", 1983, section 1.3). All such fits are
-//! tried, which is quick for few prices.
+//! The fit is exact. Among the best fits one meets as many equations as there are prices, where "this price is 0" is an
+//! equation too (Bloomfield and Steiger, "Least Absolute Deviations", 1983, section 1.3). All such fits are tried,
+//! which is quick for few prices.
 
 /// The prices with the least sum of `|counts * prices - total|`. A count that is 0 everywhere has the price 0.
 pub fn least_deviations<const N: usize>(totals: &[([f64; N], f64)]) -> [f64; N] {

@@ -1,10 +1,10 @@
 //! The confidence that one of two sides is better over a whole suite.
 //!
-//! Hierarchical Performance Testing: Chen, Chen, Guo, Temam, Wu and Hu, "Statistical Performance
-//! Comparisons of Computers", HPCA 2012; Chen et al., the same title, IEEE Transactions on Computers
-//! 64(5), 2015, which HyperBench (SIGMETRICS 2019, reference 6) used for its Table 4. In two steps:
-//! each benchmark's difference counts only if a rank-sum test finds one, else it is 0; then Wilcoxon's
-//! signed-rank test over the benchmarks gives the confidence that one side is better.
+//! Hierarchical Performance Testing: Chen, Chen, Guo, Temam, Wu and Hu, "Statistical Performance Comparisons of
+//! Computers", HPCA 2012; Chen et al., the same title, IEEE Transactions on Computers 64(5), 2015, which HyperBench
+//! (SIGMETRICS 2019, reference 6) used for its Table 4. The method has two steps. Each benchmark's difference counts
+//! only if a rank-sum test finds one, else it is 0. Then Wilcoxon's signed-rank test over the benchmarks gives the
+//! confidence that one side is better.
 //!
 //! Assumes that the benchmarks are independent, representative and equally important. A chosen suite
 //! is not; so this is a summary, and no exit code depends on it.

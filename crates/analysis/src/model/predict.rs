@@ -44,8 +44,8 @@ pub struct Prediction {
     pub left_out: Vec<String>,
 }
 
-/// A workload's time in the guest, equation 2, and its GNR, equation 1. Event costs are what virtualization adds, so
-/// T_direct is the workload's whole native time.
+/// A workload's time in the guest, equation 2, and its GNR, equation 1. Event costs are additions to the native time,
+/// so T_direct is the workload's whole native time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Whole {
     /// T_direct.

@@ -48,7 +48,7 @@ impl Message {
 pub enum Answer {
     /// Go on.
     GoOn,
-    /// Write the file after one more interval, which shows what comes after the difference.
+    /// Write the file after one more interval, which shows the instructions after the difference.
     OneMore,
     /// Write the file now.
     Write,

@@ -13,7 +13,7 @@ pub struct Item {
     pub insn: u32,
     /// The CPU that executed it.
     pub cpu: u8,
-    /// On x86: whether the instruction was executed in a VM.
+    /// Whether the instruction was executed in a VM, on x86.
     pub is_in_vm: bool,
     /// Time that the clock skipped in a halt just before the instruction.
     pub skipped_ns: u64,
@@ -24,7 +24,7 @@ pub struct Item {
 pub struct First {
     /// Number of the execution, from 1.
     pub at: u64,
-    /// On x86: whether it was in a VM.
+    /// Whether it was in a VM, on x86.
     pub is_in_vm: bool,
 }
 

@@ -15,8 +15,8 @@ const INLINED: &str = "_[i]";
 pub struct FlameError(String);
 
 impl Explained {
-    /// Returns folded stacks of the most common path, the guest's own instructions among them: a line `OUTER;INNER
-    /// COUNT` for each node with instructions of its own. The counts add up to the path's length.
+    /// Returns folded stacks of the most common path, the guest's own instructions among them. Each node with
+    /// instructions of its own has a line `OUTER;INNER COUNT`. The counts add up to the path's length.
     pub fn to_folded(&self) -> String {
         let own = self
             .tree

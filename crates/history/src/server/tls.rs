@@ -1,4 +1,4 @@
-//! TLS to a server, by libpq's names of what is checked.
+//! TLS to a server. Its modes have libpq's names.
 
 use crate::Error;
 use postgres::config::SslMode;
@@ -20,7 +20,7 @@ const SYSTEM: [&str; 2] = [
     "/etc/pki/tls/certs/ca-bundle.crt",
 ];
 
-/// Whether there is TLS, and what is checked of the server.
+/// Whether TLS is used, and the checks of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
     /// No TLS.

@@ -1,4 +1,4 @@
-//! The client library's errors in words that say what to do.
+//! Translates the client library's errors into words with a cure.
 
 use super::address::{Address, cause};
 use super::schema::SCHEMA;
