@@ -162,7 +162,8 @@ fn count(explained: &Explained, item: Item, access: Access) -> (Option<u64>, u64
             (Some(counts.sum()), instructions)
         }
         Item::Other(Other::Gich) => ((!has_gicv2(explained)).then_some(0), 0),
-        // A trap's last instruction before EL2 is the guest's or the host's HVC. The trap's return is an ERET.
+        // A trap has no instruction of its own: it is taken at one of the guest, or at the host's HVC. Its return is an
+        // ERET.
         Item::Other(Other::Trap) => match access {
             Access::Return => (Some(explained.returns), explained.returns),
             _ => (Some(explained.returns), 0),

@@ -402,7 +402,7 @@ impl<'a> Reader<'a> {
             .map(|_| {
                 let (at, rest) = (self.number(WHAT)?, self.number(WHAT)?);
                 match usize::try_from(at) {
-                    // No block has as many instructions.
+                    // A block has far fewer instructions.
                     Ok(at) if at < length && rest < 1 << 16 => Ok(Cut { at, rest }),
                     _ => Err(damaged(format!(
                         "a path of {length} has a cut at {at} with {rest} behind it"
