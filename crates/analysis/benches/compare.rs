@@ -1,5 +1,5 @@
-//! Measures the comparison of two runs with 50 benchmarks by 50 boots, from files to verdicts:
-//! `cargo bench -p ws-analysis`. It should take less than a second.
+//! Measures the comparison of two runs with 50 benchmarks by 50 boots, from files to verdicts. A comparison should take
+//! less than a second: `cargo bench -p ws-analysis`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::too_many_lines)]
 
 use std::time::{Duration, Instant};

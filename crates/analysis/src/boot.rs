@@ -15,7 +15,7 @@ pub struct Histogram {
 }
 
 impl Histogram {
-    /// The histogram of `costs`.
+    /// Counts each cost of `costs`.
     pub fn of(costs: &[Cost]) -> Self {
         let mut bars = BTreeMap::new();
         for &cost in costs {
@@ -36,7 +36,7 @@ impl Histogram {
     }
 }
 
-/// One boot's estimate of the cost of one operation, in the metric's unit.
+/// Estimate of the cost of one operation from one boot, in the metric's unit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BootEstimate {
     /// The boot's number in its file.
@@ -79,24 +79,24 @@ pub(crate) const TOO_WIDE: f64 = 1.0 / 3.0;
 const FAR_ABOVE: f64 = 3.0;
 /// Standard error of the median / standard error of the mean, for normal values: sqrt(pi / 2).
 pub(crate) const OF_MEDIAN: f64 = 1.2533;
-/// A cost must be more than so many standard errors from zero.
+/// Standard errors by which a cost must differ from zero.
 const ERRORS: f64 = 3.0;
 
 impl BootEstimate {
-    /// Whether its time cannot be told from zero: zero or less, or within three standard errors of it.
+    /// Whether the time cannot be told from zero: it is zero or less, or within three standard errors of zero.
     pub fn is_near_zero(&self) -> bool {
         let error = |scatter: f64| OF_MEDIAN * scatter / (self.samples as f64).sqrt();
         self.value <= 0.0 || self.scatter.is_some_and(|s| ERRORS * error(s) >= 1.0)
     }
 
-    /// Whether its time shows disturbances by the host rather than the operation: it is far above the
-    /// minimum, the undisturbed cost, or its samples scatter widely.
+    /// Whether the time shows disturbances by the host rather than the operation: it is far above the minimum, the
+    /// undisturbed cost, or the samples scatter widely.
     pub fn is_disturbed(&self) -> bool {
         let far = self.min > 0.0 && self.value > FAR_ABOVE * self.min;
         far || self.scatter.is_some_and(|scatter| scatter > TOO_WIDE)
     }
 
-    /// The estimate of one boot; `None` if it has no samples.
+    /// Estimates the cost from one boot; `None` if the boot has no samples.
     pub fn of(samples: &Samples, unit: UnitKind) -> Option<Self> {
         let costs = costs(samples);
         let values: Vec<f64> = costs.iter().map(|cost| cost.value()).collect();
@@ -129,13 +129,13 @@ impl BootEstimate {
     }
 }
 
-/// The cost that `quarters` quarters of the samples do not exceed.
+/// Returns the cost that `quarters` quarters of the samples do not exceed.
 fn quarter(values: &[f64], quarters: usize) -> Option<f64> {
     let last = values.len().checked_sub(1)?;
     sorted(values).get(last * quarters / 4).copied()
 }
 
-/// The mean cost. Summed as integers, so that the mean of a constant cost is exact.
+/// Returns the mean cost. Summed as integers, so that the mean of a constant cost is exact.
 fn mean(samples: &Samples) -> f64 {
     let pairs = samples.run.iter().zip(&samples.control);
     let ticks: i128 = pairs

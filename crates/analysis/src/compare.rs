@@ -32,7 +32,7 @@ pub enum CompareError {
     NotPositive,
 }
 
-/// Compares as the unit's kind requires.
+/// Compares two summaries as the kind of their unit requires.
 pub fn compare(guest: &Summary, baseline: &Summary) -> Result<Comparison, CompareError> {
     if guest.unit != baseline.unit {
         let (guest, baseline) = (guest.unit.clone(), baseline.unit.clone());

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A field that should agree and does not.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Unlike {
-    /// Its name.
+    /// Name of the field.
     pub field: String,
     /// The guest's value, if it has the field.
     pub guest: Option<Value>,
@@ -17,7 +17,7 @@ pub struct Unlike {
 }
 
 impl Unlike {
-    /// `cpu ("a" here, "b" there)`; only the name if the values are long. Not escaped.
+    /// Describes the field: `cpu ("a" here, "b" there)`; only the name if the values are long. Not escaped.
     pub fn describe(&self) -> String {
         let side = |value: &Option<Value>| match value {
             None => "nothing".to_owned(),
@@ -31,8 +31,7 @@ impl Unlike {
     }
 }
 
-/// The fields that differ, by name, without those in `allow`. A field that only one side has counts
-/// as different.
+/// Lists the fields that differ, by name, without those in `allow`. A field that only one side has counts as different.
 pub fn unlike(
     guest: &BTreeMap<String, Value>,
     baseline: &BTreeMap<String, Value>,

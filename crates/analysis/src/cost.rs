@@ -18,7 +18,7 @@ pub struct Cost {
 }
 
 impl Cost {
-    /// `(run - control) / iterations`; `None` for 0 iterations.
+    /// Computes `(run - control) / iterations`; `None` for 0 iterations.
     pub fn new(run: u64, control: u64, iterations: u64) -> Option<Self> {
         if iterations == 0 {
             return None;
@@ -32,13 +32,13 @@ impl Cost {
         })
     }
 
-    /// The nearest floating-point number.
+    /// Returns the nearest floating-point number.
     pub fn value(self) -> f64 {
         let magnitude = self.ticks as f64 / self.operations as f64;
         if self.negative { -magnitude } else { magnitude }
     }
 
-    /// Whether it is a whole number of ticks.
+    /// Whether the cost is a whole number of ticks.
     pub fn is_whole(self) -> bool {
         self.operations == 1
     }
@@ -93,7 +93,7 @@ pub(crate) fn batches(samples: &Samples) -> Vec<f64> {
         .collect()
 }
 
-/// Euclid's; `a` for `b == 0`.
+/// Greatest common divisor by Euclid's algorithm; `a` for `b == 0`.
 fn gcd(mut a: u64, mut b: u64) -> u64 {
     while b != 0 {
         (a, b) = (b, a % b);

@@ -1,9 +1,9 @@
-//! Verdicts on instruction counts, from whole distributions of single operations and the band in which
-//! layout alone moves them.
+//! Verdicts on instruction counts, from whole distributions of single operations and the band in which layout alone
+//! moves them.
 //!
-//! Counts repeat exactly, so no statistical test is needed. But code and data may move in memory, and
-//! that alone changes counts. Boots that were perturbed on purpose show how far each figure moves with
-//! the layout (its band); a shift counts only outside of both sides' bands.
+//! Counts repeat exactly, so no statistical test is needed. But code and data may move in memory, and that alone
+//! changes counts. Boots that were perturbed on purpose show how far each figure moves with the layout (its band). A
+//! shift counts only outside of both sides' bands.
 
 use crate::boot::BootEstimate;
 use crate::statistics::lower_median;
@@ -12,8 +12,8 @@ use crate::verdict::Verdict;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Each twentieth of the operations is compared by itself, so a slow path that a tenth of them take is
-/// found; one that fewer than a twentieth take shows in the mean only.
+/// Number of equal parts of the operations that are compared one by one. A slow path that a tenth of the operations
+/// take is found; a path that fewer than a twentieth take shows in the mean only.
 const PARTS: usize = 20;
 
 /// The range of the measured values.
@@ -32,24 +32,24 @@ pub struct CountVerdict {
     pub verdict: Verdict,
     /// The other's mode - the base's, in instructions per operation.
     pub added: f64,
-    /// The same for the means.
+    /// The other's mean - the base's.
     pub added_mean: f64,
     /// The modes of the base's boots, perturbed ones included.
     pub band_base: Band,
-    /// The same of the other.
+    /// The modes of the other's boots, perturbed ones included.
     pub band_other: Band,
     /// Whether all boots of both sides, perturbed ones aside, have the same distribution.
     pub identical: bool,
-    /// What was found, as text: `1 instruction more`.
+    /// The finding, as text: `1 instruction more`.
     pub finding: String,
 }
 
-/// One figure of a distribution.
+/// A figure of a distribution.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Figure {
     Mode,
     Mean,
-    /// The cost that this many twentieths of the operations do not exceed.
+    /// Cost that this many twentieths of the operations do not exceed.
     Part(usize),
 }
 
@@ -64,7 +64,7 @@ enum Shift {
     Inside,
 }
 
-/// Judges a row. `None` if a side has no histograms.
+/// Judges a row on counts. `None` if a side has no histograms.
 pub fn judge_counts(base: &Summary, other: &Summary, min_effect: f64) -> Option<CountVerdict> {
     let figures: Vec<Figure> = [Figure::Mode, Figure::Mean]
         .into_iter()
@@ -170,8 +170,8 @@ fn shift(base: &Seen, other: &Seen, banded: bool, min_effect: f64) -> Shift {
     }
 }
 
-/// The verdict from all figures. `perturbed`: whether base and other have perturbed boots. The finding names
-/// the mode first, which is the typical cost, then the parts, then the mean.
+/// Draws the verdict from all figures. `perturbed`: whether base and other have perturbed boots. The finding names the
+/// mode first, which is the typical cost, then the parts, then the mean.
 fn conclude(shifts: &[(Figure, Shift)], perturbed: [bool; 2]) -> (Verdict, String) {
     let outside = |figure: &Figure, shift: &Shift| match shift {
         Shift::Outside(by) => Some((*figure, *by)),
@@ -204,6 +204,7 @@ fn conclude(shifts: &[(Figure, Shift)], perturbed: [bool; 2]) -> (Verdict, Strin
         };
         return (Verdict::Inconclusive, why.to_owned());
     }
+    // Some operations cost more and others less: only the mean can decide.
     if !costlier.is_empty() && !cheaper.is_empty() {
         let mean = found.iter().find(|(figure, _)| *figure == Figure::Mean);
         let verdict = match mean {
@@ -257,7 +258,7 @@ fn describe(shifts: &[&(Figure, f64)]) -> String {
     )
 }
 
-/// `1 instruction`, `12 instructions`, `2.5 instructions`.
+/// Writes a count: `1 instruction`, `12 instructions`, `2.5 instructions`.
 pub fn instructions(count: f64) -> String {
     let shown = (count * 1000.0).round() / 1000.0;
     let ending = if shown == 1.0 { "" } else { "s" };

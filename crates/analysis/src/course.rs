@@ -1,6 +1,6 @@
-//! The course of a suite: what all its rows do together from boot to boot. A host is fast or slow for
-//! all rows at once: on a cloud machine the median row moves by a few percent within seconds, and all
-//! rows with it. Subtracting the course shows a row's own shift far more precisely.
+//! The course of a suite: the common movement of all its rows from boot to boot. A host is fast or slow for all rows at
+//! once: on a cloud machine the median row moves by a few percent within seconds, and all rows with it. Subtracting the
+//! course shows a row's own shift far more precisely.
 //!
 //! All values are logarithms, relative to the middle of their row.
 
@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The least number of other rows for a course.
 const OTHERS: usize = 5;
 
-/// One side's values by boot number.
+/// Values of one side by boot number.
 pub(crate) type Boots = BTreeMap<u32, f64>;
 
 /// Both sides of a row or of the course.
@@ -22,7 +22,7 @@ pub(crate) struct Sides {
 }
 
 impl Sides {
-    /// From a row. `None` if a side has no boots.
+    /// Takes the values of a row. `None` if a side has no boots.
     pub fn of(row: &TimeRow) -> Option<Self> {
         let logs = |side: &[(u32, f64)]| -> Boots {
             side.iter()
@@ -47,7 +47,7 @@ impl Sides {
         (of(&self.base), of(&self.other))
     }
 
-    /// The scatter of the boots, of the side that scatters more: deviation / median, as in `show`.
+    /// The scatter of the boots, of the side that scatters more: deviation / median, as `show` reports.
     pub fn scatter(&self) -> f64 {
         let of = |side: &Boots| {
             let values: Vec<f64> = side.values().map(|log| log.exp()).collect();
@@ -102,7 +102,7 @@ impl Course {
         Course { at }
     }
 
-    /// The median of the rows at a boot, without the row that has the value `own` there.
+    /// Returns the median of the rows at a boot, without the row that has the value `own` there.
     fn beside(&self, own: Option<f64>, is_other: bool, boot: u32) -> Option<f64> {
         let rows = self.at[usize::from(is_other)].get(&boot)?;
         let left_out = own.map(|own| rows.partition_point(|value| *value < own));
@@ -114,12 +114,12 @@ impl Course {
         Some(f64::midpoint(at((count - 1) / 2), at(count / 2)))
     }
 
-    /// A row relative to the others. `None` if too few others ran in one of its boots.
+    /// Returns a row relative to the others. `None` if too few others ran in one of its boots.
     pub fn without(&self, row: &Sides) -> Option<Sides> {
         row.map(|is_other, boot, value| Some(value - self.beside(Some(value), is_other, boot)?))
     }
 
-    /// The median row at each boot that has enough rows.
+    /// Returns the median row at each boot that has enough rows.
     pub fn middle(&self) -> Sides {
         let side = |is_other: bool| -> Boots {
             let boots: BTreeSet<u32> = self.at[usize::from(is_other)].keys().copied().collect();

@@ -1,8 +1,8 @@
 //! Rows on time that cost nothing on one side and something on the other. Such a row has no ratio, and
 //! its batches may differ in length just because its cost changed.
 //!
-//! What is compared instead is the loop with the operation, whose time is never zero, relative to the
-//! loop without it, which takes out how fast the host was (docs/notebook/method-errors.md has the measured error rates).
+//! The comparison takes the loop with the operation instead, whose time is never zero, relative to the loop without it.
+//! That ratio takes out how fast the host was (docs/notebook/method-errors.md has the measured error rates).
 
 use crate::boot::BootEstimate;
 use crate::statistics::{lower_median, median};
@@ -13,13 +13,13 @@ use crate::verdict::Verdict;
 /// An operation that makes its loop longer by less than this fraction costs nothing.
 const NOTHING: f64 = 0.05;
 
-/// The side that costs something must cost more than so many times the other side.
+/// Factor by which the side that costs something must cost more than the other side.
 const TIMES: f64 = 3.0;
 
-/// With fewer boots a side than this, steps of the clock can hide all scatter.
+/// Fewest boots per side for a verdict: with fewer, steps of the clock can hide all scatter.
 const LEAST_BOOTS: usize = 5;
 
-/// A boot's cost is at least its value minus so many standard errors, and at most its value plus as many.
+/// Standard errors between a boot's value and the bounds of its cost, below and above.
 const ERRORS: f64 = 3.0;
 
 /// A row that costs nothing on one side and something on the other.
@@ -27,14 +27,15 @@ const ERRORS: f64 = 3.0;
 pub struct Crossing {
     /// The loops' times, to be judged by [`crate::judge_times`] beside the other rows.
     pub row: TimeRow,
-    /// Whether it is the base that costs nothing.
+    /// Whether the base is the side that costs nothing.
     pub grew: bool,
-    /// How many more boots a side there must be for a verdict.
+    /// Boots per side that are missing for a verdict.
     pub more_boots: usize,
 }
 
 impl Crossing {
-    /// The verdict, from that on the loops: worse or better if that goes the same way, else none.
+    /// Derives the verdict from the verdict on the loops: worse or better if that agrees with the cost, else
+    /// inconclusive.
     pub fn verdict(&self, loops: Verdict) -> Verdict {
         match (self.more_boots, self.grew, loops) {
             (0, true, Verdict::Worse) | (0, false, Verdict::Better) => loops,
@@ -43,12 +44,12 @@ impl Crossing {
     }
 }
 
-/// The row to judge if one side costs nothing and the other something; none otherwise.
+/// Returns the row to judge if one side costs nothing and the other something; none otherwise.
 ///
-/// - Nothing: it cannot be told from zero, or adds less than [`NOTHING`] to the loop without it.
-/// - Something: neither, nor noise.
-/// - The side that costs nothing has at least as many operations in its batches. Still, with their errors,
-///   each batch of the other side costs more than [`TIMES`] times any of them.
+/// - Nothing: the cost cannot be told from zero, or the operation adds less than [`NOTHING`] to its loop.
+/// - Something: the cost is not nothing, and no noise.
+/// - The side that costs nothing has at least as many operations in its batches. Still, with their errors, each
+///   batch of the other side costs more than [`TIMES`] times any of them.
 pub fn crossing(base: &Summary, other: &Summary) -> Option<Crossing> {
     let is_nothing =
         |side: &Summary| side.is_near_zero() || usual(side, |boot| boot.loops) < 1.0 + NOTHING;
@@ -75,18 +76,18 @@ pub fn crossing(base: &Summary, other: &Summary) -> Option<Crossing> {
     })
 }
 
-/// The usual value of a boot.
+/// Returns the usual value over the boots: the lower median.
 fn usual(side: &Summary, value: impl Fn(&BootEstimate) -> f64) -> f64 {
     let values: Vec<f64> = side.boots.iter().map(value).collect();
     lower_median(&values).unwrap_or(0.0)
 }
 
-/// The cost of a whole batch, with so many standard errors more.
+/// Cost of a whole batch, with so many standard errors more.
 fn batch(boot: &BootEstimate, errors: f64) -> f64 {
     (boot.value + errors * boot.error) * boot.iterations as f64
 }
 
-/// The time of a loop with the operation / without it; at least a tick each, so that it is above 0.
+/// Time of a loop with the operation / time of the loop without it. Each is at least a tick, so the ratio is above 0.
 pub(crate) fn loops(run: &[u64], control: &[u64]) -> f64 {
     let middle = |ticks: &[u64]| {
         let ticks: Vec<f64> = ticks.iter().map(|&ticks| ticks as f64).collect();

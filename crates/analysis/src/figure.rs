@@ -1,12 +1,12 @@
-//! One benchmark of a lab result: its figure and the figure's band.
+//! The figure of one benchmark in a lab result, and the figure's band.
 
 use crate::{Band, Summary};
 use ws_results::{COST, ResultFile, Status};
 
-/// What a lab machine counted for one benchmark.
+/// A benchmark's count on a lab machine.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Figure {
-    /// The mode of its samples, in instructions per operation.
+    /// The mode of the samples, in instructions per operation.
     pub insns: f64,
     /// The lowest and the highest mode of all boots, perturbed ones included. Both are equal if no
     /// boot was perturbed.
@@ -14,10 +14,7 @@ pub struct Figure {
 }
 
 impl Figure {
-    /// The figure of `benchmark` in a result.
-    ///
-    /// # Errors
-    /// Why it has no reliable figure.
+    /// Returns the figure of `benchmark` in a result. The error says why there is no reliable figure.
     pub fn of(result: &ResultFile, benchmark: &str) -> Result<Self, String> {
         let row = result.row(benchmark).ok_or("it was not measured")?;
         if row.status != Status::Ok {

@@ -1,4 +1,4 @@
-//! What a comparison leaves unjudged although the base has it. A gate must not pass over it in silence.
+//! Gaps of a comparison: figures of the base that get no verdict. A gate must not pass over them in silence.
 
 use crate::suite::{RowComparison, SuiteComparison};
 use schemars::JsonSchema;
@@ -10,9 +10,9 @@ use serde::Serialize;
 pub enum GapKind {
     /// The other run does not have the benchmark.
     Missing,
-    /// The other run has it, without figures: skipped, failed, died, or not reached.
+    /// The other run has the benchmark, without figures: skipped, failed, died, or not reached.
     NotMeasured,
-    /// It was measured in another unit, or in one that this program does not know.
+    /// The other run measured the benchmark in another unit, or in one that this program does not know.
     Unit,
     /// Conditions differ that must agree.
     Conditions,
@@ -29,14 +29,14 @@ pub struct Gap {
     pub kind: GapKind,
     /// The platform of the compared result; if there is none, that of the base.
     pub platform: String,
-    /// The benchmarks; empty if it is all of them.
+    /// The benchmarks; empty if the gap is of all of them.
     pub benchmarks: Vec<String>,
     /// The reason and the cure, as text.
     pub why: String,
 }
 
 impl SuiteComparison {
-    /// All that the base has without a verdict.
+    /// Lists all figures of the base that have no verdict.
     pub fn gaps(&self) -> Vec<Gap> {
         let kinds = [
             GapKind::Missing,
@@ -100,7 +100,7 @@ impl RowComparison {
 /// The most names that are listed; the rest are counted.
 const MOST_NAMES: usize = 3;
 
-/// `in, out, print and 4 more`; none without names.
+/// Lists names: `in, out, print and 4 more`; none without names.
 pub(crate) fn named<S: AsRef<str>>(names: &[S]) -> Option<String> {
     let shown: Vec<&str> = names.iter().take(MOST_NAMES).map(AsRef::as_ref).collect();
     let more = match names.len() - shown.len() {

@@ -1,9 +1,9 @@
-//! Says which hosts differ from others of their kind: from each host its newest result of a platform.
+//! Finds hosts that differ from others of their kind, by each host's newest result of a platform.
 //!
-//! A kind is what [`compare_results`] compares: one platform under the same conditions, on counts also the same machine,
-//! guest image and benchmarks. On time each host is compared with the one in the middle, by the method of
-//! [`compare_results`]; the significance is divided among the hosts (Bonferroni). Counts must be the same to the digit,
-//! so there each host is compared with what most hosts have.
+//! A kind is a group of results that [`compare_results`] compares: one platform under the same conditions, on counts
+//! also the same machine, guest image and benchmarks. On time each host is compared with the one in the middle, by the
+//! method of [`compare_results`]; the significance is divided among the hosts (Bonferroni). Counts must be the same to
+//! the digit, so each host's counts are compared with those of most hosts.
 
 use crate::suite::{CompareOptions, SuiteShift, compare_results};
 use crate::{Summary, Thresholds, UnitKind, Verdict, median};
@@ -16,66 +16,66 @@ use ws_results::{COST, ResultFile, Samples};
 /// Hosts of one kind.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct HostKind {
-    /// The platform of all.
+    /// The platform of all hosts.
     pub platform: String,
-    /// The unit of its figures.
+    /// The unit of all figures.
     pub unit: String,
-    /// On time the host in the middle, with which the others were compared; on counts, or with fewer than three hosts,
-    /// null.
+    /// Host in the middle on time, with which the others were compared. Null on counts, or with fewer than three hosts.
     pub middle: Option<String>,
-    /// Those that differ first, then by name.
+    /// Hosts of the kind: those that differ come first, then by name.
     pub hosts: Vec<Host>,
 }
 
 /// A host among others of its kind.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Host {
-    /// Its name.
+    /// Name of the host.
     pub host: String,
-    /// When its run began.
+    /// Start of the host's run.
     pub created: String,
-    /// How it compares.
+    /// Standing of the host among the others.
     pub standing: Standing,
-    /// The benchmarks in which it differs.
+    /// The benchmarks in which the host differs.
     pub differing: Vec<String>,
-    /// On time: the median row's cost / that of the host in the middle; null with few rows, and for that host.
+    /// Median row's cost / that of the host in the middle, on time; null with few rows, and for that host.
     pub shift: Option<SuiteShift>,
-    /// What is otherwise here than on most hosts of the kind: fields of the result's subject, and the doctor's findings.
+    /// Settings that differ from those of most hosts of the kind: fields of the result's subject, and the doctor's
+    /// findings.
     pub unlike: Vec<HostUnlike>,
 }
 
-/// How a host compares with its kind.
+/// Standing of a host among the hosts of its kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Standing {
-    /// It costs more or less than on the others, or has other counts.
+    /// Costs are higher or lower than on the others, or counts are others.
     Differs,
-    /// Its own boots gave different counts, or hosts disagree and none has a majority.
+    /// The host's own boots gave different counts, or hosts disagree and none has a majority.
     Unsettled,
-    /// Too noisy to tell.
+    /// Boots are too noisy for a verdict.
     Inconclusive,
-    /// As the others.
+    /// The host is like the others.
     Alike,
-    /// No two others of its kind are known, or on counts none.
+    /// Fewer than two others of its kind are known, or on counts none.
     Alone,
 }
 
-/// A field that is otherwise on most hosts of the kind.
+/// A setting in which a host differs from most hosts of its kind.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct HostUnlike {
-    /// Its name; a finding of the doctor has its own, such as `processor.governor`.
+    /// Name of the field, or of the doctor's finding, such as `processor.governor`.
     pub field: String,
-    /// Its value here; null if it has none.
+    /// Value on this host; null if it has none.
     pub here: Option<Value>,
-    /// On most hosts; null if they have none.
+    /// Value on most hosts; null if they have none.
     pub most: Option<Value>,
 }
 
-/// The fewest hosts of which one can be told to be the odd one.
+/// Fewest hosts among which one can be the odd one.
 const FEWEST: usize = 3;
 
-/// Judges the hosts of each kind. Results whose subject has no `host` are left out; of several results of a host,
-/// platform and unit the newest counts.
+/// Judges the hosts of each kind. Results whose subject has no `host` are left out. Of several results of a host,
+/// platform and unit only the newest is used.
 pub fn judge_hosts<'a>(
     results: impl IntoIterator<Item = &'a ResultFile>,
     thresholds: &Thresholds,
@@ -105,7 +105,7 @@ fn is_exact(result: &ResultFile) -> bool {
     result.unit().map(UnitKind::of) == Some(UnitKind::Count)
 }
 
-/// What hosts of one kind have in common, as text.
+/// Returns the common features of hosts of one kind, as text.
 fn kind(result: &ResultFile) -> String {
     let mut text = format!("{}\n{:?}\n", result.platform, result.identity.conditions);
     if is_exact(result) {
@@ -161,7 +161,7 @@ fn judge_kind(results: &[&ResultFile], thresholds: &Thresholds) -> HostKind {
     }
 }
 
-/// The host whose rows cost, in the median, what they cost on the median host.
+/// Finds the host whose rows cost, in the median, as much as on the median host.
 fn middle<'a>(results: &[&'a ResultFile]) -> Option<&'a ResultFile> {
     let costs: Vec<_> = results
         .iter()
@@ -193,7 +193,7 @@ fn middle<'a>(results: &[&'a ResultFile]) -> Option<&'a ResultFile> {
         .map(|(_, result)| *result)
 }
 
-/// Compares times with those of the host in the middle.
+/// Compares a host's times with those of the host in the middle.
 fn of_times(one: &mut Host, result: &ResultFile, middle: &ResultFile, thresholds: &Thresholds) {
     if std::ptr::eq(result, middle) {
         one.standing = Standing::Alike;
@@ -227,7 +227,7 @@ fn of_times(one: &mut Host, result: &ResultFile, middle: &ResultFile, thresholds
 /// The counts of a row in a boot: iterations, run, control.
 type Digits<'a> = (u64, &'a [u64], &'a [u64]);
 
-/// What more than half of the hosts counted, by row; none if no counts have a majority.
+/// Finds the counts of more than half of the hosts, by row; none if no counts have a majority.
 fn most<'a>(results: &[&'a ResultFile]) -> BTreeMap<&'a str, Option<Digits<'a>>> {
     let mut by_row: BTreeMap<&str, BTreeMap<Digits<'_>, usize>> = BTreeMap::new();
     for result in results {
@@ -249,7 +249,7 @@ fn most<'a>(results: &[&'a ResultFile]) -> BTreeMap<&'a str, Option<Digits<'a>>>
     .collect()
 }
 
-/// Compares samples with those of most hosts.
+/// Compares a host's samples with those of most hosts.
 fn of_counts(one: &mut Host, result: &ResultFile, most: &BTreeMap<&str, Option<Digits<'_>>>) {
     one.standing = Standing::Alike;
     for (row, own) in first_boot(result) {
@@ -266,7 +266,7 @@ fn of_counts(one: &mut Host, result: &ResultFile, most: &BTreeMap<&str, Option<D
     }
 }
 
-/// The counts of each row's first boot that counts.
+/// Returns the counts of each row's first boot that is not perturbed.
 fn first_boot(result: &ResultFile) -> Vec<(&str, Digits<'_>)> {
     let perturbed = result.perturbed();
     let rows = result.rows.iter();
@@ -278,7 +278,7 @@ fn first_boot(result: &ResultFile) -> Vec<(&str, Digits<'_>)> {
     .collect()
 }
 
-/// All that a result says of its host and of what runs there, by name.
+/// Returns all settings that a result records of its host and its software, by name.
 fn facts(result: &ResultFile) -> BTreeMap<&str, Value> {
     let subject = result.identity.subject.iter();
     let mut facts: BTreeMap<&str, Value> = subject
@@ -291,7 +291,7 @@ fn facts(result: &ResultFile) -> BTreeMap<&str, Value> {
     facts
 }
 
-/// What more than half of the hosts have, by field.
+/// Finds the settings that more than half of the hosts share, by field.
 fn common<'a>(results: &[&'a ResultFile]) -> BTreeMap<&'a str, Option<Value>> {
     let all: Vec<_> = results.iter().map(|result| facts(result)).collect();
     let fields: BTreeSet<&str> = all.iter().flat_map(|facts| facts.keys().copied()).collect();

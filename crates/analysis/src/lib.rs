@@ -1,13 +1,14 @@
 //! Analyses results: pure functions without clock or files. Random draws have fixed seeds.
 //!
-//! The order is always the same: samples give the cost of one operation ([`costs`]); the costs of
-//! one boot give that boot's estimate ([`BootEstimate`]); the boots' estimates, never pooled
-//! samples, give the row's [`Summary`]; two summaries give a [`Comparison`]. Two boots of one
-//! binary can differ by more than the spread within each; pooling would hide that.
+//! The order is always the same. Samples give the cost of one operation ([`costs`]). The costs of one boot give that
+//! boot's estimate ([`BootEstimate`]). The boots' estimates, never pooled samples, give the row's [`Summary`]. Two
+//! summaries give a [`Comparison`]. Two boots of one binary can differ by more than the spread within each; pooling
+//! would hide that.
 //!
 //! [`compare_results`] compares two results and gives each benchmark a [`Verdict`]: on time from the
 //! boots' estimates ([`judge_times`]), on counts from whole distributions ([`judge_counts`]).
-//! [`judge_hosts`] says which machines differ from others of their kind, [`trends`] how figures moved over kernels.
+//! [`judge_hosts`] finds machines that differ from others of their kind, [`trends`] shows how figures moved over
+//! kernels.
 //! [`model`] fits HyperBench's cost model and predicts with it. The statistical methods and their
 //! sources are in [`statistics`].
 

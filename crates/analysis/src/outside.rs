@@ -6,7 +6,7 @@ use crate::summary::Summary;
 use std::collections::BTreeSet;
 use ws_results::{Metric, Samples};
 
-/// (outside - inside) / inside. `None` if either cannot be told from zero, or if the units differ.
+/// Returns (outside - inside) / inside. `None` if either cannot be told from zero, or if the units differ.
 pub fn difference(inside: &Summary, outside: &Summary) -> Option<f64> {
     if inside.unit != outside.unit || inside.is_near_zero() || outside.is_near_zero() {
         return None;
@@ -15,7 +15,7 @@ pub fn difference(inside: &Summary, outside: &Summary) -> Option<f64> {
     fraction.is_finite().then_some(fraction)
 }
 
-/// The samples of `inside` that the host timed too: those of the same boots that are not missing in
+/// Returns the samples of `inside` that the host timed too: samples of the same boots that are not missing in
 /// `outside`. The host misses samples while it is busy, and these differ from the rest.
 pub fn same_samples(inside: &Metric, outside: &Metric) -> Metric {
     let boots = outside.boots.iter().filter_map(|theirs| {
@@ -43,8 +43,8 @@ pub fn same_samples(inside: &Metric, outside: &Metric) -> Metric {
 /// The variation of a batch's cost (run - control, in ticks, of all its operations together): the span
 /// of the middle 80 % of a boot's samples; of several boots the median span. `None` without samples.
 ///
-/// For Idle, whose batch is empty, this is the variation of the measurement itself (HyperBench, 5.2).
-/// A tenth at each end is left out, so that a single disturbed sample does not determine the span.
+/// For Idle, whose batch is empty, the span is the variation of the measurement itself (HyperBench, 5.2). A tenth at
+/// each end is left out, so that a single disturbed sample does not determine the span.
 pub fn batch_span(metric: &Metric) -> Option<f64> {
     let spans: Vec<f64> = metric
         .boots

@@ -1,4 +1,4 @@
-//! One benchmark's row in two results: whether it can be judged, and its comparison.
+//! The pair of one benchmark's rows in two results: whether it can be judged, and its comparison.
 
 use crate::conditions::{Unlike, unlike};
 use crate::counts::{CountVerdict, judge_counts};
@@ -14,10 +14,10 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use ws_results::{ResultFile, Row, Status};
 
-/// The condition that batches have as many operations.
+/// Name of the condition that batches have equally many operations.
 const ITERATIONS: &str = "iterations";
 
-/// One benchmark's row in both results.
+/// A benchmark's row in both results.
 pub(crate) struct Pair<'a> {
     base: Option<Side<'a>>,
     other: Option<Side<'a>>,
@@ -25,16 +25,16 @@ pub(crate) struct Pair<'a> {
     pub allowed: Vec<Unlike>,
     /// Row conditions that differ and are not allowed to.
     refused: Vec<Unlike>,
-    /// The row to judge if it cost nothing on one side and something on the other.
+    /// The loops to judge if the row cost nothing on one side and something on the other.
     crossing: Option<Crossing>,
 }
 
-/// Why a row is not judged.
+/// Reason why a row is not judged.
 struct Obstacle {
     why: String,
-    /// Whether that is a doubt, and so inconclusive.
+    /// Whether the obstacle is a doubt, which makes the row inconclusive.
     doubt: bool,
-    /// What kind it is if the base has figures and the other side has none that can be compared.
+    /// Kind of the gap, if the base has figures and the other side has none that can be compared.
     gap: Option<GapKind>,
 }
 
@@ -65,7 +65,7 @@ impl Obstacle {
 /// A row of a result.
 struct Side<'a> {
     row: &'a Row,
-    /// Absent if it has no valid figures.
+    /// Absent if the row has no valid figures.
     summary: Option<Summary>,
 }
 
@@ -78,8 +78,7 @@ impl<'a> Side<'a> {
         })
     }
 
-    /// The row's conditions, plus the usual number of operations per batch: on time each boot chooses
-    /// its own.
+    /// Returns the row's conditions and the usual number of operations per batch: on time each boot chooses its own.
     fn conditions(&self) -> BTreeMap<String, Value> {
         let mut conditions = self.row.conditions.clone();
         // In I/O rows it is the number of completed requests, a measurement and not a condition.
@@ -116,7 +115,7 @@ impl<'a> Pair<'a> {
         pair
     }
 
-    /// The conditions of the row that differ, if both sides have figures of one unit.
+    /// Lists the conditions of the row that differ, if both sides have figures of one unit.
     fn unlike(&self, allow: &[String]) -> Vec<Unlike> {
         match (&self.base, &self.other) {
             (Some(base), Some(other)) if self.summaries().is_some_and(have_one_unit) => {
@@ -133,7 +132,7 @@ impl<'a> Pair<'a> {
         ))
     }
 
-    /// Why the row cannot be judged, whatever its conditions.
+    /// Returns the reason why the row cannot be judged, whatever its conditions.
     fn obstacle(&self) -> Option<Obstacle> {
         let missing = |side: &Option<Side>| match side {
             None => Some("not selected".to_owned()),
@@ -177,7 +176,7 @@ impl<'a> Pair<'a> {
         }
     }
 
-    /// On time: that a side cannot be told from zero, or is noise.
+    /// Returns an obstacle on time: a side cannot be told from zero, or is noise.
     fn zero_or_noise(&self, (base, other): (&Summary, &Summary)) -> Option<Obstacle> {
         if !matches!(UnitKind::of(&base.unit), UnitKind::Time | UnitKind::Rate) {
             return None;
@@ -194,7 +193,7 @@ impl<'a> Pair<'a> {
         }
     }
 
-    /// The per-boot values, if times are judged; else nothing.
+    /// Returns the per-boot values, if times are judged; else nothing.
     pub fn times(&self) -> TimeRow {
         let judged = self.refused.is_empty() && self.obstacle().is_none();
         let Some((base, other)) = self.summaries().filter(|_| judged) else {
@@ -269,7 +268,7 @@ impl<'a> Pair<'a> {
     }
 }
 
-/// What is said of a row that costs nothing on one side. Its figures have no ratio.
+/// Describes a row that costs nothing on one side. Its figures have no ratio.
 fn crossed(crossing: &Crossing, time: &TimeVerdict) -> String {
     match crossing.verdict(time.verdict) {
         Verdict::Worse => "cost nothing in the base".to_owned(),
@@ -292,7 +291,7 @@ fn have_one_unit((base, other): (&Summary, &Summary)) -> bool {
     base.unit == other.unit
 }
 
-/// Figures that only give an order of magnitude get no verdict. `noisy`: of base and other.
+/// Refuses a verdict to figures that only give an order of magnitude. `noisy`: of base and other.
 fn noise(noisy: [bool; 2]) -> Option<String> {
     let whose = match noisy {
         [false, false] => return None,

@@ -27,11 +27,11 @@ pub struct Refused {
     pub base: String,
     /// The other's.
     pub other: String,
-    /// What differs, never empty.
+    /// The conditions that differ, never empty.
     pub fields: Vec<Unlike>,
 }
 
-/// What to do about conditions that differ.
+/// Returns the cure for conditions that differ.
 fn cure(fields: &[Unlike]) -> &'static str {
     match fields.iter().any(|unlike| unlike.field == UNIT) {
         true => "Units are never converted: compare results of one unit",
@@ -39,11 +39,11 @@ fn cure(fields: &[Unlike]) -> &'static str {
     }
 }
 
-/// The condition that figures are of one unit.
+/// Name of the condition that figures are of one unit.
 const UNIT: &str = "unit";
 
 impl Refused {
-    /// Why nothing of these two results was compared.
+    /// Returns the gap: nothing of these two results was compared.
     pub fn gap(&self) -> Gap {
         let units = self.fields.iter().any(|unlike| unlike.field == UNIT);
         Gap {
@@ -62,27 +62,27 @@ impl Refused {
 /// The comparison of two results.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct SuiteComparison {
-    /// The result that it is compared with.
+    /// The result that the other is compared with.
     pub base: RunHead,
     /// The compared result.
     pub other: RunHead,
-    /// What differs in the subject: what the comparison is about.
+    /// The fields of the subject that differ: the object of the comparison.
     pub subject: Vec<Unlike>,
     /// Conditions that differ and are allowed to.
     pub allowed: Vec<Unlike>,
-    /// What a reader of the figures must know: caveats of the machine (subject `caveat`), and on counts
-    /// that only one side ran certain other benchmarks.
+    /// Caveats for a reader of the figures: those of the machine (subject `caveat`), and on counts that only one side
+    /// ran certain other benchmarks.
     pub caveats: Vec<String>,
-    /// What makes a difference count.
+    /// Thresholds above which a difference counts.
     pub thresholds: Thresholds,
-    /// Whether both are from one run, in which they took turns boot by boot. If not, whatever changed
-    /// on the host between the runs counts as a difference.
+    /// Whether both results are of one run, in which they took turns boot by boot. If not, any change of the host
+    /// between the runs counts as a difference.
     pub interleaved: bool,
-    /// One for each benchmark of either result, the base's order first.
+    /// Comparisons of the benchmarks of either result, the base's order first.
     pub rows: Vec<RowComparison>,
-    /// On time: the shift of the median row; null with few rows.
+    /// Shift of the median row, on time; null with few rows.
     pub together: Option<SuiteShift>,
-    /// HyperBench's method over the suite, which counts rows and not how much they moved; null if
+    /// Reliability by HyperBench's method over the suite, which counts rows and not how much they moved; null if
     /// nothing was compared. No verdict depends on it.
     pub reliability: Option<SuiteReliability>,
 }
@@ -90,11 +90,11 @@ pub struct SuiteComparison {
 /// Identifies a compared result.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct RunHead {
-    /// Its platform.
+    /// Platform of the result.
     pub platform: String,
-    /// The machine that measured; null if the result does not say.
+    /// The host that measured; null if the result does not say.
     pub host: Option<String>,
-    /// When its run began.
+    /// Start of the result's run.
     pub created: String,
     /// Boots that were not perturbed.
     pub boots: usize,
@@ -105,32 +105,32 @@ pub struct RunHead {
 /// The comparison of one benchmark.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct RowComparison {
-    /// Its name.
+    /// Name of the benchmark.
     pub benchmark: String,
-    /// Its category.
+    /// Category of the benchmark.
     pub category: String,
-    /// The unit of all its figures; null if nothing was compared.
+    /// The unit of all figures of the row; null if nothing was compared.
     pub unit: Option<String>,
-    /// The base's value; null if it has none.
+    /// The base's value; null if the base has none.
     pub base: Option<f64>,
-    /// The other's value; null if it has none.
+    /// The other's value; null if the other has none.
     pub other: Option<f64>,
-    /// Boots behind `base` and `other`.
+    /// Boots from which `base` and `other` are computed.
     pub boots: [usize; 2],
-    /// On `insns`: whether both sides' boots each gave the same samples.
+    /// Whether both sides' boots each gave the same samples, on `insns`.
     pub exact: Option<bool>,
     /// The verdict; null if the two are not compared, with the reason in `why`.
     pub verdict: Option<Verdict>,
-    /// Whether it was not compared because its own conditions differ.
+    /// Whether the row was not compared because its own conditions differ.
     pub refused: bool,
-    /// Why the other side has no figures that can be compared with the base's; null if it has, or if the
-    /// base has none.
+    /// Reason why the other side has no figures that can be compared with the base's; null if it has such figures, or
+    /// if the base has none.
     pub gap: Option<GapKind>,
     /// Figures of a comparison on time; also null if one side cost nothing.
     pub time: Option<TimeFigures>,
     /// Figures of a comparison on counts.
     pub counts: Option<CountFigures>,
-    /// Why it is inconclusive or not compared, or what was found, as text.
+    /// The reason why the row is inconclusive or not compared, or the finding, as text.
     pub why: Option<String>,
 }
 
@@ -141,18 +141,18 @@ pub struct TimeFigures {
     /// The other's cost / the base's, from the middle half of each side's boots; null with fewer than
     /// two boots.
     pub ratio: Option<f64>,
-    /// The lower end of its interval. The intervals of all rows hold simultaneously, with confidence
-    /// 1 - significance.
+    /// The lower end of the interval of `ratio`. The intervals of all rows hold simultaneously, with confidence 1 -
+    /// significance.
     pub ratio_low: Option<f64>,
-    /// The upper end.
+    /// The upper end of that interval.
     pub ratio_high: Option<f64>,
     /// The scatter of the boots, of the side that scatters more: a robust standard deviation, as a
     /// fraction.
     pub scatter: f64,
     /// The p-value of the rank-sum test on this row alone; used for `reliability` only.
     pub rank_sum_p: Option<f64>,
-    /// About how many more boots per side would settle the row; null if it is settled, if the boots are
-    /// too noisy, or if no practical number would.
+    /// Boots per side that would settle the row, about; null if the row is settled, if the boots are too noisy, or if
+    /// no practical number would.
     pub more_boots: Option<usize>,
 }
 
@@ -161,10 +161,10 @@ pub struct TimeFigures {
 pub struct SuiteShift {
     /// The ratio.
     pub ratio: f64,
-    /// The lower end of its interval, which holds simultaneously with those of all rows. It does not
-    /// cover what a host did between two separate runs.
+    /// The lower end of the interval of `ratio`, which holds simultaneously with those of all rows. The interval does
+    /// not cover changes of the host between two separate runs.
     pub ratio_low: f64,
-    /// The upper end.
+    /// The upper end of that interval.
     pub ratio_high: f64,
 }
 
@@ -177,7 +177,7 @@ pub struct CountFigures {
     pub added_mean: f64,
     /// The modes of all boots of the base, perturbed ones included.
     pub band_base: Band,
-    /// The same of the other.
+    /// The modes of all boots of the other, perturbed ones included.
     pub band_other: Band,
     /// Whether both distributions are exactly the same.
     pub identical: bool,
@@ -189,7 +189,7 @@ pub struct CountFigures {
 pub struct SuiteReliability {
     /// The confidence that the other is better on the whole.
     pub better: f64,
-    /// The confidence that it is worse.
+    /// The confidence that the other is worse on the whole.
     pub worse: f64,
     /// The number of rows.
     pub benchmarks: usize,
@@ -200,22 +200,21 @@ pub struct SuiteReliability {
 /// Options of a comparison.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CompareOptions {
-    /// What makes a difference count.
+    /// Thresholds above which a difference counts.
     pub thresholds: Thresholds,
     /// Conditions that may differ.
     pub allow: Vec<String>,
-    /// Only these benchmarks; all if `None`. What else ran is still taken into account.
+    /// Benchmarks to compare; all if `None`. Other benchmarks that ran are still taken into account.
     pub only: Option<BTreeSet<String>>,
 }
 
-/// The overall outcome for an exit code: that of the worst row.
+/// The overall outcome, for an exit code: that of the worst row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
-    /// All of the base was judged, and nothing is worse or inconclusive.
+    /// Every figure of the base was judged, and nothing is worse or inconclusive.
     NoRegression,
-    /// Something is inconclusive, missing, or measured in another unit, or nothing was compared; nothing
-    /// is worse.
+    /// Something is inconclusive, missing, or measured in another unit, or nothing was compared; nothing is worse.
     Inconclusive,
     /// Something was not compared because its conditions differ, and nothing is worse.
     Refused,
@@ -239,7 +238,7 @@ impl SuiteComparison {
 }
 
 impl GapKind {
-    /// The least severe outcome of a comparison with such a gap.
+    /// Returns the least severe outcome of a comparison with such a gap.
     pub fn outcome(self) -> Outcome {
         match self {
             GapKind::Conditions => Outcome::Refused,
@@ -293,6 +292,7 @@ pub fn compare_results(
         .zip(judged.rows)
         .map(|(pair, time)| pair.row(time, &options.thresholds))
         .collect();
+    // Doubts come last: they depend on which rows were judged on counts.
     let selection = other_selection(base, other, &rows);
     if selection.is_some() {
         rows.iter_mut().for_each(RowComparison::doubt_counts);
@@ -334,7 +334,7 @@ impl RunHead {
     }
 }
 
-/// The caveats of both machines, each once.
+/// Returns the caveats of both machines, each once.
 fn caveats(base: &ResultFile, other: &ResultFile) -> Vec<String> {
     let said = [base, other].map(ResultFile::caveat);
     let mut said: Vec<String> = said.into_iter().flatten().map(str::to_owned).collect();
@@ -356,10 +356,9 @@ impl RowComparison {
     }
 }
 
-/// On counts: the benchmarks that ran in one of the two only. State that a kernel sets up for one
-/// benchmark remains for the next, so the figures of different selections can differ although nothing
-/// changed (docs/lab.md). This is not a condition: else each new benchmark would break the history of
-/// all others.
+/// On counts, names the benchmarks that ran in only one of the two results. State that a kernel sets up for one
+/// benchmark remains for the next, so the figures of different selections can differ although nothing changed
+/// (docs/lab.md). A different selection is no condition: else each new benchmark would break the history of all others.
 fn other_selection(
     base: &ResultFile,
     other: &ResultFile,
@@ -387,12 +386,12 @@ fn other_selection(
     })
 }
 
-/// The selected benchmarks. A row that the platform skips was selected too.
+/// Returns the names of the selected benchmarks. A row that the platform skips was selected too.
 fn names(result: &ResultFile) -> impl Iterator<Item = &str> {
     result.rows.iter().map(|row| row.benchmark.as_str())
 }
 
-/// The benchmarks of both, the base's first.
+/// Returns the benchmarks of both results, the base's first.
 fn benchmarks<'a>(base: &'a ResultFile, other: &'a ResultFile) -> Vec<&'a str> {
     let mut seen = BTreeSet::new();
     let all = base.rows.iter().chain(&other.rows);
@@ -401,8 +400,9 @@ fn benchmarks<'a>(base: &'a ResultFile, other: &'a ResultFile) -> Vec<&'a str> {
         .collect()
 }
 
-/// A row differs if its own test finds a difference at 0.05, or on counts if its verdict is better or
-/// worse. The differences are logarithms of ratios, so that rows of all magnitudes weigh the same.
+/// Computes the reliability over the rows. A row differs if its own test finds a difference at 0.05, or on counts if
+/// its verdict is better or worse. The differences are logarithms of ratios, so that rows of all magnitudes weigh the
+/// same.
 fn suite_reliability(rows: &[RowComparison]) -> Option<SuiteReliability> {
     let differences: Vec<f64> = rows
         .iter()

@@ -21,10 +21,10 @@ pub struct Summary {
     /// The row's value: the median of the boots' values. For counts with an even number of boots it is
     /// the lower of the two in the middle, so that it was measured.
     pub value: f64,
-    /// See [`spread`].
+    /// Spread between the boots; see [`spread`].
     pub spread: Option<f64>,
-    /// On `insns`: whether every boot gave the same samples, exactly and in the same order. `None` with
-    /// fewer than two boots, and on any other unit.
+    /// Whether every boot gave the same samples, exactly and in the same order, on `insns`. `None` with fewer than two
+    /// boots, and on any other unit.
     pub exact: Option<bool>,
 }
 
@@ -36,14 +36,14 @@ pub(crate) const REPLICATES: usize = 4000;
 pub(crate) const SEED: u64 = 0x5eed_0003;
 
 impl Summary {
-    /// The summary of a row's cost. `None` if no boot that counts has samples, or if the benchmark's
-    /// check failed: its figures mean nothing.
+    /// Summarizes a row's cost. `None` if no unperturbed boot has samples, or if the benchmark's check failed: its
+    /// figures mean nothing.
     pub fn cost(row: &Row, perturbed: &Perturbed) -> Option<Self> {
         let metric = row.metric(COST)?;
         (row.status != Status::Failed).then(|| Self::of(metric, perturbed))?
     }
 
-    /// The costs in a result by benchmark.
+    /// Summarizes the costs in a result, by benchmark.
     pub fn costs(result: &ResultFile) -> BTreeMap<&str, Self> {
         let perturbed = result.perturbed();
         let rows = result.rows.iter();
@@ -51,7 +51,7 @@ impl Summary {
             .collect()
     }
 
-    /// The summary of any metric. `None` if no boot that counts has samples.
+    /// Summarizes any metric. `None` if no unperturbed boot has samples.
     pub fn of(metric: &Metric, perturbed: &Perturbed) -> Option<Self> {
         let kind = UnitKind::of(&metric.unit);
         let (own, others) = perturbed.split(metric);
@@ -127,17 +127,16 @@ impl Summary {
         self.boots.iter().map(|boot| boot.value).collect()
     }
 
-    /// On units of time: whether the value cannot be told from zero, so that its ratios mean nothing: some
-    /// boot's value is zero or less, or in half of the boots or more it cannot be told from zero
-    /// ([`BootEstimate::is_near_zero`]). False on counts, where zero is a valid measurement.
+    /// Whether the value cannot be told from zero, on units of time, so that its ratios mean nothing. Some boot's value
+    /// is zero or less, or half of the boots or more cannot be told from zero ([`BootEstimate::is_near_zero`]). False
+    /// on counts, where zero is a valid measurement.
     pub fn is_near_zero(&self) -> bool {
         let below = self.boots.iter().any(|boot| boot.value <= 0.0);
         self.is_timed() && (below || self.half(BootEstimate::is_near_zero))
     }
 
-    /// On units of time: whether the value is noise, an order of magnitude at best: half of the boots or
-    /// more were disturbed ([`BootEstimate::is_disturbed`]), or three or more boots scatter by more than
-    /// [`TOO_WIDE`].
+    /// Whether the value is noise, on units of time: an order of magnitude at best. Half of the boots or more were
+    /// disturbed ([`BootEstimate::is_disturbed`]), or three or more boots scatter by more than [`TOO_WIDE`].
     pub fn is_noisy(&self) -> bool {
         let apart = self.boots.len() > 2 && self.scatter_between() > Some(TOO_WIDE);
         self.is_timed() && (apart || self.half(BootEstimate::is_disturbed))
@@ -159,7 +158,7 @@ pub fn summarize(metric: &Metric) -> Option<Summary> {
     Summary::of(metric, &Perturbed::default())
 }
 
-/// See [`Summary::exact`].
+/// Tells whether boots agree exactly; see [`Summary::exact`].
 fn exact(unit: &str, boots: &[&Samples]) -> Option<bool> {
     if unit != "insns" || boots.len() < 2 {
         return None;

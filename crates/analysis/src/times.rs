@@ -7,55 +7,55 @@ use crate::course::{Course, Sides};
 use crate::statistics::{Estimate, Interval, difference, midmean, student_quantile};
 use crate::verdict::{MAX_BOOTS, Thresholds, Verdict};
 
-/// If the boots of a side scatter by more than this (deviation as a fraction), the row is too noisy for
-/// "no change", and is better or worse only if the two sides' values do not overlap: such rows have
-/// modes that may last for many boots, so tests that treat boots as independent are not safe there.
+/// Scatter of a side's boots (deviation as a fraction) above which a row is too noisy for "no change". Such a row is
+/// better or worse only if the two sides' values do not overlap. It has modes that may last for many boots, so tests
+/// that treat boots as independent are not safe.
 pub const NOISY: f64 = 0.03;
 
-/// The same limit as a fraction of the minimum effect, if that is more.
+/// [`NOISY`] as a fraction of the minimum effect, if that is more.
 const NOISY_OF_EFFECT: f64 = 0.6;
 
-/// The shift of the whole suite that a host may cause between two separate runs; more boots within the
-/// runs do not reduce it. A logarithm; a smaller shift is never called better or worse.
+/// The shift of the whole suite that a host may cause between two separate runs; more boots within the runs do not
+/// reduce it. A logarithm; a smaller shift is never called better or worse.
 const BETWEEN_RUNS: f64 = 0.06;
 
-/// The fraction of the significance that is spent on whether the whole suite moved.
+/// Fraction of the significance that is spent on whether the whole suite moved.
 const FOR_ALL: f64 = 0.25;
 
-/// A row does not follow the others if its boots scatter relative to them by more than so many times
-/// what they scatter by themselves.
+/// Factor of scatter above which a row does not follow the others: its boots' scatter relative to the others, divided
+/// by their scatter alone.
 const FOLLOWS: f64 = 1.25;
 
 /// The fewest boots per side from which scatter is estimated.
 const LEAST_BOOTS: usize = 3;
 
-/// One row's values on both sides: boot numbers and costs. All values are above 0, and more is worse.
+/// Values of one row on both sides: boot numbers and costs. All values are above 0, and more is worse.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TimeRow {
     /// The base's values.
     pub base: Vec<(u32, f64)>,
     /// The other's values.
     pub other: Vec<(u32, f64)>,
-    /// Whether the values say nothing of how fast the host was: the other rows are neither subtracted from
-    /// this one, nor this one from them.
+    /// Whether the values do not depend on how fast the host was. The other rows are then not subtracted from this one,
+    /// nor this one from them.
     pub by_itself: bool,
 }
 
 /// The verdicts of a suite.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TimesJudged {
-    /// One for each row; `None` if a side has no boots.
+    /// Verdicts on the rows; `None` if a side has no boots.
     pub rows: Vec<Option<TimeVerdict>>,
     /// The shift of the median row. `None` with few rows.
     pub together: Option<Ratio>,
 }
 
-/// The other's cost / the base's.
+/// Ratio of the other's cost to the base's.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ratio {
     /// The ratio.
     pub value: f64,
-    /// Its interval. The intervals of all rows, and that of their common shift, hold simultaneously with
+    /// Interval of the ratio. The intervals of all rows, and that of their common shift, hold simultaneously with
     /// confidence 1 - significance.
     pub interval: Interval,
 }
@@ -65,36 +65,35 @@ pub struct Ratio {
 pub struct TimeVerdict {
     /// The verdict.
     pub verdict: Verdict,
-    /// Why it is inconclusive.
+    /// Reason why the row is inconclusive.
     pub why: Option<Why>,
     /// The ratio of the boots' trimmed means; `None` with fewer than two boots on a side.
     pub ratio: Option<Ratio>,
     /// The scatter of the boots, of the side that scatters more: deviation as a fraction.
     pub scatter: f64,
-    /// Better or worse only because the whole suite is, not relative to it.
+    /// Whether the row is better or worse only because the whole suite is, not relative to it.
     pub with_all: bool,
 }
 
-/// Why a row is inconclusive.
+/// Reasons why a row is inconclusive.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Why {
     /// Too few boots to estimate their scatter.
     TooFewBoots {
-        /// How many more boots per side are needed.
+        /// Boots per side that are missing.
         more: usize,
     },
     /// The boots scatter by more than [`NOISY`].
     TooNoisy,
-    /// They do not, but the shift is close to the minimum effect, or the boots are too few.
+    /// The boots do not scatter so much, but the shift is close to the minimum effect, or the boots are too few.
     Unsettled {
-        /// About how many more boots per side settle it, nine times in ten; `None` if even [`MAX_BOOTS`]
-        /// do not.
+        /// Boots per side that would settle the row, about, nine times in ten; `None` if even [`MAX_BOOTS`] would not.
         more: Option<usize>,
     },
 }
 
-/// Judges the rows of one suite together. `interleaved`: the boots of both sides took turns, those with
-/// the same number right after each other.
+/// Judges the rows of one suite together. `interleaved`: the boots of both sides took turns, boots with the same number
+/// right after each other.
 pub fn judge_times(rows: &[TimeRow], interleaved: bool, thresholds: &Thresholds) -> TimesJudged {
     let sides: Vec<Option<Sides>> = rows.iter().map(Sides::of).collect();
     let with_others = rows.iter().zip(&sides).filter(|(row, _)| !row.by_itself);
@@ -130,7 +129,7 @@ struct Shift {
 }
 
 impl Shift {
-    /// With an interval at the two-sided `level`.
+    /// Makes a shift with an interval at the two-sided `level`.
     fn of(estimate: Estimate, level: f64) -> Self {
         Shift {
             estimate,
@@ -150,7 +149,7 @@ impl Shift {
     }
 }
 
-/// The other side - the base. `in_pairs`: boots of one number saw the host in the same state.
+/// Estimates the other side - the base. `in_pairs`: boots of one number saw the host in the same state.
 fn shift(sides: &Sides, in_pairs: bool) -> Option<Estimate> {
     let pairs: Vec<f64> = sides
         .base
@@ -178,7 +177,7 @@ struct Judge<'a> {
 }
 
 impl Judge<'_> {
-    /// `beside`: the row relative to the others.
+    /// Judges a row. `beside`: the row relative to the others.
     fn row(&self, sides: &Sides, beside: Option<Sides>) -> TimeVerdict {
         let scatter = sides.scatter();
         let boots = sides.base.len().min(sides.other.len());
@@ -248,7 +247,7 @@ impl Judge<'_> {
         NOISY.max(NOISY_OF_EFFECT * self.thresholds.min_effect)
     }
 
-    /// Better or worse, and whether only because the whole suite is.
+    /// Decides whether a row is better or worse, and whether only because the whole suite is.
     fn differs(&self, found: &Found) -> Option<(Verdict, bool)> {
         let band = self.thresholds.min_effect.ln_1p();
         // A change of the host between two runs shows in the common shift of all rows.
@@ -263,7 +262,7 @@ impl Judge<'_> {
             return None;
         }
         for (sign, verdict) in [(1.0, Verdict::Worse), (-1.0, Verdict::Better)] {
-            // Relative to the others; unless they moved as far the other way: then either may have.
+            // Relative to the others, unless the others moved as far the other way: then either may have moved.
             let alone = sign * own > found.own.limit.hypot(unseen)
                 && sign * own >= band
                 && sign * total >= band / 2.0;
@@ -292,8 +291,8 @@ struct Found {
     disjoint: bool,
 }
 
-/// The sum of both: limits of independent shifts add in quadrature (Zou and Donner, "Construction of
-/// Confidence Limits about Effect Measures", Statistics in Medicine 27, 2008).
+/// Adds a row's own shift and the suite's: limits of independent shifts add in quadrature (Zou and Donner,
+/// "Construction of Confidence Limits about Effect Measures", Statistics in Medicine 27, 2008).
 fn add(own: &Shift, all: Option<&Shift>) -> Shift {
     let Some(all) = all else { return *own };
     Shift {
@@ -306,8 +305,8 @@ fn add(own: &Shift, all: Option<&Shift>) -> Shift {
     }
 }
 
-/// About how many more boots per side would settle the row if they scatter as before: until the
-/// interval is, nine times in ten, so narrow that it excludes 0 or lies within the band.
+/// Estimates how many more boots per side would settle the row if they scatter as before. The interval is then, nine
+/// times in ten, so narrow that it excludes 0 or lies within the band.
 fn more_boots(total: &Shift, boots: usize, band: f64) -> Option<usize> {
     let shift = total.estimate.value.abs();
     let distance = if shift >= band { shift } else { band - shift };

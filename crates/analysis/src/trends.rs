@@ -1,8 +1,8 @@
 //! How figures moved over kernels: for each machine and benchmark a line over its kernels in their order.
 //!
-//! On time the hosts of one kind are taken together, and a step from one kernel to the next is the median over the hosts
-//! that measured both: so a kernel that only a faster host measured makes no step. A line says that figures moved, and
-//! where; it is no verdict, for which [`crate::compare_results`] needs the samples.
+//! On time the hosts of one kind are taken together. A step from one kernel to the next is the median over the hosts
+//! that measured both, so a kernel that only a faster host measured makes no step. A line says that figures moved, and
+//! where. A verdict needs the samples: [`crate::compare_results`].
 
 use crate::boot::OF_MEDIAN;
 use crate::{HostKind, Thresholds, UnitKind, median};
@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct TrendPoint {
     /// The platform without its kernel.
     pub machine: String,
-    /// On time the host, else nothing.
+    /// Host, on time; else empty.
     pub host: String,
     /// The kernel.
     pub kernel: String,
@@ -21,7 +21,7 @@ pub struct TrendPoint {
     pub run: i64,
     /// The benchmark.
     pub benchmark: String,
-    /// Of the value.
+    /// The unit of `value`.
     pub unit: String,
     /// The cost of one operation.
     pub value: f64,
@@ -32,17 +32,17 @@ pub struct TrendPoint {
 pub struct Trends {
     /// The platform without its kernel.
     pub machine: String,
-    /// Of all values.
+    /// The unit of all values.
     pub unit: String,
-    /// On time the hosts, all of one kind; else none.
+    /// Hosts on time, all of one kind; else none.
     pub hosts: Vec<String>,
     /// The kernels that were measured, in their order.
     pub kernels: Vec<String>,
-    /// The lines that moved, what moved most first.
+    /// The lines that moved, the farthest first.
     pub moved: Vec<Trend>,
-    /// How many did not.
+    /// Number of lines that did not move.
     pub still: usize,
-    /// How many are of times that can't be told from zero.
+    /// Number of benchmarks whose times can't be told from zero.
     pub near_zero: usize,
 }
 
@@ -51,35 +51,35 @@ pub struct Trends {
 pub struct Trend {
     /// The benchmark.
     pub benchmark: String,
-    /// Where it was measured, in the order of kernels; at least two.
+    /// Levels on the kernels that measured the benchmark, in their order; at least two.
     pub levels: Vec<Level>,
-    /// From its least to its greatest level: on time the logarithm of their ratio.
+    /// Distance from the least to the greatest level: on time the logarithm of their ratio.
     pub range: f64,
-    /// The index of the level at which it rose or fell most.
+    /// Index of the level at which the line rose or fell most.
     pub step: usize,
 }
 
-/// What a benchmark costs on one kernel.
+/// A benchmark's cost on one kernel.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Level {
     /// The index of the kernel.
     pub kernel: usize,
-    /// The figure; of several hosts that of a typical one.
+    /// The figure; with several hosts, on a typical one.
     pub value: f64,
     /// The least figure of a run, as it would be on a typical host.
     pub low: f64,
-    /// The greatest.
+    /// The greatest figure of a run, as it would be on a typical host.
     pub high: f64,
     /// The newest run.
     pub run: i64,
 }
 
-/// On time a line moved if its range is so many standard deviations of a kernel's figure. Of 50 kernels without any
-/// difference the range is 4.5, and in about 2 of 100 lines above 6.
+/// Standard deviations of a kernel's figure that a line on time must range over to have moved. Over 50 kernels without
+/// any difference the range is 4.5, and above 6 in about 2 of 100 lines.
 const DEVIATIONS: f64 = 6.0;
 
-/// The trends of these figures, of which the newest come first. `kernels` are all kernels in their order; hosts of one of
-/// these kinds are taken together. What was measured on one kernel only has none.
+/// Computes the trends of figures, which are given newest first. `kernels` are all kernels in their order; hosts of one
+/// of these kinds are taken together. Figures on one kernel only have no trend.
 pub fn trends(
     points: &[TrendPoint],
     kernels: &[String],
@@ -101,6 +101,7 @@ pub fn trends(
         let alone = if kind.is_none() { &*point.host } else { "" };
         (kind, alone.to_owned())
     };
+    // The kind of each host is looked up once: a history has far more points than hosts.
     let mut known = BTreeMap::new();
     let mut groups: BTreeMap<_, Vec<&TrendPoint>> = BTreeMap::new();
     for point in points {
@@ -173,7 +174,7 @@ fn of_group(
     Some(found)
 }
 
-/// The figures by benchmark, with the index of each kernel. Counts are exact: of them the newest one counts.
+/// Groups the figures by benchmark, with the index of each kernel. Counts are exact, so only the newest one is used.
 fn rows<'a>(
     points: &[&'a TrendPoint],
     index: impl Fn(&TrendPoint) -> Option<usize>,
@@ -198,7 +199,7 @@ fn rows<'a>(
     rows
 }
 
-/// How values are compared.
+/// Scale on which values are compared.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Scale {
     /// Times and rates: by their logarithms.
@@ -235,13 +236,13 @@ struct Seen<'a> {
 /// Figures whose hosts have kernels in common.
 struct Piece<'a> {
     seen: Vec<Seen<'a>>,
-    /// By kernel, how far it is above the first one.
+    /// Distance of each kernel's level above the first kernel's.
     levels: BTreeMap<usize, f64>,
-    /// By host, what the first kernel costs on it.
+    /// Cost of the first kernel on each host.
     hosts: BTreeMap<&'a str, f64>,
 }
 
-/// Splits a benchmark's figures into pieces: as a rule it is one.
+/// Splits a benchmark's figures into pieces; mostly there is one.
 fn pieces(mut rest: Vec<Seen<'_>>) -> Vec<Piece<'_>> {
     let mut pieces = Vec::new();
     while !rest.is_empty() {
@@ -268,7 +269,7 @@ fn pieces(mut rest: Vec<Seen<'_>>) -> Vec<Piece<'_>> {
     pieces
 }
 
-/// The levels of the first kernel, and of those that are linked with it by hosts.
+/// Computes the levels of the first kernel, and of the kernels that hosts link with it.
 fn levels(seen: &[Seen<'_>]) -> BTreeMap<usize, f64> {
     let mut cells: BTreeMap<usize, BTreeMap<&str, Vec<f64>>> = BTreeMap::new();
     for one in seen {
@@ -284,7 +285,7 @@ fn levels(seen: &[Seen<'_>]) -> BTreeMap<usize, f64> {
         })
         .collect();
     let mut levels = BTreeMap::new();
-    // Of each host the last kernel that has a level.
+    // The last kernel with a level, of each host.
     let mut last: BTreeMap<&str, usize> = BTreeMap::new();
     for (kernel, hosts) in &cells {
         let level = match hosts.keys().filter_map(|host| last.get(host)).max() {
@@ -306,14 +307,14 @@ fn levels(seen: &[Seen<'_>]) -> BTreeMap<usize, f64> {
 }
 
 impl Piece<'_> {
-    /// A figure less what its host and kernel explain.
+    /// Returns a figure less the parts that its host and kernel explain.
     fn rest(&self, one: &Seen<'_>) -> f64 {
         let level = self.levels.get(&one.kernel).copied().unwrap_or_default();
         let host = self.hosts.get(one.host).copied().unwrap_or_default();
         one.value - level - host
     }
 
-    /// The least range that is a move.
+    /// Returns the least range that counts as a move.
     fn least(&self, scale: Scale, thresholds: &Thresholds) -> f64 {
         if scale == Scale::Differences {
             return thresholds.min_effect_insns.max(f64::MIN_POSITIVE);
@@ -327,12 +328,12 @@ impl Piece<'_> {
     }
 }
 
-/// The line of a piece; none of a single kernel.
+/// Draws the line of a piece; none for a single kernel.
 fn trend(benchmark: &str, piece: &Piece<'_>, scale: Scale) -> Option<Trend> {
     let typical = median(&piece.hosts.values().copied().collect::<Vec<_>>())?;
     let level = |(kernel, level): (&usize, &f64)| {
         let here = piece.seen.iter().filter(|one| one.kernel == *kernel);
-        // The newest come first.
+        // Newest figures come first.
         let newest = here.clone().next();
         let own = here.map(|one| piece.rest(one));
         let middle = level + typical;
@@ -353,7 +354,7 @@ fn trend(benchmark: &str, piece: &Piece<'_>, scale: Scale) -> Option<Trend> {
         [before, after] => Some((index + 1, (after - before).abs())),
         _ => None,
     });
-    // Of equal ones the first.
+    // The first of equal steps.
     let (step, _) = steps.rev().max_by(|a, b| a.1.total_cmp(&b.1))?;
     Some(Trend {
         benchmark: benchmark.to_owned(),

@@ -1,6 +1,6 @@
-//! The kinds of units, and what may be computed in each.
+//! The kinds of units, and the computations that each allows.
 
-/// The kind of a unit determines the estimate and the comparison.
+/// Kind of a unit; it determines the estimate and the comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnitKind {
     /// Events counted without noise (`insns`, `count`): modes and differences.

@@ -7,13 +7,13 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// It costs less, by the minimum effect or more, and not by chance.
+    /// The benchmark costs less, by the minimum effect or more, and not by chance.
     Better,
-    /// It costs more, likewise.
+    /// The benchmark costs more, by the minimum effect or more, and not by chance.
     Worse,
     /// Any difference is smaller than the minimum effect.
     NoChange,
-    /// The data support none of these.
+    /// The data support no other verdict.
     Inconclusive,
 }
 
@@ -29,16 +29,15 @@ impl Verdict {
     }
 }
 
-/// What makes a difference count.
+/// Thresholds above which a difference counts.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Thresholds {
-    /// On time: the probability of at least one false "better" or "worse" among all benchmarks of a
-    /// suite in which nothing changed.
+    /// Probability, on time, of at least one false "better" or "worse" among all benchmarks of a suite in which nothing
+    /// changed.
     pub significance: f64,
-    /// On time: the least change that counts, as a fraction. With 0.05, ratios from 1/1.05 to 1.05 do
-    /// not count.
+    /// Least change on time that counts, as a fraction. With 0.05, ratios from 1/1.05 to 1.05 do not count.
     pub min_effect: f64,
-    /// On counts: the least change that counts, in instructions per operation.
+    /// Least change on instructions that counts, in instructions per operation.
     pub min_effect_insns: f64,
 }
 
@@ -55,7 +54,7 @@ impl Default for Thresholds {
 /// The most boots per side that are ever recommended.
 pub const MAX_BOOTS: usize = 1000;
 
-/// With so many boots per side a change of 10 % in a row whose boots scatter by less than
-/// [`crate::NOISY`] is found at least 95 times in 100: docs/notebook/method-errors.md has the measurement. The default
-/// of `run` for units of time, and what it recommends.
+/// Default of `run` for units of time, and the number that it recommends. It finds a change of 10 % at least 95 times
+/// in 100, in a row whose boots scatter by less than [`crate::NOISY`] (docs/notebook/method-errors.md has the
+/// measurement).
 pub const SUITE_BOOTS: u32 = 16;

@@ -5,11 +5,8 @@ use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::io;
 
-/// The CPUs on which a thread may run; without `thread`, the calling one. Isolated CPUs are among them only if the
-/// thread is bound to them.
-///
-/// # Errors
-/// There is no such thread.
+/// Returns the CPUs on which a thread may run; without `thread`, the calling thread. Isolated CPUs are among them only
+/// if the thread is bound to them.
 pub fn allowed(thread: Option<Pid>) -> io::Result<Set> {
     let set = sched_getaffinity(thread)?;
     let cpus = (0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu));
@@ -17,10 +14,10 @@ pub fn allowed(thread: Option<Pid>) -> io::Result<Set> {
 }
 
 /// Lets a thread run on exactly these CPUs, and checks that the kernel accepted all; without `thread`, the calling
-/// one.
+/// thread.
 ///
 /// # Errors
-/// There is no such thread, or it can't run on one of the CPUs.
+/// The thread does not exist, or can't run on one of the CPUs.
 pub fn bind(thread: Option<Pid>, cpus: &Set) -> io::Result<()> {
     let mut set = CpuSet::new();
     for &cpu in cpus {
@@ -40,16 +37,16 @@ pub fn bind(thread: Option<Pid>, cpus: &Set) -> io::Result<()> {
     }
 }
 
-/// Tries whether a thread of ours can be bound to this CPU, on a thread made for that. The affinity of this process
-/// would not do: it leaves out isolated CPUs.
+/// Tests, on a new thread, whether a thread of this process can be bound to a CPU. The affinity mask of this process is
+/// no answer: it leaves out isolated CPUs.
 ///
 /// # Errors
-/// There is no such CPU, it is offline, or a control group forbids it.
+/// The CPU does not exist or is offline, or a control group forbids it.
 pub fn may_use(cpu: u32) -> io::Result<()> {
     on_a_thread(move || bind(None, &[cpu].into()))
 }
 
-/// All CPUs to which a thread of ours can be bound.
+/// Returns all CPUs to which a thread of this process can be bound.
 pub(crate) fn bindable() -> io::Result<Set> {
     on_a_thread(|| {
         let mut set = CpuSet::new();

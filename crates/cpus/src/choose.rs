@@ -6,8 +6,8 @@ use crate::list::Set;
 use std::collections::BTreeSet;
 
 impl Cpus {
-    /// As many CPUs of these, of one kind: the fastest that has enough; of one NUMA node and on cores of their own,
-    /// where that is possible. None if no kind has enough.
+    /// Picks `count` of these CPUs, all of the fastest kind that has enough. Prefers CPUs on cores of their own, then
+    /// CPUs of one NUMA node. None if no kind has enough.
     #[must_use]
     pub fn pick(&self, among: &Set, count: usize) -> Option<Vec<u32>> {
         let kinds = self.kinds_among(among);
@@ -22,8 +22,8 @@ impl Cpus {
         Some(chosen)
     }
 
-    /// Those of these CPUs that are of the fastest kind of which there are at least so many; all of them if there is
-    /// no such kind.
+    /// Returns the CPUs of the fastest kind that has at least `least` of these CPUs; all of them if there is no such
+    /// kind.
     #[must_use]
     pub fn alike(&self, among: &Set, least: usize) -> Set {
         let kinds = self.kinds_among(among).into_iter();
@@ -33,7 +33,7 @@ impl Cpus {
             .unwrap_or_else(|| among.clone())
     }
 
-    /// The kinds of these CPUs, the fastest first, and which are of it. CPUs whose kind is not known are left out.
+    /// Groups these CPUs by kind, the fastest kind first. CPUs of unknown kind are left out.
     #[must_use]
     pub fn kinds_among(&self, among: &Set) -> Vec<(&Kind, Set)> {
         let of = |kind: &Kind| -> Set { kind.cpus.intersection(among).copied().collect() };
@@ -41,7 +41,7 @@ impl Cpus {
         kinds.filter(|(_, cpus)| !cpus.is_empty()).collect()
     }
 
-    /// The first thread of each core, in their order.
+    /// Returns the first thread of each core, in the order of the CPUs.
     fn one_a_core(&self, cpus: &Set) -> Vec<u32> {
         let mut seen = Set::new();
         let mut chosen = Vec::new();

@@ -1,4 +1,4 @@
-//! What the kernel says of a host's CPUs and of this process.
+//! Facts of a host's CPUs and of this process, as the kernel reports them.
 
 use crate::kinds::{self, Kind};
 use crate::list::{self, Set};
@@ -18,7 +18,7 @@ pub struct Cpus {
     pub online: Set,
     /// Online CPUs to which a thread of this process can be bound: those of its cpuset.
     pub bindable: Set,
-    /// CPUs on which its threads run if they are not bound: its affinity mask. At least one.
+    /// CPUs on which threads of this process run if they are not bound: its affinity mask. At least one.
     pub allowed: Set,
     /// CPUs that the scheduler leaves to threads that are bound to them (`isolcpus=`, isolated partitions of cgroups).
     pub isolated: Set,
@@ -26,9 +26,9 @@ pub struct Cpus {
     pub tickless: Set,
     /// The control group whose cpuset leaves out online CPUs.
     pub group: Option<String>,
-    /// The most CPU time that its control groups grant it, in CPUs.
+    /// Most CPU time that control groups grant this process, in CPUs.
     pub quota: Option<f64>,
-    /// The second threads of cores were taken offline (`smt/control`).
+    /// Whether the second threads of cores were taken offline (`smt/control`).
     pub is_smt_off: bool,
     /// The kinds of the online CPUs, the fastest first.
     pub kinds: Vec<Kind>,
@@ -39,15 +39,15 @@ pub struct Cpus {
 }
 
 impl Cpus {
-    /// Of this host and this process.
+    /// Reads the CPUs of this host and this process.
     #[must_use]
     pub fn here() -> Self {
-        // The kernel's own answers: files of control groups need not be mounted, or be where they are expected.
+        // System calls, not files: control groups need not be mounted, or be where they are expected.
         let (bindable, allowed) = (bind::bindable().ok(), bind::allowed(None).ok());
         Self::of(&|path| fs::read_to_string(path).ok(), bindable, allowed)
     }
 
-    /// Of the host whose files these are, by absolute path. Any of them may be missing or invalid.
+    /// Reads the CPUs of the host whose files these are, by absolute path. Any file may be missing or invalid.
     #[must_use]
     pub fn read(read: &dyn Fn(&str) -> Option<String>) -> Self {
         Self::of(read, None, allowed_list(read))
@@ -60,6 +60,7 @@ impl Cpus {
             .or_else(|| bindable.clone())
             .or_else(|| allowed.clone());
         let online = online.unwrap_or_else(|| [0].into());
+        // A set that is not known falls back to the next wider one. No set of CPUs to run on may be empty.
         let there = |cpus: &Set| Some(cpus & &online).filter(|cpus| !cpus.is_empty());
         let (group, cpuset) = groups::cpuset(read).unzip();
         let bindable = bindable.as_ref().or(cpuset.as_ref()).and_then(there);
@@ -86,7 +87,7 @@ impl Cpus {
         }
     }
 
-    /// CPUs on which threads of this process run, unless they are bound, or may be bound to because they are isolated.
+    /// Returns the CPUs on which unbound threads of this process run, and the isolated CPUs to which they may be bound.
     #[must_use]
     pub fn usable(&self) -> Set {
         let isolated = self.isolated.intersection(&self.bindable);
@@ -111,12 +112,12 @@ impl Cpus {
 
 type Read<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-/// A file's list of CPUs; none if there is no CPU in it.
+/// Reads a file's list of CPUs; none if the list is missing, invalid or empty.
 fn listed(read: Read, path: &str) -> Option<Set> {
     list::parse(&read(path)?).filter(|cpus| !cpus.is_empty())
 }
 
-/// By the kernel's command line, and by control groups.
+/// Reads the CPUs that the kernel's command line or control groups isolate.
 fn isolated(read: Read) -> Set {
     // The last is the mount point in systemd's hybrid mode, beside cgroup v1.
     let files = [

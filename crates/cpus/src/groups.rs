@@ -1,19 +1,19 @@
-//! What control groups leave to this process (Documentation/admin-guide/cgroup-v2.rst, cgroup-v1/cpusets.rst,
-//! scheduler/sched-bwc.rst).
+//! Limits of control groups on the CPUs of this process (Documentation/admin-guide/cgroup-v2.rst,
+//! cgroup-v1/cpusets.rst, scheduler/sched-bwc.rst).
 
 use crate::list::{self, Set};
 
 type Read<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-/// A hierarchy of groups: where it is mounted, and the group of this process.
+/// A hierarchy of control groups: its mount point, and the group of this process.
 struct Hierarchy {
     mount: String,
     group: String,
 }
 
 impl Hierarchy {
-    /// The group, then those around it. A group that is seen under another name here, as in a container, has no
-    /// files by this one; the last one is then the container's own.
+    /// Returns the group, then the groups around it. In a container the group may have another name here, and no files
+    /// under this one. The last group is then the container's own.
     fn groups(&self) -> impl Iterator<Item = &str> {
         let group = self.group.trim_end_matches('/');
         let ends = group.rmatch_indices('/').map(|(end, _)| end);
@@ -26,7 +26,7 @@ impl Hierarchy {
     }
 }
 
-/// The hierarchies of version 1 that have this controller, then those of version 2.
+/// Returns the hierarchies of version 1 that have this controller, then those of version 2.
 fn hierarchies(read: Read, controller: &str) -> Vec<Hierarchy> {
     let text = read("/proc/self/cgroup").unwrap_or_default();
     let mut found = Vec::new();
@@ -56,7 +56,8 @@ fn hierarchies(read: Read, controller: &str) -> Vec<Hierarchy> {
     found
 }
 
-/// The CPUs that the cpuset of this process has, and the outermost group that has no more; none if no file tells.
+/// Returns the CPUs in the cpuset of this process, and the outermost group with the same CPUs; none if no file names
+/// CPUs.
 pub fn cpuset(read: Read) -> Option<(String, Set)> {
     const FILES: [&str; 3] = [
         "cpuset.cpus.effective",
@@ -91,7 +92,7 @@ fn named(group: &str) -> String {
     }
 }
 
-/// How many CPUs' time this process may use at most, if that is limited.
+/// Returns the most CPU time that this process may use, in CPUs, if that is limited.
 pub fn quota(read: Read) -> Option<f64> {
     let number = |path: &str| read(path)?.trim().parse::<f64>().ok();
     let mut least: Option<f64> = None;

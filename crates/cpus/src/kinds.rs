@@ -5,27 +5,27 @@ use crate::list::{self, Set};
 
 const CPU: &str = "/sys/devices/system/cpu";
 
-/// Intel's hybrid processors have a performance monitor for each kind of core; the fastest first.
+/// Performance monitors of Intel's hybrid processors, one for each kind of core; the fastest first.
 const MONITORS: [(&str, &str); 3] = [
     ("cpu_core", "performance"),
     ("cpu_atom", "efficiency"),
     ("cpu_lowpower", "low-power"),
 ];
 
-/// CPUs that differ by less in capacity or highest frequency are of one kind: the best cores of one kind get a
+/// Least ratio of speeds, by capacity or highest frequency, of two CPUs of one kind: the best cores of one kind get a
 /// few percent more.
 const ALIKE: f64 = 0.9;
 
 /// CPUs of one speed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kind {
-    /// For people: `performance`, `capacity 1024`, `up to 5.1 GHz`.
+    /// Name for people: `performance`, `capacity 1024`, `up to 5.1 GHz`.
     pub name: String,
-    /// Its online CPUs.
+    /// Online CPUs of the kind.
     pub cpus: Set,
 }
 
-/// The kinds of these CPUs, the fastest first where that is known; one if the host shows no difference.
+/// Returns the kinds of these CPUs, the fastest first where that is known; one kind if the host shows no difference.
 pub fn read(read: &dyn Fn(&str) -> Option<String>, online: &Set) -> Vec<Kind> {
     let ways = [monitors, capacities, frequencies, models];
     let found = ways.iter().map(|way| way(read, online));
@@ -58,7 +58,7 @@ fn monitors(read: Read, online: &Set) -> Vec<Kind> {
     kinds
 }
 
-/// On ARM and RISC-V: 1024 is the fastest CPU at its highest frequency.
+/// Kinds by capacity, on Arm and RISC-V: 1024 is the fastest CPU at its highest frequency.
 fn capacities(read: Read, online: &Set) -> Vec<Kind> {
     by_speed(read, online, "cpu_capacity", |capacity| {
         format!("capacity {capacity}")
@@ -77,7 +77,7 @@ fn by_speed(read: Read, online: &Set, file: &str, name: fn(u64) -> String) -> Ve
         let speed: u64 = speed.trim().parse().ok()?;
         (speed > 0).then_some((speed, *cpu))
     };
-    // If one is not known, none can be compared with it.
+    // A CPU of unknown speed can't be compared with the others.
     let Some(mut speeds) = online.iter().map(speed).collect::<Option<Vec<_>>>() else {
         return Vec::new();
     };
@@ -101,7 +101,8 @@ fn by_speed(read: Read, online: &Set, file: &str, name: fn(u64) -> String) -> Ve
     kinds
 }
 
-/// On ARM: implementer and part number of MIDR_EL1. In the order of their first CPUs, as no speed is known.
+/// Kinds by model, on Arm: implementer and part number of MIDR_EL1. In the order of their first CPUs, as no speed is
+/// known.
 fn models(read: Read, online: &Set) -> Vec<Kind> {
     const MODEL: u64 = 0xff00_fff0;
     let mut kinds: Vec<Kind> = Vec::new();

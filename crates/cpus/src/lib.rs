@@ -1,7 +1,7 @@
-//! Which CPUs this process can use, of which kinds they are, and why it can't use the others.
+//! The CPUs that this process can use, their kinds, and why it can't use the others.
 //!
-//! Whoever counts, chooses or pins CPUs asks here: the doctor, the runner, `place`, `io` and elvis. [`Cpus::here`]
-//! reads this host, [`Cpus::read`] the files of any host. Only [`bind`] changes anything: the affinity of a thread.
+//! Callers count, choose or pin CPUs: the doctor, the runner, `place`, `io` and elvis. [`Cpus::here`] reads this host,
+//! [`Cpus::read`] the files of any host. Only [`bind`] changes anything: the affinity of a thread.
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 /// CPUs by their numbers.
 pub type Set = BTreeSet<u32>;
 
-/// The kernel's limit is far below: a list with larger numbers is invalid.
+/// Greatest number in a valid list, far above the kernel's limit.
 const MAX_CPU: u32 = 65_535;
 
 /// Parses a list such as `0-3,8`; none if it is invalid. `(null)`, which some kernels print for a mask that was never
@@ -18,7 +18,7 @@ pub fn parse(text: &str) -> Option<Set> {
     }
 }
 
-/// Parses a list that a user wrote; none if it is invalid. Keeps its order, and what is named twice.
+/// Parses a list that a user wrote; none if it is invalid. Keeps the order and repeated CPUs.
 #[must_use]
 pub fn in_order(text: &str) -> Option<Vec<u32>> {
     let number = |text: &str| {
@@ -40,7 +40,7 @@ pub fn in_order(text: &str) -> Option<Vec<u32>> {
     Some(cpus)
 }
 
-/// CPUs as such a list.
+/// Writes CPUs as a list such as `0-3,8`.
 #[must_use]
 pub fn show(cpus: &Set) -> String {
     let mut ranges: Vec<(u32, u32)> = Vec::new();

@@ -38,7 +38,7 @@ impl Made {
         self.file(&format!("{CPU}/smt/control"), "off")
     }
 
-    /// This process is in `group` of version 2; the groups from `outermost` on have these CPUs.
+    /// Puts this process into `group` of version 2; the groups from `outermost` on have these CPUs.
     pub fn group(self, group: &str, outermost: &str, cpus: &str) -> Self {
         let mut made = self.file("/proc/self/cgroup", &format!("0::{group}"));
         let mut at = group;
@@ -56,17 +56,17 @@ impl Made {
     }
 }
 
-/// 0-7 are the threads of four fast cores, 8-11 are slow cores.
+/// Host on which 0-7 are the threads of four fast cores, 8-11 are slow cores.
 pub fn hybrid() -> Cpus {
     host(1).cpus()
 }
 
-/// 0-3 are small, 4-5 are big.
+/// Host on which 0-3 are small, 4-5 are big.
 pub fn big_little() -> Cpus {
     host(2).cpus()
 }
 
-/// 0-3 are on one node, 4-7 on the other.
+/// Host on which 0-3 are on one node, 4-7 on the other.
 pub fn two_nodes() -> Cpus {
     host(3).cpus()
 }

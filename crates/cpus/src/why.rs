@@ -1,18 +1,17 @@
-//! Why CPUs can't be used, for people.
+//! Reasons why CPUs can't be used, for people.
 
 use crate::facts::Cpus;
 use crate::list::{self, Set};
 
-/// What leaves out CPUs.
+/// A reason why CPUs are left out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Limit {
     /// The affinity mask.
     Affinity(Set),
     /// The cpuset of a control group.
     Cpuset(Option<String>, Set),
-    /// They are offline.
     Offline(Set),
-    /// They are the second threads of cores, which were taken offline.
+    /// Second threads of cores, which were taken offline.
     SecondThreads(Set),
 }
 
@@ -43,7 +42,7 @@ impl Limit {
         }
     }
 
-    /// For people, with the CPUs.
+    /// Describes the limit for people, with the CPUs.
     #[must_use]
     pub fn text(&self) -> String {
         let cpus = named(self.cpus());
@@ -63,7 +62,7 @@ impl Limit {
 }
 
 impl Cpus {
-    /// All that keeps this process from a CPU of this machine; nothing if it may use all.
+    /// Lists the limits that keep this process from CPUs of this machine; empty if it may use all.
     #[must_use]
     pub fn limits(&self) -> Vec<Limit> {
         let offline = &self.present - &self.online;
@@ -80,10 +79,7 @@ impl Cpus {
         limits
     }
 
-    /// Checks that a thread of this process can be bound to a CPU.
-    ///
-    /// # Errors
-    /// Why not, and the CPUs that there are.
+    /// Checks that a thread of this process can be bound to a CPU. The error says why not, and names the usable CPUs.
     pub fn check(&self, cpu: u32) -> Result<(), String> {
         if self.bindable.contains(&cpu) {
             return Ok(());
@@ -97,7 +93,7 @@ impl Cpus {
         Err(format!("{why}; use {}", one_of(&self.bindable)))
     }
 
-    /// Why threads can't run on so many CPUs at once, if they are not bound; nothing if they can.
+    /// Tells why unbound threads can't run on so many CPUs at once; none if they can.
     #[must_use]
     pub fn too_few(&self, wanted: usize) -> Option<String> {
         let count = self.allowed.len();

@@ -4,7 +4,7 @@ use crate::flow::Flow;
 use crate::trace::Insn;
 use std::fmt;
 
-/// How a system register is named in an instruction (DDI 0487, C5.1.2).
+/// Encoding of a system register in an instruction (DDI 0487, C5.1.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Encoding {
     /// 0 to 3; of a register 2 or 3.
@@ -20,7 +20,7 @@ pub struct Encoding {
 }
 
 impl Encoding {
-    /// The fields of an instruction of this group: MRS, MSR, SYS.
+    /// Reads the fields of an instruction of this group: MRS, MSR, SYS.
     pub fn of(word: u32) -> Self {
         let field = |bit: u32, bits: u32| (word >> bit & ((1 << bits) - 1)) as u8;
         Self {
@@ -34,7 +34,7 @@ impl Encoding {
 }
 
 impl fmt::Display for Encoding {
-    /// The generic name that assemblers accept for any register.
+    /// Writes the generic name that assemblers accept for any register.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             op0,
@@ -50,19 +50,19 @@ impl fmt::Display for Encoding {
 /// An access to a system register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
-    /// Which one.
+    /// The register.
     pub encoding: Encoding,
-    /// MSR; else MRS.
+    /// MSR if true, MRS if false.
     pub is_write: bool,
 }
 
-/// The instruction's word; None if it is none of A64.
+/// Returns the instruction's word; None if it is no A64 instruction.
 pub fn word(insn: &Insn) -> Option<u32> {
     let bytes: [u8; 4] = insn.bytes().try_into().ok()?;
     Some(u32::from_le_bytes(bytes))
 }
 
-/// MRS and MSR of a register. MSR of an immediate (PSTATE) is none.
+/// Decodes MRS and MSR of a register. MSR of an immediate (PSTATE) is no such access.
 pub fn access(word: u32) -> Option<Access> {
     (word & 0xffd0_0000 == 0xd510_0000).then(|| Access {
         encoding: Encoding::of(word),
@@ -70,17 +70,17 @@ pub fn access(word: u32) -> Option<Access> {
     })
 }
 
-/// A read of CNTPCT_EL0 or CNTVCT_EL0.
+/// Whether an instruction reads CNTPCT_EL0 or CNTVCT_EL0.
 pub fn is_clock(insn: &Insn) -> bool {
     word(insn).is_some_and(|word| matches!(word & !0x1f, 0xd53b_e020 | 0xd53b_e040))
 }
 
-/// What kind of exception an instruction can raise.
+/// Groups of instructions, by the exceptions that they can raise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Group {
     /// Loads, stores, atomics: aborts.
     Memory {
-        /// Of floating point and vector registers: also traps.
+        /// Whether the registers are for floating point and vectors: then also traps.
         is_vector: bool,
     },
     /// MRS, MSR, SYS, hints: traps.
@@ -89,7 +89,7 @@ pub enum Group {
     Other,
 }
 
-/// The group of an instruction (DDI 0487, C4.1).
+/// Returns the group of an instruction (DDI 0487, C4.1).
 pub fn group(word: u32) -> Group {
     match word {
         _ if word & 0x0a00_0000 == 0x0800_0000 => Group::Memory {
@@ -100,8 +100,8 @@ pub fn group(word: u32) -> Group {
     }
 }
 
-/// The name of a system instruction that is no access to a register, as far as hypervisors trap them (DDI 0487, C5.4,
-/// C6.2.97).
+/// Returns the name of a system instruction that accesses no register, as far as hypervisors trap such instructions
+/// (DDI 0487, C5.4, C6.2.97).
 pub fn system_name(word: u32) -> &'static str {
     match word & !0x1f {
         0xd503_2040 if word == 0xd503_205f => "WFE",
@@ -113,8 +113,8 @@ pub fn system_name(word: u32) -> &'static str {
     }
 }
 
-/// The name of an instruction that calls or returns to another privilege level, or that processes floating point (DDI
-/// 0487, C4.1: op0 x111).
+/// Returns the name of an instruction that calls or returns to another privilege level, or that processes floating
+/// point (DDI 0487, C4.1: op0 x111).
 pub fn call_name(word: u32) -> &'static str {
     match word {
         _ if word & 0xffe0_001f == 0xd400_0001 => "SVC",
@@ -129,15 +129,16 @@ pub fn call_name(word: u32) -> &'static str {
 /// A load or store of registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moved {
-    /// From memory.
+    /// A load from memory if true, a store if false.
     pub is_load: bool,
-    /// Of floating point and vector registers.
+    /// Whether the registers are for floating point and vectors.
     pub is_vector: bool,
-    /// How many.
+    /// Number of registers.
     pub registers: u64,
 }
 
-/// Loads and stores of one register or of a pair (DDI 0487, C4.1.94): not exclusive ones, atomics, or prefetches.
+/// Decodes loads and stores of one register or of a pair (DDI 0487, C4.1.94): not exclusive ones, atomics, or
+/// prefetches.
 pub fn moved(word: u32) -> Option<Moved> {
     let is_vector = word & 1 << 26 != 0;
     let is_pair = word & 0x3a00_0000 == 0x2800_0000;
@@ -161,7 +162,7 @@ pub fn moved(word: u32) -> Option<Moved> {
     })
 }
 
-/// How it hands over control.
+/// Decodes how an instruction hands over control.
 pub fn flow(insn: &Insn) -> Flow {
     let Some(word) = word(insn) else {
         return Flow::Plain;
@@ -185,7 +186,7 @@ pub fn flow(insn: &Insn) -> Flow {
     }
 }
 
-/// BR, BLR, RET, ERET, and their forms with pointer authentication: by the field opc (bits 21 to 24).
+/// Decodes BR, BLR, RET, ERET, and their forms with pointer authentication, by the field opc (bits 21 to 24).
 fn register_branch(word: u32) -> Flow {
     match word >> 21 & 0xf {
         0 | 8 => Flow::Jump(None),

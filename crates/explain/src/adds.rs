@@ -1,26 +1,26 @@
-//! What the emulator adds: work that no real processor of the kind causes. It is never left out silently: totals with
-//! and without it stand beside each other.
+//! The emulator's additions: work that no real processor of the kind causes. They are never left out silently: totals
+//! with and without them stand beside each other.
 
 use crate::trace::Architecture;
 
-/// Something that the emulator lacks, and the functions that run because of it.
+/// A feature that the emulator lacks, and the functions that run because of that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lack {
-    /// By which a user names it.
+    /// Name by which a user selects the lack.
     pub name: &'static str,
     /// The emulated processor that lacks it.
     pub architecture: Architecture,
-    /// A function that runs, with all that it calls, because of it,
+    /// Function that runs, with all that it calls, because of the lack.
     pub function: &'static str,
-    /// where this one calls it, directly or not; None: wherever.
+    /// Caller, direct or not, below which the function counts; None: any.
     pub below: Option<&'static str>,
-    /// What it is.
+    /// The cause of the additional work, in words.
     pub why: &'static str,
-    /// How that was found out.
+    /// Evidence for the lack.
     pub established: &'static str,
 }
 
-/// All that is known.
+/// All lacks that are known.
 pub const LACKS: [Lack; 2] = [
     Lack {
         name: "nrips",
@@ -47,7 +47,7 @@ pub const LACKS: [Lack; 2] = [
     },
 ];
 
-/// By which users name what is known, each once.
+/// Returns the names by which users select lacks, each once.
 pub fn names() -> Vec<&'static str> {
     let mut names = LACKS.map(|lack| lack.name).to_vec();
     names.sort_unstable();

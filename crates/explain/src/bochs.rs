@@ -1,9 +1,9 @@
-//! Reads what Bochs' debugger says of each instruction between the marks of the guest, which are its magic breakpoint
-//! (crates/machines/src/debugger.rs asks it, and drops what is not read here). The text is untrusted: what is not
-//! understood is refused with the reason, and nothing is guessed.
+//! Reads the output of Bochs' debugger for each instruction between the marks of the guest, which are its magic
+//! breakpoint (crates/machines/src/debugger.rs requests it, and drops all lines that are not read here). The text is
+//! untrusted: a line that is not understood is refused with the reason, and nothing is guessed.
 //!
-//! Read are these lines, where the first one is repeated for each register and stands before the instructions that need
-//! it; anything else is dropped.
+//! The reader uses these lines. The first is repeated for each register, before the instruction that needs it. All
+//! other lines are dropped.
 //!
 //! ```text
 //! rcx: 00000000_c0000080
@@ -24,7 +24,7 @@ use std::io::BufRead;
 
 /// The last line of a whole text.
 pub const END: &str = "end";
-/// The last line of one that grew too long.
+/// The last line of a text that grew too long.
 pub const TOO_LONG: &str = "too long";
 
 const OPENS: &str = "Tracing enabled for ";
@@ -37,10 +37,7 @@ const REGISTERS: [&str; 16] = [
     "r13", "r14", "r15",
 ];
 
-/// Reads a whole text.
-///
-/// # Errors
-/// It is cut, too long, or not understood.
+/// Reads a whole text. A text that is cut, too long, or not understood is refused.
 pub fn read(mut text: impl BufRead) -> Result<Trace, TraceError> {
     let mut reader = Reader::default();
     let mut line = Vec::new();
@@ -70,9 +67,9 @@ struct Reader {
     paths: HashMap<Path, u32>,
     windows: Vec<u32>,
     now: Option<Window>,
-    /// Values of the general registers before the next instruction.
+    /// Values of the general registers before the next instruction; None for a register that was not printed.
     registers: [Option<u64>; REGISTERS.len()],
-    /// An instruction whose register is not known.
+    /// Whether some instruction accesses a register whose number is not known.
     is_unnamed: bool,
     /// Addresses of the first window's first instruction and of its last one, a mark.
     ends: Option<(u64, u64)>,
@@ -83,7 +80,7 @@ struct Reader {
 #[derive(Default)]
 struct Window {
     path: Path,
-    /// When its last instruction began.
+    /// Time at which the window's last instruction began.
     began: u64,
 }
 
@@ -119,7 +116,7 @@ impl Reader {
         Ok(())
     }
 
-    /// One more instruction of a window.
+    /// Adds an instruction to a window.
     fn execute(
         &mut self,
         window: &mut Window,
@@ -153,7 +150,7 @@ impl Reader {
             match registers.get(register).copied().flatten() {
                 Some(value) => path.accesses.push(Accessed {
                     at,
-                    // Both kinds of numbers have 32 bits.
+                    // Numbers of MSRs and of VMCS fields have 32 bits.
                     what: What::Number(value as u32),
                 }),
                 None => self.is_unnamed = true,
@@ -162,7 +159,8 @@ impl Reader {
         Ok(())
     }
 
-    /// A window must lie between the same marks as the first one: another program's breakpoint would shift all of them.
+    /// Ends a window, which must lie between the same marks as the first one: another program's breakpoint would shift
+    /// all of them.
     fn close(&mut self, path: Path) -> Result<(), TraceError> {
         let insn = |number: Option<&u32>| number.map(|number| self.insns[*number as usize]);
         let ends = insn(path.insns.first()).zip(insn(path.insns.last()));
@@ -170,7 +168,8 @@ impl Reader {
         if !x86::is_mark(&last) {
             return Err(damaged("a window does not end at a mark of the guest"));
         }
-        // The mark that opens a window is no part of it.
+        // The opening mark is not in the path. If the path ends at that very mark, the timed call began again and never
+        // ended.
         if last.next() == first.address {
             self.dropped += 1;
             return Ok(());
@@ -206,7 +205,7 @@ impl Reader {
     }
 }
 
-/// The register of a line, as an index of [`REGISTERS`], and its value.
+/// Parses a line with a register: its index in [`REGISTERS`], and its value.
 fn register(line: &str) -> Option<(usize, u64)> {
     let (name, value) = line.split_once(": ")?;
     let register = REGISTERS.iter().position(|register| *register == name)?;
@@ -218,13 +217,13 @@ fn register(line: &str) -> Option<(usize, u64)> {
     ))
 }
 
-/// When an instruction began, and the instruction.
+/// Parses a line with an instruction: the time at which it began, and the instruction.
 fn step(line: &str) -> Option<(u64, Insn)> {
     let (time, rest) = line.strip_prefix(BEGINS_INSN)?.split_once("] [0x")?;
     let (location, rest) = rest.split_once("] ")?;
     let (place, rest) = rest.split_once(" (")?;
     let (_segment, address) = place.split_once(':')?;
-    // Shorter ones are of 16-bit code, where they are not the whole address.
+    // Shorter addresses are of 16-bit code, where they are only offsets.
     if address.len() != 16 {
         return None;
     }

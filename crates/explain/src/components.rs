@@ -1,23 +1,23 @@
-//! What a function is part of: the scheduler, vhost, the network stack. The sums of a workload's functions.
+//! The components of kernels: the scheduler, vhost, the network stack. They sum up the functions of a workload.
 
 use crate::place::Kind;
 use crate::spread::Part;
 use std::sync::LazyLock;
 
-/// Programs have no functions here.
+/// Component of processes, whose functions have no names here.
 const PROGRAMS: &str = "programs";
-/// Modules of the VM's kernel have no names either: they are its drivers.
+/// Component of modules of the VM's kernel, which have no names either: they are its drivers.
 const UNNAMED_MODULES: &str = "virtio drivers in the VM";
-/// What no line of the file has.
+/// Component of functions that no line of the file matches.
 const OTHERS: &str = "other kernel code";
 
-/// A component and what is part of it.
+/// A component and the patterns of its functions.
 struct Component {
     name: &'static str,
     patterns: Vec<Pattern>,
 }
 
-/// What a component has.
+/// A pattern of a component.
 enum Pattern {
     Module(&'static str),
     Function(&'static str),
@@ -57,7 +57,7 @@ impl Pattern {
     }
 }
 
-/// The component that a function is part of.
+/// Returns the component that a function is part of.
 pub fn of(part: &Part) -> &'static str {
     if part.kind == Kind::User {
         return PROGRAMS;

@@ -1,29 +1,29 @@
-//! Reads what the plugin counted (plugin/file.h): how often each instruction was executed between the marks of a
-//! guest, for windows that are too long for paths. The file is untrusted, as a trace is.
+//! Reads the plugin's counts (plugin/file.h): how often each instruction was executed between the marks of a guest, for
+//! windows that are too long for paths. The file is untrusted, as a trace is.
 
 use crate::trace::{Architecture, Reader, TraceError, damaged};
 
 const MAGIC: &str = "worldswitch-counts ";
 const VERSION: &str = "1";
 
-/// The machine's own software, and what runs in its VMs.
+/// Number of levels: the machine's own software, and that of its VMs.
 pub const LEVELS: usize = 2;
 
-/// Where a counted instruction is.
+/// Place of a counted instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Executed {
-    /// Virtual.
+    /// Virtual address of the instruction.
     pub address: u64,
-    /// Of its first byte in the emulator's memory.
+    /// Address of its first byte in the emulator's memory.
     pub location: u64,
 }
 
-/// How often an instruction was executed in a window.
+/// Executions of an instruction in a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Count {
     /// Index in [`Counts::insns`].
     pub insn: usize,
-    /// By level.
+    /// Executions by level.
     pub times: [u64; LEVELS],
 }
 
@@ -39,10 +39,8 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Reads a whole file.
-    ///
-    /// # Errors
-    /// It is damaged, cut, of another version, or the plugin could not count everything.
+    /// Reads a whole file. A file is refused if it is damaged, cut or of another version, or if the plugin could not
+    /// count everything.
     pub fn read(bytes: &[u8]) -> Result<Self, TraceError> {
         const INSNS: &str = "its instructions";
         let mut reader = Reader { bytes };
@@ -65,7 +63,7 @@ impl Counts {
         })
     }
 
-    /// All instructions that were executed in a window.
+    /// Returns the number of instructions executed in a window.
     pub fn sum(&self, window: usize) -> u64 {
         let counts = self.windows.get(window).into_iter().flatten();
         counts
@@ -74,7 +72,7 @@ impl Counts {
     }
 }
 
-/// Each instruction is the difference of its number, counted from 1, to the one before.
+/// Reads a window. Each instruction is the difference of its number, counted from 1, to the one before.
 fn window(reader: &mut Reader<'_>, insns: usize) -> Result<Vec<Count>, TraceError> {
     const WHAT: &str = "its windows";
     let mut number = 0u64;

@@ -1,4 +1,4 @@
-//! What changed between two explained operations, function by function. The parts add up to the difference of the
+//! The changes between two explained operations, function by function. They add up to the difference of the
 //! measurements.
 
 use crate::debug::fold;
@@ -11,59 +11,59 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// How a function's part changed.
+/// Kind of a function's change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Change {
-    /// It is called only in the second.
+    /// Only the second operation calls the function.
     Gained,
-    /// It is called only in the first.
+    /// Only the first operation calls the function.
     Lost,
-    /// More instructions of its own.
+    /// The function executes more instructions of its own.
     Longer,
-    /// Fewer.
+    /// The function executes fewer instructions of its own.
     Shorter,
-    /// As many of its own, but not with all that it calls.
+    /// The function's own instructions are as many, but its calls or its total changed.
     Callees,
 }
 
 /// A function's part in one operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Part {
-    /// How often it is called.
+    /// Number of calls.
     pub calls: u64,
-    /// Instructions of its own where it is inlined into its callers.
+    /// The function's own instructions where it is inlined into its callers.
     pub inlined: u64,
-    /// Its own instructions.
+    /// Instructions of the function itself.
     pub own: u64,
-    /// The same, and of all that it calls.
+    /// Instructions of the function and of all that it calls.
     pub total: u64,
 }
 
 /// A function that changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Changed {
-    /// Its name, without what a compiler adds (`.isra.0`, `.constprop.0`, `.part.0`).
+    /// Name of the function, without a compiler's additions (`.isra.0`, `.constprop.0`, `.part.0`).
     pub name: String,
-    /// Its level.
+    /// Level of the function.
     pub level: u8,
-    /// What kind of software it is.
+    /// Kind of software that the function is in.
     pub kind: Kind,
-    /// How.
+    /// Kind of the change.
     pub change: Change,
-    /// In the first operation.
+    /// The function's part in the first operation.
     pub before: Part,
-    /// In the second.
+    /// The function's part in the second operation.
     pub after: Part,
 }
 
 impl Changed {
-    /// How many instructions of its own it gained.
+    /// Returns the number of own instructions that the function gained.
     pub fn own(&self) -> i64 {
         self.after.own as i64 - self.before.own as i64
     }
 
-    /// The same with all that it calls.
+    /// Returns the number of instructions that the function and its callees gained.
     pub fn total(&self) -> i64 {
         self.after.total as i64 - self.before.total as i64
     }
@@ -86,45 +86,45 @@ impl Changed {
     }
 }
 
-/// What changed. `measured` is the sum of all functions' own, of `guest`, `-control`, `-intercepted`, and of what is
-/// left out.
+/// The difference of two explained operations. `measured` is the sum of all functions' own changes, of `guest`,
+/// `-control`, `-intercepted`, and of the instructions that are left out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Difference {
     /// Always `worldswitch-explain-diff/1`.
     #[schemars(extend("const" = SCHEMA))]
     pub schema: String,
-    /// The first operation: platform and benchmark.
+    /// The first operation: benchmark and platform.
     pub before: String,
-    /// The second one.
+    /// The second operation: benchmark and platform.
     pub after: String,
     /// Functions that changed, by the instructions of their own, the most first.
     pub functions: Vec<Changed>,
-    /// The guest's own instructions.
+    /// Change of the guest's own instructions.
     pub guest: i64,
-    /// What the control loop executes outside of the guest.
+    /// Change of the instructions that the control loop executes outside of the guest.
     pub control: i64,
-    /// Instructions that the clock does not charge.
+    /// Change of the instructions that the clock does not charge.
     pub intercepted: i64,
-    /// What is left out of the functions, if a user named it.
+    /// Additions of the emulator that are left out of the functions, if a user named them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub left_out: Option<LeftOut>,
-    /// The measurement.
+    /// Change of the measurement.
     pub measured: i64,
 }
 
-/// What the emulator adds, by its names, to both operations.
+/// Additions of the emulator to both operations, by their names.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct LeftOut {
-    /// All names.
+    /// Names of the additions.
     pub names: Vec<String>,
-    /// How many instructions more it adds to the second one.
+    /// Number of instructions by which the second operation has more of them.
     pub instructions: i64,
 }
 
-/// The version of what [`Difference`] is as JSON.
+/// Name and version of the schema of [`Difference`] as JSON.
 pub const SCHEMA: &str = "worldswitch-explain-diff/1";
 
-/// Two functions of the same key are the same one: name, level, and whether it is a process's.
+/// Identity of a function in both operations: name, level, and whether it is a process's.
 type Key = (String, u8, bool);
 
 /// Two operations can't be compared.
@@ -136,7 +136,7 @@ impl Difference {
     /// Compares two operations.
     ///
     /// # Errors
-    /// They are of two architectures.
+    /// The operations are of two architectures.
     pub fn of(before: &Explained, after: &Explained) -> Result<Self, DiffError> {
         let architectures = (&before.architecture, &after.architecture);
         if architectures.0 != architectures.1 {
@@ -196,12 +196,12 @@ impl Difference {
         })
     }
 
-    /// The parts' sum, which is `measured`.
+    /// Returns the sum of the parts, which is `measured`.
     pub fn sum(&self) -> i64 {
         self.remaining() + self.left_out_instructions()
     }
 
-    /// The sum of the parts that are not left out.
+    /// Returns the sum of the parts that are not left out.
     fn remaining(&self) -> i64 {
         let functions: i64 = self.functions.iter().map(Changed::own).sum();
         functions + self.guest - self.control - self.intercepted
@@ -212,7 +212,7 @@ impl Difference {
         left_out.map_or(0, |left_out| left_out.instructions)
     }
 
-    /// The first line.
+    /// Returns the first line of the text.
     fn sentence(&self) -> String {
         let (measured, remaining) = (signed(self.measured), signed(self.remaining()));
         let by = match &self.left_out {
@@ -225,7 +225,7 @@ impl Difference {
         format!("From {} to {}: {by}.\n", self.before, self.after)
     }
 
-    /// For people; functions whose own instructions changed by less than `least` are summed up.
+    /// Returns the difference as text; functions whose own instructions changed by less than `least` are summed up.
     pub fn to_text(&self, least: u64) -> String {
         let is_shown = |changed: &&Changed| changed.own().unsigned_abs() >= least.max(1);
         let mut text = format!(
@@ -275,10 +275,7 @@ impl Difference {
         text
     }
 
-    /// As JSON.
-    ///
-    /// # Errors
-    /// None that is known.
+    /// Returns the difference as JSON.
     pub fn to_json(&self) -> Result<String, serde_json::Error> {
         serde_json::to_string_pretty(self)
     }
@@ -317,13 +314,14 @@ impl Part {
     }
 }
 
-/// What the control loop executes outside of the guest, without what is left out.
+/// Returns the instructions of the control loop outside of the guest, without those that are left out.
 fn control(explained: &Explained) -> i64 {
     let left_out = explained.left_out.as_ref();
     explained.control - left_out.map_or(0, |left_out| left_out.control as i64)
 }
 
-/// The parts of all functions outside of the guest; inlined ones only of the code of these names.
+/// Returns the parts of all functions outside of the guest. Inlined functions are parts only in the code of these
+/// names.
 fn parts_of<'a>(
     explained: &'a Explained,
     inlined_of: &[&str],
@@ -348,7 +346,8 @@ fn parts_of<'a>(
     counts.filter(|(_, kind, _)| *kind != Kind::Guest)
 }
 
-/// A function's name as the source has it: without what the compiler adds, and what Linux does to KVM's code at EL2.
+/// Returns a function's name in the source: without a compiler's additions, and without Linux' prefix of KVM's code at
+/// EL2.
 fn plain(name: &str) -> &str {
     let name = name.strip_prefix("__kvm_nvhe_").unwrap_or(name);
     let suffixes = [".isra.", ".constprop.", ".part.", ".llvm."];

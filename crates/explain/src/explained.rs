@@ -18,10 +18,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// The version of what [`Explained`] is as JSON.
+/// Name and version of the schema of [`Explained`] as JSON.
 pub const SCHEMA: &str = "worldswitch-explain/1";
 
-/// Why a trace can't be explained.
+/// Reasons why a trace can't be explained.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ExplainError {
     /// The guest's part of the trace is not as expected.
@@ -29,42 +29,42 @@ pub enum ExplainError {
         "the trace has no window of a timed loop: was the guest's own file given, and did the benchmark run?"
     )]
     NoLoop,
-    /// Several benchmarks.
+    /// The trace has several benchmarks.
     #[error("the trace has several benchmarks ({0}): record one alone")]
     Loops(String),
     /// The guest has sent no sample.
     #[error("the guest has sent no samples, so there is nothing to compare the trace with")]
     NoSamples,
-    /// It measures something else than the window.
+    /// The benchmark times only a part of the window.
     #[error(
         "{0} reads the clock itself, and measured only a part of what was recorded in half of its samples or more: they \
          can't be explained"
     )]
     SelfTimed(String),
-    /// The sum.
+    /// The recorded and the measured instructions do not agree.
     #[error(transparent)]
     Sum(#[from] SumError),
 }
 
-/// Instructions of a phase.
+/// Number of instructions of a phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PhaseCount {
-    /// Which.
+    /// The phase.
     pub phase: Phase,
-    /// How many.
+    /// Number of instructions.
     pub instructions: u64,
 }
 
 /// Accesses to a register in a phase.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RegisterCount {
-    /// Its class.
+    /// Class of the register.
     pub class: Class,
-    /// Its name, or the instruction's on x86.
+    /// Name of the register; on x86 it may be the instruction's.
     pub register: String,
     /// The phase.
     pub phase: Phase,
-    /// How often.
+    /// Number of accesses.
     #[serde(flatten)]
     pub accesses: Accesses,
 }
@@ -72,35 +72,35 @@ pub struct RegisterCount {
 /// A path that is not the most common one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OtherPath {
-    /// Samples with it.
+    /// Number of samples with this path.
     pub windows: u64,
-    /// Its sum.
+    /// Sum of the path.
     pub sum: Sum,
-    /// Why it is longer.
+    /// Reason why the path is longer.
     pub because: Option<Because>,
 }
 
-/// Why a path is longer than the most common one.
+/// Reason why a path is longer than the most common one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Because {
-    /// The function that takes the most instructions more.
+    /// The function with the most additional instructions.
     pub function: String,
-    /// It is not in the most common path.
+    /// Whether the function is not in the most common path.
     pub is_new: bool,
-    /// With all that it calls, if it is new; else how many more of its own.
+    /// Instructions of the function and its callees, if it is new; else its additional own instructions.
     pub instructions: u64,
 }
 
-/// What the emulator adds to the most common path ([`crate::adds`]).
+/// Addition of the emulator to the most common path ([`crate::adds`]).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Added {
-    /// Of the lack.
+    /// Name of the emulator's lack.
     pub name: String,
-    /// What it is.
+    /// The cause of the addition, in words.
     pub why: String,
-    /// Instructions.
+    /// Instructions that the emulator adds to the timed loop.
     pub instructions: u64,
-    /// Of its control loop, which the measurement takes off.
+    /// Instructions that the emulator adds to the control loop, which the measurement takes off.
     #[serde(default)]
     pub control: u64,
 }
@@ -122,51 +122,52 @@ pub struct Explained {
     /// vCPUs that the benchmark needs. They take turns. JSON leaves out 1.
     #[serde(default = "one_vcpu", skip_serializing_if = "is_one_vcpu")]
     pub vcpus: u32,
-    /// All samples.
+    /// Number of samples.
     pub samples: u64,
-    /// Samples without a path: the benchmark reads the clock itself, and measured only a part of what was recorded.
+    /// Samples without a path: the benchmark reads the clock itself, and measured only a part of the recording.
     #[serde(default)]
     pub partial: u64,
-    /// Samples of the most common path.
+    /// Number of samples with the most common path.
     pub windows: u64,
-    /// Its sum.
+    /// Sum of the most common path.
     pub sum: Sum,
-    /// Executed outside of the guest in the control loop, which is taken off in the sum.
+    /// Instructions of the control loop outside of the guest, which the sum takes off.
     pub control: i64,
-    /// Whose instructions they are; nodes refer to it.
+    /// Functions of the instructions; nodes refer to them.
     pub functions: Vec<Function>,
     /// The call tree of the most common path, the guest's own instructions and the harness's in it.
     pub tree: Tree,
-    /// Images and modules with debug information, of which inlined functions and lines are known.
+    /// Images and modules with debug information, so that inlined functions and lines are known.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub debug: Vec<String>,
     /// Lines of the source.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lines: Vec<LineCount>,
-    /// By phase; empty if those of this hypervisor are not known.
+    /// Instructions by phase; empty if the phases of this hypervisor are not known.
     pub phases: Vec<PhaseCount>,
-    /// By class, name, phase.
+    /// Accesses to registers, by class, name and phase.
     pub registers: Vec<RegisterCount>,
-    /// Instructions that access registers, by class: one that stores a pair of registers is one read.
+    /// Instructions that access registers, by class. An instruction that stores a pair of registers is one read.
     pub accessing: BTreeMap<Class, Accesses>,
-    /// ARM: returns of the host's hypervisor from traps to EL2. Each path begins and ends in the guest, so traps are as many.
+    /// Arm: returns of the host's hypervisor from traps to EL2. Each path begins and ends in the guest, so there are as
+    /// many traps.
     pub returns: u64,
-    /// Why the guest and guest hypervisors were left.
+    /// Traps: exits of the guest and of guest hypervisors, by cause.
     pub traps: Vec<Trap>,
     /// x86: whether accesses to MSRs and fields of a VMCS by their numbers were recorded.
     #[serde(default)]
     pub has_accesses: bool,
-    /// x86: whether those to the fields of VMCBs were.
+    /// x86: whether accesses to fields of VMCBs were recorded.
     #[serde(default = "yes")]
     pub has_fields: bool,
-    /// What the emulator adds.
+    /// Additions of the emulator.
     pub added: Vec<Added>,
-    /// What of it the tree, phases, registers and traps leave out.
+    /// Additions of the emulator that the tree, phases, registers and traps leave out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left_out: Option<LeftOut>,
     /// The other paths, the most frequent first.
     pub others: Vec<OtherPath>,
-    /// In cycles, if prices were given.
+    /// Estimate in cycles, if prices were given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reckoning: Option<Reckoning>,
 }
@@ -179,7 +180,7 @@ impl Explained {
     /// Explains the one benchmark of a trace.
     ///
     /// # Errors
-    /// The trace has several, or none; or a sample's sum does not come out.
+    /// The trace has several benchmarks or none, or a sample's sum does not agree with its measurement.
     pub fn of(
         trace: &Trace,
         machine: &Machine,
@@ -189,11 +190,8 @@ impl Explained {
         Self::of_without(trace, machine, benchmark, measured, &[], &Sites::default())
     }
 
-    /// The same, in a view that leaves out what the emulator adds by these names, and with what debug information says.
-    /// The sum is that of everything.
-    ///
-    /// # Errors
-    /// As above.
+    /// Explains the one benchmark of a trace, with debug information, in a view without the emulator's additions of
+    /// these names. The sum still includes them.
     pub fn of_without(
         trace: &Trace,
         machine: &Machine,
@@ -248,7 +246,7 @@ impl Explained {
             reckoning: None,
         };
         explained.others = explained.find_others(&run, &sums, main, &paths, &view.lacks);
-        // Last: what is above goes by the functions that have symbols.
+        // Expanded last: all steps above go by the functions that have symbols.
         let left_out = left_out::caused(&path.walk.tree, &explained.functions, &view.lacks);
         let insns = &trace.paths[main as usize].insns;
         (explained.tree, explained.lines) = debug::expand(
@@ -261,14 +259,14 @@ impl Explained {
         Ok(explained)
     }
 
-    /// All functions outside of the guest by their own instructions, the most first.
+    /// Counts all functions outside of the guest, the most own instructions first.
     pub fn counts(&self) -> Vec<FunctionCount> {
         let mut counts = counts(&self.tree);
         counts.retain(|count| self.functions[count.function as usize].kind != Kind::Guest);
         counts
     }
 
-    /// What the operation would cost without the named lacks of the emulator, and only those.
+    /// Returns the cost of the operation without the named lacks of the emulator, and only those.
     pub fn without(&self, lacks: &[&str]) -> i64 {
         let named = self
             .added
@@ -306,7 +304,7 @@ impl Explained {
         others
     }
 
-    /// Why another path is longer.
+    /// Finds the reason why another path is longer.
     fn because(&self, tree: &Tree) -> Option<Because> {
         let usual: HashMap<u32, u64> = counts(&self.tree)
             .iter()
@@ -338,7 +336,7 @@ impl Explained {
     }
 }
 
-/// What is shown of the most common path.
+/// The shown part of the most common path.
 struct View {
     lacks: Vec<&'static Lack>,
     tree: Tree,
@@ -349,7 +347,7 @@ struct View {
 }
 
 impl View {
-    /// All of it, but for what the emulator adds by these names.
+    /// Takes a path without the emulator's additions of these names.
     fn of(
         trace: &Trace,
         functions: &[Function],
@@ -386,7 +384,7 @@ fn caused_in(path: &Followed, functions: &[Function], lacks: &[&Lack]) -> u64 {
     left_out::instructions(tree, &left_out::caused(tree, functions, lacks))
 }
 
-/// What the emulator adds to a path, and to its control loop.
+/// Lists the emulator's additions to a path and to its control loop.
 fn added(
     architecture: Architecture,
     functions: &[Function],
@@ -403,7 +401,7 @@ fn added(
     added.filter(|added| added.instructions > 0).collect()
 }
 
-/// The path of most windows, the shortest of several; and its first window.
+/// Returns the path of most windows, the shortest of several, and its first window.
 fn most_common(windows: &[u32], sums: &[Sum]) -> Option<(u32, usize)> {
     let mut counts: HashMap<u32, (usize, usize)> = HashMap::new();
     for (index, path) in windows.iter().enumerate() {
@@ -427,7 +425,7 @@ fn count_phases(phases: &[Option<Phase>]) -> Vec<PhaseCount> {
     counts.filter(|count| count.instructions > 0).collect()
 }
 
-/// Accesses to registers, and returns from traps.
+/// Number of accesses to registers, and of returns from traps.
 struct Counted {
     registers: Vec<RegisterCount>,
     accessing: BTreeMap<Class, Accesses>,

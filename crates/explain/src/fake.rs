@@ -19,7 +19,7 @@ pub(crate) fn valid(text: &str, name: &str) -> serde_json::Value {
     value
 }
 
-/// A function.
+/// Makes a function.
 pub(crate) fn part(name: &str, module: Option<&str>, kind: Kind) -> Part {
     Part {
         name: name.to_owned(),
@@ -28,7 +28,7 @@ pub(crate) fn part(name: &str, module: Option<&str>, kind: Kind) -> Part {
     }
 }
 
-/// A whole trace's file.
+/// Writes the file of a whole trace.
 pub(crate) fn encode(trace: &Trace) -> Vec<u8> {
     let target = match trace.architecture {
         Architecture::X86_64 => "x86_64",
@@ -37,7 +37,7 @@ pub(crate) fn encode(trace: &Trace) -> Vec<u8> {
     write(trace, "3", target, "", 0)
 }
 
-/// A file with this head.
+/// Writes the file of a trace with this head.
 pub(crate) fn write(
     trace: &Trace,
     version: &str,
@@ -124,7 +124,7 @@ const IMAGES: [(u64, &[&str]); 3] = [
     (0x20_0000, &PROGRAM),
 ];
 
-/// Where the functions of a made-up machine are.
+/// Returns the address of a function of the made-up machine.
 pub(crate) fn address(name: &str) -> u64 {
     let own = |(base, names): &(u64, &[&str])| {
         let index = names.iter().position(|of| *of == name)?;
@@ -232,12 +232,12 @@ impl Script {
     }
 }
 
-/// What a hypercall of the made-up machine does.
+/// Options of a hypercall of the made-up machine.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Hypercall {
     /// Instructions of the emulation that steps over the guest's.
     pub emulated: usize,
-    /// It goes to the monitor's process and back.
+    /// Whether it goes to the monitor's process and back.
     pub user_space: bool,
     /// Ticks of the timer while it is handled.
     pub interrupts: usize,
@@ -309,7 +309,7 @@ fn hypercall(script: &mut Script, what: Hypercall) {
     script.plain(1);
 }
 
-/// A trace of a benchmark with these samples, and what the guest measured.
+/// A trace of a benchmark with these samples, and the guest's measurement.
 pub(crate) fn trace(samples: &[Hypercall]) -> (Trace, Measured) {
     let mut script = Script::default();
     let mut trace = Trace {
@@ -343,7 +343,7 @@ pub(crate) fn trace(samples: &[Hypercall]) -> (Trace, Measured) {
         window(&mut script, "test_run", |script| {
             hypercall(script.plain(1), *sample)
         });
-        // The hypercall itself is seen and not charged.
+        // The hypercall itself is recorded and not charged.
         measured.run.push(keep(&script) - 1);
         script.returns.clear();
     }
@@ -357,7 +357,7 @@ pub(crate) fn explained(samples: &[Hypercall]) -> Explained {
     Explained::of(&trace, &machine(), "test", &measured).unwrap()
 }
 
-/// The same without what the lack of NRIPS adds.
+/// The explanation of hypercalls on [`machine`], without the additions due to the lack of NRIPS.
 pub(crate) fn explained_without_nrips(samples: &[Hypercall]) -> Explained {
     let (trace, measured) = trace(samples);
     let names = ["nrips".to_owned()];

@@ -1,18 +1,18 @@
-//! How an instruction hands over control, from its bytes.
+//! Decodes how an instruction hands over control, from its bytes.
 
 use crate::trace::{Architecture, Insn};
 use crate::{a64, x86};
 
-/// Where the next instruction is.
+/// Place of the next instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flow {
-    /// Behind it.
+    /// Directly after this instruction.
     Plain,
     /// A call, and its target if the bytes say it.
     Call(Option<u64>),
-    /// A jump that may also not be taken, and its target.
+    /// A conditional jump, and its target.
     Branch(u64),
-    /// A jump that is always taken, and its target if the bytes say it.
+    /// An unconditional jump, and its target if the bytes say it.
     Jump(Option<u64>),
     /// A return to a caller.
     Return,
@@ -20,7 +20,7 @@ pub enum Flow {
     SystemCall,
     /// The way back from an exception or a system call; on ARM also the way into a guest.
     ExceptionReturn,
-    /// VMRUN, VMLAUNCH, VMRESUME: the next instruction of this level is the one behind it.
+    /// VMRUN, VMLAUNCH, VMRESUME: the next instruction of this level is the one directly after it.
     EnterGuest,
 }
 

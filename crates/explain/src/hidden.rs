@@ -1,11 +1,12 @@
-//! Names of what x86 code accesses that its bytes do not say: MSRs, extended control registers, fields of a VMCB or VMCS.
+//! Names of registers and fields that x86 code accesses and that its bytes do not say: MSRs, extended control
+//! registers, fields of a VMCB or VMCS.
 
 use crate::registers::Class;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-/// The register of this number, for an instruction that accesses registers of this class, and its own class: an MSR or a
-/// field of a VMCS by its name, or in hexadecimal if it is in no table of ours.
+/// Returns the class and name of the register of this number, for an instruction that accesses registers of `class`. An
+/// MSR or a field of a VMCS that is in no table here is named by its number in hexadecimal.
 pub fn register(class: Class, number: u32) -> (Class, String) {
     let of = |table: &HashMap<u32, &'static str>| table.get(&number).map(|name| (*name).to_owned());
     match class {
@@ -28,7 +29,7 @@ pub fn register(class: Class, number: u32) -> (Class, String) {
     }
 }
 
-/// The field of a VMCB that has this offset, and its class. Between fields it is reserved.
+/// Returns the class and name of the field of a VMCB that has this offset. Bytes between fields are reserved.
 pub fn field(offset: u32) -> (Class, String) {
     let before = FIELDS.partition_point(|field| field.offset <= offset);
     let field = before.checked_sub(1).map(|index| &FIELDS[index]);

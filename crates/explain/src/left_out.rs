@@ -1,4 +1,4 @@
-//! Views without what the emulator adds ([`crate::adds`]): which calls that are, and a call tree without them.
+//! Views without the emulator's additions ([`crate::adds`]): which calls are additions, and a call tree without them.
 
 use crate::adds::{LACKS, Lack};
 use crate::place::Function;
@@ -7,30 +7,30 @@ use crate::tree::{Node, Tree};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What was left out of a view, because a user named it.
+/// Additions of the emulator that a view leaves out, because a user named them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LeftOut {
     /// Names of lacks of the emulator.
     pub names: Vec<String>,
-    /// Instructions of the most common path.
+    /// Instructions of the most common path that are left out.
     pub instructions: u64,
-    /// Instructions of its control loop, which the measurement takes off.
+    /// Instructions of its control loop that are left out, which the measurement takes off.
     pub control: u64,
 }
 
 impl LeftOut {
-    /// How many fewer instructions the measurement would be.
+    /// Returns the number of instructions that the measurement would be shorter.
     pub fn measured(&self) -> i64 {
         self.instructions as i64 - self.control as i64
     }
 
-    /// All names.
+    /// Returns all names as text.
     pub fn named(&self) -> String {
         self.names.join(", ")
     }
 }
 
-/// What the emulator of an architecture lacks; of `names` only, if they are given.
+/// Returns the lacks of an architecture's emulator; only those of `names`, if names are given.
 pub(crate) fn lacks(architecture: Architecture, names: Option<&[String]>) -> Vec<&'static Lack> {
     let is_named =
         |lack: &&Lack| names.is_none_or(|names| names.iter().any(|name| name == lack.name));
@@ -40,7 +40,7 @@ pub(crate) fn lacks(architecture: Architecture, names: Option<&[String]>) -> Vec
     all.filter(is_named).collect()
 }
 
-/// By node: whether it is called because of such a lack, directly or not.
+/// Tells for each node whether it is called because of such a lack, directly or not.
 pub(crate) fn caused(tree: &Tree, functions: &[Function], lacks: &[&Lack]) -> Vec<bool> {
     let name = |node: &Node| &*functions[node.function as usize].name;
     let is_of = |node: &Node, lack: &Lack| {
@@ -58,13 +58,13 @@ pub(crate) fn caused(tree: &Tree, functions: &[Function], lacks: &[&Lack]) -> Ve
     caused
 }
 
-/// The instructions of these nodes.
+/// Returns the number of instructions of these nodes.
 pub(crate) fn instructions(tree: &Tree, nodes: &[bool]) -> u64 {
     let nodes = tree.nodes.iter().zip(nodes).filter(|(_, is)| **is);
     nodes.map(|(node, _)| node.own).sum()
 }
 
-/// The tree without these nodes, which have all that they call among them.
+/// Returns the tree without these nodes. All callees of a left out node must be left out too.
 pub(crate) fn without(tree: &Tree, left_out: &[bool]) -> Tree {
     let mut numbers: Vec<u32> = Vec::with_capacity(tree.nodes.len());
     let mut next = 0;

@@ -1,6 +1,6 @@
 //! Explains an operation's instructions by the functions that execute them.
 //!
-//! Pure: no processes, no clock; files only as the bytes that are given.
+//! Pure: no processes, no clock, and no files but the bytes that callers pass.
 
 #![cfg_attr(
     test,

@@ -1,5 +1,5 @@
-//! Where an image runs that runs elsewhere than where it was linked, as programs that may lie anywhere do: it is found
-//! by its code.
+//! Finds the place of an image that runs elsewhere than where it was linked, as position-independent programs do. The
+//! executed code tells it.
 
 use crate::symbols::{self, SymbolsError};
 use crate::trace::Trace;
@@ -8,15 +8,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 const PAGE_BYTES: u64 = 4096;
 
-/// A page of which fewer bytes were executed says nothing.
+/// Fewest executed bytes of a page that can tell a place.
 const TELLING_BYTES: usize = 24;
 
-/// By page and where it is in memory, as levels may have other code at the same address: the offset in it and the code of
-/// each executed instruction.
+/// Executed instructions, each as offset and code, by page and location. Levels may have other code at the same
+/// address, so the location is a part of the key.
 type Pages<'a> = BTreeMap<(u64, u64), BTreeSet<(usize, &'a [u8])>>;
 
-/// What was added to the addresses of an ELF file where it ran: one number for each place where it did, the one with
-/// the most executed instructions first. None if no instruction of it was executed.
+/// Finds the biases of an ELF file: the numbers that were added to its addresses where it ran. There is one for each
+/// place; the one with the most executed instructions is first. Empty if no instruction of the file was executed.
 pub fn biases(code: &Code, trace: &Trace) -> Vec<u64> {
     let executed = pages(trace);
     let mut votes: BTreeMap<u64, usize> = BTreeMap::new();
@@ -32,17 +32,14 @@ pub fn biases(code: &Code, trace: &Trace) -> Vec<u64> {
     found.into_iter().map(|(bias, _)| bias).collect()
 }
 
-/// The code of an ELF file: which bytes are at an address.
+/// The code of an ELF file: bytes by address.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Code {
     sections: Vec<(u64, Vec<u8>)>,
 }
 
 impl Code {
-    /// All sections of code.
-    ///
-    /// # Errors
-    /// It is no little-endian ELF file.
+    /// Reads all sections of code.
     pub fn of(elf: &[u8]) -> Result<Self, SymbolsError> {
         let elf = symbols::elf(elf)?;
         let sections = elf
@@ -53,7 +50,7 @@ impl Code {
         Ok(Self { sections })
     }
 
-    /// Whether it has these bytes there.
+    /// Whether the code has these bytes at this address.
     pub fn has(&self, address: u64, bytes: &[u8]) -> bool {
         self.sections.iter().any(|(start, code)| {
             let at = address.checked_sub(*start).map(|at| at as usize);
@@ -79,8 +76,8 @@ fn pages(trace: &Trace) -> Pages<'_> {
     pages
 }
 
-/// The biases with which all of a page's executed instructions are in a section's code. An instruction that reaches
-/// beyond the section is not.
+/// Returns the biases at which all of a page's executed instructions are in a section's code. An instruction that
+/// reaches beyond the section does not match.
 fn matches<'a>(
     start: u64,
     code: &'a [u8],

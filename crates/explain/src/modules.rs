@@ -1,25 +1,25 @@
-//! Where a kernel's modules are. In the boot that printed the symbols they may have been elsewhere: the kernel frees a
-//! module's code of initialization some time after it was loaded, and the next module gets that place or another one.
-//! Calls tell it, as they lead to where functions begin.
+//! Finds the places of a kernel's modules. In the boot that printed the symbols they may have been elsewhere. The
+//! kernel frees a module's code of initialization some time after it was loaded; the next module gets that place or
+//! another one. Calls tell the places, as they lead to the beginnings of functions.
 
 use crate::flow::Flow;
 use crate::symbols::{Symbols, SymbolsError};
 use crate::trace::Trace;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Modules lie at pages.
+/// Modules are placed at pages.
 const PAGE_BYTES: i64 = 4096;
-/// How far one may be from where it was: more than all code of initialization.
+/// Greatest distance that is tried, in pages: more than all code of initialization.
 const PAGES_MAX: i64 = 256;
-/// Fewer calls into a module say nothing.
+/// Fewest calls into a module that can tell its place.
 const CALLS_MIN: usize = 3;
-/// A call of what is hardly behind it only fills the processor's stack of returns.
+/// Distance up to which a call only fills the processor's stack of returns, and calls no function.
 const FILL_BYTES: u64 = 32;
 
-/// Moves the symbols of modules to where the trace's calls find them.
+/// Moves the symbols of modules to the places that the trace's calls tell.
 ///
 /// # Errors
-/// Calls into a module lead to no place of it at which they all find functions.
+/// The calls into a module agree on no single place.
 pub fn settle(symbols: &mut Symbols, trace: &Trace) -> Result<(), SymbolsError> {
     let (distances, lost) = distances(symbols, trace);
     if let Some(module) = lost.into_iter().next() {
@@ -29,8 +29,8 @@ pub fn settle(symbols: &mut Symbols, trace: &Trace) -> Result<(), SymbolsError> 
     Ok(())
 }
 
-/// The same for the trace of a whole boot, in which a module may lie where another one's code of initialization was.
-/// Modules of which calls do not tell where they are lose their symbols; returns their names.
+/// Moves the symbols of modules, for the trace of a whole boot, in which a module may be at the place of another one's
+/// code of initialization. Modules whose place is not sure lose their symbols; returns their names.
 pub fn settle_known(symbols: &mut Symbols, trace: &Trace) -> Vec<String> {
     let (distances, lost) = distances(symbols, trace);
     symbols.shift(&distances);
@@ -38,7 +38,7 @@ pub fn settle_known(symbols: &mut Symbols, trace: &Trace) -> Vec<String> {
     lost
 }
 
-/// By how many bytes modules were moved, and the modules for which that is not sure.
+/// Returns the distances in bytes by which modules were moved, and the modules whose distance is not sure.
 fn distances(symbols: &Symbols, trace: &Trace) -> (BTreeMap<String, i64>, Vec<String>) {
     let targets = targets(trace);
     let mut modules: BTreeMap<String, BTreeSet<u64>> = BTreeMap::new();
@@ -63,7 +63,7 @@ fn distances(symbols: &Symbols, trace: &Trace) -> (BTreeMap<String, i64>, Vec<St
     (distances, lost)
 }
 
-/// Where calls led whose bytes say it.
+/// Returns the targets of calls whose bytes say it.
 fn targets(trace: &Trace) -> BTreeSet<u64> {
     let calls = trace
         .insns
@@ -75,7 +75,7 @@ fn targets(trace: &Trace) -> BTreeSet<u64> {
     calls.collect()
 }
 
-/// By how many bytes a module with functions at `starts` was moved, if it is sure.
+/// Returns the distance in bytes by which a module with functions at `starts` was moved, if it is sure.
 fn distance(starts: &BTreeSet<u64>, targets: &BTreeSet<u64>) -> Option<i64> {
     let (first, last) = (*starts.first()?, *starts.last()?);
     let found = |distance: i64| {

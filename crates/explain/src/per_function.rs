@@ -3,20 +3,20 @@
 use crate::tree::{Node, Tree};
 use std::collections::HashMap;
 
-/// How many instructions a function takes in an operation.
+/// Number of calls and instructions of a function in an operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FunctionCount {
     /// Index in [`Explained::functions`].
     pub function: u32,
-    /// How often it was called.
+    /// Number of calls.
     pub calls: u64,
-    /// Its own instructions.
+    /// Instructions of the function itself.
     pub own: u64,
-    /// The same, and of all that it called.
+    /// Instructions of the function and of all that it called.
     pub total: u64,
 }
 
-/// All functions of a tree. A function that calls itself is counted once in its total.
+/// Counts all functions of a tree. A function that calls itself is counted once in its total.
 pub(crate) fn counts(tree: &Tree) -> Vec<FunctionCount> {
     let mut counts: HashMap<u32, FunctionCount> = HashMap::new();
     for node in &tree.nodes {

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// A phase of what is executed outside of the guest.
+/// A phase of the execution outside of the guest.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
@@ -15,19 +15,19 @@ use std::fmt;
 pub enum Phase {
     /// From the guest's last instruction to the handler of the exit: the guest's state is saved.
     Exit,
-    /// The handler, which looks for the reason and does what the guest wanted.
+    /// The handler of the exit, which looks for the reason and serves the guest.
     Handling,
     /// From the handler to the guest: its state is restored.
     Entry,
-    /// From the handler to the monitor's process, in it, and back to the hypervisor's loop over entries: also what is
-    /// saved and restored only because another process might run.
+    /// From the handler to the monitor's process, in it, and back to the hypervisor's loop over entries. State that is
+    /// saved and restored only because another process might run is included.
     UserSpace,
-    /// In a guest hypervisor, of whatever phase of its own.
+    /// Any phase in a guest hypervisor.
     GuestHypervisor,
 }
 
 impl Phase {
-    /// All, in the order of time.
+    /// All phases, in the order of time.
     pub const ALL: [Self; 5] = [
         Self::Exit,
         Self::Handling,
@@ -49,20 +49,20 @@ impl fmt::Display for Phase {
     }
 }
 
-/// What an instruction of a function says of the phase.
+/// Effect of a function on the phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mark {
-    /// It and all that it calls handle the exit; what follows is entry.
+    /// The function and its callees handle the exit; entry follows.
     Handler,
-    /// It and all that it calls are of the way from user space.
+    /// The function and its callees belong to the way from user space.
     Reload,
-    /// The vCPU's loop, on its way from user space: entry.
+    /// The loop of the vCPU, on its way from user space, begins the entry.
     Loop,
-    /// On the way to user space or in it.
+    /// The function is on the way to user space or in it.
     Outside,
 }
 
-/// The functions that begin a phase, by hypervisor; x86 first.
+/// Functions that begin a phase, by hypervisor; x86 first.
 const MARKS: [(&str, Mark); 15] = [
     // Linux KVM: arch/x86/kvm/{svm/svm,vmx/vmx}.c, arch/arm64/kvm/handle_exit.c.
     ("svm_handle_exit", Mark::Handler),
@@ -96,7 +96,7 @@ fn mark(function: &Function) -> Option<Mark> {
     found.map(|(_, mark)| *mark)
 }
 
-/// The phase of each instruction of a path; None for those of the guest.
+/// Returns the phase of each instruction of a path; None for the guest's instructions.
 pub fn phases(walk: &Walk, functions: &[Function]) -> Vec<Option<Phase>> {
     let inherited = inherited(walk, functions);
     let mut now = Phase::Exit;
@@ -126,7 +126,7 @@ pub fn phases(walk: &Walk, functions: &[Function]) -> Vec<Option<Phase>> {
         Some(now)
     };
     let mut phases: Vec<Option<Phase>> = walk.nodes.iter().map(follow).collect();
-    // What led to user space was no entry.
+    // Code that led to user space looked like an entry until user space was reached.
     let mut behind = None;
     for phase in phases.iter_mut().rev() {
         if *phase == Some(Phase::Entry) && behind == Some(Phase::UserSpace) {
@@ -137,9 +137,9 @@ pub fn phases(walk: &Walk, functions: &[Function]) -> Vec<Option<Phase>> {
     phases
 }
 
-/// The phase of nodes that have one with all that they call.
+/// Returns the phase of nodes that share it with all their callees.
 fn inherited(walk: &Walk, functions: &[Function]) -> Vec<Option<Phase>> {
-    // Parents stand before their children.
+    // Parents come before their children.
     let mut phases: Vec<Option<Phase>> = Vec::with_capacity(walk.tree.nodes.len());
     for node in &walk.tree.nodes {
         let own = match mark(&functions[node.function as usize]) {
@@ -153,7 +153,7 @@ fn inherited(walk: &Walk, functions: &[Function]) -> Vec<Option<Phase>> {
     phases
 }
 
-/// Whether the hypervisor's phases are known: if not, all of them are called exit.
+/// Whether the hypervisor's phases are known: if not, all its instructions are in the phase exit.
 pub fn are_known(phases: &[Option<Phase>]) -> bool {
     phases.contains(&Some(Phase::Handling))
 }

@@ -1,6 +1,7 @@
-//! Where each instruction of a trace belongs: to which level, to what kind of software, and to which function.
+//! The place of each instruction of a trace: its level, its kind of software, and its function.
 //!
-//! L0 is the software on the (emulated) machine itself, L1 what runs in its VM, and so on; the guest is the last.
+//! L0 is the software on the (emulated) machine itself, L1 the software of its VM, and so on; the guest is the last
+//! level.
 
 use crate::debug::Piece;
 use crate::flow::Flow;
@@ -16,7 +17,7 @@ use std::fmt;
 
 const PAGE_BYTES: u64 = 4096;
 
-/// What kind of software executes an instruction.
+/// Kind of software that executes an instruction.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
@@ -43,7 +44,7 @@ impl fmt::Display for Kind {
     }
 }
 
-/// What an image is.
+/// Role of an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// The benchmark kernel, in the innermost VM.
@@ -59,25 +60,25 @@ pub enum Role {
 /// A file or kernel with its functions.
 #[derive(Clone, Debug)]
 pub struct Image {
-    /// What people call it: `Linux`, `vmm`.
+    /// Name for people: `Linux`, `vmm`.
     pub name: String,
-    /// What it is.
+    /// Role of the image.
     pub role: Role,
-    /// Its functions.
+    /// Functions of the image.
     pub symbols: Symbols,
-    /// What is added to the address of a symbol where it runs; 0 for all that runs where it was linked.
+    /// Number that is added to a symbol's address where it runs; 0 for images that run where they were linked.
     pub bias: u64,
-    /// Its code, if it is known: another image at the same address in another address space has other code.
+    /// Code of the image, if it is known: another image at the same address in another address space has other code.
     pub code: Option<Code>,
 }
 
 impl Image {
-    /// An image of Linux, from what the machine says of its symbols.
+    /// Makes an image of Linux, from the symbols that the machine prints.
     pub fn linux(symbols: Symbols) -> Self {
         Self::of_symbols("Linux", Role::Linux, symbols)
     }
 
-    /// An image of Xen, from the symbols in it.
+    /// Makes an image of Xen, from its symbols.
     pub fn xen(symbols: Symbols) -> Self {
         Self::of_symbols("Xen", Role::Hypervisor, symbols)
     }
@@ -92,10 +93,7 @@ impl Image {
         }
     }
 
-    /// An ELF file where it ran: one image for each such place, none if it did not.
-    ///
-    /// # Errors
-    /// It is no ELF file, or has no symbols.
+    /// Makes images of an ELF file: one for each place where it ran, none if it did not run.
     pub fn of_elf(
         name: &str,
         role: Role,
@@ -119,43 +117,43 @@ impl Image {
 /// A machine's software.
 #[derive(Clone, Debug)]
 pub struct Machine {
-    /// `lab:kvm`.
+    /// Name of the machine: `lab:kvm`.
     pub name: String,
     /// Levels of hypervisors: 0 natively, 1 with a hypervisor, 2 with nested virtualization. The guest is the level
     /// of this number.
     pub hypervisors: u8,
-    /// All images; an address is looked up in their order.
+    /// All images; an address is looked up in the order of the list.
     pub images: Vec<Image>,
 }
 
-/// A function of a level. Two levels that run the same kernel have different ones.
+/// A function of a level. Two levels that run the same kernel have different functions.
 #[derive(
     Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 pub struct Function {
-    /// Its name, or where it is if no table has it.
+    /// Name of the function, or its page's address if no table has a name.
     pub name: String,
-    /// The kernel's module that it is in.
+    /// The kernel's module that has the function.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub module: Option<String>,
-    /// The image's name; empty if it is in none.
+    /// Name of the image; empty if the function is in no known image.
     pub image: String,
-    /// 0 for the machine's own.
+    /// Level; 0 for the machine's own software.
     pub level: u8,
-    /// What kind of software.
+    /// Kind of software.
     pub kind: Kind,
-    /// The compiler put it into its callers: it has instructions, but nobody calls it.
+    /// Whether the compiler inlined it into its callers: it has instructions, but nobody calls it.
     #[serde(default, skip_serializing_if = "is_false")]
     pub is_inlined: bool,
 }
 
 impl Function {
-    /// The module or image that it is in, as debug information is named.
+    /// Returns the module or image that has the function, as debug information is named.
     pub fn code(&self) -> &str {
         self.module.as_deref().unwrap_or(&self.image)
     }
 
-    /// How often it was called, for people: nobody calls what is inlined.
+    /// Returns the number of calls, for people: nobody calls an inlined function.
     pub fn calls(&self, calls: u64) -> String {
         match self.is_inlined {
             true => "-".to_owned(),
@@ -169,23 +167,23 @@ fn is_false(value: &bool) -> bool {
     !value
 }
 
-/// Code at a lower address may run before a kernel has set up its page tables.
+/// End of the addresses at which a kernel may run before it has set up its page tables.
 const PHYSICAL_END: u64 = 1 << 40;
 
-/// Where one executed instruction belongs.
+/// Place of an executed instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     /// Index in [`Places::functions`].
     pub function: u32,
-    /// It is the function's first instruction.
+    /// Whether the instruction is the function's first.
     pub is_start: bool,
 }
 
-/// Where the instructions of paths belong. Functions are numbered as they are met.
+/// Places of the instructions of paths. Functions are numbered as they are met.
 pub struct Places<'a> {
     machine: &'a Machine,
     insns: Vec<Found<'a>>,
-    /// Location minus address of L0's kernel or hypervisor, which is the same for all of its own code.
+    /// Location less address of L0's kernel or hypervisor, which is the same for all of its own code.
     host: Option<u64>,
     /// The instruction at which exits enter L0, if machines of the architecture have one.
     exit: Option<u32>,
@@ -196,16 +194,16 @@ pub struct Places<'a> {
     numbers: HashMap<Function, u32>,
 }
 
-/// What an instruction's address says of it: all but its level.
+/// Place of an instruction as far as its address tells: all but its level.
 #[derive(Clone, Copy)]
 struct Found<'a> {
     image: Option<&'a Image>,
     /// Index in the image's symbols, and the offset.
     symbol: Option<(usize, u64)>,
     address: u64,
-    /// It runs elsewhere than where its image is linked, as KVM's code at EL2 without VHE.
+    /// Whether the instruction runs elsewhere than where its image is linked, as KVM's code at EL2 without VHE does.
     is_alias: bool,
-    /// Location minus address, if that tells levels apart.
+    /// Location less address, if that tells levels apart.
     distance: Option<u64>,
 }
 
@@ -218,8 +216,8 @@ impl<'a> Places<'a> {
     }
 
     /// Looks up all instructions of a trace of a whole boot, in which they were executed first in this `order`. L0's
-    /// kernel or hypervisor is the first one that runs; and firmware and loaders run where other code is later, which
-    /// therefore must have the bytes of its file.
+    /// kernel or hypervisor is the first one that runs. Firmware and loaders run at addresses of later code, so code
+    /// must have the bytes of its file.
     pub fn of_boot(trace: &Trace, machine: &'a Machine, order: &[u32]) -> Self {
         let look = |insn: &Insn| find(machine, insn, true);
         Self::found(trace, machine, look, Some(order))
@@ -251,7 +249,7 @@ impl<'a> Places<'a> {
             let enters = |insn| x86::flow(insn) == Flow::EnterGuest;
             places.enters = trace.insns.iter().map(enters).collect();
         }
-        // A loader of x86 unpacks a kernel, and itself runs where the kernel is later.
+        // A loader of x86 unpacks a kernel to the addresses at which the loader itself ran.
         let may_alias = order.is_none() || trace.architecture == Architecture::Aarch64;
         if let Some(host) = places.host.filter(|_| may_alias) {
             for (found, insn) in places.insns.iter_mut().zip(&trace.insns) {
@@ -263,7 +261,7 @@ impl<'a> Places<'a> {
         places
     }
 
-    /// What runs first after a guest's exit is L0's.
+    /// Returns the instructions after a guest's exit, which are L0's.
     fn after_exit<'b>(&self, path: &'b [u32]) -> impl Iterator<Item = &'b u32> {
         let is_guest = |insn: &&u32| self.insns[**insn as usize].is_guest();
         let before = path.iter().skip_while(move |insn| !is_guest(insn));
@@ -275,12 +273,13 @@ impl<'a> Places<'a> {
         outside.find_map(|insn| self.insns[*insn as usize].distance)
     }
 
-    /// VMX's HOST_RIP, or what follows SVM's VMRUN: the same instruction for exits of every level.
+    /// Finds the instruction at which exits enter L0, the same for exits of every level: VMX's HOST_RIP, or the one
+    /// after SVM's VMRUN.
     fn exit_of(&self, path: &[u32]) -> Option<u32> {
         self.after_exit(path).next().copied()
     }
 
-    /// Where the instructions of a path belong, in their order.
+    /// Returns the places of a path's instructions, in their order.
     pub fn path(&mut self, path: &[u32]) -> Vec<Place> {
         let mut level = self.machine.hypervisors;
         let mut before: Option<u32> = None;
@@ -298,14 +297,15 @@ impl<'a> Places<'a> {
             .collect()
     }
 
-    /// How far an instruction of the trace is behind the beginning of its function, or of its page if that is not known.
+    /// Returns an instruction's distance from the beginning of its function, or of its page if the function is not
+    /// known.
     pub(crate) fn offset(&self, insn: usize) -> u64 {
         let found = &self.insns[insn];
         let in_page = found.address % PAGE_BYTES;
         found.symbol.map_or(in_page, |(_, offset)| offset)
     }
 
-    /// The piece of code that an instruction of the trace is in, and the address at which it was linked.
+    /// Returns the piece of code that has an instruction of the trace, and the address at which it was linked.
     pub(crate) fn linked(&self, insn: usize) -> Option<(Piece, u64)> {
         let found = self.insns.get(insn)?;
         let (own, (index, offset)) = (found.image?, found.symbol?);
@@ -318,8 +318,8 @@ impl<'a> Places<'a> {
         Some((piece, symbol.address + offset))
     }
 
-    /// Code of a kernel says by its location which level it is of. All other code, such as modules, is of the level of
-    /// what ran before, unless a guest was just entered or left.
+    /// Returns the level of an instruction. A kernel's location tells its level. All other code, such as modules, has
+    /// the level of the instruction before, unless a guest was just entered or left.
     fn level(&self, insn: u32, level: u8, before: Option<u32>) -> u8 {
         let last = self.machine.hypervisors;
         let found = &self.insns[insn as usize];
@@ -347,7 +347,7 @@ impl<'a> Places<'a> {
 }
 
 impl Found<'_> {
-    /// In no image.
+    /// An instruction in no image.
     fn nowhere(insn: &Insn) -> Self {
         Self {
             image: None,
@@ -398,7 +398,8 @@ pub(crate) fn is_kvm(module: Option<&str>) -> bool {
     matches!(module, Some("kvm" | "kvm_amd" | "kvm_intel"))
 }
 
-/// The first image that has code at an instruction's address; if `is_sure`, with these bytes, as far as they are known.
+/// Finds the first image that has code at an instruction's address. If `is_sure`, an image whose code is known must
+/// have these bytes.
 fn find<'a>(machine: &'a Machine, insn: &Insn, is_sure: bool) -> Option<Found<'a>> {
     machine.images.iter().find_map(|image| {
         let address = insn.address.wrapping_sub(image.bias);
@@ -409,7 +410,7 @@ fn find<'a>(machine: &'a Machine, insn: &Insn, is_sure: bool) -> Option<Found<'a
         let symbol = image.symbols.find(address)?;
         let tells = match image.role {
             Role::Hypervisor => true,
-            // Modules and user space have no place of their own in memory.
+            // Modules and user space have no fixed place in memory.
             Role::Linux => image.symbols.core().contains(&address),
             Role::Guest | Role::Program => false,
         };
@@ -423,7 +424,7 @@ fn find<'a>(machine: &'a Machine, insn: &Insn, is_sure: bool) -> Option<Found<'a
     })
 }
 
-/// Code of L0's kernel that runs at another address: it is where the kernel's own would be.
+/// Finds code of L0's kernel that runs at another address: its location is where the kernel's own would be.
 fn find_alias<'a>(machine: &'a Machine, insn: &Insn, host: u64) -> Option<Found<'a>> {
     let address = insn.location.wrapping_sub(host);
     machine

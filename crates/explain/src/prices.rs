@@ -1,7 +1,8 @@
 //! Prices: the cycles that one access to a register of a class took on some machine.
 //!
-//! A file has one price a line (docs/reference.md). A price is a fraction, what a class took in all over its accesses, so
-//! that nothing is rounded before counts are multiplied. Prices come from users, so reading them is total.
+//! A file has one price a line (docs/reference.md). A price is a fraction, the cycles of all accesses to a class over
+//! their number, so that nothing is rounded before counts are multiplied. Prices come from users, so reading them is
+//! total.
 
 use crate::registers::Class;
 use crate::trace::Architecture;
@@ -12,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// What a price is for.
+/// Item that has a price.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
@@ -20,18 +21,18 @@ use std::fmt;
 pub enum Item {
     /// A class of registers.
     Class(Class),
-    /// What is no class of registers that instructions name.
+    /// An item that is no class of registers.
     Other(Other),
 }
 
-/// The rest of what has a price.
+/// The items that are no classes of registers.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Other {
-    /// GICv2's registers of the virtual CPU interface, which are in memory. Traces have no data addresses, so how often
-    /// they are accessed is not known; machines with GICv3 have none.
+    /// GICv2's registers of the virtual CPU interface, which are in memory. Traces have no data addresses, so the
+    /// number of accesses is not known; machines with GICv3 have none.
     Gich,
     /// A trap to EL2, and the return from it.
     Trap,
@@ -43,7 +44,7 @@ impl Item {
         Self::deserialize(text).ok()
     }
 
-    /// Whose it is, if only one architecture has it.
+    /// Returns the architecture of the item, if only one has it.
     pub fn architecture(self) -> Option<Architecture> {
         match self {
             Self::Class(Class::FloatingPoint | Class::Debug | Class::Pmu | Class::Other) => None,
@@ -63,7 +64,7 @@ impl fmt::Display for Item {
     }
 }
 
-/// What is done with it.
+/// Access that has a price.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
@@ -73,9 +74,9 @@ pub enum Access {
     Read,
     /// A register is written, to restore it.
     Write,
-    /// A trap is taken.
+    /// A trap is taken to EL2.
     Enter,
-    /// It returns.
+    /// A trap returns.
     Return,
 }
 
@@ -86,12 +87,12 @@ impl Access {
     }
 }
 
-/// From so many cycles to so many.
+/// A range of cycles.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Cycles {
-    /// The least.
+    /// The least number.
     pub from: u64,
-    /// The most; the same if the price is no range.
+    /// The greatest number; the same if the price is no range.
     pub to: u64,
 }
 
@@ -102,17 +103,17 @@ impl std::ops::AddAssign for Cycles {
     }
 }
 
-/// What so many accesses took.
+/// Cycles of a number of accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Price {
-    /// All of them.
+    /// Cycles of all these accesses.
     pub cycles: Cycles,
-    /// How many they are; not 0.
+    /// Number of accesses; not 0.
     pub accesses: u64,
 }
 
 impl Price {
-    /// What `count` accesses are reckoned to take, rounded to the nearest cycle.
+    /// Estimates the cycles of `count` accesses, rounded to the nearest cycle.
     pub fn of(self, count: u64) -> Cycles {
         let accesses = u128::from(self.accesses.max(1));
         let of = |cycles: u64| {
@@ -126,17 +127,17 @@ impl Price {
     }
 }
 
-/// Why a file of prices can't be used.
+/// Reason why a file of prices can't be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{file}: line {line}{}: {why}", self.place())]
 pub struct PriceError {
-    /// Its name.
+    /// Name of the file.
     pub file: String,
     /// The line, from 1.
     pub line: u64,
     /// The column's name; none if the line as a whole is wrong.
     pub column: Option<String>,
-    /// What is wrong.
+    /// The fault, in words.
     pub why: String,
 }
 
@@ -147,9 +148,9 @@ impl PriceError {
     }
 }
 
-/// The columns that count; the first three are needed.
+/// Columns that are read; the first three are needed.
 const READ: [&str; 5] = ["class", "access", "cycles", "to", "accesses"];
-/// Columns that say where a price comes from.
+/// Columns with the source of a price, which are not read.
 const SOURCE: [&str; 8] = [
     "registers",
     "paper",
@@ -161,7 +162,7 @@ const SOURCE: [&str; 8] = [
     "note",
 ];
 
-/// Prices by the name that chooses them.
+/// Built-in prices, by the names that select them.
 const BUILT_IN: [(&str, &str); 1] = [(
     "dall-2015",
     include_str!("../../../reference/dall-2015-prices.csv"),
@@ -170,31 +171,25 @@ const BUILT_IN: [(&str, &str); 1] = [(
 /// Prices of a machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Prices {
-    /// The names of its files, in the order in which they were given.
+    /// Names of the files, in the order in which they were given.
     pub names: Vec<String>,
-    /// By what they are for.
+    /// Prices by item and access.
     pub of: BTreeMap<(Item, Access), Price>,
 }
 
 impl Prices {
-    /// The names of those that are built in.
+    /// Returns the names of built-in prices.
     pub fn built_in_names() -> impl Iterator<Item = &'static str> {
         BUILT_IN.iter().map(|(name, _)| *name)
     }
 
-    /// The built-in prices of that name.
-    ///
-    /// # Errors
-    /// The file is damaged, which a test excludes.
+    /// Returns the built-in prices of that name.
     pub fn built_in(name: &str) -> Option<Result<Self, PriceError>> {
         let (name, text) = BUILT_IN.iter().find(|(known, _)| *known == name)?;
         Some(Self::read(name, text))
     }
 
-    /// Reads a file.
-    ///
-    /// # Errors
-    /// It is no CSV, has unknown columns, or a field that is no price.
+    /// Reads a file of prices.
     pub fn read(name: &str, text: &str) -> Result<Self, PriceError> {
         let mut reader = csv::Reader::from_reader(text.as_bytes());
         let head = reader
@@ -223,7 +218,7 @@ impl Prices {
         Ok(prices)
     }
 
-    /// With those of another file, which replace the same ones here.
+    /// Adds the prices of another file, which replace the same ones here.
     #[must_use]
     pub fn and(mut self, other: Self) -> Self {
         self.names.extend(other.names);
@@ -246,7 +241,7 @@ fn malformed(file: &str, text: &str, error: &csv::Error) -> PriceError {
     }
 }
 
-/// The line of a record. Its position may be that of empty lines before it.
+/// Returns the line of a record. The record's position may be that of empty lines before it.
 fn line(text: &str, position: Option<&csv::Position>) -> u64 {
     let byte = position.map_or(0, |position| position.byte() as usize);
     let bytes = text.as_bytes();
@@ -301,7 +296,7 @@ impl Fields<'_> {
         }
     }
 
-    /// Empty if there is no such column.
+    /// Returns the field of a column; empty if there is no such column.
     fn text(&self, column: &str) -> &str {
         let index = self.head.iter().position(|known| known == column);
         let field = index.and_then(|index| self.record.get(index));
@@ -351,7 +346,7 @@ impl Fields<'_> {
     }
 }
 
-/// What can be done with it.
+/// Returns the accesses that an item can have.
 pub fn known_accesses(item: Item) -> [Access; 2] {
     match item {
         Item::Other(Other::Trap) => [Access::Enter, Access::Return],

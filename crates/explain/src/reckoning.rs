@@ -1,6 +1,6 @@
-//! A reckoning: what an operation's accesses to registers and its traps would take at another machine's prices.
+//! An estimate of the cycles of an operation's register accesses and traps, at another machine's prices.
 //!
-//! It is no measurement. What has no price is counted and left out of the sum.
+//! An estimate is no measurement. Accesses without a price are counted and left out of the sum.
 
 use crate::explained::Explained;
 use crate::prices::{Access, Cycles, Item, Other, Price, Prices, known_accesses};
@@ -10,63 +10,63 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-/// A line of it.
+/// A line of the estimate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Reckoned {
-    /// What is accessed.
+    /// The accessed item.
     pub item: Item,
-    /// How.
+    /// Kind of the access.
     pub access: Access,
-    /// How often; nothing if that is not known.
+    /// Number of accesses; nothing if that is not known.
     pub count: Option<u64>,
-    /// Instructions that do it: one that stores a pair of registers makes two accesses.
+    /// Number of instructions that make the accesses: one that stores a pair of registers makes two accesses.
     pub instructions: u64,
-    /// For one access.
+    /// Price of one access.
     pub price: Option<Price>,
-    /// What it is reckoned to take; nothing without a price.
+    /// Estimated cycles of all accesses; nothing without a price.
     pub cycles: Option<Cycles>,
 }
 
-/// What somebody measured on the machine that the prices are of.
+/// A published measurement on the machine that the prices are of.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Published {
-    /// Of which hypervisor: `ARM KVM`.
+    /// The measured hypervisor: `ARM KVM`.
     pub of: String,
-    /// How long the same operation took.
+    /// Cycles of the same operation.
     pub cycles: u64,
 }
 
-/// An operation in cycles, by prices.
+/// Estimate of an operation in cycles.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Reckoning {
-    /// The names of the prices.
+    /// Names of the prices.
     pub prices: Vec<String>,
-    /// By what is accessed, and how.
+    /// Lines by item and access.
     pub lines: Vec<Reckoned>,
-    /// Their sum.
+    /// Sum of the lines.
     pub cycles: Cycles,
     /// Instructions outside of the guest.
     pub instructions: u64,
-    /// Those of them that have no price, and so no part in the sum.
+    /// Instructions outside of the guest that have no price, and so no part in the sum.
     pub unpriced: u64,
-    /// Measured by others.
+    /// Published measurements of the operation.
     pub published: Vec<Published>,
 }
 
-/// Why prices can't be used for an operation.
+/// Reason why prices can't be used for an operation.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the prices {prices} are for registers of {theirs}, and the machine is {ours}")]
 pub struct OtherArchitecture {
-    /// Their names.
+    /// Names of the prices.
     pub prices: String,
-    /// Theirs.
+    /// Architecture of the prices.
     pub theirs: &'static str,
-    /// The operation's.
+    /// Architecture of the operation.
     pub ours: String,
 }
 
 impl Reckoning {
-    /// Reckons an operation; `published` is what others measured.
+    /// Estimates an operation. `published` are measurements of others.
     ///
     /// # Errors
     /// The prices are another architecture's.
@@ -106,7 +106,7 @@ impl Reckoning {
     }
 }
 
-/// What is accessed or has a price.
+/// Makes the lines of all items that are accessed or have a price.
 fn lines(explained: &Explained, prices: &Prices) -> Vec<Reckoned> {
     let accessed = explained.registers.iter();
     let accessed = accessed.map(|count| Item::Class(count.class));
@@ -114,7 +114,7 @@ fn lines(explained: &Explained, prices: &Prices) -> Vec<Reckoned> {
     let priced = prices.of.keys().map(|(item, _)| *item);
     let items: BTreeSet<Item> = accessed.chain(traps).chain(priced).collect();
     let mut items: Vec<Item> = items.into_iter().collect();
-    // Beside the class that took its place.
+    // GICv2's interface is listed after the class that replaced it.
     items.sort_by_key(|item| match item {
         Item::Class(class) => (false, Some(*class), false),
         Item::Other(Other::Gich) => (false, Some(Class::Vgic), true),
@@ -137,14 +137,14 @@ fn lines(explained: &Explained, prices: &Prices) -> Vec<Reckoned> {
     lines.collect()
 }
 
-/// Whether the hypervisor has used a GICv2, whose registers are in memory, where accesses are not seen.
+/// Whether the hypervisor has used a GICv2. The trace has no accesses to its registers, which are in memory.
 fn has_gicv2(explained: &Explained) -> bool {
     let of_gicv2 = |name: &str| name.contains("vgic_v2_") || name.starts_with("gicv2_");
     let mut functions = explained.functions.iter();
     functions.any(|function| of_gicv2(&function.name))
 }
 
-/// How often if that is known, and by how many instructions.
+/// Returns the number of accesses, if it is known, and of the instructions that make them.
 fn count(explained: &Explained, item: Item, access: Access) -> (Option<u64>, u64) {
     match item {
         Item::Class(class) => {
@@ -162,7 +162,8 @@ fn count(explained: &Explained, item: Item, access: Access) -> (Option<u64>, u64
             (Some(counts.sum()), instructions)
         }
         Item::Other(Other::Gich) => ((!has_gicv2(explained)).then_some(0), 0),
-        // A trap is the last instruction before it, the guest's or the host's HVC; its return is an ERET.
+        // A trap has no instruction of its own: it is taken at one of the guest, or at the host's HVC. Its return is an
+        // ERET.
         Item::Other(Other::Trap) => match access {
             Access::Return => (Some(explained.returns), explained.returns),
             _ => (Some(explained.returns), 0),

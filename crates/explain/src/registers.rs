@@ -1,7 +1,7 @@
-//! Accesses to registers, by class and phase: what a world switch saves and restores.
+//! Accesses to registers, by class and phase: the state that a world switch saves and restores.
 //!
-//! On ARM the classes are those of Dall et al. (2016), Table 3, and what has come since. On x86 a VM's registers are the
-//! fields of its VMCB, which is memory: the trace says which are accessed, as it says the numbers of MSRs.
+//! On Arm the classes are those of Dall et al. (2016), Table 3, and later additions. On x86 a VM's registers are the
+//! fields of its VMCB, which is memory: the trace has the accessed fields, and the numbers of MSRs.
 
 use crate::a64::{self, Encoding};
 use crate::flow::Flow;
@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::LazyLock;
 
-/// A class of registers. The first seven are the rows of Table 3; from `Virtualization` on they are those of x86 alone.
+/// A class of registers. The first seven are the rows of Table 3; those from `Virtualization` on are x86's alone.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
@@ -27,15 +27,15 @@ pub enum Class {
     FloatingPoint,
     /// EL1 system registers.
     El1,
-    /// The interrupt controller's: ICC, ICH.
+    /// The interrupt controller's registers: ICC, ICH.
     Vgic,
     /// Timers.
     Timer,
     /// Traps and configuration of EL2.
     El2Configuration,
-    /// EL2 virtual memory: stage 2, and who the CPU pretends to be.
+    /// EL2 virtual memory: stage 2, and the CPU's identity for the VM.
     El2Memory,
-    /// The exception that came to EL2: ESR, ELR, SPSR, FAR, HPFAR.
+    /// The exception that was taken to EL2: ESR, ELR, SPSR, FAR, HPFAR.
     El2Exception,
     /// Debug.
     Debug,
@@ -61,11 +61,11 @@ pub enum Class {
     VmcbRegister,
     /// The VMCB's debug registers, last branches.
     VmcbDebug,
-    /// The VMCB's MSRs: of system calls, shadow stacks, PAT.
+    /// The VMCB's MSRs: for system calls, shadow stacks, PAT.
     VmcbMsr,
     /// The VMCS' controls of execution, exits and entries.
     VmcsControl,
-    /// What the VMCS says of an exit.
+    /// The VMCS' information on an exit.
     VmcsExit,
     /// The guest's state in the VMCS.
     VmcsGuest,
@@ -105,12 +105,12 @@ impl fmt::Display for Class {
     }
 }
 
-/// How often a register is accessed.
+/// Number of accesses to a register.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Accesses {
-    /// Read, or stored to memory.
+    /// Registers read, or stored to memory.
     pub reads: u64,
-    /// Written, or loaded from memory.
+    /// Registers written, or loaded from memory.
     pub writes: u64,
 }
 
@@ -121,7 +121,7 @@ impl std::ops::AddAssign for Accesses {
     }
 }
 
-/// By class, then by register, then by phase.
+/// Accesses by class, then by register, then by phase.
 pub type Registers = BTreeMap<Class, BTreeMap<String, BTreeMap<Phase, Accesses>>>;
 
 /// An access that an instruction makes.
@@ -131,7 +131,7 @@ struct Access {
     count: Accesses,
 }
 
-/// What an instruction accesses; `function` is the one that it is in.
+/// Returns the accesses of an instruction; `function` is the one that has it.
 fn accesses(
     architecture: Architecture,
     insn: &Insn,
@@ -149,8 +149,8 @@ fn accesses(
     }
 }
 
-/// Adds what one executed instruction accesses: `accessed` is what its bytes do not say. Returns the class, and the
-/// instruction itself as one access of its kind; of several the last one's.
+/// Adds the accesses of one executed instruction; `accessed` are those that its bytes do not say. Returns the class,
+/// and the instruction itself as one access of its kind. If there are several accesses, the last one determines both.
 pub fn add(
     registers: &mut Registers,
     architecture: Architecture,
@@ -169,7 +169,7 @@ pub fn add(
     last
 }
 
-/// Whether the instruction returns from a trap to EL2, to the guest or without VHE to the host.
+/// Whether an instruction returns from a trap to EL2, to the guest or, without VHE, to the host.
 pub fn returns_from_trap(architecture: Architecture, insn: &Insn, function: &str) -> bool {
     architecture == Architecture::Aarch64
         && a64::flow(insn) == Flow::ExceptionReturn
@@ -200,7 +200,7 @@ fn on_arm(word: u32, function: &str) -> Option<Access> {
     let moved = a64::moved(word)?;
     let class = match moved.is_vector {
         true => Class::FloatingPoint,
-        // Everywhere else a load or store is of something else than the guest's registers.
+        // In all other functions a load or store is not of the guest's registers.
         false if switches_worlds(function) => Class::General,
         false => return None,
     };
@@ -211,7 +211,7 @@ fn on_arm(word: u32, function: &str) -> Option<Access> {
     })
 }
 
-/// Functions whose loads and stores are of the interrupted software's general registers.
+/// Whether a function's loads and stores are of the interrupted software's general registers.
 fn switches_worlds(function: &str) -> bool {
     // Linux: arch/arm64/kvm/hyp/entry.S, hyp-entry.S, nvhe/host.S; with `__kvm_nvhe_` before the name without VHE.
     const NAMES: [&str; 9] = [
@@ -238,7 +238,7 @@ fn switches_worlds(function: &str) -> bool {
     NAMES.contains(&linux) || XEN_AND_NEVE.contains(&function) || function.starts_with("guest_sync")
 }
 
-/// The class of a system register: by the groups of encodings (DDI 0487, D19.2).
+/// Returns the class of a system register, by the groups of encodings (DDI 0487, D19.2).
 fn class(encoding: Encoding) -> Class {
     let Encoding { op0, op1, n, m, .. } = encoding;
     match (op0, op1, n, m) {
@@ -286,7 +286,7 @@ fn named(line: &'static str) -> Option<(Encoding, &'static str)> {
     ))
 }
 
-/// The name of a system register; the generic one if it is in no table of ours.
+/// Returns the name of a system register; the generic name if it is in no table here.
 pub(crate) fn name(encoding: Encoding) -> String {
     let Encoding {
         op0,

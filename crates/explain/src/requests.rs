@@ -1,4 +1,4 @@
-//! Which functions the instructions of one I/O request are in, for up to three rows side by side: other servers of a
+//! The functions that execute the instructions of an I/O request, for up to three rows side by side: other servers of a
 //! device, other depths, other machines.
 
 use crate::components;
@@ -13,17 +13,17 @@ use std::fmt::Write as _;
 
 /// Functions with a line of their own.
 const SHOWN: usize = 25;
-/// Who executes a function, by level.
+/// Executor of a function, by level.
 const WHERE: [&str; 2] = ["host", "VM"];
 
 /// A measured row.
 #[derive(Clone, Debug)]
 pub struct MeasuredRow {
-    /// Its platform and its name, as far as they differ from those of the others.
+    /// Platform and name of the row, as far as they differ from those of the others.
     pub name: String,
-    /// Requests in its window.
+    /// Number of requests in the row's window.
     pub requests: u64,
-    /// What was executed in its window.
+    /// Instructions that were executed in the row's window.
     pub spread: Spread,
 }
 
@@ -33,17 +33,17 @@ pub struct RequestSpreads {
     rows: Vec<MeasuredRow>,
 }
 
-/// The same for programs: all functions of one row's window.
+/// All functions of one row's window, as JSON.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct RequestsExplained {
     pub row: String,
-    /// Requests in the window.
+    /// Number of requests in the window.
     pub requests: u64,
     /// Instructions of all functions.
     pub counted: u64,
     /// Instructions by the clock.
     pub by_clock: u64,
-    /// The one with the most instructions first.
+    /// Functions, the one with the most instructions first.
     pub functions: Vec<RequestFunction>,
 }
 
@@ -51,14 +51,14 @@ pub struct RequestsExplained {
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct RequestFunction {
     pub function: String,
-    /// The kernel's module that it is in.
+    /// The kernel's module that has the function.
     pub module: Option<String>,
     pub kind: Kind,
-    /// What it is part of.
+    /// Component that the function is part of.
     pub component: &'static str,
-    /// By the host.
+    /// Instructions that the host executes.
     pub host: u64,
-    /// In the VM.
+    /// Instructions that the VM executes.
     pub vm: u64,
 }
 
@@ -66,12 +66,12 @@ pub struct RequestFunction {
 type Line = ([String; 3], Vec<u64>);
 
 impl RequestSpreads {
-    /// Of these rows, in their order.
+    /// Takes rows in their order.
     pub fn new(rows: Vec<MeasuredRow>) -> Self {
         Self { rows }
     }
 
-    /// The sums of each function at each level. `words` says what is summed together.
+    /// Sums up each function at each level. Functions with the same `words` are summed up together.
     fn lines(&self, words: impl Fn(&Part) -> [String; 2]) -> Vec<Line> {
         let mut sums: BTreeMap<[String; 3], Vec<u64>> = BTreeMap::new();
         for (number, row) in self.rows.iter().enumerate() {
@@ -89,7 +89,7 @@ impl RequestSpreads {
         lines
     }
 
-    /// What makes a line interesting: the difference of two rows, else the most instructions of any.
+    /// Returns the weight by which lines are sorted: the difference of two rows, else the most instructions of any row.
     fn weight(&self, sums: &[u64]) -> u64 {
         match self.difference(sums) {
             Some(difference) => difference.unsigned_abs(),
@@ -100,7 +100,8 @@ impl RequestSpreads {
         }
     }
 
-    /// Of two rows: how many instructions a request the second has more.
+    /// Returns the number of instructions a request by which the second of two rows has more; None if there are not
+    /// two.
     fn difference(&self, sums: &[u64]) -> Option<i64> {
         let mut each = self.each(sums);
         let (2, Some(first), Some(second)) = (sums.len(), each.next(), each.next()) else {
@@ -109,7 +110,7 @@ impl RequestSpreads {
         Some((second - first).round() as i64)
     }
 
-    /// Instructions a request, of each row.
+    /// Returns the instructions a request, of each row.
     fn each(&self, sums: &[u64]) -> impl Iterator<Item = f64> {
         let each = sums.iter().zip(&self.rows);
         each.map(|(sum, row)| *sum as f64 / row.requests.max(1) as f64)
@@ -122,7 +123,8 @@ impl RequestSpreads {
         cells
     }
 
-    /// Heads, lines, the rest of them, their sum. The first three cells of a line are words.
+    /// Returns heads, lines, the sum of the lines that are not shown, and the sum of all. The first three cells of a
+    /// line are words.
     fn table(&self, what: &str, lines: &[Line], shown: usize) -> Vec<Vec<String>> {
         let sum = |lines: &[Line], name: String| -> Line {
             let mut sums = vec![0; self.rows.len()];
@@ -145,21 +147,21 @@ impl RequestSpreads {
         table
     }
 
-    /// A title, and the table by function.
+    /// Returns a title, and the table by function.
     pub fn functions(&self) -> (String, Vec<Vec<String>>) {
         let lines = self.lines(|part| [part.label(), part.kind.to_string()]);
         let title = "instructions a request, by the functions that execute them";
         (title.to_owned(), self.table("function", &lines, SHOWN))
     }
 
-    /// A title, and the table by what functions are part of.
+    /// Returns a title, and the table by component.
     pub fn components(&self) -> (String, Vec<Vec<String>>) {
         let lines = self.lines(|part| [components::of(part).to_owned(), String::new()]);
         let title = "instructions a request, by what their functions are part of";
         (title.to_owned(), self.table("part", &lines, usize::MAX))
     }
 
-    /// How well the sums fit the clock.
+    /// Compares the sums with the clock, in words.
     pub fn proof(&self) -> String {
         let mut text = String::new();
         for row in &self.rows {
@@ -176,7 +178,7 @@ impl RequestSpreads {
         text
     }
 
-    /// All of it, for programs.
+    /// Returns all rows and functions, as JSON has them.
     pub fn explained(&self) -> Vec<RequestsExplained> {
         let explained = self.rows.iter().map(|row| {
             let mut parts: Vec<_> = row.spread.parts.iter().collect();

@@ -1,4 +1,4 @@
-//! Which functions the work of a workload is in, natively and with a VM, and which of them do more with a VM.
+//! The functions that execute the work of a workload, natively and with a VM, and those that do more with a VM.
 
 use crate::components;
 use crate::counts::{Counts, LEVELS};
@@ -10,14 +10,15 @@ use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-/// The clock is also charged for the rest of blocks that an exception left: sum and ticks may differ by this.
+/// Percentage by which sum and ticks may differ. The clock is also charged for the rest of blocks that an exception
+/// left.
 const DIFFER_PERCENT: u64 = 1;
 /// Functions with a line of their own.
 const SHOWN: usize = 10;
-/// Code whose address is in the lower half is a process's.
+/// Bit of an address that is 0 in a process's code, in the lower half.
 const KERNEL_BIT: u32 = 63;
 
-/// Why counts can't be explained.
+/// Reasons why counts can't be explained.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SpreadError {
     /// No window is the measured one.
@@ -28,12 +29,12 @@ pub enum SpreadError {
     NoWindow {
         /// The row's name.
         row: String,
-        /// Without idle time.
+        /// Measured ticks, without idle time.
         ticks: u64,
-        /// All of them.
+        /// Instructions of each recorded window.
         recorded: String,
     },
-    /// Code of the machine's own kernel in several places, or of a VM's in its place.
+    /// The machine's own kernel is in several places, or a VM's kernel is in its place.
     #[error(
         "the kernel at {0:#x} is not where its other code of this level is: what runs in the VM can't be told apart"
     )]
@@ -43,21 +44,21 @@ pub enum SpreadError {
 /// A function, or code without a name that is shown together.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Part {
-    /// The function's name, or what it is.
+    /// Name of the function, or of the code that is shown together.
     pub name: String,
-    /// The kernel's module that it is in.
+    /// The kernel's module that has the function.
     pub module: Option<String>,
-    /// What kind of software.
+    /// Kind of software.
     pub kind: Kind,
 }
 
-/// The names of parts that are no function.
+/// Names of parts that are no function.
 const PROGRAMS: &str = "all programs";
 const UNNAMED: &str = "code without a name";
 const UNNAMED_MODULES: &str = "modules of the VM's kernel";
 
 impl Part {
-    /// Its name, with its module.
+    /// Returns the part's name, with its module.
     pub(crate) fn label(&self) -> String {
         match &self.module {
             Some(module) => format!("{} [{module}]", self.name),
@@ -65,7 +66,7 @@ impl Part {
         }
     }
 
-    /// Whether it is all modules of a VM's kernel, whose functions have no names here.
+    /// Whether the part is all modules of a VM's kernel, whose functions have no names here.
     pub fn is_unnamed_module(&self) -> bool {
         self.module.is_none() && self.name == UNNAMED_MODULES
     }
@@ -77,28 +78,28 @@ pub type Parts = BTreeMap<Part, [u64; LEVELS]>;
 /// A measured run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spread {
-    /// All that was executed.
+    /// Executed instructions by function and level.
     pub parts: Parts,
-    /// What the clock says, without idle time.
+    /// Ticks of the clock, without idle time.
     pub ticks: u64,
 }
 
 /// A measured run of one row: a workload, or requests.
 #[derive(Clone, Copy, Debug)]
 pub struct Run<'a> {
-    /// Its name.
+    /// Name of the row.
     pub row: &'a str,
-    /// What the clock says, without idle time.
+    /// Ticks of the clock, without idle time.
     pub ticks: u64,
-    /// Whether a shorter run, which came just before it, was taken off.
+    /// Whether a shorter run, which came just before, was taken off.
     pub has_shorter: bool,
 }
 
 impl Spread {
-    /// The measured run of a workload. Beside it may be others.
+    /// Finds the measured run of a row among the recorded windows, and counts its functions.
     ///
     /// # Errors
-    /// It was not recorded, or levels can't be told apart.
+    /// No window has about the measured instructions, or levels can't be told apart.
     pub fn of(counts: &Counts, symbols: &Symbols, run: &Run<'_>) -> Result<Self, SpreadError> {
         check_levels(counts, symbols)?;
         let sums: Vec<u64> = (0..counts.windows.len()).map(|at| counts.sum(at)).collect();
@@ -135,8 +136,8 @@ fn is_about(sum: u64, ticks: u64) -> bool {
     sum.abs_diff(ticks).saturating_mul(100) <= ticks.saturating_mul(DIFFER_PERCENT)
 }
 
-/// The machine's own kernel is in one place of memory, and a VM's is not there. The levels themselves come from
-/// VMRUN (plugin/counts.h).
+/// Checks that the machine's own kernel is in one place of memory, and a VM's is not there. The levels themselves come
+/// from VMRUN (plugin/counts.h).
 fn check_levels(counts: &Counts, symbols: &Symbols) -> Result<(), SpreadError> {
     let core = symbols.core();
     let mut own = None;
@@ -156,8 +157,8 @@ fn check_levels(counts: &Counts, symbols: &Symbols) -> Result<(), SpreadError> {
     Ok(())
 }
 
-/// Takes the parts of a shorter run off. What a few functions do, as a timer's, may be more in that one: their sum is
-/// off by so much.
+/// Takes off the parts of a shorter run. A few functions, such as a timer's, may execute more in the shorter run. They
+/// then count 0, and the sum is too large by the rest.
 fn take(parts: &mut Parts, shorter: &Parts) {
     for (part, times) in parts.iter_mut() {
         let less = shorter.get(part).copied().unwrap_or_default();
@@ -185,7 +186,7 @@ fn parts(counts: &Counts, window: usize, symbols: &Symbols) -> Parts {
     parts
 }
 
-/// A VM's kernel is the machine's, but its modules are others, or the same elsewhere.
+/// Returns the part that has an address. A VM's kernel is the machine's, but its modules are others, or are elsewhere.
 fn part(address: u64, is_named: bool, symbols: &Symbols) -> Part {
     let unnamed = |name: &str, kind| Part {
         name: name.to_owned(),
@@ -215,31 +216,31 @@ fn part(address: u64, is_named: bool, symbols: &Symbols) -> Part {
 /// A workload on two machines, of which one has a VM.
 #[derive(Clone, Debug)]
 pub struct Comparison<'a> {
-    /// The workload's name, and what a unit is.
+    /// The workload's name, and the name of a unit of its work.
     pub workload: (&'a str, &'a str),
-    /// Units of a run.
+    /// Number of units of a run.
     pub units: u64,
-    /// The machine without a VM: its name and what it executed.
+    /// The machine without a VM: its name and its executed instructions.
     pub natively: (&'a str, &'a Spread),
-    /// The machine with one.
+    /// The machine with a VM: its name and its executed instructions.
     pub in_vm: (&'a str, &'a Spread),
 }
 
-/// The same for programs: all functions, of a whole run.
+/// All functions of a whole run of a workload, as JSON.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct WorkloadExplained {
     pub workload: String,
-    /// What a unit of its work is.
+    /// Unit of the workload's work.
     pub unit: String,
-    /// Units of a run.
+    /// Number of units of a run.
     pub units: u64,
     /// The machine without a VM.
     pub natively: Recorded,
-    /// The machine with one.
+    /// The machine with a VM.
     pub in_vm: Recorded,
-    /// The sums of what functions are part of, the one with the largest difference first.
+    /// Sums of components, the one with the largest difference first.
     pub components: Vec<ComponentExplained>,
-    /// The one with the largest difference first.
+    /// Functions, the one with the largest difference first.
     pub functions: Vec<FunctionExplained>,
 }
 
@@ -247,11 +248,11 @@ pub struct WorkloadExplained {
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct ComponentExplained {
     pub component: &'static str,
-    /// On the machine without a VM.
+    /// Instructions on the machine without a VM.
     pub natively: u64,
-    /// By the host, with a VM.
+    /// Instructions that the host executes, with a VM.
     pub host: u64,
-    /// In the VM.
+    /// Instructions that the VM executes.
     pub vm: u64,
 }
 
@@ -269,20 +270,20 @@ pub struct Recorded {
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct FunctionExplained {
     pub function: String,
-    /// The kernel's module that it is in.
+    /// The kernel's module that has the function.
     pub module: Option<String>,
     pub kind: Kind,
-    /// What it is part of.
+    /// Component that the function is part of.
     pub component: &'static str,
-    /// On the machine without a VM.
+    /// Instructions on the machine without a VM.
     pub natively: u64,
-    /// By the host, with a VM.
+    /// Instructions that the host executes, with a VM.
     pub host: u64,
-    /// In the VM.
+    /// Instructions that the VM executes.
     pub vm: u64,
 }
 
-/// Natively, by level with the VM, and the difference.
+/// Instructions natively, and by level with the VM.
 #[derive(Clone, Copy, Default)]
 struct Line {
     natively: u64,
@@ -303,7 +304,7 @@ impl Line {
 }
 
 impl Comparison<'_> {
-    /// All parts of either, the one with the largest difference first.
+    /// Returns all parts of either machine, the one with the largest difference first.
     fn lines(&self) -> Vec<(&Part, Line)> {
         let (natively, in_vm) = (&self.natively.1.parts, &self.in_vm.1.parts);
         let all: BTreeSet<&Part> = natively.keys().chain(in_vm.keys()).collect();
@@ -321,7 +322,7 @@ impl Comparison<'_> {
         lines
     }
 
-    /// The sums of all components, the one with the largest difference first.
+    /// Returns the sums of all components, the one with the largest difference first.
     fn components(&self) -> Vec<(&'static str, Line)> {
         let mut sums: BTreeMap<&'static str, Line> = BTreeMap::new();
         for (part, line) in self.lines() {
@@ -332,8 +333,8 @@ impl Comparison<'_> {
         sums
     }
 
-    /// The same table by what the functions are part of. `exits_cost`: what the cost model predicts for the exits of
-    /// a unit; the difference that it does not predict is its error, as a last line.
+    /// Returns a title, and the table by component. `exits_cost`: the prediction of the cost model for the exits of a
+    /// unit. The difference that the model does not predict is its error, as a last line.
     pub fn components_table(&self, exits_cost: Option<f64>) -> (String, Vec<[String; 6]>) {
         let (name, unit) = self.workload;
         let title = format!("{name}: instructions a {unit}, by what their functions are part of");
@@ -381,7 +382,7 @@ impl Comparison<'_> {
         ]
     }
 
-    /// The title, and rows of cells: heads, functions, the rest, the sum. The first two cells are words.
+    /// Returns the title, and rows of cells: heads, functions, the rest, the sum. The first two cells are words.
     pub fn table(&self) -> (String, Vec<[String; 6]>) {
         let (name, unit) = self.workload;
         let title = format!("{name}: instructions a {unit}, by the functions that execute them");
@@ -405,7 +406,7 @@ impl Comparison<'_> {
         (title, table)
     }
 
-    /// All of it, for programs.
+    /// Returns all components and functions, as JSON has them.
     pub fn explained(&self) -> WorkloadExplained {
         let recorded = |(platform, spread): (&str, &Spread)| Recorded {
             platform: platform.to_owned(),
@@ -444,7 +445,7 @@ impl Comparison<'_> {
         }
     }
 
-    /// How well the sums fit the clock.
+    /// Compares the sums with the clock, in words.
     pub fn proof(&self) -> String {
         let mut text = String::new();
         for (name, spread) in [self.natively, self.in_vm] {

@@ -1,14 +1,14 @@
-//! Whether what was recorded is what was measured: for each sample exactly, or an error.
+//! Checks that the recorded instructions are those that were measured: for each sample exactly, or with an error.
 //!
-//! A recorded window is longer than the guest's measure of it by the harness, which is the same in the control loop,
-//! and by instructions that the emulator's clock does not charge: those that did not complete, because they were
-//! intercepted or raised an exception. QEMU charges a block's instructions when it begins. A fault or intercept gives
-//! back what it leaves undone, the instruction that raised it among them, which the plugin has seen. A call of a higher
-//! privilege level, as SVC, HVC, SYSCALL, completes, and so does for the clock a system register's access that traps;
-//! there even the rest of the block stays charged, though nobody executes it.
+//! A recorded window is longer than the guest's measure of it by two parts. One is the harness, which is the same in
+//! the control loop. The other is instructions that the emulator's clock does not charge: those that did not complete,
+//! because they were intercepted or raised an exception. QEMU charges a block's instructions when it begins. A fault or
+//! intercept gives back the instructions left undone, including the one that raised it, which the plugin has seen. A
+//! call of a higher privilege level (SVC, HVC, SYSCALL) completes. For the clock an access to a system register that
+//! traps completes too; there even the rest of the block stays charged, though nobody executes it.
 //!
-//! Bochs charges each instruction that begins, whatever becomes of it, and the debugger's trace says the time at each:
-//! what is charged and not executed is known, and nothing is executed and not charged.
+//! Bochs charges each instruction that begins, even if it does not complete, and the debugger's trace has the time at
+//! each. So the instructions that are charged and not executed are known. No instruction is executed and not charged.
 
 use crate::a64;
 use crate::place::{Function, Kind, Place};
@@ -18,7 +18,7 @@ use crate::x86;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What the guest measured: the samples of one boot, in their order.
+/// The guest's measurement: the samples of one boot, in their order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Measured {
     /// Ticks of each timed loop, which are instructions.
@@ -30,26 +30,26 @@ pub struct Measured {
 /// Instructions of a path that the clock did not charge, less those that it charged and that were not executed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Uncharged {
-    /// Certainly not.
+    /// Number that certainly were not charged.
     pub certain: i64,
-    /// The trace does not say it: they were followed by an interrupt, or were intercepted.
+    /// Number that may not have been charged: they were followed by an interrupt, or were intercepted.
     pub possible: i64,
 }
 
 /// The sum of the most common sample. All are instructions for one operation: the run window less the control window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Sum {
-    /// Executed outside of the guest.
+    /// Instructions executed outside of the guest.
     pub attributed: i64,
-    /// Executed by the guest itself.
+    /// Instructions executed by the guest itself.
     pub guest: i64,
-    /// Measured by the guest.
+    /// Instructions measured by the guest.
     pub measured: i64,
-    /// Recorded, but not charged by the clock; less what the clock charged, but nobody executed.
+    /// Instructions recorded but not charged by the clock, less those charged but not executed.
     pub intercepted: i64,
 }
 
-/// The sum does not come out.
+/// Reasons why the recorded and the measured instructions do not agree.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SumError {
     /// Windows and samples are not of the same run.
@@ -60,51 +60,48 @@ pub enum SumError {
     Count {
         /// The loop's function.
         what: String,
-        /// In the trace.
+        /// Number of windows in the trace.
         windows: usize,
-        /// In the result.
+        /// Number of samples in the result.
         samples: usize,
     },
-    /// A fault of ours, or of the emulator's.
+    /// The sum of a sample is wrong, by a fault of this program or of the emulator.
     #[error(
         "the sum does not come out in sample {sample}: {attributed} attributed + {guest} of the guest's own are \
          {recorded} instructions, but {measured} measured + {certain} intercepted are {charged}: please report it with \
          the trace"
     )]
     Mismatch {
-        /// Counted from 0.
+        /// Number of the sample, from 0.
         sample: usize,
         /// See [`Sum`].
         attributed: i64,
         /// See [`Sum`].
         guest: i64,
-        /// Their sum.
+        /// Sum of `attributed` and `guest`.
         recorded: i64,
         /// See [`Sum`].
         measured: i64,
         /// See [`Uncharged`].
         certain: i64,
-        /// Measured and intercepted.
+        /// Sum of `measured` and `certain`.
         charged: i64,
     },
 }
 
-/// A path's instructions, by who executed them, and what was not charged.
+/// Instructions of a path, by who executed them, and those that were not charged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
-    /// Outside of the guest.
+    /// Instructions outside of the guest.
     pub attributed: i64,
-    /// By the guest.
+    /// Instructions of the guest.
     pub guest: i64,
-    /// Not charged by the clock.
+    /// Instructions that the clock did not charge.
     pub uncharged: Uncharged,
 }
 
 impl Sum {
-    /// The sum of one sample.
-    ///
-    /// # Errors
-    /// It does not come out.
+    /// Computes the sum of one sample. Fails if it does not agree with the measurement.
     pub fn of(
         sample: usize,
         run: &Count,
@@ -137,7 +134,7 @@ impl Sum {
     }
 }
 
-/// Counts a path.
+/// Counts the instructions of a path.
 pub fn count(
     trace: &Trace,
     path: &Path,
@@ -162,7 +159,7 @@ pub fn count(
     }
 }
 
-/// What QEMU's clock did not charge.
+/// Counts the instructions that QEMU's clock did not charge.
 fn uncharged(
     trace: &Trace,
     path: &Path,
@@ -196,13 +193,13 @@ fn uncharged(
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Charge {
     Full,
-    /// And the rest of its block.
+    /// The clock charged the instruction and the rest of its block.
     WithRest,
     None,
     Unknown,
 }
 
-/// The vector says it: the first of each four is that of synchronous exceptions (DDI 0487, D1.3.1).
+/// Decides by the vector: the first of each four is that of synchronous exceptions (DDI 0487, D1.3.1).
 fn on_arm(before: &Insn, entry: &Insn, rest: i64) -> Charge {
     let Some(vector) = arm_vector(entry) else {
         return Charge::Unknown;
@@ -211,17 +208,18 @@ fn on_arm(before: &Insn, entry: &Insn, rest: i64) -> Charge {
         return Charge::Full;
     };
     match a64::group(word) {
-        // Floating point that is switched off ends its block: that is charged, an abort is not.
+        // An access to floating point that is switched off ends its block, and is charged; an abort is not charged.
         a64::Group::Memory { is_vector: true } if rest == 0 => Charge::Unknown,
         a64::Group::Memory { .. } => Charge::None,
         a64::Group::System => Charge::WithRest,
-        // Also an instruction that the next one's fetch follows: that one was not executed.
+        // The next instruction's fetch may have failed: that instruction was not executed.
         a64::Group::Other => Charge::Full,
     }
 }
 
-/// The handler says it, if it has a vector; an exit of a guest has none. What Xen's other vectors get is known when a
-/// block is translated, as an instruction that a PV kernel is not privileged for: it ends the block, and is charged.
+/// Decides by the handler, if it has a vector; an exit of a guest has none. Exceptions of Xen's other vectors are known
+/// when a block is translated, such as an instruction that a PV kernel may not execute. Such an instruction ends the
+/// block, and is charged.
 fn on_x86(before: &Insn, handler: &str, after: Option<&Insn>) -> Charge {
     let is_repeated = after.is_some_and(|after| after.address == before.address);
     let is_next = after.is_some_and(|after| after.address == before.next());

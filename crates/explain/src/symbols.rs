@@ -1,31 +1,30 @@
-//! Tables of symbols: which function an address is in.
+//! Tables of symbols: find the function of an address.
 
 use object::{BinaryFormat, File, Object, ObjectSection, ObjectSymbol, SectionKind, SymbolKind};
 use std::collections::BTreeMap;
 use std::ops::{Range, RangeInclusive};
 
-/// How far a function reaches for which no table says its size and after which no other one begins: code that
-/// is further away is unknown.
+/// Bytes that a function without a size reaches, if no other one begins before. Code further away is unknown.
 const REACH_BYTES: u64 = 64 << 10;
 
-/// Why symbols can't be read.
+/// Reasons why symbols can't be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SymbolsError {
-    /// A line of a kernel's list.
+    /// A line of a kernel's list is malformed.
     #[error("line {line} of the kernel's symbols is not \"DELTA TYPE NAME [MODULE]\": {text:?}")]
     Line {
-        /// Counted from 1.
+        /// Number of the line, from 1.
         line: usize,
-        /// Its beginning.
+        /// Beginning of the line.
         text: String,
     },
-    /// An ELF file.
+    /// The file is no little-endian ELF file.
     #[error("this is not a little-endian ELF file: {0}")]
     Elf(String),
-    /// Nothing is in it.
+    /// The table has no functions.
     #[error("there are no symbols of functions: it was stripped; give the file as it was linked")]
     None,
-    /// A kernel's module is elsewhere.
+    /// A kernel's module is elsewhere than when the symbols were printed.
     #[error(
         "the module {0} is not where it was when the machine printed its symbols, and calls do not tell where it is: \
          please report it"
@@ -33,30 +32,30 @@ pub enum SymbolsError {
     Module(String),
 }
 
-/// A function, as its file or kernel calls it.
+/// A function, by the name that its file or kernel uses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Symbol {
-    /// Its first instruction's address.
+    /// Address of the first instruction.
     pub address: u64,
-    /// Where it ends, if known; else it reaches to the next one.
+    /// End of the function, if known; else the function reaches to the next one.
     end: Option<u64>,
-    /// Its name.
+    /// Name of the function.
     pub name: String,
-    /// The kernel's module that it is in.
+    /// The kernel's module that has the function.
     pub module: Option<String>,
 }
 
-/// The symbols of one image, by address. Of several names of one address one is kept.
+/// The symbols of one image, by address. An address has one symbol, even if the image has several names for it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Symbols {
     sorted: Vec<Symbol>,
 }
 
-/// A candidate: how its name is linked, and the symbol.
+/// A symbol with the linkage of its name.
 type Candidate = (Linkage, Symbol);
 
-/// Which of several names of one address is kept: one that is no mark of a section, then the first of these, then the
-/// one with the fewest leading underscores, then the shortest.
+/// Linkage of a name. Of several names of one address, one that is no mark of a section is kept, then the first of
+/// these, then the one with the fewest leading underscores, then the shortest.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Linkage {
     Global,
@@ -66,11 +65,8 @@ enum Linkage {
 }
 
 impl Symbols {
-    /// Reads the list that a machine prints of its own kernel (common/kallsyms.h): lines `DELTA TYPE NAME
-    /// [MODULE]`, DELTA in hexadecimal and counted from the line before. Lines that begin with `@` are skipped.
-    ///
-    /// # Errors
-    /// A line is none of these, or there is none.
+    /// Reads the list that a machine prints of its own kernel (common/kallsyms.h): lines `DELTA TYPE NAME [MODULE]`,
+    /// DELTA in hexadecimal and counted from the line before. Lines that begin with `@` are skipped.
     pub fn of_kernel(text: &str) -> Result<Self, SymbolsError> {
         let mut address = 0u64;
         let mut found = Vec::new();
@@ -92,9 +88,6 @@ impl Symbols {
     }
 
     /// Reads the functions of an ELF file: symbols of code with a name.
-    ///
-    /// # Errors
-    /// It is no such file, or has none.
     pub fn of_elf(bytes: &[u8]) -> Result<Self, SymbolsError> {
         let elf = elf(bytes)?;
         let sections = code_sections(&elf);
@@ -129,7 +122,7 @@ impl Symbols {
         if found.is_empty() {
             return Err(SymbolsError::None);
         }
-        // Code without a symbol, as a linker's own stubs, has its section's name.
+        // Code without a symbol, such as a linker's own stubs, gets its section's name.
         for (name, range) in sections {
             found.push(candidate(
                 Linkage::Section,
@@ -166,7 +159,7 @@ impl Symbols {
         }
     }
 
-    /// The function that an address is in, by its index, and the offset in it.
+    /// Finds the function of an address: returns its index, and the offset in it.
     pub fn find(&self, address: u64) -> Option<(usize, u64)> {
         let behind = self
             .sorted
@@ -175,26 +168,27 @@ impl Symbols {
         let symbol = &self.sorted[index];
         let offset = address - symbol.address;
         let is_inside = match symbol.end {
-            // A label inside of a function's assembly has no size of its own; what is behind a size may be padding.
+            // A label inside of a function's assembly has no size of its own; bytes after a sized function may be
+            // padding.
             Some(end) => address < end,
             None => offset < REACH_BYTES,
         };
         is_inside.then_some((index, offset))
     }
 
-    /// The function of an index that `find` returned.
+    /// Returns the function of an index that `find` returned.
     pub fn get(&self, index: usize) -> Option<&Symbol> {
         self.sorted.get(index)
     }
 
-    /// The addresses of a function's code, if its file says its size.
+    /// Returns the addresses of a function's code, if its file has its size.
     pub fn code_of(&self, name: &str) -> Option<RangeInclusive<u64>> {
         let symbol = self.sorted.iter().find(|symbol| symbol.name == name)?;
         let last = symbol.end?.checked_sub(1)?;
         (symbol.address <= last).then_some(symbol.address..=last)
     }
 
-    /// Moves the functions of modules by so many bytes.
+    /// Moves the functions of modules by these distances in bytes.
     pub(crate) fn shift(&mut self, distances: &BTreeMap<String, i64>) {
         for symbol in &mut self.sorted {
             let module = symbol.module.as_ref();
@@ -212,12 +206,12 @@ impl Symbols {
             .retain(|symbol| !symbol.module.as_ref().is_some_and(is_of));
     }
 
-    /// All of them, by address.
+    /// Returns all functions, by address.
     pub(crate) fn all(&self) -> &[Symbol] {
         &self.sorted
     }
 
-    /// From the first function of no module to the last one's reach: the kernel itself.
+    /// Returns the addresses of the kernel itself: from the first function of no module to the last one's reach.
     pub fn core(&self) -> Range<u64> {
         let mut own = self.sorted.iter().filter(|symbol| symbol.module.is_none());
         let first = own.next().map_or(0, |symbol| symbol.address);
@@ -226,7 +220,8 @@ impl Symbols {
     }
 }
 
-/// Where a linker script marks the beginning or end of a part of a kernel (include/asm-generic/vmlinux.lds.h).
+/// Whether a name is a linker script's mark of the beginning or end of a part of a kernel
+/// (include/asm-generic/vmlinux.lds.h).
 fn is_mark(name: &str) -> bool {
     let marks = [
         "_text_start",
@@ -278,10 +273,7 @@ fn kernel_line(line: &str) -> Option<(u64, Linkage, &str, Option<&str>)> {
         .then_some((delta, linkage, name, module))
 }
 
-/// An ELF file, of 64 or 32 bits.
-///
-/// # Errors
-/// It is none.
+/// Parses an ELF file, of 64 or 32 bits.
 pub(crate) fn elf(bytes: &[u8]) -> Result<File<'_>, SymbolsError> {
     let file = File::parse(bytes).map_err(|error| SymbolsError::Elf(error.to_string()))?;
     if file.format() != BinaryFormat::Elf || !file.is_little_endian() {
@@ -290,7 +282,7 @@ pub(crate) fn elf(bytes: &[u8]) -> Result<File<'_>, SymbolsError> {
     Ok(file)
 }
 
-/// Sections of code: names and addresses.
+/// Returns the sections of code: names and addresses.
 fn code_sections(elf: &File<'_>) -> Vec<(String, Range<u64>)> {
     elf.sections()
         .filter(|section| section.kind() == SectionKind::Text)

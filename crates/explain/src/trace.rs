@@ -1,5 +1,5 @@
-//! Reads what the plugin recorded (plugin/file.h): the instructions that a machine executed between the marks of
-//! its guest, as paths. The file is untrusted: a damaged one is refused with the reason, and nothing is guessed.
+//! Reads the plugin's recording (plugin/file.h): the instructions that a machine executed between the marks of its
+//! guest, as paths. The file is untrusted: a damaged one is refused with the reason, and nothing is guessed.
 
 use crate::x86;
 use std::ops::Range;
@@ -7,33 +7,33 @@ use std::ops::Range;
 const MAGIC: &str = "worldswitch-trace ";
 const VERSION: &str = "3";
 const END: &[u8] = b"end\n";
-/// The first line and the two behind it are short.
+/// Limit of the first line and of the two after it.
 const LINE_BYTES_MAX: usize = 256;
 const INSN_BYTES_MAX: usize = 16;
-/// AMD APM vol. 2, 15.5.1.
+/// Size of a VMCB (AMD APM vol. 2, 15.5.1).
 const VMCB_BYTES: u32 = 4096;
 
-/// Why a file is not a trace that can be explained.
+/// Reasons why a file is not a trace that can be explained.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TraceError {
-    /// It begins otherwise.
+    /// The file has another first line.
     #[error("this is not a trace of worldswitch's plugin: its first line is another")]
     NotATrace,
-    /// It is of another version of the plugin.
+    /// The file is of another version of the plugin.
     #[error(
         "the trace is of version {found:?}, and this program reads {read:?}: build the plugin and the program of one \
          tree (make build), and record again"
     )]
     Version {
-        /// The file's.
+        /// Version of the file.
         found: String,
-        /// Ours.
+        /// Version that this program reads.
         read: &'static str,
     },
-    /// The emulator's target is none of ours.
+    /// The emulator's target is unknown.
     #[error("the trace is of a machine of type {0:?}; known are \"x86_64\" and \"aarch64\"")]
     Target(String),
-    /// The plugin ran out of something.
+    /// The plugin ran out of memory or of another resource.
     #[error("the recording is not whole, {0}: record fewer benchmarks in one run")]
     NotWhole(String),
     /// A window has no end.
@@ -44,12 +44,12 @@ pub enum TraceError {
     /// The file can't be read.
     #[error("the trace can't be read: {0}")]
     Unread(String),
-    /// It ends too early.
+    /// The file ends too early.
     #[error(
         "the trace ends in {0}: the emulator was stopped as it wrote it, or the disk is full; record again"
     )]
     Cut(&'static str),
-    /// A number in it is impossible.
+    /// A number in the file is impossible.
     #[error("the trace is damaged: {0}; record again")]
     Damaged(String),
 }
@@ -57,14 +57,14 @@ pub enum TraceError {
 /// The emulated processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Architecture {
-    /// AMD64, with SVM.
+    /// AMD64, with SVM or VMX.
     X86_64,
     /// A64.
     Aarch64,
 }
 
 impl Architecture {
-    /// As the kernel and the emulator call it.
+    /// Returns the name that the kernel and the emulator use.
     pub fn name(self) -> &'static str {
         match self {
             Self::X86_64 => "x86_64",
@@ -73,29 +73,30 @@ impl Architecture {
     }
 }
 
-/// What recorded a trace, and so what is known of the emulator's clock.
+/// Recorder of a trace. It determines the rules of the emulator's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recorder {
-    /// The project's plugin, in QEMU: its clock charges translated blocks, and takes back what was not executed.
+    /// The project's plugin, in QEMU. QEMU's clock charges translated blocks, and takes back the instructions that were
+    /// not executed.
     Plugin,
-    /// Bochs' debugger, which says the time at each instruction: its clock charges each one that begins, also if it is
-    /// intercepted or faults.
+    /// Bochs' debugger, which prints the time at each instruction. Bochs' clock charges each instruction that begins,
+    /// even if it is intercepted or faults.
     Debugger,
 }
 
 /// An instruction as it was executed: code that was patched in place is another instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Insn {
-    /// Virtual.
+    /// Virtual address.
     pub address: u64,
-    /// Of its first byte in the emulator's memory: tells address spaces apart.
+    /// Address of the first byte in the emulator's memory: tells address spaces apart.
     pub location: u64,
     size: u8,
     bytes: [u8; INSN_BYTES_MAX],
 }
 
 impl Insn {
-    /// An instruction of at most 16 bytes; more are cut.
+    /// Makes an instruction of at most 16 bytes; more are cut.
     pub fn new(address: u64, location: u64, bytes: &[u8]) -> Self {
         let size = bytes.len().min(INSN_BYTES_MAX);
         let mut kept = [0; INSN_BYTES_MAX];
@@ -108,64 +109,65 @@ impl Insn {
         }
     }
 
-    /// Its code.
+    /// Returns the instruction's bytes.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes[..usize::from(self.size)]
     }
 
-    /// The address behind it.
+    /// Returns the address after the instruction.
     pub fn next(&self) -> u64 {
         self.address.wrapping_add(u64::from(self.size))
     }
 }
 
-/// Where the emulator's clock was charged for what nobody executed. Of the plugin: a translated block that was left in
-/// its middle, by an exception; it may have been charged for all of it. Of the debugger: an interrupt that left a
-/// guest, a fetch of an instruction that did or that faulted, or a processor that slept; it was charged.
+/// A place at which the emulator's clock was charged for instructions that nobody executed. In the plugin's trace: a
+/// translated block that an exception left in its middle; the clock may have been charged for all of it. In the
+/// debugger's trace: an interrupt that left a guest, a fetch of an instruction that did or that faulted, or a processor
+/// that slept; the clock was charged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Cut {
     /// The last instruction that was executed, as the index in the path.
     pub at: usize,
-    /// Instructions of the block behind that one, or ticks.
+    /// Instructions of the block after that one, or ticks.
     pub rest: u64,
 }
 
-/// What an instruction of x86 was found to access that its bytes do not say.
+/// An access of an x86 instruction that its bytes do not say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Accessed {
     /// The instruction, as the index in the path.
     pub at: usize,
-    /// What.
+    /// The accessed register or field.
     pub what: What,
 }
 
-/// See [`Accessed`].
+/// The register or field of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum What {
     /// The register of this number: an MSR, an extended control register, a field of the current VMCS.
     Number(u32),
     /// The hypervisor's VMCB at this offset, in bytes.
     Vmcb {
-        /// Where the access begins.
+        /// Offset at which the access begins.
         offset: u32,
-        /// Not read.
+        /// A write if true, a read if false.
         is_write: bool,
     },
 }
 
-/// What was executed in a window.
+/// The instructions that were executed in a window.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Path {
-    /// Its instructions in their order, as indices of [`Trace::insns`].
+    /// Instructions in their order, as indices of [`Trace::insns`].
     pub insns: Vec<u32>,
-    /// In the order of `at`.
+    /// Cuts, in the order of `at`.
     pub cuts: Vec<Cut>,
-    /// In the order of `at`.
+    /// Accesses, in the order of `at`.
     pub accesses: Vec<Accessed>,
 }
 
 impl Path {
-    /// What the instruction of this index was found to access.
+    /// Returns the accesses of the instruction of this index that its bytes do not say.
     pub fn accessed(&self, at: usize) -> &[Accessed] {
         let first = self.accesses.partition_point(|access| access.at < at);
         let behind = self.accesses.partition_point(|access| access.at <= at);
@@ -178,23 +180,21 @@ impl Path {
 pub struct Trace {
     /// The emulated processor.
     pub architecture: Architecture,
-    /// Who recorded it.
+    /// Recorder of the trace.
     pub recorder: Recorder,
-    /// Whether paths have their accesses; those to a VMCB, see [`Trace::has_fields`].
+    /// Whether paths have their accesses; for accesses to a VMCB see [`Trace::has_fields`].
     pub has_accesses: bool,
     /// All different instructions.
     pub insns: Vec<Insn>,
-    /// All different paths. Of two with the same instructions the cuts or the accesses differ.
+    /// All different paths. If two have the same instructions, their cuts or accesses differ.
     pub paths: Vec<Path>,
-    /// The windows in the order of time: for each the index of its path.
+    /// The windows in the order of time: the index of each one's path.
     pub windows: Vec<u32>,
 }
 
 impl Trace {
-    /// Reads a whole file.
-    ///
-    /// # Errors
-    /// It is damaged, cut, of another version, or the plugin could not keep everything.
+    /// Reads a whole file. A file is refused if it is damaged, cut or of another version, or if the plugin could not
+    /// keep everything.
     pub fn read(bytes: &[u8]) -> Result<Self, TraceError> {
         let mut reader = Reader { bytes };
         let architecture = reader.head(MAGIC, VERSION)?;
@@ -213,13 +213,13 @@ impl Trace {
         })
     }
 
-    /// Whether accesses to a VMCB, if there is one, are known: the debugger is asked for no memory.
+    /// Whether accesses to a VMCB, if there is one, are known: the debugger is not asked for memory.
     pub fn has_fields(&self) -> bool {
         let is_svm = || self.insns.iter().any(x86::is_vmrun);
         self.has_accesses && (self.recorder == Recorder::Plugin || !is_svm())
     }
 
-    /// The instructions of a path.
+    /// Returns the instructions of a path.
     pub fn path(&self, index: u32) -> impl ExactSizeIterator<Item = &Insn> {
         let path: &[u32] = match self.paths.get(index as usize) {
             Some(path) => &path.insns,
@@ -239,7 +239,7 @@ pub(crate) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// What all of the plugin's files begin with.
+    /// Reads the common beginning of the plugin's files.
     pub(crate) fn head(
         &mut self,
         magic: &str,
@@ -271,7 +271,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The last line, and nothing behind it.
+    /// Checks that only the last line is left.
     pub(crate) fn end(&self) -> Result<(), TraceError> {
         match self.bytes {
             END => Ok(()),
@@ -305,7 +305,7 @@ impl<'a> Reader<'a> {
         Ok(line)
     }
 
-    /// Unsigned LEB128.
+    /// Reads an unsigned LEB128 number.
     pub(crate) fn number(&mut self, what: &'static str) -> Result<u64, TraceError> {
         let mut value = 0u64;
         for shift in (0..64).step_by(7) {
@@ -322,7 +322,8 @@ impl<'a> Reader<'a> {
         Err(damaged(format!("{what} has more than 64 bits")))
     }
 
-    /// A count of things of which each takes a byte at least, so that no memory is reserved for what can't be there.
+    /// Reads a count of things, each of which takes a byte at least. So no memory is reserved for things that can't be
+    /// there.
     pub(crate) fn count(&mut self, what: &'static str) -> Result<Range<usize>, TraceError> {
         let count = self.number(what)?;
         match usize::try_from(count) {
@@ -331,7 +332,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Little endian.
+    /// Reads a little-endian word.
     pub(crate) fn word(&mut self, what: &'static str) -> Result<u64, TraceError> {
         let mut word = [0; 8];
         word.copy_from_slice(self.take(8, what)?);
@@ -344,7 +345,7 @@ impl<'a> Reader<'a> {
             .collect()
     }
 
-    /// Address, location, size and bytes of an instruction.
+    /// Reads address, location, size and bytes of an instruction.
     pub(crate) fn insn(&mut self) -> Result<Insn, TraceError> {
         const WHAT: &str = "its instructions";
         let address = self.word(WHAT)?;
@@ -356,7 +357,7 @@ impl<'a> Reader<'a> {
         Ok(Insn::new(address, location, self.take(size, WHAT)?))
     }
 
-    /// A signed number in zigzag.
+    /// Reads a signed number in zigzag.
     pub(crate) fn difference(&mut self, what: &'static str) -> Result<i64, TraceError> {
         let coded = self.number(what)?;
         Ok((coded >> 1) as i64 ^ -((coded & 1) as i64))
@@ -377,7 +378,8 @@ impl<'a> Reader<'a> {
             .collect()
     }
 
-    /// A path's instructions are numbered from 1, and each is the difference to the one before, in zigzag.
+    /// Reads the instructions of a path. They are numbered from 1, and each is the difference to the one before, in
+    /// zigzag.
     fn path(&mut self, insns: usize) -> Result<Vec<u32>, TraceError> {
         const WHAT: &str = "its paths";
         let mut number = 0i64;
@@ -400,7 +402,7 @@ impl<'a> Reader<'a> {
             .map(|_| {
                 let (at, rest) = (self.number(WHAT)?, self.number(WHAT)?);
                 match usize::try_from(at) {
-                    // A block has far fewer.
+                    // A block has far fewer instructions.
                     Ok(at) if at < length && rest < 1 << 16 => Ok(Cut { at, rest }),
                     _ => Err(damaged(format!(
                         "a path of {length} has a cut at {at} with {rest} behind it"
@@ -410,7 +412,7 @@ impl<'a> Reader<'a> {
             .collect()
     }
 
-    /// Each instruction's index is the difference to the one before.
+    /// Reads the accesses of a path. The index of each one's instruction is the difference to the one before.
     fn accesses(&mut self, length: usize) -> Result<Vec<Accessed>, TraceError> {
         const WHAT: &str = "its accesses";
         let mut at = 0u64;

@@ -1,5 +1,5 @@
-//! Traps: why each level above L0 was left in an operation, for which level, and how many instructions that level then
-//! executed.
+//! Traps: the cause for which each level above L0 was left in an operation, the level that handled it, and the number
+//! of instructions that lower levels then executed.
 
 use crate::place::{Function, Place};
 use crate::registers;
@@ -15,17 +15,18 @@ use std::collections::BTreeMap;
 pub struct Trap {
     /// The level that was left.
     pub from: u8,
-    /// The level that it was left for.
+    /// The level that was entered.
     pub to: u8,
-    /// Why: the instruction, or `interrupt`.
+    /// Cause: the instruction, or `interrupt`.
     pub cause: String,
-    /// How often.
+    /// Number of traps.
     pub count: u64,
-    /// What the lower levels executed until the next entry, in all.
+    /// Instructions that the lower levels executed until the next entry, in all.
     pub instructions: u64,
 }
 
-/// All traps of a path, by levels, then the most expensive first. Calls of nodes that are left out count nowhere.
+/// Returns all traps of a path, by levels, then the most expensive first. Calls of nodes that are left out are not
+/// counted.
 pub fn traps(
     trace: &Trace,
     path: &Path,

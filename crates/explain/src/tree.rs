@@ -1,8 +1,8 @@
 //! The call tree of a path, by a shadow stack for each level.
 //!
 //! Every executed instruction belongs to one node, so the nodes' own counts always add up to the path's length. Calls
-//! of one function by the same caller share a node; nodes stand in the order of time of their first call. A function
-//! that was called before the path began has no caller in it, and is a root.
+//! of one function by the same caller share a node; nodes are in the order of time of their first call. A function that
+//! was called before the path began has no caller in it, and is a root.
 
 use crate::flow::Flow;
 use crate::place::{Function, Kind, Place};
@@ -16,57 +16,58 @@ use std::collections::HashMap;
 pub struct Node {
     /// Index in the list of functions.
     pub function: u32,
-    /// Its caller; None for what was called before the path began.
+    /// Node of the caller; null for a function that was called before the path began.
     pub parent: Option<u32>,
-    /// The nodes that it called, in the order of time of the first call.
+    /// Nodes that the function called, in the order of time of the first call.
     #[serde(skip)]
     pub children: Vec<u32>,
-    /// How often it was called, or for a root entered.
+    /// Number of calls; of a root, of entries.
     pub calls: u64,
-    /// Instructions of its own.
+    /// Instructions of the function itself.
     pub own: u64,
-    /// The same and all of its children's.
+    /// Instructions of the function and of all its callees.
     pub total: u64,
 }
 
-/// The nodes of a path; a parent stands before its children.
+/// The nodes of a path; a parent comes before its children.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Tree {
     /// All nodes.
     pub nodes: Vec<Node>,
-    /// Those without a caller, in the order of time.
+    /// Nodes without a caller, in the order of time.
     #[serde(skip)]
     pub roots: Vec<u32>,
 }
 
-/// An instruction after which other code ran that it did not call: an interrupt, a fault, an exit to a hypervisor.
+/// An instruction after which other code ran that the instruction did not call: an interrupt, a fault, an exit to a
+/// hypervisor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interruption {
-    /// The last instruction before it, as its index in the path; the other code begins behind it.
+    /// The last instruction before the interruption, as its index in the path; the other code begins after it.
     pub before: usize,
-    /// Where the interrupted code continued; None if it never did.
+    /// Index at which the interrupted code continued; None if it never did.
     pub after: Option<usize>,
 }
 
 /// A path that was followed.
 #[derive(Clone, Debug)]
 pub struct Walk {
-    /// Its call tree.
+    /// Call tree of the path.
     pub tree: Tree,
     /// The node of each instruction of the path.
     pub nodes: Vec<u32>,
-    /// Whether the instruction begins a call of its node.
+    /// Whether each instruction begins a call of its node.
     pub is_call: Vec<bool>,
-    /// In the order of time of their beginning.
+    /// Interruptions in the order of time of their beginning.
     pub interruptions: Vec<Interruption>,
 }
 
-/// What ends a frame.
+/// The event that ends a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Back {
-    /// Its caller is not in the path.
+    /// None that is known: the frame's caller is not in the path.
     Root,
-    /// It was jumped to: what ends the frame below.
+    /// The event that ends the frame below: the frame was jumped to.
     Tail,
     /// A return to this address.
     Call(u64),
@@ -74,7 +75,7 @@ enum Back {
     Exception(usize),
     /// A system call at this index of the path.
     System(usize),
-    /// A guest's exit: whatever returns to a frame below.
+    /// Any return to a frame below: the frame began with a guest's exit.
     Exit,
 }
 
@@ -84,17 +85,17 @@ struct Frame {
     back: Back,
 }
 
-/// One level's stack.
+/// Stack of one level.
 #[derive(Clone, Debug, Default)]
 struct Stack {
     frames: Vec<Frame>,
-    /// Its last instruction, as the index in the path.
+    /// Last instruction of the level, as the index in the path.
     last: Option<usize>,
-    /// The exit that it has not returned from.
+    /// Exit that the level has not returned from, as the index in the interruptions.
     open: Option<usize>,
 }
 
-/// Follows a path. `places` belong to its instructions.
+/// Follows a path. `places` are those of its instructions.
 pub fn walk(
     trace: &Trace,
     flows: &[Flow],
@@ -136,12 +137,12 @@ struct Walker<'a> {
     path: &'a [u32],
     places: &'a [Place],
     functions: &'a [Function],
-    /// By level.
+    /// Stacks by level.
     stacks: Vec<Stack>,
     tree: Tree,
     children: HashMap<(Option<u32>, u32), u32>,
     interruptions: Vec<Interruption>,
-    /// Of all nodes, until now; an instruction begins at most one.
+    /// Calls of all nodes, until now; an instruction begins at most one.
     calls: u64,
 }
 
@@ -158,7 +159,7 @@ impl Walker<'_> {
         usize::from(self.functions[self.places[at].function as usize].level)
     }
 
-    /// The next instruction: returns its node.
+    /// Follows the next instruction: returns its node.
     fn step(&mut self, at: usize) -> u32 {
         let level = self.level(at);
         if at > 0 && self.level(at - 1) > level {
@@ -202,16 +203,16 @@ impl Walker<'_> {
         match (came_down, flow) {
             (true, Flow::EnterGuest) if from.next() == to => self.jump(level, at),
             (true, _) => self.push(level, at, Back::Exit),
-            // A trap of this level was handled below it, and it goes on.
+            // A trap of this level was handled below it, and the level goes on.
             (false, _) if from.address == to => {}
             (false, Flow::SystemCall | Flow::ExceptionReturn) => self.jump(level, at),
-            // The exit of a nested guest, which the level below hands on.
+            // The exit of a nested guest, which the level below forwards.
             (false, Flow::EnterGuest) if from.next() != to => self.push(level, at, Back::Exit),
             (false, _) => self.transfer(level, last, at),
         }
     }
 
-    /// From one instruction of a level to its next one.
+    /// Moves from one instruction of a level to its next one.
     fn transfer(&mut self, level: usize, last: usize, at: usize) {
         let (from, to) = (*self.insn(last), self.insn(at).address);
         let flow = self.flow(last);
@@ -225,7 +226,7 @@ impl Walker<'_> {
             return self.push(level, at, Back::Exception(self.interruptions.len() - 1));
         }
         match flow {
-            // A call of the next instruction but one, as the return stack is filled, is none of a function.
+            // A call that stays in the function only fills the return stack of the processor.
             Flow::Call(_) if self.is_top(level, at) && !self.places[at].is_start => {}
             Flow::Call(_) => self.push(level, at, Back::Call(from.next())),
             Flow::Return => self.come_back(level, at),
@@ -237,7 +238,7 @@ impl Walker<'_> {
         }
     }
 
-    /// The stack's innermost function is that of the instruction.
+    /// Whether the stack's innermost function is that of the instruction.
     fn is_top(&self, level: usize, at: usize) -> bool {
         let top = self.stacks[level].frames.last();
         top.is_some_and(|top| self.function(top) == self.places[at].function)
@@ -247,7 +248,7 @@ impl Walker<'_> {
         self.tree.nodes[frame.node as usize].function
     }
 
-    /// A jump, or the next instruction: another function is one that was called instead of this one's rest.
+    /// Follows a jump, or goes on to the next instruction. Another function was called instead of this one's rest.
     fn jump(&mut self, level: usize, at: usize) {
         if self.is_top(level, at) {
             return;
@@ -261,7 +262,7 @@ impl Walker<'_> {
             self.stacks[level].frames.pop();
             return self.push(level, at, top.back);
         }
-        // Back into a function that jumped away.
+        // A jump back into a function that jumped away.
         let tails = frames
             .iter()
             .rev()
@@ -288,19 +289,19 @@ impl Walker<'_> {
                 frames.truncate(found);
                 self.jump(level, at);
             }
-            // A thunk's return is a jump, and so is that of an entry that nobody called.
+            // A thunk's return is a jump, and so is the return of an entry that nobody called.
             None if self.places[at].is_start || self.was_interrupted(level) => self.jump(level, at),
             None => self.root(level, at),
         }
     }
 
-    /// The innermost function was entered by no call.
+    /// Whether the innermost function was entered by no call.
     fn was_interrupted(&self, level: usize) -> bool {
         let top = self.stacks[level].frames.last().map(|frame| frame.back);
         matches!(top, Some(Back::Exception(_) | Back::System(_) | Back::Exit))
     }
 
-    /// A return from an exception or a system call.
+    /// Follows a return from an exception or a system call.
     fn resume(&mut self, level: usize, at: usize) {
         let to = self.insn(at).address;
         let frames = &self.stacks[level].frames;
@@ -332,7 +333,7 @@ impl Walker<'_> {
         let from = *self.insn(before);
         match from.address == to || !self.flow(before).leads(&from, to) {
             true => self.jump(level, at),
-            // What was interrupted behind a call or a return.
+            // The interruption came just after a call or a return, which takes effect only now.
             false => self.transfer(level, before, at),
         }
     }
@@ -349,21 +350,21 @@ impl Walker<'_> {
         self.stacks[level].frames.push(Frame { node, back });
     }
 
-    /// The node of a function under its caller; one call more.
+    /// Returns the node of a function under its caller, and counts a call.
     fn child(&mut self, parent: Option<u32>, function: u32, at: usize) -> u32 {
         let next = self.tree.nodes.len() as u32;
         let node = *self.children.entry((parent, function)).or_insert(next);
         if node == next {
             self.tree.add(parent, function);
         }
-        // The guest has no stack: it is called anew where another function of its own ran before.
+        // The guest has no stack: a function is called anew if another one of the guest ran before.
         let goes_on = at > 0 && self.places[at - 1].function == function && parent.is_none();
         self.tree.nodes[node as usize].calls += u64::from(!goes_on);
         self.calls += u64::from(!goes_on);
         node
     }
 
-    /// The first instruction of an exception's handler.
+    /// Whether an instruction is the first of an exception's handler.
     fn is_vector(&self, at: usize) -> bool {
         let name = &self.functions[self.places[at].function as usize].name;
         match self.trace.architecture {
@@ -373,8 +374,8 @@ impl Walker<'_> {
     }
 }
 
-/// Entries of exceptions and interrupts in Linux (arch/x86/include/asm/idtentry.h) and Xen (`entry_PF`,
-/// arch/x86/x86_64/entry.S).
+/// Whether a name is that of an entry of exceptions and interrupts in Linux (arch/x86/include/asm/idtentry.h) or Xen
+/// (`entry_PF`, arch/x86/x86_64/entry.S).
 pub fn is_x86_vector(name: &str) -> bool {
     let of_xen = name.strip_prefix("entry_");
     of_xen.is_some_and(|vector| vector.starts_with(|c: char| c.is_ascii_uppercase()))
@@ -385,18 +386,19 @@ pub fn is_x86_vector(name: &str) -> bool {
         || name == "asm_spurious_interrupt"
 }
 
-/// The offset in a vector table, if it is at the beginning of a vector: 16 vectors of 128 bytes (DDI 0487, D1.3.1).
+/// Returns the offset in a vector table, if an instruction is at the beginning of a vector: 16 vectors of 128 bytes
+/// (DDI 0487, D1.3.1).
 pub fn arm_vector(insn: &Insn) -> Option<u64> {
     (insn.address & 0x7f == 0).then_some(insn.address & 0x780)
 }
 
-/// Code that only jumps to where a register or a patched address says: retpolines, Linux's static calls.
+/// Whether a function only jumps to the target in a register or at a patched address: retpolines, Linux's static calls.
 fn is_thunk(name: &str) -> bool {
     name.starts_with("__x86_indirect_") || name.starts_with("__SCT__")
 }
 
 impl Tree {
-    /// A new node, below its caller.
+    /// Adds a node, below its caller.
     pub(crate) fn add(&mut self, parent: Option<u32>, function: u32) {
         let node = self.nodes.len() as u32;
         self.nodes.push(Node {
@@ -413,7 +415,7 @@ impl Tree {
         }
     }
 
-    /// Parents stand before their children, so one pass from the end adds up all.
+    /// Adds up the totals. Parents come before their children, so one pass from the end is enough.
     pub(crate) fn add_up(&mut self) {
         for index in (0..self.nodes.len()).rev() {
             self.nodes[index].total += self.nodes[index].own;
@@ -424,7 +426,7 @@ impl Tree {
         }
     }
 
-    /// Checks nodes that come from elsewhere, of which there are `functions`, and finds roots and children.
+    /// Checks nodes that come from a file and refer to one of `functions` functions; finds roots and children.
     pub(crate) fn link(&mut self, functions: usize) -> Result<(), String> {
         for index in 0..self.nodes.len() {
             let Node {
@@ -446,7 +448,7 @@ impl Tree {
         Ok(())
     }
 
-    /// A node and its callers, from the inside out.
+    /// Returns a node and its callers, from the inside out.
     pub fn chain(&self, node: u32) -> impl Iterator<Item = &Node> {
         let first = self.nodes.get(node as usize);
         std::iter::successors(first, |node| self.nodes.get(node.parent? as usize))

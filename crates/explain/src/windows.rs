@@ -1,4 +1,4 @@
-//! The windows of a trace: which loop each of them times, and which of them are the samples of a benchmark.
+//! The windows of a trace: the loop that each one times, and those that are the samples of a benchmark.
 
 use crate::explained::ExplainError;
 use crate::flow::Flow;
@@ -9,24 +9,24 @@ use crate::tree::{self, Walk};
 use crate::{a64, x86};
 use std::collections::{BTreeSet, HashMap};
 
-/// Ends the names of the loops that a guest times.
+/// Suffixes of the names of the loops that a guest times.
 const RUN: &str = "_run";
 const CONTROL: &str = "_control";
-/// The harness warms itself up with it.
+/// Loop with which the harness warms itself up.
 const WARM_UP: &str = "idle_run";
 
-/// What is known of one path.
+/// A path that was followed.
 pub struct Followed {
-    /// The first one with the same instructions and accesses.
+    /// Index of the first path with the same instructions and accesses.
     pub index: u32,
-    /// The loop that it times.
+    /// Name of the loop that the path times.
     pub timed: String,
     pub places: Vec<Place>,
     pub walk: Walk,
     pub count: Count,
 }
 
-/// Follows all paths.
+/// Follows all paths of a trace.
 pub fn follow(trace: &Trace, places: &mut Places<'_>) -> Vec<Followed> {
     let flows: Vec<Flow> = trace
         .insns
@@ -65,16 +65,16 @@ pub fn follow(trace: &Trace, places: &mut Places<'_>) -> Vec<Followed> {
         .collect()
 }
 
-/// The windows of a benchmark's samples, in their order: for each its path.
+/// The windows of a benchmark's samples, in their order, each as the index of its path.
 pub struct Windows {
-    /// Of the timed loop.
+    /// Windows of the timed loop.
     pub run: Vec<u32>,
-    /// Of the control loop.
+    /// Windows of the control loop.
     pub control: Vec<u32>,
 }
 
 impl Windows {
-    /// The last windows of both loops, as many as there are samples.
+    /// Takes the last windows of both loops, as many as there are samples.
     pub fn of(
         trace: &Trace,
         paths: &[Followed],
@@ -102,7 +102,7 @@ impl Windows {
             };
             let windows = trace.windows.iter().copied();
             let found: Vec<u32> = windows.filter(|path| timed(path) == name).collect();
-            // What is more than the samples came before them: a benchmark may try its loop, or warm it up.
+            // Windows before those of the samples are extra: a benchmark may try its loop, or warm it up.
             match found.len().checked_sub(samples) {
                 Some(more) => Ok(found[more..].to_vec()),
                 None => Err(ExplainError::Sum(SumError::Count {
@@ -118,11 +118,8 @@ impl Windows {
         })
     }
 
-    /// The sums of the samples. A loop that reads the clock itself measures a part of its window: samples whose sum does not
-    /// come out are left out of it.
-    ///
-    /// # Errors
-    /// A sum does not come out of another loop, or of half of the samples or more.
+    /// Returns the sums of the samples. A loop that reads the clock itself measures a part of its window. Its samples
+    /// whose sum does not agree are left out, if they are fewer than half; in another loop such a sample is an error.
     pub fn whole(
         &mut self,
         trace: &Trace,
@@ -147,7 +144,7 @@ impl Windows {
         Ok(sums.into_iter().flatten().collect())
     }
 
-    /// Each sample's sum, or that it does not come out.
+    /// Returns each sample's sum, or the error that it does not agree with the measurement.
     fn sums(&self, paths: &[Followed], measured: &Measured) -> Vec<Result<Sum, SumError>> {
         let count = |path: &u32| &paths[*path as usize].count;
         let ticks = measured.run.iter().zip(&measured.control);

@@ -1,35 +1,35 @@
-//! AMD64 instructions (AMD APM vol. 3, appendix A: opcode maps), as far as they hand over control or are of interest
-//! to a hypervisor. No disassembler: prefixes, opcode and ModRM are enough.
+//! AMD64 instructions (AMD APM vol. 3, appendix A: opcode maps), as far as they hand over control or matter to a
+//! hypervisor. No disassembler: prefixes, opcode and ModRM are enough.
 
 use crate::flow::Flow;
 use crate::registers::Class;
 use crate::trace::Insn;
 
-/// What is behind an instruction's prefixes.
+/// Parts of an instruction after its prefixes.
 pub struct Parts<'a> {
-    /// The opcode: one byte, or 0x0f00 and the second one, or 0x0f3800, 0x0f3a00 and the third.
+    /// Opcode: one byte, or 0x0f00 and the second one, or 0x0f3800, 0x0f3a00 and the third.
     pub opcode: u32,
-    /// The byte behind the opcode: ModRM, where the opcode has one.
+    /// Byte after the opcode: ModRM, if the opcode has one.
     pub modrm: u8,
-    /// The last of 66, F2, F3; 0 if there is none.
+    /// Last of the prefixes 66, F2, F3; 0 if there is none.
     pub prefix: u8,
-    /// All bytes behind the opcode.
+    /// All bytes after the opcode.
     pub rest: &'a [u8],
 }
 
 impl Parts<'_> {
-    /// The field reg of ModRM, often a part of the opcode.
+    /// Returns the field reg of ModRM, often a part of the opcode.
     pub fn reg(&self) -> u8 {
         self.modrm >> 3 & 7
     }
 
-    /// ModRM names a register and no memory.
+    /// Whether ModRM names a register and no memory.
     pub fn is_register(&self) -> bool {
         self.modrm >> 6 == 3
     }
 }
 
-/// Splits an instruction. Those with a VEX, EVEX or XOP prefix have none of the opcodes of interest: None.
+/// Splits an instruction. None for a VEX, EVEX or XOP prefix: such instructions have none of the opcodes of interest.
 pub fn parts(bytes: &[u8]) -> Option<Parts<'_>> {
     let mut at = 0;
     let mut prefix = 0;
@@ -59,7 +59,7 @@ pub fn parts(bytes: &[u8]) -> Option<Parts<'_>> {
     })
 }
 
-/// How it hands over control.
+/// Decodes how an instruction hands over control.
 pub fn flow(insn: &Insn) -> Flow {
     let Some(parts) = parts(insn.bytes()) else {
         return Flow::Plain;
@@ -90,17 +90,18 @@ pub fn flow(insn: &Insn) -> Flow {
 /// Whether a hypervisor intercepts an instruction of a guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Intercept {
-    /// Wherever there is a hypervisor: VMMCALL, VMCALL, CPUID, IN, OUT, HLT, RDMSR, WRMSR.
+    /// Intercepted by every hypervisor: VMMCALL, VMCALL, CPUID, IN, OUT, HLT, RDMSR, WRMSR.
     Always,
-    /// If it wants to: accesses to control and debug registers, INVLPG, RDTSC, PAUSE and the like.
+    /// Intercepted if the hypervisor chooses so: accesses to control and debug registers, INVLPG, RDTSC, PAUSE and the
+    /// like.
     Sometimes,
-    /// If the memory that it accesses is a device or is not there.
+    /// Intercepted if the memory that the instruction accesses is a device or is not mapped.
     Memory,
-    /// Never.
+    /// Never intercepted.
     Never,
 }
 
-/// Whether a hypervisor intercepts it (AMD APM vol. 2, 15.9; most MSRs are).
+/// Decides whether a hypervisor intercepts an instruction (AMD APM vol. 2, 15.9; most MSRs are intercepted).
 pub fn intercept(insn: &Insn) -> Intercept {
     let Some(parts) = parts(insn.bytes()) else {
         return Intercept::Memory;
@@ -116,7 +117,7 @@ pub fn intercept(insn: &Insn) -> Intercept {
         (0x90, _) => Intercept::Never,
         (0x70..=0x7f | 0xe0..=0xe3 | 0xe9 | 0xeb | 0x0f80..=0x0f8f, _) => Intercept::Never,
         (0x40..=0x4f | 0xb0..=0xbf | 0xf5 | 0xf8..=0xfd, _) => Intercept::Never,
-        // The ones with ModRM that access no memory; LEA does not either.
+        // Instructions with ModRM that access no memory; LEA does not either.
         (0x00..=0x3f | 0x80..=0x8b | 0xc0 | 0xc1 | 0xd0..=0xd3 | 0xf6 | 0xf7 | 0xfe, modrm)
             if modrm >> 6 == 3 =>
         {
@@ -127,7 +128,7 @@ pub fn intercept(insn: &Insn) -> Intercept {
     }
 }
 
-/// The name of what an instruction is intercepted for.
+/// Returns the cause for which an instruction is intercepted.
 pub fn trap_name(insn: &Insn) -> &'static str {
     let Some(parts) = parts(insn.bytes()) else {
         return "memory access, interrupt";
@@ -161,13 +162,13 @@ pub fn trap_name(insn: &Insn) -> &'static str {
     }
 }
 
-/// The general register, as instructions number them (RAX, RCX, RDX, RBX, ...), that says what an instruction accesses:
-/// an MSR, an extended control register, a field of the VMCS.
+/// Returns the general register that selects what an instruction accesses: an MSR, an extended control register, a
+/// field of the VMCS. Registers have the numbers of instructions (RAX, RCX, RDX, RBX, ...).
 pub fn operand(insn: &Insn) -> Option<usize> {
     let parts = parts(insn.bytes())?;
     match (parts.opcode, parts.modrm) {
         (0x0f30 | 0x0f32, _) | (0x0f01, 0xd0 | 0xd1) => Some(1),
-        // With these prefixes they are SSE4a's.
+        // With these prefixes the opcodes are SSE4a's.
         (0x0f78 | 0x0f79, _) if parts.prefix == 0 => {
             let before = insn.bytes().len() - parts.rest.len() - 2;
             let rex = before.checked_sub(1).map_or(0, |at| insn.bytes()[at]);
@@ -178,29 +179,30 @@ pub fn operand(insn: &Insn) -> Option<usize> {
     }
 }
 
-/// The no-operation around what the guest measures: `xchg %bx,%bx`.
+/// Whether an instruction is the guest's mark, a no-operation around the measured code: `xchg %bx,%bx`.
 pub fn is_mark(insn: &Insn) -> bool {
     insn.bytes() == [0x66, 0x87, 0xdb]
 }
 
-/// VMRUN.
+/// Whether an instruction is VMRUN.
 pub fn is_vmrun(insn: &Insn) -> bool {
     insn.bytes() == [0x0f, 0x01, 0xd8]
 }
 
-/// RDTSC.
+/// Whether an instruction is RDTSC.
 pub fn is_clock(insn: &Insn) -> bool {
     parts(insn.bytes()).is_some_and(|parts| parts.opcode == 0x0f31)
 }
 
-/// MOVS, CMPS, STOS, LODS, SCAS, INS, OUTS: with a REP prefix executed again at the same address.
+/// Whether an instruction is MOVS, CMPS, STOS, LODS, SCAS, INS or OUTS: with a REP prefix executed again at the same
+/// address.
 pub fn is_string(insn: &Insn) -> bool {
     let opcode = parts(insn.bytes()).map(|parts| parts.opcode);
     matches!(opcode, Some(0xa4..=0xa7 | 0xaa..=0xaf | 0x6c..=0x6f))
 }
 
-/// The register or state that an instruction is made to access, and whether it writes it (loads it, or makes the
-/// processor change it).
+/// Returns the register or state that an instruction accesses by its purpose, and whether the instruction writes it
+/// (loads it, or makes the processor change it).
 pub fn register(insn: &Insn) -> Option<(Class, &'static str, bool)> {
     let parts = parts(insn.bytes())?;
     let reg = parts.reg();
@@ -260,7 +262,7 @@ const SEGMENTS: [&str; 6] = ["ES", "CS", "SS", "DS", "FS", "GS"];
 const CONTROLS: [&str; 8] = ["CR0", "CR1", "CR2", "CR3", "CR4", "CR5", "CR6", "CR7"];
 const DEBUGS: [&str; 8] = ["DR0", "DR1", "DR2", "DR3", "DR4", "DR5", "DR6", "DR7"];
 
-/// 0F 01 with a register's ModRM: instructions without operands.
+/// Decodes 0F 01 with a register's ModRM: instructions without operands.
 fn privileged(modrm: u8) -> Option<(Class, &'static str, bool)> {
     Some(match modrm {
         0xc2 => (Class::Virtualization, "VMLAUNCH", true),
@@ -277,7 +279,7 @@ fn privileged(modrm: u8) -> Option<(Class, &'static str, bool)> {
     })
 }
 
-/// 0F AE with a memory's ModRM, by the field reg.
+/// Decodes 0F AE with a memory's ModRM, by the field reg.
 fn floating_point(reg: u8) -> Option<(Class, &'static str, bool)> {
     Some(match reg {
         0 => (Class::FloatingPoint, "FXSAVE", false),
@@ -291,7 +293,7 @@ fn floating_point(reg: u8) -> Option<(Class, &'static str, bool)> {
     })
 }
 
-/// The target that a displacement of one or four bytes gives.
+/// Returns the target of a relative jump, from a displacement of one or four bytes.
 fn relative(insn: &Insn, rest: &[u8]) -> Option<u64> {
     let displacement = match *rest {
         [only] => i64::from(only as i8),

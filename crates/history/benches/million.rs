@@ -1,5 +1,5 @@
-//! How long commands take with a long history: fills an empty one with made-up results, the same in each run, and times
-//! the command on it.
+//! Times commands on a long history: fills an empty one with made-up results, the same in each run, and times each
+//! command on it.
 //!
 //!     cargo bench -p ws-history --bench million -- FIGURES PLACE...
 //!
@@ -61,7 +61,7 @@ fn main() -> Result<(), Any> {
     Ok(())
 }
 
-/// What is timed.
+/// Commands that are timed.
 fn commands() -> Vec<Vec<&'static str>> {
     vec![
         vec!["check"],
@@ -74,7 +74,7 @@ fn commands() -> Vec<Vec<&'static str>> {
     ]
 }
 
-/// Seconds of each command: the median of three.
+/// Times each command, in seconds: the median of three.
 fn timed(place: &str) -> Result<Vec<f64>, Any> {
     let option = if place.contains("://") {
         "--db"
@@ -89,7 +89,7 @@ fn timed(place: &str) -> Result<Vec<f64>, Any> {
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .status()?;
-        // check says by its exit code what it found.
+        // The exit code of check is its verdict.
         match status.code() {
             Some(0 | 3 | 4) => Ok(start.elapsed().as_secs_f64()),
             _ => Err(format!("history {} failed: {status}", words.join(" ")).into()),
@@ -103,7 +103,7 @@ fn timed(place: &str) -> Result<Vec<f64>, Any> {
     commands().into_iter().map(median).collect()
 }
 
-/// Adds the runs to an empty history, and pins the first of each kind; returns how many seconds it took.
+/// Adds the runs to an empty history, and pins the first of each kind; returns how many seconds that took.
 fn fill(place: &Place, runs: u64) -> Result<f64, Any> {
     let start = Instant::now();
     let mut store = Store::create(place)?;
@@ -138,7 +138,7 @@ fn mixed(number: u64) -> u64 {
     mixed ^ (mixed >> 31)
 }
 
-/// The run of this number: in turns of each host on time, and of each host in the lab.
+/// Makes the run of this number. Even numbers are on time, odd ones in the lab; hosts take turns.
 fn result(number: u64) -> Result<ResultFile, serde_json::Error> {
     let (lab, host) = (number % 2 == 1, number / 2 % HOSTS);
     let turn = number / 2 / HOSTS;

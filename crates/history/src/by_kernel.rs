@@ -4,7 +4,7 @@ use crate::database::Columns;
 use crate::filter::{Filter, Wanted};
 use crate::{Error, Store};
 
-/// The index for them.
+/// The index that the query of these figures reads.
 pub(crate) const INDEX: &str = "CREATE INDEX runs_by_kernel ON runs (platform, judged_on, kernel, created, id) WHERE kernel IS NOT NULL";
 
 /// A benchmark's figure in a run of a kernel.
@@ -12,13 +12,12 @@ pub(crate) const INDEX: &str = "CREATE INDEX runs_by_kernel ON runs (platform, j
 pub struct KernelFigure {
     /// The run's number.
     pub run: i64,
-    /// Its platform.
     pub platform: String,
-    /// On time the machine that measured, else nothing.
+    /// The host that measured, on time; else empty.
     pub host: String,
     /// The kernel under test.
     pub kernel: String,
-    /// When the first run of this platform and kernel started, on time of this host.
+    /// Start of the first run of this platform and kernel; on time, of this host.
     pub first: String,
     /// The benchmark.
     pub benchmark: String,
@@ -29,16 +28,13 @@ pub struct KernelFigure {
 }
 
 impl Store {
-    /// All figures of the newest runs of each platform and kernel, on time of each host: of so many runs each. The newest
-    /// first, those of a run together.
-    ///
-    /// # Errors
-    /// The history can't be read.
+    /// Returns all figures of the newest `most` runs of each platform and kernel; on time, also of each host. The
+    /// newest run is first; the figures of a run are together.
     pub fn by_kernel(&mut self, filter: Filter<'_>, most: i64) -> Result<Vec<KernelFigure>, Error> {
         let mut wanted = Wanted::of(filter);
         let conditions = wanted.conditions(" AND ");
         wanted.values.push(most.into());
-        // Without a host in the filter an index has all that is read of the runs, so that no result is touched.
+        // Without a host in the filter the index has all that is read of the runs, so no result is touched.
         let sql = format!(
             "SELECT recent.id, recent.platform, recent.judged_on, recent.kernel, recent.first,
                  figures.benchmark, figures.unit, figures.value

@@ -7,14 +7,14 @@ use crate::{Error, Store};
 /// Runs that are read at a time: their results are in memory.
 const AT_ONCE: i64 = 200;
 
-/// What was copied.
+/// Counts of a copy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Copied {
     /// Runs that the other history had not.
     pub new: u64,
     /// Runs that it had.
     pub known: u64,
-    /// Pins that it took over: those of platforms of which it had none.
+    /// Pins that the other history took over: pins of platforms for which it had none.
     pub pins: u64,
     /// Whether the numbers of the runs are the same: into an empty history they are.
     pub same_numbers: bool,
@@ -23,15 +23,12 @@ pub struct Copied {
 /// The columns of a run that are copied, besides its number.
 const COLUMNS: &str =
     "created, platform, host, judged_on, kernel, tool, command, cell, digest, result";
-/// Where the digest is among them.
+/// Index of the digest in [`COLUMNS`].
 const DIGEST: usize = 8;
 
 impl Store {
-    /// Copies all runs, figures and pins into another history, whole or not at all, in their order and byte for byte.
-    /// Runs that it has are left; its pins stay. Into an empty history runs keep their numbers.
-    ///
-    /// # Errors
-    /// One can't be read or the other not written.
+    /// Copies all runs, figures and pins into another history, all or none, in their order and byte for byte. Runs and
+    /// pins that the other history has are left as they are. Into an empty history runs keep their numbers.
     pub fn copy_to(&mut self, other: &mut Store) -> Result<Copied, Error> {
         if self.db.name() == other.db.name() {
             return Err(Error::Itself(self.db.name().to_owned()));
@@ -39,7 +36,7 @@ impl Store {
         let copied =
             self.transaction(false, |from| other.transaction(true, |to| copy(from, to)))?;
         if copied.new > 0 {
-            // Only the owner of a server's tables may, and it only makes queries faster.
+            // Only the owner of a server's tables may analyze. A failure costs only speed.
             let _ = other.db.analyze();
         }
         Ok(copied)
@@ -76,7 +73,8 @@ fn copy(from: &mut dyn Database, to: &mut dyn Database) -> Result<Copied, Error>
     Ok(copied)
 }
 
-/// Copies one run and its figures, unless it is there; `keep`: under the same number.
+/// Copies one run and its figures, unless the other history has it. `keep`: under the same number. Returns whether it
+/// was copied.
 fn copy_run(
     from: &mut dyn Database,
     to: &mut dyn Database,

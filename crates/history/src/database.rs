@@ -1,4 +1,4 @@
-//! What the store needs of a back-end: statements with values, and transactions.
+//! The interface of a back-end: statements with values, and transactions.
 
 use crate::Error;
 
@@ -87,7 +87,7 @@ impl Columns {
         }
     }
 
-    /// SQLite has no boolean values: there they are 0 and 1.
+    /// Takes a boolean. SQLite has no boolean values: there they are 0 and 1.
     pub fn maybe_bool(&mut self) -> Result<Option<bool>, Error> {
         match self.value() {
             Value::Null => Ok(None),
@@ -114,28 +114,28 @@ pub(crate) trait Database: std::fmt::Debug {
     /// Runs one statement; returns how many rows it changed.
     fn execute(&mut self, sql: &str, values: &[Value]) -> Result<u64, Error>;
 
-    /// Begins a transaction that sees one state of the history; `write`: that may also change it.
+    /// Begins a transaction that sees one state of the history. `write`: the transaction may also change it.
     fn begin(&mut self, write: bool) -> Result<(), Error>;
 
     fn commit(&mut self) -> Result<(), Error>;
 
-    /// Undoes all since [`Self::begin`]. Its own failure says nothing new: a lost connection undoes it as well.
+    /// Undoes all since [`Self::begin`]. A failure needs no report: a lost connection undoes everything as well.
     fn roll_back(&mut self);
 
-    /// The greatest number that a run ever had, also if it was removed.
+    /// Returns the greatest number that a run ever had, even if that run was removed.
     fn last_id(&mut self) -> Result<i64, Error>;
 
-    /// New runs get greater numbers than this.
+    /// Makes new runs get greater numbers than `id`.
     fn set_last_id(&mut self, id: i64) -> Result<(), Error>;
 
-    /// Helps the queries after many rows were added.
+    /// Updates the statistics that queries are planned with, after many rows were added.
     fn analyze(&mut self) -> Result<(), Error>;
 
-    /// Lets roles of the server do this and no more.
+    /// Gives roles of the server this right and no other.
     fn grant(&mut self, right: crate::Right, roles: &[String]) -> Result<(), Error>;
 }
 
-/// Does something whole or not at all.
+/// Runs `work` in a transaction: all of its changes take effect, or none.
 pub(crate) fn transaction<D: Database + ?Sized, T>(
     db: &mut D,
     write: bool,

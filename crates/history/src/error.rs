@@ -1,11 +1,11 @@
-//! What can go wrong with a history, each with what to do.
+//! Errors of a history, each with its cure.
 
 use std::path::PathBuf;
 
 /// Why an operation on a history failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// There is none. Only [`crate::Store::create`] makes one.
+    /// There is no history. Only [`crate::Store::create`] makes one.
     #[error("there is no history in {0} yet: history add makes it")]
     NotThere(String),
     /// The file or schema is something else.
@@ -23,7 +23,7 @@ pub enum Error {
         /// The newest version that this program knows.
         known: i64,
     },
-    /// An older version of this program made it, and others may still use that.
+    /// An older version of this program made the tables, and other programs may still use them so.
     #[error(
         "{place} is of version {found}, and this program uses version {known}: its owner {owner} can bring it there with history migrate; older programs are then refused"
     )]
@@ -34,10 +34,10 @@ pub enum Error {
         found: i64,
         /// The version that this program uses.
         known: i64,
-        /// The role that may.
+        /// The role that may upgrade the tables.
         owner: String,
     },
-    /// No version of this program made tables of this version there.
+    /// The tables have a version that no version of this program made.
     #[error("{place} is of version {found}, from which this program knows no way to {known}")]
     NoWay {
         /// The history.
@@ -47,7 +47,7 @@ pub enum Error {
         /// The version that this program uses.
         known: i64,
     },
-    /// Its folder can't be made.
+    /// The file's folder can't be made.
     #[error("can't make the folder for {}: {cause}", path.display())]
     Folder {
         /// The file.
@@ -63,7 +63,7 @@ pub enum Error {
     File {
         /// The file.
         path: PathBuf,
-        /// Why, and what to do.
+        /// Reason, and cure.
         why: String,
     },
     /// The server can't be reached or refuses, or a statement fails there.
@@ -71,24 +71,24 @@ pub enum Error {
     Server {
         /// The address without its password.
         place: String,
-        /// What happened, and what to do.
+        /// The failure, and its cure.
         what: String,
     },
-    /// Only a server has roles.
+    /// Only a server has roles, and the history is a file.
     #[error("{0} is a file: who may read and write it, its permissions say")]
     NoRoles(String),
     /// There is no such run.
     #[error("there is no run {0} in the history; history list shows those that are")]
     NoRun(i64),
-    /// A result in it can't be read.
+    /// A result in the history can't be read.
     #[error("run {run} is damaged: {cause}")]
     Damaged {
         /// The run's number.
         run: i64,
-        /// Where and how.
+        /// Place and kind of the damage.
         cause: serde_json::Error,
     },
-    /// A value in it is of another type.
+    /// A value in the history has an unexpected type.
     #[error("{place} is damaged: {found} is where another kind of value belongs")]
     Column {
         /// The history.
@@ -99,7 +99,7 @@ pub enum Error {
     /// A result can't be written as JSON.
     #[error("cannot keep the result: {0}")]
     Json(#[from] serde_json::Error),
-    /// A name in a result holds what no database can.
+    /// A name in a result has a NUL character, which no database stores.
     #[error("cannot keep the result: its {0} has a NUL character")]
     Nul(&'static str),
     /// A history is copied to itself.

@@ -1,13 +1,13 @@
-//! Which runs are wanted, as conditions of a statement.
+//! Filters of runs, as conditions of a statement.
 
 use crate::database::Value;
 
-/// Which runs are wanted; the default is all.
+/// A filter of runs; the default selects all.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Filter<'a> {
-    /// This platform and its variants.
+    /// Platform of the runs; its variants are selected too.
     pub platform: Option<&'a str>,
-    /// This machine.
+    /// Host that measured.
     pub host: Option<&'a str>,
 }
 
@@ -25,14 +25,15 @@ impl<'a> Wanted<'a> {
         }
     }
 
-    /// The place of a value in the statement.
+    /// Adds a value; returns its placeholder in the statement.
     pub fn place(&mut self, value: &str) -> String {
         self.values.push(value.into());
         format!("${}", self.values.len())
     }
 
-    /// The conditions, with this word before them if there are any. A platform's variants begin with its name and `@`,
-    /// its options with `+`: both before the next character, so an index finds them.
+    /// Returns the conditions, after the word `before` if there are any. The names of a platform's variants begin with
+    /// its own name and `@`, those with options with its name and `+`. Each group is a range of names, which an index
+    /// finds.
     pub fn conditions(&mut self, before: &str) -> String {
         let mut all = Vec::new();
         if let Some(platform) = self.filter.platform {

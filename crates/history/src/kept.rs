@@ -1,4 +1,4 @@
-//! What is kept of a result: its text, what it is found by, and its figures. Pure.
+//! A result as the history stores it: its text, its keys and its figures. Pure.
 
 use crate::{Error, kernel};
 use sha2::{Digest, Sha256};
@@ -6,19 +6,19 @@ use std::fmt::Write;
 use ws_analysis::{Summary, UnitKind};
 use ws_results::ResultFile;
 
-/// A result as it is kept.
+/// A result as the history stores it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Kept {
     /// The whole result as JSON.
     pub text: String,
-    /// Of the text: the same result is kept once.
+    /// SHA-256 of the text: a history has each result once.
     pub digest: String,
-    /// The machine that measured, or nothing.
+    /// The host that measured, or empty.
     pub host: String,
-    /// What newer runs are judged against: on time the runs of this host, else those of any (nothing).
+    /// The host whose runs are compared with this run, on time. Empty on instructions: runs of all hosts are compared.
     pub judged_on: String,
     pub kernel: Option<String>,
-    /// See [`cell`].
+    /// Name of the run's cell; see [`cell`].
     pub cell: Option<String>,
     /// The command line.
     pub command: String,
@@ -59,7 +59,7 @@ impl Kept {
         Ok(kept)
     }
 
-    /// The same with the text that an older version kept.
+    /// Replaces the text by the text that an older version stored.
     pub fn with_text(self, text: String) -> Self {
         Self {
             digest: hex(&Sha256::digest(&text)),
@@ -68,7 +68,7 @@ impl Kept {
         }
     }
 
-    /// PostgreSQL keeps no NUL in a text. The result itself has none: JSON writes it as an escape.
+    /// Refuses NUL, which PostgreSQL stores in no text. The result's own text has none: JSON writes it as an escape.
     fn check(&self, result: &ResultFile) -> Result<(), Error> {
         let mut fields = vec![
             ("platform", result.platform.as_str()),
@@ -86,8 +86,9 @@ impl Kept {
     }
 }
 
-/// Names what an exact result depends on: the machine by its digest, the guest image, and the benchmarks that ran, in
-/// their order. Runs of one cell must give the same digits wherever they ran.
+/// Returns the name of the cell: a digest of all that an exact result depends on. That is the machine by its digest,
+/// the guest image, and the benchmarks that ran, in their order. Runs of one cell must give the same digits on every
+/// host.
 pub fn cell<'a>(
     machine_digest: &str,
     guest_image_sha256: Option<&str>,

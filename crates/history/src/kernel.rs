@@ -1,12 +1,12 @@
-//! The kernel that a result is of, the line over kernels that it belongs to, and the order of kernel versions.
+//! The kernel of a result, the line over kernels that the result belongs to, and the order of kernel versions.
 
 use std::cmp::Ordering;
 use ws_results::ResultFile;
 
-/// The fields of a result that name a kernel: the tested one first, else the host's.
+/// The fields of a result that name a kernel: first the kernel under test, then the host's.
 const FIELDS: [&str; 2] = ["kernel", "host_kernel"];
 
-/// The kernel under test; none if the result names none.
+/// Returns the kernel under test; none if the result names none.
 pub fn kernel(result: &ResultFile) -> Option<String> {
     FIELDS.iter().find_map(|field| {
         let value = result.identity.subject.get(*field)?;
@@ -14,10 +14,10 @@ pub fn kernel(result: &ResultFile) -> Option<String> {
     })
 }
 
-/// The line over kernels that a run belongs to: its machine, which is the platform without its kernel, and the kernel's
-/// name on that line. Options of the platform stay, as does a variant that is no kernel (`lab:xen@4.20`); `unstable` is
-/// the lab's newest one. Kernels that were built from commits often have the same release, so theirs has the end of
-/// their path too.
+/// Returns the line over kernels that a run belongs to, and the kernel's name on that line. The line is the machine:
+/// the platform without its kernel. Options of the platform stay, as does a variant that is no kernel (`lab:xen@4.20`);
+/// `unstable` is the lab's newest kernel. Kernels built from commits often share a release, so their names also have
+/// the end of their path.
 pub fn line_of(platform: &str, kernel: &str) -> (String, String) {
     let Some((base, rest)) = platform.split_once('@') else {
         return (platform.to_owned(), kernel.to_owned());

@@ -1,8 +1,8 @@
 //! The history: results of many runs, kernels and machines, in an SQLite file or on a PostgreSQL server.
 //!
-//! [`Store`] is the one interface to both ([`Place`] says where). It keeps each whole result as text, so that later
-//! questions can be answered from the samples, and beside it each benchmark's figure, so that a plot over many runs
-//! does not read all samples. All statements are the same for both; only the tables' definitions, locks and
+//! [`Store`] is the one interface to both; [`Place`] names one. The store keeps each whole result as text, so that
+//! later questions can be answered from the samples. It keeps each benchmark's figure too, so that a plot over many
+//! runs does not read all samples. All statements are the same for both; only the tables' definitions, locks and
 //! privileges are a back-end's own (`sqlite/`, `server/`). `docs/history.md` describes the tables.
 
 #![cfg_attr(

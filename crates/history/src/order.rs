@@ -3,15 +3,15 @@
 use crate::by_version;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Kernels, and when each was first measured.
+/// Kernels, each with the date of its first measurement.
 #[derive(Default)]
 pub struct Kernels {
-    /// By version and name on the line.
+    /// Date of the first measurement, by version and name on the line.
     first: BTreeMap<(String, String), String>,
 }
 
 impl Kernels {
-    /// A kernel of this version and name was measured then.
+    /// Adds a measurement of the kernel of this version and name at this date.
     pub fn add(&mut self, version: &str, name: &str, created: &str) {
         let at = self
             .first
@@ -22,7 +22,8 @@ impl Kernels {
         }
     }
 
-    /// The names by version; commits of one version by when they were first measured.
+    /// Returns the names in the order of their versions. Commits of one version are in the order of their first
+    /// measurements.
     pub fn in_order(&self) -> Vec<String> {
         let mut order: Vec<_> = self.first.iter().collect();
         order.sort_by(|((a, name_a), at_a), ((b, name_b), at_b)| {

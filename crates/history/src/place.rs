@@ -1,4 +1,4 @@
-//! Where a history is.
+//! The place of a history.
 
 use crate::{Address, Error};
 use std::fmt;
@@ -14,10 +14,7 @@ pub enum Place {
 }
 
 impl Place {
-    /// `postgresql://...` is a server, all else a file.
-    ///
-    /// # Errors
-    /// The address is wrong.
+    /// Parses a place: `postgresql://...` is a server, all else a file.
     pub fn parse(text: &str) -> Result<Self, Error> {
         match Address::is_one(text) {
             true => Ok(Self::Server(Box::new(Address::parse(text)?))),
@@ -26,7 +23,7 @@ impl Place {
     }
 }
 
-/// Without a password.
+/// Shows no password.
 impl fmt::Display for Place {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

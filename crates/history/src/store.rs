@@ -17,15 +17,14 @@ pub struct Store {
 /// A run of one platform in the history.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Run {
-    /// Its number, never used twice.
+    /// Number of the run, never used twice.
     pub id: i64,
-    /// When it started, RFC 3339, UTC.
+    /// Start of the run, RFC 3339, UTC.
     pub created: String,
-    /// Its platform.
     pub platform: String,
-    /// The machine that measured; nothing if the result does not say.
+    /// The host that measured; empty if the result does not say.
     pub host: String,
-    /// What newer runs are judged against: on time the runs of this host, else those of any (nothing).
+    /// The host whose runs are compared with this run, on time. Empty on instructions: runs of all hosts are compared.
     pub judged_on: String,
     /// The kernel under test, if the result names one.
     pub kernel: Option<String>,
@@ -33,7 +32,7 @@ pub struct Run {
     pub tool: String,
     /// The command line.
     pub command: String,
-    /// Whether it is the baseline of newer runs of its platform.
+    /// Whether newer runs of its platform are compared with it.
     pub pinned: bool,
 }
 
@@ -57,16 +56,16 @@ pub struct Point {
     pub value: f64,
     /// The number of boots that it is computed from.
     pub boots: u32,
-    /// For the unit `insns`: whether all boots gave the same samples.
+    /// Whether all boots gave the same samples; for the unit `insns`.
     pub exact: Option<bool>,
 }
 
-/// A pinned run and the newest that is judged against it.
+/// A pinned run and the newest run that is compared with it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pair {
-    /// The pinned one.
+    /// The pinned run and its result.
     pub pinned: (Run, ResultFile),
-    /// The newest run after it; none if it is the newest.
+    /// The newest run after the pinned one; none if that is the newest.
     pub newest: Option<(Run, ResultFile)>,
 }
 
@@ -74,15 +73,13 @@ impl Store {
     /// Opens an existing history.
     ///
     /// # Errors
-    /// There is none, it is something else, or has another version; the server can't be reached or refuses.
+    /// There is no history, the file is something else, or the tables have another version; or the server can't be
+    /// reached or refuses.
     pub fn open(place: &Place) -> Result<Self, Error> {
         Self::connect(place, false)
     }
 
     /// Opens a history; makes an empty one if there is none.
-    ///
-    /// # Errors
-    /// As [`Self::open`]; it can't be created.
     pub fn create(place: &Place) -> Result<Self, Error> {
         Self::connect(place, true)
     }
@@ -95,11 +92,11 @@ impl Store {
         Ok(Self { db })
     }
 
-    /// Brings a server's tables to this program's version. Returns the version before and after; of a file both are the
-    /// same, as opening it brings it there.
+    /// Brings a server's tables to this program's version. Returns the versions before and after. A file has one
+    /// version, as opening it upgrades it.
     ///
     /// # Errors
-    /// It is newer than this program, or the role may not.
+    /// The tables are newer than this program, or the role may not change them.
     pub fn migrate(place: &Place) -> Result<(i64, i64), Error> {
         match place {
             Place::File(path) => {
@@ -113,12 +110,12 @@ impl Store {
     /// Lets roles of the server read or add, and no more.
     ///
     /// # Errors
-    /// It is a file, there is no such role, or the caller is not the owner.
+    /// The history is a file, a role does not exist, or the caller is not the owner.
     pub fn grant(&mut self, right: Right, roles: &[String]) -> Result<(), Error> {
         self.transaction(true, |db| db.grant(right, roles))
     }
 
-    /// Does something whole or not at all.
+    /// Runs `work` in a transaction: all of its changes take effect, or none.
     pub(crate) fn transaction<T>(
         &mut self,
         write: bool,
@@ -128,18 +125,12 @@ impl Store {
     }
 
     /// Adds a result, unless the history has it already.
-    ///
-    /// # Errors
-    /// It can't be written.
     pub fn add(&mut self, result: &ResultFile) -> Result<Added, Error> {
         let kept = Kept::of(result)?;
         self.transaction(true, |db| add(db, result, &kept))
     }
 
     /// Adds results, all or none of them, but those that the history has already.
-    ///
-    /// # Errors
-    /// They can't be written.
     pub fn add_all(&mut self, results: &[ResultFile]) -> Result<Vec<Added>, Error> {
         let kept: Vec<Kept> = results.iter().map(Kept::of).collect::<Result<_, _>>()?;
         self.transaction(true, |db| {
@@ -148,18 +139,12 @@ impl Store {
         })
     }
 
-    /// The runs of a cell, the first added first.
-    ///
-    /// # Errors
-    /// The history can't be read.
+    /// Returns the runs of a cell, the first added first.
     pub fn of_cell(&mut self, cell: &str) -> Result<Vec<Run>, Error> {
         of_cell(&mut *self.db, cell)
     }
 
-    /// The wanted runs, the oldest first.
-    ///
-    /// # Errors
-    /// The history can't be read.
+    /// Returns the wanted runs, the oldest first.
     pub fn runs(&mut self, filter: Filter<'_>) -> Result<Vec<Run>, Error> {
         let mut wanted = Wanted::of(filter);
         let sql = format!(
@@ -170,14 +155,11 @@ impl Store {
         rows.into_iter().map(|mut row| run(&mut row)).collect()
     }
 
-    /// The newest run of each platform and host among the wanted ones, by platform and host.
-    ///
-    /// # Errors
-    /// The history can't be read.
+    /// Returns the newest run of each platform and host among the wanted ones, by platform and host.
     pub fn newest(&mut self, filter: Filter<'_>) -> Result<Vec<Run>, Error> {
         let mut wanted = Wanted::of(filter);
         let conditions = wanted.conditions(" WHERE ");
-        // Inside, the index has all that is read.
+        // The inner SELECT reads only columns of the index.
         let sql = format!(
             "SELECT {RUN} FROM {RUNS} WHERE runs.id IN (
                  SELECT max(runs.id) FROM runs JOIN (
@@ -191,20 +173,20 @@ impl Store {
         rows.into_iter().map(|mut row| run(&mut row)).collect()
     }
 
-    /// One run.
+    /// Returns a run.
     ///
     /// # Errors
-    /// There is no such run, or the history can't be read.
+    /// [`Error::NoRun`] if there is no such run.
     pub fn run(&mut self, id: i64) -> Result<Run, Error> {
         let sql = format!("SELECT {RUN} FROM {RUNS} WHERE runs.id = $1");
         let mut rows = self.db.query(&sql, &[id.into()])?;
         rows.first_mut().map_or(Err(Error::NoRun(id)), run)
     }
 
-    /// The whole result of a run.
+    /// Returns the whole result of a run.
     ///
     /// # Errors
-    /// There is no such run, or it is damaged.
+    /// [`Error::NoRun`] if there is no such run, [`Error::Damaged`] if its result can't be parsed.
     pub fn result(&mut self, id: i64) -> Result<ResultFile, Error> {
         let sql = "SELECT result FROM runs WHERE id = $1";
         let mut rows = self.db.query(sql, &[id.into()])?;
@@ -214,10 +196,7 @@ impl Store {
         serde_json::from_str(&text).map_err(|cause| Error::Damaged { run: id, cause })
     }
 
-    /// A benchmark's figures in the wanted runs, the oldest first.
-    ///
-    /// # Errors
-    /// The history can't be read.
+    /// Returns a benchmark's figures in the wanted runs, the oldest first.
     pub fn points(&mut self, benchmark: &str, filter: Filter<'_>) -> Result<Vec<Point>, Error> {
         let mut wanted = Wanted::of(filter);
         let place = wanted.place(benchmark);
@@ -240,10 +219,7 @@ impl Store {
         rows.into_iter().map(point).collect()
     }
 
-    /// The names of all benchmarks that have a figure, sorted.
-    ///
-    /// # Errors
-    /// The history can't be read.
+    /// Returns the names of all benchmarks that have a figure, sorted.
     pub fn benchmarks(&mut self) -> Result<Vec<String>, Error> {
         // Not DISTINCT, which would read every figure: one step in the index for each name.
         let sql = "WITH RECURSIVE names (name) AS (
@@ -256,11 +232,11 @@ impl Store {
         rows.into_iter().map(|mut row| row.text()).collect()
     }
 
-    /// Pins a run: makes it the baseline of newer runs of its platform (on time, of its host too), instead of the one
-    /// before.
+    /// Pins a run, instead of the pinned one: newer runs of its platform (on time, of its host too) are compared with
+    /// it.
     ///
     /// # Errors
-    /// There is no such run, or the history can't be written.
+    /// [`Error::NoRun`] if there is no such run.
     pub fn pin(&mut self, id: i64) -> Result<Run, Error> {
         let run = self.run(id)?;
         let sql = "INSERT INTO pins (platform, judged_on, run) VALUES ($1, $2, $3)
@@ -269,10 +245,11 @@ impl Store {
         Ok(run)
     }
 
-    /// The same, unless another is pinned already; returns whether it is pinned now. Who may only add may do this.
+    /// Pins a run, unless another is pinned already. Returns the run if it was pinned now. A role that may only add may
+    /// do this.
     ///
     /// # Errors
-    /// There is no such run, or the history can't be written.
+    /// [`Error::NoRun`] if there is no such run.
     pub fn pin_first(&mut self, id: i64) -> Result<Option<Run>, Error> {
         let run = self.run(id)?;
         let sql = "INSERT INTO pins (platform, judged_on, run) VALUES ($1, $2, $3)
@@ -284,7 +261,7 @@ impl Store {
     /// Removes a run, its figures and its pin.
     ///
     /// # Errors
-    /// There is no such run, or the history can't be written.
+    /// [`Error::NoRun`] if there is no such run.
     pub fn remove(&mut self, id: i64) -> Result<Run, Error> {
         let run = self.run(id)?;
         self.db
@@ -292,11 +269,8 @@ impl Store {
         Ok(run)
     }
 
-    /// The pinned runs of the wanted ones, the oldest first, each with the newest run that is judged against it:
-    /// which started after it (or at the same time, and was added after it).
-    ///
-    /// # Errors
-    /// The history can't be read, or a result in it is damaged.
+    /// Returns the pinned runs among the wanted ones, the oldest first. Each has the newest run that is compared with
+    /// it: that started after it, or at the same time and was added after it.
     pub fn pairs(&mut self, filter: Filter<'_>) -> Result<Vec<Pair>, Error> {
         let mut wanted = Wanted::of(filter);
         let sql = format!(
@@ -405,10 +379,10 @@ impl Figure {
     }
 }
 
-/// The most values of one statement: SQLite takes 32,766, PostgreSQL 65,535.
+/// Most values of one statement: SQLite takes 32,766, PostgreSQL 65,535.
 const MOST_VALUES: usize = 2_000;
 
-/// Inserts rows, many with one statement: a statement takes a turn to the server.
+/// Inserts rows, many with one statement: each statement is a round trip to the server.
 pub(crate) fn insert_many(
     db: &mut dyn Database,
     table: &str,

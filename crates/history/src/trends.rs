@@ -1,17 +1,14 @@
-//! What a history says of kernels: the trends of its newest runs of each.
+//! Trends over kernels, from the newest runs of each kernel in a history.
 
 use crate::order::Kernels;
 use crate::{Filter, KernelFigure, Store, line_of};
 use ws_analysis::{HostKind, Thresholds, TrendPoint, Trends, trends};
 
-/// Of each platform and kernel, on time of each host, as many of the newest runs count: a run of a few benchmarks does not
-/// hide the others, and several show how they scatter.
+/// Number of newest runs that count, of each platform and kernel; on time, also of each host. A run of a few benchmarks
+/// then hides no others, and several runs show their scatter.
 const NEWEST: i64 = 3;
 
-/// The trends by kernel, for hosts of these kinds.
-///
-/// # Errors
-/// The history can't be read.
+/// Computes the trends by kernel, for hosts of these kinds.
 pub fn by_kernel(
     store: &mut Store,
     filter: Filter<'_>,
@@ -21,10 +18,10 @@ pub fn by_kernel(
     Ok(trends(&points, &kernels, kinds, &Thresholds::default()))
 }
 
-/// The figures, those of a run together, as points of their machines; and all kernels in their order.
+/// Turns figures, with those of a run together, into points of their machines. Returns also all kernels in their order.
 fn points(figures: Vec<KernelFigure>) -> (Vec<TrendPoint>, Vec<String>) {
     let mut kernels = Kernels::default();
-    // Of the last run.
+    // Machine and kernel of the last figure's run.
     let mut line = (None, String::new(), String::new());
     let points = figures.into_iter().map(|figure| {
         if line.0 != Some(figure.run) {

@@ -1,4 +1,4 @@
-//! One row of a whole Linux machine in the lab, launched once more and recorded as counts of its instructions.
+//! Records one row of a whole Linux machine in the lab: launches it once more and counts its instructions.
 
 use crate::operation::symbols;
 use anyhow::{Context, bail};
@@ -13,19 +13,16 @@ use ws_runner::parts::{self, Parts};
 use ws_runner::rows::RowsOf;
 use ws_runner::{Benchmarks, Output, RunSpec, Session, benchmarks, measure};
 
-/// What to record.
+/// A row to record, and the window of its instructions.
 pub struct Recorded<'a> {
     pub platform: &'a PlatformName,
     pub row: &'a str,
     pub rows: RowsOf,
-    /// The addresses of a program whose reads of the clock begin and end the window. None: the agent's marks do.
+    /// Addresses of the program whose clock reads begin and end the window. None: the agent's marks begin and end it.
     pub marks: Option<RangeInclusive<u64>>,
 }
 
-/// The functions of the platform's Linux. Nothing if the user stopped it.
-///
-/// # Errors
-/// It prints no symbols.
+/// Returns the functions of the platform's Linux; none if the user stopped the program.
 pub fn symbols_of_linux(
     platform: &PlatformName,
     parts: &Parts,
@@ -42,11 +39,8 @@ pub fn symbols_of_linux(
 }
 
 impl Recorded<'_> {
-    /// Its counts, and what it measured. Each row has a launch of its own, as each launch writes its counts anew. Nothing
-    /// if the user stopped it.
-    ///
-    /// # Errors
-    /// It was not measured or not recorded.
+    /// Returns the row's instruction counts and its samples; none if the user stopped the run. Each row has a launch of
+    /// its own, because a launch writes its counts anew.
     pub fn counts(
         &self,
         parts: &Parts,
@@ -89,7 +83,7 @@ impl Recorded<'_> {
     }
 }
 
-/// The samples of the row's instructions.
+/// Returns the samples of the row's instructions.
 fn samples(results: &[ResultFile], name: &str) -> anyhow::Result<Samples> {
     let row = results.iter().find_map(|result| result.row(name));
     let row = row.context("it was not measured")?;

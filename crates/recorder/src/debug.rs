@@ -1,5 +1,5 @@
-//! Finds debug information of what a machine executed: files that the user gave, sets that `lab fetch --debug` put into
-//! the cache, and those that the build left beside the project's own programs.
+//! Finds debug information of the code that a machine executed. It may be in files that the user gave, in the sets of
+//! `lab fetch --debug` in the cache, or in files that the build left beside the project's own programs.
 
 use anyhow::{Context, bail};
 use std::collections::BTreeSet;
@@ -10,25 +10,22 @@ use ws_explain::debug::{DebugError, Piece, Sites};
 use ws_explain::place::{Machine, Role};
 use ws_terminal::{Colours, Usage, output};
 
-/// Ends the name of a program's file with debug information, which the build makes beside it.
+/// Suffix of a program's debug file, which the build writes beside the program.
 const DEBUG: &str = ".debug";
-/// Links are not followed, so no folder is deeper.
+/// Levels of folders that a search descends. Links are not followed, so no folder is deeper.
 const DEEPEST: u32 = 32;
 
-/// Where debug information may be.
+/// Places of debug information.
 pub struct Sources<'a> {
-    /// Files and folders of the user's.
+    /// Files and folders that the user gave.
     pub given: &'a [PathBuf],
     /// Folders of fetched sets.
     pub fetched: &'a [PathBuf],
-    /// The file of each image of the machine that is a program.
+    /// Program file of each image of the machine, if the image is a program.
     pub programs: &'a [Option<PathBuf>],
 }
 
-/// Checks before anything is booted that what the user gave is there.
-///
-/// # Errors
-/// It is not.
+/// Checks, before anything boots, that the given files and folders exist.
 pub fn check(given: &[PathBuf]) -> anyhow::Result<()> {
     for path in given {
         fs::metadata(path)
@@ -37,7 +34,7 @@ pub fn check(given: &[PathBuf]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Why the debug information that there is for a piece of code can't be used.
+/// A debug file that can't be used for its piece of code, with the reason.
 struct Refused {
     path: PathBuf,
     why: DebugError,
@@ -46,7 +43,7 @@ struct Refused {
 /// Reads the debug information of everything that was executed, as far as there is any.
 ///
 /// # Errors
-/// What the user gave can't be read, is of other code, or of none that was executed.
+/// A given file can't be read, is of other code, or is of code that was not executed.
 pub fn read(
     sites: &mut Sites,
     machine: &Machine,
@@ -105,7 +102,8 @@ pub fn read(
     }
 }
 
-/// Whether one of the files fits; the first one's reason if none does. No files fit well.
+/// Reads the first file that fits the piece. Returns the reason of the first file if none fits. Without files there is
+/// nothing to refuse.
 fn first_fitting<'a>(
     sites: &mut Sites,
     machine: &Machine,
@@ -128,7 +126,7 @@ fn first_fitting<'a>(
     Ok(first.map_or(Ok(()), Err))
 }
 
-/// Whether a file's name is that of a piece's debug information.
+/// Tells whether a file's name is that of a piece's debug information.
 fn is_of(path: &Path, piece: &Piece, role: Role) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let name = name.strip_suffix(DEBUG).unwrap_or(&name);
@@ -139,8 +137,8 @@ fn is_of(path: &Path, piece: &Piece, role: Role) -> bool {
     }
 }
 
-/// The files of sources: those given, and those of folders whose names are those of debug files. Of the files that fit
-/// one piece of code the one higher up is tried first.
+/// Lists the given files, and the debug files in given folders, by their names. Files of higher folders come first, and
+/// so are tried first.
 fn files(sources: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for source in sources {

@@ -1,4 +1,4 @@
-//! Boots a machine of the lab while its emulator records it, and explains what was executed.
+//! Boots a machine of the lab while its emulator records it, and explains the executed instructions.
 
 mod counted;
 pub mod debug;
@@ -7,5 +7,5 @@ mod operation;
 pub use counted::{Recorded, symbols_of_linux, ticks};
 pub use operation::{Explainer, Texts, machine, symbols, temporary_folder};
 
-/// A function that changed by fewer instructions of its own is summed up with others, where no option says it.
+/// Default threshold of a difference: functions whose own instructions changed by fewer are summed up.
 pub const LEAST: u64 = 10;

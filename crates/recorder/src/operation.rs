@@ -1,4 +1,4 @@
-//! One operation: boots the machine, records the benchmark, and explains what was recorded.
+//! Explains one operation: boots the machine, records the benchmark, and explains the recording.
 
 use crate::debug;
 use anyhow::{Context, bail};
@@ -28,17 +28,17 @@ use ws_terminal::{Usage, output};
 
 /// Room for a plugin's trace (of `lab:kvm-nested`: 1 MB) and a console (at most 16 MiB).
 const ROOM_BYTES: u64 = 64 << 20;
-/// The longest time of a benchmark whose every instruction Bochs' debugger tells: of two million (an I/O of a nested
-/// guest, 64 times) it needs half a minute or more.
+/// Time limit of a benchmark that Bochs' debugger records, instruction by instruction. Two million instructions (an I/O
+/// of a nested guest, 64 times) take half a minute or more.
 const DEBUGGER_LIMIT: Duration = Duration::from_secs(300);
 
 /// Explains a benchmark on machines.
 pub struct Explainer<'a> {
     /// The benchmark.
     pub benchmark: &'a str,
-    /// What machines are made from.
+    /// Parts that machines are made from.
     pub parts: &'a Parts,
-    /// Names of what the emulator adds and the explanation leaves out.
+    /// Names of the emulator's additions that the explanation leaves out.
     pub without: &'a [String],
     /// Files and folders with debug information.
     pub debug: &'a [PathBuf],
@@ -46,10 +46,7 @@ pub struct Explainer<'a> {
 }
 
 impl Explainer<'_> {
-    /// Measures the benchmark once while it is recorded. Nothing if the user stopped it.
-    ///
-    /// # Errors
-    /// A benchmark that can't run there, no trace or no symbols, or a sum that does not come out.
+    /// Records one measurement of the benchmark and explains it. Returns none if the user stopped the run.
     pub fn explain(&self, name: &PlatformName) -> anyhow::Result<Option<Explained>> {
         if name.family.as_deref() != Some("lab") {
             bail!(Usage(format!(
@@ -63,7 +60,7 @@ impl Explainer<'_> {
             EmulatorKind::Bochs => ROOM_BYTES + debugger::KEPT_BYTES_MAX,
         })?;
         let file = folder.path().join("trace");
-        // What can't be recorded is told before anything boots.
+        // A machine that can't be recorded is refused before anything boots.
         let recorded = Resources {
             recording: Some(parts::recording(&file, What::Paths)?),
             ..resources.clone()
@@ -107,8 +104,8 @@ impl Explainer<'_> {
         Ok(Some(Explained { vcpus, ..explained }))
     }
 
-    /// Checks that there are such a machine and such a benchmark, before any is booted. Returns the machine's emulator, and how many
-    /// vCPUs the benchmark needs.
+    /// Checks, before anything boots, that the machine and the benchmark exist. Returns the machine's emulator and the
+    /// number of vCPUs that the benchmark needs.
     fn check_benchmark(
         &self,
         name: &PlatformName,
@@ -160,10 +157,7 @@ impl Explainer<'_> {
     }
 }
 
-/// What was recorded on an emulator, or why it can't be explained.
-///
-/// # Errors
-/// There is no file.
+/// Reads an emulator's recording. The inner error says why the recording can't be explained.
 fn read(file: &Path, emulator: EmulatorKind) -> io::Result<Result<Trace, TraceError>> {
     Ok(match emulator {
         EmulatorKind::Qemu => Trace::read(&fs::read(file)?),
@@ -171,11 +165,8 @@ fn read(file: &Path, emulator: EmulatorKind) -> io::Result<Result<Trace, TraceEr
     })
 }
 
-/// For the trace, the results and the console. Each has room there: a full disk would otherwise show as a trace without
-/// an end.
-///
-/// # Errors
-/// The folder can't be made, or has no room.
+/// Makes a folder for the trace, the results and the console, and checks that `room` bytes are free there. A full disk
+/// would otherwise show as a trace without an end.
 pub fn temporary_folder(room: u64) -> anyhow::Result<tempfile::TempDir> {
     let place = std::env::temp_dir();
     let folder = tempfile::tempdir().with_context(|| {
@@ -195,17 +186,14 @@ pub fn temporary_folder(room: u64) -> anyhow::Result<tempfile::TempDir> {
     Ok(folder)
 }
 
-/// What the symbols are read from.
+/// Symbols of Xen and Linux, as the machine prints them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Texts {
     pub xen: Option<String>,
     pub linux: Option<String>,
 }
 
-/// The functions of Xen and Linux, as far as the machine runs them. Nothing at all if the user stopped it.
-///
-/// # Errors
-/// It prints no symbols.
+/// Reads the symbols of Xen and Linux, as far as the machine runs them. Returns none if the user stopped the program.
 pub fn symbols(
     name: &PlatformName,
     resources: &Resources,
@@ -230,7 +218,7 @@ pub fn symbols(
     }
 }
 
-/// The samples of the benchmark.
+/// Returns the samples of the benchmark's instructions.
 fn samples(measured: &Measured, benchmark: &str) -> anyhow::Result<Samples> {
     let row = measured
         .results
@@ -263,11 +251,11 @@ fn samples(measured: &Measured, benchmark: &str) -> anyhow::Result<Samples> {
     })
 }
 
-/// The machine's software, with its functions; and the file of each image that is a program. `settle` moves the
-/// functions of Linux' modules to where they are.
+/// Returns the machine's software with its functions, and the file of each image that is a program. `settle` moves the
+/// functions of Linux' modules to their addresses in the trace.
 ///
 /// # Errors
-/// A program can't be read, or has no symbols; or modules are elsewhere than when the symbols were printed.
+/// A program can't be read or has no symbols, or modules are elsewhere than when the symbols were printed.
 pub fn machine(
     name: &PlatformName,
     symbols: &Texts,

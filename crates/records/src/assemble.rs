@@ -8,7 +8,6 @@ pub const MAX_SAMPLES: usize = 1_000_000;
 /// A benchmark's complete result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BenchResult {
-    /// Its name.
     pub bench: String,
     /// Operations in a batch, never 0.
     pub iterations: u64,
@@ -22,7 +21,7 @@ pub struct BenchResult {
     pub port: Option<u64>,
     /// The check's verdict.
     pub check: CheckVerdict,
-    /// What the check saw; text from the guest.
+    /// Observation of the check; text from the guest.
     pub note: String,
     /// Ticks between a batch's first mark and the batch, if marks were sent.
     pub lead: Option<u64>,
@@ -110,7 +109,7 @@ struct Open {
 }
 
 impl ResultAssembler {
-    /// An assembler that holds nothing.
+    /// Makes an assembler that holds nothing.
     pub fn new() -> Self {
         Self::default()
     }
@@ -161,8 +160,8 @@ impl ResultAssembler {
         }
     }
 
-    /// Call it when no further part can come (`end`, another benchmark, end of the launch): an error
-    /// if a result is still open. The assembler is empty afterwards.
+    /// Ends the assembly when no further part can come (`end`, another benchmark, end of the launch). Fails if a result
+    /// is still open. The assembler is empty afterwards.
     pub fn close(&mut self) -> Result<(), AssembleError> {
         match self.open.take() {
             None => Ok(()),

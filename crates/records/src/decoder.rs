@@ -10,28 +10,28 @@ use crate::mark::Mark;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
-/// Which launches' records to accept.
+/// Launches whose records are accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expect {
-    /// Only those with this nonce: the runner launched the machine itself. If the machine restarts
-    /// by itself, its second `hello` begins launch 2.
+    /// Only the launch with this nonce: the runner launched the machine itself. If the machine restarts by itself, its
+    /// second `hello` begins launch 2.
     Exact(Nonce),
-    /// Those with the nonce of the first `hello`: somebody else launched the machine (`log:`,
-    /// `serial:`). A later `hello` with another nonce, or from a source that already sent records,
-    /// begins a new launch. Records before the first `hello` count as stale.
+    /// The launch of the first `hello`, by its nonce: somebody else launched the machine (`log:`, `serial:`). A later
+    /// `hello` with another nonce, or from a source that already sent records, begins a new launch. Records before the
+    /// first `hello` count as stale.
     Learn,
 }
 
 /// An accepted record.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record {
-    /// From 1; one more for each new launch on this line.
+    /// Number of the launch on this line, from 1.
     pub launch: u64,
     /// The sender.
     pub source: String,
     /// The launch's nonce, as received.
     pub nonce: Nonce,
-    /// Its number among the records of this source in this launch.
+    /// Sequence number of the record among those of its source in this launch.
     pub seq: u64,
     /// The typed content.
     pub kind: Kind,
@@ -39,7 +39,7 @@ pub struct Record {
     pub object: Map<String, Value>,
 }
 
-/// What the line contained, in order.
+/// An item of the line. Items are in order.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Item {
     /// A record. Boxed because it is many times larger than the other variants.
@@ -51,7 +51,7 @@ pub enum Item {
     Mark(Mark),
 }
 
-/// What was wrong since the decoder was created. Saturating.
+/// Counts of faults since the decoder was created. Saturating.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Lines with a marker that starts no valid record; that text is returned as console text.
@@ -81,12 +81,12 @@ pub struct Decoder {
     marks: bool,
 }
 
-/// The most sources in a launch; records of further ones are stale. It bounds memory: a hostile
-/// guest can make up any number of names.
+/// The most sources in a launch; records of further ones are stale. The limit bounds memory: a hostile guest can make
+/// up any number of names.
 const MAX_SOURCES: usize = 64;
 
 impl Decoder {
-    /// A decoder at the start of a line.
+    /// Makes a decoder at the start of a line.
     pub fn new(expect: Expect) -> Self {
         Decoder {
             expect,
@@ -103,8 +103,8 @@ impl Decoder {
         }
     }
 
-    /// Also decodes marks, anywhere in a line: call it if the guest was asked for them. Otherwise
-    /// these bytes are ordinary bytes.
+    /// Makes a decoder that also finds marks, anywhere in a line; for a guest that was asked for them. To other
+    /// decoders these bytes are ordinary bytes.
     pub fn with_marks(self) -> Self {
         Decoder {
             marks: true,
@@ -154,14 +154,14 @@ impl Decoder {
         }
     }
 
-    /// End of input: returns what is held, as a record if only its newline is missing.
+    /// Ends the input. Returns the held bytes, as a record if only its newline is missing.
     pub fn finish(&mut self) -> Vec<Item> {
         let mut items = Vec::new();
         self.end_of_line(&mut items);
         items
     }
 
-    /// What was wrong so far.
+    /// Returns the counts of faults so far.
     pub fn counts(&self) -> Counts {
         self.counts
     }
@@ -197,8 +197,8 @@ impl Decoder {
         }
     }
 
-    /// The line has reached the maximum length without a newline: returns as text what can no longer
-    /// start a record, and keeps what still can.
+    /// Handles a line of the maximum length without a newline. Returns as text the bytes that can no longer start a
+    /// record, and keeps the rest.
     fn overflow(&mut self, items: &mut Vec<Item>) {
         // A marker at the very start has used up its 4096 bytes.
         let from = usize::from(self.line.starts_with(MARKER));

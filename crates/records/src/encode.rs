@@ -12,16 +12,16 @@ use std::ops::Range;
 /// Why a record cannot be written.
 #[derive(Debug, thiserror::Error)]
 pub enum EncodeError {
-    /// Not a valid source name.
+    /// The source name is not valid.
     #[error("a source is 1 to 8 of a-z and 0-9, not {0:?}")]
     BadSource(String),
     /// The content is not an object, so it cannot have a kind.
     #[error("a record is a JSON object")]
     NotAnObject,
-    /// It does not fit in a line.
+    /// The record does not fit in a line.
     #[error("the record needs {bytes} bytes; a line has at most {MAX_LINE_BYTES}")]
     TooLong {
-        /// The length of its line.
+        /// Length of the record's line.
         bytes: usize,
     },
     /// More parts than a `u32` can number.
@@ -106,8 +106,8 @@ impl Encoder {
     }
 }
 
-/// Splits the samples so that each part fits in a line: the rest of the line takes less than
-/// [`HEAD_BYTES`] plus the texts of part 1, and a number with its comma at most 21 bytes.
+/// Splits the samples so that each part fits in a line. The rest of the line takes less than [`HEAD_BYTES`] plus the
+/// texts of part 1. A number with its comma takes at most 21 bytes.
 fn slices(result: &BenchResult) -> Vec<Range<usize>> {
     let count = result.run.len().min(result.control.len());
     // Names and notes take at most six bytes per character (`\uXXXX`).

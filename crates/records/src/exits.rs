@@ -1,4 +1,4 @@
-//! The record `exits`: what a monitor counted between a benchmark's first sample and its last.
+//! The record `exits`: a monitor's counts between a benchmark's first sample and its last.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -21,38 +21,38 @@ pub struct Exits {
     /// kernel has none.
     #[serde(default)]
     pub kvm: Option<BTreeMap<String, u64>>,
-    /// A nested machine: the counters of the KVM that runs the guest's hypervisor, whose `exits` are the
-    /// traps to the host. Not in the record: a second monitor counts them.
+    /// Counters of the KVM that runs the guest's hypervisor, on a nested machine. Their `exits` are the traps to the
+    /// host. Not in the record: a second monitor counts them.
     #[serde(skip)]
     pub below: Option<BTreeMap<String, u64>>,
-    /// The same by cause. Not in the record.
+    /// Traps to the host on a nested machine, by cause. Not in the record.
     #[serde(skip)]
     pub below_causes: BTreeMap<String, u64>,
-    /// Whether the windows that were counted begin and end with the VM's marks, of which the counts of a
-    /// monitor below include the cost.
+    /// Whether the counted windows begin and end with the VM's marks. The counts of a monitor below include the marks'
+    /// cost.
     #[serde(default)]
     pub marked: bool,
-    /// Exits by reason, where the kernel's trace counted them: in a run of their own, as counting them
-    /// costs instructions.
+    /// Exits by reason, as the kernel's trace counts them. They are of a separate run, because counting them costs
+    /// instructions.
     #[serde(default)]
     pub reasons: BTreeMap<String, u64>,
-    /// On a machine with one CPU: where the instructions of the measured runs went, by the VM's threads
-    /// (`vcpu0`, `vhost`, `qemu`) and the rest (`other`).
+    /// Instructions of the measured runs on a machine with one CPU, by the VM's threads (`vcpu0`, `vhost`, `qemu`) and
+    /// the rest (`other`).
     #[serde(default)]
     pub threads: BTreeMap<String, u64>,
-    /// The steps of all operations in ticks, of a run of their own in which they were traced.
+    /// Ticks of each step over all operations, from a separate run in which the steps were traced.
     #[serde(default)]
     pub steps: BTreeMap<String, u64>,
-    /// Ticks of that run.
+    /// Ticks of the traced run.
     #[serde(default)]
     pub traced: Option<u64>,
     /// Page faults of the monitor's process.
     #[serde(default)]
     pub page_faults: Option<u64>,
-    /// Host pages that backed the guest's memory before.
+    /// Pages of the guest's memory in the host's RAM before the benchmark's samples.
     #[serde(default)]
     pub pages_before: Option<u64>,
-    /// The same after.
+    /// Pages of the guest's memory in the host's RAM after the benchmark's samples.
     #[serde(default)]
     pub pages_after: Option<u64>,
     /// The host CPU on which each vCPU thread was seen last; -1 if it never ran.

@@ -22,7 +22,7 @@ pub enum Kind {
     End(End),
     /// The launch ends.
     Bye(Bye),
-    /// What a monitor counted while a benchmark ran. Boxed because it is far larger than the others.
+    /// Counts of a monitor while a benchmark ran. Boxed because it is far larger than the others.
     Exits(Box<Exits>),
     /// A kind unknown to this version; the object is in [`crate::Record::object`].
     Unknown(String),
@@ -49,13 +49,13 @@ impl Kind {
 /// The first record of a launch: the sender, its machine and the unit. Fields that the runner does
 /// not use are in [`crate::Record::object`] only.
 ///
-/// Required are only the fields without which no result can be understood; a source other than the
-/// guest may know less about its machine.
+/// Only the fields without which no result can be understood are required: a source other than the guest may know less
+/// about its machine.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Hello {
     /// The protocol's version, 1.
     pub protocol: u32,
-    /// Such as `x86_64`.
+    /// Architecture, such as `x86_64`.
     pub arch: String,
     /// The unit of all ticks in this launch: `insns`, `tsc_ticks`, `cntvct_ticks`.
     pub unit: String,
@@ -69,7 +69,7 @@ pub struct Hello {
     pub boot: Option<String>,
     /// The interrupt controller: `xapic`, `x2apic`, `gicv2`, `gicv3`, `gicv3-its`, `none`.
     pub apic: Option<String>,
-    /// On aarch64: `el1`, `el2`, `el2-vhe`.
+    /// Exception level on aarch64: `el1`, `el2`, `el2-vhe`.
     pub exception_level: Option<String>,
     /// Memory available to the guest.
     pub memory_bytes: Option<u64>,
@@ -79,7 +79,7 @@ pub struct Hello {
     pub hypervisor: Option<String>,
     /// The clock: `tsc`, `cntvct`.
     pub clock: Option<String>,
-    /// Its frequency, if the guest could determine it.
+    /// Frequency of the clock, if the guest could determine it.
     pub clock_hz: Option<u64>,
     /// The source of the frequency: `cpuid`, `pit`, `cntfrq`, `device-tree`.
     pub clock_hz_from: Option<String>,
@@ -100,19 +100,17 @@ pub struct Hello {
 /// A benchmark starts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Begin {
-    /// Its name.
     pub bench: String,
-    /// Its position among the selected benchmarks, from 0.
+    /// Position among the selected benchmarks, from 0.
     pub index: u32,
 }
 
-/// One part of a benchmark's samples. Optional fields are in part 1 only; [`crate::ResultAssembler`]
-/// joins the parts.
+/// A part of a benchmark's samples. Optional fields are in part 1 only; [`crate::ResultAssembler`] joins the parts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResultPart {
     /// The benchmark.
     pub bench: String,
-    /// From 1.
+    /// Number of the part, from 1.
     pub part: u32,
     /// The number of parts.
     pub parts: u32,
@@ -134,7 +132,7 @@ pub struct ResultPart {
     /// The check's verdict.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub check: Option<CheckVerdict>,
-    /// What the check saw.
+    /// Observation of the check.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
     /// Ticks between a batch's first mark and the batch, if marks were sent.
@@ -155,7 +153,7 @@ pub struct ResultPart {
 pub enum CheckVerdict {
     /// The guest saw that the operation took place.
     Proved,
-    /// Only the host could see it.
+    /// Only the host could see whether the operation took place.
     Unproven,
     /// The guest saw that it did not take place; the figures mean nothing.
     Failed,
@@ -164,23 +162,22 @@ pub enum CheckVerdict {
 /// A benchmark that cannot run here.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Skip {
-    /// Its name.
     pub bench: String,
-    /// Why.
+    /// Reason why the benchmark cannot run.
     pub reason: String,
 }
 
 /// An unexpected exception.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fault {
-    /// Null outside any benchmark; the guest then stops.
+    /// The benchmark that was interrupted. Null outside any benchmark; the guest then stops.
     pub bench: Option<String>,
-    /// `needs`, `init`, `run`, `check` or `cleanup`.
+    /// Phase of the benchmark: `needs`, `init`, `run`, `check` or `cleanup`.
     #[serde(default)]
     pub phase: Option<String>,
     /// The exception's number.
     pub vector: u32,
-    /// Such as `#UD`.
+    /// Name of the exception, such as `#UD`.
     pub name: String,
     /// The error code; 0 if there is none.
     pub error: u64,
@@ -193,7 +190,6 @@ pub struct Fault {
 /// A benchmark ends, after its result, skip or fault.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct End {
-    /// Its name.
     pub bench: String,
 }
 

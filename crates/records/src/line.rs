@@ -74,8 +74,8 @@ pub(crate) fn parse(line: &[u8]) -> Option<Result<Record, serde_json::Error>> {
     }))
 }
 
-/// Whether these bytes are only what programs and terminals on the way may add to a line: blanks, `\r`s, and control
-/// sequences such as colours (ECMA-48, 5.4: ESC, `[`, parameters and a final byte).
+/// Whether these bytes are only additions of programs and terminals on the way: blanks, `\r`s, and control sequences
+/// such as colours (ECMA-48, 5.4: ESC, `[`, parameters and a final byte).
 fn is_end(mut bytes: &[u8]) -> bool {
     loop {
         bytes = match bytes {
@@ -94,7 +94,7 @@ fn is_end(mut bytes: &[u8]) -> bool {
     }
 }
 
-/// The name of a source, `[a-z0-9]{1,8}`; `None` if it is not one.
+/// Returns the name of a source, `[a-z0-9]{1,8}`; `None` if the bytes are no such name.
 pub(crate) fn source_name(bytes: &[u8]) -> Option<String> {
     let fits = (1..=8).contains(&bytes.len())
         && bytes
@@ -112,7 +112,7 @@ fn field(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((&bytes[..space], &bytes[space + 1..]))
 }
 
-/// Lowercase hex digits, `min` to `max` of them (at most 16).
+/// Parses `min` to `max` lowercase hex digits (at most 16).
 fn hex(bytes: &[u8], min: usize, max: usize) -> Option<u64> {
     let digits = bytes.iter().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
     if !digits || !(min..=max).contains(&bytes.len()) {
@@ -121,7 +121,7 @@ fn hex(bytes: &[u8], min: usize, max: usize) -> Option<u64> {
     u64::from_str_radix(std::str::from_utf8(bytes).ok()?, 16).ok()
 }
 
-/// A decimal number without leading zeros. (`str::parse` alone would take `+1`.)
+/// Parses a decimal number without leading zeros. (`str::parse` alone would take `+1`.)
 fn decimal(bytes: &[u8]) -> Option<u64> {
     let canonical = bytes == b"0" || bytes.first().is_some_and(|&b| b != b'0');
     if !canonical || !bytes.iter().all(u8::is_ascii_digit) {

@@ -22,7 +22,7 @@ impl Mark {
         }
     }
 
-    /// Its byte on the line. No record contains such a byte: they are printable ASCII.
+    /// Returns the mark's byte on the line. No record contains such a byte: records are printable ASCII.
     pub fn byte(self) -> u8 {
         match self {
             Mark::Control => 0x01,

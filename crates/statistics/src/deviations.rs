@@ -1,9 +1,9 @@
 //! Fits a few prices to many totals: least absolute deviations, with prices of at least 0. Unlike least squares, one wild
 //! total does not move the fit, unless its counts are wild too.
 //!
-//! It is exact: among the best fits there is one that meets as many equations as there are prices, where "this price is
-//! 0" is an equation too (Bloomfield and Steiger, "Least Absolute Deviations", 1983, section 1.3). All such fits are
-//! tried, which is quick for few prices.
+//! The fit is exact. Among the best fits one meets as many equations as there are prices, where "this price is 0" is an
+//! equation too (Bloomfield and Steiger, "Least Absolute Deviations", 1983, section 1.3). All such fits are tried,
+//! which is quick for few prices.
 
 /// The prices with the least sum of `|counts * prices - total|`. A count that is 0 everywhere has the price 0.
 pub fn least_deviations<const N: usize>(totals: &[([f64; N], f64)]) -> [f64; N] {
@@ -50,7 +50,7 @@ fn product<const N: usize>(counts: &[f64; N], prices: &[f64; N]) -> f64 {
         .sum()
 }
 
-/// The next choice of N out of so many, in ascending order; false if there is none.
+/// Advances to the next choice of N out of `of`, in ascending order; false after the last.
 fn next<const N: usize>(chosen: &mut [usize; N], of: usize) -> bool {
     let Some(moved) = (0..N).rev().find(|place| chosen[*place] < of - N + place) else {
         return false;
@@ -62,9 +62,9 @@ fn next<const N: usize>(chosen: &mut [usize; N], of: usize) -> bool {
     true
 }
 
-/// What meets all equations, by Gaussian elimination; `None` if that is nothing or more than one.
+/// Solves the equations by Gaussian elimination; `None` without a unique solution.
 fn solve<const N: usize>(mut equations: [([f64; N], f64); N]) -> Option<[f64; N]> {
-    // Counts differ in size: a kick is a few, its bytes are thousands.
+    // Scaled, as counts differ in size: a kick is a few, its bytes are thousands.
     for (counts, total) in &mut equations {
         let greatest = counts
             .iter()
@@ -93,7 +93,7 @@ fn solve<const N: usize>(mut equations: [([f64; N], f64); N]) -> Option<[f64; N]
             }
         }
     }
-    // 0 of an elimination may be a little below it.
+    // Rounding may leave a price of 0 a little below 0.
     let price = |row: usize| equations[row].1 / equations[row].0[row];
     Some(std::array::from_fn(|row| match price(row) {
         price if price.abs() < 1e-9 => 0.0,

@@ -13,9 +13,9 @@ use crate::order::{robust_deviation, sorted};
 pub struct Estimate {
     /// The estimate.
     pub value: f64,
-    /// Its standard error.
+    /// Standard error of the value.
     pub error: f64,
-    /// The degrees of freedom of that error.
+    /// Degrees of freedom of the standard error.
     pub df: f64,
 }
 
@@ -40,10 +40,10 @@ pub fn midmean(values: &[f64]) -> Option<Estimate> {
     })
 }
 
-/// The scatter of values with a few outliers: the greater of [`robust_deviation`], which ignores
-/// outliers, and half of the deviation that corresponds to the [`midmean`]'s error, which grows with
-/// the outliers once they are more than a quarter. With fewer than four values nothing is trimmed,
-/// so it is [`robust_deviation`]. `None` with fewer than two values.
+/// The scatter of values with a few outliers: the greater of two deviations. One is [`robust_deviation`], which ignores
+/// outliers. The other is half of the deviation that corresponds to the [`midmean`]'s error, which grows with the
+/// outliers once they are more than a quarter. With fewer than four values nothing is trimmed, so only the first is
+/// used. `None` with fewer than two values.
 pub fn deviation(values: &[f64]) -> Option<f64> {
     let robust = robust_deviation(values)?;
     if values.len() < 4 {

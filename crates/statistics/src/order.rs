@@ -1,6 +1,6 @@
 //! Order statistics: medians, quantiles, ranks, and a deviation that is robust against outliers.
 
-/// In ascending order, NaN as [`f64::total_cmp`] sorts it.
+/// Sorts values in ascending order, NaN as [`f64::total_cmp`] sorts it.
 pub fn sorted(values: &[f64]) -> Vec<f64> {
     let mut values = values.to_vec();
     values.sort_by(f64::total_cmp);

@@ -15,8 +15,8 @@ const OF_MEAN: f64 = 1.253_314;
 
 /// The indices of outliers in `values`, in ascending order; empty with fewer than five values.
 ///
-/// Assumes a symmetric middle. Times have a long upper tail, so more values than are wrong are
-/// reported; no verdict may depend on them.
+/// Assumes a symmetric middle. Times have a long upper tail, so correct values are reported too; no verdict may depend
+/// on them.
 pub fn outliers(values: &[f64]) -> Vec<usize> {
     let Some(middle) = median(values).filter(|_| values.len() >= 5) else {
         return Vec::new();

@@ -105,7 +105,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The same by enumerating every subset.
+    /// Computes the share of subsets that pass the test, by enumerating every subset.
     fn tried(scores: &[u32], take: usize, test: impl Fn(f64) -> bool) -> f64 {
         let (mut hits, mut all) = (0.0, 0.0);
         for subset in 0u32..1 << scores.len() {

@@ -1,10 +1,10 @@
 //! The confidence that one of two sides is better over a whole suite.
 //!
-//! Hierarchical Performance Testing: Chen, Chen, Guo, Temam, Wu and Hu, "Statistical Performance
-//! Comparisons of Computers", HPCA 2012; Chen et al., the same title, IEEE Transactions on Computers
-//! 64(5), 2015, which HyperBench (SIGMETRICS 2019, reference 6) used for its Table 4. In two steps:
-//! each benchmark's difference counts only if a rank-sum test finds one, else it is 0; then Wilcoxon's
-//! signed-rank test over the benchmarks gives the confidence that one side is better.
+//! Hierarchical Performance Testing: Chen, Chen, Guo, Temam, Wu and Hu, "Statistical Performance Comparisons of
+//! Computers", HPCA 2012; Chen et al., the same title, IEEE Transactions on Computers 64(5), 2015, which HyperBench
+//! (SIGMETRICS 2019, reference 6) used for its Table 4. The method has two steps. Each benchmark's difference counts
+//! only if a rank-sum test finds one, else it is 0. Then Wilcoxon's signed-rank test over the benchmarks gives the
+//! confidence that one side is better.
 //!
 //! Assumes that the benchmarks are independent, representative and equally important. A chosen suite
 //! is not; so this is a summary, and no exit code depends on it.
@@ -17,7 +17,7 @@ pub struct Reliability {
     /// The confidence that the differences are positive on the whole: 1 minus the one-sided p-value
     /// of the signed-rank test, exact, ties and zeros included.
     pub positive: f64,
-    /// The same for negative. The sum of both is below 1.
+    /// The confidence that the differences are negative on the whole. The sum of both confidences is below 1.
     pub negative: f64,
     /// The number of benchmarks.
     pub benchmarks: usize,
@@ -25,7 +25,7 @@ pub struct Reliability {
     pub differing: usize,
 }
 
-/// From one difference per benchmark, all on one scale, 0 if none was found. `None` without
+/// Computes the reliability from one difference per benchmark, all on one scale, 0 if none was found. `None` without
 /// benchmarks.
 ///
 /// A difference of 0 is ranked too; half of its rank counts for each side, as the method defines.
@@ -34,7 +34,7 @@ pub fn reliability(differences: &[f64]) -> Option<Reliability> {
         return None;
     }
     let sizes: Vec<f64> = differences.iter().map(|d| d.abs()).collect();
-    // Twice the ranks. Those of zeros are the same for both sides and cancel out.
+    // Twice the ranks. The ranks of zeros are the same for both sides and cancel out.
     let ranks = mid_ranks(&sizes);
     let signed = || differences.iter().zip(&ranks).filter(|(d, _)| **d != 0.0);
     let positive: usize = signed()

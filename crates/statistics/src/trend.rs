@@ -8,8 +8,8 @@ use fastrand::Rng;
 /// The result of the test.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Trend {
-    /// Of all pairs of values in different groups, (rising - falling) / all: from -1, all fall, to
-    /// 1, all rise.
+    /// Rising less falling pairs, divided by all pairs of values in different groups: from -1, all fall, to 1, all
+    /// rise.
     pub rise: f64,
     /// The two-sided p-value: the probability of such a rise or fall without a trend. Never 0.
     pub p: f64,
@@ -44,7 +44,7 @@ pub fn trend(groups: &[Vec<f64>]) -> Option<Trend> {
     })
 }
 
-/// Of all pairs of a value and one of a later group: the number of rising minus falling ones.
+/// Counts the pairs of a value and a value of a later group: rising pairs less falling pairs.
 fn rising_less_falling(values: &[f64], sizes: &[usize]) -> i64 {
     let mut balance = 0;
     let mut end = 0;

@@ -41,10 +41,10 @@ pub enum ModelError {
         guest: String,
         /// The native one.
         native: String,
-        /// What differs.
+        /// The conditions that differ.
         fields: Vec<Unlike>,
     },
-    /// No benchmark was measured comparably on both.
+    /// No benchmark was measured comparably on both platforms.
     #[error(
         "no benchmark was measured in the same unit and under the same conditions both on {guest} and on {native}"
     )]
@@ -59,7 +59,7 @@ pub enum ModelError {
 /// Options of the fit.
 #[derive(Clone, Debug, Default)]
 pub struct ModelOptions {
-    /// The paging, if the results do not say it or say it wrongly.
+    /// Paging mode, if the results do not say it or say it wrongly.
     pub paging: Option<Paging>,
     /// Conditions that may differ between guest and native.
     pub allow: Vec<String>,
@@ -72,21 +72,21 @@ pub struct ModelOptions {
 pub struct Model {
     /// The guest's platform.
     pub platform: String,
-    /// The native machine it is compared with.
+    /// The native machine that the guest is compared with.
     pub native: String,
     /// The unit of all costs.
     pub unit: String,
-    /// How guest addresses are translated.
+    /// Paging mode: how guest addresses are translated.
     pub paging: Paging,
     /// The confidence of all intervals, as a fraction.
     pub confidence: f64,
-    /// One for each benchmark measured on both.
+    /// Costs of the benchmarks that were measured on both platforms.
     pub rows: Vec<RowCost>,
-    /// One for each term of equations 4 to 6, in their order.
+    /// Costs of the terms of equations 4 to 6, in their order.
     pub terms: Vec<TermCost>,
     /// The separation of T_cons and T_two.
     pub separation: Separation,
-    /// What a reader must know.
+    /// Notes for the reader, as text.
     pub notes: Vec<String>,
     /// The rows' added costs in each resample of the boots.
     #[serde(skip)]
@@ -94,33 +94,33 @@ pub struct Model {
     pub(crate) replicates: Vec<Vec<f64>>,
 }
 
-/// One benchmark.
+/// Cost of one benchmark.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct RowCost {
-    /// Its name.
+    /// Name of the benchmark.
     pub benchmark: String,
-    /// The term it measures on this platform; null if it measures none.
+    /// The term that the benchmark measures on this platform; null if it measures none.
     pub term: Option<Term>,
-    /// One operation's cost in the guest.
+    /// Cost of one operation in the guest.
     pub guest: f64,
-    /// The same natively; 0 if it does not occur there (a hypercall).
+    /// Cost of one operation on the native machine; 0 if the operation does not occur there (a hypercall).
     pub native: f64,
     /// Whether `native` was measured.
     pub native_measured: bool,
-    /// Guest - native: what virtualization adds to one event.
+    /// Guest - native: the cost that virtualization adds to one event.
     pub added: f64,
-    /// The lower end of its interval; on counts, of its range over all boots, perturbed ones included.
+    /// The lower end of the interval of `added`; on counts, of its range over all boots, perturbed ones included.
     pub added_low: f64,
-    /// The upper end.
+    /// The upper end of that interval.
     pub added_high: f64,
-    /// Guest / native, equation 1. Null on counts, where a ratio means nothing (natively it is often one
-    /// instruction), and if one of them cannot be told from zero.
+    /// Guest / native, equation 1. Null on counts, where a ratio means nothing (natively an operation is often one
+    /// instruction), and if one of the costs cannot be told from zero.
     pub gnr: Option<f64>,
-    /// The lower end of its interval.
+    /// The lower end of the interval of `gnr`.
     pub gnr_low: Option<f64>,
-    /// The upper end.
+    /// The upper end of that interval.
     pub gnr_high: Option<f64>,
-    /// How cost depends on count in the guest.
+    /// The operator between count and cost in the guest.
     pub operator: Operator,
 }
 
@@ -129,23 +129,20 @@ pub struct RowCost {
 pub struct TermCost {
     /// The term.
     pub term: Term,
-    /// The component it belongs to.
+    /// The component that the term belongs to.
     pub component: Component,
-    /// Why it is zero on this platform; null if it is not.
+    /// Reason why the term is zero on this platform; null if it is not.
     pub zero: Option<String>,
-    /// The benchmarks that measure it here.
+    /// The benchmarks that measure the term here.
     pub benchmarks: Vec<String>,
-    /// The least added cost of one event among them; null if none was measured.
+    /// The least added cost of one event among the benchmarks; null if none was measured.
     pub least: Option<f64>,
     /// The greatest added cost; null if none was measured.
     pub greatest: Option<f64>,
 }
 
-/// Fits the model. `guests` are results of one platform, possibly with several iteration counts or page
-/// sizes, `natives` of one native machine.
-///
-/// # Errors
-/// See [`ModelError`].
+/// Fits the model. `guests` are results of one platform, possibly with several iteration counts or page sizes,
+/// `natives` of one native machine.
 pub fn fit(
     guests: &[ResultFile],
     natives: &[ResultFile],
@@ -202,7 +199,7 @@ pub fn fit(
     })
 }
 
-/// Whether every guest's result can be compared with every native one.
+/// Checks that every guest's result can be compared with every native one.
 fn check_alike(
     guests: &[ResultFile],
     natives: &[ResultFile],
@@ -225,7 +222,7 @@ fn check_alike(
     Ok(())
 }
 
-/// What each pair adds, with its replicates.
+/// Lists the cost that virtualization adds in each pair, with its replicates.
 fn all_added<'a>(pairs: &'a [Pair<'a>], replicates: &[Vec<(f64, f64)>]) -> Vec<Added<'a>> {
     let drawn = |index: usize| {
         let differences = replicates.iter().map(|draw| draw[index].0 - draw[index].1);
@@ -243,7 +240,7 @@ fn all_added<'a>(pairs: &'a [Pair<'a>], replicates: &[Vec<(f64, f64)>]) -> Vec<A
         .collect()
 }
 
-/// Of each benchmark only the first pair stays.
+/// Keeps only the first pair of each benchmark.
 fn keep_first_of_each(pairs: &mut Vec<Pair>, replicates: &mut [Vec<(f64, f64)>]) {
     let mut seen = BTreeSet::new();
     let kept: Vec<bool> = pairs
@@ -280,7 +277,8 @@ struct Pair<'a> {
 }
 
 impl<'a> Pair<'a> {
-    /// `None` if it has no native counterpart although it could be measured there.
+    /// Pairs a measurement with its native one. `None` if there is none although the benchmark could be measured
+    /// natively.
     fn of(
         guest: &'a Measurement,
         natives: &'a Measurements,
@@ -369,7 +367,7 @@ impl<'a> Pair<'a> {
         all.all(|boot| boot.1 > 0.0)
     }
 
-    /// On counts: from min(guest) - max(native) to max(guest) - min(native), over all boots.
+    /// Range of the added cost on counts: from min(guest) - max(native) to max(guest) - min(native), over all boots.
     fn range(&self) -> (f64, f64) {
         let ends = |measurement: Option<&Measurement>| {
             let boots = measurement.map(|m| m.reference()).unwrap_or_default();
@@ -384,8 +382,8 @@ impl<'a> Pair<'a> {
     }
 }
 
-/// The rows' values (guest, native) with the boots resampled: whole boots, to keep what all rows of a
-/// boot have in common.
+/// Resamples the boots; returns the rows' values (guest, native) of each draw. Whole boots are drawn, to keep what all
+/// rows of a boot have in common.
 fn replicates(
     pairs: &[Pair],
     guests: &Measurements,
@@ -427,14 +425,14 @@ fn replicates(
         .collect()
 }
 
-/// The interval of resampled values at [`CONFIDENCE`].
+/// Returns the interval of resampled values at [`CONFIDENCE`].
 pub(super) fn interval(drawn: &[f64]) -> Option<(f64, f64)> {
     let drawn = sorted(drawn);
     let tail = (1.0 - CONFIDENCE) / 2.0;
     Some((quantile(&drawn, tail)?, quantile(&drawn, 1.0 - tail)?))
 }
 
-/// If T_cons and T_two could be separated, an event of T_cons is a cold access minus a hot one.
+/// Subtracts a hot access from a cold one, if T_cons and T_two could be separated: the rest is an event of T_cons.
 fn apart(separation: &Separation, rows: &mut [RowCost], replicates: &mut [Vec<f64>]) {
     if separation.pages.is_empty() {
         return;

@@ -1,8 +1,8 @@
 //! Converts the counts of KVM and its monitor to a workload's events.
 //!
 //! KVM's statistics (Linux, Documentation/virt/kvm/api.rst, KVM_GET_STATS_FD; the names are in
-//! arch/x86/kvm/x86.c, kvm_vcpu_stats_desc) count exits by their reason, not by the guest's
-//! instruction. So not all of them are events of the model; the others are listed.
+//! arch/x86/kvm/x86.c, kvm_vcpu_stats_desc) count exits by their reason, not by the guest's instruction. So some counts
+//! are no events of the model; those are listed.
 
 use std::collections::BTreeMap;
 use ws_results::HostView;
@@ -12,7 +12,7 @@ use ws_results::HostView;
 pub struct HostEvents {
     /// Event counts by benchmark of the model.
     pub counts: BTreeMap<String, f64>,
-    /// What could not be converted, as text.
+    /// Counts that could not be converted, as text.
     pub left_out: Vec<String>,
 }
 
@@ -72,7 +72,7 @@ fn port_accesses(io: f64, exits: &Exits, events: &mut HostEvents) {
     }
 }
 
-/// The events of one row from the host's counts in all its boots: means per boot.
+/// Converts the host's counts of one row in all its boots to events: means per boot.
 pub fn host_events(views: &[HostView]) -> HostEvents {
     let mut events = HostEvents::default();
     let boots = views.len().max(1) as f64;
@@ -90,7 +90,7 @@ pub fn host_events(views: &[HostView]) -> HostEvents {
             events.counts.insert(benchmark.into(), count);
         }
     }
-    // The monitor's own count is exact, and exists without KVM's too.
+    // The monitor's own count is exact, and exists even without KVM's.
     let io = sum(&|view| view.returns.get("io").copied().unwrap_or(0)) / boots;
     let io = if io > 0.0 { io } else { counter("io_exits") };
     let exits = Exits {

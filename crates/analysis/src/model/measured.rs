@@ -29,8 +29,9 @@ impl Measurement {
             .and_then(|bytes| bytes.as_u64())
     }
 
-    /// The boots with the greatest iteration count, where the overhead of a batch matters least. If the
-    /// guest chose its own counts, boots can differ by a factor of two; then the count of most boots.
+    /// Returns the boots with the greatest iteration count, where the overhead of a batch matters least. If the guest
+    /// chose its own counts, boots can differ by a factor of two; then a count needs half as many boots as the most
+    /// frequent count has.
     pub fn reference(&self) -> &[(BootKey, f64)] {
         let most = self.counts.values().map(Vec::len).max().unwrap_or(0);
         let enough = |boots: &&Vec<(BootKey, f64)>| 2 * boots.len() >= most;
@@ -100,9 +101,9 @@ impl Measurements {
     }
 }
 
-/// A boot's cost of one operation, for sums of many. On counts it is the mean, since a sum is made of
-/// all operations and not of the most frequent one; on time it is the median of the batches, each of
-/// which is already a mean of its operations, since a busy host does not move the median.
+/// Returns a boot's cost of one operation, for sums of many. On counts the cost is the mean, because a sum is made of
+/// all operations and not of the most frequent one. On time the cost is the median of the batches, each of which is a
+/// mean of its operations: a busy host does not move the median.
 fn cost(boot: &BootEstimate, kind: UnitKind) -> Option<f64> {
     match kind {
         UnitKind::Count => Some(boot.mean),

@@ -11,7 +11,7 @@ use crate::verdict::Thresholds;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// The fewest counts, and on time the fewest boots at each.
+/// Fewest counts, and on time fewest boots at each count.
 const COUNTS: usize = 3;
 const BOOTS: usize = 3;
 
@@ -19,11 +19,11 @@ const BOOTS: usize = 3;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum OperatorKind {
-    /// Multiplication.
+    /// Multiplication: each operation costs the same.
     Linear,
-    /// One of many operations costs less than one of few: they share some work.
+    /// An operation among many costs less than an operation among few: they share some work.
     SubLinear,
-    /// The data do not show it.
+    /// The data do not show the operator.
     NotDetermined,
 }
 
@@ -43,7 +43,7 @@ impl OperatorKind {
 pub struct Operator {
     /// The operator.
     pub kind: OperatorKind,
-    /// Why it is not determined.
+    /// Reason why the operator is not determined.
     pub why: Option<String>,
     /// The points, by ascending count.
     pub points: Vec<OperatorPoint>,
@@ -58,11 +58,11 @@ pub struct OperatorPoint {
     pub boots: usize,
     /// The cost of one operation.
     pub cost: f64,
-    /// The cost / that of the first point; null if that is 0 or less.
+    /// The cost / that of the first point; null if the first point's cost is 0 or less.
     pub normalized: Option<f64>,
     /// The lower end of the interval of `normalized`, on time; null at the first point.
     pub low: Option<f64>,
-    /// The upper end.
+    /// The upper end of that interval.
     pub high: Option<f64>,
 }
 
@@ -112,8 +112,8 @@ fn interval(first: &[f64], costs: &[f64], thresholds: &Thresholds) -> Option<Int
     })
 }
 
-/// Linear if every point's interval is within the minimum effect; sub-linear if the trend falls and the
-/// last point is below that band.
+/// Finds the operator on time: linear if every point's interval is within the minimum effect; sub-linear if the trend
+/// falls and the last point is below that band.
 fn of_times(
     points: &[OperatorPoint],
     groups: &[(u64, Vec<f64>)],
@@ -154,8 +154,8 @@ fn of_times(
     }
 }
 
-/// The same for exact counts: a point equals the first one within either minimum effect, in
-/// instructions or relative.
+/// Finds the operator on exact counts, where a point equals the first one within either minimum effect, in instructions
+/// or relative.
 fn of_counts(points: &[OperatorPoint], thresholds: &Thresholds) -> Result<OperatorKind, String> {
     let (Some(first), Some(last)) = (points.first(), points.last()) else {
         return Err("there is nothing to compare".into());
@@ -178,8 +178,8 @@ fn of_counts(points: &[OperatorPoint], thresholds: &Thresholds) -> Result<Operat
 }
 
 impl Operator {
-    /// The cost of one operation among `count`: linear interpolation of the logarithms between points,
-    /// the nearest point's cost outside of them. `None` without points, or if a cost is not above 0.
+    /// Returns the cost of one operation among `count`: linear interpolation of the logarithms between points, the
+    /// nearest point's cost outside of them. `None` without points, or if a cost is not above 0.
     pub fn cost_among(&self, count: f64) -> Option<f64> {
         let place = |point: &OperatorPoint| (point.iterations as f64).ln();
         let at = count.max(1.0).ln();
@@ -227,7 +227,7 @@ mod tests {
         assert!((found.points[1].normalized.unwrap() - 50.3 / 50.0).abs() < 1e-9);
     }
 
-    /// As in the paper: QEMU's IN fell to 0.4 of the first count's cost.
+    /// IN of QEMU in the paper: its cost fell to 0.4 of the first count's.
     #[test]
     fn a_cost_that_falls_is_amortised() {
         let groups = [

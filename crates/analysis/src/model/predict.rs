@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Why nothing can be predicted.
+/// Reasons why nothing can be predicted.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum PredictError {
     /// Events that no benchmark of the model measures.
@@ -30,37 +30,37 @@ pub enum PredictError {
 pub struct Prediction {
     /// The sum of all components, in the model's unit.
     pub total: f64,
-    /// The lower end of its interval.
+    /// The lower end of the interval of `total`.
     pub low: f64,
-    /// The upper end.
+    /// The upper end of that interval.
     pub high: f64,
     /// T_cpu, T_memory and T_io.
     pub components: Vec<ComponentTotal>,
-    /// One for each event of the workload.
+    /// Costs of the workload's events, by kind.
     pub events: Vec<EventTotal>,
     /// The workload's whole time, if its native time is known.
     pub whole: Option<Whole>,
-    /// What the prediction leaves out, as text.
+    /// Costs that the prediction leaves out, as text.
     pub left_out: Vec<String>,
 }
 
-/// A workload's time in the guest, equation 2, and its GNR, equation 1. Event costs are what
-/// virtualization adds, so T_direct is the workload's whole native time.
+/// A workload's time in the guest, equation 2, and its GNR, equation 1. Event costs are additions to the native time,
+/// so T_direct is the workload's whole native time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Whole {
     /// T_direct.
     pub direct: f64,
     /// T_guest as predicted: T_direct + T_virt, without eta.
     pub guest: f64,
-    /// The lower end of its interval, which is that of T_virt: T_direct is taken as exact.
+    /// The lower end of the interval of `guest`, from that of T_virt: T_direct is taken as exact.
     pub guest_low: f64,
-    /// The upper end.
+    /// The upper end of that interval.
     pub guest_high: f64,
     /// T_guest / T_direct; null if T_direct is zero. On counts it is a ratio of path lengths.
     pub gnr: Option<f64>,
-    /// T_guest as measured, if it was.
+    /// T_guest as measured, if the workload was measured in the guest.
     pub measured: Option<f64>,
-    /// An estimate of eta in equation 3: measured - predicted. It includes the model's own error.
+    /// An estimate of eta in equation 3: measured - predicted. The estimate includes the model's own error.
     pub eta: Option<f64>,
 }
 
@@ -86,22 +86,22 @@ impl Prediction {
 pub struct ComponentTotal {
     /// The component.
     pub component: Component,
-    /// Its cost.
+    /// Cost of the component.
     pub total: f64,
-    /// The lower end of its interval.
+    /// The lower end of the interval of `total`.
     pub low: f64,
-    /// The upper end.
+    /// The upper end of that interval.
     pub high: f64,
 }
 
-/// One kind of event.
+/// Cost of one kind of event.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct EventTotal {
-    /// The benchmark that measures it.
+    /// The benchmark that measures the event.
     pub benchmark: String,
-    /// The term it belongs to.
+    /// The term that the event belongs to.
     pub term: Term,
-    /// How often it occurs.
+    /// Number of events in the workload.
     pub count: f64,
     /// The cost of one event at this count.
     pub each: f64,
@@ -109,16 +109,13 @@ pub struct EventTotal {
     pub total: f64,
     /// The lower end of the interval of `total`.
     pub low: f64,
-    /// The upper end.
+    /// The upper end of that interval.
     pub high: f64,
-    /// How cost depends on count. If that is not determined it is taken for linear.
+    /// The operator between count and cost. One that is not determined is taken for linear.
     pub operator: OperatorKind,
 }
 
 /// Predicts from event counts by benchmark. `left_out` becomes part of the prediction's list.
-///
-/// # Errors
-/// An event that the model does not have, or an invalid count.
 pub fn predict(
     model: &Model,
     counts: &BTreeMap<String, f64>,
@@ -156,9 +153,9 @@ pub fn predict(
     })
 }
 
-/// One kind of event of a workload.
+/// A kind of event of a workload.
 struct Event {
-    /// Its row in the model.
+    /// Row of the event in the model.
     row: usize,
     term: Term,
     count: f64,
@@ -173,7 +170,7 @@ struct Workload<'a> {
 }
 
 impl<'a> Workload<'a> {
-    /// Events whose term is 0 on this platform go to `left_out`.
+    /// Prices the events of the model. Events whose term is 0 on this platform go to `left_out`.
     fn of(
         model: &'a Model,
         counts: &BTreeMap<String, f64>,
@@ -219,7 +216,7 @@ impl<'a> Workload<'a> {
     /// The range of the cost of the events that `chosen` selects; `total` is their cost.
     fn range(&self, chosen: &dyn Fn(&Event) -> bool, total: f64) -> (f64, f64) {
         let events = || self.events.iter().filter(|event| chosen(event));
-        // On counts boots agree, so resampling them shows nothing: take the range over all boots.
+        // Boots agree on counts, so resampling shows nothing: the range over all boots is taken.
         if self.model.unit == "insns" {
             return events().fold((0.0, 0.0), |(low, high), event| {
                 let row = &self.model.rows[event.row];
@@ -237,7 +234,7 @@ impl<'a> Workload<'a> {
     }
 }
 
-/// Whether all counts are valid, and of events that the model has.
+/// Checks that all counts are valid, and of events that the model has.
 fn check(model: &Model, counts: &BTreeMap<String, f64>) -> Result<(), PredictError> {
     if let Some((name, count)) = counts.iter().find(|(_, n)| !(n.is_finite() && **n >= 0.0)) {
         return Err(PredictError::NoCount(name.clone(), *count));
@@ -259,8 +256,8 @@ fn check(model: &Model, counts: &BTreeMap<String, f64>) -> Result<(), PredictErr
     })
 }
 
-/// The cost of one event among `count` / the model's cost of one event: 1 if the operator is linear or
-/// not determined.
+/// Cost of one event among `count` / the model's cost of one event. The factor is 1 if the operator is linear or not
+/// determined.
 fn amortised(model: &Model, row: usize, count: f64) -> f64 {
     let row = &model.rows[row];
     if row.operator.kind != OperatorKind::SubLinear || row.added <= 0.0 {

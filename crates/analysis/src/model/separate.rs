@@ -1,9 +1,9 @@
 //! Separates T_cons, building the second set of page tables, from T_two, walking both sets.
 //!
-//! The first read of a page (cold) pays for both; a later read (hot), in a working set beyond the TLB's
-//! reach, pays only for the walk. Two page sizes of the guest show whether that holds: with larger
-//! pages the walk gets shorter, while the host's work to build its tables stays the same. If the
-//! measurement does not show that, nothing is separated, and the reason says what it shows instead.
+//! The first read of a page (cold) pays for both; a later read (hot), in a working set beyond the TLB's reach, pays
+//! only for the walk. Two page sizes of the guest show whether that holds: with larger pages the walk gets shorter,
+//! while the host's work to build its tables stays the same. If the measurement does not show that, nothing is
+//! separated, and the reason says what it shows instead.
 
 use super::fit::interval;
 use super::terms::Term;
@@ -15,9 +15,9 @@ use ws_results::Paging;
 /// The separation of T_cons and T_two.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Separation {
-    /// By ascending page size of the guest; empty if they could not be separated.
+    /// Costs by ascending page size of the guest; empty if the terms could not be separated.
     pub pages: Vec<PageCosts>,
-    /// Why they could not.
+    /// Reason why the terms could not be separated.
     pub why: Option<String>,
 }
 
@@ -26,26 +26,26 @@ pub struct Separation {
 pub struct PageCosts {
     /// The guest's page size.
     pub page_bytes: u64,
-    /// What virtualization adds to a hot access: T_two.
+    /// Cost that virtualization adds to a hot access: T_two.
     pub two: f64,
-    /// The lower end of its interval.
+    /// The lower end of the interval of `two`.
     pub two_low: f64,
-    /// The upper end.
+    /// The upper end of that interval.
     pub two_high: f64,
-    /// What virtualization adds to a cold access, minus T_two: T_cons.
+    /// Cost that virtualization adds to a cold access, minus T_two: T_cons.
     pub cons: f64,
-    /// The lower end of its interval.
+    /// The lower end of the interval of `cons`.
     pub cons_low: f64,
-    /// The upper end.
+    /// The upper end of that interval.
     pub cons_high: f64,
 }
 
-/// What virtualization adds to one access in a benchmark at one page size.
+/// Cost that virtualization adds to one access in a benchmark at one page size.
 pub(super) struct Added<'a> {
     pub benchmark: &'a str,
     pub page_bytes: Option<u64>,
     pub added: f64,
-    /// The same in each resample of the boots, in the same order for all.
+    /// `added` in each resample of the boots, in the same order for all.
     pub drawn: Vec<f64>,
 }
 
@@ -139,7 +139,7 @@ fn pages(added: &[Added<'_>]) -> Vec<Page> {
     pages
 }
 
-/// Checks that hot and cold accesses behave as the model assumes. The error says what they do instead.
+/// Checks that hot and cold accesses behave as the model assumes. The error describes the behaviour that was measured.
 fn is_shown(pages: &[Page]) -> Result<(), String> {
     let [small, .., large] = pages else {
         return Err(

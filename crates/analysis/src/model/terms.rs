@@ -9,11 +9,11 @@ use ws_results::Paging;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Component {
-    /// Equation 4.
+    /// T_cpu, equation 4.
     Cpu,
-    /// Equation 5.
+    /// T_memory, equation 5.
     Memory,
-    /// Equation 6.
+    /// T_io, equation 6.
     Io,
 }
 
@@ -33,9 +33,9 @@ pub enum Term {
     Cons,
     /// Two-dimensional page walks.
     Two,
-    /// From the device to the guest.
+    /// Transfers from the device to the guest.
     In,
-    /// From the guest to the device.
+    /// Transfers from the guest to the device.
     Out,
 }
 
@@ -52,7 +52,7 @@ pub const TERMS: [Term; 8] = [
 ];
 
 impl Component {
-    /// As the paper writes it.
+    /// Symbol of the component in the paper.
     pub fn symbol(self) -> &'static str {
         match self {
             Component::Cpu => "T_cpu",
@@ -72,7 +72,7 @@ impl Term {
         }
     }
 
-    /// As the paper writes it.
+    /// Symbol of the term in the paper.
     pub fn symbol(self) -> &'static str {
         match self {
             Term::Sen => "T_sen",
@@ -86,8 +86,8 @@ impl Term {
         }
     }
 
-    /// Why this term is zero with this paging (the last two sentences on equation 5); `None` if it is
-    /// not.
+    /// Returns the reason why this term is zero with this paging (the last two sentences on equation 5); `None` if the
+    /// term is not zero.
     pub fn absent(self, paging: Paging) -> Option<&'static str> {
         match (self, paging) {
             (Term::Switch, Paging::Nested) => {
@@ -104,7 +104,7 @@ impl Term {
     }
 }
 
-/// The suite's rows that measure the same as kvm-unit-tests, and what KVM offers in place of exits.
+/// The suite's rows that measure the same as kvm-unit-tests, and KVM's replacements for exits.
 const EXITS: [&str; 26] = [
     "toggle-cr0-wp",
     "toggle-cr4-pge",
@@ -134,23 +134,23 @@ const EXITS: [&str; 26] = [
     "hv-hypercall",
 ];
 
-/// Ends of the names of rows that measure what another row does, while the guest has paging off, masks a pending
-/// interrupt, or uses floating point.
+/// Ends of the names of rows that repeat another row in another state of the guest: with paging off, with a masked
+/// pending interrupt, or with floating point in use.
 const STATES: [&str; 3] = ["-unpaged", "-pending", "-fp"];
 
-/// Whether a benchmark's event needs a hypervisor, what one offers, or a device of one: it does not occur natively, so its
-/// whole cost counts as added.
+/// Whether a benchmark's event needs a hypervisor, its services or its devices. Such an event does not occur natively,
+/// so its whole cost counts as added.
 pub fn guests_only(benchmark: &str) -> bool {
     let beginnings = ["io-latency-", "event-", "pv-", "pvclock-", "hv-"];
     benchmark == "hypercall" || beginnings.iter().any(|begin| benchmark.starts_with(begin))
 }
 
-/// The term that a benchmark measures with this paging; `None` if it measures none, such as Idle.
-/// Benchmarks outside the suite are assigned by category.
+/// Returns the term that a benchmark measures with this paging; `None` if it measures none, such as Idle. Benchmarks
+/// outside the suite are assigned by category.
 pub fn term_of(benchmark: &str, category: &str, paging: Paging) -> Option<Term> {
     match benchmark {
         "idle" => None,
-        // Sums of what other rows measure.
+        // Sums of the costs that other rows measure.
         "vm-switch" | "event-switch" | "event-channel" => None,
         "event-in" => Some(Term::In),
         "event-out" | "event-send" => Some(Term::Out),
@@ -159,7 +159,7 @@ pub fn term_of(benchmark: &str, category: &str, paging: Paging) -> Option<Term> 
         _ if benchmark.starts_with("io-latency-out-") => Some(Term::Out),
         // Single exits that are not in the paper's terms (docs/benchmarks/exits.md).
         _ if EXITS.contains(&benchmark) => None,
-        // The same as other rows, in another state of the guest.
+        // Repetitions of other rows, in another state of the guest.
         _ if STATES.iter().any(|state| benchmark.ends_with(state)) => None,
         // Privileged and sensitive everywhere; with shadow paging it also switches the shadow root.
         "set-cr3" if paging == Paging::Nested => Some(Term::Sen),

@@ -16,7 +16,7 @@ struct EventFile {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Given {
-    /// The unit of both, one that results have.
+    /// The unit of both times, one that results have.
     unit: String,
     /// Native time: T_direct.
     direct: f64,
@@ -24,10 +24,10 @@ pub struct Given {
     guest: Option<f64>,
 }
 
-/// Where a workload's time comes from.
+/// Source of a workload's time.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Time {
-    /// From its events file.
+    /// Time that the events file states.
     Given(Given),
     /// The time of a number of operations of a benchmark, on this platform and natively.
     OfRow {
@@ -40,21 +40,17 @@ pub enum Time {
 /// A workload.
 #[derive(Debug)]
 pub struct Workload {
-    /// Its name.
     pub name: String,
     /// How often each event occurs, by the benchmark that measures it.
     pub counts: BTreeMap<String, f64>,
-    /// What could not be counted, in words.
+    /// Events that could not be counted, in words.
     pub left_out: Vec<String>,
-    /// Its total time.
+    /// Total time of the workload.
     pub time: Option<Time>,
 }
 
 impl Workload {
-    /// The events in the text of a file of this name.
-    ///
-    /// # Errors
-    /// It is not an events file, in words.
+    /// Reads the events from the text of a file of this name. The error is for people.
     pub fn parse(name: &str, text: &str) -> Result<Self, String> {
         let file: EventFile = toml::from_str(text).map_err(|error| {
             let error = error.to_string();
@@ -75,10 +71,7 @@ impl Workload {
         })
     }
 
-    /// Its cost on a platform, with its total time if that is known in the model's unit.
-    ///
-    /// # Errors
-    /// See [`PredictError`].
+    /// Predicts the workload's cost on a platform, with its total time if that is known in the model's unit.
     pub fn predict(&self, model: &Model) -> Result<Prediction, PredictError> {
         let prediction = predict(model, &self.counts, self.left_out.clone())?;
         Ok(match self.times(model) {
@@ -87,7 +80,7 @@ impl Workload {
         })
     }
 
-    /// T_direct, and T_guest as measured.
+    /// Returns T_direct, and T_guest as measured.
     fn times(&self, model: &Model) -> Option<(f64, Option<f64>)> {
         match self.time.as_ref()? {
             Time::Given(given) if given.unit == model.unit => Some((given.direct, given.guest)),

@@ -6,7 +6,7 @@ use crate::place::Machine;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// How many runs of functions are kept before the difference.
+/// Runs of functions that are kept before the difference.
 const BEFORE: usize = 6;
 
 /// The kind of difference.
@@ -19,29 +19,29 @@ pub enum What {
     Cpu,
     /// Another instruction is executed.
     Instruction,
-    /// One boot has ended, or executes nothing more.
+    /// A boot has ended, or executes nothing more.
     End,
 }
 
-/// One of the two boots at the difference.
+/// A boot at the difference.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Side {
-    /// The first instruction that is not the same in the other; nothing if this boot has ended.
+    /// The first instruction that is not the same in the other boot; nothing if this boot has ended.
     pub at: Option<At>,
-    /// How much time the clock skipped just before it, in a halt.
+    /// Time that the clock skipped just before that instruction, in a halt.
     pub skipped_ns: u64,
-    /// The instructions that it executes from there on, function by function.
+    /// The instructions that the boot executes from there on, function by function.
     pub next: Vec<Run>,
 }
 
-/// Where two boots differ.
+/// The first difference of two boots.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Difference {
-    /// How many instructions both execute before the difference; they are the same.
+    /// Number of equal instructions that both boots execute before the difference.
     pub equal: u64,
     /// The kind of difference.
     pub what: What,
-    /// The last instruction that is the same; nothing if there is none.
+    /// The last instruction that is the same in both; nothing if there is none.
     pub last: Option<At>,
     /// The instructions that both execute just before the difference, function by function.
     pub before: Vec<Run>,
@@ -49,7 +49,7 @@ pub struct Difference {
     pub sides: [Side; 2],
 }
 
-/// Why no difference is found.
+/// Reasons why no difference is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DifferenceError {
     /// The plugin's hashes differ where its instructions do not.
@@ -57,19 +57,19 @@ pub enum DifferenceError {
         "the hashes of both boots differ, but not their recorded instructions: please report it with both machines' names"
     )]
     Same,
-    /// They have nothing in common.
+    /// The recorded parts of both boots do not overlap.
     #[error(
         "the recorded instructions of both boots do not overlap: please report it with both machines' names"
     )]
     Apart,
 }
 
-/// Finds it in the last instructions of two boots, before which they are the same. `next`: how many runs of functions
-/// are told of each after it. None if both have ended and one only has some instructions more: after a power-off the host
-/// decides how many an emulator still executes.
+/// Finds the first difference in the last instructions of two boots, before which they are the same. `next`: number of
+/// runs of functions that are listed after it, for each boot. None if both have ended and one only has some
+/// instructions more: after a power-off the host decides how many an emulator still executes.
 ///
 /// # Errors
-/// There is none in what was kept, and they have not ended.
+/// The recorded instructions show no difference and the boots have not ended, or they do not overlap.
 pub fn difference(
     streams: [&Stream; 2],
     machines: [&Machine; 2],
@@ -96,10 +96,7 @@ pub fn difference(
     }))
 }
 
-/// How many instructions are the same, and what is not; see [`difference`].
-///
-/// # Errors
-/// As there.
+/// Returns the number of equal instructions, and the kind of the difference; see [`difference`].
 pub fn first_difference([a, b]: [&Stream; 2]) -> Result<Option<(u64, What)>, DifferenceError> {
     let have_ended = a.has_ended && b.has_ended;
     let begin = a.begin().max(b.begin());
@@ -113,7 +110,7 @@ pub fn first_difference([a, b]: [&Stream; 2]) -> Result<Option<(u64, What)>, Dif
             _ if have_ended => break,
             _ => return Ok(Some((at, What::End))),
         };
-        // Locations are of one process only.
+        // Locations are addresses of one emulator's process, so they are not compared.
         let key = |stream: &Stream, insn: u32| {
             let insn = stream.insns[insn as usize];
             (insn.address, insn.bytes().to_vec())

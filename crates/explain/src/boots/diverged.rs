@@ -1,21 +1,21 @@
-//! What was found in two boots, as it is printed.
+//! The comparison of two boots, as it is printed.
 
 use super::difference::Difference;
 use super::functions::Functions;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Of the JSON.
+/// Name and version of the JSON's schema.
 pub const SCHEMA: &str = "worldswitch-diverge/1";
 
-/// Two boots, and where they differ.
+/// Two boots, and their differences.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Diverged {
-    /// [`SCHEMA`].
+    /// Always `worldswitch-diverge/1`.
     pub schema: String,
     /// The machines, A and B: each boot's name, and its emulator if the user named one.
     pub boots: [String; 2],
-    /// How many instructions of each were compared.
+    /// Number of instructions of each boot that were compared.
     pub executed: [u64; 2],
     /// The one CPU whose instructions were compared; nothing if all were.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -33,15 +33,12 @@ pub struct Diverged {
 }
 
 impl Diverged {
-    /// As JSON.
-    ///
-    /// # Errors
-    /// None that is known.
+    /// Returns the comparison as JSON.
     pub fn to_json(&self) -> serde_json::Result<String> {
         Ok(serde_json::to_string_pretty(self)? + "\n")
     }
 
-    /// As text; of functions that only one executes at most so many of each.
+    /// Returns the comparison as text, with at most `most` of the functions that only one boot executes, for each boot.
     pub fn to_text(&self, most: usize) -> String {
         super::text::text(self, most)
     }

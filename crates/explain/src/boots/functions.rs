@@ -13,22 +13,22 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct Only {
     /// The function.
     pub function: Function,
-    /// How many instructions the boot executes before the function's first one.
+    /// Number of instructions that the boot executes before the function's first one.
     pub executed_before: u64,
-    /// The function that executed an instruction for the first time just before it.
+    /// The function whose first execution came just before this one's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
-    /// The other machine has a function of this name.
+    /// Whether the other machine has a function of this name.
     pub is_in_other: bool,
-    /// The other boot executes a function of this name at this level.
+    /// The level at which the other boot executes a function of this name, if it does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub other_level: Option<u8>,
 }
 
-/// One of the two boots.
+/// The functions of one boot.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Boot {
-    /// Different functions that it executes, as far as they are known.
+    /// Number of different functions that the boot executes, as far as they are known.
     pub functions: u64,
     /// The functions that only this boot executes, in the order of their first execution.
     pub only: Vec<Only>,
@@ -37,23 +37,23 @@ pub struct Boot {
 /// The functions of two boots.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Functions {
-    /// Functions that both execute.
+    /// Number of functions that both boots execute.
     pub common: u64,
     /// Both boots.
     pub boots: [Boot; 2],
 }
 
-/// What makes a function the same one in two kernels.
+/// Identity of a function in both kernels: its level and name.
 type Key = (u8, String);
 
-/// A function of a boot: when it is executed first, after which other one.
+/// A function of a boot: the time of its first execution, and the function that was executed first just before it.
 struct First {
     at: u64,
     function: Function,
     after: Option<String>,
 }
 
-/// Compares two boots.
+/// Compares the functions of two boots.
 pub fn functions(streams: [&Stream; 2], machines: [&Machine; 2]) -> Functions {
     let [a, b] = [0, 1].map(|side| firsts(streams[side], machines[side]));
     let names = machines.map(names);
@@ -82,13 +82,13 @@ pub fn functions(streams: [&Stream; 2], machines: [&Machine; 2]) -> Functions {
     }
 }
 
-/// The levels at which a boot executes a function of this name.
+/// Returns the levels at which a boot executes a function of this name.
 fn levels<'a>(firsts: &'a BTreeMap<Key, First>, name: &'a str) -> impl Iterator<Item = u8> + 'a {
     let levels = 0..=u8::MAX;
     levels.filter(move |level| firsts.contains_key(&(*level, name.to_owned())))
 }
 
-/// The known functions of a boot.
+/// Returns the known functions of a boot.
 fn firsts(stream: &Stream, machine: &Machine) -> BTreeMap<Key, First> {
     let mut firsts: BTreeMap<Key, First> = BTreeMap::new();
     let mut after = None;
@@ -109,7 +109,7 @@ fn firsts(stream: &Stream, machine: &Machine) -> BTreeMap<Key, First> {
     firsts
 }
 
-/// The names of all functions that a machine has.
+/// Returns the names of all functions that a machine has.
 fn names(machine: &Machine) -> BTreeSet<String> {
     let symbols = machine.images.iter().flat_map(|image| image.symbols.all());
     symbols
@@ -117,7 +117,7 @@ fn names(machine: &Machine) -> BTreeSet<String> {
         .collect()
 }
 
-/// The name in the source: a compiler appends .isra.0, .constprop.0 and the like to its copies.
+/// Returns the name in the source: a compiler appends .isra.0, .constprop.0 and the like to its copies.
 fn plain(name: &str) -> &str {
     match name.find('.') {
         Some(at) if at > 0 => &name[..at],

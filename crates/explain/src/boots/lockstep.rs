@@ -1,30 +1,30 @@
-//! How two machines are kept in step by the hashes of what they executed (plugin/peer.h).
+//! The protocol that keeps two machines in step, by hashes of the instructions that they executed (plugin/peer.h).
 
 /// The bytes of a message.
 pub const MESSAGE_BYTES: usize = 17;
 
-/// What a machine says.
+/// A message of a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Message {
-    /// So much was executed in all, and an interval is full.
+    /// An interval is full.
     Full(Point),
     /// The machine has ended.
     End(Point),
-    /// Its file is written.
+    /// The machine has written its file.
     Written,
 }
 
-/// Where a machine is.
+/// Progress of a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Point {
-    /// Instructions that were executed in all.
+    /// Number of instructions executed so far.
     pub executed: u64,
-    /// Of those since the last interval.
+    /// Hash of the instructions of the last interval.
     pub hash: u64,
 }
 
 impl Message {
-    /// Reads one; nothing if it is none.
+    /// Reads a message; nothing if it is not valid.
     pub fn read(bytes: &[u8; MESSAGE_BYTES]) -> Option<Self> {
         let number = |from: usize| {
             let bytes = bytes.iter().skip(from).take(8).rev();
@@ -43,19 +43,19 @@ impl Message {
     }
 }
 
-/// What a machine is told.
+/// Answer to a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// Go on.
     GoOn,
-    /// Write the file after one more interval, which shows what comes after the difference.
+    /// Write the file after one more interval, which shows the instructions after the difference.
     OneMore,
     /// Write the file now.
     Write,
 }
 
 impl Answer {
-    /// As the machine reads it.
+    /// Returns the byte of the answer, as the machine reads it.
     pub fn byte(self) -> u8 {
         match self {
             Self::GoOn => b'g',
@@ -65,18 +65,18 @@ impl Answer {
     }
 }
 
-/// What follows from what both said.
+/// The step that follows from both machines' messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// So far they are the same.
+    /// The machines have been the same so far.
     GoOn,
-    /// Both have ended, or they differ in the interval that is over: what each is told.
+    /// Both have ended, or they differ in the last interval: the answer to each.
     Over([Answer; 2]),
-    /// One of them says something out of turn.
+    /// A machine has sent a message out of turn.
     Confused,
 }
 
-/// The next step, when both have said something.
+/// Decides the next step, when both machines have sent a message.
 pub fn step(messages: [Message; 2]) -> Step {
     let told = |message| match message {
         Message::Full(_) => Answer::OneMore,

@@ -10,15 +10,15 @@ use std::ops::Range;
 /// An executed instruction.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct At {
-    /// The CPU.
+    /// The CPU that executed the instruction.
     pub cpu: u8,
     /// The function, with its level.
     pub function: Function,
     /// Bytes from the function's beginning, or from its page's if the function is not known.
     pub offset: u64,
-    /// Its virtual address.
+    /// Virtual address of the instruction.
     pub address: u64,
-    /// Its bytes, in hexadecimal.
+    /// Bytes of the instruction, in hexadecimal.
     pub code: String,
 }
 
@@ -27,7 +27,7 @@ pub struct At {
 pub struct Run {
     /// The first of these instructions.
     pub at: At,
-    /// How many instructions.
+    /// Number of instructions.
     pub instructions: u64,
 }
 
@@ -35,7 +35,7 @@ pub struct Run {
 pub struct Placed<'a> {
     pub stream: &'a Stream,
     places: Places<'a>,
-    /// Of each item: an index of [`Places::functions`].
+    /// Function of each item: an index of [`Places::functions`].
     functions: Vec<u32>,
 }
 
@@ -52,8 +52,8 @@ impl<'a> Placed<'a> {
         }
     }
 
-    /// All instructions in the order of their first execution, with their functions. Code that may be of several levels
-    /// above the machine's own has that of what was executed first before it.
+    /// Returns all instructions in the order of their first execution, with their functions. Code that may be of
+    /// several levels above the machine's own gets the level of the instruction that was executed first before it.
     pub fn firsts(stream: &'a Stream, machine: &'a Machine) -> Vec<(u64, Function)> {
         let trace = stream.trace();
         let order = stream.order();
@@ -68,7 +68,7 @@ impl<'a> Placed<'a> {
         order.iter().zip(&path).map(one).collect()
     }
 
-    /// What was executed after so many instructions.
+    /// Returns the instruction that was executed after so many others.
     pub fn at(&self, executed_before: u64) -> Option<At> {
         let item = self.stream.item(executed_before)?;
         let index = usize::try_from(executed_before - self.stream.begin()).ok()?;
@@ -99,7 +99,7 @@ impl<'a> Placed<'a> {
         key(a) == key(b)
     }
 
-    /// The runs from an instruction on, at most so many.
+    /// Returns the runs from an instruction on, at most `most`.
     pub fn next(&self, from: u64, most: usize) -> Vec<Run> {
         let mut runs = Vec::new();
         let mut at = from;
@@ -113,7 +113,7 @@ impl<'a> Placed<'a> {
         runs
     }
 
-    /// The last runs before an instruction, at most so many; of the first of them perhaps only the end was kept.
+    /// Returns the last runs before an instruction, at most `most`. Perhaps only the end of the first run was recorded.
     pub fn before(&self, end: u64, most: usize) -> Vec<Run> {
         let mut runs = Vec::new();
         let mut end = end;
@@ -137,8 +137,8 @@ impl<'a> Placed<'a> {
     }
 }
 
-/// Corrects a level by what is known of x86: whether it was executed in a VM, by VMRUN. What is in no known image there is
-/// the VM's.
+/// Corrects a level on x86, where the recording says whether an instruction was executed in a VM, by VMRUN. Code there
+/// that is in no known image is the VM's.
 fn correct(function: &mut Function, architecture: Architecture, is_in_vm: bool) {
     if architecture == Architecture::Aarch64 {
         return;

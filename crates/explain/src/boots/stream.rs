@@ -1,4 +1,4 @@
-//! Reads what the plugin kept of all that a machine executed (plugin/file.h): the different instructions, each with the
+//! Reads the plugin's record of all that a machine executed (plugin/file.h): the different instructions, each with the
 //! time of its first execution, and the last instructions in their order. The file is untrusted, as a trace is.
 
 use crate::trace::{Architecture, Insn, Path, Reader, Recorder, Trace, TraceError, damaged};
@@ -11,20 +11,20 @@ const VERSION: &str = "1";
 pub struct Item {
     /// Index in [`Stream::insns`].
     pub insn: u32,
-    /// The CPU.
+    /// The CPU that executed it.
     pub cpu: u8,
-    /// On x86: it was executed in a VM.
+    /// Whether the instruction was executed in a VM, on x86.
     pub is_in_vm: bool,
-    /// How much time the clock skipped in a halt just before it.
+    /// Time that the clock skipped in a halt just before the instruction.
     pub skipped_ns: u64,
 }
 
-/// When an instruction was executed first.
+/// Time of an instruction's first execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct First {
-    /// From 1.
+    /// Number of the execution, from 1.
     pub at: u64,
-    /// On x86: in a VM.
+    /// Whether it was in a VM, on x86.
     pub is_in_vm: bool,
 }
 
@@ -35,23 +35,21 @@ pub struct Stream {
     pub architecture: Architecture,
     /// Whether skips of the clock are known.
     pub has_clock: bool,
-    /// The machine has ended by itself.
+    /// Whether the machine has ended by itself.
     pub has_ended: bool,
-    /// How many instructions were executed in all.
+    /// Number of instructions executed in all.
     pub executed: u64,
     /// All different instructions that were executed.
     pub insns: Vec<Insn>,
-    /// When each of these was executed first.
+    /// First execution of each of these.
     pub firsts: Vec<First>,
-    /// The last instructions that were executed.
+    /// The last executed instructions, in their order.
     pub items: Vec<Item>,
 }
 
 impl Stream {
-    /// Reads a whole file.
-    ///
-    /// # Errors
-    /// It is damaged, cut, of another version, or the plugin could not keep everything.
+    /// Reads a whole file. A file is refused if it is damaged, cut or of another version, or if the plugin could not
+    /// keep everything.
     pub fn read(bytes: &[u8]) -> Result<Self, TraceError> {
         let mut reader = Reader { bytes };
         let architecture = reader.head(MAGIC, VERSION)?;
@@ -72,25 +70,25 @@ impl Stream {
         })
     }
 
-    /// How many instructions were executed before the first one that was kept.
+    /// Returns the number of instructions executed before the first recorded item.
     pub fn begin(&self) -> u64 {
         self.executed - self.items.len() as u64
     }
 
-    /// The instruction that was executed after so many others, if it was kept.
+    /// Returns the instruction that was executed after so many others, if it was recorded.
     pub fn item(&self, executed_before: u64) -> Option<&Item> {
         let at = executed_before.checked_sub(self.begin())?;
         self.items.get(usize::try_from(at).ok()?)
     }
 
-    /// The instructions in the order in which they were executed first.
+    /// Returns the instructions in the order of their first execution.
     pub fn order(&self) -> Vec<u32> {
         let mut order: Vec<u32> = (0..self.insns.len() as u32).collect();
         order.sort_by_key(|insn| self.firsts[*insn as usize]);
         order
     }
 
-    /// As a trace of one window: what was kept.
+    /// Returns the recorded items as a trace of one window.
     pub fn trace(&self) -> Trace {
         Trace {
             architecture: self.architecture,
@@ -106,7 +104,7 @@ impl Stream {
     }
 }
 
-/// The instructions, and when each was executed first.
+/// Reads the instructions, and the first execution of each.
 fn executed_insns(
     reader: &mut Reader<'_>,
     executed: u64,
@@ -127,7 +125,7 @@ fn executed_insns(
     Ok((insns, firsts))
 }
 
-/// Each instruction is the difference of its number, counted from 1, to the one before, in zigzag.
+/// Reads the last instructions. Each is the difference of its number, counted from 1, to the one before, in zigzag.
 fn items(reader: &mut Reader<'_>, insns: usize, executed: u64) -> Result<Vec<Item>, TraceError> {
     const WHAT: &str = "its last instructions";
     let count = reader.count(WHAT)?;
@@ -159,7 +157,7 @@ fn items(reader: &mut Reader<'_>, insns: usize, executed: u64) -> Result<Vec<Ite
 mod tests {
     use super::*;
 
-    /// As plugin/tests/unit.c has it, but for the time of the clock.
+    /// Encodes as plugin/tests/unit.c does, but for the time of the clock.
     const FILE: &[u8] = b"worldswitch-stream 1\nx86_64\n\n\0\x01\0\x05\x02\
         \x02\0\0\0\0\0\0\0\x02\x10\0\0\0\0\0\0\x01\xf4\x02\
         \x03\0\0\0\0\0\0\0\x03\x10\0\0\0\0\0\0\x01\x90\x04\

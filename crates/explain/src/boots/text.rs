@@ -1,4 +1,4 @@
-//! Two boots in words.
+//! The comparison of two boots, in words.
 
 use super::difference::{Difference, Side, What};
 use super::diverged::Diverged;
@@ -74,7 +74,7 @@ fn by_instruction(text: &mut String, difference: &Difference) {
     }
 }
 
-/// The difference itself, in one sentence.
+/// Describes the difference in one sentence.
 fn found(difference: &Difference) -> String {
     let [a, b] = &difference.sides;
     let executes = |side: &Side| match &side.at {
@@ -99,7 +99,7 @@ fn found(difference: &Difference) -> String {
     }
 }
 
-/// Runs of functions, as a table.
+/// Lists runs of functions as a table.
 fn runs(text: &mut String, title: &str, runs: &[Run], with_cpu: bool) {
     if runs.is_empty() {
         return;
@@ -121,7 +121,7 @@ fn runs(text: &mut String, title: &str, runs: &[Run], with_cpu: bool) {
     }
 }
 
-/// Whether anything around the difference was executed on another CPU than the first.
+/// Whether any instruction around the difference was executed on another CPU than the first.
 fn has_several_cpus(difference: &Difference) -> bool {
     let runs = difference.sides.iter().flat_map(|side| &side.next);
     let runs = runs.chain(&difference.before).map(|run| &run.at);
@@ -129,7 +129,7 @@ fn has_several_cpus(difference: &Difference) -> bool {
     runs.chain(ends).any(|at| at.cpu != 0)
 }
 
-/// An instruction: function, level and who; and the CPU, if there are several.
+/// Describes an instruction: function, level and kind of software; and the CPU, if there are several.
 fn at(at: &At, with_cpu: bool) -> String {
     let function = &at.function;
     let mut who = format!("L{}", function.level);
@@ -142,7 +142,7 @@ fn at(at: &At, with_cpu: bool) -> String {
     format!("{} ({who})", place(function, at.offset))
 }
 
-/// What is known of nothing but its address may be firmware.
+/// Returns the kind of a function's software. Code of which only the address is known has none: it may be firmware.
 fn kind(function: &Function) -> String {
     match function.image.is_empty() {
         true => "-".to_owned(),

@@ -1,4 +1,4 @@
-//! Looks addresses up in an ELF file's DWARF. Only the units that have one of them are read.
+//! Looks addresses up in an ELF file's DWARF. Only the units that have one of the addresses are read.
 
 use super::{DebugError, Elf, Site, fit::Bases};
 use addr2line::Context;
@@ -8,14 +8,14 @@ use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
-/// No kernel's debug information has a larger section.
+/// Size of the largest section that is read. No kernel's debug information has a larger one.
 const SECTION_MAX_BYTES: u64 = 4 << 30;
 
 fn damaged(error: impl ToString) -> DebugError {
     DebugError::Dwarf(error.to_string())
 }
 
-/// Where these addresses are in the source; those of which nothing is known are left out.
+/// Finds the sites of addresses in the source; addresses of which nothing is known are left out.
 pub(super) fn sites(
     elf: &Elf<'_>,
     bases: &Bases,
@@ -55,9 +55,9 @@ pub(super) fn sites(
             site.inlined.push(names.get(name));
         }
         site.inlined.reverse();
-        // A function that the compiler split, and put one part back into the other.
+        // The compiler may split a function and put one part back into the other.
         site.inlined.dedup();
-        // The first is the function that has the symbol.
+        // The outermost is the function that has the symbol.
         site.inlined.drain(..1.min(site.inlined.len()));
         if site != Site::default() {
             sites.insert(*address, site);
@@ -66,7 +66,7 @@ pub(super) fn sites(
     Ok(sites)
 }
 
-/// Each name once.
+/// Names, each stored once.
 #[derive(Default)]
 struct Names(HashSet<Rc<str>>);
 
@@ -81,8 +81,8 @@ impl Names {
     }
 }
 
-/// A path without what it has in common with the folder in which the compiler ran: where the source was built says
-/// nothing of it.
+/// Returns a path without its common beginning with the folder in which the compiler ran. The place of the build is no
+/// part of the source's name.
 pub(super) fn below(path: &str, folder: Option<&str>) -> String {
     let folder = clean(folder.unwrap_or_default());
     let path = clean(path);
@@ -91,7 +91,7 @@ pub(super) fn below(path: &str, folder: Option<&str>) -> String {
     path[same..].join("/")
 }
 
-/// The parts of a path; those that lead nowhere are left out.
+/// Splits a path into its parts, without those that lead nowhere.
 fn clean(path: &str) -> Vec<&str> {
     let mut parts: Vec<&str> = Vec::new();
     for part in path.split('/') {
@@ -105,7 +105,8 @@ fn clean(path: &str) -> Vec<&str> {
     parts
 }
 
-/// A section's bytes as they would be where the file runs; empty if it has none, or if nothing is looked up there.
+/// Returns a section's bytes as they would be where the file runs; empty if the file has no such section, or if no
+/// lookup needs it.
 fn section<'a>(elf: &Elf<'a>, bases: &Bases, id: SectionId) -> Result<Cow<'a, [u8]>, DebugError> {
     let is_needed = !matches!(
         id,
@@ -126,6 +127,7 @@ fn section<'a>(elf: &Elf<'a>, bases: &Bases, id: SectionId) -> Result<Cow<'a, [u
     if elf.kind() != ObjectKind::Relocatable {
         return Ok(data);
     }
+    // Only a module gets here. It is linked when it is loaded, so its debug information is relocated now.
     for (offset, relocation) in section.relocations() {
         let value = match relocation.target() {
             RelocationTarget::Symbol(index) => {

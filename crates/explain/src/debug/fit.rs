@@ -1,5 +1,5 @@
-//! Whether a debug file is of the code that was executed: its functions must be where the machine says that they are.
-//! Of a module this also says where its sections were loaded.
+//! Checks that a debug file is of the code that was executed: its functions must be at the addresses that the machine
+//! reports. For a module the check also finds the addresses at which its sections were loaded.
 
 use super::{DebugError, Elf};
 use crate::symbols::{Symbol, Symbols};
@@ -7,10 +7,10 @@ use object::read::elf::ElfSymbol64;
 use object::{LittleEndian, Object, ObjectKind, ObjectSymbol, SectionIndex};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// Where sections were loaded, by their index; empty for a file that runs where it was linked.
+/// Load addresses of sections, by their index; empty for a file that runs where it was linked.
 pub(super) type Bases = BTreeMap<usize, u64>;
 
-/// A kernel, or Xen: every function that the machine told is in the file, at the same address.
+/// Checks the file of a kernel or of Xen: it must have every function that the machine reports, at the same address.
 pub(super) fn kernel(elf: &Elf<'_>, symbols: &Symbols) -> Result<Bases, DebugError> {
     if elf.kind() == ObjectKind::Relocatable {
         return Err(DebugError::Other("it is a module".to_owned()));
@@ -38,7 +38,7 @@ pub(super) fn kernel(elf: &Elf<'_>, symbols: &Symbols) -> Result<Bases, DebugErr
     }
 }
 
-/// A module: all functions of a section that have a name of their own say the same of where it was loaded.
+/// Checks the file of a module: all functions of a section with unique names must imply the same load address.
 pub(super) fn module(elf: &Elf<'_>, symbols: &Symbols, module: &str) -> Result<Bases, DebugError> {
     if elf.kind() != ObjectKind::Relocatable {
         return Err(DebugError::Other("it is not a module".to_owned()));
@@ -81,7 +81,7 @@ fn no_symbols() -> DebugError {
     DebugError::Other("it has no symbols of functions to tell by".to_owned())
 }
 
-/// By name; None for a name that several have.
+/// Maps names to values; None for a name that occurs more than once.
 fn unique<'a, T>(all: impl Iterator<Item = (&'a str, T)>) -> HashMap<&'a str, Option<T>> {
     let mut found = HashMap::new();
     for (name, value) in all {
@@ -94,14 +94,13 @@ fn unique<'a, T>(all: impl Iterator<Item = (&'a str, T)>) -> HashMap<&'a str, Op
     found
 }
 
-/// As [`Symbols`] has it.
+/// Returns a symbol's name in the form that [`Symbols`] has.
 fn name<'a>(symbol: &ElfSymbol64<'a, '_, LittleEndian>) -> Option<&'a str> {
     let name = symbol.name().ok().filter(|name| !name.is_empty())?;
     Some(plain(name))
 }
 
-/// Without what the compiler adds to the unlikely part of a function, and without the file that Xen's table puts
-/// before a name.
+/// Removes the compiler's suffix for the unlikely part of a function, and the file that Xen's table puts before a name.
 fn plain(name: &str) -> &str {
     let name = name.rsplit('#').next().unwrap_or(name);
     name.strip_suffix(".cold").unwrap_or(name)

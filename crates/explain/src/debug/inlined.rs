@@ -11,18 +11,20 @@ use std::rc::Rc;
 /// Instructions of a line of the source.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LineCount {
-    /// Index in [`crate::explained::Explained::functions`]: the innermost function that it is of, inlined or not.
+    /// Index in [`crate::explained::Explained::functions`]: the innermost function of the line's instructions, inlined
+    /// or not.
     pub function: u32,
     /// The file, below the folder of the source.
     pub file: String,
-    /// Counted from 1.
+    /// Number of the line, from 1.
     pub line: u32,
-    /// How many.
+    /// Number of instructions.
     pub instructions: u64,
 }
 
-/// Puts inlined functions into the tree of a path, below the function that they were put into; what they call is
-/// below them. `functions` gains the inlined ones. Nodes of the walk that are `left_out` are in neither tree nor lines.
+/// Puts inlined functions into the tree of a path, below the functions that contain them. Functions that an inlined one
+/// calls are below it. `functions` gains the inlined ones. Nodes of the walk that are `left_out` are in neither tree
+/// nor lines.
 pub(crate) fn expand(
     walk: &Walk,
     path: &[u32],
@@ -62,14 +64,14 @@ struct Expander<'a> {
     functions: &'a mut Vec<Function>,
     tree: Tree,
     children: HashMap<(Option<u32>, u32), u32>,
-    /// Of a function with a symbol and an inlined one's name: the inlined one's index.
+    /// Index of an inlined function, by the function with the symbol and the inlined one's name.
     inlined: HashMap<(u32, Rc<str>), u32>,
-    /// For each node of the walk: the node of its last instruction. What it calls next is called from there.
+    /// Node of the last instruction, for each node of the walk. The next function that it calls is called from there.
     last: Vec<Option<u32>>,
 }
 
 impl Expander<'_> {
-    /// One instruction of a node of the walk; returns the node that it is of.
+    /// Counts an instruction of a node of the walk; returns its node in the new tree.
     fn step(&mut self, walk: &Walk, node: u32, is_call: bool, names: &[Rc<str>]) -> u32 {
         let Node {
             function, parent, ..
@@ -95,7 +97,8 @@ impl Expander<'_> {
         node
     }
 
-    /// The same name inlined into code of the same level and software is the same function.
+    /// Returns the function of this name that is inlined into `within`. Code of the same level and software has one
+    /// such function.
     fn inlined(&mut self, within: u32, name: &Rc<str>) -> u32 {
         let key = (within, Rc::clone(name));
         if let Some(known) = self.inlined.get(&key) {
@@ -116,7 +119,7 @@ impl Expander<'_> {
     }
 }
 
-/// The tree in which inlined functions that are not to be kept are part of their callers again.
+/// Returns the tree in which inlined functions that are not to be kept are part of their callers again.
 pub(crate) fn fold(tree: &Tree, functions: &[Function], keeps: impl Fn(&Function) -> bool) -> Tree {
     let mut kept: Vec<u32> = Vec::with_capacity(tree.nodes.len());
     let mut nodes = tree.nodes.clone();

@@ -1,5 +1,5 @@
-//! Debug information (DWARF) of what a machine executed: which inlined functions an instruction is of, and which line
-//! of the source. A file is used only if it belongs to the code that ran ([`fit`]).
+//! Debug information (DWARF) of the executed code: the inlined functions of an instruction, and its line of the source.
+//! A file is used only if it belongs to the code that ran ([`fit`]).
 
 mod dwarf;
 mod fit;
@@ -18,24 +18,24 @@ pub(crate) use inlined::{expand, fold};
 
 type Elf<'a> = ElfFile64<'a, LittleEndian>;
 
-/// Why a file's debug information can't be used.
+/// Reasons why a file's debug information can't be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DebugError {
-    /// It is no ELF file, or is damaged.
+    /// The file is no ELF file, or is damaged.
     #[error(
         "this is not a whole 64-bit little-endian ELF file ({0}): copy or fetch the file again"
     )]
     Elf(String),
-    /// Stripped, or built without.
+    /// The file was stripped, or built without debug information.
     #[error(
         "it has no debug information (DWARF): give the file as it was linked, built with -g (Linux: \
          CONFIG_DEBUG_INFO), or the one of the debug package"
     )]
     None,
-    /// Its debug information is damaged, or of a kind that is not known.
+    /// The debug information is damaged, or of an unknown kind.
     #[error("its debug information can't be read ({0}): copy or fetch the file again")]
     Dwarf(String),
-    /// Nothing of what was executed is in it.
+    /// The debug information has none of the executed code.
     #[error(
         "its debug information has none of the code that was executed: is it split into other files (.dwo)? Build \
          without CONFIG_DEBUG_INFO_SPLIT"
@@ -46,10 +46,10 @@ pub enum DebugError {
     Other(String),
 }
 
-/// Where one instruction is in the source.
+/// Place of an instruction in the source.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Site {
-    /// Functions whose body the compiler put there, the outermost first, without the one that has the symbol.
+    /// Functions whose body the compiler inlined there, the outermost first, without the one that has the symbol.
     pub inlined: Vec<Rc<str>>,
     /// File and line.
     pub line: Option<(Rc<str>, u32)>,
@@ -65,7 +65,7 @@ pub struct Piece {
 }
 
 impl Piece {
-    /// `Linux`, `kvm_amd`, `vmm`.
+    /// Returns the name of the piece: `Linux`, `kvm_amd`, `vmm`.
     pub fn name<'a>(&'a self, machine: &'a Machine) -> &'a str {
         let image = machine.images.get(self.image);
         let image = image.map_or("", |image| &*image.name);
@@ -73,10 +73,10 @@ impl Piece {
     }
 }
 
-/// What was executed of each piece of code, and what debug files say of it.
+/// The executed instructions of each piece of code, and their sites from debug files.
 #[derive(Clone, Debug, Default)]
 pub struct Sites {
-    /// By instruction of the trace: the piece, and the address at which it was linked.
+    /// Piece and link address of each instruction of the trace.
     insns: Vec<Option<(Piece, u64)>>,
     known: BTreeMap<Piece, HashMap<u64, Site>>,
     /// The names of all pieces with debug information.
@@ -84,7 +84,7 @@ pub struct Sites {
 }
 
 impl Sites {
-    /// Of a trace; nothing is known yet of any place in the source.
+    /// Lists the executed instructions of a trace. Their sites are not known yet.
     pub fn of(trace: &Trace, machine: &Machine) -> Self {
         let places = Places::of(trace, machine);
         let insns = (0..trace.insns.len()).map(|insn| places.linked(insn));
@@ -94,16 +94,13 @@ impl Sites {
         }
     }
 
-    /// The pieces of code of which something was executed.
+    /// Returns the pieces of code that were executed.
     pub fn pieces(&self) -> BTreeSet<Piece> {
         let insns = self.insns.iter().flatten();
         insns.map(|(piece, _)| piece.clone()).collect()
     }
 
     /// Reads the debug information of one piece from the bytes of a file.
-    ///
-    /// # Errors
-    /// The file is damaged, has none, or is of other code.
     pub fn read(
         &mut self,
         machine: &Machine,
@@ -133,19 +130,19 @@ impl Sites {
         Ok(())
     }
 
-    /// The names of the pieces that have debug information.
+    /// Returns the names of the pieces that have debug information.
     pub(crate) fn names(&self) -> Vec<String> {
         self.names.iter().cloned().collect()
     }
 
-    /// Where an instruction of the trace is in the source.
+    /// Returns the place of an instruction in the source.
     pub(crate) fn get(&self, insn: u32) -> Option<&Site> {
         let (piece, address) = self.insns.get(insn as usize)?.as_ref()?;
         self.known.get(piece)?.get(address)
     }
 }
 
-/// A program's own file with debug information has the same code.
+/// Checks that a program's own debug file has the same code.
 fn same_code(code: &Code, file: &[u8]) -> Result<fit::Bases, DebugError> {
     let own = Code::of(file).map_err(|error| DebugError::Elf(error.to_string()))?;
     match own == *code {

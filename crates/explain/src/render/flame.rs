@@ -6,7 +6,7 @@ use crate::render::number::grouped;
 use crate::tree::Node;
 use inferno::flamegraph::{self, Options, TextTruncateDirection};
 
-/// Ends the names of inlined functions, as in the stacks of other tools.
+/// Suffix of the names of inlined functions, as other tools write them in stacks.
 const INLINED: &str = "_[i]";
 
 /// The flame graph can't be drawn.
@@ -15,8 +15,8 @@ const INLINED: &str = "_[i]";
 pub struct FlameError(String);
 
 impl Explained {
-    /// Folded stacks of the most common path, the guest's own instructions among them: a line `OUTER;INNER COUNT` for
-    /// each node with instructions of its own. The counts add up to the path's length.
+    /// Returns folded stacks of the most common path, the guest's own instructions among them. Each node with
+    /// instructions of its own has a line `OUTER;INNER COUNT`. The counts add up to the path's length.
     pub fn to_folded(&self) -> String {
         let own = self
             .tree
@@ -28,7 +28,7 @@ impl Explained {
             .collect()
     }
 
-    /// The same as an SVG file, which browsers show and search.
+    /// Draws the folded stacks as an SVG file, which browsers show and search.
     ///
     /// # Errors
     /// There is nothing to draw.
@@ -52,7 +52,7 @@ impl Explained {
         String::from_utf8(svg).map_err(|error| FlameError(error.to_string()))
     }
 
-    /// From the outermost caller to the node, below the level and kind of software of the outermost.
+    /// Returns the stack from the outermost caller to the node, below the level and kind of software of the outermost.
     fn stack(&self, node: u32) -> String {
         let chain: Vec<&Node> = self.tree.chain(node).collect();
         let functions = chain

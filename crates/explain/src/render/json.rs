@@ -1,37 +1,31 @@
-//! As JSON, and back: reports and comparisons read what was explained earlier.
+//! Writes an explained operation as JSON and reads it: reports and comparisons use earlier ones.
 
 use crate::explained::{Explained, SCHEMA};
 
-/// No operation takes as many instructions; sums of such numbers do not overflow.
+/// Limit of each number. No operation takes as many instructions; sums of such numbers do not overflow.
 const MOST: u64 = 1 << 40;
 
-/// Why text is not an explained operation.
+/// Reasons why text is not an explained operation.
 #[derive(Debug, thiserror::Error)]
 pub enum JsonError {
-    /// It is no JSON, or has other fields.
+    /// The text is no JSON, or has other fields.
     #[error("this is not an explained operation: {0}")]
     Json(#[from] serde_json::Error),
-    /// Another version's.
+    /// The text is of another version.
     #[error("the explained operation has schema {0:?}, and this version reads only {SCHEMA:?}")]
     Schema(String),
-    /// Its parts contradict each other.
+    /// The parts contradict each other.
     #[error("the explained operation is damaged: {0}")]
     Damaged(String),
 }
 
 impl Explained {
-    /// As JSON, with [`SCHEMA`].
-    ///
-    /// # Errors
-    /// None that is known.
+    /// Returns the operation as JSON, with [`SCHEMA`].
     pub fn to_json(&self) -> Result<String, JsonError> {
         Ok(serde_json::to_string_pretty(self)?)
     }
 
-    /// Reads what `to_json` wrote.
-    ///
-    /// # Errors
-    /// It is something else, of another version, or damaged.
+    /// Reads the JSON of `to_json`.
     pub fn from_json(text: &str) -> Result<Self, JsonError> {
         #[derive(serde::Deserialize)]
         struct Versioned {
@@ -58,7 +52,7 @@ impl Explained {
         }
     }
 
-    /// The greatest number in it, without its sign.
+    /// Returns the greatest number in the operation, without its sign.
     fn greatest(&self) -> u64 {
         let nodes = self.tree.nodes.iter();
         let nodes = nodes.flat_map(|node| [node.calls, node.own, node.total]);

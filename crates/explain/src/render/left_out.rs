@@ -1,21 +1,22 @@
-//! What a view leaves out, as text.
+//! The additions that a view leaves out, as text.
 
 use crate::explained::Explained;
 use crate::render::number::grouped;
 
 impl Explained {
-    /// How many fewer instructions the measurement would be without what this view leaves out.
+    /// Returns the number of instructions that the measurement would be shorter without the additions that this view
+    /// leaves out.
     pub fn left_out_measured(&self) -> i64 {
         let left_out = self.left_out.as_ref();
         left_out.map_or(0, |left_out| left_out.measured())
     }
 
-    /// The measurement without what this view leaves out.
+    /// Returns the measurement without the additions that this view leaves out.
     pub fn remaining(&self) -> i64 {
         self.sum.measured - self.left_out_measured()
     }
 
-    /// Behind the number of instructions; empty if nothing is left out.
+    /// Returns the words after a number of instructions; empty if nothing is left out.
     pub(super) fn left_out_words(&self) -> String {
         let left_out = self.left_out.as_ref().map(|left_out| {
             let all = grouped(self.sum.measured);
@@ -24,7 +25,7 @@ impl Explained {
         left_out.unwrap_or_default()
     }
 
-    /// One line, or nothing.
+    /// Describes the additions that are left out, in one line; empty if there are none.
     pub fn left_out_line(&self) -> String {
         let Some(left_out) = &self.left_out else {
             return String::new();
@@ -41,7 +42,7 @@ impl Explained {
         }
     }
 
-    /// Behind the sum, which is that of everything.
+    /// Returns the line after the sum, which includes the additions; empty if nothing is left out.
     pub(super) fn left_out_sum(&self) -> String {
         let sum = self.left_out.as_ref().map(|left_out| {
             let [all, less, rest] = [self.sum.measured, left_out.measured(), self.remaining()];
@@ -51,7 +52,7 @@ impl Explained {
         sum.unwrap_or_default()
     }
 
-    /// Why x86 registers have no names, and what helps; nothing if they have.
+    /// Tells why x86 registers have no names, with the cure; nothing if they have names.
     pub fn unnamed(&self) -> Option<&'static str> {
         if self.architecture != "x86_64" {
             return None;

@@ -1,4 +1,4 @@
-//! What debug information adds, as text: whose inlined functions are known, and lines of the source.
+//! Debug information as text: the code whose inlined functions are known, and lines of the source.
 
 use super::Shown;
 use crate::debug::LineCount;
@@ -9,7 +9,7 @@ use crate::render::number::grouped;
 use std::fmt::Write;
 
 impl Explained {
-    /// Whose inlined functions are known, and whose are not; empty if none are.
+    /// Names the code whose inlined functions are known, and the code whose are not; empty if none are.
     pub(super) fn debug_text(&self) -> String {
         if self.debug.is_empty() {
             return String::new();
@@ -28,7 +28,7 @@ impl Explained {
         }
     }
 
-    /// Lines of the source by function, both with the most instructions first.
+    /// Lists lines of the source by function, both with the most instructions first.
     pub(super) fn lines_text(&self, shown: Shown) -> String {
         if !shown.lines {
             return String::new();

@@ -1,6 +1,6 @@
 //! Numbers for people.
 
-/// With commas: `3,031`, `-12`.
+/// Writes a number with commas: `3,031`, `-12`.
 pub fn grouped(number: i64) -> String {
     let digits = number.unsigned_abs().to_string();
     let mut text = String::from(if number < 0 { "-" } else { "" });
@@ -13,13 +13,13 @@ pub fn grouped(number: i64) -> String {
     text
 }
 
-/// The same with a sign: `+12`, `-12`, `0`.
+/// Writes a number with commas and a sign: `+12`, `-12`, `0`.
 pub fn signed(number: i64) -> String {
     let plus = if number > 0 { "+" } else { "" };
     format!("{plus}{}", grouped(number))
 }
 
-/// A share in percent, rounded.
+/// Writes a share in percent, rounded.
 pub fn percent(part: i64, whole: i64) -> String {
     let whole = whole.max(1) as f64;
     format!("{:.0} %", part as f64 / whole * 100.0)

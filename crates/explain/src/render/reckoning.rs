@@ -1,4 +1,5 @@
-//! A reckoning as text: counts, prices and cycles by class, what has no price, and what others measured.
+//! An estimate in cycles, as text: counts, prices and cycles by class, the instructions without a price, and published
+//! measurements.
 
 use crate::explained::Explained;
 use crate::prices::{Access, Cycles, Item, Other, Price};
@@ -13,7 +14,7 @@ const KVM_INSNS: i64 = 1533;
 const XEN_INSNS: i64 = 526;
 
 impl Explained {
-    /// Empty if no prices were given.
+    /// Returns the estimate as text; empty if no prices were given.
     pub(super) fn reckoning_text(&self) -> String {
         let Some(reckoning) = &self.reckoning else {
             return String::new();
@@ -112,7 +113,7 @@ fn published(reckoning: &Reckoning, benchmark: &str) -> String {
     }
 }
 
-/// Why instructions and cycles differ so much, if the prices and the published figures are those that show it.
+/// Explains why instructions and cycles differ so much, if the prices and the published figures are those that show it.
 fn why(reckoning: &Reckoning) -> String {
     let price = |item, access| {
         let mut of = reckoning.lines.iter();

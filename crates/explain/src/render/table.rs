@@ -10,9 +10,9 @@ use crate::traps::Trap;
 /// Accesses to registers: a row for each class or register, a column for each phase.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RegisterTable {
-    /// The columns.
+    /// The columns of the table.
     pub phases: Vec<Phase>,
-    /// By class, then by name.
+    /// Rows by class, then by name.
     pub rows: Vec<RegisterRow>,
 }
 
@@ -23,12 +23,12 @@ pub struct RegisterRow {
     pub class: Class,
     /// The register, if the table is by name.
     pub register: Option<String>,
-    /// One for each phase.
+    /// Accesses in each phase.
     pub accesses: Vec<Accesses>,
 }
 
 impl Accesses {
-    /// `READS/WRITES`, or `-`.
+    /// Writes accesses as `READS/WRITES`, or `-`.
     pub fn text(self) -> String {
         match self.reads + self.writes {
             0 => "-".to_owned(),
@@ -38,7 +38,7 @@ impl Accesses {
 }
 
 impl Explained {
-    /// A function with the software that it is in, and its level if there are several.
+    /// Names a function with the software that has it, and its level if there are several.
     pub fn label(&self, function: &Function) -> String {
         let place = match (function.kind, &function.module) {
             (Kind::Guest, _) => "guest".to_owned(),
@@ -53,7 +53,7 @@ impl Explained {
         }
     }
 
-    /// Phases with their share.
+    /// Returns the phases with their share.
     pub fn phase_shares(&self) -> impl Iterator<Item = (Phase, i64, String)> + '_ {
         let whole = self.phases.iter().map(|count| count.instructions as i64);
         let whole = whole.sum();
@@ -63,7 +63,7 @@ impl Explained {
         })
     }
 
-    /// The traps, if they say more than the tree: with one hypervisor and one trap they do not.
+    /// Returns the traps, if they say more than the tree: with one hypervisor and one trap they do not.
     pub fn telling_traps(&self) -> &[Trap] {
         let count: u64 = self.traps.iter().map(|trap| trap.count).sum();
         match self.hypervisors < 2 && count < 2 {
@@ -72,7 +72,7 @@ impl Explained {
         }
     }
 
-    /// How often another path was taken, and why it is longer.
+    /// Tells how often another path was taken, and why it is longer.
     pub fn other_text(&self, other: &OtherPath) -> String {
         let samples = if other.windows == 1 {
             "sample"
@@ -90,7 +90,7 @@ impl Explained {
         }
     }
 
-    /// How many samples have no path, and why.
+    /// Tells how many samples have no path, and why.
     pub fn partial_text(&self) -> Option<String> {
         (self.partial > 0).then(|| {
             format!(
@@ -101,7 +101,7 @@ impl Explained {
         })
     }
 
-    /// Accesses to registers by class, or by name.
+    /// Tabulates accesses to registers by class, or by name.
     pub fn register_table(&self, by_name: bool) -> RegisterTable {
         let mut phases: Vec<Phase> = self.registers.iter().map(|count| count.phase).collect();
         phases.sort_unstable();

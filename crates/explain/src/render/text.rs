@@ -1,4 +1,4 @@
-//! As text: one sentence, the call tree, other paths, phases, registers, the sum.
+//! An explained operation as text: one sentence, the call tree, other paths, phases, registers, the sum.
 
 use crate::explained::Explained;
 use crate::place::{Function, Kind};
@@ -9,19 +9,19 @@ use crate::traps::Trap;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// What of it is shown.
+/// Options of the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shown {
-    /// Calls with fewer instructions in all are left out, and counted.
+    /// Fewest instructions of a call that is shown. Shorter calls are counted.
     pub least: u64,
-    /// Every register by its name.
+    /// Whether every register is shown by its name.
     pub registers: bool,
-    /// Lines of the source.
+    /// Whether lines of the source are shown.
     pub lines: bool,
 }
 
 impl Default for Shown {
-    /// Calls of ten instructions, and classes of registers.
+    /// Shows calls of ten instructions or more, and classes of registers.
     fn default() -> Self {
         Self {
             least: 10,
@@ -32,7 +32,7 @@ impl Default for Shown {
 }
 
 impl Explained {
-    /// For people, in a font of fixed width.
+    /// Returns the explanation for people, in a font of fixed width.
     pub fn to_text(&self, shown: Shown) -> String {
         let parts = [
             self.sentence(),
@@ -50,7 +50,7 @@ impl Explained {
         parts.join("\n")
     }
 
-    /// What the operation costs, and what most of it is.
+    /// Tells the cost of the operation and its largest parts.
     pub fn sentence(&self) -> String {
         let mut by: BTreeMap<(u8, Kind), i64> = BTreeMap::new();
         for count in self.counts() {
@@ -236,7 +236,7 @@ impl Explained {
         text
     }
 
-    /// How the parts add up to the measurement, as one line.
+    /// Tells how the parts add up to the measurement, in one line.
     pub fn sum_text(&self) -> String {
         let Sum {
             attributed,

@@ -1,5 +1,5 @@
-//! Where a server is and how to get in: `postgresql://...` with libpq's variables and password file for what it leaves
-//! out. Pure but for the password file.
+//! Address of a server: `postgresql://...`, with libpq's variables and password file for the parts that it leaves out.
+//! Pure but for the password file.
 
 use super::tls::{Mode, Tls};
 use crate::Error;
@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// How long data may go unconfirmed before the connection counts as lost.
 const LOST: Duration = Duration::from_secs(30);
 
-/// Where Debian's server has its socket.
+/// Folder of the socket of Debian's server.
 const SOCKETS: &str = "/var/run/postgresql";
 
 /// The address of a database. It is shown without its password.
@@ -32,16 +32,13 @@ pub struct Address {
 type Variable<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 impl Address {
-    /// Whether the text is meant as one.
+    /// Tells whether a text is meant as an address.
     pub fn is_one(text: &str) -> bool {
         SCHEMES.iter().any(|scheme| text.starts_with(scheme))
     }
 
-    /// Reads an address; what it leaves out comes from PGHOST, PGPORT, PGUSER, PGPASSWORD, PGDATABASE, PGSSLMODE,
+    /// Reads an address; parts that it leaves out come from PGHOST, PGPORT, PGUSER, PGPASSWORD, PGDATABASE, PGSSLMODE,
     /// PGSSLROOTCERT, PGCONNECT_TIMEOUT, and from the password file (PGPASSFILE, `~/.pgpass`).
-    ///
-    /// # Errors
-    /// What is wrong with it, or with the password file.
     pub fn parse(text: &str) -> Result<Self, Error> {
         Self::parse_with(text, &|name| {
             std::env::var(name).ok().filter(|value| !value.is_empty())
@@ -67,6 +64,7 @@ impl Address {
         };
         config.ssl_mode(tls.mode.of_client());
         let mut address = Self { config, tls };
+        // Last, because host, port, database and user select a line of the password file.
         if address.config.get_password().is_none() {
             let file = variable("PGPASSFILE").map(PathBuf::from);
             let file = file.or_else(|| Some(home?.join(".pgpass")));
@@ -77,10 +75,7 @@ impl Address {
         Ok(address)
     }
 
-    /// Whether the text itself has a password.
-    ///
-    /// # Errors
-    /// It is no address.
+    /// Tells whether the text itself has a password.
     pub fn has_password(text: &str) -> Result<bool, Error> {
         let (config, _) = read(text)?;
         Ok(config.get_password().is_some())
@@ -108,7 +103,7 @@ impl Address {
         }
     }
 
-    /// The password of libpq's file: `HOST:PORT:DATABASE:USER:PASSWORD` on each line, `*` for any.
+    /// Finds the password in libpq's file: `HOST:PORT:DATABASE:USER:PASSWORD` on each line, `*` for any.
     fn kept_password(&self, file: &Path) -> Result<Option<String>, Error> {
         use std::os::unix::fs::PermissionsExt;
         let wrong = |why: String| Error::File {
@@ -135,7 +130,7 @@ impl Address {
     }
 }
 
-/// The last field of a line whose first four are the wanted ones. `\` takes the next character as it is.
+/// Returns the last field of a line whose first four are the wanted ones. `\` quotes the next character.
 fn password(line: &str, wanted: [&str; 4]) -> Option<String> {
     if line.starts_with('#') {
         return None;
@@ -157,14 +152,14 @@ fn password(line: &str, wanted: [&str; 4]) -> Option<String> {
     fields.iter().zip(&wanted).all(is_it).then_some(password)
 }
 
-/// What is wrong with an address. Never with its text, which may have a password.
+/// Makes an error of a wrong address. The error never has the address, which may have a password.
 fn wrong(what: String) -> Error {
     Error::Address(format!(
         "the address of the database is wrong: {what}; it has the form postgresql://USER@HOST:PORT/DATABASE"
     ))
 }
 
-/// What the address itself says.
+/// Reads the address itself, without the environment.
 fn read(text: &str) -> Result<(Config, SaidOfTls), Error> {
     if !Address::is_one(text) {
         return Err(wrong("it does not begin with postgresql://".into()));
@@ -174,14 +169,14 @@ fn read(text: &str) -> Result<(Config, SaidOfTls), Error> {
     Ok((config, tls))
 }
 
-/// What the address says of TLS, which the client library has other words for.
+/// Options of TLS in an address, for which the client library has other names.
 #[derive(Default)]
 struct SaidOfTls {
     mode: Option<String>,
     root: Option<String>,
 }
 
-/// The same with a port, if it has a host without one: the client library takes 5432 then.
+/// Adds the port to an address that has a host without one: the client library would take 5432.
 fn with_port(text: &str, port: &str) -> String {
     let Some((scheme, rest)) = text.split_once("://") else {
         return text.to_owned();
@@ -191,7 +186,7 @@ fn with_port(text: &str, port: &str) -> String {
     let host = authority
         .rsplit_once('@')
         .map_or(authority, |(_, host)| host);
-    // A colon in brackets is an address' own.
+    // A colon in brackets is part of an IPv6 address.
     let after = host.rsplit_once(']').map_or(host, |(_, after)| after);
     match host.is_empty() || after.contains(':') {
         true => text.to_owned(),
@@ -219,7 +214,7 @@ fn split_tls(text: &str) -> (String, SaidOfTls) {
     }
 }
 
-/// `%2F` and the like as the bytes that they stand for; what is no such thing stays.
+/// Decodes `%2F` and the like to the bytes that they stand for. All other text stays.
 fn decoded(text: &str) -> String {
     let mut bytes = Vec::new();
     let mut rest = text.as_bytes();
@@ -241,7 +236,7 @@ fn decoded(text: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// What the address leaves out, from the environment.
+/// Fills in the parts that the address leaves out, from the environment.
 fn fill(config: &mut Config, variable: Variable<'_>) -> Result<(), String> {
     if config.get_hosts().is_empty() {
         match variable("PGHOST") {
@@ -266,6 +261,7 @@ fn fill(config: &mut Config, variable: Variable<'_>) -> Result<(), String> {
         let user = user.ok_or("it names no user, and neither PGUSER nor USER is set")?;
         config.user(&user);
     }
+    // After the user, whose name is the default.
     if config.get_dbname().is_none() {
         let user = config.get_user().unwrap_or_default().to_owned();
         config.dbname(&variable("PGDATABASE").unwrap_or(user));
@@ -289,7 +285,7 @@ fn fill(config: &mut Config, variable: Variable<'_>) -> Result<(), String> {
     Ok(())
 }
 
-/// What went wrong, without the words that the client library puts before it.
+/// Returns the innermost cause of an error, without the words that the client library puts before it.
 pub(super) fn cause(error: &dyn std::error::Error) -> String {
     let mut last = error;
     while let Some(next) = last.source() {

@@ -20,7 +20,7 @@ use std::error::Error as Any;
 use std::sync::mpsc;
 use std::time::Duration;
 
-/// Of each session: where its tables are, and how long it waits for others that write.
+/// Settings of each session: the schema of its tables, and how long it waits for others that write.
 const SESSION: &str = "SET search_path = worldswitch; SET lock_timeout = '30s'";
 
 /// An open connection.
@@ -87,9 +87,6 @@ impl<'a> FromSql<'a> for Value {
 
 impl Server {
     /// Connects to a history; `create`: makes an empty one if there is none.
-    ///
-    /// # Errors
-    /// The server can't be reached or refuses; there is no history, or of another version.
     pub fn open(address: &Address, create: bool) -> Result<Self, Error> {
         Self::open_as(address, create, STEPS)
     }
@@ -122,10 +119,7 @@ impl Server {
         Ok(server)
     }
 
-    /// Brings the tables to this program's version; returns theirs before and now.
-    ///
-    /// # Errors
-    /// There are none, they are newer, or the role may not change them.
+    /// Brings the tables to this program's version; returns the versions before and after.
     pub fn migrated(address: &Address) -> Result<(i64, i64), Error> {
         Self::migrated_to(address, STEPS)
     }
@@ -139,8 +133,8 @@ impl Server {
         Ok((found, steps.last().map_or(found, |step| step.0)))
     }
 
-    /// The client library limits only a part of a connection's time, so another thread connects. It ends with the
-    /// program if the server never answers.
+    /// Connects on another thread, because the client library limits only a part of a connection's time. The thread
+    /// ends with the program if the server never answers.
     fn connect(address: &Address) -> Result<Self, Error> {
         let name = address.to_string();
         let tls = address.tls.connector()?;
@@ -176,7 +170,8 @@ impl Server {
             .map_err(|error| self.failed(&error))
     }
 
-    /// The version of the tables; none without a schema. A schema without that table is somebody else's.
+    /// Returns the version of the tables; none without a schema. A schema without the version's table is somebody
+    /// else's.
     fn version(&mut self) -> Result<Option<i64>, Error> {
         let sql = "SELECT EXISTS (SELECT 1 FROM pg_namespace WHERE nspname = $1),
              EXISTS (SELECT 1 FROM pg_tables WHERE schemaname = $1 AND tablename = 'version')";
@@ -207,6 +202,7 @@ impl Server {
     }
 
     fn upgrade_inside(&mut self, steps: &[Step]) -> Result<i64, Error> {
+        // Locked before the version is read: another program may be upgrading.
         let sql = "SELECT pg_advisory_xact_lock(hashtextextended('worldswitch tables', 0)) IS NULL";
         self.query(sql, &[])?;
         let known = steps.last().map_or(0, |step| step.0);
@@ -316,7 +312,7 @@ impl Database for Server {
     }
 
     fn grant(&mut self, right: Right, roles: &[String]) -> Result<(), Error> {
-        // For others GRANT is no error: the server only warns.
+        // To a role that is not the owner the server gives a warning and no error.
         let owner = self.owner()?;
         let mut may = self.query("SELECT pg_has_role($1, 'USAGE')", &[owner.as_str().into()])?;
         if !may.first_mut().map_or(Ok(false), Columns::bool)? {

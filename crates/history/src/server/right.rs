@@ -1,11 +1,11 @@
-//! What a role of the server may do.
+//! Rights of a role of the server.
 
 use super::schema::SCHEMA;
 
 /// A right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Right {
-    /// Only read.
+    /// Reads and nothing else.
     Read,
     /// Read, add results, and pin the first run of a platform; neither change nor remove.
     Add,

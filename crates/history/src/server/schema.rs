@@ -2,11 +2,11 @@
 
 use crate::by_kernel;
 
-/// The schema, and the table in it that has the version.
+/// Schema of the tables.
 pub(super) const SCHEMA: &str = "worldswitch";
 
-/// A version of the tables, and the statements that make it from the one before. The first makes them from nothing; it
-/// has the number of SQLite's version with the same tables.
+/// A version of the tables, and the statements that make it from the version before. The first step makes the tables
+/// from nothing; it has the number of SQLite's version with the same tables.
 pub(crate) type Step = (i64, &'static str);
 
 pub(crate) const STEPS: &[Step] = &[

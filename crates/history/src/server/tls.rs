@@ -1,4 +1,4 @@
-//! TLS to a server, by libpq's names of what is checked.
+//! TLS to a server. Its modes have libpq's names.
 
 use crate::Error;
 use postgres::config::SslMode;
@@ -20,18 +20,18 @@ const SYSTEM: [&str; 2] = [
     "/etc/pki/tls/certs/ca-bundle.crt",
 ];
 
-/// Whether there is TLS, and what is checked of the server.
+/// Whether TLS is used, and the checks of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
-    /// None.
+    /// No TLS.
     Disable,
-    /// If the server has it; nothing is checked.
+    /// TLS if the server has it; nothing is checked.
     Prefer,
-    /// Always; nothing is checked.
+    /// TLS always; nothing is checked.
     Require,
-    /// Always; a known authority must have signed its certificate.
+    /// TLS always; a known authority must have signed the server's certificate.
     VerifyCa,
-    /// The same, and the certificate must be for the host's name.
+    /// TLS always, with a certificate from a known authority that is for the host's name.
     VerifyFull,
 }
 
@@ -60,7 +60,7 @@ impl Mode {
     }
 }
 
-/// What an address says of TLS.
+/// Settings of TLS for an address.
 #[derive(Clone, Debug)]
 pub(crate) struct Tls {
     pub mode: Mode,
@@ -70,10 +70,7 @@ pub(crate) struct Tls {
 }
 
 impl Tls {
-    /// What connects with TLS.
-    ///
-    /// # Errors
-    /// The trusted certificates can't be read.
+    /// Makes the connector for TLS.
     pub fn connector(&self) -> Result<MakeRustlsConnect, Error> {
         let provider = Arc::new(ring::default_provider());
         let verifier = Verifier {
@@ -118,7 +115,7 @@ impl Tls {
             CertificateDer::pem_file_iter(&path).map_err(|cause| wrong(cause.to_string()))?;
         for certificate in read {
             let certificate = certificate.map_err(|cause| wrong(cause.to_string()))?;
-            // A system's file may have some that rustls does not know.
+            // A system's file may have certificates that rustls can't read.
             let _ = roots.add(certificate);
         }
         if roots.is_empty() {
@@ -134,7 +131,7 @@ impl Tls {
 #[derive(Debug)]
 struct Verifier {
     provider: Arc<CryptoProvider>,
-    /// None: whoever answers is the server.
+    /// Trusted authorities. None: any certificate is accepted.
     trusted: Option<Arc<WebPkiServerVerifier>>,
     /// Whether the certificate must be for the host's name.
     names: bool,
@@ -153,7 +150,7 @@ impl ServerCertVerifier for Verifier {
             return Ok(ServerCertVerified::assertion());
         };
         match trusted.verify_server_cert(server, between, name, ocsp, now) {
-            // The name is looked at last, when all else is right.
+            // The verifier checks the name last, when all else is right.
             Err(rustls::Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
             )) if !self.names => Ok(ServerCertVerified::assertion()),

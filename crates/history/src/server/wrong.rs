@@ -1,11 +1,11 @@
-//! The client library's errors in words that say what to do.
+//! Translates the client library's errors into words with a cure.
 
 use super::address::{Address, cause};
 use super::schema::SCHEMA;
 use crate::Error;
 use postgres::error::{DbError, SqlState};
 
-/// Of a connection that was not made.
+/// Makes the error of a failed connection.
 pub(super) fn of_connection(address: &Address, error: &postgres::Error) -> Error {
     let (user, database) = (address.user(), address.database());
     let what = match error.as_db_error() {
@@ -37,7 +37,7 @@ pub(super) fn of_connection(address: &Address, error: &postgres::Error) -> Error
     }
 }
 
-/// Of a statement.
+/// Makes the error of a failed statement.
 pub(super) fn of_statement(name: &str, user: &str, error: &postgres::Error) -> Error {
     let what = match error.as_db_error() {
         Some(said) => said_by_server(said, user),
@@ -52,7 +52,7 @@ pub(super) fn of_statement(name: &str, user: &str, error: &postgres::Error) -> E
     }
 }
 
-/// Of what the server would not refuse, but not do either.
+/// Makes the error of a statement that the server would neither refuse nor carry out.
 pub(super) fn not_allowed(name: &str, user: &str, why: &str) -> Error {
     Error::Server {
         place: name.to_owned(),

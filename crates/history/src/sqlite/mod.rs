@@ -45,9 +45,6 @@ fn value(found: ValueRef<'_>) -> rusqlite::Result<Value> {
 
 impl Sqlite {
     /// Opens a history; `create`: makes its folder and an empty one if there is none.
-    ///
-    /// # Errors
-    /// The file is something else, has a newer version, or can't be created.
     pub fn open(path: &Path, create: bool) -> Result<Self, Error> {
         if !create && !path.exists() {
             return Err(Error::NotThere(path.display().to_string()));
@@ -114,7 +111,8 @@ impl Database for Sqlite {
         Ok(changed.map_err(&failed)? as u64)
     }
 
-    /// Takes the write lock first: SQLite does not let a transaction that has read wait for it.
+    /// Begins a transaction; one that writes takes the write lock first. SQLite does not let a transaction that has
+    /// read wait for the lock.
     fn begin(&mut self, write: bool) -> Result<(), Error> {
         let sql = if write { "BEGIN IMMEDIATE" } else { "BEGIN" };
         self.db.execute_batch(sql).map_err(self.failed())

@@ -1,5 +1,5 @@
 //! The SQLite file's tables, the check that a file is a history, and the way from older versions. `docs/history.md`
-//! describes it.
+//! describes the tables.
 
 use crate::Error;
 use crate::by_kernel;
@@ -52,7 +52,7 @@ CREATE TABLE pins (
 CREATE INDEX pins_by_run ON pins (run);
 ";
 
-/// What version 3 has more than version 2.
+/// Statements that make version 3 from version 2.
 const FROM_2: &str = by_kernel::INDEX;
 
 /// Checks that the file is a history of a known version; creates the tables in a new file, and brings older ones to
@@ -131,8 +131,9 @@ fn version(
     }
 }
 
-/// From version 1, which kept no digest and no host: all is computed anew from the results.
+/// Migrates from version 1, which had no digest and no host: all is computed anew from the results.
 fn from_1(db: &Transaction<'_>, failed: impl Fn(rusqlite::Error) -> Error) -> Result<(), Error> {
+    // New runs must not get the numbers of removed runs, which only the old table's sequence knows.
     let last = "SELECT seq FROM sqlite_sequence WHERE name = 'runs'";
     let last = db
         .query_row(last, [], |row| row.get::<_, i64>(0))
@@ -167,7 +168,7 @@ fn from_1(db: &Transaction<'_>, failed: impl Fn(rusqlite::Error) -> Error) -> Re
     set_last_id(db, last.unwrap_or(0)).map_err(&failed)
 }
 
-/// Writes a run of version 1 and its figures into the new tables. `text`: as it was kept, byte for byte.
+/// Writes a run of version 1 and its figures into the new tables. `text` is the stored text, byte for byte.
 fn keep(
     db: &Transaction<'_>,
     id: i64,
@@ -212,7 +213,7 @@ fn keep(
     Ok(Ok(()))
 }
 
-/// New runs get greater numbers than this.
+/// Makes new runs get greater numbers than `id`.
 pub(super) fn set_last_id(db: &Connection, id: i64) -> rusqlite::Result<()> {
     let changed = db.execute(
         "UPDATE sqlite_sequence SET seq = max(seq, ?1) WHERE name = 'runs'",
