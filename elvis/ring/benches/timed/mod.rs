@@ -1,4 +1,4 @@
-//! What the benchmarks have in common: drivers and their rings, and how the time of requests is measured.
+//! Parts that the benchmarks share: drivers and their rings, and the timing of requests.
 //!
 //! The driver's work is not timed. The code from take to publish is a separate function, [`serve`], so that its
 //! instructions can be counted (callgrind's `--toggle-collect`); `--once` runs a case without timing it.

@@ -1,5 +1,5 @@
-//! The same of a device that ends requests in order and keeps how far it got in a packed ring (`progress`): what was
-//! published together is seen together, and a record of another ring is never used.
+//! Tests of a killed device that ends requests in order and records its progress in a packed ring (`progress`). Replies
+//! that were published together are seen together, and a record of another ring is never used.
 
 use super::{MEMORY, SIZE, Scene, dead, memory, random, request, with_writes};
 use crate::driver::Driver;
@@ -22,7 +22,7 @@ fn device(driver: &Driver, record: &Span) -> Ring {
     ring
 }
 
-/// What a device has taken, and how many requests it had ended at each time that it published.
+/// Requests that a device has taken, and the number of ended requests at each publication.
 #[derive(Default)]
 struct Work {
     taken: VecDeque<(u16, u64)>,
