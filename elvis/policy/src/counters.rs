@@ -7,7 +7,7 @@ use serde::Serialize;
 pub struct QueueCounters {
     /// Requests served.
     pub requests: u64,
-    /// Bytes of their data, and of the ranges that they discard or zero.
+    /// Bytes of the requests' data, and of the ranges that they discard or zero.
     pub bytes: u64,
     /// Kicks received.
     pub kicks: u64,

@@ -23,10 +23,10 @@ pub use setup::{Load, Placed, Serving, Setup};
 
 use serde::Serialize;
 
-/// What was counted, after the warm-up.
+/// Counts of a simulation, after the warm-up.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Measured {
-    /// Of each guest.
+    /// Counts of each guest.
     pub guests: Vec<Counted>,
     /// How each core spent its time.
     pub cores: Vec<Spent>,
