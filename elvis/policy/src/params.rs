@@ -163,10 +163,6 @@ impl Params {
     }
 
     /// Checks the values, also against each other.
-    ///
-    /// # Errors
-    ///
-    /// The first invalid value.
     pub fn check(&self) -> Result<(), ParamsError> {
         let least = |key, value: u64, least: u64| {
             if value >= least {

@@ -14,10 +14,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// reply would have to be waited for.
 const CONFIG_CHANGED: [u32; 3] = [2, 1, 0];
 
-/// What came of a message to a front-end.
+/// Result of a message to a front-end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Notice {
-    /// It is in the channel's socket.
+    /// The message is in the channel's socket.
     Sent,
     /// No front-end is connected. The next one reads the configuration space anyway.
     NoFrontend,
@@ -30,7 +30,7 @@ pub enum Notice {
 }
 
 impl Notice {
-    /// What it means for a changed configuration space, for users.
+    /// Returns the result's meaning for a changed configuration space, for users.
     #[must_use]
     pub fn text(self) -> &'static str {
         match self {
@@ -59,11 +59,11 @@ impl Channel {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Uses this descriptor from now on, and closes the one before.
+    /// Uses this descriptor from now on, and closes the one before it.
     ///
     /// # Errors
     ///
-    /// It is not a stream socket of the family AF_UNIX. The one before stays.
+    /// The descriptor is no stream socket of the family AF_UNIX. The one before it stays.
     pub fn set(&self, socket: OwnedFd) -> io::Result<()> {
         let (domain, kind) = (socket_domain(&socket), socket_type(&socket));
         if (domain, kind) != (Ok(AddressFamily::UNIX), Ok(SocketType::STREAM)) {
@@ -74,7 +74,7 @@ impl Channel {
         Ok(())
     }
 
-    /// Closes it: the connection has ended.
+    /// Closes the channel: the connection has ended.
     pub fn close(&self) {
         *self.socket() = None;
     }

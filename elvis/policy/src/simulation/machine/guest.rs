@@ -53,7 +53,7 @@ pub struct Guest {
     pub queue: Queue,
     /// Transactions that the guest can begin.
     ready: u32,
-    /// Those of the `ready` transactions that the guest now puts into the queue.
+    /// Transactions of `ready` that the guest now puts into the queue.
     puts: u32,
     /// Replies in the guest's ring, with the time at which their transaction began.
     replies: VecDeque<Option<u64>>,
