@@ -40,7 +40,7 @@ pub const PROTOCOL_UDP: u8 = 17;
 /// Bytes of a UDP header.
 const UDP_BYTES: usize = 8;
 
-/// What a driver says of a frame.
+/// Header that a driver gives a frame: its offloads.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Header {
     /// [`NEEDS_CSUM`].

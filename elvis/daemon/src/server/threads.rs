@@ -3,7 +3,7 @@
 use super::iothread::IoThread;
 use std::sync::Arc;
 
-/// One or several I/O threads; the queues of a spread device go round them. There is always a first one.
+/// I/O threads of a device, at least one. The queues of a spread device go round them.
 #[derive(Clone)]
 pub struct Threads {
     first: Arc<IoThread>,
