@@ -146,7 +146,7 @@ fn start(config: &Config, made: &Made) -> io::Result<Listening> {
     Ok(listening)
 }
 
-/// Drops privileges, starts to answer clients, and says what is served.
+/// Drops privileges, starts to answer clients, and logs how devices are served.
 fn run(
     config: &Config,
     made: &Made,
@@ -235,7 +235,7 @@ impl Made {
         let close = || self.server.get().map(|server| server.close());
         close();
         if is_starting {
-            // Not without limit: a disk may not answer.
+            // The wait has a limit: a disk may not answer.
             while let Ok(event) = happened.recv_timeout(LAST_WAIT) {
                 if matches!(event, Event::Started(_)) {
                     break;

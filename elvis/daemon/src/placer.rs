@@ -20,7 +20,7 @@ const NODE_HOLDS: Duration = Duration::from_secs(10);
 /// The changes so far, for `elvis ctl stats`.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct PlacementView {
-    /// For each I/O thread, whether it is in use.
+    /// Whether each I/O thread is in use.
     pub open: Vec<bool>,
     /// I/O threads opened.
     pub opened: u64,

@@ -175,7 +175,7 @@ impl Limiter {
         )
     }
 
-    /// Notes what was served.
+    /// Charges the requests and bytes that were served.
     pub fn take(&mut self, requests: u64, bytes: u64) {
         self.with(|buckets| buckets.take(requests, bytes));
     }

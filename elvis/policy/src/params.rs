@@ -18,11 +18,11 @@ pub struct Params {
     pub stuck_rule: bool,
     /// A queue with requests is stuck when it got no new one for this long, in ns.
     pub stuck_ns: u64,
-    /// Most requests that a stuck queue may hold. Not in the paper; without this bound a driver
-    /// that keeps a fixed number of requests outstanding counts as stuck however many they are,
-    /// and busy queues cut each other's visits short.
+    /// Most requests that a stuck queue may hold. Not in the paper. Without this bound a driver that keeps a fixed
+    /// number of requests outstanding would count as stuck however many they are. Busy queues would then cut each
+    /// other's visits short.
     pub stuck_pending: u16,
-    /// How many other queues are checked per request served, to find a stuck one.
+    /// Number of other queues that are checked per request served, to find a stuck one.
     pub peeks: u32,
     /// Data per unit of work, in bytes.
     pub unit_bytes: u32,
@@ -33,9 +33,9 @@ pub struct Params {
     pub polling: bool,
     /// Kicks in a row, close together, that start polling.
     pub poll_on_kicks: u32,
-    /// If a queue made this many requests while polled, one kick restarts polling, once. Under load,
-    /// polling ends when the host stops the driver; without this rule most kicks would come from
-    /// the row that each such stop requires.
+    /// Number of requests that a queue must make while polled, so that one kick restarts polling, once. Under load,
+    /// polling ends when the host stops the driver. Without this rule most kicks would come from the row that each such
+    /// stop requires.
     pub poll_again_requests: u32,
     /// Greatest mean gap between kicks in a row that starts polling, in ns: the inverse of the paper's "predefined
     /// notification rate" (section 3.4).

@@ -127,8 +127,8 @@ impl Polling {
         self.polled
     }
 
-    /// Notes new requests. Each earns `poll_off_idle_ns` of polling; what a burst earns is kept for the
-    /// pause after it, up to `poll_keep_ns`.
+    /// Notes new requests. Each earns `poll_off_idle_ns` of polling. The time that a burst earns is kept for the pause
+    /// after it, up to `poll_keep_ns`.
     pub fn earn(&mut self, params: &Params, requests: u16, now_ns: u64) {
         self.requests = self.requests.saturating_add(requests.into());
         self.since_review = self.since_review.saturating_add(requests.into());

@@ -66,9 +66,8 @@ pub struct Scheduler {
     round: u64,
     /// Greatest weight of a device that has queues.
     heaviest: u32,
-    /// Number of visits since the last one that left requests over which this round's share still allows, and the
-    /// fewest rounds that a device visited since then must wait. After a full scan of such visits the next round
-    /// starts.
+    /// Number of visits since the last one that left requests over which this round's share still allows; fewest rounds
+    /// that a device visited since then must wait. After a full scan of such visits the next round starts.
     fruitless: u32,
     rounds_needed: u64,
     /// Number of times since then that the second polled queue was visited before the first. Each time the full scan
@@ -134,6 +133,7 @@ impl Scheduler {
     pub fn next(&mut self, now_ns: u64) -> Step {
         let in_vain_ns = self.in_vain_ns.take();
         let gap_ns = now_ns.saturating_sub(in_vain_ns.unwrap_or(now_ns));
+        // No step between two polls takes so long: the host did not run the thread.
         if gap_ns >= self.params.stopped_ns {
             self.counters.stopped_ns += gap_ns;
             self.calm_ns = now_ns.saturating_add(gap_ns.saturating_mul(Params::CALM));

@@ -11,7 +11,7 @@ use std::fs::File;
 use std::sync::Arc;
 
 thread_local! {
-    /// How many more writes the device of this thread makes.
+    /// Number of writes that the device of this thread still makes.
     static LEFT: Cell<u64> = const { Cell::new(u64::MAX) };
 }
 
@@ -27,7 +27,7 @@ pub(crate) fn may_write() -> bool {
     })
 }
 
-/// Whether the device has died: it reads what it did not write, so what it reads means nothing.
+/// Whether the device has died. Its reads then mean nothing, as its writes did not take place.
 fn dead() -> bool {
     LEFT.with(|left| left.get() == 0)
 }

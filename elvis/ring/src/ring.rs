@@ -19,7 +19,7 @@ pub enum RingError {
     Jump {
         /// The index.
         avail: u16,
-        /// By how much it is ahead.
+        /// Number of entries by which the index is ahead.
         pending: u16,
         /// The ring's size.
         size: u16,
@@ -136,7 +136,7 @@ pub enum RingError {
     Progress(RecordError),
 }
 
-/// Why a record in memory that outlives this process can't be used.
+/// Reason for which a record in memory that outlives this process can't be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum RecordError {
     /// The record is too small for its ring.

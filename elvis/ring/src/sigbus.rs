@@ -39,7 +39,7 @@ impl Watched {
             .compare_exchange(FREE, BUSY, Ordering::SeqCst, Ordering::Relaxed)
             .is_ok();
         if taken {
-            // This comes first, see `range`.
+            // The count of uses comes first: `range` compares it to see that the slot was refilled.
             self.uses.fetch_add(1, Ordering::SeqCst);
             self.bytes.store(bytes, Ordering::SeqCst);
             self.broken.store(false, Ordering::SeqCst);

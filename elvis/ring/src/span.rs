@@ -234,7 +234,7 @@ const PAIR: usize = 16;
 pub(crate) struct AlignedPairs(Span);
 
 impl AlignedPairs {
-    /// None if the span is not aligned.
+    /// Returns the pairs of a span. None if the span is not aligned.
     pub(crate) fn new(span: Span) -> Option<Self> {
         span.aligned(8).then_some(Self(span))
     }

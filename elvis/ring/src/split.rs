@@ -312,7 +312,8 @@ impl Split {
     pub(crate) fn arm(&mut self) {
         self.kicks_wanted = true;
         if self.event_idx {
-            // Not `next`: a driver compares with what it adds, and requests seen but not taken are not new.
+            // The index at the last look is used, not `next`: a driver compares with the requests that it adds, and
+            // requests seen but not taken are not new.
             self.set_avail_event(self.seen);
         } else {
             self.used.store_u16(0, 0, Ordering::Relaxed);

@@ -67,8 +67,8 @@ pub struct UplinkCounts {
     pub received_bytes: u64,
     /// Frames that the kernel did not take, as the interface is down or full: dropped.
     pub unsent: u64,
-    /// Frames of a VLAN that has no port, with a tag where none may be, from an address of a device, or for the next
-    /// switch only: dropped.
+    /// Dropped frames: of a VLAN that has no port, with a tag where none may be, from an address of a device, or for
+    /// the next switch only.
     pub foreign: u64,
     /// Times that the kernel had an error instead of frames.
     pub failed: u64,

@@ -1,7 +1,7 @@
 //! A front-end's channel for messages from its device (VHOST_USER_SET_BACKEND_REQ_FD): a connected socket.
 //!
 //! The front-end is not trusted. A message is sent only if it fits into the socket at once, and nothing is read from
-//! it, so no thread waits for the other end.
+//! the socket. So no thread waits for the other end.
 
 use rustix::io::Errno;
 use rustix::net::sockopt::{socket_domain, socket_type};
@@ -25,7 +25,7 @@ pub enum Notice {
     NoChannel,
     /// The front-end does not read its channel, which is full.
     Full,
-    /// The front-end has closed its end, or what it gave is no connected socket. The channel is closed.
+    /// The front-end has closed its end, or its descriptor is no connected socket. The channel is closed.
     Broken,
 }
 

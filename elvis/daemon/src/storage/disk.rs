@@ -76,19 +76,19 @@ impl Storage {
 /// An open disk.
 #[derive(Debug)]
 pub enum Disk {
-    /// See [`Source::Null`].
+    /// Disk of a [`Source::Null`].
     Null {
         /// Size in bytes.
         bytes: u64,
         /// Time of each read and write.
         service: Duration,
     },
-    /// See [`Source::Ram`].
+    /// Disk of a [`Source::Ram`].
     Ram {
         /// Memory of the disk.
         memory: Span,
     },
-    /// See [`Source::File`].
+    /// Disk of a [`Source::File`].
     File {
         /// File of the disk, which is locked.
         file: File,
@@ -106,7 +106,7 @@ pub enum Disk {
         blocks: Blocks,
         /// Whether the file is in memory (tmpfs), so that a request is a copy that does not block.
         in_memory: bool,
-        /// See [`Source::File`].
+        /// Whether to register the driver's memory, see [`Source::File`].
         registered_buffers: bool,
         /// Syncs of the disk, of all data or of one write.
         syncs: Syncs,

@@ -49,7 +49,7 @@ impl Tally {
     }
 }
 
-/// How the I/O cores spent the counted time; all cores together, in ns.
+/// Use of the counted time by the I/O cores; all cores together, in ns.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct CoreTime {
     /// Serving requests and calling drivers.
@@ -98,7 +98,7 @@ pub struct Outcome {
     pub jain: f64,
     /// The groups, in the scenario's order.
     pub groups: Vec<GroupOutcome>,
-    /// How core time was spent.
+    /// Use of the cores' time.
     pub cores: CoreTime,
     /// Notifications from drivers.
     pub kicks: u64,

@@ -126,13 +126,13 @@ pub struct Costs {
     pub visit_ns: u64,
     /// A check for kicks and completions (epoll without waiting).
     pub look_ns: u64,
-    /// From a kick until a sleeping thread runs: the guest's exit, the eventfd and the wake-up.
+    /// Time from a kick until a sleeping thread runs: the guest's exit, the eventfd and the wake-up.
     pub wake_ns: u64,
-    /// From a kick until a running thread can see it: the exit alone.
+    /// Time from a kick until a running thread can see it: the exit alone.
     pub kick_ns: u64,
     /// A call (a write to an eventfd).
     pub call_ns: u64,
-    /// From the call until the driver sees the replies (the interrupt).
+    /// Time from the call until the driver sees the replies (the interrupt).
     pub interrupt_ns: u64,
     /// Handling of one completion from storage.
     pub complete_ns: u64,

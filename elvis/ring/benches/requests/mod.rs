@@ -93,14 +93,14 @@ impl Request for Received {
     }
 }
 
-/// Sends so many frames, each in one buffer.
+/// Sends `count` frames, each in one buffer.
 pub fn send(driver: &mut Driver, count: u16) {
     for slot in 0..u64::from(count) {
         driver.submit(&[(BUFFERS + slot * u64::from(BUFFER), FRAME, false)]);
     }
 }
 
-/// Gives so many buffers for received frames.
+/// Gives `count` buffers for received frames.
 pub fn receive(driver: &mut Driver, count: u16) {
     for slot in 0..u64::from(count) {
         driver.submit(&[(BUFFERS + slot * u64::from(BUFFER), BUFFER, true)]);

@@ -116,7 +116,7 @@ pub fn wanted(name: &str) -> Option<bool> {
     Some(arguments.iter().any(|word| word == "--once"))
 }
 
-/// How often to run something so that it takes long enough.
+/// Returns how often to run something so that it takes long enough.
 pub fn enough(run: &mut impl FnMut(u64) -> Duration) -> u64 {
     let mut count = 1;
     while run(count) < LENGTH {

@@ -61,8 +61,8 @@ impl Work {
     }
 }
 
-/// Runs a device that dies after so many writes, one that dies early, and one that does not. False if the first
-/// one lived.
+/// Runs a device that dies after `writes` writes, one that dies early, and one that lives. False if the first one
+/// lived.
 fn killed(writes: u64, seed: u64) -> bool {
     let (mut scene, record) = (Scene::new(true), record());
     let (mut chance, mut chain, mut left) = (seed, Chain::new(), writes);
@@ -132,7 +132,7 @@ fn a_packed_ring_served_in_order_survives_a_device_that_is_killed_after_any_writ
     }
 }
 
-/// Makes so many requests of one buffer, and ends them.
+/// Makes `count` requests of one buffer, and ends them.
 fn serve(driver: &mut Driver, ring: &mut Ring, count: u32) {
     let mut chain = Chain::new();
     for _ in 0..count {
@@ -223,7 +223,7 @@ fn a_record_of_another_ring_is_not_used() {
         kept(&driver, &RingAddresses { available, ..at }, start, &record),
         start
     );
-    // The same bytes in another file.
+    // A file with the same bytes is another file.
     let other = memory(MEMORY);
     std::io::copy(&mut &file, &mut &other).unwrap();
     let copy = Driver::of_file(&other, SIZE, true, true).unwrap();
@@ -234,12 +234,12 @@ fn a_record_of_another_ring_is_not_used() {
         damaged.store_u64(at, word, Ordering::Relaxed);
         assert_eq!(continues(&driver, &damaged), start);
     }
-    // One that was cleared.
+    // A cleared record is not used.
     assert!(progress::says(&record));
     progress::clear(&record);
     assert!(!progress::says(&record));
     assert_eq!(continues(&driver, &record), start);
-    // One that is too small.
+    // A record that is too small is refused.
     let small = record.part(0, 64).unwrap();
     let mut ring = driver.device().unwrap();
     assert!(ring.keep(small, &at, start).is_err());

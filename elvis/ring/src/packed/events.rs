@@ -38,7 +38,7 @@ impl Packed {
     pub(crate) fn arm(&mut self) {
         self.kicks_wanted = true;
         if self.event_idx {
-            // Not `next`: requests seen but not taken are not new.
+            // The place of the last look is used, not `next`: requests seen but not taken are not new.
             self.set_event(DESC, self.seen.bits());
         } else {
             // Without EVENT_IDX the place has no meaning. It makes the structure nonzero, which `keep` requires.

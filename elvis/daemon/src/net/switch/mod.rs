@@ -446,6 +446,7 @@ impl Switch {
         let joined = joined
             .map(Joined)
             .ok_or_else(|| in_use("all ports of the switch are in use"))?;
+        // The pin needs the port's number. If the address is another's, dropping `joined` removes the port again.
         if let Some(mac) = joined.0.spec.mac {
             if !joined.0.table.pin(mac, joined.0.number) {
                 return Err(in_use("another port of the switch has this address"));

@@ -1,5 +1,5 @@
 //! The decision whether to look for answers right after a driver sent frames to an interface. Answers of the host's own
-//! kernel are there when the frame was sent. Those of other hosts are not, and an event tells of them. Pure.
+//! kernel are there when the frame was sent. Answers of other hosts are not, and an event tells of them. Pure.
 
 /// Number of looks in vain in a row after which only one of so many is made.
 const IN_VAIN: u32 = 8;

@@ -265,6 +265,7 @@ impl Frames {
         features: u64,
         room: &mut Room,
     ) -> Result<Received, RingError> {
+        // A frame that found too few buffers is held, and goes first: frames stay in order.
         if self.held.is_none() {
             if let Some(received) = self.read_into_buffers(link, ring, features, room)? {
                 return Ok(received);

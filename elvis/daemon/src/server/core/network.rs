@@ -1,9 +1,9 @@
 //! Visits to queues of network devices: sends the frames that drivers transmit, and gives them those that
 //! arrive.
 //!
-//! A frame from one device of a switch to another is copied once, from buffer to buffer, in the sender's
-//! visit, if the receiver is served by the same I/O thread and has buffers. Otherwise it waits in the
-//! receiver's inbox.
+//! A frame from one device of a switch to another is copied once, from buffer to buffer, in the sender's visit. That
+//! requires that the same I/O thread serves the receiver, and that the receiver has buffers. Otherwise the frame waits
+//! in the receiver's inbox.
 
 use super::frames::{Frames, Received};
 use super::{Core, Slot};
@@ -262,7 +262,7 @@ impl Core {
             uplink.send(vlan, &sent.header, &parts, &mut self.room.scratch);
             return None;
         }
-        // Without a queue that is served the receiver is off.
+        // A receiver that has no served queue is off.
         let queue = port.queue_for(hint)?;
         let parts = sent.parts(chain);
         let here = queue.place().filter(|place| place.thread == self.number);

@@ -20,7 +20,7 @@ impl Frontend {
     fn offered(&self) -> u64 {
         let kind = &self.shared.kind;
         let mut all = VERSION_1 | EVENT_IDX | INDIRECT | PROTOCOL_FEATURES | LOG_ALL;
-        // Without such a file it is not known where a packed ring goes on after a crash.
+        // Only a file of progress says where a packed ring of such a device goes on after a crash.
         if !kind.in_order() || self.shared.rings.is_some() {
             all |= RING_PACKED;
         }

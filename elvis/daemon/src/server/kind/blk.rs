@@ -218,6 +218,7 @@ impl Blk {
         bytes: &[u8],
         features: u64,
     ) -> Result<(), String> {
+        // A write may cover other bytes than `writeback`, if it does not change them.
         let before = self.config();
         let mut after = before.clone();
         let (start, known) = (offset as usize, before.len());

@@ -6,7 +6,7 @@ use super::paper::OF_A_SOCKET;
 use super::paper::Workload::{Apache, Filebench, Memcached, Stream, UdpRr};
 use serde::Serialize;
 
-/// How a statement bounds its value.
+/// Way in which a statement bounds its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Bound {

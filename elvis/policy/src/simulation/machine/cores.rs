@@ -22,7 +22,7 @@ pub enum Kind {
     Spin,
 }
 
-/// How a core spent its time, in ticks.
+/// Use of a core's time, in ticks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Spent {
     pub guest: u64,
@@ -103,7 +103,7 @@ pub struct Core<T> {
     pub spent: Spent,
 }
 
-/// How the operating system's scheduler shares cores, in ticks.
+/// Constants by which the operating system's scheduler shares cores, in ticks.
 #[derive(Clone, Copy, Debug)]
 pub struct Sharing {
     /// Cost of a switch to another thread, with that of caches which hold the data of another one.

@@ -346,7 +346,7 @@ pub fn setup(configuration: Configuration, loads: &[Load]) -> Setup {
     });
     let mut prices = Prices::of(&PRICES);
     if loads.iter().all(|load| load.ins == 0) {
-        // A disk's thread signals what it has done when nothing is left.
+        // A disk's thread signals its completed requests when nothing is left.
         prices.call_after = u64::MAX;
     }
     Setup {
