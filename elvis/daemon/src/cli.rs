@@ -41,7 +41,7 @@ pub enum Command {
 /// Mode by which devices are served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ModeArg {
-    /// Polling thread per I/O core, which serves many devices.
+    /// Thread per I/O core, which polls busy queues.
     Elvis,
     /// Thread per I/O core, without polling.
     FineGrained,

@@ -29,7 +29,7 @@ struct Stated {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Compared {
     pub figure: u32,
-    /// Row and column of the statement in docs/reference.md: the measured quantity, and the configuration.
+    /// Row and column of the statement, as docs/reference.md describes them: a quantity, and a configuration.
     pub row: &'static str,
     pub column: &'static str,
     /// Value as printed, and its unit.

@@ -370,7 +370,7 @@ pub fn packet_socket(name: &str, tags: Tags) -> io::Result<OwnedFd> {
         OwnedFd::from_raw_fd(socket)
     };
     match tags {
-        // drop_tagged(&socket)?, => Tags are set before the socket is bound: from then on it gets frames.
+        // Tags are set before the socket is bound: from then on it gets frames.
         Tags::Drop => drop_tagged(&socket)?,
         // SAFETY: the option is a number.
         Tags::Tell => unsafe { set(&socket, libc::SOL_PACKET, PACKET_AUXDATA, &1i32) }?,

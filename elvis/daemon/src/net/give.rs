@@ -307,7 +307,7 @@ fn fill_from(
     let filled = filling.run(first, &mut next, write);
     room.spare.push(next);
     match filled {
-        // { => Buffers are put or given back only when all are filled: a frame is in the ring whole, or not at all.
+        // Buffers are put or given back only when all are filled: a frame is in the ring whole, or not at all.
         Ok(Given::Done { buffers, .. }) => {
             let buffers = u16::try_from(buffers).unwrap_or(u16::MAX);
             // The header's place was checked when the buffer was taken.

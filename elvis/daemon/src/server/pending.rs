@@ -119,7 +119,7 @@ impl Pending {
         } else if memory > 1 {
             pending.part = DIRECT_PART;
         }
-        // Room for all pieces is allocated now: later parts of the request need no memory.
+        // Room for the pieces of all parts is allocated now, while the request can still be refused.
         let segments = pending.chain.readable().len() + pending.chain.writable().len();
         let room = pending.pieces.try_reserve_exact(segments);
         if room.is_err() || (bounced && pending.bounce.is_none()) {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
-    /// Polling thread per core for all devices.
+    /// Thread per core for all devices, which polls.
     Elvis,
     /// Thread per core for all devices, with notifications.
     FineGrained,

@@ -52,7 +52,7 @@ struct Setup {
     base: u32,
     /// Base that the front-end knows. The front-end sets it again after this process has died.
     told: u32,
-    /// Way of kicks. None: the queue was not started, or was stopped.
+    /// Way in which the driver kicks. None: the queue was not started, or was stopped.
     kick: Option<Kick>,
     call: Option<OwnedFd>,
     err: Option<OwnedFd>,
