@@ -119,8 +119,7 @@ impl World<'_> {
         let it = &mut self.guests[guest];
         let exit = |ticks, then| run(Kind::Exit, ticks, then);
         let own = |ticks, then| run(Kind::Guest, ticks, then);
-        // The order is that of a vCPU: the host's work and exits come before the guest's interrupts, and these before
-        // its own work. It halts only if there is nothing else.
+        // Pending exits and interrupts come before the guest's own work. The guest halts only if there is nothing else.
         if std::mem::take(&mut it.resumes) {
             return exit(prices.resume, Then::Nothing);
         }

@@ -67,7 +67,7 @@ pub struct Setup {
     pub serving: Serving,
     /// Whether interrupts reach a running guest without an exit, and end without one.
     pub exitless: bool,
-    /// Whether the server works as QEMU's, which sleeps. It takes all requests, wants kicks again, and lets a pool of
+    /// Whether a server that sleeps works as QEMU's. It takes all requests, wants kicks again, and lets a pool of
     /// threads do the requests. Then it completes all that are done.
     pub takes_first: bool,
     /// Whether such a server calls the guest at the first request that it completes, not at the last.
