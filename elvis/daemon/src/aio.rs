@@ -2,8 +2,8 @@
 //!
 //! A write to an eventfd waits while its counter is full, and its peer can keep it full. O_NONBLOCK would not help: the
 //! peer shares the open file, and can clear the flag. The kernel's own signals never wait, and leave a full counter
-//! full. It signals an eventfd when an asynchronous request ends (io_submit(2), IOCB_FLAG_RESFD); a read of /dev/null
-//! ends at once.
+//! full. The kernel signals an eventfd when an asynchronous request ends (io_submit(2), IOCB_FLAG_RESFD); a read of
+//! /dev/null ends at once.
 
 use std::fs::File;
 use std::io;
@@ -37,16 +37,16 @@ const HEAD: usize = 2;
 const TAIL: usize = 3;
 const MAGIC: (usize, u32) = (4, 0xa10a_10a1);
 
-/// Signals eventfds, and never waits for who holds them.
+/// Signaller of eventfds, which never waits for a process that holds them.
 #[derive(Debug)]
 pub struct Signaller {
-    /// A context of io_setup(2).
+    /// Context of io_setup(2).
     context: libc::c_ulong,
     null: File,
 }
 
 impl Signaller {
-    /// A new one, for one thread.
+    /// Makes a signaller for one thread.
     ///
     /// # Errors
     ///
@@ -81,7 +81,7 @@ impl Signaller {
     ///
     /// # Errors
     ///
-    /// It is no eventfd, or the kernel is short of memory.
+    /// The descriptor is no eventfd, or the kernel is short of memory.
     pub fn signal(&self, eventfd: &impl AsFd) -> io::Result<()> {
         let mut request = Request {
             opcode: READ,
@@ -99,7 +99,7 @@ impl Signaller {
             1 => Ok(()),
             _ => Err(io::Error::last_os_error()),
         };
-        // Nobody wants its result.
+        // Nobody wants the result of the read.
         let tail = self.word(TAIL).load(Ordering::Relaxed);
         self.word(HEAD).store(tail, Ordering::Release);
         done

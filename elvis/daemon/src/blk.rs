@@ -13,7 +13,7 @@ const RANGE: u64 = 16;
 pub const ID: usize = 20;
 /// Greatest number of sectors of a discard or write-zeroes request: 1 GiB.
 const RANGE_SECTORS: u32 = 1 << 21;
-/// Greatest number of data segments of a request; with header and status they fit a ring of 128.
+/// Greatest number of data segments of a request. With header and status they fit a ring of 128.
 const SEG_MAX: u32 = 126;
 /// Greatest length of a data segment of a request, in bytes.
 const SIZE_MAX: u32 = 1 << 20;
@@ -59,16 +59,16 @@ pub enum Status {
 pub enum Request {
     /// Read.
     Read {
-        /// Where.
+        /// Offset of the data.
         offset: u64,
-        /// How much.
+        /// Length of the data.
         bytes: u64,
     },
     /// Write.
     Write {
-        /// Where.
+        /// Offset of the data.
         offset: u64,
-        /// How much.
+        /// Length of the data.
         bytes: u64,
     },
     /// Empty the write cache.
@@ -77,16 +77,16 @@ pub enum Request {
     Id,
     /// The data of the range are no longer needed.
     Discard {
-        /// Where.
+        /// Offset of the range.
         offset: u64,
-        /// How much.
+        /// Length of the range.
         bytes: u64,
     },
     /// Make the range read as zeros.
     Zero {
-        /// Where.
+        /// Offset of the range.
         offset: u64,
-        /// How much.
+        /// Length of the range.
         bytes: u64,
         /// Whether its space may be freed.
         unmap: bool,
@@ -94,7 +94,7 @@ pub enum Request {
 }
 
 impl Request {
-    /// Bytes of data that it transfers.
+    /// Returns the bytes of data that the request transfers.
     #[must_use]
     pub fn data_bytes(&self) -> u64 {
         match *self {
@@ -103,7 +103,7 @@ impl Request {
         }
     }
 
-    /// What it is, for users.
+    /// Returns a description of the request, for users.
     #[must_use]
     pub fn text(&self) -> String {
         let (what, offset, bytes) = match *self {
@@ -117,7 +117,7 @@ impl Request {
         format!("{what} of {bytes} bytes at offset {offset}")
     }
 
-    /// Bytes of its data or range, for units of work and limits.
+    /// Returns the bytes of the request's data or range, for units of work and limits.
     #[must_use]
     pub fn work_bytes(&self) -> u64 {
         match *self {
@@ -126,9 +126,9 @@ impl Request {
         }
     }
 
-    /// Whether a chain keeps to what its driver was told of segments, if it has agreed to these features. "A driver
-    /// MUST NOT" exceed `size_max` and `seg_max` (VIRTIO 1.3, section 5.2.6.1); what else may be in a chain is bounded
-    /// by the ring.
+    /// Whether a chain keeps to the bounds on segments that its driver was told, if the driver has agreed to these
+    /// features. "A driver MUST NOT" exceed `size_max` and `seg_max` (VIRTIO 1.3, section 5.2.6.1). All else in a chain
+    /// is bounded by the ring.
     #[must_use]
     pub fn segments_fit(chain: &Chain, features: u64) -> bool {
         let most = match features & feature::SEG_MAX {
@@ -145,7 +145,7 @@ impl Request {
         if all().any(|segment| segment.bytes > longest) {
             return false;
         }
-        // A segment that lies in two regions of memory is one for its driver.
+        // A segment that lies in two regions of memory is one segment for its driver.
         let joined = || {
             let ends = all().map(|it| it.guest.wrapping_add(it.bytes.into()));
             let starts = all().skip(1).map(|it| it.guest);
@@ -155,10 +155,6 @@ impl Request {
     }
 
     /// Reads and checks the request in a chain, for a disk of `capacity` bytes.
-    ///
-    /// # Errors
-    ///
-    /// What is wrong.
     pub fn parse(
         chain: &Chain,
         (capacity, blocks): (u64, &Blocks),
@@ -217,8 +213,8 @@ impl Request {
         }
     }
 
-    /// A discard, or a request to zero a range. Behind the page cache a device may have larger blocks than its driver
-    /// sees: it discards and zeroes only whole ones.
+    /// Makes a discard, or a request to zero a range. Under the page cache a device may have larger blocks than its
+    /// driver sees. It discards and zeroes only whole ones.
     fn of_range(
         discard: bool,
         (offset, bytes): (u64, u64),
@@ -227,7 +223,7 @@ impl Request {
     ) -> Result<Self, Refused> {
         let block = u64::from(blocks.ranges);
         if discard {
-            // What is not discarded is as it was, which is allowed.
+            // The rest of the range stays as it was, which is allowed.
             let (start, end) = (
                 offset.next_multiple_of(block),
                 (offset + bytes) / block * block,
@@ -250,16 +246,16 @@ impl Request {
     }
 }
 
-/// Why a request is not done.
+/// Reason for which a request is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refused {
-    /// This is the status to reply with.
+    /// The reply has this status.
     With(Status),
-    /// It is not of whole blocks: an I/O error, as a driver was told the size of blocks.
+    /// The request is not of whole blocks: an I/O error, as the driver was told the size of blocks.
     Unaligned {
-        /// Where.
+        /// Offset of the request.
         offset: u64,
-        /// How much.
+        /// Length of the request.
         bytes: u64,
     },
 }
@@ -268,10 +264,10 @@ const WRONG: Refused = Refused::With(Status::IoError);
 
 /// Bytes of the configuration space (VIRTIO 1.2).
 pub const CONFIG: usize = 72;
-/// Offset of `writeback` in it.
+/// Offset of `writeback` in the configuration space.
 pub const WRITEBACK: usize = 32;
 
-/// The configuration space of a disk of `capacity` bytes.
+/// Returns the configuration space of a disk of `capacity` bytes.
 #[must_use]
 pub fn config(capacity: u64, blocks: &Blocks, queues: u16, writeback: bool) -> [u8; CONFIG] {
     let mut space = [0; CONFIG];
@@ -304,7 +300,7 @@ mod tests {
     use std::fs::File;
 
     const SECTORS: Blocks = Blocks::SECTORS;
-    /// Of a device whose driver sees its blocks, and of one behind the page cache.
+    /// Blocks of a device whose driver sees them, and of one under the page cache.
     const LARGE: Blocks = Blocks {
         logical: 4096,
         ranges: 4096,
@@ -461,7 +457,7 @@ mod tests {
         assert!(fits(1, SIZE_MAX, 4096, both));
         assert!(!fits(1, SIZE_MAX + 1, 4096, both));
         assert!(fits(1, SIZE_MAX + 1, 4096, feature::SEG_MAX));
-        // As one that lies in two regions of memory.
+        // Adjacent segments count as one that lies in two regions of memory.
         assert!(fits(SEG_MAX + 1, 512, 512, both));
     }
 

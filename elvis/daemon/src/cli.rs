@@ -38,16 +38,16 @@ pub enum Command {
     },
 }
 
-/// How devices are served.
+/// Mode by which devices are served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ModeArg {
-    /// One thread per I/O core, which polls busy queues.
+    /// Thread per I/O core, which polls busy queues.
     Elvis,
-    /// One thread per I/O core, without polling.
+    /// Thread per I/O core, without polling.
     FineGrained,
-    /// One thread per device, on any of the I/O cores.
+    /// Thread per device, on any of the I/O cores.
     PerDevice,
-    /// One thread per device, each bound to one I/O core.
+    /// Thread per device, bound to one I/O core.
     PerDevicePinned,
 }
 
@@ -62,7 +62,7 @@ impl From<ModeArg> for Mode {
     }
 }
 
-/// The CPUs of `--io-cores`, in their order.
+/// CPUs of `--io-cores`, in their order.
 pub type Cores = Vec<usize>;
 
 fn cores(text: &str) -> Result<Cores, String> {
@@ -100,7 +100,7 @@ pub struct ServeArgs {
     /// Use only as many of the I/O cores as the load needs, and move devices between them.
     #[arg(long)]
     pub placement: bool,
-    /// How devices are served. Default: elvis.
+    /// Mode by which devices are served. Default: elvis.
     #[arg(long, value_enum)]
     pub mode: Option<ModeArg>,
     /// Socket to create for `elvis ctl`.
@@ -147,12 +147,12 @@ pub enum Ctl {
     },
     /// Remove a device, after its requests in flight.
     Remove {
-        /// Its name.
+        /// The device's name, as `list` shows it.
         name: String,
     },
     /// Move a device to another I/O thread, after its requests in flight.
     Move {
-        /// Its name.
+        /// The device's name, as `list` shows it.
         name: String,
         /// The thread, from 0, in the order of --io-cores.
         thread: usize,
@@ -226,15 +226,15 @@ pub struct SimulateArgs {
         default_value = "devices=14,depth=8,think_us=50"
     )]
     pub group: Vec<String>,
-    /// Figures 4 to 9 of the ELVIS paper, by a model of whole machines, with what the paper states
-    /// beside; takes minutes.
+    /// Simulate figures 4 to 9 of the ELVIS paper, by a model of whole machines, beside the paper's statements; takes
+    /// minutes.
     #[arg(long, value_name = "N,...", value_delimiter = ',', group = "machines",
         value_parser = clap::value_parser!(u32).range(4..=9))]
     pub figure: Vec<u32>,
-    /// Compare that model with what the lab counted.
+    /// Compare the model of whole machines with the lab's counts.
     #[arg(long, group = "machines")]
     pub lab: bool,
-    /// The parameters of that model, each with unit and source.
+    /// Print the parameters of the model of whole machines, each with unit and source.
     #[arg(long, group = "machines")]
     pub parameters: bool,
     /// Modes to simulate.

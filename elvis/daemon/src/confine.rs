@@ -1,5 +1,5 @@
-//! Drops what serving does not need: root, new privileges, unused system calls. Front-ends are not
-//! trusted; this limits one that takes over the daemon.
+//! Drops privileges that serving does not need: root, new privileges, unused system calls. Front-ends are not trusted;
+//! this limits one that takes over the daemon.
 
 use crate::sys;
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
@@ -9,18 +9,14 @@ use std::io;
 /// The user that the daemon becomes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct User {
-    /// Its UID.
+    /// UID of the user.
     pub uid: u32,
-    /// Its GID.
+    /// GID of the user.
     pub gid: u32,
 }
 
 impl User {
     /// Looks up a user by name, or reads `UID:GID`.
-    ///
-    /// # Errors
-    ///
-    /// There is no such user, or a number is invalid.
     pub fn find(name: &str) -> Result<Self, String> {
         if let Some((uid, gid)) = name.split_once(':') {
             let number = |text: &str| {

@@ -22,7 +22,7 @@ use std::time::Duration;
 const STACK: usize = 256 << 10;
 /// Longest request, in bytes.
 const LONGEST: u64 = 64 << 10;
-/// How long a client may take to send a request.
+/// Time that a client may take to send a request.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Answers one request. True: the server must end after the reply.

@@ -1,7 +1,7 @@
-//! The daemon: starts the server, and waits for what ends it.
+//! The daemon: starts the server, and waits for its end.
 //!
-//! The main thread only waits. What may block while it starts (a disk that does not answer, a lock that another
-//! process has) is in a thread of its own, so that a signal ends the daemon at any time.
+//! The main thread only waits. Operations that may block at the start (a disk that does not answer, a lock that another
+//! process has) are in a thread of their own, so that a signal ends the daemon at any time.
 
 use crate::config::{Config, Endpoint};
 use crate::manager::Manager;
@@ -19,15 +19,15 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 use ws_cpus::Cpus;
 
-/// How long the daemon, at its end, waits until an unfinished start is undone.
+/// Time for which the daemon, at its end, waits until an unfinished start is undone.
 const LAST_WAIT: Duration = Duration::from_secs(1);
 
 /// Threads without which devices are not served; the name's beginning.
 const VITAL: [&str; 3] = ["elvis-io", "elvis-file", "elvis-uplink"];
 
-/// What can happen to the daemon.
+/// Event of the daemon.
 enum Event {
-    /// All sockets and disks are open, or why not.
+    /// The start has ended: all sockets and disks are open, or the error.
     Started(io::Result<Listening>),
     /// SIGINT or SIGTERM.
     Signal,
@@ -43,13 +43,13 @@ struct Listening {
     metrics: Option<metrics::Listener>,
 }
 
-/// What exists so far.
+/// Server and sockets that exist so far.
 #[derive(Default)]
 struct Made {
     server: OnceLock<Arc<Server>>,
     /// Sockets other than devices'.
     sockets: Mutex<Vec<PathBuf>>,
-    /// The daemon ends: no more is to be made.
+    /// Whether the daemon ends: no more is to be made.
     ends: AtomicBool,
 }
 
@@ -94,7 +94,7 @@ pub fn serve(config: &Config) -> io::Result<()> {
             Event::Drained => break Ok(()),
             Event::Lost(name) if ends(&name, is_starting) => {
                 made.remove_sockets();
-                // Its devices can't be ended in order.
+                // The devices can't be ended in order.
                 std::mem::forget(made);
                 return Err(io::Error::other(format!("the thread {name} panicked")));
             }
@@ -132,6 +132,7 @@ fn start(config: &Config, made: &Made) -> io::Result<Listening> {
         metrics: metrics.transpose()?,
     };
     let server = Arc::new(Server::without_devices(config)?);
+    // The server is known from here on: a signal during the start ends the devices that exist.
     let server = made.server.get_or_init(|| server);
     for spec in &config.uplinks {
         server.add_uplink(spec.clone(), Link::open_uplink)?;
@@ -145,7 +146,7 @@ fn start(config: &Config, made: &Made) -> io::Result<Listening> {
     Ok(listening)
 }
 
-/// Drops privileges, starts to answer clients, and says what is served.
+/// Drops privileges, starts to answer clients, and logs how devices are served.
 fn run(
     config: &Config,
     made: &Made,
@@ -234,13 +235,13 @@ impl Made {
         let close = || self.server.get().map(|server| server.close());
         close();
         if is_starting {
-            // Not without limit: a disk may not answer.
+            // The wait has a limit: a disk may not answer.
             while let Ok(event) = happened.recv_timeout(LAST_WAIT) {
                 if matches!(event, Event::Started(_)) {
                     break;
                 }
             }
-            // If it was made meanwhile.
+            // The server may have been made meanwhile.
             close();
         }
         self.remove_sockets();

@@ -12,6 +12,6 @@ pub(crate) struct Devices {
     pub(crate) starting: BTreeSet<String>,
     /// Number of devices started so far.
     pub(crate) started: usize,
-    /// No more are taken: the server ends.
+    /// Whether no more are taken, as the server ends.
     pub(crate) closed: bool,
 }

@@ -1,4 +1,4 @@
-//! Locks on files, against another process that has them too.
+//! Locks on files, against other processes that open them.
 //!
 //! Open file description locks belong to the open file, not to the process (fcntl(2)). So they last until the
 //! requests in flight have ended too.
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 ///
 /// # Errors
 ///
-/// Another process has one that excludes it, and does not end within `wait`.
+/// Another process has a lock that excludes this one, and does not end within `wait`.
 pub fn lock(file: &File, readonly: bool, wait: Duration) -> io::Result<()> {
     let end = Instant::now() + wait;
     let mut is_told = wait.is_zero();

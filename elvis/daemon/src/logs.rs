@@ -1,4 +1,4 @@
-//! Messages of the daemon: one line each on standard error, with the time and a level. It waits for nothing but
+//! Messages of the daemon: one line each on standard error, with the time and a level. The daemon waits for nothing but
 //! standard error, and a message that can't be written is lost.
 //!
 //! - error: the host or this daemon failed.
@@ -20,12 +20,12 @@ use std::time::SystemTime;
 pub enum Level {
     /// The host or this daemon failed.
     Error,
-    /// Also guests and front-ends that break rules, and limited service.
+    /// Errors, guests and front-ends that break rules, and limited service.
     Warn,
-    /// Also start and end, and how devices are served.
+    /// Warnings, start and end, and how devices are served.
     #[default]
     Info,
-    /// Also devices and front-ends that come and go.
+    /// Info, and devices and front-ends that come and go.
     Debug,
 }
 
@@ -50,7 +50,7 @@ fn journal_reads() -> bool {
     stat.is_ok_and(|stat| named == format!("{}:{}", stat.st_dev, stat.st_ino))
 }
 
-/// The priority of sd-daemon(3), which is syslog(3)'s.
+/// Returns the priority of sd-daemon(3), which is syslog(3)'s.
 fn priority(level: log::Level) -> u8 {
     match level {
         log::Level::Error => 3,
@@ -83,14 +83,14 @@ pub fn start(level: Level) {
     let journal = journal_reads();
     let mut builder = Builder::new();
     builder
-        // Of other crates too, if they ever have any. The level is set below, as it can change.
+        // Messages of other crates pass too, if they ever have any. The level is set below, as it can change.
         .filter_level(LevelFilter::Debug)
         .target(Target::Stderr)
         .format(move |out, record| {
             let at = (!journal).then(SystemTime::now);
             line(out, record.level(), at, record.args())
         });
-    // It fails if there is one already, which then stays.
+    // The call fails if there is a logger already, which then stays.
     let _ = builder.try_init();
     log::set_max_level(level.into());
 }

@@ -51,7 +51,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Serves. From here on errors are messages of the daemon: its log has them too.
+/// Serves devices. From here on errors are messages of the daemon: its log has them too.
 fn serve(args: &ServeArgs) -> ExitCode {
     logs::start(args.log_level.unwrap_or_default());
     let served = configuration(args).and_then(|config| {
@@ -67,12 +67,12 @@ fn serve(args: &ServeArgs) -> ExitCode {
     }
 }
 
-/// The exit code of an error.
+/// Returns the exit code of an error.
 fn code(error: &anyhow::Error) -> ExitCode {
     ExitCode::from(if error.is::<Usage>() { 2 } else { 1 })
 }
 
-/// The reader of standard output has closed it.
+/// Error of output whose reader has closed it.
 #[derive(Debug, thiserror::Error)]
 #[error("the reader of the output has closed it")]
 struct Unread;
@@ -85,7 +85,7 @@ fn say(text: &str) -> anyhow::Result<()> {
     }
 }
 
-/// The configuration from file and arguments; arguments win.
+/// Reads the configuration from file and arguments; arguments win.
 fn configuration(args: &ServeArgs) -> anyhow::Result<Config> {
     let usage = |error: String| anyhow::Error::from(Usage(error));
     let mut config = match &args.config {
@@ -184,7 +184,7 @@ fn ctl(path: &Path, what: &Ctl) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The line of one disk after `elvis ctl resize`.
+/// Returns the line of one disk after `elvis ctl resize`.
 fn resized(disk: &Value) -> String {
     let word = |key: &str| disk[key].as_str().unwrap_or_default();
     let bytes = |key: &str| disk[key].as_u64().unwrap_or_default();
@@ -229,7 +229,7 @@ fn watch_stats(path: &Path, every: u64, looks: Option<u64>) -> anyhow::Result<()
     Ok(())
 }
 
-/// The model of whole machines. None: not asked for.
+/// Returns the output of the model of whole machines. None: not asked for.
 fn machines(args: &SimulateArgs) -> anyhow::Result<Option<String>> {
     let (data, text) = if !args.figure.is_empty() {
         let figures = model::figures(&args.figure)?;

@@ -9,20 +9,16 @@ use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The manager that started this process. The crate `sd-notify` is not used: it opens a socket for each report, which fails
+/// Manager that started this process. The crate `sd-notify` is not used. It opens a socket for each report, which fails
 /// when descriptors run out, and knows no abstract addresses (`@`).
 pub struct Manager {
     socket: UnixDatagram,
-    /// How often it wants a report that the daemon serves. None: never again.
+    /// Time between two reports that the daemon serves. None: no report after the first.
     every: Option<Duration>,
 }
 
 impl Manager {
-    /// The manager that the environment names, if there is one.
-    ///
-    /// # Errors
-    ///
-    /// It can't be reached.
+    /// Returns the manager that the environment names, if there is one.
     pub fn of_environment() -> io::Result<Option<Self>> {
         let Ok(name) = std::env::var("NOTIFY_SOCKET") else {
             return Ok(None);
@@ -52,10 +48,6 @@ impl Manager {
     }
 
     /// Reports that the daemon serves, and from then on that it still does, as long as all I/O threads answer.
-    ///
-    /// # Errors
-    ///
-    /// The thread that reports can't be started.
     pub fn serves(self: &Arc<Self>, server: &Arc<Server>) -> io::Result<()> {
         self.tell("READY=1");
         let Some(every) = self.every else {
@@ -76,7 +68,7 @@ impl Manager {
         Ok(())
     }
 
-    /// The daemon ends.
+    /// Reports that the daemon ends.
     pub fn ends(&self) {
         self.tell("STOPPING=1");
     }

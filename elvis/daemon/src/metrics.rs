@@ -16,7 +16,7 @@ use std::time::Duration;
 /// Longest request, in bytes, and most headers of one.
 const LONGEST: usize = 16 << 10;
 const HEADERS: usize = 64;
-/// How long a client may take to send a request.
+/// Time that a client may take to send a request.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A counter or gauge of each queue: its name, kind, help text and value.
@@ -146,7 +146,7 @@ type OfUplink = (
     fn(&UplinkCounts) -> u64,
 );
 
-/// Those of one name are together.
+/// Counters of one name are together.
 const OF_UPLINKS: [OfUplink; 7] = [
     ("frames", ("direction", "sent"), FRAMES, |uplink| {
         uplink.sent
@@ -196,11 +196,11 @@ const OF_CORES: [OfCore; 3] = [
     }),
 ];
 
-/// The counters as text.
+/// Returns the counters as text.
 ///
 /// # Errors
 ///
-/// A name that Prometheus does not take, which would be a fault of this program.
+/// Prometheus does not take a name, which would be a fault of this program.
 pub fn text(stats: &Stats) -> io::Result<String> {
     let families = [
         of_queues(stats),
@@ -402,10 +402,6 @@ pub enum Listener {
 }
 
 /// Listens at an endpoint.
-///
-/// # Errors
-///
-/// The port or the socket can't be opened.
 pub fn listen(endpoint: &Endpoint) -> io::Result<Listener> {
     match endpoint {
         Endpoint::Loopback(address) => TcpListener::bind(address)
@@ -441,7 +437,7 @@ pub fn run(listener: &Listener, server: &Arc<Server>) {
     }
 }
 
-/// Reads a request up to the end of its headers: its method and path; None where it is none.
+/// Reads a request up to the end of its headers: its method and path; None if it is no HTTP request.
 fn request(mut from: impl Read) -> io::Result<Option<(String, String)>> {
     let mut bytes = Vec::new();
     let mut part = [0; 1024];

@@ -1,5 +1,5 @@
-//! `elvis simulate --figure`, `--lab` and `--parameters`: the model of whole machines, beside what the ELVIS
-//! paper states and what the lab counted (docs/elvis-model.md).
+//! `elvis simulate --figure`, `--lab` and `--parameters`: the model of whole machines, beside the statements of the
+//! ELVIS paper and the counts of the lab (docs/elvis-model.md).
 
 use elvis_policy::simulation::machine::claims::{Bound, CLAIMS, Claim, POINTS};
 use elvis_policy::simulation::machine::figures::{Figure, Runs};
@@ -8,10 +8,10 @@ use elvis_policy::simulation::machine::{Parameter, lab, paper};
 use serde::{Deserialize, Serialize};
 use std::fmt::Write;
 
-/// What the paper's text states, as docs/reference.md describes it.
+/// Statements of the paper's text, as docs/reference.md describes them.
 const STATED: &str = include_str!("../../../reference/elvis-2013.csv");
 
-/// Further from a statement than this a value does not agree with it, and from a count of the lab's not either.
+/// Greatest relative distance of a value that agrees with a statement, or with a count of the lab.
 const TOLERANCE: f64 = 0.15;
 
 #[derive(Deserialize)]
@@ -29,25 +29,25 @@ struct Stated {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Compared {
     pub figure: u32,
-    /// What, of which configuration, as docs/reference.md has it.
+    /// Row and column of the statement, as docs/reference.md describes them: a quantity, and a configuration.
     pub row: &'static str,
     pub column: &'static str,
-    /// As printed, and its unit.
+    /// Value as printed, and its unit.
     pub paper: String,
     pub unit: String,
     pub simulated: f64,
-    /// A parameter was chosen so that it holds.
+    /// Whether a parameter was chosen so that the statement holds.
     pub fitted: bool,
     pub agrees: bool,
 }
 
-/// Why there is no comparison.
+/// Reason for which there is no comparison.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The published figures can't be read.
     #[error("reference/elvis-2013.csv: {0}")]
     Reference(#[from] csv::Error),
-    /// They do not have a statement.
+    /// The published figures do not have a statement.
     #[error("reference/elvis-2013.csv has no \"{row}\" of {column}")]
     Missing {
         row: &'static str,
@@ -71,7 +71,7 @@ fn stated() -> Result<Vec<Stated>, Error> {
     Ok(all)
 }
 
-/// The statement in this place of the reference.
+/// Returns the statement in this place of the reference.
 fn find<'a>(
     stated: &'a [Stated],
     (table, row): (&str, &'static str),
@@ -150,7 +150,7 @@ fn agrees(bound: Bound, simulated: f64, value: f64, to: Option<f64>) -> bool {
 }
 
 impl Figures {
-    /// As text.
+    /// Returns the figures and statements as text.
     #[must_use]
     pub fn text(&self) -> String {
         let mut text = "Simulated, not measured: docs/elvis-model.md.\n".to_owned();
@@ -215,12 +215,12 @@ fn shown(value: f64) -> String {
 pub struct Checked {
     pub counted: Counted,
     pub simulated: Request,
-    /// The parameters are from this depth.
+    /// Whether the parameters are from this depth.
     pub fitted: bool,
     pub agrees: bool,
 }
 
-/// The model of the lab's machine, at all depths that were counted.
+/// Compares the model of the lab's machine with the counts, at all depths that were counted.
 #[must_use]
 pub fn lab() -> Vec<Checked> {
     let checked = |counted: &Counted| {
@@ -237,17 +237,17 @@ pub fn lab() -> Vec<Checked> {
     COUNTED.iter().filter_map(checked).collect()
 }
 
-/// Requests a second with so many devices.
+/// Requests a second by the number of devices.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct OfDevices {
     pub devices: u32,
     pub measured: f64,
     pub simulated: f64,
-    /// The parameters are from this number.
+    /// Whether the parameters are from this number of devices.
     pub fitted: bool,
 }
 
-/// The model of elvis on a host, with each number of devices that was measured.
+/// Compares the model of elvis on a host with the measurements, for each number of devices that was measured.
 #[must_use]
 pub fn devices() -> Vec<OfDevices> {
     devices_by(lab::devices)
@@ -263,7 +263,7 @@ fn devices_by(simulated: impl Fn(u32) -> f64) -> Vec<OfDevices> {
     lab::DEVICES.iter().map(of).collect()
 }
 
-/// They as text.
+/// Returns the comparison by devices as text.
 #[must_use]
 pub fn devices_text(all: &[OfDevices]) -> String {
     let mut text = format!(
@@ -282,7 +282,7 @@ pub fn devices_text(all: &[OfDevices]) -> String {
     text
 }
 
-/// They as text.
+/// Returns the comparison with the lab as text.
 #[must_use]
 pub fn lab_text(all: &[Checked]) -> String {
     let mut text = format!(
@@ -313,7 +313,7 @@ pub fn lab_text(all: &[Checked]) -> String {
     text
 }
 
-/// All parameters: of the paper's machine, of its loads, and of the lab.
+/// Returns all parameters: of the paper's machine, of its loads, and of the lab.
 #[must_use]
 pub fn parameters() -> Vec<(&'static str, Vec<Parameter>)> {
     let mut all = vec![
@@ -325,7 +325,7 @@ pub fn parameters() -> Vec<(&'static str, Vec<Parameter>)> {
     all
 }
 
-/// They as text.
+/// Returns all parameters as text.
 #[must_use]
 pub fn parameters_text() -> String {
     let mut text = String::new();

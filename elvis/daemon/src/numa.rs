@@ -49,20 +49,20 @@ impl Topology {
         Ok(topology)
     }
 
-    /// The number of nodes, at least 1.
+    /// Returns the number of nodes, at least 1.
     #[must_use]
     pub fn nodes(&self) -> usize {
         self.nodes.max(1)
     }
 
-    /// The node of a CPU.
+    /// Returns the node of a CPU.
     #[must_use]
     pub fn node_of(&self, cpu: usize) -> Option<u32> {
         self.node_of.get(&cpu).copied()
     }
 
-    /// The node of all these CPUs. None if there are no CPUs, they are on several nodes, or the first
-    /// is unknown.
+    /// Returns the node of all these CPUs. None if there are no CPUs, they are on several nodes, or the first is
+    /// unknown.
     #[must_use]
     pub fn node_of_all(&self, mut cpus: impl Iterator<Item = usize>) -> Option<u32> {
         let node = self.node_of(cpus.next()?)?;
@@ -72,8 +72,8 @@ impl Topology {
     }
 }
 
-/// The node with most of these pages of this process. None if none of them was used yet, or if that node
-/// has less than twice as many as the next: memory spread over nodes has no node.
+/// Returns the node with most of these pages of this process. None if none of them was used yet, or if that node has
+/// less than twice as many as the next: memory spread over nodes has no node.
 #[must_use]
 pub fn node_of_memory(pages: &[usize]) -> Option<u32> {
     most(sys::nodes_of_pages(pages).ok()?)

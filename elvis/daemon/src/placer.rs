@@ -14,13 +14,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// How long the node of a device's memory is cached; the kernel may migrate pages.
+/// Time for which the node of a device's memory is cached; the kernel may migrate pages.
 const NODE_HOLDS: Duration = Duration::from_secs(10);
 
 /// The changes so far, for `elvis ctl stats`.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct PlacementView {
-    /// For each I/O thread, whether it is in use.
+    /// Whether each I/O thread is in use.
     pub open: Vec<bool>,
     /// I/O threads opened.
     pub opened: u64,
@@ -35,7 +35,7 @@ struct State {
     view: PlacementView,
 }
 
-/// The node of each device's memory, and when it was read.
+/// Node of each device's memory, and the time at which it was read.
 type Nodes = BTreeMap<u64, (Option<u32>, Instant)>;
 
 /// A handle on the thread; dropping it ends the thread.
@@ -51,10 +51,6 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Placer {
     /// Starts to place devices on these I/O threads, each bound to one of `cpus`.
-    ///
-    /// # Errors
-    ///
-    /// The thread can't be started.
     pub(crate) fn start(
         params: PlacementParams,
         topology: Topology,
@@ -81,13 +77,13 @@ impl Placer {
         })
     }
 
-    /// The I/O thread for a new device.
+    /// Returns the I/O thread for a new device.
     #[must_use]
     pub fn thread_for_new(&self) -> usize {
         lock(&self.state).placement.core_for_new()
     }
 
-    /// The changes so far.
+    /// Returns the changes so far.
     #[must_use]
     pub fn view(&self) -> PlacementView {
         lock(&self.state).view.clone()
@@ -165,7 +161,7 @@ fn place(
     }
 }
 
-/// The node of a device's memory, cached for [`NODE_HOLDS`].
+/// Returns the node of a device's memory, cached for [`NODE_HOLDS`].
 fn node(device: &Device, topology: &Topology, nodes: &mut Nodes, now: Instant) -> Option<u32> {
     if topology.nodes() < 2 {
         return None;

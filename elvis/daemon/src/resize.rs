@@ -1,4 +1,4 @@
-//! A disk whose file or block device has grown: its new size, for all disks that are on it.
+//! The growth of a disk whose file or block device has grown: sets the new size for all disks that are on it.
 
 use crate::server::{Device, Notice};
 use crate::storage::Disk;
@@ -9,24 +9,25 @@ use std::sync::Arc;
 /// A disk in the answer to `elvis ctl resize`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Resized {
-    /// Its device's name.
+    /// Name of the disk's device.
     pub name: String,
-    /// Its size before, in bytes.
+    /// Size before, in bytes.
     pub before: u64,
-    /// Its size now, in bytes.
+    /// Size now, in bytes.
     pub bytes: u64,
-    /// Whether its front-end was told.
+    /// Whether the front-end was notified.
     pub told: bool,
-    /// When its guest sees it, for users.
+    /// Time at which the guest sees the new size, for users.
     pub seen: &'static str,
 }
 
-/// Serves the whole file or block device of this device's disk from now on, and tells the front-ends; all disks of
-/// `others` on the same storage too. Front-ends are told even if nothing has changed: one may have missed it before.
+/// Serves the whole file or block device of this device's disk from now on, and notifies the front-ends. Does so for
+/// all disks of `others` on the same storage too. Front-ends are notified even if nothing has changed: one may have
+/// missed the last notification.
 ///
 /// # Errors
 ///
-/// It has no disk on a file or block device, or that has become smaller: then no size changes.
+/// The device has no disk on a file or block device, or the storage has become smaller: then no size changes.
 pub fn resize(device: &Arc<Device>, others: &[Arc<Device>]) -> io::Result<Vec<Resized>> {
     let name = &device.spec().name;
     let named = |name: &str, why: &io::Error| io::Error::new(why.kind(), format!("{name}: {why}"));

@@ -28,13 +28,13 @@ pub struct Server {
     cpus: Vec<usize>,
     params: Params,
     threads_only: bool,
-    /// One per I/O core; empty in the per-device modes.
+    /// I/O threads, one per I/O core; empty in the per-device modes.
     shared: Vec<Arc<IoThread>>,
     /// The folder in which network devices keep files.
     state: Option<PathBuf>,
-    /// Never locked while waiting for a disk.
+    /// Devices. The lock is never held while waiting for a disk.
     devices: Arc<Mutex<Devices>>,
-    /// With automatic placement.
+    /// Placer, with automatic placement.
     placer: Option<Placer>,
     topology: Topology,
     switches: Switches,
@@ -44,54 +44,55 @@ pub struct Server {
 /// A device in the output of `elvis ctl list`.
 #[derive(Debug, Clone, Serialize)]
 pub struct DeviceView {
-    /// Its name.
+    /// Name of the device.
     pub name: String,
-    /// Where front-ends connect.
+    /// Path of the socket to which front-ends connect.
     pub socket: String,
-    /// Its kind.
+    /// Kind of the device.
     pub kind: &'static str,
-    /// The size of its disk, if it has one.
+    /// Size of the disk in bytes, if the device has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
-    /// The size of the blocks that its driver is told, if it has a disk.
+    /// Size of the blocks that the driver is told, if the device has a disk.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub block_bytes: Option<u32>,
-    /// Whether writes to its disk fail.
+    /// Whether writes to the disk fail.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub readonly: Option<bool>,
-    /// What carries its frames, if it is a network device.
+    /// Backing that carries the frames, if it is a network device.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub net: Option<String>,
-    /// Its VLAN, if it has one.
+    /// VLAN of the device, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub vlan: Option<u16>,
-    /// The number of its virtqueues.
+    /// Number of virtqueues.
     pub queues: u16,
-    /// Its weight.
+    /// Weight of the device.
     pub weight: u32,
-    /// Its limits, by their names in the configuration.
+    /// Limits of the device, by their names in the configuration.
     #[serde(flatten)]
     pub limits: BTreeMap<&'static str, u64>,
     /// Whether a front-end is connected.
     pub connected: bool,
-    /// The I/O thread that serves it, from 0; if it is spread, the one of its first queue. None if it has its own.
+    /// I/O thread that serves the device, from 0; if the device is spread, the one of its first queue. None if the
+    /// device has its own.
     pub thread: Option<usize>,
-    /// Whether its queues are spread over all I/O threads.
+    /// Whether the device's queues are spread over all I/O threads.
     pub spread: bool,
-    /// The NUMA node of its driver's memory, if that is on one.
+    /// NUMA node of the driver's memory, if that is on one.
     pub node: Option<u32>,
 }
 
 /// An uplink in the output of `elvis ctl list`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct UplinkView {
-    /// What `kind` of a device is.
+    /// Kind of the entry, beside those of devices.
     pub kind: &'static str,
-    /// The name of its switch.
+    /// Name of the uplink's switch.
     pub switch: String,
-    /// What carries its frames.
+    /// Tap or interface that carries the frames.
     pub net: String,
-    /// Its only VLAN, if it does not carry all.
+    /// Only VLAN of the uplink, if it does not carry all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub vlan: Option<u16>,
 }
@@ -99,15 +100,15 @@ pub struct UplinkView {
 /// The output of `elvis ctl stats`: all counters.
 #[derive(Debug, Clone, Serialize)]
 pub struct Stats {
-    /// How devices are served.
+    /// Mode by which devices are served.
     pub mode: Mode,
     /// I/O threads.
     pub cores: Vec<CoreStats>,
-    /// The changes by automatic placement.
+    /// Changes by automatic placement.
     pub placement: Option<PlacementView>,
-    /// The running queues of each device.
+    /// Running queues of each device.
     pub devices: BTreeMap<String, Vec<QueueStats>>,
-    /// The uplinks, by switch and interface, as in the configuration.
+    /// Uplinks, by switch and interface, as the configuration writes them.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub uplinks: BTreeMap<String, UplinkCounts>,
 }
@@ -199,13 +200,13 @@ impl Server {
         self.devices.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The constants of the policy in use.
+    /// Returns the constants of the policy in use.
     #[must_use]
     pub fn params(&self) -> &Params {
         &self.params
     }
 
-    /// The number of NUMA nodes of this machine; None without automatic placement.
+    /// Returns the number of NUMA nodes of this machine; None without automatic placement.
     #[must_use]
     pub fn placed_on_nodes(&self) -> Option<usize> {
         self.placer.as_ref().map(|_| self.topology.nodes())
@@ -215,11 +216,7 @@ impl Server {
         self.uplinks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Connects a switch with what `open` opens.
-    ///
-    /// # Errors
-    ///
-    /// It can't be opened, or its thread can't be started.
+    /// Connects a switch with the interface that `open` opens.
     pub fn add_uplink(
         &self,
         spec: UplinkSpec,
@@ -235,7 +232,7 @@ impl Server {
         Ok(())
     }
 
-    /// All uplinks.
+    /// Returns all uplinks.
     #[must_use]
     pub fn list_uplinks(&self) -> Vec<UplinkView> {
         let view = |uplink: &Running| UplinkView {
@@ -247,21 +244,21 @@ impl Server {
         self.uplinks().iter().map(view).collect()
     }
 
-    /// Adds a device. Its I/O thread is the one with the fewest devices, or is chosen by the placement;
-    /// in the per-device modes it gets its own.
+    /// Adds a device. Its I/O thread is the one with the fewest devices, or is chosen by the placement; in the
+    /// per-device modes the device gets its own.
     ///
     /// # Errors
     ///
-    /// Its name is in use, or its socket or what is behind it can't be opened.
+    /// The name is in use, or the socket, the disk or the network can't be opened.
     pub fn add(&self, spec: DeviceSpec) -> io::Result<()> {
         self.add_with(spec, |spec| spec.kind.open(&self.switches, &spec.limit))
     }
 
-    /// The same, with what is behind it opened by `open`.
+    /// Adds a device whose disk or network is opened by `open`.
     ///
     /// # Errors
     ///
-    /// Its name is in use, or its socket or what is behind it can't be opened.
+    /// The name is in use, or the socket, the disk or the network can't be opened.
     pub fn add_with(
         &self,
         spec: DeviceSpec,
@@ -274,6 +271,7 @@ impl Server {
                 |why| io::Error::new(io::ErrorKind::InvalidInput, format!("{name}: {why}"));
             checked.map_err(invalid)?;
         }
+        // The name is reserved while the disk is opened, which may take long: the devices are not locked meanwhile.
         let thread = self.thread_for(&name)?;
         let threads = self.threads(thread, spec.spread);
         let started =
@@ -292,7 +290,7 @@ impl Server {
         Ok(())
     }
 
-    /// The I/O threads of a device from this one on.
+    /// Returns the I/O threads of a device from this one on.
     fn threads(&self, first: Arc<IoThread>, spread: bool) -> Threads {
         let place = self
             .shared
@@ -354,8 +352,8 @@ impl Server {
         Ok(())
     }
 
-    /// Moves a device to another I/O thread (from 0), after its requests in flight. Of one that is spread, the
-    /// first queue goes there, and the others go round from it.
+    /// Moves a device to another I/O thread (from 0), after its requests in flight. The first queue of a spread device
+    /// goes there, and the others go round from it.
     ///
     /// # Errors
     ///
@@ -377,12 +375,12 @@ impl Server {
         Ok(())
     }
 
-    /// Serves a disk's file or block device as large as it is now, and tells its front-end; all disks on the same
-    /// storage too. Waits for nothing but the file's size.
+    /// Serves a disk's file or block device as large as it is now, and notifies the front-end. Does so for all disks on
+    /// the same storage too. Waits for nothing but the file's size.
     ///
     /// # Errors
     ///
-    /// There is no such disk, or it has become smaller: then nothing changes.
+    /// There is no such disk, or its storage has become smaller: then nothing changes.
     pub fn resize(&self, name: &str) -> io::Result<Vec<Resized>> {
         resize(&self.device(name)?, &self.all())
     }
@@ -414,7 +412,7 @@ impl Server {
         })
     }
 
-    /// The I/O threads that serve a device, or to which it may be moved.
+    /// Returns the I/O threads that serve a device, or to which it may be moved.
     fn may_serve(&self, device: &Device) -> Vec<Arc<IoThread>> {
         match self.shared[..] {
             [] => device.threads().iter().map(Arc::clone).collect(),
@@ -439,7 +437,7 @@ impl Server {
         self.drain();
     }
 
-    /// All devices.
+    /// Returns all devices.
     #[must_use]
     pub fn list(&self) -> Vec<DeviceView> {
         let view = |device: &Arc<Device>| DeviceView {
@@ -474,7 +472,7 @@ impl Server {
         self.devices().by_name.values().map(view).collect()
     }
 
-    /// All counters.
+    /// Returns all counters.
     ///
     /// # Errors
     ///
@@ -532,7 +530,7 @@ fn invalid(why: String) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, why)
 }
 
-/// A device's limits, by their names in the configuration.
+/// Returns a device's limits, by their names in the configuration.
 fn limits(device: &Device) -> BTreeMap<&'static str, u64> {
     let (_, limit) = device.terms();
     let counted = (device.spec().kind.counts(), limit.requests_per_s);
@@ -541,16 +539,12 @@ fn limits(device: &Device) -> BTreeMap<&'static str, u64> {
     all.into_iter().filter_map(named).collect()
 }
 
-/// Why a device is not added any more.
+/// Returns the reason for which a device is not added any more.
 fn ends() -> io::Error {
     io::Error::other("the server ends")
 }
 
 /// Checks that a device may be spread over I/O threads.
-///
-/// # Errors
-///
-/// The reason.
 fn spreads(mode: Mode, placed: bool) -> Result<(), String> {
     if placed {
         return Err("spread: not with automatic placement, which moves whole devices".to_owned());
@@ -564,7 +558,8 @@ fn spreads(mode: Mode, placed: bool) -> Result<(), String> {
     Ok(())
 }
 
-/// A device takes about ten descriptors; the usual soft limit of 1024 is enough for a hundred.
+/// Raises the limit on descriptors. A device takes about ten, so the usual soft limit of 1024 is enough for only a
+/// hundred devices.
 fn raise_descriptor_limit() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);

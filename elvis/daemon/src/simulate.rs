@@ -9,10 +9,6 @@ use std::fmt::Write;
 /// Reads a group of devices from `KEY=VALUE,...`: `devices`; `depth` and `think_us` (closed loop) or
 /// `per_s` (open loop), with `on_us` and `off_us` (bursts) or `most_per_s` and `period_ms` (rate rises
 /// and falls between the two); `service_ns`, `storage_us`, `bytes`, `weight`, `limit_per_s`, `name`.
-///
-/// # Errors
-///
-/// What is wrong with it.
 pub fn group(text: &str) -> Result<Group, String> {
     let mut group = Group {
         name: text.to_owned(),
@@ -76,10 +72,6 @@ pub fn group(text: &str) -> Result<Group, String> {
 }
 
 /// Sets fields of [`Params`], [`Costs`] and [`PlacementParams`], each given as `NAME=VALUE`.
-///
-/// # Errors
-///
-/// An unknown name, or a value of the wrong type.
 pub fn set(
     params: &mut Params,
     costs: &mut Costs,
@@ -119,10 +111,6 @@ fn change<T: Serialize + DeserializeOwned>(
 }
 
 /// Simulates the same load in several modes.
-///
-/// # Errors
-///
-/// The first invalid value of the scenario.
 pub fn play(scenario: &Scenario, modes: &[Mode]) -> Result<Vec<Outcome>, String> {
     let one = |&mode: &Mode| {
         elvis_policy::simulation::simulate(&Scenario {
@@ -134,7 +122,7 @@ pub fn play(scenario: &Scenario, modes: &[Mode]) -> Result<Vec<Outcome>, String>
     modes.iter().map(one).collect()
 }
 
-/// The outcomes as a table.
+/// Returns the outcomes as a table.
 #[must_use]
 pub fn table(outcomes: &[Outcome]) -> String {
     let mut text = String::new();

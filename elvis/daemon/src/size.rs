@@ -1,10 +1,6 @@
 //! Sizes in bytes, with units.
 
 /// Reads a number of bytes: `4096`, `64K`, `512M`, `10G`, `1T`, in powers of 1024.
-///
-/// # Errors
-///
-/// What is wrong with it.
 pub fn parse(text: &str) -> Result<u64, String> {
     let wrong = || format!("{text:?} is not a size; write 512M or 10G");
     let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());

@@ -8,7 +8,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::path::PathBuf;
 
-/// What an open file is by the kernel's name: its path, or such as `anon_inode:[eventfd]`.
+/// Returns the kernel's name of an open file: its path, or such as `anon_inode:[eventfd]`.
 ///
 /// # Errors
 ///
@@ -46,7 +46,7 @@ fn result(done: isize) -> i32 {
     i32::try_from(done).unwrap_or(i32::MAX)
 }
 
-/// preadv2. Like io_uring it returns bytes or a negative errno.
+/// Calls preadv2. Like io_uring, returns bytes or a negative errno.
 #[must_use]
 pub fn readv(fd: BorrowedFd, pieces: &[Piece], offset: u64) -> i32 {
     let count = i32::try_from(pieces.len()).unwrap_or(i32::MAX);
@@ -63,7 +63,7 @@ pub fn readv(fd: BorrowedFd, pieces: &[Piece], offset: u64) -> i32 {
     })
 }
 
-/// pwritev2. With `dsync` it waits until the data are on the disk.
+/// Calls pwritev2. With `dsync`, waits until the data are on the disk.
 #[must_use]
 pub fn writev(fd: BorrowedFd, pieces: &[Piece], offset: u64, dsync: bool) -> i32 {
     let count = i32::try_from(pieces.len()).unwrap_or(i32::MAX);
@@ -81,21 +81,21 @@ pub fn writev(fd: BorrowedFd, pieces: &[Piece], offset: u64, dsync: bool) -> i32
     })
 }
 
-/// fdatasync.
+/// Calls fdatasync.
 #[must_use]
 pub fn datasync(fd: BorrowedFd) -> i32 {
     // SAFETY: no memory is involved.
     result(unsafe { libc::fdatasync(fd.as_raw_fd()) } as isize)
 }
 
-/// fallocate.
+/// Calls fallocate.
 #[must_use]
 pub fn allocate(fd: BorrowedFd, mode: i32, offset: u64, bytes: u64) -> i32 {
     // SAFETY: no memory is involved.
     result(unsafe { libc::fallocate(fd.as_raw_fd(), mode, offset as i64, bytes as i64) } as isize)
 }
 
-/// The NUMA node of each page of this process at these addresses; a negative errno for a page that is not
+/// Returns the NUMA node of each page of this process at these addresses; a negative errno for a page that is not
 /// mapped or not used yet by this process. Pages are neither moved nor read.
 ///
 /// # Errors
@@ -122,7 +122,7 @@ pub fn nodes_of_pages(pages: &[usize]) -> io::Result<Vec<i32>> {
     Ok(nodes)
 }
 
-/// A user's UID and GID, by name.
+/// Returns a user's UID and GID, by name.
 #[must_use]
 pub fn user(name: &str) -> Option<(u32, u32)> {
     let name = std::ffi::CString::new(name).ok()?;
@@ -164,7 +164,7 @@ pub const PIECES: usize = 62;
 /// Parts of a frame for one system call.
 struct Vectors {
     parts: [MaybeUninit<libc::iovec>; PIECES + 3],
-    /// How many are valid.
+    /// Number of valid parts.
     count: usize,
 }
 
@@ -194,7 +194,7 @@ impl Vectors {
     }
 }
 
-/// Reads a frame: its header, then what fits into the pieces, then the rest into `tail`. Returns bytes or a
+/// Reads a frame: its header, then as much as fits into the pieces, then the rest into `tail`. Returns bytes or a
 /// negative errno, E2BIG if there are too many pieces.
 #[must_use]
 pub fn read_frame<'a>(
@@ -247,7 +247,7 @@ pub fn write_frame<'a>(
     result(unsafe { libc::writev(fd.as_raw_fd(), vectors.first(), vectors.count as i32) })
 }
 
-/// Calls that only pass a number or a structure.
+/// Returns the result of a call that only passes a number or a structure.
 fn ended(done: i32) -> io::Result<()> {
     if done < 0 {
         return Err(io::Error::last_os_error());
@@ -255,7 +255,7 @@ fn ended(done: i32) -> io::Result<()> {
     Ok(())
 }
 
-/// A request about the interface of this name; it must be short enough.
+/// Returns a request about the interface of this name, which must be short enough.
 fn request(name: &str) -> io::Result<libc::ifreq> {
     // SAFETY: a zeroed ifreq is a valid value.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
@@ -297,11 +297,11 @@ pub fn tap_set(tun: BorrowedFd, name: &str, several: bool) -> io::Result<()> {
     }
 }
 
-/// Whether the kernel sends frames to this queue of a tap device.
+/// Sets whether the kernel sends frames to this queue of a tap device.
 ///
 /// # Errors
 ///
-/// EINVAL if it is so already.
+/// EINVAL if that is so already.
 pub fn tap_use(tap: BorrowedFd, used: bool) -> io::Result<()> {
     let flags = if used {
         libc::IFF_ATTACH_QUEUE
@@ -345,7 +345,7 @@ struct Membership {
     address: [u8; 8],
 }
 
-/// What becomes of frames with a VLAN tag, which the kernel takes off before a packet socket gets them.
+/// Treatment of frames with a VLAN tag, which the kernel takes off before a packet socket gets them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tags {
     /// The kernel drops them.
@@ -354,7 +354,7 @@ pub enum Tags {
     Tell,
 }
 
-/// A packet socket on a network interface, for all frames, which have a header of 10 bytes. The interface takes
+/// Opens a packet socket on a network interface, for all frames, which have a header of 10 bytes. The interface takes
 /// frames for all addresses from now on.
 ///
 /// # Errors
@@ -370,6 +370,7 @@ pub fn packet_socket(name: &str, tags: Tags) -> io::Result<OwnedFd> {
         OwnedFd::from_raw_fd(socket)
     };
     match tags {
+        // Tags are set before the socket is bound: from then on it gets frames.
         Tags::Drop => drop_tagged(&socket)?,
         // SAFETY: the option is a number.
         Tags::Tell => unsafe { set(&socket, libc::SOL_PACKET, PACKET_AUXDATA, &1i32) }?,
@@ -385,7 +386,7 @@ pub fn packet_socket(name: &str, tags: Tags) -> io::Result<OwnedFd> {
         ))?;
         let index = request.ifr_ifru.ifru_ifindex;
         set(&socket, libc::SOL_PACKET, PACKET_VNET_HDR, &1i32)?;
-        // Not what this socket or others send there.
+        // Frames that this socket or others send there are left out.
         set(&socket, libc::SOL_PACKET, PACKET_IGNORE_OUTGOING, &1i32)?;
         let all = Membership {
             index,
@@ -430,7 +431,8 @@ fn drop_tagged(socket: &OwnedFd) -> io::Result<()> {
         jf,
         k,
     };
-    // Where the kernel says that it took a tag off (linux/filter.h); negative places are no bytes of the frame.
+    // Place at which the kernel says that it took a tag off (linux/filter.h); negative places are no bytes of the
+    // frame.
     let tagged = (libc::SKF_AD_OFF + libc::SKF_AD_VLAN_TAG_PRESENT) as u32;
     let mut program = [
         operation(libc::BPF_LD | libc::BPF_B | libc::BPF_ABS, 0, tagged),
@@ -505,10 +507,6 @@ unsafe fn set<T>(
 }
 
 /// Looks at the first bytes that wait in a socket, and leaves them there.
-///
-/// # Errors
-///
-/// The socket has an error.
 pub fn peek(socket: BorrowedFd, bytes: &mut [u8]) -> io::Result<usize> {
     // SAFETY: the kernel writes into a borrowed slice of this length.
     let done = unsafe {

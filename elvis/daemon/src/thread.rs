@@ -7,7 +7,7 @@ use std::thread::{Builder, JoinHandle};
 ///
 /// # Errors
 ///
-/// It can't be started; the message names it, and the cure.
+/// The thread can't be started; the message names it, and the cure.
 pub fn start<T: Send + 'static>(
     name: &str,
     stack: Option<usize>,
@@ -21,7 +21,7 @@ pub fn start<T: Send + 'static>(
     started.map_err(|error| cannot(name, &error))
 }
 
-/// The error of a thread that can't be started.
+/// Returns the error of a thread that can't be started.
 pub fn cannot(name: &str, error: &io::Error) -> io::Error {
     let cure = match error.kind() {
         io::ErrorKind::WouldBlock => {

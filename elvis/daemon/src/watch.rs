@@ -55,7 +55,7 @@ fn uplink_lines(text: &mut String, now: &Value, before: &Value, seconds: f64) {
     }
 }
 
-/// The table of changes between two looks, `seconds` apart.
+/// Returns the table of changes between two looks, `seconds` apart.
 #[must_use]
 pub fn table(now: &Value, before: &Value, seconds: f64) -> String {
     let mut text = String::new();

@@ -31,8 +31,8 @@ impl RateLimit {
     }
 }
 
-/// One bucket. A request may overdraw it, and the next one waits until the debt is paid. So a
-/// request larger than the bucket is served too, and the long-run rate holds.
+/// Token bucket. A request may overdraw it, and the next one waits until the debt is paid. So a request larger than the
+/// bucket is served too, and the long-run rate holds.
 #[derive(Debug, Clone)]
 struct Bucket {
     per_s: u64,
@@ -62,8 +62,8 @@ impl Bucket {
         self.level = self.level.saturating_add(gain).min(self.full);
     }
 
-    /// When the next request may be served; 0 if it may at once, also for a core whose time is before that of the
-    /// last filling.
+    /// Returns the time at which the next request may be served. 0: at once, also for a core whose time is before that
+    /// of the last filling.
     fn ready_at_ns(&self) -> u64 {
         if self.level > 0 {
             return 0;
@@ -124,11 +124,11 @@ impl Buckets {
 #[derive(Debug, Clone)]
 pub struct Limiter(Place);
 
-/// Where its buckets are.
+/// Owner of a device's buckets.
 #[derive(Debug, Clone)]
 enum Place {
     Own(Buckets),
-    /// Shared with other cores that serve the device. Each may overdraw them by a request.
+    /// Buckets shared with other cores that serve the device. Each core may overdraw them by a request.
     Shared(Arc<Mutex<Buckets>>),
 }
 
@@ -158,13 +158,13 @@ impl Limiter {
         }
     }
 
-    /// When the device may be served; None: at once.
+    /// Returns the time at which the device may be served; None: at once.
     #[inline]
     pub fn wait_until(&mut self, now_ns: u64) -> Option<u64> {
         self.with(|buckets| buckets.wait_until(now_ns))
     }
 
-    /// Whether there are any.
+    /// Whether there are any limits.
     pub fn limits(&self) -> bool {
         !matches!(
             &self.0,
@@ -175,7 +175,7 @@ impl Limiter {
         )
     }
 
-    /// Notes what was served.
+    /// Charges the requests and bytes that were served.
     pub fn take(&mut self, requests: u64, bytes: u64) {
         self.with(|buckets| buckets.take(requests, bytes));
     }

@@ -1,9 +1,9 @@
-//! When to call a driver for its replies (section 3.5 of the paper makes calls exitless, but they are
-//! not free: a call is a system call of the I/O thread, and a wake-up of the driver).
+//! The time at which a driver is called for its replies. Section 3.5 of the paper makes calls exitless, but they are
+//! not free: a call is a system call of the I/O thread, and a wake-up of the driver.
 //!
-//! A driver whose replies are close together is called once for several of them: after a pause, or
-//! when the first of them is `call_delay_ns` old. A network driver waits for answers, not for its own frames to be
-//! sent: for these it is called late, by when it mostly has seen them.
+//! A driver whose replies are close together is called once for several of them: after a pause, or when the first of
+//! them is `call_delay_ns` old. A network driver waits for answers, not for its own frames to be sent. For sent frames
+//! it is called late: by then it has mostly seen them.
 
 use crate::Params;
 
@@ -16,14 +16,14 @@ pub struct Calls {
     /// Mean time from one reply to the next.
     gap_ns: u64,
     last_ns: u64,
-    /// When the first reply was published for which a call is still owed.
+    /// Time at which the first reply was published for which a call is still owed.
     owed_since_ns: Option<u64>,
-    /// Replies only say that a frame was sent.
+    /// Whether replies only say that a frame was sent.
     sent: bool,
 }
 
 impl Calls {
-    /// A queue without replies yet: its first replies are called for at once.
+    /// Returns the calls of a queue without replies yet: for its first replies the driver is called at once.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -32,7 +32,7 @@ impl Calls {
         }
     }
 
-    /// The queue of a network device whose driver sends: no call is made at once.
+    /// Returns the calls of a network device's queue in which the driver sends: no call is made at once.
     #[must_use]
     pub fn of_sent_frames() -> Self {
         Self {
@@ -41,7 +41,7 @@ impl Calls {
         }
     }
 
-    /// How long all calls of this queue are delayed, if they are.
+    /// Returns the delay of all calls of this queue, if they are delayed.
     fn sent_delay_ns(&self, params: &Params) -> Option<u64> {
         let delay_ns = params.sent_call_delay_ns;
         (self.sent && delay_ns > 0).then_some(delay_ns)
@@ -103,8 +103,8 @@ mod tests {
         ..Params::default()
     };
 
-    /// Calls made for replies this far apart, all of which want a call, and the longest delay of a
-    /// call in ns; `due` is checked every 100 ns.
+    /// Returns the calls made for replies this far apart, all of which want a call, and the longest delay of a call in
+    /// ns; `due` is checked every 100 ns.
     fn calls(gap_ns: u64, replies: u64) -> (u64, u64) {
         let (mut calls, mut made, mut oldest_ns, mut owed_ns) = (Calls::new(), 0, 0, None);
         for now_ns in (0..replies * gap_ns).step_by(100) {

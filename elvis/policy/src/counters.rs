@@ -7,7 +7,7 @@ use serde::Serialize;
 pub struct QueueCounters {
     /// Requests served.
     pub requests: u64,
-    /// Bytes of their data, and of the ranges that they discard or zero.
+    /// Bytes of the requests' data, and of the ranges that they discard or zero.
     pub bytes: u64,
     /// Kicks received.
     pub kicks: u64,
@@ -21,7 +21,7 @@ pub struct QueueCounters {
     pub waits_for_share: u64,
     /// Visits that found requests but a rate limit reached.
     pub waits_for_rate: u64,
-    /// How often polling started.
+    /// Number of times that polling started.
     pub polling_started: u64,
 }
 
@@ -50,7 +50,7 @@ pub struct CoreCounters {
     pub rounds: u64,
     /// Looks at other queues while one was served.
     pub peeks: u64,
-    /// How often the thread was told to sleep.
+    /// Number of times that the thread was told to sleep.
     pub sleeps: u64,
     /// Time in which the host did not run the thread while it polled, in ns.
     pub stopped_ns: u64,

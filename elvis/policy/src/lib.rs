@@ -1,9 +1,9 @@
-//! Which virtqueue an I/O core serves next, and for how long.
+//! The policy that decides which virtqueue an I/O core serves next, and for how long.
 //!
-//! The policy of ELVIS (USENIX ATC 2013, sections 3.1 to 3.4) for one I/O thread that serves the
-//! virtqueues of many devices, plus what the paper leaves as future work: weights and rate limits
-//! per device. It is pure: no descriptors and no clock; the caller passes in what it saw and the
-//! time in nanoseconds. The daemon and the simulator run the same code.
+//! The policy is that of ELVIS (USENIX ATC 2013, sections 3.1 to 3.4) for one I/O thread that serves the virtqueues of
+//! many devices. It adds what the paper leaves as future work: weights and rate limits per device. The policy is pure:
+//! it has no descriptors and no clock. The caller passes in its observations and the time in nanoseconds. The daemon
+//! and the simulator run the same code.
 //!
 //! [`Scheduler`] schedules one core. [`Placement`] decides which cores are in use and which devices
 //! they serve. [`Params`] and [`PlacementParams`] hold every constant.

@@ -1,7 +1,8 @@
-//! How much of a disk's requests goes to storage in one step. No other queue is served within a step.
+//! The amount of a disk's requests that goes to storage in one step. No other queue is served within a step.
 //!
-//! The time of a step depends on memory more than on its bytes: a page that a guest has never touched is made and zeroed
-//! first. 256 KiB were seen to take 30 us, or 830 us if the host had to find the memory. So each queue finds its own size.
+//! The time of a step depends on memory more than on its bytes: a page that a guest has never touched is made and
+//! zeroed first. 256 KiB were seen to take 30 us, or 830 us if the host had to find the memory. So each queue finds its
+//! own size.
 
 /// The pace of one queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,7 +28,8 @@ impl Pace {
         self.bytes
     }
 
-    /// A step with so many bytes took so long. Steps are to take no longer than a visit, which has so much time (0: any).
+    /// Notes that a step with `bytes` bytes took `ns`. A step should take no longer than a visit, which has `visit_ns`
+    /// (0: any time).
     pub fn took(&mut self, visit_ns: u64, bytes: u64, ns: u64) {
         let most_ns = match visit_ns {
             0 => u64::MAX,
@@ -53,7 +55,7 @@ mod tests {
 
     const VISIT_NS: u64 = 256_000;
 
-    /// Makes steps of memory that costs so much for each page of 4 KiB. Returns the bytes of the last one.
+    /// Makes steps of memory that costs `page_ns` for each page of 4 KiB. Returns the bytes of the last step.
     fn settled(pace: &mut Pace, page_ns: u64) -> u64 {
         for _ in 0..16 {
             let bytes = pace.bytes();

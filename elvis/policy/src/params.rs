@@ -18,26 +18,26 @@ pub struct Params {
     pub stuck_rule: bool,
     /// A queue with requests is stuck when it got no new one for this long, in ns.
     pub stuck_ns: u64,
-    /// Most requests that a stuck queue may hold. Not in the paper; without this bound a driver
-    /// that keeps a fixed number of requests outstanding counts as stuck however many they are,
-    /// and busy queues cut each other's visits short.
+    /// Most requests that a stuck queue may hold. Not in the paper. Without this bound a driver that keeps a fixed
+    /// number of requests outstanding would count as stuck however many they are. Busy queues would then cut each
+    /// other's visits short.
     pub stuck_pending: u16,
-    /// How many other queues are checked per request served, to find a stuck one.
+    /// Number of other queues that are checked per request served, to find a stuck one.
     pub peeks: u32,
     /// Data per unit of work, in bytes.
     pub unit_bytes: u32,
-    /// A device's share is charged by the time that it takes, a unit for each so many ns; 0: by the units of
-    /// its requests, whatever time they take.
+    /// Time of a unit of work, in ns. A device's share is charged a unit for each `unit_ns` that it takes. 0: the share
+    /// is charged by the units of its requests, whatever time they take.
     pub unit_ns: u64,
     /// Whether queues are polled at all; if not, each queue keeps its notifications.
     pub polling: bool,
     /// Kicks in a row, close together, that start polling.
     pub poll_on_kicks: u32,
-    /// If a queue made this many requests while polled, one kick restarts polling, once. Under load,
-    /// polling ends when the host stops the driver; without this rule most kicks would come from
-    /// the row that each such stop requires.
+    /// Number of requests that a queue must make while polled, so that one kick restarts polling, once. Under load,
+    /// polling ends when the host stops the driver. Without this rule most kicks would come from the row that each such
+    /// stop requires.
     pub poll_again_requests: u32,
-    /// Greatest mean gap between kicks in such a row, in ns: the inverse of the paper's "predefined
+    /// Greatest mean gap between kicks in a row that starts polling, in ns: the inverse of the paper's "predefined
     /// notification rate" (section 3.4).
     pub poll_on_gap_ns: u64,
     /// A polled queue whose requests are this far apart or farther gets its notifications back, in
@@ -46,25 +46,24 @@ pub struct Params {
     /// Each request adds `poll_off_idle_ns` of polling time to its queue. This is the most that a
     /// queue can save up in a burst, in ns.
     pub poll_keep_ns: u64,
-    /// After each such time of polling a queue's requests are counted, in ns. If they were on average more than
-    /// [`Params::MEAN_GAPS`] times `poll_on_gap_ns` apart, its polling ends: it costs more than notifications.
+    /// Time of polling after which a queue's requests are counted, in ns. If they were on average more than
+    /// [`Params::MEAN_GAPS`] times `poll_on_gap_ns` apart, polling ends: it costs more than notifications.
     pub poll_review_ns: u64,
     /// While storage has requests of a queue, its polling pauses when nothing has come for this long, in ns: no reply
     /// of storage, and no new request.
     pub poll_in_flight_ns: u64,
-    /// If a polling thread makes no step for this long, its host did not run it, in ns. Such time is
-    /// not charged as polling time: the thread used no CPU, and the driver may have been stopped too.
-    /// Much longer than a look at a queue, and much shorter than a time slice of the host's scheduler.
+    /// Longest time without a step of a polling thread, in ns, after which the host is taken to have stopped it. Such
+    /// time is not charged as polling time: the thread used no CPU, and the driver may have been stopped too. Much
+    /// longer than a look at a queue, and much shorter than a time slice of the host's scheduler.
     pub stopped_ns: u64,
     /// Replies closer together than this share a call, which is delayed by at most this time, in ns;
     /// 0: one call per reply.
     pub call_delay_ns: u64,
-    /// A network driver is called for frames that it sent after this time, in ns, and only if it has not
-    /// seen by itself that they were sent: what it waits for are answers, and it looks when one comes.
-    /// 0: as for any other queue.
+    /// Delay of a network driver's call for frames that it sent, in ns. There is no call if the driver has seen
+    /// meanwhile that they were sent: it waits for answers, and looks when one comes. 0: as for any other queue.
     pub sent_call_delay_ns: u64,
-    /// Requests to a file are started when so many are queued, or at the end of the visit: its device works on them
-    /// while the visit goes on.
+    /// Number of queued requests to a file at which they are started; they are also started at the end of the visit.
+    /// The file's device works on them while the visit goes on.
     pub start_requests: u32,
     /// Longest time between two checks for kicks and completions while queues are polled or
     /// served, in ns.
@@ -105,7 +104,7 @@ impl Default for Params {
 pub struct ParamsError {
     /// The parameter's name in [`Params`] or [`crate::PlacementParams`].
     pub key: &'static str,
-    /// Its value.
+    /// Value of the parameter.
     pub value: String,
     /// The allowed values.
     pub must: String,
@@ -117,14 +116,16 @@ impl Params {
     pub const ON_GAP_WAKES: u64 = 20;
     /// `poll_off_idle_ns` as a multiple of `poll_on_gap_ns`.
     pub const HYSTERESIS: u64 = 20;
-    /// The same for the mean gap of a whole review, and for that of kicks which bring many requests to storage.
+    /// Greatest mean gap of a whole review as a multiple of `poll_on_gap_ns`; also that of kicks which bring many
+    /// requests to storage.
     pub const MEAN_GAPS: u64 = 4;
 
-    /// A visit to a queue of a network device ends for the other queue of its pair only after so many times `min_work`.
+    /// Multiple of `min_work` before which a visit to a network device's queue does not end for the other queue of its
+    /// pair.
     pub const PAIR_WORK: u32 = 4;
 
-    /// After the host stopped the thread, it sleeps rather than polls for storage, this many times as long as it was
-    /// stopped.
+    /// Multiple of the time for which the host stopped the thread. For so long the thread afterwards sleeps rather than
+    /// polls for storage.
     pub const CALM: u64 = 16;
 
     /// Lower bound on the wake-up cost, in ns. Two threads on the same CPU wake each other faster,
@@ -141,31 +142,27 @@ impl Params {
         self
     }
 
-    /// Units of work of a request with this much data.
+    /// Returns the units of work of a request with this much data.
     #[must_use]
     pub fn units(&self, bytes: u64) -> u32 {
         let units = bytes.div_ceil(u64::from(self.unit_bytes)).max(1);
         u32::try_from(units).unwrap_or(u32::MAX)
     }
 
-    /// The longest time of a visit while other queues wait, in ns; it ends after the request, or part of one,
-    /// that exceeds it.
+    /// Returns the longest time of a visit while other queues wait, in ns. A visit ends after the request, or part of
+    /// one, that exceeds it.
     #[must_use]
     pub fn visit_ns(&self) -> u64 {
         u64::from(self.max_work).saturating_mul(self.unit_ns)
     }
 
-    /// The greatest mean gap of requests in a review, in ns.
+    /// Returns the greatest mean gap of requests in a review, in ns.
     #[must_use]
     pub fn poll_mean_gap_ns(&self) -> u64 {
         self.poll_on_gap_ns.saturating_mul(Self::MEAN_GAPS)
     }
 
     /// Checks the values, also against each other.
-    ///
-    /// # Errors
-    ///
-    /// The first invalid value.
     pub fn check(&self) -> Result<(), ParamsError> {
         let least = |key, value: u64, least: u64| {
             if value >= least {

@@ -1,4 +1,4 @@
-//! Which I/O cores are in use, and which of them serves which device: future work in the paper
+//! The choice of the I/O cores in use, and of the core that serves each device. This is future work in the paper
 //! ("dynamically adjusting the number of I/O cores").
 //!
 //! Once per window the caller (the daemon, or the simulator) passes each device's load to
@@ -30,12 +30,11 @@ pub struct PlacementParams {
     /// Weight of the newest window in a device's load, up to 1; the load so far has the rest. With 0.5
     /// a burst is forgotten after three or four windows.
     pub smoothing: f64,
-    /// A core above this is overloaded. Requests with random arrivals wait for twice their service
-    /// time at 0.8 (M/D/1: load / 2 (1 - load)), 4.5 times at 0.9.
+    /// Load above which a core is overloaded. Requests with random arrivals wait for twice their service time at 0.8
+    /// (M/D/1: load / 2 (1 - load)), 4.5 times at 0.9.
     pub high: f64,
-    /// Moves fill a core up to this, and a core is released only if no other gets above it. The
-    /// difference to `high` is the hysteresis: after a release the load may grow by a third before a
-    /// core is opened again.
+    /// Load up to which moves fill a core. A core is released only if no other gets above it. The difference to `high`
+    /// is the hysteresis: after a release the load may grow by a third before a core is opened again.
     pub fill: f64,
     /// Windows in a row that a core must be overloaded before anything is done. With two, a single
     /// burst opens no core.
@@ -72,10 +71,6 @@ impl Default for PlacementParams {
 
 impl PlacementParams {
     /// Checks the values, also against each other.
-    ///
-    /// # Errors
-    ///
-    /// The first invalid value.
     pub fn check(&self) -> Result<(), ParamsError> {
         let within = |key, value: f64, least: f64, most: f64| {
             if (least..=most).contains(&value) {
@@ -99,16 +94,16 @@ impl PlacementParams {
     }
 }
 
-/// What was measured of a device in a window.
+/// Load of a device, measured in a window.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DeviceLoad {
-    /// Its number.
+    /// Number of the device.
     pub device: u64,
     /// The core that serves it, from 0.
     pub core: usize,
-    /// The fraction of the window that this core spent on it.
+    /// Fraction of the window that this core spent on the device.
     pub load: f64,
-    /// The node of its memory, if known.
+    /// NUMA node of the device's memory, if known.
     pub node: Option<u32>,
 }
 
@@ -135,9 +130,9 @@ const NOTHING: f64 = 1e-4;
 struct Core {
     node: Option<u32>,
     open: bool,
-    /// Windows in a row in which it was overloaded.
+    /// Windows in a row in which the core was overloaded.
     hot: u32,
-    /// Sum of its devices' loads, and their number.
+    /// Sum of the loads of the core's devices, and their number.
     load: f64,
     devices: usize,
 }
@@ -147,11 +142,11 @@ struct Device {
     core: usize,
     load: f64,
     node: Option<u32>,
-    /// It is not moved before this time.
+    /// Time before which the device is not moved.
     settled_ns: u64,
 }
 
-/// Which core to prefer: the least or the most loaded.
+/// Core to prefer: the least or the most loaded.
 #[derive(Clone, Copy)]
 enum Wanted {
     Empty,
@@ -176,7 +171,7 @@ pub struct Placement {
 }
 
 impl Placement {
-    /// Cores on these nodes (None if unknown). The first is open.
+    /// Returns a placement of cores on these nodes (None if unknown). The first is open.
     #[must_use]
     pub fn new(params: PlacementParams, nodes: &[Option<u32>]) -> Self {
         let core = |(number, &node)| Core {
@@ -195,7 +190,7 @@ impl Placement {
         }
     }
 
-    /// The constants in use.
+    /// Returns the constants in use.
     #[must_use]
     pub fn params(&self) -> &PlacementParams {
         &self.params
@@ -207,13 +202,13 @@ impl Placement {
         self.cores.get(core).is_some_and(|core| core.open)
     }
 
-    /// How many cores are in use.
+    /// Returns the number of cores in use.
     #[must_use]
     pub fn open_cores(&self) -> usize {
         self.cores.iter().filter(|core| core.open).count()
     }
 
-    /// The core for a new device, whose load is unknown: the least loaded open core.
+    /// Returns the core for a new device, whose load is unknown: the least loaded open core.
     #[must_use]
     pub fn core_for_new(&self) -> usize {
         let new = Device {
@@ -231,6 +226,7 @@ impl Placement {
         let mut hot: Vec<usize> = (0..self.cores.len()).collect();
         hot.retain(|&core| self.cores[core].hot >= self.params.rise_windows);
         hot.sort_by(|&a, &b| self.cores[b].load.total_cmp(&self.cores[a].load));
+        // Relief comes first: a core is released only in a window without other changes.
         for core in hot {
             self.relieve(core, now_ns);
         }
@@ -243,8 +239,8 @@ impl Placement {
         std::mem::take(&mut self.changes)
     }
 
-    /// Updates the loads. A device missing from `seen` was removed, and `seen` also decides which core a
-    /// device is on, wherever it was moved.
+    /// Updates the loads. A device missing from `seen` was removed. `seen` also decides which core a device is on,
+    /// wherever it was moved.
     fn take_in(&mut self, seen: &[DeviceLoad]) {
         let before = std::mem::take(&mut self.devices);
         for core in &mut self.cores {
@@ -285,7 +281,7 @@ impl Placement {
         }
     }
 
-    /// The devices of a core that may be moved and have at least this load, busiest first.
+    /// Returns the devices of a core that may be moved and have at least this load, busiest first.
     fn movable(&self, core: usize, least: f64, now_ns: u64) -> Vec<u64> {
         let here = self.devices.iter().filter(|(_, device)| {
             device.core == core && device.load >= least && device.settled_ns <= now_ns
@@ -295,8 +291,8 @@ impl Placement {
         here.into_iter().map(|(id, _)| id).collect()
     }
 
-    /// The best open core for a device that stays at or below this load with it: prefers the device's
-    /// node, then the least or most loaded core, then the one with the fewest devices.
+    /// Returns the best open core for a device that stays at or below this load with it. Prefers the device's node,
+    /// then the least or most loaded core, then the one with the fewest devices.
     fn fit(&self, device: &Device, below: f64, wanted: Wanted) -> Option<usize> {
         let fits = |&number: &usize| {
             let core = &self.cores[number];
@@ -314,7 +310,7 @@ impl Placement {
         })
     }
 
-    /// The first core that is not in use, on this node if one is given.
+    /// Returns the first core that is not in use, on this node if one is given.
     fn closed(&self, node: Option<u32>) -> Option<usize> {
         let wanted = |core: &Core| !core.open && (node.is_none() || core.node == node);
         self.cores.iter().position(wanted)
@@ -365,6 +361,8 @@ impl Placement {
             }
             self.move_device(id, to, now_ns);
         }
+        // Against oscillation a core is opened only for a load above `high`, while moves to open cores go on down to
+        // `fill`.
         if self.cores[core].load <= high {
             return;
         }
@@ -452,7 +450,7 @@ impl Placement {
         }
     }
 
-    /// The placement with one core released, the least loaded one possible. None if no core can be.
+    /// Returns the placement with one core released, the least loaded one possible. None if no core can be.
     fn without_one(&self, now_ns: u64) -> Option<Self> {
         let mut open: Vec<usize> = (0..self.cores.len())
             .filter(|&core| self.cores[core].open)
@@ -460,7 +458,7 @@ impl Placement {
         if open.len() < 2 {
             return None;
         }
-        // Of equally loaded cores the last, so that the first ones stay in use.
+        // Prefers the last of equally loaded cores, so that the first ones stay in use.
         open.sort_by(|&a, &b| {
             let (a_load, b_load) = (self.cores[a].load, self.cores[b].load);
             a_load.total_cmp(&b_load).then(b.cmp(&a))

@@ -1,4 +1,4 @@
-//! When a queue is polled and when it uses notifications (section 3.4 of the paper).
+//! The switch of a queue between polling and notifications (section 3.4 of the paper).
 
 use crate::Params;
 
@@ -6,29 +6,29 @@ use crate::Params;
 #[derive(Debug, Clone)]
 pub struct Polling {
     polled: bool,
-    /// It can't be kicked, so polling never ends.
+    /// Whether polling never ends, as the driver can't kick.
     always: bool,
-    /// Kicks in the current row, when it started, and the requests since then.
+    /// Kicks in the current row; when the row started; requests since then.
     kicks: u32,
     row_from_ns: u64,
     row_requests: u32,
     last_kick_ns: u64,
-    /// Until when its requests have earned it polling.
+    /// Time until which the queue's requests have earned it polling.
     earned_until_ns: u64,
     /// Requests since polling started.
     requests: u32,
-    /// When its requests were last reviewed, and those since then.
+    /// Time of the last review of the queue's requests, and the requests since then.
     reviewed_ns: Option<u64>,
     since_review: u32,
-    /// It made enough requests when it was last polled that one kick restarts polling.
+    /// Whether the queue made so many requests when it was last polled that one kick restarts polling.
     trusted: bool,
-    /// Each of its requests, and not each kick, allows a gap: all of a batch wait for the thread to wake up.
+    /// Whether each request, and not each kick, allows a gap: all requests of a batch wait for the thread to wake up.
     by_requests: bool,
-    /// Storage has requests of it.
+    /// Whether storage has requests of the queue.
     in_flight: bool,
-    /// When a request, or a reply of storage, came last.
+    /// Time of the last request, or reply of storage.
     news_ns: u64,
-    /// Its polling has paused, as storage took long.
+    /// Whether polling has paused, as storage took long.
     paused: bool,
 }
 
@@ -82,8 +82,8 @@ impl Polling {
         self.polled
     }
 
-    /// Longest time of a row. Each kick allows a gap. Of a queue whose requests go to storage, or are frames to send, each
-    /// request does, as each waits for the thread to wake up; up to four gaps for a kick.
+    /// Returns the longest time of a row. Each kick allows a gap. In a queue whose requests go to storage, or are
+    /// frames to send, each request allows one, as each waits for the thread to wake up; up to four gaps for a kick.
     fn row_ns(&self, params: &Params) -> u64 {
         let kicks = u64::from(params.poll_on_kicks);
         let gaps = match self.by_requests {
@@ -95,8 +95,8 @@ impl Polling {
         params.poll_on_gap_ns.saturating_mul(gaps)
     }
 
-    /// Notes how many of its requests storage has, at their start or after a reply, and whether a pause may end. True:
-    /// polling goes on now, after a pause.
+    /// Notes how many of the queue's requests storage has, at their start or after a reply, and whether a pause may
+    /// end. True: polling goes on now, after a pause.
     pub fn stored(&mut self, params: &Params, in_flight: u32, goes_on: bool, now_ns: u64) -> bool {
         (self.by_requests, self.in_flight, self.news_ns) = (true, in_flight > 0, now_ns);
         if !goes_on || !std::mem::take(&mut self.paused) || self.polled {
@@ -108,7 +108,7 @@ impl Polling {
         true
     }
 
-    /// From now on each of its requests allows a gap.
+    /// Makes each request, and not each kick, allow a gap from now on.
     pub fn counts_requests(&mut self) {
         self.by_requests = true;
     }
@@ -127,8 +127,8 @@ impl Polling {
         self.polled
     }
 
-    /// Notes new requests. Each earns `poll_off_idle_ns` of polling; what a burst earns is kept for the
-    /// pause after it, up to `poll_keep_ns`.
+    /// Notes new requests. Each earns `poll_off_idle_ns` of polling. The time that a burst earns is kept for the pause
+    /// after it, up to `poll_keep_ns`.
     pub fn earn(&mut self, params: &Params, requests: u16, now_ns: u64) {
         self.requests = self.requests.saturating_add(requests.into());
         self.since_review = self.since_review.saturating_add(requests.into());
@@ -160,8 +160,8 @@ impl Polling {
         true
     }
 
-    /// Pauses polling, if storage has requests of the queue. True: it pauses now. It goes on at the next reply of storage,
-    /// or at a kick.
+    /// Pauses polling, if storage has requests of the queue. True: polling pauses now. It goes on at the next reply of
+    /// storage, or at a kick.
     pub fn pause(&mut self) -> bool {
         if !self.polled || self.always || !self.in_flight {
             return false;
@@ -170,8 +170,8 @@ impl Polling {
         true
     }
 
-    /// Whether its requests were too far apart on average since the last review, if the next one is due. Else a burst
-    /// starts polling that requests far below its rate keep up.
+    /// Whether the queue's requests were too far apart on average since the last review, if the next one is due.
+    /// Without reviews, a burst would start polling that requests far below its rate keep up.
     fn too_rare(&mut self, params: &Params, now_ns: u64) -> bool {
         let passed_ns = now_ns.saturating_sub(*self.reviewed_ns.get_or_insert(now_ns));
         if passed_ns < params.poll_review_ns {
@@ -251,7 +251,8 @@ mod tests {
         }
     }
 
-    /// Requests this far apart after a burst that started polling. Returns when it ended, of three reviews.
+    /// Makes requests this far apart after a burst that started polling. Returns when polling ended, within three
+    /// reviews.
     fn after_burst(params: &Params, gap_ns: u64) -> Option<u64> {
         let mut polling = Polling::new();
         assert!((0..4).any(|kick| polling.active(params, kick)));
@@ -283,7 +284,7 @@ mod tests {
         assert_eq!(after_burst(&slower, 401), Some(200_000));
     }
 
-    /// Kicks this far apart, each with so many requests to storage. Whether polling starts.
+    /// Makes kicks this far apart, each with `requests` requests to storage. Returns whether polling starts.
     fn batches(params: &Params, gap_ns: u64, requests: u16) -> bool {
         let mut polling = Polling::new();
         (0..100).any(|kick| {
@@ -305,7 +306,7 @@ mod tests {
         assert!(!batches(&params, 380, 2));
         assert!(batches(&params, 380, 32));
         assert!(!batches(&params, 401, 10_000));
-        // Of a queue whose requests do not go to storage the kicks count alone.
+        // In a queue whose requests do not go to storage only the kicks count.
         let mut polling = Polling::new();
         assert!(!(0..100).any(|kick| {
             let starts = polling.active(&params, 1000 + kick * 200);
@@ -314,7 +315,7 @@ mod tests {
         }));
     }
 
-    /// A polled queue with this many requests in flight, which earned all that it may keep at time 0.
+    /// Returns a polled queue with `requests` requests in flight, which earned all that it may keep at time 0.
     fn in_flight(params: &Params, requests: u32) -> Polling {
         let mut polling = Polling::new();
         assert!(polling.start(params, 0));

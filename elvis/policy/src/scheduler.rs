@@ -28,14 +28,14 @@ struct Device {
 #[derive(Debug)]
 struct Queue {
     device: u32,
-    /// Of a network device: the number of its pair, and the pair's other queue.
+    /// Number of the pair in a network device, and the pair's other queue.
     pair: Option<u16>,
     partner: Option<u32>,
     polling: Polling,
     seen: Look,
     last_new_ns: u64,
     parked_until_ns: Option<u64>,
-    /// The number of its last visit.
+    /// Number of the queue's last visit.
     turn: u64,
     counters: QueueCounters,
 }
@@ -57,28 +57,27 @@ pub struct Scheduler {
     parked: Vec<u32>,
     unpark_ns: u64,
     last_events_ns: u64,
-    /// When the last visit ended, if the queue was empty.
+    /// Time at which the last visit ended, if its queue was empty.
     in_vain_ns: Option<u64>,
-    /// Until when the host, which stopped the thread, is taken to be busy.
+    /// Time until which the host is taken to be busy, after it stopped the thread.
     calm_ns: u64,
-    /// Storage has requests on which other threads work, of this CPU.
+    /// Whether other threads of this CPU work on requests that storage has.
     storage_threads: bool,
     round: u64,
     /// Greatest weight of a device that has queues.
     heaviest: u32,
-    /// Visits since the last one that left requests over which this round's share still allows, and
-    /// the fewest rounds that a device visited since then must wait. After a full scan of such
-    /// visits the next round starts.
+    /// Number of visits since the last one that left requests over which this round's share still allows; fewest rounds
+    /// that a device visited since then must wait. After a full scan of such visits the next round starts.
     fruitless: u32,
     rounds_needed: u64,
-    /// How often since then the second polled queue was visited before the first. Each time the full scan takes a
-    /// visit more.
+    /// Number of times since then that the second polled queue was visited before the first. Each time the full scan
+    /// takes a visit more.
     detours: u32,
     counters: CoreCounters,
 }
 
 impl Scheduler {
-    /// A core without devices.
+    /// Returns a core without devices.
     #[must_use]
     pub fn new(params: Params) -> Self {
         Self {
@@ -104,19 +103,19 @@ impl Scheduler {
         }
     }
 
-    /// The constants in use.
+    /// Returns the constants in use.
     #[must_use]
     pub fn params(&self) -> &Params {
         &self.params
     }
 
-    /// The counters of a queue.
+    /// Returns the counters of a queue.
     #[must_use]
     pub fn queue_counters(&self, id: QueueId) -> Option<&QueueCounters> {
         self.queue(id.0).map(|queue| &queue.counters)
     }
 
-    /// The counters of the core.
+    /// Returns the counters of the core.
     #[must_use]
     pub fn counters(&self) -> &CoreCounters {
         &self.counters
@@ -128,12 +127,13 @@ impl Scheduler {
         self.queue(id.0).is_some_and(|queue| queue.polling.polled())
     }
 
-    /// What to do next. Of the first of each list the one whose last visit is longer ago: so every queue gets as many
-    /// visits as any other, whether or not it is polled. Where one list alternates with the other (section 3.1), the only
-    /// polled queue of many gets half of all visits.
+    /// Returns the next step. Of the first queues of both lists it visits the one whose last visit is longer ago. So
+    /// every queue gets as many visits as any other, whether or not it is polled. If the lists simply alternated
+    /// (section 3.1), the only polled queue of many would get half of all visits.
     pub fn next(&mut self, now_ns: u64) -> Step {
         let in_vain_ns = self.in_vain_ns.take();
         let gap_ns = now_ns.saturating_sub(in_vain_ns.unwrap_or(now_ns));
+        // No step between two polls takes so long: the host did not run the thread.
         if gap_ns >= self.params.stopped_ns {
             self.counters.stopped_ns += gap_ns;
             self.calm_ns = now_ns.saturating_add(gap_ns.saturating_mul(Params::CALM));
@@ -167,7 +167,7 @@ impl Scheduler {
         Step::Visit(QueueId(queue))
     }
 
-    /// Says what to do with a queue after this look at it.
+    /// Decides whether to serve a queue after this look at it.
     pub fn begin(&mut self, id: QueueId, look: Look, now_ns: u64) -> Begin {
         self.note(id.0, look, now_ns);
         self.take_turn(id);
@@ -208,7 +208,7 @@ impl Scheduler {
         let (most, unit_ns) = (units.min(self.params.max_work), self.params.unit_ns);
         let (budget, time_ns) = match unit_ns {
             0 => (most, u64::MAX),
-            // The share is of time.
+            // The share is a time: the visit's end limits it, not the units.
             _ => (self.params.max_work, u64::from(most) * unit_ns),
         };
         Begin::Serve(Visit {
@@ -231,7 +231,7 @@ impl Scheduler {
         })
     }
 
-    /// A queue and its device.
+    /// Returns a queue and its device.
     fn of<'a>(
         queues: &'a mut [Option<Queue>],
         devices: &'a mut [Option<Device>],
@@ -242,7 +242,7 @@ impl Scheduler {
         Some((queue, device))
     }
 
-    /// There was no request in the queue.
+    /// Handles a visit that found no request in the queue.
     fn found_empty(&mut self, id: QueueId, run_ns: u64, now_ns: u64) -> Begin {
         let Some((queue, _)) = Self::of(&mut self.queues, &mut self.devices, id) else {
             return Begin::Empty;
@@ -263,8 +263,8 @@ impl Scheduler {
         Begin::Empty
     }
 
-    /// What a queue's device may use of its share now. `scan`: how many queues are visited before it is this
-    /// one's turn again.
+    /// Returns the units that a queue's device may use of its share now. `scan`: number of visits until it is this
+    /// queue's turn again.
     fn units(&mut self, id: QueueId, scan: u32) -> u32 {
         let max_work = self.params.max_work;
         let Some((_, device)) = Self::of(&mut self.queues, &mut self.devices, id) else {
@@ -315,8 +315,8 @@ impl Scheduler {
         }
     }
 
-    /// Charges time that was spent on a device's queue to its share: of a visit, or outside of one, as for what came back
-    /// from storage. The queue may be removed by then.
+    /// Charges time that was spent on a device's queue to its share: of a visit, or outside of one, as for replies of
+    /// storage. The queue may be removed by then.
     pub fn charge_time(&mut self, id: DeviceId, ns: u64) {
         let unit_ns = self.params.unit_ns;
         if unit_ns == 0 {
@@ -327,8 +327,8 @@ impl Scheduler {
         }
     }
 
-    /// Another queue to look at before the next request; report the look by [`Scheduler::peeked`].
-    /// Call this until it returns None.
+    /// Returns another queue to look at before the next request; report the look by [`Scheduler::peeked`]. Call this
+    /// until it returns None.
     pub fn peek(&mut self, visit: &mut Visit) -> Option<QueueId> {
         while visit.peeks_owed > 0 && !visit.stuck {
             visit.peeks_owed -= 1;
@@ -448,8 +448,7 @@ impl Scheduler {
         starts
     }
 
-    /// Notes a notification that is not a driver's, as that of a frame that arrived. It starts polling as kicks
-    /// do.
+    /// Notes a notification that is not a driver's, such as that of an arrived frame. It starts polling as kicks do.
     pub fn signalled(&mut self, id: QueueId, now_ns: u64) {
         self.notified(id, now_ns, 0);
     }
@@ -474,9 +473,9 @@ impl Scheduler {
         }
     }
 
-    /// Notes how many requests of a queue storage has, after some were started or came back; and whether other threads of
-    /// this core's CPU work on requests of any queue, from which a polling thread would keep the CPU. True: the queue is
-    /// polled from now on, and the caller turns its notifications off.
+    /// Notes how many requests of a queue storage has, after some were started or came back. `threads_work`: other
+    /// threads of this core's CPU work on requests of any queue, and a polling thread would keep the CPU from them.
+    /// True: the queue is polled from now on, and the caller turns its notifications off.
     pub fn stored(&mut self, id: QueueId, in_flight: u32, threads_work: bool, now_ns: u64) -> bool {
         self.storage_threads = threads_work;
         let run_ns = self.run_ns(now_ns);
@@ -513,7 +512,7 @@ impl Scheduler {
         self.devices.get_mut(device as usize)?.as_mut()
     }
 
-    /// The time without the time in which the host did not run the thread. Polling is charged by it.
+    /// Returns the time less the time in which the host did not run the thread. Polling is charged by it.
     fn run_ns(&self, now_ns: u64) -> u64 {
         now_ns.saturating_sub(self.counters.stopped_ns)
     }
@@ -536,8 +535,9 @@ impl Scheduler {
         !self.waits_for_answers(id, visit) && self.is_stuck(id, now_ns)
     }
 
-    /// Whether a queue may wait for the end of this visit: it is the other one of its pair, and the visit is short. What
-    /// waits there is mostly the answer to a frame of this visit, and one call of the driver serves all answers.
+    /// Whether a queue may wait for the end of this visit: it is the other one of its pair, and the visit is short. The
+    /// requests that wait there are mostly answers to frames of this visit, and one call of the driver serves all
+    /// answers.
     fn waits_for_answers(&self, id: u32, visit: &Visit) -> bool {
         visit.partner == Some(id) && self.is_short(visit)
     }
@@ -612,7 +612,7 @@ impl Scheduler {
     }
 }
 
-/// Visits after which every listed queue was visited, even if some that come meanwhile go first.
+/// Returns the number of visits after which every listed queue was visited, even if some that come meanwhile go first.
 fn scan_len(work: &List, poll: &List) -> u32 {
     if work.len() == 0 || poll.len() == 0 {
         return work.len() + poll.len();

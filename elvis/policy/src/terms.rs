@@ -8,7 +8,7 @@ pub struct QueueId(pub u32);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct DeviceId(pub u32);
 
-/// What a look at a queue's available ring shows.
+/// Result of a look at a queue's available ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Look {
     /// The driver's free-running index (`avail.idx`): it changes with every request added.
@@ -17,7 +17,7 @@ pub struct Look {
     pub pending: u16,
 }
 
-/// What the I/O thread does next.
+/// Next step of the I/O thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
     /// Look at this queue and call [`crate::Scheduler::begin`].
@@ -26,31 +26,31 @@ pub enum Step {
     Events,
     /// Nothing is polled and there is no work: wait for an event.
     Sleep {
-        /// When to ask again even without an event, in ns.
+        /// Time at which to ask again even without an event, in ns.
         until_ns: Option<u64>,
     },
 }
 
-/// What to do with a queue after a look at it.
+/// Instruction for a queue after a look at it.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Begin {
     /// Turn its notifications off, and serve it.
     Serve(Visit),
-    /// It is polled and has no requests.
+    /// The queue is polled and has no requests.
     Empty,
-    /// It has requests, but it is another device's turn or a rate limit is reached.
+    /// The queue has requests, but it is another device's turn or a rate limit is reached.
     Wait,
-    /// It is not polled, or no longer. Turn its notifications on and look once more: if a request
-    /// arrived meanwhile, call [`crate::Scheduler::woken`].
+    /// The queue is not polled, or no longer. Turn its notifications on and look once more: if a request arrived
+    /// meanwhile, call [`crate::Scheduler::woken`].
     Arm,
 }
 
-/// What to do after a visit.
+/// Instruction for a queue after a visit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Then {
     /// Nothing: the queue is polled, or will be visited again.
     Nothing,
-    /// As [`Begin::Arm`].
+    /// The queue is not polled: do as for [`Begin::Arm`].
     Arm,
 }
 
@@ -58,20 +58,21 @@ pub enum Then {
 #[derive(Debug, PartialEq, Eq)]
 pub struct Visit {
     pub(crate) queue: QueueId,
-    /// Its device, which pays for the visit even if the queue is removed meanwhile.
+    /// Device of the queue, which pays for the visit even if the queue is removed meanwhile.
     pub(crate) device: DeviceId,
-    /// Of a network device: the other queue of its pair.
+    /// Other queue of the pair, in a network device.
     pub(crate) partner: Option<u32>,
-    /// Polled queues for which it need not end: of a long visit its own, of a short one its partner too.
+    /// Number of polled queues for which the visit need not end: of a long visit its own queue, of a short one its
+    /// partner too.
     pub(crate) aside: [u32; 2],
-    /// Its device has limits.
+    /// Whether the device has limits.
     pub(crate) limited: bool,
     pub(crate) budget: u32,
     pub(crate) spent: u32,
-    /// When it began, and when its time is over.
+    /// Time at which the visit began, and at which its time is over.
     pub(crate) from_ns: u64,
     pub(crate) until_ns: u64,
-    /// How long the host stopped the thread meanwhile.
+    /// Time for which the host stopped the thread during the visit.
     pub(crate) stopped_ns: u64,
     pub(crate) requests: u64,
     pub(crate) bytes: u64,
@@ -88,8 +89,7 @@ impl Visit {
         self.queue
     }
 
-    /// Notes that the host ran other programs on the thread's CPU for so long during the visit: that time is not
-    /// charged.
+    /// Notes that the host ran other programs on the thread's CPU for `ns` during the visit: that time is not charged.
     pub fn stopped(&mut self, ns: u64) {
         self.stopped_ns += ns;
     }

@@ -16,7 +16,7 @@ pub(crate) const DESCRIPTOR: usize = 16;
 /// Most bytes of a split ring's chain (section 2.7.5).
 const LARGEST: u64 = 1 << 32;
 
-/// One descriptor of a split ring, read once.
+/// Descriptor of a split ring, read once.
 #[derive(Debug, Clone, Copy)]
 struct Descriptor {
     guest: u64,
@@ -37,7 +37,7 @@ impl Descriptor {
         })
     }
 
-    /// The indirect table that it points to; `allowed` if the driver may use one.
+    /// Returns the indirect table that the descriptor points to; `allowed` if the driver may use one.
     #[inline]
     fn table<'a>(&self, allowed: bool, memory: &'a Memory) -> Result<Table<'a>, RingError> {
         if !allowed {
@@ -50,14 +50,14 @@ impl Descriptor {
     }
 }
 
-/// An indirect table. The specification asks no alignment of it.
+/// Indirect table. The specification requires no alignment of it.
 pub(crate) enum Table<'a> {
-    /// Nearly all tables are.
+    /// Table at an 8-byte aligned address, as nearly all are.
     Aligned(Pairs<'a>),
     Unaligned(UnalignedPairs<'a>),
 }
 
-/// The indirect table of so many bytes at a guest address.
+/// Returns the indirect table of `bytes` bytes at guest address `guest`.
 #[inline]
 pub(crate) fn table(guest: u64, bytes: u32, memory: &Memory) -> Result<Table<'_>, RingError> {
     let length = bytes as usize;
@@ -93,7 +93,7 @@ pub struct Segment {
 }
 
 impl Segment {
-    /// Its address in this process.
+    /// Returns the segment's address in this process.
     #[must_use]
     pub fn place(&self) -> *const u8 {
         self.place
@@ -134,7 +134,7 @@ impl Chain {
         self.head
     }
 
-    /// Bytes of memory that it has allocated.
+    /// Returns the bytes of memory that the chain has allocated.
     #[must_use]
     pub fn held(&self) -> usize {
         self.segments.capacity() * size_of::<Segment>()
@@ -168,7 +168,7 @@ impl Chain {
         &self.segments[self.readable..]
     }
 
-    /// Up to `bytes` bytes that the device reads, after the first `skip`, for system calls.
+    /// Returns up to `bytes` bytes that the device reads, after the first `skip`, for system calls.
     pub fn readable_pieces(&self, skip: u64, bytes: u64) -> impl Iterator<Item = Piece<'_>> {
         Self::pieces(self.readable(), skip, bytes).map(|it| {
             // SAFETY: it is in memory that this chain keeps mapped, and there are no references to it.
@@ -176,7 +176,7 @@ impl Chain {
         })
     }
 
-    /// The same for what the device writes.
+    /// Returns up to `bytes` bytes that the device writes, after the first `skip`, for system calls.
     pub fn writable_pieces(&self, skip: u64, bytes: u64) -> impl Iterator<Item = Piece<'_>> {
         Self::pieces(self.writable(), skip, bytes).map(|it| {
             // SAFETY: as above.
@@ -184,7 +184,7 @@ impl Chain {
         })
     }
 
-    /// Up to `bytes` bytes of `segments`, after the first `skip`.
+    /// Returns up to `bytes` bytes of `segments`, after the first `skip`.
     fn pieces(segments: &[Segment], skip: u64, bytes: u64) -> impl Iterator<Item = Segment> {
         let mut at = 0u64;
         segments.iter().filter_map(move |segment| {
@@ -214,7 +214,7 @@ impl Chain {
         }
     }
 
-    /// The place after `skip` bytes, if that and so many bytes are in the first segment.
+    /// Returns the address after `skip` bytes, if the first segment has `bytes` bytes there.
     #[inline]
     fn in_first(segments: &[Segment], skip: u64, bytes: usize) -> Option<*mut u8> {
         let first = segments.first()?;
@@ -373,14 +373,14 @@ impl Chain {
         true
     }
 
-    /// Empties it, to be filled with buffers of this memory.
+    /// Empties the chain, to be filled with buffers of `memory`.
     #[inline]
     pub(crate) fn start(&mut self, memory: &Arc<Memory>) {
         (self.readable, self.readable_bytes, self.writable_bytes) = (0, 0, 0);
         self.renew(memory);
     }
 
-    /// As [`Self::start`], without the numbers of bytes: the end of the chain sets them.
+    /// Empties the chain as [`Self::start`] does, but not its numbers of bytes: the end of the chain sets them.
     #[inline]
     fn renew(&mut self, memory: &Arc<Memory>) {
         self.segments.clear();
@@ -443,8 +443,8 @@ impl Chain {
         }
     }
 
-    /// The same for a chain as drivers usually make it: without an indirect table, or with nothing else. False if it
-    /// is another one, valid or not: [`Self::fetch_any`] reads it.
+    /// Reads a chain as drivers usually make it: all of it in the ring, or all in an indirect table. False for any
+    /// other chain, valid or not: [`Self::fetch_any`] reads that.
     #[inline(always)]
     fn fetch_usual<'a>(
         &mut self,
@@ -493,7 +493,7 @@ impl Chain {
         false
     }
 
-    /// The same for any chain. It may end in an indirect table after zero or more other descriptors (section
+    /// Reads any chain. The chain may end in an indirect table after zero or more other descriptors (section
     /// 2.7.5.3.2).
     #[cold]
     fn fetch_any(
@@ -529,8 +529,8 @@ impl Chain {
         Ok(())
     }
 
-    /// Adds the buffers of a table from descriptor `index` on, `most` at most. Returns how many they are, and the
-    /// indirect descriptor after them if there is one.
+    /// Adds the buffers of a table from descriptor `index` on, at most `most`. Returns their number, and the indirect
+    /// descriptor after them if there is one.
     fn add_table(
         &mut self,
         sums: &mut Sums,

@@ -16,10 +16,6 @@ pub struct DirtyLog {
 
 impl DirtyLog {
     /// Maps the log of a front-end.
-    ///
-    /// # Errors
-    ///
-    /// It can't be mapped.
     pub fn map(file: &File, offset: u64, bytes: u64) -> io::Result<Self> {
         let invalid = || io::Error::new(io::ErrorKind::InvalidInput, "the log is too large");
         let end = offset.checked_add(bytes).ok_or_else(invalid)?;

@@ -1,8 +1,8 @@
-//! A record of requests in flight that outlives this process (vhost-user: "Inflight I/O tracking",
-//! split virtqueues; that of packed ones is in `packed/inflight.rs`).
+//! Record of requests in flight that outlives this process (vhost-user: "Inflight I/O tracking", split virtqueues). The
+//! record of packed ones is in `packed/inflight.rs`.
 //!
-//! The front-end keeps the memory and passes it to the next process, which runs again exactly the
-//! requests that were not acknowledged. The specification prescribes the order of the writes here.
+//! The front-end keeps the memory and passes it to the next process, which runs exactly the unacknowledged requests
+//! again. The specification prescribes the order of the writes here.
 
 use crate::Span;
 use crate::ring::{RecordError, record};
@@ -14,7 +14,7 @@ const LAST_BATCH_HEAD: usize = 12;
 const USED_IDX: usize = 14;
 const STATES: usize = 16;
 const STATE: usize = 16;
-/// How many processes ended while they ran the request again; padding in the specification.
+/// Number of processes that ended while they ran the request again; padding in the specification.
 const STATE_AGAIN: usize = 1;
 const STATE_NEXT: usize = 6;
 const STATE_COUNTER: usize = 8;
@@ -39,14 +39,14 @@ pub fn region_bytes(queue_size: u16, packed: bool) -> u64 {
     bytes.next_multiple_of(64)
 }
 
-/// Counts one more process that runs a request again. Returns how many had it before.
+/// Counts one more process that runs a request again. Returns how many processes had it before.
 pub(crate) fn again(region: &Span, at: usize) -> u8 {
     let before = region.load_u8(at, Ordering::Relaxed).saturating_add(1);
     region.store_u8(at, before, Ordering::Release);
     before
 }
 
-/// Undoes that.
+/// Undoes [`again`].
 pub(crate) fn not_again(region: &Span, at: usize) {
     let before = region.load_u8(at, Ordering::Relaxed);
     region.store_u8(at, before.saturating_sub(1), Ordering::Release);
@@ -60,11 +60,7 @@ pub fn region_entries(bytes: u64) -> u16 {
 }
 
 impl Inflight {
-    /// The region of a queue of this size; an all-zero region is initialised.
-    ///
-    /// # Errors
-    ///
-    /// It is too small, not aligned, or made for another version or a smaller queue.
+    /// Opens the region of a queue of this size, and initialises an all-zero region.
     pub fn new(region: Span, size: u16) -> Result<Self, RecordError> {
         record(&region, STATES as u64 + STATE as u64 * u64::from(size))?;
         let entries = region.load_u16(DESC_NUM, Ordering::Relaxed);
@@ -92,12 +88,12 @@ impl Inflight {
         STATES + STATE * usize::from(head)
     }
 
-    /// The requests that the last process did not acknowledge: their heads, in the order in which
-    /// they were taken. `used` is the used ring's index.
+    /// Returns the heads of the requests that the last process did not acknowledge, in the order in which they were
+    /// taken. `used` is the used ring's index.
     pub fn recover(&mut self, used: u16) -> Vec<u16> {
         let left = self.region.load_u16(USED_IDX, Ordering::Relaxed);
         if left != used {
-            // It ended after publishing its last batch, and before recording that.
+            // The last process ended after it published its last batch, and before it recorded that.
             let mut head = self.region.load_u16(LAST_BATCH_HEAD, Ordering::Relaxed);
             for _ in 0..used.wrapping_sub(left).min(self.size) {
                 if head >= self.size {
@@ -133,7 +129,7 @@ impl Inflight {
             Ordering::Relaxed,
         );
         self.counter = self.counter.wrapping_add(1);
-        // It is in flight, and was never run again.
+        // The request is in flight, and was never run again.
         let state = u16::from_ne_bytes([1, 0]);
         self.region
             .store_u16(Self::state(head), state, Ordering::Release);
@@ -144,7 +140,7 @@ impl Inflight {
         again(&self.region, Self::state(head) + STATE_AGAIN)
     }
 
-    /// Undoes that: it was given back.
+    /// Undoes [`Self::taken_again`]: the request was given back.
     pub fn untaken_again(&mut self, head: u16) {
         not_again(&self.region, Self::state(head) + STATE_AGAIN);
     }

@@ -11,7 +11,7 @@ use std::fs::File;
 use std::sync::Arc;
 
 thread_local! {
-    /// How many more writes the device of this thread makes.
+    /// Number of writes that the device of this thread still makes.
     static LEFT: Cell<u64> = const { Cell::new(u64::MAX) };
 }
 
@@ -27,12 +27,12 @@ pub(crate) fn may_write() -> bool {
     })
 }
 
-/// Whether the device has died: it reads what it did not write, so what it reads means nothing.
+/// Whether the device has died. Its reads then mean nothing, as its writes did not take place.
 fn dead() -> bool {
     LEFT.with(|left| left.get() == 0)
 }
 
-/// Does what a device does that dies after `left` writes. Returns how many are left then.
+/// Runs `work` as a device that dies after `left` writes. Returns how many writes were left.
 fn with_writes<T>(left: u64, work: impl FnOnce() -> T) -> (u64, T) {
     LEFT.with(|it| it.set(left));
     let result = work();
@@ -57,12 +57,12 @@ fn random(state: &mut u64) -> u64 {
     *state >> 8
 }
 
-/// A driver, what it has asked for, and what it was told.
+/// Driver with its requests and the replies that it saw.
 struct Scene {
     driver: Driver,
     notes: Span,
     made: u64,
-    /// By the number of its reply: a request.
+    /// Requests without a reply, by the number that the reply will have.
     open: BTreeMap<u16, u64>,
     acknowledged: Vec<u64>,
 }
@@ -105,7 +105,7 @@ impl Scene {
         }
     }
 
-    /// A device that continues here.
+    /// Returns a device that continues this ring.
     fn device(&self) -> Ring {
         let mut ring = self.driver.device().unwrap();
         ring.track(self.notes.clone()).unwrap();
@@ -113,7 +113,7 @@ impl Scene {
     }
 }
 
-/// The request in a chain.
+/// Returns the number of the request in a chain.
 fn request(chain: &Chain) -> u64 {
     assert_eq!(chain.readable_bytes(), 16);
     let number = (chain.readable()[0].guest - DATA) / 64;
@@ -121,12 +121,12 @@ fn request(chain: &Chain) -> u64 {
     number
 }
 
-/// What the device of the next test holds.
+/// Requests that a device has taken and not ended: head and number.
 #[derive(Default)]
 struct Held(Vec<(u16, u64)>);
 
 impl Held {
-    /// One step of a device: takes some, ends some of them in any order, and publishes, or not yet.
+    /// Does a device's step: takes some requests, ends some of them in any order, and publishes, or not yet.
     fn step(&mut self, ring: &mut Ring, chain: &mut Chain, chance: &mut u64) {
         let looked = ring.look();
         if dead() {
@@ -155,8 +155,8 @@ impl Held {
     }
 }
 
-/// Runs a device that dies after so many writes, one that dies while it takes over, and one that does not.
-/// False if the first one lived.
+/// Runs a device that dies after `writes` writes, one that dies while it takes over, and one that lives. False if the
+/// first one lived.
 fn killed(packed: bool, writes: u64, seed: u64) -> bool {
     let mut scene = Scene::new(packed);
     let (mut chance, mut chain, mut left) = (seed, Chain::new(), writes);
@@ -207,8 +207,7 @@ fn killed(packed: bool, writes: u64, seed: u64) -> bool {
     !lived
 }
 
-/// How many devices had a request, of a device that was killed, is known; a request that was given back had none
-/// more.
+/// Checks the count of killed devices that had a request. A request that was given back is not counted.
 fn survived(packed: bool) {
     let mut scene = Scene::new(packed);
     let mut chain = Chain::new();
@@ -230,7 +229,7 @@ fn survived(packed: bool) {
             assert!(scene.driver.reply().is_some());
         }
     }
-    // A new one in the same place.
+    // A new request in the same place.
     scene.driver.submit(&[(DATA, 16, false)]).unwrap();
     let mut ring = scene.device();
     ring.look().unwrap();

@@ -1,12 +1,11 @@
 //! The device side of virtqueues, split and packed (VIRTIO 1.2, sections 2.7 and 2.8), in memory shared
 //! with untrusted drivers.
 //!
-//! Values that a driver may change at any time are read once, checked, and then used; a ring that
-//! breaks the rules returns an error, which affects no other ring. `unsafe` is in four modules:
-//! [`mapping`] (what is mapped, and for how long), [`span`] (every access to it), [`piece`] (what
-//! system calls may access) and [`sigbus`] (memory whose file was truncated); and in small blocks of
-//! [`chain`] and [`memory`], which store mapped addresses. Nothing here blocks, allocates per
-//! request, or interprets requests.
+//! Values that a driver may change at any time are read once, checked, and then used. A ring that breaks the rules
+//! returns an error, which affects no other ring. `unsafe` is in four modules: [`mapping`] (mapped memory, and its
+//! lifetime), [`span`] (every access to it), [`piece`] (memory for system calls) and [`sigbus`] (memory whose file was
+//! truncated); and in small blocks of [`chain`] and [`memory`], which store mapped addresses. Nothing here blocks,
+//! allocates per request, or interprets requests.
 
 #![cfg_attr(
     test,

@@ -32,14 +32,14 @@ fn check_memory(file: &File) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::InvalidInput, why))
 }
 
-/// Most address space of all mappings of this process, in bytes: 64 TiB, half of what a process has on x86-64. What the
-/// process itself needs is never used up by front-ends.
+/// Most address space of all mappings of this process, in bytes: 64 TiB, half of a process' address space on x86-64.
+/// Front-ends can never use up the half that the process itself needs.
 pub const MOST: u64 = 1 << 46;
 
 /// Address space of all mappings.
 static MAPPED: AtomicU64 = AtomicU64::new(0);
 
-/// So many bytes of [`MOST`], until it is dropped.
+/// Bytes taken of [`MOST`], given back on drop.
 #[derive(Debug)]
 struct Taken(u64);
 
@@ -70,7 +70,7 @@ pub struct Mapping {
     base: NonNull<u8>,
     bytes: usize,
     slot: Option<sigbus::Slot>,
-    /// Given back after the range is unmapped.
+    /// Address space that is given back after the range is unmapped.
     _taken: Taken,
 }
 

@@ -6,19 +6,19 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 
-/// One region, as the front-end announced it (vhost-user: "memory region description").
+/// Region as the front-end announced it (vhost-user: "memory region description").
 #[derive(Debug, Clone)]
 pub struct Region {
     guest: u64,
     user: u64,
     bytes: u64,
     span: Span,
-    /// Device and inode number of its file.
+    /// Device and inode number of the region's file.
     file: [u64; 2],
 }
 
 impl Region {
-    /// Whether it has this address of the guest.
+    /// Whether the region contains this guest-physical address.
     #[inline]
     fn contains(&self, guest: u64) -> bool {
         guest >= self.guest && guest - self.guest < self.bytes
@@ -29,7 +29,7 @@ impl Region {
     ///
     /// # Errors
     ///
-    /// It can't be mapped, or its addresses wrap.
+    /// The region can't be mapped (see [`Mapping::new`]), or its addresses wrap.
     pub fn map(
         file: &File,
         file_offset: u64,
@@ -56,41 +56,41 @@ impl Region {
         })
     }
 
-    /// Its first guest-physical address.
+    /// Returns the region's first guest-physical address.
     #[must_use]
     pub fn guest(&self) -> u64 {
         self.guest
     }
 
-    /// Its first address in the front-end.
+    /// Returns the region's first address in the front-end.
     #[must_use]
     pub fn user(&self) -> u64 {
         self.user
     }
 
-    /// Its size.
+    /// Returns the region's size in bytes.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Bytes of address space that it takes in this process.
+    /// Returns the bytes of address space that the region takes in this process.
     #[must_use]
     pub fn mapped(&self) -> u64 {
         self.span.mapping().bytes() as u64
     }
 
-    /// Its memory in this process.
+    /// Returns the region's memory in this process.
     #[must_use]
     pub fn span(&self) -> &Span {
         &self.span
     }
 }
 
-/// How many regions are tried first, before all are searched.
+/// Number of regions that are tried first, before all are searched.
 const FEW: usize = 2;
 
-/// The addresses of a region. 0 bytes: no region.
+/// Addresses of a region. 0 bytes: no region.
 #[derive(Debug, Clone, Copy)]
 struct Place {
     guest: u64,
@@ -112,9 +112,9 @@ impl Default for Place {
 /// one keep that mapped.
 #[derive(Debug, Default)]
 pub struct Memory {
-    /// Sorted by guest address; they don't overlap.
+    /// Regions sorted by guest address, without overlaps.
     regions: Vec<Region>,
-    /// The largest of them, which contain nearly all buffers.
+    /// The largest regions, which contain nearly all buffers.
     largest: [Place; FEW],
 }
 
@@ -172,7 +172,7 @@ impl Memory {
         self.regions.iter().flat_map(of).collect()
     }
 
-    /// Whether one of its files was truncated (see [`crate::sigbus`]).
+    /// Whether a file of the memory was truncated (see [`crate::sigbus`]).
     #[must_use]
     pub fn broken(&self) -> bool {
         self.regions
@@ -190,7 +190,7 @@ impl Memory {
         Some(user - region.user + region.guest)
     }
 
-    /// A range in one region; None if it is not entirely in one.
+    /// Returns a range in one region; None if the range is not entirely in one.
     #[must_use]
     pub fn span(&self, guest: u64, bytes: u64) -> Option<Span> {
         let bytes = usize::try_from(bytes).ok()?;
@@ -203,13 +203,13 @@ impl Memory {
         self.regions.iter().find(|region| region.contains(guest))
     }
 
-    /// Device and inode number of the file that contains an address; zeros if there is none. No two files have the
-    /// same at the same time.
+    /// Returns the device and inode number of the file that contains an address; zeros if there is none. At any time no
+    /// two files have the same numbers.
     pub(crate) fn file_of(&self, guest: u64) -> [u64; 2] {
         self.region_of(guest).map_or([0; 2], |region| region.file)
     }
 
-    /// The span of the region that contains a range, and the range's offset in it.
+    /// Returns the span of the region that contains a range, and the range's offset in it.
     #[inline]
     pub(crate) fn within(&self, guest: u64, bytes: usize) -> Option<(&Span, usize)> {
         let region = self.region_of(guest)?;
@@ -218,9 +218,9 @@ impl Memory {
         fits.then_some((&region.span, offset))
     }
 
-    /// The host address of a non-empty range that is entirely in one of the largest regions, as nearly
-    /// all are. Trying the last range's region instead would not help: a user-space driver has its rings
-    /// and its data in two regions, and alternates between them.
+    /// Returns the host address of a non-empty range that is entirely in one of the largest regions, as nearly all are.
+    /// To try the last range's region first instead would not help. A user-space driver has its rings and its data in
+    /// two regions, and alternates between them.
     #[inline]
     pub(crate) fn find_whole(&self, guest: u64, bytes: u32) -> Option<*mut u8> {
         for region in &self.largest {
@@ -236,8 +236,8 @@ impl Memory {
         None
     }
 
-    /// The host address of the start of a range, and the number of its bytes in that region. `hit` is
-    /// the region to try first; it is set to the one found.
+    /// Returns the host address of the start of a range, and the number of its bytes in that region. `hit` is the
+    /// region to try first; it is set to the one found.
     #[inline]
     pub(crate) fn find(&self, guest: u64, bytes: u32, hit: &mut usize) -> Option<(*mut u8, u32)> {
         let region = match self

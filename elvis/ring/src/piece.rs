@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// Bytes of the smallest page of a processor that we know.
+/// Bytes of the smallest page of the known processors.
 const PAGE: usize = 4096;
 
 /// A piece of memory that a system call may read and write during `'a`, as a `struct iovec`. A
@@ -48,19 +48,19 @@ impl Piece<'_> {
         Self(piece, PhantomData)
     }
 
-    /// Its length.
+    /// Returns the length in bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.0.iov_len
     }
 
-    /// Its address.
+    /// Returns the address.
     #[must_use]
     pub fn address(&self) -> usize {
         self.0.iov_base as usize
     }
 
-    /// The rest of it after the first `bytes` bytes.
+    /// Returns the rest of the piece after the first `bytes` bytes.
     #[must_use]
     pub fn skip(&self, bytes: usize) -> Self {
         let bytes = bytes.min(self.bytes());
@@ -69,11 +69,11 @@ impl Piece<'_> {
         unsafe { Self::new(place, self.bytes() - bytes) }
     }
 
-    /// Makes its pages present, for a system call that writes or reads them; changes no byte.
+    /// Makes the piece's pages present, for a system call that writes or reads them; changes no byte.
     ///
-    /// A page that is missing in a system call waits for the lock of all memory maps of the process (Linux 6.18,
-    /// `lock_mm_and_find_vma`). Another thread that maps a front-end's memory may have that lock, for milliseconds if the host
-    /// stops it. An access by the program waits only for the map that it accesses (since 6.4).
+    /// A system call that finds a page missing waits for the lock of all memory maps of the process (Linux 6.18,
+    /// `lock_mm_and_find_vma`). Another thread that maps a front-end's memory may have that lock, for milliseconds if
+    /// the host stops it. An access by the program waits only for the map that it accesses (since 6.4).
     pub fn touch(&self, written: bool) {
         let (mut at, end) = (self.address(), self.address() + self.bytes());
         while at < end {

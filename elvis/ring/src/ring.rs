@@ -19,7 +19,7 @@ pub enum RingError {
     Jump {
         /// The index.
         avail: u16,
-        /// By how much it is ahead.
+        /// Number of entries by which the index is ahead.
         pending: u16,
         /// The ring's size.
         size: u16,
@@ -40,14 +40,14 @@ pub enum RingError {
         /// The table's size.
         entries: u32,
     },
-    /// A chain longer than its table, as of a loop; or one that fills a packed ring and goes on.
+    /// A chain longer than its table, for example a loop; or one that fills a packed ring and goes on.
     #[error("a descriptor chain does not end within its {entries} descriptors")]
     Endless {
         /// The size of the table or ring.
         entries: u32,
     },
-    /// A chain longer than [`LONGEST`], its indirect table included; a buffer that lies in several regions of memory
-    /// counts as so many.
+    /// A chain longer than [`LONGEST`], its indirect table included. A buffer that is split over several regions of
+    /// memory counts once for each.
     #[error("a descriptor chain has more than {LONGEST} descriptors")]
     TooLong,
     /// A chain of a split ring with more bytes than section 2.7.5 allows.
@@ -59,7 +59,7 @@ pub enum RingError {
     /// A buffer that the device reads follows one that it writes.
     #[error("a readable descriptor follows a writable one")]
     Order,
-    /// An indirect descriptor, which was not negotiated.
+    /// An indirect descriptor, although the driver did not negotiate them.
     #[error("an indirect descriptor, without the feature INDIRECT_DESC")]
     IndirectUnwanted,
     /// An indirect descriptor in a split ring that does not end its chain.
@@ -71,29 +71,29 @@ pub enum RingError {
     /// An indirect descriptor in an indirect table.
     #[error("an indirect descriptor is in an indirect table")]
     Nested,
-    /// The length of an indirect table is 0, or not that of descriptors.
+    /// The length of an indirect table is 0, or not a multiple of a descriptor's.
     #[error("an indirect table has {0} bytes: must be a multiple of 16, and not 0")]
     TableBytes(u32),
     /// An indirect table is not entirely in a region of the driver's memory.
     #[error("an indirect table of {bytes} bytes at guest address {guest:#x} is not in memory")]
     TableOutside {
-        /// Its guest-physical address.
+        /// Guest-physical address of the table.
         guest: u64,
-        /// Its length.
+        /// Length of the table.
         bytes: u32,
     },
     /// A buffer has no bytes.
     #[error("a buffer of 0 bytes, at guest address {guest:#x}")]
     Empty {
-        /// Its guest-physical address.
+        /// Guest-physical address of the buffer.
         guest: u64,
     },
     /// A buffer is not entirely in the driver's memory.
     #[error("a buffer of {bytes} bytes at guest address {guest:#x} is not in memory")]
     Outside {
-        /// Its guest-physical address.
+        /// Guest-physical address of the buffer.
         guest: u64,
-        /// Its length.
+        /// Length of the buffer.
         bytes: u32,
     },
     /// The size is 0 or above 32768.
@@ -105,19 +105,19 @@ pub enum RingError {
     /// A part of the ring is not entirely in a region of the driver's memory.
     #[error("the {part} of {bytes} bytes at guest address {guest:#x} is not in memory")]
     PartOutside {
-        /// Which.
+        /// Part of the ring.
         part: Part,
-        /// Its guest-physical address.
+        /// Guest-physical address of the part.
         guest: u64,
-        /// Its length.
+        /// Length of the part.
         bytes: u32,
     },
     /// A part of the ring is not aligned.
     #[error("the {part} at guest address {guest:#x} is not aligned to {} bytes", part.align())]
     Unaligned {
-        /// Which.
+        /// Part of the ring.
         part: Part,
-        /// Its guest-physical address.
+        /// Guest-physical address of the part.
         guest: u64,
     },
     /// The ring was to continue at a descriptor that it does not have.
@@ -136,34 +136,34 @@ pub enum RingError {
     Progress(RecordError),
 }
 
-/// Why a record in memory that outlives this process can't be used.
+/// Reason for which a record in memory that outlives this process can't be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum RecordError {
-    /// It is too small for its ring.
+    /// The record is too small for its ring.
     #[error("has {bytes} bytes, and needs {wanted}")]
     Small {
-        /// Its length.
+        /// Length of the record.
         bytes: u32,
         /// The length that the ring needs.
         wanted: u32,
     },
-    /// It is not aligned.
+    /// The record is not aligned.
     #[error("is not aligned to 8 bytes")]
     Unaligned,
-    /// It has the format of another version.
+    /// The record has the format of another version.
     #[error("is of version {0}")]
     Version(u16),
-    /// It was made for a smaller ring.
+    /// The record was made for a smaller ring.
     #[error("was made for a ring of {entries} entries, not {wanted}")]
     Entries {
-        /// That ring's size.
+        /// Size of the ring that the record was made for.
         entries: u16,
-        /// This ring's size.
+        /// Size of this ring.
         wanted: u16,
     },
 }
 
-/// Checks that a record has so many bytes, and is aligned.
+/// Checks that a record has `wanted` bytes at least, and is aligned.
 pub(crate) fn record(region: &Span, wanted: u64) -> Result<(), RecordError> {
     let bytes = region.bytes() as u64;
     if bytes < wanted {
@@ -177,8 +177,8 @@ pub(crate) fn record(region: &Span, wanted: u64) -> Result<(), RecordError> {
     }
 }
 
-/// Guest-physical addresses of the parts of a ring. The names are those of a split ring; vhost-user uses them
-/// for both.
+/// Guest-physical addresses of the parts of a ring. The names are those of a split ring; vhost-user uses them for
+/// packed ones too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RingAddresses {
     /// Descriptor table, or packed descriptor ring; 16-byte aligned.
@@ -210,7 +210,7 @@ pub enum Part {
 }
 
 impl Part {
-    /// Its alignment, in bytes (sections 2.7 and 2.8.10.1).
+    /// Returns the part's alignment, in bytes (sections 2.7 and 2.8.10.1).
     fn align(self) -> usize {
         match self {
             Self::Descriptors | Self::Packed => 16,
@@ -219,13 +219,13 @@ impl Part {
         }
     }
 
-    /// The part of so many bytes: aligned, and all of it in memory.
+    /// Returns the part of `bytes` bytes: aligned, and entirely in memory.
     pub(crate) fn span(self, memory: &Memory, guest: u64, bytes: usize) -> Result<Span, RingError> {
         let span = memory.span(guest, bytes as u64);
         let span = span.ok_or(RingError::PartOutside {
             part: self,
             guest,
-            // Of the largest ring: half a megabyte.
+            // The largest ring has half a megabyte.
             bytes: bytes as u32,
         })?;
         match span.aligned(self.align()) {
@@ -234,7 +234,7 @@ impl Part {
         }
     }
 
-    /// The same of descriptors.
+    /// Returns a part that is `entries` descriptors.
     pub(crate) fn pairs(
         self,
         memory: &Memory,
@@ -259,17 +259,17 @@ impl fmt::Display for Part {
     }
 }
 
-/// The size of a ring.
+/// Checks the size of a ring.
 pub(crate) fn entries(size: u32) -> Result<u16, RingError> {
     let small = u16::try_from(size).ok();
     let fits = small.filter(|size| (1..=LARGEST).contains(size));
     fits.ok_or(RingError::Size(size))
 }
 
-/// What a look for new requests shows.
+/// Result of a look for new requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Look {
-    /// The driver's index, free-running. Of a packed ring: the number of requests seen so far.
+    /// Available index of the driver, free-running. In a packed ring: the number of requests seen so far.
     pub avail: u16,
     /// Requests available and not yet taken.
     pub pending: u16,
@@ -278,13 +278,13 @@ pub struct Look {
 /// A virtqueue that is running.
 #[derive(Debug)]
 pub enum Ring {
-    /// A split one.
+    /// A split virtqueue.
     Split(Split),
-    /// A packed one.
+    /// A packed virtqueue.
     Packed(Packed),
 }
 
-/// The same function of either.
+/// Calls the same function of either layout.
 macro_rules! either {
     ($self:ident, $ring:ident => $result:expr) => {
         match $self {
@@ -294,22 +294,14 @@ macro_rules! either {
     };
 }
 
-/// What a visit does with a ring. [`Ring`] chooses the layout in each call; a visit that is written for any of these
-/// chooses it once. [`Ring`]'s functions of the same names say what they do.
+/// Operations of a visit on a ring. [`Ring`] chooses the layout in each call; a visit that is generic over this trait
+/// chooses it once. [`Ring`]'s functions of the same names describe them.
 pub trait Visited {
     /// See [`Ring::log`].
     fn log(&self) -> Option<&DirtyLog>;
     /// See [`Ring::look`].
-    ///
-    /// # Errors
-    ///
-    /// The ring breaks the rules.
     fn look(&mut self) -> Result<Look, RingError>;
     /// See [`Ring::take`].
-    ///
-    /// # Errors
-    ///
-    /// The ring or the request breaks the rules.
     fn take(&mut self, chain: &mut Chain) -> Result<bool, RingError>;
     /// See [`Ring::survived`].
     fn survived(&self) -> u8;
@@ -319,7 +311,7 @@ pub trait Visited {
     fn publish(&mut self) -> bool;
 }
 
-/// The functions of a layout, which have the same names.
+/// Implements [`Visited`] by the functions of a layout, which have the same names.
 macro_rules! visited {
     ($layout:ident) => {
         impl Visited for $layout {
@@ -361,11 +353,7 @@ visited!(Packed);
 visited!(Ring);
 
 impl Ring {
-    /// A split ring at these addresses that continues with entry `next` of its available ring.
-    ///
-    /// # Errors
-    ///
-    /// The size or an address is invalid.
+    /// Opens a split ring at these addresses, which continues with entry `next` of its available ring.
     pub fn new(
         size: u32,
         at: &RingAddresses,
@@ -376,12 +364,8 @@ impl Ring {
         Split::new(size, at, memory, next, event_idx).map(Self::Split)
     }
 
-    /// A packed ring at these addresses that continues as `base` says, see [`Ring::base`]. No request is in
+    /// Opens a packed ring at these addresses, which continues as `base` says (see [`Ring::base`]). No request is in
     /// flight, unless [`Ring::track`] finds some.
-    ///
-    /// # Errors
-    ///
-    /// The size, an address or the base is invalid.
     pub fn packed(
         size: u32,
         at: &RingAddresses,
@@ -392,32 +376,28 @@ impl Ring {
         Packed::new(size, at, memory, base, event_idx).map(Self::Packed)
     }
 
-    /// Whether the driver may use indirect descriptors; it may in a new ring.
+    /// Sets whether the driver may use indirect descriptors. In a new ring it may.
     pub fn allow_indirect(&mut self, allowed: bool) {
         either!(self, ring => ring.indirect = allowed);
     }
 
-    /// Records requests in flight from now on in this memory, which outlives this process, and takes over
-    /// those that another process left there: they are taken first, then the ring continues after them.
-    ///
-    /// # Errors
-    ///
-    /// The memory is no such record.
+    /// Records requests in flight from now on in `region`, which outlives this process. Takes over the requests that
+    /// another process left there: they are taken first, then the ring continues after them.
     pub fn track(&mut self, region: Span) -> Result<(), RingError> {
         either!(self, ring => ring.track(region))
     }
 
-    /// Continues after the last request that was replied to. For a device that replies in order this is where
-    /// the last process was, whatever it had taken. A packed ring does not say where that is: see [`Ring::keep`].
+    /// Continues after the last request that was replied to. A device that replies in order continues there where the
+    /// last process was, whatever that had taken. A packed ring does not say where that is: see [`Ring::keep`].
     pub fn after_last_reply(&mut self) {
         if let Self::Split(split) = self {
             split.after_last_reply();
         }
     }
 
-    /// Of a packed ring whose requests end in order: from now on keeps how far it got in this memory, which outlives
-    /// this process, and continues where the last process left it if that served the same ring. `at` is where it
-    /// is, and `told` where its front-end last told to start it. [`crate::progress`] has the rest.
+    /// Records the progress of a packed ring, whose requests must end in order, in `region`, which outlives this
+    /// process. Continues where the last process left the ring if that process served the same one. `at` is the ring's
+    /// place, and `told` the base at which its front-end last started it. [`crate::progress`] has the rest.
     ///
     /// # Errors
     ///
@@ -441,21 +421,21 @@ impl Ring {
         either!(self, ring => ring.log())
     }
 
-    /// The number of entries.
+    /// Returns the number of entries.
     #[must_use]
     pub fn size(&self) -> u16 {
         either!(self, ring => ring.size())
     }
 
-    /// The index of the next request, as [`Look::avail`] counts them.
+    /// Returns the index of the next request, as [`Look::avail`] counts them.
     #[must_use]
     pub fn next(&self) -> u16 {
         either!(self, ring => ring.next())
     }
 
-    /// Where the ring continues, as GET_VRING_BASE returns it. Split: the next entry of the available ring.
-    /// Packed: the next descriptor to take (15 bits) and its wrap counter (1 bit), then the same for the next
-    /// used element.
+    /// Returns the place at which the ring continues, as GET_VRING_BASE does. Split: the next entry of the available
+    /// ring. Packed: the next descriptor to take (15 bits) and its wrap counter (1 bit), then both for the next used
+    /// element.
     #[must_use]
     pub fn base(&self) -> u32 {
         either!(self, ring => ring.base())
@@ -474,22 +454,19 @@ impl Ring {
     }
 
     /// Looks for new requests. If there is none: one read of shared memory.
-    ///
-    /// # Errors
-    ///
-    /// The ring breaks the rules.
     #[inline]
     pub fn look(&mut self) -> Result<Look, RingError> {
         either!(self, ring => ring.look())
     }
 
-    /// Asks the processor for what [`Ring::take`] will read, and does not wait: the driver's CPU has it.
+    /// Prefetches the cache lines that [`Ring::take`] will read, which are in the cache of the driver's CPU. Does not
+    /// wait.
     #[inline]
     pub fn prefetch(&self) {
         either!(self, ring => ring.prefetch());
     }
 
-    /// How many requests [`Ring::look`] saw that are not taken. Reads no memory of the driver.
+    /// Returns how many requests [`Ring::look`] saw that are not taken. Reads no memory of the driver.
     #[inline]
     #[must_use]
     pub fn known(&self) -> u16 {
@@ -497,25 +474,21 @@ impl Ring {
     }
 
     /// Takes the next request that [`Ring::look`] saw. False if there is none.
-    ///
-    /// # Errors
-    ///
-    /// The ring or the request breaks the rules.
     #[inline]
     pub fn take(&mut self, chain: &mut Chain) -> Result<bool, RingError> {
         either!(self, ring => ring.take(chain))
     }
 
-    /// How many processes ended while they had the last request taken, as the record of requests in flight says
-    /// ([`Ring::track`]): 0 if its driver has just made it.
+    /// Returns how many processes ended while they had the last request taken, by the record of requests in flight
+    /// ([`Ring::track`]). 0 for a request that its driver has just made.
     #[inline]
     #[must_use]
     pub fn survived(&self) -> u8 {
         either!(self, ring => ring.survived())
     }
 
-    /// Gives back the last request taken, which has this head: it will be taken again, here or by the
-    /// next owner of the ring.
+    /// Gives back the last request taken, which has this head. It will be taken again, here or by the next owner of the
+    /// ring.
     pub fn untake(&mut self, head: u16) {
         either!(self, ring => ring.untake(head));
     }
@@ -534,8 +507,7 @@ impl Ring {
         either!(self, ring => ring.publish())
     }
 
-    /// Whether the driver still wants a call that it did not get: it may have seen the replies
-    /// meanwhile.
+    /// Whether the driver still wants a call that it did not get. It may have seen the replies meanwhile.
     #[must_use]
     pub fn call_wanted(&self) -> bool {
         either!(self, ring => ring.call_wanted())

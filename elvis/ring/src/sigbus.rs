@@ -18,7 +18,7 @@ struct Watched {
     base: AtomicUsize,
     bytes: AtomicUsize,
     broken: AtomicBool,
-    /// How many times it was filled.
+    /// Number of times that the slot was filled.
     uses: AtomicUsize,
 }
 
@@ -39,7 +39,7 @@ impl Watched {
             .compare_exchange(FREE, BUSY, Ordering::SeqCst, Ordering::Relaxed)
             .is_ok();
         if taken {
-            // This comes first, see `range`.
+            // The count of uses comes first: `range` compares it to see that the slot was refilled.
             self.uses.fetch_add(1, Ordering::SeqCst);
             self.bytes.store(bytes, Ordering::SeqCst);
             self.broken.store(false, Ordering::SeqCst);
@@ -54,8 +54,8 @@ impl Watched {
         self.base.store(FREE, Ordering::SeqCst);
     }
 
-    /// The watched range, first address and length, both from the same use of the slot. None if there is
-    /// none, or if the slot is refilled meanwhile (a test does that by `meanwhile`).
+    /// Returns the watched range, first address and length, both from the same use of the slot. None if there is none,
+    /// or if the slot is refilled meanwhile (a test does that by `meanwhile`).
     fn range(&self, meanwhile: impl FnOnce()) -> Option<(usize, usize)> {
         let uses = self.uses.load(Ordering::SeqCst);
         let base = self.base.load(Ordering::SeqCst);
@@ -100,10 +100,6 @@ pub fn faults() -> usize {
 }
 
 /// Watches a mapped address range. The first call installs the handler.
-///
-/// # Errors
-///
-/// All [`SLOTS`] are taken.
 pub(crate) fn watch(base: usize, bytes: usize) -> io::Result<Slot> {
     INSTALL.call_once(install);
     for (index, slot) in WATCHED.iter().enumerate() {
@@ -127,7 +123,7 @@ fn install() {
     }
 }
 
-/// Async-signal-safe: atomics and system calls only.
+/// Handles SIGBUS. Async-signal-safe: atomics and system calls only.
 extern "C" fn handler(_signal: i32, info: *mut libc::siginfo_t, _context: *mut libc::c_void) {
     // SAFETY: the kernel passes a valid siginfo to a SA_SIGINFO handler, and sets si_addr for SIGBUS.
     let address = unsafe { (*info).si_addr() } as usize;

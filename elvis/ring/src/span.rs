@@ -1,8 +1,7 @@
-//! A range of shared memory, and all kinds of access to it. One of the modules with `unsafe`.
+//! Range of shared memory, and all kinds of access to it. One of the modules with `unsafe`.
 //!
-//! Drivers write to this memory at any time, so there is never a reference to it. Fields are
-//! accessed by atomics; data is copied. An access outside the span reads 0 or does nothing; callers
-//! check first, this is a second check.
+//! Drivers write to this memory at any time, so there is never a reference to it. Fields are accessed by atomics; data
+//! is copied. An access outside the span reads 0 or does nothing. Callers check first: this is a second check.
 
 use crate::{Mapping, Piece};
 use std::marker::PhantomData;
@@ -52,7 +51,7 @@ macro_rules! access {
 }
 
 impl Span {
-    /// `bytes` bytes of a mapping, from `offset` on; None if it has fewer.
+    /// Returns `bytes` bytes of a mapping, from `offset` on; None if it has fewer.
     #[must_use]
     pub fn new(mapping: &Arc<Mapping>, offset: u64, bytes: u64) -> Option<Self> {
         let (offset, bytes) = (usize::try_from(offset).ok()?, usize::try_from(bytes).ok()?);
@@ -68,7 +67,7 @@ impl Span {
         })
     }
 
-    /// A part of this span; None if it is not inside.
+    /// Returns a part of this span; None if the part is not inside.
     #[must_use]
     pub fn part(&self, offset: usize, bytes: usize) -> Option<Self> {
         if offset.checked_add(bytes)? > self.bytes {
@@ -83,25 +82,25 @@ impl Span {
         })
     }
 
-    /// Its length.
+    /// Returns the length in bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// The mapping that contains it.
+    /// Returns the mapping that contains the span.
     #[must_use]
     pub fn mapping(&self) -> &Arc<Mapping> {
         &self.mapping
     }
 
-    /// Whether it starts at a multiple of this power of two.
+    /// Whether the span starts at a multiple of this power of two.
     #[must_use]
     pub fn aligned(&self, to: usize) -> bool {
         (self.start.as_ptr() as usize) & (to - 1) == 0
     }
 
-    /// The address at `offset`, followed by at least `bytes` bytes of this span; None if it has fewer.
+    /// Returns the address at `offset`, followed by at least `bytes` bytes of this span; None if it has fewer.
     #[must_use]
     pub fn address(&self, offset: usize, bytes: usize) -> Option<*mut u8> {
         if offset.checked_add(bytes)? > self.bytes {
@@ -111,8 +110,8 @@ impl Span {
         Some(unsafe { self.start.add(offset) }.as_ptr())
     }
 
-    /// Asks the processor for the cache line at `offset`, which will be read soon, and does not wait. Does nothing outside of
-    /// the span, or on a processor whose instruction we do not know.
+    /// Prefetches the cache line at `offset`, which will be read soon, and does not wait. Does nothing outside of the
+    /// span, or on a processor other than x86-64.
     #[inline]
     pub fn prefetch(&self, offset: usize) {
         if let Some(place) = self.place_of(offset, 1, 1) {
@@ -126,7 +125,7 @@ impl Span {
         }
     }
 
-    /// A part of it for system calls; None if it is not inside.
+    /// Returns a part of the span for system calls; None if the part is not inside.
     #[must_use]
     pub fn piece(&self, offset: usize, bytes: usize) -> Option<Piece<'_>> {
         let place = self.address(offset, bytes)?;
@@ -134,15 +133,15 @@ impl Span {
         Some(unsafe { Piece::new(place, bytes) })
     }
 
-    /// The address of its first byte.
+    /// Returns the address of the first byte.
     #[inline]
     #[must_use]
     pub fn start(&self) -> *mut u8 {
         self.start.as_ptr()
     }
 
-    /// A part of it as pairs of 64-bit words, as many as fit; None if it is not inside, or not 8-byte
-    /// aligned.
+    /// Returns a part of the span as pairs of 64-bit words, as many as fit; None if the part is not inside, or not
+    /// 8-byte aligned.
     #[inline]
     #[must_use]
     pub fn pairs(&self, offset: usize, bytes: usize) -> Option<Pairs<'_>> {
@@ -159,7 +158,7 @@ impl Span {
         })
     }
 
-    /// The same at any address; None if it is not inside.
+    /// Returns a part of the span at any address as pairs of 64-bit words; None if the part is not inside.
     #[must_use]
     pub fn unaligned_pairs(&self, offset: usize, bytes: usize) -> Option<UnalignedPairs<'_>> {
         let start = self.address(offset, bytes)?;
@@ -207,7 +206,7 @@ impl Span {
         }
     }
 
-    /// Fills it with zeros.
+    /// Fills the span with zeros.
     pub fn zero(&self) {
         #[cfg(test)]
         if !crate::killed::may_write() {
@@ -230,17 +229,17 @@ impl Span {
 /// Bytes of a pair.
 const PAIR: usize = 16;
 
-/// A span that is 8-byte aligned. It is checked once for all its pairs of 64-bit words.
+/// An 8-byte aligned span. Its address and alignment are checked once for all its pairs of 64-bit words.
 #[derive(Debug)]
 pub(crate) struct AlignedPairs(Span);
 
 impl AlignedPairs {
-    /// None if the span is not aligned.
+    /// Returns the pairs of a span. None if the span is not aligned.
     pub(crate) fn new(span: Span) -> Option<Self> {
         span.aligned(8).then_some(Self(span))
     }
 
-    /// As many as fit.
+    /// Returns as many pairs as fit.
     #[inline]
     pub(crate) fn pairs(&self) -> Pairs<'_> {
         Pairs {
@@ -280,7 +279,7 @@ impl Paired for Pairs<'_> {
     }
 }
 
-/// A part of a span at any address as pairs of 64-bit words. They are copied: what is written to one at the same time
+/// Part of a span at any address as pairs of 64-bit words, which are copied. A pair that is written at the same time
 /// may be read in part.
 #[derive(Debug, Clone, Copy)]
 pub struct UnalignedPairs<'a> {

@@ -24,10 +24,10 @@ const USED_ELEMENT: usize = 8;
 #[derive(Debug)]
 pub struct Split {
     size: u16,
-    /// The size minus one.
+    /// Mask of an index: the size minus one.
     mask: usize,
     descriptors: AlignedPairs,
-    /// The driver may use indirect descriptors.
+    /// Whether the driver may use indirect descriptors.
     pub(crate) indirect: bool,
     available: Span,
     used: Span,
@@ -47,9 +47,9 @@ pub struct Split {
     resubmit: Vec<u16>,
     /// The head of the last request taken.
     last: u16,
-    /// It was from `resubmit`.
+    /// Whether the last request taken was from `resubmit`.
     again: bool,
-    /// Then: how many processes ended while they had it.
+    /// If `again`: number of processes that ended while they had it.
     survived: u8,
     log: Option<DirtyLog>,
     used_log: Option<u64>,
@@ -140,7 +140,7 @@ impl Split {
         &self.memory
     }
 
-    /// The entry of a free-running index.
+    /// Returns the entry of a free-running index.
     fn slot(&self, index: u16) -> usize {
         usize::from(index) & self.mask
     }
@@ -226,7 +226,7 @@ impl Split {
 
     pub(crate) fn untake(&mut self, head: u16) {
         if self.again {
-            // It was found by its in-flight record, which stays.
+            // The request was found by its in-flight record, which stays.
             self.resubmit.push(head);
             if let Some(inflight) = &mut self.inflight {
                 inflight.untaken_again(head);
@@ -276,7 +276,7 @@ impl Split {
     pub(crate) fn call_wanted(&self) -> bool {
         fence(Ordering::SeqCst);
         if self.event_idx {
-            // It waits for an index that was passed at most `size` entries ago.
+            // The driver waits for an index that was passed at most `size` entries ago.
             return self
                 .used_told
                 .wrapping_sub(self.used_event())
@@ -312,7 +312,8 @@ impl Split {
     pub(crate) fn arm(&mut self) {
         self.kicks_wanted = true;
         if self.event_idx {
-            // Not `next`: a driver compares with what it adds, and requests seen but not taken are not new.
+            // The index at the last look is used, not `next`: a driver compares with the requests that it adds, and
+            // requests seen but not taken are not new.
             self.set_avail_event(self.seen);
         } else {
             self.used.store_u16(0, 0, Ordering::Relaxed);
@@ -321,9 +322,9 @@ impl Split {
         fence(Ordering::SeqCst);
     }
 
-    /// A value of `avail_event` for which no driver kicks. A driver compares `avail_event` with the
-    /// requests added since its last comparison, at most `size`. The device may have taken some of
-    /// them already, so the index of the last one taken could match.
+    /// Returns a value of `avail_event` for which no driver kicks. A driver compares `avail_event` with the requests
+    /// added since its last comparison, at most `size`. The device may have taken some of them already, so the index of
+    /// the last one taken could match.
     fn long_past(&self) -> u16 {
         self.next.wrapping_sub(self.size).wrapping_sub(1)
     }

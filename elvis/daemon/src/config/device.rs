@@ -1,5 +1,5 @@
-//! A device of the configuration: reads it from a file, an argument or a message to the control socket,
-//! and checks it in one place for all three.
+//! A device of the configuration: reads it from a file, an argument or a message to the control socket, and checks all
+//! three in one place.
 
 use crate::net::{self, LinkSpec, link, parse_mac};
 use crate::server::{BackingSpec, BlkSpec, DeviceSpec, KindSpec, NetSpec};
@@ -18,7 +18,7 @@ const SOCKET_PATH: usize = 107;
 const LONGEST_SERVICE_NS: u64 = 1_000_000;
 /// Greatest number of queues of a device.
 const MAX_QUEUES: u16 = 256;
-/// Greatest number of pairs of queues of a network device: those of one front-end have numbers up to 255.
+/// Greatest number of pairs of queues of a network device: queues of one front-end have numbers up to 255.
 const MAX_PAIRS: u16 = 127;
 
 /// A device from a file or a message to the control socket, not yet checked.
@@ -27,7 +27,7 @@ const MAX_PAIRS: u16 = 127;
 pub struct RawDevice {
     name: Option<Spanned<String>>,
     pub(super) socket: Spanned<PathBuf>,
-    /// One of these says which kind of device it is.
+    /// Disk or network of the device: the one that is given decides the kind.
     image: Option<Spanned<String>>,
     net: Option<Spanned<String>>,
     readonly: Option<Spanned<bool>>,
@@ -72,7 +72,7 @@ impl RawDevice {
             }
         };
         let weight = within(self.weight.as_ref(), "weight", MAX_WEIGHT)?;
-        // Only the one of its kind can be given.
+        // Only the limit of the device's kind can be given.
         let requests_per_s = rate(self.requests_per_s.as_ref(), "requests_per_s")?;
         let packets_per_s = rate(self.packets_per_s.as_ref(), "packets_per_s")?;
         let limit = RateLimit {
@@ -152,7 +152,7 @@ impl RawDevice {
         })
     }
 
-    /// The name given, or the socket's file name without its extension.
+    /// Returns the name given, or the socket's file name without its extension.
     fn checked_name(&self) -> Result<String, Wrong> {
         let stem = self.socket.get_ref().file_stem();
         let name = match &self.name {
@@ -202,7 +202,7 @@ impl RawDevice {
         Err((time.span(), "service_ns", why))
     }
 
-    /// The serial number given, or the name.
+    /// Returns the serial number given, or the name.
     fn checked_serial(&self, name: &str) -> Result<String, Wrong> {
         let Some(given) = &self.serial else {
             return Ok(name.to_owned());
@@ -221,7 +221,7 @@ fn is(flag: Option<&Spanned<bool>>) -> bool {
     flag.is_some_and(|flag| *flag.get_ref())
 }
 
-/// Where a key is, if it is given.
+/// Returns the place of a key, if it is given.
 fn span<T>(given: &Option<Spanned<T>>) -> Option<Range<usize>> {
     given.as_ref().map(Spanned::span)
 }
@@ -239,7 +239,7 @@ fn none_of<const N: usize>(
     Ok(())
 }
 
-/// The kinds of networks, and where a name must stop.
+/// Kinds of networks, and the greatest length of their names.
 const NETWORKS: [(&str, usize); 3] = [
     ("tap", link::NAME),
     ("interface", link::NAME),
@@ -252,7 +252,7 @@ fn is_network(text: &str) -> bool {
     NETWORKS.iter().any(|(network, _)| *network == kind)
 }
 
-/// Reads what carries a network device's frames.
+/// Reads the backing of a network device, which carries its frames.
 pub(super) fn backing(text: &str) -> Result<BackingSpec, String> {
     let Some((kind, name)) = text.split_once(':').filter(|_| is_network(text)) else {
         return Err(format!(
@@ -281,7 +281,7 @@ pub(super) fn network_name(kind: &str, name: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// The number of a VLAN; 0 if none is given.
+/// Returns the number of a VLAN; 0 if none is given.
 pub(super) fn vlan(given: Option<&Spanned<u16>>) -> Result<u16, Wrong> {
     match given {
         None => Ok(0),
@@ -289,7 +289,7 @@ pub(super) fn vlan(given: Option<&Spanned<u16>>) -> Result<u16, Wrong> {
     }
 }
 
-/// A limit per second.
+/// Checks a limit per second.
 fn rate(given: Option<&Spanned<u64>>, key: &'static str) -> Result<Option<u64>, Wrong> {
     given
         .map(|value| {
@@ -298,7 +298,7 @@ fn rate(given: Option<&Spanned<u64>>, key: &'static str) -> Result<Option<u64>, 
         .transpose()
 }
 
-/// A limit that allows something; `cure` says how to have none.
+/// Checks that a limit allows something; `cure` says how to have none.
 fn some(limit: u64, cure: &str) -> Result<u64, String> {
     match limit {
         0 => Err(format!("0 would allow no requests; {cure}")),
@@ -306,11 +306,7 @@ fn some(limit: u64, cure: &str) -> Result<u64, String> {
     }
 }
 
-/// A weight that is changed at run time.
-///
-/// # Errors
-///
-/// It is out of range.
+/// Checks a weight that is changed at run time.
 pub fn weight(weight: u64) -> Result<u32, String> {
     let weight = in_range(weight, MAX_WEIGHT.into()).map_err(|why| format!("weight: {why}"))?;
     Ok(u32::try_from(weight).unwrap_or(MAX_WEIGHT))
@@ -321,7 +317,7 @@ pub fn weight(weight: u64) -> Result<u32, String> {
 ///
 /// # Errors
 ///
-/// The name and the reason. Some limits may have changed by then.
+/// A name or a value is invalid. Some limits may have changed by then.
 pub fn change_limit(
     limit: &mut RateLimit,
     changes: &serde_json::Value,
@@ -348,10 +344,6 @@ pub fn change_limit(
 }
 
 /// Reads `NAME=N` and `NAME=none`, as JSON for [`change_limit`].
-///
-/// # Errors
-///
-/// What is wrong.
 pub fn limits_argument(words: &[String]) -> Result<serde_json::Value, String> {
     let read = |word: &String| {
         let wrong =
@@ -367,7 +359,7 @@ pub fn limits_argument(words: &[String]) -> Result<serde_json::Value, String> {
     limits.map(Into::into)
 }
 
-/// A number from 1 to `most`; 1 if none is given.
+/// Checks a number from 1 to `most`; 1 if none is given.
 fn within<T>(given: Option<&Spanned<T>>, key: &'static str, most: T) -> Result<T, Wrong>
 where
     T: Copy + PartialOrd + Display + From<u8>,
@@ -378,7 +370,7 @@ where
     in_range(*given.get_ref(), most).map_err(|why| (given.span(), key, why))
 }
 
-/// A number from 1 to `most`.
+/// Checks a number from 1 to `most`.
 fn in_range<T>(number: T, most: T) -> Result<T, String>
 where
     T: Copy + PartialOrd + Display + From<u8>,
@@ -390,12 +382,8 @@ where
 }
 
 /// Reads a device from JSON, the format of the control socket.
-///
-/// # Errors
-///
-/// The key and the reason.
 pub fn device_from_json(value: serde_json::Value) -> Result<DeviceSpec, String> {
-    // By way of TOML, whose spans are not used here: so one definition and one check serve both.
+    // The device is read by way of TOML, whose spans are not used here: so one definition and one check serve both.
     let table: toml::Table = serde_json::from_value(value).map_err(|error| error.to_string())?;
     let text = toml::to_string(&table).map_err(|error| error.to_string())?;
     let raw: RawDevice = toml::from_str(&text).map_err(|error| error.message().to_owned())?;
@@ -404,10 +392,6 @@ pub fn device_from_json(value: serde_json::Value) -> Result<DeviceSpec, String> 
 
 /// Reads a device from `SOCKET=IMAGE[,WORD]...` or `SOCKET=NETWORK[,WORD]...`, as JSON for
 /// [`device_from_json`].
-///
-/// # Errors
-///
-/// What is wrong.
 pub fn device_argument(argument: &str) -> Result<serde_json::Value, String> {
     let mut words = argument.split(',');
     let disk = words.next().unwrap_or_default();

@@ -1,10 +1,10 @@
-//! Where the counters can be read.
+//! Address at which the counters can be read.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-/// Where the counters can be read.
+/// Address at which the counters can be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Endpoint {
     /// A port of the loopback interface.
@@ -13,7 +13,7 @@ pub enum Endpoint {
     Socket(PathBuf),
 }
 
-/// `127.0.0.1:PORT`, `[::1]:PORT`, or a path with a `/`.
+/// Reads `127.0.0.1:PORT`, `[::1]:PORT`, or a path with a `/`.
 impl FromStr for Endpoint {
     type Err = String;
 

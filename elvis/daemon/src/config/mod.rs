@@ -23,28 +23,29 @@ pub use uplink::uplink_argument;
 use ws_cpus::Cpus;
 use ws_cpus::list::{self, Set};
 
-/// The configuration of `elvis serve`.
+/// Configuration of `elvis serve`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Config {
-    /// How devices are served.
+    /// Mode by which devices are served.
     pub mode: Mode,
-    /// The CPUs for I/O threads; empty: one unbound thread.
+    /// CPUs for I/O threads; empty: one unbound thread.
     pub io_cores: Vec<usize>,
-    /// Where `elvis ctl` connects.
+    /// Path of the socket to which `elvis ctl` connects.
     pub control: Option<PathBuf>,
-    /// The folder in which network devices keep how far packed rings got, in memory; None: beside their sockets.
+    /// Folder in memory in which network devices record the progress of packed rings; None: beside their sockets.
     pub state: Option<PathBuf>,
-    /// Where the counters can be read.
+    /// Address at which the counters can be read.
     pub metrics: Option<Endpoint>,
-    /// The user to become once disks and sockets are open.
+    /// User to become once disks and sockets are open.
     pub user: Option<User>,
     /// Whether to allow only the system calls that serving needs.
     pub seccomp: bool,
-    /// Which messages are written.
+    /// Least important messages that are written.
     pub log_level: logs::Level,
     /// The policy's constants.
     pub params: Params,
-    /// Whether and how to use only as many I/O cores as the load needs, and move devices between them.
+    /// Constants of the placement: whether and how to use only as many I/O cores as the load needs, and move devices
+    /// between them.
     pub placement: PlacementParams,
     /// Whether to derive the polling window from this host's wake-up cost.
     pub derive_window: bool,
@@ -85,7 +86,7 @@ pub struct ConfigError {
     pub where_: String,
     /// The key.
     pub key: String,
-    /// What is wrong.
+    /// Description of the error.
     pub why: String,
 }
 
@@ -112,7 +113,7 @@ struct RawConfig {
     device: Vec<RawDevice>,
 }
 
-/// A CPU's number as the kernel has it.
+/// Returns a CPU's number as the kernel has it.
 pub(crate) fn number(cpu: usize) -> u32 {
     u32::try_from(cpu).unwrap_or(u32::MAX)
 }
@@ -202,7 +203,7 @@ impl Config {
         Ok(config)
     }
 
-    /// Adds the uplinks and the devices of a file; `error` says where they are.
+    /// Adds the uplinks and the devices of a file; `error` makes an error with the place in the file.
     fn add_raw(
         &mut self,
         uplinks: &[RawUplink],
@@ -226,7 +227,7 @@ impl Config {
     ///
     /// # Errors
     ///
-    /// The first that can't be used, why, and which can.
+    /// The first core that can't be used; the message says why, and which cores can be.
     pub fn check_cores(&self, host: &Cpus) -> Result<(), String> {
         self.io_cores.iter().try_for_each(|&cpu| {
             let checked = host.check(number(cpu));
@@ -234,11 +235,7 @@ impl Config {
         })
     }
 
-    /// Checks that no I/O core is named twice: its threads would poll by turns.
-    ///
-    /// # Errors
-    ///
-    /// The one that is.
+    /// Checks that no I/O core is named twice. The threads of one core would poll in turns.
     pub fn check_unlike_cores(&self) -> Result<(), String> {
         let mut seen = HashSet::new();
         match self.io_cores.iter().find(|&cpu| !seen.insert(cpu)) {
@@ -249,7 +246,7 @@ impl Config {
         }
     }
 
-    /// The kinds of the I/O cores, if they are of several.
+    /// Returns the kinds of the I/O cores, if they are of several.
     #[must_use]
     pub fn kinds_of_cores(&self, host: &Cpus) -> Option<String> {
         let cores: Set = self.io_cores.iter().map(|&cpu| number(cpu)).collect();
@@ -261,10 +258,6 @@ impl Config {
     }
 
     /// Checks that automatic placement is possible in this mode on these cores.
-    ///
-    /// # Errors
-    ///
-    /// The reason, and what to change.
     pub fn check_placement(&self) -> Result<(), String> {
         if !self.placement.automatic {
             return Ok(());
@@ -287,7 +280,7 @@ impl Config {
     ///
     /// # Errors
     ///
-    /// Its tap or its interface is another's: frames would go round.
+    /// The tap or interface is another uplink's: frames would go round.
     pub fn add_uplink(&mut self, spec: UplinkSpec) -> Result<(), String> {
         if self.uplinks.iter().any(|other| other.link == spec.link) {
             return Err(format!("{} is named by two uplinks", spec.link.text()));

@@ -1,4 +1,4 @@
-//! An uplink of the configuration: reads it from a file or an argument, and checks it in one place for both.
+//! An uplink of the configuration: reads it from a file or an argument, and checks both in one place.
 
 use super::device::{self, Wrong, backing, vlan};
 use crate::net::UplinkSpec;
@@ -40,10 +40,6 @@ impl RawUplink {
 }
 
 /// Reads an uplink from `SWITCH=NETWORK[,vlan=N]`.
-///
-/// # Errors
-///
-/// What is wrong.
 pub fn uplink_argument(argument: &str) -> Result<UplinkSpec, String> {
     let mut words = argument.split(',');
     let first = words.next().unwrap_or_default();

@@ -17,8 +17,8 @@ fn hash<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> u16 {
     ((hash >> 16) ^ hash) as u16
 }
 
-/// A number of the flow of an Ethernet frame without a VLAN tag: of its IP addresses, and of its ports if each frame of
-/// the flow has them. 0: it is no IP packet, or is cut off.
+/// Returns a number of the flow of an Ethernet frame without a VLAN tag: of its IP addresses, and of its ports if each
+/// frame of the flow has them. 0: the frame is no IP packet, or is cut off.
 #[must_use]
 pub fn of(frame: &[u8]) -> u16 {
     numbered(frame).unwrap_or(0)

@@ -1,5 +1,5 @@
-//! Puts a frame into the buffers of a receive queue, several for one frame if the driver takes that
-//! (mergeable receive buffers), after doing in software what the driver does not take.
+//! Puts a frame into the buffers of a receive queue: several for one frame if the driver takes that (mergeable receive
+//! buffers). Offloads that the driver does not take are done in software before.
 
 use super::header::{ECN, Header, NONE, TCP4, TCP6, UDP};
 use super::offload::{self, Segments};
@@ -10,19 +10,19 @@ use elvis_ring::{Chain, Ring, RingError};
 /// are much smaller makes its device's frames long to copy.
 pub const MOST_BUFFERS: usize = 256;
 
-/// The bytes of a frame: private ones, then the rest of a sender's chain, or none.
+/// Bytes of a frame: private ones, then the rest of a sender's chain, or none.
 #[derive(Clone, Copy)]
 pub struct Parts<'a> {
-    /// Checked or private bytes.
+    /// First bytes of the frame, checked or private.
     pub start: &'a [u8],
-    /// The sender's buffers, and how many of their bytes are before the rest of the frame.
+    /// Buffers of the sender, and the number of their bytes before the rest of the frame.
     pub rest: Option<(&'a Chain, u64)>,
     /// Length of the rest.
     pub rest_bytes: usize,
 }
 
 impl<'a> Parts<'a> {
-    /// A frame in private memory.
+    /// Returns the parts of a frame in private memory.
     #[must_use]
     pub fn private(start: &'a [u8]) -> Self {
         Self {
@@ -32,7 +32,7 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// The length of the frame.
+    /// Returns the length of the frame.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.start.len() + self.rest_bytes
@@ -51,30 +51,30 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// What became of a frame.
+/// Result of giving a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Given {
-    /// It is in this many buffers, to be published. `lost`: segments of it that found no room.
+    /// The frame is in this many buffers, to be published. `lost`: segments of the frame that found no room.
     Done {
-        /// Buffers.
+        /// Number of buffers.
         buffers: u64,
-        /// Segments.
+        /// Number of segments.
         lost: u64,
     },
     /// There were too few buffers: none is used.
     Starved,
-    /// It fits no buffer of this driver: drop it.
+    /// The frame fits no buffer of this driver: drop it.
     TooLong,
 }
 
 /// Memory that is used for each frame anew.
 #[derive(Debug)]
 pub struct Room {
-    /// Chains, for their allocations.
+    /// Spare chains, kept for their allocations.
     pub spare: Vec<Chain>,
     /// Buffers of the current frame: head, bytes written.
     used: Vec<(u16, u32)>,
-    /// A frame; empty until a network device is served.
+    /// Memory for a frame; empty until a network device is served.
     pub scratch: Vec<u8>,
 }
 
@@ -98,7 +98,7 @@ impl Room {
     }
 }
 
-/// Bytes of the header of a driver with these features.
+/// Returns the bytes of the header of a driver with these features.
 #[must_use]
 pub fn header_bytes(features: u64) -> usize {
     if features & (feature::MRG_RXBUF | feature::VERSION_1) != 0 {
@@ -125,10 +125,6 @@ fn takes(features: u64, header: &Header) -> bool {
 }
 
 /// Puts a frame into a ring of a driver with these features. The caller publishes it.
-///
-/// # Errors
-///
-/// The ring breaks the rules.
 pub fn give(
     ring: &mut Ring,
     features: u64,
@@ -145,7 +141,7 @@ pub fn give(
     done
 }
 
-/// Completes checksums, splits segments, and puts what results into the ring.
+/// Completes checksums, splits segments, and puts the resulting frames into the ring.
 fn in_software(
     ring: &mut Ring,
     features: u64,
@@ -256,12 +252,8 @@ fn fill(
     done
 }
 
-/// Puts a frame into the ring whose first `done` bytes are already in the buffer `first`, taken last from the
-/// ring, after room for the header; `tail` has the rest.
-///
-/// # Errors
-///
-/// The ring breaks the rules.
+/// Puts a frame into the ring. Its first `done` bytes are already in the buffer `first`, taken last from the ring,
+/// after room for the header; `tail` has the rest.
 pub fn spill(
     ring: &mut Ring,
     features: u64,
@@ -294,7 +286,8 @@ pub fn spill(
     fill_from(ring, features, room, (first, header), bytes, write)
 }
 
-/// Fills buffers from `done` bytes on; if that is not 0, `first` is the buffer that has them.
+/// Fills buffers from `done` bytes of the frame on. If `done` is not 0, `first` is the buffer that has the bytes
+/// before.
 fn fill_from(
     ring: &mut Ring,
     features: u64,
@@ -314,9 +307,10 @@ fn fill_from(
     let filled = filling.run(first, &mut next, write);
     room.spare.push(next);
     match filled {
+        // Buffers are put or given back only when all are filled: a frame is in the ring whole, or not at all.
         Ok(Given::Done { buffers, .. }) => {
             let buffers = u16::try_from(buffers).unwrap_or(u16::MAX);
-            // Its place was checked when the buffer was taken.
+            // The header's place was checked when the buffer was taken.
             first.write(0, &header.bytes(buffers)[..header_bytes(features)]);
             for &(head, written) in &room.used {
                 ring.put(head, written);

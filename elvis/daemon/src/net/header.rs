@@ -1,14 +1,14 @@
-//! The header before each frame (VIRTIO 1.2, section 5.1.6), as a driver sends it: checked, and made anew
-//! from what was found in the frame, before it is passed to the host's kernel or to another driver.
+//! The header before each frame (VIRTIO 1.2, section 5.1.6), as a driver sends it. It is checked, and made anew from
+//! the contents of the frame, before it is passed to the host's kernel or to another driver.
 
 use super::{ETHERNET, LONGEST, feature, vlan};
 
 /// Bytes of the header without the number of buffers.
 pub const BYTES: usize = 10;
-/// Bytes of a frame's start that are read once and checked. All protocol headers of a segment to be split are
-/// in it: Ethernet, a VLAN tag, IP and TCP have at most 14 + 4 + 60 + 60 bytes; IPv6 may have extensions.
+/// Bytes of a frame's start that are read once and checked. They have all protocol headers of a segment to be split:
+/// Ethernet, a VLAN tag, IP and TCP have at most 14 + 4 + 60 + 60 bytes; IPv6 may have extensions.
 pub const START: usize = 256;
-/// Fewest bytes of a split segment. Without this bound one frame would make tens of thousands. Linux sends
+/// Fewest bytes of a split segment. Without this bound one frame would make tens of thousands of segments. Linux sends
 /// no less than 48 with options.
 pub const LEAST_SEGMENT: u16 = 32;
 /// Most UDP datagrams of one frame, which may be short: Linux makes no more (UDP_MAX_SEGMENTS).
@@ -40,7 +40,7 @@ pub const PROTOCOL_UDP: u8 = 17;
 /// Bytes of a UDP header.
 const UDP_BYTES: usize = 8;
 
-/// What a driver says of a frame.
+/// Header that a driver gives a frame: its offloads.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Header {
     /// [`NEEDS_CSUM`].
@@ -51,13 +51,13 @@ pub struct Header {
     pub hdr_len: u16,
     /// Bytes of data of each segment.
     pub gso_size: u16,
-    /// Where the checksummed part starts.
+    /// Offset of the checksummed part.
     pub csum_start: u16,
-    /// Where the checksum is, from there.
+    /// Offset of the checksum in that part.
     pub csum_offset: u16,
 }
 
-/// Why a frame is dropped.
+/// Reason for which a frame is dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Malformed {
     /// Too short or too long.
@@ -69,27 +69,27 @@ pub enum Malformed {
     /// An offload that was not negotiated, or does not exist.
     #[error("it needs an offload that was not negotiated")]
     Offload,
-    /// Cannot be split: its protocol headers do not say what the driver says.
+    /// The frame can't be split: its protocol headers differ from the driver's header.
     #[error("it is no TCP segment and no row of UDP datagrams that can be split")]
     Segment,
 }
 
-/// Where the protocol headers of a segment to be split are.
+/// Offsets of the protocol headers of a segment to be split.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Layout {
     /// Start of the IP header.
     pub ip: usize,
     /// Start of the TCP or UDP header.
     pub transport: usize,
-    /// Its end.
+    /// End of the TCP or UDP header.
     pub end: usize,
-    /// Whether it is IPv6.
+    /// Whether the packet is IPv6.
     pub v6: bool,
-    /// Whether it is UDP.
+    /// Whether the packet is UDP.
     pub udp: bool,
 }
 
-/// A word of a frame, in the network's byte order.
+/// Returns a word of a frame, in the network's byte order.
 pub(super) fn word(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_be_bytes([*bytes.get(at)?, *bytes.get(at + 1)?]))
 }
@@ -109,7 +109,7 @@ impl Header {
         }
     }
 
-    /// The header as a receiver gets it, with the number of buffers.
+    /// Returns the header as a receiver gets it, with the number of buffers.
     #[must_use]
     pub fn bytes(&self, buffers: u16) -> [u8; BYTES + 2] {
         let [l0, l1] = self.hdr_len.to_le_bytes();
@@ -139,18 +139,18 @@ impl Header {
         self.flags & NEEDS_CSUM != 0
     }
 
-    /// The kind of segment to be split, without [`ECN`]; [`NONE`] if it is none.
+    /// Returns the kind of segment to be split, without [`ECN`]; [`NONE`] if the frame is not to be split.
     #[must_use]
     pub fn gso(&self) -> u8 {
         self.gso_type & !ECN
     }
 
-    /// Checks a driver's header of a frame of `bytes` bytes, of which `start` is the first [`START`] or all,
-    /// against the features of its device. What is returned has only what was checked.
+    /// Checks a driver's header of a frame of `bytes` bytes, of which `start` is the first [`START`] or all, against
+    /// the features of its device. The result has only fields that were checked.
     ///
     /// # Errors
     ///
-    /// Why the frame must be dropped.
+    /// The frame must be dropped, for this reason.
     pub fn check(&self, start: &[u8], bytes: usize, features: u64) -> Result<Self, Malformed> {
         if !(ETHERNET..=LONGEST).contains(&bytes) || start.len() < ETHERNET {
             return Err(Malformed::Length);
@@ -171,6 +171,7 @@ impl Header {
             checked.csum_start = self.csum_start;
             checked.csum_offset = self.csum_offset;
         }
+        // The result starts without offloads: each field is copied only after its own check.
         if self.gso() == NONE {
             return Ok(checked);
         }

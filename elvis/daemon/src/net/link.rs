@@ -15,9 +15,9 @@ use std::time::{Duration, Instant};
 
 /// Longest name of an interface.
 pub const NAME: usize = libc::IFNAMSIZ - 1;
-/// How long to wait for a tap that is in use: a process that was killed keeps it until it has ended.
+/// Time to wait for a tap that is in use: a process that was killed keeps it until it has ended.
 const LINGER: Duration = Duration::from_secs(2);
-/// Most frames that are dropped when a driver starts: they came before it.
+/// Most frames that are dropped when a driver starts, as they came before it.
 const STALE: usize = 10_000;
 
 /// Flags of TUNSETOFFLOAD (linux/if_tun.h), and the features of a driver that takes such frames.
@@ -31,17 +31,17 @@ const TAKES: [(u64, u32); 5] = [
 /// TUN_F_USO4 and TUN_F_USO6 (Linux 6.2): both or none.
 const DATAGRAMS: u32 = 0x60;
 
-/// Which interface.
+/// Name of an interface, by its kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LinkSpec {
-    /// A tap device. If there is none of this name, one is made that exists as long as this process.
+    /// A tap device. If there is none of this name, one is made, which exists as long as this process.
     Tap(String),
     /// A network interface: a driver's frames are sent there, and it gets all frames that arrive.
     Interface(String),
 }
 
 impl LinkSpec {
-    /// As in the configuration.
+    /// Returns the interface as the configuration writes it.
     #[must_use]
     pub fn text(&self) -> String {
         match self {
@@ -51,10 +51,10 @@ impl LinkSpec {
     }
 }
 
-/// An open interface.
+/// Open interface.
 #[derive(Debug)]
 pub struct Link {
-    /// One for each pair of queues.
+    /// Descriptor for each pair of queues.
     queues: Vec<OwnedFd>,
     tap: bool,
     /// Whether the kernel knows frames with several UDP datagrams.
@@ -67,11 +67,11 @@ fn invalid(why: String) -> io::Error {
 
 impl Link {
     /// Opens an interface for this many pairs of queues of a device. From a packet socket a device gets no frames of
-    /// VLANs: the kernel takes their tags off, so they would seem to be of its own network.
+    /// VLANs. The kernel takes their tags off, so they would seem to be of the device's own network.
     ///
     /// # Errors
     ///
-    /// It can't be opened; the message names it.
+    /// The interface can't be opened; the message names it.
     pub fn open(spec: &LinkSpec, pairs: u16) -> io::Result<Self> {
         Self::opened(spec, pairs, sys::Tags::Drop)
     }
@@ -88,17 +88,17 @@ impl Link {
     ///
     /// # Errors
     ///
-    /// It can't be opened; the message names it.
+    /// The interface can't be opened; the message names it.
     pub fn open_uplink(spec: &LinkSpec) -> io::Result<Self> {
         let link = Self::opened(spec, 1, sys::Tags::Tell)?;
-        // What a receiver does not take is done in software.
+        // Offloads that a receiver does not take are done in software.
         let udp = if link.datagrams { feature::USO } else { 0 };
         let all = feature::GUEST_CSUM | feature::GUEST_TSO4 | feature::GUEST_TSO6;
         link.agreed(all | feature::GUEST_ECN | udp)?;
         Ok(link)
     }
 
-    /// One by a socket that keeps each frame's length, for tests without privileges.
+    /// Returns an interface by a socket that keeps each frame's length, for tests without privileges.
     #[must_use]
     pub fn of_socket(socket: OwnedFd) -> Self {
         Self {
@@ -151,7 +151,7 @@ impl Link {
             }
         };
         let set = |flags| sys::tap_offload(queues[0].as_fd(), flags);
-        // It is tried with complete checksums, without which the kernel takes no other flag.
+        // The flags are tried with that of complete checksums, without which the kernel takes no other.
         let datagrams = set(TAKES[0].1 | DATAGRAMS).is_ok();
         set(0)?;
         Ok(Self {
@@ -176,11 +176,7 @@ impl Link {
         self.datagrams
     }
 
-    /// Says what a driver with these features takes.
-    ///
-    /// # Errors
-    ///
-    /// The kernel refuses.
+    /// Tells the kernel which frames a driver with these features takes.
     pub fn agreed(&self, features: u64) -> io::Result<()> {
         if !self.tap {
             return Ok(());
@@ -200,14 +196,14 @@ impl Link {
 
     /// Tells the kernel that a pair of queues is used, or no longer.
     pub fn uses(&self, pair: usize, used: bool) {
-        // The first one is always used: an interface needs a queue.
+        // The first queue is always used: an interface needs one.
         if let (true, true, Some(queue)) = (self.tap, pair > 0, self.queues.get(pair)) {
-            // It fails if nothing changes.
+            // The call fails if nothing changes.
             let _ = sys::tap_use(queue.as_fd(), used);
         }
     }
 
-    /// Drops what arrived before the driver started.
+    /// Drops frames that arrived before the driver started.
     pub fn drop_stale(&self) {
         let mut header = [0; BYTES];
         for queue in &self.queues {
@@ -219,7 +215,7 @@ impl Link {
         }
     }
 
-    /// The descriptor of a pair of queues: readable when frames arrived.
+    /// Returns the descriptor of a pair of queues: readable when frames arrived.
     #[must_use]
     pub fn fd(&self, pair: usize) -> Option<BorrowedFd<'_>> {
         self.queues.get(pair).map(AsFd::as_fd)
@@ -231,12 +227,8 @@ impl Link {
         !self.tap
     }
 
-    /// Sends a frame: `start`, at most [`START`] bytes, then the rest of the chain after its first `skip` bytes. `scratch` is used if
-    /// the chain has too many parts.
-    ///
-    /// # Errors
-    ///
-    /// The kernel does not take it.
+    /// Sends a frame: `start`, at most [`START`] bytes, then the rest of the chain after its first `skip` bytes.
+    /// `scratch` is used if the chain has too many parts.
     pub fn send(
         &self,
         pair: usize,
@@ -278,12 +270,8 @@ impl Link {
         sent(written)
     }
 
-    /// Sends a frame of a switch, with the tag of this VLAN unless that is 0. `scratch` is used if it has too many parts, or
-    /// is to be split.
-    ///
-    /// # Errors
-    ///
-    /// The kernel does not take it.
+    /// Sends a frame of a switch, with the tag of this VLAN unless that is 0. `scratch` is used if the frame has too
+    /// many parts, or is to be split.
     pub fn send_parts(
         &self,
         tag: u16,
@@ -317,11 +305,7 @@ impl Link {
         })
     }
 
-    /// Receives a frame and the VLAN tag that the kernel took off it: EtherType and number. None: there is none.
-    ///
-    /// # Errors
-    ///
-    /// The kernel has none because of an error.
+    /// Receives a frame and the VLAN tag that the kernel took off it: EtherType and number. None: there is no frame.
     pub fn receive_apart(&self, into: &mut [u8]) -> io::Result<Option<Apart>> {
         let Some(fd) = self.fd(0) else {
             return Ok(None);
@@ -349,12 +333,8 @@ impl Link {
                 .intersects(PollFlags::ERR | PollFlags::HUP)
     }
 
-    /// Receives a frame into the writable buffers of a chain after their first `skip` bytes, and its end into
-    /// `tail`, if those are too short. Returns its header and its length. None: there is none.
-    ///
-    /// # Errors
-    ///
-    /// The kernel has none because of an error.
+    /// Receives a frame into the writable buffers of a chain after their first `skip` bytes, and its end into `tail`,
+    /// if those are too short. Returns the frame's header and its length. None: there is no frame.
     pub fn receive(
         &self,
         pair: usize,
@@ -376,10 +356,10 @@ impl Link {
     }
 }
 
-/// A frame's header, its length, and the tag that the kernel took off it.
+/// Header of a frame, its length, and the tag that the kernel took off it.
 pub type Apart = (Header, usize, Option<(u16, u16)>);
 
-/// What reading a frame came to. None: there was none.
+/// Returns the result of reading a frame. None: there was none.
 fn received(read: i32, header: &[u8; BYTES]) -> io::Result<Option<(Header, usize)>> {
     match usize::try_from(read) {
         Ok(bytes) if bytes > BYTES => {
@@ -395,7 +375,7 @@ fn received(read: i32, header: &[u8; BYTES]) -> io::Result<Option<(Header, usize
     }
 }
 
-/// What writing a frame came to.
+/// Returns the result of writing a frame.
 fn sent(written: i32) -> io::Result<()> {
     match written {
         0.. => Ok(()),
@@ -406,7 +386,8 @@ fn sent(written: i32) -> io::Result<()> {
 /// Bytes of [`first`].
 const FIRST: usize = BYTES + vlan::ADDRESSES + vlan::TAG;
 
-/// What is before the EtherType of a frame that starts so: its header, its addresses and its tag; and how many bytes.
+/// Returns the bytes before the EtherType of a frame that begins with `start`: its header, its addresses and its tag;
+/// and how many they are.
 fn first(tag: u16, header: &Header, start: &[u8]) -> ([u8; FIRST], usize) {
     let (tag, bytes) = vlan::tag(tag);
     let mut first = [0; FIRST];
@@ -418,7 +399,7 @@ fn first(tag: u16, header: &Header, start: &[u8]) -> ([u8; FIRST], usize) {
     (first, BYTES + vlan::ADDRESSES + bytes)
 }
 
-/// Sends the datagrams of one frame each in its own, for a kernel that does not know such frames.
+/// Sends the datagrams of one frame, each in a frame of its own, for a kernel that does not know such frames.
 fn send_apart(
     fd: BorrowedFd,
     tag: u16,

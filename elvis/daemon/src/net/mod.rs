@@ -1,8 +1,8 @@
 //! The network device: frames, their headers and offloads, and what carries them.
 //!
-//! [`header`] checks what a driver says of a frame; [`offload`] does in software what a receiver did not ask
-//! for; [`give`] puts a frame into a receive queue; [`link`] is an interface of the host, [`switch`] connects
-//! the devices of this process, and [`uplink`] a switch with an interface; [`vlan`] has the tags, and [`flow`] chooses
+//! [`header`] checks what a driver says of a frame; [`offload`] does offloads in software that a receiver did not
+//! negotiate. [`give`] puts a frame into a receive queue. [`link`] is an interface of the host; [`switch`] connects the
+//! devices of this process, and [`uplink`] a switch with an interface. [`vlan`] has the tags, and [`flow`] chooses
 //! queues. Nothing here allocates per frame.
 
 pub mod flow;
@@ -30,20 +30,20 @@ pub mod feature {
     pub const MTU: u64 = 1 << 3;
     /// The driver takes TCP segments larger than a frame, over IPv4.
     pub const GUEST_TSO4: u64 = 1 << 7;
-    /// The same over IPv6.
+    /// The driver takes TCP segments larger than a frame, over IPv6.
     pub const GUEST_TSO6: u64 = 1 << 8;
-    /// The same with congestion marks.
+    /// The driver takes TCP segments with congestion marks.
     pub const GUEST_ECN: u64 = 1 << 9;
     /// The device splits large TCP segments, over IPv4.
     pub const HOST_TSO4: u64 = 1 << 11;
-    /// The same over IPv6.
+    /// The device splits large TCP segments, over IPv6.
     pub const HOST_TSO6: u64 = 1 << 12;
-    /// The same with congestion marks.
+    /// The device splits TCP segments with congestion marks.
     pub const HOST_ECN: u64 = 1 << 13;
     /// A received frame may use several buffers.
     pub const MRG_RXBUF: u64 = 1 << 15;
-    /// The device has a status. This and the control queue's features are the front-end's, which offers them
-    /// if the back-end does.
+    /// The device has a status. This feature and those of the control queue are the front-end's, which offers them if
+    /// the back-end does.
     pub const STATUS: u64 = 1 << 16;
     /// There is a control queue.
     pub const CTRL_VQ: u64 = 1 << 17;
@@ -55,15 +55,15 @@ pub mod feature {
     pub const MQ: u64 = 1 << 22;
     /// The driver may set its address.
     pub const CTRL_MAC_ADDR: u64 = 1 << 23;
-    /// The header has the number of buffers (VERSION_1 is not the network device's own).
+    /// The header has the number of buffers (VERSION_1 is a feature of all devices).
     pub const VERSION_1: u64 = 1 << 32;
     /// The driver takes several UDP datagrams in one frame, over IPv4 (VIRTIO 1.3, as the next two).
     pub const GUEST_USO4: u64 = 1 << 54;
-    /// The same over IPv6.
+    /// The driver takes several UDP datagrams in one frame, over IPv6.
     pub const GUEST_USO6: u64 = 1 << 55;
     /// The device splits a frame into UDP datagrams, over IPv4 and IPv6.
     pub const HOST_USO: u64 = 1 << 56;
-    /// All of them: Linux' taps have both IPs or none.
+    /// Features of UDP datagrams: Linux' taps have both IPs or none.
     pub const USO: u64 = GUEST_USO4 | GUEST_USO6 | HOST_USO;
 }
 

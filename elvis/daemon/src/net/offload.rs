@@ -1,4 +1,4 @@
-//! Checksums and segmentation in software, for a receiver that did not negotiate what the sender did.
+//! Checksums and segmentation in software, for a receiver that did not negotiate the offloads of the sender.
 
 use super::header::{Header, Layout, PROTOCOL_TCP, PROTOCOL_UDP, START, TCP_CSUM, UDP_CSUM};
 
@@ -14,7 +14,7 @@ fn add(mut sum: u64, data: &[u8]) -> u64 {
     sum
 }
 
-/// The checksum of a sum.
+/// Returns the checksum of a sum.
 fn fold(mut sum: u64) -> u16 {
     while sum > 0xffff {
         sum = (sum & 0xffff) + (sum >> 16);
@@ -22,7 +22,8 @@ fn fold(mut sum: u64) -> u16 {
     !(sum as u16)
 }
 
-/// The same for TCP and UDP: to UDP 0 means that there is no checksum, and to both it is as good as this.
+/// Returns the checksum of a sum for TCP and UDP. It is never 0: to UDP 0 means that there is no checksum, and 0xffff
+/// is as good.
 fn checksum(sum: u64) -> u16 {
     match fold(sum) {
         0 => 0xffff,
@@ -43,19 +44,19 @@ pub fn complete(frame: &mut [u8], header: &Header) {
     }
 }
 
-/// The segments of one large TCP segment, or the datagrams of a frame with several.
+/// Segments of one large TCP segment, or datagrams of a frame with several.
 pub struct Segments<'a> {
     frame: &'a [u8],
     layout: Layout,
     size: usize,
-    /// Data before the next segment.
+    /// Bytes of data before the next segment.
     done: usize,
     count: u16,
     headers: [u8; START],
 }
 
 impl<'a> Segments<'a> {
-    /// The segments of a checked frame. None if it is not to be split.
+    /// Returns the segments of a checked frame. None if it is not to be split.
     #[must_use]
     pub fn new(frame: &'a [u8], header: &Header) -> Option<Self> {
         let layout = header.layout(&frame[..frame.len().min(START)])?;
@@ -70,7 +71,7 @@ impl<'a> Segments<'a> {
         })
     }
 
-    /// The next segment: its headers, with all checksums complete, and its data.
+    /// Returns the next segment: its headers, with all checksums complete, and its data.
     pub fn split(&mut self) -> Option<(&[u8], &'a [u8])> {
         let layout = self.layout;
         let all = &self.frame[layout.end..];
@@ -84,6 +85,7 @@ impl<'a> Segments<'a> {
             self.tcp(data.len() == rest.len())
         };
         let headers = &mut self.headers[..layout.end];
+        // The sum covers the checksum's own field, which must be 0.
         headers[at..at + 2].fill(0);
         let addresses = if layout.v6 { 8..40 } else { 12..20 };
         let (protocol, bytes) = (
@@ -105,7 +107,7 @@ impl<'a> Segments<'a> {
         Some((&self.headers[..layout.end], data))
     }
 
-    /// Makes the IP header one for so many bytes of data.
+    /// Changes the IP header for `data` bytes of data.
     fn ip(&mut self, data: usize) {
         let Layout {
             ip,
@@ -128,7 +130,7 @@ impl<'a> Segments<'a> {
         ip[10..12].copy_from_slice(&sum.to_be_bytes());
     }
 
-    /// Makes the TCP header that of the next segment. Returns the place of its checksum.
+    /// Changes the TCP header to that of the next segment. Returns the place of its checksum.
     fn tcp(&mut self, is_last: bool) -> usize {
         let at = self.layout.transport;
         let tcp = &mut self.headers[at..];
@@ -141,7 +143,7 @@ impl<'a> Segments<'a> {
         at + usize::from(TCP_CSUM)
     }
 
-    /// Makes the UDP header one for so many bytes of data. Returns the place of its checksum.
+    /// Changes the UDP header for `data` bytes of data. Returns the place of its checksum.
     fn udp(&mut self, data: usize) -> usize {
         let Layout { transport, end, .. } = self.layout;
         let bytes = (end - transport + data) as u16;

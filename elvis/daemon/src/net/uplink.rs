@@ -1,8 +1,8 @@
 //! An uplink: a tap device or an interface of the host behind a port of a switch.
 //!
-//! Who sends a frame to it gives the frame to the kernel, without waiting: the kernel takes it, or it is dropped and
-//! counted. One thread for each uplink takes frames from the kernel and puts them into the inboxes of receivers. So I/O cores
-//! spend time only on frames that a device gets.
+//! The sender of a frame to an uplink gives the frame to the kernel, without waiting: the kernel takes it, or it is
+//! dropped and counted. One thread for each uplink takes frames from the kernel and puts them into the inboxes of
+//! receivers. So I/O cores spend time only on frames that a device gets.
 
 use super::switch::{Joined, Learned, Port, Ports, Switch, UPLINK_ADDRESSES};
 use super::{ETHERNET, Header, LONGEST, Link, LinkSpec, Mac, Parts, flow, vlan};
@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
 
-/// Frames that are taken between two looks whether to end.
+/// Frames that are taken between two looks for the end.
 const BATCH: usize = 256;
 /// A pause after an error: an interface that is gone has one at each look.
 const PAUSE: Timespec = Timespec {
@@ -26,16 +26,16 @@ const PAUSE: Timespec = Timespec {
 /// The configuration of an uplink.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UplinkSpec {
-    /// The switch's name.
+    /// Name of the switch.
     pub switch: String,
-    /// What is behind it.
+    /// Tap or interface of the uplink.
     pub link: LinkSpec,
-    /// The VLAN of its frames, which have no tag; 0: it carries all VLANs, each with its tag.
+    /// VLAN of the uplink's frames, which have no tag; 0: the uplink carries all VLANs, each with its tag.
     pub vlan: u16,
 }
 
 impl UplinkSpec {
-    /// As in the configuration, without the VLAN.
+    /// Returns the uplink as the configuration writes it, without the VLAN.
     #[must_use]
     pub fn name(&self) -> String {
         format!("{}={}", self.switch, self.link.text())
@@ -59,26 +59,26 @@ struct Counts {
 pub struct UplinkCounts {
     /// Frames that the kernel took.
     pub sent: u64,
-    /// Their bytes.
+    /// Bytes of the frames that the kernel took.
     pub sent_bytes: u64,
     /// Frames that came from the kernel.
     pub received: u64,
-    /// Their bytes.
+    /// Bytes of the frames that came from the kernel.
     pub received_bytes: u64,
     /// Frames that the kernel did not take, as the interface is down or full: dropped.
     pub unsent: u64,
-    /// Frames of a VLAN that has no port, with a tag where none may be, from an address of a device, or for the next
-    /// switch only: dropped.
+    /// Dropped frames: of a VLAN that has no port, with a tag where none may be, from an address of a device, or for
+    /// the next switch only.
     pub foreign: u64,
     /// Times that the kernel had an error instead of frames.
     pub failed: u64,
 }
 
-/// What the port of an uplink sends by.
+/// Sender of an uplink's port.
 #[derive(Debug)]
 pub struct Uplink {
     link: Link,
-    /// Whether it carries all VLANs, each with its tag.
+    /// Whether the uplink carries all VLANs, each with its tag.
     trunk: bool,
     counts: Counts,
 }
@@ -93,14 +93,14 @@ fn count(counter: &AtomicU64, more: u64) {
     counter.fetch_add(more, Ordering::Relaxed);
 }
 
-/// The addresses of a frame's receiver and sender.
+/// Returns the addresses of a frame's receiver and sender.
 fn addresses(frame: &[u8]) -> Option<(Mac, Mac)> {
     let mac = |at| frame.get(at..at + 6)?.try_into().ok();
     Some((mac(0)?, mac(6)?))
 }
 
 impl Uplink {
-    /// One with this link, of this VLAN; 0: of all.
+    /// Returns an uplink with this link, of this VLAN; 0: of all.
     #[must_use]
     pub fn new(link: Link, vlan: u16) -> Arc<Self> {
         Arc::new(Self {
@@ -145,20 +145,20 @@ impl Uplink {
 
 /// The thread that takes frames from the kernel.
 struct Receiver {
-    /// The uplink's, in messages.
+    /// Name of the uplink, for messages.
     name: String,
     port: Arc<Port>,
     uplink: Arc<Uplink>,
     stop: Arc<OwnedFd>,
-    /// The ports of the switch, as of this generation.
+    /// Ports of the switch, as of this generation.
     ports: Ports,
     generation: u64,
-    /// For uplinks that this one sends to.
+    /// Memory for frames that go to other uplinks.
     scratch: Vec<u8>,
 }
 
 impl Receiver {
-    /// Forwards frames until it is to stop.
+    /// Forwards frames until the uplink ends.
     fn run(mut self) {
         let mut memory = vec![0; LONGEST];
         let mut pause = None;
@@ -181,7 +181,7 @@ impl Receiver {
         }
     }
 
-    /// Forwards the frames that are there. Returns how long to wait then, if the link has an error.
+    /// Forwards the frames that are there. Returns how long to wait afterwards, if the link has an error.
     fn take(&mut self, memory: &mut [u8]) -> Option<Timespec> {
         for taken in 0..BATCH {
             match self.uplink.link.receive_apart(memory) {
@@ -215,11 +215,11 @@ impl Receiver {
         let counts = &self.uplink.counts;
         count(&counts.foreign, u64::from(done.is_none()));
         count(&counts.received_bytes, bytes);
-        // Last: whoever sees it sees the frame, too.
+        // This counter is last: a reader that sees the new count sees the frame, too.
         counts.received.fetch_add(1, Ordering::Release);
     }
 
-    /// The same; None: it may not be forwarded.
+    /// Gives a frame to all ports that get it; None: the frame may not be forwarded.
     fn try_forward(
         &mut self,
         header: &Header,
@@ -251,11 +251,11 @@ impl Receiver {
     }
 }
 
-/// An uplink in use. Dropping it takes it from its switch.
+/// Uplink in use. Dropping it removes it from its switch.
 pub struct Running {
     spec: UplinkSpec,
     uplink: Arc<Uplink>,
-    /// Leaves the switch when dropped.
+    /// Port, which leaves the switch when dropped.
     _joined: Joined,
     stop: Arc<OwnedFd>,
     thread: Option<JoinHandle<()>>,
@@ -266,7 +266,7 @@ impl Running {
     ///
     /// # Errors
     ///
-    /// The switch is full, or its thread can't be started.
+    /// The switch is full, or the uplink's thread can't be started.
     pub fn start(spec: UplinkSpec, link: Link, switch: &Arc<Switch>) -> io::Result<Self> {
         let uplink = Uplink::new(link, spec.vlan);
         let joined = switch.join_uplink(Arc::clone(&uplink), spec.vlan)?;
@@ -291,13 +291,13 @@ impl Running {
         })
     }
 
-    /// Its configuration.
+    /// Returns the uplink's configuration.
     #[must_use]
     pub fn spec(&self) -> &UplinkSpec {
         &self.spec
     }
 
-    /// Its counters.
+    /// Returns the uplink's counters.
     #[must_use]
     pub fn counts(&self) -> UplinkCounts {
         self.uplink.counts()

@@ -13,7 +13,7 @@ pub const MOST: u16 = 4094;
 const CUSTOMER: u16 = 0x8100;
 const PROVIDER: u16 = 0x88a8;
 
-/// The number of a VLAN in a tag; 0 if the tag has only a priority. None: a provider's tag.
+/// Returns the number of a VLAN in a tag; 0 if the tag has only a priority. None: a provider's tag.
 fn number(kind: u16, control: u16) -> Option<u16> {
     (kind == CUSTOMER).then_some(control & 0xfff)
 }
@@ -24,20 +24,20 @@ pub fn is_tagged(start: &[u8]) -> bool {
     matches!(word(start, ADDRESSES), Some(CUSTOMER | PROVIDER))
 }
 
-/// A VLAN's tag; nothing for 0.
+/// Returns a VLAN's tag and its bytes; none for VLAN 0.
 #[must_use]
 pub fn tag(vlan: u16) -> ([u8; TAG], usize) {
     let ([k0, k1], [n0, n1]) = (CUSTOMER.to_be_bytes(), vlan.to_be_bytes());
     ([k0, k1, n0, n1], if vlan == 0 { 0 } else { TAG })
 }
 
-/// The header of a frame that gets a tag of `bytes` bytes.
+/// Returns the header of a frame that gets a tag of `bytes` bytes.
 #[must_use]
 pub fn with_tag(header: &Header, bytes: usize) -> Header {
     shifted(header, |place| place.wrapping_add(bytes as u16))
 }
 
-/// The header with its places in the frame moved.
+/// Returns the header with its places in the frame moved.
 fn shifted(header: &Header, to: impl Fn(u16) -> u16) -> Header {
     let mut header = *header;
     if header.needs_checksum() {
@@ -49,8 +49,8 @@ fn shifted(header: &Header, to: impl Fn(u16) -> u16) -> Header {
     header
 }
 
-/// Takes the tag off a frame, or takes the one that the kernel has taken off: `apart`, its EtherType and number. Returns the
-/// VLAN (0: no tag), the header and the frame. None: it has a provider's tag, or two.
+/// Takes the tag off a frame, or uses the one that the kernel has taken off: `apart`, its EtherType and number. Returns
+/// the VLAN (0: no tag), the header and the frame. None: the frame has a provider's tag, or two tags.
 pub fn untag<'a>(
     header: &Header,
     frame: &'a mut [u8],

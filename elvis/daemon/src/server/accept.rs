@@ -4,7 +4,7 @@
 use std::io;
 use std::time::Duration;
 
-/// How long to wait before the next try.
+/// Time to wait before the next try.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Reports the first failure after a success.
@@ -14,12 +14,12 @@ pub struct Accepting {
 }
 
 impl Accepting {
-    /// A connection was accepted.
+    /// Notes that a connection was accepted.
     pub fn worked(&mut self) {
         self.said = false;
     }
 
-    /// No connection could be accepted for `who`. Returns how long to wait before the next try.
+    /// Notes that no connection could be accepted for `who`. Returns how long to wait before the next try.
     #[must_use]
     pub fn failed(&mut self, who: &str, error: &io::Error) -> Duration {
         if matches!(

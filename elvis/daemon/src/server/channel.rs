@@ -1,7 +1,7 @@
 //! A front-end's channel for messages from its device (VHOST_USER_SET_BACKEND_REQ_FD): a connected socket.
 //!
 //! The front-end is not trusted. A message is sent only if it fits into the socket at once, and nothing is read from
-//! it, so no thread waits for the other end.
+//! the socket. So no thread waits for the other end.
 
 use rustix::io::Errno;
 use rustix::net::sockopt::{socket_domain, socket_type};
@@ -14,10 +14,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// reply would have to be waited for.
 const CONFIG_CHANGED: [u32; 3] = [2, 1, 0];
 
-/// What came of a message to a front-end.
+/// Result of a message to a front-end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Notice {
-    /// It is in the channel's socket.
+    /// The message is in the channel's socket.
     Sent,
     /// No front-end is connected. The next one reads the configuration space anyway.
     NoFrontend,
@@ -25,12 +25,12 @@ pub enum Notice {
     NoChannel,
     /// The front-end does not read its channel, which is full.
     Full,
-    /// The front-end has closed its end, or what it gave is no connected socket. The channel is closed.
+    /// The front-end has closed its end, or its descriptor is no connected socket. The channel is closed.
     Broken,
 }
 
 impl Notice {
-    /// What it means for a changed configuration space, for users.
+    /// Returns the result's meaning for a changed configuration space, for users.
     #[must_use]
     pub fn text(self) -> &'static str {
         match self {
@@ -59,11 +59,11 @@ impl Channel {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Uses this descriptor from now on, and closes the one before.
+    /// Uses this descriptor from now on, and closes the one before it.
     ///
     /// # Errors
     ///
-    /// It is not a stream socket of the family AF_UNIX. The one before stays.
+    /// The descriptor is no stream socket of the family AF_UNIX. The one before it stays.
     pub fn set(&self, socket: OwnedFd) -> io::Result<()> {
         let (domain, kind) = (socket_domain(&socket), socket_type(&socket));
         if (domain, kind) != (Ok(AddressFamily::UNIX), Ok(SocketType::STREAM)) {
@@ -74,7 +74,7 @@ impl Channel {
         Ok(())
     }
 
-    /// Closes it: the connection has ended.
+    /// Closes the channel: the connection has ended.
     pub fn close(&self) {
         *self.socket() = None;
     }

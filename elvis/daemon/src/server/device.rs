@@ -29,24 +29,24 @@ use vhost::vhost_user::{BackendReqHandler, Error};
 /// Stack of a device's control thread. Small, as there may be a thousand.
 const STACK: usize = 256 << 10;
 
-/// How long to wait for a socket that is in use: a killed process keeps its sockets until the kernel has
-/// ended its requests.
+/// Time to wait for a socket that is in use: a killed process keeps its sockets until the kernel has ended its
+/// requests.
 const LINGER: Duration = Duration::from_secs(2);
 
-/// The configuration of a device.
+/// Configuration of a device.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DeviceSpec {
-    /// Its name, unique.
+    /// Name of the device, unique.
     pub name: String,
-    /// Where front-ends connect.
+    /// Path of the socket to which front-ends connect.
     pub socket: PathBuf,
-    /// What it is to its driver, and what is behind it.
+    /// Kind of the device, with its disk or network.
     pub kind: KindSpec,
-    /// Its weight among the devices of each of its I/O threads, at first.
+    /// Weight among the devices of each of its I/O threads, at first.
     pub weight: u32,
-    /// Its limits, at first.
+    /// Limits of the device, at first.
     pub limit: RateLimit,
-    /// Whether its queues are spread over all I/O threads.
+    /// Whether the device's queues are spread over all I/O threads.
     pub spread: bool,
 }
 
@@ -55,20 +55,20 @@ struct State {
     stop: AtomicBool,
     wake: OwnedFd,
     stream: Mutex<Option<UnixStream>>,
-    /// Held during a move, which waits for requests in flight, and while a connection starts. Locked before
-    /// all others.
+    /// Lock that is held during a move, which waits for requests in flight, and while a connection starts. It is locked
+    /// before all others.
     moving: Mutex<()>,
-    /// The I/O threads that serve it. This and the next are never locked for long.
+    /// I/O threads that serve the device. This lock and the next are never held for long.
     threads: Mutex<Threads>,
-    /// The connection, if there is one. The inner lock is held while a message is answered, which may wait
-    /// for requests in flight; readers must not wait for it.
+    /// Connection, if there is one. The inner lock is held while a message is answered, which may wait for requests in
+    /// flight; readers must not wait for it.
     frontend: Mutex<Option<Arc<Mutex<Frontend>>>>,
-    /// The NUMA node of its driver's memory at the last look.
+    /// NUMA node of the driver's memory at the last look.
     node: Mutex<Option<u32>>,
     connected: AtomicBool,
 }
 
-/// A socket that is removed again if its device does not start.
+/// Socket that is removed again if its device does not start.
 struct Socket(Option<PathBuf>);
 
 impl Drop for Socket {
@@ -79,8 +79,8 @@ impl Drop for Socket {
     }
 }
 
-/// A device. One front-end at a time can connect. Dropping it ends it ([`Device::end`]) and closes what is
-/// behind it.
+/// Device. One front-end at a time can connect. Dropping the device ends it ([`Device::end`]) and closes its disk or
+/// network.
 pub struct Device {
     spec: DeviceSpec,
     shared: Arc<Shared>,
@@ -90,7 +90,7 @@ pub struct Device {
 
 impl Device {
     /// Opens the socket, and starts to answer front-ends. A network device keeps a file in the folder `state`, or
-    /// beside its socket; it works without, but has no packed rings.
+    /// beside its socket. It works without that file, but then has no packed rings.
     ///
     /// # Errors
     ///
@@ -142,19 +142,19 @@ impl Device {
         })
     }
 
-    /// Its configuration.
+    /// Returns the device's configuration.
     #[must_use]
     pub fn spec(&self) -> &DeviceSpec {
         &self.spec
     }
 
-    /// Its number in this process.
+    /// Returns the device's number in this process.
     #[must_use]
     pub fn number(&self) -> u64 {
         self.shared.number
     }
 
-    /// What it is to its driver.
+    /// Returns the device's kind.
     #[must_use]
     pub fn kind(&self) -> &Kind {
         &self.shared.kind
@@ -166,7 +166,7 @@ impl Device {
         self.state.connected.load(Ordering::Relaxed)
     }
 
-    /// Tells its front-end that its configuration space has changed. Never waits.
+    /// Tells the front-end that the configuration space has changed. Never waits.
     pub fn config_changed(&self) -> Notice {
         match self.connected() {
             true => self.shared.channel.config_changed(),
@@ -174,25 +174,21 @@ impl Device {
         }
     }
 
-    /// Its weight, and its limits.
+    /// Returns the device's weight and its limits.
     #[must_use]
     pub fn terms(&self) -> (u32, RateLimit) {
         let terms = self.shared.terms();
         (terms.weight, terms.limit)
     }
 
-    /// Changes its weight and its limits on these I/O threads. They have to be all threads that may serve it, as it may be
-    /// moved meanwhile.
-    ///
-    /// # Errors
-    ///
-    /// `change` fails, or one of the threads has ended.
+    /// Changes the device's weight and its limits on these I/O threads. They have to be all threads that may serve the
+    /// device, as it may be moved meanwhile.
     pub fn change_terms(
         &self,
         threads: &[Arc<IoThread>],
         change: impl FnOnce(&mut u32, &mut RateLimit) -> io::Result<()>,
     ) -> io::Result<()> {
-        // Held until all threads have them, so that two changes do not mix.
+        // The lock is held until all threads have the terms, so that two changes do not mix.
         let mut terms = self.shared.terms();
         let (mut weight, mut limit) = (terms.weight, terms.limit);
         change(&mut weight, &mut limit)?;
@@ -204,13 +200,13 @@ impl Device {
         Ok(())
     }
 
-    /// Time that I/O threads spent on it so far, in ns.
+    /// Returns the time that I/O threads spent on the device so far, in ns.
     #[must_use]
     pub fn spent_ns(&self) -> u64 {
         self.shared.spent_ns.load(Ordering::Relaxed)
     }
 
-    /// The NUMA node of its driver's memory; if that is unknown, the node of all CPUs that its front-end may
+    /// Returns the NUMA node of the driver's memory; if that is unknown, the node of all CPUs that the front-end may
     /// use. None if both are unknown, or without a front-end.
     #[must_use]
     pub fn node(&self, topology: &Topology) -> Option<u32> {
@@ -230,13 +226,13 @@ impl Device {
         node
     }
 
-    /// The I/O threads that serve it.
+    /// Returns the I/O threads that serve the device.
     #[must_use]
     pub fn threads(&self) -> Threads {
         lock(&self.state.threads).clone()
     }
 
-    /// Moves it to other I/O threads, after its requests in flight. No request is lost or run twice.
+    /// Moves the device to other I/O threads, after its requests in flight. No request is lost or run twice.
     ///
     /// # Errors
     ///
@@ -287,7 +283,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The file in which a device keeps how far its packed rings got. None: there can't be one.
+/// Opens the file in which a device records the progress of its packed rings. None: there can't be one.
 fn ring_file(spec: &DeviceSpec, kind: &Kind, state: Option<&Path>) -> Option<RingFile> {
     let path = RingFile::path(state, &spec.name, &spec.socket);
     let opened = RingFile::open(path.clone(), kind.queues());
@@ -360,6 +356,7 @@ fn answer(listener: &UnixListener, shared: &Arc<Shared>, state: &State) {
         };
         log::debug!("{}: a front-end connects", shared.name);
         *lock(&state.stream) = Some(clone);
+        // `end` sets `stop` before it looks at the stream: it closes this one, or is seen here.
         if state.stop.load(Ordering::SeqCst) {
             return;
         }
@@ -409,7 +406,7 @@ fn messages(stream: UnixStream, peeked: &UnixStream, frontend: &Arc<Mutex<Fronte
         // continue as if nothing had failed, so an error always ends the connection.
         let handled = handler.handle_request();
         if let Err(error) = handled.and_then(|()| lock(frontend).not_refused()) {
-            // Not heard if the answer could not be sent: what is kept of a ring that was stopped stays.
+            // `heard` is not called if the answer could not be sent: the record of a ring that was stopped stays.
             return error;
         }
     }

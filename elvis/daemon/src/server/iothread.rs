@@ -14,12 +14,12 @@ use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 
-/// The configuration of an I/O thread.
+/// Configuration of an I/O thread.
 #[derive(Debug, Clone)]
 pub struct IoThreadSpec {
     /// The policy's constants.
     pub params: Params,
-    /// The CPUs that it may run on; empty: any.
+    /// CPUs that the thread may run on; empty: any.
     pub cpus: Vec<usize>,
     /// Whether to use threads instead of io_uring for files.
     pub threads_only: bool,
@@ -54,7 +54,7 @@ pub(super) enum Order {
 }
 
 impl Order {
-    /// The number of the device for which it is.
+    /// Returns the number of the device for which the order is.
     pub(super) fn device(&self) -> Option<u64> {
         match self {
             Self::Attach(queue) => Some(queue.shared.number),
@@ -76,10 +76,6 @@ pub struct IoThread {
 
 impl IoThread {
     /// Starts an I/O thread.
-    ///
-    /// # Errors
-    ///
-    /// The thread or its descriptors can't be created, or it can't be bound to its CPUs.
     pub fn start(spec: &IoThreadSpec) -> io::Result<Self> {
         let (orders, receiver) = channel();
         let wake = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
@@ -117,10 +113,6 @@ impl IoThread {
     }
 
     /// Hands over a queue.
-    ///
-    /// # Errors
-    ///
-    /// The thread has ended.
     pub fn attach(&self, queue: Box<Queue>) -> io::Result<()> {
         self.order(Order::Attach(queue))
     }
@@ -143,10 +135,6 @@ impl IoThread {
     }
 
     /// Sets a queue's descriptor for calls.
-    ///
-    /// # Errors
-    ///
-    /// The thread has ended.
     pub fn set_call(&self, device: u64, index: u16, call: Option<OwnedFd>) -> io::Result<()> {
         self.order(Order::Call {
             device,
@@ -155,11 +143,7 @@ impl IoThread {
         })
     }
 
-    /// Serves a device by this weight and these limits, if it serves it.
-    ///
-    /// # Errors
-    ///
-    /// The thread has ended.
+    /// Serves a device by this weight and these limits, if the thread serves the device.
     pub fn set_terms(&self, device: u64, weight: u32, limiter: Limiter) -> io::Result<()> {
         self.order(Order::Terms {
             device,
@@ -168,7 +152,7 @@ impl IoThread {
         })
     }
 
-    /// Its counters.
+    /// Returns the thread's counters.
     ///
     /// # Errors
     ///
@@ -215,7 +199,7 @@ mod tests {
     /// Addresses of the request's header, data and status.
     const PLACES: [u64; 3] = [0x8000, 0x9000, 0xa000];
 
-    /// A disk that completes a read when data are written to the other end of this pipe.
+    /// Returns a disk that completes a read when data are written to the other end of this pipe.
     fn told(by: OwnedFd) -> Disk {
         Disk::given(File::from(by), MEMORY, Blocks::SECTORS, true).unwrap()
     }
@@ -262,8 +246,8 @@ mod tests {
     }
 
     impl Waiting {
-        /// None, which it prints, if this process may not use io_uring: the thread pool reads with an
-        /// offset, which a pipe does not support.
+        /// Returns None, and prints that, if this process may not use io_uring. The thread pool reads with an offset,
+        /// which a pipe does not support.
         fn new() -> Option<Self> {
             let spec = IoThreadSpec {
                 params: Params::default(),
@@ -335,8 +319,8 @@ mod tests {
         assert_eq!(after.registered_buffers.bytes, 0);
     }
 
-    /// A part arrives, so the rest is submitted again, although no visit to its queue comes any more that
-    /// would start it. A front-end waits for the end of this.
+    /// Checks that the rest of a request is submitted after a part has arrived, although no visit to its queue comes
+    /// any more that would start it. A front-end waits for the end of this.
     #[test]
     fn the_rest_of_a_request_is_started_after_its_queue_is_taken_back() {
         let Some(mut waiting) = Waiting::new() else {

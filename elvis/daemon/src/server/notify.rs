@@ -6,10 +6,6 @@ use std::io;
 use std::os::fd::OwnedFd;
 
 /// Checks that a descriptor is an eventfd.
-///
-/// # Errors
-///
-/// It is not.
 pub fn check_eventfd(file: File) -> io::Result<OwnedFd> {
     let link = link_of(&file)?;
     if link.to_str() == Some("anon_inode:[eventfd]") {

@@ -10,43 +10,43 @@ const KEEP_SIZE: i32 = libc::FALLOC_FL_KEEP_SIZE;
 const PUNCH_HOLE: i32 = libc::FALLOC_FL_PUNCH_HOLE;
 const ZERO_RANGE: i32 = libc::FALLOC_FL_ZERO_RANGE;
 
-/// Most bytes of a request that the engine gets at a time, a multiple of every block. What is in the page cache, or is
+/// Most bytes of a request that the engine gets at a time, a multiple of every block. Data in the page cache, or
 /// written to it, io_uring copies in the I/O thread.
 const PART: u64 = 256 << 10;
 
-/// The same of a direct request into the driver's own memory: the kernel only looks up its pages.
+/// Most bytes of a direct request into the driver's own memory that the engine gets at a time: the kernel only looks up
+/// its pages.
 const DIRECT_PART: u64 = 1 << 20;
 
-/// One request in flight.
+/// Request in flight.
 #[derive(Debug)]
 pub struct Pending {
-    /// The slot of its queue.
+    /// Slot of the request's queue.
     pub slot: usize,
-    /// Its buffers.
+    /// Buffers of the request.
     pub chain: Chain,
-    /// The request.
     pub request: Request,
-    /// When it was taken.
+    /// Time at which the request was taken.
     pub taken_ns: u64,
-    /// Of the part that is in flight: in memory that `chain` keeps mapped, or in `bounce`.
+    /// Pieces of the part that is in flight: in memory that `chain` keeps mapped, or in `bounce`.
     pieces: Vec<Piece<'static>>,
     done: u64,
-    /// Most bytes of a part, whatever its queue's pace.
+    /// Most bytes of a part, whatever the queue's pace.
     part: u64,
-    /// What `done` is when this part begins and ends.
+    /// Values of `done` at which this part begins and ends.
     from: u64,
     until: u64,
-    /// Whether it ends when it is on the disk.
+    /// Whether a write ends only when it is on the disk.
     dsync: bool,
-    /// Its range is zeroed, and a sync follows.
+    /// Whether the request's range is zeroed, and a sync follows.
     syncing: bool,
-    /// The number of its sync that runs, see [`crate::storage::Syncs`].
+    /// Number of the request's sync that runs, see [`crate::storage::Syncs`].
     pub sync: Option<u64>,
     bounce: Option<Bounce>,
 }
 
 /// Aligned private memory, for buffers that O_DIRECT does not accept. A driver chooses the length of its requests, and
-/// may name the same memory many times: so it has a part of the request, one after another.
+/// may name the same memory many times. So the memory has only one part of the request at a time.
 #[derive(Debug)]
 struct Bounce {
     memory: Vec<u8>,
@@ -57,7 +57,7 @@ impl Bounce {
     /// Most bytes of a part.
     const PART: u64 = PART;
 
-    /// None: the memory can't be had.
+    /// Allocates the memory. None: there is not enough.
     fn new(bytes: u64, align: usize) -> Option<Self> {
         let bytes = bytes.min(Self::PART) as usize + align;
         let mut memory = Vec::new();
@@ -72,20 +72,20 @@ impl Bounce {
     }
 }
 
-/// What to do with a request after a result.
+/// Instruction for a request after a result.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// Submit the rest: nothing or only a part was done.
+    /// Submit the rest: nothing was done, or only a part.
     Again,
-    /// A part was done that takes a while to go on from: see [`Pending::go_on`].
+    /// A part was done, and to go on takes a while: see [`Pending::go_on`].
     Part,
     /// The request has ended.
     Ended(Status),
 }
 
 impl Pending {
-    /// A request to a file of these blocks, whose first part has at most so many bytes. The error is its chain: there is no
-    /// memory for it.
+    /// Makes a request to a file of these blocks, whose first part has at most `most` bytes. The error is the chain:
+    /// there is no memory for the request.
     pub fn new(
         slot: usize,
         chain: Chain,
@@ -119,6 +119,7 @@ impl Pending {
         } else if memory > 1 {
             pending.part = DIRECT_PART;
         }
+        // Room for the pieces of all parts is allocated now, while the request can still be refused.
         let segments = pending.chain.readable().len() + pending.chain.writable().len();
         let room = pending.pieces.try_reserve_exact(segments);
         if room.is_err() || (bounced && pending.bounce.is_none()) {
@@ -128,15 +129,15 @@ impl Pending {
         Ok(pending)
     }
 
-    /// Bytes of memory that it holds.
+    /// Returns the bytes of memory that the request holds.
     pub fn held(&self) -> u64 {
-        // The engine's threads have a copy of them.
+        // The engine's threads have a copy of the pieces.
         let pieces = 2 * self.pieces.capacity() * size_of::<Piece>();
         let bounced = self.bounce.as_ref().map_or(0, |it| it.memory.capacity());
         (size_of::<Self>() + self.chain.held() + pieces + bounced) as u64
     }
 
-    /// Its buffers of data, after the first `skip` bytes.
+    /// Returns the request's buffers of data, after the first `skip` bytes.
     fn buffers(&self, skip: u64, bytes: u64) -> Box<dyn Iterator<Item = Piece<'_>> + '_> {
         match self.request {
             Request::Read { .. } => Box::new(self.chain.writable_pieces(skip, bytes)),
@@ -148,7 +149,7 @@ impl Pending {
         }
     }
 
-    /// Begins the next part, of at most so many bytes.
+    /// Begins the next part, of at most `most` bytes.
     fn next_part(&mut self, most: u64) {
         let (done, left) = (self.done, self.request.data_bytes() - self.done);
         let bytes = left.min(self.part).min(most);
@@ -175,7 +176,8 @@ impl Pending {
         self.pieces = pieces;
     }
 
-    /// Gives its driver what was read of this part into private memory. False if that is not possible.
+    /// Copies the bytes of this part that were read into private memory to the driver's buffers. False if that is not
+    /// possible.
     fn give(&mut self) -> bool {
         let (Request::Read { .. }, Some(bounce)) = (self.request, &mut self.bounce) else {
             return true;
@@ -184,7 +186,7 @@ impl Pending {
         self.chain.write(self.from, bounce.bytes(bytes))
     }
 
-    /// The rest of the request as a job for the engine. None if the disk is not a file.
+    /// Returns the rest of the request as a job for the engine. None if the disk is not a file.
     pub fn job<'a>(
         &'a self,
         token: u64,
@@ -233,7 +235,7 @@ impl Pending {
         })
     }
 
-    /// Whether its next operation syncs data.
+    /// Whether the request's next operation syncs data.
     pub fn syncs(&self) -> bool {
         match self.request {
             Request::Flush => true,
@@ -256,7 +258,7 @@ impl Pending {
         };
         let wanted = self.request.data_bytes();
         if wanted == 0 {
-            // Zeros are a write. A discard is not: what it leaves is undefined.
+            // Zeros are a write, which must be on the disk if writes must. A discard is not: its range is undefined.
             let zeroed = matches!(self.request, Request::Zero { .. }) && !self.syncing;
             if zeroed && self.dsync {
                 self.syncing = true;
@@ -280,8 +282,8 @@ impl Pending {
         Outcome::Ended(Status::Ok)
     }
 
-    /// After a part: gives its driver what was read, and begins the next one, of at most so many bytes. Returns the bytes of
-    /// the part that ended too.
+    /// Goes on after a part: gives the driver the bytes read, and begins the next part, of at most `most` bytes. Also
+    /// returns the bytes of the part that ended.
     pub fn go_on(&mut self, most: u64) -> (u64, Outcome) {
         let bytes = self.until - self.from;
         let outcome = if !self.give() {
@@ -311,8 +313,8 @@ impl Pending {
     }
 }
 
-/// Writes the status into a request's buffers, marks its writes in the dirty log, and returns the number of
-/// bytes written.
+/// Writes the status into a request's buffers, and marks the writes in the dirty log. Returns the number of bytes
+/// written.
 pub fn reply(
     chain: &Chain,
     request: Option<&Request>,
@@ -333,8 +335,8 @@ pub fn reply(
             log.mark(segment.guest, segment.bytes.into());
         }
     }
-    // The status is the last byte of the buffers. If those before it are not full, the driver does not
-    // use this length.
+    // The status is the last byte of the buffers. If the bytes before it are not full, the driver does not use this
+    // length.
     u32::try_from(data + 1).unwrap_or(u32::MAX)
 }
 
@@ -386,7 +388,7 @@ mod tests {
         assert_eq!(pending.result(512), Outcome::Ended(Status::Ok));
     }
 
-    /// Reads and writes of chains whose buffers begin and end anywhere, with each kind of file.
+    /// Checks reads and writes of chains whose buffers begin and end anywhere, with each kind of file.
     #[test]
     fn buffers_that_a_file_does_not_take_are_bounced() {
         let memory = {
@@ -444,7 +446,7 @@ mod tests {
         }
     }
 
-    /// What is in the page cache is copied when it is submitted.
+    /// Checks that a long request is submitted in parts: data in the page cache are copied when a part is submitted.
     #[test]
     fn a_long_request_is_submitted_part_by_part() {
         let flags = rustix::fs::MemfdFlags::CLOEXEC;
@@ -491,7 +493,7 @@ mod tests {
         }
     }
 
-    /// A read of three parts and a bit, the second of which comes in two pieces.
+    /// Checks a read of three parts and a bit, the second of which comes in two pieces.
     #[test]
     fn a_long_request_is_bounced_part_by_part() {
         const PART: usize = Bounce::PART as usize;

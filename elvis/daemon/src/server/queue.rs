@@ -1,5 +1,5 @@
-//! A virtqueue with everything needed to serve it. It is passed between a device's control thread,
-//! which sets it up, and the I/O thread that serves it.
+//! Virtqueue with everything needed to serve it. It is passed between a device's control thread, which sets it up, and
+//! the I/O thread that serves it.
 
 use super::channel::Channel;
 use super::core::now_ns;
@@ -13,42 +13,43 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// The data shared by all queues of a device.
+/// Data shared by all queues of a device.
 #[derive(Debug)]
 pub struct Shared {
-    /// Its number, unique in this process.
+    /// Number of the device, unique in this process.
     pub number: u64,
-    /// Its name, for messages.
+    /// Name of the device, for messages.
     pub name: String,
-    /// What it is to its driver.
+    /// Kind of the device, open.
     pub kind: Kind,
-    /// Where it keeps how far packed rings got that are served in order. None: it has no such rings.
+    /// File in which the device records the progress of packed rings that are served in order. None: it has no such
+    /// rings.
     pub rings: Option<RingFile>,
-    /// By which its front-end learns of changes.
+    /// Channel by which the front-end learns of changes.
     pub channel: Channel,
-    /// Its weight and its limits, which may change.
+    /// Weight and limits of the device, which may change.
     pub terms: Mutex<Terms>,
-    /// Time that I/O threads spent on it, in ns.
+    /// Time that I/O threads spent on the device, in ns.
     pub spent_ns: AtomicU64,
-    /// How often its rings were started.
+    /// Account of the starts of the device's rings.
     pub starts: Mutex<Starts>,
-    /// No ring starts before this time, in ns.
+    /// Time before which no ring starts, in ns.
     pub rests_until_ns: AtomicU64,
 }
 
-/// What a device may use of its I/O threads.
+/// Share of its I/O threads that a device may use.
 #[derive(Debug)]
 pub struct Terms {
-    /// Its weight among the devices of each of them.
+    /// Weight among the devices of each I/O thread.
     pub weight: u32,
-    /// Its limits.
+    /// Limits of the device.
     pub limit: RateLimit,
-    /// What enforces them. An I/O thread has a clone.
+    /// Limiter that enforces the limits. Each I/O thread has a clone.
     pub limiter: Limiter,
 }
 
 impl Terms {
-    /// New terms of a device, whose queues several I/O threads serve if it is spread.
+    /// Returns new terms of a device, whose queues several I/O threads serve if it is spread.
     #[must_use]
     pub fn new(weight: u32, limit: RateLimit, spread: bool) -> Self {
         let limiter = match spread {
@@ -63,20 +64,20 @@ impl Terms {
     }
 }
 
-/// How often a device's rings may be started: each start and stop takes some of its I/O thread's time, which is nobody's
-/// share.
+/// Limit on the starts of a device's rings. Each start and stop takes some time of the device's I/O thread, which no
+/// share is charged for.
 #[derive(Debug, Default)]
 pub struct Starts {
-    /// When all starts so far are paid for, in ns.
+    /// Time at which all starts so far are paid for, in ns.
     paid_ns: u64,
 }
 
 impl Starts {
-    /// So many at once, and each pays for itself in this time: 1,000 a second.
+    /// Starts that are possible at once, and the time in which each is paid for: 1,000 a second.
     const AT_ONCE: u64 = 1024;
     const EACH_NS: u64 = 1_000_000;
 
-    /// One more. Returns how long it has to wait, in ns.
+    /// Counts one more start. Returns how long it has to wait, in ns.
     fn one(&mut self, now_ns: u64) -> u64 {
         let paid_ns = self.paid_ns.max(now_ns);
         self.paid_ns = paid_ns.saturating_add(Self::EACH_NS);
@@ -85,17 +86,17 @@ impl Starts {
 }
 
 impl Shared {
-    /// After its front-end truncated its memory file no ring starts for so long, in ns. To replace the lost memory an I/O
-    /// thread waits for the front-end's system call: 5 ms if the host stops the front-end in it.
+    /// Time for which no ring starts after the front-end truncated its memory file, in ns. To replace the lost memory
+    /// an I/O thread waits for the front-end's system call: 5 ms if the host stops the front-end in it.
     const REST_NS: u64 = 1_000_000_000;
 
-    /// Notes that its front-end truncated its memory file.
+    /// Notes that the front-end truncated its memory file.
     pub fn rest(&self) {
         let until_ns = now_ns().saturating_add(Self::REST_NS);
         self.rests_until_ns.store(until_ns, Ordering::Relaxed);
     }
 
-    /// Waits until one more ring may be started, in the device's own thread: it delays nobody else.
+    /// Waits until one more ring may be started. It waits in the device's own thread, so no other device is delayed.
     pub fn start(&self) {
         let mut starts = self.starts.lock().unwrap_or_else(PoisonError::into_inner);
         let now_ns = now_ns();
@@ -108,48 +109,48 @@ impl Shared {
         }
     }
 
-    /// Its weight and its limits.
+    /// Returns the device's weight and its limits.
     pub fn terms(&self) -> MutexGuard<'_, Terms> {
         self.terms.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds time that an I/O thread spent on it.
+    /// Adds time that an I/O thread spent on the device.
     pub fn spend(&self, ns: u64) {
         self.spent_ns.fetch_add(ns, Ordering::Relaxed);
     }
 }
 
-/// How an I/O thread learns of new requests.
+/// Way in which an I/O thread learns of new requests.
 #[derive(Debug)]
 pub enum Kick {
     /// The driver writes to this eventfd.
     Eventfd(OwnedFd),
-    /// The driver has no way to tell: the queue is polled always.
+    /// The driver can't notify: the queue is polled always.
     Never,
 }
 
 /// A queue, ready to be served.
 #[derive(Debug)]
 pub struct Queue {
-    /// Its device.
+    /// Device of the queue.
     pub shared: Arc<Shared>,
-    /// Its number in the device.
+    /// Number of the queue in its device.
     pub index: u16,
-    /// The features that its driver uses.
+    /// Features that the driver uses.
     pub features: u64,
-    /// Its ring.
+    /// Ring of the queue.
     pub ring: Ring,
-    /// How the driver tells of new requests.
+    /// Way in which the driver notifies of new requests.
     pub kick: Kick,
-    /// The I/O thread signals it for replies.
+    /// Eventfd that the I/O thread signals for replies.
     pub call: Option<OwnedFd>,
-    /// The I/O thread signals it when the queue fails.
+    /// Eventfd that the I/O thread signals when the queue fails.
     pub err: Option<OwnedFd>,
-    /// The error that ended its service.
+    /// Error that ended the queue's service.
     pub fault: Option<String>,
-    /// Whether it was polled on its last I/O thread.
+    /// Whether the queue was polled on its last I/O thread.
     pub polled: bool,
-    /// Its counters.
+    /// Counters of the queue.
     pub counted: Counted,
 }
 
@@ -171,7 +172,7 @@ mod tests {
             count += 1;
         }
         assert!((9_990..=10_010).contains(&count), "{count}");
-        // What is not used is saved up, but no more than that.
+        // Unused starts are saved up, but no more than that.
         now_ns += 100 * second;
         assert!((0..1025).all(|_| starts.one(now_ns) == 0));
         assert!(starts.one(now_ns) > 0);

@@ -1,8 +1,8 @@
-//! The file in which a network device keeps how far its packed rings got, for the process after this one (see
+//! File in which a network device records the progress of its packed rings, for the process after this one (see
 //! [`elvis_ring::progress`]): a record for each queue.
 //!
-//! It is made with the device, before the daemon drops its privileges, and removed with it, unless a front-end may
-//! start its rings again. What is in it is not trusted.
+//! The file is made with the device, before the daemon drops its privileges. It is removed with the device, unless a
+//! front-end may start its rings again. Its contents are not trusted.
 
 use crate::lock::lock;
 use elvis_ring::progress::LARGEST;
@@ -16,10 +16,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long to wait for a process that has the file: one that is ending.
+/// Time to wait for a process that has the file and is ending.
 const LOCK_WAIT: Duration = Duration::from_secs(2);
 
-/// Bytes from one record to the next. Only those of rings that run take memory.
+/// Returns the bytes from one record to the next. Only records of rings that run take memory.
 fn stride() -> u64 {
     progress::bytes(LARGEST).next_multiple_of(4096)
 }
@@ -34,7 +34,7 @@ pub struct RingFile {
 }
 
 impl RingFile {
-    /// Where the file of a device is: in this folder, or else beside its socket.
+    /// Returns the path of a device's file: in this folder, or else beside the socket.
     pub fn path(folder: Option<&Path>, name: &str, socket: &Path) -> PathBuf {
         match folder {
             Some(folder) => folder.join(format!("{name}.rings")),
@@ -46,17 +46,17 @@ impl RingFile {
         }
     }
 
-    /// Opens the file of a device with so many queues, or makes it.
+    /// Opens the file of a device with `queues` queues, or makes it.
     ///
     /// # Errors
     ///
-    /// It can't be made, is not in memory (on a tmpfs), or is not this user's alone, or another process has it.
+    /// The file can't be made, is not in memory (on a tmpfs), or is not this user's alone, or another process has it.
     pub fn open(path: PathBuf, queues: u16) -> io::Result<Self> {
         let (file, metadata) = loop {
             let file = File::from(Self::file(&path)?);
             lock(&file, false, LOCK_WAIT)?;
             let metadata = file.metadata()?;
-            // The process that had it may have removed it.
+            // The process that had the file may have removed it while this one waited for the lock.
             let there = std::fs::symlink_metadata(&path).map(|there| there.ino());
             if there.is_ok_and(|ino| ino == metadata.ino()) {
                 break (file, metadata);
@@ -69,7 +69,7 @@ impl RingFile {
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, why));
         }
         if rustix::fs::fstatfs(&file)?.f_type != libc::TMPFS_MAGIC {
-            // One that was made just now is of no use there.
+            // A file that was made just now is of no use there.
             if metadata.len() == 0 {
                 let _ = std::fs::remove_file(&path);
             }
@@ -105,11 +105,11 @@ impl RingFile {
             .flatten()
     }
 
-    /// The record of a queue whose ring has so many entries.
+    /// Returns the record of a queue whose ring has `ring` entries.
     ///
     /// # Errors
     ///
-    /// There is no memory for it, or no such queue.
+    /// There is no memory for the record, or no such queue.
     pub fn record(&self, index: u16, ring: u32) -> io::Result<Span> {
         let invalid = || invalid("no packed ring is so large");
         let fits = |&ring: &u16| ring <= LARGEST;
@@ -144,7 +144,7 @@ fn invalid(why: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, why)
 }
 
-/// An error with the path that it is about.
+/// Returns an error with the path that it is about.
 fn named(path: &Path, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }

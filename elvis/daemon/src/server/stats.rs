@@ -44,11 +44,11 @@ impl Latency {
 /// Counters of a network device's queue.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct FrameCounts {
-    /// Frames that its driver sent or got; a segment to be split counts once.
+    /// Frames that the driver sent or got; a segment to be split counts once.
     pub frames: u64,
     /// Sent frames for a group or an unknown station, which went to each port that may be it.
     pub flooded: u64,
-    /// How often frames that arrived woke the I/O thread.
+    /// Number of times that arrived frames woke the I/O thread.
     pub signals: u64,
     /// Sent frames that were dropped: malformed, or with offloads that were not negotiated.
     pub malformed: u64,
@@ -56,15 +56,15 @@ pub struct FrameCounts {
     pub foreign: u64,
     /// Frames that the interface did not take, or could not give.
     pub unsent: u64,
-    /// Frames for its driver that were dropped: too many waited already.
+    /// Frames for the driver that were dropped: too many waited already.
     pub full: u64,
-    /// Frames for its driver that were dropped: they do not fit its buffers.
+    /// Frames for the driver that were dropped: they do not fit its buffers.
     pub too_long: u64,
-    /// Segments for its driver that were dropped: there were too few buffers.
+    /// Segments for the driver that were dropped: there were too few buffers.
     pub no_buffers: u64,
 }
 
-/// Counters of a queue that are not the policy's, and the policy's from before.
+/// Counters of a queue that are not the policy's, and those that the policy had on earlier I/O threads.
 #[derive(Debug, Clone, Default)]
 pub struct Counted {
     /// The policy's counters from earlier I/O threads.
@@ -75,22 +75,21 @@ pub struct Counted {
     pub written_bytes: u64,
     /// Requests that failed.
     pub errors: u64,
-    /// Those of them that were not of whole blocks.
+    /// Failed requests that were not of whole blocks.
     pub unaligned: u64,
     /// Notifications to the driver.
     pub calls: u64,
-    /// How often replies were published without a notification.
+    /// Number of times that replies were published without a notification.
     pub calls_suppressed: u64,
-    /// Time that I/O threads spent on it, in ns.
+    /// Time that I/O threads spent on the queue, in ns.
     pub serving_ns: u64,
-    /// Latencies.
     pub latency: Latency,
-    /// If it is a network device's.
+    /// Counters of frames, of a network device's queue.
     pub frames: Option<FrameCounts>,
 }
 
 impl Counted {
-    /// A copy, with the policy's current counters added.
+    /// Returns a copy, with the policy's current counters added.
     #[must_use]
     pub fn stats(&self, device: u64, queue: u16, now: &QueueCounters, polled: bool) -> QueueStats {
         QueueStats {
@@ -116,7 +115,7 @@ impl Counted {
     }
 }
 
-/// One queue in the output of `elvis ctl stats`.
+/// Queue in the output of `elvis ctl stats`.
 #[derive(Debug, Clone, Serialize)]
 pub struct QueueStats {
     /// The device's number.
@@ -124,7 +123,7 @@ pub struct QueueStats {
     pub device: u64,
     /// The queue's number in its device.
     pub queue: u16,
-    /// Whether it is polled now.
+    /// Whether the queue is polled now.
     pub polled: bool,
     /// The policy's counters.
     #[serde(flatten)]
@@ -135,13 +134,13 @@ pub struct QueueStats {
     pub written_bytes: u64,
     /// Requests that failed.
     pub errors: u64,
-    /// Those of them that were not of whole blocks.
+    /// Failed requests that were not of whole blocks.
     pub unaligned: u64,
     /// Notifications to the driver.
     pub calls: u64,
-    /// How often replies were published without a notification, as the driver did not want one.
+    /// Number of times that replies were published without a notification, as the driver did not want one.
     pub calls_suppressed: u64,
-    /// Time that I/O threads spent on it, in ns.
+    /// Time that I/O threads spent on the queue, in ns.
     pub serving_ns: u64,
     /// Median latency, from taking a request to its reply, in ns.
     pub latency_p50_ns: u64,
@@ -158,14 +157,14 @@ pub struct QueueStats {
     /// Counters of frames, of a network device.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub net: Option<FrameCounts>,
-    /// The error that ended its service.
+    /// Error that ended the queue's service.
     pub fault: Option<String>,
 }
 
-/// One I/O thread in the output of `elvis ctl stats`.
+/// I/O thread in the output of `elvis ctl stats`.
 #[derive(Debug, Clone, Serialize)]
 pub struct CoreStats {
-    /// The CPUs that it is bound to; empty: any.
+    /// CPUs that the thread is bound to; empty: any.
     pub cpus: Vec<usize>,
     /// The engine for file requests.
     pub engine: &'static str,
@@ -180,7 +179,7 @@ pub struct CoreStats {
     pub asleep_ns: u64,
     /// Time awake without serving: polling and checking for events, in ns.
     pub polling_ns: u64,
-    /// Its queues.
+    /// Queues that the thread serves.
     #[serde(skip)]
     pub queues: Vec<QueueStats>,
 }

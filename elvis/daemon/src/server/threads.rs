@@ -3,7 +3,7 @@
 use super::iothread::IoThread;
 use std::sync::Arc;
 
-/// One or several; the queues of a device that is spread go round them. There is always a first one.
+/// I/O threads of a device, at least one. The queues of a spread device go round them.
 #[derive(Clone)]
 pub struct Threads {
     first: Arc<IoThread>,
@@ -11,7 +11,7 @@ pub struct Threads {
 }
 
 impl Threads {
-    /// One.
+    /// Returns a single thread.
     #[must_use]
     pub fn one(first: Arc<IoThread>) -> Self {
         Self {
@@ -20,7 +20,7 @@ impl Threads {
         }
     }
 
-    /// All of these, `first` of them first and in their order; None if there is no such one.
+    /// Returns all of these threads, in their order from number `first` on; None if there is no such one.
     #[must_use]
     pub fn all(threads: &[Arc<IoThread>], first: usize) -> Option<Self> {
         let rest = threads.iter().cycle().skip(first + 1);
@@ -30,7 +30,7 @@ impl Threads {
         })
     }
 
-    /// Which one serves a queue of this group.
+    /// Returns the thread that serves a queue of this group.
     #[must_use]
     pub fn of(&self, group: u16) -> &Arc<IoThread> {
         match usize::from(group) % (1 + self.rest.len()) {
@@ -39,7 +39,7 @@ impl Threads {
         }
     }
 
-    /// All, the first one first.
+    /// Returns all threads, the first one first.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<IoThread>> {
         std::iter::once(&self.first).chain(&self.rest)
     }

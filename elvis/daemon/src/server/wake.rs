@@ -44,7 +44,7 @@ impl Bell {
     }
 }
 
-/// What two threads play ping-pong with. If one fails, the other one's wait ends.
+/// Doorbells of two threads that wake each other in turns. If one thread fails, the other one's wait ends.
 struct Pair {
     there: Bell,
     back: Bell,
@@ -104,7 +104,7 @@ impl Pair {
     }
 }
 
-/// The CPU of an I/O thread, and others of its kind, where possible. None if there are no others.
+/// Returns the CPU of an I/O thread, and others of its kind, where possible. None if there are no others.
 fn cpus(host: &Cpus, io_cpu: Option<u32>) -> Option<(Set, Set)> {
     let alike = host.alike(&host.allowed, 2);
     let its: Set = [io_cpu.or_else(|| alike.last().copied())?].into();
@@ -149,7 +149,7 @@ pub fn measure_wake_ns(host: &Cpus, io_cpu: Option<u32>) -> io::Result<u64> {
     let called = called.map_err(panicked).and_then(|done| done);
     let echoed = echoed.map_err(panicked).and_then(|done| done);
     let mut times = match (called, echoed) {
-        // Its wait ended because the other one failed.
+        // The caller's wait ended because the other thread failed.
         (Err(error), Err(why)) if error.kind() == io::ErrorKind::BrokenPipe => return Err(why),
         (called, echoed) => {
             let times = called?;
@@ -169,7 +169,7 @@ mod tests {
 
     const LIMIT: Duration = Duration::from_secs(60);
 
-    /// Calls it on a thread, so that a hang fails.
+    /// Measures on a thread, so that a hang fails the test.
     fn measured(host: &Cpus, io_cpu: Option<u32>) -> io::Result<u64> {
         let (to, from) = channel();
         let host = host.clone();

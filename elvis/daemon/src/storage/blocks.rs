@@ -1,5 +1,5 @@
-//! What a file or block device asks of requests, found out when it is opened: with O_DIRECT their offsets, lengths and
-//! buffers must be aligned.
+//! The block sizes that a file or block device asks of requests, found out when it is opened: with O_DIRECT their
+//! offsets, lengths and buffers must be aligned.
 
 use super::disk::SECTOR;
 use rustix::fs::{AtFlags, StatxFlags, ioctl_blkpbszget, ioctl_blksszget, major, minor, statx};
@@ -7,26 +7,26 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::{FileExt, FileTypeExt};
 
-/// Largest block that guests can have: a page of theirs.
+/// Largest block that guests can have: one of their pages.
 const LARGEST: u32 = 4096;
 
-/// The block sizes of a disk, in bytes, all powers of two.
+/// Block sizes of a disk, in bytes, all powers of two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Blocks {
-    /// Offsets and lengths of requests are multiples of it.
+    /// Unit of the offsets and lengths of requests.
     pub logical: u32,
-    /// The storage's own block, at least the logical one: writes of less are slower.
+    /// Block of the storage itself, at least the logical one: writes of less are slower.
     pub physical: u32,
-    /// Ranges that are discarded or zeroed are multiples of it.
+    /// Unit of the ranges that are discarded or zeroed.
     pub ranges: u32,
-    /// Addresses of buffers are multiples of it; 1: any.
+    /// Unit of the addresses of buffers; 1: any.
     pub memory: u32,
-    /// Lengths of buffers are multiples of it; 1: any.
+    /// Unit of the lengths of buffers; 1: any.
     pub length: u32,
 }
 
 impl Blocks {
-    /// Sectors, and buffers anywhere.
+    /// Blocks of sectors, with buffers anywhere.
     pub const SECTORS: Self = Self {
         logical: SECTOR as u32,
         physical: SECTOR as u32,
@@ -35,11 +35,11 @@ impl Blocks {
         length: 1,
     };
 
-    /// The block sizes of an open file or block device.
+    /// Returns the block sizes of an open file or block device.
     ///
     /// # Errors
     ///
-    /// It can't be used with O_DIRECT, or not by guests; the reason says what to do.
+    /// The storage can't be used with O_DIRECT, or not by guests; the message says what to do.
     pub fn of(file: &File, direct: bool) -> io::Result<Self> {
         let metadata = file.metadata()?;
         let device = match metadata.file_type().is_block_device() {
@@ -57,22 +57,22 @@ impl Blocks {
     }
 }
 
-/// What is known of a file or block device.
+/// Facts about a file or block device.
 #[derive(Debug, Clone, Copy)]
 struct Facts {
-    /// It was opened with O_DIRECT.
+    /// Whether it was opened with O_DIRECT.
     direct: bool,
-    /// Of a block device: its logical and its physical block size.
+    /// Logical and physical block size, of a block device.
     device: Option<[u32; 2]>,
-    /// What direct requests need, as the kernel says since Linux 6.1: the alignment of buffers and of offsets; 0: they
+    /// Alignment of buffers and of offsets in direct requests, as the kernel says since Linux 6.1; 0: direct requests
     /// are not possible.
     said: Option<[u32; 2]>,
-    /// The logical block size of the device that a file is on.
+    /// Logical block size of the device that a file is on.
     below: Option<u32>,
 }
 
 impl Facts {
-    /// The block sizes; `reads` tries a direct read of so many bytes. The error is for users.
+    /// Returns the block sizes; `reads` tries a direct read of this many bytes. The error is for users.
     fn blocks(&self, reads: impl Fn(u32) -> bool) -> Result<Blocks, String> {
         let sector = Blocks::SECTORS.logical;
         let [device, physical] = self.device.unwrap_or([sector; 2]);
@@ -89,6 +89,7 @@ impl Facts {
         if logical == 0 || memory == 0 {
             return Err("the kernel supports no direct I/O on this file (statx: STATX_DIOALIGN is 0); leave \"direct\" out".to_owned());
         }
+        // The file may need a smaller alignment than a sector, but the guest's unit is the sector.
         let logical = logical.max(sector);
         if !(logical.is_power_of_two() && memory.is_power_of_two())
             || logical > LARGEST
@@ -113,7 +114,7 @@ impl Facts {
         })
     }
 
-    /// The smallest direct read that works. A file without data may take any.
+    /// Returns the smallest direct read that works. A file without data may take any.
     fn read_by(&self, reads: impl Fn(u32) -> bool) -> Result<u32, String> {
         let sizes = (SECTOR.trailing_zeros()..=LARGEST.trailing_zeros()).map(|log| 1 << log);
         let found = sizes.into_iter().find(|&bytes| reads(bytes));
@@ -123,7 +124,7 @@ impl Facts {
     }
 }
 
-/// What the kernel says of direct requests to a file.
+/// Returns the alignments that the kernel says for direct requests to a file.
 fn said(file: &File) -> Option<[u32; 2]> {
     let wanted = StatxFlags::DIOALIGN;
     let found = statx(file, "", AtFlags::EMPTY_PATH, wanted).ok()?;
@@ -131,7 +132,7 @@ fn said(file: &File) -> Option<[u32; 2]> {
     says.then_some([found.stx_dio_mem_align, found.stx_dio_offset_align])
 }
 
-/// The logical block size of the device that a file is on; None if it is on none, as on a network.
+/// Returns the logical block size of the device that a file is on; None if the file is on none, as on a network.
 fn below(file: &File) -> Option<u32> {
     let device = rustix::fs::fstat(file).ok()?.st_dev;
     let of = |folder: &str| {
@@ -142,11 +143,11 @@ fn below(file: &File) -> Option<u32> {
         );
         std::fs::read_to_string(path).ok()?.trim().parse().ok()
     };
-    // A partition has its disk's.
+    // A partition has the block size of its disk.
     of("").or_else(|| of("../"))
 }
 
-/// Whether a direct read of so many bytes is possible, as far as alignment matters.
+/// Whether a direct read of this many bytes is possible, as far as alignment matters.
 fn reads(file: &File, bytes: u32) -> bool {
     let mut memory = vec![0; 2 * LARGEST as usize];
     let start = memory.as_ptr().align_offset(LARGEST as usize);

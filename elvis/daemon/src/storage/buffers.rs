@@ -8,23 +8,23 @@ pub const ENTRIES: u16 = 4096;
 /// Greatest length of one entry, the kernel's limit.
 const LONGEST: usize = 1 << 30;
 
-/// One entry of the table.
+/// Entry of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Buffer {
-    /// Its index.
+    /// Index of the entry.
     pub index: u16,
-    /// Its first address.
+    /// First address of the memory.
     pub start: usize,
-    /// Its length.
+    /// Length of the memory, in bytes.
     pub bytes: usize,
 }
 
-/// The registered parts of the memory of one queue's driver.
+/// Registered parts of the memory of one queue's driver.
 #[derive(Debug, Default)]
 pub struct Registered(Vec<Buffer>);
 
 impl Registered {
-    /// The index of the buffer that contains the whole piece.
+    /// Returns the index of the buffer that contains the whole piece.
     #[must_use]
     pub fn find(&self, piece: &Piece) -> Option<u16> {
         let whole = |buffer: &&Buffer| {
@@ -43,11 +43,11 @@ pub struct Counted {
     pub bytes: u64,
     /// Requests that used registered buffers.
     pub requests: u64,
-    /// Why the last failed registration failed.
+    /// Reason for which the last failed registration failed.
     pub refused: Option<String>,
 }
 
-/// The entries of a ring's table and their numbers of users. A device's queues share entries.
+/// Entries of a ring's table and their numbers of users. A device's queues share entries.
 #[derive(Debug)]
 pub struct Table {
     used: Vec<(Buffer, u32)>,
@@ -64,7 +64,7 @@ impl Table {
         }
     }
 
-    /// Adds a driver's memory: new entries are registered by `register`, except those for which that fails.
+    /// Adds a driver's memory. `register` registers new entries; those for which it fails are left out.
     pub fn add(
         &mut self,
         memory: &Memory,
@@ -106,7 +106,7 @@ impl Table {
         registered
     }
 
-    /// Releases entries from [`Table::add`]: those without other users are passed to `unregister`.
+    /// Releases entries from [`Table::add`]. Entries without other users are passed to `unregister`.
     pub fn remove(&mut self, registered: Registered, mut unregister: impl FnMut(&Buffer)) {
         for gone in registered.0 {
             let Some(at) = self.used.iter().position(|(buffer, _)| *buffer == gone) else {

@@ -20,41 +20,41 @@ pub const SECTOR: u64 = 512;
 /// The file system type of a tmpfs (linux/magic.h).
 const TMPFS: rustix::fs::FsWord = libc::TMPFS_MAGIC as _;
 
-/// Where a disk's data are.
+/// Source of a disk's data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
-    /// Nowhere: writes are dropped, reads leave the guest's buffer unchanged; for measurements.
+    /// No data: writes are dropped, reads leave the guest's buffer unchanged; for measurements.
     Null {
-        /// Its size.
+        /// Size in bytes.
         bytes: u64,
         /// Time that the I/O thread spends on each read and write, in ns.
         service_ns: u64,
     },
-    /// In memory of this process, lost when it exits.
+    /// Memory of this process, lost when it exits.
     Ram {
-        /// Its size.
+        /// Size in bytes.
         bytes: u64,
     },
-    /// In a raw image or a block device.
+    /// Raw image or block device.
     File {
-        /// Its path.
+        /// Path of the image or block device.
         path: PathBuf,
         /// Whether to bypass the page cache (O_DIRECT).
         direct: bool,
-        /// Whether to lock it only while a queue runs, so that the destination of a migration can
-        /// open it before the guest arrives.
+        /// Whether to lock the file only while a queue runs, so that the destination of a migration can open it before
+        /// the guest arrives.
         migratable: bool,
-        /// Whether to register, and so pin, its driver's memory with io_uring.
+        /// Whether to register, and so pin, the driver's memory with io_uring.
         registered_buffers: bool,
     },
 }
 
-/// A file or block device, by its identity: its path may be one of several.
+/// File or block device, by its identity: its path may be one of several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Storage {
-    /// The number of the block device: itself, or the one that the file is on.
+    /// Number of the block device itself, or of the one that the file is on.
     device: u64,
-    /// The file's number there. None: it is the block device.
+    /// Inode number of the file there. None: the storage is the block device.
     inode: Option<u64>,
 }
 
@@ -76,44 +76,44 @@ impl Storage {
 /// An open disk.
 #[derive(Debug)]
 pub enum Disk {
-    /// See [`Source::Null`].
+    /// Disk of a [`Source::Null`].
     Null {
-        /// Its size.
+        /// Size in bytes.
         bytes: u64,
         /// Time of each read and write.
         service: Duration,
     },
-    /// See [`Source::Ram`].
+    /// Disk of a [`Source::Ram`].
     Ram {
-        /// Its memory.
+        /// Memory of the disk.
         memory: Span,
     },
-    /// See [`Source::File`].
+    /// Disk of a [`Source::File`].
     File {
-        /// The file; it is locked.
+        /// File of the disk, which is locked.
         file: File,
-        /// Which one it is.
+        /// Identity of the file.
         storage: Storage,
         /// Whether the lock is shared, with others that only read.
         readonly: bool,
-        /// Whether it is locked only between [`Disk::begin`] and [`Disk::end`].
+        /// Whether the file is locked only between [`Disk::begin`] and [`Disk::end`].
         migratable: bool,
-        /// How long to wait for a lock that is held elsewhere.
+        /// Time to wait for a lock that is held elsewhere.
         lock_wait: Duration,
-        /// Its size in bytes, rounded down to whole blocks. It may grow.
+        /// Size in bytes, rounded down to whole blocks. It may grow.
         bytes: AtomicU64,
-        /// What requests it takes.
+        /// Block sizes of the disk.
         blocks: Blocks,
-        /// Whether it is in memory (tmpfs), so that a request is a copy that does not block.
+        /// Whether the file is in memory (tmpfs), so that a request is a copy that does not block.
         in_memory: bool,
-        /// See [`Source::File`].
+        /// Whether to register the driver's memory, see [`Source::File`].
         registered_buffers: bool,
-        /// Its syncs, of all data or of one write.
+        /// Syncs of the disk, of all data or of one write.
         syncs: Syncs,
     },
 }
 
-/// A disk can't be opened.
+/// Error of a disk that can't be opened.
 #[derive(Debug, thiserror::Error)]
 #[error("{what}: {cause}")]
 pub struct DiskError {
@@ -122,8 +122,7 @@ pub struct DiskError {
 }
 
 impl Disk {
-    /// How long to wait for a locked file: a process that was killed keeps its lock until its last
-    /// request has ended.
+    /// Time to wait for a locked file: a process that was killed keeps its lock until its last request has ended.
     const LOCK_WAIT: Duration = Duration::from_secs(5);
 
     /// Opens a disk. A file is locked first, so that two processes never serve it at once; a
@@ -131,16 +130,16 @@ impl Disk {
     ///
     /// # Errors
     ///
-    /// It can't be opened, is smaller than a block, has blocks that no guest can use, or is in use.
+    /// The disk can't be opened, is smaller than a block, has blocks that no guest can use, or is in use.
     pub fn open(source: &Source, readonly: bool) -> Result<Self, DiskError> {
         Self::open_within(source, readonly, Self::LOCK_WAIT)
     }
 
-    /// The same, but waits `lock_wait` for a lock that is held elsewhere.
+    /// Opens a disk as [`Disk::open`] does, but waits `lock_wait` for a lock that is held elsewhere.
     ///
     /// # Errors
     ///
-    /// As [`Disk::open`].
+    /// See [`Disk::open`].
     pub fn open_within(
         source: &Source,
         readonly: bool,
@@ -238,11 +237,7 @@ impl Disk {
         })
     }
 
-    /// A disk in a file that is open already, of this size in bytes. It is not locked.
-    ///
-    /// # Errors
-    ///
-    /// The kernel does not say which file it is.
+    /// Returns a disk in a file that is open already, of this size in bytes. The file is not locked.
     pub fn given(
         file: File,
         bytes: u64,
@@ -263,7 +258,8 @@ impl Disk {
         })
     }
 
-    /// Which storage it is on, so that several disks of one storage are known. None: it is on no file or block device.
+    /// Returns the storage that the disk is on, so that several disks of one storage are known. None: the disk is on no
+    /// file or block device.
     #[must_use]
     pub fn storage(&self) -> Option<Storage> {
         match self {
@@ -272,12 +268,12 @@ impl Disk {
         }
     }
 
-    /// The size of its file or block device now, in bytes; that of the disk stays. Asks the kernel, so it may wait
-    /// for a host that stores the file.
+    /// Returns the size of the disk's file or block device now, in bytes; the disk's own size stays. Asks the kernel,
+    /// so it may wait for a host that stores the file.
     ///
     /// # Errors
     ///
-    /// It is on no file or block device, or the kernel does not tell.
+    /// The disk is on no file or block device, or the kernel does not tell.
     pub fn file_bytes(&self) -> io::Result<u64> {
         match self {
             Self::File { file, .. } => size(file),
@@ -287,11 +283,11 @@ impl Disk {
         }
     }
 
-    /// The size in bytes that it has with a file of so many bytes: its whole blocks.
+    /// Returns the disk's size in bytes with a file of `file_bytes` bytes: its whole blocks.
     ///
     /// # Errors
     ///
-    /// That is less than it has.
+    /// That is less than the disk has now.
     pub fn fits(&self, file_bytes: u64) -> io::Result<u64> {
         let (before, block) = (self.bytes(), u64::from(self.blocks().logical));
         let now = file_bytes / block * block;
@@ -305,8 +301,8 @@ impl Disk {
         Ok(now)
     }
 
-    /// Serves so many bytes from now on, as [`Disk::fits`] returned them, but never fewer than before. Returns the
-    /// size before, in bytes.
+    /// Serves `now` bytes from now on, as [`Disk::fits`] returned them, but never fewer than before. Returns the size
+    /// before, in bytes.
     pub fn grow(&self, now: u64) -> u64 {
         match self {
             Self::File { bytes, .. } => bytes.fetch_max(now, Ordering::Relaxed),
@@ -318,7 +314,7 @@ impl Disk {
     ///
     /// # Errors
     ///
-    /// Another process serves it.
+    /// Another process serves the disk.
     pub fn begin(&self) -> io::Result<()> {
         match self {
             Self::File {
@@ -334,10 +330,6 @@ impl Disk {
 
     /// Unlocks a migratable disk when no queue is served any more. Syncs its data first, as another host
     /// may read them next.
-    ///
-    /// # Errors
-    ///
-    /// The data can't be synced, or the file can't be unlocked.
     pub fn end(&self) -> io::Result<()> {
         let Self::File {
             file,
@@ -356,7 +348,7 @@ impl Disk {
         synced
     }
 
-    /// Its size, a multiple of its logical block.
+    /// Returns the disk's size in bytes, a multiple of its logical block.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         match self {
@@ -366,7 +358,7 @@ impl Disk {
         }
     }
 
-    /// What requests it takes.
+    /// Returns the block sizes of the disk.
     #[must_use]
     pub fn blocks(&self) -> Blocks {
         match self {
@@ -375,7 +367,7 @@ impl Disk {
         }
     }
 
-    /// Whether to register its driver's memory with the engine. Not for a disk that does not use the engine.
+    /// Whether to register the driver's memory with the engine. Not for a disk that does not use the engine.
     #[must_use]
     pub fn registered_buffers(&self) -> bool {
         matches!(
@@ -450,7 +442,7 @@ impl Disk {
     }
 }
 
-/// The size of a file or block device, in bytes.
+/// Returns the size of a file or block device, in bytes.
 fn size(file: &File) -> io::Result<u64> {
     Ok(rustix::fs::seek(file, rustix::fs::SeekFrom::End(0))?)
 }
@@ -466,7 +458,7 @@ fn spend(time: Duration) -> bool {
     true
 }
 
-/// Some(true) if all bytes were transferred. Otherwise None: the engine repeats the request, as it handles
+/// Returns Some(true) if all bytes were transferred. Otherwise None: the engine repeats the request, as it handles
 /// errors and partial transfers.
 fn whole(result: i32, bytes: u64) -> Option<bool> {
     (u64::try_from(result) == Ok(bytes)).then_some(true)

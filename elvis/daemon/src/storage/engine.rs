@@ -1,5 +1,5 @@
-//! The engine of an I/O thread executes file requests: by io_uring, or by a pool of threads where that
-//! is not allowed.
+//! The engine of an I/O thread executes file requests: by io_uring, or by a pool of threads where io_uring is not
+//! allowed.
 
 use super::buffers::{Counted, Registered};
 use super::pool::Pool;
@@ -29,10 +29,10 @@ pub enum Operation {
     },
 }
 
-/// One request to a file. Its pieces must not move until it is done.
+/// Request to a file. Its pieces must not move until it is done.
 #[derive(Debug)]
 pub struct Job<'a> {
-    /// Returned with the result. A small number.
+    /// Number that is returned with the result. It must be small, as it is an index.
     pub token: u64,
     /// The file.
     pub fd: BorrowedFd<'a>,
@@ -40,14 +40,14 @@ pub struct Job<'a> {
     pub operation: Operation,
     /// Offset in the file.
     pub offset: u64,
-    /// The memory to read into or to write from.
+    /// Memory to read into or to write from.
     pub pieces: &'a [Piece<'a>],
-    /// The parts of the driver's memory that are registered with this engine.
+    /// Parts of the driver's memory that are registered with this engine.
     pub registered: &'a Registered,
 }
 
 impl Job<'_> {
-    /// Bytes that it reads or writes.
+    /// Returns the bytes that the job reads or writes.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         match self.operation {
@@ -71,11 +71,8 @@ pub enum Engine {
 }
 
 impl Engine {
-    /// io_uring if this process may use it, else threads. Requests start when so many are queued, at the latest.
-    ///
-    /// # Errors
-    ///
-    /// Neither is available.
+    /// Makes an engine: by io_uring if this process may use it, else by threads. Requests start when `start_requests`
+    /// are queued, at the latest.
     pub fn new(threads_only: bool, start_requests: u32) -> io::Result<Self> {
         if !threads_only {
             if let Ok(uring) = Uring::new(start_requests) {
@@ -85,7 +82,7 @@ impl Engine {
         Ok(Self::Pool(Pool::new()?))
     }
 
-    /// Its name, for users.
+    /// Returns the engine's name, for users.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
@@ -94,7 +91,7 @@ impl Engine {
         }
     }
 
-    /// A descriptor that is readable when there are results.
+    /// Returns a descriptor that is readable when there are results.
     #[must_use]
     pub fn fd(&self) -> BorrowedFd<'_> {
         match self {
@@ -137,7 +134,7 @@ impl Engine {
         }
     }
 
-    /// Counters of the registered memory.
+    /// Returns the counters of the registered memory.
     #[must_use]
     pub fn buffers(&self) -> Counted {
         match self {
@@ -167,9 +164,9 @@ impl Engine {
         }
     }
 
-    /// Bytes of the queued requests, if those are so many, or move at least this many bytes, that they have to be started
-    /// before more are queued. What is in the page cache the kernel copies in the I/O thread as it starts requests: all that
-    /// is queued is one step, which no other queue can interrupt.
+    /// Returns the bytes of the queued requests, if these have to be started before more are queued: they are too many,
+    /// or have at least `bytes` bytes. The kernel copies data in the page cache in the I/O thread as it starts
+    /// requests. All queued requests are then one step, which no other queue can interrupt.
     #[must_use]
     pub fn due(&self, bytes: u64) -> Option<u64> {
         match self {
@@ -178,7 +175,7 @@ impl Engine {
         }
     }
 
-    /// Whether threads of the engine work on requests. They have the CPUs of the I/O thread.
+    /// Whether threads of the engine work on requests. These threads have the CPUs of the I/O thread.
     #[must_use]
     pub fn threads_work(&self) -> bool {
         match self {

@@ -26,7 +26,7 @@ struct Shared {
     ready: OwnedFd,
 }
 
-/// The pool. Each thread executes one request at a time. Dropping the pool ends the threads.
+/// Pool of threads. Each thread executes one request at a time. Dropping the pool ends the threads.
 pub struct Pool {
     orders: Sender<Order>,
     shared: Arc<Shared>,

@@ -1,4 +1,4 @@
-//! The syncs of a disk: which run, and whether one has failed. Pure, but for its lock.
+//! The syncs of a disk: those that run, and whether one has failed. Pure, but for its lock.
 //!
 //! Linux reports a failed write-back once per open file and then takes the pages as written, so the next sync succeeds
 //! without them (fsync(2); `errseq_t` in the kernel's documentation). Two things follow:
@@ -10,13 +10,13 @@
 
 use std::sync::{Mutex, PoisonError};
 
-/// See above.
+/// Syncs of a disk.
 #[derive(Debug, Default)]
 pub struct Syncs(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    /// The number of the next one.
+    /// Number of the next sync.
     next: u64,
     running: Vec<u64>,
     failed: bool,
@@ -27,7 +27,7 @@ impl Syncs {
         work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// One begins. Returns its number.
+    /// Begins a sync. Returns its number.
     pub fn begin(&self) -> u64 {
         self.with(|state| {
             let number = state.next;
@@ -37,7 +37,7 @@ impl Syncs {
         })
     }
 
-    /// This one has ended. Returns a limit for [`Syncs::outcome`].
+    /// Ends a sync. Returns a limit for [`Syncs::outcome`].
     pub fn end(&self, number: u64, good: bool) -> u64 {
         self.with(|state| {
             state.running.retain(|&other| other != number);
@@ -46,8 +46,8 @@ impl Syncs {
         })
     }
 
-    /// Whether one that ended well, with this limit, has succeeded. None: it is not known yet, as one that overlapped with
-    /// it still runs.
+    /// Whether a sync that ended well, with this limit, has succeeded. None: that is not known yet, as a sync that
+    /// overlapped with it still runs.
     pub fn outcome(&self, limit: u64) -> Option<bool> {
         self.with(|state| {
             let overlaps = state.running.iter().any(|&number| number < limit);
@@ -59,7 +59,7 @@ impl Syncs {
         })
     }
 
-    /// One that ran alone has failed.
+    /// Notes that a sync that ran alone has failed.
     pub fn fail(&self) {
         self.with(|state| state.failed = true);
     }

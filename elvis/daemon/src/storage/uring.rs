@@ -11,12 +11,12 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 const ENTRIES: u32 = 256;
 
 /// Most work in flight that the I/O thread submits itself, in requests to the block device: one for each started
-/// [`WORK_BYTES`]. To submit more could make it wait, as a block device takes so many at a time (nr_requests): one
-/// of the kernel's workers does so then.
+/// [`WORK_BYTES`]. To submit more could make the thread wait, as a block device takes a limited number at a time
+/// (nr_requests). One of the kernel's workers does so then.
 const OWN_WORK: u64 = 64;
 const WORK_BYTES: u64 = 128 << 10;
 
-/// The io_uring of one I/O thread.
+/// io_uring of one I/O thread.
 pub struct Uring {
     ring: IoUring,
     /// A duplicate of the ring's descriptor, which can be borrowed with a lifetime.
@@ -24,26 +24,26 @@ pub struct Uring {
     unstarted: bool,
     unstarted_bytes: u64,
     unstarted_requests: u32,
-    /// See [`Uring::due`].
+    /// Number of queued requests at which they are due, see [`Uring::due`].
     start_requests: u32,
-    /// Work in flight, and how many requests one of the kernel's workers submits: in all, and by token.
+    /// Work in flight, and number of requests that one of the kernel's workers submits: in all, and by token.
     work: u64,
     worked: usize,
     in_flight: Vec<Flight>,
-    /// Registered buffers; None before the first.
+    /// Table of registered buffers; None before the first.
     buffers: Option<Table>,
 }
 
-/// What a request in flight counts.
+/// Work of a request in flight.
 #[derive(Clone, Copy, Default)]
 struct Flight {
     work: u64,
-    /// One of the kernel's workers submits it.
+    /// Whether one of the kernel's workers submits it.
     worker: bool,
 }
 
 impl Uring {
-    /// A ring, if this process may use io_uring.
+    /// Makes a ring, if this process may use io_uring.
     pub fn new(start_requests: u32) -> io::Result<Self> {
         // With NODROP no completion is lost: the kernel keeps those that do not fit in the queue.
         let ring: IoUring = IoUring::builder()
@@ -203,7 +203,7 @@ impl Uring {
         self.unstarted
     }
 
-    /// As for [`super::Engine::due`].
+    /// Returns the bytes of the queued requests if they are due, see [`super::Engine::due`].
     pub fn due(&self, bytes: u64) -> Option<u64> {
         let due = self.unstarted_bytes >= bytes || self.unstarted_requests >= self.start_requests;
         due.then_some(self.unstarted_bytes)
@@ -244,7 +244,7 @@ mod tests {
     use super::*;
     use std::fs::File;
 
-    /// A disk works on the first requests while others are still queued.
+    /// Checks that a disk works on the first requests while others are still queued.
     #[test]
     fn requests_start_a_few_at_a_time() {
         let Ok(mut uring) = Uring::new(3) else {

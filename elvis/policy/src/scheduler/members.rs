@@ -1,4 +1,4 @@
-//! Which devices and queues a scheduler has.
+//! The devices and queues of a scheduler.
 
 use super::{Device, Queue, Scheduler};
 use crate::bucket::{Limiter, RateLimit};
@@ -14,7 +14,7 @@ impl Scheduler {
         self.add_limited(weight, Limiter::new(limit))
     }
 
-    /// The same with limits that other cores may share.
+    /// Adds a device as [`Scheduler::add_device`] does, with limits that other cores may share.
     pub fn add_limited(&mut self, weight: u32, limiter: Limiter) -> DeviceId {
         let device = Device {
             share: Share::new(weight, self.round),
@@ -32,7 +32,7 @@ impl Scheduler {
         self.find_heaviest();
     }
 
-    /// Changes a device's limits. What it owes to the old ones is forgotten: its queues are visited anew.
+    /// Changes a device's limits. Its debt to the old ones is forgotten: its queues are visited anew.
     pub fn set_limiter(&mut self, id: DeviceId, limiter: Limiter) {
         if let Some(Some(device)) = self.devices.get_mut(id.0 as usize) {
             device.limiter = limiter;
@@ -45,7 +45,7 @@ impl Scheduler {
         }
     }
 
-    /// Removes a device, unless it still has queues. One that is not removed keeps what it owes to others.
+    /// Removes a device, unless it still has queues. A device that is not removed keeps its debt to the others.
     pub fn remove_device(&mut self, id: DeviceId) {
         if let Some(slot) = self.devices.get_mut(id.0 as usize) {
             if slot.as_ref().is_some_and(|device| device.queues == 0) {
@@ -71,7 +71,7 @@ impl Scheduler {
             counters: QueueCounters::default(),
         };
         let id = fill_slot(&mut self.queues, queue);
-        // Serving it allocates nothing.
+        // Makes room now, so that serving the queue allocates nothing.
         self.poll.make_room(id);
         let rest = self.queues.len().saturating_sub(self.parked.len());
         self.parked.reserve(rest);
@@ -79,7 +79,7 @@ impl Scheduler {
         Some(QueueId(id))
     }
 
-    /// Says that a queue is a network device's, of this pair. `sends`: the driver's frames come in it.
+    /// Marks a queue as one of a network device's pair `pair`. `sends`: the driver's frames come in it.
     pub fn carries_frames(&mut self, id: QueueId, pair: u16, sends: bool) {
         let Some(Some(queue)) = self.queues.get_mut(id.0 as usize) else {
             return;

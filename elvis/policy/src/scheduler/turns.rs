@@ -2,14 +2,15 @@
 
 use super::Scheduler;
 
-/// Two polled queues change places after so many polls on average.
+/// Number of polls after which two polled queues change places, on average.
 const CHANGE_EVERY: u32 = 64;
 
 impl Scheduler {
-    /// The polled queue to visit next: the first one but now and then, when it changes places with the second.
+    /// Returns the polled queue to visit next: mostly the first one. Now and then the second one changes places with
+    /// it.
     ///
-    /// In an order that never changes, a driver that sends again at once may find that its queue has just been visited,
-    /// or will be soon, each time; it then gets half of what another one gets.
+    /// In an order that never changes, a driver that sends again at once may find each time that its queue has just
+    /// been visited, or will be soon. It then gets half of another one's visits.
     pub(super) fn polled_next(&mut self, first: u32) -> u32 {
         // Numerical Recipes' generator, whose upper bits are random enough.
         self.dice = self

@@ -1,4 +1,4 @@
-//! Simulated drivers: when they make requests, and the latencies that they measure.
+//! Simulated drivers: their requests, and the latencies that they measure.
 
 use crate::simulation::outcome::Tally;
 use crate::simulation::scenario::{Arrival, Group, Scenario};
@@ -11,7 +11,7 @@ const RING: usize = 32_768;
 /// The group number of a place whose client moved to another core.
 pub const GONE: usize = usize::MAX;
 
-/// One device with its driver.
+/// Device with its driver.
 pub struct Client {
     pub group: usize,
     pub service_ns: u64,
@@ -64,7 +64,7 @@ pub struct Clients {
 }
 
 impl Clients {
-    /// The clients with these numbers of the scenario.
+    /// Returns the clients with these numbers of the scenario.
     pub fn new(scenario: &Scenario, numbers: impl Iterator<Item = u32>, seed: u64) -> Self {
         let groups: Vec<(usize, &Group)> = scenario
             .groups
@@ -173,7 +173,7 @@ impl Clients {
         (self.from_ns..self.until_ns).contains(&now_ns)
     }
 
-    /// How much of an interval is counted, in ns.
+    /// Returns how much of an interval is counted, in ns.
     pub fn counted_ns(&self, start_ns: u64, ns: u64) -> u64 {
         let (start_ns, end_ns) = (
             start_ns.max(self.from_ns),
@@ -186,7 +186,7 @@ impl Clients {
         now_ns >= self.until_ns
     }
 
-    /// The end of the simulation, in ns.
+    /// Returns the end of the simulation, in ns.
     pub fn until_ns(&self) -> u64 {
         self.until_ns
     }
@@ -200,7 +200,7 @@ impl Clients {
         self.events.peek().map(|Reverse((when_ns, _, _))| *when_ns)
     }
 
-    /// The next event, if it is not after this time.
+    /// Takes the next event, if it is not after this time.
     pub fn take_event(&mut self, now_ns: u64) -> Option<(u64, Event)> {
         if self.next_event_ns()? > now_ns {
             return None;
@@ -254,7 +254,7 @@ impl Clients {
         self.at(when_ns, Event::Submit(client as u32));
     }
 
-    /// A client makes a request now. False if its ring is full.
+    /// Makes a request of a client now. False if its ring is full.
     pub fn submit(&mut self, client: u32, now_ns: u64) -> bool {
         let index = client as usize;
         self.plan_next(index, now_ns);
@@ -267,7 +267,7 @@ impl Clients {
         true
     }
 
-    /// A client sees at `now_ns` the reply to a request made at `made_ns`.
+    /// Makes a client see at `now_ns` the reply to a request made at `made_ns`.
     pub fn reply(&mut self, client: u32, made_ns: u64, now_ns: u64) {
         let index = client as usize;
         if self.counted(now_ns) {

@@ -17,10 +17,6 @@ pub use outcome::{CoreTime, GroupOutcome, Outcome, PlacementOutcome, jain};
 pub use scenario::{Arrival, Costs, Group, Mode, Scenario, ScenarioError};
 
 /// Plays a scenario.
-///
-/// # Errors
-///
-/// The first invalid value of the scenario.
 pub fn simulate(scenario: &Scenario) -> Result<Outcome, ScenarioError> {
     scenario.check()?;
     Ok(match scenario.mode {

@@ -4,7 +4,7 @@ use crate::simulation::scenario::{Group, Mode, Scenario};
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
-/// Latencies above this are recorded as this, in ns.
+/// Greatest recorded latency, in ns: longer ones are recorded as this.
 const LONGEST_NS: u64 = 60_000_000_000;
 
 /// The results of one client.
@@ -30,7 +30,7 @@ impl Default for Tally {
 }
 
 impl Tally {
-    /// The empty place of a client that moved away.
+    /// Returns the results in the empty place of a client that moved away.
     pub fn none() -> Self {
         Self {
             latencies: None,
@@ -49,7 +49,7 @@ impl Tally {
     }
 }
 
-/// How the I/O cores spent the counted time; all cores together, in ns.
+/// Use of the counted time by the I/O cores; all cores together, in ns.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct CoreTime {
     /// Serving requests and calling drivers.
@@ -65,9 +65,9 @@ pub struct CoreTime {
 /// The results of one group.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct GroupOutcome {
-    /// Its name.
+    /// Name of the group.
     pub name: String,
-    /// The number of its devices.
+    /// Number of the group's devices.
     pub devices: u32,
     /// Replies per second, all devices of the group together.
     pub per_s: f64,
@@ -90,7 +90,7 @@ pub struct GroupOutcome {
 /// The results of a simulation.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Outcome {
-    /// How devices were served.
+    /// Mode by which devices were served.
     pub mode: Mode,
     /// Replies per second, all devices together.
     pub per_s: f64,
@@ -98,7 +98,7 @@ pub struct Outcome {
     pub jain: f64,
     /// The groups, in the scenario's order.
     pub groups: Vec<GroupOutcome>,
-    /// How core time was spent.
+    /// Use of the cores' time.
     pub cores: CoreTime,
     /// Notifications from drivers.
     pub kicks: u64,
@@ -113,7 +113,7 @@ pub struct Outcome {
     pub placement: Option<PlacementOutcome>,
 }
 
-/// What a placement did, counted from the start of the warm-up.
+/// Results of a placement, counted from the start of the warm-up.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct PlacementOutcome {
     /// Devices moved.

@@ -3,17 +3,17 @@
 use crate::{Params, ParamsError, PlacementParams, RateLimit};
 use serde::{Deserialize, Serialize};
 
-/// How devices are served. The daemon has the same modes (sections 4.2 and 4.7 of the paper).
+/// Mode by which devices are served. The daemon has the same modes (sections 4.2 and 4.7 of the paper).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
-    /// One thread per core for all devices, which polls.
+    /// Thread per core for all devices, which polls.
     Elvis,
-    /// One thread per core for all devices, with notifications.
+    /// Thread per core for all devices, with notifications.
     FineGrained,
-    /// One thread per device, on any of the cores: the paper's Baseline.
+    /// Thread per device, on any of the cores: the paper's Baseline.
     PerDevice,
-    /// One thread per device, each bound to one of the cores: Baseline with Affinity.
+    /// Thread per device, bound to one of the cores: Baseline with Affinity.
     PerDevicePinned,
 }
 
@@ -38,7 +38,7 @@ impl Mode {
     }
 }
 
-/// When a device's driver makes requests.
+/// Arrival process of a device's requests.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Arrival {
@@ -79,11 +79,11 @@ pub enum Arrival {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Group {
-    /// Its name in results.
+    /// Name of the group in results.
     pub name: String,
     /// The number of devices.
     pub devices: u32,
-    /// Their load.
+    /// Arrival process of each device's requests.
     pub arrival: Arrival,
     /// Core time of one request, in ns.
     pub service_ns: u64,
@@ -126,13 +126,13 @@ pub struct Costs {
     pub visit_ns: u64,
     /// A check for kicks and completions (epoll without waiting).
     pub look_ns: u64,
-    /// From a kick until a sleeping thread runs: the guest's exit, the eventfd and the wake-up.
+    /// Time from a kick until a sleeping thread runs: the guest's exit, the eventfd and the wake-up.
     pub wake_ns: u64,
-    /// From a kick until a running thread can see it: the exit alone.
+    /// Time from a kick until a running thread can see it: the exit alone.
     pub kick_ns: u64,
     /// A call (a write to an eventfd).
     pub call_ns: u64,
-    /// From the call until the driver sees the replies (the interrupt).
+    /// Time from the call until the driver sees the replies (the interrupt).
     pub interrupt_ns: u64,
     /// Handling of one completion from storage.
     pub complete_ns: u64,
@@ -165,7 +165,7 @@ impl Default for Costs {
 /// The input of one simulation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Scenario {
-    /// How devices are served.
+    /// Mode by which devices are served.
     pub mode: Mode,
     /// The devices. They are assigned to cores round-robin, or by `placement`.
     pub groups: Vec<Group>,
@@ -176,8 +176,8 @@ pub struct Scenario {
     /// The policy's constants. The per-device modes use only `max_work`: a driver is called after
     /// that many replies.
     pub params: Params,
-    /// Whether and how cores are opened and released with load, and devices moved between them. With
-    /// placement all devices start on the first core. Not for the per-device modes.
+    /// Constants of the placement: whether and how cores are opened and released with load, and devices moved between
+    /// them. With placement all devices start on the first core. Not for the per-device modes.
     #[serde(default)]
     pub placement: PlacementParams,
     /// Simulated time before counting starts, in ns.
@@ -197,7 +197,7 @@ pub enum ScenarioError {
     /// Another value.
     #[error("{key} is {value}, and must be {must}")]
     Value {
-        /// Its name.
+        /// Name of the value.
         key: &'static str,
         /// The value.
         value: String,
@@ -239,10 +239,6 @@ fn rate(per_s: f64) -> Result<(), ScenarioError> {
 
 impl Scenario {
     /// Checks the values.
-    ///
-    /// # Errors
-    ///
-    /// The first invalid value.
     pub fn check(&self) -> Result<(), ScenarioError> {
         self.params.check()?;
         self.placement.check()?;

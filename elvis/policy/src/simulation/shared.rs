@@ -28,7 +28,7 @@ pub fn play(scenario: &Scenario) -> Outcome {
     Outcome::gather(scenario, &tallies, &counts)
 }
 
-/// What the core does while the clock advances.
+/// Purpose of a core's time, while the clock advances.
 #[derive(Clone, Copy)]
 enum For {
     Serving,
@@ -42,24 +42,24 @@ enum For {
 struct Place {
     device: DeviceId,
     queue: QueueId,
-    /// Whether its notifications are on.
+    /// Whether the queue's notifications are on.
     armed: bool,
-    /// Time spent on it, in ns.
+    /// Time spent on the client, in ns.
     spent_ns: u64,
 }
 
-/// One core with its clients.
+/// I/O core with its clients.
 pub struct Core<'a> {
     scenario: &'a Scenario,
     scheduler: Scheduler,
     clients: Clients,
-    /// By client number.
+    /// State of each client, by client number.
     places: Vec<Place>,
     /// The client of each queue.
     client_of: Vec<u32>,
-    /// Pending kicks: from when the thread can see it, and the client.
+    /// Pending kicks: the time from which the thread can see it, and the client.
     kicks: Vec<(u64, u32)>,
-    /// Requests that came back from storage: client, and when it was made.
+    /// Requests that came back from storage: the client, and the time at which the request was made.
     stored: Vec<(u32, u64)>,
     now_ns: u64,
     /// The end of the current run.
@@ -68,7 +68,7 @@ pub struct Core<'a> {
 }
 
 impl<'a> Core<'a> {
-    /// The core with this number and these of the scenario's clients.
+    /// Returns the core with this number and these of the scenario's clients.
     pub fn new(scenario: &'a Scenario, number: u32, mine: impl Iterator<Item = u32>) -> Self {
         let seed = scenario.seed.wrapping_add(u64::from(number));
         let polling = scenario.params.polling && scenario.mode == Mode::Elvis;
@@ -123,8 +123,8 @@ impl<'a> Core<'a> {
         self.client_of[id] = number;
     }
 
-    /// Removes a client, to move it to another core: with its waiting requests, the times of those back
-    /// from storage, and whether it was polled.
+    /// Removes a client, to move it to another core. Returns it with its waiting requests, the times of those back from
+    /// storage, and whether it was polled.
     pub fn take(&mut self, number: u32) -> (Mover, Vec<u64>, bool) {
         self.advance(self.scenario.costs.move_ns, For::Overhead);
         let place = self.places[number as usize];
@@ -156,12 +156,12 @@ impl<'a> Core<'a> {
         number
     }
 
-    /// Time spent on a client since the last call, in ns.
+    /// Returns the time spent on a client since the last call, in ns.
     pub fn take_spent_ns(&mut self, number: u32) -> u64 {
         std::mem::take(&mut self.places[number as usize].spent_ns)
     }
 
-    /// Adds its clients' results and its counters to the totals.
+    /// Adds the results of the core's clients and the core's counters to the totals.
     pub fn gather(self, tallies: &mut Vec<(usize, Tally)>, counts: &mut Counts) {
         counts.add(&self.counts);
         let groups = self.clients.all.iter().map(|client| client.group);
@@ -169,7 +169,7 @@ impl<'a> Core<'a> {
         tallies.extend(all.filter(|(group, _)| *group != GONE));
     }
 
-    /// The core's time, in ns.
+    /// Returns the core's time, in ns.
     pub fn now_ns(&self) -> u64 {
         self.now_ns
     }

@@ -29,7 +29,7 @@ enum State {
     Waking,
     /// Waits for a core.
     Ready,
-    /// On this core.
+    /// Runs on this core.
     Running(usize),
 }
 
@@ -37,12 +37,12 @@ struct Thread {
     state: State,
     /// Virtual runtime: time divided by weight, in ns.
     vruntime_ns: u64,
-    /// The core it is bound to.
+    /// Core that the thread is bound to.
     bound: Option<usize>,
     weight: u64,
-    /// Requests served, whose driver was not called yet.
+    /// Requests served for which the driver was not called yet.
     done: Vec<u64>,
-    /// Requests back from storage, whose driver was not called yet.
+    /// Requests back from storage for which the driver was not called yet.
     stored: Vec<u64>,
 }
 
@@ -120,7 +120,7 @@ impl<'a> Host<'a> {
             .saturating_sub(self.scenario.costs.kick_ns)
     }
 
-    /// A driver made a request: it kicks if its thread sleeps.
+    /// Notes that a driver made a request: it kicks if its thread sleeps.
     fn notify(&mut self, thread: usize, now_ns: u64) {
         if self.threads[thread].state == State::Blocked {
             self.threads[thread].state = State::Waking;
@@ -138,7 +138,7 @@ impl<'a> Host<'a> {
         self.threads[thread].bound.is_none_or(|bound| bound == core)
     }
 
-    /// The ready thread with the least virtual runtime that may run on this core.
+    /// Returns the ready thread with the least virtual runtime that may run on this core.
     fn least_run(&self, core: usize) -> Option<usize> {
         let ready =
             self.threads.iter().enumerate().filter(|(number, thread)| {
@@ -149,7 +149,7 @@ impl<'a> Host<'a> {
             .map(|(number, _)| number)
     }
 
-    /// A thread is awake: it takes an idle core, or preempts a thread that is far enough ahead.
+    /// Makes a thread ready that is awake: it takes an idle core, or preempts a thread that is far enough ahead.
     fn ready(&mut self, thread: usize, now_ns: u64) {
         let others = self
             .threads

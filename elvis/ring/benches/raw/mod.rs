@@ -1,6 +1,6 @@
-//! A device that trusts its driver: the least that a ring of each layout costs. It follows chains, does what the
-//! request needs, writes the used elements and the index or the flags, and reads whether a call is wanted; it
-//! checks nothing, and has one region of memory at address 0.
+//! A device that trusts its driver: the least cost of a ring of each layout. It follows chains, does the work of the
+//! request, writes the used elements and the index or the flags, and reads whether a call is wanted. It checks nothing,
+//! and has one region of memory at address 0.
 
 use crate::requests::Request;
 use elvis_ring::driver::Driver;

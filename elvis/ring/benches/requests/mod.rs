@@ -10,21 +10,22 @@ use std::hint::black_box;
 /// Bytes of a frame's header, and with its shortest frame.
 const HEADER: usize = 12;
 const FRAME: u32 = 72;
-/// Where frames' buffers are, and bytes of each: Linux' mergeable ones for frames of 1500 bytes.
+/// Address of the frames' buffers, and bytes of each. Linux' mergeable buffers have 1536 bytes for frames of 1500
+/// bytes.
 const BUFFERS: u64 = 0x20_0000;
 const BUFFER: u32 = 1536;
 
-/// What a device does with a request, besides the ring.
+/// Work of a device on a request, besides the ring.
 pub trait Request {
     /// Bytes that it writes.
     const WRITTEN: u32;
 
-    /// With elvis' chain; `header` is memory for what it reads.
+    /// Does the work by elvis' chain; `header` is memory for the bytes that it reads.
     fn checked(chain: &Chain, header: &mut [u8; 16]);
 
-    /// Raw: with the first buffer.
+    /// Does the raw work on the first buffer.
     fn first(place: *mut u8);
-    /// The same with the last one, of so many bytes.
+    /// Does the raw work on the last buffer, which has `bytes` bytes.
     fn last(_place: *mut u8, _bytes: u32) {}
 }
 
@@ -92,14 +93,14 @@ impl Request for Received {
     }
 }
 
-/// Sends so many frames, each in one buffer.
+/// Sends `count` frames, each in one buffer.
 pub fn send(driver: &mut Driver, count: u16) {
     for slot in 0..u64::from(count) {
         driver.submit(&[(BUFFERS + slot * u64::from(BUFFER), FRAME, false)]);
     }
 }
 
-/// Gives so many buffers for received frames.
+/// Gives `count` buffers for received frames.
 pub fn receive(driver: &mut Driver, count: u16) {
     for slot in 0..u64::from(count) {
         driver.submit(&[(BUFFERS + slot * u64::from(BUFFER), BUFFER, true)]);

@@ -1,4 +1,4 @@
-//! What the benchmarks have in common: drivers and their rings, and how the time of requests is measured.
+//! Parts that the benchmarks share: drivers and their rings, and the timing of requests.
 //!
 //! The driver's work is not timed. The code from take to publish is a separate function, [`serve`], so that its
 //! instructions can be counted (callgrind's `--toggle-collect`); `--once` runs a case without timing it.
@@ -116,7 +116,7 @@ pub fn wanted(name: &str) -> Option<bool> {
     Some(arguments.iter().any(|word| word == "--once"))
 }
 
-/// How often to run something so that it takes long enough.
+/// Returns how often to run something so that it takes long enough.
 pub fn enough(run: &mut impl FnMut(u64) -> Duration) -> u64 {
     let mut count = 1;
     while run(count) < LENGTH {

@@ -13,7 +13,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
 
-/// One buffer of a request: guest address, length, whether the device writes it.
+/// Buffer of a request: guest address, length, whether the device writes it.
 pub type Buffer = (u64, u32, bool);
 
 /// Guest address, length and flags of a descriptor.
@@ -35,7 +35,7 @@ pub struct Driver {
     layout: Layout,
 }
 
-/// What a driver knows of its ring.
+/// State of the driver's side of a ring.
 #[derive(Debug)]
 enum Layout {
     Split(Split),
@@ -58,7 +58,7 @@ impl Driver {
         Self::of_file(file, size, event_idx, false)
     }
 
-    /// The same, packed or not.
+    /// Maps a whole file as guest memory at address 0, with a ring at its start, packed or split.
     ///
     /// # Errors
     ///
@@ -70,7 +70,7 @@ impl Driver {
         Self::of_memory(&memory, 0, size, event_idx, packed)
     }
 
-    /// A split ring at `base` in existing memory; `base` is a multiple of 64.
+    /// Makes a split ring at `base` in existing memory; `base` is a multiple of 64.
     ///
     /// # Errors
     ///
@@ -84,7 +84,7 @@ impl Driver {
         Self::of_memory(memory, base, size, event_idx, false)
     }
 
-    /// The same, packed or not.
+    /// Makes a ring, packed or split, at `base` in existing memory; `base` is a multiple of 64.
     ///
     /// # Errors
     ///
@@ -118,11 +118,7 @@ impl Driver {
         })
     }
 
-    /// The device side of its ring, that continues as [`Ring::base`] says.
-    ///
-    /// # Errors
-    ///
-    /// See [`Ring::new`].
+    /// Returns the device side of the driver's ring, which continues as [`Ring::base`] says.
     pub fn device_at(&self, base: u32) -> Result<Ring, RingError> {
         let (size, at, events) = (self.size.into(), self.addresses(), self.event_idx);
         match self.layout {
@@ -131,16 +127,12 @@ impl Driver {
         }
     }
 
-    /// The same for a new ring.
-    ///
-    /// # Errors
-    ///
-    /// See [`Ring::new`].
+    /// Returns the device side of a new ring.
     pub fn device(&self) -> Result<Ring, RingError> {
         self.device_at(self.start())
     }
 
-    /// Where a new ring starts, as [`Ring::base`] says.
+    /// Returns the start of a new ring, in the format of [`Ring::base`].
     #[must_use]
     pub fn start(&self) -> u32 {
         match self.layout {
@@ -155,7 +147,7 @@ impl Driver {
         &self.memory
     }
 
-    /// The addresses of its ring.
+    /// Returns the addresses of the ring.
     #[must_use]
     pub fn addresses(&self) -> RingAddresses {
         let (available, used) = match self.layout {
@@ -190,7 +182,7 @@ impl Driver {
             .store_u64(offset + 8, rest.to_le(), Ordering::Relaxed);
     }
 
-    /// Writes descriptors, each as two words, at any address of the memory. None if it is not in it.
+    /// Writes descriptors, each as two words, at any guest address. None if they are not entirely in memory.
     pub fn write(&self, guest: u64, descriptors: &[[u64; 2]]) -> Option<()> {
         let words = descriptors.as_flattened();
         let span = self.memory.span(guest, 8 * words.len() as u64)?;
@@ -201,7 +193,7 @@ impl Driver {
         Some(())
     }
 
-    /// Writes an indirect table of these buffers at any address of the memory. None if it is not in it.
+    /// Writes an indirect table of `buffers` at any guest address. None if it is not entirely in memory.
     pub fn write_table(&self, guest: u64, buffers: &[Buffer]) -> Option<()> {
         let descriptor = |(next, &(guest, bytes, written)): (u64, &Buffer)| {
             let flags = u64::from(written) * u64::from(WRITE);

@@ -21,7 +21,7 @@ pub(super) struct Packed {
 }
 
 impl Packed {
-    /// Where a ring starts: both positions.
+    /// Start of a ring: both positions, in the format of [`crate::Ring::base`].
     pub(super) const START: u32 = Position::START as u32 | (Position::START as u32) << 16;
 
     pub(super) fn bytes(size: u16) -> u64 {

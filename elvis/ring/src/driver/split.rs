@@ -41,7 +41,7 @@ impl Split {
         }
     }
 
-    /// Makes a request of these addresses, lengths and flags. Allocates no memory once each head was in use.
+    /// Makes a request of these addresses, lengths and flags. Allocates no memory once each head has been in use.
     pub(super) fn add(
         &mut self,
         all: &Span,

@@ -1,5 +1,5 @@
-//! The same of a device that ends requests in order and keeps how far it got in a packed ring (`progress`): what was
-//! published together is seen together, and a record of another ring is never used.
+//! Tests of a killed device that ends requests in order and records its progress in a packed ring (`progress`). Replies
+//! that were published together are seen together, and a record of another ring is never used.
 
 use super::{MEMORY, SIZE, Scene, dead, memory, random, request, with_writes};
 use crate::driver::Driver;
@@ -22,7 +22,7 @@ fn device(driver: &Driver, record: &Span) -> Ring {
     ring
 }
 
-/// What a device has taken, and how many requests it had ended at each time that it published.
+/// Requests that a device has taken, and the number of ended requests at each publication.
 #[derive(Default)]
 struct Work {
     taken: VecDeque<(u16, u64)>,
@@ -61,8 +61,8 @@ impl Work {
     }
 }
 
-/// Runs a device that dies after so many writes, one that dies early, and one that does not. False if the first
-/// one lived.
+/// Runs a device that dies after `writes` writes, one that dies early, and one that lives. False if the first one
+/// lived.
 fn killed(writes: u64, seed: u64) -> bool {
     let (mut scene, record) = (Scene::new(true), record());
     let (mut chance, mut chain, mut left) = (seed, Chain::new(), writes);
@@ -132,7 +132,7 @@ fn a_packed_ring_served_in_order_survives_a_device_that_is_killed_after_any_writ
     }
 }
 
-/// Makes so many requests of one buffer, and ends them.
+/// Makes `count` requests of one buffer, and ends them.
 fn serve(driver: &mut Driver, ring: &mut Ring, count: u32) {
     let mut chain = Chain::new();
     for _ in 0..count {
@@ -223,7 +223,7 @@ fn a_record_of_another_ring_is_not_used() {
         kept(&driver, &RingAddresses { available, ..at }, start, &record),
         start
     );
-    // The same bytes in another file.
+    // A file with the same bytes is another file.
     let other = memory(MEMORY);
     std::io::copy(&mut &file, &mut &other).unwrap();
     let copy = Driver::of_file(&other, SIZE, true, true).unwrap();
@@ -234,12 +234,12 @@ fn a_record_of_another_ring_is_not_used() {
         damaged.store_u64(at, word, Ordering::Relaxed);
         assert_eq!(continues(&driver, &damaged), start);
     }
-    // One that was cleared.
+    // A cleared record is not used.
     assert!(progress::says(&record));
     progress::clear(&record);
     assert!(!progress::says(&record));
     assert_eq!(continues(&driver, &record), start);
-    // One that is too small.
+    // A record that is too small is refused.
     let small = record.part(0, 64).unwrap();
     let mut ring = driver.device().unwrap();
     assert!(ring.keep(small, &at, start).is_err());

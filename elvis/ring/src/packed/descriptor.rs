@@ -5,7 +5,7 @@ use crate::chain::{self, Chain, LONGEST, Sums, Table};
 use crate::ring::RingError;
 use crate::span::{Paired, Pairs};
 
-/// One descriptor, read once.
+/// Descriptor of a packed ring or of an indirect table, read once.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Descriptor {
     pub(super) guest: u64,
@@ -15,7 +15,7 @@ pub(super) struct Descriptor {
 }
 
 impl Descriptor {
-    /// One that no request may have: it is empty.
+    /// Empty descriptor, which no request may have.
     const NONE: Self = Self {
         guest: 0,
         bytes: 0,
@@ -23,13 +23,13 @@ impl Descriptor {
         flags: 0,
     };
 
-    /// A descriptor of a ring or table. [`Self::NONE`] if it has fewer.
+    /// Reads a descriptor of a ring or table. [`Self::NONE`] if there are fewer.
     #[inline]
     fn at(table: &impl Paired, place: usize) -> Self {
         table.load(place).map_or(Self::NONE, Self::of)
     }
 
-    /// The descriptor of a slot, which the ring has.
+    /// Reads the descriptor of a slot that the ring has.
     #[inline]
     pub(super) fn read(ring: &Pairs, slot: u16) -> Self {
         Self::at(ring, slot.into())
@@ -47,7 +47,7 @@ impl Descriptor {
     }
 }
 
-/// Fills a chain with the buffers of the indirect table of so many bytes at a guest address.
+/// Fills a chain with the buffers of the indirect table of `bytes` bytes at guest address `guest`.
 #[inline]
 pub(super) fn fill_from_table(
     chain: &mut Chain,
@@ -61,7 +61,8 @@ pub(super) fn fill_from_table(
     }
 }
 
-/// The entries of the table follow each other, and of their flags only WRITE counts (section 2.8.7).
+/// Fills a chain with a table's buffers. The entries follow each other, and of their flags only WRITE counts (section
+/// 2.8.7).
 #[inline]
 fn fill(
     chain: &mut Chain,

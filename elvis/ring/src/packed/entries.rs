@@ -1,19 +1,19 @@
-//! What the device must know of the requests that it has taken from a packed ring: the driver may reuse buffer
-//! identifiers and overwrite descriptors at any time.
+//! Requests that the device has taken from a packed ring. The device keeps this state itself, as the driver may reuse
+//! buffer identifiers and overwrite descriptors at any time.
 //!
-//! A request has one entry or, if requests are recorded for another process, one for each of its descriptors, as
+//! A request has one entry. If requests are recorded for another process, it has one for each of its descriptors, as
 //! the record has (see [`super::inflight`]). Free entries are a list.
 
-/// One entry. The fields but `next` are those of a request's first one, its head.
+/// Entry of a request or of the list. All fields but `next` are valid in a request's first entry, its head.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Entry {
     /// The driver's identifier of the buffer.
     pub(super) id: u16,
     /// Descriptors of the ring that the request has.
     pub(super) count: u16,
-    /// Its last entry.
+    /// Last entry of the request.
     pub(super) last: u16,
-    /// The entry after this one, of the same request or of the list; after the last free one: none.
+    /// Next entry of the same request or of the list; the number of entries after the last one.
     next: u16,
 }
 
@@ -22,7 +22,7 @@ pub(super) struct Entry {
 pub(super) struct Entries {
     all: Vec<Entry>,
     free: u16,
-    /// Each descriptor of a request has an entry.
+    /// Whether each descriptor of a request has an entry.
     tracked: bool,
     /// Heads of requests that have ended, and are not yet published.
     ended: Vec<u16>,
@@ -43,7 +43,8 @@ impl Entries {
         }
     }
 
-    /// The entries of a ring whose requests are recorded. Those of `requests`, each in order, are not free.
+    /// Returns the entries of a ring whose requests are recorded. The entries of `requests`, each in order, are not
+    /// free.
     pub(super) fn tracked<'a>(size: u16, requests: impl Iterator<Item = &'a [u16]>) -> Self {
         let mut entries = Self {
             tracked: true,
@@ -121,7 +122,7 @@ impl Entries {
         }
     }
 
-    /// Puts back the entries of all that have ended.
+    /// Puts the entries of all ended requests back into the list.
     #[inline]
     pub(super) fn give_back_ended(&mut self) {
         for place in 0..self.ended.len() {
@@ -129,18 +130,18 @@ impl Entries {
         }
     }
 
-    /// The heads of those that have ended.
+    /// Returns the heads of the requests that have ended.
     pub(super) fn all_ended(&self) -> &[u16] {
         &self.ended
     }
 
-    /// Forgets them.
+    /// Forgets the requests that have ended.
     #[inline]
     pub(super) fn forget_ended(&mut self) {
         self.ended.clear();
     }
 
-    /// The free entries, in order.
+    /// Returns the free entries, in the order of the list.
     pub(super) fn all_free(&self) -> impl Iterator<Item = u16> {
         let next = |&entry: &u16| Some(self.after(entry));
         let size = self.all.len();

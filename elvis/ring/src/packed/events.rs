@@ -5,7 +5,7 @@ use std::sync::atomic::{Ordering, fence};
 
 /// Bytes of an event suppression structure (section 2.8.14).
 pub(super) const EVENT: usize = 4;
-/// Its flags: notify of all changes; of none; when the ring is used up to a descriptor.
+/// Flags of an event suppression structure: notify of all changes; of none; when the ring is used up to a descriptor.
 pub(crate) const ENABLE: u16 = 0;
 pub(crate) const DISABLE: u16 = 1;
 pub(crate) const DESC: u16 = 2;
@@ -38,10 +38,10 @@ impl Packed {
     pub(crate) fn arm(&mut self) {
         self.kicks_wanted = true;
         if self.event_idx {
-            // Not `next`: requests seen but not taken are not new.
+            // The place of the last look is used, not `next`: requests seen but not taken are not new.
             self.set_event(DESC, self.seen.bits());
         } else {
-            // The place means nothing then, but see `keep`.
+            // Without EVENT_IDX the place has no meaning. It makes the structure nonzero, which `keep` requires.
             self.set_event(ENABLE, u16::MAX);
         }
         fence(Ordering::SeqCst);

@@ -1,10 +1,10 @@
-//! A record of requests in flight that outlives this process (vhost-user: "Inflight I/O tracking", packed
-//! virtqueues). See [`crate::inflight`] for that of split ones.
+//! Record of requests in flight that outlives this process (vhost-user: "Inflight I/O tracking", packed virtqueues).
+//! [`crate::inflight`] has the record of split ones.
 //!
-//! Each entry describes a descriptor that was taken. An entry is linked to the next one of its request, or of the
-//! list of free entries. A list and a used index that are being changed have their last values beside them.
-//! The specification changes the list whenever a request ends. Here a process takes requests while the replies to
-//! others wait to be published, and the entries of those must stay: the list changes in [`Inflight::publishing`].
+//! Each entry describes a descriptor that was taken. An entry is linked to the next one of its request, or of the list
+//! of free entries. The list and the used index keep their last values beside them while they change. The specification
+//! changes the list whenever a request ends. Here a process takes requests while the replies to others wait to be
+//! published. The entries of those others must stay, so the list changes in [`Inflight::publishing`].
 
 use super::entries::Entries;
 use super::position::{AVAIL_USED, Position};
@@ -22,7 +22,7 @@ const USED: usize = 16;
 const ENTRIES: usize = 32;
 const ENTRY: usize = 32;
 const INFLIGHT: usize = 0;
-/// How many processes ended while they ran the request again; padding in the specification.
+/// Number of processes that ended while they ran the request again; padding in the specification.
 const AGAIN: usize = 1;
 const NEXT: usize = 2;
 const LAST: usize = 4;
@@ -32,7 +32,7 @@ const COUNTER: usize = 8;
 const REST: usize = 16;
 const ADDR: usize = 24;
 
-/// Bytes of the region of a queue of this size.
+/// Returns the bytes of the region of a queue of this size.
 pub(crate) fn bytes(queue_size: u16) -> u64 {
     ENTRIES as u64 + ENTRY as u64 * u64::from(queue_size)
 }
@@ -50,23 +50,23 @@ pub(super) struct Inflight {
 /// A request that the last process did not finish.
 pub(super) struct Unfinished {
     counter: u64,
-    /// Its entries, in order.
+    /// Entries of the request, in order.
     pub(super) entries: Vec<u16>,
-    /// Its descriptors, as they were in the ring.
+    /// Descriptors of the request, as they were in the ring.
     pub(super) descriptors: Vec<[u64; 2]>,
 }
 
-/// What the last process left.
+/// State that the last process left.
 pub(super) struct Found {
     /// The next used element.
     pub(super) used: Position,
-    /// In the order in which they were taken.
+    /// Unfinished requests, in the order in which they were taken.
     pub(super) requests: Vec<Unfinished>,
 }
 
 impl Inflight {
-    /// The region of a queue of this size. If it was made for no queue or one of another size, the record is new,
-    /// and the next used element is at `used`.
+    /// Opens the region of a queue of this size. If it was made for no queue or for one of another size, the record is
+    /// new, and the next used element is at `used`.
     pub(super) fn new(region: Span, size: u16, used: Position) -> Result<Self, RingError> {
         record(&region, bytes(size)).map_err(RingError::Inflight)?;
         let inflight = Self {
@@ -121,7 +121,7 @@ impl Inflight {
         self.region.store_u64(USED, word, Ordering::Release);
     }
 
-    /// The used index, and its old value.
+    /// Returns the used index, and its old value.
     fn used(&self) -> Result<(Position, Position), RingError> {
         let word = self.region.load_u64(USED, Ordering::Relaxed).to_ne_bytes();
         let position = |at: usize, wrap: u8| {
@@ -133,14 +133,15 @@ impl Inflight {
         Ok((position(0, word[4])?, position(2, word[5])?))
     }
 
-    /// Whether the driver was given what the last process wrote at `used` of this ring.
+    /// Whether the driver was given the element that the last process wrote at `used` of this ring.
     fn was_published(ring: &Span, used: Position) -> bool {
         let offset = DESCRIPTOR * usize::from(used.slot()) + FLAGS;
         let flags = u16::from_le(ring.load_u16(offset, Ordering::Relaxed));
         flags & AVAIL_USED != used.available()
     }
 
-    /// What the last process left. Its last step is completed if the driver has seen it, else undone.
+    /// Returns the state that the last process left. The process' last step is completed if the driver has seen it,
+    /// else undone.
     pub(super) fn recover(&mut self, ring: &Span) -> Result<Found, RingError> {
         let (new, old) = self.used()?;
         let published = new != old && Self::was_published(ring, old);
@@ -169,7 +170,7 @@ impl Inflight {
         Ok(Found { used, requests })
     }
 
-    /// Up to `count` entries that are linked from `entry` on, all new to `known`, to which they are added.
+    /// Returns up to `count` entries that are linked from `entry` on. All are new to `known`, to which they are added.
     fn linked(&self, mut entry: u16, count: u16, known: &mut [bool]) -> Vec<u16> {
         let mut entries = Vec::new();
         while entries.len() < usize::from(count) {
@@ -183,7 +184,7 @@ impl Inflight {
         entries
     }
 
-    /// The request with this head, if it is one.
+    /// Returns the unfinished request with this head, if there is one.
     fn unfinished(&self, head: u16, known: &mut [bool]) -> Option<Unfinished> {
         let at = Self::at(head);
         if known[usize::from(head)] || self.region.load_u8(at + INFLIGHT, Ordering::Relaxed) != 1 {
@@ -211,7 +212,7 @@ impl Inflight {
         })
     }
 
-    /// Makes these free entries the list. The others are in flight.
+    /// Makes these free entries the list. All other entries are in flight.
     pub(super) fn set_free(&self, entries: &Entries) {
         for entry in entries.all_free() {
             self.store(entry, NEXT, entries.after(entry));
@@ -241,7 +242,7 @@ impl Inflight {
         self.region.store_u64(at + REST, rest, Ordering::Relaxed);
     }
 
-    /// Records that the request was taken whose descriptors were noted in the entries from `head` to `last`.
+    /// Records a taken request, whose descriptors were noted in the entries from `head` to `last`.
     #[inline]
     pub(super) fn taken(&mut self, head: u16, last: u16, count: u16, free: u16) {
         let at = Self::at(head);
@@ -250,7 +251,7 @@ impl Inflight {
         self.region
             .store_u64(at + COUNTER, self.counter, Ordering::Relaxed);
         self.counter = self.counter.wrapping_add(1);
-        // It is in flight, and was never run again.
+        // The request is in flight, and was never run again.
         let state = u16::from_ne_bytes([1, 0]);
         self.region
             .store_u16(at + INFLIGHT, state, Ordering::Release);
@@ -262,12 +263,12 @@ impl Inflight {
         crate::inflight::again(&self.region, Self::at(head) + AGAIN)
     }
 
-    /// Undoes that: it was given back.
+    /// Undoes [`Self::taken_again`]: the request was given back.
     pub(super) fn untaken_again(&self, head: u16) {
         crate::inflight::not_again(&self.region, Self::at(head) + AGAIN);
     }
 
-    /// Removes the record of a request that was given back, and is in the list again.
+    /// Removes the record of a request that was given back. Its entries are in the list again.
     pub(super) fn untaken(&mut self, head: u16, entries: &Entries) {
         self.set_in_flight(head, 0);
         let last = entries.of(head).last;
@@ -275,8 +276,8 @@ impl Inflight {
         self.set_free_head(head);
     }
 
-    /// Records that the requests that ended are about to be published, with `used` the next used element after
-    /// them. Their entries are in the list again.
+    /// Records that the ended requests are about to be published; `used` is the next used element after them. Their
+    /// entries are in the list again.
     #[inline]
     pub(super) fn publishing(&mut self, entries: &Entries, used: Position) {
         for &head in entries.all_ended() {
@@ -288,7 +289,7 @@ impl Inflight {
         self.set_used(used, self.told);
     }
 
-    /// Records that they were published.
+    /// Records that the ended requests were published.
     #[inline]
     pub(super) fn published(&mut self, entries: &Entries, used: Position) {
         fence(Ordering::SeqCst);

@@ -4,9 +4,9 @@
 //! Driver and device write to the same entries; bits of `flags` say whose turn it is. The two event suppression
 //! structures, one written by each side, are `desc` and `flags`, 16 bits each.
 //!
-//! The entries from the next used element to the next descriptor to take belong to the device. As their contents
-//! may be overwritten by replies in another order, what the device must know of a request until its reply is in
-//! [`entries`], and, for the process after this one, in [`inflight`] or [`progress`].
+//! The entries from the next used element to the next descriptor to take belong to the device. Replies in another order
+//! may overwrite them. The state of a request until its reply is therefore in [`entries`], and, for the next process,
+//! in [`inflight`] or [`progress`].
 
 mod descriptor;
 mod entries;
@@ -46,18 +46,18 @@ struct Again {
 #[derive(Debug)]
 pub struct Packed {
     size: u16,
-    /// The driver may use indirect descriptors.
+    /// Whether the driver may use indirect descriptors.
     pub(crate) indirect: bool,
     ring: AlignedPairs,
     /// The driver's event suppression structure.
     driver: Span,
-    /// The device's.
+    /// The device's event suppression structure.
     device: Span,
     memory: Arc<Memory>,
     /// Next descriptor to take.
     next: Position,
-    /// The first descriptor that was not available at the last look, how many are before it and not taken, and
-    /// how many chains they end.
+    /// First descriptor that was not available at the last look; number of descriptors before it that are not taken;
+    /// number of chains that those end.
     seen: Position,
     ahead: u16,
     pending: u16,
@@ -68,9 +68,9 @@ pub struct Packed {
     /// Descriptors taken and not yet published as used.
     held: u16,
     entries: Entries,
-    /// The first used element of those not yet published: offset of its flags, and the flags.
+    /// First used element that is not yet published: offset of its flags, and the flags.
     first: (usize, u16),
-    /// Descriptors that the used elements not yet published stand for.
+    /// Number of descriptors that the unpublished used elements stand for.
     unpublished: u16,
     event_idx: bool,
     kicks_wanted: bool,
@@ -78,9 +78,9 @@ pub struct Packed {
     progress: Option<Progress>,
     /// Requests of another process to run again, the next one last.
     resubmit: Vec<Again>,
-    /// The last request taken was from `resubmit`: it is this one.
+    /// Whether the last request taken was from `resubmit`; it is then `request_again`.
     again: bool,
-    /// Then: how many processes ended while they had it.
+    /// If `again`: number of processes that ended while they had the request.
     survived: u8,
     request_again: Option<Again>,
     log: Option<DirtyLog>,
@@ -101,8 +101,8 @@ impl Packed {
         let ring = Part::Packed.pairs(memory, at.descriptors, size)?;
         let driver = Part::DriverEvents.span(memory, at.available, EVENT)?;
         let device = Part::DeviceEvents.span(memory, at.used, EVENT)?;
-        // Without requests in flight the used elements continue there too: its upper half adds nothing, and
-        // some front-ends leave it 0.
+        // Without requests in flight the used elements continue at `next` too. The upper half of `base` adds nothing,
+        // and some front-ends leave it 0.
         let next = Position::new(base as u16, size)?;
         Ok(Self {
             size,
@@ -186,8 +186,8 @@ impl Packed {
         Ok(())
     }
 
-    /// Advances over the descriptors in flight, and takes back used elements that another process wrote there and
-    /// did not publish: the driver has not seen them, as the first of them was not complete.
+    /// Advances over the descriptors in flight. Takes back used elements that another process wrote there and did not
+    /// publish. The driver has not seen them, as the first of them was not complete.
     fn pass_what_is_in_flight(&mut self) {
         for _ in 0..self.held {
             let offset = self.offset(self.next) + FLAGS;
@@ -218,7 +218,7 @@ impl Packed {
     }
 
     pub(crate) fn base(&self) -> u32 {
-        // What was taken and did not end is taken again if requests end in order.
+        // A request that was taken and did not end is taken again, if requests end in order.
         let ends = |progress: &Progress| (progress.told(), progress.told());
         let (next, used) = self.progress.as_ref().map_or((self.next, self.used), ends);
         u32::from(next.bits()) | u32::from(used.bits()) << 16
@@ -293,7 +293,7 @@ impl Packed {
             return Ok(false);
         }
         if self.ahead == 0 {
-            // It was joined with another one after the last look.
+            // The chain was joined with another one after the last look.
             return Err(RingError::Changed);
         }
         let ring = self.pairs();
@@ -332,6 +332,8 @@ impl Packed {
             }
             chain.end(&sums, head);
         }
+        // The last descriptor of a chain has the buffer's identifier. The record has all descriptors before it says
+        // that the request is in flight: a crash in between leaves no part of a request.
         let last = self.record(head, count);
         self.entries.take(descriptor.id, count, last);
         if let Some(inflight) = &mut self.inflight {
@@ -346,7 +348,7 @@ impl Packed {
         Ok(true)
     }
 
-    /// Why a chain does not end with its descriptor `count`.
+    /// Returns why a chain does not end with its descriptor `count`.
     #[cold]
     fn unended(&self, count: u16) -> RingError {
         match count < self.ahead {
@@ -381,7 +383,7 @@ impl Packed {
 
     /// Records the next `count` descriptors in entries from `head` on, for another process. Returns the last entry.
     ///
-    /// They are read a second time. A driver that changes them meanwhile has the changed request run after a
+    /// The descriptors are read a second time. If a driver changes them meanwhile, the changed request is run after a
     /// crash, checked as any other.
     #[inline]
     fn record(&self, head: u16, count: u16) -> u16 {
@@ -399,7 +401,7 @@ impl Packed {
         last
     }
 
-    /// Takes a request of another process, which has its entries.
+    /// Takes a request of another process, whose entries it keeps.
     #[cold]
     fn take_again(&mut self, request: Again, chain: &mut Chain) -> Result<bool, RingError> {
         chain.start(&self.memory);
@@ -435,7 +437,7 @@ impl Packed {
 
     pub(crate) fn untake(&mut self, head: u16) {
         if self.again {
-            // It was found by its in-flight record, which stays.
+            // The request was found by its in-flight record, which stays.
             if let Some(inflight) = &self.inflight {
                 inflight.untaken_again(head);
             }
@@ -497,6 +499,8 @@ impl Packed {
         self.held = self.held.wrapping_sub(count);
         if let Some(inflight) = &mut self.inflight {
             self.entries.give_back_ended();
+            // The record is told before and after the write to the ring. The next process compares it with the ring,
+            // and so knows whether the driver saw the replies.
             inflight.publishing(&self.entries, self.used);
         }
         if let Some(mut progress) = self.progress.take() {

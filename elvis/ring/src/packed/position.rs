@@ -2,26 +2,26 @@
 
 use crate::ring::RingError;
 
-/// Bits of a descriptor's flags that say whose turn it is: both sides' wrap counters.
+/// Bits of a descriptor's flags that say whether it is the driver's or the device's: both sides' wrap counters.
 pub(crate) const AVAIL_USED: u16 = AVAIL | USED;
 const AVAIL: u16 = 1 << 7;
 pub(crate) const USED: u16 = 1 << 15;
-/// The wrap counter, where it is stored with a descriptor's number.
+/// Bit of the wrap counter, where it is stored with a descriptor's number.
 const WRAP: u16 = 1 << 15;
 
 /// A descriptor and the wrap counter with which it is passed next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Position {
     slot: u16,
-    /// The flags of an available descriptor here: AVAIL if the wrap counter is 1, USED if it is 0.
+    /// Flags of an available descriptor here: AVAIL if the wrap counter is 1, USED if it is 0.
     available: u16,
 }
 
 impl Position {
-    /// Where a ring starts: descriptor 0, wrap counter 1.
+    /// Start of a ring: descriptor 0, wrap counter 1.
     pub(crate) const START: u16 = WRAP;
 
-    /// The position that these bits say, in a ring of `size` descriptors.
+    /// Returns the position that these bits say, in a ring of `size` descriptors.
     pub(crate) fn new(bits: u16, size: u16) -> Result<Self, RingError> {
         let slot = bits & !WRAP;
         if slot >= size {
@@ -31,7 +31,7 @@ impl Position {
         Ok(Self { slot, available })
     }
 
-    /// Its bits: the descriptor, and the wrap counter above it.
+    /// Returns the position as bits: the descriptor, and the wrap counter above it.
     pub(crate) fn bits(self) -> u16 {
         self.slot | u16::from(self.available == AVAIL) << 15
     }
@@ -41,13 +41,13 @@ impl Position {
         self.slot
     }
 
-    /// The bits of the flags of an available descriptor here.
+    /// Returns the bits of an available descriptor's flags here.
     #[inline]
     pub(crate) fn available(self) -> u16 {
         self.available
     }
 
-    /// The bits of the flags of a used one.
+    /// Returns the bits of a used descriptor's flags here.
     #[inline]
     pub(crate) fn used(self) -> u16 {
         if self.available == AVAIL {

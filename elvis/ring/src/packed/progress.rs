@@ -1,8 +1,8 @@
-//! How far a device got in a packed ring whose requests it ends in order, in memory that outlives this process.
+//! Progress of a device in a packed ring whose requests it ends in order, in memory that outlives this process.
 //!
-//! A split ring says that itself, by its used index. The descriptors of a packed one do not, as a driver may reuse
-//! them at once. A front-end that keeps an in-flight area (see [`super::inflight`]) has it there; for a network device
-//! none does, and it continues the ring where it was started at first.
+//! A split ring says its progress itself, by its used index. The descriptors of a packed ring do not, as a driver may
+//! reuse them at once. A front-end that keeps an in-flight area (see [`super::inflight`]) has the progress there. No
+//! front-end keeps one for a network device: it continues the ring where the ring was started at first.
 //!
 //! The order of writes, so that a process that is killed between any two of them leaves a record to go on from:
 //! 1. [`Progress::note`]: the used elements to come, in the record. The ring is not written.
@@ -11,7 +11,7 @@
 //! 3. The elements in the ring, the first one last: the driver sees all or none.
 //! 4. In one word the place after them.
 //!
-//! A record of another ring must never be used. Who may have left it, and what shows that:
+//! A record of another ring must never be used. A record may be left by one of these, and each is detected:
 //! - another machine, or a ring of another size or place: [`Origin`];
 //! - the same front-end, which has stopped the ring since: it knows a new place (`told`), and the record is
 //!   cleared ([`clear`]);
@@ -26,32 +26,33 @@ use crate::chain::WRITE;
 use crate::ring::{RingError, record};
 use std::sync::atomic::{Ordering, fence};
 
-/// Says that the record is complete. Its last byte is the version.
+/// Mark of a complete record. Its last byte is the version.
 const MARK: u64 = u64::from_be_bytes(*b"elvisrp\x01");
 /// Offsets: the mark, the origin, the place, the used elements to come.
 const MARKED: usize = 0;
 const ORIGIN: usize = 8;
-/// The place before and after the elements to come, their number, and the last used element before: 16 bits each.
+/// Offset of the place before and after the elements to come, their number, and the last used element before: 16 bits
+/// each.
 const AT: usize = 64;
 const ELEMENTS: usize = 128;
-/// `len`, 32 bits, `id`, and its position, 16 bits each.
+/// Bytes of an element: `len`, 32 bits, `id` and its position, 16 bits each.
 const ELEMENT: usize = 8;
 
-/// Bytes of the record of a ring of this size.
+/// Returns the bytes of the record of a ring of this size.
 #[must_use]
 pub fn bytes(size: u16) -> u64 {
     (ELEMENTS + ELEMENT * usize::from(size)) as u64
 }
 
-/// What is the same when a front-end starts the same ring again after its device's process died.
+/// Properties that stay the same when a front-end starts the same ring again after its device's process died.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Origin {
     pub(super) size: u16,
-    /// Guest addresses of its parts.
+    /// Guest addresses of the ring's parts.
     pub(super) parts: [u64; 3],
-    /// Device and inode number of the memory file that it is in.
+    /// Device and inode number of the memory file that contains the ring.
     pub(super) file: [u64; 2],
-    /// Where the front-end last told to start it.
+    /// Base at which the front-end last started the ring.
     pub(super) told: u32,
 }
 
@@ -62,15 +63,15 @@ impl Origin {
     }
 }
 
-/// Where a ring continues.
+/// Place at which a ring continues.
 #[derive(Debug, Clone, Copy)]
 struct Place {
-    /// Before and after the elements to come; the same if there are none.
+    /// Positions before and after the elements to come; the same if there are none.
     old: Position,
     new: Position,
-    /// How many they are.
+    /// Number of the elements to come.
     count: u16,
-    /// The last used element before; `old` if there is none yet.
+    /// Last used element before them; `old` if there is none yet.
     last: Position,
 }
 
@@ -95,31 +96,27 @@ impl Place {
 #[derive(Debug)]
 pub(super) struct Progress {
     region: Span,
-    /// As last published.
+    /// Next used element as last published, and the last one before it.
     told: Position,
     last: Position,
-    /// Elements noted since.
+    /// Number of elements noted since.
     noted: u16,
 }
 
-/// Makes a record say nothing: its ring was stopped, and its front-end knows where it continues.
+/// Clears a record: its ring was stopped, and its front-end knows where it continues.
 pub fn clear(region: &Span) {
     region.store_u64(MARKED, 0, Ordering::Release);
 }
 
-/// Whether a record says anything.
+/// Whether a record is complete.
 #[must_use]
 pub fn says(region: &Span) -> bool {
     region.load_u64(MARKED, Ordering::Acquire) == MARK
 }
 
 impl Progress {
-    /// The record of a ring. If it is of this ring, what it says is completed; otherwise it is written anew, to
-    /// continue at `start`. `wrote` is told the offset of each element written to the ring.
-    ///
-    /// # Errors
-    ///
-    /// The region is too small or not aligned.
+    /// Opens the record of a ring. The elements to come of a record of this ring are completed. A record of another
+    /// ring is written anew, to continue at `start`. `wrote` gets the offset of each element written to the ring.
     pub(super) fn new(
         region: Span,
         origin: &Origin,
@@ -141,12 +138,12 @@ impl Progress {
         Ok(progress)
     }
 
-    /// The next used element.
+    /// Returns the next used element.
     pub(super) fn told(&self) -> Position {
         self.told
     }
 
-    /// What the last process left, if it served this ring.
+    /// Returns the place that the last process left, if that process served this ring.
     fn found(&self, origin: &Origin, ring: &Span, device: &Span) -> Option<Place> {
         let word = |at| self.region.load_u64(at, Ordering::Relaxed);
         let mut own = (0..).zip(origin.words());
@@ -177,7 +174,7 @@ impl Progress {
         self.region.store_u64(MARKED, MARK, Ordering::Release);
     }
 
-    /// Publishes what the last process had begun to publish, unless the driver has seen it.
+    /// Publishes the elements that the last process had begun to publish, unless the driver has seen them.
     fn complete(&mut self, place: Place, size: u16, ring: &Span, wrote: impl FnMut(usize)) {
         (self.told, self.last, self.noted) = (place.old, place.last, place.count);
         if place.count == 0 {
@@ -211,7 +208,7 @@ impl Progress {
         ELEMENTS + ELEMENT * usize::from(number)
     }
 
-    /// The fields of a noted element: length and identifier, and its position.
+    /// Returns the fields of a noted element: length and identifier, and its position.
     fn element(&self, number: u16, size: u16) -> Option<(u64, Position)> {
         let word = self
             .region
@@ -229,8 +226,8 @@ impl Progress {
         self.noted = self.noted.wrapping_add(1);
     }
 
-    /// Publishes the noted elements; `next` is the next used element after them. `wrote` is told the offset of
-    /// each in the ring.
+    /// Publishes the noted elements; `next` is the next used element after them. `wrote` gets the offset of each in the
+    /// ring.
     #[inline]
     pub(super) fn publish(
         &mut self,
@@ -272,7 +269,7 @@ impl Progress {
     }
 }
 
-/// The flags of a descriptor.
+/// Returns the flags of a descriptor.
 fn flags(ring: &Span, at: Position) -> u16 {
     let offset = DESCRIPTOR * usize::from(at.slot()) + FLAGS;
     u16::from_le(ring.load_u16(offset, Ordering::Relaxed))

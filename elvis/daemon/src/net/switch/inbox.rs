@@ -1,16 +1,16 @@
-//! Frames that wait for a receiver: its buffers are used up, or another I/O thread serves it. The memory is
-//! fixed; when it is full, new frames are dropped, as by every switch.
+//! Frames that wait for a receiver, whose buffers are used up or which another I/O thread serves. The memory is fixed;
+//! when it is full, new frames are dropped, as by every switch.
 
 use crate::net::give::Parts;
 use crate::net::header::{BYTES, Header};
 use std::collections::VecDeque;
 
-/// Bytes of frames that may wait. More than what a receiver with a usual ring of 256 buffers can take at once.
+/// Bytes of frames that may wait: more than a receiver with a usual ring of 256 buffers can take at once.
 pub const CAPACITY: usize = 512 << 10;
 /// Frames that may wait.
 pub const FRAMES: usize = 1024;
 
-/// A frame's place.
+/// Place of a frame in the memory.
 #[derive(Debug, Clone, Copy)]
 struct Place {
     header: Header,
@@ -18,13 +18,13 @@ struct Place {
     bytes: usize,
 }
 
-/// The waiting frames of one receive queue, the oldest first.
+/// Waiting frames of one receive queue, the oldest first.
 #[derive(Debug)]
 pub struct Inbox {
-    /// Used as a ring; a frame is never split.
+    /// Memory used as a ring; a frame is never split.
     memory: Box<[u8]>,
     frames: VecDeque<Place>,
-    /// Where the next frame is put.
+    /// Offset at which the next frame is put.
     end: usize,
 }
 
@@ -40,7 +40,7 @@ impl Default for Inbox {
 }
 
 impl Inbox {
-    /// Where a frame of this length can be put.
+    /// Returns the offset at which a frame of this length can be put.
     fn room(&self, bytes: usize) -> Option<usize> {
         let (Some(first), Some(last)) = (self.frames.front(), self.frames.back()) else {
             return (bytes <= self.memory.len()).then_some(0);
@@ -51,7 +51,7 @@ impl Inbox {
         if bytes <= self.memory.len() - self.end {
             return Some(self.end);
         }
-        // From the start again. The end never meets the first frame, which would look like an empty ring.
+        // The frame goes to the start again. The end never meets the first frame, which would look like an empty ring.
         (bytes < first.start).then_some(0)
     }
 
@@ -75,7 +75,7 @@ impl Inbox {
         true
     }
 
-    /// The oldest frame.
+    /// Returns the oldest frame.
     #[must_use]
     pub fn first(&self) -> Option<(Header, &[u8])> {
         let Place {
@@ -96,7 +96,7 @@ impl Inbox {
         self.frames.clear();
     }
 
-    /// The number of frames.
+    /// Returns the number of frames.
     #[must_use]
     pub fn frames(&self) -> usize {
         self.frames.len()

@@ -1,7 +1,7 @@
-//! A switch between network devices of this process, its ports. I/O threads forward frames through it
-//! themselves; it has the tables of addresses, and what a port's I/O thread and others share.
+//! A switch between network devices of this process, and its ports. I/O threads forward frames through it themselves.
+//! The switch has the tables of addresses, and the state that a port's I/O thread and others share.
 //!
-//! Each VLAN is a network of its own, with a table of its own. 0 is the network of frames without a tag.
+//! Each VLAN is a network of its own, with a table of its own. VLAN 0 is the network of frames without a tag.
 
 mod inbox;
 mod table;
@@ -19,15 +19,15 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering}
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 use std::time::Instant;
 
-/// The ports of a switch by number, at some time.
+/// Ports of a switch by number, at some time.
 pub type Ports = Arc<[Option<Arc<Port>>]>;
 
 /// A switch.
 pub struct Switch {
-    /// The addresses that it learned, by VLAN. A table exists as long as its VLAN has ports.
+    /// Addresses that the switch learned, by VLAN. A table exists as long as its VLAN has ports.
     tables: Mutex<BTreeMap<u16, Weak<Table>>>,
     ports: RwLock<Ports>,
-    /// Changes with `ports`, so that I/O threads see that theirs are old.
+    /// Number that changes with `ports`, so that I/O threads see that theirs are old.
     generation: AtomicU64,
     start: Instant,
 }
@@ -37,50 +37,50 @@ pub struct Port {
     switch: Arc<Switch>,
     number: u16,
     spec: PortSpec,
-    /// The addresses in its VLAN.
+    /// Addresses in the port's VLAN.
     table: Arc<Table>,
-    /// What it is, if not a device's.
+    /// Uplink of the port, if it is not a device's.
     uplink: Option<Arc<Uplink>>,
-    /// Whether its own I/O thread has to count all frames that it gets, for a limit. Then no sender's visit puts a frame
-    /// into its buffers.
+    /// Whether the port's own I/O thread has to count all frames that the port gets, for a limit. Then no sender's
+    /// visit puts a frame into its buffers.
     counted: AtomicBool,
-    /// Its receive queues; an uplink has none.
+    /// Receive queues of the port; an uplink has none.
     pub queues: Vec<PortQueue>,
 }
 
-/// What a user says of a port.
+/// Configuration of a port.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PortSpec {
-    /// Whether it exchanges frames only with ports that are not isolated.
+    /// Whether the port exchanges frames only with ports that are not isolated.
     pub isolated: bool,
-    /// Its only address: no other may send through it, and it gets frames for no other station.
+    /// Only address of the port: no other may send through it, and it gets frames for no other station.
     pub mac: Option<Mac>,
-    /// Its VLAN; 0: none.
+    /// VLAN of the port; 0: none.
     pub vlan: u16,
 }
 
-/// What I/O threads share of a receive queue.
+/// State of a receive queue that I/O threads share.
 pub struct PortQueue {
     inbox: Mutex<Inbox>,
     /// Frames in the inbox.
     waiting: AtomicUsize,
-    /// Frames ever put there.
+    /// Frames ever put into the inbox.
     arrived: AtomicU32,
     /// Frames dropped as the inbox was full.
     full: AtomicU64,
     /// Whether to ring the bell for the next frame.
     wanted: AtomicBool,
     bell: OwnedFd,
-    /// The I/O thread that serves it, and the slot there; 0: none.
+    /// I/O thread that serves the queue, and the slot there; 0: none.
     place: AtomicU64,
 }
 
-/// Where a receive queue is served.
+/// Place at which a receive queue is served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
-    /// The number of the I/O thread, from 1.
+    /// Number of the I/O thread, from 1.
     pub thread: u32,
-    /// The slot.
+    /// Slot of the queue there.
     pub slot: u32,
 }
 
@@ -106,7 +106,7 @@ impl PortQueue {
         })
     }
 
-    /// Says where it is served; None: nowhere, and frames for it are dropped.
+    /// Sets the place at which the queue is served; None: nowhere, and frames for it are dropped.
     pub fn served_at(&self, place: Option<Place>) {
         let word = place.map_or(0, |place| {
             u64::from(place.thread) << 32 | u64::from(place.slot)
@@ -114,7 +114,7 @@ impl PortQueue {
         self.place.store(word, Ordering::SeqCst);
     }
 
-    /// Where it is served.
+    /// Returns the place at which the queue is served.
     #[must_use]
     pub fn place(&self) -> Option<Place> {
         let word = self.place.load(Ordering::Relaxed);
@@ -124,25 +124,25 @@ impl PortQueue {
         })
     }
 
-    /// Frames that wait.
+    /// Returns the number of frames that wait.
     #[must_use]
     pub fn waiting(&self) -> usize {
         self.waiting.load(Ordering::SeqCst)
     }
 
-    /// Frames that ever waited.
+    /// Returns the number of frames that ever waited.
     #[must_use]
     pub fn arrived(&self) -> u32 {
         self.arrived.load(Ordering::Relaxed)
     }
 
-    /// Frames that found no room.
+    /// Returns the number of frames that found no room.
     #[must_use]
     pub fn full(&self) -> u64 {
         self.full.load(Ordering::Relaxed)
     }
 
-    /// Its I/O thread waits on it: readable after a ring.
+    /// Returns the bell, on which the queue's I/O thread waits: readable after a ring.
     #[must_use]
     pub fn bell(&self) -> &OwnedFd {
         &self.bell
@@ -189,37 +189,37 @@ impl PortQueue {
 }
 
 impl Port {
-    /// Its number.
+    /// Returns the port's number.
     #[must_use]
     pub fn number(&self) -> u16 {
         self.number
     }
 
-    /// Its switch.
+    /// Returns the port's switch.
     #[must_use]
     pub fn switch(&self) -> &Arc<Switch> {
         &self.switch
     }
 
-    /// Its VLAN; 0: none.
+    /// Returns the port's VLAN; 0: none.
     #[must_use]
     pub fn vlan(&self) -> u16 {
         self.spec.vlan
     }
 
-    /// The addresses in its VLAN.
+    /// Returns the addresses in the port's VLAN.
     #[must_use]
     pub fn table(&self) -> &Table {
         &self.table
     }
 
-    /// The uplink behind it.
+    /// Returns the port's uplink, if it is not a device's.
     #[must_use]
     pub fn uplink(&self) -> Option<&Uplink> {
         self.uplink.as_deref()
     }
 
-    /// Whether it is in all VLANs.
+    /// Whether the port is in all VLANs.
     fn is_trunk(&self) -> bool {
         self.uplink.is_some() && self.spec.vlan == 0
     }
@@ -229,19 +229,19 @@ impl Port {
         self.spec.vlan == vlan || self.is_trunk()
     }
 
-    /// Whether an address may send through it.
+    /// Whether an address may send through the port.
     #[must_use]
     pub fn may_send(&self, mac: Mac) -> bool {
         self.spec.mac.is_none_or(|its| its == mac)
     }
 
-    /// Whether a sender's visit may put frames into its buffers.
+    /// Whether a sender's visit may put frames into the port's buffers.
     #[must_use]
     pub fn direct(&self) -> bool {
         !self.counted.load(Ordering::Relaxed)
     }
 
-    /// Sets whether its own I/O thread has to count all frames that it gets.
+    /// Sets whether the port's own I/O thread has to count all frames that the port gets.
     pub fn count(&self, counted: bool) {
         self.counted.store(counted, Ordering::Relaxed);
     }
@@ -258,8 +258,8 @@ impl Port {
         is_group(to) || self.spec.mac.is_none_or(|its| its == to)
     }
 
-    /// Whether a frame to this address is flooded, and the numbers of ports that may get it: [`Self::receiver`] finds those
-    /// that do.
+    /// Returns whether a frame to this address is flooded, and the numbers of ports that may get it: [`Self::receiver`]
+    /// finds those that do.
     #[must_use]
     pub fn receivers(table: &Table, ports: &Ports, to: Mac, now_s: u32) -> (bool, Range<usize>) {
         let known = (!is_group(to)).then(|| table.find(to, now_s)).flatten();
@@ -270,8 +270,8 @@ impl Port {
         (known.is_none(), numbers)
     }
 
-    /// The first port in `numbers` that gets a frame of a VLAN from this one to an address. Removes that port and those
-    /// before it from `numbers`.
+    /// Returns the first port in `numbers` that gets a frame of a VLAN from this one to an address. Removes that port
+    /// and those before it from `numbers`.
     pub fn receiver<'a>(
         &self,
         vlan: u16,
@@ -284,7 +284,7 @@ impl Port {
         numbers.find_map(|number| ports.get(number)?.as_ref().filter(gets))
     }
 
-    /// The receive queue for frames that a sender sends through its queue of this number, so that a flow keeps
+    /// Returns the receive queue for frames that a sender sends through its queue of this number, so that a flow keeps
     /// its order. None: none is served.
     #[must_use]
     pub fn queue_for(&self, hint: u16) -> Option<&PortQueue> {
@@ -308,7 +308,7 @@ impl Port {
         }
     }
 
-    /// Gives it a frame of a VLAN: to the queue for `hint`, or to the uplink. `scratch` is for the uplink.
+    /// Gives the port a frame of a VLAN: to the queue for `hint`, or to the uplink. `scratch` is for the uplink.
     pub fn give(&self, vlan: u16, hint: u16, header: Header, parts: &Parts, scratch: &mut [u8]) {
         if let Some(uplink) = &self.uplink {
             uplink.send(vlan, &header, parts, scratch);
@@ -347,31 +347,31 @@ impl Default for Switch {
 }
 
 impl Switch {
-    /// Seconds since it was made.
+    /// Returns the seconds since the switch was made.
     #[must_use]
     pub fn now_s(&self) -> u32 {
         u32::try_from(self.start.elapsed().as_secs()).unwrap_or(u32::MAX - 1)
     }
 
-    /// Its ports now.
+    /// Returns the switch's ports now.
     #[must_use]
     pub fn ports(&self) -> Ports {
         Arc::clone(&self.ports.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Changes with its ports.
+    /// Returns a number that changes with the ports.
     #[must_use]
     pub fn generation(&self) -> u64 {
         self.generation.load(Ordering::Acquire)
     }
 
-    /// The addresses in a VLAN, if it has ports.
+    /// Returns the addresses in a VLAN, if it has ports.
     #[must_use]
     pub fn table(&self, vlan: u16) -> Option<Arc<Table>> {
         lock(&self.tables).get(&vlan).and_then(Weak::upgrade)
     }
 
-    /// The same for a port that joins.
+    /// Returns the addresses in a VLAN for a port that joins it; makes the table for the first one.
     fn new_table(&self, vlan: u16) -> Arc<Table> {
         let mut all = lock(&self.tables);
         all.retain(|_, table| table.strong_count() > 0);
@@ -446,6 +446,7 @@ impl Switch {
         let joined = joined
             .map(Joined)
             .ok_or_else(|| in_use("all ports of the switch are in use"))?;
+        // The pin needs the port's number. If the address is another's, dropping `joined` removes the port again.
         if let Some(mac) = joined.0.spec.mac {
             if !joined.0.table.pin(mac, joined.0.number) {
                 return Err(in_use("another port of the switch has this address"));
@@ -455,7 +456,7 @@ impl Switch {
     }
 }
 
-/// A port that leaves its switch when this is dropped.
+/// Port that leaves its switch when this is dropped.
 #[derive(Debug)]
 pub struct Joined(pub Arc<Port>);
 
@@ -466,7 +467,7 @@ impl Drop for Joined {
             if let Some(port) = ports.get_mut(usize::from(*number)) {
                 *port = None;
             }
-            // While no other port can take the number.
+            // The addresses are forgotten while no other port can take the number.
             let tables = lock(&switch.tables);
             let tables = tables.values().filter_map(Weak::upgrade);
             tables.for_each(|table| table.forget(*number));
@@ -474,12 +475,12 @@ impl Drop for Joined {
     }
 }
 
-/// The switches of a server, by name. One exists as long as it has ports.
+/// Switches of a server, by name. A switch exists as long as it has ports.
 #[derive(Debug, Default)]
 pub struct Switches(Mutex<BTreeMap<String, Weak<Switch>>>);
 
 impl Switches {
-    /// The switch of this name.
+    /// Returns the switch of this name.
     #[must_use]
     pub fn get(&self, name: &str) -> Arc<Switch> {
         let mut all = lock(&self.0);
@@ -503,8 +504,8 @@ mod tests {
         [2, 0, 0, 0, 0, number]
     }
 
-    /// What happens to a switch: a port joins a VLAN, with an address of its own or not; a port leaves; a port sends from
-    /// an address, to a station or to a group.
+    /// Event of a switch: a port joins a VLAN, with an address of its own or not; a port leaves; a port sends from an
+    /// address, to a station or to a group.
     #[derive(Debug, Clone)]
     enum Event {
         Join(Option<u8>, bool, u16),
@@ -529,9 +530,9 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-        /// A frame goes to the port that its receiver is behind; if that is unknown, to all that may be it: never to
-        /// the sender's, nor between isolated ports or VLANs, nor one for another station to a port that has an
-        /// address.
+        /// Checks the ports that get a frame: the one that its receiver is behind; if that is unknown, all that may be
+        /// it. Never the sender's port, nor one across isolated ports or VLANs, nor, for another station, one that has
+        /// an address.
         #[test]
         fn frames_go_where_their_receiver_may_be(events in prop::collection::vec(event(), 1..60)) {
             let switch: Arc<Switch> = Arc::default();

@@ -1,8 +1,9 @@
-//! Which port an address is behind: a learning table of fixed size that all I/O threads read and write
-//! without locks. An entry is one word, so no reader sees half of one; what two writers do at the same time
-//! may lose one of two new entries, which the next frame brings back.
+//! The ports that addresses are behind: a learning table of fixed size that all I/O threads read and write without
+//! locks. An entry is one word, so no reader sees half of one. Two writers at the same time may lose one of two new
+//! entries, which the next frame brings back.
 //!
-//! No port can make others' entries go: an entry is replaced only when it is old, and each port has a most.
+//! No port can remove others' entries: an entry is replaced only when it is old, and each port has a greatest number of
+//! entries.
 
 use crate::net::Mac;
 use std::hash::{BuildHasher, RandomState};
@@ -13,41 +14,41 @@ pub const PORTS: usize = 1024;
 /// Most addresses behind one port.
 pub const PORT_ADDRESSES: u32 = 256;
 /// Most addresses behind an uplink: a network of the host may have many. A quarter of the table, so that there is room
-/// for those of all other ports.
+/// for the addresses of all other ports.
 pub const UPLINK_ADDRESSES: u32 = (WAYS * BUCKETS / 4) as u32;
-/// An entry is forgotten this long after its address last sent, in seconds.
+/// Time after which an entry is forgotten, in seconds since its address last sent.
 pub const AGE_S: u32 = 300;
 
-/// Entries with the same hash.
+/// Number of entries with the same hash.
 const WAYS: usize = 8;
 const BUCKETS: usize = 2048;
-/// `seen` of an entry that is never forgotten.
+/// Value of `seen` of an entry that is never forgotten.
 const PINNED: u32 = u32::MAX;
 
-/// What the table learned from a frame.
+/// Knowledge that the table gained from a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Learned {
     /// Nothing new.
     Known,
-    /// The address.
+    /// The address is new.
     New,
-    /// That the address is behind another port now.
+    /// The address is behind another port now.
     Moved,
     /// The address is pinned to another port: drop the frame.
     Foreign,
-    /// Nothing: the port has too many addresses already, or its place in the table is full. Frames for it go to
-    /// all ports.
+    /// Nothing, as the port has too many addresses already, or its place in the table is full. Frames for the address
+    /// go to all ports.
     Full,
 }
 
-/// The table.
+/// Table of addresses.
 pub struct Table {
     seed: u64,
-    /// An address and, in the upper 16 bits, its port plus 1; 0: free.
+    /// Addresses, each with its port plus 1 in the upper 16 bits; 0: free.
     words: Box<[AtomicU64]>,
-    /// When an address last sent, in seconds of the switch.
+    /// Times at which addresses last sent, in seconds of the switch.
     seen: Box<[AtomicU32]>,
-    /// By port: the number of its addresses, and when old ones were last counted out.
+    /// Number of each port's addresses, and time at which its old ones were last counted out.
     counts: Box<[AtomicU32]>,
     swept_s: Box<[AtomicU32]>,
 }
@@ -61,7 +62,7 @@ fn word(mac: Mac, port: u16) -> u64 {
     number(mac) | (u64::from(port) + 1) << 48
 }
 
-/// The port of a word that is not free.
+/// Returns the port of a word that is not free.
 fn port_of(word: u64) -> u16 {
     ((word >> 48) as u16).wrapping_sub(1)
 }
@@ -73,7 +74,7 @@ fn zeros<T: Default>(count: usize) -> Box<[T]> {
 impl Default for Table {
     fn default() -> Self {
         Self {
-            // Unknown to senders, who could otherwise fill one bucket on purpose.
+            // The seed is unknown to senders, who could otherwise fill one bucket on purpose.
             seed: RandomState::new().hash_one(0) | 1,
             words: zeros(WAYS * BUCKETS),
             seen: zeros(WAYS * BUCKETS),
@@ -96,7 +97,7 @@ impl Table {
         seen_s != PINNED && now_s.saturating_sub(seen_s) > AGE_S
     }
 
-    /// The port that an address is behind.
+    /// Returns the port that an address is behind.
     #[must_use]
     pub fn find(&self, mac: Mac, now_s: u32) -> Option<u16> {
         let wanted = number(mac);
@@ -112,7 +113,7 @@ impl Table {
         self.learn_up_to(PORT_ADDRESSES, mac, port, now_s)
     }
 
-    /// The same through a port that may have this many addresses.
+    /// Notes that an address sent through a port that may have `most` addresses.
     pub fn learn_up_to(&self, most: u32, mac: Mac, port: u16, now_s: u32) -> Learned {
         let (wanted, new) = (number(mac), word(mac, port));
         let (mut empty, mut old) = (None, None);
@@ -141,14 +142,14 @@ impl Table {
                 old.get_or_insert((at, word));
             }
         }
-        // To a pin all that is not pinned is old.
+        // For a pin every entry that is not pinned is old.
         match empty.or(old) {
             Some((at, word)) if self.replace(most, at, word, new, now_s) => Learned::New,
             _ => Learned::Full,
         }
     }
 
-    /// Replaces an entry, if the new one's port may have more. Ports' counts follow.
+    /// Replaces an entry, if the port of the new one may have more. Changes the ports' counts too.
     fn replace(&self, most: u32, at: usize, mut old: u64, new: u64, seen_s: u32) -> bool {
         let port = port_of(new);
         let Some(count) = self.counts.get(usize::from(port)) else {
@@ -159,7 +160,7 @@ impl Table {
             if count.load(Ordering::Relaxed) >= most {
                 return false;
             }
-            // It may have been one of the port's old entries.
+            // The entry may have been one of the port's old entries.
             if self.words[at].load(Ordering::Relaxed) == 0 {
                 old = 0;
             }
@@ -177,7 +178,7 @@ impl Table {
         true
     }
 
-    /// Counts out an entry that was replaced.
+    /// Counts an entry that was replaced out of its port's number.
     fn gone(&self, word: u64) {
         if word != 0 {
             if let Some(count) = self.counts.get(usize::from(port_of(word))) {
@@ -217,12 +218,12 @@ impl Table {
         matches!(self.learn(mac, port, PINNED), Learned::New | Learned::Moved)
     }
 
-    /// Forgets all addresses of a port, which no frame comes from any more.
+    /// Forgets all addresses of a port from which no frame comes any more.
     pub fn forget(&self, port: u16) {
         self.free(port, |_| true);
     }
 
-    /// The number of addresses, old ones too.
+    /// Returns the number of addresses, old ones too.
     #[must_use]
     pub fn addresses(&self) -> u32 {
         self.counts
@@ -330,7 +331,7 @@ mod tests {
     }
 
     proptest! {
-        /// With few addresses the table is a map with ages.
+        /// A table with few addresses is a map with ages.
         #[test]
         fn it_is_a_map(steps in prop::collection::vec((0u32..40, 0u16..5, 0u32..200, 0u8..20), 1..300)) {
             let (table, mut map, mut now_s) = (Table::default(), HashMap::<u32, (u16, u32)>::new(), 0);

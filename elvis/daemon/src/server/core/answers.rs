@@ -1,21 +1,21 @@
-//! Whether to look for answers right after a driver sent frames to an interface. Answers of the host's own kernel
-//! are there when the frame was sent; those of other hosts are not, and an event tells of them. Pure.
+//! The decision whether to look for answers right after a driver sent frames to an interface. Answers of the host's own
+//! kernel are there when the frame was sent. Answers of other hosts are not, and an event tells of them. Pure.
 
-/// If so many looks in a row were in vain, only one of so many is made.
+/// Number of looks in vain in a row after which only one of so many is made.
 const IN_VAIN: u32 = 8;
 
-/// What is known of one receive queue.
+/// State of one receive queue.
 #[derive(Debug, Default)]
 pub(super) struct Answers {
-    /// How many frames to look for now.
+    /// Number of frames to look for now.
     wanted: u32,
     in_vain: u32,
-    /// Looks that were not made since the last one.
+    /// Number of looks that were left out since the last one.
     left_out: u32,
 }
 
 impl Answers {
-    /// So many frames were sent. True: look for as many.
+    /// Notes that `sent` frames were sent. True: look for as many.
     pub(super) fn expect(&mut self, sent: u32) -> bool {
         if self.in_vain >= IN_VAIN {
             self.left_out = (self.left_out + 1) % IN_VAIN;
@@ -27,19 +27,19 @@ impl Answers {
         true
     }
 
-    /// Whether one is to be looked for.
+    /// Whether an answer is to be looked for.
     pub(super) fn wanted(&self) -> bool {
         self.wanted > 0
     }
 
-    /// Looks for one. False if none is wanted.
+    /// Takes one look. False if none is wanted.
     pub(super) fn look(&mut self) -> bool {
         let wanted = self.wanted();
         self.wanted = self.wanted.saturating_sub(1);
         wanted
     }
 
-    /// What a look found.
+    /// Notes whether a look found a frame.
     pub(super) fn found(&mut self, frame: bool) {
         self.in_vain = match frame {
             true => 0,
@@ -47,7 +47,7 @@ impl Answers {
         };
     }
 
-    /// There is no frame now.
+    /// Notes that there is no frame now.
     pub(super) fn none(&mut self) {
         self.wanted = 0;
     }
@@ -57,7 +57,7 @@ impl Answers {
 mod tests {
     use super::*;
 
-    /// Looks after `times` sent frames, each of which finds a frame or not. Returns how many were made.
+    /// Takes looks after `times` sent frames, each of which finds a frame or not. Returns how many were made.
     fn looks(answers: &mut Answers, times: u32, found: bool) -> u32 {
         let mut made = 0;
         for _ in 0..times {

@@ -1,4 +1,4 @@
-//! What an I/O thread knows of a network device's queue, and how a receive queue gets its frames.
+//! State that an I/O thread has of a network device's queue, and the way in which a receive queue gets its frames.
 //!
 //! A receive queue has work when a frame waits and there are buffers for it; only a queue without buffers asks
 //! its driver for kicks.
@@ -16,45 +16,45 @@ use elvis_ring::{Ring, RingError};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
-/// How long a frame waits for buffers while others arrive behind it, in ns. Then it is dropped: it may be
-/// larger than all buffers of its driver.
+/// Time that a frame waits for buffers while others arrive after it, in ns. Then it is dropped: it may be larger than
+/// all buffers of its driver.
 const STARVE_NS: u64 = 100_000_000;
 
-/// What an I/O thread knows of a network device's queue.
+/// State that an I/O thread has of a network device's queue.
 pub(super) struct Frames {
     pub(super) receives: bool,
     pub(super) pair: u16,
-    /// The port, if the device is at a switch.
+    /// Port of the device, if it is at a switch.
     pub(super) port: Option<Arc<Port>>,
     /// The ports of the switch, as of this generation.
     ports: Ports,
     generation: u64,
-    /// The switch's time when this thread's was 0, in seconds.
+    /// Time of the switch when this thread's was 0, in seconds.
     start_s: u32,
-    /// The interface may have frames.
+    /// Whether the interface may have frames.
     pub(super) ready: bool,
-    /// Frames of the interface to look for because its driver sent some.
+    /// Answers to look for at the interface, as the driver sent some frames.
     pub(super) answers: Answers,
-    /// The slot of the pair's other queue, when it was last looked for.
+    /// Slot of the pair's other queue, when it was last looked for.
     pub(super) other: usize,
-    /// The slot of the queue that got its last frame, if that is of this thread.
+    /// Slot of the queue that got the last frame sent, if that is of this thread.
     pub(super) receiver: Option<usize>,
     /// Frames that came from the interface.
     arrived: u16,
-    /// The frame that it sends to one receiver after another.
+    /// Frame that the queue sends to one receiver after another.
     pub(super) flood: Option<Box<Flood>>,
-    /// A frame from the interface that waits for buffers: its header and its length in `memory`.
+    /// Frame from the interface that waits for buffers: its header, and its length in `memory`.
     held: Option<(Header, usize)>,
     memory: Vec<u8>,
-    /// The driver's index, and the time, when there were too few buffers for the next frame.
+    /// Index of the driver, and time, at which there were too few buffers for the next frame.
     starved: Option<(u16, u64)>,
 }
 
-/// What came of an attempt to receive a frame.
+/// Result of an attempt to receive a frame.
 pub(super) enum Received {
     /// A frame of this length arrived.
     Frame(Given, usize),
-    /// There is none.
+    /// There is no frame.
     Nothing,
     /// The interface has an error.
     Failed,
@@ -94,7 +94,7 @@ impl Frames {
         self.port.as_ref()?.queues.get(usize::from(self.pair))
     }
 
-    /// The ports of its switch.
+    /// Returns the ports of the switch.
     pub(super) fn ports(&mut self, port: &Port) -> Ports {
         let generation = port.switch().generation();
         if generation != self.generation {
@@ -103,12 +103,12 @@ impl Frames {
         Arc::clone(&self.ports)
     }
 
-    /// The switch's time.
+    /// Returns the switch's time, in seconds.
     pub(super) fn now_s(&self, now_ns: u64) -> u32 {
         self.start_s.saturating_add((now_ns / 1_000_000_000) as u32)
     }
 
-    /// What becomes readable when frames arrive.
+    /// Returns the descriptor that becomes readable when frames arrive.
     pub(super) fn source<'a>(&'a self, net: &'a Net) -> Option<BorrowedFd<'a>> {
         match (&net.backing, self.receives) {
             (_, false) => None,
@@ -117,7 +117,7 @@ impl Frames {
         }
     }
 
-    /// Says that a slot of this I/O thread serves it; None: no longer.
+    /// Announces that a slot of this I/O thread serves the queue; None: no longer.
     pub(super) fn served_at(&self, place: Option<Place>) {
         if let (true, Some(inbox)) = (self.receives, self.inbox()) {
             inbox.want_bell(false);
@@ -125,7 +125,7 @@ impl Frames {
         }
     }
 
-    /// Frames that wait for this receive queue.
+    /// Returns the number of frames that wait for this receive queue.
     pub(super) fn waiting(&self) -> usize {
         match self.inbox() {
             Some(inbox) => inbox.waiting(),
@@ -133,13 +133,13 @@ impl Frames {
         }
     }
 
-    /// Frames that arrived for this receive queue so far.
+    /// Returns the number of frames that arrived for this receive queue so far.
     fn arrived(&self) -> u16 {
         self.inbox()
             .map_or(self.arrived, |inbox| inbox.arrived() as u16)
     }
 
-    /// Frames that found its inbox full.
+    /// Returns the number of frames that found the inbox full.
     pub(super) fn full(&self) -> u64 {
         let inbox = self.inbox().filter(|_| self.receives);
         inbox.map_or(0, PortQueue::full)
@@ -163,7 +163,7 @@ impl Frames {
         })
     }
 
-    /// The next frame found too few buffers. True if it waited too long.
+    /// Notes that the next frame found too few buffers. True if it waited too long.
     pub(super) fn starve(&mut self, ring: &mut Ring, now_ns: u64) -> Result<bool, RingError> {
         let avail = ring.look()?.avail;
         let since_ns = match self.starved {
@@ -187,7 +187,7 @@ impl Frames {
         }
     }
 
-    /// Asks for none.
+    /// Asks for no notifications of frames.
     pub(super) fn disarm(&self) {
         if let (true, Some(inbox)) = (self.receives, self.inbox()) {
             inbox.want_bell(false);
@@ -199,7 +199,7 @@ impl Frames {
         self.starved.is_some()
     }
 
-    /// The next frame found enough buffers.
+    /// Notes that the next frame found enough buffers.
     pub(super) fn fed(&mut self) {
         self.starved = None;
     }
@@ -249,7 +249,7 @@ impl Frames {
         if self.ready || self.held.is_some() {
             return self.receive_now(link, ring, features, room);
         }
-        // Only as many as are expected: of any other one there will be an event.
+        // Looks only for as many frames as are expected: of any other one there will be an event.
         if !self.answers.look() {
             return Ok(Received::Nothing);
         }
@@ -265,6 +265,7 @@ impl Frames {
         features: u64,
         room: &mut Room,
     ) -> Result<Received, RingError> {
+        // A frame that found too few buffers is held, and goes first: frames stay in order.
         if self.held.is_none() {
             if let Some(received) = self.read_into_buffers(link, ring, features, room)? {
                 return Ok(received);
@@ -291,7 +292,7 @@ impl Frames {
         Ok(Received::Frame(given, bytes))
     }
 
-    /// The interface has no frame: the next event says when it has.
+    /// Notes that the interface has no frame: the next event says when it has.
     fn none(&mut self, failed: bool) -> Received {
         self.ready = false;
         self.answers.none();
@@ -324,6 +325,7 @@ impl Frames {
         } else {
             each
         };
+        // A frame that is read can't be given back, so the driver's buffers must have room for the longest one.
         let enough = most > (LONGEST + before) as u64 && each > before as u64;
         let mut scratch = std::mem::take(&mut room.scratch);
         let read = match enough && first.writable().len() < sys::PIECES {

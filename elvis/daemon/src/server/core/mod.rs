@@ -1,9 +1,9 @@
-//! An I/O thread: asks the policy what to do next, and does it.
+//! An I/O thread: asks the policy for the next step, and does it.
 //!
-//! It accesses its data without locks, except the limits of a device that it shares with other I/O threads, and
-//! waits only in one epoll: never for a front-end. This file has the loop; `queues`
-//! takes queues in and gives them back; `visits` serves a queue as the policy decides; `requests`
-//! starts requests and replies to them; `network` does so for frames, with what `frames` knows of a queue.
+//! The thread accesses its data without locks, except the limits of a device that it shares with other I/O threads. It
+//! waits only in one epoll: never for a front-end. This file has the loop. `queues` takes queues in and gives them
+//! back; `visits` serves a queue as the policy decides. `requests` starts requests and replies to them; `network` does
+//! so for frames, by the state that `frames` has of a queue.
 
 mod answers;
 mod frames;
@@ -39,7 +39,7 @@ use ws_cpus::named;
 /// Data of epoll events; smaller values are slots of queues.
 const WAKE: u64 = u64::MAX;
 const ENGINE: u64 = u64::MAX - 1;
-/// Added to a slot: frames may have come to a receive queue.
+/// Flag beside a slot: frames may have come to a receive queue.
 const FRAMES: u64 = 1 << 32;
 /// Room for an event.
 const NO_EVENT: epoll::Event = epoll::Event {
@@ -48,13 +48,14 @@ const NO_EVENT: epoll::Event = epoll::Event {
 };
 /// Visits in vain between two reads of the clock.
 const CLOCK_EVERY: u32 = 8;
-/// How long requests that the kernel did not take wait before they are tried again, in ns.
+/// Time after which requests that the kernel did not take are tried again, in ns.
 const RETRY_NS: u64 = 1_000_000;
-/// How long an idle thread waits, in ns, between looks for the end of another thread's sync of the same disk: less than a
+/// Time, in ns, between two looks of an idle thread for the end of another thread's sync of the same disk: less than a
 /// sync takes.
 const HELD_NS: u64 = 50_000;
 
-/// The time, at least 1. One clock for all I/O threads, as they share devices' limits. It is asked once or twice a visit.
+/// Returns the time, at least 1. All I/O threads have this clock, as they share devices' limits. The clock is read once
+/// or twice a visit.
 pub(super) fn now_ns() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
     (now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64).max(1)
@@ -75,41 +76,41 @@ fn bind(cpus: &[usize]) -> io::Result<()> {
 
 struct Slot {
     queue: Box<Queue>,
-    /// Its device, which pays for it as long as it is here.
+    /// Device of the queue, which pays for the queue as long as the slot has it.
     device: DeviceId,
-    /// None after it was removed from the policy.
+    /// Number of the queue in the policy. None after it was removed from the policy.
     id: Option<QueueId>,
     in_flight: u32,
-    /// Bytes of memory that they hold.
+    /// Bytes of memory that the requests in flight hold.
     held: u64,
-    /// It was found to have requests when they held all that they may.
+    /// Whether the queue was found to have more requests when those in flight held all memory that they may.
     waits_for_room: bool,
     /// Replies put into the ring, not yet published.
     unpublished: u64,
-    /// The parts of its driver's memory that are registered with the engine.
+    /// Parts of the driver's memory that are registered with the engine.
     registered: Registered,
-    /// How much of its requests is started at a time.
+    /// Pace at which the queue's requests are started.
     pace: Pace,
-    /// Decides when its driver is called.
+    /// Decides when the driver is called.
     calls: Calls,
-    /// The request that it does part by part.
+    /// Request that the I/O thread does part by part.
     partial: Option<Box<Partial>>,
-    /// If it is a network device's.
+    /// State of frames, of a network device's queue.
     frames: Option<Box<Frames>>,
-    /// Where to send it when it has drained.
+    /// Channel that gets the queue when it has drained.
     back: Option<Sender<Box<Queue>>>,
 }
 
 /// The state of one I/O thread.
 pub(super) struct Core {
-    /// Its number in this process, from 1.
+    /// Number of the I/O thread in this process, from 1.
     number: u32,
     scheduler: Scheduler,
     slots: Vec<Option<Slot>>,
-    /// By queue id: its slot.
+    /// Slot of each queue, by queue id.
     slot_of: Vec<usize>,
-    /// By device number: its id, and whether it still exists. A device without queues stays here, so that no front-end gets
-    /// a new share, and loses its debt, by a restart of its rings.
+    /// Id of each device, and whether the device still exists, by device number. A device without queues stays here.
+    /// Otherwise a front-end would get a new share, and lose its debt, by a restart of its rings.
     devices: HashMap<u64, (DeviceId, Weak<Shared>)>,
     engine: Engine,
     pending: Vec<Option<Pending>>,
@@ -133,10 +134,10 @@ pub(super) struct Core {
     orders: Receiver<Order>,
     signaller: Signaller,
     faults: usize,
-    /// The time on the clock of all I/O threads, and when this one started.
+    /// Time at the last look on the clock of all I/O threads, and at the start of this one.
     now_ns: u64,
     started_ns: u64,
-    /// When kicks were last looked for.
+    /// Time at which kicks were last looked for.
     kicks_ns: u64,
     stops: Stops,
     cpus: Vec<usize>,
@@ -221,7 +222,7 @@ impl Core {
                         if in_vain % CLOCK_EVERY == 0 {
                             let before_ns = self.now_ns;
                             self.clock();
-                            // Not that of the next visit.
+                            // Stops so far are not charged to the next visit.
                             self.stops.within(self.now_ns.saturating_sub(before_ns));
                         }
                     }
@@ -230,15 +231,16 @@ impl Core {
                 }
                 Step::Events => {
                     first = None;
-                    // Without a part: that may take so long that events are due again, and no visit would come.
+                    // No part of a request is done here. It may take so long that events are due again, and no visit
+                    // would come.
                     self.events(Some(0));
                 }
                 Step::Sleep { until_ns } => {
                     self.settle_calls();
                     self.clock();
                     let wait_ns = until_ns.map(|until_ns| until_ns.saturating_sub(self.now_ns));
-                    // The rest of a request that was done in part. What the kernel does not take now is tried
-                    // again, and held requests may wait for another thread: no event would tell.
+                    // Starts the rest of a request that was done in part. Requests that the kernel does not take now
+                    // are tried again, and held requests may wait for another thread. No event tells of either.
                     let _ = self.engine.start();
                     let limit_ns = match (self.held.is_empty(), self.engine.unstarted()) {
                         _ if !self.parts.is_empty() => Some(0),
@@ -284,7 +286,7 @@ impl Core {
         self.reap();
     }
 
-    /// Looks for notifications during a visit. Orders and what the engine has done wait: these events stay.
+    /// Looks for notifications during a visit. Orders and results of the engine wait: their events stay.
     fn look_for_kicks(&mut self) {
         self.kicks_ns = self.now_ns;
         let mut events = [NO_EVENT; 64];
@@ -301,7 +303,7 @@ impl Core {
         }
     }
 
-    /// A kick, or a frame that arrived.
+    /// Handles a kick, or a frame that arrived.
     fn notified(&mut self, slot: u64) {
         match slot & FRAMES {
             0 => self.kicked(slot as usize),
@@ -361,7 +363,7 @@ impl Core {
                 }
             }
             if let Some((id, _)) = device.and_then(|device| self.devices.get(&device)) {
-                // As it starts or stops, its driver may be called, which takes as long as it has waiters.
+                // As a device starts or stops, its driver may be called, which takes as long as it has waiters.
                 let id = *id;
                 self.clock();
                 self.charge(id, from_ns);

@@ -1,9 +1,9 @@
 //! Visits to queues of network devices: sends the frames that drivers transmit, and gives them those that
 //! arrive.
 //!
-//! A frame from one device of a switch to another is copied once, from buffer to buffer, in the sender's
-//! visit, if the receiver is served by the same I/O thread and has buffers. Otherwise it waits in the
-//! receiver's inbox.
+//! A frame from one device of a switch to another is copied once, from buffer to buffer, in the sender's visit. That
+//! requires that the same I/O thread serves the receiver, and that the receiver has buffers. Otherwise the frame waits
+//! in the receiver's inbox.
 
 use super::frames::{Frames, Received};
 use super::{Core, Slot};
@@ -22,7 +22,7 @@ use std::sync::Arc;
 /// Bytes of an Ethernet header with a VLAN tag, which are not in an MTU.
 const TAGGED: usize = ETHERNET + 4;
 
-/// The start of a frame that a driver transmits, read once.
+/// Start of a frame that a driver transmits, read once.
 struct Sent {
     header: Header,
     start: [u8; START],
@@ -69,33 +69,33 @@ impl Sent {
         }
     }
 
-    /// The addresses of receiver and sender.
+    /// Returns the addresses of receiver and sender.
     fn addresses(&self) -> (Mac, Mac) {
         let mac = |at| std::array::from_fn(|byte| self.start[at + byte]);
         (mac(0), mac(6))
     }
 }
 
-/// A queue's counters of frames.
+/// Returns a queue's counters of frames.
 fn counts(queue: &mut Queue) -> &mut FrameCounts {
     queue.counted.frames.get_or_insert_default()
 }
 
-/// A frame that a switch copies to many receivers, part by part, so that other queues are served in between. Its own queue
-/// sends no other frame meanwhile.
+/// Frame that a switch copies to many receivers, part by part, so that other queues are served in between. Its own
+/// queue sends no other frame meanwhile.
 pub(super) struct Flood {
     chain: Chain,
     sent: Sent,
-    /// The number of its queue's pair.
+    /// Number of the queue's pair.
     pair: u16,
     port: Arc<Port>,
     ports: Ports,
-    /// Numbers of the ports that have not got it yet.
+    /// Numbers of the ports that have not got the frame yet.
     left: Range<usize>,
 }
 
 impl Flood {
-    /// The chain of its buffers.
+    /// Returns the chain of the frame's buffers.
     pub(super) fn chain(self) -> Chain {
         self.chain
     }
@@ -104,15 +104,15 @@ impl Flood {
     const BYTES: usize = 64 << 10;
     const RECEIVERS: usize = 16;
 
-    /// The most receivers of one part.
+    /// Returns the most receivers of one part.
     fn part(&self) -> usize {
         (Self::BYTES / self.sent.bytes.max(1)).clamp(1, Self::RECEIVERS)
     }
 }
 
 impl Core {
-    /// Sends one frame; of many receivers only the first ones get it now. Returns its length, and how many receivers got it
-    /// beyond the first.
+    /// Sends one frame; of many receivers only the first ones get it now. Returns its length, and the number of
+    /// receivers beyond the first.
     pub(super) fn transmit(&mut self, at: usize, chain: Chain) -> (u64, usize) {
         let Some(Some(slot)) = self.slots.get_mut(at) else {
             return (0, 0);
@@ -172,7 +172,7 @@ impl Core {
         (bytes, 0)
     }
 
-    /// A frame has been sent.
+    /// Counts a sent frame, and puts its buffers back into the ring.
     fn sent(&mut self, at: usize, chain: Chain, bytes: u64) {
         self.at_once += 1;
         if let Some(Some(slot)) = self.slots.get_mut(at) {
@@ -184,7 +184,7 @@ impl Core {
         self.room.spare.push(chain);
     }
 
-    /// Sends a frame to the next of its many receivers. Returns its length, and to how many; None: there is no such
+    /// Sends a frame to the next of its many receivers. Returns its length, and their number; None: there is no such
     /// frame.
     pub(super) fn flood(&mut self, at: usize) -> Option<(u64, usize)> {
         let frames = self.slots.get_mut(at)?.as_mut()?.frames.as_mut()?;
@@ -210,8 +210,8 @@ impl Core {
         }
     }
 
-    /// Gives a frame to its next receivers. Returns to how many, and the slot of the last one's queue if that is of this
-    /// thread.
+    /// Gives a frame to its next receivers. Returns their number, and the slot of the last one's queue if that is of
+    /// this thread.
     fn forward(&mut self, flood: &mut Flood) -> (usize, Option<usize>) {
         let (to, most) = (flood.sent.addresses().0, flood.part());
         let vlan = flood.port.vlan();
@@ -225,8 +225,8 @@ impl Core {
         (receivers, last)
     }
 
-    /// A driver sent frames. An interface may have as many answers at once, as from the host's own kernel. Returns
-    /// the queue to visit for them.
+    /// Notes that a driver sent frames. An interface may have as many answers at once, such as those of the host's own
+    /// kernel. Returns the queue to visit for them.
     pub(super) fn expect_answers(&mut self, at: usize, answers: u32) -> Option<QueueId> {
         let slot = self.slots.get(at)?.as_ref()?;
         let (Kind::Net(net), Some(frames)) = (&slot.queue.shared.kind, &slot.frames) else {
@@ -262,7 +262,7 @@ impl Core {
             uplink.send(vlan, &sent.header, &parts, &mut self.room.scratch);
             return None;
         }
-        // Without a queue that is served the receiver is off.
+        // A receiver that has no served queue is off.
         let queue = port.queue_for(hint)?;
         let parts = sent.parts(chain);
         let here = queue.place().filter(|place| place.thread == self.number);
@@ -278,7 +278,8 @@ impl Core {
 
     /// Puts a frame into an inbox, and wakes its queue.
     fn let_wait(&mut self, queue: &PortQueue, slot: Option<usize>, header: &Header, parts: &Parts) {
-        // Also if it found no room: a first frame that waited too long for buffers is dropped by a visit.
+        // The queue is woken also if the frame found no room: a first frame that waited too long for buffers is dropped
+        // by a visit.
         queue.push(*header, parts);
         if let Some(Some(Slot { id: Some(id), .. })) = slot.and_then(|at| self.slots.get(at)) {
             self.scheduler.woken(*id, self.now_ns);
@@ -309,7 +310,7 @@ impl Core {
         match given {
             Ok(Given::Starved) => false,
             Ok(given) => {
-                // For the next frame.
+                // The next frame will read the ring.
                 slot.queue.ring.prefetch();
                 if slot.unpublished == 0 {
                     touched.push(at);
@@ -369,7 +370,7 @@ impl Core {
         }
     }
 
-    /// Frames may have come to a receive queue.
+    /// Notes that frames may have come to a receive queue.
     pub(super) fn signalled(&mut self, at: usize) {
         let Some(Some(Slot {
             frames: Some(frames),
@@ -386,8 +387,8 @@ impl Core {
     }
 }
 
-/// The sender's port, and the numbers of the ports that may get its frame. None: no port, as the device may not send from
-/// this address.
+/// Returns the sender's port, and the numbers of the ports that may get its frame. None: no port, as the device may not
+/// send from this address.
 fn route(
     slot: &mut Slot,
     frames: &mut Frames,

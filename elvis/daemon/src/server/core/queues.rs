@@ -11,7 +11,7 @@ use elvis_ring::sigbus;
 use rustix::event::epoll;
 use std::sync::Arc;
 
-/// Why a queue fails after SIGBUS.
+/// Reason for which a queue fails after SIGBUS.
 const SHORTENED: &str = "its front-end truncated its memory file";
 
 impl Core {
@@ -74,7 +74,7 @@ impl Core {
         }
     }
 
-    /// Adds a queue to the policy, polled if it was, or must be.
+    /// Adds a queue to the policy, polled if it was polled before, or must be.
     fn add_to_policy(
         &mut self,
         queue: &mut Queue,
@@ -106,7 +106,7 @@ impl Core {
         Some(id)
     }
 
-    /// A device's id here. Those that exist no more are forgotten when another one comes.
+    /// Returns a device's id in the policy. Devices that exist no more are forgotten when another one comes.
     fn device(&mut self, shared: &Arc<Shared>) -> DeviceId {
         if let Some((id, _)) = self.devices.get(&shared.number) {
             return *id;
@@ -126,7 +126,7 @@ impl Core {
         id
     }
 
-    /// What this thread keeps for a queue of its kind.
+    /// Makes the state that this thread keeps for a queue of its kind.
     fn own(&mut self, queue: &Queue) -> (Registered, Option<Box<Frames>>) {
         match &queue.shared.kind {
             Kind::Blk(blk) if queue.fault.is_none() && blk.disk.registered_buffers() => {
@@ -184,7 +184,7 @@ impl Core {
         let flood = slot.frames.as_mut().and_then(|frames| frames.flood.take());
         let in_part = slot.partial.take().map(|partial| partial.chain);
         if let Some(chain) = in_part.or_else(|| flood.map(|flood| flood.chain())) {
-            // The rest may take long, and to do a part again is harmless.
+            // The request is taken again: its rest may take long, and to do a part again is harmless.
             slot.queue.ring.untake(chain.head());
             self.room.spare.push(chain);
         }
@@ -200,7 +200,7 @@ impl Core {
         }
     }
 
-    /// Gives a queue back if that was requested and none of its requests is in flight.
+    /// Gives a queue back, if that was requested and none of its requests is in flight.
     pub(super) fn give_back(&mut self, at: usize) {
         let Some(Some(slot)) = self.slots.get_mut(at) else {
             return;
@@ -243,7 +243,7 @@ impl Core {
         log::warn!("{name}: queue {index} failed: {why}");
         slot.queue.fault = Some(why.to_owned());
         if let Some(err) = &slot.queue.err {
-            // If it can't be told, `stats` still says it.
+            // If the front-end can't be notified, `stats` still has the fault.
             let _ = self.signaller.signal(err);
         }
     }

@@ -22,10 +22,10 @@ pub(super) struct Partial {
 }
 
 impl Partial {
-    /// Bytes of a part: takes some ten microseconds, more than the overhead of a visit.
+    /// Bytes of a part, which takes some ten microseconds: more than the overhead of a visit.
     const PART: u64 = 64 << 10;
 
-    /// Whether a request to this disk is done so.
+    /// Whether the I/O thread does a request to this disk part by part.
     fn wanted(disk: &Disk, request: &Request) -> bool {
         match request {
             Request::Zero { bytes, .. } | Request::Discard { bytes, .. } => {
@@ -55,14 +55,15 @@ impl Partial {
     }
 }
 
-/// Most memory that the requests of a queue in flight hold, in bytes, but for those of the last one: the queue takes no
+/// Most memory that the requests of a queue in flight hold, in bytes, without that of the last one: the queue takes no
 /// other request meanwhile. A ring has up to 32,768 requests, and each may need a bounce buffer.
 const HELD: u64 = 16 << 20;
 
-/// A request that was in flight when so many daemons ended, one after another, is not run again: it may be why.
+/// Number of daemons that may end, one after another, while a request is in flight. After so many the request is not
+/// run again: it may be the reason.
 const MOST_ENDS: u8 = 3;
 
-/// A serial number as the request for it gets it (VIRTIO 1.2, section 5.2.6).
+/// Returns a serial number as the request for it gets it (VIRTIO 1.2, section 5.2.6).
 fn id(serial: &str) -> [u8; ID] {
     let mut id = [0; ID];
     let bytes = serial.len().min(ID);
@@ -70,7 +71,7 @@ fn id(serial: &str) -> [u8; ID] {
     id
 }
 
-/// What requests need of their I/O thread, apart from the slots.
+/// Parts of the I/O thread that requests need, apart from the slots.
 pub(super) struct Hands<'a> {
     engine: &'a mut Engine,
     pending: &'a mut Vec<Option<Pending>>,
@@ -79,26 +80,26 @@ pub(super) struct Hands<'a> {
     pub(super) spare: &'a mut Vec<Chain>,
     at_once: &'a mut u64,
     pub(super) now_ns: &'a mut u64,
-    /// The longest time of a visit.
+    /// Longest time of a visit.
     visit_ns: u64,
 }
 
-/// Who pays for the time of what follows a request.
+/// Payer of the time that is spent after a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Time {
-    /// The queue that is visited.
+    /// The queue that is visited pays.
     OfVisit,
-    /// The queue itself.
+    /// The request's own queue pays.
     OfQueue,
 }
 
-/// What requests need of their queue's slot, apart from its ring.
+/// Parts of the queue's slot that requests need, apart from the ring.
 pub(super) struct Owner<'a> {
     at: usize,
-    /// Its device's name.
+    /// Name of the queue's device.
     name: &'a str,
     blk: &'a Blk,
-    /// Those that its driver has chosen.
+    /// Features that the driver has chosen.
     features: u64,
     counted: &'a mut Counted,
     in_flight: &'a mut u32,
@@ -110,12 +111,13 @@ pub(super) struct Owner<'a> {
 }
 
 impl Owner<'_> {
-    /// Whether its requests in flight hold all the memory that they may.
+    /// Whether the queue's requests in flight hold all the memory that they may.
     pub(super) fn full(&self) -> bool {
         *self.held >= HELD
     }
 
-    /// The request in a chain; the error is what to reply. So many daemons have ended while they ran it.
+    /// Returns the request in a chain; the error is the status to reply with. `survived` daemons have ended while they
+    /// ran the request.
     fn checked(&mut self, chain: &Chain, survived: u8) -> Result<Request, Status> {
         if survived >= MOST_ENDS {
             self.blk.told.survived(self.name, survived);
@@ -130,7 +132,7 @@ impl Owner<'_> {
         Request::parse(chain, size, self.blk.readonly).map_err(|refused| self.refuse(refused))
     }
 
-    /// The status of a request that is refused.
+    /// Returns the status of a request that is refused.
     fn refuse(&mut self, refused: Refused) -> Status {
         match refused {
             Refused::With(status) => status,
@@ -146,12 +148,12 @@ impl Owner<'_> {
 }
 
 impl Slot {
-    /// As [`Owner::full`].
+    /// Whether the queue is full, see [`Owner::full`].
     pub(super) fn full(&self) -> bool {
         self.held >= HELD
     }
 
-    /// Its ring and the rest of it, if it is a disk's.
+    /// Returns the ring and the rest of the slot, if the queue is a disk's.
     pub(super) fn parts(&mut self, at: usize) -> Option<(&mut Ring, Owner<'_>)> {
         let Queue {
             shared,
@@ -318,18 +320,18 @@ impl Hands<'_> {
         };
         taken.map_err(|_| {
             if let (Some(syncs), Some(number)) = (syncs, pending.sync.take()) {
-                // It did not run.
+                // The sync did not run.
                 syncs.end(number, true);
             }
             token
         })
     }
 
-    /// Starts what is queued, if it is enough. It may take a while, after which the visit may be over.
+    /// Starts the queued requests, if they are enough. That may take a while, after which the visit may be over.
     fn start_if_due(&mut self, pace: &mut Pace) {
         if let Some(bytes) = self.engine.due(pace.bytes()) {
             let from_ns = now_ns();
-            // As at the end of a visit.
+            // An error means that the kernel is short of memory; the next call starts the rest.
             let _ = self.engine.start();
             *self.now_ns = now_ns();
             let passed_ns = self.now_ns.saturating_sub(from_ns);
@@ -337,7 +339,7 @@ impl Hands<'_> {
         }
     }
 
-    /// Takes out what the engine has done, or did not take.
+    /// Takes out a request that the engine has done, or did not take.
     fn take(&mut self, token: usize) -> Option<Pending> {
         let pending = self.pending.get_mut(token)?.take()?;
         self.free.push(token);
@@ -383,7 +385,7 @@ impl Hands<'_> {
 }
 
 impl Core {
-    /// Its scheduler with the slot of each queue, its slots, and the rest that requests need.
+    /// Returns the scheduler with the slot of each queue, the slots, and the rest that requests need.
     pub(super) fn parts(&mut self) -> (&mut Scheduler, &[usize], &mut [Option<Slot>], Hands<'_>) {
         let hands = Hands {
             engine: &mut self.engine,
@@ -423,7 +425,7 @@ impl Core {
         };
         let outcome = pending.result(result);
         if outcome == Outcome::Part {
-            // Copies, and what the engine does at once: not for all requests together.
+            // Copies, and work that the engine does at once, are not done for all requests together.
             self.parts.push_back(token);
         } else {
             self.outcome(token, outcome, result);
@@ -467,6 +469,7 @@ impl Core {
         let Some((ring, mut owner)) = slot.and_then(|slot| slot.parts(at)) else {
             return;
         };
+        // The sync ends first: whether the request has succeeded depends on the syncs that overlap with it.
         let ended = match (&owner.blk.disk, pending.sync.take()) {
             (Disk::File { syncs, .. }, Some(number)) => {
                 Some(syncs.end(number, !matches!(outcome, Outcome::Ended(Status::IoError))))
@@ -475,7 +478,7 @@ impl Core {
         };
         let status = match (outcome, ended) {
             (Outcome::Ended(Status::Ok), Some(limit)) => {
-                // Its outcome is looked for when all results are there.
+                // The sync's outcome is looked for when all results are there.
                 self.held.push((token, limit));
                 return;
             }
@@ -495,7 +498,7 @@ impl Core {
             (Outcome::Again | Outcome::Part, _) => {
                 let again = hands.take(token);
                 let refused = again.and_then(|pending| hands.submit(&owner, pending).err());
-                // What came back may be many requests.
+                // Many requests may have come back.
                 if hands.engine.due(owner.pace.bytes()).is_some() {
                     let _ = hands.engine.start();
                 }
@@ -508,7 +511,7 @@ impl Core {
         }
     }
 
-    /// Ends the requests whose sync ended well, if those that overlapped with it have ended.
+    /// Ends the requests whose sync ended well, if the syncs that overlapped with it have ended.
     fn settle_held(&mut self) {
         for place in (0..self.held.len()).rev() {
             let (token, limit) = self.held[place];
@@ -535,7 +538,7 @@ impl Core {
         }
     }
 
-    /// Publishes what was put into rings of queues that are not being visited.
+    /// Publishes the replies in rings of queues that are not being visited.
     pub(super) fn settle_touched(&mut self, time: Time) {
         while let Some(at) = self.touched.pop() {
             if matches!(self.slots.get(at), Some(Some(slot)) if slot.unpublished > 0) {
@@ -578,7 +581,7 @@ impl Core {
         }
         let was_owed = slot.calls.owed();
         if was_owed && !slot.queue.ring.call_wanted() {
-            // The driver has seen all earlier ones.
+            // The driver has seen all earlier replies.
             slot.calls.settle();
             slot.queue.counted.calls_suppressed += 1;
         }

@@ -1,24 +1,24 @@
-//! How long the host stopped this thread to run other programs on its CPU. No device is charged for that time. Devices are
-//! charged for all other time, in which the thread ran or waited for something else.
+//! Time for which the host stopped this thread to run other programs on its CPU. No device is charged for that time.
+//! Devices are charged for all other time, in which the thread ran or waited for something else.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
-/// For a shorter time the kernel is not asked, in ns: that takes a system call.
+/// Shortest time for which the kernel is asked about stops, in ns: that takes a system call.
 const SHORT_NS: u64 = 500_000;
-/// If the kernel does not say it, the rest of a longer time counts as a stop, in ns.
+/// Time after which the rest counts as a stop if the kernel does not say it, in ns.
 const UNKNOWN_NS: u64 = 2_000_000;
 
 pub(super) struct Stops {
-    /// The thread's CPU time, then the time in which it waited for a CPU. None: this kernel does not say it.
+    /// File with the thread's CPU time, then the time in which it waited for a CPU. None: this kernel has no such file.
     schedstat: Option<File>,
     seen_ns: u64,
-    /// All that were found.
+    /// Sum of all stops that were found.
     pub(super) found_ns: u64,
 }
 
 impl Stops {
-    /// Those of the calling thread.
+    /// Returns the stops of the calling thread.
     pub(super) fn new() -> Self {
         let schedstat = File::open("/proc/thread-self/schedstat").ok();
         let mut stops = Self {
@@ -37,7 +37,7 @@ impl Stops {
         text.split_whitespace().nth(1)?.parse().ok()
     }
 
-    /// How much of the last `passed_ns` were stops.
+    /// Returns how much of the last `passed_ns` were stops, in ns.
     pub(super) fn within(&mut self, passed_ns: u64) -> u64 {
         if passed_ns < SHORT_NS {
             return 0;

@@ -6,7 +6,7 @@ use super::{Core, Slot};
 use elvis_policy::{Begin, DeviceId, Look, QueueId, Scheduler, Then, Visit};
 use elvis_ring::{Ring, RingError, Visited};
 
-/// Requests of a visit between two looks at the clock, whether it is time to look for kicks, or to end it.
+/// Requests of a visit between two looks at the clock, at which the visit may end or pause to look for kicks.
 const KICKS_EVERY: u32 = 4;
 
 impl Core {
@@ -63,7 +63,8 @@ impl Core {
         }
     }
 
-    /// Asks for what the visit of a queue will read: of its ring, and of that of the queue that got its last frame.
+    /// Prefetches memory that the visit of a queue will read: of its ring, and of the ring of the queue that got its
+    /// last frame.
     fn prefetch(&self, at: usize) {
         let Some(Some(slot)) = self.slots.get(at) else {
             return;
@@ -75,8 +76,8 @@ impl Core {
         }
     }
 
-    /// Charges the time since `from_ns`, outside of its visits, to a queue and its device. A queue that is taken back may have
-    /// requests in flight for long.
+    /// Charges the time since `from_ns`, outside of visits, to a queue and its device. A queue that is taken back may
+    /// have requests in flight for long.
     pub(super) fn spend(&mut self, at: usize, from_ns: u64) {
         if let Some(Some(Slot { device, .. })) = self.slots.get(at) {
             let ns = self.charge(*device, from_ns);
@@ -84,7 +85,8 @@ impl Core {
         }
     }
 
-    /// Charges the time since `from_ns` to a device, but for that in which the host ran other programs. Returns it in ns.
+    /// Charges the time since `from_ns` to a device, without that in which the host ran other programs. Returns it in
+    /// ns.
     pub(super) fn charge(&mut self, device: DeviceId, from_ns: u64) -> u64 {
         let passed_ns = self.now_ns.saturating_sub(from_ns);
         let ns = passed_ns - self.stops.within(passed_ns);
@@ -117,7 +119,7 @@ impl Core {
         }
     }
 
-    /// Returns the units of work done.
+    /// Serves a queue until its visit is over. Returns the units of work done.
     fn serve(&mut self, at: usize, mut visit: Visit) -> u32 {
         if let Some(Some(slot)) = self.slots.get_mut(at) {
             slot.queue.ring.disarm();
@@ -125,7 +127,7 @@ impl Core {
                 frames.disarm();
             }
         }
-        // Of requests that are done at once: they are replied to at the end.
+        // Start of all requests that are done at once, for their latency: they are replied to at the end.
         let from_ns = self.now_ns;
         loop {
             let paused = match self.slots.get(at) {
@@ -161,7 +163,7 @@ impl Core {
         if let Some(Some(slot)) = self.slots.get(at) {
             if let (Some(id), true) = (slot.id, slot.in_flight > 0) {
                 let threads_work = self.engine.threads_work();
-                // Its notifications are off since the visit began.
+                // The queue's notifications are off since the visit began.
                 self.scheduler
                     .stored(id, slot.in_flight, threads_work, self.now_ns);
             }
@@ -178,8 +180,8 @@ impl Core {
         spent
     }
 
-    /// Serves requests of a disk's queue. The layout of its ring is chosen here, once for all of them. True: the
-    /// visit pauses, as kicks are to be looked for.
+    /// Serves requests of a disk's queue. The layout of its ring is chosen here, once for all of them. True: the visit
+    /// pauses, to look for kicks.
     fn requests(&mut self, at: usize, visit: &mut Visit) -> Result<bool, RingError> {
         let kicks = self.kicks();
         let (scheduler, slot_of, slots, hands) = self.parts();
@@ -208,7 +210,7 @@ impl Core {
         }
     }
 
-    /// Serves frames of a network device's queue. True: as above.
+    /// Serves frames of a network device's queue. True: the visit pauses, to look for kicks.
     fn frames(&mut self, at: usize, visit: &mut Visit) -> Result<bool, RingError> {
         let (mut kicks, mut first) = (self.kicks(), true);
         while self.scheduler.go_on(visit, self.now_ns) {
@@ -232,7 +234,7 @@ impl Core {
         Ok(false)
     }
 
-    /// When to look for kicks in a visit that starts or goes on now.
+    /// Returns the times at which a visit that starts or goes on now looks for kicks.
     fn kicks(&self) -> Kicks {
         let params = self.scheduler.params();
         let wanted = params.stuck_rule && self.slots.len() > 1;
@@ -286,13 +288,13 @@ impl Core {
 }
 
 impl Slot {
-    /// Whether it has sent all frames of which it knows.
+    /// Whether the queue has sent all frames of which it knows.
     fn sent_all(&self) -> bool {
         let sends = |frames: &Frames| !frames.receives && frames.flood.is_none();
         self.frames.as_deref().is_some_and(sends) && self.queue.ring.known() == 0
     }
 
-    /// Looks at its ring.
+    /// Looks at the queue's ring.
     fn look(&mut self, now_ns: u64) -> Result<Look, RingError> {
         if let Some(frames) = self.frames.as_mut().filter(|frames| frames.receives) {
             return frames.look(&mut self.queue.ring, now_ns);
@@ -310,18 +312,18 @@ impl Slot {
     }
 }
 
-/// When a visit pauses, so that kicks are looked for: those of a queue that is not polled, which else would wait for
-/// the end of a long visit, and which the rule on stuck queues would not see. Between short visits all events are
+/// Times at which a visit pauses, to look for kicks of queues that are not polled. Such a queue would otherwise wait
+/// for the end of a long visit, and the rule on stuck queues would not see it. Between short visits all events are
 /// checked in time.
 struct Kicks {
     steps: u32,
-    /// No other queue waits for the visit's end.
+    /// Whether no other queue waits for the visit's end.
     alone: bool,
     due_ns: Option<u64>,
 }
 
 impl Kicks {
-    /// Whether it is time, after one more step. `clocked`: the time is new.
+    /// Whether kicks are to be looked for, after one more step. `clocked`: the time is new.
     fn due(&mut self, clocked: bool, now_ns: &mut u64) -> bool {
         self.steps += 1;
         if self.alone || self.steps % KICKS_EVERY != 0 {
@@ -334,8 +336,8 @@ impl Kicks {
     }
 }
 
-/// Looks at other queues, to find one that is stuck. One that breaks the rules fails in its own visit. Whether it
-/// looked at one, and so at the clock.
+/// Looks at other queues, to find one that is stuck. A queue that breaks the rules fails in its own visit. True if it
+/// looked at a queue, and so at the clock.
 fn peek(
     scheduler: &mut Scheduler,
     slot_of: &[usize],
@@ -360,7 +362,7 @@ fn peek(
 struct Serving<'a> {
     scheduler: &'a mut Scheduler,
     slot_of: &'a [usize],
-    /// Its slot, and the slots before and after it.
+    /// Slot of the queue, and the slots before and after it.
     at: usize,
     before: &'a mut [Option<Slot>],
     after: &'a mut [Option<Slot>],

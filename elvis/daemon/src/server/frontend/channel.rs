@@ -1,5 +1,5 @@
-//! The message by which a disk's front-end gives a channel. The crate vhost would take it, but has no way to send the
-//! one message that a disk sends there.
+//! Message by which a disk's front-end gives a channel. The crate vhost would take it, but can't send the one message
+//! that a disk sends there.
 
 use super::Frontend;
 use super::own::{Header, lock};
@@ -16,7 +16,7 @@ fn refused(why: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, why)
 }
 
-/// Takes a header with the descriptor that is passed with it. More are closed.
+/// Takes a header with the descriptor that is passed with it. Further descriptors are closed.
 fn receive(stream: &UnixStream) -> io::Result<OwnedFd> {
     let mut header = [0; Header::BYTES];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
@@ -36,11 +36,7 @@ fn receive(stream: &UnixStream) -> io::Result<OwnedFd> {
     }
 }
 
-/// Answers the message, if it is this one.
-///
-/// # Errors
-///
-/// It is not valid, or the connection has failed: close it.
+/// Answers the message, if it is SET_BACKEND_REQ_FD. After an error the connection must be closed.
 pub(super) fn answer(
     stream: &UnixStream,
     header: Header,
@@ -58,7 +54,7 @@ pub(super) fn answer(
         return Err(refused("without the feature BACKEND_REQ"));
     }
     let shared = Arc::clone(&locked.shared);
-    // Closing what is no socket may wait for whoever serves it.
+    // To close a descriptor that is no socket may wait for its server.
     drop(locked);
     let set = shared.channel.set(passed);
     set.map_err(|error| refused(&error.to_string()))?;

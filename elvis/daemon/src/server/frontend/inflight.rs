@@ -11,7 +11,7 @@ use vhost::vhost_user::message::VhostUserInflight;
 /// The largest ring that QEMU lets a guest use.
 const LARGEST_USUAL_RING: u16 = 1024;
 
-/// One region per queue, one after another.
+/// In-flight area: one region per queue, one after another.
 pub struct InflightArea {
     file: File,
     offset: u64,
@@ -24,14 +24,10 @@ fn invalid(why: impl Into<String>) -> io::Error {
 }
 
 impl InflightArea {
-    /// A new area, and its file for the front-end.
+    /// Makes a new area, and its file for the front-end.
     ///
-    /// It is larger than requested: QEMU lets a guest use a ring larger than the queue size in the
-    /// request, and the features that say whether rings are packed may come later.
-    ///
-    /// # Errors
-    ///
-    /// There is not enough memory.
+    /// The area is larger than requested. QEMU lets a guest use a ring larger than the queue size in the request, and
+    /// the features that say whether rings are packed may come later.
     pub fn make(queues: u16, queue_size: u16) -> io::Result<(Self, File)> {
         let region_bytes = inflight::region_bytes(queue_size.max(LARGEST_USUAL_RING), true);
         let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
@@ -47,11 +43,11 @@ impl InflightArea {
         Ok((kept, file))
     }
 
-    /// The area that a front-end kept. The size of its regions is computed from the size of the area.
+    /// Takes the area that a front-end kept. The size of its regions is computed from the size of the area.
     ///
     /// # Errors
     ///
-    /// It is too small for the number and size of queues in the message.
+    /// The area is too small for the number and size of queues in the message.
     pub fn given(area: &VhostUserInflight, file: File) -> io::Result<Self> {
         let queues = u64::from(area.num_queues).max(1);
         let region_bytes = area.mmap_size / queues / 64 * 64;
@@ -65,19 +61,19 @@ impl InflightArea {
         })
     }
 
-    /// The size of the regions of this many queues.
+    /// Returns the bytes of the regions of this many queues.
     pub fn bytes(&self, queues: u16) -> u64 {
         self.region_bytes * u64::from(queues)
     }
 
-    /// The region of a queue whose ring has this many entries.
+    /// Returns the region of a queue whose ring has this many entries.
     ///
     /// # Errors
     ///
-    /// It is not in the area, or too small for this ring.
+    /// The region is not in the area, or too small for this ring.
     pub fn region(&self, index: u32, ring: u32, packed: bool) -> io::Result<Span> {
-        // The region's capacity counts, not what was requested: firmware and kernel of a guest may use rings
-        // of different sizes with the same area.
+        // The region's capacity counts, not the requested size: firmware and kernel of a guest may use rings of
+        // different sizes with the same area.
         let fits = |ring| inflight::region_bytes(ring, packed) <= self.region_bytes;
         if !u16::try_from(ring).is_ok_and(fits) {
             let why = format!("a ring of {ring} does not fit the in-flight area");

@@ -20,7 +20,7 @@ impl Frontend {
     fn offered(&self) -> u64 {
         let kind = &self.shared.kind;
         let mut all = VERSION_1 | EVENT_IDX | INDIRECT | PROTOCOL_FEATURES | LOG_ALL;
-        // Otherwise it is not known where a packed ring goes on after a crash.
+        // Only a file of progress says where a packed ring of such a device goes on after a crash.
         if !kind.in_order() || self.shared.rings.is_some() {
             all |= RING_PACKED;
         }
@@ -28,7 +28,7 @@ impl Frontend {
     }
 }
 
-/// Checks that a front-end maps no more than a device may: so many bytes, after what it has mapped.
+/// Checks that a front-end maps at most `most` bytes: `mapped` so far, and `more`.
 fn may_map(
     mapped: u64,
     more: impl Iterator<Item = (u64, u64)>,
@@ -193,7 +193,8 @@ impl VhostUserBackendReqHandlerMut for Frontend {
         queue.fault = None;
         queue.told = queue.base;
         let base = queue.base;
-        // If this process is killed before the front-end has the answer, the record says where the ring continues.
+        // The record stays until the front-end has the answer: if this process is killed before, the record says where
+        // the ring continues.
         self.stopped = Some(index);
         self.let_go();
         Ok(VhostUserVringState::new(index, base))
@@ -280,8 +281,8 @@ impl VhostUserBackendReqHandlerMut for Frontend {
             return Err(refused(why));
         }
         if end > known {
-            // Front-ends read as much as they know of. What elvis does not know belongs to features that it does not
-            // offer.
+            // Front-ends read as much as they know of. The part that elvis does not know belongs to features that it
+            // does not offer.
             space.resize(end, 0);
             if !std::mem::replace(&mut self.told_config, true) {
                 log::warn!(

@@ -1,10 +1,10 @@
-//! The state of one connection: the front-end's settings, and which of its queues run.
+//! State of one connection: the front-end's settings, and which of its queues run.
 //!
-//! A queue is owned by the I/O thread while it runs, and is here while it changes: it is taken back
-//! for each change, which waits for its requests in flight ("drain"), and handed over again
-//! afterwards. So the I/O thread never sees a half-changed queue. `messages` answers the front-end;
-//! `own` does so for messages that the crate vhost does not handle: `network` for those that only network devices get,
-//! `channel` for one that only disks get. `inflight` is the memory that records requests in flight.
+//! A queue is owned by the I/O thread while it runs, and is here while it changes. For each change it is taken back,
+//! which waits for its requests in flight ("drain"), and handed over again afterwards. So the I/O thread never sees a
+//! half-changed queue. `messages` answers the front-end. `own` does so for messages that the crate vhost does not
+//! handle: `network` for those that only network devices get, `channel` for one that only disks get. `inflight` is the
+//! memory that records requests in flight.
 
 mod channel;
 mod inflight;
@@ -37,33 +37,33 @@ const MAX_REGIONS: usize = 509;
 /// Most address space of a device's memory, in bytes: 4 TiB. All devices of a process share 128 TiB, and a new table of
 /// memory is mapped beside the old one.
 const MAPPED: u64 = 1 << 42;
-/// The same of the log of a migration: a bit for each page.
+/// Most address space of the log of a migration, in bytes: a bit for each page.
 const MAPPED_LOG: u64 = MAPPED / 4096 / 8;
-/// The same of an in-flight area: 2 MiB for each of 256 queues. It is mapped once a queue.
+/// Most address space of an in-flight area, in bytes: 2 MiB for each of 256 queues. The area is mapped once a queue.
 const MAPPED_AREA: u64 = 1 << 29;
 
 /// The front-end's settings of a queue.
 #[derive(Default)]
 struct Setup {
     size: u32,
-    /// In the front-end's address space.
+    /// Addresses of the ring, in the front-end's address space.
     addresses: Option<VringAddresses>,
-    /// Where it continues, see [`Ring::base`].
+    /// Place at which the ring continues, see [`Ring::base`].
     base: u32,
-    /// The same as the front-end knows it, which tells it again after this process has died.
+    /// Base that the front-end knows. The front-end sets it again after this process has died.
     told: u32,
-    /// None: not started, or stopped.
+    /// Way in which the driver kicks. None: the queue was not started, or was stopped.
     kick: Option<Kick>,
     call: Option<OwnedFd>,
     err: Option<OwnedFd>,
     enabled: bool,
-    /// The I/O thread has it.
+    /// Whether the I/O thread has the queue.
     attached: bool,
-    /// It was polled when the I/O thread last had it.
+    /// Whether the queue was polled when the I/O thread last had it.
     polled: bool,
-    /// Its counters so far.
+    /// Counters of the queue so far.
     counted: Option<Counted>,
-    /// The error that ended its service.
+    /// Error that ended the queue's service.
     fault: Option<String>,
 }
 
@@ -75,22 +75,23 @@ struct VringAddresses {
     log: Option<u64>,
 }
 
-/// The state of one connection.
+/// State of one connection.
 pub struct Frontend {
     shared: Arc<Shared>,
     threads: Threads,
     features: u64,
     protocol: u64,
     queues: Vec<Setup>,
-    /// The queue that was stopped by the last message: its front-end may not have read yet where it continues.
+    /// Queue that was stopped by the last message. Its front-end may not have read yet where the ring continues.
     stopped: Option<u32>,
     regions: Vec<Region>,
     memory: Arc<Memory>,
     inflight: Option<InflightArea>,
     log: Option<DirtyLog>,
-    /// It was said that it reads beyond the end of the configuration space.
+    /// Whether the log says that the front-end reads beyond the end of the configuration space.
     told_config: bool,
-    /// Why the last message was refused, if its reply says so and the crate vhost therefore reports no error.
+    /// Reason for which the last message was refused, if its reply says so and the crate vhost therefore reports no
+    /// error.
     refusal: Option<String>,
 }
 
@@ -102,7 +103,7 @@ fn refused(why: impl Into<String>) -> Error {
     Error::ReqHandlerError(io::Error::new(io::ErrorKind::InvalidInput, why.into()))
 }
 
-/// The queue's ring at these addresses, as these features say.
+/// Opens the queue's ring at these addresses, with these features.
 fn start_ring(
     queue: &Setup,
     at: &RingAddresses,
@@ -126,7 +127,7 @@ fn wrong(error: &RingError) -> Error {
 }
 
 impl Frontend {
-    /// The state of a new connection.
+    /// Returns the state of a new connection.
     pub fn new(shared: Arc<Shared>, threads: Threads) -> Self {
         Self {
             queues: (0..shared.kind.queues())
@@ -152,7 +153,7 @@ impl Frontend {
         queue.ok_or_else(|| refused(format!("there is no queue {index}, the device has {count}")))
     }
 
-    /// The I/O thread that serves a queue.
+    /// Returns the I/O thread that serves a queue.
     fn thread(&self, index: u16) -> Arc<IoThread> {
         Arc::clone(self.threads.of(self.shared.kind.group(index)))
     }
@@ -206,6 +207,7 @@ impl Frontend {
         let Some(addresses) = queue.addresses else {
             return Err(refused("a queue was started without ring addresses"));
         };
+        // The use of the disk or network begins before the first queue runs: a disk may be locked by another process.
         if !self.attached() {
             self.shared.kind.begin().map_err(failed)?;
         }
@@ -225,6 +227,7 @@ impl Frontend {
         ring.log_to(log);
         if let Some(inflight) = inflight {
             ring.track(inflight).map_err(|error| wrong(&error))?;
+        // A front-end without an in-flight area knows only the base at which it started the ring.
         } else if let (true, Some(rings)) = (packed, &shared.rings) {
             let record = rings.record(index, size).map_err(failed)?;
             let kept = ring.keep(record, &at, queue.told);
@@ -257,31 +260,27 @@ impl Frontend {
         self.queues.iter().any(|queue| queue.attached)
     }
 
-    /// Forgets how far a packed ring got: it was stopped, and the front-end knows.
+    /// Clears the recorded progress of a packed ring: the ring was stopped, and the front-end knows its base.
     fn forget_progress(&self, index: u32) {
         if let (Some(rings), Ok(index)) = (&self.shared.rings, u16::try_from(index)) {
             rings.clear(index);
         }
     }
 
-    /// The front-end has sent its next message, or the connection has ended: it knows what it was answered before.
+    /// Notes that the front-end has sent its next message, or that the connection has ended: it knows the last answer.
     pub fn heard(&mut self) {
         if let Some(index) = self.stopped.take() {
             self.forget_progress(index);
         }
     }
 
-    /// An error that a reply told of. Not every front-end understands such a reply: cloud-hypervisor's waits for the
-    /// rest of it. So it ends the connection too.
-    ///
-    /// # Errors
-    ///
-    /// The last message was refused.
+    /// Returns the error that the last reply told of. Not every front-end understands such a reply: cloud-hypervisor's
+    /// waits for the rest of it. So the error ends the connection too.
     pub fn not_refused(&mut self) -> Result<()> {
         self.refusal.take().map_or(Ok(()), |why| Err(refused(why)))
     }
 
-    /// Lets go of what is behind the device, if no queue runs.
+    /// Ends the use of the device's disk or network, if no queue runs.
     fn let_go(&self) {
         if self.attached() {
             return;
@@ -319,8 +318,8 @@ impl Frontend {
         Ok(())
     }
 
-    /// Addresses in this process of a sample of the driver's memory: its rings, and pages spread over
-    /// its regions.
+    /// Returns the addresses in this process of a sample of the driver's memory: its rings, and pages spread over its
+    /// regions.
     pub fn pages(&self) -> Vec<usize> {
         let rings = self.queues.iter().filter_map(|queue| queue.addresses);
         let rings = rings.flat_map(|at| [at.descriptors, at.available, at.used]);
@@ -334,11 +333,7 @@ impl Frontend {
             .collect()
     }
 
-    /// Moves its queues to other I/O threads, after their requests in flight.
-    ///
-    /// # Errors
-    ///
-    /// One of the threads has ended.
+    /// Moves the queues to other I/O threads, after their requests in flight.
     pub fn move_to(&mut self, threads: Threads) -> Result<()> {
         self.changed(|frontend| {
             frontend.threads = threads;

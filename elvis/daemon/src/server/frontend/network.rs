@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use vhost::vhost_user::VhostUserBackendReqHandlerMut;
 use vhost::vhost_user::message::{FrontendReq, VhostUserProtocolFeatures as Protocol};
 
-/// One of these messages.
+/// Message of a network device's front-end.
 #[derive(Clone, Copy)]
 enum Message {
     Mtu,
@@ -34,7 +34,7 @@ impl Message {
 }
 
 impl Frontend {
-    /// Does what a message says. False: it can't be done, which the front-end learns if it asked for a reply.
+    /// Carries out a message. False: it can't be done, which the front-end learns if it asked for a reply.
     fn network(&mut self, message: Message, body: [u8; 8]) -> io::Result<bool> {
         let negotiated = |feature: Protocol| self.protocol & feature.bits() != 0;
         let Kind::Net(net) = &self.shared.kind else {
@@ -61,11 +61,7 @@ impl Frontend {
     }
 }
 
-/// Answers the message, if it is one of these.
-///
-/// # Errors
-///
-/// The message is not valid, or the connection has failed: close it.
+/// Answers the message, if it is a [`Message`]. After an error the connection must be closed.
 pub(super) fn answer(
     mut stream: &UnixStream,
     header: Header,

@@ -1,5 +1,5 @@
 //! Messages that elvis takes from a connection itself: the crate vhost does not handle them, or in a way that elvis
-//! can't use. This file has the parts that they share.
+//! can't use. This file has the parts that all of them share.
 
 use super::{Frontend, channel, network};
 use crate::server::kind::Kind;
@@ -12,10 +12,10 @@ use vhost::vhost_user::message::{
     VhostUserHeaderFlag as Flag, VhostUserProtocolFeatures as Protocol,
 };
 
-/// The version in the flags.
+/// Version of the protocol, in the flags.
 const VERSION: u32 = 1;
 
-/// A message's header.
+/// Header of a message.
 #[derive(Clone, Copy)]
 pub(super) struct Header {
     pub(super) request: u32,
@@ -25,11 +25,11 @@ pub(super) struct Header {
 }
 
 impl Header {
-    /// Its length in a message.
+    /// Bytes of a header in a message.
     pub(super) const BYTES: usize = 12;
 
-    /// The header of the next message, which stays in the socket. Waits for a message. None: the connection has ended,
-    /// or the header comes in parts.
+    /// Returns the header of the next message, which stays in the socket. Waits for a message. None: the connection has
+    /// ended, or the header comes in parts.
     fn peek(stream: &UnixStream) -> io::Result<Option<Self>> {
         let mut header = [0; Self::BYTES];
         if sys::peek(stream.as_fd(), &mut header)? < Self::BYTES {
@@ -43,7 +43,7 @@ impl Header {
         }))
     }
 
-    /// Replies whether it was done, if the front-end asked for a reply.
+    /// Replies whether the message was carried out, if the front-end asked for a reply.
     pub(super) fn acknowledge(
         self,
         mut stream: &UnixStream,
@@ -68,7 +68,7 @@ pub(super) fn lock(frontend: &Mutex<Frontend>) -> std::sync::MutexGuard<'_, Fron
     frontend.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Answers the next message, if it is one of these. Waits for a message.
+/// Answers the next message, if `network` or `channel` handles it. Waits for a message.
 ///
 /// # Errors
 ///

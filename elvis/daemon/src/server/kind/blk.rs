@@ -1,18 +1,18 @@
-//! A block device: its disk, and what its driver may choose.
+//! A block device: its disk, and the choices of its driver.
 //!
-//! Whether a write may end before it is on the disk follows from the features that the driver has chosen, and from
-//! nothing that this process would have to remember: with FLUSH there is a write cache, without it each write waits for
-//! the disk (VIRTIO 1.3, 5.2.5.1 and 5.2.6.2). A front-end sends the features with each connection, to each daemon, and
-//! on both sides of a migration.
+//! Whether a write may end before it is on the disk follows only from the features that the driver has chosen. This
+//! process has to remember nothing. With FLUSH there is a write cache; without it each write waits for the disk (VIRTIO
+//! 1.3, 5.2.5.1 and 5.2.6.2). A front-end sends the features with each connection, to each daemon, and on both sides of
+//! a migration.
 //!
-//! CONFIG_WCE is not offered. By it a driver turns the cache off with a write to `writeback`, and never flushes from then
-//! on. QEMU's vhost-user-blk passes that write on once: not again after a reconnect or a reset, nor after a migration,
-//! whose stream does not have it. So a back-end that offers CONFIG_WCE acknowledges writes that are lost with the host's
-//! power, unless it starts each connection without a cache, and then the others pay for each write. SPDK does not offer
-//! it either. QEMU's storage daemon does, and forgets the choice when it ends.
+//! CONFIG_WCE is not offered. By it a driver turns the cache off with a write to `writeback`, and never flushes from
+//! then on. QEMU's vhost-user-blk passes that write on once: not again after a reconnect or a reset, nor after a
+//! migration, whose stream does not have it. A back-end that offers CONFIG_WCE thus acknowledges writes that are lost
+//! with the host's power. It avoids that only if it starts each connection without a cache, for which all other drivers
+//! pay. SPDK does not offer it either. QEMU's storage daemon does, and forgets the choice when it ends.
 //!
-//! A front-end that first connected to an elvis that offered it goes on with the feature. Its device starts each
-//! connection without a cache, and its driver may turn it on.
+//! A front-end that first connected to an older elvis, which offered CONFIG_WCE, goes on with the feature. Its device
+//! starts each connection without a cache, and its driver may turn it on.
 
 use crate::blk::{self, Request, feature};
 use crate::storage::{Blocks, Disk, DiskError, Source};
@@ -22,27 +22,23 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// The configuration of a block device.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BlkSpec {
-    /// Where its data are.
+    /// Source of the disk's data.
     pub source: Source,
     /// Whether writes fail.
     pub readonly: bool,
-    /// The number of its queues.
+    /// Number of queues.
     pub queues: u16,
-    /// The serial number that the guest sees, at most 20 bytes.
+    /// Serial number that the guest sees, at most 20 bytes.
     pub serial: String,
 }
 
 impl BlkSpec {
-    /// Opens its disk.
-    ///
-    /// # Errors
-    ///
-    /// It can't be opened.
+    /// Opens the disk.
     pub fn open(&self) -> Result<Blk, DiskError> {
         Disk::open(&self.source, self.readonly).map(|disk| self.with(disk))
     }
 
-    /// The device with an open disk.
+    /// Returns the device with an open disk.
     #[must_use]
     pub fn with(&self, disk: Disk) -> Blk {
         Blk {
@@ -59,22 +55,22 @@ impl BlkSpec {
 /// An open block device.
 #[derive(Debug)]
 pub struct Blk {
-    /// Its disk.
+    /// Disk of the device.
     pub disk: Disk,
     /// Whether writes fail.
     pub readonly: bool,
     /// `writeback` of the configuration space: whether a driver with CONFIG_WCE has a write cache.
     writeback: AtomicBool,
-    /// The serial number that the guest sees.
+    /// Serial number that the guest sees.
     pub serial: String,
-    /// The number of its queues.
+    /// Number of queues.
     pub queues: u16,
-    /// What was said of its requests.
+    /// Messages logged about the disk's requests.
     pub told: Told,
 }
 
-/// What was said of a disk's requests that failed. A guest may repeat them without end, so each kind is said once; all
-/// are counted.
+/// Messages logged about failed requests of a disk. A guest may repeat such requests without end, so each kind is
+/// logged once; all are counted.
 #[derive(Debug, Default)]
 pub struct Told {
     unaligned: AtomicBool,
@@ -85,7 +81,7 @@ pub struct Told {
     survived: AtomicBool,
 }
 
-/// Why the host did not do a request.
+/// Returns why the host did not do a request.
 fn why(result: i32) -> String {
     match result {
         // A part was done before.
@@ -95,7 +91,7 @@ fn why(result: i32) -> String {
 }
 
 impl Told {
-    /// A request was not of whole blocks.
+    /// Logs that a request was not of whole blocks.
     pub fn unaligned(&self, name: &str, offset: u64, bytes: u64, blocks: &Blocks) {
         if !self.unaligned.swap(true, Ordering::Relaxed) {
             let block = blocks.logical;
@@ -106,7 +102,7 @@ impl Told {
         }
     }
 
-    /// A request has more or longer segments than its driver was told that it may have.
+    /// Logs that a request has more or longer segments than its driver was told that it may have.
     pub fn segments(&self, name: &str) {
         if !self.segments.swap(true, Ordering::Relaxed) {
             log::warn!(
@@ -117,7 +113,7 @@ impl Told {
         }
     }
 
-    /// There is no memory for a request.
+    /// Logs that there is no memory for a request.
     pub fn memory(&self, name: &str, request: &Request) {
         if !self.memory.swap(true, Ordering::Relaxed) {
             log::error!(
@@ -128,7 +124,7 @@ impl Told {
         }
     }
 
-    /// So many daemons have ended while they ran a request.
+    /// Logs that `daemons` daemons have ended while they ran a request.
     pub fn survived(&self, name: &str, daemons: u8) {
         if !self.survived.swap(true, Ordering::Relaxed) {
             log::error!(
@@ -139,7 +135,7 @@ impl Told {
         }
     }
 
-    /// The host did not do a request, or only a part of it.
+    /// Logs that the host did not do a request, or only a part of it.
     pub fn failed(&self, name: &str, request: &Request, result: i32) {
         if self.failed.swap(true, Ordering::Relaxed) {
             return;
@@ -151,7 +147,7 @@ impl Told {
         );
     }
 
-    /// Data did not get to the disk.
+    /// Logs that data did not get to the disk.
     pub fn unsynced(&self, name: &str, request: &Request, result: i32) {
         if self.unsynced.swap(true, Ordering::Relaxed) {
             return;
@@ -185,7 +181,7 @@ impl Blk {
         features
     }
 
-    /// Features that are not offered, but that a driver may have from an earlier elvis.
+    /// Returns the features that are not offered, but that a driver may have from an earlier elvis.
     pub(super) fn inherited(&self) -> u64 {
         if self.readonly {
             0
@@ -201,7 +197,7 @@ impl Blk {
     }
 
     pub(super) fn agreed(&self, features: u64) {
-        // Its driver may have turned the cache off before, see above.
+        // The driver may have turned the cache off before (see the module's description).
         let unknown = features & feature::CONFIG_WCE != 0;
         self.writeback.store(!unknown, Ordering::Relaxed);
     }
@@ -222,6 +218,7 @@ impl Blk {
         bytes: &[u8],
         features: u64,
     ) -> Result<(), String> {
+        // A write may cover other bytes than `writeback`, if it does not change them.
         let before = self.config();
         let mut after = before.clone();
         let (start, known) = (offset as usize, before.len());

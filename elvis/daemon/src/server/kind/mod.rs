@@ -1,5 +1,5 @@
-//! What a device is to its driver: the part of it that differs between kinds of devices. The rest (queues,
-//! messages, policy, notifications) is the same for all.
+//! Kinds of devices, as their drivers see them: the part that differs between kinds. The rest (queues, messages,
+//! policy, notifications) is the same for all.
 
 mod blk;
 mod net;
@@ -23,7 +23,7 @@ pub enum KindSpec {
 }
 
 impl KindSpec {
-    /// Its short name, for users.
+    /// Returns the kind's short name, for users.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
@@ -32,7 +32,7 @@ impl KindSpec {
         }
     }
 
-    /// The name of the limit of what it counts.
+    /// Returns the name of the limit on requests or packets.
     #[must_use]
     pub fn counts(&self) -> &'static str {
         match self {
@@ -41,11 +41,7 @@ impl KindSpec {
         }
     }
 
-    /// Opens what is behind the device.
-    ///
-    /// # Errors
-    ///
-    /// It can't be opened.
+    /// Opens the device's disk or network.
     pub fn open(&self, switches: &Switches, limit: &RateLimit) -> io::Result<Kind> {
         match self {
             Self::Blk(spec) => spec.open().map(Kind::Blk).map_err(io::Error::other),
@@ -64,7 +60,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The number of its virtqueues.
+    /// Returns the number of virtqueues.
     #[must_use]
     pub fn queues(&self) -> u16 {
         match self {
@@ -73,7 +69,8 @@ impl Kind {
         }
     }
 
-    /// Queues with the same number here are served by the same I/O thread: the two of a pair.
+    /// Returns the number of a queue's group: the two queues of a pair are one. One I/O thread serves all queues of a
+    /// group.
     #[must_use]
     pub fn group(&self, queue: u16) -> u16 {
         match self {
@@ -82,7 +79,7 @@ impl Kind {
         }
     }
 
-    /// The feature bits that it adds to those of all devices.
+    /// Returns the feature bits that the kind adds to those of all devices.
     #[must_use]
     pub fn features(&self) -> u64 {
         match self {
@@ -91,7 +88,8 @@ impl Kind {
         }
     }
 
-    /// Feature bits that it does not offer, but takes from a driver that an earlier daemon has offered them.
+    /// Returns the feature bits that the device does not offer, but takes from a driver to which an earlier daemon
+    /// offered them.
     #[must_use]
     pub fn inherited(&self) -> u64 {
         match self {
@@ -100,7 +98,7 @@ impl Kind {
         }
     }
 
-    /// The protocol features that it adds to those of all devices.
+    /// Returns the protocol features that the kind adds to those of all devices.
     #[must_use]
     pub fn protocol(&self) -> VhostUserProtocolFeatures {
         match self {
@@ -115,19 +113,15 @@ impl Kind {
         }
     }
 
-    /// Whether replies are in the order of requests, so that a ring goes on after its last reply: what was
-    /// taken before and not replied to, by this process or another that died, is taken again. Where the last reply
-    /// of a packed ring is, the device keeps in a file.
+    /// Whether replies are in the order of requests, so that a ring goes on after its last reply. Requests that were
+    /// taken before and not replied to, by this process or by another that died, are then taken again. The place of a
+    /// packed ring's last reply is kept in a file.
     #[must_use]
     pub fn in_order(&self) -> bool {
         matches!(self, Self::Net(_))
     }
 
     /// Notes the features that driver and device agreed on. No queue runs.
-    ///
-    /// # Errors
-    ///
-    /// What is behind it refuses.
     pub fn agreed(&self, features: u64) -> io::Result<()> {
         match self {
             Self::Blk(blk) => blk.agreed(features),
@@ -136,7 +130,7 @@ impl Kind {
         Ok(())
     }
 
-    /// It has these limits from now on.
+    /// Notes that the device has these limits from now on.
     pub fn limited(&self, limit: RateLimit) {
         match self {
             Self::Blk(_) => {}
@@ -144,7 +138,7 @@ impl Kind {
         }
     }
 
-    /// A queue is served from now on, or no longer.
+    /// Notes that a queue is served from now on, or no longer.
     pub fn runs(&self, queue: u16, running: bool) {
         match self {
             Self::Blk(_) => {}
@@ -152,7 +146,7 @@ impl Kind {
         }
     }
 
-    /// A new connection, or a reset.
+    /// Resets the choices of the driver, for a new connection or at a reset.
     pub fn reset(&self) {
         match self {
             Self::Blk(blk) => blk.reset(),
@@ -160,11 +154,11 @@ impl Kind {
         }
     }
 
-    /// Called before the first of its queues is served.
+    /// Begins the use of the disk or network, before the first queue is served.
     ///
     /// # Errors
     ///
-    /// What is behind it is in use.
+    /// Another process serves the disk.
     pub fn begin(&self) -> io::Result<()> {
         match self {
             Self::Blk(blk) => blk.disk.begin(),
@@ -175,11 +169,7 @@ impl Kind {
         }
     }
 
-    /// Called when none of its queues is served any more.
-    ///
-    /// # Errors
-    ///
-    /// What is behind it can't be left.
+    /// Ends the use of the disk or network, when no queue is served any more.
     pub fn end(&self) -> io::Result<()> {
         match self {
             Self::Blk(blk) => blk.disk.end(),
@@ -190,7 +180,7 @@ impl Kind {
         }
     }
 
-    /// The configuration space.
+    /// Returns the configuration space.
     #[must_use]
     pub fn config(&self) -> Vec<u8> {
         match self {
@@ -200,10 +190,6 @@ impl Kind {
     }
 
     /// Writes to the configuration space.
-    ///
-    /// # Errors
-    ///
-    /// The driver may not.
     pub fn set_config(&self, offset: u32, bytes: &[u8], features: u64) -> Result<(), String> {
         match self {
             Self::Blk(blk) => blk.set_config(offset, bytes, features),
@@ -211,7 +197,7 @@ impl Kind {
         }
     }
 
-    /// Its disk. None: it has none.
+    /// Returns the disk, if the device has one.
     #[must_use]
     pub fn disk(&self) -> Option<&Disk> {
         match self {

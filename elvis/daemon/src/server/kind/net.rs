@@ -1,4 +1,4 @@
-//! A network device: what carries its frames, and what its driver may use.
+//! A network device: its backing, which carries its frames, and the features for its driver.
 
 use crate::net::switch::{Joined, PortSpec};
 use crate::net::{Link, LinkSpec, Mac, Switches, feature};
@@ -12,19 +12,19 @@ const LEAST_MTU: u16 = 68;
 /// The configuration of a network device.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NetSpec {
-    /// What carries its frames.
+    /// Backing, which carries the device's frames.
     pub backing: BackingSpec,
-    /// The number of its pairs of queues.
+    /// Number of pairs of queues.
     pub pairs: u16,
-    /// The only address from which it may send. Not for an interface.
+    /// Only address from which the device may send. Not for an interface.
     pub mac: Option<Mac>,
-    /// Whether it exchanges frames only with devices of its switch that are not isolated.
+    /// Whether the device exchanges frames only with devices of its switch that are not isolated.
     pub isolated: bool,
-    /// Its VLAN, if it is at a switch; 0: none.
+    /// VLAN of the device, if it is at a switch; 0: none.
     pub vlan: u16,
 }
 
-/// What carries a network device's frames.
+/// Configuration of a backing, which carries a network device's frames.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BackingSpec {
     /// An interface of the host.
@@ -34,7 +34,7 @@ pub enum BackingSpec {
 }
 
 impl BackingSpec {
-    /// As in the configuration.
+    /// Returns the backing as the configuration writes it.
     #[must_use]
     pub fn text(&self) -> String {
         match self {
@@ -45,11 +45,7 @@ impl BackingSpec {
 }
 
 impl NetSpec {
-    /// Opens its backing.
-    ///
-    /// # Errors
-    ///
-    /// It can't be opened.
+    /// Opens the backing.
     pub fn open(&self, switches: &Switches, limit: &RateLimit) -> io::Result<Net> {
         let backing = match &self.backing {
             BackingSpec::Link(spec) => Backing::Link(Link::open(spec, self.pairs)?),
@@ -74,7 +70,7 @@ impl NetSpec {
     }
 }
 
-/// What carries a network device's frames.
+/// Open backing, which carries a network device's frames.
 #[derive(Debug)]
 pub enum Backing {
     /// An interface of the host.
@@ -86,15 +82,15 @@ pub enum Backing {
 /// An open network device.
 #[derive(Debug)]
 pub struct Net {
-    /// What carries its frames.
+    /// Backing, which carries the device's frames.
     pub backing: Backing,
-    /// The number of its pairs of queues.
+    /// Number of pairs of queues.
     pub pairs: u16,
-    /// The only address from which it may send.
+    /// Only address from which the device may send.
     pub mac: Option<Mac>,
-    /// The MTU that its front-end told, 0: none.
+    /// MTU that the front-end told, 0: none.
     mtu: AtomicU16,
-    /// No driver used it since it was opened or left.
+    /// Whether no driver used the device since it was opened, or since the last driver left it.
     idle: AtomicBool,
 }
 
@@ -137,14 +133,14 @@ impl Net {
         }
     }
 
-    /// For a limit all its frames have to be counted.
+    /// Sets whether all frames of the device are counted, as a limit requires.
     pub(super) fn limited(&self, limit: RateLimit) {
         if let Backing::Port(joined) = &self.backing {
             joined.0.count(limit != RateLimit::default());
         }
     }
 
-    /// A driver that starts gets no frame from before. One that was only moved does.
+    /// Begins the use by a driver. A driver that starts gets no frame from before. A driver that was only moved does.
     pub(super) fn begin(&self) {
         if !self.idle.swap(false, Ordering::Relaxed) {
             return;
@@ -176,7 +172,7 @@ impl Net {
         mtu.is_some()
     }
 
-    /// Bytes of the longest IP packet that its driver may send unsplit, if its front-end told that.
+    /// Returns the bytes of the longest IP packet that the driver may send unsplit, if the front-end told that.
     #[must_use]
     pub fn mtu(&self) -> Option<u16> {
         let mtu = self.mtu.load(Ordering::Relaxed);
@@ -187,9 +183,9 @@ impl Net {
         self.mtu.store(0, Ordering::Relaxed);
     }
 
-    /// Tells the network that an address is here now, for a driver that came by migration and cannot do so
-    /// itself: a reverse ARP request (RFC 903), which needs only the Ethernet address. False if the device
-    /// may not send from there, or it can't be sent.
+    /// Tells the network that an address is here now, for a driver that came by migration and cannot do so itself. The
+    /// message is a reverse ARP request (RFC 903), which needs only the Ethernet address. False if the device may not
+    /// send from there, or the request can't be sent.
     #[must_use]
     pub fn announce(&self, mac: Mac) -> bool {
         if mac[0] & 1 != 0 || self.mac.is_some_and(|its| its != mac) {

@@ -1,4 +1,4 @@
-//! What the ELVIS paper's text states of its Figures 4 to 9, and the model's value of it.
+//! Statements of the ELVIS paper's text on its Figures 4 to 9, and the model's values of them.
 
 use super::figures::{GAINS, LATENCY, MOST, RATE, Runs, STREAM};
 use super::paper::Configuration::{self, Affinity, Baseline, Elvis, NoInterposition};
@@ -6,13 +6,13 @@ use super::paper::OF_A_SOCKET;
 use super::paper::Workload::{Apache, Filebench, Memcached, Stream, UdpRr};
 use serde::Serialize;
 
-/// How a statement bounds its value.
+/// Way in which a statement bounds its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Bound {
     /// The value itself.
     Is,
-    /// At most it.
+    /// The value at most.
     AtMost,
     /// The greatest of several, whose range is stated.
     Greatest,
@@ -25,12 +25,12 @@ pub struct Claim {
     pub row: &'static str,
     pub column: &'static str,
     pub bound: Bound,
-    /// A parameter was chosen so that it holds: no prediction.
+    /// Whether a parameter was chosen so that the statement holds: it is then no prediction.
     pub fitted: bool,
     pub value: fn(&mut Runs) -> f64,
 }
 
-/// A statement that is predicted.
+/// Makes a statement that is predicted.
 const fn claim(
     figure: u32,
     (table, row, column): (&'static str, &'static str, &'static str),
@@ -53,12 +53,12 @@ const fn fitted(mut of: Claim) -> Claim {
     of
 }
 
-/// In percent, how much less than `whole` a part is.
+/// Returns by how many percent `part` is less than `whole`.
 fn lost(part: f64, whole: f64) -> f64 {
     100.0 * (1.0 - part / whole)
 }
 
-/// Of all steps the greatest value.
+/// Returns the greatest value of all steps.
 fn most(steps: std::ops::RangeInclusive<u32>, mut value: impl FnMut(u32) -> f64) -> f64 {
     steps.map(&mut value).fold(f64::MIN, f64::max)
 }
@@ -294,8 +294,8 @@ pub const CLAIMS: [Claim; 31] = [
     )),
 ];
 
-/// A statement that is a point of a figure: its part and curve, its step, the statement, and what to multiply
-/// its value with.
+/// A statement that is a point of a figure: the figure's part and curve, the step, the statement, and the factor of its
+/// value.
 pub struct Point {
     pub title: &'static str,
     pub curve: Configuration,
@@ -342,13 +342,13 @@ pub const POINTS: [Point; 10] = [
     ),
 ];
 
-/// What a stream loses at most beside UDP-RR, in percent of one alone.
+/// Returns the greatest loss of a stream beside UDP-RR, in percent of a stream alone.
 fn stream_lost(runs: &mut Runs, configuration: Configuration) -> f64 {
     let alone = runs.each(Stream, configuration, 1).per_s;
     most(1..=6, |n| lost(runs.mixed(configuration, n).0.per_s, alone))
 }
 
-/// What is added to the latency of UDP-RR at most beside streams, in us.
+/// Returns the latency added to UDP-RR beside streams, in us: the greatest of all mixtures.
 fn latency_added(runs: &mut Runs, configuration: Configuration) -> f64 {
     let alone = runs.each(UdpRr, configuration, 1).latency_us;
     most(1..=6, |n| runs.mixed(configuration, n).1.latency_us - alone)

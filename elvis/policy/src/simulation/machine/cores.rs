@@ -1,16 +1,16 @@
-//! Cores and the threads that run on them: whose turn it is, and how each core spent its time.
+//! Cores and the threads that run on them: whose turn it is, and each core's use of its time.
 //!
-//! A thread does its work in bursts; what a burst is for and what follows it only its owner knows
+//! A thread does its work in bursts. Only the thread's owner knows the purpose of a burst and its successor
 //! ([`super::world`]). Time is in ticks: instructions of the lab, or cycles.
 
 use serde::Serialize;
 
-/// What a burst is, for the account of a core's time.
+/// Kind of a burst, for the account of a core's time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// The guest's own code.
     Guest,
-    /// Exits, entries, interrupts: what the hypervisor does on the guest's core.
+    /// Exits, entries, interrupts: the hypervisor's work on the guest's core.
     Exit,
     /// Requests, and all else a server does for them.
     Serve,
@@ -22,7 +22,7 @@ pub enum Kind {
     Spin,
 }
 
-/// How a core spent its time, in ticks.
+/// Use of a core's time, in ticks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Spent {
     pub guest: u64,
@@ -46,13 +46,13 @@ impl Spent {
         }
     }
 
-    /// All of it but idle time.
+    /// Returns all time but idle time.
     #[must_use]
     pub fn busy(&self) -> u64 {
         self.guest + self.exit + self.serve + self.poll + self.switch + self.spin
     }
 
-    /// This time less that of `before`.
+    /// Returns the time spent since `before`.
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
         Self {
@@ -86,31 +86,31 @@ pub enum State {
 #[derive(Clone, Debug)]
 pub struct Thread {
     pub state: State,
-    /// The only core that it may run on.
+    /// Only core that the thread may run on.
     pub bound: Option<usize>,
-    /// The core that it ran on last.
+    /// Core that the thread ran on last.
     last: usize,
-    /// Time that it ran, as the scheduler counts it.
+    /// Time that the thread ran, as the scheduler counts it.
     ran: u64,
 }
 
 pub struct Core<T> {
     pub thread: Option<usize>,
-    /// The thread before, whose data is in the caches.
+    /// Thread that ran before, whose data is in the caches.
     before: Option<usize>,
     pub burst: Option<Burst<T>>,
     slice_end: u64,
     pub spent: Spent,
 }
 
-/// How the operating system's scheduler shares cores, in ticks.
+/// Constants by which the operating system's scheduler shares cores, in ticks.
 #[derive(Clone, Copy, Debug)]
 pub struct Sharing {
-    /// A switch to another thread, and what it costs that the caches hold the data of another one.
+    /// Cost of a switch to another thread, with that of caches which hold the data of another one.
     pub switch: u64,
-    /// As long a thread runs while others wait.
+    /// Time that a thread runs while others wait.
     pub slice: u64,
-    /// A thread that wakes up preempts one that ran for so much longer.
+    /// Lead in running time at which a thread is preempted by one that wakes up.
     pub preempt: u64,
 }
 
@@ -119,7 +119,7 @@ pub struct Cores<T> {
     pub now: u64,
     pub all: Vec<Core<T>>,
     pub threads: Vec<Thread>,
-    /// Only one core runs at a time, as in the lab: which one.
+    /// Core whose turn it is, if only one runs at a time, as in the lab.
     pub turn: Option<usize>,
     sharing: Sharing,
 }
@@ -171,7 +171,7 @@ impl<T: Copy> Cores<T> {
         true
     }
 
-    /// An idle core for a thread: its last one if possible.
+    /// Returns an idle core for a thread: its last one if possible.
     fn idle_for(&self, thread: usize) -> Option<usize> {
         let it = &self.threads[thread];
         let idle = |&core: &usize| {
@@ -188,7 +188,7 @@ impl<T: Copy> Cores<T> {
         let may = (0..self.all.len()).filter(|&core| bound.is_none_or(|bound| bound == core));
         let ran_on = |core: usize| {
             let running = self.all[core].thread?;
-            // One that is bound to its core can't go elsewhere, but it can wait.
+            // A thread that is bound to its core can't go elsewhere, but it can wait.
             Some((self.threads[running].ran, core))
         };
         if let Some((most, core)) = may.filter_map(ran_on).max() {
@@ -205,7 +205,7 @@ impl<T: Copy> Cores<T> {
         }
     }
 
-    /// The ready thread that ran least and may run on a core.
+    /// Returns the ready thread that ran least and may run on a core.
     fn least_run(&self, core: usize) -> Option<usize> {
         let ready = || {
             self.threads.iter().enumerate().filter(|(_, it)| {
@@ -213,7 +213,7 @@ impl<T: Copy> Cores<T> {
             })
         };
         let least = ready().min_by_key(|(number, it)| (it.last != core, it.ran, *number));
-        // Its last core first, if that is idle: the others leave it alone.
+        // A thread goes to its last core first, if that is idle: other cores leave the thread alone.
         least
             .filter(|(_, it)| {
                 it.last == core || self.all[it.last].thread.is_some() || it.bound.is_some()
@@ -252,12 +252,12 @@ impl<T: Copy> Cores<T> {
         self.sharing.switch
     }
 
-    /// The cores that make progress now: all with a burst, or the one whose turn it is.
+    /// Whether a core makes progress now: each with a burst does, or only the one whose turn it is.
     fn is_running(&self, core: usize) -> bool {
         self.all[core].burst.is_some() && self.turn.is_none_or(|turn| turn == core)
     }
 
-    /// Ticks until the first burst ends.
+    /// Returns the ticks until the first burst ends.
     pub fn until_end(&self) -> Option<u64> {
         let running = (0..self.all.len()).filter(|&core| self.is_running(core));
         running
@@ -284,7 +284,7 @@ impl<T: Copy> Cores<T> {
         self.now += ticks;
     }
 
-    /// A core whose burst has ended, with what follows.
+    /// Returns a core whose burst has ended, with the burst's `then`.
     pub fn ended(&mut self) -> Option<(usize, T)> {
         let core = (0..self.all.len()).find(|&core| {
             self.is_running(core)

@@ -1,11 +1,11 @@
-//! Figures 4 to 9 of the ELVIS paper as the model gives them, and what the paper's text states of them.
+//! Figures 4 to 9 of the ELVIS paper, as the model gives them.
 
 use super::paper::{Configuration, Each, OF_A_SOCKET, Workload, setup, unaligned};
 use super::{Counted, play};
 use serde::Serialize;
 use std::collections::HashMap;
 
-/// As many guests as the paper has.
+/// Most guests of the paper's figures.
 pub(super) const MOST: u32 = 14;
 
 // Titles that the paper's points name.
@@ -20,7 +20,7 @@ pub struct Figure {
     /// The paper's number.
     pub figure: u32,
     pub title: &'static str,
-    /// What the steps are.
+    /// Meaning of the steps.
     pub steps: &'static str,
     pub unit: &'static str,
     /// Always true: no value was measured.
@@ -33,13 +33,13 @@ pub struct Curve {
     pub name: String,
     /// Step and value.
     pub points: Vec<(u32, f64)>,
-    /// The paper's own, as far as its text gives them.
+    /// Points of the paper, as far as its text gives them.
     pub paper: Vec<(u32, f64)>,
 }
 
 type Key = (Workload, Configuration, u32, bool);
 
-/// Simulations that were made, each once.
+/// Results of simulations, each made once.
 #[derive(Default)]
 pub struct Runs {
     alike: HashMap<Key, Each>,
@@ -49,11 +49,11 @@ pub struct Runs {
 use Configuration::{Affinity, Baseline, Elvis, FineGrained, NoInterposition};
 use Workload::{Apache, Filebench, Memcached, Stream, UdpRr};
 
-/// Those of Figures 4 to 7; the last one has no disk.
+/// Configurations of Figures 4 to 7; the last one has no disk.
 const FOUR: [Configuration; 4] = [Elvis, Baseline, Affinity, NoInterposition];
 
 impl Runs {
-    /// Guests with the same load.
+    /// Returns the result of guests with the same load.
     pub fn each(&mut self, workload: Workload, configuration: Configuration, guests: u32) -> Each {
         self.placed(workload, configuration, guests, false)
     }
@@ -73,13 +73,14 @@ impl Runs {
         })
     }
 
-    /// Throughput of all guests together, in Gbps.
+    /// Returns the throughput of all guests together, in Gbps.
     pub(super) fn gbps(&mut self, configuration: Configuration, guests: u32, is_far: bool) -> f64 {
         let each = self.placed(Stream, configuration, guests, is_far);
         gbps_of(&each) * f64::from(guests)
     }
 
-    /// Seven guests, so many of which stream and the others make UDP-RR: what each of both does.
+    /// Returns the results of seven guests, `streams` of which stream while the others make UDP-RR: first of a stream,
+    /// then of UDP-RR.
     pub(super) fn mixed(&mut self, configuration: Configuration, streams: u32) -> (Each, Each) {
         *self
             .mixed
@@ -97,7 +98,7 @@ impl Runs {
             })
     }
 
-    /// A figure's parts.
+    /// Returns a figure's parts.
     pub fn figure(&mut self, number: u32) -> Vec<Figure> {
         match number {
             4 => self.networks(),
@@ -120,7 +121,7 @@ impl Runs {
         }
     }
 
-    /// What all guests together do, as their benchmark counts.
+    /// Returns the rate of all guests together, in units that their benchmark counts.
     fn rate(&mut self, workload: Workload, configuration: Configuration, guests: u32) -> f64 {
         let each = self.each(workload, configuration, guests).per_s / workload.exchanges();
         each * f64::from(guests)
@@ -231,7 +232,7 @@ impl Runs {
     }
 }
 
-/// Throughput of one guest's stream, in Gbps.
+/// Returns the throughput of one guest's stream, in Gbps.
 fn gbps_of(stream: &Each) -> f64 {
     stream.per_s * Stream.bytes() as f64 * 8.0 / 1e9
 }

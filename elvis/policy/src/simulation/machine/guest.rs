@@ -5,18 +5,18 @@ use super::world::{Item, Next, Then, World};
 use serde::Serialize;
 use std::collections::VecDeque;
 
-/// What was counted of a guest.
+/// Counts of a guest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counted {
     pub transactions: u64,
     /// Ticks of all transactions together.
     pub latency: u64,
-    /// Exits: for notifications, at HLT, of a running guest for an interrupt, at the end of one, and for
-    /// timers.
+    /// Exits: for notifications, at HLT, of a running guest for an interrupt, at the end of one (`ends`), and for
+    /// timers (`ticks`).
     pub kicks: u64,
     pub halts: u64,
     pub interrupts: u64,
-    /// ... and then when it can take the interrupt.
+    /// Exits after those for an interrupt, when the guest can take it.
     pub windows: u64,
     pub ends: u64,
     pub ticks: u64,
@@ -35,9 +35,9 @@ impl Counted {
 #[derive(Clone, Debug, Default)]
 pub struct Queue {
     pub items: VecDeque<Item>,
-    /// Free-running count of what was put in.
+    /// Free-running count of the items put in.
     pub avail: u16,
-    /// The guest must kick for the next request.
+    /// Whether the guest must kick for the next request.
     pub armed: bool,
 }
 
@@ -51,29 +51,29 @@ impl Queue {
 pub struct Guest {
     thread: usize,
     pub queue: Queue,
-    /// Transactions that it can begin.
+    /// Transactions that the guest can begin.
     ready: u32,
-    /// ... and those of them that it now puts into the queue.
+    /// Transactions of `ready` that the guest now puts into the queue.
     puts: u32,
-    /// Replies in its ring, with the time at which their transaction began.
+    /// Replies in the guest's ring, with the time at which their transaction began.
     replies: VecDeque<Option<u64>>,
-    /// Whether it wants to be called for replies.
+    /// Whether the guest wants to be called for replies.
     wants_call: bool,
-    /// An interrupt waits for it.
+    /// Whether an interrupt waits for the guest.
     interrupt: bool,
-    /// It was woken from its halt.
+    /// Whether the guest was woken from its halt.
     resumes: bool,
-    /// It must kick before it goes on.
+    /// Whether the guest must kick before it goes on.
     kicks: bool,
-    /// An interrupt has ended, whose end exits.
+    /// Whether an interrupt has ended, and its end is still to exit.
     ends: bool,
-    /// Its timer has interrupted it.
+    /// Whether the guest's timer has interrupted it.
     ticked: bool,
-    /// It has gone idle, and can halt.
+    /// Whether the guest has gone idle, and can halt.
     idle: bool,
-    /// Its own work, which an interrupt broke off.
+    /// Work of the guest that an interrupt broke off.
     broken_off: Option<Burst<Then>>,
-    /// When the NIC may interrupt it again.
+    /// Time at which the NIC may interrupt the guest again.
     quiet_until: u64,
     quiet: bool,
     pub counted: Counted,
@@ -113,12 +113,13 @@ impl World<'_> {
         }
     }
 
-    /// What a vCPU does next.
+    /// Returns a vCPU's next step.
     pub fn guest_next(&mut self, guest: usize) -> Next {
         let (prices, load) = (self.prices(), self.load(guest));
         let it = &mut self.guests[guest];
         let exit = |ticks, then| run(Kind::Exit, ticks, then);
         let own = |ticks, then| run(Kind::Guest, ticks, then);
+        // Pending exits and interrupts come before the guest's own work. The guest halts only if there is nothing else.
         if std::mem::take(&mut it.resumes) {
             return exit(prices.resume, Then::Nothing);
         }
@@ -163,7 +164,7 @@ impl World<'_> {
         exit(prices.halt, Then::Halted)
     }
 
-    /// A guest's own work, part of which is on memory that another socket's core uses too.
+    /// Returns the time of a guest's own work, part of which is on memory that another socket's core uses too.
     fn far_guest(&self, guest: usize, ticks: u64) -> u64 {
         match self.setup.guests[guest].is_far {
             true => ticks * self.prices().far_guest_percent / 100,
@@ -236,7 +237,7 @@ impl World<'_> {
             return;
         };
         if more > 0 {
-            // It looks once more before it wants to be called again.
+            // The guest looks once more before it wants to be called again.
             let ticks = load.reply * u64::from(more);
             self.set(core, ticks, Kind::Guest, Then::Handled(more));
         } else {
@@ -273,8 +274,8 @@ impl World<'_> {
         }
     }
 
-    /// Breaks off what a guest does; returns its core, and what that was. None if it does not run now: then the interrupt
-    /// waits for its entry.
+    /// Breaks off a guest's burst. Returns its core, and the burst's `then`. None if the guest does not run now: then
+    /// the interrupt waits for its entry.
     fn break_off(&mut self, guest: usize) -> Option<(usize, Then)> {
         let State::On(core) = self.cores.threads[self.guests[guest].thread].state else {
             return None;
@@ -287,8 +288,8 @@ impl World<'_> {
         Some((core, burst.then))
     }
 
-    /// If a guest's vCPU runs, it exits for an interrupt, and once more if what it does (`waits`) keeps it from taking at
-    /// once what is for the guest.
+    /// Makes a guest's vCPU exit for an interrupt, if it runs. It exits once more if its burst (`waits`) keeps the
+    /// guest from taking the interrupt at once.
     fn interrupted(&mut self, guest: usize, waits: fn(Then) -> bool) {
         let Some((core, then)) = self.break_off(guest) else {
             return;
@@ -302,7 +303,7 @@ impl World<'_> {
         self.set(core, prices.interrupt + window, Kind::Exit, Then::Nothing);
     }
 
-    /// Its timer: a vCPU that is halted wakes up, one that runs exits.
+    /// Fires the guest's timer: a vCPU that is halted wakes up, one that runs exits.
     pub fn tick(&mut self, guest: usize) {
         let it = &mut self.guests[guest];
         it.ticked = true;
@@ -310,17 +311,17 @@ impl World<'_> {
         if self.cores.wake(thread) {
             self.guests[guest].resumes = true;
         } else {
-            // Interrupts are off in its handler, at the queue, and while it goes idle.
+            // Interrupts are off in the guest's handler, at the queue, and while it goes idle.
             self.interrupted(guest, |then| !matches!(then, Then::Prepared(_)));
         }
     }
 
-    /// An interrupt that is not the guest's: if its vCPU runs, it exits.
+    /// Fires an interrupt that is not the guest's: if its vCPU runs, it exits.
     pub fn host_interrupt(&mut self, guest: usize) {
         self.interrupted(guest, |_| false);
     }
 
-    /// Without a server: a packet is in the guest's ring, and the NIC interrupts it, but not too often.
+    /// Puts a packet into the ring of a guest without a server. The NIC interrupts the guest, but not too often.
     pub fn arrives_at_guest(&mut self, guest: usize, last_of: Option<u64>) {
         self.reply(guest, last_of);
         let (now, it) = (self.cores.now, &mut self.guests[guest]);
@@ -348,7 +349,7 @@ mod tests {
     use crate::simulation::machine::lab::DISKS;
     use crate::simulation::machine::setup::Setup;
 
-    /// The lab's machine with elvis, its vCPU on its core, doing this.
+    /// Returns the lab's machine with elvis, its vCPU on its core, in a burst with this `then`.
     fn world(setup: &Setup, then: Then) -> World<'_> {
         let mut world = World::new(setup);
         world.warm = true;

@@ -1,5 +1,5 @@
-//! The lab's machine with its disks (`worldswitch run io --on lab:kvm-linux`), in instructions: what the model is
-//! checked against. Its parameters are from depth 1, but for two (docs/elvis-model.md).
+//! The lab's machine with its disks (`worldswitch io --on lab:kvm-linux`), in instructions. The model is checked
+//! against it. Its parameters are from depth 1, but for two (docs/elvis-model.md).
 
 use super::prices::{Parameter, Prices, parameter, value};
 use super::setup::{Load, Placed, Serving, Setup};
@@ -7,14 +7,14 @@ use super::{Measured, Spent, play};
 use crate::Params;
 use serde::Serialize;
 
-/// The lab has an instruction a nanosecond.
+/// Ticks of a microsecond: the lab has an instruction a nanosecond.
 const PER_US: u64 = 1_000;
 const WARM_UP: u64 = 10_000_000;
 const LENGTH: u64 = 50_000_000;
-/// Runs whose timers have different phases, as boots of the lab have: what is predicted is their mean.
+/// Number of runs, whose timers have different phases, as in boots of the lab: the prediction is their mean.
 const RUNS: u64 = 20;
 
-/// What is the same for all disks. Profiles are of the rows at depth 1 (docs/elvis-model.md).
+/// Parameters that all disks share. Profiles are of the rows at depth 1 (docs/elvis-model.md).
 pub const COMMON: [Parameter; 18] = [
     parameter!(
         work = 4_096,
@@ -106,18 +106,18 @@ pub const COMMON: [Parameter; 18] = [
 
 /// A disk of the lab.
 pub struct Disk {
-    /// As in the lab's recipe.
+    /// Name in the lab's recipe.
     pub name: &'static str,
     polls: bool,
-    /// As [`Setup::tells_first`]: QEMU's main loop (`virtio_notify`) and its daemon (`vu_queue_notify`) do; in an I/O
-    /// thread the call waits until all are completed (`virtio_notify_irqfd`, `defer_call`).
+    /// Value of [`Setup::tells_first`]. QEMU's main loop (`virtio_notify`) and its daemon (`vu_queue_notify`) call
+    /// first; in an I/O thread the call waits until all are completed (`virtio_notify_irqfd`, `defer_call`).
     tells_first: bool,
-    /// The core of what serves it: that of QEMU's main loop is the first.
+    /// Core of the disk's server: that of QEMU's main loop is the first.
     io_core: usize,
     parameters: [Parameter; 2],
 }
 
-/// All of them.
+/// Disks of the lab.
 pub const DISKS: [Disk; 4] = [
     Disk {
         name: "qemu",
@@ -181,10 +181,10 @@ pub const DISKS: [Disk; 4] = [
     },
 ];
 
-/// A request of QEMU's block layer until the pool has it.
+/// Instructions of QEMU's block layer until the pool has a request.
 const POOLED: u64 = 6_467;
 
-/// What was counted, or is predicted, of one request.
+/// Counts, or the prediction, of one request.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Request {
     pub insns: f64,
@@ -194,13 +194,13 @@ pub struct Request {
 }
 
 impl Disk {
-    /// The parameters that are its own.
+    /// Returns the parameters that only this disk has.
     #[must_use]
     pub fn own(&self) -> &[Parameter] {
         &self.parameters
     }
 
-    /// The lab's machine with so many requests at a time.
+    /// Returns the lab's machine with `depth` requests at a time.
     #[must_use]
     pub fn setup(&self, depth: u32) -> Setup {
         let all: Vec<Parameter> = self.own().iter().chain(&COMMON).copied().collect();
@@ -244,8 +244,8 @@ impl Disk {
             in_turns: true,
             prices,
             ticks_per_us: PER_US,
-            // A row at depth 1 came before, after which one kick starts polling again, however far apart
-            // kicks are.
+            // In the lab a row at depth 1 came before. After it one kick starts polling again, however far apart kicks
+            // are.
             params: Params {
                 poll_on_gap_ns: Params::default().poll_off_idle_ns,
                 ..Params::default()
@@ -256,7 +256,7 @@ impl Disk {
         }
     }
 
-    /// What the model says of a request.
+    /// Returns the model's prediction of a request.
     #[must_use]
     pub fn request(&self, depth: u32) -> Request {
         let setup = self.setup(depth);
@@ -279,7 +279,7 @@ impl Disk {
     }
 }
 
-/// What the lab counted of a disk's request at a depth: instructions, exits.
+/// Counts of a disk's request in the lab at a depth: instructions, exits.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Counted {
     pub disk: &'static str,
@@ -297,7 +297,7 @@ const fn counted(disk: &'static str, depth: u32, insns: f64, exits: f64) -> Coun
     }
 }
 
-/// What the lab counted (docs/elvis-model.md). Only depth 1 was used for parameters.
+/// Counts of the lab (docs/elvis-model.md). Only depth 1 was used for parameters.
 pub const COUNTED: [Counted; 24] = [
     counted("qemu", 1, 105_893.0, 2.0743),
     counted("qemu", 2, 67_462.0, 1.0838),
@@ -325,8 +325,8 @@ pub const COUNTED: [Counted; 24] = [
     counted("elvis", 32, 15_494.0, 0.0509),
 ];
 
-/// Requests a second of elvis with so many devices, measured on a host (docs/elvis-model.md, The policy alone): one request
-/// at a time for each, a mean pause of 100 us, 20 us of the I/O core.
+/// Requests a second of elvis by the number of devices, measured on a host (docs/elvis-model.md, The policy alone): one
+/// request at a time for each, a mean pause of 100 us, 20 us of the I/O core.
 pub const DEVICES: [(u32, f64); 8] = [
     (1, 8_340.0),
     (2, 16_160.0),
@@ -338,7 +338,8 @@ pub const DEVICES: [(u32, f64); 8] = [
     (8, 45_100.0),
 ];
 
-/// The same by the model, in ns: `handler` is what one device takes beyond its pause and the I/O core's work.
+/// Returns the requests a second of `count` devices by the model, in ticks of a ns. `handler` is the time of one device
+/// beyond its pause and the I/O core's work.
 #[must_use]
 pub fn devices(count: u32) -> f64 {
     let guest = |core| Placed {

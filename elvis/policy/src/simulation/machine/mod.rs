@@ -1,6 +1,5 @@
-//! A discrete-event simulation of whole machines: guests' cores that pay for exits and interrupts, I/O
-//! cores, the wire, and sockets. `docs/elvis-model.md` has its parameters, what it was checked against, and
-//! the figures that it gives.
+//! A discrete-event simulation of whole machines: guests' cores that pay for exits and interrupts, I/O cores, the wire,
+//! and sockets. `docs/elvis-model.md` has its parameters, its checks, and the figures that it gives.
 //!
 //! [`super::simulate`] has I/O cores only, and more kinds of load.
 
@@ -23,12 +22,12 @@ pub use setup::{Load, Placed, Serving, Setup};
 
 use serde::Serialize;
 
-/// What was counted, after the warm-up.
+/// Counts of a simulation, after the warm-up.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Measured {
-    /// Of each guest.
+    /// Counts of each guest.
     pub guests: Vec<Counted>,
-    /// How each core spent its time.
+    /// Use of each core's time.
     pub cores: Vec<Spent>,
 }
 

@@ -11,14 +11,14 @@ const PER_S: f64 = PER_US as f64 * 1e6;
 /// Guests of a socket: eight cores, one of which serves (section 4.2).
 pub(super) const OF_A_SOCKET: u32 = 7;
 
-/// A direct price with what the caches lose by it: the one factor for caches of the model.
+/// Returns a direct price times the factor for caches, the only one of the model.
 const fn cold(cycles: u64) -> u64 {
     cycles * CACHES_PERCENT / 100
 }
 const CACHES_PERCENT: u64 = 156;
 
-/// What operations cost on that machine. Prices are those of a processor of the same kind (Xeon E5-2450,
-/// Sandy Bridge), as Dall et al. measured them.
+/// Prices of operations on the paper's machine. They are those of a processor of the same kind (Xeon E5-2450, Sandy
+/// Bridge), as Dall et al. measured them.
 pub const PRICES: [Parameter; 20] = [
     parameter!(
         kick = cold(1_300),
@@ -110,7 +110,7 @@ pub const PRICES: [Parameter; 20] = [
     ),
 ];
 
-/// What the loads of section 4 are. Those called fitted are chosen so that one statement of the paper holds,
+/// Parameters of the loads of section 4. A parameter called fitted is chosen so that one statement of the paper holds,
 /// which then is no prediction.
 pub const LOADS: [Parameter; 24] = [
     parameter!(
@@ -209,7 +209,7 @@ const MSS: u64 = 1_448;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Configuration {
     Elvis,
-    /// Without exitless notifications.
+    /// ELVIS without exitless notifications.
     FineGrained,
     Baseline,
     Affinity,
@@ -217,7 +217,7 @@ pub enum Configuration {
 }
 
 impl Configuration {
-    /// As the paper calls it.
+    /// Returns the paper's name of the configuration.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -245,7 +245,7 @@ fn value(name: &str) -> u64 {
 }
 
 impl Workload {
-    /// What one of its transactions is.
+    /// Returns the load: one transaction of the workload.
     #[must_use]
     pub fn load(self) -> Load {
         let net = Load {
@@ -301,7 +301,7 @@ impl Workload {
         }
     }
 
-    /// Transactions of the model in one that the benchmark counts.
+    /// Returns the model's transactions in one that the benchmark counts.
     #[must_use]
     pub fn exchanges(self) -> f64 {
         match self {
@@ -310,7 +310,7 @@ impl Workload {
         }
     }
 
-    /// Data of a transaction that counts as throughput.
+    /// Returns the data of a transaction that counts as throughput.
     #[must_use]
     pub fn bytes(self) -> u64 {
         match self {
@@ -320,14 +320,15 @@ impl Workload {
     }
 }
 
-/// Cycles that a packet of so much data takes on a wire of 10 Gbps: with 78 bytes of headers and gaps for
-/// each 1448.
+/// Returns the cycles of a packet of `bytes` of data on a wire of 10 Gbps: with 90 bytes of headers and gaps for each
+/// 1448.
 fn on_the_wire(bytes: u64) -> u64 {
     let all = bytes + 90 * bytes.div_ceil(MSS);
     all * 8 * PER_US / 10_000
 }
 
-/// The paper's machine in a configuration, with a guest for each load, on one socket or, from eight on, two.
+/// Returns the paper's machine in a configuration, with a guest for each load, on one socket or, from eight guests on,
+/// two.
 #[must_use]
 pub fn setup(configuration: Configuration, loads: &[Load]) -> Setup {
     let (count, of_a_socket) = (loads.len(), OF_A_SOCKET as usize);
@@ -345,7 +346,7 @@ pub fn setup(configuration: Configuration, loads: &[Load]) -> Setup {
     });
     let mut prices = Prices::of(&PRICES);
     if loads.iter().all(|load| load.ins == 0) {
-        // A disk's thread signals what it has done when nothing is left.
+        // A disk's thread signals its completed requests when nothing is left.
         prices.call_after = u64::MAX;
     }
     Setup {
@@ -376,7 +377,7 @@ pub fn setup(configuration: Configuration, loads: &[Load]) -> Setup {
     }
 }
 
-/// The same with the I/O core on the other socket (section 4.8).
+/// Puts the I/O core of each guest of a setup on the other socket (section 4.8).
 #[must_use]
 pub fn unaligned(mut setup: Setup) -> Setup {
     for guest in &mut setup.guests {
@@ -385,7 +386,7 @@ pub fn unaligned(mut setup: Setup) -> Setup {
     setup
 }
 
-/// What the guests with these numbers did, each on average.
+/// Rates and latency of some guests, each on average.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Each {
     pub per_s: f64,

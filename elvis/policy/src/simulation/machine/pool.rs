@@ -3,20 +3,21 @@
 use super::world::Item;
 use std::collections::VecDeque;
 
-/// QEMU's pool of threads, which shares a core with the thread that it belongs to, as Linux' scheduler (EEVDF) has it:
-/// what is woken up takes the core at once if the other has run for longer, of the time in which both wanted to.
+/// QEMU's pool of threads. It shares a core with the thread that it belongs to, its owner, as Linux' scheduler (EEVDF)
+/// has it. The woken one takes the core at once if the other ran for longer, of the time in which both wanted to run.
 #[derive(Default)]
 pub struct Pool {
     pub waiting: VecDeque<Item>,
-    /// It has the core, and its owner sleeps.
+    /// Whether the pool has the core.
     pub runs: bool,
     alone: bool,
-    /// Ticks that it ran less than its owner.
+    /// Ticks that the pool ran less than its owner.
     behind: i64,
 }
 
 impl Pool {
-    /// Its owner ran. A pool that sleeps makes up for what it ran more (DELAY_DEQUEUE), and gains nothing.
+    /// Notes that the owner ran. A pool that sleeps makes up for the ticks that it ran more (DELAY_DEQUEUE), and gains
+    /// nothing.
     pub fn owner_ran(&mut self, ticks: u64) {
         self.alone = false;
         self.behind = self.behind.saturating_add_unsigned(ticks);
@@ -25,14 +26,14 @@ impl Pool {
         }
     }
 
-    /// Its owner has given it a request, and woken a thread.
+    /// Takes a request from the owner, which spent `ticks` on it and woke a thread of the pool.
     pub fn given(&mut self, item: Item, ticks: u64) {
         self.owner_ran(ticks);
         self.waiting.push_back(item);
         self.runs = self.behind > 0;
     }
 
-    /// Its owner sleeps. True if it has nothing to do either.
+    /// Notes that the owner sleeps. True if the pool has nothing to do either.
     pub fn left_alone(&mut self) -> bool {
         let sleeps = self.waiting.is_empty();
         (self.runs, self.alone) = (!sleeps, true);
@@ -42,12 +43,12 @@ impl Pool {
         sleeps
     }
 
-    /// Its owner sleeps until it has done all.
+    /// Whether the owner sleeps until the pool has done all.
     pub fn runs_alone(&self) -> bool {
         self.runs && self.alone
     }
 
-    /// It has done a request.
+    /// Notes that the pool did a request in `ticks`, and returns the request.
     pub fn did(&mut self, ticks: u64) -> Option<Item> {
         if !self.alone {
             self.behind = self.behind.saturating_sub_unsigned(ticks);
@@ -65,7 +66,8 @@ mod tests {
     use crate::simulation::machine::lab::{COMMON, DISKS};
     use crate::simulation::machine::prices::value;
 
-    /// How many of so many requests the pool has done when all are submitted: what QEMU's thread completes first.
+    /// Returns how many of `count` requests the pool has done when all are submitted: QEMU's thread completes these
+    /// first.
     fn done_of(count: usize) -> usize {
         let submit = value(DISKS[1].own(), "out_each");
         let read = value(&COMMON, "read");
@@ -83,7 +85,8 @@ mod tests {
         done
     }
 
-    /// Where the lab's traces show only a part of 8 or 16 done, it is most often 5, and 10 or 11 (docs/notebook/elvis-model.md).
+    /// If the lab's traces show only a part of 8 or 16 requests done, it is most often 5, and 10 or 11
+    /// (docs/notebook/elvis-model.md).
     #[test]
     fn a_part_of_a_batch_is_completed_first() {
         assert_eq!([1, 2, 8, 16].map(done_of), [0, 2, 5, 11]);

@@ -1,4 +1,4 @@
-//! The prices of a machine: what an exit, an interrupt, a wake-up costs, each with its unit and source.
+//! The prices of a machine: an exit, an interrupt, a wake-up, each with its unit and source.
 
 use serde::Serialize;
 
@@ -8,17 +8,17 @@ pub struct Parameter {
     pub name: &'static str,
     pub value: u64,
     pub unit: &'static str,
-    /// Where its value is from.
+    /// Source of the value.
     pub source: &'static str,
 }
 
-/// The value of the parameter of this name; 0 if there is none.
+/// Returns the value of the parameter of this name; 0 if there is none.
 pub(super) fn value(parameters: &[Parameter], name: &str) -> u64 {
     let found = parameters.iter().find(|parameter| parameter.name == name);
     found.map_or(0, |parameter| parameter.value)
 }
 
-/// A parameter by its name.
+/// Makes a parameter of this name.
 macro_rules! parameter {
     ($name:ident = $value:expr, $unit:literal, $source:literal) => {
         Parameter {
@@ -31,14 +31,14 @@ macro_rules! parameter {
 }
 pub(super) use parameter;
 
-/// What an operation takes, in ticks: instructions of the lab, or cycles.
+/// Defines the prices of operations, in ticks: instructions of the lab, or cycles.
 macro_rules! prices {
     ($($(#[$doc:meta])* $name:ident)*) => {
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         pub struct Prices { $($(#[$doc])* pub $name: u64,)* }
 
         impl Prices {
-            /// From the parameters of these names. What has no parameter costs nothing.
+            /// Takes the prices from the parameters of these names. An operation without a parameter costs nothing.
             #[must_use]
             pub fn of(parameters: &[Parameter]) -> Self {
                 Self { $($name: value(parameters, stringify!($name)),)* }
@@ -56,17 +56,17 @@ macro_rules! prices {
 prices! {
     /// An exit for a notification, until the guest goes on.
     kick
-    /// In it: waking a server that sleeps.
+    /// Part of `kick` that wakes a server that sleeps.
     wake
-    /// What a guest itself does to go idle, and afterwards.
+    /// A guest's own work to go idle, and afterwards.
     idle
     /// An exit at HLT, until the core is idle.
     halt
-    /// From the wake-up of a halted vCPU until its guest runs.
+    /// Time from the wake-up of a halted vCPU until its guest runs.
     resume
     /// An exit of a running guest by an interrupt.
     interrupt
-    /// An exit when it can take a call's interrupt, which it could not at once; 0: it always can.
+    /// An exit at which the guest takes a call's interrupt that it could not take at once; 0: it always can.
     window
     /// An exit at the end of an interrupt.
     end
@@ -87,7 +87,7 @@ prices! {
     poll
     /// A look for kicks.
     look
-    /// As long a guest spins that does not halt, before another core can have its turn.
+    /// Time that a guest which does not halt spins, before another core can have its turn.
     spin
     /// A switch from one thread to another.
     switch
@@ -98,8 +98,8 @@ prices! {
     tick_exits
     /// Time between two interrupts of a NIC.
     nic_gap
-    /// What a server's work takes with the data in another socket's memory, in percent.
+    /// A server's work with the data in another socket's memory, in percent of the work with near data.
     far_percent
-    /// The same of the guest's own work.
+    /// The guest's own work with the data in another socket's memory, in percent of the work with near data.
     far_guest_percent
 }

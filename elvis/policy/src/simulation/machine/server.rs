@@ -1,5 +1,5 @@
-//! What serves guests' queues: a thread for one guest, as vhost and QEMU have it, or one for all guests of
-//! an I/O core, by elvis' own policy.
+//! Servers of guests' queues: a thread for one guest, as vhost and QEMU have it, or one for all guests of an I/O core,
+//! by elvis' own policy.
 
 use super::cores::{Burst, Kind, State};
 use super::pool::Pool;
@@ -11,14 +11,14 @@ use std::collections::VecDeque;
 pub struct Server {
     thread: usize,
     guests: Vec<usize>,
-    /// It was kicked, or a packet came: guests, and whether by a kick.
+    /// Kicks and arrived packets: guests, and whether by a kick.
     events: Vec<(usize, bool)>,
-    /// It has slept, and has not yet begun.
+    /// Whether the server has slept, and has not yet begun.
     woken: bool,
-    /// Replies since the last call, of its only guest.
+    /// Replies since the last call, of the server's only guest.
     untold: u64,
     pool: Pool,
-    /// Requests that the pool has done, and whether it completes them now.
+    /// Requests that the pool has done, and whether the server completes them now.
     done: VecDeque<Item>,
     completes: bool,
     shared: Option<Shared>,
@@ -27,13 +27,13 @@ pub struct Server {
 /// The thread of an I/O core.
 struct Shared {
     scheduler: Scheduler,
-    /// By place among its guests.
+    /// Queue of each guest, by its place in `Server::guests`.
     queues: Vec<QueueId>,
     calls: Vec<Calls>,
     visit: Option<Visit>,
-    /// Replies of this visit.
+    /// Number of replies of this visit.
     replies: u64,
-    /// Looks in vain since it last found something.
+    /// Looks in vain since the last one that found something.
     in_vain: usize,
 }
 
@@ -96,12 +96,12 @@ impl World<'_> {
         self.cores.threads[self.servers[server].thread].state == State::Blocked
     }
 
-    /// A guest's kick.
+    /// Takes a guest's kick.
     pub fn kicked(&mut self, server: usize, guest: usize) {
         self.event(server, guest, true);
     }
 
-    /// A packet for a guest.
+    /// Takes a packet for a guest.
     pub fn arrives_at_server(&mut self, server: usize, guest: usize, last_of: Option<u64>) {
         self.guests[guest].queue.put(Item::In { last_of });
         self.event(server, guest, false);
@@ -134,7 +134,7 @@ impl World<'_> {
         }
     }
 
-    /// A thread of one guest: serves all that is there, calls the guest, and sleeps.
+    /// Returns the next step of a thread of one guest: it serves all requests, calls the guest, and sleeps.
     fn own_next(&mut self, server: usize) -> Next {
         if self.setup.takes_first {
             return self.pool_next(server);
@@ -159,8 +159,9 @@ impl World<'_> {
         Next::Block
     }
 
-    /// QEMU's thread with its pool: submits all requests, and wants kicks again; completes what the pool has done
-    /// meanwhile, though that may not be all; sleeps until the rest is done, and completes that.
+    /// Returns the next step of QEMU's thread with its pool. It submits all requests, and wants kicks again. It
+    /// completes those that the pool has done meanwhile, though that may not be all. It sleeps until the rest is done,
+    /// and completes that.
     fn pool_next(&mut self, server: usize) -> Next {
         let (prices, it) = (self.prices(), &mut self.servers[server]);
         let guest = it.guests[0];
@@ -193,8 +194,8 @@ impl World<'_> {
         if sleeps {
             return Next::Block;
         }
-        // It sleeps at most until its next timer. If no other comes before, setting that ends the turn: QEMU reckons
-        // it anew.
+        // The main loop sleeps at most until its next timer. If no other timer comes before, setting that one ends the
+        // turn: QEMU computes the turn anew.
         self.yields |= self.setup.main_loop && self.next_is_main_loop();
         serve(0, Then::Nothing)
     }
@@ -206,7 +207,7 @@ impl World<'_> {
                 let it = &mut self.servers[server];
                 let was_alone = it.pool.runs_alone();
                 it.done.extend(it.pool.did(self.setup.prices.read));
-                // What wakes it up then comes before new requests (QEMU's `aio_bh_poll`).
+                // The completions that wake the thread up come before new requests (QEMU's `aio_bh_poll`).
                 it.completes |= was_alone && !it.pool.runs;
             }
             Then::Completed(guest) => self.completed(server, guest),
@@ -264,7 +265,7 @@ impl World<'_> {
         self.servers[server].shared = Some(shared);
     }
 
-    /// The work for one request or packet of a guest.
+    /// Returns the work for one request or packet of a guest.
     fn serve_one(&self, guest: usize, item: Item) -> Next {
         let load = self.load(guest);
         let ticks = match item {
@@ -284,7 +285,7 @@ impl World<'_> {
         self.servers[server].guests.get(place).copied()
     }
 
-    /// What the thread of an I/O core does next, as the policy says.
+    /// Returns the next step of an I/O core's thread, as the policy decides.
     fn shared_next(&mut self, server: usize) -> Next {
         let Some(mut shared) = self.servers[server].shared.take() else {
             return Next::Block;
@@ -298,7 +299,7 @@ impl World<'_> {
         next
     }
 
-    /// None: a step without time.
+    /// Makes a step of an I/O core's thread. None: the step took no time.
     fn shared_step(&mut self, server: usize, shared: &mut Shared) -> Option<Next> {
         if let Some(visit) = shared.visit.take() {
             return self.visit_step(server, shared, visit);
@@ -334,7 +335,7 @@ impl World<'_> {
         }
     }
 
-    /// A look in vain; at the end of a round of them the thread pauses.
+    /// Returns a look in vain; at the end of a round of them the thread pauses.
     fn in_vain(shared: &mut Shared, ticks: u64) -> Next {
         shared.in_vain += 1;
         let is_round = shared.in_vain >= shared.queues.len();
@@ -374,7 +375,7 @@ impl World<'_> {
         now.then(|| serve(self.prices().call, Then::Called(guest)))
     }
 
-    /// A guest whose owed call is due.
+    /// Returns a guest whose owed call is due.
     fn due(&self, server: usize, shared: &mut Shared) -> Option<usize> {
         let (params, now_ns) = (&self.setup.params, self.now_ns());
         for (place, &guest) in self.servers[server].guests.iter().enumerate() {

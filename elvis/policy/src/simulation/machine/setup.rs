@@ -2,16 +2,16 @@
 
 use super::prices::Prices;
 
-/// What a guest does: a number of transactions at a time, each a piece of work, requests to the device,
-/// and, on a network, the reply's packets. Times are in ticks.
+/// Load of a guest: a number of transactions at a time, each a piece of work, requests to the device, and, on a
+/// network, the reply's packets. Times are in ticks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Load {
     /// Transactions outstanding.
     pub depth: u32,
     /// The guest's own work for a transaction, without its replies' handling.
     pub work: u64,
-    /// The last part of it, which puts a request into the queue with interrupts off: of several that are submitted
-    /// together one after the other, where a server that looks sees the first ones.
+    /// Last part of the work, which puts a request into the queue with interrupts off. Requests that are submitted
+    /// together go in one after the other, and a server that looks sees the first ones.
     pub put: u64,
     /// The guest's work for a reply, in its interrupt's handler.
     pub reply: u64,
@@ -21,7 +21,7 @@ pub struct Load {
     pub outs: u32,
     /// Packets that come back; 0: the device itself replies, as a disk does.
     pub ins: u32,
-    /// All transactions that are ready are submitted together, by one thread of the guest.
+    /// Whether all transactions that are ready are submitted together, by one thread of the guest.
     pub together: bool,
     /// The server's work for a request, and for a packet that comes.
     pub out_each: u64,
@@ -37,16 +37,16 @@ pub struct Load {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Placed {
     pub load: Load,
-    /// The core of its vCPU, and of what serves it; none: any.
+    /// Core of the guest's vCPU, and core of its server; none: any.
     pub core: Option<usize>,
     pub io_core: Option<usize>,
-    /// What serves it is on another socket.
+    /// Whether the server is on another socket.
     pub is_far: bool,
     /// The port of the NIC.
     pub port: usize,
 }
 
-/// Who serves the guests' queues.
+/// Server of the guests' queues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Serving {
     /// The device itself: no interposition.
@@ -65,20 +65,20 @@ pub struct Setup {
     pub guests: Vec<Placed>,
     pub cores: usize,
     pub serving: Serving,
-    /// Interrupts reach a running guest without an exit, and end without one.
+    /// Whether interrupts reach a running guest without an exit, and end without one.
     pub exitless: bool,
-    /// QEMU's way: a server that sleeps takes all requests, wants kicks again, lets a pool of threads do them, and
-    /// then completes all that are done.
+    /// Whether a server that sleeps works as QEMU's. It takes all requests, wants kicks again, and lets a pool of
+    /// threads do the requests. Then it completes all that are done.
     pub takes_first: bool,
-    /// ... and calls the guest at the first that it completes, not at the last.
+    /// Whether such a server calls the guest at the first request that it completes, not at the last.
     pub tells_first: bool,
-    /// The NIC interrupts any core, not that of the I/O thread.
+    /// Whether the NIC interrupts any core, not that of the I/O thread.
     pub nic_anywhere: bool,
-    /// A guest without work does not halt.
+    /// Whether a guest without work spins, and does not halt.
     pub spins: bool,
-    /// Its thread is QEMU's main loop, which has timers.
+    /// Whether the server's thread is QEMU's main loop, which has timers.
     pub main_loop: bool,
-    /// Cores run one at a time, as in the lab: QEMU gives each an equal part of the time until the next timer.
+    /// Whether cores run one at a time, as in the lab: QEMU gives each an equal part of the time until the next timer.
     pub in_turns: bool,
     pub prices: Prices,
     pub ticks_per_us: u64,

@@ -1,4 +1,4 @@
-//! A machine: guests' cores and I/O cores, guests with their queues, what serves them, and the wire.
+//! A machine: guests' cores and I/O cores, guests with their queues, their servers, and the wire.
 //!
 //! Guests' vCPUs are in [`super::guest`], servers in [`super::server`].
 
@@ -10,13 +10,13 @@ use super::setup::{Load, Serving, Setup};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// What a thread does next.
+/// Next step of a thread.
 pub enum Next {
     Run(Burst<Then>),
     Block,
 }
 
-/// What happens at the end of a burst.
+/// Event at the end of a burst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Then {
     /// The thread goes on.
@@ -48,13 +48,13 @@ pub enum Then {
 /// A request in a queue.
 #[derive(Clone, Copy, Debug)]
 pub enum Item {
-    /// From the guest: the last one of its transaction, which began then, gets a reply.
+    /// Request of the guest. The last one of its transaction, which began then, gets a reply.
     Out { last_of: Option<u64> },
-    /// From the wire, for the transaction that began then if it is the last one.
+    /// Packet from the wire, for the transaction that began then if it is the last one.
     In { last_of: Option<u64> },
 }
 
-/// What happens at a time, whatever the cores do.
+/// Event at a fixed time, whatever the cores do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Timer {
     /// A guest's packet comes from the wire.
@@ -69,7 +69,7 @@ pub enum Timer {
     MainLoop,
 }
 
-/// A machine at a time.
+/// State of a machine.
 pub struct World<'a> {
     pub setup: &'a Setup,
     pub cores: Cores<Then>,
@@ -81,12 +81,12 @@ pub struct World<'a> {
     owners: Vec<Result<usize, usize>>,
     timers: BinaryHeap<Reverse<(u64, u64, Timer)>>,
     sequence: u64,
-    /// When the wire of each socket is free again.
+    /// Time at which each wire is free again, by port of the NIC.
     wires: Vec<u64>,
     rng: fastrand::Rng,
-    /// The core whose turn it is gives it up.
+    /// Whether the core whose turn it is gives it up.
     pub yields: bool,
-    /// When its turn is over, and how long turns are.
+    /// Time at which the core's turn is over, and length of turns.
     turn_end: u64,
     turn_ticks: u64,
     interrupted: usize,
@@ -125,7 +125,7 @@ impl<'a> World<'a> {
         }
         world.add_servers();
         if prices.tick_gap > 0 {
-            // When they began is not known: each run has other phases.
+            // The start of the timers is not known: each run has other phases.
             let others = (0..world.guests.len()).map(Timer::Ticks);
             let main_loop = setup.in_turns.then_some(Timer::MainLoop);
             for timer in others.chain(main_loop) {
@@ -182,12 +182,12 @@ impl<'a> World<'a> {
         self.cores.now * 1000 / self.setup.ticks_per_us
     }
 
-    /// Whether what happens now is counted.
+    /// Whether events are counted now.
     pub fn counts(&self) -> bool {
         self.warm
     }
 
-    /// A guest's work, which varies as its load says.
+    /// Returns a guest's work, which varies as its load says.
     pub fn varied(&mut self, guest: usize, ticks: u64) -> u64 {
         match self.load(guest).spread_percent {
             0 => ticks,
@@ -198,7 +198,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// What it costs if queue and data are in the memory of another socket.
+    /// Returns the cost of work whose queue and data are in the memory of another socket, if the guest's server is far.
     pub fn far(&self, guest: usize, ticks: u64) -> u64 {
         match self.setup.guests[guest].is_far {
             true => ticks * self.prices().far_percent / 100,
@@ -211,7 +211,7 @@ impl<'a> World<'a> {
         self.timers.push(Reverse((when, self.sequence, timer)));
     }
 
-    /// Runs the warm-up and the time that is counted; returns what each core did in the latter.
+    /// Runs the warm-up and the time that is counted; returns how each core spent the latter.
     pub fn run(&mut self) -> Vec<Spent> {
         self.run_until(self.setup.warmup);
         self.warm = true;
@@ -281,7 +281,7 @@ impl<'a> World<'a> {
         next.is_some_and(|Reverse((_, _, timer))| *timer == Timer::MainLoop)
     }
 
-    /// A core's turn. In each round all get the same part of the time until the next timer (QEMU's
+    /// Begins a core's turn. In each round all cores get the same part of the time until the next timer (QEMU's
     /// `icount_percpu_budget`).
     fn begin_turn(&mut self, core: usize, is_new_round: bool) {
         if is_new_round {
@@ -353,7 +353,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// The NIC's interrupts go to all cores in turn: one that runs a guest exits.
+    /// Sends an interrupt of the NIC to the next core: they go to all cores in turn, and one that runs a guest exits.
     fn interrupt_somebody(&mut self) {
         if !self.setup.nic_anywhere {
             return;
@@ -365,7 +365,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// A guest's packets go over the wire, and their reply comes back.
+    /// Sends a guest's packets over the wire, and plans their reply.
     pub fn over_the_wire(&mut self, guest: usize, last_of: Option<u64>) {
         let load = self.load(guest);
         let wire = &mut self.wires[self.setup.guests[guest].port];
@@ -384,7 +384,7 @@ mod tests {
     use super::*;
     use crate::simulation::machine::lab::DISKS;
 
-    /// What QEMU's pool has done while its owner slept is completed before new requests are taken.
+    /// Requests that QEMU's pool did while its owner slept are completed before new requests are taken.
     #[test]
     fn what_the_pool_has_done_comes_before_new_requests() {
         let setup = DISKS[1].setup(2);
