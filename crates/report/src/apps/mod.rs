@@ -151,7 +151,7 @@ fn named(workload: &str, unit: Option<&str>) -> String {
 }
 
 /// Whether a row is a workload. Rows of placements are left out: they have a view of their own.
-fn is_workload(row: &&Row) -> bool {
+pub(crate) fn is_workload(row: &&Row) -> bool {
     row.category == APPLICATION && PlaceRow::parse(&row.benchmark).is_none()
 }
 

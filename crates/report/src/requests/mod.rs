@@ -1,4 +1,4 @@
-//! Paravirtual I/O in the lab (`worldswitch io --on lab:...`): for each device of a VM the instructions and exits of
+//! Paravirtual I/O in the lab (`worldswitch run io --on lab:...`): for each device of a VM the instructions and exits of
 //! one request, by reason, beside the rates of exits that ELVIS (2013) states.
 
 pub(crate) mod text;

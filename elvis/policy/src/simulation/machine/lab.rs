@@ -1,4 +1,4 @@
-//! The lab's machine with its disks (`worldswitch io --on lab:kvm-linux`), in instructions. The model is checked
+//! The lab's machine with its disks (`worldswitch run io --on lab:kvm-linux`), in instructions. The model is checked
 //! against it. Its parameters are from depth 1, but for two (docs/elvis-model.md).
 
 use super::prices::{Parameter, Prices, parameter, value};
