@@ -57,13 +57,6 @@ pub fn test(args: &TestArgs, colours: Colours) -> anyhow::Result<Done> {
         explained::explain(&mut trial, args, [&base, &head], &session)?;
     }
     show(args, &trial)?;
-    output::remark(
-        &format!(
-            "results are in {}",
-            folder.folder.as_deref().unwrap_or(Path::new(".")).display()
-        ),
-        colours,
-    );
     Ok(match done {
         Done::Whole => Done::Judged(trial.outcome),
         done => done,

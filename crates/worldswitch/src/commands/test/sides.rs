@@ -184,6 +184,8 @@ impl Commits {
         let kernels = Kernels::new(&self.tree, &self.config, self.command.clone())?;
         let short = commit.short().to_owned();
         let folder = folder.folder.as_deref().unwrap_or(Path::new("."));
+        std::fs::create_dir_all(folder)
+            .with_context(|| format!("can't make {}", folder.display()))?;
         let log = folder.join(format!("build-{short}.log"));
         output::progress(
             "test",
