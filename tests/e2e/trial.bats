@@ -5,6 +5,11 @@
 # shellcheck disable=SC2154
 
 load common
+load browser
+
+setup_file() { browser_start; }
+
+teardown_file() { browser_stop; }
 
 setup() {
     common_setup
@@ -75,4 +80,53 @@ trial() { ws test "$@" --on lab:kvm-vhe --cache "$CACHE" --perturb 1 --bench '^(
     [[ $output == *'there is no program a'* ]]
     run -2 trial 6.1 HEAD
     [[ $output == *'not a git repository'* ]]
+}
+
+# What a graph shows: for each call that is wide enough its name and the part of the whole width, the widest ten.
+SHOWN='[...document.querySelectorAll("svg.flame g:not([hidden])")].map((node) =>
+    [node.dataset.n, Math.round(Number(node.querySelector("rect").getAttribute("width")))])
+    .sort((a, b) => b[1] - a[1]).slice(0, 10).map((one) => one.join(" ")).join("\n")'
+
+# bats test_tags=live
+@test "its page is one file whose graph zooms and is searched, by pointer and by keys, and whose table sorts" {
+    browser_needed
+    run -3 trial 6.1 6.12 -o out
+    [[ $output == *'the page is out/test.html' ]]
+    WIDTHS='420 1400' laid_out "$PWD/out/test.html"
+    page_open "$PWD/out/test.html"
+    [ "$(js 'document.querySelector("h1").textContent')" = "$(js 'document.querySelector("h1").textContent' | tr -s ' ')" ]
+    # A row's name leads to its functions.
+    click 'tbody th a'
+    [ "$(js 'decodeURI(location.hash)')" = '#lab:kvm-vhe/hypercall' ]
+    [ "$(js 'document.getElementById(decodeURI(location.hash.slice(1))).tagName')" = H3 ]
+    js "$SHOWN" >whole.txt
+    # A call that takes a part of the width takes all of it after a click, and Esc undoes that.
+    js 'const calls = [...document.querySelectorAll("svg.flame g")]; const one = calls.find((node) => node.dataset.d === "1" && Number(node.dataset.w) > 50
+        && Number(node.dataset.w) < 900); one.id = "zoomed"; 0'
+    name=$(js 'document.getElementById("zoomed").dataset.n')
+    click '#zoomed'
+    js "$SHOWN" | grep -qx "$name 1000"
+    [ "$(js 'document.querySelector(".reset").hidden')" = false ]
+    key Escape 27
+    [ "$(js "$SHOWN")" = "$(cat whole.txt)" ]
+    # Keys: to the caller and back, and zoom.
+    key ArrowUp 38
+    [ "$(js 'document.activeElement.dataset.d')" = 0 ]
+    key ArrowDown 40
+    [ "$(js 'document.activeElement.dataset.d')" = 1 ]
+    key Enter 13
+    [ "$(js 'document.querySelector(".reset").hidden')" = false ]
+    click .reset
+    [ "$(js "$SHOWN")" = "$(cat whole.txt)" ]
+    click .search
+    typed kvm_
+    count=$(js '[...document.querySelectorAll("svg.flame g")].filter((node) => node.dataset.n.includes("kvm_")).length')
+    [ "$count" -gt 1 ]
+    [ "$(js 'document.querySelectorAll("svg.flame g.found").length')" -eq "$count" ]
+    [ "$(js 'document.querySelector(".graph output").textContent')" = "$count calls" ]
+    click 'th button'
+    [ "$(js 'document.querySelector("th").getAttribute("aria-sort")')" = descending ]
+    # Both colours are in it, and what is red has more with the change.
+    [ "$(js 'document.querySelectorAll("svg.flame g.more").length > 0 && document.querySelectorAll("svg.flame g.less").length > 0')" = true ]
+    [ "$(complaints)" = '' ]
 }

@@ -8,12 +8,15 @@
     allow(clippy::unwrap_used, clippy::expect_used, clippy::too_many_lines)
 )]
 
+mod flame;
 mod guilty;
 mod markdown;
+mod page;
 mod row;
 mod text;
 mod trial;
 
+pub use flame::{Call, calls};
 pub use guilty::{Guilty, guilty};
 pub use row::TrialRow;
-pub use trial::{Machine, Side, TRIAL_SCHEMA, Trial};
+pub use trial::{Explanation, Machine, Side, TRIAL_SCHEMA, Trial};

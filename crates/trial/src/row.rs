@@ -1,5 +1,6 @@
 //! A benchmark of a trial.
 
+use crate::flame::Call;
 use crate::guilty::Guilty;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -29,6 +30,9 @@ pub struct TrialRow {
     pub functions: Vec<Guilty>,
     /// Number of functions that changed beside those.
     pub more_functions: usize,
+    /// Calls of both sides, for the flame graph.
+    #[serde(skip)]
+    pub calls: Vec<Call>,
     /// Reason why the functions are not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unexplained: Option<String>,
@@ -58,6 +62,7 @@ impl TrialRow {
             why: row.why.clone(),
             functions: Vec::new(),
             more_functions: 0,
+            calls: Vec::new(),
             unexplained: None,
         })
     }

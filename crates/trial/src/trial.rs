@@ -1,5 +1,6 @@
 //! A trial: two sides on each machine.
 
+use crate::flame::Call;
 use crate::guilty::Guilty;
 use crate::row::TrialRow;
 use schemars::JsonSchema;
@@ -46,6 +47,17 @@ pub struct Trial {
     pub head: Side,
     /// The machines, in the order of the user.
     pub machines: Vec<Machine>,
+}
+
+/// The functions of a row.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Explanation {
+    /// Functions whose own instructions changed, the most first.
+    pub functions: Vec<Guilty>,
+    /// Number of functions that changed beside those.
+    pub more_functions: usize,
+    /// Calls of both sides.
+    pub calls: Vec<Call>,
 }
 
 /// One machine with both sides.
@@ -108,13 +120,12 @@ impl Trial {
         machines.flat_map(|machine| machine.rows.iter().map(move |row| (machine, row)))
     }
 
-    /// Adds the functions of a row, with the number of other functions that changed, or the reason why they are not
-    /// known.
+    /// Adds the functions of a row, or the reason why they are not known.
     pub fn explain(
         &mut self,
         machine: &str,
         benchmark: &str,
-        explained: Result<(Vec<Guilty>, usize), String>,
+        explained: Result<Explanation, String>,
     ) {
         let machines = self.machines.iter_mut();
         let mut rows = machines
@@ -122,7 +133,11 @@ impl Trial {
             .flat_map(|one| &mut one.rows);
         if let Some(row) = rows.find(|row| row.benchmark == benchmark) {
             match explained {
-                Ok((functions, more)) => (row.functions, row.more_functions) = (functions, more),
+                Ok(explanation) => {
+                    row.functions = explanation.functions;
+                    row.more_functions = explanation.more_functions;
+                    row.calls = explanation.calls;
+                }
                 Err(why) => row.unexplained = Some(why),
             }
         }

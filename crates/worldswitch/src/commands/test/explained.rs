@@ -11,7 +11,7 @@ use ws_machines::name::PlatformName;
 use ws_recorder::Explainer;
 use ws_runner::Session;
 use ws_terminal::output;
-use ws_trial::{Guilty, Trial, guilty};
+use ws_trial::{Explanation, Trial, calls, guilty};
 
 /// Functions that are named below a row.
 const FUNCTIONS: usize = 3;
@@ -60,7 +60,7 @@ fn of_row(
     platforms: &[String; 2],
     benchmark: &str,
     session: &Session,
-) -> anyhow::Result<(Vec<Guilty>, usize)> {
+) -> anyhow::Result<Explanation> {
     let mut recorded: BTreeMap<usize, Explained> = BTreeMap::new();
     for (side, platform) in platforms.iter().enumerate() {
         let name: PlatformName = platform.parse().with_context(|| platform.clone())?;
@@ -83,5 +83,10 @@ fn of_row(
         bail!("a side was not recorded");
     };
     let difference = Difference::of(before, after)?;
-    Ok(guilty(before, after, &difference, FUNCTIONS))
+    let (functions, more_functions) = guilty(before, after, &difference, FUNCTIONS);
+    Ok(Explanation {
+        functions,
+        more_functions,
+        calls: calls(before, after),
+    })
 }

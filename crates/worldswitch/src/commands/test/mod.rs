@@ -5,10 +5,10 @@ mod sides;
 
 use crate::cli::{STDOUT, TestArgs, session};
 use crate::shared::told::told;
-use crate::shared::{Done, export, on_stdout};
+use crate::shared::{Done, export, on_stdout, write};
 use anyhow::{Context, bail};
 use sides::{Made, Sides};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 use ws_machines::name::PlatformName;
 use ws_report::MAIN;
@@ -57,6 +57,9 @@ pub fn test(args: &TestArgs, colours: Colours) -> anyhow::Result<Done> {
         explained::explain(&mut trial, args, [&base, &head], &session)?;
     }
     show(args, &trial)?;
+    let page = page(&folder)?;
+    write(&page, trial.to_html().as_bytes())?;
+    output::remark(&format!("the page is {}", page.display()), colours);
     Ok(match done {
         Done::Whole => Done::Judged(trial.outcome),
         done => done,
@@ -223,6 +226,13 @@ fn show(args: &TestArgs, trial: &Trial) -> anyhow::Result<()> {
         }
         _ => Ok(()),
     }
+}
+
+/// The page's file in the results' folder, which is there from now on.
+fn page(folder: &Output) -> anyhow::Result<PathBuf> {
+    let folder = folder.folder.as_deref().unwrap_or(Path::new("."));
+    std::fs::create_dir_all(folder).with_context(|| format!("can't make {}", folder.display()))?;
+    Ok(folder.join("test.html"))
 }
 
 /// Wrong usage of a side.
