@@ -22,7 +22,7 @@ pub use timed_parts::{TimedPart, TimedTransaction};
 pub use traffic::{TrafficPrices, Traffics};
 pub use vcpus::Spread;
 
-use crate::baselines::of_its_run;
+use crate::baselines::{architecture, of_its_run};
 use crate::exit_columns;
 use crate::reference::Reference;
 use crate::requests::{PublishedRate, idle, published as exits_a_second};
@@ -271,13 +271,6 @@ fn serving(row: Option<&Row>, result: &ResultFile) -> Option<f64> {
     let threads = Unit::of(row, result).threads;
     let of = |name: &str| threads.get(name).copied().unwrap_or(0.0);
     (!threads.is_empty()).then(|| of("vhost") + of("qemu"))
-}
-
-/// The architecture of the machine, as its guest says.
-fn architecture(result: &ResultFile) -> Option<&str> {
-    let launches = result.boots.iter().flat_map(|boot| &boot.launches);
-    let mut hellos = launches.filter_map(|launch| launch.hello.as_ref());
-    hellos.find_map(|hello| hello.get("arch")?.as_str())
 }
 
 fn line(
