@@ -15,6 +15,8 @@ fn workload(name: &str, file: &str) -> Workload {
         with: None,
         steps: false,
         bytes: 0,
+        primitive: false,
+        interrupts: None,
         files: [(file.to_owned(), "int a;\n\n  b\n".to_owned())].into(),
         prepare: None,
         serve: None,
