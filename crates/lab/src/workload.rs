@@ -57,7 +57,7 @@ impl With {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Interrupts {
-    /// The work that both do: `apache`.
+    /// Name of the work that both do: `apache`.
     pub of: String,
     pub on: Interrupted,
 }

@@ -63,7 +63,7 @@ pub(crate) fn machine(result: &ResultFile) -> [Option<&str>; 2] {
     [architecture(result), processor]
 }
 
-/// The architecture of the machine, as its guest said.
+/// Returns the architecture of the machine, as its guest said.
 pub(crate) fn architecture(result: &ResultFile) -> Option<&str> {
     condition(result, "arch")
 }
