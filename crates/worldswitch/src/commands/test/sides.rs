@@ -48,6 +48,11 @@ pub struct Made {
 }
 
 impl Made {
+    /// Names of this side of the machines.
+    pub fn names(&self, machines: &[PlatformName]) -> Vec<PlatformName> {
+        machines.iter().map(|machine| self.name(machine)).collect()
+    }
+
     /// Name of this side of a machine.
     pub fn name(&self, machine: &PlatformName) -> PlatformName {
         PlatformName {
