@@ -3,6 +3,7 @@
 use super::sides::{Made, Sides};
 use crate::cli::TestArgs;
 use crate::shared::Done;
+use crate::shared::suite::Layout;
 use crate::shared::told::told;
 use ws_machines::name::PlatformName;
 use ws_report::MAIN;
@@ -104,6 +105,11 @@ fn chosen(args: &TestArgs) -> anyhow::Result<Benchmarks> {
     Ok(match &args.bench {
         Some(bench) => Benchmarks::Matching(bench.clone()),
         None if args.all => Benchmarks::All,
+        None if args.suite.is_some() => {
+            let layout = args.suite.map(Layout::of).transpose()?;
+            let benchmarks = layout.map(|layout| layout.benchmarks()).transpose()?;
+            benchmarks.into()
+        }
         None => {
             let names: Vec<&str> = MAIN.iter().map(|row| row.benchmark).collect();
             Benchmarks::Matching(benchmarks::only(&names)?)

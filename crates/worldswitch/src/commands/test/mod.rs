@@ -5,6 +5,7 @@ mod measured;
 mod sides;
 
 use crate::cli::{STDOUT, TestArgs, session};
+use crate::shared::suite::Layout;
 use crate::shared::{Done, export, on_stdout, write};
 use anyhow::{Context, bail};
 use sides::{Made, Sides};
@@ -52,7 +53,7 @@ pub fn test(args: &TestArgs, colours: Colours) -> anyhow::Result<Done> {
     if !args.no_explain {
         explained::explain(&mut trial, args, [&base, &head], &session)?;
     }
-    show(args, &trial)?;
+    show(args, &sides, &trial)?;
     let page = page(&folder)?;
     write(&page, trial.to_html().as_bytes())?;
     output::remark(&format!("the page is {}", page.display()), colours);
@@ -99,9 +100,22 @@ fn pairs<'a>(
     Ok(pairs)
 }
 
-fn show(args: &TestArgs, trial: &Trial) -> anyhow::Result<()> {
+fn show(args: &TestArgs, sides: &Sides, trial: &Trial) -> anyhow::Result<()> {
     if !on_stdout(args.exports.files())? {
         output::data(&trial.to_text())?;
+        if let Some(suite) = args.suite {
+            let names = Layout::of(suite)?.names();
+            let name = |machine: &str, benchmark: &str| {
+                let names = names.get(benchmark).map_or(benchmark, String::as_str);
+                let mut names = names.split(", ").collect::<Vec<&str>>().into_iter();
+                let name = match sides.is_arm(machine) {
+                    true => names.next_back(),
+                    false => names.next(),
+                };
+                name.unwrap_or(benchmark).to_owned()
+            };
+            output::data(&trial.cover_letter(name))?;
+        }
     }
     export(args.exports.json_to(), || Ok(trial.to_json()?))?;
     export(args.exports.markdown_to(), || Ok(trial.to_markdown()))?;
