@@ -48,10 +48,20 @@ pub fn explain(
         trial.explain(
             &machine,
             &benchmark,
-            explained.map_err(|why| format!("{why:#}")),
+            explained.map_err(|why| named(&format!("{why:#}"), &machine, &platforms, made)),
         );
     }
     Ok(())
+}
+
+/// A reason in which the sides stand in the place of their platforms, which have the paths of kernels.
+fn named(why: &str, machine: &str, platforms: &[String; 2], made: [&Made; 2]) -> String {
+    let mut why = why.to_owned();
+    for (platform, made) in platforms.iter().zip(made) {
+        let name = format!("{machine} with {}", made.side.name);
+        why = why.replace(&**platform, &name);
+    }
+    why
 }
 
 fn of_row(
