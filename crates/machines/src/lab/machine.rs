@@ -18,14 +18,14 @@ use crate::emulator::{self, Emulator};
 use crate::image::BenchmarkRow;
 use crate::kernel_file::{self, Kind};
 use crate::machine::{
-    CONSOLE_LIMIT_BYTES, Console, Control, Engine, LaunchRequest, Machine, MachineError, Witness,
+    CONSOLE_LIMIT_BYTES, Console, Control, Description, Engine, LaunchRequest, Machine,
+    MachineError, Witness,
 };
 use crate::recording::Recorder;
 use crate::vmm;
 use std::path::PathBuf;
 use std::time::Duration;
 use ws_lab::recipe::{Hypervisor, Monitor, Recipe};
-use ws_lab::sets::Architecture;
 use ws_results::Identity;
 
 /// Under Xen the second serial port is Xen's console, so the guest prints to the third.
@@ -99,11 +99,87 @@ impl Settings {
     fn machine_memory_mib(&self, request: &LaunchRequest) -> u64 {
         self.guest_memory_mib(request) + self.recipe.emulator.memory_beside_mib
     }
+
+    /// The machine's facts.
+    fn description(&self) -> Description {
+        let (recipe, payload) = (&self.recipe, &self.payload);
+        let engine = match recipe.hypervisor {
+            Hypervisor::None => Engine::Emulator,
+            Hypervisor::Kvm => Engine::HardwareKvm,
+            Hypervisor::Xen { .. } => Engine::Xen,
+            Hypervisor::Neve(_) => Engine::Neve,
+        };
+        let whole = match payload {
+            Payload::Whole(whole) => Some(whole),
+            _ => None,
+        };
+        Description {
+            // QEMU's CPUs take turns on one clock, so its counts are the guest's.
+            counts_only_exits: self.bochs.is_some() && recipe.emulator.cpus > 1,
+            architecture: recipe.architecture,
+            boot_limit: Some(self.boot_limit()),
+            memory_mib: Some(self.memory_mib),
+            digest: Some(self.digest.clone()),
+            workloads: whole.map(|whole| whole.rows()),
+            // Workloads change the system for the next one; resuming makes launches cheap.
+            launches_rows_apart: whole.is_some() && self.launch_point.is_some(),
+            doorbell: self.doorbell(),
+            words: match payload {
+                Payload::Guest
+                | Payload::Linux(_)
+                | Payload::Whole(_)
+                | Payload::Dom0(_)
+                | Payload::Dom0less { .. } => &[],
+                Payload::Xen { .. } => XEN_WORDS,
+                Payload::Neve { .. } => NEVE_WORDS,
+            },
+            witness: (!self.is_own).then(|| self.witness()),
+            ..Description::new(Control::Launched, Some("insns"), engine)
+        }
+    }
+
+    fn boot_limit(&self) -> Duration {
+        match &self.payload {
+            Payload::Whole(_) if self.bochs.is_some() => NESTED_WHOLE_LIMIT,
+            Payload::Whole(whole) if whole.below.is_some() => NESTED_WHOLE_LIMIT,
+            Payload::Linux(linux) if linux.nested.is_some() => NESTED_BOOT_LIMIT,
+            Payload::Whole(_) | Payload::Dom0(_) => NESTED_BOOT_LIMIT,
+            _ => BOOT_LIMIT,
+        }
+    }
+
+    fn doorbell(&self) -> Option<u64> {
+        if let Payload::Neve { .. } = self.payload {
+            return Some(NEVE_DOORBELL);
+        }
+        match &self.recipe.monitor {
+            Monitor::Vmm { .. } => Some(vmm::doorbell(self.recipe.architecture)),
+            Monitor::None | Monitor::Qemu { .. } | Monitor::Xl { .. } => None,
+        }
+    }
+
+    /// The proof that a user's kernel powered the machine off.
+    fn witness(&self) -> Witness {
+        match &self.payload {
+            Payload::Guest | Payload::Whole(_) if self.bochs.is_some() => {
+                Witness::Complaint(bochs::POWERED_OFF)
+            }
+            Payload::Guest | Payload::Whole(_) | Payload::Dom0(_) | Payload::Dom0less { .. } => {
+                Witness::Complaint(command::POWERED_OFF)
+            }
+            Payload::Xen { .. } | Payload::Neve { .. } => Witness::Bye,
+            Payload::Linux(linux) => match linux.monitor {
+                LinuxMonitor::Qemu(_) => Witness::Console(command::POWERED_OFF),
+                LinuxMonitor::Vmm { .. } => Witness::Bye,
+            },
+        }
+    }
 }
 
 /// A lab machine.
 #[derive(Debug)]
 pub struct LabMachine {
+    description: Description,
     settings: Settings,
     running: Option<Child>,
     /// The conductor of a launch that stops once the machine has booted.
@@ -137,6 +213,7 @@ impl LabMachine {
     /// Makes a machine, and starts nothing.
     pub fn new(settings: Settings) -> Self {
         Self {
+            description: settings.description(),
             settings,
             running: None,
             led: None,
@@ -247,53 +324,8 @@ impl LabMachine {
 }
 
 impl Machine for LabMachine {
-    fn control(&self) -> Control {
-        Control::Launched
-    }
-
-    fn unit(&self) -> Option<&'static str> {
-        Some("insns")
-    }
-
-    fn counts_only_exits(&self) -> bool {
-        // QEMU's CPUs take turns on one clock, so its counts are the guest's.
-        self.settings.bochs.is_some() && self.settings.recipe.emulator.cpus > 1
-    }
-
-    fn engine(&self) -> Engine {
-        match self.settings.recipe.hypervisor {
-            Hypervisor::None => Engine::Emulator,
-            Hypervisor::Kvm => Engine::HardwareKvm,
-            Hypervisor::Xen { .. } => Engine::Xen,
-            Hypervisor::Neve(_) => Engine::Neve,
-        }
-    }
-
-    fn boot_limit(&self) -> Option<Duration> {
-        Some(match &self.settings.payload {
-            Payload::Whole(_) if self.settings.bochs.is_some() => NESTED_WHOLE_LIMIT,
-            Payload::Whole(whole) if whole.below.is_some() => NESTED_WHOLE_LIMIT,
-            Payload::Linux(linux) if linux.nested.is_some() => NESTED_BOOT_LIMIT,
-            Payload::Whole(_) | Payload::Dom0(_) => NESTED_BOOT_LIMIT,
-            _ => BOOT_LIMIT,
-        })
-    }
-
-    fn architecture(&self) -> Architecture {
-        self.settings.recipe.architecture
-    }
-
-    fn workloads(&self) -> Option<Vec<BenchmarkRow>> {
-        match &self.settings.payload {
-            Payload::Whole(whole) => Some(whole.rows()),
-            _ => None,
-        }
-    }
-
-    /// Workloads change the system for the next one; resuming makes launches cheap.
-    fn launches_rows_apart(&self) -> bool {
-        let is_whole = matches!(self.settings.payload, Payload::Whole(_));
-        is_whole && self.settings.launch_point.is_some()
+    fn description(&self) -> &Description {
+        &self.description
     }
 
     fn lacks(&self, row: &BenchmarkRow) -> Option<String> {
@@ -307,36 +339,6 @@ impl Machine for LabMachine {
             .or_else(|| without.then(|| NO_HYPERV.to_owned()))
             .or_else(|| too_many.then(|| ONE_CPU.to_owned()))
             .or_else(|| (is_workload && recipe.emulator.cpus > 1).then(|| REQUESTS.to_owned()))
-    }
-
-    fn doorbell(&self) -> Option<u64> {
-        if let Payload::Neve { .. } = self.settings.payload {
-            return Some(NEVE_DOORBELL);
-        }
-        match &self.settings.recipe.monitor {
-            Monitor::Vmm { .. } => Some(vmm::doorbell(self.architecture())),
-            Monitor::None | Monitor::Qemu { .. } | Monitor::Xl { .. } => None,
-        }
-    }
-
-    fn words(&self) -> &'static [&'static str] {
-        match self.settings.payload {
-            Payload::Guest
-            | Payload::Linux(_)
-            | Payload::Whole(_)
-            | Payload::Dom0(_)
-            | Payload::Dom0less { .. } => &[],
-            Payload::Xen { .. } => XEN_WORDS,
-            Payload::Neve { .. } => NEVE_WORDS,
-        }
-    }
-
-    fn memory_mib(&self) -> Option<u64> {
-        Some(self.settings.memory_mib)
-    }
-
-    fn digest(&self) -> Option<&str> {
-        Some(&self.settings.digest)
     }
 
     fn child(&mut self) -> Option<&mut Child> {
@@ -388,25 +390,6 @@ impl Machine for LabMachine {
         Ok(match console {
             Console::Ended(_) => self.follow(true)?.unwrap_or(console),
             Console::Data | Console::Quiet => console,
-        })
-    }
-
-    fn witness(&self) -> Option<Witness> {
-        if self.settings.is_own {
-            return None;
-        }
-        Some(match &self.settings.payload {
-            Payload::Guest | Payload::Whole(_) if self.settings.bochs.is_some() => {
-                Witness::Complaint(bochs::POWERED_OFF)
-            }
-            Payload::Guest | Payload::Whole(_) | Payload::Dom0(_) | Payload::Dom0less { .. } => {
-                Witness::Complaint(command::POWERED_OFF)
-            }
-            Payload::Xen { .. } | Payload::Neve { .. } => Witness::Bye,
-            Payload::Linux(linux) => match linux.monitor {
-                LinuxMonitor::Qemu(_) => Witness::Console(command::POWERED_OFF),
-                LinuxMonitor::Vmm { .. } => Witness::Bye,
-            },
         })
     }
 

@@ -314,7 +314,7 @@ fn follow(
     stop: &dyn Fn() -> bool,
 ) -> Result<String, SymbolsError> {
     let started = Instant::now();
-    let limit = machine.boot_limit().unwrap_or(Duration::MAX);
+    let limit = machine.description().boot_limit.unwrap_or(Duration::MAX);
     loop {
         match machine.console(console)? {
             Console::Ended(how) => return Ok(how),
