@@ -310,14 +310,15 @@ fn make(task: &Task, resources: &Resources) -> anyhow::Result<Made> {
         true => platforms::open_applications(&name, resources)?,
         false => platforms::open(&name, resources)?,
     };
-    let Some(digest) = machine.digest().map(str::to_owned) else {
+    let facts = machine.description();
+    let Some(digest) = facts.digest.clone() else {
         return Ok(Made::default());
     };
-    let exact = if machine.unit() == Some("insns") && !machine.counts_only_exits() {
-        let (rows, image_sha256) = match machine.workloads() {
-            Some(rows) => (rows, None),
+    let exact = if facts.unit == Some("insns") && !facts.counts_only_exits {
+        let (rows, image_sha256) = match &facts.workloads {
+            Some(rows) => (rows.clone(), None),
             None => {
-                let image = GuestImage::read(&resources.guest_for(machine.architecture())?)?;
+                let image = GuestImage::read(&resources.guest_for(facts.architecture)?)?;
                 (image.rows, Some(image.sha256))
             }
         };

@@ -12,8 +12,9 @@ use crate::image::BenchmarkRow;
 use crate::inherited::Inherited;
 use crate::initramfs::{self, Content, Entry};
 use crate::lab::{self, Applications, Executor, Launched};
-use crate::machine::{Console, Control, Engine, LaunchRequest, Machine, MachineError};
+use crate::machine::{Console, Control, Description, Engine, LaunchRequest, Machine, MachineError};
 use crate::resources::Resources;
+use crate::shipped::Shipped;
 use crate::vmm::Kvm;
 use disks::Disks;
 pub use disks::{HOST_DISK, HOST_DISK_MIB, vm_disk_mib};
@@ -66,11 +67,31 @@ impl Runs {
     fn is_vm(&self) -> bool {
         !matches!(self, Self::Host)
     }
+
+    fn engine(&self) -> Engine {
+        match self {
+            Self::Host => Engine::Unknown,
+            Self::Emulated => Engine::Emulator,
+            Self::Kvm(kvm) => kvm.engine,
+        }
+    }
+
+    /// The rows that can be measured there.
+    fn rows(&self, rows: Vec<BenchmarkRow>) -> Vec<BenchmarkRow> {
+        let with = With::ALL.map(lab::launch_with);
+        let rows = rows.into_iter().filter_map(|row| {
+            let is_here = row.vm.is_empty() || (self.is_vm() && with.contains(&row.vm));
+            let missing = row.missing.filter(|_| row.vm.is_empty());
+            is_here.then_some(BenchmarkRow { missing, ..row })
+        });
+        rows.collect()
+    }
 }
 
 /// Applications on this host.
 #[derive(Debug)]
 pub struct HostMachine {
+    description: Description,
     runs: Runs,
     /// The program that enters namespaces.
     enter: PathBuf,
@@ -107,8 +128,13 @@ impl HostMachine {
             "max"
         };
         Ok(Self {
+            description: Description {
+                workloads: Some(runs.rows(applications.whole.rows())),
+                boot_limit: Some(SILENCE),
+                ..Description::new(Control::Launched, Some("ns"), runs.engine())
+            },
             runs,
-            enter: resources.enter()?,
+            enter: resources.find(Shipped::Enter)?,
             applications,
             memory_mib: memory_mib.unwrap_or(MEMORY_MIB),
             cpu: cpu.unwrap_or_else(|| default.to_owned()),
@@ -209,35 +235,8 @@ fn tun() -> Result<(), MachineError> {
 }
 
 impl Machine for HostMachine {
-    fn control(&self) -> Control {
-        Control::Launched
-    }
-
-    fn unit(&self) -> Option<&'static str> {
-        Some("ns")
-    }
-
-    fn engine(&self) -> Engine {
-        match &self.runs {
-            Runs::Host => Engine::Unknown,
-            Runs::Emulated => Engine::Emulator,
-            Runs::Kvm(kvm) => kvm.engine,
-        }
-    }
-
-    fn boot_limit(&self) -> Option<Duration> {
-        Some(SILENCE)
-    }
-
-    fn workloads(&self) -> Option<Vec<BenchmarkRow>> {
-        let rows = self.applications.whole.rows();
-        let with = With::ALL.map(lab::launch_with);
-        let rows = rows.into_iter().filter_map(|row| {
-            let is_here = row.vm.is_empty() || (self.runs.is_vm() && with.contains(&row.vm));
-            let missing = row.missing.filter(|_| row.vm.is_empty());
-            is_here.then_some(BenchmarkRow { missing, ..row })
-        });
-        Some(rows.collect())
+    fn description(&self) -> &Description {
+        &self.description
     }
 
     fn child(&mut self) -> Option<&mut Child> {

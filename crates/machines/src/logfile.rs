@@ -1,6 +1,6 @@
 //! The log platform: the saved console of an earlier run.
 
-use crate::machine::{Console, Control, Engine, LaunchRequest, Machine, MachineError};
+use crate::machine::{Console, Control, Description, Engine, LaunchRequest, Machine, MachineError};
 use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::PathBuf;
@@ -10,6 +10,7 @@ use ws_results::Identity;
 #[derive(Debug)]
 pub struct LogFile {
     path: PathBuf,
+    description: Description,
     file: Option<File>,
 }
 
@@ -18,22 +19,15 @@ impl LogFile {
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self {
             path: path.into(),
+            description: Description::new(Control::Replayed, None, Engine::Unknown),
             file: None,
         }
     }
 }
 
 impl Machine for LogFile {
-    fn control(&self) -> Control {
-        Control::Replayed
-    }
-
-    fn unit(&self) -> Option<&'static str> {
-        None
-    }
-
-    fn engine(&self) -> Engine {
-        Engine::Unknown
+    fn description(&self) -> &Description {
+        &self.description
     }
 
     fn prepare(&mut self) -> Result<(), MachineError> {

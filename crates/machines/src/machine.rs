@@ -125,76 +125,79 @@ impl MachineError {
     }
 }
 
+/// The facts about a machine that are known before it is launched, and that no launch changes.
+#[derive(Clone, Debug)]
+pub struct Description {
+    /// Who boots the machine.
+    pub control: Control,
+    /// The unit that the guest counts in (`insns` or `tsc_ticks`) where the platform determines it;
+    /// elsewhere the guest's `hello` names it.
+    pub unit: Option<&'static str>,
+    /// Whether only the monitor's counts of exits are valid, as the machine's clock counts nothing of the guest.
+    pub counts_only_exits: bool,
+    /// The system that executes the guest's instructions.
+    pub engine: Engine,
+    /// The architecture of the guest.
+    pub architecture: Architecture,
+    /// Numbers to measure by default, where the guest's own defaults would take too long; none elsewhere.
+    pub sizes: Option<Sizes>,
+    /// The time limit from a machine's start to its guest's first record, where the usual limit is
+    /// too short. It also limits how long the guest may be silent later.
+    pub boot_limit: Option<Duration>,
+    /// The guest's default memory, where a launch may override it.
+    pub memory_mib: Option<u64>,
+    /// SHA-256, in hexadecimal, of everything that the machine is made of, where its results depend on nothing else.
+    /// Machines with the same digest and the same launch give the same results.
+    pub digest: Option<String>,
+    /// The workloads of a machine whose guest is a whole Linux, as benchmarks. None for other
+    /// machines: their benchmarks are those of the guest image.
+    pub workloads: Option<Vec<BenchmarkRow>>,
+    /// Whether each row gets a launch of its own, so that no row finds the system as another row left it.
+    pub launches_rows_apart: bool,
+    /// The port (on aarch64 the address) to which the guest writes to tell its monitor that a
+    /// benchmark begins or ends.
+    pub doorbell: Option<u64>,
+    /// Words on the guest's command line in every launch: ports that the guest may use.
+    pub words: &'static [&'static str],
+    /// The proof that a user's kernel powered the machine off. None for other machines: their guest reports how it
+    /// ended.
+    pub witness: Option<Witness>,
+    /// The host CPU of each vCPU's thread; empty where they are not pinned.
+    pub pins: Vec<u32>,
+}
+
+impl Description {
+    /// A machine for x86_64 of which no more is known.
+    pub fn new(control: Control, unit: Option<&'static str>, engine: Engine) -> Self {
+        Self {
+            control,
+            unit,
+            counts_only_exits: false,
+            engine,
+            architecture: Architecture::X86_64,
+            sizes: None,
+            boot_limit: None,
+            memory_mib: None,
+            digest: None,
+            workloads: None,
+            launches_rows_apart: false,
+            doorbell: None,
+            words: &[],
+            witness: None,
+            pins: Vec::new(),
+        }
+    }
+}
+
 /// A platform's machine. Machines whose results do not depend on the host's load run in parallel,
 /// each in a thread.
 pub trait Machine: Send {
-    /// Who boots the machine.
-    fn control(&self) -> Control;
-
-    /// The unit that the guest counts in (`insns` or `tsc_ticks`) where the platform determines it;
-    /// elsewhere the guest's `hello` names it.
-    fn unit(&self) -> Option<&'static str>;
-
-    /// Whether only the monitor's counts of exits are valid, as the machine's clock counts nothing of the guest.
-    fn counts_only_exits(&self) -> bool {
-        false
-    }
-
-    /// The system that executes the guest's instructions.
-    fn engine(&self) -> Engine;
-
-    /// Numbers to measure by default, where the guest's own defaults would take too long; none elsewhere.
-    fn sizes(&self) -> Option<Sizes> {
-        None
-    }
-
-    /// The time limit from a machine's start to its guest's first record, where the usual limit is
-    /// too short. It also limits how long the guest may be silent later.
-    fn boot_limit(&self) -> Option<Duration> {
-        None
-    }
-
-    /// The guest's default memory, where a launch may override it.
-    fn memory_mib(&self) -> Option<u64> {
-        None
-    }
-
-    /// SHA-256, in hexadecimal, of everything that the machine is made of, where its results depend on nothing else.
-    /// Machines with the same digest and the same launch give the same results.
-    fn digest(&self) -> Option<&str> {
-        None
-    }
-
-    /// The workloads of a machine whose guest is a whole Linux, as benchmarks. Nothing for other
-    /// machines: their benchmarks are those of the guest image.
-    fn workloads(&self) -> Option<Vec<BenchmarkRow>> {
-        None
-    }
-
-    /// Whether each row gets a launch of its own, so that no row finds the system as another row left it.
-    fn launches_rows_apart(&self) -> bool {
-        false
-    }
+    /// The machine's facts, made with it.
+    fn description(&self) -> &Description;
 
     /// Reason why this machine can't run a benchmark of its guest image; none if it can.
     fn lacks(&self, _row: &BenchmarkRow) -> Option<String> {
         None
-    }
-
-    /// The architecture of the guest.
-    fn architecture(&self) -> Architecture {
-        Architecture::X86_64
-    }
-
-    /// The port (on aarch64 the address) to which the guest writes to tell its monitor that a
-    /// benchmark begins or ends.
-    fn doorbell(&self) -> Option<u64> {
-        None
-    }
-
-    /// Words on the guest's command line in every launch: ports that the guest may use.
-    fn words(&self) -> &'static [&'static str] {
-        &[]
     }
 
     /// The process of the last launch, where machines are processes.
@@ -244,20 +247,9 @@ pub trait Machine: Send {
         self.child().map(|child| child.stderr()).unwrap_or_default()
     }
 
-    /// The proof that a user's kernel powered the machine off. None for other machines: their guest reports how it
-    /// ended.
-    fn witness(&self) -> Option<Witness> {
-        None
-    }
-
     /// KVM's error after the machine ended, if KVM could not emulate an instruction.
     fn could_not_emulate(&self) -> Option<String> {
         None
-    }
-
-    /// The host CPU of each vCPU's thread; empty where they are not pinned.
-    fn pins(&self) -> &[u32] {
-        &[]
     }
 
     /// A message for each vCPU thread that is not on the CPU to which it was pinned.

@@ -7,7 +7,8 @@ use crate::child::{Child, Look};
 use crate::emulator::{self, Emulator};
 use crate::host::Host;
 use crate::machine::{
-    CONSOLE_LIMIT_BYTES, Console, Control, Engine, LaunchRequest, Machine, MachineError, Sizes,
+    CONSOLE_LIMIT_BYTES, Console, Control, Description, Engine, LaunchRequest, Machine,
+    MachineError,
 };
 use crate::pin::{self, Pinned};
 use crate::qmp::{Qmp, Trouble};
@@ -15,7 +16,6 @@ use crate::vmm::Kvm;
 use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 use std::process::Command;
-use std::time::Duration;
 use ws_results::Identity;
 
 const MEMORY_MIB: u64 = 512;
@@ -86,6 +86,7 @@ impl Settings {
 /// A machine of QEMU's.
 #[derive(Debug)]
 pub struct Qemu {
+    description: Description,
     settings: Settings,
     running: Option<Running>,
 }
@@ -102,7 +103,15 @@ struct Running {
 impl Qemu {
     /// Makes a machine, and starts nothing.
     pub fn new(settings: Settings) -> Self {
+        let kvm = settings.kvm.as_ref();
+        let description = Description {
+            sizes: kvm.and_then(Kvm::sizes),
+            boot_limit: kvm.and_then(Kvm::boot_limit),
+            pins: settings.pins.clone(),
+            ..Description::new(Control::Launched, Some("tsc_ticks"), settings.engine())
+        };
         Self {
+            description,
             settings,
             running: None,
         }
@@ -134,24 +143,8 @@ impl Qemu {
 }
 
 impl Machine for Qemu {
-    fn control(&self) -> Control {
-        Control::Launched
-    }
-
-    fn engine(&self) -> Engine {
-        self.settings.engine()
-    }
-
-    fn sizes(&self) -> Option<Sizes> {
-        self.settings.kvm.as_ref()?.sizes()
-    }
-
-    fn boot_limit(&self) -> Option<Duration> {
-        self.settings.kvm.as_ref()?.boot_limit()
-    }
-
-    fn unit(&self) -> Option<&'static str> {
-        Some("tsc_ticks")
+    fn description(&self) -> &Description {
+        &self.description
     }
 
     fn child(&mut self) -> Option<&mut Child> {
@@ -264,10 +257,6 @@ impl Machine for Qemu {
     fn strayed(&self) -> Vec<String> {
         let pinned = self.running.iter().flat_map(|running| &running.pinned);
         pinned.filter_map(Pinned::strayed).collect()
-    }
-
-    fn pins(&self) -> &[u32] {
-        &self.settings.pins
     }
 }
 

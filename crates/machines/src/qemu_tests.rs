@@ -103,9 +103,9 @@ fn qemu_with_kvm_is_a_monitor_and_no_emulator() {
     assert_eq!(identity.subject["monitor"], "qemu 7.2.22");
     assert_eq!(identity.subject["kvm"], "software");
     assert!(!identity.conditions.contains_key("emulator"));
-    assert_eq!(machine.engine(), Engine::SoftwareKvm);
+    assert_eq!(machine.description().engine, Engine::SoftwareKvm);
     let machine = Qemu::new(settings(Path::new("q")));
-    assert_eq!(machine.engine(), Engine::Emulator);
+    assert_eq!(machine.description().engine, Engine::Emulator);
     assert!(!machine.identity().subject.contains_key("kvm"));
 }
 

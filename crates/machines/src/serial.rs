@@ -1,7 +1,9 @@
 //! The serial line platform: the user boots the guest, and its records arrive over a serial device,
 //! 115200 8N1, raw. A pseudo-terminal works as well.
 
-use crate::machine::{Console, Control, Engine, LaunchRequest, Machine, MachineError, WAIT};
+use crate::machine::{
+    Console, Control, Description, Engine, LaunchRequest, Machine, MachineError, WAIT,
+};
 use rustix::event::{PollFd, PollFlags};
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
@@ -15,6 +17,7 @@ use ws_results::Identity;
 #[derive(Debug)]
 pub struct SerialLine {
     device: PathBuf,
+    description: Description,
     line: Option<(OwnedFd, Termios)>,
 }
 
@@ -23,6 +26,7 @@ impl SerialLine {
     pub fn new(device: impl Into<PathBuf>) -> Self {
         Self {
             device: device.into(),
+            description: Description::new(Control::Listened, None, Engine::Unknown),
             line: None,
         }
     }
@@ -68,16 +72,8 @@ impl SerialLine {
 }
 
 impl Machine for SerialLine {
-    fn control(&self) -> Control {
-        Control::Listened
-    }
-
-    fn unit(&self) -> Option<&'static str> {
-        None
-    }
-
-    fn engine(&self) -> Engine {
-        Engine::Unknown
+    fn description(&self) -> &Description {
+        &self.description
     }
 
     fn prepare(&mut self) -> Result<(), MachineError> {

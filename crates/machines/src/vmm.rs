@@ -4,7 +4,8 @@
 use crate::child::Child;
 use crate::host::Host;
 use crate::machine::{
-    CONSOLE_LIMIT_BYTES, Console, Control, Engine, LaunchRequest, Machine, MachineError, Sizes,
+    CONSOLE_LIMIT_BYTES, Console, Control, Description, Engine, LaunchRequest, Machine,
+    MachineError, Sizes,
 };
 use crate::pin;
 use crate::process::{Process, describe, unnamed_file};
@@ -239,6 +240,7 @@ impl Settings {
 /// A machine of the monitor.
 #[derive(Debug)]
 pub struct Vmm {
+    description: Description,
     settings: Settings,
     running: Option<Child>,
 }
@@ -246,7 +248,16 @@ pub struct Vmm {
 impl Vmm {
     /// Makes a machine, and starts nothing.
     pub fn new(settings: Settings) -> Self {
+        let kvm = &settings.kvm;
+        let description = Description {
+            sizes: kvm.sizes(),
+            boot_limit: kvm.boot_limit(),
+            doorbell: Some(DOORBELL),
+            pins: settings.pins.clone(),
+            ..Description::new(Control::Launched, Some("tsc_ticks"), kvm.engine)
+        };
         Self {
+            description,
             settings,
             running: None,
         }
@@ -254,28 +265,8 @@ impl Vmm {
 }
 
 impl Machine for Vmm {
-    fn control(&self) -> Control {
-        Control::Launched
-    }
-
-    fn unit(&self) -> Option<&'static str> {
-        Some("tsc_ticks")
-    }
-
-    fn engine(&self) -> Engine {
-        self.settings.kvm.engine
-    }
-
-    fn sizes(&self) -> Option<Sizes> {
-        self.settings.kvm.sizes()
-    }
-
-    fn boot_limit(&self) -> Option<Duration> {
-        self.settings.kvm.boot_limit()
-    }
-
-    fn doorbell(&self) -> Option<u64> {
-        Some(DOORBELL)
+    fn description(&self) -> &Description {
+        &self.description
     }
 
     fn child(&mut self) -> Option<&mut Child> {
@@ -326,10 +317,6 @@ impl Machine for Vmm {
         let said = |line: &&str| line.contains("an instruction that KVM can't emulate");
         let line = text.lines().find(said)?;
         Some(line.strip_prefix("vmm: ").unwrap_or(line).to_owned())
-    }
-
-    fn pins(&self) -> &[u32] {
-        &self.settings.pins
     }
 }
 

@@ -35,9 +35,10 @@ impl Answer {
         if let Some(why) = row.missing.clone().or_else(|| machine.lacks(row)) {
             return Self::No(why);
         }
-        let answered = Hypercall::answered_by(machine.engine());
+        let machine = machine.description();
+        let answered = Hypercall::answered_by(machine.engine);
         // The parts of a machine that somebody else boots are not known here.
-        let known = machine.control() == Control::Launched;
+        let known = machine.control == Control::Launched;
         let mut open = Vec::new();
         for need in row.requires.split(", ").filter(|need| !need.is_empty()) {
             match need {
@@ -46,7 +47,7 @@ impl Answer {
                     return Self::No("no hypervisor there answers hypercalls".to_owned());
                 }
                 HYPERCALLS if known => {}
-                MONITOR if known && machine.doorbell().is_none() => {
+                MONITOR if known && machine.doorbell.is_none() => {
                     return Self::No("it needs a device of our own monitor".to_owned());
                 }
                 MONITOR if known => {}
@@ -54,7 +55,7 @@ impl Answer {
                     return Self::No("it needs Xen".to_owned());
                 }
                 XEN if known => {}
-                KVM if known && is_kvm(machine.engine()) => {}
+                KVM if known && is_kvm(machine.engine) => {}
                 KVM if known => return Self::No("it needs KVM".to_owned()),
                 other => open.push(other),
             }

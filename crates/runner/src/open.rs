@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use ws_lab::sets::Architecture;
 use ws_machines::image::{BenchmarkRow, GuestImage};
-use ws_machines::machine::{Control, Machine};
+use ws_machines::machine::{Control, Description, Machine};
 use ws_machines::name::PlatformName;
 use ws_machines::platforms;
 use ws_machines::resources::Resources;
@@ -42,7 +42,7 @@ pub fn open(
     }
     let architectures: Vec<Architecture> = machines
         .iter()
-        .map(|(_, machine)| machine.architecture())
+        .map(|(_, machine)| machine.description().architecture)
         .collect();
     parts::check_named(&spec.parts, &architectures)?;
     if spec.parameters.apic.is_some() {
@@ -55,9 +55,9 @@ pub fn open(
     let common = common(spec, bench, resources, stop);
     let mut jobs = Vec::new();
     for (name, machine) in machines {
-        let selection = selections.get(&source_of(&name, machine.as_ref()));
+        let selection = selections.get(&source_of(&name, machine.description()));
         let selection = selection.map(Arc::clone).unwrap_or_default();
-        let wanted = spec.boots.or_else(|| boots(machine.as_ref()));
+        let wanted = spec.boots.or_else(|| boots(machine.description()));
         let mut job = Job::new(name, machine, selection, wanted, &common);
         job.prepare().with_context(|| job.name.clone())?;
         if job.control() != Control::Launched && common.parameters != Parameters::default() {
@@ -75,7 +75,8 @@ pub fn open(
 /// Linux, which chooses by itself.
 fn check_apic(machines: &[(String, Box<dyn Machine>)]) -> Result<(), Usage> {
     for (name, machine) in machines {
-        let why = match (machine.architecture(), machine.workloads()) {
+        let facts = machine.description();
+        let why = match (facts.architecture, &facts.workloads) {
             (Architecture::Aarch64, _) => "is an ARM machine",
             (Architecture::X86_64, Some(_)) => "measures workloads of a Linux",
             (Architecture::X86_64, None) => continue,
@@ -107,8 +108,8 @@ fn common(spec: &RunSpec, bench: Option<Regex>, resources: &Resources, stop: Sto
 }
 
 /// Default number of boots of a machine; None for a log, of which all boots are read.
-fn boots(machine: &dyn Machine) -> Option<u32> {
-    match (machine.control(), machine.unit(), machine.sizes()) {
+fn boots(machine: &Description) -> Option<u32> {
+    match (machine.control, machine.unit, machine.sizes) {
         (Control::Replayed, _, _) => None,
         (Control::Listened, _, _) => Some(1),
         (Control::Launched, _, Some(sizes)) => Some(sizes.boots),
@@ -125,10 +126,10 @@ enum Source {
     Machine(String),
 }
 
-fn source_of(name: &str, machine: &dyn Machine) -> Source {
-    match machine.workloads() {
+fn source_of(name: &str, machine: &Description) -> Source {
+    match machine.workloads {
         Some(_) => Source::Machine(name.to_owned()),
-        None => Source::Image(machine.architecture()),
+        None => Source::Image(machine.architecture),
     }
 }
 
@@ -143,13 +144,14 @@ fn select(
     let mut selections = BTreeMap::new();
     let mut names: Vec<String> = Vec::new();
     for (name, machine) in machines {
-        let source = source_of(name, machine.as_ref());
+        let machine = machine.description();
+        let source = source_of(name, machine);
         if selections.contains_key(&source) {
             continue;
         }
-        let (rows, image_sha256) = match machine.workloads() {
-            Some(rows) => (with_facts(rows, &spec.facts), None),
-            None => match image(spec, resources, machine.architecture(), machines)? {
+        let (rows, image_sha256) = match &machine.workloads {
+            Some(rows) => (with_facts(rows.clone(), &spec.facts), None),
+            None => match image(spec, resources, machine.architecture, machines)? {
                 Some(image) => (image.rows, Some(image.sha256)),
                 None => continue,
             },
@@ -169,7 +171,7 @@ fn select(
     }
     let booted = machines
         .iter()
-        .any(|(_, machine)| machine.control() == Control::Launched);
+        .any(|(_, machine)| machine.description().control == Control::Launched);
     if booted {
         names.sort_unstable();
         names.dedup();
@@ -222,8 +224,9 @@ fn image(
     machines: &[(String, Box<dyn Machine>)],
 ) -> anyhow::Result<Option<GuestImage>> {
     let booted = machines.iter().any(|(name, machine)| {
-        let of_image = source_of(name, machine.as_ref()) == Source::Image(architecture);
-        of_image && machine.control() == Control::Launched
+        let machine = machine.description();
+        let of_image = source_of(name, machine) == Source::Image(architecture);
+        of_image && machine.control == Control::Launched
     });
     // A log can be read without an image. To boot, or if the user names one, it must be valid.
     Ok(match resources.guest_for(architecture) {

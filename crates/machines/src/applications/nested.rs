@@ -4,12 +4,12 @@
 use super::{MEMORY_MIB, PARAMETERS, recipe};
 use crate::child::Child;
 use crate::emulator::{self, Emulator};
-use crate::image::BenchmarkRow;
 use crate::inherited::Inherited;
 use crate::initramfs;
 use crate::lab::{self, Applications, Executor, Launched};
-use crate::machine::{Console, Control, Engine, LaunchRequest, Machine, MachineError};
+use crate::machine::{Console, Control, Description, Engine, LaunchRequest, Machine, MachineError};
 use crate::resources::Resources;
+use crate::shipped::Shipped;
 use crate::vmm::Kvm;
 use std::fs;
 use std::path::Path;
@@ -29,6 +29,7 @@ const SILENCE: Duration = Duration::from_secs(1800);
 /// A nested VM.
 #[derive(Debug)]
 pub struct NestedMachine {
+    description: Description,
     /// None: this host's QEMU emulates the processor.
     kvm: Option<Kvm>,
     emulator: Emulator,
@@ -68,7 +69,7 @@ fn allows(said: &str) -> bool {
 
 /// Checks that the parts of a nested machine are there. An error names the missing part and the cure.
 pub fn missing(resources: &Resources) -> Result<(), MachineError> {
-    resources.host_agent()?;
+    resources.find(Shipped::HostAgent)?;
     lab::missing(&recipe(RECIPE, resources)?, resources)
 }
 
@@ -93,7 +94,15 @@ impl NestedMachine {
         if let Some(vm) = &mut whole.vm {
             PARAMETERS.clone_into(&mut vm.parameters);
         }
+        let engine = kvm.as_ref().map_or(Engine::Emulator, |kvm| kvm.engine);
+        let mut rows = applications.whole.rows();
+        rows.retain(|row| row.vm.is_empty());
         Ok(Self {
+            description: Description {
+                workloads: Some(rows),
+                boot_limit: Some(SILENCE),
+                ..Description::new(Control::Launched, Some("ns"), engine)
+            },
             cpu: match kvm {
                 Some(_) => "host".into(),
                 None => recipe.emulator.cpu.to_argument(),
@@ -137,29 +146,8 @@ impl NestedMachine {
 }
 
 impl Machine for NestedMachine {
-    fn control(&self) -> Control {
-        Control::Launched
-    }
-
-    fn unit(&self) -> Option<&'static str> {
-        Some("ns")
-    }
-
-    fn engine(&self) -> Engine {
-        match &self.kvm {
-            None => Engine::Emulator,
-            Some(kvm) => kvm.engine,
-        }
-    }
-
-    fn boot_limit(&self) -> Option<Duration> {
-        Some(SILENCE)
-    }
-
-    fn workloads(&self) -> Option<Vec<BenchmarkRow>> {
-        let rows = self.applications.whole.rows();
-        let rows = rows.into_iter().filter(|row| row.vm.is_empty());
-        Some(rows.collect())
+    fn description(&self) -> &Description {
+        &self.description
     }
 
     fn child(&mut self) -> Option<&mut Child> {

@@ -19,6 +19,7 @@ use crate::kernel_file;
 use crate::machine::MachineError;
 use crate::recording::{Recording, What};
 use crate::resources::Resources;
+use crate::shipped::Shipped;
 use serde_json::json;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -37,14 +38,14 @@ pub fn missing(recipe: &Recipe, resources: &Resources) -> Result<(), MachineErro
     emulator_missing(recipe, resources)?;
     if recipe.root.is_some() {
         agent(recipe, resources)?;
-        resources.agent_for(recipe.architecture)?;
+        resources.find(Shipped::Agent(recipe.architecture))?;
         return whole::missing_below(recipe, resources);
     }
     match recipe.monitor {
         Monitor::None => {}
-        Monitor::Xl { .. } => drop(resources.init_for(recipe.architecture)?),
-        Monitor::Vmm { .. } => drop(resources.monitor_for(recipe.architecture)?),
-        Monitor::Qemu { .. } => drop(resources.init_for(recipe.architecture)?),
+        Monitor::Xl { .. } => drop(resources.find(Shipped::Init(recipe.architecture))?),
+        Monitor::Vmm { .. } => drop(resources.find(Shipped::Monitor(recipe.architecture))?),
+        Monitor::Qemu { .. } => drop(resources.find(Shipped::Init(recipe.architecture))?),
     }
     if has_dom0(recipe) {
         resources.dom0()?;
@@ -73,11 +74,11 @@ fn has_dom0(recipe: &Recipe) -> bool {
 /// measured system of several CPUs it is another one.
 fn agent(recipe: &Recipe, resources: &Resources) -> Result<PathBuf, MachineError> {
     match recipe.monitor {
-        Monitor::Xl { .. } => resources.xen_agent_for(recipe.architecture),
+        Monitor::Xl { .. } => resources.find(Shipped::XenAgent(recipe.architecture)),
         _ if recipe.vm.is_none() && recipe.cpus.is_some() => {
-            resources.cpus_agent_for(recipe.architecture)
+            resources.find(Shipped::CpusAgent(recipe.architecture))
         }
-        _ => resources.agent_for(recipe.architecture),
+        _ => resources.find(Shipped::Agent(recipe.architecture)),
     }
 }
 
@@ -163,7 +164,7 @@ pub fn assemble(mut recipe: Recipe, resources: &Resources) -> Result<Settings, M
     };
     // On x86 QEMU saves the timers itself.
     let timers = match (&launch_point, &states, recipe.architecture) {
-        (Some(_), Some(_), Architecture::Aarch64) => Some(resources.timers()?),
+        (Some(_), Some(_), Architecture::Aarch64) => Some(resources.find(Shipped::Timers)?),
         _ => None,
     };
     if let Some(path) = &timers {
@@ -196,19 +197,23 @@ fn payload(
 ) -> Result<Payload, MachineError> {
     Ok(match &recipe.hypervisor {
         Hypervisor::None | Hypervisor::Kvm | Hypervisor::Xen { .. } if recipe.root.is_some() => {
-            whole::whole(recipe, resources, guest, described)?
+            let whole = whole::whole(recipe, resources, guest, described)?;
+            Payload::Whole(Box::new(whole))
         }
         Hypervisor::None => Payload::Guest,
-        Hypervisor::Kvm => linux::linux(recipe, resources, guest, described)?,
+        Hypervisor::Kvm => Payload::Linux(linux::linux(recipe, resources, guest, described)?),
         Hypervisor::Xen { .. } | Hypervisor::Neve(_) if resources.initrd.is_some() => {
             return Err(MachineError::Other(
                 "Xen and neve start the guest without an initramfs: choose a machine with KVM"
                     .into(),
             ));
         }
-        Hypervisor::Neve(hypervisor) => neve(hypervisor, resources, described)?,
+        Hypervisor::Neve(hypervisor) => Payload::Neve {
+            hypervisors: neve(hypervisor, resources, described)?,
+        },
         Hypervisor::Xen { .. } if xl::starts(recipe) => {
-            xl::dom0(recipe, resources, guest, described)?
+            let dom0 = xl::dom0(recipe, resources, guest, described)?;
+            Payload::Dom0(Box::new(dom0))
         }
         Hypervisor::Xen { source, parameters } => {
             let hypervisor = xen(source, resources, described)?;
@@ -270,12 +275,12 @@ fn bochs_of(
     Bochs::of(&set, &discs).map(Some)
 }
 
-/// neve, and the guest hypervisors above it.
+/// The images of neve, and of the guest hypervisors above it.
 fn neve(
     neve: &Neve,
     resources: &Resources,
     described: &mut Described,
-) -> Result<Payload, MachineError> {
+) -> Result<Vec<PathBuf>, MachineError> {
     let mut hypervisors = Vec::new();
     let build: Vec<String> = neve.images();
     for name in &build {
@@ -285,7 +290,7 @@ fn neve(
     }
     described.part("hypervisor_build", json!(build.join(" ")));
     described.part("hypervisor_policy", json!(neve.policy));
-    Ok(Payload::Neve { hypervisors })
+    Ok(hypervisors)
 }
 
 /// Xen's file.

@@ -5,46 +5,27 @@ mod qemu;
 
 pub(super) use made::Made;
 
-use super::below::NEVE_DOORBELL;
 use super::bochs::{self, Bochs};
-use super::command;
 use super::disc::Boot;
 use super::facts;
-use super::payload::{LinuxMonitor, Payload};
+use super::payload::Payload;
 use super::resume::{Conductor, LaunchPoint, Saved, States};
+use super::whole::Whole;
 use crate::child::Child;
 use crate::debugger::Keeper;
 use crate::emulator::{self, Emulator};
 use crate::image::BenchmarkRow;
 use crate::kernel_file::{self, Kind};
 use crate::machine::{
-    CONSOLE_LIMIT_BYTES, Console, Control, Engine, LaunchRequest, Machine, MachineError, Witness,
+    CONSOLE_LIMIT_BYTES, Console, Control, Description, Engine, LaunchRequest, Machine,
+    MachineError, Witness,
 };
 use crate::recording::Recorder;
 use crate::vmm;
 use std::path::PathBuf;
 use std::time::Duration;
 use ws_lab::recipe::{Hypervisor, Monitor, Recipe};
-use ws_lab::sets::Architecture;
 use ws_results::Identity;
-
-/// Under Xen the second serial port is Xen's console, so the guest prints to the third.
-const XEN_WORDS: &[&str] = &["print=0x3e8"];
-
-/// The test device of a VM of neve (neve/core/guest_tree.h).
-const NEVE_WORDS: &[&str] = &["in=0xa000000"];
-
-/// Time limit of a boot. A kernel and a hypervisor boot before the guest: about 6 s on an idle host. The limit must
-/// hold on a loaded host too.
-const BOOT_LIMIT: Duration = Duration::from_secs(180);
-
-/// Time limit of two nested kernels, which take ten times as long. 180 s were not enough on a host with a load of seven
-/// times its cores.
-const NESTED_BOOT_LIMIT: Duration = Duration::from_secs(900);
-
-/// Time limit of a whole Linux below whole Linuxes, or on Bochs: five minutes alone on a host, and one step as long as
-/// that.
-const NESTED_WHOLE_LIMIT: Duration = Duration::from_secs(3600);
 
 /// Requirement of rows of Hyper-V's interfaces, and the reason why a machine lacks it.
 const HYPERV: &str = "Hyper-V's interface";
@@ -99,11 +80,47 @@ impl Settings {
     fn machine_memory_mib(&self, request: &LaunchRequest) -> u64 {
         self.guest_memory_mib(request) + self.recipe.emulator.memory_beside_mib
     }
+
+    /// The machine's facts.
+    fn description(&self) -> Description {
+        let (recipe, payload) = (&self.recipe, &self.payload);
+        let engine = match recipe.hypervisor {
+            Hypervisor::None => Engine::Emulator,
+            Hypervisor::Kvm => Engine::HardwareKvm,
+            Hypervisor::Xen { .. } => Engine::Xen,
+            Hypervisor::Neve(_) => Engine::Neve,
+        };
+        let (whole, properties) = (payload.whole(), payload.properties());
+        let of_monitor = match &recipe.monitor {
+            Monitor::Vmm { .. } => Some(vmm::doorbell(recipe.architecture)),
+            Monitor::None | Monitor::Qemu { .. } | Monitor::Xl { .. } => None,
+        };
+        let witness = match properties.witness {
+            Witness::Complaint(_) if self.bochs.is_some() => Witness::Complaint(bochs::POWERED_OFF),
+            witness => witness,
+        };
+        Description {
+            // QEMU's CPUs take turns on one clock, so its counts are the guest's.
+            counts_only_exits: self.bochs.is_some() && recipe.emulator.cpus > 1,
+            architecture: recipe.architecture,
+            boot_limit: Some(properties.boot_limit),
+            memory_mib: Some(self.memory_mib),
+            digest: Some(self.digest.clone()),
+            workloads: whole.map(Whole::rows),
+            // Workloads change the system for the next one; resuming makes launches cheap.
+            launches_rows_apart: whole.is_some() && self.launch_point.is_some(),
+            doorbell: properties.doorbell.or(of_monitor),
+            words: properties.words,
+            witness: (!self.is_own).then_some(witness),
+            ..Description::new(Control::Launched, Some("insns"), engine)
+        }
+    }
 }
 
 /// A lab machine.
 #[derive(Debug)]
 pub struct LabMachine {
+    description: Description,
     settings: Settings,
     running: Option<Child>,
     /// The conductor of a launch that stops once the machine has booted.
@@ -137,6 +154,7 @@ impl LabMachine {
     /// Makes a machine, and starts nothing.
     pub fn new(settings: Settings) -> Self {
         Self {
+            description: settings.description(),
             settings,
             running: None,
             led: None,
@@ -194,10 +212,7 @@ impl LabMachine {
             let launch = bochs::Launch {
                 memory_mib,
                 disc: &disc,
-                root: match &settings.payload {
-                    Payload::Whole(whole) => Some(&whole.root),
-                    _ => None,
-                },
+                root: settings.payload.whole().map(|whole| &*whole.root),
                 console,
                 is_recorded,
             };
@@ -215,18 +230,11 @@ impl LabMachine {
     ) -> Result<Vec<u8>, MachineError> {
         let settings = &self.settings;
         let (kernel, command_line) = (&*settings.guest, &*request.command_line);
-        if let Payload::Linux(linux) = &settings.payload {
+        if let Some(linux) = settings.payload.properties().linux {
             return bochs.discs.image(Boot::Linux {
-                kernel: &linux.kernel,
+                kernel: linux.kernel,
                 initramfs,
-                command_line: &linux.parameters,
-            });
-        }
-        if let Payload::Whole(whole) = &settings.payload {
-            return bochs.discs.image(Boot::Linux {
-                kernel: &whole.kernel,
-                initramfs,
-                command_line: &whole.parameters,
+                command_line: linux.parameters,
             });
         }
         if settings.is_own || kernel_file::kind(kernel)? != Kind::BzImage {
@@ -247,96 +255,21 @@ impl LabMachine {
 }
 
 impl Machine for LabMachine {
-    fn control(&self) -> Control {
-        Control::Launched
-    }
-
-    fn unit(&self) -> Option<&'static str> {
-        Some("insns")
-    }
-
-    fn counts_only_exits(&self) -> bool {
-        // QEMU's CPUs take turns on one clock, so its counts are the guest's.
-        self.settings.bochs.is_some() && self.settings.recipe.emulator.cpus > 1
-    }
-
-    fn engine(&self) -> Engine {
-        match self.settings.recipe.hypervisor {
-            Hypervisor::None => Engine::Emulator,
-            Hypervisor::Kvm => Engine::HardwareKvm,
-            Hypervisor::Xen { .. } => Engine::Xen,
-            Hypervisor::Neve(_) => Engine::Neve,
-        }
-    }
-
-    fn boot_limit(&self) -> Option<Duration> {
-        Some(match &self.settings.payload {
-            Payload::Whole(_) if self.settings.bochs.is_some() => NESTED_WHOLE_LIMIT,
-            Payload::Whole(whole) if whole.below.is_some() => NESTED_WHOLE_LIMIT,
-            Payload::Linux(linux) if linux.nested.is_some() => NESTED_BOOT_LIMIT,
-            Payload::Whole(_) | Payload::Dom0(_) => NESTED_BOOT_LIMIT,
-            _ => BOOT_LIMIT,
-        })
-    }
-
-    fn architecture(&self) -> Architecture {
-        self.settings.recipe.architecture
-    }
-
-    fn workloads(&self) -> Option<Vec<BenchmarkRow>> {
-        match &self.settings.payload {
-            Payload::Whole(whole) => Some(whole.rows()),
-            _ => None,
-        }
-    }
-
-    /// Workloads change the system for the next one; resuming makes launches cheap.
-    fn launches_rows_apart(&self) -> bool {
-        let is_whole = matches!(self.settings.payload, Payload::Whole(_));
-        is_whole && self.settings.launch_point.is_some()
+    fn description(&self) -> &Description {
+        &self.description
     }
 
     fn lacks(&self, row: &BenchmarkRow) -> Option<String> {
         let recipe = &self.settings.recipe;
         let skip = recipe.skips.iter().find(|skip| skip.benchmark == row.name);
         let too_many = self.settings.bochs.is_some() && row.cpus > recipe.emulator.cpus;
-        let is_workload = matches!(self.settings.payload, Payload::Whole(_)) && row.host_cpus == 1;
+        let is_workload = self.settings.payload.whole().is_some() && row.host_cpus == 1;
         let offers = matches!(&recipe.monitor, Monitor::Vmm { words } if words.iter().any(|word| word.word == "hyperv"));
         let without = row.requires.contains(HYPERV) && !offers;
         skip.map(|skip| skip.why.clone())
             .or_else(|| without.then(|| NO_HYPERV.to_owned()))
             .or_else(|| too_many.then(|| ONE_CPU.to_owned()))
             .or_else(|| (is_workload && recipe.emulator.cpus > 1).then(|| REQUESTS.to_owned()))
-    }
-
-    fn doorbell(&self) -> Option<u64> {
-        if let Payload::Neve { .. } = self.settings.payload {
-            return Some(NEVE_DOORBELL);
-        }
-        match &self.settings.recipe.monitor {
-            Monitor::Vmm { .. } => Some(vmm::doorbell(self.architecture())),
-            Monitor::None | Monitor::Qemu { .. } | Monitor::Xl { .. } => None,
-        }
-    }
-
-    fn words(&self) -> &'static [&'static str] {
-        match self.settings.payload {
-            Payload::Guest
-            | Payload::Linux(_)
-            | Payload::Whole(_)
-            | Payload::Dom0(_)
-            | Payload::Dom0less { .. } => &[],
-            Payload::Xen { .. } => XEN_WORDS,
-            Payload::Neve { .. } => NEVE_WORDS,
-        }
-    }
-
-    fn memory_mib(&self) -> Option<u64> {
-        Some(self.settings.memory_mib)
-    }
-
-    fn digest(&self) -> Option<&str> {
-        Some(&self.settings.digest)
     }
 
     fn child(&mut self) -> Option<&mut Child> {
@@ -388,25 +321,6 @@ impl Machine for LabMachine {
         Ok(match console {
             Console::Ended(_) => self.follow(true)?.unwrap_or(console),
             Console::Data | Console::Quiet => console,
-        })
-    }
-
-    fn witness(&self) -> Option<Witness> {
-        if self.settings.is_own {
-            return None;
-        }
-        Some(match &self.settings.payload {
-            Payload::Guest | Payload::Whole(_) if self.settings.bochs.is_some() => {
-                Witness::Complaint(bochs::POWERED_OFF)
-            }
-            Payload::Guest | Payload::Whole(_) | Payload::Dom0(_) | Payload::Dom0less { .. } => {
-                Witness::Complaint(command::POWERED_OFF)
-            }
-            Payload::Xen { .. } | Payload::Neve { .. } => Witness::Bye,
-            Payload::Linux(linux) => match linux.monitor {
-                LinuxMonitor::Qemu(_) => Witness::Console(command::POWERED_OFF),
-                LinuxMonitor::Vmm { .. } => Witness::Bye,
-            },
         })
     }
 

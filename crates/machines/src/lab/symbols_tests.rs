@@ -2,9 +2,13 @@
 
 use super::*;
 use crate::emulator::Emulator;
+use crate::lab::payload::Payload;
 use crate::lab::whole::Whole;
+use crate::shipped::Shipped;
 use proptest::prelude::*;
+use std::path::Path;
 use ws_lab::lab::Lab;
+use ws_lab::sets::Architecture;
 
 const LINES: &str = "ffffffff81000000 T _stext\n40 t do_it\n3f000000 t svm_handle_exit [kvm_amd]\n";
 
@@ -81,9 +85,9 @@ fn the_reason_of_the_first_process_is_repeated() {
 }
 
 /// The initramfs as text.
-fn packed(payload: &Payload) -> Result<String, SymbolsError> {
-    let bytes = initramfs(payload, b"the first process")?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+fn packed(payload: &Payload) -> String {
+    let bytes = initramfs(&payload.properties().linux.unwrap(), b"the first process").unwrap();
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 #[test]
@@ -105,7 +109,7 @@ fn the_machine_boots_its_modules_and_nothing_else() {
     });
     let whole = Payload::Whole(Box::new(Whole {
         xen: None,
-        architecture: ws_lab::sets::Architecture::X86_64,
+        architecture: Architecture::X86_64,
         kernel: "/k/vmlinuz".into(),
         parameters: "quiet".into(),
         files,
@@ -118,7 +122,7 @@ fn the_machine_boots_its_modules_and_nothing_else() {
         vm: None,
         below: None,
     }));
-    let packed = [linux, whole].map(|payload| packed(&payload).unwrap());
+    let packed = [linux, whole].map(|payload| packed(&payload));
     assert_eq!(packed[0], packed[1]);
     for part in [
         "the first process",
@@ -148,7 +152,11 @@ fn symbols_of_xen_are_as_a_linux_prints_its_own() {
 
 #[test]
 fn a_machine_without_linux_has_none() {
-    let error = packed(&Payload::Guest).unwrap_err().to_string();
+    let folder = tempfile::tempdir().unwrap();
+    let mut settings = fake(folder.path(), b"kernel", "exit 1");
+    settings.payload = Payload::Guest;
+    let error = symbols(settings, &resources(folder.path()), &|| false).unwrap_err();
+    let error = error.to_string();
     assert!(error.contains("neither a Linux"), "{error}");
 }
 
@@ -194,7 +202,7 @@ fn resources(folder: &Path) -> Resources {
     let init = folder.join("init");
     fs::write(&init, "init").unwrap();
     Resources {
-        init: Some(Ok(init)),
+        shipped: [(Shipped::Init(Architecture::X86_64), Ok(init))].into(),
         lab: Some(Ok(crate::resources::LabFiles {
             lab: Lab::open(&[]).unwrap(),
             store: ws_lab::store::Store::at(folder.join("cache")),

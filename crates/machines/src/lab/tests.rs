@@ -274,24 +274,22 @@ fn a_missing_image_is_said_before_a_tree_is_made_of_it() {
 
 #[test]
 fn a_machine_is_what_its_recipe_says() {
-    let machine = |name, payload| LabMachine::new(settings(name, payload));
+    let machine = |name, payload| {
+        LabMachine::new(settings(name, payload))
+            .description()
+            .clone()
+    };
     let native = machine("native", Payload::Guest);
-    assert_eq!(
-        (native.engine(), native.doorbell()),
-        (Engine::Emulator, None)
-    );
+    assert_eq!((native.engine, native.doorbell), (Engine::Emulator, None));
     let kvm = machine("kvm", linux());
-    assert_eq!(kvm.engine(), Engine::HardwareKvm);
-    assert!(kvm.doorbell().is_some() && kvm.words().is_empty());
+    assert_eq!(kvm.engine, Engine::HardwareKvm);
+    assert!(kvm.doorbell.is_some() && kvm.words.is_empty());
     let vhe = machine("kvm-vhe", linux());
-    assert_eq!(vhe.architecture(), Architecture::Aarch64);
-    assert!(vhe.doorbell().is_some_and(|at| at > 0xffff), "an address");
-    assert!(machine("arm-xen", dom0less()).words().is_empty());
+    assert_eq!(vhe.architecture, Architecture::Aarch64);
+    assert!(vhe.doorbell.is_some_and(|at| at > 0xffff), "an address");
+    assert!(machine("arm-xen", dom0less()).words.is_empty());
     let xen = machine("xen", xen());
-    assert_eq!(
-        (xen.engine(), xen.words()),
-        (Engine::Xen, &["print=0x3e8"][..])
-    );
+    assert_eq!((xen.engine, xen.words), (Engine::Xen, &["print=0x3e8"][..]));
 }
 
 #[test]

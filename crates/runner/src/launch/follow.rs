@@ -157,7 +157,7 @@ impl Follower<'_> {
         for event in self.line.finish() {
             over |= self.state.on(event, now);
         }
-        let software = self.machine.engine() == Engine::SoftwareKvm;
+        let software = self.machine.description().engine == Engine::SoftwareKvm;
         let instruction = self.machine.could_not_emulate().filter(|_| software);
         let event = match &instruction {
             Some(instruction) => Event::CouldNotEmulate(instruction),

@@ -33,7 +33,7 @@ pub fn listen(
     stop: &Stop,
     watch: &mut dyn FnMut(usize, Option<&LaunchState>),
 ) -> Result<Vec<(LaunchReport, Launch)>, MachineError> {
-    let replayed = machine.control() == Control::Replayed;
+    let replayed = machine.description().control == Control::Replayed;
     let limits = if replayed {
         Limits::NONE
     } else {

@@ -4,7 +4,7 @@ use ws_cpus::list::Set;
 use ws_cpus::{Cpus, named};
 use ws_machines::hypercall;
 use ws_machines::image::BenchmarkRow;
-use ws_machines::machine::Machine;
+use ws_machines::machine::{Description, Machine};
 
 /// Separates the rows that a machine can't run, with the reason, from the others.
 pub fn barred<'a>(
@@ -12,12 +12,12 @@ pub fn barred<'a>(
     rows: &'a [BenchmarkRow],
     cpus: &Cpus,
 ) -> (Vec<(&'a BenchmarkRow, String)>, Vec<&'a BenchmarkRow>) {
-    let forbidden = hypercall::forbidden(machine.engine());
+    let forbidden = hypercall::forbidden(machine.description().engine);
     let bar = |row: &BenchmarkRow| {
         let forbidden = || forbidden.filter(|_| row.has_hypercall).map(str::to_owned);
         let missing = row.missing.clone();
         let lacks = || machine.lacks(row);
-        let too_few = || too_few(machine, row.cpus, cpus);
+        let too_few = || too_few(machine.description(), row.cpus, cpus);
         missing.or_else(forbidden).or_else(lacks).or_else(too_few)
     };
     let (mut barred, mut others) = (Vec::new(), Vec::new());
@@ -32,12 +32,12 @@ pub fn barred<'a>(
 
 /// Reason why a row that needs so many CPUs at once can't be timed: its vCPUs would run by turns. In the lab they
 /// always do, and counts do not depend on that.
-fn too_few(machine: &dyn Machine, wanted: u32, cpus: &Cpus) -> Option<String> {
-    if machine.unit() == Some("insns") {
+fn too_few(machine: &Description, wanted: u32, cpus: &Cpus) -> Option<String> {
+    if machine.unit == Some("insns") {
         return None;
     }
     let count = wanted as usize;
-    let why = match machine.pins() {
+    let why = match machine.pins.as_slice() {
         [] => cpus.too_few(count)?,
         pins => {
             let pins: Set = pins.iter().take(count).copied().collect();
@@ -57,20 +57,11 @@ mod tests {
     use ws_machines::machine::{Console, Control, Engine, LaunchRequest, MachineError};
     use ws_results::Identity;
 
-    struct Fake {
-        unit: &'static str,
-        pins: Vec<u32>,
-    }
+    struct Fake(Description);
 
     impl Machine for Fake {
-        fn control(&self) -> Control {
-            Control::Launched
-        }
-        fn unit(&self) -> Option<&'static str> {
-            Some(self.unit)
-        }
-        fn engine(&self) -> Engine {
-            Engine::Emulator
+        fn description(&self) -> &Description {
+            &self.0
         }
         fn prepare(&mut self) -> Result<(), MachineError> {
             Ok(())
@@ -84,9 +75,13 @@ mod tests {
         fn identity(&self) -> Identity {
             Identity::default()
         }
-        fn pins(&self) -> &[u32] {
-            &self.pins
-        }
+    }
+
+    fn fake(unit: &'static str, pins: &[u32]) -> Fake {
+        Fake(Description {
+            pins: pins.to_vec(),
+            ..Description::new(Control::Launched, Some(unit), Engine::Emulator)
+        })
     }
 
     /// A host of four CPUs, of which the affinity mask has these.
@@ -108,10 +103,7 @@ mod tests {
 
     #[test]
     fn a_row_that_needs_two_cpus_is_barred_on_one_with_the_reason() {
-        let machine = |pins: &[u32]| Fake {
-            unit: "tsc_ticks",
-            pins: pins.to_vec(),
-        };
+        let machine = |pins: &[u32]| fake("tsc_ticks", pins);
         let rows = [row(1), row(2)];
         let (out, left) = barred(&machine(&[]), &rows, &host("0"));
         assert_eq!((left.len(), &*out[0].0.name), (1, "of-2"));
@@ -139,7 +131,7 @@ mod tests {
             let left = if pins.is_empty() { cpus.len() } else { distinct.len() };
             let unit = if exact { "insns" } else { "tsc_ticks" };
             let rows = [row(wanted)];
-            let (out, _) = barred(&Fake { unit, pins }, &rows, &host(&ws_cpus::list::show(&cpus)));
+            let (out, _) = barred(&fake(unit, &pins), &rows, &host(&ws_cpus::list::show(&cpus)));
             prop_assert_eq!(!out.is_empty(), !exact && left < wanted as usize);
         }
     }

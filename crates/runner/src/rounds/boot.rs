@@ -18,7 +18,7 @@ use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use ws_cpus::Cpus;
-use ws_machines::machine::{Machine, MachineError};
+use ws_machines::machine::{Description, MachineError};
 use ws_records::Hello;
 use ws_results::{Boot, Launch, Perturbation, Status};
 use ws_terminal::{Progress, Why, time};
@@ -71,7 +71,7 @@ impl Job {
         self.begun = self.begun.saturating_add(1);
         let number = self.begun;
         let perturbed = self.perturbed_index(number);
-        let memory_mib = self.instance.machine.memory_mib();
+        let memory_mib = self.instance.machine.description().memory_mib;
         OneBoot {
             number,
             of: self.boots_wanted(),
@@ -166,13 +166,10 @@ impl Job {
 impl OneBoot {
     /// Makes the boot on a machine.
     pub fn run(&mut self, instance: &mut Instance, common: &Common, progress: &Progress) {
-        let engine = instance.machine.engine();
         let selection = Arc::clone(&self.selection);
         let (barred, rows) = barred(instance.machine.as_ref(), &selection.rows, &Cpus::here());
-        let mut planned =
-            common
-                .turns
-                .launches(&rows, common.smp, instance.machine.launches_rows_apart());
+        let apart = instance.machine.description().launches_rows_apart;
+        let mut planned = common.turns.launches(&rows, common.smp, apart);
         if let Some(seed) = self.seed {
             common.turns.shuffle(&mut planned, seed);
         }
@@ -187,9 +184,9 @@ impl OneBoot {
         let is_cut = queue.rows_done() < rows.len();
         self.stopped = common.stop.why().filter(|_| is_cut);
         self.reports = queue.finish();
-        let machine = &instance.machine;
+        let machine = instance.machine.description();
         for report in &mut self.reports {
-            exits::judge(report, engine, machine.architecture(), machine.pins());
+            exits::judge(report, machine.engine, machine.architecture, &machine.pins);
         }
         let skipped = barred
             .into_iter()
@@ -209,7 +206,7 @@ impl OneBoot {
         planned: Planned,
     ) -> Result<(), String> {
         let order = self.order(instance, common, &planned);
-        if let Some(machine) = instance.machine.digest() {
+        if let Some(machine) = &instance.machine.description().digest {
             let cpus = nonce::cpus_text(order.vcpus, order.host_cpus);
             let line = format!("{}{}", order.command_line, workloads(instance));
             self.keys
@@ -236,7 +233,7 @@ impl OneBoot {
 
     /// Makes the order for the next launch of a boot.
     fn order<'a>(&self, instance: &Instance, common: &Common, planned: &'a Planned) -> Order<'a> {
-        let machine = instance.machine.as_ref();
+        let machine = instance.machine.description();
         let asked = Asked::by(machine);
         let perturbed = self.perturbed.unwrap_or_default();
         let mut parameters = parameters(machine, common);
@@ -244,7 +241,7 @@ impl OneBoot {
         parameters.pad = perturbed.pad.or(parameters.pad);
         let nonce = if instance.is_exact() {
             // A row in a launch of its own has the same nonce whatever else was selected.
-            let launch = match machine.launches_rows_apart() {
+            let launch = match machine.launches_rows_apart {
                 true => 0,
                 false => self.launches.len(),
             };
@@ -252,13 +249,13 @@ impl OneBoot {
         } else {
             nonce::random()
         };
-        let usual = match machine.workloads() {
+        let usual = match machine.workloads {
             // A machine that boots for long also runs workloads for long.
-            Some(_) => WORKLOAD_LIMIT.max(machine.boot_limit().unwrap_or_default()),
+            Some(_) => WORKLOAD_LIMIT.max(machine.boot_limit.unwrap_or_default()),
             None => BENCH_LIMIT,
         };
         let mut limits = Limits::launched(common.bench_limit.unwrap_or(usual));
-        if let Some(limit) = machine.boot_limit() {
+        if let Some(limit) = machine.boot_limit {
             (limits.boot, limits.between) = (Some(limit), Some(limit));
         }
         Order {
@@ -337,9 +334,9 @@ impl Step {
 }
 
 /// Parameters of the guest: the user's, and for the rest the machine's defaults.
-fn parameters(machine: &dyn Machine, common: &Common) -> Parameters {
+fn parameters(machine: &Description, common: &Common) -> Parameters {
     let mut parameters = common.parameters.clone();
-    if let Some(sizes) = machine.sizes() {
+    if let Some(sizes) = machine.sizes {
         parameters.iters.get_or_insert(sizes.iters);
         parameters.samples.get_or_insert(sizes.samples);
     }
@@ -364,8 +361,8 @@ fn never_spoke(launches: &[Launch]) -> String {
 
 /// Digests of a machine's workloads: all are in the machine's files, and move each other's counts.
 fn workloads(instance: &Instance) -> String {
-    let rows = instance.machine.workloads().unwrap_or_default();
-    rows.iter().map(|row| format!(" {}", row.digest)).collect()
+    let rows = instance.machine.description().workloads.iter().flatten();
+    rows.map(|row| format!(" {}", row.digest)).collect()
 }
 
 #[cfg(test)]

@@ -50,16 +50,17 @@ impl Instance {
 
     /// Whether the machine's counts should be the same in each boot.
     pub fn is_exact(&self) -> bool {
-        self.machine.unit() == Some("insns")
+        self.machine.description().unit == Some("insns")
     }
 
     /// Unit of the machine's figures.
     pub fn unit(&self) -> &str {
-        if self.machine.counts_only_exits() {
+        let machine = self.machine.description();
+        if machine.counts_only_exits {
             return EXITS_UNIT;
         }
         let said = self.hello.as_ref().map(|hello| hello.unit.as_str());
-        said.or(self.machine.unit()).unwrap_or("unknown")
+        said.or(machine.unit).unwrap_or("unknown")
     }
 
     /// Notes a remark, once.
@@ -114,7 +115,8 @@ impl Instance {
                 "the guest counts in \"{unit}\", a unit that this program does not know"
             ));
         }
-        if let Some(asked) = self.machine.unit().filter(|asked| *asked != unit) {
+        let asked = self.machine.description().unit;
+        if let Some(asked) = asked.filter(|asked| *asked != unit) {
             return Err(format!(
                 "the guest counts in {unit}, but was asked to count in {asked}"
             ));

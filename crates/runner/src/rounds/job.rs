@@ -92,8 +92,9 @@ impl Job {
         wanted: Option<u32>,
         common: &Common,
     ) -> Self {
-        let is_exact = machine.control() == Control::Launched && machine.unit() == Some("insns");
-        let gathered = match machine.control() {
+        let facts = machine.description();
+        let is_exact = facts.control == Control::Launched && facts.unit == Some("insns");
+        let gathered = match facts.control {
             Control::Launched => Gathered::of_image(&selection.rows),
             // The records of such a machine name the rows.
             Control::Listened | Control::Replayed => Gathered::default(),
@@ -119,7 +120,7 @@ impl Job {
 
     /// Tells who boots the machine: this program or somebody else.
     pub fn control(&self) -> Control {
-        self.instance.machine.control()
+        self.instance.machine.description().control
     }
 
     /// Whether the platform's counts should be the same in each boot.
@@ -144,10 +145,11 @@ impl Job {
 
     /// A warning about the platform before it runs.
     pub fn label(&self) -> Option<String> {
-        if self.instance.machine.engine() != Engine::SoftwareKvm {
+        let machine = self.instance.machine.description();
+        if machine.engine != Engine::SoftwareKvm {
             return None;
         }
-        let sizes = self.instance.machine.sizes()?;
+        let sizes = machine.sizes?;
         Some(format!(
             "{}: a software KVM, without VMX or SVM: its figures and counts say nothing about hardware. \
              Ring 0 is emulated there, so the defaults are {} operations per batch, {} samples and {} boots \
@@ -164,7 +166,7 @@ impl Job {
 
     /// Whether the machine's vCPU threads are pinned.
     pub fn is_pinned(&self) -> bool {
-        !self.instance.machine.pins().is_empty()
+        !self.instance.machine.description().pins.is_empty()
     }
 
     /// Number of boots that are wanted, perturbed ones too.

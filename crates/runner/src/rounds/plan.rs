@@ -5,7 +5,7 @@
 use std::num::NonZeroU64;
 use ws_machines::hypercall::Hypercall;
 use ws_machines::image::BenchmarkRow;
-use ws_machines::machine::Machine;
+use ws_machines::machine::Description;
 
 /// Bytes of the longest command line that the guest reads.
 const COMMAND_LINE_BYTES_MAX: usize = 2047;
@@ -137,12 +137,12 @@ pub struct Asked {
 
 impl Asked {
     /// Takes the parameters of this machine.
-    pub fn by(machine: &dyn Machine) -> Self {
+    pub fn by(machine: &Description) -> Self {
         Self {
-            unit: machine.unit().unwrap_or("tsc_ticks"),
-            hypercall: Hypercall::answered_by(machine.engine()),
-            doorbell: machine.doorbell(),
-            words: machine.words(),
+            unit: machine.unit.unwrap_or("tsc_ticks"),
+            hypercall: Hypercall::answered_by(machine.engine),
+            doorbell: machine.doorbell,
+            words: machine.words,
         }
     }
 }
@@ -184,7 +184,7 @@ pub fn command_line(
 mod tests {
     use super::*;
     use crate::fake::{qemu, vmm};
-    use ws_machines::machine::Engine;
+    use ws_machines::machine::{Engine, Machine};
 
     fn row(name: &str, cpus: u32) -> BenchmarkRow {
         BenchmarkRow {
@@ -326,7 +326,7 @@ mod tests {
         ];
         machines
             .iter()
-            .map(|machine| Asked::by(machine.as_ref()).hypercall.word())
+            .map(|machine| Asked::by(machine.description()).hypercall.word())
             .collect()
     }
 

@@ -129,9 +129,10 @@ fn asked(on: &[PlatformList], resources: &Resources) -> anyhow::Result<Vec<Asked
     }
     let open = |name: &PlatformName| {
         let machine = platforms::open(name, resources).with_context(|| name.to_string())?;
-        let rows = match machine.workloads() {
-            Some(rows) => rows,
-            None => GuestImage::read(&resources.guest_for(machine.architecture())?)?.rows,
+        let facts = machine.description();
+        let rows = match &facts.workloads {
+            Some(rows) => rows.clone(),
+            None => GuestImage::read(&resources.guest_for(facts.architecture)?)?.rows,
         };
         let name = name.to_string();
         anyhow::Ok(Asked {

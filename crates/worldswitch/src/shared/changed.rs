@@ -124,7 +124,7 @@ fn as_now(result: &ResultFile, parts: &Parts) -> anyhow::Result<PlatformName> {
     let resources = parts::resources(parts);
     let machine = platforms::open(&name, &resources)
         .with_context(|| format!("{platform} can't be made now"))?;
-    if machine.digest() != Some(measured) {
+    if machine.description().digest.as_deref() != Some(measured) {
         bail!(
             "{platform} of {} can't be made again: its parts have changed since then",
             result.created

@@ -5,9 +5,10 @@ use crate::emulator::Emulator;
 use crate::initramfs::{Content, Entry};
 use crate::kernel_file;
 use crate::lab::described::Described;
-use crate::lab::payload::{self, GUEST, INITRD, Linux, LinuxMonitor, Nested, Payload};
+use crate::lab::payload::{self, GUEST, INITRD, Linux, LinuxMonitor, Nested};
 use crate::machine::MachineError;
 use crate::resources::Resources;
+use crate::shipped::Shipped;
 use crate::vmm;
 use serde_json::json;
 use sha2::{Digest, Sha256};
@@ -83,7 +84,7 @@ pub(super) fn linux(
     resources: &Resources,
     guest: &Path,
     described: &mut Described,
-) -> Result<Payload, MachineError> {
+) -> Result<Linux, MachineError> {
     let kernel = recipe.kernel.as_ref().ok_or_else(|| {
         MachineError::Other(format!("lab:{}: its recipe has no kernel", recipe.name))
     })?;
@@ -125,14 +126,14 @@ pub(super) fn linux(
             })
         }
     };
-    Ok(Payload::Linux(Linux {
+    Ok(Linux {
         kernel: found.image,
         parameters,
         files,
         monitor,
         lines,
         nested,
-    }))
+    })
 }
 
 /// The lines that load modules in the VM of a nested machine. Options of kvm-amd and kvm-intel are for the outer kernel
@@ -210,13 +211,13 @@ fn monitor(
 ) -> Result<LinuxMonitor, MachineError> {
     match &recipe.monitor {
         Monitor::Qemu { package, program } => {
-            let init = resources.init_for(recipe.architecture)?;
+            let init = resources.find(Shipped::Init(recipe.architecture))?;
             described.file("init", &init)?;
             files.push(payload::init(read(&init)?));
             qemu(package, program, resources, files, described)
         }
         Monitor::Vmm { .. } => {
-            let monitor = resources.monitor_for(recipe.architecture)?;
+            let monitor = resources.find(Shipped::Monitor(recipe.architecture))?;
             described.file("monitor", &monitor)?;
             let name = monitor_name(&monitor, recipe.architecture)?;
             described.part("monitor", json!(name));

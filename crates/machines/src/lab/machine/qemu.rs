@@ -153,7 +153,7 @@ impl LabMachine {
         let path = |file: &Option<Inherited>| file.as_ref().map(Inherited::path);
         let paths = [&made, &tree].map(|file| path(file).unwrap_or_default());
         let mut words = self.words_of_qemu(request, files, [&paths[0], &paths[1]])?;
-        if let Some(Witness::Complaint(_)) = self.witness() {
+        if let Some(Witness::Complaint(_)) = self.description.witness {
             words.extend(command::WITNESSED.map(str::to_owned));
         }
         if let (Some(Recorder::Plugin(more)), true) = (&settings.recorder, is_recorded) {

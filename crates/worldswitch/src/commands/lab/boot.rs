@@ -31,7 +31,7 @@ pub fn boot(args: &BootArgs) -> anyhow::Result<Done> {
     resources.initrd.clone_from(&args.initrd);
     platforms::check(&name, &resources).map_err(|e| Usage(e.to_string()))?;
     let mut machine = platforms::open(&name, &resources)?;
-    parts::check_named(&parts, &[machine.architecture()])?;
+    parts::check_named(&parts, &[machine.description().architecture])?;
     let stop = Stop::listen()?;
     machine.prepare()?;
     machine.launch(&LaunchRequest {
@@ -42,7 +42,7 @@ pub fn boot(args: &BootArgs) -> anyhow::Result<Done> {
         memory_mib: None,
         timed: false,
     })?;
-    let witness = machine.witness();
+    let witness = machine.description().witness;
     let mut ending = Ending::new(witness, &args.append);
     let limit = args.timeout;
     let Some(end) = follow(machine.as_mut(), &mut ending, &stop, limit, &name)? else {

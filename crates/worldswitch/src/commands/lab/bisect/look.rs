@@ -114,7 +114,7 @@ impl<'a> Looker<'a> {
             Ok(machine) => machine,
             Err(error) => return Ok(Err(error.to_string())),
         };
-        let digest = machine.digest().unwrap_or_default().to_owned();
+        let digest = machine.description().digest.clone().unwrap_or_default();
         if let Some(known) = self.known.get(&digest) {
             say(&format!(
                 "{}: the same kernel as {}, so not booted",

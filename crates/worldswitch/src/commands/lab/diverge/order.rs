@@ -24,14 +24,14 @@ pub fn order(
     if args.kernel.is_some() {
         return Ok(request(1, 1, String::new(), args.append.clone()));
     }
-    let workloads = machine.workloads();
-    let usual = match &workloads {
+    let facts = machine.description();
+    let usual = match &facts.workloads {
         Some(rows) => rows.first().map(|row| row.name.clone()).unwrap_or_default(),
         None => USUAL.to_owned(),
     };
-    let rows = match workloads {
-        Some(rows) => rows,
-        None => GuestImage::read(&resources.guest_for(machine.architecture())?)?.rows,
+    let rows = match &facts.workloads {
+        Some(rows) => rows.clone(),
+        None => GuestImage::read(&resources.guest_for(facts.architecture)?)?.rows,
     };
     let name = args.bench.clone().unwrap_or(usual);
     let names: Vec<&str> = rows.iter().map(|row| &*row.name).collect();
@@ -46,7 +46,7 @@ pub fn order(
     let planned = planned.first().context("there is no launch")?;
     // The same for every machine: other digits are other instructions.
     let nonce = nonce::fixed("lab diverge", 0, planned).to_string();
-    let words = plan::command_line(planned, &Parameters::default(), Asked::by(machine), &nonce);
+    let words = plan::command_line(planned, &Parameters::default(), Asked::by(facts), &nonce);
     Ok(request(
         planned.vcpus,
         planned.host_cpus,
