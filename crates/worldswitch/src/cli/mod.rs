@@ -163,7 +163,7 @@ pub struct DoctorArgs {
     pub parts: PartsArgs,
 }
 
-/// Other forms of what a command shows. One of them may go to standard output, in place of the table.
+/// Exports of a table. One of them may go to standard output, in place of the table.
 #[derive(Clone, Debug, Default, Args)]
 pub struct Exports {
     /// Print JSON instead of the table.
@@ -178,7 +178,7 @@ pub struct Exports {
 }
 
 impl Exports {
-    /// Where JSON goes.
+    /// File of the JSON, if the user asked for one.
     pub fn json_to(&self) -> Option<&Path> {
         match self.json {
             true => Some(Path::new(STDOUT)),
@@ -186,12 +186,12 @@ impl Exports {
         }
     }
 
-    /// All of them.
+    /// All files.
     pub fn files(&self) -> [Option<&Path>; 2] {
         [self.json_to(), self.markdown_to()]
     }
 
-    /// Where Markdown goes.
+    /// File of the Markdown, if the user asked for one.
     pub fn markdown_to(&self) -> Option<&Path> {
         self.export_markdown.as_deref()
     }
@@ -200,7 +200,7 @@ impl Exports {
 /// The file name that means standard output.
 pub const STDOUT: &str = "-";
 
-/// What commands have in common that measure, keep the results and show a table of their own.
+/// Options that all commands share which measure and show a table of their own.
 #[derive(Clone, Debug, Default, Args)]
 pub struct Usual {
     #[command(flatten, next_help_heading = help::OUTPUT)]
@@ -232,7 +232,7 @@ pub struct PartsArgs {
 }
 
 impl PartsArgs {
-    /// For whoever makes machines.
+    /// Converts the options for the code that makes machines.
     pub fn to_parts(&self) -> Parts {
         Parts {
             guest: self.guest.clone(),
@@ -244,15 +244,12 @@ impl PartsArgs {
     }
 }
 
-/// This program, as results name it.
+/// Name and version of this program, as in results.
 pub fn tool() -> String {
     format!("worldswitch {VERSION}")
 }
 
-/// This program as it measures, until a signal stops it.
-///
-/// # Errors
-/// The signals can't be listened for.
+/// Makes the session of a measurement, which a signal stops.
 pub fn session(colours: Colours) -> anyhow::Result<Session> {
     Ok(Session {
         tool: tool(),

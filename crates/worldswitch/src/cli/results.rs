@@ -48,7 +48,7 @@ pub enum Suite {
 }
 
 impl Suite {
-    /// Its name in `reference/suites.csv`.
+    /// Name of the suite in `reference/suites.csv`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Dall2015 => "dall2015",
@@ -116,7 +116,7 @@ pub struct ShowArgs {
 }
 
 impl ShowArgs {
-    /// Other forms of the table, with what `--markdown` stands for.
+    /// Exports of the table, including `--markdown`.
     pub fn forms(&self) -> Exports {
         let mut exports = self.exports.clone();
         if self.markdown {
@@ -126,7 +126,7 @@ impl ShowArgs {
     }
 }
 
-/// What the cost model is fitted to, and what it predicts.
+/// Input of the cost model, and the workload that it predicts.
 #[derive(Debug, Args)]
 pub struct ModelArgs {
     /// Show the cost model: what each kind of event costs, by PATH, the results of guests, and by these

@@ -10,7 +10,7 @@ use ws_machines::name::{PlatformName, parse_list};
 use ws_results::Paging;
 use ws_runner::plan::{Apic, Page};
 
-/// The values of `--color`.
+/// Values of `--color`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum When {
     /// On a terminal, unless NO_COLOR is set.
@@ -20,7 +20,7 @@ pub enum When {
 }
 
 impl When {
-    /// Whether colour is asked for.
+    /// Returns whether to use colour; `None` if the terminal decides.
     pub fn asked(self) -> Option<bool> {
         match self {
             Self::Auto => None,

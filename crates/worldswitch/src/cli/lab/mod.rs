@@ -65,7 +65,7 @@ Exit codes, the first that applies:
   4  a figure is in doubt or not exact
   0  all figures are within";
 
-/// Where recipes and packages are.
+/// Folders of recipes and packages.
 #[derive(Clone, Debug, Default, Args)]
 pub struct PlacesArgs {
     /// A folder with your own recipes/NAME.toml and packages.toml, searched before the installed
@@ -79,7 +79,7 @@ pub struct PlacesArgs {
 }
 
 impl PlacesArgs {
-    /// For whoever opens them.
+    /// Converts the options for the code that opens the folders.
     pub fn to_places(&self) -> Places {
         Places {
             lab_dir: self.lab_dir.clone(),
@@ -196,7 +196,7 @@ impl BootArgs {
             guest: None,
             qemu: self.qemu.clone(),
             vmm: self.vmm.clone(),
-            // Of a user's kernel one boot is wanted, and no state kept.
+            // A user's kernel boots once, so no state is saved.
             no_resume: true,
             lab: self.places.to_places(),
         }

@@ -167,7 +167,7 @@ pub struct RunArgs {
     pub verbose: bool,
 }
 
-/// Where results go.
+/// Folder of the results.
 #[derive(Debug, Clone, Default, Args)]
 pub struct OutputArgs {
     /// Folder for the results, one file per platform. Default: ws-runs/TIME.
@@ -179,7 +179,7 @@ pub struct OutputArgs {
 }
 
 impl OutputArgs {
-    /// For whoever writes results.
+    /// Converts the options for the code that writes results.
     pub fn to_output(&self) -> Output {
         Output {
             folder: self.output.clone(),
@@ -189,7 +189,7 @@ impl OutputArgs {
 }
 
 impl RunArgs {
-    /// What is measured; a suite's benchmarks are not known here.
+    /// Returns the settings of the run, without a suite's benchmarks, which the caller adds.
     pub fn spec(&self) -> RunSpec {
         RunSpec {
             platforms: self.on.iter().flatten().cloned().collect(),

@@ -23,9 +23,6 @@ use ws_runner::parts;
 use ws_terminal::{Colours, Stop, Usage, output};
 
 /// Runs a subcommand.
-///
-/// # Errors
-/// What went wrong and how to fix it.
 pub fn fleet(args: &FleetArgs, colours: Colours) -> anyhow::Result<Done> {
     match &args.what {
         FleetWhat::Plan(args) => plan(args),
@@ -65,7 +62,7 @@ fn must_take_posts(history: &str) -> Result<(), String> {
     }
 }
 
-/// All that is known of a campaign.
+/// Reads the state of a campaign.
 fn view(args: &CampaignArgs) -> anyhow::Result<View> {
     let stop = Stop::listen()?;
     let (campaign, folder) = campaign(args)?;

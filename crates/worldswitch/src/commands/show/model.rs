@@ -10,10 +10,6 @@ use ws_results::{Paging, ResultFile};
 use ws_terminal::{Colours, output};
 
 /// Fits and shows a model of each platform.
-///
-/// # Errors
-/// A result or the events can't be found or read, the results don't fit together, or something can't
-/// be written.
 pub fn model(args: &ShowArgs, colours: Colours) -> anyhow::Result<()> {
     let mut natives = ws_results::load_all(&args.model.native)?;
     let guests = ws_results::load_all(&args.paths)?;
@@ -75,7 +71,7 @@ pub fn model(args: &ShowArgs, colours: Colours) -> anyhow::Result<()> {
     }
 }
 
-/// The workload, if one was given.
+/// Reads the workload, if the user named one.
 fn workload(args: &ModelArgs) -> anyhow::Result<Option<Workload>> {
     if let Some(path) = &args.events {
         return Ok(Some(events::read(path)?));
