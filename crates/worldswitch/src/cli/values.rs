@@ -52,7 +52,7 @@ pub(super) fn one_of<T: Copy + Send + Sync + 'static>(
     });
     PossibleValuesParser::new(shown).try_map(|text| {
         let one = all.iter().find(|(_, words, _)| words.contains(&&*text));
-        one.map(|(value, ..)| *value).ok_or("it is no such word")
+        one.map(|(value, ..)| *value).ok_or("unknown value")
     })
 }
 
@@ -111,7 +111,9 @@ pub fn yes_or_no() -> impl TypedValueParser<Value = bool> {
 /// Parses the name of a folder, which can't be standard output.
 pub fn folder() -> impl TypedValueParser<Value = PathBuf> {
     PathBufValueParser::new().try_map(|path| match path == Path::new(STDOUT) {
-        true => Err("a folder can't be standard output, which --json prints to; ./- is a folder"),
+        true => Err(
+            "- is standard output, and results need a folder: write ./- for a folder of this name",
+        ),
         false => Ok(path),
     })
 }

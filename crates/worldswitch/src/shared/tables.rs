@@ -65,7 +65,7 @@ pub fn next(table: &Table, folder: &Path, colours: Colours) {
     lines.extend(explained(table).map(|(benchmark, platform)| {
         (
             format!("explain {benchmark} --on {platform}"),
-            "the functions that it spends its instructions on".to_owned(),
+            "the functions that execute its instructions".to_owned(),
         )
     }));
     if let [first, second, ..] = &*counted(table) {
