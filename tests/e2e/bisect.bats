@@ -127,7 +127,7 @@ is_clean() {
         "--good main --bad start --bench hypercall|swap them"
         "--good start --bad main --bench hyper|there is no benchmark hyper; did you mean hypercall?"
         "--good start --bad main --bench in --on kvm|machine of the lab"
-        "--good start --bad main --bench in --on lab:native|boots no Linux"
+        "--good start --bad main --bench in --on lab:native|does not boot Linux"
         "--good start --bad main --bench in --on lab:kvm@6.1|the kernel is that of each commit"
         "--good --x --bad main --bench in|--good"
     )

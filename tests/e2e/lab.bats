@@ -214,7 +214,7 @@ http://snapshot.debian.org/archive/debian/20260203T040506Z bookworm main" ]
     # Asked again for pins that are gone: what is there stays, with a message.
     run fetch linux-1
     [ "$status" -eq 0 ]
-    [[ $output == *'keeping the set that is there'* ]]
+    [[ $output == *'keeping the existing set'* ]]
 }
 
 @test "fetch --newest: the pinned version if the archive has it, else the newest, which is downloaded once" {

@@ -320,7 +320,7 @@ fn kvm_works_reports_the_probe() {
     let (severity, found) = with_probe(Probe::Failed("no memory".into()));
     assert_eq!(
         (severity, found.as_str()),
-        (Severity::Problem, "it does not: no memory")
+        (Severity::Problem, "no: no memory")
     );
     let (severity, found) = with_probe(Probe::NotMade("no monitor".into()));
     assert_eq!(
@@ -409,7 +409,7 @@ fn cpus_that_cannot_be_used_are_counted_with_the_reason_and_the_cure() {
             bound("0"),
             1,
             Severity::Warning,
-            "1 of 16 (0); its affinity mask (taskset, CPUAffinity=) leaves out CPUs 1-15",
+            "1 of 16 (0); the affinity mask (taskset, CPUAffinity=) leaves out CPUs 1-15",
             "Yes taskset -pc 0-15 $$",
         ),
         (

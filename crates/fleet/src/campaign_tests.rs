@@ -55,7 +55,7 @@ fn kernels_are_of_three_kinds() {
 #[test]
 fn what_is_wrong_is_named_with_its_field() {
     for (more, field) in [
-        ("boots = 0", "boots: it must be 1"),
+        ("boots = 0", "boots: must be 1"),
         ("boots = \"x\"", "boots: "),
         ("bots = 1", "bots"),
         ("[slurm]\ncpus = -1", "slurm.cpus"),

@@ -444,7 +444,7 @@ fn devices_of_a_vm_are_served_by_what_has_such() {
         (
             3,
             vec![disk.clone(), device("b", "disk", "iothread", "y")],
-            "another one is served alike",
+            "another device has the same back-end",
         ),
         (
             3,

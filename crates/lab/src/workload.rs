@@ -299,7 +299,7 @@ impl WorkloadFile {
         }
         let steps = self.steps.as_ref().filter(|steps| *steps.get_ref());
         if let Some(steps) = steps.filter(|_| self.place != Place::Client) {
-            let what = "steps are those of a client's transactions: place is \"client\"";
+            let what = "steps needs place = \"client\": only a client has transactions";
             return Err((steps.span(), what.into()));
         }
         if let Some(bytes) = &self.bytes {

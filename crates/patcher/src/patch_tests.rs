@@ -197,7 +197,7 @@ fn images_whose_code_is_not_proven_are_refused() {
     refused(|elf| elf.machine = 62, "X86_64");
     refused(|elf| elf.kind = 1, "link it first");
     refused(|elf| elf.text = vec![NOP], "no hypervisor instruction");
-    assert!(refusal(b"\x7fELF", Target::Pv).contains("no ELF file for AArch64"));
+    assert!(refusal(b"\x7fELF", Target::Pv).contains("not an ELF file for AArch64"));
     assert!(refusal(b"MZ", Target::Pv).contains("--code"));
 }
 

@@ -235,7 +235,7 @@ impl<'a> Page<'a> {
                 .find_map(|row| row.operator.why.as_deref());
             if let Some(why) = why {
                 self.line(&format!(
-                    "  the operator (*) is not determined, and taken for linear: {why}"
+                    "  the operator (*) is not determined, and is assumed to be linear: {why}"
                 ));
             }
             return;

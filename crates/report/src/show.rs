@@ -28,7 +28,7 @@ pub fn show(result: &ResultFile, colour: bool) -> String {
     page.fields(&result.identity.conditions);
     let facts = serde_json::to_value(&result.identity.facts).unwrap_or_default();
     if let Some(facts) = facts.as_object().filter(|facts| !facts.is_empty()) {
-        page.title("Facts (tables and pages go by them)");
+        page.title("Facts (these choose tables and pages)");
         page.fields(&facts.clone().into_iter().collect());
     }
     page.title("Boots");

@@ -31,11 +31,11 @@ pub(crate) fn trends(all: &[Trends]) -> Markup {
             section #trends {
                 h2 { "Trends by kernel" }
                 p.legend {
-                    "What moved most comes first. A figure may have moved for another reason than the kernel, such as another guest: "
+                    "The largest moves come first. A figure may have moved for another reason than the kernel, such as another guest: "
                     code { "worldswitch compare" } " of the two runs tells."
                     @if moved.iter().any(|one| is_timed(one)) {
                         " On time a row is shown if its range is above 5 % and above what runs of one kernel scatter; the grey "
-                        "band is from the least to the greatest run. That is no verdict."
+                        "band is from the least to the greatest run. This is not a verdict."
                     }
                 }
                 @for one in &moved { (table(one)) }

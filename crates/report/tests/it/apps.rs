@@ -331,7 +331,7 @@ fn traffic_has_the_prices_of_the_other_half_of_the_workloads() {
     assert!(all.predicted.iter().all(judged), "{:#?}", all.predicted);
     let text = all.to_markdown();
     for said in [
-        "over 7 rows is 80 % by exits and 0 % with traffic, 0 % if each workload has prices of all others",
+        "over 7 rows is 80 % by exits and 0 % with traffic, 0 % if prices for each workload come from all others",
         "other machines: median error 0 % with traffic. Prices fitted to either half: a kick 40 or 40, a KiB 3 or 3.",
     ] {
         assert!(text.contains(said), "{text}");

@@ -51,7 +51,7 @@ fn all_parts_are_shown() {
         "L2 to L0: hvc",
         "<th scope=\"row\">EL1 system</th><td class=\"value\">3/0</td>",
         "EL1 system: TCR_EL1",
-        "QEMU before 9.1 shows a plugin no registers and no addresses",
+        "QEMU before 9.1 shows a plugin neither registers nor addresses",
         "Sum: 1,040 attributed + 1 of the guest&#39;s own = 1,040 measured",
     ] {
         let part = part.replace("&#39;", "'");

@@ -181,7 +181,7 @@ fn find(rule: Rule, exits: &Exits, engine: Engine) -> Finding {
                 );
                 // A page of 2 MiB serves many operations, or none.
                 if before > 0 && [before, after].iter().all(|count| count % HUGE_PAGES == 0) {
-                    return Finding::Noted(format!("{text}: it comes in pages of 2 MiB"));
+                    return Finding::Noted(format!("{text}: the pages are of 2 MiB"));
                 }
                 weigh(new, operations, text)
             }
@@ -194,7 +194,7 @@ fn find(rule: Rule, exits: &Exits, engine: Engine) -> Finding {
                 return Finding::Nothing;
             }
             Finding::Noted(format!(
-                "it exited, which it need not: KVM counted {own} exits beside interrupts for {operations} operations"
+                "unneeded exits: KVM counted {own} exits besides interrupts for {operations} operations"
             ))
         }),
     }
@@ -245,7 +245,9 @@ pub fn judge(row: &mut RowReport, engine: Engine, architecture: Architecture, pi
         Finding::Contradicted(text) => {
             check.verdict = Verdict::Failed;
             *status = Status::Failed;
-            *reason = Some(format!("the host saw that it did not take place: {text}"));
+            *reason = Some(format!(
+                "the host saw that the event did not take place: {text}"
+            ));
             *result = None;
             text
         }

@@ -209,7 +209,7 @@ fn shown(reference: &Reference, figure: &Figure) -> String {
     let values: Vec<&Value> = reference.of_table(&figure.paper, figure.table()).collect();
     let mut text = format!("{}, {}: {}\n", figure.paper, figure.figure, figure.shows);
     match values.is_empty() {
-        true => text.push_str("\nThe paper prints no numbers of it.\n"),
+        true => text.push_str("\nThe paper prints no numbers for this figure.\n"),
         false => text.push_str(&format!("\n{}", numbers(&values))),
     }
     let mut below: Vec<String> = Vec::new();
@@ -238,7 +238,7 @@ fn shown(reference: &Reference, figure: &Figure) -> String {
         text.push_str(&format!("\n{}\n", below.join("\n")));
     }
     match figure.command.is_empty() {
-        true => text.push_str("\nNo command measures it.\n"),
+        true => text.push_str("\nNo command measures this figure.\n"),
         false => text.push_str(&format!(
             "\ncommand: {}\npage:    docs/{}\n",
             figure.command, figure.page

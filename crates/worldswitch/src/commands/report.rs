@@ -45,7 +45,7 @@ pub fn report(args: &ReportArgs, colours: Colours) -> anyhow::Result<Done> {
         let read = Simulated::from_json(&text);
         asked.simulated = Some(read.map_err(|why| {
             Usage(format!(
-                "{name} is no output of elvis simulate --figure N --json: {why}"
+                "{name} is not output of elvis simulate --figure N --json: {why}"
             ))
         })?);
     }

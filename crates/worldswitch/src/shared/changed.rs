@@ -72,7 +72,7 @@ fn text(row: &Changed<'_>, difference: &Difference) -> String {
     let compared = row.added.map(|added| added.round() as i64);
     if let Some(compared) = compared.filter(|added| *added != difference.measured) {
         text += &format!(
-            "Recorded alone and without perturbation; the compared results differ by {}.\n",
+            "Both were recorded alone and without perturbation. The compared results differ by {}.\n",
             signed(compared)
         );
     }
@@ -86,7 +86,7 @@ fn difference(
     known: &mut Known,
 ) -> anyhow::Result<Option<Difference>> {
     if row.added.is_none() {
-        bail!("only instructions can be explained, and it was compared on time");
+        bail!("compared in time, but only instructions can be explained");
     }
     // Both machines are checked before either is booted, which takes minutes.
     let names = [as_now(row.base, parts)?, as_now(row.other, parts)?];
@@ -115,7 +115,7 @@ fn as_now(result: &ResultFile, parts: &Parts) -> anyhow::Result<PlatformName> {
     let platform = &result.platform;
     let measured = result.identity.subject.get("machine_digest");
     let Some(measured) = measured.and_then(|digest| digest.as_str()) else {
-        bail!("{platform} is no lab machine");
+        bail!("{platform} is not a lab machine");
     };
     let name: PlatformName = platform.parse().with_context(|| platform.clone())?;
     let resources = parts::resources(parts);

@@ -80,7 +80,7 @@ pub fn write(path: &Path, results: &[ResultFile], mut asked: Asked) -> anyhow::R
     page.allow = asked.allow;
     let text = if Form::of(path) == Some(Form::Svg) {
         let picture = ws_report::page::picture(&page)?;
-        picture.context("there is no cost of a benchmark to draw: name the page with .html")?
+        picture.context("no benchmark has a cost to draw: write a page instead, FILE.html")?
     } else {
         ws_report::page::render(&page)?
     };

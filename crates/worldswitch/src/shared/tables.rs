@@ -71,7 +71,7 @@ pub fn next(table: &Table, folder: &Path, colours: Colours) {
     if let [first, second, ..] = &*counted(table) {
         lines.push((
             format!("compare {folder}:{first} {folder}:{second}"),
-            "what is better or worse in the second of them".to_owned(),
+            "what is better or worse on the second platform".to_owned(),
         ));
     }
     lines.push((

@@ -46,7 +46,7 @@ fn nothing(results: &[ResultFile]) -> Option<String> {
             row.reason.as_deref().unwrap_or("no reason is given")
         ),
         None => format!(
-            "nothing was measured: none of {all} benchmarks has figures; the table has the reasons"
+            "nothing was measured: {all} benchmarks have no figures; the table has the reasons"
         ),
     })
 }

@@ -51,7 +51,9 @@ pub(super) fn dom0(
     };
     let xen = xen(source, parameters, recipe, resources, described)?;
     let Payload::Linux(linux) = linux(recipe, resources, guest, described)? else {
-        return Err(MachineError::Other("dom0 is no Linux".into()));
+        return Err(MachineError::Other(
+            "the kernel of dom0 is not a Linux".into(),
+        ));
     };
     let settings = recipe.vm.iter().flat_map(|vm| &vm.settings);
     Ok(Payload::Dom0(Box::new(Dom0 {

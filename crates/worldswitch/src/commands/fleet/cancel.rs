@@ -42,7 +42,7 @@ pub fn cancel(args: &CampaignArgs) -> anyhow::Result<Done> {
         true => columns::json(&cancelled)?,
         false if jobs.is_empty() => "nothing is queued or running\n".to_owned(),
         false => format!(
-            "cancelled {} tasks of {}; what was measured stays, and submit goes on\n",
+            "cancelled {} tasks of {}; results stay, and submit continues\n",
             cancelled.tasks,
             jobs.join(", ")
         ),

@@ -55,8 +55,7 @@ fn must_take_posts(history: &str) -> Result<(), String> {
     match Address::has_password(history) {
         Ok(false) => Ok(()),
         Ok(true) => Err(
-            "the history's address is kept in the shared folder: put its password into ~/.pgpass"
-                .into(),
+            "the shared folder keeps the history's address: put the password into ~/.pgpass".into(),
         ),
         Err(error) => Err(error.to_string()),
     }

@@ -278,9 +278,9 @@ pub fn doubts(view: &View, colours: Colours) {
     for (node, doubt) in &view.doubts {
         let cure = match doubt.standing {
             Standing::Odd => format!(
-                "What it measured is set apart, and submit uses other nodes; once it is repaired: submit --repaired {node}"
+                "Its results are set apart, and submit uses other nodes. After the repair: submit --repaired {node}"
             ),
-            Standing::Disputed => "What both measured is set apart; a third node decides: submit on one, or here with --local".to_owned(),
+            Standing::Disputed => "The results of both are set apart. A third node decides: submit on another node, or here with --local".to_owned(),
         };
         output::remark(
             &format!(
@@ -318,7 +318,7 @@ pub fn plan(view: &View) -> String {
     let known = view.count(State::is_measured);
     let mut text = table(view);
     text += &format!(
-        "\n{} cells, {known} of them known. To submit: {}, {} of one processor",
+        "\n{} cells, {known} known. To submit: {}, {} of one processor",
         view.states.len(),
         open.len(),
         hours(view.hours(&open)),
@@ -328,8 +328,8 @@ pub fn plan(view: &View) -> String {
         known.is_some_and(|known| !view.estimates.hours(&known.task).1)
     });
     match guessed.count() {
-        0 => text += ", by cells like them.\n",
-        count => text += &format!(" ({count} of them by a guess).\n"),
+        0 => text += ", estimated from similar cells.\n",
+        count => text += &format!(" ({count} guessed).\n"),
     }
     let unbuilt = kernels(view)
         .into_iter()
@@ -337,7 +337,7 @@ pub fn plan(view: &View) -> String {
         .count();
     if unbuilt > 0 {
         text += &format!(
-            "{unbuilt} kernels are to be built; which of their cells are known, their digests say then.\n"
+            "{unbuilt} kernels are not built yet. Their digests will show which of their cells are known.\n"
         );
     }
     if let Some(limit) = view.campaign.budget.core_hours {
@@ -438,7 +438,7 @@ fn details(view: &View) -> String {
         .map(|(known, state)| {
             let why = state
                 .why()
-                .unwrap_or("nodes differ, and a third one has not decided");
+                .unwrap_or("nodes differ, and a third node has not decided");
             [
                 known.task.platform.clone(),
                 known.task.what(),

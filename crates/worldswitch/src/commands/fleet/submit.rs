@@ -47,7 +47,7 @@ pub fn submit(args: &SubmitArgs, colours: Colours) -> anyhow::Result<Done> {
     if !left.is_empty() {
         output::remark(
             &format!(
-                "{} cells are left out: the budget is used up by those before them",
+                "{} cells are left out: earlier cells use up the budget",
                 left.len()
             ),
             colours,
@@ -121,7 +121,7 @@ fn local(
         };
         match work::task(&worker, submission, planned) {
             Ok(Cell::Measured | Cell::KnownFrom(_)) => {}
-            Err(error) if error.is::<Stopped>() => bail!("stopped: submit again goes on"),
+            Err(error) if error.is::<Stopped>() => bail!("stopped: submit again to continue"),
             Err(error) => {
                 let what = format!("{} {}", planned.task.platform, planned.task.what());
                 output::error(&error.context(what), session.colours);

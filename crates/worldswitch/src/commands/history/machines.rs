@@ -22,7 +22,7 @@ pub(super) fn hosts(
 ) -> anyhow::Result<()> {
     let (_, kinds) = newest(store, filter)?;
     if kinds.is_empty() {
-        bail!("no run{} says on which host it was measured", asked(filter));
+        bail!("no run{} names the host that measured", asked(filter));
     }
     let hosts = Hosts::of(kinds);
     output::data(&match as_json {

@@ -68,8 +68,8 @@ pub fn history(args: &HistoryArgs, colours: Colours) -> anyhow::Result<Done> {
         HistoryWhat::Migrate => {
             let (before, now) = Store::migrate(place)?;
             let what = match before == now {
-                true => format!("{place} is of version {now} already"),
-                false => format!("{place} was of version {before} and is of version {now} now"),
+                true => format!("{place} already has version {now}"),
+                false => format!("{place} was upgraded from version {before} to version {now}"),
             };
             output::remark(&what, colours);
         }
@@ -177,7 +177,7 @@ fn check(
 ) -> anyhow::Result<Outcome> {
     if pairs.is_empty() {
         bail!(
-            "no run{asked} is pinned, so there is nothing to judge against: history list shows the runs, history pin RUN pins one"
+            "no run{asked} is pinned, so check has no base: pin a run from history list with history pin RUN"
         );
     }
     let (mut judged, mut alone) = (Vec::new(), Vec::new());

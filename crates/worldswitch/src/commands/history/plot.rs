@@ -86,7 +86,7 @@ pub(super) fn draw(store: &mut Store, args: &PlotArgs, colours: Colours) -> anyh
     if points.is_empty() {
         let known = store.benchmarks()?;
         let instead = match (known.is_empty(), known.contains(&args.bench)) {
-            (true, _) => "it has none at all".to_owned(),
+            (true, _) => "the history has no figures".to_owned(),
             (false, true) => "history list shows its platforms".to_owned(),
             (false, false) => benchmarks::instead(&args.bench, &known),
         };
@@ -107,7 +107,7 @@ pub(super) fn draw(store: &mut Store, args: &PlotArgs, colours: Colours) -> anyh
                 .map(|line| format!("{} in {}", line.name(), line.unit))
                 .collect();
             bail!(Usage(format!(
-                "an SVG plot shows one platform in one unit, and the history has {}: choose one with --platform, and on time --host",
+                "an SVG plot shows one platform in one unit, and the history has {}: choose one with --platform, and in time also --host",
                 names.join(", ")
             )));
         };

@@ -143,7 +143,7 @@ fn write(args: &CheckArgs, resources: &Resources, session: &Session) -> anyhow::
     let path = &args.budget;
     if path.exists() {
         bail!(Usage(format!(
-            "{} is there already: remove it, or name another file",
+            "{} exists already: remove it, or name another file",
             path.display()
         )));
     }

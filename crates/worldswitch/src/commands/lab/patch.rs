@@ -82,7 +82,9 @@ fn table(report: &Report) -> String {
         report.veneer_bytes,
         report.in_data,
     );
-    text.push_str("It runs only under these conditions, which the image does not show:\n");
+    text.push_str(
+        "The patched image runs only under these conditions, which the image does not show:\n",
+    );
     for need in &report.needs {
         let _ = writeln!(text, "- {need}");
     }

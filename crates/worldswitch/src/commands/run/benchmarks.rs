@@ -68,7 +68,7 @@ fn show(
     if measured.interrupted {
         // This run has no time limit, so the user stopped it.
         let why = Why::Asked.words();
-        output::remark(&format!("{why}; the results until then are kept"), colours);
+        output::remark(&format!("{why}; the results so far are kept"), colours);
     }
     output::remark(&format!("results are in {}", folder.display()), colours);
     if args.report {

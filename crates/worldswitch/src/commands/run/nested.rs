@@ -49,7 +49,7 @@ pub fn nested(args: &NestedArgs, colours: Colours) -> anyhow::Result<Done> {
     let nested = Nested::of(&results, &reference::load()?);
     let mut lines = nested.benchmarks.iter().flat_map(|row| &row.lines);
     if done == Done::Whole && lines.all(|line| line.value.is_none()) {
-        bail!("no benchmark of the paper's tables was measured there");
+        bail!("no benchmark of the paper's tables was measured");
     }
     put(
         &args.usual.exports,

@@ -84,7 +84,7 @@ fn measured(args: &PlaceArgs, colours: Colours) -> anyhow::Result<(Vec<ResultFil
     let mut output = args.usual.output.to_output();
     if matrix.takes() * CERTAIN > asked.time {
         let rows = matrix.first_rows();
-        let text = format!("{} rows tell how long this host takes", rows.len());
+        let text = format!("measuring {} rows to estimate the time", rows.len());
         output::progress("place", &text);
         let first = run(&rows, Turns::default(), 1, &output)?;
         if !first.is_whole() {

@@ -39,7 +39,7 @@ fn view(args: &ShowArgs, results: &[ResultFile]) -> Result<View, Usage> {
     let of_table = of_table.iter().find(|(_, is_given)| *is_given);
     match (args.view, of_table) {
         (Some(view), Some((option, _))) if view != View::Table => Err(Usage(format!(
-            "{option} is of the table of benchmarks: leave out {option} or --view"
+            "{option} is only for the table of benchmarks: leave out {option} or --view"
         ))),
         (Some(view), _) => Ok(view),
         (None, Some(_)) => Ok(View::Table),

@@ -30,7 +30,7 @@ pub fn model(args: &ShowArgs, colours: Colours) -> anyhow::Result<()> {
     let platforms = ws_results::platforms(&guests);
     if platforms.is_empty() {
         bail!(
-            "there is no result of a guest, only of {}",
+            "there is no result of a guest, only of {}: name a platform with a guest",
             args.model.native.join(", ")
         );
     }

@@ -120,7 +120,7 @@ fn print(explainers: &Explainers<'_>, end: &End, points: &[Point]) -> anyhow::Re
         (false, _) => String::new(),
     })?;
     if let Some(Err(why)) = &difference {
-        let text = format!("which functions changed is not explained: {why:#}");
+        let text = format!("can't explain which functions changed: {why:#}");
         output::remark(&text, explainers.session.colours);
     }
     Ok(())
@@ -201,7 +201,9 @@ fn sound(args: &BisectArgs, resources: &Resources) -> anyhow::Result<()> {
     ws_machines::platforms::check(on, resources).map_err(|e| Usage(e.to_string()))?;
     let recipe = resources.lab()?.recipe(&on.name, None)?;
     if recipe.kernel.is_none() {
-        bail!(Usage(format!("--on {on}: that machine boots no Linux")));
+        bail!(Usage(format!(
+            "--on {on}: that machine does not boot Linux"
+        )));
     }
     let image = GuestImage::read(&resources.guest_for(recipe.architecture)?)?;
     let names: Vec<&str> = image.rows.iter().map(|row| row.name.as_str()).collect();

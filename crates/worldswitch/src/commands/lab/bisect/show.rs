@@ -33,7 +33,7 @@ pub fn text(args: &BisectArgs, end: &End, points: &[Point]) -> String {
         "",
         &args.bench,
         "band",
-        "against the good one",
+        "difference from good",
         "subject",
     ];
     let table = columns(heads, lines);

@@ -161,7 +161,7 @@ impl Side {
         let message = Message::read(&whole);
         message.map(Some).with_context(|| {
             format!(
-                "{}: its plugin is of another version than this program: run make build",
+                "{}: its plugin and this program have different versions: run make build",
                 self.label
             )
         })

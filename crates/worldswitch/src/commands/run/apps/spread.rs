@@ -42,7 +42,7 @@ pub fn choice(args: &AppsArgs) -> anyhow::Result<Choice> {
         let recipe = lab.recipe(&name.name, None)?;
         if recipe.architecture != Architecture::X86_64 {
             bail!(Usage(format!(
-                "--explain can't record what {name} executes, only x86: choose --on lab:linux,lab:kvm-linux"
+                "--explain records only x86 machines, and {name} is not one: choose --on lab:linux,lab:kvm-linux"
             )));
         }
         if matches!(recipe.hypervisor, Hypervisor::Xen { .. }) {
@@ -58,8 +58,7 @@ pub fn choice(args: &AppsArgs) -> anyhow::Result<Choice> {
         }
         if (recipe.hypervisor == Hypervisor::Kvm) != has_vm {
             bail!(Usage(format!(
-                "--explain compares a machine without a VM with one that has one, in this order: {name} is none; \
-                 choose --on lab:linux,lab:kvm-linux"
+                "--explain compares a machine without a VM with one that has one, in this order: {name} does not fit; choose --on lab:linux,lab:kvm-linux"
             )));
         }
     }

@@ -91,7 +91,7 @@ fn folder_of_files(args: &IoArgs, parts: &[Part]) -> anyhow::Result<Option<tempf
     let shown = parent.display();
     if parent.as_os_str().as_bytes().contains(&b',') {
         bail!(Usage(format!(
-            "{shown} has a comma, which servers take for the end of a disk's path: name another by --disk-folder"
+            "{shown} has a comma, which for servers ends a disk's path: name another folder with --disk-folder"
         )));
     }
     let folder = tempfile::Builder::new()
@@ -105,7 +105,7 @@ fn folder_of_files(args: &IoArgs, parts: &[Part]) -> anyhow::Result<Option<tempf
         .create_new(true)
         .custom_flags(OFlags::DIRECT.bits() as i32);
     options.open(folder.path().join("direct")).with_context(|| {
-        format!("{shown} is no folder for disks of the type file, as it takes no O_DIRECT: name one of a block device by --disk-folder")
+        format!("{shown} does not support O_DIRECT, which disks of the type file need: name a folder on a block device with --disk-folder")
     })?;
     Ok(Some(folder))
 }
@@ -322,6 +322,6 @@ mod tests {
         assert_eq!(cpus("0", Some(1)), (1, vec![0]));
         let why = |affinity, io_cpu| split(&host(affinity), io_cpu).unwrap_err().to_string();
         assert!(why("0-7", Some(99)).contains("there is no such CPU; use one of 0-7"));
-        assert!(why("0", None).contains("this program can use one CPU (0): its affinity mask"));
+        assert!(why("0", None).contains("this program can use one CPU (0): the affinity mask"));
     }
 }
