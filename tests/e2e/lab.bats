@@ -142,7 +142,7 @@ calls() { grep -c "$1" "$CALLS" || true; }
     sed -i 's/"33"/"33 34"/' mine/quirks.toml
     run fetch linux-1
     [ "$status" -eq 1 ]
-    [[ $output == *'quirks.toml: quirk "old": "31" is not as long as what it becomes'* ]]
+    [[ $output == *'quirks.toml: quirk "old": "31" and its replacement differ in length'* ]]
 }
 
 @test "lab show lists the faults of which a machine's emulator must be free" {

@@ -336,7 +336,7 @@ impl Comparison<'_> {
     /// unit. The difference that the model does not predict is its error, as a last line.
     pub fn components_table(&self, exits_cost: Option<f64>) -> (String, Vec<[String; 6]>) {
         let (name, unit) = self.workload;
-        let title = format!("{name}: instructions a {unit}, by what their functions are part of");
+        let title = format!("{name}: instructions a {unit}, by component of their functions");
         let heads = ["part", "", "natively", "host", "VM", "difference"];
         let components = self.components();
         let mut all = Line::default();

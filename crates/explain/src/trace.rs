@@ -21,8 +21,7 @@ pub enum TraceError {
     NotATrace,
     /// The file is of another version of the plugin.
     #[error(
-        "the trace is of version {found:?}, and this program reads {read:?}: build the plugin and the program of one \
-         tree (make build), and record again"
+        "the trace has version {found:?}, but this program reads {read:?}: build the plugin and the program from one tree (make build), and record again"
     )]
     Version {
         /// Version of the file.
@@ -403,7 +402,7 @@ impl<'a> Reader<'a> {
                     // A block has far fewer instructions.
                     Ok(at) if at < length && rest < 1 << 16 => Ok(Cut { at, rest }),
                     _ => Err(damaged(format!(
-                        "a path of {length} has a cut at {at} with {rest} behind it"
+                        "a path of {length} has a cut at {at} with {rest} after it"
                     ))),
                 }
             })

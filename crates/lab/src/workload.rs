@@ -315,8 +315,7 @@ impl WorkloadFile {
             }
         }
         if let Some(file) = self.files.iter().find(|file| !is_file_name(file.get_ref())) {
-            let what =
-                "files are names of 1 to 40 letters, digits and -_. of files beside this one";
+            let what = "files are names of 1 to 40 letters, digits and -_. of files in this folder";
             return Err((file.span(), what.into()));
         }
         let commands = [

@@ -73,7 +73,7 @@ impl Recording {
                 "Bochs {version} can't be recorded, because its clock is not exact: choose the machine without +bochs=, which uses Bochs {DEBUGGER}"
             ))),
             "bochs" if is_nested_paging(recipe) => Err(MachineError::Other(format!(
-                "Bochs' debugger does not find the memory of a guest behind SVM's nested page tables: choose shadow page tables (+npt=0 of lab:{}), or lab:kvm",
+                "Bochs' debugger does not find the memory of a guest under SVM's nested page tables: choose shadow page tables (+npt=0 of lab:{}), or lab:kvm",
                 recipe.name
             ))),
             "bochs" => Ok(Recorder::Debugger(self.file.clone())),

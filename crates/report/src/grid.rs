@@ -223,8 +223,7 @@ pub(crate) fn legend(table: &Table, groups: &[Group]) -> Vec<String> {
             "external: the same batches timed by the host; the guest marks their ends by bytes on \
              its serial line.",
             "differs: (external - guest) / guest, over the same samples.",
-            "noise: how far the delay of those bytes can move a single sample: Idle's external \
-             spread / the cost of one of this row's batches. Medians move less.",
+            "noise: how far the delay of these bytes can move a single sample: Idle's external spread / the cost of one batch of this row. Medians move less.",
         ]);
     }
     if measured(|cell| cell.near_zero || cell.external.as_ref().is_some_and(|e| e.near_zero)) {

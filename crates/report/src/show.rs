@@ -286,7 +286,7 @@ impl Page {
             (_, None) => String::new(),
         };
         let agreement = match summary.is_near_zero() {
-            true => format!("{agreement}; it cannot be told from zero"),
+            true => format!("{agreement}; the cost cannot be told from zero"),
             false => agreement,
         };
         self.line(2, &format!("{} {value} {unit}{agreement}", terminal(name)));

@@ -98,7 +98,7 @@ pub enum Damage {
     #[error("they have no end: the machine was powered off, or gave up, while it printed them")]
     Cut,
     #[error(
-        "the last line says {said} symbols, and {came} came: something else wrote on the console (the kernel's parameter quiet prevents it)"
+        "the last line announces {said} symbols, but {came} arrived: something else wrote on the console (the kernel's parameter quiet prevents it)"
     )]
     Count { said: u64, came: u64 },
     #[error(

@@ -34,7 +34,7 @@ pub(crate) fn trends(all: &[Trends]) -> Markup {
                     "The largest moves come first. A figure may have moved for another reason than the kernel, such as another guest: "
                     code { "worldswitch compare" } " of the two runs tells."
                     @if moved.iter().any(|one| is_timed(one)) {
-                        " On time a row is shown if its range is above 5 % and above what runs of one kernel scatter; the grey "
+                        " In time, a row is shown if its range is above 5 % and above the scatter of runs of one kernel. The grey "
                         "band is from the least to the greatest run. This is not a verdict."
                     }
                 }

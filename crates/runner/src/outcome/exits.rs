@@ -166,7 +166,7 @@ fn find(rule: Rule, exits: &Exits, engine: Engine) -> Finding {
         }),
         Rule::Returns(reason, each) => {
             let came = count(&exits.returns, reason);
-            let text = format!("the guest came back to the monitor {came} times by {reason} for {operations} operations");
+            let text = format!("the guest returned to the monitor {came} times by {reason} for {operations} operations");
             match weigh(came, operations, text) {
                 // There was one per operation at least, but not one per byte: output may have come in larger units.
                 Finding::Proved(_) if came < operations.saturating_mul(each) => Finding::Nothing,
@@ -270,7 +270,7 @@ fn places(exits: &Exits, pins: &[u32]) -> Vec<String> {
         .collect();
     if !pins.is_empty() && exits.moves > 0 {
         strayed.push(format!(
-            "pinned vCPUs were seen to change their CPU {} times",
+            "pinned vCPUs changed their CPU {} times",
             exits.moves
         ));
     }

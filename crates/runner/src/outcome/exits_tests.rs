@@ -188,7 +188,7 @@ fn a_pinned_vcpu_that_ran_elsewhere_is_told() {
         strayed(&[2, 3], json!({"host_cpus": [2, 1], "moves": 1})),
         [
             "vCPU 1 was pinned to CPU 3 and ran on CPU 1",
-            "pinned vCPUs were seen to change their CPU 1 times"
+            "pinned vCPUs changed their CPU 1 times"
         ]
     );
 }

@@ -78,7 +78,7 @@ pub fn paper(args: &PaperArgs, colours: Colours) -> anyhow::Result<Done> {
     }
     if figure.command.is_empty() {
         bail!(Usage(format!(
-            "no command measures {} of {}: worldswitch paper {1} lists what is measured",
+            "no command measures {} of {}: worldswitch paper {1} lists the measured figures",
             figure.figure, figure.paper
         )));
     }

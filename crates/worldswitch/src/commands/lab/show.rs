@@ -185,7 +185,7 @@ fn tell_facts(text: &mut String, recipe: &Recipe) -> Result<(), Error> {
         let table = of.table.iter().map(|table| format!(", table {table}"));
         let table: String = table.collect();
         let words = format!(
-            "set beside {}{table}: {} on {}",
+            "compared with {}{table}: {} on {}",
             of.paper, of.setup, of.hardware
         );
         let why = match reference.has(of) {
