@@ -78,7 +78,7 @@ fn what_is_wrong_is_named_with_its_field() {
         ("[[kernel]]\ntre = \"x\"", "kernel"),
         (
             "cells = \"benchmark\"\npost = true\nhistory = \"postgresql://u@h:5432/d\"",
-            "post: a result of one benchmark",
+            "post needs cells",
         ),
     ] {
         let error = parse(more).unwrap_err();

@@ -174,6 +174,6 @@ mod tests {
         std::fs::remove_file(&path).unwrap();
         let _listener = UnixListener::bind(&path).unwrap();
         let error = Turns::of([&server]).err().unwrap().to_string();
-        assert!(error.contains("that made it"), "{error}");
+        assert!(error.contains("made the socket, not the server"), "{error}");
     }
 }

@@ -449,12 +449,12 @@ fn devices_of_a_vm_are_served_by_what_has_such() {
         (
             3,
             vec![device("a", "net", "qemu-storage-daemon", "y")],
-            "has no devices of its kind",
+            "has no devices of this kind",
         ),
         (
             3,
             vec![device("a", "disk", "vhost-net", "y")],
-            "has no devices of its kind",
+            "has no devices of this kind",
         ),
         (
             3,

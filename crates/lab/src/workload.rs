@@ -445,7 +445,7 @@ mod tests {
             (
                 "\"client\"",
                 "\"inside\"\nsteps = true",
-                "line 5: steps are those of a client's",
+                "line 5: steps needs place",
             ),
             (
                 "\"client\"",

@@ -237,7 +237,10 @@ fn what_only_the_loader_would_refuse_is_said_with_the_cure() {
             "hostname",
             "which is an unknown kind of file: this machine boots",
         ),
-        ("shell.efi", "a program for EFI firmware: it takes"),
+        (
+            "shell.efi",
+            "a program for EFI firmware: this machine boots",
+        ),
         ("Image", "use an ARM machine"),
     ] {
         let why = said.iter().find(|(file, _)| *file == name).unwrap();

@@ -228,7 +228,7 @@ mod tests {
             "{line}"
         );
         assert!(page.contains("class=\"mark\" d=\"M100,4V32\""), "{page}");
-        assert!(!page.contains("no verdict"));
+        assert!(!page.contains("not a verdict"));
     }
 
     #[test]
@@ -239,7 +239,7 @@ mod tests {
             "{page}"
         );
         assert!(page.contains(">+40 %<") && page.contains("+50 % from 6.1 to 6.9"));
-        assert!(page.contains("no verdict") && page.contains("class=\"band\""));
+        assert!(page.contains("not a verdict") && page.contains("class=\"band\""));
     }
 
     #[test]

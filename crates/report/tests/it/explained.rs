@@ -41,7 +41,7 @@ fn all_parts_are_shown() {
     assert!(page.contains("<h1>hypercall on lab:kvm: 1,040 instructions"));
     let section = section(&page, "explained");
     for part in [
-        "The emulator adds 40 of them",
+        "The emulator adds 40 of these",
         "aria-label=\"flame graph of hypercall on lab:kvm",
         "<title>inner [L1 kernel]: 1,000 instructions, 995 of its own, calls: 1</title>",
         "<b>1,000</b><b>995</b><b>1</b><span>inner [L1 kernel]</span>",

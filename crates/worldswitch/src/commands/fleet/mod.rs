@@ -99,12 +99,18 @@ mod tests {
             ("", "it needs history"),
             ("h.sqlite", "it needs history"),
             ("mysql://u@h/d", "it needs history"),
-            ("postgresql://u:p@h/d", "the history's address"),
+            (
+                "postgresql://u:p@h/d",
+                "the shared folder keeps the history's address",
+            ),
             (
                 "postgresql://u@h/d?port=1&password=p",
-                "the history's address",
+                "the shared folder keeps the history's address",
             ),
-            ("postgresql://u@h/d?pass%77ord=p", "the history's address"),
+            (
+                "postgresql://u@h/d?pass%77ord=p",
+                "the shared folder keeps the history's address",
+            ),
             (
                 "postgresql://u@h/d?port=x",
                 "the address of the database is wrong",

@@ -28,7 +28,7 @@ Examples:
                                                 fetch dpdk)
   worldswitch lab fetch storage-daemon          once: the qemu-storage-daemon of Debian 13
   worldswitch run io peers --disk-folder /mnt/ssd -o ssd
-                                                disks of elvis and qemu-storage-daemon, in alternation
+                                                disks of elvis and qemu-storage-daemon, in turn
   worldswitch compare ssd:qemu-storage-daemon@polling ssd:elvis
                                                 the same results, as verdicts
   worldswitch run io --server elvis --peer spdk=/run/spdk/0,/run/spdk/1 --stop-peers --devices 1,2
