@@ -38,6 +38,7 @@ fn run(created: &str, rng: &mut Rng, whole: bool) -> ResultFile {
             benchmark: format!("benchmark-{number}"),
             category: "io".into(),
             work: None,
+            facts: Default::default(),
             status: Status::Ok,
             reason: None,
             outcomes: vec![],

@@ -315,6 +315,7 @@ mod tests {
             benchmark: "in".into(),
             category: "io".into(),
             work: None,
+            facts: Default::default(),
             status: Status::Ok,
             reason: None,
             outcomes: vec![],

@@ -340,7 +340,7 @@ fn parts_of<'a>(
             own: count.own,
             total: count.total,
         };
-        let key = (plain(name).to_owned(), *level, *kind == Kind::User);
+        let key = (source_name(name).to_owned(), *level, *kind == Kind::User);
         (key, *kind, part)
     });
     counts.filter(|(_, kind, _)| *kind != Kind::Guest)
@@ -348,7 +348,7 @@ fn parts_of<'a>(
 
 /// Returns a function's name in the source: without a compiler's additions, and without Linux' prefix of KVM's code at
 /// EL2.
-fn plain(name: &str) -> &str {
+pub fn source_name(name: &str) -> &str {
     let name = name.strip_prefix("__kvm_nvhe_").unwrap_or(name);
     let suffixes = [".isra.", ".constprop.", ".part.", ".llvm."];
     let ends = suffixes.iter().filter_map(|suffix| name.find(suffix));

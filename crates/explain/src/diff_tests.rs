@@ -70,9 +70,9 @@ fn functions_are_gained_lost_longer_shorter() {
 
 #[test]
 fn names_of_compilers_and_of_el2_are_the_same_function() {
-    assert_eq!(plain("vcpu_load.isra.0"), "vcpu_load");
-    assert_eq!(plain("__kvm_nvhe___guest_exit"), "__guest_exit");
-    assert_eq!(plain("f.constprop.0.part.1"), "f");
+    assert_eq!(source_name("vcpu_load.isra.0"), "vcpu_load");
+    assert_eq!(source_name("__kvm_nvhe___guest_exit"), "__guest_exit");
+    assert_eq!(source_name("f.constprop.0.part.1"), "f");
 }
 
 #[test]

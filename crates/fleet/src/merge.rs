@@ -43,10 +43,12 @@ fn join(result: &mut ResultFile, other: ResultFile) {
     result.interrupted |= other.interrupted;
     // For each boot of `other`: its number there, its number here, and the offset of its launches' indices.
     let mut places = Vec::new();
+    // A boot of `other` that got a free number is not a place for another one of `other` with this number.
+    let own = result.boots.len();
     for boot in other.boots {
         let number = boot.boot;
         let like = |there: &&mut Boot| there.boot == number && there.perturbed == boot.perturbed;
-        let place = match result.boots.iter_mut().find(like) {
+        let place = match result.boots[..own].iter_mut().find(like) {
             Some(there) => {
                 let offset = u32::try_from(there.launches.len()).unwrap_or(u32::MAX);
                 there.launches.extend(boot.launches);
@@ -174,6 +176,25 @@ mod tests {
         let samples = &a.row("out").unwrap().metrics[0].boots;
         assert_eq!((samples[1].boot, samples[1].launch), (3, 0));
         assert_eq!(a.row("out").unwrap().outcomes[1].boot, 3);
+    }
+
+    #[test]
+    fn each_boot_of_a_longer_result_has_a_place_of_its_own() {
+        let mut longer = result("a", "out", true);
+        let first = longer.boots[0].clone();
+        let perturbed = longer.boots.pop().unwrap();
+        longer.boots.extend((2..=3).map(|boot| Boot {
+            boot,
+            ..first.clone()
+        }));
+        longer.boots.push(Boot {
+            boot: 4,
+            ..perturbed
+        });
+        let joined = by_platform(vec![result("a", "in", true), longer]);
+        let boots = joined[0].boots.iter();
+        let boots: Vec<(u32, usize)> = boots.map(|b| (b.boot, b.launches.len())).collect();
+        assert_eq!(boots, [(1, 2), (2, 1), (3, 1), (4, 1), (5, 1)]);
     }
 
     #[test]

@@ -140,6 +140,7 @@ pub fn builds(
     let builder = Builder {
         command: build.command.clone(),
         config: parts::kernel_config(&parts.lab)?,
+        debug: None,
     };
     for kernel in missing {
         let commit = Commit {

@@ -349,9 +349,11 @@ fn add(db: &mut dyn Database, result: &ResultFile, kept: &Kept) -> Result<Added,
     ];
     let mut rows = db.query(sql, &values)?;
     let Some(row) = rows.first_mut() else {
-        // Another program added it meanwhile.
-        let id = known(db)?.unwrap_or_default();
-        return Ok(Added { id, new: false });
+        // Another program added it meanwhile. If yet another one has removed it since, there is room again.
+        return match known(db)? {
+            Some(id) => Ok(Added { id, new: false }),
+            None => add(db, result, kept),
+        };
     };
     let id = row.int()?;
     let values = kept

@@ -15,11 +15,22 @@ use ws_terminal::{Progress, Stop, time};
 
 /// The default build command. Options that the configuration file does not name are off.
 const DEFAULT: &str = r#"set -e
-make -s O="$WORLDSWITCH_OBJECTS" KCONFIG_ALLCONFIG="$WORLDSWITCH_CONFIG" allnoconfig
-make -s O="$WORLDSWITCH_OBJECTS" -j"$WORLDSWITCH_JOBS" bzImage modules
-make -s O="$WORLDSWITCH_OBJECTS" INSTALL_MOD_PATH="$WORLDSWITCH_OUT" DEPMOD=true modules_install
+CC=gcc
+! command -v ccache >/dev/null || CC='ccache gcc'
+make -s O="$WORLDSWITCH_OBJECTS" CC="$CC" KCONFIG_ALLCONFIG="$WORLDSWITCH_CONFIG" allnoconfig
+make -s O="$WORLDSWITCH_OBJECTS" CC="$CC" -j"$WORLDSWITCH_JOBS" bzImage modules
+make -s O="$WORLDSWITCH_OBJECTS" CC="$CC" INSTALL_MOD_PATH="$WORLDSWITCH_OUT" INSTALL_MOD_STRIP=1 DEPMOD=true modules_install
 cp "$WORLDSWITCH_OBJECTS/arch/x86/boot/bzImage" "$WORLDSWITCH_OUT"
 "#;
+
+/// The files with debug information, by which functions have lines: the default build command's only.
+const DEBUG: &str = r#"mkdir -p "$WORLDSWITCH_DEBUG"
+cp "$WORLDSWITCH_OBJECTS/vmlinux" "$WORLDSWITCH_DEBUG"
+find "$WORLDSWITCH_OBJECTS/arch" "$WORLDSWITCH_OBJECTS/virt" -name 'kvm*.ko' -exec cp {} "$WORLDSWITCH_DEBUG" \;
+"#;
+
+/// Configuration that adds debug information. No instruction changes.
+pub(crate) const DEBUG_CONFIG: &str = "CONFIG_DEBUG_INFO_DWARF_TOOLCHAIN_DEFAULT=y\n";
 
 /// Environment of a reproducible build (Linux, Documentation/kbuild/reproducible-builds.rst): the same sources give the
 /// same bytes. So a commit that does not change the kernel needs no boot, and build dates do not change counts.
@@ -41,6 +52,8 @@ pub struct Builder {
     pub command: Option<String>,
     /// The lab's small configuration.
     pub config: PathBuf,
+    /// Folder for files with debug information, which the default command makes; None: none are made.
+    pub debug: Option<PathBuf>,
 }
 
 impl Builder {
@@ -64,7 +77,14 @@ impl Builder {
             .with_context(|| format!("can't empty {}", out.display()))?;
         let file = File::create(log).with_context(|| format!("can't write {}", log.display()))?;
         let mut command = Command::new("sh");
-        let text = self.command.as_deref().unwrap_or(DEFAULT);
+        let text = match (&self.command, &self.debug) {
+            (Some(command), _) => command.clone(),
+            (None, None) => DEFAULT.to_owned(),
+            (None, Some(folder)) => {
+                command.env("WORLDSWITCH_DEBUG", folder);
+                format!("{DEFAULT}{DEBUG}")
+            }
+        };
         command
             .args(["-c", &format!("exec 2>&1\n{text}")])
             .current_dir(tree.path())
@@ -87,7 +107,7 @@ impl Builder {
                     time::short(started.elapsed())
                 )
             };
-            progress.show("bisect", spent, None);
+            progress.show("build", spent, None);
         };
         let ended = child::run_into(command, file, Some(stop), &mut watch)?;
         progress.clear();

@@ -1,10 +1,12 @@
 //! Kernels of commits: a worktree of the user's repository in which git bisects, and the builds in it.
 //!
-//! `bisect` searches among kernels of commits; `fleet` measures those of a campaign.
+//! `lab bisect` searches among kernels of commits; `test` keeps the kernels that it built; `fleet` measures those of a
+//! campaign.
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
 pub mod build;
+pub mod built;
 mod child;
 mod short_hash;
 pub mod tree;

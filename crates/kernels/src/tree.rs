@@ -7,6 +7,8 @@
 //!     tree/                the worktree
 //!     objects/             build files that are kept from commit to commit
 //!     out/                 the kernel of one commit
+//! CACHE/commits/NAME/      the same, but kept: the next build compiles only what changed
+//!     built/               kernels of commits ([`crate::built`])
 //! ```
 
 use crate::child::{self, Ended};
@@ -137,12 +139,13 @@ pub enum Step {
     OneOf(Vec<Commit>),
 }
 
-/// The worktree. It is removed on drop.
+/// The worktree. One of a bisection is removed on drop.
 #[derive(Debug)]
 pub struct Tree {
     repository: PathBuf,
     folder: PathBuf,
     stop: Stop,
+    is_kept: bool,
     /// Lock on the repository, held as long as the tree lives.
     _lock: File,
 }
@@ -153,20 +156,31 @@ impl Tree {
     /// # Errors
     /// `repository` is not a repository, another process bisects it, or the cache can't be written.
     pub fn make(repository: &Path, cache: &Path, stop: &Stop) -> anyhow::Result<Self> {
+        Self::open(repository, &cache.join("bisect"), false, stop)
+    }
+
+    /// Opens the kept worktree of the repository at `repository`, and makes it the first time.
+    ///
+    /// # Errors
+    /// `repository` is not a repository, another process uses its worktree, or the cache can't be written.
+    pub fn keep(repository: &Path, cache: &Path, stop: &Stop) -> anyhow::Result<Self> {
+        Self::open(repository, &cache.join("commits"), true, stop)
+    }
+
+    fn open(repository: &Path, above: &Path, is_kept: bool, stop: &Stop) -> anyhow::Result<Self> {
         let asked = ["rev-parse", "--path-format=absolute", "--git-common-dir"];
         let ended = git(repository, asked, Some(stop))?;
         if !ended.status.success() {
             bail!(Usage(format!(
                 "--kernel-tree {}: {}",
                 repository.display(),
-                ended.stderr
+                ended.stderr.trim()
             )));
         }
         // The common folder names the repository, so that its worktrees share one lock.
         let common = ended.stdout.trim_end_matches('\n');
         let name = short_hash([common], 16);
-        let above = cache.join("bisect");
-        fs::create_dir_all(&above).with_context(|| format!("can't make {}", above.display()))?;
+        fs::create_dir_all(above).with_context(|| format!("can't make {}", above.display()))?;
         let path = above.join(format!("{name}.lock"));
         let lock = File::create(&path).with_context(|| format!("can't make {}", path.display()))?;
         // Retry for a second: a child that another of our threads is just starting inherits the
@@ -180,7 +194,7 @@ impl Tree {
         });
         if is_held {
             bail!(
-                "another worldswitch bisects {} (it holds {})",
+                "another worldswitch builds commits of {} (it holds {})",
                 repository.display(),
                 path.display()
             );
@@ -189,11 +203,15 @@ impl Tree {
             repository: repository.to_owned(),
             folder: above.join(name),
             stop: stop.clone(),
+            is_kept,
             _lock: lock,
         };
-        // The folder may be that of a bisection that was killed.
-        tree.remove();
-        for folder in [tree.objects(), tree.out()] {
+        // The folder may be that of a bisection that was killed, or a worktree that git has forgotten.
+        let is_whole = || tree.ask(&tree.path(), ["rev-parse", "--git-dir"]).is_ok();
+        if !is_kept || (tree.path().exists() && !is_whole()) {
+            tree.remove();
+        }
+        for folder in [tree.objects(), tree.out(), tree.built()] {
             fs::create_dir_all(&folder)
                 .with_context(|| format!("can't make {}", folder.display()))?;
         }
@@ -208,6 +226,11 @@ impl Tree {
     /// Build files that are kept from commit to commit.
     pub fn objects(&self) -> PathBuf {
         self.folder.join("objects")
+    }
+
+    /// Kernels that are kept, in folders of their own.
+    pub(crate) fn built(&self) -> PathBuf {
+        self.folder.join("built")
     }
 
     /// The kernel of a commit.
@@ -365,7 +388,9 @@ impl Tree {
 
 impl Drop for Tree {
     fn drop(&mut self) {
-        self.remove();
+        if !self.is_kept {
+            self.remove();
+        }
     }
 }
 

@@ -53,6 +53,23 @@ impl With {
     }
 }
 
+/// A workload that is measured twice: with all interrupts of its network card on one vCPU, and with interrupts on all.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Interrupts {
+    /// Name of the work that both do: `apache`.
+    pub of: String,
+    pub on: Interrupted,
+}
+
+/// The vCPUs that are interrupted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Interrupted {
+    One,
+    Spread,
+}
+
 /// A workload. Each command is one line for `sh -c`; `$SERVER` is the measured system's address.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Workload {
@@ -74,6 +91,12 @@ pub struct Workload {
     /// Bytes of data that a unit sends over the network, without headers: for the cost model. 0: little data, or not
     /// known.
     pub bytes: u64,
+    /// Whether the workload is an operation of a kernel that lmbench measures, and no application. Only views use it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub primitive: bool,
+    /// Interrupted vCPUs, if another workload does the same work with other interrupts. Only views use them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interrupts: Option<Interrupts>,
     /// Texts that the commands find in /lab/workloads, by name: a program to be compiled, or a program's settings.
     pub files: BTreeMap<String, String>,
     /// Runs in the measured system before all else, not measured.
@@ -120,6 +143,9 @@ struct WorkloadFile {
     with: Option<With>,
     steps: Option<Spanned<bool>>,
     bytes: Option<Spanned<u64>>,
+    #[serde(default)]
+    primitive: bool,
+    interrupts: Option<Interrupts>,
     #[serde(default)]
     files: Vec<Spanned<String>>,
     prepare: Option<Spanned<String>>,
@@ -188,6 +214,8 @@ impl Workload {
             with: file.with,
             steps: file.steps.is_some_and(Spanned::into_inner),
             bytes: file.bytes.map_or(0, Spanned::into_inner),
+            primitive: file.primitive,
+            interrupts: file.interrupts,
             files,
             prepare: file.prepare.map(Spanned::into_inner),
             serve: file.serve.map(Spanned::into_inner),
@@ -227,8 +255,8 @@ impl Workload {
         }
     }
 
-    /// SHA-256, in hexadecimal, over all that decides the workload's work: not its summary, and not the bytes that it
-    /// states.
+    /// SHA-256, in hexadecimal, over all that decides the workload's work: not its summary, the bytes that it states, or
+    /// what only views use.
     pub fn digest(&self) -> String {
         let mut hash = Sha256::new();
         let (units, place) = (self.units.to_string(), self.place.word());

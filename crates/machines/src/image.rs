@@ -12,6 +12,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use ws_results::RowFacts;
 
 const ROW_BYTES: u64 = 128;
 /// The most benchmarks that an image may have.
@@ -64,6 +65,8 @@ pub struct BenchmarkRow {
     pub requires: String,
     /// The unit of work that an operation is, as `request`; none for rows of images.
     pub work: Option<String>,
+    /// Facts of the row, for views; none for rows of images.
+    pub facts: RowFacts,
     /// Number of vCPUs that the benchmark needs.
     pub cpus: u32,
     /// Number of CPUs that the machine needs which runs the guest's VM; 1 where the guest is not a VM of a whole Linux.
@@ -218,6 +221,7 @@ fn row(image: &Image<'_>, harness: &[u8], bytes: &[u8]) -> Result<BenchmarkRow, 
         summary: image.text(word(2))?,
         requires: image.text(word(3))?,
         work: None,
+        facts: RowFacts::default(),
         cpus,
         host_cpus: 1,
         vm: String::new(),

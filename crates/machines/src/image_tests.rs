@@ -40,6 +40,7 @@ fn rows_are_read_as_they_stand() {
             summary: "Executes CPUID".into(),
             requires: "a vCPU".into(),
             work: None,
+            facts: RowFacts::default(),
             cpus: 2,
             host_cpus: 1,
             vm: String::new(),

@@ -8,4 +8,4 @@ mod work;
 
 pub use cpus::Cpus;
 pub use matrix::{Asked, Matrix};
-pub use work::workloads;
+pub use work::{facts, workloads};

@@ -250,6 +250,7 @@ fn seconds<'a>(rows: impl IntoIterator<Item = &'a PlaceRow>, boots: u32) -> f64 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ws_results::{APPLICATION, Row, RowFacts};
 
     fn asked(kinds: &[PlaceKind], minutes: u64) -> Asked<'_> {
         Asked {
@@ -278,6 +279,28 @@ mod tests {
         let net = names(PlaceKind::NetHost);
         assert_eq!(net.len(), 5 + 9 + 2 * 13);
         assert!(net.contains(&"place-net-host-guest-alone-1x0-1".to_owned()));
+    }
+
+    /// A result of a version that wrote no facts has those of its names.
+    #[test]
+    fn names_of_all_rows_have_their_facts_too() {
+        let all: Vec<u32> = (0..64).collect();
+        let hosts = [
+            Cpus::some(&[3], &[3], &[3]),
+            Cpus::some(&[0, 1], &[0], &[0, 1]),
+            Cpus::some(&[0, 1, 2, 3, 8], &[0, 8], &[0, 1]),
+            Cpus::some(&all, &[0, 32], &all[..48]),
+        ];
+        for cpus in hosts {
+            let rows = Matrix::choose(&cpus, asked(&PlaceKind::ALL, 6000), 1.0).rows();
+            let facts = work::facts(&rows);
+            assert_eq!(facts.len(), rows.len());
+            for row in rows {
+                let old = Row::new(&row.name(), APPLICATION);
+                assert_eq!(facts[&row.name()], RowFacts::named(&old));
+                assert_eq!(facts[&row.name()].placement.as_ref(), Some(&row));
+            }
+        }
     }
 
     #[test]

@@ -5,6 +5,7 @@ use toml::{Table, Value};
 use ws_cpus::list;
 use ws_lab::workload::With;
 use ws_machines::applications::{HOST_DISK, HOST_DISK_MIB, vm_disk_mib};
+use ws_results::RowFacts;
 use ws_results::place::{PlaceKind, PlaceRow, Side, Where};
 
 /// Shell functions that all workloads read, and the name of their file.
@@ -340,6 +341,12 @@ pub fn workloads(
     };
     let shell = (SHELL_FILE.to_owned(), SHELL.to_owned());
     rows.iter().map(of).chain([Ok(shell)]).collect()
+}
+
+/// Returns the facts of these rows, by the names of their workloads.
+pub fn facts(rows: &[PlaceRow]) -> BTreeMap<String, RowFacts> {
+    let of = |row: &PlaceRow| (row.name(), row.clone().into());
+    rows.iter().map(of).collect()
 }
 
 #[cfg(test)]

@@ -33,7 +33,10 @@ impl Kind {
     pub(crate) fn read(kind: &str, object: &Map<String, Value>) -> Result<Kind, serde_json::Error> {
         let value = Value::Object(object.clone());
         Ok(match kind {
-            "hello" => Kind::Hello(serde_json::from_value(value)?),
+            "hello" => Kind::Hello(Hello {
+                received: object.clone(),
+                ..serde_json::from_value(value)?
+            }),
             "begin" => Kind::Begin(serde_json::from_value(value)?),
             "result" => Kind::Result(serde_json::from_value(value)?),
             "skip" => Kind::Skip(serde_json::from_value(value)?),
@@ -47,7 +50,7 @@ impl Kind {
 }
 
 /// The first record of a launch: the sender, its machine and the unit. Fields that the runner does
-/// not use are in [`crate::Record::object`] only.
+/// not use are in `received` only.
 ///
 /// Only the fields without which no result can be understood are required: a source other than the guest may know less
 /// about its machine.
@@ -95,6 +98,9 @@ pub struct Hello {
     /// Command-line words that the guest does not know.
     #[serde(default)]
     pub unknown: Vec<String>,
+    /// All fields as they arrived, for results. Not part of what is sent.
+    #[serde(skip)]
+    pub received: Map<String, Value>,
 }
 
 /// A benchmark starts.

@@ -57,8 +57,17 @@ pub(crate) fn counts(result: &ResultFile) -> bool {
 /// Returns the properties that a result shares with its baseline, and with the machine that prices its exits: the
 /// architecture, and on Bochs the processor.
 pub(crate) fn machine(result: &ResultFile) -> [Option<&str>; 2] {
-    let condition = |key| result.identity.conditions.get(key)?.as_str();
-    let is_bochs = condition("emulator").is_some_and(|name| name.starts_with("bochs"));
-    let processor = condition("emulator_cpu").filter(|_| is_bochs);
-    [condition("arch"), processor]
+    let emulator = condition(result, "emulator");
+    let is_bochs = emulator.is_some_and(|name| name.starts_with("bochs"));
+    let processor = condition(result, "emulator_cpu").filter(|_| is_bochs);
+    [architecture(result), processor]
+}
+
+/// Returns the architecture of the machine, as its guest said.
+pub(crate) fn architecture(result: &ResultFile) -> Option<&str> {
+    condition(result, "arch")
+}
+
+fn condition<'a>(result: &'a ResultFile, key: &str) -> Option<&'a str> {
+    result.identity.conditions.get(key)?.as_str()
 }

@@ -1,7 +1,6 @@
 //! Kinds of workloads, each of which has a table of its own.
 
 use crate::{apps, requests};
-use ws_results::place::PlaceRow;
 use ws_results::{ResultFile, Role, Row};
 
 /// A kind of workload.
@@ -23,7 +22,7 @@ impl Kind {
     fn of_row(row: &Row) -> Self {
         if requests::is_request(row) {
             Kind::Request
-        } else if PlaceRow::parse(&row.benchmark).is_some() {
+        } else if row.facts.placement.is_some() {
             Kind::Placement
         } else if apps::is_workload(&row) {
             Kind::Application

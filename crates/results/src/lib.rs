@@ -28,7 +28,7 @@ pub use find::{FindError, explanation_name, find, find_explanations, load, load_
 pub use name::{file_name, nth_file_name};
 pub use perturbed::Perturbed;
 pub use read::{MAX_FILE_BYTES, ReadError, read_file};
-pub use rows::{APPLICATION, IO, IoRow};
+pub use rows::{APPLICATION, Application, IO, Interrupted, Interrupts, IoRow, RowFacts};
 pub use schema::schema;
 pub use write::{WriteError, write_bytes, write_file, write_into, write_nth_into};
 
@@ -126,6 +126,7 @@ impl Row {
             benchmark: benchmark.to_owned(),
             category: category.to_owned(),
             work: None,
+            facts: RowFacts::default(),
             status: Status::Unreached,
             reason: None,
             outcomes: Vec::new(),
@@ -292,6 +293,10 @@ pub struct Row {
     /// Name of an operation that is a unit of an application's work: `transaction`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work: Option<String>,
+    /// Facts of the row, by which views find and relate rows. Absent in files of older versions, and of benchmarks of a
+    /// guest image.
+    #[serde(default, skip_serializing_if = "RowFacts::is_empty")]
+    pub facts: RowFacts,
     /// The first outcome that is not `ok`, or `ok`.
     pub status: Status,
     /// Why the status is not `ok`.

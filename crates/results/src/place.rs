@@ -1,12 +1,17 @@
-//! The names of rows that measure a host and its VM on chosen CPUs: `place-net-host-guest-both-0-1x0`.
+//! Rows that measure a host and its VM on chosen CPUs, and their names: `place-net-host-guest-both-0-1x0`.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// Prefix of all names.
-const PREFIX: &str = "place-";
+pub(crate) const PREFIX: &str = "place-";
 
 /// Kind of work that is timed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
 pub enum PlaceKind {
     /// Data of a side to itself.
     NetSelf,
@@ -18,7 +23,9 @@ pub enum PlaceKind {
     DiskBuffered,
     /// Repeated reads of two MiB of a disk from memory.
     DiskCached,
+    /// A search for prime numbers.
     Cpu,
+    /// Writes of memory in blocks.
     Memory,
     /// A byte to the host and a byte back.
     TripHost,
@@ -99,14 +106,20 @@ impl PlaceKind {
 }
 
 /// Side whose work is timed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
 pub enum Side {
+    /// The host.
     Host,
+    /// The VM.
     Guest,
 }
 
 impl Side {
-    fn word(self) -> &'static str {
+    /// Its word in names.
+    pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Host => "host",
             Self::Guest => "guest",
@@ -115,12 +128,13 @@ impl Side {
 }
 
 /// The CPUs of a side; each is a list as the kernel writes it: `0`, `0-1`, `0,2-3`.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct Spot {
     /// CPUs of the working part: the host's senders, the VM's CPU.
     pub work: String,
     /// CPUs of the part that serves it, if that is put apart. On the host it is the receiver or the second VM; of the
     /// VM it is all other threads of its program, and vhost's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub serve: Option<String>,
 }
 
@@ -150,15 +164,6 @@ impl Spot {
         let serve = self.serve.iter().map(|cpus| format!("x{}", written(cpus)));
         written(&self.work) + &serve.collect::<String>()
     }
-
-    fn read(word: &str) -> Option<Self> {
-        let (work, serve) = match word.split_once('x') {
-            None => (word, None),
-            Some((work, serve)) => (work, Some(read(serve)?)),
-        };
-        let work = read(work)?;
-        Some(Self { work, serve })
-    }
 }
 
 /// Writes `0`, or `0>1` if the serving part is on CPUs of its own.
@@ -172,27 +177,37 @@ impl fmt::Display for Spot {
 }
 
 /// The CPUs of both sides.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct Places {
+    /// The host's.
     pub host: Spot,
+    /// The VM's.
     pub vm: Spot,
 }
 
 /// A row of a placement.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PlaceRow {
+    /// The work.
     pub kind: PlaceKind,
     /// The side that is timed.
     pub side: Side,
+    /// Which sides work, and where.
+    #[serde(flatten)]
     pub where_: Where,
 }
 
 /// Sides that work, and their CPUs.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
 pub enum Where {
-    /// Only the side that is timed. A VM may send to a receiver outside, on these CPUs.
+    /// Only the side that is timed.
     Alone {
+        /// CPUs of that side.
+        #[serde(flatten)]
         spot: Spot,
+        /// The CPUs of a receiver outside the VM, if the VM sends to one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         receiver: Option<String>,
     },
     /// Both sides.
@@ -202,12 +217,6 @@ pub enum Where {
 /// Writes a list of CPUs for a row's name, which has no `,` and separates its words by `-`.
 fn written(cpus: &str) -> String {
     cpus.replace(',', "and").replace('-', "to")
-}
-
-fn read(word: &str) -> Option<String> {
-    let text = word.replace("and", ",").replace("to", "-");
-    let good = |c: char| c.is_ascii_digit() || c == ',' || c == '-';
-    (!text.is_empty() && text.chars().all(good)).then_some(text)
 }
 
 impl PlaceRow {
@@ -247,39 +256,6 @@ impl PlaceRow {
         };
         format!("{PREFIX}{kind}-{side}-{where_}")
     }
-
-    /// The row of this name.
-    pub fn parse(name: &str) -> Option<Self> {
-        let rest = name.strip_prefix(PREFIX)?;
-        let of_kind = |kind: PlaceKind| {
-            let rest = rest.strip_prefix(kind.word())?.strip_prefix('-')?;
-            Some((kind, rest))
-        };
-        let (kind, rest) = PlaceKind::ALL.into_iter().find_map(of_kind)?;
-        let words: Vec<&str> = rest.split('-').collect();
-        let (side, words) = words.split_first()?;
-        let where_ = match words {
-            ["alone", spot] => Where::Alone {
-                spot: Spot::read(spot)?,
-                receiver: None,
-            },
-            ["alone", spot, receiver] => Where::Alone {
-                spot: Spot::read(spot)?,
-                receiver: Some(read(receiver)?),
-            },
-            ["both", host, vm] => Where::Both(Places {
-                host: Spot::read(host)?,
-                vm: Spot::read(vm)?,
-            }),
-            _ => return None,
-        };
-        let sides = [Side::Host, Side::Guest];
-        Some(Self {
-            kind,
-            side: sides.into_iter().find(|known| known.word() == *side)?,
-            where_,
-        })
-    }
 }
 
 #[cfg(test)]
@@ -294,37 +270,9 @@ mod tests {
     }
 
     #[test]
-    fn names_are_read_as_they_were_written() {
-        let same = Places {
-            host: Spot::of("0"),
-            vm: Spot::of("1"),
-        };
-        for kind in PlaceKind::ALL {
-            for side in [Side::Host, Side::Guest] {
-                for places in [&same, &apart()] {
-                    for row in [PlaceRow::alone, PlaceRow::both] {
-                        let row = row(kind, side, places);
-                        assert_eq!(PlaceRow::parse(&row.name()), Some(row));
-                    }
-                }
-            }
-        }
-        let name = |kind, side, places| PlaceRow::both(kind, side, places).name();
-        assert_eq!(
-            name(PlaceKind::TripGuest, Side::Guest, &apart()),
-            "place-trip-guest-guest-both-0to1x1-0and2to3x0"
-        );
-        for name in [
-            "tcp-rr",
-            "place-tape-host-alone-0",
-            "place-cpu-host-alone-",
-            "place-cpu-host-alone-0x",
-            "place-cpu-host-both-0",
-            "place-cpu-both-both-0-1",
-            "place-cpu-host-alone-x",
-        ] {
-            assert_eq!(PlaceRow::parse(name), None, "{name}");
-        }
+    fn a_name_says_kind_side_and_cpus() {
+        let row = PlaceRow::both(PlaceKind::TripGuest, Side::Guest, &apart());
+        assert_eq!(row.name(), "place-trip-guest-guest-both-0to1x1-0and2to3x0");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Reads and checks a result file. It is untrusted input: damaged files are refused with the reason.
 
-use crate::{Perturbation, ResultFile, SCHEMA};
+use crate::{Perturbation, ResultFile, RowFacts, SCHEMA};
 use serde::Deserialize;
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -107,13 +107,23 @@ pub fn read_file(path: &Path) -> Result<ResultFile, ReadError> {
         Ok(Head { schema: None }) => return Err(ReadError::NoSchema { path: path() }),
         Err(cause) => return Err(field_error(path(), &bytes, cause)),
     }
-    let result: ResultFile = match serde_json::from_slice(&bytes) {
+    let mut result: ResultFile = match serde_json::from_slice(&bytes) {
         Ok(result) => result,
         Err(cause) => return Err(field_error(path(), &bytes, cause)),
     };
     match inconsistency(&result) {
         Some(what) => Err(ReadError::Inconsistent { path: path(), what }),
-        None => Ok(result),
+        None => {
+            add_facts(&mut result);
+            Ok(result)
+        }
+    }
+}
+
+/// Adds the facts of their names to rows of older versions.
+fn add_facts(result: &mut ResultFile) {
+    for row in result.rows.iter_mut().filter(|row| row.facts.is_empty()) {
+        row.facts = RowFacts::named(row);
     }
 }
 
@@ -196,6 +206,7 @@ fn inconsistency(result: &ResultFile) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Row;
     use crate::sample::sample;
     use proptest::prelude::*;
     use serde_json::{Value, json};
@@ -225,6 +236,73 @@ mod tests {
             read_spoiled(|v| v["colour"] = json!("blue")).unwrap(),
             sample()
         );
+    }
+
+    /// Reads the sample result with its first row changed.
+    fn row_of(change: Value) -> Row {
+        let read = read_spoiled(|v| {
+            let row = v["rows"][0].as_object_mut().unwrap();
+            row.extend(change.as_object().unwrap().clone());
+        });
+        read.unwrap().rows.remove(0)
+    }
+
+    #[test]
+    fn rows_without_facts_have_those_of_their_names() {
+        let old = row_of(json!({"benchmark": "io-elvis-d8", "category": "io", "work": "request"}));
+        let io = old.facts.io.unwrap();
+        assert_eq!((&*io.device, io.depth, io.busy), ("elvis", 8, false));
+        let old = row_of(
+            json!({"benchmark": "place-cpu-guest-both-0to1-1", "category": "application", "work": "event"}),
+        );
+        assert!(old.facts.placement.is_some() && old.facts.application.is_none());
+        let old =
+            row_of(json!({"benchmark": "pipe-alone", "category": "application", "work": "byte"}));
+        assert!(old.facts.application.unwrap().primitive);
+        assert!(row_of(json!({})).facts.is_empty());
+    }
+
+    #[test]
+    fn facts_are_believed_before_a_name() {
+        let fields = json!({"device": "x", "depth": 2, "busy": true});
+        let new = row_of(
+            json!({"benchmark": "io-elvis-d8", "category": "io", "work": "request",
+            "facts": {"io": fields, "colour": "blue"}}),
+        );
+        assert_eq!(
+            serde_json::to_value(&new.facts).unwrap(),
+            json!({"io": fields})
+        );
+        let workload = row_of(json!({"benchmark": "pipe", "category": "application",
+            "facts": {"application": {}}}));
+        assert!(!workload.facts.application.unwrap().primitive);
+    }
+
+    #[test]
+    fn facts_are_written_as_they_are_read() {
+        let places = [
+            json!({"kind": "cpu", "side": "guest", "both": {"host": {"work": "0-1"}, "vm": {"work": "1"}}}),
+            json!({"kind": "net-host", "side": "host", "alone": {"work": "0", "serve": "1"}}),
+            json!({"kind": "trip-host", "side": "guest", "alone": {"work": "1", "receiver": "0"}}),
+        ];
+        for placement in places {
+            let facts = json!({"placement": placement});
+            let row = row_of(json!({"facts": facts}));
+            assert_eq!(serde_json::to_value(&row).unwrap()["facts"], facts);
+            assert_eq!(
+                row.facts,
+                named(&row.facts.placement.clone().unwrap().name())
+            );
+        }
+        let spread = json!({"interrupts": {"of": "apache", "on": "spread"}});
+        let facts = json!({"application": spread});
+        let row = row_of(json!({"facts": facts}));
+        assert_eq!(serde_json::to_value(&row).unwrap()["facts"], facts);
+        assert_eq!(row.facts, named("apache-interrupts-spread"));
+    }
+
+    fn named(workload: &str) -> RowFacts {
+        RowFacts::named(&Row::new(workload, "application"))
     }
 
     #[test]

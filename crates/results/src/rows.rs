@@ -1,7 +1,11 @@
-//! Categories of rows, and the names of I/O rows: `io-DEVICE-dDEPTH`, with `-busy` at the end if the vCPU never halts.
+//! Categories of rows, and facts of a row. The code that makes a row writes them, so that readers take no name apart.
 
+mod named;
+
+use crate::Row;
+use crate::place::PlaceRow;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The category of workloads.
 pub const APPLICATION: &str = "application";
@@ -9,8 +13,103 @@ pub const APPLICATION: &str = "application";
 /// The category of a VM's devices. Other rows have it too: ports of a guest, loads of servers on this host.
 pub const IO: &str = "io";
 
-/// A row of a VM's device.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+/// Facts of a row, by which views find and relate rows. A row has one kind of them, or none: a benchmark of a guest
+/// image has none.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RowFacts {
+    /// The device and its load, where requests to a VM's device are measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub io: Option<IoRow>,
+    /// The work and its CPUs, where a host and its VM are measured on chosen CPUs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub placement: Option<PlaceRow>,
+    /// The kind of any other workload.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub application: Option<Application>,
+}
+
+impl RowFacts {
+    /// Parses the name of a row, for results of versions that wrote no facts. Only the reader of files calls it.
+    pub fn named(row: &Row) -> Self {
+        named::facts(row)
+    }
+
+    /// Whether the row has no facts.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl From<IoRow> for RowFacts {
+    fn from(io: IoRow) -> Self {
+        Self {
+            io: Some(io),
+            ..Self::default()
+        }
+    }
+}
+
+impl From<PlaceRow> for RowFacts {
+    fn from(placement: PlaceRow) -> Self {
+        Self {
+            placement: Some(placement),
+            ..Self::default()
+        }
+    }
+}
+
+impl From<Application> for RowFacts {
+    fn from(application: Application) -> Self {
+        Self {
+            application: Some(application),
+            ..Self::default()
+        }
+    }
+}
+
+/// A workload.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Application {
+    /// Whether the workload is an operation of a kernel that lmbench measures, and no application.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub primitive: bool,
+    /// Interrupted vCPUs, if another workload does the same work with other interrupts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interrupts: Option<Interrupts>,
+}
+
+/// A workload that is measured twice: with all interrupts on one vCPU, and with interrupts on all of them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Interrupts {
+    /// Name of the work that both do: `apache`.
+    pub of: String,
+    /// The vCPUs that are interrupted.
+    pub on: Interrupted,
+}
+
+impl Interrupts {
+    /// Returns the workload's name.
+    pub fn name(&self) -> String {
+        let on = match self.on {
+            Interrupted::One => "one",
+            Interrupted::Spread => "spread",
+        };
+        format!("{}-interrupts-{on}", self.of)
+    }
+}
+
+/// The vCPUs that a network card interrupts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Interrupted {
+    /// One of them.
+    One,
+    /// All of them.
+    Spread,
+}
+
+/// A row of a VM's device. Its name is `io-DEVICE-dDEPTH`, with `-busy` at the end if the vCPU never halts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct IoRow {
     /// The device's name in the recipe: `storage-daemon`.
     pub device: String,
@@ -33,23 +132,7 @@ const SERVED: [(&str, &str); 8] = [
 ];
 
 impl IoRow {
-    /// Parses the name of a row; `None` if it is not the row of a VM's device.
-    pub fn parse(name: &str) -> Option<Self> {
-        let name = name.strip_prefix("io-")?;
-        let (name, busy) = match name.strip_suffix("-busy") {
-            Some(name) => (name, true),
-            None => (name, false),
-        };
-        let (device, depth) = name.rsplit_once("-d")?;
-        let is_number = !depth.is_empty() && depth.bytes().all(|byte| byte.is_ascii_digit());
-        (is_number && !device.is_empty()).then_some(Self {
-            device: device.to_owned(),
-            depth: depth.parse().ok()?,
-            busy,
-        })
-    }
-
-    /// The row's name, as [`IoRow::parse`] reads it.
+    /// Returns the row's name.
     pub fn name(&self) -> String {
         let busy = if self.busy { "-busy" } else { "" };
         format!("io-{}-d{}{busy}", self.device, self.depth)
@@ -64,48 +147,5 @@ impl IoRow {
     /// Returns the vCPU's state while it waits: `busy` or `sleeps`.
     pub fn vcpu(&self) -> &'static str {
         if self.busy { "busy" } else { "sleeps" }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    #[test]
-    fn a_name_says_device_depth_and_vcpu() {
-        let row = |device: &str, depth, busy| {
-            Some(IoRow {
-                device: device.to_owned(),
-                depth,
-                busy,
-            })
-        };
-        assert_eq!(IoRow::parse("io-qemu-d1"), row("qemu", 1, false));
-        let parsed = IoRow::parse("io-storage-daemon-d8-busy");
-        assert_eq!(parsed, row("storage-daemon", 8, true));
-        assert_eq!(IoRow::parse("io-a-d2-d16"), row("a-d2", 16, false));
-        for name in ["io-qemu-d1", "io-storage-daemon-d8-busy"] {
-            assert_eq!(IoRow::parse(name).unwrap().name(), name);
-        }
-        for other in [
-            "io-latency-out-woken",
-            "io-latency-in-d",
-            "io--d1",
-            "io-qemu-d+1",
-            "io-qemu-d99999999999",
-            "in",
-            "io-",
-            "scaling-1",
-        ] {
-            assert_eq!(IoRow::parse(other), None, "{other}");
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn any_text_is_read(text in any::<String>(), more in "(io-)?[-a-z0-9]{0,20}(-busy)?") {
-            let _ = (IoRow::parse(&text), IoRow::parse(&more));
-        }
     }
 }

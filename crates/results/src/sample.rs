@@ -75,6 +75,7 @@ pub(crate) fn sample() -> ResultFile {
                 benchmark: "sgdt".into(),
                 category: "unprivileged".into(),
                 work: None,
+                facts: RowFacts::default(),
                 status: Status::Ok,
                 reason: None,
                 outcomes: vec![
@@ -94,6 +95,7 @@ pub(crate) fn sample() -> ResultFile {
                 benchmark: "hypercall".into(),
                 category: "exception".into(),
                 work: None,
+                facts: RowFacts::default(),
                 status: Status::Skip,
                 reason: Some(refused.into()),
                 outcomes: vec![

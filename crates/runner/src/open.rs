@@ -16,6 +16,7 @@ use ws_machines::machine::{Control, Machine};
 use ws_machines::name::PlatformName;
 use ws_machines::platforms;
 use ws_machines::resources::Resources;
+use ws_results::RowFacts;
 use ws_terminal::{Stop, Usage};
 
 /// Default number of boots where instructions are counted: the second proves that the counts of the first are exact.
@@ -32,9 +33,9 @@ pub fn open(
 ) -> anyhow::Result<(Common, Vec<Job>)> {
     let mut machines = Vec::new();
     for name in names {
-        let opened = match spec.rows {
-            Some(RowsOf::Applications) => platforms::open_applications(name, resources),
-            _ => platforms::open(name, resources),
+        let opened = match spec.rows.as_ref().is_some_and(RowsOf::are_of_hosts) {
+            true => platforms::open_applications(name, resources),
+            false => platforms::open(name, resources),
         };
         let machine = opened.with_context(|| name.to_string())?;
         machines.push((name.to_string(), machine));
@@ -147,7 +148,7 @@ fn select(
             continue;
         }
         let (rows, image_sha256) = match machine.workloads() {
-            Some(rows) => (rows, None),
+            Some(rows) => (with_facts(rows, &spec.facts), None),
             None => match image(spec, resources, machine.architecture(), machines)? {
                 Some(image) => (image.rows, Some(image.sha256)),
                 None => continue,
@@ -175,6 +176,19 @@ fn select(
         must_choose(spec, bench, &selections, &names)?;
     }
     Ok(selections)
+}
+
+/// Returns the rows, with the facts of those that the run itself made.
+fn with_facts(
+    mut rows: Vec<BenchmarkRow>,
+    facts: &BTreeMap<String, RowFacts>,
+) -> Vec<BenchmarkRow> {
+    for row in &mut rows {
+        if let Some(known) = facts.get(&row.name) {
+            row.facts.clone_from(known);
+        }
+    }
+    rows
 }
 
 /// Checks that the benchmarks that the user named exist, and that any is chosen.

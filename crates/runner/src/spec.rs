@@ -7,10 +7,12 @@ use crate::rounds::plan::Parameters;
 use crate::rounds::rows::RowsOf;
 use crate::rounds::turns::Turns;
 use regex::Regex;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 use ws_machines::name::PlatformName;
 use ws_machines::recording::What;
+use ws_results::RowFacts;
 use ws_terminal::{Colours, Stop};
 
 /// Specification of a run. A field without a value has the default of each platform.
@@ -21,6 +23,8 @@ pub struct RunSpec {
     pub benchmarks: Benchmarks,
     /// Kind of the rows; None: all kinds.
     pub rows: Option<RowsOf>,
+    /// Facts of workloads that the run itself made, by name: their files do not have them.
+    pub facts: BTreeMap<String, RowFacts>,
     /// Order of the rows.
     pub turns: Turns,
     pub boots: Option<u32>,

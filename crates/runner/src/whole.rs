@@ -25,8 +25,8 @@ pub fn measure(
 ) -> anyhow::Result<Measured> {
     let lab = parts::recipes(&spec.parts.lab)?;
     let of_host = |name: &PlatformName| {
-        let is_applications = matches!(spec.rows, Some(RowsOf::Applications));
-        is_applications && platforms::APPLICATIONS.contains(&&*name.base())
+        let are_of_hosts = spec.rows.as_ref().is_some_and(RowsOf::are_of_hosts);
+        are_of_hosts && platforms::APPLICATIONS.contains(&&*name.base())
     };
     for name in spec.platforms.iter().filter(|name| !of_host(name)) {
         recipe(&lab, name, suited, has_no)?;

@@ -21,6 +21,7 @@ fn result(platform: &str, created: &str, value: u64) -> ResultFile {
         benchmark: benchmark.into(),
         category: "io".into(),
         work: None,
+        facts: Default::default(),
         status,
         reason: None,
         outcomes: vec![],

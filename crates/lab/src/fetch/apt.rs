@@ -1,6 +1,6 @@
 //! apt with its own folder for its lists, its cache and the state of an empty system. So nothing on this system
 //! changes, and no root is needed. Of this system's settings, apt uses only those on how to reach an archive
-//! (`Acquire::`), and none that run programs.
+//! (`Acquire::`). The only one of these that runs a program is the detection of a proxy (`Proxy-Auto-Detect`).
 
 use super::sources::{Archive, Keys};
 use super::{FetchError, Tools};
@@ -26,6 +26,8 @@ pub(crate) struct Apt<'a> {
     architecture: Architecture,
     /// The lines of the archives in apt's sources.
     sources: RefCell<Vec<String>>,
+    /// The keys of archives that are written to files of their own.
+    keys: RefCell<Vec<String>>,
 }
 
 /// The characters that end a word in apt's sources.
@@ -59,6 +61,7 @@ impl<'a> Apt<'a> {
             suite: suite.to_owned(),
             architecture,
             sources: RefCell::default(),
+            keys: RefCell::default(),
         };
         for path in ["lists/partial", "cache/archives/partial"] {
             let path = folder.join(path);
@@ -80,7 +83,7 @@ impl<'a> Apt<'a> {
             None => String::new(),
             Some(Keys::File(path)) => format!(" signed-by={}", plain(path, BLANK)?),
             Some(Keys::Text(text)) => {
-                let path = self.write("archive.asc", text)?;
+                let path = self.write(&self.key_file(text), text)?;
                 format!(" signed-by={}", plain(&path, BLANK)?)
             }
             Some(Keys::Trusted) => " trusted=yes".to_owned(),
@@ -109,6 +112,17 @@ impl<'a> Apt<'a> {
         read.map(drop)
     }
 
+    /// The name of a key's file: archives have several keys.
+    fn key_file(&self, text: &str) -> String {
+        let mut keys = self.keys.borrow_mut();
+        let known = keys.iter().position(|key| key == text);
+        let number = known.unwrap_or_else(|| {
+            keys.push(text.to_owned());
+            keys.len() - 1
+        });
+        format!("archive-{number}.asc")
+    }
+
     fn write(&self, name: &str, text: &str) -> Result<PathBuf, FetchError> {
         let path = self.folder.join(name);
         fs::write(&path, text).map_err(|e| FetchError::io("write", &path, e))?;
@@ -121,8 +135,8 @@ impl<'a> Apt<'a> {
         let output = run(command.arg("dump"))?;
         let text = String::from_utf8_lossy(&output.stdout);
         let lines = text.lines().filter(|line| {
-            // These settings would add lists, or accept archives without a signature.
-            let others = ["IndexTargets", "Languages", "AllowInsecure"];
+            // These settings would add lists, or accept archives without a good signature (`AllowWeakRepositories`).
+            let others = ["IndexTargets", "Languages", "Allow"];
             line.strip_prefix("Acquire::")
                 .is_some_and(|name| !others.iter().any(|other| name.starts_with(other)))
         });
@@ -399,6 +413,31 @@ mod tests {
 
     fn pair(name: &str, version: &str) -> Option<Version> {
         Some((name.to_owned(), version.to_owned()))
+    }
+
+    #[test]
+    fn each_archive_has_a_key_file_of_its_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let apt = Apt {
+            tools: &Tools::default(),
+            folder: folder.path().to_owned(),
+            suite: "trixie".to_owned(),
+            architecture: Architecture::X86_64,
+            sources: RefCell::default(),
+            keys: RefCell::default(),
+        };
+        let archive = |keys: &str| Archive {
+            uri: "http://a/debian".to_owned(),
+            keys: Some(Keys::Text(keys.to_owned())),
+        };
+        let lines = ["one", "other", "one"].map(|keys| apt.line(&archive(keys), "").unwrap());
+        assert_ne!(lines[0], lines[1]);
+        assert_eq!(lines[0], lines[2]);
+        let read = |number| fs::read_to_string(folder.path().join(format!("archive-{number}.asc")));
+        assert_eq!(
+            (read(0).unwrap(), read(1).unwrap()),
+            ("one".into(), "other".into())
+        );
     }
 
     #[test]

@@ -5,6 +5,7 @@ use super::network;
 use crate::image::BenchmarkRow;
 use sha2::{Digest, Sha256};
 use ws_lab::recipe::{Device, DeviceKind, Served};
+use ws_results::IoRow;
 
 /// The devices of a machine.
 #[derive(Clone, Debug)]
@@ -306,12 +307,14 @@ impl Io {
         if let (Ok(elvis), true) = (&self.elvis, device.served.is_elvis()) {
             digest.update(&elvis.sha256);
         }
+        let of_device = load.row(device);
         BenchmarkRow {
-            name: load.name(device),
+            name: of_device.name(),
             category: "io".into(),
             summary: summary(device, load),
             requires: String::new(),
             work: Some("request".into()),
+            facts: of_device.into(),
             cpus: 1,
             host_cpus: self.cpus,
             vm: vm_of(device).to_owned(),
@@ -379,7 +382,7 @@ impl<'a> IoVm<'a> {
             let asked = it.in_guest();
             let loads = self.io.loads().map(move |load| {
                 vec![
-                    format!("workload={}", load.name(it.device)),
+                    format!("workload={}", load.row(it.device).name()),
                     format!("units={}", load.units),
                     "place=inside".to_owned(),
                     format!("requests={asked} {}{}", load.depth, load.suffix(" busy")),
@@ -401,8 +404,13 @@ struct Load {
 }
 
 impl Load {
-    fn name(self, device: &Device) -> String {
-        format!("io-{}-d{}{}", device.name, self.depth, self.suffix("-busy"))
+    /// Returns the row of a device with this load.
+    fn row(self, device: &Device) -> IoRow {
+        IoRow {
+            device: device.name.clone(),
+            depth: self.depth,
+            busy: self.busy,
+        }
     }
 
     /// `word` if the vCPU is never idle.

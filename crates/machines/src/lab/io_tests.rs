@@ -3,7 +3,9 @@
 use super::*;
 use crate::lab::network::Network;
 use crate::lab::vm::{self, Whole};
+use proptest::prelude::*;
 use ws_lab::lab::Lab;
+use ws_results::RowFacts;
 
 /// The devices of the tree's own machine.
 fn io(elvis: Result<Elvis, String>) -> Io {
@@ -89,6 +91,49 @@ fn each_device_has_a_row_for_each_load() {
     digests.sort_unstable();
     digests.dedup();
     assert_eq!(digests.len(), 28);
+}
+
+/// The row in a result of a version that wrote no facts.
+fn without_facts(row: &BenchmarkRow) -> ws_results::Row {
+    ws_results::Row {
+        work: row.work.clone(),
+        ..ws_results::Row::new(&row.name, &row.category)
+    }
+}
+
+#[test]
+fn names_of_all_devices_have_their_facts_too() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../lab");
+    let lab = Lab::open(&[folder.into()]).unwrap();
+    let mut machines = 0;
+    for recipe in lab.recipes().unwrap() {
+        let vm = lab.recipe(&recipe, None).unwrap().vm;
+        if vm.is_none_or(|vm| vm.io.is_none()) {
+            continue;
+        }
+        machines += 1;
+        for row in io_of(&recipe, Err("there is no elvis".into())).rows() {
+            let io = row.facts.io.as_ref().unwrap();
+            assert_eq!(row.name, io.name());
+            assert_eq!(row.facts, RowFacts::named(&without_facts(&row)));
+        }
+    }
+    assert!(machines > 1);
+}
+
+proptest! {
+    #[test]
+    fn a_name_of_any_device_has_its_facts_too(
+        name in "[a-z][a-z0-9-]{0,20}", depths in prop::collection::vec(any::<u32>(), 1..4),
+    ) {
+        let mut io = with_elvis();
+        io.depths = depths;
+        io.devices.truncate(1);
+        io.devices[0].name = name;
+        for row in io.rows() {
+            prop_assert_eq!(&row.facts, &RowFacts::named(&without_facts(&row)));
+        }
+    }
 }
 
 #[test]

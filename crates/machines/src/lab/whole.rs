@@ -15,7 +15,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use ws_lab::recipe::{EmulatorKind, Served};
 use ws_lab::sets::Architecture;
-use ws_lab::workload::{Place, With, Workload};
+use ws_lab::workload::{Interrupted, Place, With, Workload};
+use ws_results::{Application, Interrupts};
 
 /// The block device that Linux makes of an NVDIMM with the root file system.
 const NVDIMM: &str = "/dev/pmem0";
@@ -444,6 +445,7 @@ fn row(workload: &Workload, network: Option<&Network<'_>>) -> BenchmarkRow {
         summary: workload.summary.clone(),
         requires: String::new(),
         work: Some(workload.unit.clone()),
+        facts: application(workload).into(),
         cpus: workload.vcpus,
         host_cpus: network.map_or(1, Network::cpus),
         vm: workload.with.map(launch_with).unwrap_or_default(),
@@ -456,6 +458,21 @@ fn row(workload: &Workload, network: Option<&Network<'_>>) -> BenchmarkRow {
         parameters: Vec::new(),
         has_hypercall: false,
         digest: workload.digest(),
+    }
+}
+
+/// Returns the facts in a workload's file.
+fn application(workload: &Workload) -> Application {
+    let interrupts = workload.interrupts.as_ref().map(|said| Interrupts {
+        of: said.of.clone(),
+        on: match said.on {
+            Interrupted::One => ws_results::Interrupted::One,
+            Interrupted::Spread => ws_results::Interrupted::Spread,
+        },
+    });
+    Application {
+        primitive: workload.primitive,
+        interrupts,
     }
 }
 

@@ -2,7 +2,9 @@
 
 use super::*;
 use crate::lab::cpus::System;
+use ws_lab::lab::Lab;
 use ws_lab::workload::SeveralCpus;
+use ws_results::{APPLICATION, RowFacts};
 
 fn workload(name: &str, file: &str) -> Workload {
     Workload {
@@ -15,6 +17,8 @@ fn workload(name: &str, file: &str) -> Workload {
         with: None,
         steps: false,
         bytes: 0,
+        primitive: false,
+        interrupts: None,
         files: [(file.to_owned(), "int a;\n\n  b\n".to_owned())].into(),
         prepare: None,
         serve: None,
@@ -69,6 +73,26 @@ fn only_what_was_selected_enters_the_machine() {
     }
     let all = whole().asked(launched("nonce=1"));
     assert!(all.contains("workload=one\n") && all.contains("file=2.c\n"));
+}
+
+/// What the tree's workloads say for views is what older results have by name.
+#[test]
+fn names_of_all_workloads_have_their_facts_too() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../lab");
+    let lab = Lab::open(&[folder.into()]).unwrap();
+    let (mut primitives, mut interrupted) = (0, 0);
+    for name in lab.workloads().unwrap() {
+        let row = row(&lab.workload(&name).unwrap(), None);
+        let old = ws_results::Row::new(&row.name, APPLICATION);
+        assert_eq!(row.facts, RowFacts::named(&old), "{name}");
+        let application = row.facts.application.unwrap();
+        primitives += usize::from(application.primitive);
+        if let Some(interrupts) = application.interrupts {
+            assert_eq!(interrupts.name(), name);
+            interrupted += 1;
+        }
+    }
+    assert_eq!((primitives, interrupted), (9, 4));
 }
 
 #[test]

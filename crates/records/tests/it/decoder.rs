@@ -21,6 +21,24 @@ fn hello(encoder: &mut Encoder) -> Vec<u8> {
     encoder.line("hello", &hello).unwrap()
 }
 
+#[test]
+fn a_hello_keeps_all_that_arrived() {
+    let said =
+        json!({"protocol": 1, "arch": "x86_64", "unit": "insns", "cpus": 1, "colour": "blue"});
+    let line = encoder(OURS).line("hello", &said).unwrap();
+    let (items, _) = decode(Expect::Exact(OURS), &line);
+    let records = records(&items);
+    let Kind::Hello(hello) = &records[0].kind else {
+        panic!("{:?}", records[0].kind)
+    };
+    assert_eq!((&*hello.arch, hello.cpus, hello.pad), ("x86_64", 1, None));
+    assert_eq!(hello.received, records[0].object);
+    assert_eq!(hello.received["colour"], "blue");
+    // The copy is not sent.
+    let sent = serde_json::to_value(hello).unwrap();
+    assert!(sent.get("received").is_none() && sent.get("colour").is_none());
+}
+
 fn end(encoder: &mut Encoder, bench: &str) -> Vec<u8> {
     encoder.line("end", &json!({"bench": bench})).unwrap()
 }

@@ -22,7 +22,7 @@ pub use timed_parts::{TimedPart, TimedTransaction};
 pub use traffic::{TrafficPrices, Traffics};
 pub use vcpus::Spread;
 
-use crate::baselines::of_its_run;
+use crate::baselines::{architecture, of_its_run};
 use crate::exit_columns;
 use crate::reference::Reference;
 use crate::requests::{PublishedRate, idle, published as exits_a_second};
@@ -33,19 +33,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use ws_explain::spread::WorkloadExplained;
-use ws_results::place::PlaceRow;
 use ws_results::{APPLICATION, Facts, ResultFile, Row, System};
 
 /// The schema of the JSON.
 pub const APPS_SCHEMA: &str = "worldswitch-apps/2";
-
-/// Prefixes of workloads that are operations of lmbench, not applications.
-const PRIMITIVES: [&str; 5] = ["context-switch-", "pipe", "fork-exit", "mmap", "page-fault"];
-
-/// Whether a workload is an operation of lmbench, not an application.
-pub(crate) fn is_primitive(workload: &str) -> bool {
-    PRIMITIVES.iter().any(|name| workload.starts_with(name))
-}
 
 /// All data of this view. Strings are not escaped yet; the renderers do that.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -92,6 +83,9 @@ pub struct App {
     /// Ratios that Lim et al. (NEVE, 2017) state for the workload in nested VMs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub nested: Vec<NestedRatio>,
+    /// Whether the workload is an operation of lmbench, not an application.
+    #[serde(skip)]
+    pub(crate) primitive: bool,
 }
 
 /// A workload on a platform.
@@ -152,7 +146,7 @@ fn named(workload: &str, unit: Option<&str>) -> String {
 
 /// Whether a row is a workload. Rows of placements are left out: they have a view of their own.
 pub(crate) fn is_workload(row: &&Row) -> bool {
-    row.category == APPLICATION && PlaceRow::parse(&row.benchmark).is_none()
+    row.category == APPLICATION && row.facts.placement.is_none()
 }
 
 impl Apps {
@@ -173,20 +167,7 @@ impl Apps {
         let names = names_of(&measured, reference);
         let workloads: Vec<App> = names
             .iter()
-            .map(|name| App {
-                workload: (*name).to_owned(),
-                unit: measured
-                    .iter()
-                    .find(|row| row.benchmark == *name)
-                    .and_then(|row| row.work.clone()),
-                lines: results
-                    .iter()
-                    .filter(|result| result.rows.iter().any(|row| is_workload(&row)))
-                    .filter(|result| result.row(name).is_some() || !needs_vm(name, &results))
-                    .map(|result| line(name, result, &natives, reference))
-                    .collect(),
-                nested: published::nested(name, reference),
-            })
+            .map(|name| app(name, &measured, &results, &natives, reference))
             .collect();
         let timed_names = names_of(&timed_rows, reference);
         let exits_stated = match networks::concern(&workloads) {
@@ -222,6 +203,30 @@ impl Apps {
     /// Renders the data as JSON, with a newline at the end.
     pub fn to_json(&self) -> serde_json::Result<String> {
         Ok(serde_json::to_string_pretty(self)? + "\n")
+    }
+}
+
+/// Builds the workload `name`, whose rows are among the `measured` ones.
+fn app(
+    name: &str,
+    measured: &[&Row],
+    results: &[&ResultFile],
+    natives: &[&ResultFile],
+    reference: &Reference,
+) -> App {
+    let row = measured.iter().find(|row| row.benchmark == name);
+    let application = row.and_then(|row| row.facts.application.as_ref());
+    App {
+        workload: name.to_owned(),
+        unit: row.and_then(|row| row.work.clone()),
+        lines: results
+            .iter()
+            .filter(|result| result.rows.iter().any(|row| is_workload(&row)))
+            .filter(|result| result.row(name).is_some() || !needs_vm(name, results))
+            .map(|result| line(name, result, natives, reference))
+            .collect(),
+        nested: published::nested(name, reference),
+        primitive: application.is_some_and(|application| application.primitive),
     }
 }
 
@@ -271,13 +276,6 @@ fn serving(row: Option<&Row>, result: &ResultFile) -> Option<f64> {
     let threads = Unit::of(row, result).threads;
     let of = |name: &str| threads.get(name).copied().unwrap_or(0.0);
     (!threads.is_empty()).then(|| of("vhost") + of("qemu"))
-}
-
-/// The architecture of the machine, as its guest says.
-fn architecture(result: &ResultFile) -> Option<&str> {
-    let launches = result.boots.iter().flat_map(|boot| &boot.launches);
-    let mut hellos = launches.filter_map(|launch| launch.hello.as_ref());
-    hellos.find_map(|hello| hello.get("arch")?.as_str())
 }
 
 fn line(

@@ -8,11 +8,7 @@ use crate::unit_of_work::Unit;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
-use ws_results::ResultFile;
-
-/// Endings of workloads that have all interrupts on one vCPU, or spread over several.
-const ONE: &str = "-interrupts-one";
-const SPREAD: &str = "-interrupts-spread";
+use ws_results::{Interrupted, Interrupts, ResultFile};
 
 /// The paper's section, and its column.
 const TEXT: &str = "text 5";
@@ -41,6 +37,21 @@ pub struct Spread {
     pub published_overhead: Option<f64>,
     /// The paper's time with all interrupts on one vCPU relative to that with them spread.
     pub published_gain: Option<f64>,
+    /// Interrupted vCPUs.
+    #[serde(skip)]
+    interrupts: Option<Interrupts>,
+}
+
+impl Spread {
+    /// Returns the facts of the same work with all interrupts on one vCPU, if this workload has them on all.
+    fn with_one(&self) -> Option<Interrupts> {
+        let interrupts = self.interrupts.as_ref();
+        let spread = interrupts.filter(|interrupts| interrupts.on == Interrupted::Spread)?;
+        Some(Interrupts {
+            on: Interrupted::One,
+            ..spread.clone()
+        })
+    }
 }
 
 /// Whether a thread is a vCPU.
@@ -61,30 +72,17 @@ pub(super) fn spreads(
         results.iter().filter_map(of_result).collect()
     };
     let mut spreads: Vec<Spread> = workloads.iter().flat_map(of).collect();
-    // A gain relates to the bound of another workload, so all bounds come first.
-    let bounds: Vec<(String, String, f64)> = spreads
-        .iter()
-        .map(|spread| {
-            (
-                spread.workload.clone(),
-                spread.platform.clone(),
-                spread.bound,
-            )
-        })
-        .collect();
-    for spread in &mut spreads {
-        let Some(work) = spread.workload.strip_suffix(SPREAD) else {
+    for index in 0..spreads.len() {
+        let Some(one) = spreads[index].with_one() else {
             continue;
         };
-        let one = format!("{work}{ONE}");
-        let is_one = |(workload, platform, _): &&(String, String, f64)| {
-            *workload == one && *platform == spread.platform
-        };
-        spread.gain = bounds
-            .iter()
-            .find(is_one)
-            .map(|(_, _, bound)| spread.bound / bound);
-        let times = overhead(&one, reference).zip(spread.published_overhead);
+        let bound = spreads.iter().find(|other| {
+            other.interrupts.as_ref() == Some(&one) && other.platform == spreads[index].platform
+        });
+        let bound = bound.map(|other| other.bound);
+        let spread = &mut spreads[index];
+        spread.gain = bound.map(|bound| spread.bound / bound);
+        let times = overhead(&one.name(), reference).zip(spread.published_overhead);
         spread.published_gain = times.map(|(one, spread)| (1.0 + one) / (1.0 + spread));
     }
     spreads
@@ -110,6 +108,11 @@ fn spread(workload: &str, result: &ResultFile, reference: &Reference) -> Option<
         gain: None,
         published_overhead: overhead(workload, reference),
         published_gain: None,
+        interrupts: row
+            .facts
+            .application
+            .as_ref()
+            .and_then(|application| application.interrupts.clone()),
     })
 }
 

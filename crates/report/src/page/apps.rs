@@ -7,7 +7,7 @@ use super::chart::{Bar, Chart, Fill, Lane};
 use super::lead::{Lead, View};
 use super::text_table::text_table;
 use super::words::plain;
-use crate::apps::{AppLine, Apps, NestedRatio, TimedApp, TimedLine, Traffics, is_primitive};
+use crate::apps::{AppLine, Apps, NestedRatio, TimedApp, TimedLine, Traffics};
 use crate::reference::Reference;
 use crate::unit_of_work::{insns as insns_text, two};
 use maud::{Markup, html};
@@ -139,10 +139,7 @@ fn is_long(lanes: &[Lane]) -> bool {
 
 /// Draws a chart after Dall et al., Figure 4: a lane for each workload with a ratio in a VM that is not nested.
 fn in_vms(apps: &Apps, platforms: &[&str]) -> Option<Markup> {
-    let workloads = apps
-        .workloads
-        .iter()
-        .filter(|app| !is_primitive(&app.workload));
+    let workloads = apps.workloads.iter().filter(|app| !app.primitive);
     let lanes = workloads.map(|app| {
         let lines = || app.lines.iter().filter(|line| !line.facts.is_nested());
         lane(
@@ -249,10 +246,7 @@ fn in_nested_vms(apps: &Apps, platforms: &[&str]) -> Option<Markup> {
 
 /// Draws a chart after HyperBench, Figure 7: instructions of lmbench's operations, natively and in VMs.
 fn primitives(apps: &Apps, platforms: &[&str]) -> Option<Markup> {
-    let workloads = apps
-        .workloads
-        .iter()
-        .filter(|app| is_primitive(&app.workload));
+    let workloads = apps.workloads.iter().filter(|app| app.primitive);
     let lanes = workloads.map(|app| {
         let bars = app
             .lines

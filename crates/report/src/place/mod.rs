@@ -130,10 +130,10 @@ impl Placement {
     pub fn of(results: &[ResultFile], reference: &Reference) -> Self {
         let paper = Paper::of(reference);
         let kinds = results.iter().flat_map(|result| {
-            let rows: Vec<(PlaceRow, &Row)> = result
+            let rows: Vec<(&PlaceRow, &Row)> = result
                 .rows
                 .iter()
-                .filter_map(|row| Some((PlaceRow::parse(&row.benchmark)?, row)))
+                .filter_map(|row| Some((row.facts.placement.as_ref()?, row)))
                 .collect();
             let kinds = PlaceKind::ALL.into_iter();
             kinds
@@ -149,7 +149,7 @@ impl Placement {
     /// Whether a result has rows of placements.
     pub fn concerns(results: &[ResultFile]) -> bool {
         let mut rows = results.iter().flat_map(|result| &result.rows);
-        rows.any(|row| PlaceRow::parse(&row.benchmark).is_some())
+        rows.any(|row| row.facts.placement.is_some())
     }
 
     /// Renders the data as JSON, with a newline at the end.
@@ -175,12 +175,12 @@ fn is_emulator(platform: &str) -> bool {
 #[derive(Clone, Copy)]
 struct Rows<'a> {
     kind: PlaceKind,
-    all: &'a [(PlaceRow, &'a Row)],
+    all: &'a [(&'a PlaceRow, &'a Row)],
     result: &'a ResultFile,
 }
 
 impl<'a> Rows<'a> {
-    fn of_kind(self) -> impl Iterator<Item = &'a (PlaceRow, &'a Row)> {
+    fn of_kind(self) -> impl Iterator<Item = &'a (&'a PlaceRow, &'a Row)> {
         self.all
             .iter()
             .filter(move |(row, _)| row.kind == self.kind)
@@ -190,7 +190,7 @@ impl<'a> Rows<'a> {
     fn of_sides(self, row: impl Fn(Side) -> PlaceRow) -> [Option<&'a Row>; 2] {
         [Side::Host, Side::Guest].map(|side| {
             let wanted = row(side);
-            let (_, found) = self.of_kind().find(|(row, _)| *row == wanted)?;
+            let (_, found) = self.of_kind().find(|(row, _)| **row == wanted)?;
             Some(*found)
         })
     }
@@ -235,7 +235,7 @@ fn extremes(cells: &[PlacedCell]) -> Option<(Kept, Kept)> {
 
 fn placed(
     kind: PlaceKind,
-    rows: &[(PlaceRow, &Row)],
+    rows: &[(&PlaceRow, &Row)],
     result: &ResultFile,
     paper: &Paper<'_>,
 ) -> Option<Placed> {

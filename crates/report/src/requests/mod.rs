@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use ws_explain::requests::RequestsExplained;
-use ws_results::{IO, IoRow, ResultFile, Row};
+use ws_results::{IoRow, ResultFile, Row};
 
 /// The schema of the JSON.
 pub const IO_SCHEMA: &str = "worldswitch-io/1";
@@ -98,26 +98,20 @@ impl IoLine {
     }
 }
 
-/// Parses the name of a row, if it is a row of a VM's device.
-fn io_row(row: &Row) -> Option<IoRow> {
-    let of_vm = row.category == IO && row.work.is_some();
-    IoRow::parse(&row.benchmark).filter(|_| of_vm)
-}
-
 /// Whether a row is of requests to a VM's device.
 pub(crate) fn is_request(row: &Row) -> bool {
-    io_row(row).is_some()
+    row.facts.io.is_some()
 }
 
 impl Requests {
     /// Builds the view from results, in their order; other rows are left out.
     pub fn of(results: &[ResultFile], reference: &Reference) -> Self {
         let rows = results.iter().flat_map(|result| &result.rows);
-        let mut names: Vec<(&str, IoRow)> = Vec::new();
+        let mut names: Vec<(&str, &IoRow)> = Vec::new();
         for row in rows {
-            let Some(parsed) = io_row(row) else { continue };
+            let Some(io) = &row.facts.io else { continue };
             if !names.iter().any(|(name, _)| *name == row.benchmark) {
-                names.push((&row.benchmark, parsed));
+                names.push((&row.benchmark, io));
             }
         }
         let mut lines = Vec::new();
@@ -136,7 +130,7 @@ impl Requests {
     /// Whether any of these results has a row of a VM's device.
     pub fn concerns(results: &[ResultFile]) -> bool {
         let mut rows = results.iter().flat_map(|result| &result.rows);
-        rows.any(|row| io_row(row).is_some())
+        rows.any(is_request)
     }
 
     /// Renders the data as JSON, with a newline at the end.

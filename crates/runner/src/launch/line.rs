@@ -2,6 +2,7 @@
 
 use crate::launch::marks::{self, Heard};
 use crate::launch::state::{BELOW, Event, GUEST, LaunchReport};
+use serde_json::Value;
 use ws_machines::earshot::Chunk;
 use ws_records::{Counts, Decoder, Expect, Item};
 use ws_results::Launch;
@@ -99,12 +100,13 @@ impl Line {
     /// Describes the launch of this report for a result, from its console alone.
     pub fn launch(&self, report: &LaunchReport) -> Launch {
         let (now, before) = (self.decoder.counts(), self.counted);
+        let hello = report.hello.as_ref();
         Launch {
             nonce: self.decoder.nonce().unwrap_or_default().to_string(),
-            vcpus: report.hello.as_ref().map_or(0, |hello| hello.cpus),
+            vcpus: hello.map_or(0, |hello| hello.cpus),
             // If somebody else booted the machine, only the benchmarks that began are known.
             asked: report.rows.iter().map(|row| row.bench.clone()).collect(),
-            hello: report.hello_object.clone(),
+            hello: hello.map(|hello| Value::Object(hello.received.clone())),
             first_record_ms: None,
             wall_ms: 0,
             end: report.end,

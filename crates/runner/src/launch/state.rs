@@ -8,7 +8,6 @@ use crate::launch::below::{Below, MARKS, SHORTER};
 use crate::launch::limits::Limits;
 use crate::launch::marks::{Heard, Marks};
 use crate::outcome::row::{External, RowReport};
-use serde_json::Value;
 use std::time::Duration;
 use ws_machines::image::ROWS_MAX;
 use ws_records::{BenchResult, CheckVerdict, Exits, Fault, Hello, Kind, Record, ResultAssembler};
@@ -54,8 +53,6 @@ pub struct LaunchReport {
     pub end: LaunchEnd,
     pub detail: String,
     pub hello: Option<Hello>,
-    /// Object of `hello`, as received.
-    pub hello_object: Option<Value>,
     /// Benchmarks that sent any record, in that order.
     pub rows: Vec<RowReport>,
     /// Reason why records were left out, if a guest sent records of more benchmarks than it had announced.
@@ -69,8 +66,6 @@ pub struct LaunchState {
     /// Whether the host times the launch from outside.
     timed: bool,
     hello: Option<Hello>,
-    /// Object of `hello`, as received.
-    hello_object: Option<Value>,
     has_spoken: bool,
     /// Start of the current step.
     step_since: Duration,
@@ -121,7 +116,6 @@ impl LaunchState {
             limits,
             timed: false,
             hello: None,
-            hello_object: None,
             has_spoken: false,
             step_since: Duration::ZERO,
             current: None,
@@ -231,7 +225,6 @@ impl LaunchState {
             end,
             detail,
             hello: self.hello,
-            hello_object: self.hello_object,
             rows: self.rows,
             left_out,
         }
@@ -252,7 +245,6 @@ impl LaunchState {
                 // A second `hello` in the same launch is a copy; the first one counts.
                 if self.hello.is_none() {
                     self.hello = Some(hello);
-                    self.hello_object = Some(Value::Object(record.object));
                     self.step_since = now;
                 }
             }

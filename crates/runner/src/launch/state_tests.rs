@@ -1,6 +1,7 @@
 //! Tests of the state machine: every way in which a launch can go.
 
 use super::*;
+use serde_json::Value;
 use ws_records::{Decoder, Encoder, Expect, Item, Nonce};
 
 const NONCE: Nonce = Nonce(7);

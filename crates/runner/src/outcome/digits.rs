@@ -161,6 +161,7 @@ mod tests {
             benchmark: bench.into(),
             category: "c".into(),
             work: None,
+            facts: ws_results::RowFacts::default(),
             conditions: BTreeMap::new(),
             status: Status::Ok,
             reason: None,

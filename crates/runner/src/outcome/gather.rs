@@ -29,7 +29,9 @@ impl Gathered {
     pub fn named(known: &[BenchmarkRow]) -> Self {
         let mut gathered = Self::default();
         for row in known {
-            gathered.row(&row.name, &row.category).work = row.work.clone();
+            let known = gathered.row(&row.name, &row.category);
+            known.work.clone_from(&row.work);
+            known.facts.clone_from(&row.facts);
         }
         gathered
     }

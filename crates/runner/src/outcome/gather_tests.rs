@@ -2,7 +2,7 @@
 
 use super::*;
 use ws_records::CheckVerdict;
-use ws_results::Launch;
+use ws_results::{IoRow, Launch};
 
 fn known(name: &str) -> BenchmarkRow {
     BenchmarkRow {
@@ -51,6 +51,27 @@ fn good(name: &str, run: u64, page_bytes: Option<u64>) -> RowReport {
 
 fn bad(name: &str, status: Status) -> RowReport {
     RowReport::without(name, status, "why")
+}
+
+#[test]
+fn rows_have_their_facts_before_and_after_they_are_measured() {
+    let io = IoRow {
+        device: "qemu".into(),
+        depth: 8,
+        busy: true,
+    };
+    let row = BenchmarkRow {
+        facts: io.clone().into(),
+        ..known("a")
+    };
+    let mut gathered = Gathered::of_image(&[row]);
+    assert_eq!(gathered.rows()[0].facts.io.as_ref(), Some(&io));
+    // A row that nobody knows has none, whatever its name.
+    let reports = vec![good("a", 7, None), good("io-qemu-d8", 7, None)];
+    gathered.add(boot(1), reports, "insns", None);
+    let rows = gathered.rows();
+    assert_eq!(rows[0].facts.io.as_ref(), Some(&io));
+    assert!(rows[1].facts.is_empty());
 }
 
 #[test]

@@ -19,6 +19,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use ws_cpus::Cpus;
 use ws_machines::machine::{Machine, MachineError};
+use ws_records::Hello;
 use ws_results::{Boot, Launch, Perturbation, Status};
 use ws_terminal::{Progress, Why, time};
 
@@ -35,6 +36,8 @@ pub struct OneBoot {
     perturbed: Option<Perturbation>,
     selection: Arc<Selection>,
     launches: Vec<Launch>,
+    /// `hello` of the first launch that sent one.
+    hello: Option<Hello>,
     /// Key of each launch; only of an exact machine.
     keys: Vec<Key>,
     /// Rows of the boot, once it is over.
@@ -84,6 +87,7 @@ impl Job {
             perturbed: perturbed.map(|index| perturb::perturbation(index, memory_mib)),
             selection: Arc::clone(&self.selection),
             launches: Vec::new(),
+            hello: None,
             keys: Vec::new(),
             reports: Vec::new(),
             took: Duration::ZERO,
@@ -128,6 +132,9 @@ impl Job {
         let is_first = self.gathered.boots.is_empty();
         let is_kept = cut.is_none() || is_first || one.stopped == Some(Why::TimeIsUp);
         if is_kept {
+            if self.hello.is_none() && one.perturbed.is_none() {
+                self.hello = one.hello;
+            }
             let boot = Boot {
                 boot: one.number,
                 launches: one.launches,
@@ -216,6 +223,9 @@ impl OneBoot {
         })?;
         instance.tell(progress, &report, &launch);
         self.launches.push(launch);
+        if self.hello.is_none() {
+            self.hello.clone_from(&report.hello);
+        }
         let silent = queue.take(planned, &report).is_err();
         instance.heed_hello(&report, common.parameters.apic)?;
         match silent {
@@ -398,5 +408,32 @@ mod tests {
             assert_eq!(job.gathered.boots.len(), kept, "{why:?}");
         }
         assert!(job.cut);
+    }
+
+    #[test]
+    fn the_first_boot_that_is_not_perturbed_says_what_was_measured() {
+        let common = Common {
+            perturbed_boots: 1,
+            ..fake::common()
+        };
+        let machine = Box::new(fake::qemu(None));
+        let selection = Arc::new(Selection::default());
+        let mut job = Job::new("qemu-tcg".into(), machine, selection, Some(2), &common);
+        (job.perturbed, job.plain_first) = (1, 0);
+        let mut boots: Vec<OneBoot> = (0..3)
+            .map(|pad| OneBoot {
+                hello: Some(Hello {
+                    pad: Some(pad),
+                    ..Hello::default()
+                }),
+                ..job.begin(&common, None, 1)
+            })
+            .collect();
+        assert!(boots[0].perturbed.is_some() && boots[1].perturbed.is_none());
+        // The last one ends first.
+        while let Some(one) = boots.pop() {
+            job.end(&common, one);
+        }
+        assert_eq!(job.identity().conditions["pad"], 1);
     }
 }

@@ -8,7 +8,6 @@ use crate::rounds::boot::OneBoot;
 use crate::rounds::instance::Instance;
 use crate::rounds::plan::Parameters;
 use crate::rounds::turns::Turns;
-use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -72,6 +71,8 @@ pub struct Job {
     /// Boots that ended before an earlier one did, by number.
     pub(super) ahead: BTreeMap<u32, OneBoot>,
     pub gathered: Gathered,
+    /// `hello` of the first boot that was kept and is not perturbed.
+    pub(super) hello: Option<Hello>,
     /// Duration of each boot.
     pub took: Vec<Duration>,
     /// Reason why the platform can't continue.
@@ -108,6 +109,7 @@ impl Job {
             kept: 0,
             ahead: BTreeMap::new(),
             gathered,
+            hello: None,
             took: Vec::new(),
             failed: None,
             cut: false,
@@ -242,13 +244,8 @@ impl Job {
     /// Finds the `hello` of the first boot that is not perturbed, or else the first to arrive. Boots side by side end
     /// in any order, and a perturbed one has other conditions.
     fn hello(&self) -> Option<Hello> {
-        let boots = self.gathered.boots.iter();
-        let plain = boots.filter(|boot| boot.perturbed.is_none());
-        let mut said = plain
-            .flat_map(|boot| &boot.launches)
-            .filter_map(|launch| launch.hello.as_ref());
-        let first = said.find_map(|said| Hello::deserialize(said).ok());
-        first.or_else(|| self.instance.hello.clone())
+        let first = self.hello.as_ref().or(self.instance.hello.as_ref());
+        first.cloned()
     }
 
     /// Rows so far; categories that are not in the records come from the image.

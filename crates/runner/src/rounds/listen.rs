@@ -104,6 +104,9 @@ impl Job {
                 self.name, report.detail
             ));
         }
+        if self.hello.is_none() {
+            self.hello.clone_from(&report.hello);
+        }
         let cut = (report.end != LaunchEnd::Bye).then(|| report.detail.clone());
         let mut rows = report.rows;
         rows.retain(|row| keeps(common, &row.bench));

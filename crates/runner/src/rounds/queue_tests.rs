@@ -16,7 +16,6 @@ fn report(end: LaunchEnd, rows: &[(&str, Status)]) -> LaunchReport {
         end,
         detail: "so it went".into(),
         hello: Some(ws_records::Hello::default()),
-        hello_object: None,
         rows: rows
             .iter()
             .map(|(name, status)| RowReport::without(name, *status, "why"))

@@ -1,7 +1,7 @@
 //! Choice of a machine's rows by a command, beside `--bench`.
 
 use ws_machines::image::BenchmarkRow;
-use ws_results::{APPLICATION, IO, IoRow};
+use ws_results::{APPLICATION, IoRow};
 
 /// Kind of rows that a command measures.
 #[derive(Clone, Debug)]
@@ -10,6 +10,8 @@ pub enum RowsOf {
     Applications,
     /// Workloads of one CPU.
     ApplicationsOfOneCpu,
+    /// Workloads of a host and its VM on chosen CPUs.
+    Placements,
     /// Devices of a VM.
     Devices(Devices),
 }
@@ -26,11 +28,17 @@ pub struct Devices {
 }
 
 impl RowsOf {
+    /// Whether the rows are workloads of a Linux, which machines of this host run too.
+    pub fn are_of_hosts(&self) -> bool {
+        matches!(self, Self::Applications | Self::Placements)
+    }
+
     /// Whether the command measures rows like this at all.
     pub fn knows(&self, row: &BenchmarkRow) -> bool {
         match self {
             Self::Applications | Self::ApplicationsOfOneCpu => row.category == APPLICATION,
-            Self::Devices(_) => row.category == IO && IoRow::parse(&row.name).is_some(),
+            Self::Placements => row.facts.placement.is_some(),
+            Self::Devices(_) => row.facts.io.is_some(),
         }
     }
 
@@ -38,11 +46,9 @@ impl RowsOf {
     pub fn wants(&self, row: &BenchmarkRow) -> bool {
         self.knows(row)
             && match self {
-                Self::Applications => true,
+                Self::Applications | Self::Placements => true,
                 Self::ApplicationsOfOneCpu => row.cpus == 1,
-                Self::Devices(devices) => {
-                    IoRow::parse(&row.name).is_some_and(|row| devices.want(&row))
-                }
+                Self::Devices(devices) => row.facts.io.as_ref().is_some_and(|io| devices.want(io)),
             }
     }
 }
@@ -61,6 +67,7 @@ impl Devices {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ws_results::place::{PlaceKind, PlaceRow, Places, Side, Spot};
 
     fn row(name: &str, category: &str) -> BenchmarkRow {
         BenchmarkRow {
@@ -70,17 +77,46 @@ mod tests {
         }
     }
 
+    fn io(device: &str, depth: u32, busy: bool) -> BenchmarkRow {
+        let io = IoRow {
+            device: device.into(),
+            depth,
+            busy,
+        };
+        BenchmarkRow {
+            facts: io.clone().into(),
+            ..row(&io.name(), "io")
+        }
+    }
+
     #[test]
     fn a_command_measures_its_own_kind() {
         let applications = RowsOf::Applications;
         assert!(applications.wants(&row("tcp-rr", "application")));
-        assert!(!applications.wants(&row("io-qemu-d1", "io")));
+        assert!(!applications.wants(&io("qemu", 1, false)));
         let mut two = row("apache-interrupts-one", "application");
         two.cpus = 2;
         assert!(applications.wants(&two) && !RowsOf::ApplicationsOfOneCpu.wants(&two));
         let all = RowsOf::Devices(Devices::default());
-        assert!(all.wants(&row("io-qemu-d1", "io")) && !all.wants(&row("in", "io")));
+        assert!(all.wants(&io("qemu", 1, false)) && !all.wants(&row("in", "io")));
         assert!(!all.knows(&row("tcp-rr", "application")));
+        // What a name looks like does not matter.
+        assert!(!all.knows(&row("io-qemu-d1", "io")));
+    }
+
+    #[test]
+    fn placements_are_known_by_their_facts() {
+        let places = Places {
+            host: Spot::of("0"),
+            vm: Spot::of("1"),
+        };
+        let place = PlaceRow::both(PlaceKind::Cpu, Side::Guest, &places);
+        let plain = row(&place.name(), "application");
+        let placed = BenchmarkRow {
+            facts: place.into(),
+            ..plain.clone()
+        };
+        assert!(RowsOf::Placements.wants(&placed) && !RowsOf::Placements.knows(&plain));
     }
 
     #[test]
@@ -92,15 +128,15 @@ mod tests {
                 depths,
                 busy,
             });
-            let names = [
-                "io-qemu-d1",
-                "io-qemu-d8-busy",
-                "io-qemu-net-d8",
-                "io-elvis-d1",
+            let rows = [
+                io("qemu", 1, false),
+                io("qemu", 8, true),
+                io("qemu-net", 8, false),
+                io("elvis", 1, false),
             ];
-            let names = names.into_iter();
-            let wanted = names.filter(|name| devices.wants(&row(name, "io")));
-            wanted.collect::<Vec<_>>().join(" ")
+            let wanted = rows.iter().filter(|row| devices.wants(row));
+            let names: Vec<&str> = wanted.map(|row| &*row.name).collect();
+            names.join(" ")
         };
         assert_eq!(
             wanted(Some("^qemu$"), None, None),

@@ -11,6 +11,7 @@ pub mod old;
 mod paper;
 mod results;
 mod run;
+mod test;
 mod values;
 
 use clap::{ArgAction, Args, Parser, Subcommand};
@@ -30,6 +31,7 @@ pub use judge::{CompareArgs, Effect, JudgeArgs};
 pub use paper::PaperArgs;
 pub use results::{ModelArgs, ReportArgs, ShowArgs, Suite, View};
 pub use run::{AppsArgs, NestedArgs, OutputArgs, PlaceArgs, RunArgs, Work, io};
+pub use test::TestArgs;
 use values::When;
 pub use values::{PlatformList, folder, platforms, seconds};
 
@@ -44,6 +46,7 @@ Examples:
   worldswitch run --on lab:native,qemu-tcg -o before
                                                 two platforms, results in ./before
   worldswitch run apps                          applications, natively and in a VM
+  worldswitch test HEAD~ HEAD                   what a kernel's last commit costs, and why
   worldswitch show before                       the results of an earlier run
   worldswitch compare before after              what got better or worse
   worldswitch lab check --budget kvm.toml       instruction counts against a budget, for CI
@@ -86,6 +89,8 @@ pub struct Cli {
 pub enum Command {
     /// Measure any workload on any machine, and keep the results.
     Run(Box<RunArgs>),
+    /// Test a change: what costs more with it, and the functions that are the cause.
+    Test(Box<TestArgs>),
     /// List, show and measure the tables and figures of five papers.
     Paper(PaperArgs),
     /// Measure a campaign on many hosts with Slurm, or on this host.

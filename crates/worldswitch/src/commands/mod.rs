@@ -15,6 +15,7 @@ mod run;
 #[cfg(test)]
 mod schemas;
 mod show;
+mod test;
 
 use crate::cli::{Command, help};
 use crate::shared::Done;
@@ -27,6 +28,7 @@ pub fn command(command: &Command, colours: Colours) -> anyhow::Result<Done> {
         Command::Lab { what } => return lab::lab(what, colours),
         Command::Compare(args) => return compare::compare(args, colours).map(Done::Judged),
         Command::Explain(args) => return explain::explain(args, colours),
+        Command::Test(args) => return test::test(args, colours),
         Command::Fleet(args) => return fleet::fleet(args, colours),
         Command::Report(args) => return report::report(args, colours),
         Command::History(args) => return history::history(args, colours),

@@ -23,7 +23,7 @@ pub fn check(name: &str, value: &serde_json::Value) {
 /// `WS_BLESS=1 cargo test -p worldswitch schemas` writes them anew after the types have changed.
 #[test]
 fn the_committed_schemas_are_those_of_the_types() {
-    let schemas: [(&str, Schema); 22] = [
+    let schemas: [(&str, Schema); 23] = [
         ("apps", of::<ws_report::Apps>()),
         ("benchmarks", of::<super::benchmarks::Benchmarks<'_>>()),
         ("bisect", of::<super::lab::Bisected<'_>>()),
@@ -45,6 +45,7 @@ fn the_committed_schemas_are_those_of_the_types() {
         ("place", of::<ws_report::Placement>()),
         ("platforms", of::<super::machines::Platforms<'_>>()),
         ("series", of::<super::history::plot::Series<'_>>()),
+        ("test", of::<ws_trial::Trial>()),
         ("workloads", of::<super::run::Workloads>()),
     ];
     for (name, schema) in schemas {

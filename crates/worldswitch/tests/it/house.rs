@@ -404,6 +404,40 @@ fn sources() -> impl Iterator<Item = PathBuf> {
     })
 }
 
+/// Sources that take names of rows apart: one for facts of older results, one for the cost model's classes of a guest's
+/// benchmarks, which have no facts.
+const NAMES: [&str; 2] = [
+    "crates/results/src/rows/named.rs",
+    "crates/analysis/src/model/terms.rs",
+];
+
+/// Facts say what a row measures. Names in variables with other names than here are not found.
+#[test]
+fn names_of_rows_are_taken_apart_in_one_place() {
+    let apart = "(starts_with|ends_with|strip_prefix|strip_suffix|r?splitn?(_once)?|r?find|contains|matches)";
+    let taken = format!(r"(?-u:\b)(benchmark|workload|row\.name)(\.as_str\(\))?\.{apart}\(");
+    let taken = regex::Regex::new(&taken).unwrap();
+    let mut callers = BTreeSet::new();
+    for file in sources().filter(|file| file.extension() == Some("rs".as_ref())) {
+        let text = read(&file);
+        let source = text.split("#[cfg(test)]\nmod tests").next().unwrap();
+        // rustfmt breaks long chains.
+        let source: String = source.split_whitespace().collect();
+        if source.contains("RowFacts::named(") {
+            callers.insert(file.display().to_string());
+        }
+        let found = taken.find(&source).map(|found| found.as_str());
+        let path = file.to_str().unwrap();
+        assert_eq!(found.filter(|_| !NAMES.contains(&path)), None, "{path}");
+        assert!(found.is_some() || path != NAMES[1], "{path} no longer does");
+    }
+    let reader = BTreeSet::from(["crates/results/src/read.rs".to_owned()]);
+    assert_eq!(
+        callers, reader,
+        "only the reader of files has facts by name"
+    );
+}
+
 #[test]
 fn files_and_functions_of_c_are_short() {
     for file in sources() {

@@ -51,6 +51,7 @@ pub fn measured(name: &str, category: &str, unit: &str, boots: &[&[u64]]) -> Row
         benchmark: name.into(),
         category: category.into(),
         work: None,
+        facts: RowFacts::default(),
         status: Status::Ok,
         reason: None,
         outcomes: (1..).take(boots.len()).map(outcome).collect(),
@@ -95,7 +96,11 @@ pub fn unproven(mut row: Row) -> Row {
     row
 }
 
-pub fn result(platform: &str, boots: u32, conditions: Value, rows: Vec<Row>) -> ResultFile {
+/// A result as it is read from a file of a version whose rows had no facts.
+pub fn result(platform: &str, boots: u32, conditions: Value, mut rows: Vec<Row>) -> ResultFile {
+    for row in &mut rows {
+        row.facts = RowFacts::named(row);
+    }
     let launch = |boot: u32| Launch {
         first_record_ms: Some(212),
         wall_ms: 1843,

@@ -7,13 +7,13 @@ use anyhow::{Context, bail};
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 use ws_machines::name::PlatformName;
-use ws_place::{Asked, Cpus, Matrix, workloads};
+use ws_place::{Asked, Cpus, Matrix, facts, workloads};
 use ws_report::Traffics;
 use ws_results::place::{PlaceKind, PlaceRow};
 use ws_results::{ResultFile, Row, Status};
 use ws_runner::rows::RowsOf;
 use ws_runner::turns::Turns;
-use ws_runner::{Benchmarks, Measured, Output, RunSpec, Session, whole};
+use ws_runner::{Measured, Output, RunSpec, Session, whole};
 use ws_terminal::{Colours, Usage, output};
 
 /// Platforms with a VM on this host, and whether the VM is emulated.
@@ -66,8 +66,8 @@ fn measured(args: &PlaceArgs, colours: Colours) -> anyhow::Result<(Vec<ResultFil
         let workloads = workloads(rows, is_emulator, &cpus.all());
         parts.lab.workloads = workloads.context("a workload can't be written")?;
         let spec = RunSpec {
-            benchmarks: Benchmarks::Matching(regex::Regex::new("^place-")?),
-            rows: Some(RowsOf::Applications),
+            rows: Some(RowsOf::Placements),
+            facts: facts(rows),
             turns,
             platforms: vec![name.clone()],
             boots: Some(boots),

@@ -55,6 +55,7 @@ pub fn bisect(args: &BisectArgs, colours: Colours) -> anyhow::Result<Done> {
     let builder = Builder {
         command: args.build.clone(),
         config: parts::kernel_config(&args.parts.lab.to_places())?,
+        debug: None,
     };
     let tree = Tree::make(&args.kernel_tree, resources.store()?.root(), &session.stop)?;
     let (good, bad) = (tree.commit(&args.good)?, tree.commit(&args.bad)?);

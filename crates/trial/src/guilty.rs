@@ -1,0 +1,182 @@
+//! The functions that are the cause of a change, with their lines.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+use ws_explain::diff::{Change, Difference, source_name};
+use ws_explain::explained::Explained;
+
+/// A function whose own instructions changed.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Guilty {
+    /// Name of the function.
+    pub function: String,
+    /// Level of the function; 0 for the machine's own software.
+    pub level: u8,
+    /// Kind of the change.
+    pub change: Change,
+    /// Instructions of its own that the function executes more.
+    pub own: i64,
+    /// Source file, if there is debug information.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// Line of the file with the most instructions that only one side executes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+}
+
+impl Guilty {
+    /// `arch/x86/kvm/x86.c:11234`, if it is known.
+    pub fn place(&self) -> Option<String> {
+        match (&self.file, self.line) {
+            (Some(file), Some(line)) => Some(format!("{file}:{line}")),
+            _ => None,
+        }
+    }
+
+    /// Kind of the change, as a word.
+    pub fn word(&self) -> &'static str {
+        match self.change {
+            Change::Gained => "new",
+            Change::Lost => "gone",
+            Change::Longer => "longer",
+            Change::Shorter => "shorter",
+            Change::Callees => "other callees",
+        }
+    }
+}
+
+/// Returns at most `most` functions whose own instructions changed, the most first, and the number of the others.
+pub fn guilty(
+    before: &Explained,
+    after: &Explained,
+    difference: &Difference,
+    most: usize,
+) -> (Vec<Guilty>, usize) {
+    let changed: Vec<_> = difference
+        .functions
+        .iter()
+        .filter(|changed| changed.own() != 0)
+        .collect();
+    let guilty = changed.iter().take(most).map(|changed| {
+        let key = (&*changed.name, changed.level);
+        let (old, new) = (lines(before, key), lines(after, key));
+        // A function that is gone has lines on the first side only.
+        let at = match changed.own() > 0 {
+            true => only_in(&new, &old).or_else(|| only_in(&old, &new)),
+            false => only_in(&old, &new).or_else(|| only_in(&new, &old)),
+        };
+        let (file, line) = at.unzip();
+        Guilty {
+            function: changed.name.clone(),
+            level: changed.level,
+            change: changed.change,
+            own: changed.own(),
+            file,
+            line,
+        }
+    });
+    let guilty: Vec<Guilty> = guilty.collect();
+    let more = changed.len() - guilty.len();
+    (guilty, more)
+}
+
+/// Lines of a function in the order of file and number, with their instructions.
+type Lines = Vec<((String, u32), u64)>;
+
+fn lines(explained: &Explained, (name, level): (&str, u8)) -> Lines {
+    let mut lines: BTreeMap<(String, u32), u64> = BTreeMap::new();
+    for line in &explained.lines {
+        let function = explained.functions.get(line.function as usize);
+        if function.is_some_and(|one| one.level == level && source_name(&one.name) == name) {
+            *lines.entry((line.file.clone(), line.line)).or_default() += line.instructions;
+        }
+    }
+    lines.into_iter().collect()
+}
+
+/// Returns the line with the most instructions that has no counterpart on the other side. Lines of one file and as many
+/// instructions are counterparts; a patch moves those below it, so numbers do not say which. The counterparts are the
+/// common subsequence with the most instructions.
+fn only_in(lines: &Lines, others: &Lines) -> Option<(String, u32)> {
+    let is_same = |a: usize, b: usize| {
+        let (((file, _), insns), ((other, _), others)) = (&lines[a], &others[b]);
+        file == other && insns == others
+    };
+    // most[a][b]: instructions of the best common subsequence of the lines from a and the others from b.
+    let mut most = vec![vec![0u64; others.len() + 1]; lines.len() + 1];
+    for a in (0..lines.len()).rev() {
+        for b in (0..others.len()).rev() {
+            let skipped = most[a + 1][b].max(most[a][b + 1]);
+            most[a][b] = match is_same(a, b) {
+                true => skipped.max(most[a + 1][b + 1] + lines[a].1),
+                false => skipped,
+            };
+        }
+    }
+    let (mut a, mut b, mut alone) = (0, 0, Vec::new());
+    while a < lines.len() {
+        if b < others.len() && most[a][b] == most[a][b + 1] {
+            b += 1;
+        } else if b < others.len() && is_same(a, b) && most[a][b] == most[a + 1][b + 1] + lines[a].1
+        {
+            (a, b) = (a + 1, b + 1);
+        } else {
+            alone.push(&lines[a]);
+            a += 1;
+        }
+    }
+    let first_of_most = |one: &&(_, u64), other: &&(_, u64)| one.1.cmp(&other.1);
+    let found = alone.into_iter().rev().max_by(first_of_most);
+    found.map(|(at, _)| at.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn of(lines: &[(u32, u64)]) -> Lines {
+        let line = |&(line, insns)| (("x86.c".to_owned(), line), insns);
+        lines.iter().map(line).collect()
+    }
+
+    fn found(lines: &[(u32, u64)], others: &[(u32, u64)]) -> Option<u32> {
+        only_in(&of(lines), &of(others)).map(|(_, line)| line)
+    }
+
+    #[test]
+    fn the_line_that_only_one_side_has_is_found_though_others_moved() {
+        let before = [(10, 3), (11, 4), (12, 1), (20, 2)];
+        // Two lines before line 12, the second of which has code.
+        let after = [(10, 3), (11, 4), (13, 7), (14, 1), (22, 2)];
+        assert_eq!(found(&after, &before), Some(13));
+        assert_eq!(found(&before, &after), None);
+        // A line that got longer.
+        assert_eq!(found(&[(10, 3), (11, 6)], &[(10, 3), (11, 4)]), Some(11));
+        // Of several the one with the most instructions, the first of as many.
+        assert_eq!(found(&[(1, 2), (2, 5), (3, 5)], &[]), Some(2));
+        assert_eq!(found(&[], &[(1, 2)]), None);
+    }
+
+    proptest! {
+        #[test]
+        fn one_more_line_is_that_line(
+            mut lines in proptest::collection::btree_map(1u32..200, 1u64..20, 0..30),
+            new in 1u64..20,
+            at in 1u32..200,
+        ) {
+            lines.remove(&at);
+            let before: Vec<(u32, u64)> = lines.iter().map(|(line, insns)| (*line, *insns)).collect();
+            let moved = |line: u32| if line > at { line + 1 } else { line };
+            let mut after: Vec<(u32, u64)> = before.iter().map(|(line, insns)| (moved(*line), *insns)).collect();
+            after.push((at, new));
+            after.sort_unstable();
+            // Neighbours with as many instructions can't be told apart.
+            let found = found(&after, &before).unwrap();
+            let insns = after.iter().find(|(line, _)| *line == found).unwrap().1;
+            prop_assert_eq!(insns, new);
+        }
+    }
+}

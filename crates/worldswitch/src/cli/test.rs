@@ -1,0 +1,88 @@
+//! Options of `worldswitch test`.
+
+use super::help::{MACHINES, OUTPUT};
+use super::{Exports, Form, OutputArgs, PartsArgs, PlatformList, file, platforms};
+use clap::Args;
+use std::path::PathBuf;
+
+const HELP: &str = "\
+BASE and HEAD are each, in this order of preference:
+  results           a folder, FOLDER:PLATFORM or a file of an earlier run
+  a kernel          a build tree of Linux, a folder with a bzImage and its modules, or a kernel's file
+  a version         of a kernel that the lab has: 6.1, 6.12, unstable (worldswitch lab show kvm)
+  a commit          of the repository of Linux in the current folder, or of --kernel-tree
+With --monitor they are programs: the KVM monitors to compare.
+
+A commit is built with the lab's small configuration, in a worktree in the cache. Your checkout is
+never touched. The next build compiles only what changed, and a kernel that was built is kept. This
+needs the usual tools of a Linux build (gcc, make, flex, bison, bc, libelf-dev), and uses ccache
+where it is installed.
+
+Examples:
+  worldswitch test HEAD~ HEAD                   what the last commit costs, from a kernel's tree
+  worldswitch test v6.12 v6.13 --on lab:kvm     two releases, on QEMU: a tenth of the time
+  worldswitch test 6.1 6.12 --on lab:kvm --all  two kernels of Debian, every benchmark
+  worldswitch test before after                 two results; nothing is booted but to explain
+  worldswitch test old/vmm new/vmm --monitor --on lab:kvm
+  worldswitch test HEAD~ HEAD --comment patch.md
+                                                also a comment for the patch, if anything changed
+
+Exit codes, the first that applies:
+  2  wrong usage
+  1  an error, or a machine that failed
+  3  a regression
+  4  a figure is in doubt, or nothing was compared
+  0  nothing costs more";
+
+/// The heading of options that say how kernels are made.
+const KERNELS: &str = "Kernels of commits";
+
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub struct TestArgs {
+    /// The side without the change: a commit, a kernel, a version, or results.
+    #[arg(value_name = "BASE")]
+    pub base: String,
+    /// The side with the change.
+    #[arg(value_name = "HEAD")]
+    pub head: String,
+    /// Lab machines, separated by commas; may be repeated. Default: lab:kvm-amd,lab:kvm-intel.
+    #[arg(long, value_name = "PLATFORM,...", value_parser = platforms)]
+    pub on: Vec<PlatformList>,
+    /// Measure all benchmarks. By default the dozen that matter are measured.
+    #[arg(long, conflicts_with = "bench")]
+    pub all: bool,
+    /// Measure only benchmarks whose name matches this regular expression (any part of it).
+    #[arg(long, value_name = "REGEX", value_parser = regex::Regex::new)]
+    pub bench: Option<regex::Regex>,
+    /// Extra boots of each side with shifted code and more memory. The range of a figure over all boots is its
+    /// band. A change inside the band is no change.
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub perturb: u32,
+    /// Compare the sides even if this condition differs; may be repeated.
+    #[arg(long, value_name = "FIELD")]
+    pub allow: Vec<String>,
+    /// Compare KVM monitors: BASE and HEAD are programs.
+    #[arg(long, conflicts_with = "vmm")]
+    pub monitor: bool,
+    /// Leave out which functions changed.
+    #[arg(long)]
+    pub no_explain: bool,
+    /// The repository of Linux that commits are in. Default: the current folder.
+    #[arg(long, value_name = "DIR", default_value = ".", hide_default_value = true, help_heading = KERNELS)]
+    pub kernel_tree: PathBuf,
+    /// The shell command that builds a commit (worldswitch lab bisect --help lists its variables). Default:
+    /// a build with lab/kernel.config.
+    #[arg(long, value_name = "COMMAND", help_heading = KERNELS)]
+    pub build: Option<String>,
+    /// Write a comment for the patch as Markdown. If nothing changed, no file is written, and one that is there
+    /// is removed.
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT, value_parser = file(Form::Markdown))]
+    pub comment: Option<PathBuf>,
+    #[command(flatten, next_help_heading = OUTPUT)]
+    pub output: OutputArgs,
+    #[command(flatten, next_help_heading = OUTPUT)]
+    pub exports: Exports,
+    #[command(flatten, next_help_heading = MACHINES)]
+    pub parts: PartsArgs,
+}

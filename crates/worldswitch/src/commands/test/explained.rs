@@ -1,0 +1,92 @@
+//! Which functions are the cause of each change: both sides are recorded.
+
+use super::sides::Made;
+use crate::cli::TestArgs;
+use anyhow::{Context, bail};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use ws_explain::diff::Difference;
+use ws_explain::explained::Explained;
+use ws_machines::name::PlatformName;
+use ws_recorder::Explainer;
+use ws_runner::Session;
+use ws_terminal::output;
+use ws_trial::{Explanation, Trial, calls, guilty};
+
+/// Functions that are named below a row.
+const FUNCTIONS: usize = 3;
+
+/// Adds the functions to each row that changed. A row that can't be explained gets the reason.
+///
+/// # Errors
+/// The user stopped it.
+pub fn explain(
+    trial: &mut Trial,
+    args: &TestArgs,
+    made: [&Made; 2],
+    session: &Session,
+) -> anyhow::Result<()> {
+    let rows = trial.rows().map(|(machine, row)| {
+        (
+            machine.machine.clone(),
+            [machine.base.clone(), machine.head.clone()],
+            row.benchmark.clone(),
+        )
+    });
+    let rows: Vec<(String, [String; 2], String)> = rows.collect();
+    let all = rows.len();
+    for (at, (machine, platforms, benchmark)) in rows.into_iter().enumerate() {
+        let text = format!(
+            "{benchmark} on {machine} is recorded, to see which functions changed ({}/{all})",
+            at + 1
+        );
+        output::progress("test", &text);
+        let explained = of_row(args, made, &platforms, &benchmark, session);
+        if session.stop.requested() {
+            bail!("stopped while it was explained");
+        }
+        trial.explain(
+            &machine,
+            &benchmark,
+            explained.map_err(|why| format!("{why:#}")),
+        );
+    }
+    Ok(())
+}
+
+fn of_row(
+    args: &TestArgs,
+    made: [&Made; 2],
+    platforms: &[String; 2],
+    benchmark: &str,
+    session: &Session,
+) -> anyhow::Result<Explanation> {
+    let mut recorded: BTreeMap<usize, Explained> = BTreeMap::new();
+    for (side, platform) in platforms.iter().enumerate() {
+        let name: PlatformName = platform.parse().with_context(|| platform.clone())?;
+        let mut parts = args.parts.to_parts();
+        if let Some(monitor) = &made[side].monitor {
+            parts.vmm = Some(monitor.clone());
+        }
+        let debug: Vec<PathBuf> = made[side].debug.iter().cloned().collect();
+        let explainer = Explainer {
+            benchmark,
+            parts: &parts,
+            without: &[],
+            debug: &debug,
+            session,
+        };
+        let explained = explainer.explain(&name)?.context("stopped")?;
+        recorded.insert(side, explained);
+    }
+    let (Some(before), Some(after)) = (recorded.get(&0), recorded.get(&1)) else {
+        bail!("a side was not recorded");
+    };
+    let difference = Difference::of(before, after)?;
+    let (functions, more_functions) = guilty(before, after, &difference, FUNCTIONS);
+    Ok(Explanation {
+        functions,
+        more_functions,
+        calls: calls(before, after),
+    })
+}

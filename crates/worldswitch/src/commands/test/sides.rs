@@ -1,0 +1,294 @@
+//! The two sides of a test: results, kernels, versions, commits or monitors.
+
+use super::usage;
+use crate::cli::TestArgs;
+use anyhow::{Context, bail};
+use std::path::{Path, PathBuf};
+use ws_kernels::built::Kernels;
+use ws_kernels::tree::Tree;
+use ws_lab::kernel::Kernel;
+use ws_machines::name::{PlatformName, parse_list};
+use ws_machines::resources::Resources;
+use ws_results::ResultFile;
+use ws_runner::{Output, Session, parts};
+use ws_terminal::{Progress, output, time};
+use ws_trial::Side;
+
+/// The machines of a test that names none.
+const MACHINES: &str = "lab:kvm-amd,lab:kvm-intel";
+
+/// What a side is.
+enum Word {
+    Results(Vec<ResultFile>),
+    /// A folder or file with a kernel.
+    Kernel(PathBuf),
+    /// A kernel of the lab.
+    Version,
+    Commit,
+    Monitor(PathBuf),
+}
+
+/// The sides before they are made, and the machines.
+pub struct Sides {
+    /// Machines without a variant: a side is one.
+    pub machines: Vec<PlatformName>,
+    base: Word,
+    head: Word,
+}
+
+/// A side that can be measured, or is.
+pub struct Made {
+    pub side: Side,
+    /// Variant of the machine; None for results and monitors.
+    variant: Option<String>,
+    pub results: Option<Vec<ResultFile>>,
+    pub monitor: Option<PathBuf>,
+    /// Folder with debug information.
+    pub debug: Option<PathBuf>,
+}
+
+impl Made {
+    /// Name of this side of a machine.
+    pub fn name(&self, machine: &PlatformName) -> PlatformName {
+        PlatformName {
+            variant: self.variant.clone(),
+            ..machine.clone()
+        }
+    }
+}
+
+/// The machine of a side: its name without the variant.
+pub fn machine(name: &PlatformName) -> PlatformName {
+    PlatformName {
+        variant: None,
+        ..name.clone()
+    }
+}
+
+impl Sides {
+    /// Finds out what the user's words are.
+    ///
+    /// # Errors
+    /// Wrong usage: they are nothing that can be compared, or a machine has no kernel to change.
+    pub fn of(args: &TestArgs) -> anyhow::Result<Self> {
+        let resources = parts::resources(&args.parts.to_parts());
+        let mut machines: Vec<PlatformName> = args.on.concat();
+        let asked = !machines.is_empty();
+        if !asked {
+            machines = parse_list(MACHINES)?;
+        }
+        let base = word(&args.base, args.monitor, &machines, &resources)?;
+        let head = word(&args.head, args.monitor, &machines, &resources)?;
+        // Results say themselves on which machines they were measured.
+        let measured = [&base, &head].into_iter().find_map(|word| match word {
+            Word::Results(results) => Some(results),
+            _ => None,
+        });
+        if let (Some(results), false) = (measured, asked) {
+            machines.clear();
+            for result in results {
+                let name: PlatformName = result
+                    .platform
+                    .parse()
+                    .with_context(|| result.platform.clone())?;
+                let name = machine(&name);
+                if !machines.contains(&name) {
+                    machines.push(name);
+                }
+            }
+        }
+        let is_booted = |word: &Word| !matches!(word, Word::Results(_));
+        if is_booted(&base) || is_booted(&head) {
+            for name in &machines {
+                sound(name, &resources)?;
+            }
+        }
+        Ok(Self {
+            machines,
+            base,
+            head,
+        })
+    }
+
+    /// Builds what is to be built. The folder gets the logs of builds.
+    ///
+    /// # Errors
+    /// A commit can't be built, or the user stopped it.
+    pub fn make(
+        &self,
+        args: &TestArgs,
+        folder: &Output,
+        session: &Session,
+    ) -> anyhow::Result<(Made, Made)> {
+        let mut commits = None;
+        let mut make = |word: &Word, name: &str| -> anyhow::Result<Made> {
+            let mut made = Made {
+                side: Side {
+                    name: name.to_owned(),
+                    about: None,
+                },
+                variant: None,
+                results: None,
+                monitor: None,
+                debug: None,
+            };
+            match word {
+                Word::Results(results) => made.results = Some(results.clone()),
+                Word::Monitor(path) => made.monitor = Some(path.clone()),
+                Word::Version => made.variant = Some(name.to_owned()),
+                Word::Kernel(path) => {
+                    made.debug = Some(path.clone()).filter(|path| has_debug(path));
+                    made.variant = Some(utf8(path)?);
+                }
+                Word::Commit => {
+                    if commits.is_none() {
+                        commits = Some(Commits::open(args, session)?);
+                    }
+                    let Some(commits) = &commits else {
+                        unreachable!("it was opened just now")
+                    };
+                    commits.make(name, &mut made, folder, session)?;
+                }
+            }
+            Ok(made)
+        };
+        Ok((make(&self.base, &args.base)?, make(&self.head, &args.head)?))
+    }
+}
+
+/// A repository whose commits are built.
+struct Commits {
+    tree: Tree,
+    config: PathBuf,
+    command: Option<String>,
+}
+
+impl Commits {
+    fn open(args: &TestArgs, session: &Session) -> anyhow::Result<Self> {
+        let resources = parts::resources(&args.parts.to_parts());
+        Ok(Self {
+            tree: Tree::keep(&args.kernel_tree, resources.store()?.root(), &session.stop)?,
+            config: parts::kernel_config(&args.parts.lab.to_places())?,
+            command: args.build.clone(),
+        })
+    }
+
+    fn make(
+        &self,
+        name: &str,
+        made: &mut Made,
+        folder: &Output,
+        session: &Session,
+    ) -> anyhow::Result<()> {
+        let commit = self.tree.commit(name)?;
+        let kernels = Kernels::new(&self.tree, &self.config, self.command.clone())?;
+        let short = commit.short().to_owned();
+        let folder = folder.folder.as_deref().unwrap_or(Path::new("."));
+        std::fs::create_dir_all(folder)
+            .with_context(|| format!("can't make {}", folder.display()))?;
+        let log = folder.join(format!("build-{short}.log"));
+        output::progress(
+            "test",
+            &format!("{name}: building {short}: {}", commit.subject),
+        );
+        let built = kernels.build(&commit, &log, &session.stop, &Progress::new(false))?;
+        let built = match built {
+            Ok(built) => built,
+            Err(why) => bail!("{name}: {why} (the whole output is in {})", log.display()),
+        };
+        output::progress(
+            "test",
+            &match built.took {
+                Some(took) => format!("{name}: built in {}", time::short(took)),
+                None => format!("{name}: was built before"),
+            },
+        );
+        made.side.about = Some(format!("{short}: {}", commit.subject));
+        if short.starts_with(name) {
+            made.side.about = Some(commit.subject.clone());
+        }
+        made.variant = Some(utf8(&built.kernel)?);
+        made.debug = built.debug;
+        Ok(())
+    }
+}
+
+fn utf8(path: &Path) -> anyhow::Result<String> {
+    let path = std::path::absolute(path)?;
+    let text = path.to_str();
+    Ok(text
+        .with_context(|| format!("{} is not UTF-8", path.display()))?
+        .to_owned())
+}
+
+/// What a word is. A file or folder goes before a version, and a version before a commit.
+fn word(
+    name: &str,
+    is_monitor: bool,
+    machines: &[PlatformName],
+    resources: &Resources,
+) -> anyhow::Result<Word> {
+    let path = Path::new(name);
+    if is_monitor {
+        return match path.is_file() {
+            true => Ok(Word::Monitor(path.to_owned())),
+            false => Err(usage(format!("--monitor: there is no program {name}"))),
+        };
+    }
+    let before_platform = name.split_once(':').map(|(path, _)| Path::new(path));
+    if path.exists() || before_platform.is_some_and(Path::exists) {
+        let results = ws_results::load(name);
+        if let Ok(results) = results {
+            return Ok(Word::Results(results));
+        }
+        return match Kernel::at(path) {
+            Ok(_) => Ok(Word::Kernel(path.to_owned())),
+            Err(why) => Err(usage(format!(
+                "{name} has neither results of an earlier run nor a kernel ({why}); for a commit of this name say refs/heads/{name}"
+            ))),
+        };
+    }
+    let lab = resources.lab()?;
+    let has = |machine: &PlatformName| lab.recipe(&machine.name, Some(name)).is_ok();
+    Ok(match machines.iter().all(has) {
+        true => Word::Version,
+        false => Word::Commit,
+    })
+}
+
+/// Checks that a machine has a kernel to be changed.
+fn sound(name: &PlatformName, resources: &Resources) -> anyhow::Result<()> {
+    if name.family.as_deref() != Some("lab") {
+        return Err(usage(format!(
+            "--on {name}: a change is tried in machines of the lab, such as lab:kvm"
+        )));
+    }
+    if name.variant.is_some() {
+        return Err(usage(format!(
+            "--on {name}: leave out '@' and the variant: BASE and HEAD are its kernels"
+        )));
+    }
+    let recipe = resources.lab()?.recipe(&name.name, None)?;
+    if recipe.kernel.is_none() {
+        return Err(usage(format!("--on {name}: this machine boots no Linux")));
+    }
+    Ok(())
+}
+
+/// Bytes at the end of an ELF file in which the names of its sections stand, of a vmlinux.
+const NAMES_BYTES: u64 = 1 << 20;
+
+/// Whether a build tree has a vmlinux with debug information.
+fn has_debug(folder: &Path) -> bool {
+    use std::io::{Read, Seek, SeekFrom};
+    let read = || -> std::io::Result<Vec<u8>> {
+        let mut file = std::fs::File::open(folder.join("vmlinux"))?;
+        let length = file.metadata()?.len();
+        file.seek(SeekFrom::Start(length.saturating_sub(NAMES_BYTES)))?;
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes)?;
+        Ok(bytes)
+    };
+    const NAME: &[u8] = b".debug_info\0";
+    read().is_ok_and(|bytes| bytes.windows(NAME.len()).any(|at| at == NAME))
+}

@@ -1,0 +1,132 @@
+# worldswitch test: a change by its two commits, versions or results; the builds copy Debian's kernels for ARM from the
+# lab's store, as in bisect.bats. A real kernel that is built is in tests/long/trial.bats.
+
+# `run --separate-stderr` sets $stderr, which shellcheck does not know.
+# shellcheck disable=SC2154
+
+load common
+load browser
+
+setup_file() { browser_start; }
+
+teardown_file() { browser_stop; }
+
+setup() {
+    common_setup
+    CACHE=$BATS_TEST_TMPDIR/cache
+    mkdir "$CACHE"
+    ln -s "$LAB_STORE/sets" "$CACHE/sets"
+    export GIT_AUTHOR_NAME=x GIT_AUTHOR_EMAIL=x@example.org GIT_COMMITTER_NAME=x \
+        GIT_COMMITTER_EMAIL=x@example.org GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null
+    # Expanded by the shell that runs the build.
+    # shellcheck disable=SC2016
+    BUILD='test -d "$LAB_STORE/sets/$(cat kernel)/root" || { echo "error: no $(cat kernel)"; exit 2; }
+        cp "$LAB_STORE/sets/$(cat kernel)"/root/boot/vmlinuz-* "$WORLDSWITCH_OUT/bzImage"
+        find "$LAB_STORE/sets/$(cat kernel)/root" -name "*.ko" -exec cp {} "$WORLDSWITCH_OUT" \;'
+    git init -q -b main tree
+    for kernel in linux-arm64-6.1 linux-arm64-6.12 none; do
+        echo "$kernel" >tree/kernel
+        git -C tree add -A
+        git -C tree commit -qm "use $kernel"
+        git -C tree tag "$kernel"
+    done
+    git -C tree checkout -q linux-arm64-6.12
+}
+
+# What is compared, in a boot and a perturbed one of each side.
+trial() { ws test "$@" --on lab:kvm-vhe --cache "$CACHE" --perturb 1 --bench '^(hypercall|cpuid)$'; }
+
+@test "two commits are built once, compared and explained, and versions and results give the same figures" {
+    export LIMIT=400
+    cd tree
+    run -3 --separate-stderr trial linux-arm64-6.1 linux-arm64-6.12 --build "$BUILD" -o ../commits \
+        --export-json ../commits.json --comment ../comment.md
+    [[ $output == 'linux-arm64-6.12 ('*': use linux-arm64-6.12) against linux-arm64-6.1 ('* ]]
+    [[ ${output//$'\n'/ } == *': 1 of 1 figure cost more, the worst is hypercall on lab:kvm-vhe, +'* ]]
+    [[ $stderr == *'linux-arm64-6.12: built in '* ]]
+    cd ..
+    jq -e '.schema == "worldswitch-test/1" and .outcome == "regression" and .machines[0].machine == "lab:kvm-vhe"
+        and (.machines[0].rows[0] | .benchmark == "hypercall" and .verdict == "worse" and .added == .head - .base
+            and (.functions | length == 3) and all(.functions[]; .own != 0))' commits.json
+    head -n 1 comment.md | grep -q '^\*\*linux-arm64-6.12 '
+    grep -q '^| hypercall | .* WORSE | `' comment.md
+    [ "$(git -C tree rev-parse HEAD)" = "$(git -C tree rev-parse linux-arm64-6.12)" ]
+    # Built before; the other direction is better.
+    run -0 --separate-stderr trial linux-arm64-6.12 linux-arm64-6.1 --build "$BUILD" --kernel-tree tree --no-explain
+    [[ $stderr == *'linux-arm64-6.1: was built before'* && $output == *'1 of 1 figure cost less'* ]]
+    run -3 trial 6.1 6.12 --no-explain --export-json versions.json -o versions
+    figures='[.machines[0].rows[] | [.benchmark, .base, .head]]'
+    [ "$(jq -c "$figures" versions.json)" = "$(jq -c "$figures" commits.json)" ]
+    run -3 trial versions/lab-kvm-vhe@6.1.json versions/lab-kvm-vhe@6.12.json --no-explain --export-json results.json
+    [ "$(jq -c "$figures" results.json)" = "$(jq -c "$figures" commits.json)" ]
+    # Nothing changed: no comment, and the old one is gone.
+    run -0 trial versions/lab-kvm-vhe@6.1.json versions/lab-kvm-vhe@6.1.json --comment comment.md
+    [[ $output == *': 0 of 1 figure changed.'* ]]
+    [ ! -e comment.md ]
+}
+
+@test "what can't be compared or built is said before anything boots" {
+    run -1 trial linux-arm64-6.1 none --build "$BUILD" --kernel-tree tree
+    [[ $output == *'none: its build failed '*'error: no none'*'the whole output is in '* ]]
+    run -2 trial v1 v2 --kernel-tree tree
+    [[ $output == *'tree has no commit v1'* ]]
+    mkdir empty
+    run -2 trial empty v2
+    [[ $output == *'empty has neither results of an earlier run nor a kernel'* ]]
+    run -2 ws test 6.1 6.12 --on lab:native
+    [[ $output == *'--on lab:native: this machine boots no Linux'* ]]
+    run -2 ws test 6.1 6.12 --on kvm
+    run -2 ws test a b --monitor --on lab:kvm
+    [[ $output == *'there is no program a'* ]]
+    run -2 trial 6.1 HEAD
+    [[ $output == *'not a git repository'* ]]
+}
+
+# What a graph shows: for each call that is wide enough its name and the part of the whole width, the widest ten.
+SHOWN='[...document.querySelectorAll("svg.flame g:not([hidden])")].map((node) =>
+    [node.dataset.n, Math.round(Number(node.querySelector("rect").getAttribute("width")))])
+    .sort((a, b) => b[1] - a[1]).slice(0, 10).map((one) => one.join(" ")).join("\n")'
+
+# bats test_tags=live
+@test "its page is one file whose graph zooms and is searched, by pointer and by keys, and whose table sorts" {
+    browser_needed
+    run -3 trial 6.1 6.12 -o out
+    [[ $output == *'the page is out/test.html' ]]
+    WIDTHS='420 1400' laid_out "$PWD/out/test.html"
+    page_open "$PWD/out/test.html"
+    [ "$(js 'document.querySelector("h1").textContent')" = "$(js 'document.querySelector("h1").textContent' | tr -s ' ')" ]
+    # A row's name leads to its functions.
+    click 'tbody th a'
+    [ "$(js 'decodeURI(location.hash)')" = '#lab:kvm-vhe/hypercall' ]
+    [ "$(js 'document.getElementById(decodeURI(location.hash.slice(1))).tagName')" = H3 ]
+    js "$SHOWN" >whole.txt
+    # A call that takes a part of the width takes all of it after a click, and Esc undoes that.
+    js 'const calls = [...document.querySelectorAll("svg.flame g")]; const one = calls.find((node) => node.dataset.d === "1" && Number(node.dataset.w) > 50
+        && Number(node.dataset.w) < 900); one.id = "zoomed"; 0'
+    name=$(js 'document.getElementById("zoomed").dataset.n')
+    click '#zoomed'
+    js "$SHOWN" | grep -qx "$name 1000"
+    [ "$(js 'document.querySelector(".reset").hidden')" = false ]
+    key Escape 27
+    [ "$(js "$SHOWN")" = "$(cat whole.txt)" ]
+    # Keys: to the caller and back, and zoom.
+    key ArrowUp 38
+    [ "$(js 'document.activeElement.dataset.d')" = 0 ]
+    key ArrowDown 40
+    [ "$(js 'document.activeElement.dataset.d')" = 1 ]
+    key Enter 13
+    [ "$(js 'document.querySelector(".reset").hidden')" = false ]
+    click .reset
+    [ "$(js "$SHOWN")" = "$(cat whole.txt)" ]
+    click .search
+    typed kvm_
+    count=$(js '[...document.querySelectorAll("svg.flame g")].filter((node) => node.dataset.n.includes("kvm_")).length')
+    [ "$count" -gt 1 ]
+    [ "$(js 'document.querySelectorAll("svg.flame g.found").length')" -eq "$count" ]
+    [ "$(js 'document.querySelector(".graph output").textContent')" = "$count calls" ]
+    click 'th button'
+    [ "$(js 'document.querySelector("th").getAttribute("aria-sort")')" = descending ]
+    # Both colours are in it, and what is red has more with the change.
+    [ "$(js 'document.querySelectorAll("svg.flame g.more").length > 0 && document.querySelectorAll("svg.flame g.less").length > 0')" = true ]
+    [ "$(complaints)" = '' ]
+}
