@@ -179,7 +179,7 @@ setup() {
     [[ "$stderr" = *'no figure of "bogus"; there are in, print, set-cr3' ]]
     run --separate-stderr ws history show 77 --store here.sqlite
     [ "$status" -eq 1 ]
-    [[ "$stderr" = *'there is no run 77 in the history; history list shows all runs' ]]
+    [[ "$stderr" = *'there is no run 77 in the history: history list shows all runs' ]]
     echo 'something else, and long enough to be looked at' >foreign
     run --separate-stderr ws history add "$RUN-1" --store foreign
     [ "$status" -eq 1 ]
