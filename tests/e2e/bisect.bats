@@ -166,7 +166,7 @@ is_clean() {
     # A second one at the same time is refused.
     run bisect --good start --bad main --bench in
     [ "$status" -eq 1 ]
-    [[ $output == *'another worldswitch bisects'* ]]
+    [[ $output == *'another worldswitch builds commits of'* ]]
     kill -INT "$begun"
     code=0
     wait "$begun" || code=$?

@@ -251,7 +251,7 @@ fn what_only_the_loader_would_refuse_is_said_with_the_cure() {
     for (name, cure) in [
         ("Image-big-endian", "CONFIG_CPU_BIG_ENDIAN"),
         ("Image-huge", "memory up to 600 MiB"),
-        ("Image-odd", "an offset that no Linux has"),
+        ("Image-odd", "an offset that is not in any Linux"),
         ("uboot-arm.elf", "the ELF file of a Linux"),
         ("vmlinuz", "use an x86 machine"),
     ] {
