@@ -31,6 +31,33 @@ impl Trial {
     }
 }
 
+impl Trial {
+    /// Returns a text for a patch's cover letter: the rows that changed, in instructions. `name` gives a
+    /// benchmark's name on a machine.
+    pub fn cover_letter(&self, name: impl Fn(&str, &str) -> String) -> String {
+        let mut text = "\nFor a cover letter:\n".to_owned();
+        for machine in &self.machines {
+            let at = terminal(&machine.machine);
+            let _ = write!(text, "\n  {at}, in instructions (worldswitch):\n");
+            let rows = machine.rows.iter().map(|row| {
+                [
+                    name(&machine.machine, &row.benchmark),
+                    row.before(),
+                    row.after(),
+                    row.percentage(),
+                ]
+            });
+            let head = ["", "before", "after", ""].map(str::to_owned);
+            let lines: Vec<[String; 4]> = std::iter::once(head).chain(rows).collect();
+            for line in aligned(&lines, |column| column == 0) {
+                let _ = writeln!(text, "    {}", terminal(&line));
+            }
+            let _ = writeln!(text, "    no change: {}", machine.unchanged.len());
+        }
+        text
+    }
+}
+
 fn table(machine: &Machine) -> String {
     let rows = machine.rows.iter().map(|row| {
         [

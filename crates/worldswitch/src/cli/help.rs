@@ -88,6 +88,7 @@ mod tests {
             "diverge",
             "doctor",
             "fleet",
+            "test",
             "worldswitch",
         ];
         assert_eq!(with_codes, all);

@@ -89,7 +89,7 @@ pub struct Cli {
 pub enum Command {
     /// Measure any workload on any machine, and keep the results.
     Run(Box<RunArgs>),
-    /// Test a change: what costs more with it, and the functions that are the cause.
+    /// Test a change: the costs that moved, and the functions behind it.
     Test(Box<TestArgs>),
     /// List, show and measure the tables and figures of five papers.
     Paper(PaperArgs),

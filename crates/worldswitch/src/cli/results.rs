@@ -46,6 +46,8 @@ pub enum Suite {
     Hyperbench,
     /// NEVE 2017, Tables 1 and 6: four microbenchmarks in virtual machines and nested ones.
     Neve2017,
+    /// kvm-unit-tests: the rows of x86/vmexit.c and arm/micro-bench.c, under their names.
+    Kut,
 }
 
 impl Suite {
@@ -55,6 +57,7 @@ impl Suite {
             Self::Dall2015 => "dall2015",
             Self::Hyperbench => "hyperbench",
             Self::Neve2017 => "neve2017",
+            Self::Kut => "kut",
         }
     }
 }

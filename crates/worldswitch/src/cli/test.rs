@@ -1,14 +1,14 @@
 //! Options of `worldswitch test`.
 
 use super::help::{MACHINES, OUTPUT};
-use super::{Exports, Form, OutputArgs, PartsArgs, PlatformList, file, platforms};
+use super::{Exports, Form, OutputArgs, PartsArgs, PlatformList, Suite, file, platforms};
 use clap::Args;
 use std::path::PathBuf;
 
 const HELP: &str = "\
 BASE and HEAD are each, in this order of preference:
   results           a folder, FOLDER:PLATFORM or a file of an earlier run
-  a kernel          a build tree of Linux, a folder with a bzImage and its modules, or a kernel's file
+  a kernel          a build tree, a folder with a bzImage and its modules, or a kernel's file
   a version         of a kernel that the lab has: 6.1, 6.12, unstable (worldswitch lab show kvm)
   a commit          of the repository of Linux in the current folder, or of --kernel-tree
 With --monitor they are programs: the KVM monitors to compare.
@@ -23,6 +23,7 @@ Examples:
   worldswitch test v6.12 v6.13 --on lab:kvm     two releases, on QEMU: a tenth of the time
   worldswitch test 6.1 6.12 --on lab:kvm --all  two kernels of Debian, every benchmark
   worldswitch test before after                 two results; machines boot only to explain
+  worldswitch test HEAD~ HEAD --suite kut       the rows of kvm-unit-tests, for a cover letter
   worldswitch test old/vmm new/vmm --monitor --on lab:kvm
   worldswitch test HEAD~ HEAD --comment patch.md
                                                 with a comment for the patch, if anything changed
@@ -50,8 +51,12 @@ pub struct TestArgs {
     #[arg(long, value_name = "PLATFORM,...", value_parser = platforms)]
     pub on: Vec<PlatformList>,
     /// Measure all benchmarks. Default: only the dozen main benchmarks.
-    #[arg(long, conflicts_with = "bench")]
+    #[arg(long, conflicts_with_all = ["bench", "suite"])]
     pub all: bool,
+    /// Measure the benchmarks of a suite, and print a text for a patch's cover letter with the suite's names. kut:
+    /// kvm-unit-tests.
+    #[arg(long, value_name = "SUITE", conflicts_with = "bench")]
+    pub suite: Option<Suite>,
     /// Measure only benchmarks whose name matches this regular expression (any part of the name).
     #[arg(long, value_name = "REGEX", value_parser = regex::Regex::new)]
     pub bench: Option<regex::Regex>,

@@ -24,73 +24,71 @@ pub fn show(
     traffics: &Traffics,
     forms: &Exports,
 ) -> anyhow::Result<()> {
-    let reference = reference::load()?;
-    // A folder lists results by name. In this view, nested VMs follow the VM that they are compared with.
+    // A folder lists results by name. In these views, nested VMs follow the VM that they are compared with.
     if matches!(view, View::Nested | View::NestedApps) {
         results.sort_by(|a, b| a.place().cmp(&b.place()));
     }
+    let reference = &reference::load()?;
     match view {
         View::Table => bail!("the table of benchmarks is no view of one kind"),
-        View::Apps => {
-            let apps = Apps::of(&results, &reference, traffics);
-            if apps.workloads.is_empty() && apps.times.is_empty() {
-                bail!("these results have no application");
-            }
-            put(
-                forms,
-                || apps.to_terminal(),
-                || apps.to_json(),
-                || apps.to_markdown(),
-            )
-        }
-        View::Io => {
-            let requests = Requests::of(&results, &reference);
-            if requests.lines.is_empty() {
-                bail!("these results have no request to a VM's device");
-            }
-            put(
-                forms,
-                || requests.to_terminal(),
-                || requests.to_json(),
-                || requests.to_markdown(),
-            )
-        }
-        View::Place => {
-            let placement = Placement::of(&results, &reference);
-            if placement.kinds.is_empty() {
-                bail!("these results have no placement");
-            }
-            put(
-                forms,
-                || placement.to_terminal(),
-                || placement.to_json(),
-                || placement.to_markdown(),
-            )
-        }
-        View::Nested => {
-            let nested = Nested::of(&results, &reference);
-            let mut lines = nested.benchmarks.iter().flat_map(|row| &row.lines);
-            if lines.all(|line| line.value.is_none()) {
-                bail!("these results have no benchmark of the NEVE paper");
-            }
-            put(
-                forms,
-                || nested.to_terminal(),
-                || nested.to_json(),
-                || nested.to_markdown(),
-            )
-        }
-        View::NestedApps => {
-            let nested = NestedApps::of(&results, &reference);
-            if nested.workloads.is_empty() {
-                bail!("these results have no application");
-            }
-            put(
-                forms,
-                || nested.to_terminal(),
-                || nested.to_json(),
-                || nested.to_markdown(),
-            )
-        }
+        View::Apps => shown(&Apps::of(&results, reference, traffics), forms),
+        View::Io => shown(&Requests::of(&results, reference), forms),
+        View::Place => shown(&Placement::of(&results, reference), forms),
+        View::Nested => shown(&Nested::of(&results, reference), forms),
+        View::NestedApps => shown(&NestedApps::of(&results, reference), forms),
     }
 }
+
+/// Shows a view that is not empty.
+fn shown(view: &impl Viewed, forms: &Exports) -> anyhow::Result<()> {
+    if view.is_empty() {
+        bail!("these results have no {}", view.row());
+    }
+    put(forms, || view.text(), || view.json(), || view.markdown())
+}
+
+/// A view in its forms.
+trait Viewed {
+    /// What a row of it is.
+    fn row(&self) -> &'static str;
+    fn is_empty(&self) -> bool;
+    fn text(&self) -> String;
+    fn json(&self) -> serde_json::Result<String>;
+    fn markdown(&self) -> String;
+}
+
+/// Implements [`Viewed`] by the methods that all views have.
+macro_rules! viewed {
+    ($view:ty, $row:literal, $is_empty:expr) => {
+        impl Viewed for $view {
+            fn row(&self) -> &'static str {
+                $row
+            }
+            fn is_empty(&self) -> bool {
+                let is_empty: fn(&Self) -> bool = $is_empty;
+                is_empty(self)
+            }
+            fn text(&self) -> String {
+                self.to_terminal()
+            }
+            fn json(&self) -> serde_json::Result<String> {
+                self.to_json()
+            }
+            fn markdown(&self) -> String {
+                self.to_markdown()
+            }
+        }
+    };
+}
+
+viewed!(Apps, "application", |view| view.workloads.is_empty()
+    && view.times.is_empty());
+viewed!(Requests, "request to a VM's device", |view| view
+    .lines
+    .is_empty());
+viewed!(Placement, "placement", |view| view.kinds.is_empty());
+viewed!(Nested, "benchmark of the NEVE paper", |view| {
+    let mut lines = view.benchmarks.iter().flat_map(|row| &row.lines);
+    lines.all(|line| line.value.is_none())
+});
+viewed!(NestedApps, "application", |view| view.workloads.is_empty());

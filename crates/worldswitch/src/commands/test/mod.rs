@@ -1,24 +1,21 @@
 //! `worldswitch test`: what a change costs, and the functions that are the cause.
 
 mod explained;
+mod measured;
 mod sides;
 
 use crate::cli::{STDOUT, TestArgs, session};
-use crate::shared::told::told;
+use crate::shared::suite::Layout;
 use crate::shared::{Done, export, on_stdout, write};
 use anyhow::{Context, bail};
 use sides::{Made, Sides};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 use ws_machines::name::PlatformName;
-use ws_report::MAIN;
 use ws_results::ResultFile;
-use ws_runner::{Benchmarks, Output, RunSpec, Session, benchmarks, measure};
+use ws_runner::Output;
 use ws_terminal::{Colours, Usage, output};
 use ws_trial::Trial;
-
-/// Boots of each side beside perturbed ones. The second one proves that counts are exact.
-const BOOTS: u32 = 2;
 
 /// Makes both sides, measures and compares them, and explains what changed.
 ///
@@ -40,7 +37,7 @@ pub fn test(args: &TestArgs, colours: Colours) -> anyhow::Result<Done> {
         force: true,
     };
     let (base, head) = sides.make(args, &folder, &session)?;
-    let (results, done) = measured(args, &sides, [&base, &head], &folder, &session)?;
+    let (results, done) = measured::measured(args, &sides, [&base, &head], &folder, &session)?;
     let pairs = pairs(&sides.machines, [&base, &head], &results)?;
     let pairs: Vec<(String, &ResultFile, &ResultFile)> = pairs
         .into_iter()
@@ -56,122 +53,13 @@ pub fn test(args: &TestArgs, colours: Colours) -> anyhow::Result<Done> {
     if !args.no_explain {
         explained::explain(&mut trial, args, [&base, &head], &session)?;
     }
-    show(args, &trial)?;
+    show(args, &sides, &trial)?;
     let page = page(&folder)?;
     write(&page, trial.to_html().as_bytes())?;
     output::remark(&format!("the page is {}", page.display()), colours);
     Ok(match done {
         Done::Whole => Done::Judged(trial.outcome),
         done => done,
-    })
-}
-
-/// Measures the sides that are no results yet. Returns the results of each side.
-fn measured(
-    args: &TestArgs,
-    sides: &Sides,
-    made: [&Made; 2],
-    folder: &Output,
-    session: &Session,
-) -> anyhow::Result<([Vec<ResultFile>; 2], Done)> {
-    let mut done = Done::Whole;
-    let spec = |platforms: Vec<PlatformName>, one: &Made| -> anyhow::Result<RunSpec> {
-        let mut parts = args.parts.to_parts();
-        if let Some(monitor) = &one.monitor {
-            parts.vmm = Some(monitor.clone());
-        }
-        Ok(RunSpec {
-            platforms,
-            benchmarks: chosen(args)?,
-            boots: Some(BOOTS),
-            perturb: Some(args.perturb),
-            parts,
-            output: folder.clone(),
-            ..RunSpec::default()
-        })
-    };
-    let names = |one: &Made| {
-        sides
-            .machines
-            .iter()
-            .map(|machine| one.name(machine))
-            .collect()
-    };
-    let mut measure = |spec: RunSpec| -> anyhow::Result<Vec<ResultFile>> {
-        let (results, ended) = told(measure(&spec, None, session)?, session.colours);
-        if ended != Done::Whole {
-            done = ended;
-        }
-        Ok(results)
-    };
-    let results = match made {
-        [
-            Made {
-                results: Some(without),
-                ..
-            },
-            Made {
-                results: Some(with),
-                ..
-            },
-        ] => [without.clone(), with.clone()],
-        [
-            Made {
-                results: Some(without),
-                ..
-            },
-            with,
-        ] => [without.clone(), measure(spec(names(with), with)?)?],
-        [
-            without,
-            Made {
-                results: Some(with),
-                ..
-            },
-        ] => [measure(spec(names(without), without)?)?, with.clone()],
-        // Monitors are parts of one run; kernels are two platforms of one run, and take turns in it.
-        [without, with] if without.monitor.is_some() => {
-            let below = |name: &str| Output {
-                folder: folder.folder.as_ref().map(|folder| folder.join(name)),
-                force: true,
-            };
-            let mut one = |made: &Made, name| -> anyhow::Result<Vec<ResultFile>> {
-                measure(RunSpec {
-                    output: below(name),
-                    ..spec(names(made), made)?
-                })
-            };
-            [one(without, "base")?, one(with, "head")?]
-        }
-        [without, with] => {
-            let (base, head): (Vec<PlatformName>, Vec<PlatformName>) =
-                (names(without), names(with));
-            let all = base
-                .iter()
-                .zip(&head)
-                .flat_map(|(base, head)| [base.clone(), head.clone()]);
-            let results = measure(spec(all.collect(), without)?)?;
-            let of = |names: &[PlatformName]| {
-                let is_its = |result: &&ResultFile| {
-                    names.iter().any(|name| name.to_string() == result.platform)
-                };
-                results.iter().filter(is_its).cloned().collect()
-            };
-            [of(&base), of(&head)]
-        }
-    };
-    Ok((results, done))
-}
-
-/// The benchmarks to measure.
-fn chosen(args: &TestArgs) -> anyhow::Result<Benchmarks> {
-    Ok(match &args.bench {
-        Some(bench) => Benchmarks::Matching(bench.clone()),
-        None if args.all => Benchmarks::All,
-        None => {
-            let names: Vec<&str> = MAIN.iter().map(|row| row.benchmark).collect();
-            Benchmarks::Matching(benchmarks::only(&names)?)
-        }
     })
 }
 
@@ -212,9 +100,22 @@ fn pairs<'a>(
     Ok(pairs)
 }
 
-fn show(args: &TestArgs, trial: &Trial) -> anyhow::Result<()> {
+fn show(args: &TestArgs, sides: &Sides, trial: &Trial) -> anyhow::Result<()> {
     if !on_stdout(args.exports.files())? {
         output::data(&trial.to_text())?;
+        if let Some(suite) = args.suite {
+            let names = Layout::of(suite)?.names();
+            let name = |machine: &str, benchmark: &str| {
+                let names = names.get(benchmark).map_or(benchmark, String::as_str);
+                let mut names = names.split(", ").collect::<Vec<&str>>().into_iter();
+                let name = match sides.is_arm(machine) {
+                    true => names.next_back(),
+                    false => names.next(),
+                };
+                name.unwrap_or(benchmark).to_owned()
+            };
+            output::data(&trial.cover_letter(name))?;
+        }
     }
     export(args.exports.json_to(), || Ok(trial.to_json()?))?;
     export(args.exports.markdown_to(), || Ok(trial.to_markdown()))?;

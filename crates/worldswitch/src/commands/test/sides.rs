@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use ws_kernels::built::Kernels;
 use ws_kernels::tree::Tree;
 use ws_lab::kernel::Kernel;
+use ws_lab::sets::Architecture;
 use ws_machines::name::{PlatformName, parse_list};
 use ws_machines::resources::Resources;
 use ws_results::ResultFile;
@@ -32,6 +33,8 @@ enum Word {
 pub struct Sides {
     /// Machines without a variant: a side is one.
     pub machines: Vec<PlatformName>,
+    /// The machines that are ARM's.
+    arm: Vec<String>,
     base: Word,
     head: Word,
 }
@@ -48,6 +51,11 @@ pub struct Made {
 }
 
 impl Made {
+    /// Names of this side of the machines.
+    pub fn names(&self, machines: &[PlatformName]) -> Vec<PlatformName> {
+        machines.iter().map(|machine| self.name(machine)).collect()
+    }
+
     /// Name of this side of a machine.
     pub fn name(&self, machine: &PlatformName) -> PlatformName {
         PlatformName {
@@ -103,11 +111,23 @@ impl Sides {
                 sound(name, &resources)?;
             }
         }
+        let is_arm = |name: &&PlatformName| {
+            let recipe = resources.lab().ok()?.recipe(&name.name, None).ok()?;
+            Some(recipe.architecture == Architecture::Aarch64)
+        };
+        let is_arm = |name: &&PlatformName| is_arm(name) == Some(true);
+        let arm = machines.iter().filter(is_arm);
         Ok(Self {
+            arm: arm.map(ToString::to_string).collect(),
             machines,
             base,
             head,
         })
+    }
+
+    /// Whether a machine is ARM's.
+    pub fn is_arm(&self, machine: &str) -> bool {
+        self.arm.iter().any(|name| name == machine)
     }
 
     /// Builds what is to be built. The folder gets the logs of builds.
@@ -270,7 +290,9 @@ fn sound(name: &PlatformName, resources: &Resources) -> anyhow::Result<()> {
     }
     let recipe = resources.lab()?.recipe(&name.name, None)?;
     if recipe.kernel.is_none() {
-        return Err(usage(format!("--on {name}: this machine does not boot Linux")));
+        return Err(usage(format!(
+            "--on {name}: this machine does not boot Linux"
+        )));
     }
     Ok(())
 }
