@@ -49,7 +49,7 @@ fn shown(view: &impl Viewed, forms: &Exports) -> anyhow::Result<()> {
 
 /// A view in its forms.
 trait Viewed {
-    /// What a row of it is.
+    /// Returns the name of the view's rows, for the message on results without such rows.
     fn row(&self) -> &'static str;
     fn is_empty(&self) -> bool;
     fn text(&self) -> String;
