@@ -87,7 +87,7 @@ END
     for row in a-client b-inside; do
         [ "$(of $row lab:arm-linux+cpus=4 '.insns > 0 and .ratio == null')" = true ]
     done
-    grep -q 'Ratios relate to the native machine with as many CPUs' apps.txt
+    grep -q 'Ratios are relative to the native machine with as many CPUs' apps.txt
 }
 
 @test "wrong arguments are wrong usage; a workload's mistake is named with its line" {

@@ -127,7 +127,7 @@ is_clean() {
         "--good main --bad start --bench hypercall|swap them"
         "--good start --bad main --bench hyper|there is no benchmark hyper; did you mean hypercall?"
         "--good start --bad main --bench in --on kvm|machine of the lab"
-        "--good start --bad main --bench in --on lab:native|boots no Linux"
+        "--good start --bad main --bench in --on lab:native|does not boot Linux"
         "--good start --bad main --bench in --on lab:kvm@6.1|the kernel is that of each commit"
         "--good --x --bad main --bench in|--good"
     )
@@ -166,7 +166,7 @@ is_clean() {
     # A second one at the same time is refused.
     run bisect --good start --bad main --bench in
     [ "$status" -eq 1 ]
-    [[ $output == *'another worldswitch bisects'* ]]
+    [[ $output == *'another worldswitch builds commits of'* ]]
     kill -INT "$begun"
     code=0
     wait "$begun" || code=$?

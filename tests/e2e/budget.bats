@@ -103,7 +103,7 @@ check() { ws lab check --budget budget.toml -o "$OUT" --force "$@"; }
     [ "$status" -eq 0 ]
     run ws lab check --budget new.toml --write --on lab:native -o "$OUT"
     [ "$status" -eq 2 ]
-    [[ $output == *'is there already'* ]]
+    [[ $output == *'exists already'* ]]
     run ws lab check --budget other.toml --write
     [ "$status" -eq 2 ]
     run ws lab check --budget other.toml --on lab:native

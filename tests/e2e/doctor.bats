@@ -139,7 +139,7 @@ teardown() {
     taskset -c "$cpu" "$WORLDSWITCH" doctor --json >doctor.json || [ "$?" -eq 1 ]
     [ "$(jq .host.usable doctor.json)" -eq 1 ]
     [ "$(finding processor.usable .severity)" = warning ]
-    finding processor.usable .found | grep -qF "($cpu); its affinity mask (taskset, CPUAffinity=) leaves out "
+    finding processor.usable .found | grep -qF "($cpu); the affinity mask (taskset, CPUAffinity=) leaves out "
     # The cure works.
     cure=$(finding processor.usable .cure.command)
     taskset -c "$cpu" bash -c "$cure; \"\$WORLDSWITCH\" doctor --json" | sed -n '/^{/,$p' >doctor.json

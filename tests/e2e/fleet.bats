@@ -155,7 +155,7 @@ tree = "tree"
 commits = "start..main"
 build = 'test "$(cat kernel)" != none && cp /mnt/sets/"$(cat kernel)"/root/boot/vmlinuz-* "$WORLDSWITCH_OUT/bzImage" && find /mnt/sets/"$(cat kernel)"/root -name "*.ko" -exec cp {} "$WORLDSWITCH_OUT" \;'
 TOML
-        fleet plan | grep -q '^3 kernels are to be built'
+        fleet plan | grep -q '^3 kernels are not built yet'
         fleet submit | tee submit.txt
         grep -q 'build  *1$' submit.txt
         settled
@@ -193,7 +193,7 @@ SCRIPT
     echo x >h.sqlite
     run ws fleet plan campaign.toml
     [ "$status" -eq 1 ]
-    [[ $output == *"the campaign's history can't tell what is known"* ]]
+    [[ $output == *"can't read known results from the campaign's history"* ]]
 }
 
 @test "what tasks post is in the database once, also if the network to it goes" {
@@ -263,7 +263,7 @@ TOML
         rm -r "$runs"/n1-*
         cp odd.toml campaign.toml
         SLURMD_NODENAME=n4 fleet submit --local 2>&1 | tee said.txt
-        grep -q 'n4 gives other counts than n2, n3: .* what it measures will be set apart' said.txt
+        grep -q 'n4 gives other counts than n2, n3: .* its results will be set apart' said.txt
         grep -q 'lab:native+cpu=EPYC .*: measured' said.txt
         test "$(in_database)" = '["lab:native","lab:native+cpu=EPYC"]'
 SCRIPT
@@ -281,7 +281,7 @@ SCRIPT
     cat >bad.toml <<<$'name = "x"\nfolder = "f"\nmachines = ["qemu-tcg"]'
     run ws fleet submit bad.toml
     [ "$status" -eq 2 ]
-    [[ $output == *'qemu-tcg: it measures time: name the nodes'* ]]
+    [[ $output == *'qemu-tcg: this platform measures time: name the nodes'* ]]
     # Where there is no Slurm.
     cat >good.toml <<<$'name = "x"\nfolder = "f"\nmachines = ["lab:native"]'
     PATH=/nonexistent run "$WORLDSWITCH" fleet submit good.toml

@@ -26,7 +26,7 @@ setup() {
 @test "an added run is listed, shown and kept once, in the user's data directory" {
     run --separate-stderr ws history list
     [ "$status" -eq 1 ]
-    [[ "$stderr" = *"there is no history in $XDG_DATA_HOME/worldswitch/history.sqlite yet: history add makes it" ]]
+    [[ "$stderr" = *"there is no history in $XDG_DATA_HOME/worldswitch/history.sqlite yet: create it with history add" ]]
     [ ! -e "$XDG_DATA_HOME" ]
     run --separate-stderr ws history add "$RUN" "$RUN-1"
     [ "$status" -eq 0 ]
@@ -83,7 +83,7 @@ setup() {
     [ "$(ws history plot in --store here.sqlite | grep -c ' on lab:')" -eq 2 ]
     run --separate-stderr ws history plot in --store here.sqlite --svg in.svg
     [ "$status" -eq 2 ]
-    [[ "$stderr" = *'lab:kvm in insns, lab:native in insns: choose one with --platform, and on time --host' ]]
+    [[ "$stderr" = *'lab:kvm in insns, lab:native in insns: choose one with --platform, and in time also --host' ]]
     [ ! -e in.svg ]
     ws history plot in --store here.sqlite --svg in.svg --platform lab:kvm
     [ -s in.svg ]
@@ -169,7 +169,7 @@ setup() {
     ws history plot row-0 --store here.sqlite --platform kvm | grep -q '^row-0 on kvm on n2, tsc_ticks'
     run ws history hosts --store here.sqlite --platform nothing
     [ "$status" -eq 1 ]
-    [[ "$output" = *'no run of "nothing" says on which host it was measured' ]]
+    [[ "$output" = *'no run of "nothing" names the host that measured' ]]
 }
 
 @test "bad input is an error that says what to do" {
@@ -179,11 +179,11 @@ setup() {
     [[ "$stderr" = *'no figure of "bogus"; there are in, print, set-cr3' ]]
     run --separate-stderr ws history show 77 --store here.sqlite
     [ "$status" -eq 1 ]
-    [[ "$stderr" = *'there is no run 77 in the history; history list shows those that are' ]]
+    [[ "$stderr" = *'there is no run 77 in the history: history list shows all runs' ]]
     echo 'something else, and long enough to be looked at' >foreign
     run --separate-stderr ws history add "$RUN-1" --store foreign
     [ "$status" -eq 1 ]
-    [[ "$stderr" = *'foreign is no history of worldswitch' ]]
+    [[ "$stderr" = *'foreign is not a history of worldswitch' ]]
     [ "$(cat foreign)" = 'something else, and long enough to be looked at' ]
     head -c 100 "$RUN-1/lab-kvm.json" >cut.json
     run --separate-stderr ws history add cut.json --store here.sqlite

@@ -125,7 +125,7 @@ sum() {
     [ "$(result theirs '.rows[0].status')" = ok ]
     [ "$(result theirs '[.rows[0].metrics[] | select(.name == "requests").boots[].run[]] | add > 0')" = true ]
     if [ -z "$(type -P dpdk-testpmd)" ]; then
-        [[ $(result testpmd '.rows[0] | .status + ": " + .reason') = 'skip: there is no dpdk-testpmd: worldswitch lab fetch dpdk'* ]]
+        [[ $(result testpmd '.rows[0] | .status + ": " + .reason') = 'skip: dpdk-testpmd is not installed: run worldswitch lab fetch dpdk'* ]]
     fi
 }
 
@@ -179,7 +179,7 @@ sum() {
     [ "$status" -eq 1 ]
     run ws run io --peer "theirs=$PWD/none.sock" -o none
     [ "$status" -eq 1 ]
-    [[ $output = *"theirs is to be at $PWD/none.sock: No such file"* ]]
+    [[ $output = *"theirs: can't use the socket $PWD/none.sock: No such file"* ]]
     run ws run io --server elvis --stop-peers
     [ "$status" -eq 2 ]
     # The message says which server ended, and why a client failed.

@@ -55,7 +55,7 @@ SET
     root
     run fetch system
     [ "$status" -eq 0 ]
-    [[ $output == *'its file system is made when erofs is fetched too'* ]]
+    [[ $output == *'its file system will be made once erofs is fetched too'* ]]
     [ "$(cd "$CACHE/sets/system/root" && find . ! -type d | LC_ALL=C sort | xargs)" = "\
 ./opt/plugins/libplugin.so.1 ./usr/bin/first ./usr/bin/program ./usr/lib/x86_64-linux-gnu/libmine.so.1 \
 ./usr/lib/x86_64-linux-gnu/libmine.so.1.0 ./usr/lib/x86_64-linux-gnu/private/libdeep.so.1 \
@@ -108,7 +108,7 @@ SET
     # Without network the set that is there stays.
     OFFLINE=1 run fetch linux-1
     [ "$status" -eq 0 ]
-    [[ $output == *'keeping the set that is there, though it lacks files that this version of worldswitch needs'* ]]
+    [[ $output == *'keeping the existing set, though it lacks files that this version of worldswitch needs'* ]]
     fetch linux-1
     [ -e "$CACHE/sets/linux-1/root/usr/share/doc/x" ]
     [ "$(state linux-1)" = 'fetched, not pinned' ]

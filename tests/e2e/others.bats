@@ -31,7 +31,7 @@ boots() {
 @test "the given kernel is booted or refused: nothing else is run instead" {
     head -c 100000 /dev/urandom >random
     for machine in native kvm arm-native kvm-vhe arm-xen neve; do
-        boots 1 "lab:$machine can't boot random, which is no known kind of kernel" "$machine" random
+        boots 1 "lab:$machine can't boot random, which is an unknown kind of file" "$machine" random
         [ -z "$output" ]
     done
     boots 1 'an ELF file for x86: its processor is an ARM' arm-native "$GUEST/guest.elf"

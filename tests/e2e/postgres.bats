@@ -98,7 +98,7 @@ rows() { sql "$SERVER" "$DATABASE" "SELECT count(*) FROM worldswitch.$1"; }
 }
 
 @test "the commands are the same with a server" {
-    refused "there is no history in $DB yet: history add makes it" history list --db "$DB"
+    refused "there is no history in $DB yet: create it with history add" history list --db "$DB"
     export WORLDSWITCH_HISTORY=$DB
     ws history add "$RESULTS/1.json" "$RESULTS/2.json" --pin-first
     run --separate-stderr ws history add "$RESULTS/1.json"
@@ -137,7 +137,7 @@ rows() { sql "$SERVER" "$DATABASE" "SELECT count(*) FROM worldswitch.$1"; }
     for who in "$reader" "$adder"; do
         refused 'may not do this (permission denied for table runs)' history remove 1 --db "$who"
         refused 'may not do this (permission denied for table pins)' history pin 1 --db "$who"
-        refused 'may not do this (the tables are of owner)' history grant add outsider --db "$who"
+        refused 'may not do this (the tables belong to owner)' history grant add outsider --db "$who"
     done
     refused 'outsider may not do this (permission denied for schema worldswitch)' history list --db "$outsider"
     # Not by other statements either.
@@ -186,22 +186,22 @@ rows() { sql "$SERVER" "$DATABASE" "SELECT count(*) FROM worldswitch.$1"; }
     run --separate-stderr ws history list --db "$DB?connect_timeout=1"
     kill -CONT "$POSTGRES_PID"
     [ "$status" -eq 1 ]
-    [[ "$stderr" = *'no answer within 1 s: is that the server, and is it well?'* ]]
+    [[ "$stderr" = *'no answer within 1 s: check the address and the server'* ]]
     ws history list --db "$DB"
 }
 
 @test "tables of another version are refused" {
     ws history add "$RESULTS/1.json" --db "$DB"
     sql "$SERVER" "$DATABASE" 'UPDATE worldswitch.version SET version = 77'
-    refused 'is of version 77, and this program knows versions up to 3: use a newer one' history list --db "$DB"
+    refused 'has version 77, and this program knows versions up to 3: use a newer worldswitch' history list --db "$DB"
     sql "$SERVER" "$DATABASE" 'UPDATE worldswitch.version SET version = 1'
-    refused 'its owner owner can bring it there with history migrate' history list --db "$DB"
-    refused 'is of version 1, from which this program knows no way to 3' history migrate --db "$DB"
+    refused 'its owner owner can upgrade it with history migrate' history list --db "$DB"
+    refused 'has version 1, which this program cannot upgrade to version 3' history migrate --db "$DB"
     sql "$SERVER" "$DATABASE" 'UPDATE worldswitch.version SET version = 3'
     run --separate-stderr ws history migrate --db "$DB"
-    [[ "$stderr" = *'is of version 3 already' ]]
+    [[ "$stderr" = *'already has version 3' ]]
     sql "$SERVER" "$DATABASE" 'DROP TABLE worldswitch.version'
-    refused 'is no history of worldswitch' history list --db "$DB"
+    refused 'is not a history of worldswitch' history list --db "$DB"
 }
 
 @test "several programs add at once, and the same result is kept once" {
@@ -244,7 +244,7 @@ rows() { sql "$SERVER" "$DATABASE" "SELECT count(*) FROM worldswitch.$1"; }
     wait "$holder"
     exec 7>&-
     cat copied.txt
-    grep -q 'what was not finished was undone: try again' copied.txt
+    grep -q 'unfinished work was undone: try again' copied.txt
     [ "$(rows runs) $(rows figures)" = '1 1' ]
     ws history copy --store here.sqlite --to "$DB"
     [ "$(rows runs) $(rows figures) $(rows pins)" = '4 4 1' ]

@@ -274,7 +274,7 @@ no_machine() { ! machines; }
 
 @test "list: benchmarks from the image, platforms with what they lack" {
     ws benchmarks --on lab:native,qemu-tcg | grep -q '^set-page-table-2m .* yes$'
-    ws benchmarks --on lab:native | grep -q '^hypercall .* no: no hypervisor there answers hypercalls$'
+    ws benchmarks --on lab:native | grep -q '^hypercall .* no: no hypervisor below answers hypercalls$'
     ws benchmarks --on lab:native,lab:kvm | grep -q '^vm-switch .* only lab:kvm$'
     run -2 --separate-stderr ws benchmarks --on lab:nativ
     ws benchmarks --on lab:kvm --json >list.json

@@ -74,7 +74,7 @@ trial() { ws test "$@" --on lab:kvm-vhe --cache "$CACHE" --perturb 1 --bench '^(
     run -2 trial empty v2
     [[ $output == *'empty has neither results of an earlier run nor a kernel'* ]]
     run -2 ws test 6.1 6.12 --on lab:native
-    [[ $output == *'--on lab:native: this machine boots no Linux'* ]]
+    [[ $output == *'--on lab:native: this machine does not boot Linux'* ]]
     run -2 ws test 6.1 6.12 --on kvm
     run -2 ws test a b --monitor --on lab:kvm
     [[ $output == *'there is no program a'* ]]

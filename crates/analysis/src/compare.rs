@@ -28,7 +28,7 @@ pub enum CompareError {
     #[error("unknown unit {0}")]
     UnknownUnit(String),
     /// A cost is zero, negative, or cannot be told from zero.
-    #[error("no ratio of a cost that cannot be told from zero")]
+    #[error("no ratio: a cost cannot be told from zero")]
     NotPositive,
 }
 

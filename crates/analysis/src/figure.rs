@@ -16,20 +16,20 @@ pub struct Figure {
 impl Figure {
     /// Returns the figure of `benchmark` in a result. The error says why there is no reliable figure.
     pub fn of(result: &ResultFile, benchmark: &str) -> Result<Self, String> {
-        let row = result.row(benchmark).ok_or("it was not measured")?;
+        let row = result.row(benchmark).ok_or("not measured")?;
         if row.status != Status::Ok {
             let word = row.status.word();
             let reason = row.reason.as_ref();
             return Err(reason.map_or_else(|| word.into(), |reason| format!("{word}: {reason}")));
         }
-        let metric = row.metric(COST).ok_or("it has no figures")?;
+        let metric = row.metric(COST).ok_or("no figures")?;
         if metric.unit != "insns" {
-            return Err(format!("it is measured in {}", metric.unit));
+            return Err(format!("measured in {}, not in instructions", metric.unit));
         }
         if row.exact == Some(false) {
             return Err("not exact: boots gave different counts".into());
         }
-        let summary = Summary::of(metric, &result.perturbed()).ok_or("it has no figures")?;
+        let summary = Summary::of(metric, &result.perturbed()).ok_or("no figures")?;
         let Band { low, high } = summary.range();
         Ok(Self {
             insns: summary.value,

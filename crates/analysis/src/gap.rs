@@ -54,7 +54,7 @@ impl SuiteComparison {
                 platform: self.other.platform.clone(),
                 benchmarks: Vec::new(),
                 why: format!(
-                    "{} against {}: nothing was compared: no benchmark has figures on both sides that can be compared",
+                    "{} against {}: nothing was compared: no benchmark has comparable figures on both sides",
                     self.other.platform, self.base.platform
                 ),
             });
@@ -75,7 +75,7 @@ impl SuiteComparison {
                 format!("{platform}: the base has figures of {names}, but this run has none")
             }
             GapKind::Unit => format!(
-                "{platform}: the unit of {names} is not that of the base, and units are never converted"
+                "{platform}: the base has another unit for {names}, and units are never converted"
             ),
             _ => format!(
                 "{platform}: the conditions of {names} differ: --allow FIELD compares them, --bench leaves them out"

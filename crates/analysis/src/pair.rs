@@ -187,9 +187,9 @@ impl<'a> Pair<'a> {
         };
         match [base, other].map(is_zero) {
             [false, false] => noise([base, other].map(Summary::is_noisy)).map(Obstacle::doubt),
-            [true, true] => Some(Obstacle::none("neither can be told from zero")),
-            [true, false] => Some(Obstacle::doubt("the base's cannot be told from zero")),
-            [false, true] => Some(Obstacle::doubt("the other's cannot be told from zero")),
+            [true, true] => Some(Obstacle::none("neither cost can be told from zero")),
+            [true, false] => Some(Obstacle::doubt("the base's cost cannot be told from zero")),
+            [false, true] => Some(Obstacle::doubt("the other cost cannot be told from zero")),
         }
     }
 

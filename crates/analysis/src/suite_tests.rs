@@ -480,7 +480,7 @@ fn what_was_nothing_and_becomes_something_is_worse_and_the_reverse_better() {
     let little = boots(320_000, &[2000, 2010, 1990], 5);
     let (doubt, why) = verdict(&boots(320_000, noise, 5), &little);
     assert_eq!(doubt, Some(Verdict::Inconclusive));
-    assert_eq!(why, "the base's cannot be told from zero");
+    assert_eq!(why, "the base's cost cannot be told from zero");
     // A busy host makes any cost out of nothing.
     let busy: &[i64] = &[20_000_000, 100, 20_000_000, 200, 20_000_000];
     let (doubt, why) = verdict(&boots(320_000, noise, 5), &boots(320_000, busy, 5));

@@ -51,7 +51,7 @@ pub fn parse(text: &str) -> Result<Budget, String> {
             .parse()
             .map_err(|e| format!("line {here}: {e}"))?;
         if platforms.iter().any(|other| other.platform == platform) {
-            return Err(format!("line {here}: {platform} is there twice"));
+            return Err(format!("line {here}: {platform} is named twice"));
         }
         if rows.is_empty() {
             return Err(format!(
@@ -173,7 +173,7 @@ mod tests {
         let twice = error(
             "[budget.\"lab:kvm+memory=256+cpu=max\"]\nin = 1\n[budget.\"lab:kvm+cpu=max+memory=256\"]\nin = 2\n",
         );
-        assert!(twice.contains("is there twice"), "{twice}");
+        assert!(twice.contains("is named twice"), "{twice}");
     }
 
     #[test]

@@ -31,7 +31,7 @@ pub fn bind(thread: Option<Pid>, cpus: &Set) -> io::Result<()> {
     match allowed(thread)? {
         now if now == *cpus => Ok(()),
         now => Err(io::Error::other(format!(
-            "the kernel lets it run on {}",
+            "the kernel lets the thread run on {}",
             crate::named(&now)
         ))),
     }

@@ -49,9 +49,9 @@ impl Limit {
         let are = if self.cpus().len() == 1 { "is" } else { "are" };
         match self {
             Self::Affinity(_) => {
-                format!("its affinity mask (taskset, CPUAffinity=) leaves out {cpus}")
+                format!("the affinity mask (taskset, CPUAffinity=) leaves out {cpus}")
             }
-            Self::Cpuset(None, _) => format!("its cpuset leaves out {cpus}"),
+            Self::Cpuset(None, _) => format!("the cpuset leaves out {cpus}"),
             Self::Cpuset(Some(group), _) => {
                 format!("the cpuset of its control group {group} leaves out {cpus}")
             }
@@ -142,7 +142,7 @@ mod tests {
         let (cpus, limits) = of(four().affinity("0"));
         assert_eq!(
             limits,
-            ["its affinity mask (taskset, CPUAffinity=) leaves out CPUs 1-3"]
+            ["the affinity mask (taskset, CPUAffinity=) leaves out CPUs 1-3"]
         );
         assert_eq!(cpus.usable(), Set::from([0]));
         // A thread may still be bound to the others.

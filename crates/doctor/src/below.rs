@@ -10,8 +10,7 @@ const BELOW: Topic = Topic {
     group: Group::Host,
     concerns: Concerns::Time,
     title: "virtual machine",
-    why: "In a virtual machine the hypervisor below can take CPUs away unnoticed, and a guest is \
-          nested: each of its world switches may cost several of the host's.",
+    why: "In a VM, the hypervisor below can take CPUs away unnoticed. A guest is nested there: one of its world switches may cost several of the host's.",
 };
 
 /// Signatures of CPUID leaf 0x4000_0000: the bytes of EBX, ECX and EDX in this order.
@@ -113,15 +112,15 @@ impl Below {
 
     pub fn finding(&self) -> Finding {
         let cure = Cure::no(
-            "use a bare machine for figures that are to be compared",
-            "it is a property of the machine",
+            "use a bare machine for figures to compare",
+            "a property of the machine",
         );
         match self {
             Self::Nothing => BELOW.ok("none: this is a bare machine, as far as can be seen"),
             Self::Unknown => BELOW.note("unknown", None),
             Self::XenDom0 => BELOW.warning("Xen, and this is its dom0", Some(cure)),
             Self::Hypervisor(name) if name.is_empty() => {
-                BELOW.warning("of a hypervisor that does not give its name", Some(cure))
+                BELOW.warning("an unknown hypervisor, which hides its name", Some(cure))
             }
             Self::Hypervisor(name) => BELOW.warning(name, Some(cure)),
         }

@@ -12,8 +12,7 @@ const CLOCK: Topic = Topic {
     group: Group::Host,
     concerns: Concerns::Time,
     title: "clock source",
-    why: "Ticks are the CPU's time stamp counter (TSC), a clock only if its rate is the same at \
-          every CPU frequency and in sleep; a kernel that uses another source found it unstable.",
+    why: "Ticks are the CPU's time stamp counter (TSC). The TSC is a clock only if its rate is the same at every CPU frequency and in sleep. A kernel that uses another source found the TSC unstable.",
 };
 
 /// Flags that the TSC must have to be a clock.
@@ -44,7 +43,7 @@ pub fn findings(sys: &dyn Sys, place: &Place, virtual_machine: bool) -> Vec<Find
         let found = format!("{current}{said}; the CPU lacks {}", lacks.join(", "));
         let cure = Cure::no(
             "use a machine whose TSC has a constant rate",
-            "it is a property of the CPU, or of what a hypervisor shows of it",
+            "a property of the CPU, or of the CPU that a hypervisor presents",
         );
         return vec![CLOCK.warning(found, Some(cure))];
     }

@@ -14,8 +14,7 @@ const USABLE: Topic = Topic {
     group: Group::Processor,
     concerns: Concerns::Time,
     title: "usable CPUs",
-    why: "The guest's CPUs and all programs around it share them; benchmarks that need two CPUs at \
-          once are skipped on one.",
+    why: "The guest's vCPUs and all other programs share the CPUs. Benchmarks that need two CPUs at once are skipped on one.",
 };
 
 const KINDS: Topic = Topic {
@@ -75,13 +74,13 @@ fn cure(place: &Place, limit: &Limit) -> Cure {
     let cpus = named(limit.cpus());
     match limit {
         Limit::Affinity(_) => Cure::yes(
-            "start it without taskset; this gives the calling shell all CPUs",
+            "start worldswitch without taskset; this command gives the calling shell all CPUs",
             &format!("taskset -pc {} $$", show(&place.cpus.bindable)),
         ),
         Limit::Cpuset(..) => by_host(
             place,
             &format!(
-                "add {cpus} to its cpuset (docker update --cpuset-cpus, AllowedCPUs= of its unit)"
+                "add {cpus} to the cpuset (docker update --cpuset-cpus, AllowedCPUs= of its unit)"
             ),
         ),
         Limit::Offline(offline) => {

@@ -11,8 +11,7 @@ const TOPIC: Topic = Topic {
     group: Group::Kvm,
     concerns: Concerns::Kvm,
     title: "interrupts without exits",
-    why: "Where the CPU does not deliver an interrupt to a running vCPU itself, each reply of a device's server, and \
-          each interrupt between vCPUs, is an exit to be told and one at its end.",
+    why: "A CPU that can't deliver an interrupt to a running vCPU needs two exits: one to inject the interrupt, and one at its end. This concerns each reply of a back-end and each interrupt between vCPUs.",
 };
 
 /// A vendor's feature, and the parameter of KVM's module that says whether it is used.
@@ -26,7 +25,7 @@ struct Feature {
 pub fn finding(sys: &dyn Sys, place: &Place) -> Finding {
     if place.arch == Arch::Arm64 {
         return TOPIC.note(
-            "none by a process: a GICv4 delivers interrupts of assigned devices itself, and no others from software",
+            "none for interrupts from software: a GICv4 delivers only those of assigned devices",
             None,
         );
     }
@@ -42,7 +41,7 @@ pub fn finding(sys: &dyn Sys, place: &Place) -> Finding {
         Some("N" | "0") if feature.cpu_has_it => TOPIC.note(
             format!("off: KVM does not use the CPU's {}", feature.name),
             Some(place.by_root(
-                "load KVM's module with it; no virtual machine may run meanwhile",
+                "load KVM's module with this setting; no VM may run meanwhile",
                 &reload(&feature, place),
             )),
         ),

@@ -320,7 +320,7 @@ fn kvm_works_reports_the_probe() {
     let (severity, found) = with_probe(Probe::Failed("no memory".into()));
     assert_eq!(
         (severity, found.as_str()),
-        (Severity::Problem, "it does not: no memory")
+        (Severity::Problem, "no: no memory")
     );
     let (severity, found) = with_probe(Probe::NotMade("no monitor".into()));
     assert_eq!(
@@ -409,14 +409,14 @@ fn cpus_that_cannot_be_used_are_counted_with_the_reason_and_the_cure() {
             bound("0"),
             1,
             Severity::Warning,
-            "1 of 16 (0); its affinity mask (taskset, CPUAffinity=) leaves out CPUs 1-15",
+            "1 of 16 (0); the affinity mask (taskset, CPUAffinity=) leaves out CPUs 1-15",
             "Yes taskset -pc 0-15 $$",
         ),
         (
             bound("0-3"),
             4,
             Severity::Note,
-            "4 of 16 (0-3); its affinity",
+            "4 of 16 (0-3); the affinity",
             "Yes taskset -pc 0-15 $$",
         ),
         (
@@ -424,7 +424,7 @@ fn cpus_that_cannot_be_used_are_counted_with_the_reason_and_the_cure() {
             1,
             Severity::Warning,
             "1 of 16 (3); the cpuset of its control group /lab.slice leaves out CPUs 0-2,4-15",
-            "Root add CPUs 0-2,4-15 to its cpuset",
+            "Root add CPUs 0-2,4-15 to the cpuset",
         ),
         (
             hosts::in_group(xeon(), "0-1").file("/proc/self/status", hosts::status("0-1")),

@@ -31,8 +31,7 @@ const HARDWARE: Topic = Topic {
     group: Group::Kvm,
     concerns: Concerns::Kvm,
     title: "hardware virtualization",
-    why: "Without it KVM emulates a CPU in software: its figures say nothing about hardware, and a \
-          hypercall instruction must never be executed in it.",
+    why: "Without these extensions KVM emulates a CPU in software. Its figures say nothing about hardware, and a hypercall instruction must never be executed there.",
 };
 
 const DEVICE: Topic = Topic {
@@ -40,7 +39,7 @@ const DEVICE: Topic = Topic {
     group: Group::Kvm,
     concerns: Concerns::Kvm,
     title: "/dev/kvm",
-    why: "Platforms kvm and qemu-kvm create their virtual machines through it.",
+    why: "Platforms kvm and qemu-kvm create their VMs through this device.",
 };
 
 const WORKS: Topic = Topic {
@@ -111,11 +110,11 @@ fn hardware(place: &Place, virtual_machine: bool, device: bool) -> Finding {
         Some(match virtual_machine {
             true => Cure::no(
                 "have nested virtualization enabled for this virtual machine",
-                "it is a setting of the host below",
+                "a setting of the host below",
             ),
             false => Cure::no(
                 "enable VT-x or SVM in the firmware's setup",
-                "it is a setting of the firmware, and older CPUs lack it",
+                "a setting of the firmware, which older CPUs lack",
             ),
         }),
     )
@@ -131,7 +130,7 @@ fn permission(sys: &dyn Sys, place: &Place, virtual_machine: bool, node: Option<
     }
     let group = group_name(sys, node.gid);
     let found = format!(
-        "there, but not for you (mode {mode:03o}, group {})",
+        "present, but not accessible to you (mode {mode:03o}, group {})",
         group.as_deref().map_or(node.gid.to_string(), short)
     );
     if place.administrator {
@@ -154,7 +153,7 @@ fn permission(sys: &dyn Sys, place: &Place, virtual_machine: bool, node: Option<
             &format!("usermod -aG {group} \"$USER\""),
         ),
         None => place.by_root(
-            "let yourself use it, until the next boot",
+            "give yourself access, until the next boot",
             &format!("chown \"$USER\" {DEVICE_PATH}"),
         ),
     };
@@ -164,7 +163,7 @@ fn permission(sys: &dyn Sys, place: &Place, virtual_machine: bool, node: Option<
 fn missing(place: &Place, virtual_machine: bool) -> Finding {
     if place.container {
         return DEVICE.problem(
-            "there is none in this container",
+            "missing in this container",
             Some(Cure::no(
                 "start the container with --device /dev/kvm",
                 "devices are chosen where the container is started",
@@ -179,15 +178,15 @@ fn missing(place: &Place, virtual_machine: bool) -> Finding {
             };
             let advice = "load KVM's module";
             let cure = place.by_root(advice, &format!("modprobe {module}"));
-            DEVICE.problem("there is none, though the CPU supports it", Some(cure))
+            DEVICE.problem("missing, though the CPU supports KVM", Some(cure))
         }
-        (Arch::X86, None) => DEVICE.note("there is none: no hardware virtualization", None),
+        (Arch::X86, None) => DEVICE.note("missing: no hardware virtualization", None),
         (_, None) => DEVICE.problem(
             "there is none",
             Some(match virtual_machine {
                 true => Cure::no(
                     "have nested virtualization enabled for this virtual machine",
-                    "it is a setting of the host below",
+                    "a setting of the host below",
                 ),
                 false => Cure::no(
                     "boot a kernel that has KVM, at EL2",
@@ -237,9 +236,9 @@ fn is_member(sys: &dyn Sys, group: &str) -> bool {
 fn works(probe: &Probe) -> Finding {
     match probe {
         Probe::NotMade(why) => WORKS.note(format!("not tried: {why}"), None),
-        Probe::Failed(why) => WORKS.problem(format!("it does not: {why}"), None),
+        Probe::Failed(why) => WORKS.problem(format!("no: {why}"), None),
         Probe::Ran { software, exit_ns } => {
-            let found = format!("it does; an exit to the monitor and back takes {exit_ns} ns");
+            let found = format!("yes: an exit to the monitor and back takes {exit_ns} ns");
             match software {
                 true => WORKS.problem(format!("{found}, in software"), None),
                 false => WORKS.ok(found),
@@ -257,7 +256,7 @@ fn halt_polling(sys: &dyn Sys, place: &Place) -> Finding {
             Some(place.setting(
                 "0",
                 HALT_POLLING_PATH,
-                "turn it off to measure wake-ups alone, for machines started from then on",
+                "turn polling off to measure only wake-ups, in VMs that start afterwards",
             )),
         ),
         Some(Err(_)) => HALT_POLLING.note("the setting is not a number", None),

@@ -15,8 +15,7 @@ const THP: Topic = Topic {
     group: Group::Memory,
     concerns: Concerns::Time,
     title: "transparent huge pages",
-    why: "Whether a guest's memory is in huge pages decides how deep page walks go and what a \
-          first touch costs, so the memory rows depend on it.",
+    why: "The pages of a guest's memory, huge or not, decide the depth of page walks and the cost of a first touch. So the memory rows depend on this setting.",
 };
 
 const SWAP: Topic = Topic {
@@ -37,8 +36,12 @@ fn huge_pages(sys: &dyn Sys, place: &Place) -> Finding {
         None => THP.note("the kernel has none, or does not report it", None),
         Some(None) => THP.note("the setting is not recognized", None),
         Some(Some("always")) => THP.note(
-            "always: the kernel makes and splits them on its own",
-            Some(place.setting("madvise", THP_PATH, "only where a program asks for them")),
+            "always: the kernel makes and splits huge pages on its own",
+            Some(place.setting(
+                "madvise",
+                THP_PATH,
+                "only where a program asks for huge pages",
+            )),
         ),
         Some(Some(word)) => THP.ok(short(word)),
     }

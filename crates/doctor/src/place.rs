@@ -98,7 +98,7 @@ impl Place {
                 command: Some(command),
                 here: Here::No,
                 obstacle: Some(
-                    "/sys is read-only here, as in most containers: do it on the host itself"
+                    "/sys is read-only here, as in most containers: run the command on the host itself"
                         .to_owned(),
                 ),
             };

@@ -15,8 +15,7 @@ const GOVERNOR: Topic = Topic {
     group: Group::Processor,
     concerns: Concerns::Time,
     title: "frequency governor",
-    why: "It changes the CPU's frequency with the load, while a tick keeps its length: the same \
-          work then takes another number of ticks.",
+    why: "The governor changes the CPU's frequency with the load, but a tick keeps its length. So the same work takes another number of ticks.",
 };
 
 const TURBO: Topic = Topic {
@@ -33,7 +32,7 @@ const SMT: Topic = Topic {
     group: Group::Processor,
     concerns: Concerns::Time,
     title: "SMT",
-    why: "What runs on a core's other thread slows down what is measured on this one.",
+    why: "Work on a core's other thread slows down the measured thread.",
 };
 
 const MITIGATIONS: Topic = Topic {
@@ -41,8 +40,7 @@ const MITIGATIONS: Topic = Topic {
     group: Group::Processor,
     concerns: Concerns::Time,
     title: "mitigations",
-    why: "Some of them run at every entry to a guest and every exit: they are part of what a world \
-          switch costs, so compare only hosts with the same ones.",
+    why: "Some mitigations run at every entry to a guest and every exit, so a world switch includes their cost. Compare only hosts with the same mitigations.",
 };
 
 pub fn findings(sys: &dyn Sys, place: &Place, virtual_machine: bool) -> Vec<Finding> {
@@ -159,7 +157,7 @@ fn smt(sys: &dyn Sys, place: &Place, virtual_machine: bool) -> Finding {
                 ),
                 _ => Cure::no(
                     "turn SMT (hyper-threading) off in the firmware's setup",
-                    "this kernel cannot change it while it runs",
+                    "this kernel cannot change SMT at run time",
                 ),
             };
             SMT.warning("on: two or more threads share a core", Some(cure))

@@ -20,7 +20,7 @@ const QEMU: Topic = Topic {
     group: Group::Tools,
     concerns: Concerns::All,
     title: "QEMU",
-    why: "The lab and the platforms qemu-* run the guest in it.",
+    why: "The lab and the platforms qemu-* run the guest in QEMU.",
 };
 
 const GUEST: Topic = Topic {
@@ -28,7 +28,7 @@ const GUEST: Topic = Topic {
     group: Group::Tools,
     concerns: Concerns::All,
     title: "guest image",
-    why: "It is the kernel that is booted and that measures.",
+    why: "The kernel that boots and measures.",
 };
 
 const MONITOR: Topic = Topic {
@@ -36,7 +36,7 @@ const MONITOR: Topic = Topic {
     group: Group::Tools,
     concerns: Concerns::Kvm,
     title: "KVM monitor",
-    why: "Platform kvm runs the guest in it, with nothing else between the guest and KVM.",
+    why: "Platform kvm runs the guest in this monitor, with nothing else between the guest and KVM.",
 };
 
 pub fn findings(sys: &dyn Sys, place: &Place, tools: &Tools) -> Vec<Finding> {

@@ -52,7 +52,7 @@ pub fn read(mut text: impl BufRead) -> Result<Trace, TraceError> {
             END => return reader.end(),
             TOO_LONG => {
                 return Err(TraceError::NotWhole(
-                    "the debugger said more than is kept".into(),
+                    "the debugger's output exceeds the limit".into(),
                 ));
             }
             line => reader.line(line)?,
@@ -109,7 +109,7 @@ impl Reader {
         };
         let (time, insn) = step(line).ok_or_else(|| {
             let said: String = line.chars().take(100).collect();
-            damaged(format!("an instruction is not understood: {said:?}"))
+            damaged(format!("can't parse an instruction: {said:?}"))
         })?;
         self.execute(&mut window, time, insn, &registers)?;
         self.now = Some(window);

@@ -104,13 +104,19 @@ fn bad_text_is_refused_with_the_reason() {
         (backwards, "the clock goes from 5457379431 to 5457379431"),
         (
             WINDOW.replace("0008:000000000010ef93", "f000:ef93"),
-            "not understood",
+            "can't parse an instruction",
         ),
-        (WINDOW.replace("; ffd3", "; ffd"), "not understood"),
-        (WINDOW.replace("[5457379440]", "[x]"), "not understood"),
+        (
+            WINDOW.replace("; ffd3", "; ffd"),
+            "can't parse an instruction",
+        ),
+        (
+            WINDOW.replace("[5457379440]", "[x]"),
+            "can't parse an instruction",
+        ),
         (
             format!("{CALL}(0).[5] ??? (physical address not available)\n"),
-            "not understood",
+            "can't parse an instruction",
         ),
     ];
     for (text, reason) in bad {

@@ -122,7 +122,7 @@ mod tests {
     #[test]
     fn damage_is_refused() {
         let says = |bytes: &[u8]| Counts::read(bytes).unwrap_err().to_string();
-        assert!(says(b"worldswitch-trace 2\n").contains("first line is another"));
+        assert!(says(b"worldswitch-trace 2\n").contains("first line differs"));
         assert!(says(b"worldswitch-counts 9\n").contains("reads \"1\""));
         assert!(says(&file("there was no memory")).contains("no memory"));
         let whole = file("");

@@ -37,8 +37,7 @@ pub enum ExplainError {
     NoSamples,
     /// The benchmark times only a part of the window.
     #[error(
-        "{0} reads the clock itself, and measured only a part of what was recorded in half of its samples or more: they \
-         can't be explained"
+        "{0} reads the clock itself, so half of its samples or more cover only part of the recording: explain can't attribute these"
     )]
     SelfTimed(String),
     /// The recorded and the measured instructions do not agree.

@@ -212,7 +212,7 @@ impl Prices {
             };
             let (item, access, price) = fields.price()?;
             if prices.of.insert((item, access), price).is_some() {
-                return Err(fields.wrong("access", "this price was given before".to_owned()));
+                return Err(fields.wrong("access", "this price is already given".to_owned()));
             }
         }
         Ok(prices)
@@ -235,7 +235,7 @@ fn malformed(file: &str, text: &str, error: &csv::Error) -> PriceError {
         why: match error.kind() {
             csv::ErrorKind::UnequalLengths {
                 expected_len, len, ..
-            } => format!("it has {len} columns, and the first line {expected_len}"),
+            } => format!("{len} columns, but the first line has {expected_len}"),
             _ => error.to_string(),
         },
     }
@@ -263,7 +263,7 @@ fn check_head(file: &str, head: &[String]) -> Result<(), PriceError> {
     };
     for (index, column) in head.iter().enumerate() {
         if head[..index].contains(column) {
-            return wrong(column, "it is there twice");
+            return wrong(column, "named twice");
         }
         if !READ.iter().chain(&SOURCE).any(|known| known == column) {
             return wrong(column, &format!("unknown; known are {}", READ.join(", ")));
@@ -306,7 +306,9 @@ impl Fields<'_> {
     fn number(&self, column: &str) -> Result<u64, PriceError> {
         let text = self.text(column);
         text.parse().map_err(|_| {
-            let why = format!("{text:?} is no whole number; 12.5 cycles are 25 of 2 accesses");
+            let why = format!(
+                "{text:?} is not a whole number: write 12.5 cycles as 25 cycles of 2 accesses"
+            );
             self.wrong(column, why)
         })
     }
@@ -314,7 +316,7 @@ impl Fields<'_> {
     fn price(&self) -> Result<(Item, Access, Price), PriceError> {
         let class = self.text("class");
         let Some(item) = Item::named(class) else {
-            let why = format!("{class:?} is no class of registers, nor gich or trap");
+            let why = format!("{class:?} is not a class of registers, gich or trap");
             return Err(self.wrong("class", why));
         };
         let (name, known) = (self.text("access"), known_accesses(item));

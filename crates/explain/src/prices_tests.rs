@@ -63,7 +63,7 @@ fn bad_files_name_line_and_column() {
     let told = [
         (
             "class,access,cycles\r\n\r\nvgic,\"read\r\n\",1\r\n\r\nvgic,read\r\n",
-            "line 6: it has 2 columns, and the first line 3",
+            "line 6: 2 columns, but the first line has 3",
         ),
         ("", "line 1, column class: missing"),
         ("class,access\n", "line 1, column cycles: missing"),
@@ -73,15 +73,15 @@ fn bad_files_name_line_and_column() {
         ),
         (
             "class,access,cycles,cycles\n",
-            "line 1, column cycles: it is there twice",
+            "line 1, column cycles: named twice",
         ),
         (
             "class,access,cycles\nvgic,read\n",
-            "line 2: it has 2 columns, and the first line 3",
+            "line 2: 2 columns, but the first line has 3",
         ),
         (
             "class,access,cycles\n\ngic,read,1\n",
-            "line 3, column class: \"gic\" is no class of registers, nor gich or trap",
+            "line 3, column class: \"gic\" is not a class of registers, gich or trap",
         ),
         (
             "class,access,cycles\nvgic,enter,1\n",
@@ -93,7 +93,7 @@ fn bad_files_name_line_and_column() {
         ),
         (
             "class,access,cycles\nvgic,read,-1\n",
-            "line 2, column cycles: \"-1\" is no whole number; 12.5 cycles are 25 of 2 accesses",
+            "line 2, column cycles: \"-1\" is not a whole number: write 12.5 cycles as 25 cycles of 2 accesses",
         ),
         (
             "class,access,cycles,to\nvgic,read,9,8\n",
@@ -101,7 +101,7 @@ fn bad_files_name_line_and_column() {
         ),
         (
             "class,access,cycles,to\nvgic,read,9,x\n",
-            "line 2, column to: \"x\" is no whole number; 12.5 cycles are 25 of 2 accesses",
+            "line 2, column to: \"x\" is not a whole number: write 12.5 cycles as 25 cycles of 2 accesses",
         ),
         (
             "class,access,cycles,accesses\nvgic,read,9,0\n",
@@ -109,7 +109,7 @@ fn bad_files_name_line_and_column() {
         ),
         (
             "class,access,cycles\nvgic,read,9\nvgic,read,9\n",
-            "line 3, column access: this price was given before",
+            "line 3, column access: this price is already given",
         ),
     ];
     for (text, wanted) in told {

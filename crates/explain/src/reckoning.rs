@@ -55,7 +55,7 @@ pub struct Reckoning {
 
 /// Reason why prices can't be used for an operation.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the prices {prices} are for registers of {theirs}, and the machine is {ours}")]
+#[error("the prices {prices} are for registers of {theirs}, but the machine is {ours}")]
 pub struct OtherArchitecture {
     /// Names of the prices.
     pub prices: String,

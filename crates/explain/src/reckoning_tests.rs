@@ -82,7 +82,7 @@ fn it_is_told_as_text_and_kept_in_json() {
     explained.reckoning = Some(Reckoning::of(&explained, &built_in(), published()).unwrap());
     let text = explained.to_text(crate::render::Shown::default());
     let wanted = "\
-Reckoned in cycles: counts of this run times the prices of dall-2015; not measured
+Estimated in cycles: counts of this run times the prices of dall-2015; not measured
                         read      each written      each       cycles
 general                    2       4.1       0       5.0            8
 floating point             0       8.3       0       9.1            0
@@ -97,7 +97,7 @@ sum                                                        816 to 832
 72 of 100 instructions outside of the guest (72 %) have no price and are not in the sum.
 Measured, hypercall, in cycles (Dall et al. 2015, Table 2; Linux 4.0): 6,500 on ARM KVM, 376 on ARM Xen.
 Why KVM's hypercall is 2.9 times Xen's in instructions (lab: 1,533 and 526) and 17 times in cycles: an access";
-    let at = text.find("Reckoned").unwrap();
+    let at = text.find("Estimated in").unwrap();
     assert_eq!(&text[at..at + wanted.len()], wanted, "{text}");
     let json = explained.to_json().unwrap();
     assert_eq!(Explained::from_json(&json).unwrap(), explained);
@@ -148,7 +148,7 @@ fn other_architectures_prices_are_refused() {
     let mut explained = explained();
     explained.architecture = "x86_64".to_owned();
     let error = Reckoning::of(&explained, &built_in(), vec![]).unwrap_err();
-    let wanted = "the prices dall-2015 are for registers of aarch64, and the machine is x86_64";
+    let wanted = "the prices dall-2015 are for registers of aarch64, but the machine is x86_64";
     assert_eq!(error.to_string(), wanted);
     let text = "class,access,cycles\nmsr,read,40\nfloating-point,read,3\n";
     let own = Prices::read("own.csv", text).unwrap();

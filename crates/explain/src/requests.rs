@@ -157,7 +157,7 @@ impl RequestSpreads {
     /// Returns a title, and the table by component.
     pub fn components(&self) -> (String, Vec<Vec<String>>) {
         let lines = self.lines(|part| [components::of(part).to_owned(), String::new()]);
-        let title = "instructions a request, by what their functions are part of";
+        let title = "instructions a request, by component of their functions";
         (title.to_owned(), self.table("part", &lines, usize::MAX))
     }
 

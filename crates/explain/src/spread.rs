@@ -23,8 +23,7 @@ const KERNEL_BIT: u32 = 63;
 pub enum SpreadError {
     /// No window is the measured one.
     #[error(
-        "no recorded run of {row} has about the {ticks} instructions that were measured; those that were \
-         recorded have {recorded}"
+        "no recorded run of {row} has about the {ticks} instructions that were measured; the recorded runs have {recorded}"
     )]
     NoWindow {
         /// The row's name.
@@ -36,7 +35,7 @@ pub enum SpreadError {
     },
     /// The machine's own kernel is in several places, or a VM's kernel is in its place.
     #[error(
-        "the kernel at {0:#x} is not where its other code of this level is: what runs in the VM can't be told apart"
+        "the kernel at {0:#x} is not where its other code of this level is, so the VM's code can't be told apart"
     )]
     Levels(u64),
 }
@@ -337,7 +336,7 @@ impl Comparison<'_> {
     /// unit. The difference that the model does not predict is its error, as a last line.
     pub fn components_table(&self, exits_cost: Option<f64>) -> (String, Vec<[String; 6]>) {
         let (name, unit) = self.workload;
-        let title = format!("{name}: instructions a {unit}, by what their functions are part of");
+        let title = format!("{name}: instructions a {unit}, by component of their functions");
         let heads = ["part", "", "natively", "host", "VM", "difference"];
         let components = self.components();
         let mut all = Line::default();
@@ -357,8 +356,8 @@ impl Comparison<'_> {
                 cells
             };
             let rest = self.a_unit(all.difference()) - cost;
-            table.push(of("less what the cost model predicts for exits", -cost));
-            table.push(of("the model's error: in all less that", rest));
+            table.push(of("less the cost model's prediction for exits", -cost));
+            table.push(of("the model's error: the difference", rest));
         }
         (title, table)
     }

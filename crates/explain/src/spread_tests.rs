@@ -124,8 +124,8 @@ fn the_difference_is_by_function_and_the_sum_is_whole() {
             "programs |  | 40 | 20 | 21 | +1",
             "network stack |  | 60 | 0 | 58 | -2",
             "all |  | 200 | 440 | 176 | +416",
-            "less what the cost model predicts for exits |  |  |  |  | -290",
-            "the model's error: in all less that |  |  |  |  | +126",
+            "less the cost model's prediction for exits |  |  |  |  | -290",
+            "the model's error: the difference |  |  |  |  | +126",
         ]
     );
     let (_, unpriced) = comparison.components_table(None);

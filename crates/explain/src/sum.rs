@@ -67,7 +67,7 @@ pub enum SumError {
     },
     /// The sum of a sample is wrong, by a fault of this program or of the emulator.
     #[error(
-        "the sum does not come out in sample {sample}: {attributed} attributed + {guest} of the guest's own are \
+        "the sum is wrong in sample {sample}: {attributed} attributed + {guest} of the guest's own are \
          {recorded} instructions, but {measured} measured + {certain} intercepted are {charged}: please report it with \
          the trace"
     )]

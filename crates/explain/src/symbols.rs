@@ -22,7 +22,7 @@ pub enum SymbolsError {
     #[error("this is not a little-endian ELF file: {0}")]
     Elf(String),
     /// The table has no functions.
-    #[error("there are no symbols of functions: it was stripped; give the file as it was linked")]
+    #[error("no function symbols: the file was stripped; give the file as it was linked")]
     None,
     /// A kernel's module is elsewhere than when the symbols were printed.
     #[error(

@@ -17,12 +17,11 @@ const VMCB_BYTES: u32 = 4096;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TraceError {
     /// The file has another first line.
-    #[error("this is not a trace of worldswitch's plugin: its first line is another")]
+    #[error("this is not a trace of worldswitch's plugin: its first line differs")]
     NotATrace,
     /// The file is of another version of the plugin.
     #[error(
-        "the trace is of version {found:?}, and this program reads {read:?}: build the plugin and the program of one \
-         tree (make build), and record again"
+        "the trace has version {found:?}, but this program reads {read:?}: build the plugin and the program from one tree (make build), and record again"
     )]
     Version {
         /// Version of the file.
@@ -34,19 +33,17 @@ pub enum TraceError {
     #[error("the trace is of a machine of type {0:?}; known are \"x86_64\" and \"aarch64\"")]
     Target(String),
     /// The plugin ran out of memory or of another resource.
-    #[error("the recording is not whole, {0}: record fewer benchmarks in one run")]
+    #[error("the recording is incomplete, {0}: record fewer benchmarks in one run")]
     NotWhole(String),
     /// A window has no end.
-    #[error(
-        "the recording is not whole: {0} timed calls of the guest began and never ended, as an exception ended them"
-    )]
+    #[error("the recording is incomplete: an exception ended {0} timed calls of the guest")]
     Dropped(u64),
     /// The file can't be read.
     #[error("the trace can't be read: {0}")]
     Unread(String),
     /// The file ends too early.
     #[error(
-        "the trace ends in {0}: the emulator was stopped as it wrote it, or the disk is full; record again"
+        "the trace ends in {0}: the emulator was stopped while writing, or the disk is full; record again"
     )]
     Cut(&'static str),
     /// A number in the file is impossible.
@@ -405,7 +402,7 @@ impl<'a> Reader<'a> {
                     // A block has far fewer instructions.
                     Ok(at) if at < length && rest < 1 << 16 => Ok(Cut { at, rest }),
                     _ => Err(damaged(format!(
-                        "a path of {length} has a cut at {at} with {rest} behind it"
+                        "a path of {length} has a cut at {at} with {rest} after it"
                     ))),
                 }
             })

@@ -294,7 +294,7 @@ impl Campaign {
                 && !text.starts_with('-')
         };
         if !is_name(&self.name, 32) {
-            return Err("name: it has only a-z, 0-9 and '-', and at most 32 of them".into());
+            return Err("name: use only a-z, 0-9 and '-', at most 32 characters".into());
         }
         if self.folder.as_os_str().is_empty() {
             return Err("folder: name a folder that all nodes share".into());
@@ -324,7 +324,7 @@ impl Campaign {
             .samples
             .is_some_and(|samples| !(1..=1024).contains(&samples))
         {
-            return Err("samples: it must be 1 to 1024".into());
+            return Err("samples: must be 1 to 1024".into());
         }
         let positive =
             |number: Option<f64>| number.is_none_or(|number| number > 0.0 && number.is_finite());
@@ -336,7 +336,7 @@ impl Campaign {
         }
         let cache = self.slurm.cache.as_ref();
         if cache.is_some_and(|cache| !cache.starts_with('/')) {
-            return Err("slurm.cache: it must be an absolute path; %N is the node's name".into());
+            return Err("slurm.cache: must be an absolute path; %N is the node's name".into());
         }
         let mut kernels = self.kernels.iter().enumerate();
         kernels.try_for_each(|(index, kernel)| {
@@ -351,7 +351,7 @@ impl Campaign {
         match self.cells {
             Cells::Machine => Ok(()),
             Cells::Benchmark => Err(
-                "post: a result of one benchmark is no result of its machine: it needs cells = \"machine\"".into(),
+                "post needs cells = \"machine\": a result of one benchmark is not a result of its machine".into(),
             ),
         }
     }
@@ -365,13 +365,13 @@ impl Kernel {
                 let good = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
                 match is_word(&kernel.package) && kernel.package.chars().all(good) {
                     true => Ok(()),
-                    false => Err("package: it is a version of the lab's, as \"6.12\"".into()),
+                    false => Err("package: name a version of the lab's, as \"6.12\"".into()),
                 }
             }
             Self::Built(_) => Ok(()),
             Self::Tree(tree) => {
                 if tree.every == 0 {
-                    return Err("every: it must be 1 or more".into());
+                    return Err("every: must be 1 or more".into());
                 }
                 let commits = match &tree.commits {
                     Commits::Range(range) => vec![range],
@@ -401,7 +401,7 @@ fn within(field: &str, number: u32, range: std::ops::RangeInclusive<u32>) -> Res
     match range.contains(&number) {
         true => Ok(()),
         false => Err(format!(
-            "{field}: it must be {} to {}",
+            "{field}: must be {} to {}",
             range.start(),
             range.end()
         )),

@@ -124,11 +124,14 @@ impl Expanded {
             let name: PlatformName = text.parse().map_err(|e| wrong(format!("{e}")))?;
             let platform = platforms::check(&name, resources).map_err(|e| wrong(e.to_string()))?;
             if name.path().is_some() {
-                bail!(wrong("this program does not boot it, so no job can".into()));
+                bail!(wrong(
+                    "worldswitch does not boot this platform, so no job can".into()
+                ));
             }
             if name.family.is_none() && campaign.hosts.is_empty() {
                 bail!(wrong(
-                    "it measures time: name the nodes that measure it, as hosts = [\"n1\"]".into()
+                    "this platform measures time: name the nodes that measure, as hosts = [\"n1\"]"
+                        .into()
                 ));
             }
             machines.push((name, platform));
@@ -385,7 +388,7 @@ impl<'a> Rows<'a> {
         if rows.is_empty() {
             self.all_found()?;
             bail!(Usage(format!(
-                "machines: {} has none of the benchmarks",
+                "machines: {} lacks all named benchmarks",
                 platform.name
             )));
         }
@@ -449,7 +452,7 @@ fn commits(tree: &Tree, stop: &Stop) -> anyhow::Result<Vec<Commit>> {
         },
     };
     if all.is_empty() {
-        bail!(Usage("commits: there are none in this range".into()));
+        bail!(Usage("commits: this range has no commits".into()));
     }
     let last = all.len() - 1;
     let taken = all.into_iter().enumerate();

@@ -53,8 +53,7 @@ impl Worker<'_> {
         let (key, exact) = expand::cell_here(task, &resources)?;
         if let Some(expected) = planned.cell.as_ref().filter(|expected| **expected != key) {
             bail!(
-                "on this node its machine is another one than where it was submitted (cell {key}, not {expected}): \
-                 the node has another worldswitch, guest image, monitor, recipe or kernel"
+                "this node makes another machine than the submitting host (cell {key}, not {expected}): its worldswitch, guest image, monitor, recipe or kernel differs"
             );
         }
         // Each witness has a lock of its own: witnesses measure side by side.

@@ -207,7 +207,7 @@ pub fn jobs<'a>(
         let number = queue::batch(&words).with_context(|| {
             let so_far = numbers.len();
             format!(
-                "{so_far} of {} jobs are submitted, and submit goes on from there",
+                "{so_far} of {} jobs are submitted: run submit again for the others",
                 submission.parts.len()
             )
         })?;

@@ -14,7 +14,7 @@ use anyhow::Context;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Context of an error of the history.
-const HISTORY: &str = "the campaign's history can't tell what is known (leave history out of the file to go on without it)";
+const HISTORY: &str = "can't read known results from the campaign's history (leave history out of the file to go on without)";
 
 /// A campaign, its cells and nodes.
 pub struct View {

@@ -76,7 +76,7 @@ pub fn kept<T>(
     };
     let folder = worker.folder;
     if let Err(error) = folder.fail(&planned.task.id(), worker.node, worker.job, &error) {
-        say(&format!("why it failed can't be kept: {error}"));
+        say(&format!("can't keep the reason of the failure: {error}"));
     }
     done
 }
@@ -110,10 +110,10 @@ fn proved(worker: &Worker<'_>, submission: &Submission) -> anyhow::Result<Option
     );
     let job = env::var("SLURM_ARRAY_JOB_ID");
     if job.is_ok_and(|job| queue::avoid(&job, worker.node)) {
-        bail!("{odd}; the tasks that wait will not run on it");
+        bail!("{odd}; waiting tasks will not run on this node");
     }
     // A failure would free this node at once for the next waiting task, until none is left.
-    say(&format!("{odd}; what it measures will be set apart"));
+    say(&format!("{odd}; its results will be set apart"));
     Ok(Some(Standing::Odd))
 }
 

@@ -6,14 +6,14 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// There is no history. Only [`crate::Store::create`] makes one.
-    #[error("there is no history in {0} yet: history add makes it")]
+    #[error("there is no history in {0} yet: create it with history add")]
     NotThere(String),
     /// The file or schema is something else.
-    #[error("{0} is no history of worldswitch")]
+    #[error("{0} is not a history of worldswitch")]
     Foreign(String),
     /// A newer version of this program wrote it.
     #[error(
-        "{place} is of version {found}, and this program knows versions up to {known}: use a newer one"
+        "{place} has version {found}, and this program knows versions up to {known}: use a newer worldswitch"
     )]
     Newer {
         /// The history.
@@ -25,7 +25,7 @@ pub enum Error {
     },
     /// An older version of this program made the tables, and other programs may still use them so.
     #[error(
-        "{place} is of version {found}, and this program uses version {known}: its owner {owner} can bring it there with history migrate; older programs are then refused"
+        "{place} has version {found}, and this program uses version {known}: its owner {owner} can upgrade it with history migrate. Older programs are refused afterwards"
     )]
     Older {
         /// The history.
@@ -38,7 +38,7 @@ pub enum Error {
         owner: String,
     },
     /// The tables have a version that no version of this program made.
-    #[error("{place} is of version {found}, from which this program knows no way to {known}")]
+    #[error("{place} has version {found}, which this program cannot upgrade to version {known}")]
     NoWay {
         /// The history.
         place: String,
@@ -75,10 +75,10 @@ pub enum Error {
         what: String,
     },
     /// Only a server has roles, and the history is a file.
-    #[error("{0} is a file: who may read and write it, its permissions say")]
+    #[error("{0} is a file: grant access by its permissions (chmod)")]
     NoRoles(String),
     /// There is no such run.
-    #[error("there is no run {0} in the history; history list shows those that are")]
+    #[error("there is no run {0} in the history: history list shows all runs")]
     NoRun(i64),
     /// A result in the history can't be read.
     #[error("run {run} is damaged: {cause}")]
@@ -89,7 +89,7 @@ pub enum Error {
         cause: serde_json::Error,
     },
     /// A value in the history has an unexpected type.
-    #[error("{place} is damaged: {found} is where another kind of value belongs")]
+    #[error("{place} is damaged: {found} is a value of the wrong kind")]
     Column {
         /// The history.
         place: String,

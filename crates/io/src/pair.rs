@@ -121,7 +121,7 @@ impl Pair {
         let (mut taken, mut at) = (0, None);
         while let Some(number) = self.stations[last].receive()? {
             if number != self.ends {
-                bail!("frame {number} came in place of frame {}", self.ends);
+                bail!("received frame {number} instead of frame {}", self.ends);
             }
             let now = *at.get_or_insert_with(Instant::now);
             let latency = now - self.began[number as usize % self.depth];

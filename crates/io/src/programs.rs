@@ -71,7 +71,7 @@ pub(crate) fn elvis(
 pub(crate) fn testpmd(place: &Place, sockets: &[PathBuf]) -> io::Result<Command> {
     let Some(Testpmd { words, drivers }) = place.testpmd else {
         return Err(cannot(
-            "there is no dpdk-testpmd: worldswitch lab fetch dpdk, or install Debian's dpdk-dev and librte-net-vhost",
+            "dpdk-testpmd is not installed: run worldswitch lab fetch dpdk, or install Debian's dpdk-dev and librte-net-vhost",
         ));
     };
     let (Some((program, before)), Some(cpu)) = (words.split_first(), place.cpus.first()) else {

@@ -116,7 +116,7 @@ impl FromStr for Server {
         let mode = MODES.iter().find(|&&known| known == mode).ok_or_else(|| {
             let modes = MODES[1..].join(", elvis@");
             format!(
-                "{text:?} is none of elvis, elvis@{modes}, {STORAGE_DAEMON}, {POLLING_STORAGE_DAEMON}, {TESTPMD}"
+                "{text:?} is not a server: choose elvis, elvis@{modes}, {STORAGE_DAEMON}, {POLLING_STORAGE_DAEMON} or {TESTPMD}"
             )
         })?;
         let policy = words.map(option).collect::<Result<_, _>>()?;
@@ -149,10 +149,11 @@ impl Server {
         };
         for socket in sockets {
             let path = socket.display();
-            let kind = std::fs::metadata(socket)
-                .map_err(|error| io::Error::other(format!("{name} is to be at {path}: {error}")))?;
+            let kind = std::fs::metadata(socket).map_err(|error| {
+                io::Error::other(format!("{name}: can't use the socket {path}: {error}"))
+            })?;
             if !kind.file_type().is_socket() {
-                let why = format!("{name} is to be at {path}, which is not a socket");
+                let why = format!("{name}: {path} is not a socket");
                 return Err(io::Error::other(why));
             }
         }
@@ -182,7 +183,9 @@ pub fn peer(text: &str) -> Result<Server, String> {
     }
     if let Some(number) = (1..sockets.len()).find(|&n| sockets[..n].contains(&sockets[n])) {
         let socket = sockets[number].display();
-        return Err(format!("{socket} is named twice; each device has its own"));
+        return Err(format!(
+            "{socket} is named twice: each device needs its own socket"
+        ));
     }
     Ok(Server::Peer {
         name: name.to_owned(),
@@ -274,7 +277,9 @@ impl Server {
             Self::Testpmd if with_disks => return Err(cannot("it serves no disks")),
             // testpmd's mode `io` does not pass on a frame's virtio header.
             Self::Testpmd if place.splits => {
-                return Err(cannot("it does not forward segments to be split as such"));
+                return Err(cannot(
+                    "it does not forward segments without splitting them",
+                ));
             }
             Self::Testpmd => testpmd(place, sockets)?,
             Self::Peer {

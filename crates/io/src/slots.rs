@@ -125,7 +125,7 @@ impl Message {
     fn number(&self) -> anyhow::Result<u64> {
         let bytes = self.payload.as_slice().try_into();
         Ok(u64::from_ne_bytes(
-            bytes.context("a message that is no number")?,
+            bytes.context("a message that is not a number")?,
         ))
     }
 }

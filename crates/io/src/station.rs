@@ -139,7 +139,7 @@ impl Station {
                 bytes += more.1;
             }
             if bytes != HEADER as u32 + self.frame_bytes {
-                bail!("a frame of {} bytes came with {bytes}", self.frame_bytes);
+                bail!("a frame of {} bytes arrived with {bytes}", self.frame_bytes);
             }
             if number != PROBE {
                 return Ok(Some(number));
@@ -220,7 +220,7 @@ impl Station {
             }
             let found = other.has_frame();
             if other.receive()?.is_some() {
-                bail!("a frame came that was not sent");
+                bail!("received a frame that was not sent");
             }
             other.give_back()?;
             other.want_calls(true);

@@ -38,7 +38,10 @@ fn listens(socket: &Path) -> io::Result<OwnedFd> {
     let pid = socket_peercred(UnixStream::connect(socket)?)?.pid;
     // systemd makes the sockets of its services: such a socket belongs to process 1, not to the server.
     if pid == Pid::INIT || pid == getpid() {
-        let why = format!("it is process {} that made it", pid.as_raw_pid());
+        let why = format!(
+            "process {} made the socket, not the server",
+            pid.as_raw_pid()
+        );
         return Err(io::Error::other(why));
     }
     test_kill_process(pid)?;
@@ -171,6 +174,6 @@ mod tests {
         std::fs::remove_file(&path).unwrap();
         let _listener = UnixListener::bind(&path).unwrap();
         let error = Turns::of([&server]).err().unwrap().to_string();
-        assert!(error.contains("that made it"), "{error}");
+        assert!(error.contains("made the socket, not the server"), "{error}");
     }
 }

@@ -65,7 +65,7 @@ pub fn range(
     let is_before = ["merge-base", "--is-ancestor", &first, &last];
     if !git(repository, is_before, Some(stop))?.status.success() {
         bail!(Usage(format!(
-            "{}: the first commit is none of those that lead to the last one",
+            "{}: the first commit is not an ancestor of the last one",
             repository.display()
         )));
     }

@@ -240,7 +240,7 @@ impl Import<'_> {
             files::write(&root, path, entry, *executable).map_err(|e| format!("{shown}: {e}"))?;
         match Some(&found) == wanted {
             true => Ok(()),
-            false => Err(format!("{shown} is not what the manifest says")),
+            false => Err(format!("{shown} does not match the manifest")),
         }
     }
 

@@ -228,7 +228,7 @@ fn only_what_the_manifest_names_is_taken() {
         ),
         (
             vec![begin, ("sets/q/root/x", FILE, "y")],
-            "not what the manifest says",
+            "does not match the manifest",
         ),
         (vec![begin, ("sets/q/root/x", FILE, "xx")], "2 bytes, not 1"),
         (vec![(MANIFEST, FILE, &link), x], "manifest before"),

@@ -117,7 +117,7 @@ impl Cure {
             }
             if change.len() != faulty.len() {
                 return Err(format!(
-                    "\"{}\" is not as long as what it becomes",
+                    "\"{}\" and its replacement differ in length",
                     before.escape_debug()
                 ));
             }

@@ -343,7 +343,7 @@ impl Recipe {
             OptionName::Vhe | OptionName::Policy | OptionName::Depth => {
                 match &mut self.hypervisor {
                     Hypervisor::Neve(neve) => neve.apply(option, value),
-                    _ => Err("it is an option of neve"),
+                    _ => Err("only a machine with neve has this option"),
                 }
             }
         };

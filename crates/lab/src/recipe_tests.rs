@@ -444,17 +444,17 @@ fn devices_of_a_vm_are_served_by_what_has_such() {
         (
             3,
             vec![disk.clone(), device("b", "disk", "iothread", "y")],
-            "another one is served alike",
+            "another device has the same back-end",
         ),
         (
             3,
             vec![device("a", "net", "qemu-storage-daemon", "y")],
-            "has no devices of its kind",
+            "has no devices of this kind",
         ),
         (
             3,
             vec![device("a", "disk", "vhost-net", "y")],
-            "has no devices of its kind",
+            "has no devices of this kind",
         ),
         (
             3,

@@ -327,7 +327,7 @@ impl WorkloadFile {
         }
         let steps = self.steps.as_ref().filter(|steps| *steps.get_ref());
         if let Some(steps) = steps.filter(|_| self.place != Place::Client) {
-            let what = "steps are those of a client's transactions: place is \"client\"";
+            let what = "steps needs place = \"client\": only a client has transactions";
             return Err((steps.span(), what.into()));
         }
         if let Some(bytes) = &self.bytes {
@@ -343,8 +343,7 @@ impl WorkloadFile {
             }
         }
         if let Some(file) = self.files.iter().find(|file| !is_file_name(file.get_ref())) {
-            let what =
-                "files are names of 1 to 40 letters, digits and -_. of files beside this one";
+            let what = "files are names of 1 to 40 letters, digits and -_. of files in this folder";
             return Err((file.span(), what.into()));
         }
         let commands = [
@@ -474,7 +473,7 @@ mod tests {
             (
                 "\"client\"",
                 "\"inside\"\nsteps = true",
-                "line 5: steps are those of a client's",
+                "line 5: steps needs place",
             ),
             (
                 "\"client\"",

@@ -264,7 +264,7 @@ fn plain(text: String) -> Result<String, String> {
     let good = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'_';
     if text.is_empty() || text.len() > NAME_BYTES_MAX || !text.bytes().all(good) {
         return Err(format!(
-            "\"{}\" is no name (1 to {NAME_BYTES_MAX} of a-z, 0-9, '-' and '_')",
+            "\"{}\" is not a name (1 to {NAME_BYTES_MAX} of a-z, 0-9, '-' and '_')",
             text.escape_default()
         ));
     }

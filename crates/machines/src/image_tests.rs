@@ -139,7 +139,7 @@ fn what_is_wrong_is_said() {
     assert!(with(rows + 80, &u64::MAX.to_le_bytes()).contains("vCPUs"));
     assert!(with(rows + 48, &1u64.to_le_bytes()).contains("not a function"));
     assert!(with(rows, &u64::MAX.to_le_bytes()).contains("nothing is loaded"));
-    assert!(with(texts, b"a|b").contains("is no name"));
+    assert!(with(texts, b"a|b").contains("is not a name"));
     let name_of_first: [u8; 8] = image()[rows..rows + 8].try_into().unwrap();
     assert!(with(rows + 128, &name_of_first).contains("two of its benchmarks"));
 }

@@ -93,7 +93,7 @@ pub fn guest(recipe: &Recipe, path: &Path) -> Result<BootImage, MachineError> {
 fn what(image: &BootImage) -> String {
     match BzImage::of(&image.bytes) {
         Some(header) if !header.is_linux() => {
-            "a program with a bzImage's header, but no Linux".into()
+            "a program with a bzImage's header, but not a Linux".into()
         }
         _ => image.kind.to_string(),
     }
@@ -109,7 +109,7 @@ fn refused(recipe: &Recipe, kind: Kind) -> Option<&'static str> {
         (Architecture::X86_64, Hypervisor::None, Kind::Elf)
             if recipe.emulator.kind == EmulatorKind::Bochs =>
         {
-            "it boots from a CD, a Linux bzImage or a multiboot kernel that is no ELF file: use lab:native or lab:kvm-intel for this one"
+            "from its CD this machine boots a Linux bzImage or a multiboot kernel that is not an ELF file: use lab:native or lab:kvm-intel for this one"
         }
         (Architecture::X86_64, _, Kind::Elf | Kind::BzImage | Kind::Multiboot)
         | (Architecture::Aarch64, _, Kind::Image)
@@ -117,7 +117,7 @@ fn refused(recipe: &Recipe, kind: Kind) -> Option<&'static str> {
             return None;
         }
         (Architecture::X86_64, _, Kind::Unknown | Kind::Efi) => {
-            "it takes a Linux bzImage, an ELF file with a PVH entry, a multiboot kernel, or an EFI program with a Linux in it (a unified kernel image)"
+            "this machine boots a Linux bzImage, an ELF file with a PVH entry, a multiboot kernel, or an EFI program with a Linux in it (a unified kernel image)"
         }
         (Architecture::X86_64, _, Kind::ArmElf | Kind::Image | Kind::Flat) => {
             "its processor is an x86: use an ARM machine such as lab:arm-native or lab:kvm-vhe"
@@ -126,13 +126,13 @@ fn refused(recipe: &Recipe, kind: Kind) -> Option<&'static str> {
             "its processor is an ARM: use an x86 machine such as lab:native or lab:kvm"
         }
         (Architecture::Aarch64, _, Kind::ArmElf) => {
-            "it takes an arm64 Image, or the ELF file of a Linux, which contains one"
+            "this machine boots an arm64 Image, or the ELF file of a Linux, which contains one"
         }
         (Architecture::Aarch64, _, Kind::Flat) => {
-            "it takes an arm64 Image: use lab:arm-native or a machine with KVM for programs without a header"
+            "this machine boots an arm64 Image: use lab:arm-native or a machine with KVM for programs without a header"
         }
         (Architecture::Aarch64, _, Kind::Unknown | Kind::Efi) => {
-            "it takes an arm64 Image, also a compressed one or in an EFI program (zboot, unified kernel image), or a program without a header whose name ends in .flat, as in kvm-unit-tests"
+            "this machine boots an arm64 Image, also a compressed one or in an EFI program (zboot, unified kernel image), or a program without a header whose name ends in .flat, as in kvm-unit-tests"
         }
     })
 }
@@ -163,7 +163,7 @@ fn bzimage(bytes: &[u8], memory_bytes: u64) -> Option<String> {
         ));
     }
     if header.kernel().is_empty() {
-        return Some("it ends before its kernel begins: copy it anew".into());
+        return Some("it ends before its kernel begins: copy the file again".into());
     }
     let loaded = LOADED_AT..LOADED_AT + header.kernel().len() as u64;
     none_fits([loaded, header.memory()], memory_bytes)
@@ -172,7 +172,7 @@ fn bzimage(bytes: &[u8], memory_bytes: u64) -> Option<String> {
 fn elf(bytes: &[u8], only_pvh: bool, by_vmm: bool, memory_bytes: u64) -> Option<String> {
     let file = match Elf::of(bytes) {
         Ok(file) => file,
-        Err(e) => return Some(format!("it is damaged ({e}): copy it anew")),
+        Err(e) => return Some(format!("it is damaged ({e}): copy the file again")),
     };
     if !file.has_pvh {
         let header = Multiboot::of(bytes).filter(|_| !only_pvh);
@@ -215,7 +215,9 @@ fn arm_image(bytes: &[u8], memory_bytes: u64) -> Option<String> {
     }
     let memory = header.memory();
     if memory.start >= BOUNDARY || memory.start % 8 != 0 {
-        return Some("its header has an offset that no Linux has: copy it anew".into());
+        return Some(
+            "its header has an offset that is not in any Linux: copy the file again".into(),
+        );
     }
     none_fits(std::iter::once(memory), memory_bytes)
 }
@@ -274,17 +276,14 @@ pub fn host(recipe: &Recipe, image: &BootImage, path: &Path) -> Result<(), Machi
     }
 }
 
-const NO_LINUX: &str =
-    "there is no Linux in it, and this machine can only run a Linux as its own kernel";
+const NO_LINUX: &str = "it contains no Linux, and this machine needs a Linux as its own kernel";
 const NOT_64_BIT: &str =
-    "it is a Linux for 32 bits, which can't run the monitor: build one with CONFIG_64BIT";
+    "it is a 32-bit Linux, which can't run the monitor: build one with CONFIG_64BIT";
 
 /// Reason why the emulator can't boot a Linux' ELF file.
 fn elf_host(recipe: &Recipe, image: &BootImage) -> Option<&'static str> {
     if recipe.emulator.kind == EmulatorKind::Bochs {
-        return Some(
-            "the machine boots from a CD, which takes a bzImage: name that of the same build",
-        );
+        return Some("the machine boots a bzImage from a CD: name the bzImage of the same build");
     }
     match Elf::of(&image.bytes) {
         _ if image.release().is_none() => Some(NO_LINUX),

@@ -217,7 +217,7 @@ fn what_only_the_loader_would_refuse_is_said_with_the_cure() {
     for (name, cure) in [
         (
             "ipxe.lkrn",
-            "a program with a bzImage's header, but no Linux: its boot protocol 2.07 is older than 2.10",
+            "a program with a bzImage's header, but not a Linux: its boot protocol 2.07 is older than 2.10",
         ),
         ("memdisk", "protocol 2.03"),
         ("zImage", "older than 2.10"),
@@ -233,8 +233,14 @@ fn what_only_the_loader_would_refuse_is_said_with_the_cure() {
             "uboot.elf",
             "loaded at 0xfff00000, where machines have their firmware",
         ),
-        ("hostname", "which is no known kind of kernel: it takes"),
-        ("shell.efi", "a program for EFI firmware: it takes"),
+        (
+            "hostname",
+            "which is an unknown kind of file: this machine boots",
+        ),
+        (
+            "shell.efi",
+            "a program for EFI firmware: this machine boots",
+        ),
         ("Image", "use an ARM machine"),
     ] {
         let why = said.iter().find(|(file, _)| *file == name).unwrap();
@@ -245,7 +251,7 @@ fn what_only_the_loader_would_refuse_is_said_with_the_cure() {
     for (name, cure) in [
         ("Image-big-endian", "CONFIG_CPU_BIG_ENDIAN"),
         ("Image-huge", "memory up to 600 MiB"),
-        ("Image-odd", "an offset that no Linux has"),
+        ("Image-odd", "an offset that is not in any Linux"),
         ("uboot-arm.elf", "the ELF file of a Linux"),
         ("vmlinuz", "use an x86 machine"),
     ] {

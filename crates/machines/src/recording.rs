@@ -60,7 +60,7 @@ impl Recording {
         let version = &emulator.version;
         match emulator.name {
             "bochs" if matches!(self.what, What::Counts { .. }) => Err(MachineError::Other(
-                "Bochs' debugger says each instruction, which is too much for whole workloads: choose a lab machine of QEMU's".into(),
+                "Bochs' debugger prints each instruction, which is too much for whole workloads: choose a lab machine of QEMU".into(),
             )),
             "bochs" if self.what != What::Paths => Err(MachineError::Other(format!(
                 "Bochs' debugger prints each instruction as a line, which is too much for a whole boot: compare one operation with worldswitch explain --diff lab:{0} lab:{0}@VERSION --bench BENCH, or choose two lab machines of QEMU",
@@ -70,10 +70,10 @@ impl Recording {
                 "Bochs' clock counts no instructions on several CPUs: choose a lab machine with one".into(),
             )),
             "bochs" if version != DEBUGGER => Err(MachineError::Other(format!(
-                "Bochs {version} can't be recorded, as its clock is not exact: choose the machine without +bochs=, which is of Bochs {DEBUGGER}"
+                "Bochs {version} can't be recorded, because its clock is not exact: choose the machine without +bochs=, which uses Bochs {DEBUGGER}"
             ))),
             "bochs" if is_nested_paging(recipe) => Err(MachineError::Other(format!(
-                "Bochs' debugger does not find the memory of a guest behind SVM's nested page tables: choose shadow page tables (+npt=0 of lab:{}), or lab:kvm",
+                "Bochs' debugger does not find the memory of a guest under SVM's nested page tables: choose shadow page tables (+npt=0 of lab:{}), or lab:kvm",
                 recipe.name
             ))),
             "bochs" => Ok(Recorder::Debugger(self.file.clone())),
@@ -92,7 +92,7 @@ impl Recording {
             }
         }
         Err(MachineError::Other(format!(
-            "QEMU {} takes none of the plugins in {} (versions {VERSIONS:?}), so that nothing can be recorded: leave out --qemu to use the lab's own. It said: {said}",
+            "QEMU {} rejects all plugins in {} (versions {VERSIONS:?}), so nothing can be recorded: leave out --qemu to use the lab's own. It said: {said}",
             emulator.version,
             self.plugins.display(),
         )))
@@ -216,7 +216,7 @@ mod tests {
         let counts = recorder("2.7", What::Counts { marks: None })
             .unwrap_err()
             .to_string();
-        assert!(counts.contains("of QEMU's"), "{counts}");
+        assert!(counts.contains("of QEMU"), "{counts}");
         let boot = What::Boot {
             peer: "/peer".into(),
             cpu: None,

@@ -68,7 +68,7 @@ impl Resources {
         match path.is_file() {
             true => Ok(path),
             false => Err(MachineError::Other(format!(
-                "there is no {}, which starts the guest under Xen: make build makes it",
+                "{} is missing, which starts the guest under Xen: run make build",
                 path.display()
             ))),
         }
@@ -88,7 +88,7 @@ impl Resources {
         match path.is_file() {
             true => Ok(path),
             false => Err(MachineError::Other(format!(
-                "there is no {}, a hypervisor of the lab's ARM machines: make build makes it",
+                "{} is missing, a hypervisor of the lab's ARM machines: run make build",
                 path.display()
             ))),
         }

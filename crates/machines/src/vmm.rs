@@ -100,7 +100,7 @@ impl Kvm {
         let answer = ask(monitor, "--probe")?;
         let answer: Answer = serde_json::from_str(&answer).map_err(|_| {
             MachineError::Other(format!(
-                "{} --probe did not print what vmm prints: make build makes vmm, and --vmm FILE names another",
+                "{} --probe did not print the output of vmm: run make build, or name vmm with --vmm FILE",
                 monitor.display()
             ))
         })?;

@@ -89,7 +89,7 @@ pub struct Image {
 /// Reason why an image can't be patched.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ImageError {
-    #[error("it is no ELF file for AArch64 (64 bits, little-endian): {0}")]
+    #[error("it is not an ELF file for AArch64 (64 bits, little-endian): {0}")]
     NotElf(String),
     #[error("it is for {0}, not for AArch64")]
     Architecture(String),
@@ -101,19 +101,17 @@ pub enum ImageError {
         "its segment at {0:#x} can be written and executed: at virtual EL2 of ARMv8.0 writable memory is not executable"
     )]
     WriteAndExecute(u64),
-    #[error("nothing in it is executable")]
+    #[error("it has no executable part")]
     NoCode,
     #[error(
         "it has no mapping symbols ($x, $d), which mark code: it was stripped. Give the file that the linker wrote"
     )]
     Stripped,
     #[error(
-        "it is no ELF file, so it does not say what is code: use --code START-END, in bytes of the file"
+        "it is not an ELF file, so its code is unknown: name the code with --code START-END, in bytes of the file"
     )]
     NoOutline,
-    #[error(
-        "it is an ELF file, which says itself what is code; --code, --veneers and --pages are for others"
-    )]
+    #[error("it is an ELF file, which marks its own code: leave out --code, --veneers and --pages")]
     NeedsNoOutline,
     #[error("{what} {start:#x}-{end:#x} {why}", start = .range.start, end = .range.end)]
     Range {
@@ -233,7 +231,7 @@ fn elf(bytes: &[u8]) -> Result<Image, ImageError> {
                 && offset + (room.address.start - range.start) == room.offset as u64
         };
         if !segments.iter().any(is_here) {
-            return Err(damaged("its .veneers are in no executable segment"));
+            return Err(damaged("its .veneers are not in an executable segment"));
         }
     }
     if image.spans.is_empty() {

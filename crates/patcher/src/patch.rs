@@ -85,7 +85,7 @@ pub enum Refused {
     #[error("{}", list(.0))]
     Instructions(Vec<(Place, String, &'static str)>),
     #[error(
-        "--to neve needs room that the image does not have: {what}; an ELF file needs the sections .veneers and .deferred, for another file --veneers and --pages say where"
+        "--to neve needs room that the image does not have: {what}; give an ELF file the sections .veneers and .deferred; for another file, use --veneers and --pages"
     )]
     NoRoom { what: String },
     #[error("its room for veneers is not empty: was it patched before?")]

@@ -193,11 +193,11 @@ fn images_whose_code_is_not_proven_are_refused() {
         "outside of its section",
     );
     refused(|elf| elf.flags = 7, "written and executed");
-    refused(|elf| elf.flags = 4, "in no executable segment");
+    refused(|elf| elf.flags = 4, "not in an executable segment");
     refused(|elf| elf.machine = 62, "X86_64");
     refused(|elf| elf.kind = 1, "link it first");
     refused(|elf| elf.text = vec![NOP], "no hypervisor instruction");
-    assert!(refusal(b"\x7fELF", Target::Pv).contains("no ELF file for AArch64"));
+    assert!(refusal(b"\x7fELF", Target::Pv).contains("not an ELF file for AArch64"));
     assert!(refusal(b"MZ", Target::Pv).contains("--code"));
 }
 
@@ -245,7 +245,7 @@ fn a_raw_image_is_patched_in_the_given_ranges() {
     }
     let elf = Elf::of(&[ERET]).bytes();
     let text = patch(&elf, &raw).unwrap_err().to_string();
-    assert!(text.contains("says itself"), "{text}");
+    assert!(text.contains("marks its own code"), "{text}");
 }
 
 fn target(neve: bool) -> Target {

@@ -85,7 +85,7 @@ const AT_EL2: u16 = 2 << 2;
 const TRAPS: &str = "traps on any CPU";
 const UNDEFINED: &str = "undefined at virtual EL2 as at EL1: no row in the table";
 const SETS_PAN: &str = "it sets PAN, which must stay clear: EL2's writable pages are EL0's too";
-const NOT_VHE: &str = "a name that only a VHE hypervisor uses: --vhe says that it is one";
+const NOT_VHE: &str = "a name that only a VHE hypervisor uses: add --vhe for such a hypervisor";
 
 /// The rules, for a table of registers, a target and a kind of hypervisor.
 pub struct Rules<'a> {

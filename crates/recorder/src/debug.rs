@@ -53,7 +53,7 @@ pub fn read(
     let given = files(sources.given)?;
     let fetched = files(sources.fetched)?;
     let cure = format!(
-        "debug information must be of exactly the code that runs: worldswitch lab fetch --debug {} has it of Debian's kernels",
+        "debug information must match the running code exactly: worldswitch lab fetch --debug {} fetches it for Debian's kernels",
         machine.name.trim_start_matches("lab:")
     );
     let mut used = BTreeSet::new();
@@ -67,11 +67,7 @@ pub fn read(
             if path.is_file() {
                 let read = first_fitting(sites, machine, &piece, [&path].into_iter())?;
                 read.map_err(|refused| {
-                    anyhow::anyhow!(
-                        "{}: {}: make build makes it again",
-                        path.display(),
-                        refused.why
-                    )
+                    anyhow::anyhow!("{}: {}: run make build", path.display(), refused.why)
                 })?;
             }
             continue;
@@ -94,7 +90,7 @@ pub fn read(
     match sources.given.iter().find(|source| !is_used(source)) {
         None => Ok(()),
         Some(unused) => bail!(Usage(format!(
-            "--debug {}: it is of nothing that was executed, which is {}: give a vmlinux, a module such as kvm.ko, a \
+            "--debug {}: not of the executed software, which is {}: give a vmlinux, a module such as kvm.ko, a \
              xen-syms, or a folder with them",
             unused.display(),
             listed(sites.pieces().iter().map(|piece| piece.name(machine)))

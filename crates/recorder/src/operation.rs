@@ -74,7 +74,7 @@ impl Explainer<'_> {
             return Ok(None);
         }
         if measured.problems.iter().any(|problem| problem.broken) {
-            bail!("{name}: what was recorded is not what was measured before");
+            bail!("{name}: the recording differs from the earlier measurement");
         }
         if measured.results.is_empty() {
             bail!("{name}: nothing was recorded");

@@ -77,8 +77,7 @@ const HEADS: [(&str, Set); 8] = [
 ];
 
 /// The legend of tables over hosts.
-pub(crate) const OVER_HOSTS: &str = "median host, least, greatest: of the hosts' changes; a change is the other's time / the base's, or \
-    instructions added.";
+pub(crate) const OVER_HOSTS: &str = "median host, least, greatest: of the hosts' changes. A change is the other time / the base time, or the added instructions.";
 
 impl Comparisons {
     /// Makes the output of these comparisons, in their order.
@@ -161,14 +160,14 @@ pub(crate) fn legend<C: Borrow<SuiteComparison>>(comparisons: &[C]) -> Vec<&'sta
     let mut legend = Vec::new();
     if rows().any(|row| row.time.is_some()) {
         legend.extend([
-            "ratio: the other's time / the base's, from the middle half of each side's boots; in brackets its interval; the intervals of all rows hold simultaneously.",
-            "scatter: a robust standard deviation of the boots' values, of the side where it is greater.",
+            "ratio: the other time / the base time, from the middle half of each side's boots. In brackets: the interval of the ratio. The intervals of all rows hold simultaneously.",
+            "scatter: a robust standard deviation of the boots' values, the greater of both sides.",
         ]);
     }
     let counts = |unit| rows().any(|row| row.counts.is_some() && row.unit.as_deref() == Some(unit));
     if counts("insns") {
         legend.push(
-            "added: instructions per operation, other minus base, of the modes; in brackets of the means.",
+            "added: instructions per operation, other minus base, of the modes. In brackets: of the means.",
         );
     }
     if counts("count") {
@@ -335,8 +334,7 @@ pub(crate) fn remarks(one: &SuiteComparison) -> Vec<String> {
     let timed = one.rows.iter().any(|row| row.time.is_some());
     if timed && !one.interleaved {
         remarks.push(
-            "not from one run: whatever changed on the host in between counts as a difference. \
-             worldswitch run --on A,B lets both take turns"
+            "not from one run: any change on the host in between counts as a difference. worldswitch run --on A,B measures both in turn"
                 .into(),
         );
     }
@@ -361,7 +359,7 @@ fn paper_says(one: &SuiteComparison) -> Option<String> {
     let contradicted = one.rows.iter().any(|row| row.verdict == Some(contrary));
     (!contradicted).then(|| {
         format!(
-            "HPT, which counts rows and not how much each moved: {} of {} rows differ; the suite costs \
+            "HPT, which counts rows, not the size of their changes: {} of {} rows differ; the suite costs \
              {word} with reliability {}",
             found.differing,
             found.benchmarks,

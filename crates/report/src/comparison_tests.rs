@@ -216,7 +216,8 @@ fn a_platform_on_several_hosts_is_one_table_over_hosts() {
         "{page}"
     );
     assert!(
-        page.contains("median host, least, greatest: ") && page.contains("\n- ratio: the other's"),
+        page.contains("median host, least, greatest: ")
+            && page.contains("\n- ratio: the other time"),
         "{page}"
     );
     let csv = compared.to_csv().unwrap();

@@ -18,7 +18,7 @@ const REASONS: [(&str, &[&str]); 5] = [
 ];
 
 /// Legend of the columns.
-pub(crate) const LEGEND: &str = "kick: the guest's notification of the device, a write to a page that is not there (npf of SVM, ept_misconfig of VMX). hlt: it waits. intr: the host's interrupt arrives. msr: the guest's timer and end of interrupt. vintr: the guest can take an interrupt again.";
+pub(crate) const LEGEND: &str = "kick: the guest's notification of the device, a write to an absent page (npf of SVM, ept_misconfig of VMX). hlt: the guest waits. intr: the host's interrupt arrives. msr: the guest's timer and end of interrupt. vintr: the guest can take an interrupt again.";
 
 /// The heads after that of all exits.
 pub(crate) fn heads() -> impl Iterator<Item = &'static str> {

@@ -9,7 +9,7 @@ use ws_results::{Status, Verdict};
 pub(crate) const EXTERNAL_HEADS: [&str; 3] = ["external", "differs", "noise"];
 
 /// The legend of `~0`.
-pub(crate) const NEAR_ZERO: &str = "~0: cannot be told from zero: zero or less in some boot, or within three standard errors of zero in half of them.";
+pub(crate) const NEAR_ZERO: &str = "~0: cannot be told from zero: zero or less in some boot, or within three standard errors of zero in half of the boots.";
 /// The legend of `!`.
 pub(crate) const NOISY: &str = "!: noise, an order of magnitude at best: samples or boots scatter by more than a third, or nearly all samples are above three times the minimum. Run worldswitch doctor.";
 
@@ -204,7 +204,7 @@ fn units(table: &Table) -> Vec<&'static str> {
     }
     if unit("cycles") {
         legend.push(
-            "cycles: as printed in the paper, on its machine. They are neither instructions nor ticks.",
+            "cycles: as printed in the paper, on the paper's machine. Cycles are neither instructions nor ticks.",
         );
     }
     legend
@@ -223,8 +223,7 @@ pub(crate) fn legend(table: &Table, groups: &[Group]) -> Vec<String> {
             "external: the same batches timed by the host; the guest marks their ends by bytes on \
              its serial line.",
             "differs: (external - guest) / guest, over the same samples.",
-            "noise: how far the delay of those bytes can move a single sample: Idle's external \
-             spread / the cost of one of this row's batches. Medians move less.",
+            "noise: how far the delay of these bytes can move a single sample: Idle's external spread / the cost of one batch of this row. Medians move less.",
         ]);
     }
     if measured(|cell| cell.near_zero || cell.external.as_ref().is_some_and(|e| e.near_zero)) {
@@ -235,7 +234,7 @@ pub(crate) fn legend(table: &Table, groups: &[Group]) -> Vec<String> {
         legend.push("exact: every boot gave exactly the same samples.");
     }
     if measured(|cell| cell.exact == Some(false) && cell.spread == Some(0.0)) {
-        legend.push("inexact: the boots' samples differ, their modes do not.");
+        legend.push("inexact: the boots' samples differ, but not their modes.");
     }
     if measured(|cell| cell.added.is_some()) {
         legend.push("added: extra instructions over the baseline of its run and architecture.");

@@ -235,7 +235,7 @@ impl<'a> Page<'a> {
                 .find_map(|row| row.operator.why.as_deref());
             if let Some(why) = why {
                 self.line(&format!(
-                    "  the operator (*) is not determined, and taken for linear: {why}"
+                    "  the operator (*) is not determined, and is assumed to be linear: {why}"
                 ));
             }
             return;
@@ -405,7 +405,7 @@ pub(crate) fn term_text(term: &TermCost, unit: &str) -> String {
         return format!("0: {why}");
     }
     let (Some(least), Some(greatest)) = (term.least, term.greatest) else {
-        return "not measured: none of its benchmarks ran".into();
+        return "not measured: its benchmarks did not run".into();
     };
     let benchmarks: Vec<_> = term.benchmarks.iter().map(|name| terminal(name)).collect();
     let (least, greatest) = (cost(least, unit), cost(greatest, unit));

@@ -50,7 +50,7 @@ fn a_model_is_shown_with_its_terms_and_its_workload() {
         "  T_cpu = C_sen (*) T_sen + C_ext (*) T_ext\n    T_sen     not measured",
         "    T_switch  0: with nested paging the guest",
         "    T_two     0 (hot-memory-access)\n",
-        "the operator (*) is not determined, and taken for linear: it takes results with 3 iteration counts",
+        "the operator (*) is not determined, and is assumed to be linear: needs results with 3 iteration counts",
         "  in                  T_in      100  3,121  312,100  boots agree\n",
         "  T_io       312,100  boots agree      91 %  #####",
         "  T_virt     343,310  boots agree\n",

@@ -28,7 +28,7 @@ pub fn show(result: &ResultFile, colour: bool) -> String {
     page.fields(&result.identity.conditions);
     let facts = serde_json::to_value(&result.identity.facts).unwrap_or_default();
     if let Some(facts) = facts.as_object().filter(|facts| !facts.is_empty()) {
-        page.title("Facts (tables and pages go by them)");
+        page.title("Facts (these choose tables and pages)");
         page.fields(&facts.clone().into_iter().collect());
     }
     page.title("Boots");
@@ -286,7 +286,7 @@ impl Page {
             (_, None) => String::new(),
         };
         let agreement = match summary.is_near_zero() {
-            true => format!("{agreement}; it cannot be told from zero"),
+            true => format!("{agreement}; the cost cannot be told from zero"),
             false => agreement,
         };
         self.line(2, &format!("{} {value} {unit}{agreement}", terminal(name)));

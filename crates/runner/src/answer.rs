@@ -44,11 +44,11 @@ impl Answer {
             match need {
                 _ if ALWAYS.contains(&need) => {}
                 HYPERCALLS if known && answered == Hypercall::None => {
-                    return Self::No("no hypervisor there answers hypercalls".to_owned());
+                    return Self::No("no hypervisor below answers hypercalls".to_owned());
                 }
                 HYPERCALLS if known => {}
                 MONITOR if known && machine.doorbell.is_none() => {
-                    return Self::No("it needs a device of our own monitor".to_owned());
+                    return Self::No("needs vmm's test device: use lab:kvm".to_owned());
                 }
                 MONITOR if known => {}
                 XEN if known && answered != Hypercall::Xen => {

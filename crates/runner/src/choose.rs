@@ -157,7 +157,7 @@ pub fn check_pins<'a>(
     let most = most.unwrap_or(0) as usize;
     if !pins.is_empty() && pins.len() < most {
         bail!(Usage(format!(
-            "vCPU threads are to be pinned to CPUs {}, but machines of this run have up to {most} vCPUs: name as many CPUs with --pin, or choose benchmarks that need fewer vCPUs",
+            "--pin names CPUs {}, but machines of this run have up to {most} vCPUs: name as many CPUs with --pin, or choose benchmarks that need fewer vCPUs",
             pin::list(pins)
         )));
     }

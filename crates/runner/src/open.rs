@@ -211,7 +211,7 @@ fn must_choose(
     }
     Err(match (&spec.rows, bench) {
         (None, Some(bench)) => benchmarks::none_matches(bench, known),
-        _ if known.is_empty() => Usage("these platforms have nothing of this kind".to_owned()),
+        _ if known.is_empty() => Usage("these platforms have no such workload".to_owned()),
         _ => Usage(format!("nothing is chosen among {}", known.join(", "))),
     })
 }

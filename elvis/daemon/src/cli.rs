@@ -67,7 +67,7 @@ pub type Cores = Vec<usize>;
 
 fn cores(text: &str) -> Result<Cores, String> {
     let cpus = ws_cpus::list::in_order(text);
-    let cpus = cpus.ok_or("it is not a list of CPUs, such as 2,3 or 0,4-7")?;
+    let cpus = cpus.ok_or("expected a list of CPUs, such as 2,3 or 0,4-7")?;
     Ok(cpus.into_iter().map(|cpu| cpu as usize).collect())
 }
 
@@ -82,22 +82,22 @@ pub struct ServeArgs {
     /// requests_per_s=N, bytes_per_s=N, name=TEXT, serial=TEXT, service_ns=N (null only: time per request).
     #[arg(long, value_name = "SOCKET=IMAGE[,WORD]...")]
     pub blk: Vec<String>,
-    /// Serve a network device; may be repeated. NETWORK is tap:NAME, interface:NAME (a packet socket), or
-    /// switch:NAME, which connects the devices that name it. WORDs: queues=N (pairs), spread, weight=N,
-    /// packets_per_s=N, bytes_per_s=N, name=TEXT. WORDs for a switch: mac=ADDRESS (the guest's only address),
-    /// isolated (reaches only devices that are not isolated), vlan=N (reaches only devices with the same N; its guest
-    /// sees no tags).
+    /// Serve a network device; may be repeated. NETWORK is tap:NAME, interface:NAME (a packet socket), or switch:NAME.
+    /// A switch connects all devices that name the same switch. WORDs: queues=N (pairs), spread, weight=N,
+    /// packets_per_s=N, bytes_per_s=N, name=TEXT. WORDs for a switch: mac=ADDRESS (the guest's only address), isolated
+    /// (reaches only devices that are not isolated), vlan=N (reaches only devices with the same N; its guest sees no
+    /// tags).
     #[arg(long, value_name = "SOCKET=NETWORK[,WORD]...")]
     pub net: Vec<String>,
-    /// Connect a switch with a network of the host; may be repeated. NETWORK is tap:NAME or interface:NAME (a packet
+    /// Connect a switch to a network of the host; may be repeated. NETWORK is tap:NAME or interface:NAME (a packet
     /// socket). The uplink carries all VLANs: frames of devices with vlan=N have that tag, other frames have none. An
     /// uplink with vlan=N carries only that VLAN, without tags.
     #[arg(long, value_name = "SWITCH=NETWORK[,vlan=N]")]
     pub uplink: Vec<String>,
-    /// CPUs for I/O threads, one each; ranges are allowed, as in 4-7. Default: one unpinned thread.
+    /// CPUs for I/O threads, one thread on each. Ranges are allowed, as in 4-7. Default: one unpinned thread.
     #[arg(long, value_name = "CPU,...", value_parser = cores)]
     pub io_cores: Option<Cores>,
-    /// Use only as many of the I/O cores as the load needs, and move devices between them.
+    /// Use only as many I/O cores as the load needs, and move devices between these cores.
     #[arg(long)]
     pub placement: bool,
     /// Mode by which devices are served. Default: elvis.
@@ -107,7 +107,7 @@ pub struct ServeArgs {
     #[arg(long, value_name = "SOCKET")]
     pub control: Option<PathBuf>,
     /// Folder in memory (on a tmpfs) for a file NAME.rings of each network device. The file keeps the positions of
-    /// packed rings over a crash or a restart. Default: SOCKET.rings, beside the socket. A device without such a file
+    /// packed rings over a crash or a restart. Default: SOCKET.rings next to the socket. A device without such a file
     /// offers no packed rings.
     #[arg(long, value_name = "FOLDER")]
     pub state: Option<PathBuf>,
@@ -130,7 +130,7 @@ pub struct ServeArgs {
 
 #[derive(Debug, Args)]
 pub struct CtlArgs {
-    /// The control socket of the server (its `--control`).
+    /// The control socket of the server (serve --control).
     #[arg(long, value_name = "SOCKET")]
     pub control: PathBuf,
     #[command(subcommand)]
@@ -173,8 +173,8 @@ pub enum Ctl {
     },
     /// Change a device's weight.
     ///
-    /// It applies from the next round of shares on, a few milliseconds later. The configuration file does not change: a
-    /// restart sets the old weight again.
+    /// The new weight applies from the next round of shares on, a few milliseconds later. The configuration file does
+    /// not change: a restart sets the old weight again.
     Weight {
         /// The device's name, as `list` shows it.
         #[arg(value_name = "DEVICE")]
@@ -185,8 +185,8 @@ pub enum Ctl {
     },
     /// Change a device's limits.
     ///
-    /// They apply at once. Limits that are not named do not change, nor does the configuration file: a restart sets the
-    /// old limits again.
+    /// New limits apply at once. Limits that are not named do not change. The configuration file does not change: a
+    /// restart sets the old limits again.
     Limit {
         /// The device's name, as `list` shows it.
         #[arg(value_name = "DEVICE")]
@@ -199,7 +199,7 @@ pub enum Ctl {
     List,
     /// Show all counters as JSON.
     Stats {
-        /// Show a table of changes instead, repeatedly.
+        /// Show a table of changes repeatedly, instead of JSON.
         #[arg(long)]
         watch: bool,
         /// Time between two tables.
@@ -216,18 +216,18 @@ pub enum Ctl {
 
 #[derive(Debug, Args)]
 pub struct SimulateArgs {
-    /// A group of equal devices; may be repeated. Load: depth=N,think_us=N (N requests outstanding,
-    /// with pauses), or per_s=N (random arrivals; with on_us=N,off_us=N in bursts, with
-    /// most_per_s=N,period_ms=N rising and falling). Others: devices=N, service_ns=N (I/O core),
-    /// storage_us=N (then in storage), bytes=N, weight=N, limit_per_s=N, name=TEXT.
+    /// A group of equal devices; may be repeated. Load: depth=N,think_us=N (N outstanding requests, with pauses) or
+    /// per_s=N (random arrivals). on_us=N,off_us=N makes arrivals come in bursts. most_per_s=N,period_ms=N makes
+    /// arrivals rise and fall. Others: devices=N, service_ns=N (time on the I/O core), storage_us=N (time in storage
+    /// after that), bytes=N, weight=N, limit_per_s=N, name=TEXT.
     #[arg(
         long,
         value_name = "KEY=VALUE,...",
         default_value = "devices=14,depth=8,think_us=50"
     )]
     pub group: Vec<String>,
-    /// Simulate figures 4 to 9 of the ELVIS paper, by a model of whole machines, beside the paper's statements; takes
-    /// minutes.
+    /// Simulate figures 4 to 9 of the ELVIS paper with a model of whole machines, next to the paper's statements.
+    /// Takes minutes.
     #[arg(long, value_name = "N,...", value_delimiter = ',', group = "machines",
         value_parser = clap::value_parser!(u32).range(4..=9))]
     pub figure: Vec<u32>,
@@ -248,19 +248,19 @@ pub struct SimulateArgs {
     /// Number of I/O cores.
     #[arg(long, default_value_t = 1)]
     pub cores: u32,
-    /// Open and release cores with load, and move devices between them (modes elvis and fine-grained).
+    /// Use more or fewer I/O cores as the load changes, and move devices between cores (modes elvis and fine-grained).
     #[arg(long)]
     pub placement: bool,
-    /// Simulated time that is counted.
+    /// Simulated time that is counted, in ms.
     #[arg(long, default_value_t = 200)]
     pub duration_ms: u64,
-    /// Simulated time before counting starts.
+    /// Simulated time before counting starts, in ms.
     #[arg(long, default_value_t = 20)]
     pub warmup_ms: u64,
     /// Seed of the random numbers.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// Set a policy or placement parameter or a cost; docs/elvis-config.md has the names.
+    /// Set a parameter of policy or placement, or a cost. docs/elvis-config.md has the names.
     #[arg(long, value_name = "NAME=VALUE")]
     pub set: Vec<String>,
     /// Print JSON instead of a table.

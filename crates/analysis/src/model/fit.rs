@@ -472,14 +472,12 @@ fn notes(guest: &ResultFile, kind: UnitKind, paging: Paging, rows: &[RowCost]) -
     let mut notes = Vec::new();
     if kind == UnitKind::Count {
         notes.push(
-            "counted in instructions: a trap itself costs nothing here, only what handles it. \
-             Costs are means, since a workload also has the rare expensive operations"
+            "counted in instructions: a trap itself costs nothing here, only its handler does. Costs are means, because a workload has the rare expensive operations too"
                 .into(),
         );
         if paging == Paging::Nested {
             notes.push(
-                "in the lab nested page walks cost nothing: T_two is 0 because a walk executes no \
-                 instruction; on hardware it takes time"
+                "in the lab nested page walks cost nothing: T_two is 0 because a walk executes no instruction; on hardware a walk takes time"
                     .into(),
             );
         }

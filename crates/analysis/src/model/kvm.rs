@@ -67,7 +67,7 @@ fn port_accesses(io: f64, exits: &Exits, events: &mut HostEvents) {
     }
     if perhaps > 0.0 {
         events.left_out.push(format!(
-            "up to {perhaps} port accesses may be string instructions, which cost twice as much: they count as plain ones"
+            "up to {perhaps} port accesses may be string instructions, which cost twice as much: the model counts these as plain accesses"
         ));
     }
 }

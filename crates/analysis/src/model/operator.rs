@@ -88,7 +88,7 @@ pub fn operator(kind: UnitKind, groups: &[(u64, Vec<f64>)], thresholds: &Thresho
         .collect();
     let found = if groups.len() < COUNTS {
         Err(format!(
-            "it takes results with {COUNTS} iteration counts (worldswitch run --iters N); there are {}",
+            "needs results with {COUNTS} iteration counts (worldswitch run --iters N), and there are {}",
             groups.len()
         ))
     } else if kind == UnitKind::Count {
@@ -121,7 +121,7 @@ fn of_times(
 ) -> Result<OperatorKind, String> {
     if let Some(few) = points.iter().find(|point| point.boots < BOOTS) {
         return Err(format!(
-            "it takes {BOOTS} boots at each count; {} iterations have {}",
+            "needs {BOOTS} boots at each count, and {} iterations have {}",
             few.iterations, few.boots
         ));
     }
@@ -129,7 +129,7 @@ fn of_times(
         .iter()
         .any(|(_, costs)| costs.iter().any(|cost| *cost <= 0.0))
     {
-        return Err("its cost cannot be told from zero".into());
+        return Err("the cost cannot be told from zero".into());
     }
     let (low, high) = (
         1.0 / (1.0 + thresholds.min_effect),

@@ -21,7 +21,7 @@ pub enum PredictError {
         known: Vec<String>,
     },
     /// A count that is negative or not a number.
-    #[error("{0} occurs {1} times: a count is a number of at least 0")]
+    #[error("{0} occurs {1} times: give a count of 0 or more")]
     NoCount(String, f64),
 }
 

@@ -143,14 +143,13 @@ fn pages(added: &[Added<'_>]) -> Vec<Page> {
 fn is_shown(pages: &[Page]) -> Result<(), String> {
     let [small, .., large] = pages else {
         return Err(
-            "it takes hot and cold access at two page sizes: worldswitch run --page 4k, then --page 2m".into(),
+            "needs hot and cold access at two page sizes: worldswitch run --page 4k, then --page 2m".into(),
         );
     };
     let sizes = format!("{} and {} KiB", small.bytes / 1024, large.bytes / 1024);
     if small.two.low <= 0.0 {
         return Err(format!(
-            "the added cost of a hot access with {} KiB pages, {}, can't be told from zero; \
-             try a working set beyond the TLB's reach (--ws 256m) and more boots",
+            "the added cost of a hot access with {} KiB pages, {}, can't be told from zero: try a working set beyond the TLB's reach (--ws 256m) and more boots",
             small.bytes / 1024,
             small.two.words()
         ));

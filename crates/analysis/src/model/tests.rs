@@ -162,12 +162,12 @@ fn what_cannot_be_predicted_says_why() {
     assert!(
         error(&[("in", f64::NAN)])
             .to_string()
-            .contains("a count is a number")
+            .contains("give a count of 0 or more")
     );
     assert!(
         error(&[("in", -1.0)])
             .to_string()
-            .contains("a count is a number")
+            .contains("give a count of 0 or more")
     );
 }
 

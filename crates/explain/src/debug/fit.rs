@@ -78,7 +78,7 @@ pub(super) fn module(elf: &Elf<'_>, symbols: &Symbols, module: &str) -> Result<B
 }
 
 fn no_symbols() -> DebugError {
-    DebugError::Other("it has no symbols of functions to tell by".to_owned())
+    DebugError::Other("it has no function symbols to compare".to_owned())
 }
 
 /// Maps names to values; None for a name that occurs more than once.

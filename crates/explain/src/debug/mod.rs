@@ -37,12 +37,12 @@ pub enum DebugError {
     Dwarf(String),
     /// The debug information has none of the executed code.
     #[error(
-        "its debug information has none of the code that was executed: is it split into other files (.dwo)? Build \
+        "its debug information lacks all executed code: is it split into other files (.dwo)? Build \
          without CONFIG_DEBUG_INFO_SPLIT"
     )]
     Nothing,
     /// The executed code is of another build.
-    #[error("it is of another build than the code that was executed: {0}")]
+    #[error("it is not of the build that was executed: {0}")]
     Other(String),
 }
 

@@ -46,7 +46,7 @@ impl Explained {
                     .iter()
                     .any(|line| line.function as usize >= functions) =>
             {
-                Err(JsonError::Damaged("a line is of no function".to_owned()))
+                Err(JsonError::Damaged("a line has no function".to_owned()))
             }
             false => Ok(explained),
         }

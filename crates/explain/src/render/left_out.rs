@@ -60,12 +60,10 @@ impl Explained {
         match (self.has_accesses, self.has_fields) {
             (true, true) => None,
             (true, false) => Some(
-                "Fields of the VMCB are not counted: Bochs' debugger is asked for registers and not for memory. lab:kvm \
-                 has them, on QEMU's processor.",
+                "Fields of the VMCB are not counted: Bochs' debugger reports registers, not memory. lab:kvm counts these fields, on QEMU's processor.",
             ),
             (false, _) => Some(
-                "MSRs have no names and fields of the VMCB are not counted, as the recording has neither: QEMU before \
-                 9.1 shows a plugin no registers and no addresses. Record again without --qemu, or with a newer QEMU.",
+                "MSRs have no names, and fields of the VMCB are not counted: QEMU before 9.1 shows a plugin neither registers nor addresses. Record again without --qemu, or with a newer QEMU.",
             ),
         }
     }

@@ -21,7 +21,7 @@ impl Explained {
         };
         let names = reckoning.prices.join(", ");
         let mut text = format!(
-            "Reckoned in cycles: counts of this run times the prices of {names}; not measured\n{:20} {:>7} {:>9} {:>7} {:>9} {:>12}\n",
+            "Estimated in cycles: counts of this run times the prices of {names}; not measured\n{:20} {:>7} {:>9} {:>7} {:>9} {:>12}\n",
             "", "read", "each", "written", "each", "cycles"
         );
         for pair in reckoning.lines.chunks(2) {

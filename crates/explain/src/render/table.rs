@@ -94,8 +94,7 @@ impl Explained {
     pub fn partial_text(&self) -> Option<String> {
         (self.partial > 0).then(|| {
             format!(
-                "not known for {} of {} samples: the benchmark reads the clock itself, and measured only a part of what was \
-                 recorded",
+                "not known for {} of {} samples: the benchmark reads the clock itself, and measured only part of the recording",
                 self.partial, self.samples
             )
         })

@@ -94,7 +94,7 @@ impl Explained {
             let share = percent(added.instructions as i64, self.sum.measured);
             let _ = writeln!(
                 text,
-                "The emulator adds {} of them ({share}), without which it would be {} ({}: {}).",
+                "The emulator adds {} of these ({share}). Without them the count would be {} ({}: {}).",
                 grouped(added.instructions as i64),
                 grouped(self.without(&[&added.name])),
                 added.name,

@@ -23,7 +23,7 @@ fn all_of_it_is_told() {
     });
     let wanted = "\
 test on lab:fake: 73 instructions, 74 of them outside of the guest: 74 in the kernel.
-The emulator adds 41 of them (56 %), without which it would be 32 (nrips: ";
+The emulator adds 41 of these (56 %). Without them the count would be 32 (nrips: ";
     assert!(text.starts_with(wanted), "{text}");
     let (_, rest) = text.split_once("stores it).\n\n").unwrap();
     let wanted = "\

@@ -48,7 +48,7 @@ impl Address {
     pub(super) fn parse_with(text: &str, variable: Variable<'_>) -> Result<Self, Error> {
         let port = variable("PGPORT").map(|port| match port.parse::<u16>() {
             Ok(_) => Ok(port),
-            Err(_) => Err(wrong(format!("PGPORT={port} is no port"))),
+            Err(_) => Err(wrong(format!("PGPORT={port} is not a port number"))),
         });
         let port = port.transpose()?;
         let (mut config, tls) = read(&with_port(text, port.as_deref().unwrap_or("5432")))?;
@@ -252,7 +252,7 @@ fn fill(config: &mut Config, variable: Variable<'_>) -> Result<(), String> {
         if let Some(port) = variable("PGPORT") {
             let port = port
                 .parse()
-                .map_err(|_| format!("PGPORT={port} is no port"))?;
+                .map_err(|_| format!("PGPORT={port} is not a port number"))?;
             config.port(port);
         }
     }
@@ -273,7 +273,7 @@ fn fill(config: &mut Config, variable: Variable<'_>) -> Result<(), String> {
     }
     if config.get_connect_timeout().is_none() {
         let seconds = variable("PGCONNECT_TIMEOUT").map(|seconds| {
-            let wrong = |_| format!("PGCONNECT_TIMEOUT={seconds} is no number of seconds");
+            let wrong = |_| format!("PGCONNECT_TIMEOUT={seconds} is not a number of seconds");
             seconds.parse().map_err(wrong)
         });
         config.connect_timeout(seconds.transpose()?.map_or(PATIENCE, Duration::from_secs));
@@ -374,7 +374,7 @@ mod tests {
                 .contains("PGUSER")
         );
         let error = parsed("postgresql://a@h/d", &[("PGPORT", "x")]).unwrap_err();
-        assert!(error.contains("PGPORT=x is no port"), "{error}");
+        assert!(error.contains("PGPORT=x is not a port number"), "{error}");
     }
 
     #[test]

@@ -145,7 +145,7 @@ impl Server {
         let connected = receive.recv_timeout(patience).map_err(|_| Error::Server {
             place: name.clone(),
             what: format!(
-                "no answer within {} s: is that the server, and is it well?",
+                "no answer within {} s: check the address and the server",
                 patience.as_secs()
             ),
         })?;
@@ -316,7 +316,7 @@ impl Database for Server {
         let owner = self.owner()?;
         let mut may = self.query("SELECT pg_has_role($1, 'USAGE')", &[owner.as_str().into()])?;
         if !may.first_mut().map_or(Ok(false), Columns::bool)? {
-            let why = format!("the tables are of {owner}");
+            let why = format!("the tables belong to {owner}");
             return Err(wrong::not_allowed(&self.name, &self.user, &why));
         }
         for role in roles {

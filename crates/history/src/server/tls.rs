@@ -45,7 +45,7 @@ impl Mode {
             "verify-full" => Self::VerifyFull,
             other => {
                 return Err(format!(
-                    "sslmode is {other:?}, and can be disable, prefer, require, verify-ca or verify-full"
+                    "sslmode is {other:?}: use disable, prefer, require, verify-ca or verify-full"
                 ));
             }
         })
@@ -107,7 +107,7 @@ impl Tls {
         let wrong = |why: String| Error::File {
             path: path.clone(),
             why: format!(
-                "{why}; it should have the certificates of the authorities that sign the server's: name it with sslrootcert=FILE, or take this system's with sslrootcert=system"
+                "{why}; the file needs the certificates of the authorities that sign the server's certificate: name the file with sslrootcert=FILE, or use this system's with sslrootcert=system"
             ),
         };
         let mut roots = RootCertStore::empty();

@@ -27,7 +27,7 @@ pub(super) fn of_connection(address: &Address, error: &postgres::Error) -> Error
                 "{user} needs a password: set PGPASSWORD, or write it into ~/.pgpass as HOST:PORT:DATABASE:USER:PASSWORD"
             ),
             why => format!(
-                "can't connect ({why}): does the server run there, and does it take such connections?"
+                "can't connect ({why}): check that the server runs there and accepts such connections"
             ),
         },
     };
@@ -42,7 +42,7 @@ pub(super) fn of_statement(name: &str, user: &str, error: &postgres::Error) -> E
     let what = match error.as_db_error() {
         Some(said) => said_by_server(said, user),
         None => format!(
-            "the connection was lost ({}); what was not finished was undone: try again",
+            "the connection was lost ({}); unfinished work was undone: try again",
             cause(error)
         ),
     };
@@ -62,7 +62,7 @@ pub(super) fn not_allowed(name: &str, user: &str, why: &str) -> Error {
 
 fn may_not(user: &str, why: &str) -> String {
     format!(
-        "{user} may not do this ({why}): the owner of the schema {SCHEMA} may let it with history grant"
+        "{user} may not do this ({why}): the owner of the schema {SCHEMA} can allow it with history grant"
     )
 }
 
@@ -77,9 +77,7 @@ fn said_by_server(said: &DbError, user: &str) -> String {
             format!("another program has been writing for half a minute: try again ({message})")
         }
         SqlState::ADMIN_SHUTDOWN | SqlState::CRASH_SHUTDOWN | SqlState::CANNOT_CONNECT_NOW => {
-            format!(
-                "the server is going down; what was not finished was undone: try again ({message})"
-            )
+            format!("the server is going down; unfinished work was undone: try again ({message})")
         }
         _ => match said.detail() {
             Some(detail) => format!("{message} ({detail})"),

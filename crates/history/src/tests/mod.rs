@@ -314,7 +314,7 @@ fn a_newer_version_is_refused() {
         ] {
             let error = error.unwrap_err();
             assert!(matches!(error, Error::Newer { found: 7, .. }), "{error}");
-            assert!(error.to_string().contains("use a newer one"));
+            assert!(error.to_string().contains("use a newer worldswitch"));
         }
     });
 }

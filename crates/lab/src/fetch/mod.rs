@@ -145,7 +145,7 @@ fn make_images(
         match guard.store().find(MKFS_SET) {
             Ok(mkfs) => drop(guard.root_image(&set, &mkfs, say)?),
             Err(StoreError::Missing { .. }) => say(&format!(
-                "{name}: its file system is made when {MKFS_SET} is fetched too"
+                "{name}: its file system will be made once {MKFS_SET} is fetched too"
             )),
             Err(error) => return Err(error.into()),
         }
@@ -232,7 +232,7 @@ impl<'a> Fetching<'a> {
                     (_, false) => "though its cure is of another version of worldswitch",
                     (true, true) => "though its versions are not those that lock.toml pins",
                 };
-                say(&format!("{name}: keeping the set that is there, {how}"));
+                say(&format!("{name}: keeping the existing set, {how}"));
                 match &*health.curable {
                     [] => Ok(there),
                     _ => self.keep(&there, health, say),

@@ -59,7 +59,7 @@ impl fmt::Display for Kind {
             Kind::Image => "an arm64 Image",
             Kind::Flat => "a program for aarch64 without an Image header",
             Kind::Efi => "a program for EFI firmware",
-            Kind::Unknown => "no known kind of kernel",
+            Kind::Unknown => "an unknown kind of file",
         })
     }
 }

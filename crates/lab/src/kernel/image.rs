@@ -36,7 +36,7 @@ impl BootImage {
                 path: path.to_owned(),
                 what: match about.is_file() {
                     true => "it is larger than any kernel".into(),
-                    false => "it is no regular file".into(),
+                    false => "it is not a regular file".into(),
                 },
             });
         }

@@ -176,11 +176,15 @@ fn what_can_t_be_unpacked_is_said() {
 fn only_a_regular_file_is_read() {
     let folder = tempfile::tempdir().unwrap();
     let read = |path: &Path| BootImage::read(path).map_err(|e| e.to_string());
-    assert!(read(folder.path()).unwrap_err().contains("no regular file"));
+    assert!(
+        read(folder.path())
+            .unwrap_err()
+            .contains("not a regular file")
+    );
     assert!(
         read(Path::new("/dev/zero"))
             .unwrap_err()
-            .contains("no regular file")
+            .contains("not a regular file")
     );
     assert!(
         read(&folder.path().join("none"))

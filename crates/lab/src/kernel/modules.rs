@@ -224,7 +224,7 @@ impl Loading<'_> {
                 .open(&bytes)
                 .map_err(|e| wrong(format!("it can't be decompressed: {e}")))?,
         };
-        let about = about(&bytes).map_err(|e| wrong(format!("it is no kernel module: {e}")))?;
+        let about = about(&bytes).map_err(|e| wrong(format!("it is not a kernel module: {e}")))?;
         if about.machine != self.machine {
             return Err(wrong(
                 "it is for another architecture than the machine: use modules of the kernel's own build"
@@ -234,7 +234,7 @@ impl Loading<'_> {
         let kernel = self.modules.release;
         match &about.release {
             Some(release) if kernel != UNKNOWN && release != kernel => Err(wrong(format!(
-                "it is for Linux {release}, the kernel is {kernel}: build both anew (make bzImage modules), or unpack packages of one version only"
+                "it is for Linux {release}, the kernel is {kernel}: build both again (make bzImage modules), or unpack packages of one version only"
             ))),
             _ => Ok((bytes, about)),
         }

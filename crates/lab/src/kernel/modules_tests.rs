@@ -145,8 +145,8 @@ fn what_can_t_be_loaded_is_said_with_the_cure() {
             "it is for Linux 6.1.0-49-amd64, the kernel is 6.1.0-50",
         ),
         ("arm", "another architecture"),
-        ("text", "text.ko: it is no kernel module"),
-        ("short", "short.ko: it is no kernel module"),
+        ("text", "text.ko: it is not a kernel module"),
+        ("short", "short.ko: it is not a kernel module"),
         ("cut", "cut.ko.xz: it can't be decompressed"),
     ] {
         let error = steps(root, &[name]).unwrap_err();

@@ -228,7 +228,7 @@ fn what_is_wrong_is_named() {
         (&CURE.replace("03 04", "03 0"), "\"0\" is not a byte"),
         (
             &CURE.replace("03 04", "03"),
-            "\"03\" is not as long as what it becomes",
+            "\"03\" and its replacement differ in length",
         ),
         (
             &CURE.replace("\".. 02\"", "\"\""),

@@ -203,7 +203,7 @@ impl Recipe {
             };
             if choice.network.is_some_and(|served| !serves(served)) {
                 return Some(format!(
-                    "{name}: what serves it has no network for workloads"
+                    "{name}: this back-end has no network for workloads"
                 ));
             }
             let unknown = |of: &&ModuleOptions| !modules.contains(&&*of.name);

@@ -56,7 +56,7 @@ fn check_emulator(recipe: &Recipe) -> Result<(), String> {
         (EmulatorKind::Bochs, _) => 2,
     };
     if !(1..=most).contains(&emulator.cpus) {
-        return Err("emulator.cpus is 1, or 2 with emulator.kind = \"bochs\" or where dom0 has a CPU beside the guest's".into());
+        return Err("emulator.cpus is 1, or 2 with emulator.kind = \"bochs\" or where dom0 has a CPU in addition to the guest's".into());
     }
     Ok(())
 }

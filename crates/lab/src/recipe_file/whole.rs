@@ -161,14 +161,16 @@ fn check_io(io: &Io) -> Result<(), String> {
         }
         if !device.served.suits(device.kind) {
             return Err(format!(
-                "device {name}: what serves it has no devices of its kind"
+                "device {name}: its back-end has no devices of this kind"
             ));
         }
         if alike
             .clone()
             .any(|other| other.kind == device.kind && other.served == device.served)
         {
-            return Err(format!("device {name}: another one is served alike"));
+            return Err(format!(
+                "device {name}: another device has the same back-end"
+            ));
         }
         if device.why.trim().is_empty() {
             return Err(format!("device \"{name}\" gives no reason (why)"));

@@ -112,7 +112,7 @@ fn guest(recipe: &Recipe, resources: &Resources) -> Result<PathBuf, MachineError
     match path.is_file() {
         true => Ok(path),
         false => Err(MachineError::Other(format!(
-            "there is no {}, the image of {} that is booted: make -C guest ARCH={} makes both",
+            "{} is missing, the image of {} that boots: make -C guest ARCH={} makes both",
             path.display(),
             named.display(),
             match recipe.architecture {

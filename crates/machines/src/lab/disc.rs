@@ -49,7 +49,7 @@ impl DiscMaker {
         match maker.parts().iter().find(|(_, path)| !path.is_file()) {
             None => Ok(maker),
             Some((_, path)) => Err(MachineError::Other(format!(
-                "there is no {}: worldswitch lab fetch {} fetches it",
+                "{} is missing: run worldswitch lab fetch {}",
                 path.display(),
                 set.set
             ))),

@@ -64,7 +64,7 @@ pub enum SymbolsError {
     #[error(transparent)]
     Xen(#[from] XenSymbolsError),
     #[error(
-        "the kernels of dom0 and of the VM are two builds at the same addresses, so that an address does not say a function: nothing can be explained here"
+        "the kernels of dom0 and of the VM are two builds at the same addresses, so an address does not identify a function: nothing can be explained here"
     )]
     TwoKernels,
     #[error(
@@ -75,8 +75,7 @@ pub enum SymbolsError {
     Stopped,
     /// The first process said why.
     #[error(
-        "its Linux prints no symbols: {0}; debug information (explain --debug) does not help instead, as it does not say \
-         where modules are"
+        "its Linux prints no symbols: {0}; explain --debug can't help, because debug information has no addresses of modules"
     )]
     Refused(String),
     #[error("its Linux did not print its symbols within {seconds} s; its last line was: {last}")]
@@ -100,7 +99,7 @@ pub enum Damage {
     #[error("they have no end: the machine was powered off, or gave up, while it printed them")]
     Cut,
     #[error(
-        "the last line says {said} symbols, and {came} came: something else wrote on the console (the kernel's parameter quiet prevents it)"
+        "the last line announces {said} symbols, but {came} arrived: something else wrote on the console (the kernel's parameter quiet prevents it)"
     )]
     Count { said: u64, came: u64 },
     #[error(

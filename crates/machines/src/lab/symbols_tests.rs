@@ -42,7 +42,7 @@ fn symbols_that_were_cut_or_changed_are_refused() {
     assert_eq!(damage, Damage::Count { said: 3, came: 4 });
     let words = SymbolsError::Damaged(damage).to_string();
     assert!(
-        words.contains("says 3 symbols, and 4 came") && words.contains("quiet"),
+        words.contains("announces 3 symbols, but 4 arrived") && words.contains("quiet"),
         "{words}"
     );
     for last in ["", "3", "x 0", "3 x", "-1 0"] {
@@ -274,7 +274,7 @@ fn what_went_wrong_is_said() {
     let said = |script: &str| ask(folder.path(), b"a", script).unwrap_err().to_string();
     let refused = said("echo 'init: no symbols: the kernel has no /proc/kallsyms: build it'");
     assert!(
-        refused.contains("no /proc/kallsyms: build it; debug information"),
+        refused.contains("no /proc/kallsyms: build it; explain --debug"),
         "{refused}"
     );
     let ended = said("echo Kernel panic; exit 3");

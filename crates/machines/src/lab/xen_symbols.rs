@@ -36,7 +36,7 @@ pub enum XenSymbolsError {
     )]
     NoTable,
     #[error(
-        "the table of symbols in this image of Xen is laid out in an unknown way: there is no {0} where it should be"
+        "the table of symbols in this image of Xen is laid out in an unknown way: {0} is missing at its place"
     )]
     Unknown(&'static str),
 }

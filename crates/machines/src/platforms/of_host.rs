@@ -46,7 +46,7 @@ pub fn of_host() -> [Platform; 8] {
         platform(
             "qemu-tcg-nested",
             Kind::Nested,
-            "the same in QEMU's emulator, on any host: what works, and nothing of virtualization",
+            "the same in QEMU's emulator, on any host: shows that it works, and says nothing about virtualization",
             "the agent, and the packages of worldswitch lab fetch kvm-linux",
         ),
         platform(

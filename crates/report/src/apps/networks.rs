@@ -9,7 +9,7 @@ use crate::unit_of_work::{dash, insns_of, option, two};
 
 pub(super) const TITLE: &str = "by who serves the network";
 
-const LEGEND: &str = "insns a unit: of all CPUs together; client and QEMU have one, the vCPU has one, and so has vhost's thread or elvis (+net=). injected: interrupts injected into the guest. faults: of the guest's memory that it touches for the first time, in the measured run; in the run by reason the kicks contain such faults too.";
+const LEGEND: &str = "insns a unit: of all CPUs together. Client and QEMU share one CPU, the vCPU has one, and so has vhost's thread or elvis (+net=). injected: interrupts injected into the guest. faults: first touches of the guest's memory in the measured run. In the run by reason, the kicks contain such faults too.";
 
 /// KVM's counter of page faults of the guest's memory.
 pub(super) const FAULTS: &str = "pf_taken";

@@ -10,7 +10,7 @@ use crate::unit_of_work::{dash, insns, two};
 
 use Set::{Number, Text};
 
-pub(super) const TITLE: &str = "the cost model held against what was measured";
+pub(super) const TITLE: &str = "the cost model compared with the measurement";
 
 const COLUMNS: [(&str, Set); 9] = [
     ("workload", Text),
@@ -25,11 +25,11 @@ const COLUMNS: [(&str, Set); 9] = [
 ];
 
 const LEGEND: [&str; 5] = [
-    "T_virt: the VM's instructions of a unit less the native ones.",
+    "T_virt: the VM's instructions of a unit minus the native ones.",
     "by exits: T_virt as predicted from exits (HyperBench, equations 3 to 6). Each exit has its cost in a microbenchmark of the same hypervisor. A kick, the guest's write that notifies a device, also has the cost of waking its thread. An exit without a benchmark is priced as a hypercall, the cheapest exit.",
-    "with traffic: by exits plus a price for each kick and each KiB of data, as packets pass vhost, a bridge and a second network stack. The prices are fitted to the other half of the workloads (every second one) on the same architecture. The fit minimizes the sum of relative errors, with no price below 0.",
-    "error: predicted less measured, relative to T_virt. It is missing if T_virt is below 2 % of the native instructions, if the band of the ratio has 1 in it, or if natively it was not measured.",
-    "most of the exits: exits of a unit by reason x instructions of one in the benchmark.",
+    "with traffic: by exits plus a price for each kick and each KiB of data, because packets pass vhost, a bridge and a second network stack. The prices are fitted to the other half of the workloads (every second one) on the same architecture. The fit minimizes the sum of relative errors, with no price below 0.",
+    "error: predicted minus measured, relative to T_virt. The error is missing if T_virt is below 2 % of the native instructions, if the band of the ratio includes 1, or without a native measurement.",
+    "most of the exits: exits of a unit by reason x instructions of such an exit in its benchmark.",
 ];
 
 fn percent(error: f64) -> String {
@@ -90,7 +90,7 @@ impl Apps {
             }
             if let Some(error) = error_by_all_others(&self.predicted) {
                 text += &format!(
-                    ", {} if each workload has prices of all others",
+                    ", {} if prices for each workload come from all others",
                     percent(error)
                 );
             }

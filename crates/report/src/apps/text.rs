@@ -26,10 +26,10 @@ const COLUMNS: [(&str, Set); 8] = [
 ];
 
 const LEGEND: [&str; 4] = [
-    "insns a unit: executed instructions of client, server, kernels and hypervisor together for one unit of work, idle time left out on machines with one CPU.",
-    "ratio: to the platform without a hypervisor; band: its range over boots that vary what should not matter (--perturb).",
-    "exits: from the guest to KVM for one unit, as KVM counts them; by reason in a run of their own, if the workload is short.",
-    "Dall: time in the VM to native time, of Table 5 of Dall et al. (2015): on x86 of a Dell r320, on ARM of an HP m400, whose KVM had no VHE. There client and server were two machines with a wire between them, which saturated in TCP_STREAM and TCP_MAERTS; here both are on one CPU and the wire costs nothing.",
+    "insns a unit: executed instructions of client, server, kernels and hypervisor together for one unit of work, without idle time on machines with one CPU.",
+    "ratio: relative to the platform without a hypervisor. band: range of the ratio over perturbed boots (--perturb).",
+    "exits: from the guest to KVM for one unit, counted by KVM. For a short workload, a separate run counts exits by reason.",
+    "Dall: time in the VM / native time, from Table 5 of Dall et al. (2015): x86 on a Dell r320, ARM on an HP m400, whose KVM had no VHE. There client and server were two machines with a wire between them, which TCP_STREAM and TCP_MAERTS saturated. Here both are on one CPU, and the wire costs nothing.",
 ];
 
 const TIMES: &str = "in real time";
@@ -46,13 +46,13 @@ const TIMES_COLUMNS: [(&str, Set); 8] = [
 ];
 
 const TIMES_LEGEND: [&str; 3] = [
-    "us a unit: time of client, server, kernels and hypervisor for one unit of work, waiting included: the median over boots; 95 %: its confidence interval, of three boots or more, else the range of the boots. !: noise, an order of magnitude at best.",
-    "ratio: to the host itself.",
-    "Dall: time in the VM to native time, of Table 5 of Dall et al. (2015), on a Dell r320. There client and server were two machines with a wire between them; here both are on this host.",
+    "us a unit: time of client, server, kernels and hypervisor for one unit of work, waiting included: the median over boots. 95 %: confidence interval of the median, from three boots on; else the range of the boots. !: noise, an order of magnitude at best.",
+    "ratio: relative to the host itself.",
+    "Dall: time in the VM / native time, from Table 5 of Dall et al. (2015), on a Dell r320. There client and server were two machines with a wire between them. Here both are on this host.",
 ];
 
 /// Note below times of a VM in an emulator.
-const EMULATED: &str = "qemu-tcg is an emulator, and qemu-tcg-nested is in its VM: their times say what works, and nothing of virtualization.";
+const EMULATED: &str = "qemu-tcg is an emulator, and qemu-tcg-nested runs in its VM. Their times say nothing about virtualization.";
 
 const TIMED_PARTS: &str = "parts of a transaction, in time";
 
@@ -67,7 +67,7 @@ const TIMED_PARTS_COLUMNS: [(&str, Set); 6] = [
 
 const TIMED_PARTS_LEGEND: [&str; 3] = [
     PARTS_OF,
-    "us: in a run of its own whose packets are captured, of the boot in which the transaction took the median time; the start and the end of the run belong to no part.",
+    "us: time in a separate run with captured packets, in the boot with the median time of a transaction. The start and the end of the run belong to no part.",
     PARTS_DALL,
 ];
 
@@ -83,7 +83,7 @@ const PARTS_COLUMNS: [(&str, Set); 6] = [
 ];
 
 /// Legend of the parts of a transaction.
-const PARTS_OF: &str = "send to recv: the client, from the reply's passing the host's bridge to the next packet's; recv to send: the rest. In a VM: recv to VM recv, from the bridge to the guest's stack; VM recv to VM send, in the guest; VM send to send, back to the bridge.";
+const PARTS_OF: &str = "send to recv: the client, from the reply at the host's bridge to the next packet there. recv to send: the rest. In a VM, recv to VM recv is from the bridge to the guest's stack, VM recv to VM send is in the guest, and VM send to send is back to the bridge.";
 const PARTS_DALL: &str = "Dall: Table 6 of Dall et al. (2015), KVM on ARM (HP Moonshot m400), in us; its parts do not sum to its transactions (reference.md).";
 
 const PARTS_LEGEND: [&str; 3] = [
@@ -95,13 +95,13 @@ const PARTS_LEGEND: [&str; 3] = [
 const VCPUS: &str = "instructions by vCPU";
 
 const VCPUS_LEGEND: [&str; 3] = [
-    "vcpu0, vcpu1: instructions of that vCPU's thread for one unit, the guest's and KVM's; other columns: the threads beside them.",
-    "bound: units in 1,000,000,000 instructions of the busiest vCPU, if it alone were the bottleneck; gain: relative to the bound with all interrupts on one vCPU.",
-    "Dall: how much longer a unit took than natively in section 5 of Dall et al. (2015), KVM on ARM (HP Moonshot m400), four vCPUs, with all virtual interrupts on one vCPU and spread over several, and what that gained.",
+    "vcpu0, vcpu1: instructions of that vCPU's thread for one unit, the guest's and KVM's. Other columns: the other threads.",
+    "bound: units in 1,000,000,000 instructions of the busiest vCPU, if this vCPU alone were the bottleneck. gain: relative to the bound with all interrupts on one vCPU.",
+    "Dall: added time of a unit over native, from section 5 of Dall et al. (2015), KVM on ARM (HP Moonshot m400), four vCPUs: with all virtual interrupts on one vCPU, with interrupts spread over several, and the gain.",
 ];
 
 /// Note below instructions of systems of several CPUs.
-const SEVERAL_CPUS: &str = "+cpus=: the measured system has so many CPUs. Clients have another one, and so has vhost. All CPUs take turns on one clock. insns a unit is the sum over all CPUs, with the time in which all were idle. Ratios relate to the native machine with as many CPUs.";
+const SEVERAL_CPUS: &str = "+cpus=: number of CPUs of the measured system. Clients have another CPU, and so has vhost. All CPUs take turns on one clock. insns a unit is the sum over all CPUs, with the time in which all were idle. Ratios are relative to the native machine with as many CPUs.";
 
 /// Limit of exit reasons in the table; the JSON has all.
 pub(super) const REASONS: usize = 3;
@@ -216,7 +216,7 @@ impl TimedTransaction {
         });
         let clock = self.clock_bound_ns.map(|bound| {
             format!(
-                "{of}: the clocks of host and VM are compared to {} us, by which each of the VM's parts may be off",
+                "{of}: the clocks of host and VM agree to {} us, so each of the VM's parts may be off by as much",
                 us(bound)
             )
         });
@@ -332,7 +332,7 @@ impl Apps {
         };
         (!stated.is_empty()).then(|| {
             format!(
-                "NEVE: time in a nested VM to native time, as section 7.2 of Lim et al. (2017) states it for {}{measured}: {}.",
+                "NEVE: time in a nested VM / native time, from section 7.2 of Lim et al. (2017), for {}{measured}: {}.",
                 machines.join(" and "),
                 stated.join("; ")
             )

@@ -94,7 +94,7 @@ pub(super) fn add(all: &mut [Predicted], order: &[&str]) {
     }
 }
 
-/// Returns the median error without signs if each workload has prices of all others on its architecture.
+/// Returns the median error without signs if prices for each workload come from all others on its architecture.
 pub(super) fn error_by_all_others(all: &[Predicted]) -> Option<f64> {
     let mut prices = BTreeMap::new();
     let mut errors = Vec::new();

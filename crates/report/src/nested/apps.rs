@@ -261,11 +261,11 @@ const COLUMNS: [(&str, Set); 11] = [
 
 const LEGEND: [&str; 6] = [
     "insns a unit: executed instructions of one unit of work, of everything in the machine: client, server, all kernels and hypervisors; idle time left out.",
-    "native, VM: relative to the machine without a hypervisor, and to the VM; exits: of the VM to the KVM that runs it, which in a nested VM is L1's.",
-    "traps: to the hypervisor below L1's, L0; an exit: for one exit of L2. Without the cost of the marks at both ends of a measured run.",
+    "native, VM: relative to the machine without a hypervisor, and to the VM. exits: of the VM to its KVM, which for a nested VM is L1's.",
+    "traps: to L0, the hypervisor below L1. an exit: traps for one exit of L2. The marks at both ends of a measured run are not counted.",
     "most traps by cause: neve's begin with el2_ if they are L1's; Linux KVM counts by exception class, in a run of its own. The JSON has all.",
-    "taken away: what FEAT_NV2 takes away of what a nested VM by FEAT_NV costs over a VM, (nv - nv2) / (nv - VM); none where that cost is below 5 % of the VM's.",
-    "NEVE: time in a nested VM to native time, as section 7.2 of Lim et al., NEVE, SOSP 2017, states it for its machines (m400, on x86 c220), whose L1 on ARM was a changed Linux 4.10; L1 with VHE where it is stated. >: more than, <: less than.",
+    "taken away: share of the added cost of a nested VM by FEAT_NV that FEAT_NV2 takes away, (nv - nv2) / (nv - VM). Empty if the added cost is below 5 % of the VM's cost.",
+    "NEVE: time in a nested VM / native time, from section 7.2 of Lim et al., NEVE, SOSP 2017 (m400; on x86 c220). On ARM, L1 was a changed Linux 4.10, with VHE where the paper says so. >: more than, <: less than.",
 ];
 
 /// Limit of causes of traps in the table.

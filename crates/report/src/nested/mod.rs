@@ -314,8 +314,8 @@ pub(crate) const LEGEND: [&str; 5] = [
     "insns: executed instructions for one operation (the mode). For the IPI, whose two vCPUs take turns on one clock, it is a path length, not a latency.",
     "over L0's: relative to a VM directly on the host hypervisor, like the paper's slowdown. neve's world switch as host is always lean, whatever its guest hypervisor's is; the paper's host and guest hypervisor were the same KVM.",
     "over L1's: relative to a VM directly on a hypervisor with the guest hypervisor's world switch (without VHE): how much longer that switch gets one level up.",
-    "traps: to the host hypervisor, as counted by it. For the EOI only those of the EOI itself; the row also sends the interrupt.",
-    "published: Lim et al., NEVE, SOSP 2017, Tables 1, 6 and 7, beside the world switch of the paper's hypervisor. Its cycles cannot be compared with our instructions.",
+    "traps: to the host hypervisor, which counts them. For the EOI, only traps of the EOI itself; the row also sends the interrupt.",
+    "published: Lim et al., NEVE, SOSP 2017, Tables 1, 6 and 7, next to the rows with the world switch of the paper's hypervisor. The paper's cycles cannot be compared with our instructions.",
 ];
 
 fn of_slowdown(slowdown: Option<&Slowdown>) -> String {

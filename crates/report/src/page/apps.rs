@@ -239,7 +239,7 @@ fn in_nested_vms(apps: &Apps, platforms: &[&str]) -> Option<Markup> {
     (!lanes.is_empty()).then(|| html! {
         (chart.markup())
         p.legend {
-            "NEVE's are ratios of time on its machines; its Figure 2 has no numbers, so only those of its text are here."
+            "NEVE's ratios are of time on its machines. Its Figure 2 has no numbers, so only numbers of the text are here."
         }
     })
 }
@@ -265,8 +265,8 @@ fn primitives(apps: &Apps, platforms: &[&str]) -> Option<Markup> {
     (!lanes.is_empty()).then(|| html! {
         (chart.markup())
         p.legend {
-            "The paper's bars are times on two machines and have no numbers. A number behind a bar is the ratio to the "
-            "native instructions; what the hypervisors differ in, the benchmarks below tell."
+            "The paper's bars are times on two machines and have no numbers. A number after a bar is the ratio to the "
+            "native instructions. The benchmarks below show how the hypervisors differ."
         }
     })
 }

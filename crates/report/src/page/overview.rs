@@ -98,7 +98,7 @@ fn against(table: &Table) -> Option<String> {
         return None;
     }
     let with = format!(
-        "Compared with {}, of the same run if it has one. ",
+        "Compared with {}, of the same run if there is one. ",
         names.join(" and ")
     );
     let columns = table.columns.iter();

@@ -59,7 +59,7 @@ impl Simulated {
         let read: Self = serde_json::from_str(text).map_err(|error| error.to_string())?;
         match read.simulated {
             true => Ok(read),
-            false => Err("it does not say that it is simulated".into()),
+            false => Err("it is not marked as simulated".into()),
         }
     }
 }

@@ -31,11 +31,11 @@ pub(crate) fn trends(all: &[Trends]) -> Markup {
             section #trends {
                 h2 { "Trends by kernel" }
                 p.legend {
-                    "What moved most comes first. A figure may have moved for another reason than the kernel, such as another guest: "
+                    "The largest moves come first. A figure may have moved for another reason than the kernel, such as another guest: "
                     code { "worldswitch compare" } " of the two runs tells."
                     @if moved.iter().any(|one| is_timed(one)) {
-                        " On time a row is shown if its range is above 5 % and above what runs of one kernel scatter; the grey "
-                        "band is from the least to the greatest run. That is no verdict."
+                        " In time, a row is shown if its range is above 5 % and above the scatter of runs of one kernel. The grey "
+                        "band is from the least to the greatest run. This is not a verdict."
                     }
                 }
                 @for one in &moved { (table(one)) }
@@ -228,7 +228,7 @@ mod tests {
             "{line}"
         );
         assert!(page.contains("class=\"mark\" d=\"M100,4V32\""), "{page}");
-        assert!(!page.contains("no verdict"));
+        assert!(!page.contains("not a verdict"));
     }
 
     #[test]
@@ -239,7 +239,7 @@ mod tests {
             "{page}"
         );
         assert!(page.contains(">+40 %<") && page.contains("+50 % from 6.1 to 6.9"));
-        assert!(page.contains("no verdict") && page.contains("class=\"band\""));
+        assert!(page.contains("not a verdict") && page.contains("class=\"band\""));
     }
 
     #[test]

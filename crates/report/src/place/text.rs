@@ -24,14 +24,14 @@ const COLUMNS: [(&str, Set); 13] = [
 ];
 
 const LEGEND: [&str; 4] = [
-    "host CPU: of the host's processes; 0>1: the receiver, or the second VM, on CPU 1. VM CPU: of all threads of the VM's program; 0>1: the vCPU on CPU 0, all other threads and vhost's on CPU 1.",
-    "alone, both: units of work a second of a side while the other does nothing, or the same all the time. kept: what a side does of its speed alone while both work.",
-    "intervals: the ranges of kept, host and VM, by the 95 % intervals of the speeds over boots. They need three boots.",
-    "paper: the same ratios of Figure 4 of Rasmusson and Corcoran (2013), KVM on a Cortex-A15 with two cores; of a range the middle. net-guest: in the place of our second VM it has another machine, stbox.",
+    "host CPU: of the host's processes; 0>1: the receiver, or the second VM, on CPU 1. VM CPU: of all threads of the VM's monitor; 0>1: the vCPU on CPU 0, all other threads and vhost's on CPU 1.",
+    "alone, both: units of work a second of a side, while the other side is idle, or does the same work. kept: a side's speed while both work, as a share of its speed alone.",
+    "intervals: the ranges of kept, host and VM, by the 95 % intervals of the speeds over boots. Intervals need three boots.",
+    "paper: the same ratios of Figure 4 of Rasmusson and Corcoran (2013), KVM on a Cortex-A15 with two cores; for a range, the middle. net-guest: the paper has another machine, stbox, in place of our second VM.",
 ];
 
 /// Note below times of a VM in an emulator.
-const EMULATED: &str = "qemu-tcg is an emulator: its VM/host says nothing of virtualization; what both keep is the scheduler's doing.";
+const EMULATED: &str = "qemu-tcg is an emulator: its VM/host says nothing about virtualization. The kept speeds show only the scheduler.";
 
 /// Most placements without a figure that are named one by one.
 const NAMED: usize = 3;

@@ -7,9 +7,9 @@ use crate::sheet::{Set, Sheet, below_in_markdown, below_on_terminal};
 use crate::unit_of_work::{dash, insns, insns_of, two};
 
 const LEGEND: [&str; 5] = [
-    "insns a request: executed instructions of all CPUs together, guest, hypervisor and server, for one request: 4 KiB read with O_DIRECT, or an ICMP echo of 64 bytes. band: over boots that vary what should not matter (--perturb).",
-    "vCPU: it sleeps while it waits, or another process keeps it busy, so that it never halts; the instructions of that process count too.",
-    "exits: from the guest to KVM for one request, as KVM counts them; by reason in a run of their own.",
+    "insns a request: executed instructions of all CPUs together, guest, hypervisor and server, for one request: 4 KiB read with O_DIRECT, or an ICMP echo of 64 bytes. band: range over perturbed boots (--perturb).",
+    "vCPU: sleeps while it waits, or is busy with another process, so that it never halts. The instructions of that process count too.",
+    "exits: from the guest to KVM for one request, counted by KVM. A separate run counts exits by reason.",
     exit_columns::LEGEND,
     "injected: interrupts injected into the guest for one request.",
 ];
@@ -59,7 +59,7 @@ pub(crate) fn stated(published: &[PublishedRate]) -> Option<String> {
     };
     let stated: Vec<String> = published.iter().map(words).collect();
     Some(format!(
-        "ELVIS, section 4.3 (Har'El et al., 2013), {machine}, exits in a second of time, not for a unit of work: {}.",
+        "ELVIS, section 4.3 (Har'El et al., 2013), {machine}, exits a second, not for a unit of work: {}.",
         stated.join("; ")
     ))
 }

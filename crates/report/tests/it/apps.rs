@@ -144,7 +144,7 @@ fn a_vm_of_four_vcpus_relates_to_the_machine_of_four_cpus() {
         text.contains("tcp-rr on lab:kvm-linux+cpus=4: all CPUs were idle in 2.0 %"),
         "{text}"
     );
-    assert!(text.contains("Ratios relate to the native machine with as many CPUs"));
+    assert!(text.contains("Ratios are relative to the native machine with as many CPUs"));
     // Not to that of one CPU, if the other one was not measured.
     results.remove(2);
     assert_eq!(ratio(&apps(&results), "lab:kvm-linux+cpus=4"), None);
@@ -331,7 +331,7 @@ fn traffic_has_the_prices_of_the_other_half_of_the_workloads() {
     assert!(all.predicted.iter().all(judged), "{:#?}", all.predicted);
     let text = all.to_markdown();
     for said in [
-        "over 7 rows is 80 % by exits and 0 % with traffic, 0 % if each workload has prices of all others",
+        "over 7 rows is 80 % by exits and 0 % with traffic, 0 % if prices for each workload come from all others",
         "other machines: median error 0 % with traffic. Prices fitted to either half: a kick 40 or 40, a KiB 3 or 3.",
     ] {
         assert!(text.contains(said), "{text}");
@@ -876,9 +876,7 @@ fn a_transaction_in_time_is_that_of_the_median_boot() {
         assert!(text.contains(
             "tcp-rr on host: with its run's start and end 45.0 us captured, 20.0 not captured"
         ));
-        assert!(
-            text.contains("tcp-rr on qemu-kvm: the clocks of host and VM are compared to 0.300 us")
-        );
+        assert!(text.contains("tcp-rr on qemu-kvm: the clocks of host and VM agree to 0.300 us"));
         assert!(!text.contains("insns"));
     }
 }

@@ -41,7 +41,7 @@ fn all_parts_are_shown() {
     assert!(page.contains("<h1>hypercall on lab:kvm: 1,040 instructions"));
     let section = section(&page, "explained");
     for part in [
-        "The emulator adds 40 of them",
+        "The emulator adds 40 of these",
         "aria-label=\"flame graph of hypercall on lab:kvm",
         "<title>inner [L1 kernel]: 1,000 instructions, 995 of its own, calls: 1</title>",
         "<b>1,000</b><b>995</b><b>1</b><span>inner [L1 kernel]</span>",
@@ -51,7 +51,7 @@ fn all_parts_are_shown() {
         "L2 to L0: hvc",
         "<th scope=\"row\">EL1 system</th><td class=\"value\">3/0</td>",
         "EL1 system: TCR_EL1",
-        "QEMU before 9.1 shows a plugin no registers and no addresses",
+        "QEMU before 9.1 shows a plugin neither registers nor addresses",
         "Sum: 1,040 attributed + 1 of the guest&#39;s own = 1,040 measured",
     ] {
         let part = part.replace("&#39;", "'");

@@ -117,7 +117,9 @@ impl Marks {
         if marked != count || self.too_many {
             return External::none(
                 count,
-                format!("marks of {marked} samples came for {count}, so they can't be assigned"),
+                format!(
+                    "received marks of {marked} samples for {count}, so they can't be assigned"
+                ),
             );
         }
         let mut external = External::default();

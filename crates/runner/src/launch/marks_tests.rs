@@ -83,8 +83,9 @@ fn several_flaws_are_counted_by_their_kind() {
 
 #[test]
 fn marks_that_can_not_be_assigned_make_no_sample() {
-    let none =
-        |marked: usize| format!("marks of {marked} samples came for 2, so they can't be assigned");
+    let none = |marked: usize| {
+        format!("received marks of {marked} samples for 2, so they can't be assigned")
+    };
     // A whole sample too few or too many, a duplicate mark, marks after a truncated launch.
     for (text, marked) in [
         ("CER-E", 1),

@@ -166,7 +166,7 @@ fn find(rule: Rule, exits: &Exits, engine: Engine) -> Finding {
         }),
         Rule::Returns(reason, each) => {
             let came = count(&exits.returns, reason);
-            let text = format!("the guest came back to the monitor {came} times by {reason} for {operations} operations");
+            let text = format!("the guest returned to the monitor {came} times by {reason} for {operations} operations");
             match weigh(came, operations, text) {
                 // There was one per operation at least, but not one per byte: output may have come in larger units.
                 Finding::Proved(_) if came < operations.saturating_mul(each) => Finding::Nothing,
@@ -181,7 +181,7 @@ fn find(rule: Rule, exits: &Exits, engine: Engine) -> Finding {
                 );
                 // A page of 2 MiB serves many operations, or none.
                 if before > 0 && [before, after].iter().all(|count| count % HUGE_PAGES == 0) {
-                    return Finding::Noted(format!("{text}: it comes in pages of 2 MiB"));
+                    return Finding::Noted(format!("{text}: the pages are of 2 MiB"));
                 }
                 weigh(new, operations, text)
             }
@@ -194,7 +194,7 @@ fn find(rule: Rule, exits: &Exits, engine: Engine) -> Finding {
                 return Finding::Nothing;
             }
             Finding::Noted(format!(
-                "it exited, which it need not: KVM counted {own} exits beside interrupts for {operations} operations"
+                "unneeded exits: KVM counted {own} exits besides interrupts for {operations} operations"
             ))
         }),
     }
@@ -245,7 +245,9 @@ pub fn judge(row: &mut RowReport, engine: Engine, architecture: Architecture, pi
         Finding::Contradicted(text) => {
             check.verdict = Verdict::Failed;
             *status = Status::Failed;
-            *reason = Some(format!("the host saw that it did not take place: {text}"));
+            *reason = Some(format!(
+                "the host saw that the event did not take place: {text}"
+            ));
             *result = None;
             text
         }
@@ -268,7 +270,7 @@ fn places(exits: &Exits, pins: &[u32]) -> Vec<String> {
         .collect();
     if !pins.is_empty() && exits.moves > 0 {
         strayed.push(format!(
-            "pinned vCPUs were seen to change their CPU {} times",
+            "pinned vCPUs changed their CPU {} times",
             exits.moves
         ));
     }

@@ -109,8 +109,7 @@ mod tests {
         assert_eq!((left.len(), &*out[0].0.name), (1, "of-2"));
         assert_eq!(
             out[0].1,
-            "needs 2 CPUs at once, but this program can use one CPU (0): its affinity mask (taskset, CPUAffinity=) \
-             leaves out CPUs 1-3"
+            "needs 2 CPUs at once, but this program can use one CPU (0): the affinity mask (taskset, CPUAffinity=) leaves out CPUs 1-3"
         );
         let (out, _) = barred(&machine(&[2, 2]), &rows, &host("0-3"));
         assert_eq!(

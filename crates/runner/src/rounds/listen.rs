@@ -100,7 +100,7 @@ impl Job {
         let (came, selected) = (report.rows.len() as u64, selected(&report).unwrap_or(0));
         if came < selected {
             self.remark(format!(
-                "{}: boot {number} announced {selected} benchmarks, and records of {came} arrived ({})",
+                "{}: boot {number} announced {selected} benchmarks, but records of {came} arrived ({})",
                 self.name, report.detail
             ));
         }

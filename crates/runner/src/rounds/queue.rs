@@ -66,7 +66,7 @@ impl LaunchQueue {
             let row = match row {
                 Some(row) => row,
                 None if report.end == LaunchEnd::Bye => {
-                    RowReport::without(&name, Status::Lost, "none of its records arrived")
+                    RowReport::without(&name, Status::Lost, "no record of the benchmark arrived")
                 }
                 None => {
                     missing.push(name);

@@ -109,7 +109,7 @@ fn a_lost_row_gets_a_second_chance_and_no_third() {
     assert_eq!(rows[1].status, Status::Lost);
     assert_eq!(
         rows[1].reason.as_deref(),
-        Some("none of its records arrived; lost in two launches")
+        Some("no record of the benchmark arrived; lost in two launches")
     );
     assert_eq!((rows[2].status, rows[2].launch), (Status::Ok, 1));
 }

@@ -9,11 +9,11 @@ use std::path::PathBuf;
 const HELP: &str = "\
 A campaign file says what to measure, and where (docs/fleet.md has all fields):
   name = \"week\"
-  folder = \"/shared/week\"              # all nodes see it
+  folder = \"/shared/week\"              # visible on all nodes
   machines = [\"lab:kvm\", \"lab:kvm-shadow\"]
   benchmarks = [\"hypercall\", \"in\"]     # default: all
   [[kernel]]
-  package = \"6.12\"                     # a version of the lab's
+  package = \"6.12\"                     # one of the lab's kernels
   [[kernel]]
   tree = \"/shared/linux\"
   commits = \"v6.12..v6.13\"             # each is built
@@ -24,21 +24,21 @@ A campaign file says what to measure, and where (docs/fleet.md has all fields):
   partition = \"lab\"
   time = \"0:10:00\"
 
-Each cell (one machine with one kernel, and its benchmarks) becomes one task of Slurm. A cell is
-known by the digest of its machine and by its benchmarks: it is measured once, however often and by
-whomever it is submitted.
+Each cell (a machine with a kernel, and its benchmarks) becomes one Slurm task. The digest of the
+machine and the benchmarks identify a cell. A cell is measured once, even if several users submit
+the same cell.
 
 Examples:
-  worldswitch fleet plan week.toml            what there is to do, and how long it takes
-  worldswitch fleet submit week.toml          give what is not known to Slurm
-  worldswitch fleet submit week.toml --local  or measure it here, one cell after another
+  worldswitch fleet plan week.toml            the missing cells, and the time that they need
+  worldswitch fleet submit week.toml          queue all missing cells on Slurm
+  worldswitch fleet submit week.toml --local  or measure the cells here, one after another
   worldswitch fleet status week.toml
   worldswitch fleet collect week.toml -o week
-  worldswitch fleet cancel week.toml          submit goes on later
+  worldswitch fleet cancel week.toml          submit continues later
 
 Exit codes:
   0  ok
-  1  an error, or collect found cells without a result or a node that is not trusted
+  1  an error, or collect found a cell without a result or an untrusted node
   2  wrong usage, or an invalid campaign";
 
 #[derive(Debug, Args)]
@@ -50,17 +50,17 @@ pub struct FleetArgs {
 
 #[derive(Debug, Subcommand)]
 pub enum FleetWhat {
-    /// Show the campaign's cells, what is known of them, and how long the rest takes.
+    /// Show the cells, the known results, and the time that the missing cells need.
     Plan(CampaignArgs),
-    /// Give to Slurm what is neither known nor queued; again after a failure, it goes on.
+    /// Queue all missing cells on Slurm; safe to repeat.
     Submit(SubmitArgs),
-    /// Show what is measured, running, waiting, failed; and which nodes are not trusted.
+    /// Show which cells are measured, running, waiting or failed, and which nodes are not trusted.
     Status(CampaignArgs),
     /// Copy the results into a folder.
     Collect(CollectArgs),
-    /// Take back what is queued or running.
+    /// Cancel queued and running cells.
     Cancel(CampaignArgs),
-    /// What a job of Slurm does.
+    /// Run a job of Slurm.
     #[command(hide = true)]
     Work(WorkArgs),
 }
@@ -84,7 +84,7 @@ pub struct SubmitArgs {
     /// Measure here, one cell after another, without Slurm.
     #[arg(long)]
     pub local: bool,
-    /// This node was wrong and is repaired: forget what it measured; may be repeated.
+    /// Forget all results of this node, which was wrong and is repaired. May be repeated.
     #[arg(long, value_name = "NODE")]
     pub repaired: Vec<String>,
 }
@@ -112,16 +112,16 @@ pub struct WorkArgs {
     /// The name of the job.
     #[arg(long)]
     pub job: String,
-    /// A folder of the user's with recipes.
+    /// A folder of the user with recipes.
     #[arg(long)]
     pub lab_dir: Vec<PathBuf>,
-    /// The guest image of the submitter's.
+    /// The submitter's guest image.
     #[arg(long)]
     pub guest: Option<PathBuf>,
-    /// QEMU of the submitter's.
+    /// The submitter's QEMU.
     #[arg(long)]
     pub qemu: Option<PathBuf>,
-    /// The KVM monitor of the submitter's.
+    /// The submitter's KVM monitor.
     #[arg(long)]
     pub vmm: Option<PathBuf>,
 }

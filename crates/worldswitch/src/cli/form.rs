@@ -1,9 +1,9 @@
-//! The forms of files that commands write. A file's ending must not promise another form than it gets.
+//! Formats of files that commands write. A file's ending must match its format.
 
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use std::path::{Path, PathBuf};
 
-/// A form that some command writes.
+/// A format that a command writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     Html,
@@ -14,7 +14,7 @@ pub enum Form {
     Toml,
 }
 
-/// The forms, what each is called, and the endings of its files; the first is what messages name.
+/// Formats, each with its name and the endings of its files. Messages name the first ending.
 const FORMS: [(Form, &str, &[&str]); 6] = [
     (Form::Html, "an HTML page", &["html", "htm"]),
     (Form::Svg, "an SVG picture", &["svg"]),
@@ -24,13 +24,13 @@ const FORMS: [(Form, &str, &[&str]); 6] = [
     (Form::Toml, "TOML", &["toml"]),
 ];
 
-/// Endings of forms that no command writes.
+/// Endings of formats that no command writes.
 const FOREIGN: [&str; 12] = [
     "png", "jpg", "jpeg", "gif", "webp", "pdf", "ps", "eps", "xls", "xlsx", "ods", "tsv",
 ];
 
 impl Form {
-    /// The form that a file's ending promises. None without an ending, and with one of no known form.
+    /// Returns the format of a file's ending. `None` without an ending, and for an unknown one.
     pub fn of(path: &Path) -> Option<Self> {
         let ending = ending(path)?;
         let mut forms = FORMS.iter();
@@ -53,7 +53,7 @@ fn ending(path: &Path) -> Option<String> {
     Some(path.extension()?.to_string_lossy().to_ascii_lowercase())
 }
 
-/// Parses the name of a file in this form. Endings of no known form are taken: mktemp makes such names.
+/// Parses the name of a file in this format. Unknown endings are accepted: mktemp makes such names.
 pub fn file(form: Form) -> impl TypedValueParser<Value = PathBuf> {
     PathBufValueParser::new().try_map(move |path| {
         let is_foreign = ending(&path).is_some_and(|ending| FOREIGN.contains(&&*ending));
@@ -65,7 +65,7 @@ pub fn file(form: Form) -> impl TypedValueParser<Value = PathBuf> {
     })
 }
 
-/// Parses the name of a file whose ending chooses one of these forms; without an ending it is the first.
+/// Parses the name of a file whose ending chooses one of these formats. Without an ending, the first format applies.
 pub fn file_of(forms: &'static [Form]) -> impl TypedValueParser<Value = PathBuf> {
     PathBufValueParser::new().try_map(|path| match Form::of(&path) {
         Some(form) if forms.contains(&form) => Ok(path),

@@ -8,7 +8,7 @@ use std::fmt::Write;
 pub const GENERAL: &str = "General options";
 /// The files that machines are made from.
 pub const MACHINES: &str = "Files that machines are made from";
-/// Where results go, and in which form.
+/// Files and formats of results.
 pub const OUTPUT: &str = "Results";
 
 /// The commands, by what they are for.
@@ -46,7 +46,7 @@ pub fn command() -> clap::Command {
 mod tests {
     use super::*;
 
-    /// Visits a command and all below it.
+    /// Visits a command and all its subcommands.
     fn visit(command: &clap::Command, each: &mut impl FnMut(&clap::Command)) {
         each(command);
         for below in command.get_subcommands() {

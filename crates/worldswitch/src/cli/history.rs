@@ -12,7 +12,7 @@ Exit codes, the first that applies:
   3  a regression
   1  an error, or conditions that differ
   4  something is inconclusive, missing or in another unit, or no run is newer than the pinned one
-  0  all was judged, and nothing is worse";
+  0  everything was judged, and nothing is worse";
 
 const HISTORY_EXAMPLES: &str = "\
 Examples:
@@ -21,18 +21,18 @@ Examples:
   worldswitch history plot hypercall --platform lab:kvm --by kernel
   worldswitch history plot hypercall --platform lab:kvm --svg hypercall.svg
   worldswitch history pin 12
-  worldswitch history check               the newest run of each platform against the pinned one
+  worldswitch history check               the newest run of each platform against its pinned run
   worldswitch history list --db postgresql://user@host/database";
 
 #[derive(Debug, Args)]
 #[command(after_help = HISTORY_EXAMPLES)]
 pub struct HistoryArgs {
-    /// The history file. Default: what $WORLDSWITCH_HISTORY names, else worldswitch/history.sqlite in $XDG_DATA_HOME
-    /// or ~/.local/share.
+    /// The history file. Default: the file or database that $WORLDSWITCH_HISTORY names, else
+    /// worldswitch/history.sqlite in $XDG_DATA_HOME or ~/.local/share.
     #[arg(long, global = true, value_name = "FILE")]
     pub store: Option<PathBuf>,
-    /// The history is in this database of a PostgreSQL server: postgresql://USER@HOST:PORT/DATABASE. What is left out
-    /// comes from libpq's variables (PGHOST, PGUSER, PGPASSWORD, ...) and from ~/.pgpass.
+    /// The history in a database of a PostgreSQL server: postgresql://USER@HOST:PORT/DATABASE. Missing parts come from
+    /// libpq's variables (PGHOST, PGUSER, PGPASSWORD, ...) and from ~/.pgpass.
     #[arg(long, global = true, value_name = "URL", conflicts_with = "store")]
     pub db: Option<String>,
     #[command(subcommand)]
@@ -41,8 +41,9 @@ pub struct HistoryArgs {
 
 #[derive(Debug, Subcommand)]
 pub enum HistoryWhat {
-    /// Add results: a folder, FOLDER:PLATFORM or a file. A result is kept only once.
+    /// Add results to the history. A result is kept only once.
     Add {
+        /// Results to add: a folder, FOLDER:PLATFORM or a file.
         #[arg(required = true, value_name = "RESULT")]
         runs: Vec<String>,
         /// Pin the runs whose platform has no pinned run yet.
@@ -51,10 +52,10 @@ pub enum HistoryWhat {
     },
     /// List the runs, oldest first.
     List {
-        /// Only this platform and its variants.
+        /// Use only runs of this platform and its variants.
         #[arg(long, value_name = "PLATFORM")]
         platform: Option<String>,
-        /// Only runs of this host.
+        /// Use only runs of this host.
         #[arg(long, value_name = "HOST")]
         host: Option<String>,
         /// Print JSON.
@@ -63,82 +64,82 @@ pub enum HistoryWhat {
     },
     /// Show one run in detail.
     Show {
-        /// Its number, as in history list.
+        /// Number of the run, as in history list.
         #[arg(value_name = "RUN")]
         run: i64,
         /// Print its result file.
         #[arg(long)]
         json: bool,
     },
-    /// Plot a benchmark over time or over kernels, for each platform that has it.
+    /// Plot a benchmark by date or by kernel, for each platform that measured the benchmark.
     Plot(PlotArgs),
-    /// Pin a run: history check compares newer runs of its platform with it.
+    /// Pin a run. history check compares newer runs of the platform with this run.
     Pin {
-        /// Its number, as in history list.
+        /// Number of the run, as in history list.
         #[arg(value_name = "RUN")]
         run: i64,
     },
-    /// Compare the newest run of each pinned platform with the pinned one.
+    /// Compare the newest run of each pinned platform with the pinned run.
     #[command(after_help = CHECK_HELP)]
     Check {
-        /// Only this platform and its variants.
+        /// Use only runs of this platform and its variants.
         #[arg(long, value_name = "PLATFORM")]
         platform: Option<String>,
-        /// Only runs of this host.
+        /// Use only runs of this host.
         #[arg(long, value_name = "HOST")]
         host: Option<String>,
-        /// Accept a pinned run that is still its platform's newest, as in a history that just begins. Without
-        /// this option the exit code is then 4.
+        /// Accept that no run is newer than the pinned run, as in a new history. Without this option, the exit code is
+        /// then 4.
         #[arg(long)]
         allow_first: bool,
         #[command(flatten)]
         how: Box<JudgeArgs>,
     },
-    /// Say which hosts differ from others of their kind, by the newest run of each host and platform.
+    /// List hosts that differ from others of their kind, by the newest run of each host and platform.
     Hosts {
-        /// Only this platform and its variants.
+        /// Use only runs of this platform and its variants.
         #[arg(long, value_name = "PLATFORM")]
         platform: Option<String>,
-        /// Show also hosts that are as the others.
+        /// Show all hosts, also hosts that do not differ.
         #[arg(long, conflicts_with = "json")]
         all: bool,
         /// Print JSON.
         #[arg(long)]
         json: bool,
     },
-    /// Write a page: the newest run of each platform, and the hosts.
+    /// Write an HTML page: the newest run of each platform, and the hosts.
     Report {
-        /// Only this platform and its variants.
+        /// Use only runs of this platform and its variants.
         #[arg(long, value_name = "PLATFORM")]
         platform: Option<String>,
-        /// Only runs of this host.
+        /// Use only runs of this host.
         #[arg(long, value_name = "HOST")]
         host: Option<String>,
-        /// The page. - is standard output.
+        /// The HTML file to write; - is standard output.
         #[arg(short, long, value_name = "FILE", default_value = "history.html",
             value_parser = file(Form::Html))]
         output: PathBuf,
     },
     /// Remove a run from the history.
     Remove {
-        /// Its number, as in history list.
+        /// Number of the run, as in history list.
         #[arg(value_name = "RUN")]
         run: i64,
     },
-    /// Copy all runs and pins into another history, an SQLite file or a database, without loss.
+    /// Copy all runs and pins into another history: an SQLite file or a database.
     Copy {
-        /// The other history: FILE or postgresql://USER@HOST:PORT/DATABASE. It is made if it is not there.
+        /// The other history: FILE or postgresql://USER@HOST:PORT/DATABASE. A missing history is created.
         #[arg(long, value_name = "PLACE")]
         to: String,
     },
-    /// Bring a database's tables to this program's version (its owner). A file needs no such step.
+    /// Upgrade the database schema (owner only; files upgrade themselves).
     Migrate,
-    /// Let roles of a PostgreSQL server use the database, and take other rights from them (its owner).
+    /// Grant or revoke access for PostgreSQL roles (owner only).
     Grant {
-        /// What they may do: read; add results too; nothing.
+        /// Access of the roles: read; add (read, and add results); or nothing.
         #[arg(value_name = "RIGHT", value_parser = right())]
         right: Right,
-        /// The roles, which must exist (CREATE ROLE).
+        /// PostgreSQL roles, which must exist (CREATE ROLE).
         #[arg(required = true, value_name = "ROLE")]
         roles: Vec<String>,
     },
@@ -149,13 +150,13 @@ pub struct PlotArgs {
     /// The benchmark.
     #[arg(value_name = "BENCH")]
     pub bench: String,
-    /// Only this platform and its variants.
+    /// Use only runs of this platform and its variants.
     #[arg(long, value_name = "PLATFORM")]
     pub platform: Option<String>,
-    /// Only runs of this host.
+    /// Use only runs of this host.
     #[arg(long, value_name = "HOST")]
     pub host: Option<String>,
-    /// Order of the runs. By kernel, the runs of one kernel are shown as their median.
+    /// Order of the values. By kernel, a value is the median of all runs of a kernel.
     #[arg(long, value_enum, default_value = "date")]
     pub by: By,
     /// Print the values as JSON instead.

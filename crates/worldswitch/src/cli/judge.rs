@@ -7,35 +7,37 @@ use std::path::PathBuf;
 
 const COMPARE_EXAMPLES: &str = "\
 Examples:
-  worldswitch compare before after            each platform of one run with the same in another
+  worldswitch compare before after            each platform of one run with its like in another
   worldswitch compare run:lab:kvm run:lab:kvm-shadow
                                               two platforms of one run
   worldswitch compare --explain run:lab:kvm run:lab:kvm@6.12
-                                              and which functions changed
-  worldswitch compare week-1 week-2           folders of many hosts, as fleet collect writes them:
-                                              each host with itself, and which hosts differ
+                                              with the functions that changed
+  worldswitch compare week-1 week-2           folders of many hosts from fleet collect: each host
+                                              with itself, and the hosts that differ
   worldswitch compare --min-effect 2% --allow digest base.json new.json
 
-On time, each boot gives one value and samples are never pooled: a verdict needs many boots.
+Where time is measured, each boot has one value, and samples are never pooled. So a verdict in time
+needs many boots.
+
 Exit codes, the first that applies:
   2  wrong usage
   3  a regression
   1  an error, or conditions that differ
   4  something is inconclusive, missing or in another unit, or nothing was compared
-  0  all was judged, and nothing is worse";
+  0  everything was judged, and nothing is worse";
 
 #[derive(Debug, Args)]
 #[command(after_help = COMPARE_EXAMPLES)]
 pub struct CompareArgs {
-    /// What to compare with: a folder, FOLDER:PLATFORM or a file. A folder of several platforms is
-    /// compared platform by platform, one of several hosts also host by host.
+    /// The base: a folder, FOLDER:PLATFORM or a file. Folders of several platforms are compared platform by platform,
+    /// folders of several hosts also host by host.
     #[arg(value_name = "BASE")]
     pub base: String,
-    /// What to compare, named in the same way.
+    /// Results to compare with the base, named in the same way.
     #[arg(required = true, value_name = "OTHER")]
     pub others: Vec<String>,
-    /// Also print which functions changed in each benchmark that changed: both lab machines are booted
-    /// again and recorded, as worldswitch explain --diff does.
+    /// Print which functions changed in each changed benchmark. Both lab machines boot again and are recorded, as for
+    /// worldswitch explain --diff.
     #[arg(long)]
     pub explain: bool,
     #[command(flatten)]
@@ -50,17 +52,17 @@ pub struct CompareArgs {
 /// How results are judged, and where the comparison is written.
 #[derive(Debug, Args)]
 pub struct JudgeArgs {
-    /// Show all benchmarks, also those that did not change.
+    /// Show all benchmarks, not only those that changed.
     #[arg(long)]
     pub all: bool,
-    /// Only benchmarks whose name matches this regular expression (any part of it).
+    /// Compare only benchmarks whose name matches this regular expression (any part of the name).
     #[arg(long, value_name = "REGEX", value_parser = regex::Regex::new)]
     pub bench: Option<regex::Regex>,
-    /// On time: the probability of a false alarm in a whole suite in which nothing changed.
+    /// Probability of a false alarm in a whole suite without any change, where time is measured.
     #[arg(long, value_name = "LEVEL", default_value = "0.01", value_parser = significance)]
     pub significance: f64,
-    /// The smallest change that counts: on time a percentage (5%), on instruction counts a number
-    /// of instructions (1insn). May be given twice, once for each.
+    /// The smallest change that counts: a percentage of time (5%), or a number of instructions (1insn). May be given
+    /// twice, once for each.
     #[arg(long, value_name = "EFFECT", value_parser = effect, default_values = ["5%", "1insn"])]
     pub min_effect: Vec<Effect>,
     /// Compare results even if this condition differs; may be repeated.
@@ -68,7 +70,7 @@ pub struct JudgeArgs {
     pub allow: Vec<String>,
     #[command(flatten, next_help_heading = OUTPUT)]
     pub exports: Exports,
-    /// Also write the table as CSV. FILE may be -, as above.
+    /// Write the table as CSV to FILE. With -, print CSV instead of the table.
     #[arg(long, value_name = "FILE", help_heading = OUTPUT, value_parser = file(Form::Csv))]
     pub export_csv: Option<PathBuf>,
 }

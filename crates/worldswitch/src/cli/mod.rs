@@ -49,15 +49,14 @@ Examples:
   worldswitch test HEAD~ HEAD                   what a kernel's last commit costs, and why
   worldswitch show before                       the results of an earlier run
   worldswitch compare before after              what got better or worse
-  worldswitch lab check --budget kvm.toml instruction counts against a budget, for CI
-  worldswitch explain hypercall --on lab:kvm    the functions that it spends its instructions on
-  worldswitch machines                          what is usable here, and what is missing for the
-                                                rest
-  worldswitch paper                             the tables and figures of five papers, and how to
-                                                measure them
+  worldswitch lab check --budget kvm.toml       instruction counts against a budget, for CI
+  worldswitch explain hypercall --on lab:kvm    the functions that execute its instructions
+  worldswitch machines                          which are usable here, and what the others lack
+  worldswitch paper                             the tables and figures of five papers, with the
+                                                commands that measure them
 
-Results go to stdout, everything else to stderr. --json prints results as JSON, and a file that
-is called - is stdout (docs/results.md).
+Results go to stdout, everything else to stderr. --json prints results as JSON. The file name -
+means stdout (docs/results.md).
 
 Exit codes:
   0  ok
@@ -74,11 +73,11 @@ Exit codes:
 pub struct Cli {
     #[command(subcommand)]
     pub command: Command,
-    /// When to use colour: auto (on a terminal, unless NO_COLOR is set), always or never.
+    /// Use colour: auto (on a terminal, unless NO_COLOR is set), always or never.
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto", hide_possible_values = true,
         hide_default_value = true, help_heading = GENERAL)]
     pub color: When,
-    /// No progress and no notes: only data and errors.
+    /// Print only data and errors, without progress and notes.
     #[arg(short, long, global = true, help_heading = GENERAL)]
     pub quiet: bool,
     /// Print help.
@@ -94,28 +93,28 @@ pub enum Command {
     Test(Box<TestArgs>),
     /// List, show and measure the tables and figures of five papers.
     Paper(PaperArgs),
-    /// Measure a campaign over many machines, by Slurm or here.
+    /// Measure a campaign on many hosts with Slurm, or on this host.
     Fleet(Box<FleetArgs>),
-    /// Show results of an earlier run, or the cost model that fits them.
+    /// Show results of an earlier run, or their cost model.
     Show(Box<ShowArgs>),
     /// Compare results: better, worse, no change, inconclusive.
     Compare(CompareArgs),
-    /// Write an HTML page: what was found, what changed, all tables.
+    /// Write an HTML page: findings, changes and all tables.
     Report(ReportArgs),
     /// Keep results over time; plot a benchmark by date or by kernel.
     History(HistoryArgs),
-    /// Show which functions an operation's instructions are in.
+    /// Show which functions execute an operation's instructions.
     Explain(Box<ExplainArgs>),
-    /// List the machines, what each needs, and whether it is usable here.
+    /// List platforms: what each needs, and which are usable here.
     Machines(MachinesArgs),
-    /// List the benchmarks, what each measures, and where.
+    /// List benchmarks: what each measures, and on which platforms.
     Benchmarks(BenchmarksArgs),
     /// Fetch, boot, check and bisect machines of the deterministic lab.
     Lab {
         #[command(subcommand)]
         what: LabCommand,
     },
-    /// Check this host: what is missing, what disturbs, and the cure.
+    /// Check this host for missing parts and disturbances, with cures.
     Doctor(DoctorArgs),
     /// Serve as one client of `run io`.
     #[command(name = io::CLIENT, hide = true)]
@@ -137,7 +136,7 @@ pub enum Command {
 
 #[derive(Debug, Args)]
 pub struct BenchmarksArgs {
-    /// Machines, separated by commas. Default: those that run uses by default here.
+    /// Platforms, separated by commas. Default: the platforms that run uses on this host.
     #[arg(long, value_name = "PLATFORM,...", value_parser = platforms)]
     pub on: Vec<PlatformList>,
     /// Print JSON.
@@ -158,7 +157,7 @@ pub struct MachinesArgs {
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Exit codes:\n  0  no problem\n  1  a problem, or it can't be printed\n  2  wrong usage"
+    after_help = "Exit codes:\n  0  no problem\n  1  a problem, or the report can't be printed\n  2  wrong usage"
 )]
 pub struct DoctorArgs {
     /// Print JSON.
@@ -168,22 +167,22 @@ pub struct DoctorArgs {
     pub parts: PartsArgs,
 }
 
-/// Other forms of what a command shows. One of them may go to standard output, in place of the table.
+/// Exports of a table. One of them may go to standard output, in place of the table.
 #[derive(Clone, Debug, Default, Args)]
 pub struct Exports {
     /// Print JSON instead of the table.
     #[arg(long, conflicts_with = "export_json")]
     pub json: bool,
-    /// Also write the table as JSON. FILE may be -, standard output, which then has no table.
+    /// Write the table as JSON to FILE. With -, print JSON instead of the table.
     #[arg(long, value_name = "FILE", value_parser = file(Form::Json))]
     pub export_json: Option<PathBuf>,
-    /// Also write the table as Markdown. FILE may be -, as above.
+    /// Write the table as Markdown to FILE. With -, print Markdown instead of the table.
     #[arg(long, value_name = "FILE", value_parser = file(Form::Markdown))]
     pub export_markdown: Option<PathBuf>,
 }
 
 impl Exports {
-    /// Where JSON goes.
+    /// File of the JSON, if the user asked for one.
     pub fn json_to(&self) -> Option<&Path> {
         match self.json {
             true => Some(Path::new(STDOUT)),
@@ -191,12 +190,12 @@ impl Exports {
         }
     }
 
-    /// All of them.
+    /// All files.
     pub fn files(&self) -> [Option<&Path>; 2] {
         [self.json_to(), self.markdown_to()]
     }
 
-    /// Where Markdown goes.
+    /// File of the Markdown, if the user asked for one.
     pub fn markdown_to(&self) -> Option<&Path> {
         self.export_markdown.as_deref()
     }
@@ -205,7 +204,7 @@ impl Exports {
 /// The file name that means standard output.
 pub const STDOUT: &str = "-";
 
-/// What commands have in common that measure, keep the results and show a table of their own.
+/// Options that all commands share which measure and show a table of their own.
 #[derive(Clone, Debug, Default, Args)]
 pub struct Usual {
     #[command(flatten, next_help_heading = help::OUTPUT)]
@@ -219,17 +218,17 @@ pub struct Usual {
 /// The user's replacements for the files that machines are made from.
 #[derive(Clone, Debug, Default, Args)]
 pub struct PartsArgs {
-    /// The guest image. Default: the one that make build makes.
+    /// The guest image. Default: the image that make build makes.
     #[arg(long, value_name = "FILE")]
     pub guest: Option<PathBuf>,
-    /// The QEMU program. Default: in the lab, the one from worldswitch lab fetch; elsewhere
-    /// qemu-system-x86_64 in PATH.
+    /// The QEMU program. Default in the lab: QEMU from worldswitch lab fetch. Default elsewhere: qemu-system-x86_64 in
+    /// PATH.
     #[arg(long, value_name = "PATH")]
     pub qemu: Option<PathBuf>,
-    /// The KVM monitor (vmm). Default: the one that make build makes.
+    /// The KVM monitor (vmm). Default: the monitor that make build makes.
     #[arg(long, value_name = "FILE")]
     pub vmm: Option<PathBuf>,
-    /// Boot lab machines in each launch, without saved states.
+    /// Boot a lab machine at each launch instead of resuming its saved state.
     #[arg(long)]
     pub no_resume: bool,
     #[command(flatten)]
@@ -237,7 +236,7 @@ pub struct PartsArgs {
 }
 
 impl PartsArgs {
-    /// For whoever makes machines.
+    /// Converts the options for the code that makes machines.
     pub fn to_parts(&self) -> Parts {
         Parts {
             guest: self.guest.clone(),
@@ -249,15 +248,12 @@ impl PartsArgs {
     }
 }
 
-/// This program, as results name it.
+/// Name and version of this program, as in results.
 pub fn tool() -> String {
     format!("worldswitch {VERSION}")
 }
 
-/// This program as it measures, until a signal stops it.
-///
-/// # Errors
-/// The signals can't be listened for.
+/// Makes the session of a measurement, which a signal stops.
 pub fn session(colours: Colours) -> anyhow::Result<Session> {
     Ok(Session {
         tool: tool(),

@@ -1,8 +1,8 @@
-//! Command lines of earlier versions in their new form. They work for one more release, and say the new form.
+//! Translates command lines of earlier versions, which work for one more release. A note names the new form.
 
 use std::ffi::OsString;
 
-/// Commands that moved below another one, and where to.
+/// Commands that became subcommands, and their new names.
 const MOVED: [(&str, &[&str]); 6] = [
     ("io", &["run", "io"]),
     ("place", &["run", "place"]),
@@ -52,7 +52,7 @@ pub fn translated(words: Vec<OsString>) -> Translated {
     }
 }
 
-/// The place of the command: the first word that is neither an option of all commands nor its value.
+/// Finds the command: the first word that is neither a general option nor its value.
 fn command_at(words: &[OsString]) -> Option<usize> {
     let mut at = 1;
     loop {
@@ -70,7 +70,7 @@ fn is_of(word: &OsString) -> bool {
         .is_some_and(|word| word == "--of" || word.starts_with("--of="))
 }
 
-/// `COMMAND --of RUN` as `show --view VIEW RUN`.
+/// Translates `COMMAND --of RUN` to `show --view VIEW RUN`.
 fn shown(
     command: &'static str,
     rest: &[OsString],

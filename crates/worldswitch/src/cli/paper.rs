@@ -13,8 +13,8 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct PaperArgs {
-    /// The paper: the beginning of its name is enough (hyperbench-2019, dall-2015, neve-2017,
-    /// elvis-2013, rasmusson-2013).
+    /// The paper. The beginning of the name is enough (hyperbench-2019, dall-2015, neve-2017, elvis-2013,
+    /// rasmusson-2013).
     #[arg(value_name = "NAME")]
     pub paper: Option<String>,
     /// A table, figure or section: 'table 2' or 2, 'figure 4', 'text 4.3' or 4.3.

@@ -10,14 +10,15 @@ use ws_machines::name::PlatformName;
 use ws_results::Paging;
 
 const SHOW_HELP: &str = "\
-Results of one kind of workload have the table of that kind. For all others there is one table of benchmarks.
+Results of one kind of workload are shown in the table of that kind. All other results are shown in
+the table of benchmarks.
 
 Examples:
   worldswitch show run                          the table of a run
   worldswitch show run:lab:kvm                  one result in detail
   worldswitch show apps --prices run            applications, and the cost model's predictions
-  worldswitch show nested --view nested         beside the NEVE paper
-  worldswitch show run --suite dall2015         beside Dall et al.
+  worldswitch show nested --view nested         next to the NEVE paper's figures
+  worldswitch show run --suite dall2015         next to the figures of Dall et al.
   worldswitch show run --native run:lab:native  the cost model
   worldswitch show i10 i100 i1000 --native native --paging nested
                                                 also fits the operator, from runs with --iters 10,
@@ -50,7 +51,7 @@ pub enum Suite {
 }
 
 impl Suite {
-    /// Its name in `reference/suites.csv`.
+    /// Name of the suite in `reference/suites.csv`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Dall2015 => "dall2015",
@@ -72,7 +73,7 @@ pub enum View {
     Io,
     /// Placements on host CPUs.
     Place,
-    /// Benchmarks in nested VMs, beside the NEVE paper.
+    /// Benchmarks in nested VMs, next to the NEVE paper's figures.
     Nested,
     /// Applications in nested VMs.
     NestedApps,
@@ -85,23 +86,23 @@ pub struct ShowArgs {
     /// table, a single result in detail.
     #[arg(required = true, value_name = "PATH")]
     pub paths: Vec<String>,
-    /// The table. Default: the one of the results' workloads.
+    /// The table to show. Default: the table for the results' workloads.
     #[arg(long, value_enum)]
     pub view: Option<View>,
-    /// Show all benchmarks. By default the table of a whole suite has the dozen that matter.
+    /// Show all benchmarks. Default for a whole suite: only the dozen main benchmarks.
     #[arg(long)]
     pub all: bool,
-    /// Use a paper's table layout, with its published figures.
+    /// Use a paper's table layout, with the published figures.
     #[arg(long, value_name = "PAPER")]
     pub suite: Option<Suite>,
-    /// The platform that the others are compared with.
+    /// The platform that all others are compared with.
     #[arg(long, value_name = "PLATFORM", alias = "baseline")]
     pub base: Option<PlatformName>,
     /// Compare results even if this condition differs; may be repeated.
     #[arg(long, value_name = "FIELD")]
     pub allow: Vec<String>,
-    /// Of applications: also show the cost model's predictions and their errors. Prices of exits are from
-    /// these results of microbenchmarks (worldswitch run --on lab:kvm@6.12 ...). May be repeated.
+    /// Predict the cost of applications with the cost model, and show the errors of the predictions. Prices of exits
+    /// come from these results of microbenchmarks (worldswitch run --on lab:kvm@6.12 ...). May be repeated.
     #[arg(long, value_name = "RUN")]
     pub prices: Vec<String>,
     #[command(flatten, next_help_heading = MODEL)]
@@ -111,7 +112,7 @@ pub struct ShowArgs {
     /// Print Markdown instead of the table.
     #[arg(long, help_heading = OUTPUT, conflicts_with_all = ["json", "export_markdown", "native"])]
     pub markdown: bool,
-    /// Print CSV instead of the table, of benchmarks only.
+    /// Print CSV instead of the table. Only for the table of benchmarks.
     #[arg(long, help_heading = OUTPUT, conflicts_with_all = ["json", "markdown", "native"])]
     pub csv: bool,
     #[command(flatten, next_help_heading = MACHINES)]
@@ -119,7 +120,7 @@ pub struct ShowArgs {
 }
 
 impl ShowArgs {
-    /// Other forms of the table, with what `--markdown` stands for.
+    /// Exports of the table, including `--markdown`.
     pub fn forms(&self) -> Exports {
         let mut exports = self.exports.clone();
         if self.markdown {
@@ -129,17 +130,17 @@ impl ShowArgs {
     }
 }
 
-/// What the cost model is fitted to, and what it predicts.
+/// Input of the cost model, and the workload that it predicts.
 #[derive(Debug, Args)]
 pub struct ModelArgs {
-    /// Show the cost model: what each kind of event costs, by PATH, the results of guests, and by these
-    /// results of the same benchmarks, measured natively. May be repeated, for other --iters or --page.
+    /// Show the cost model: the cost of each kind of event. The model compares the guests' results in PATH with these
+    /// native results of the same benchmarks. May be repeated, for other --iters or --page.
     #[arg(long, value_name = "RUN", conflicts_with_all = ["view", "all", "suite", "base", "prices", "export_markdown"])]
     pub native: Vec<String>,
-    /// How guest addresses are translated, if the results do not say.
+    /// Translation of guest addresses, for results that do not record the paging.
     #[arg(long, value_name = "PAGING", value_parser = paging(), requires = "native")]
     pub paging: Option<Paging>,
-    /// Predict a workload by its events: a TOML file whose table [events] has a count per benchmark.
+    /// Predict a workload from its events: a TOML file whose table [events] has a count for each benchmark.
     #[arg(
         long,
         value_name = "FILE",
@@ -147,7 +148,7 @@ pub struct ModelArgs {
         requires = "native"
     )]
     pub events: Option<PathBuf>,
-    /// Take the events from the host's counts of a benchmark in a result.
+    /// Take the events of a workload from the host's counts of a benchmark in a result.
     #[arg(long, num_args = 2, value_names = ["RESULT", "BENCHMARK"], requires = "native")]
     pub events_of: Vec<String>,
 }
@@ -157,22 +158,21 @@ pub struct ReportArgs {
     /// Results: a folder, FOLDER:PLATFORM or a file. Explanations in a folder are shown too.
     #[arg(required_unless_present = "simulated", value_name = "RUN")]
     pub runs: Vec<String>,
-    /// Also draw figures that a model gives: the output of `elvis simulate --figure N --json`.
+    /// Draw figures of a simulation: the output of elvis simulate --figure N --json.
     #[arg(long, value_name = "FILE")]
     pub simulated: Option<PathBuf>,
-    /// The page to write: one self-contained HTML file. FILE.svg gets only the page's first chart. Other file
-    /// extensions are refused. -: write the page to standard output.
+    /// The HTML file to write, self-contained. FILE.svg gets only the first chart of the page. Other file extensions
+    /// are refused. With -, write the page to standard output.
     #[arg(short, long, value_name = "FILE", default_value = "report.html",
         value_parser = file_of(&[Form::Html, Form::Svg]))]
     pub output: PathBuf,
-    /// What the results are compared with. One of their platforms: the others are shown relative to it
-    /// (default: the lab's machines without a hypervisor). A folder of other results: each platform is judged
-    /// against the same one there. FOLDER:PLATFORM or a file: all platforms are judged against this one. May be
-    /// given twice, once for a platform and once for results.
+    /// The base of the comparison. A platform of the results: all others are shown relative to this platform (default:
+    /// the lab's machines without a hypervisor). A folder of other results: each platform is judged against the same
+    /// platform there. FOLDER:PLATFORM or a file: all platforms are judged against this result. May be given twice,
+    /// once for a platform and once for results.
     #[arg(long, value_name = "PLATFORM|RUN", alias = "baseline")]
     pub base: Vec<String>,
-    /// Also show what a workload would cost on each platform: a file as for `worldswitch show
-    /// --events`.
+    /// Show the cost of a workload on each platform. FILE is a file as for worldswitch show --events.
     #[arg(long, value_name = "FILE")]
     pub events: Option<PathBuf>,
     /// Compare results even if this condition differs; may be repeated.

@@ -14,19 +14,19 @@ BASE and HEAD are each, in this order of preference:
 With --monitor they are programs: the KVM monitors to compare.
 
 A commit is built with the lab's small configuration, in a worktree in the cache. Your checkout is
-never touched. The next build compiles only what changed, and a kernel that was built is kept. This
-needs the usual tools of a Linux build (gcc, make, flex, bison, bc, libelf-dev), and uses ccache
+never touched. The next build compiles only changed files, and built kernels are kept. Builds
+need the usual tools for Linux (gcc, make, flex, bison, bc, libelf-dev), and uses ccache
 where it is installed.
 
 Examples:
   worldswitch test HEAD~ HEAD                   what the last commit costs, from a kernel's tree
   worldswitch test v6.12 v6.13 --on lab:kvm     two releases, on QEMU: a tenth of the time
   worldswitch test 6.1 6.12 --on lab:kvm --all  two kernels of Debian, every benchmark
-  worldswitch test before after                 two results; nothing is booted but to explain
+  worldswitch test before after                 two results; machines boot only to explain
   worldswitch test HEAD~ HEAD --suite kut       the rows of kvm-unit-tests, for a cover letter
   worldswitch test old/vmm new/vmm --monitor --on lab:kvm
   worldswitch test HEAD~ HEAD --comment patch.md
-                                                also a comment for the patch, if anything changed
+                                                with a comment for the patch, if anything changed
 
 Exit codes, the first that applies:
   2  wrong usage
@@ -50,14 +50,14 @@ pub struct TestArgs {
     /// Lab machines, separated by commas; may be repeated. Default: lab:kvm-amd,lab:kvm-intel.
     #[arg(long, value_name = "PLATFORM,...", value_parser = platforms)]
     pub on: Vec<PlatformList>,
-    /// Measure all benchmarks. By default the dozen that matter are measured.
+    /// Measure all benchmarks. Default: only the dozen main benchmarks.
     #[arg(long, conflicts_with_all = ["bench", "suite"])]
     pub all: bool,
     /// Measure the benchmarks of a suite, and print a text for a patch's cover letter with the suite's names. kut:
     /// kvm-unit-tests.
     #[arg(long, value_name = "SUITE", conflicts_with = "bench")]
     pub suite: Option<Suite>,
-    /// Measure only benchmarks whose name matches this regular expression (any part of it).
+    /// Measure only benchmarks whose name matches this regular expression (any part of the name).
     #[arg(long, value_name = "REGEX", value_parser = regex::Regex::new)]
     pub bench: Option<regex::Regex>,
     /// Extra boots of each side with shifted code and more memory. The range of a figure over all boots is its
@@ -70,18 +70,18 @@ pub struct TestArgs {
     /// Compare KVM monitors: BASE and HEAD are programs.
     #[arg(long, conflicts_with = "vmm")]
     pub monitor: bool,
-    /// Leave out which functions changed.
+    /// Skip the comparison of functions.
     #[arg(long)]
     pub no_explain: bool,
-    /// The repository of Linux that commits are in. Default: the current folder.
+    /// The repository of Linux that has the commits. Default: the current folder.
     #[arg(long, value_name = "DIR", default_value = ".", hide_default_value = true, help_heading = KERNELS)]
     pub kernel_tree: PathBuf,
     /// The shell command that builds a commit (worldswitch lab bisect --help lists its variables). Default:
     /// a build with lab/kernel.config.
     #[arg(long, value_name = "COMMAND", help_heading = KERNELS)]
     pub build: Option<String>,
-    /// Write a comment for the patch as Markdown. If nothing changed, no file is written, and one that is there
-    /// is removed.
+    /// Write a comment for the patch as Markdown. If nothing changed, no file is written, and an existing file is
+    /// removed.
     #[arg(long, value_name = "FILE", help_heading = OUTPUT, value_parser = file(Form::Markdown))]
     pub comment: Option<PathBuf>,
     #[command(flatten, next_help_heading = OUTPUT)]

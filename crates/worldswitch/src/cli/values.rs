@@ -10,7 +10,7 @@ use ws_machines::name::{PlatformName, parse_list};
 use ws_results::Paging;
 use ws_runner::plan::{Apic, Page};
 
-/// The values of `--color`.
+/// Values of `--color`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum When {
     /// On a terminal, unless NO_COLOR is set.
@@ -20,7 +20,7 @@ pub enum When {
 }
 
 impl When {
-    /// Whether colour is asked for.
+    /// Returns whether to use colour; `None` if the terminal decides.
     pub fn asked(self) -> Option<bool> {
         match self {
             Self::Auto => None,
@@ -52,7 +52,7 @@ pub(super) fn one_of<T: Copy + Send + Sync + 'static>(
     });
     PossibleValuesParser::new(shown).try_map(|text| {
         let one = all.iter().find(|(_, words, _)| words.contains(&&*text));
-        one.map(|(value, ..)| *value).ok_or("it is no such word")
+        one.map(|(value, ..)| *value).ok_or("unknown value")
     })
 }
 
@@ -111,7 +111,9 @@ pub fn yes_or_no() -> impl TypedValueParser<Value = bool> {
 /// Parses the name of a folder, which can't be standard output.
 pub fn folder() -> impl TypedValueParser<Value = PathBuf> {
     PathBufValueParser::new().try_map(|path| match path == Path::new(STDOUT) {
-        true => Err("a folder can't be standard output, which --json prints to; ./- is a folder"),
+        true => Err(
+            "- is standard output, and results need a folder: write ./- for a folder of this name",
+        ),
         false => Ok(path),
     })
 }

@@ -1,4 +1,4 @@
-//! `worldswitch benchmarks`: what each measures, and which platforms can measure it.
+//! `worldswitch benchmarks`: lists benchmarks, and the platforms that can measure each.
 
 use crate::cli::{BenchmarksArgs, PlatformList};
 use anyhow::Context;
@@ -21,7 +21,7 @@ struct Asked {
     rows: Vec<BenchmarkRow>,
 }
 
-/// A benchmark, and what each platform that knows it answers.
+/// A benchmark, with the answer of each platform that has it.
 struct Line<'a> {
     row: &'a BenchmarkRow,
     answers: Vec<(&'a str, Answer)>,
@@ -36,7 +36,7 @@ pub struct Benchmarks<'a> {
     /// Always `worldswitch-benchmarks/1`.
     #[schemars(extend("const" = SCHEMA))]
     schema: &'static str,
-    /// In the order of the images.
+    /// Benchmarks, in the order of the guest images.
     benchmarks: Vec<Benchmark<'a>>,
 }
 
@@ -46,12 +46,12 @@ struct Benchmark<'a> {
     name: &'a str,
     category: &'a str,
     summary: &'a str,
-    /// What a machine must have, in words.
+    /// Requirements on the machine, in words.
     requires: &'a str,
-    /// Which platforms can measure it, of those that were asked about and know it.
+    /// The requested platforms that have this benchmark, and whether each can measure it.
     platforms: Vec<OnPlatform<'a>>,
     vcpus: u32,
-    /// The guest's options that it reads.
+    /// Options of the guest that the benchmark reads.
     parameters: &'a [&'static str],
     /// The fewest operations in a sample, on units of time.
     min_iterations: u64,
@@ -61,7 +61,7 @@ struct Benchmark<'a> {
     insns_iterations: u64,
     /// Samples, on instruction counts.
     insns_samples: u64,
-    /// Of its machine code and the harness.
+    /// Digest of the benchmark's machine code and of the harness.
     digest: &'a str,
 }
 
@@ -69,16 +69,13 @@ struct Benchmark<'a> {
 #[derive(Debug, Serialize, JsonSchema)]
 struct OnPlatform<'a> {
     platform: &'a str,
-    /// Null: the guest finds out.
+    /// Whether the platform can measure it; null if only the guest can tell.
     usable: Option<bool>,
-    /// Why not, or on what it depends.
+    /// Reason why not, or the condition.
     why: Option<String>,
 }
 
-/// Prints the benchmarks of these platforms, or of those that `run` uses by default.
-///
-/// # Errors
-/// There is no guest image, a platform is unknown or lacks something, or standard output can't be written.
+/// Prints the benchmarks of these platforms; by default, of the platforms that `run` uses.
 pub fn benchmarks(args: &BenchmarksArgs) -> anyhow::Result<()> {
     let resources = &parts::resources(&args.parts.to_parts());
     let asked = asked(&args.on, resources)?;
@@ -144,7 +141,7 @@ fn asked(on: &[PlatformList], resources: &Resources) -> anyhow::Result<Vec<Asked
     names.iter().map(open).collect()
 }
 
-/// A line for each benchmark that a platform knows, or for each of the image.
+/// Makes a line for each benchmark of these platforms; without platforms, for each of the image.
 fn lines<'a>(asked: &'a [Asked], image: &'a [BenchmarkRow]) -> Vec<Line<'a>> {
     let row = |row| Line {
         row,
@@ -168,7 +165,7 @@ fn lines<'a>(asked: &'a [Asked], image: &'a [BenchmarkRow]) -> Vec<Line<'a>> {
 }
 
 impl Line<'_> {
-    /// Which of `asked` platforms can measure it, in words.
+    /// Says which of `asked` platforms can measure the benchmark.
     fn to_text(&self, asked: usize) -> String {
         let no = |answer: &Answer| match answer {
             Answer::No(why) => Some(why.clone()),

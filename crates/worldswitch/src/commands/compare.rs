@@ -10,16 +10,12 @@ use ws_results::ResultFile;
 use ws_terminal::{Colours, output};
 
 /// Compares results.
-///
-/// # Errors
-/// There is no such result, it can't be read, a platform has no counterpart, conditions differ, or
-/// something can't be written.
 pub fn compare(args: &CompareArgs, colours: Colours) -> anyhow::Result<Outcome> {
     let bases = ws_results::load(&args.base)?;
     let others = ws_results::load_all(&args.others)?;
     let parts = args.parts.to_parts();
     let explain = args.explain.then_some(&parts);
-    // Who names FOLDER:PLATFORM or a file means no other platform.
+    // A user who names FOLDER:PLATFORM or a file does not ask for other platforms.
     let are_whole = args.others.iter().any(|other| Path::new(other).is_dir());
     let (pairs, alone) = pairs(&bases, &others)?;
     for why in alone {
@@ -29,12 +25,12 @@ pub fn compare(args: &CompareArgs, colours: Colours) -> anyhow::Result<Outcome> 
     judge(&pairs, gaps, &args.how, explain, colours)
 }
 
-/// Results to compare, each base before its other.
+/// Pairs of results to compare, the base first.
 type Pairs<'a> = Vec<(&'a ResultFile, &'a ResultFile)>;
 
-/// The pairs to compare, and results that have none because the base has none of their host, in words. A single base is
-/// compared with all others; of several bases, each other result is compared with its [`counterpart`]. A base that is
-/// also among the others, in a folder, is not compared with itself.
+/// Returns the pairs to compare, and a reason for each result whose host the base lacks. A single base is compared
+/// with all others. Of several bases, each other result is compared with its [`counterpart`]. A base that is also
+/// among the others, in a folder, is not compared with itself.
 fn pairs<'a>(
     bases: &'a [ResultFile],
     others: &'a [ResultFile],
@@ -63,7 +59,7 @@ fn pairs<'a>(
     Ok((pairs, alone))
 }
 
-/// The results of the base that are in no pair: of all its platforms, or else only other hosts of the platforms that are.
+/// Lists the results of the base that are in no pair. Unless `of_all`, only hosts of platforms that are in a pair.
 fn only_in_base(bases: &[ResultFile], pairs: &Pairs<'_>, of_all: bool) -> Vec<Gap> {
     let is_paired = |base: &ResultFile| pairs.iter().any(|(one, _)| std::ptr::eq(*one, base));
     let is_meant = |base: &ResultFile| {

@@ -1,5 +1,5 @@
-//! `worldswitch complete`, which the scripts of shells call at each Tab: benchmarks, platforms and workloads that a word
-//! may become. It only reads files, and starts no program.
+//! `worldswitch complete`, which shells' completion scripts call at each Tab. Prints the benchmarks, platforms and
+//! workloads that complete a word. Only reads files; starts no program.
 
 use crate::cli::help;
 use clap::Arg;
@@ -12,19 +12,16 @@ use ws_machines::platforms;
 use ws_runner::parts::{self, Parts};
 use ws_text::terminal;
 
-/// Values and what each is.
+/// Values, each with its description.
 type Found = Vec<(String, String)>;
 
-/// Prints what the last word may become.
-///
-/// # Errors
-/// Standard output can't be written.
+/// Prints the completions of the last word.
 pub fn complete(words: Vec<OsString>) -> anyhow::Result<()> {
     ws_manual::complete(&help::command(), values, words, &mut stdout().lock())?;
     Ok(())
 }
 
-/// Which values an argument takes, by the name that its help has for them.
+/// Returns the function that completes an argument, chosen by the name of the argument's value.
 fn values(arg: &Arg) -> Option<fn(&str) -> Found> {
     let names = arg.get_value_names().unwrap_or_default();
     let is_chosen = !arg.get_possible_values().is_empty();
@@ -38,7 +35,7 @@ fn values(arg: &Arg) -> Option<fn(&str) -> Found> {
     }
 }
 
-/// Those whose value begins with `text`.
+/// Keeps the values that begin with `text`.
 fn beginning(text: &str, all: impl IntoIterator<Item = (String, String)>) -> Found {
     let all = all.into_iter();
     all.filter(|(value, _)| value.starts_with(text)).collect()
@@ -48,7 +45,7 @@ fn lab() -> Option<Lab> {
     parts::recipes(&Parts::default().lab).ok()
 }
 
-/// `a,b`: the last platform of a list, without those before it.
+/// Completes the last platform of a list such as `a,b`, leaving out the platforms already in it.
 fn list_of_platforms(text: &str) -> Found {
     let (before, last) = match text.rsplit_once(',') {
         Some((before, last)) => (before, last),
@@ -62,7 +59,7 @@ fn list_of_platforms(text: &str) -> Found {
         .collect()
 }
 
-/// Platforms; after `@` the recipe's variants.
+/// Completes platforms; after `@`, the recipe's variants.
 fn platforms_from(text: &str) -> Found {
     if text.starts_with("lab:") && text.contains('@') {
         let variants = variants(text).into_iter();
@@ -84,7 +81,7 @@ fn platforms_from(text: &str) -> Found {
     beginning(text, lab.chain(host))
 }
 
-/// Recipes, and what each is.
+/// Recipes, each with its description.
 fn recipes() -> Found {
     let Some(lab) = lab() else {
         return Vec::new();
@@ -99,7 +96,7 @@ fn recipes() -> Found {
         .collect()
 }
 
-/// The variants of the recipe in `text`, as `kvm@6.12`.
+/// Variants of the recipe in `text`, as `kvm@6.12`.
 fn variants(text: &str) -> Vec<String> {
     let (name, _) = split(text);
     let variants = lab().and_then(|lab| lab.variants(name).ok());
@@ -109,7 +106,7 @@ fn variants(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// Machines of the lab, without or with `lab:`, for commands that take no others.
+/// Machines of the lab, with or without `lab:`, for commands that take only lab machines.
 fn machines(text: &str) -> Found {
     if text.starts_with("lab:") {
         return platforms_from(text);

@@ -1,4 +1,4 @@
-//! `worldswitch doctor`: what this host lacks, what disturbs measurements on it, and how to fix it.
+//! `worldswitch doctor`: finds what this host lacks and what disturbs its measurements, with cures.
 
 use crate::cli::DoctorArgs;
 use crate::shared::Done;
@@ -7,10 +7,7 @@ use ws_runner::doctor::examine;
 use ws_runner::parts;
 use ws_terminal::{Colours, output};
 
-/// Examines the host and prints the report. In part: there are problems, which standard output has.
-///
-/// # Errors
-/// Standard output can't be written.
+/// Examines the host and prints the report. Returns [`Done::InPart`] if the report has a problem.
 pub fn doctor(args: &DoctorArgs, colours: Colours) -> anyhow::Result<Done> {
     let resources = parts::resources(&args.parts.to_parts());
     let report = examine(&resources, true);

@@ -30,17 +30,17 @@ pub struct Platforms<'a> {
 struct Listed<'a> {
     name: &'a str,
     summary: &'a str,
-    /// What it needs, in words.
+    /// Requirements, in words.
     needs: &'a str,
-    /// In which it measures.
+    /// Unit of its figures.
     unit: &'a str,
-    /// Whether `run` without `--on` uses it on this host.
+    /// Whether `run` without `--on` uses the platform on this host.
     default: bool,
-    /// Whether it can be used here; null if that depends on the device or file that is named.
+    /// Whether the platform is usable here; null if that depends on the named device or file.
     usable: Option<bool>,
-    /// Why it can't, and the cure.
+    /// Reason why not, and the cure.
     why_not: Option<String>,
-    /// What its figures do not say.
+    /// Limits of its figures.
     note: Option<&'static str>,
 }
 
@@ -67,9 +67,6 @@ impl<'a> Listed<'a> {
 }
 
 /// Prints the platforms, what each needs, and whether it is usable here.
-///
-/// # Errors
-/// The recipes can't be read, or standard output can't be written.
 pub fn machines(args: &MachinesArgs) -> anyhow::Result<()> {
     let resources = &parts::resources(&args.parts.to_parts());
     let all = platforms::all(resources)?;

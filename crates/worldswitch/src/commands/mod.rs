@@ -22,9 +22,6 @@ use crate::shared::Done;
 use ws_terminal::Colours;
 
 /// Runs a command.
-///
-/// # Errors
-/// What went wrong and how to fix it; [`ws_terminal::Usage`] if the command line is wrong.
 pub fn command(command: &Command, colours: Colours) -> anyhow::Result<Done> {
     match command {
         Command::Run(args) => return run::run(args, colours),

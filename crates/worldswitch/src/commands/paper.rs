@@ -17,14 +17,14 @@ const PAPERS: &str = "worldswitch-papers/1";
 /// From this width in characters on a table is turned if that makes it narrower.
 const WIDE: usize = 130;
 
-/// Papers, what of them is measured, and the numbers of one figure.
+/// Papers, their figures that are measured here, and the numbers of one figure.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Papers {
     /// Always `worldswitch-papers/1`.
     #[schemars(extend("const" = PAPERS))]
     schema: &'static str,
     papers: Vec<PaperListed>,
-    /// The published numbers of the figure that was asked for.
+    /// Published numbers of the requested figure.
     numbers: Vec<Number>,
 }
 
@@ -35,7 +35,7 @@ struct PaperListed {
     authors: String,
     title: String,
     venue: String,
-    /// What of it is measured, and how.
+    /// Figures of the paper that are measured here, with their commands.
     figures: Vec<Figure>,
 }
 
@@ -44,21 +44,18 @@ struct PaperListed {
 struct Number {
     row: String,
     column: String,
-    /// As printed.
+    /// Number as printed.
     printed: String,
-    /// The number, or the lower end of a range.
+    /// Value, or the lower end of a range.
     value: Option<f64>,
     unit: String,
-    /// The paper's machine.
+    /// Machine of the paper.
     hardware: String,
-    /// What a reader must know.
+    /// Explanation for the reader.
     note: String,
 }
 
-/// Lists, shows or measures.
-///
-/// # Errors
-/// There is no such paper or figure, or its command could not be started.
+/// Lists papers, shows a figure, or measures it.
 pub fn paper(args: &PaperArgs, colours: Colours) -> anyhow::Result<Done> {
     let reference = reference::load()?;
     let name = args.paper.as_deref();
@@ -81,14 +78,14 @@ pub fn paper(args: &PaperArgs, colours: Colours) -> anyhow::Result<Done> {
     }
     if figure.command.is_empty() {
         bail!(Usage(format!(
-            "no command measures {} of {}: worldswitch paper {1} lists what is measured",
+            "no command measures {} of {}: worldswitch paper {1} lists the measured figures",
             figure.figure, figure.paper
         )));
     }
     run(&figure.command, colours)
 }
 
-/// The key of the paper that is meant.
+/// Finds the key of the named paper.
 fn named<'a>(reference: &'a Reference, given: &str) -> Result<&'a str, Usage> {
     let given_low = given.to_lowercase();
     let mut like = reference
@@ -108,7 +105,7 @@ fn named<'a>(reference: &'a Reference, given: &str) -> Result<&'a str, Usage> {
     }
 }
 
-/// The figure that is meant: one that is measured here, else one whose numbers are known.
+/// Finds the named figure: a figure that is measured here, else one whose numbers are known.
 fn figure(reference: &Reference, paper: &str, given: &str) -> Result<Figure, Usage> {
     let given_low = given.trim().to_lowercase();
     let kinds = ["", "table ", "figure ", "text "];
@@ -147,7 +144,7 @@ fn figure(reference: &Reference, paper: &str, given: &str) -> Result<Figure, Usa
     })
 }
 
-/// What of a paper is measured.
+/// Figures of a paper that are measured here.
 fn figures<'a>(reference: &'a Reference, paper: &'a str) -> impl Iterator<Item = &'a Figure> {
     let all = reference.figures.iter();
     all.filter(move |figure| figure.paper == paper)
@@ -185,7 +182,7 @@ fn listed(reference: &Reference, name: Option<&str>, figure: Option<&Figure>) ->
     }
 }
 
-/// The papers, each with what of it is measured.
+/// Lists the papers, each with its figures that are measured here.
 fn list(reference: &Reference, name: Option<&str>) -> String {
     let papers = reference.papers.iter();
     let papers = papers.filter(|paper| name.is_none_or(|name| paper.paper == name));
@@ -207,12 +204,12 @@ fn list(reference: &Reference, name: Option<&str>) -> String {
     parts.collect::<Vec<_>>().join("\n")
 }
 
-/// A figure: its published numbers, the machines they are of, and the command that measures it here.
+/// Formats a figure: its published numbers, their machines, and the command that measures it here.
 fn shown(reference: &Reference, figure: &Figure) -> String {
     let values: Vec<&Value> = reference.of_table(&figure.paper, figure.table()).collect();
     let mut text = format!("{}, {}: {}\n", figure.paper, figure.figure, figure.shows);
     match values.is_empty() {
-        true => text.push_str("\nThe paper prints no numbers of it.\n"),
+        true => text.push_str("\nThe paper prints no numbers for this figure.\n"),
         false => text.push_str(&format!("\n{}", numbers(&values))),
     }
     let mut below: Vec<String> = Vec::new();
@@ -241,7 +238,7 @@ fn shown(reference: &Reference, figure: &Figure) -> String {
         text.push_str(&format!("\n{}\n", below.join("\n")));
     }
     match figure.command.is_empty() {
-        true => text.push_str("\nNo command measures it.\n"),
+        true => text.push_str("\nNo command measures this figure.\n"),
         false => text.push_str(&format!(
             "\ncommand: {}\npage:    docs/{}\n",
             figure.command, figure.page
@@ -250,7 +247,7 @@ fn shown(reference: &Reference, figure: &Figure) -> String {
     text
 }
 
-/// The numbers as printed, by row and column, or the other way round if that is narrower. Columns say their unit and their
+/// Lays out the numbers as printed, by row and column, or turned if that is narrower. Columns have their unit and
 /// machine where these differ.
 fn numbers(values: &[&Value]) -> String {
     let unit = |value: &Value| match value.unit.as_str() {
@@ -303,7 +300,7 @@ fn numbers(values: &[&Value]) -> String {
     }
 }
 
-/// Rows as columns.
+/// Turns rows into columns.
 fn turned(table: &[Vec<String>]) -> Vec<Vec<String>> {
     let columns = table.first().map_or(0, Vec::len);
     let line = |column: usize| table.iter().map(|row| row[column].clone()).collect();
@@ -338,7 +335,7 @@ mod tests {
     use crate::cli::Cli;
     use clap::Parser;
 
-    /// The words of a command of the file: blanks separate them, single quotes hold them together.
+    /// Splits a command of the file into words: at blanks, except within single quotes.
     fn words(command: &str) -> Vec<String> {
         let mut words = vec![String::new()];
         let mut is_quoted = false;
@@ -352,7 +349,7 @@ mod tests {
         words
     }
 
-    /// The commands of a line for a shell.
+    /// Splits a shell line into its commands.
     fn commands(line: &str) -> impl Iterator<Item = Vec<String>> {
         let parts = line.split("&&").flat_map(|part| part.split(';'));
         let parts = parts.map(|part| part.trim().trim_start_matches("do "));

@@ -11,7 +11,7 @@ use ws_report::page::Simulated;
 use ws_results::{FindError, ResultFile};
 use ws_terminal::{Colours, Usage, output};
 
-/// Far more than any explanation has.
+/// Limit of the size of an explanation, far above any real one.
 const EXPLANATION_BYTES: u64 = 64 << 20;
 
 /// Writes the page of the command line's results. If a requested comparison is not possible, the page is still
@@ -45,7 +45,7 @@ pub fn report(args: &ReportArgs, colours: Colours) -> anyhow::Result<Done> {
         let read = Simulated::from_json(&text);
         asked.simulated = Some(read.map_err(|why| {
             Usage(format!(
-                "{name} is no output of elvis simulate --figure N --json: {why}"
+                "{name} is not output of elvis simulate --figure N --json: {why}"
             ))
         })?);
     }
@@ -63,7 +63,7 @@ pub fn report(args: &ReportArgs, colours: Colours) -> anyhow::Result<Done> {
     })
 }
 
-/// The results of `--base`, to judge against: a folder's, or the one that it names.
+/// Loads the results of `--base`: a folder's, or a single one.
 fn others(base: &str, results: &[ResultFile]) -> anyhow::Result<Bases> {
     let mut found = ws_results::load(base).with_context(|| {
         let platforms = ws_results::platforms(results);
@@ -78,7 +78,7 @@ fn others(base: &str, results: &[ResultFile]) -> anyhow::Result<Bases> {
     })
 }
 
-/// The results and explanations that the command line names. A folder may have only one of them.
+/// Loads the results and explanations that the command line names. A folder may have results, explanations or both.
 fn found(runs: &[String]) -> anyhow::Result<(Vec<ResultFile>, Vec<Explained>)> {
     let (mut results, mut explained) = (Vec::new(), Vec::new());
     for spec in runs {
@@ -108,9 +108,6 @@ fn order(results: &mut [ResultFile], named: Option<&str>) {
 }
 
 /// Reads an explanation.
-///
-/// # Errors
-/// It can't be read, is too large, or is no explanation.
 fn explanation(path: &Path) -> anyhow::Result<Explained> {
     let text = input::read_at_most(path, EXPLANATION_BYTES)?;
     Explained::from_json(&text).with_context(|| format!("can't read {}", path.display()))

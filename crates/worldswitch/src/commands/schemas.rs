@@ -1,11 +1,11 @@
-//! The JSON Schemas of what commands print, which `docs/` has; those of tables and results are tested in their crates.
+//! The JSON Schemas in `docs/` of the commands' output. Crates test the schemas of their own tables and results.
 
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
 
 const DOCS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs");
 
-/// Of what is written: a field that is left out where it would be empty is not required.
+/// Makes the schema of serialized output: a field that is left out when empty is not required.
 fn of<T: JsonSchema>() -> Schema {
     let settings = SchemaSettings::draft2020_12().for_serialize();
     settings.into_generator().into_root_schema_for::<T>()

@@ -1,4 +1,4 @@
-//! What changed in benchmarks that `compare` found to cost more or less.
+//! Explains benchmarks whose cost `compare` found changed.
 
 use anyhow::{Context, bail};
 use std::collections::BTreeMap;
@@ -20,18 +20,15 @@ pub struct Changed<'a> {
     pub base: &'a ResultFile,
     pub other: &'a ResultFile,
     pub benchmark: String,
-    /// How many instructions more it takes; nothing if it was compared on time.
+    /// Added instructions; `None` if the benchmark was compared on time.
     pub added: Option<f64>,
 }
 
-/// By platform and benchmark; nothing if the user stopped it.
+/// Explanations by platform and benchmark; `None` if the user stopped the command.
 type Known = BTreeMap<(String, String), Option<Explained>>;
 
-/// What the functions of each do more or less, or why that can't be told. `print`: also prints it, each as soon as it
-/// is known.
-///
-/// # Errors
-/// Standard output can't be written.
+/// Compares the functions of each changed benchmark on both machines, or says why it can't. `print`: also prints each
+/// comparison when it is known.
 pub fn changed(
     rows: &[Changed<'_>],
     parts: &Parts,
@@ -75,7 +72,7 @@ fn text(row: &Changed<'_>, difference: &Difference) -> String {
     let compared = row.added.map(|added| added.round() as i64);
     if let Some(compared) = compared.filter(|added| *added != difference.measured) {
         text += &format!(
-            "Recorded alone and without perturbation; the compared results differ by {}.\n",
+            "Both were recorded alone and without perturbation. The compared results differ by {}.\n",
             signed(compared)
         );
     }
@@ -89,9 +86,9 @@ fn difference(
     known: &mut Known,
 ) -> anyhow::Result<Option<Difference>> {
     if row.added.is_none() {
-        bail!("only instructions can be explained, and it was compared on time");
+        bail!("compared in time, but only instructions can be explained");
     }
-    // Both, before any is booted.
+    // Both machines are checked before either is booted, which takes minutes.
     let names = [as_now(row.base, parts)?, as_now(row.other, parts)?];
     let explainer = Explainer {
         benchmark: &row.benchmark,
@@ -113,12 +110,12 @@ fn difference(
     }
 }
 
-/// The machine of a result, if it can be made again.
+/// Returns the machine of a result, if the same machine can still be made.
 fn as_now(result: &ResultFile, parts: &Parts) -> anyhow::Result<PlatformName> {
     let platform = &result.platform;
     let measured = result.identity.subject.get("machine_digest");
     let Some(measured) = measured.and_then(|digest| digest.as_str()) else {
-        bail!("{platform} is no lab machine");
+        bail!("{platform} is not a lab machine");
     };
     let name: PlatformName = platform.parse().with_context(|| platform.clone())?;
     let resources = parts::resources(parts);

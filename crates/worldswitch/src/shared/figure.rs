@@ -3,7 +3,7 @@
 use ws_analysis::Figure;
 use ws_results::ResultFile;
 
-/// The figure's band; empty if its ends are equal.
+/// Formats the figure's band; empty if its ends are equal.
 pub fn band(figure: &Figure) -> String {
     let (low, high) = figure.band;
     match low == high {
@@ -12,12 +12,12 @@ pub fn band(figure: &Figure) -> String {
     }
 }
 
-/// A number of instructions for a table.
+/// Formats a number of instructions for a table.
 pub fn number(insns: f64) -> String {
     ws_report::value(insns, "insns")
 }
 
-/// The legend below a table of these figures: their unit, and each caveat of the machines once.
+/// Formats the legend of a table: the unit, and each caveat of the machines once.
 pub fn legend<'a>(results: impl Iterator<Item = &'a ResultFile>) -> String {
     let unit = "executed instructions for one operation (the mode): path length, not time; a trap itself costs nothing";
     let mut lines = vec![unit];

@@ -1,25 +1,19 @@
-//! Text files that are small: users write them by hand, or this program wrote them.
+//! Small text files, which users write by hand or this program wrote.
 
 use anyhow::{Context, bail};
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-/// Far more than anybody writes by hand: 1 MiB.
+/// Limit of a file written by hand, above any real one: 1 MiB.
 const BY_HAND: u64 = 1 << 20;
 
-/// Reads a file that somebody wrote by hand: events, a budget.
-///
-/// # Errors
-/// It can't be read, is not UTF-8, or is larger than 1 MiB.
+/// Reads a file that the user wrote by hand: events, a budget.
 pub fn read(path: &Path) -> anyhow::Result<String> {
     read_at_most(path, BY_HAND)
 }
 
 /// Reads a text file of at most `limit` bytes.
-///
-/// # Errors
-/// It can't be read, is not UTF-8, or is larger.
 pub fn read_at_most(path: &Path, limit: u64) -> anyhow::Result<String> {
     let failed = || format!("can't read {}", path.display());
     let mut text = String::new();

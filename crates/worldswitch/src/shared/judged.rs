@@ -1,4 +1,4 @@
-//! Judges pairs of results, and shows and exports the verdicts: for `compare` and `history check`.
+//! Judges pairs of results, and shows and exports the verdicts, for `compare` and `history check`.
 
 use crate::cli::{Effect, JudgeArgs, session};
 use crate::shared::changed::{self, Changed};
@@ -14,9 +14,9 @@ use ws_runner::benchmarks;
 use ws_runner::parts::Parts;
 use ws_terminal::{Colours, Usage, output};
 
-/// Judges pairs of a base and another result, shows the tables, and exports them. A pair whose
-/// conditions differ does not hide the verdicts on other pairs. `gaps`: what of the base is in no pair.
-/// `explain`: also shows which functions changed, of machines that are made from these files.
+/// Judges pairs of a base and another result, shows the tables, and exports them. A pair whose conditions differ does
+/// not hide the verdicts on other pairs. `gaps`: results of the base that are in no pair. `explain`: also shows which
+/// functions changed; the machines are made from these files.
 ///
 /// # Errors
 /// `--bench` matches nothing, the conditions differ in all pairs, or something can't be written.
@@ -43,7 +43,7 @@ pub fn judge(
                 .map(|bench| matching([base, other], bench)),
         };
         match compare_results(base, other, &options) {
-            // None of its benchmarks was asked for.
+            // The user asked for other benchmarks.
             Ok(one) if one.rows.is_empty() && args.bench.is_some() => {}
             Ok(one) => {
                 let rows = one.rows.iter();
@@ -62,6 +62,7 @@ pub fn judge(
             return Err(why.clone().into());
         }
     }
+    // From here on some pair was judged: refused pairs are reported next to its verdicts, not instead of them.
     let mut comparisons = Comparisons::of(compared).lacking(gaps);
     if !comparisons.over_hosts.is_empty() {
         comparisons.hosts = Some(sides(pairs, thresholds));
@@ -74,7 +75,7 @@ pub fn judge(
     for why in &refused {
         output::error(&anyhow::anyhow!("{why}"), colours);
     }
-    // What is refused as a whole was said just now.
+    // Pairs that were refused as a whole are printed above.
     let is_said = |gap: &&Gap| !refused.iter().any(|why| why.gap() == **gap);
     for gap in comparisons.gaps.iter().filter(is_said) {
         output::remark(&format!("not judged: {}", gap.why), colours);
@@ -86,7 +87,7 @@ pub fn judge(
     Ok(comparisons.outcome)
 }
 
-/// The hosts of both sides among others of their kind.
+/// Judges the hosts of both sides among others of their kind.
 fn sides(pairs: &[(&ResultFile, &ResultFile)], thresholds: Thresholds) -> HostsOfSides {
     HostsOfSides {
         base: judge_hosts(pairs.iter().map(|(base, _)| *base), &thresholds),
@@ -128,7 +129,7 @@ fn as_changed<'a>(
     })
 }
 
-/// The last of each kind counts.
+/// Takes the last threshold of each kind.
 fn thresholds(args: &JudgeArgs) -> Thresholds {
     let mut thresholds = Thresholds {
         significance: args.significance,
@@ -143,7 +144,7 @@ fn thresholds(args: &JudgeArgs) -> Thresholds {
     thresholds
 }
 
-/// The benchmarks of either result whose name matches.
+/// Lists the benchmarks of either result whose name matches.
 fn matching(results: [&ResultFile; 2], bench: &regex::Regex) -> BTreeSet<String> {
     let rows = results.into_iter().flat_map(|result| &result.rows);
     let names = rows.map(|row| &row.benchmark);

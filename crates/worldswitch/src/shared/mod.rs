@@ -1,4 +1,4 @@
-//! What several commands need beside the libraries: how a command ends, and where what it shows goes.
+//! Code that several commands share: outcomes of commands, and their output.
 
 mod changed;
 pub mod events;
@@ -18,21 +18,21 @@ use std::path::Path;
 use ws_analysis::Outcome;
 use ws_terminal::{Usage, output};
 
-/// How a command ended that returned no error.
+/// Outcome of a command that returned no error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Done {
     /// Everything was done.
     Whole,
     /// Only a part was done; standard error says what is missing.
     InPart,
-    /// A comparison, and its outcome.
+    /// Outcome of a comparison.
     Judged(Outcome),
-    /// Another command was run, and ended with this exit code.
+    /// Exit code of another command that this one ran.
     Code(u8),
 }
 
 impl Done {
-    /// The exit code.
+    /// Returns the exit code.
     pub fn code(self) -> u8 {
         match self {
             Done::Whole | Done::Judged(Outcome::NoRegression) => 0,
@@ -48,10 +48,10 @@ fn is_stdout(path: &Path) -> bool {
     path == Path::new(STDOUT)
 }
 
-/// Whether one of these files is standard output, which then has nothing else.
+/// Says whether one of these files is standard output, which then has no other output.
 ///
 /// # Errors
-/// Wrong usage: several are.
+/// Wrong usage: several of the files are standard output.
 pub fn on_stdout<'a>(files: impl IntoIterator<Item = Option<&'a Path>>) -> Result<bool, Usage> {
     let files = files.into_iter().flatten();
     match files.filter(|file| is_stdout(file)).count() {
@@ -63,10 +63,7 @@ pub fn on_stdout<'a>(files: impl IntoIterator<Item = Option<&'a Path>>) -> Resul
     }
 }
 
-/// Writes a file that the user named, whole or not at all. True if it is one, and not standard output.
-///
-/// # Errors
-/// It can't be made or written.
+/// Writes a file that the user named, whole or not at all. Returns false for standard output.
 pub fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<bool> {
     match is_stdout(path) {
         true => output::bytes(bytes)?,
@@ -75,10 +72,7 @@ pub fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<bool> {
     Ok(!is_stdout(path))
 }
 
-/// Writes a form of what is shown to a file, if the user named one.
-///
-/// # Errors
-/// As [`write`].
+/// Exports a table to a file, if the user named one.
 pub fn export(
     path: Option<&Path>,
     text: impl FnOnce() -> anyhow::Result<String>,
@@ -89,10 +83,7 @@ pub fn export(
     Ok(())
 }
 
-/// Shows what a command measured, and writes its other forms to the files that the user named.
-///
-/// # Errors
-/// Wrong usage as in [`on_stdout`], or something can't be written.
+/// Shows the table of a measurement, and exports it to the files that the user named.
 pub fn put(
     to: &Exports,
     text: impl FnOnce() -> String,

@@ -14,52 +14,52 @@ use ws_report::{Modelled, Options, baselines, has_baseline};
 use ws_results::{Paging, ResultFile};
 use ws_runner::parts::Places;
 
-/// The name of the report in its results' folder.
+/// Name of the report in the folder of its results.
 pub const FILE: &str = "report.html";
 
 /// Input of a page beside its results.
 #[derive(Debug, Default)]
 pub struct Asked {
-    /// The platform that others are compared with. If none is named, see [`baselines`].
+    /// Platform that others are compared with. Without one, [`baselines`] chooses.
     pub baseline: Option<String>,
-    /// Conditions that may differ.
+    /// Conditions that may differ between compared results.
     pub allow: Vec<String>,
-    /// Other results to judge against.
+    /// Results to judge against.
     pub bases: Option<Bases>,
-    /// The workload whose cost the model predicts. Without one the page has no model.
+    /// Workload whose cost the model predicts. Without a workload the page has no model.
     pub workload: Option<Workload>,
     /// Explained operations.
     pub explained: Vec<Explained>,
-    /// Figures that a model gives.
+    /// Figures of a simulation.
     pub simulated: Option<Simulated>,
-    /// The hosts that measured, judged; if none are given, those of the results are.
+    /// Judged hosts. Without any, the results' hosts are judged.
     pub hosts: Option<Vec<HostKind>>,
-    /// How benchmarks moved over kernels.
+    /// Trends of benchmarks over kernels.
     pub trends: Vec<Trends>,
 }
 
 /// Results to judge against.
 #[derive(Debug)]
 pub enum Bases {
-    /// Each platform against the same one here.
+    /// Bases of the same platforms: each platform is judged against its own.
     Each(Vec<ResultFile>),
-    /// All platforms against this one.
+    /// Base of all platforms.
     One(Box<ResultFile>),
 }
 
-/// What became of a page.
+/// Outcome of writing a page.
 #[derive(Debug, Default)]
 pub struct Written {
-    /// Whether it is a file, and not on standard output.
+    /// Whether the page is a file, not standard output.
     pub is_file: bool,
-    /// What was asked for and is not on it, with reasons.
+    /// Requested parts that the page lacks, with reasons.
     pub refused: Vec<String>,
 }
 
-/// Writes the page of these results, or into a file `.svg` the chart that it opens with.
+/// Writes the page of these results; into a file `.svg`, only the page's first chart.
 ///
 /// # Errors
-/// The baseline is not there, or the page can't be written.
+/// The baseline is not among the results, or the page can't be written.
 pub fn write(path: &Path, results: &[ResultFile], mut asked: Asked) -> anyhow::Result<Written> {
     let mut page = Report {
         results,
@@ -80,7 +80,7 @@ pub fn write(path: &Path, results: &[ResultFile], mut asked: Asked) -> anyhow::R
     page.allow = asked.allow;
     let text = if Form::of(path) == Some(Form::Svg) {
         let picture = ws_report::page::picture(&page)?;
-        picture.context("there is no cost of a benchmark to draw: name the page with .html")?
+        picture.context("no benchmark has a cost to draw: write a page instead, FILE.html")?
     } else {
         ws_report::page::render(&page)?
     };
@@ -90,7 +90,7 @@ pub fn write(path: &Path, results: &[ResultFile], mut asked: Asked) -> anyhow::R
     })
 }
 
-/// What the user asked for and a page has not.
+/// Lists the requested parts that the page lacks.
 fn refused(page: &Report, asked: &Asked) -> anyhow::Result<Vec<String>> {
     let compared = page.not_compared.iter();
     let mut refused: Vec<String> = compared.map(|why| format!("not compared: {why}")).collect();
@@ -202,7 +202,7 @@ fn model(page: &mut Report, asked: &Asked) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The message after it is written.
+/// Returns the message after a page is written.
 pub fn told(path: &Path) -> String {
     format!("the report is {}; open it in a browser", path.display())
 }

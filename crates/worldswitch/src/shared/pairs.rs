@@ -1,4 +1,4 @@
-//! Which results are compared with which.
+//! Pairs of results to compare.
 
 use anyhow::bail;
 use std::collections::{BTreeMap, BTreeSet};
@@ -6,8 +6,8 @@ use ws_analysis::Thresholds;
 use ws_results::ResultFile;
 use ws_text::terminal;
 
-/// The thresholds of each result. A false alarm in a whole suite is as improbable on all hosts of a platform together: the
-/// significance is divided among them, as [`ws_analysis::judge_hosts`] does.
+/// Returns the thresholds of each result. The significance is divided among the hosts of a platform, as in
+/// [`ws_analysis::judge_hosts`]. So a false alarm on any of these hosts is as improbable as on a single host.
 pub fn divided<'a>(
     thresholds: Thresholds,
     pairs: &[(&'a ResultFile, &'a ResultFile)],
@@ -27,15 +27,15 @@ pub fn divided<'a>(
     }
 }
 
-/// A result of a host of which the base has none.
+/// A result whose host the base lacks.
 #[derive(Debug, thiserror::Error)]
 #[error("the base has no {} of {}", terminal(.0), terminal(.1))]
 pub struct NoHost(String, String);
 
-/// The base of the same platform; if there are several, that of the same host, with some of the same rows.
+/// Finds the base of the same platform. Of several, it chooses the base of the same host, with some of the same rows.
 ///
 /// # Errors
-/// There is none, or more than one.
+/// No base fits ([`NoHost`] if only the host is missing), or several do.
 pub fn counterpart<'a>(
     bases: &'a [ResultFile],
     other: &ResultFile,

@@ -15,10 +15,7 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// The layout of a paper.
-    ///
-    /// # Errors
-    /// The compiled-in data is damaged.
+    /// Loads the layout of a paper.
     pub fn of(suite: Suite) -> anyhow::Result<Self> {
         Ok(Self {
             reference: ws_report::reference::load()?,
@@ -30,24 +27,21 @@ impl Layout {
         self.reference.suite(self.name)
     }
 
-    /// Matches its benchmarks, and no others.
-    ///
-    /// # Errors
-    /// As [`Layout::of`].
+    /// Returns a regular expression that matches exactly the paper's benchmarks.
     pub fn benchmarks(&self) -> anyhow::Result<Regex> {
         let rows = self.rows();
         let names: Vec<&str> = rows.iter().map(|row| &*row.benchmark).collect();
         Ok(benchmarks::only(&names)?)
     }
 
-    /// Its rows' names by benchmark. Where two programs have a row, the name of x86's goes first.
+    /// Returns the rows' names by benchmark. Where two programs have a row, the name of x86's goes first.
     pub fn names(&self) -> BTreeMap<String, String> {
         let rows = self.rows().into_iter();
         rows.map(|row| (row.benchmark.clone(), row.row.clone()))
             .collect()
     }
 
-    /// The table in the paper's layout.
+    /// Lays a table out as the paper does.
     pub fn lay_out(&self, table: Table) -> Table {
         table.as_suite(&self.rows(), &self.reference)
     }

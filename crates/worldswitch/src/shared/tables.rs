@@ -1,26 +1,25 @@
-//! The table of results on standard output: the sentence that says what was found, the rows that matter, and
-//! what to do next.
+//! The table of results on standard output: a sentence with the finding, the main rows, and the next commands.
 
 use std::path::Path;
 use ws_report::{MAIN, Table};
 use ws_terminal::{Colours, output};
 use ws_text::{aligned, wrapped};
 
-/// The columns of a file or pipe: what fits into a mail and onto half a screen.
+/// Width of a file or pipe, in columns, which fits into a mail and onto half a screen.
 const COLUMNS: usize = 100;
 
-/// What is shown of results.
+/// Part of the results that is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shown {
-    /// Of a whole suite the rows that matter, after the sentence; of fewer benchmarks all.
+    /// Main rows of a whole suite, after the finding. All rows of fewer benchmarks.
     Main,
     All,
-    /// A paper's table: a file or pipe has the published figures beside ours, however wide that is.
+    /// A paper's table. A file or pipe has the published figures next to ours, at any width.
     Suite,
 }
 
 impl Shown {
-    /// What `--all` and `--suite` say.
+    /// Returns the part that `--all` and `--suite` choose.
     pub fn asked(all: bool, suite: bool) -> Self {
         match (suite, all) {
             (true, _) => Self::Suite,
@@ -30,7 +29,7 @@ impl Shown {
     }
 }
 
-/// The table for people.
+/// Formats the table as text.
 pub fn text(table: &Table, shown: Shown, colours: Colours) -> String {
     let columns = output::columns().unwrap_or(match shown {
         Shown::Suite => usize::MAX,
@@ -45,19 +44,16 @@ pub fn text(table: &Table, shown: Shown, colours: Colours) -> String {
     finding + &main.to_terminal_in_brief(colours.stdout, columns)
 }
 
-/// Prints a title and a table; the first columns, so many, are words.
-///
-/// # Errors
-/// Standard output can't be written.
+/// Prints a title and a table. The first `words` columns are text.
 pub fn titled<L: AsRef<[String]>>(title: &str, table: &[L], words: usize) -> anyhow::Result<()> {
     let table = aligned(table, |column| column < words).join("\n");
     output::data(&format!("\n{title}\n{table}\n"))
 }
 
-/// Intel's machines, which are not among the default ones: a boot of Bochs takes half a minute.
+/// Command for Intel's machines. These are not default platforms: a boot of Bochs takes half a minute.
 const INTEL: &str = "run --on lab:intel-native,lab:kvm-intel,lab:kvm-intel-shadow";
 
-/// Prints the commands that come next, for the results in this folder.
+/// Prints next commands for the results in this folder.
 pub fn next(table: &Table, folder: &Path, colours: Colours) {
     let program = std::env::args_os().next().unwrap_or_default();
     let program = program.to_string_lossy();
@@ -69,13 +65,13 @@ pub fn next(table: &Table, folder: &Path, colours: Colours) {
     lines.extend(explained(table).map(|(benchmark, platform)| {
         (
             format!("explain {benchmark} --on {platform}"),
-            "the functions that it spends its instructions on".to_owned(),
+            "the functions that execute its instructions".to_owned(),
         )
     }));
     if let [first, second, ..] = &*counted(table) {
         lines.push((
             format!("compare {folder}:{first} {folder}:{second}"),
-            "what is better or worse in the second of them".to_owned(),
+            "what is better or worse on the second platform".to_owned(),
         ));
     }
     lines.push((
@@ -98,7 +94,7 @@ pub fn next(table: &Table, folder: &Path, colours: Colours) {
     output::remark(&format!("next:{}", lines.collect::<String>()), colours);
 }
 
-/// The machines of the lab whose hypervisors' instructions were counted.
+/// Lists the lab machines with a hypervisor whose instructions were counted.
 fn counted(table: &Table) -> Vec<&str> {
     let columns = table.columns.iter().enumerate();
     let counted = columns.filter(|(index, column)| {
@@ -109,7 +105,7 @@ fn counted(table: &Table) -> Vec<&str> {
     counted.map(|(_, column)| &*column.platform).collect()
 }
 
-/// A benchmark and a machine of the lab that can explain it: the first of the main rows that one measured.
+/// Chooses a benchmark to explain, with a lab machine: the first main row that the machine measured.
 fn explained(table: &Table) -> Option<(&'static str, &str)> {
     let &platform = counted(table).first()?;
     let mut columns = table.columns.iter();

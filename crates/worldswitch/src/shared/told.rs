@@ -1,11 +1,11 @@
-//! What is said of a measurement after it: problems, remarks, and where the results are.
+//! Output after a measurement: problems, remarks, and the folder of the results.
 
 use super::Done;
 use ws_results::{ResultFile, Row, Status};
 use ws_runner::Measured;
 use ws_terminal::{Colours, output};
 
-/// Prints problems, remarks and where the results are, for commands with a table of their own.
+/// Prints problems, remarks and the folder of the results, for commands with a table of their own.
 pub fn told(measured: Measured, colours: Colours) -> (Vec<ResultFile>, Done) {
     measured.tell_problems(colours);
     let done = done(&measured, colours);
@@ -17,7 +17,8 @@ pub fn told(measured: Measured, colours: Colours) -> (Vec<ResultFile>, Done) {
     (measured.results, done)
 }
 
-/// How the command ends. A run that has measured nothing says so: it is no success, whatever the reasons.
+/// Returns the command's outcome. A run that measured nothing is not a success, whatever the reasons; an error says
+/// so.
 pub fn done(measured: &Measured, colours: Colours) -> Done {
     let nothing = nothing(&measured.results);
     if let Some(why) = &nothing {
@@ -29,7 +30,7 @@ pub fn done(measured: &Measured, colours: Colours) -> Done {
     }
 }
 
-/// That results have no figures at all, in words; none if some have, or if there are no results.
+/// Returns an error text if no result has a figure; `None` if one has, or if there are no results.
 fn nothing(results: &[ResultFile]) -> Option<String> {
     let has_figures = |row: &Row| row.status == Status::Ok && !row.metrics.is_empty();
     let rows: Vec<&Row> = results.iter().flat_map(|result| &result.rows).collect();
@@ -45,7 +46,7 @@ fn nothing(results: &[ResultFile]) -> Option<String> {
             row.reason.as_deref().unwrap_or("no reason is given")
         ),
         None => format!(
-            "nothing was measured: none of {all} benchmarks has figures; the table has the reasons"
+            "nothing was measured: {all} benchmarks have no figures; the table has the reasons"
         ),
     })
 }

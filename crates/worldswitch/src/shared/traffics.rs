@@ -3,10 +3,8 @@
 use ws_report::Traffics;
 use ws_runner::parts::{Places, recipes};
 
-/// The network traffic of all workloads, by their digests. None without a folder of the lab: results can be shown there too.
-///
-/// # Errors
-/// A workload can't be read.
+/// Reads the network traffic of all workloads, by their digests. Empty without the lab's recipes: results can be shown
+/// without them.
 pub fn traffics(places: &Places) -> anyhow::Result<Traffics> {
     let Ok(lab) = recipes(places) else {
         return Ok(Traffics::new());

@@ -6,7 +6,7 @@ use anyhow::bail;
 use ws_report::{Apps, Kind, Nested, NestedApps, Placement, Requests, Traffics, reference};
 use ws_results::ResultFile;
 
-/// The view of the results' workloads.
+/// Returns the view of the results' workloads.
 pub fn of(results: &[ResultFile]) -> View {
     match Kind::of(results) {
         Kind::Benchmark => View::Table,
@@ -17,17 +17,14 @@ pub fn of(results: &[ResultFile]) -> View {
     }
 }
 
-/// Shows a view, and writes its other forms. The view is not the table of benchmarks, which has options of its own.
-///
-/// # Errors
-/// The results have no row of this view, or something can't be written.
+/// Shows a view, and exports it. The table of benchmarks is not a view here: it has options of its own.
 pub fn show(
     view: View,
     mut results: Vec<ResultFile>,
     traffics: &Traffics,
     forms: &Exports,
 ) -> anyhow::Result<()> {
-    // A folder has results in the order of their names. Nested VMs stand below what they are compared with.
+    // A folder lists results by name. In these views, nested VMs follow the VM that they are compared with.
     if matches!(view, View::Nested | View::NestedApps) {
         results.sort_by(|a, b| a.place().cmp(&b.place()));
     }
@@ -52,7 +49,7 @@ fn shown(view: &impl Viewed, forms: &Exports) -> anyhow::Result<()> {
 
 /// A view in its forms.
 trait Viewed {
-    /// What a row of it is.
+    /// Returns the name of the view's rows, for the message on results without such rows.
     fn row(&self) -> &'static str;
     fn is_empty(&self) -> bool;
     fn text(&self) -> String;

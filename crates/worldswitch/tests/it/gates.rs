@@ -320,7 +320,7 @@ fn a_run_without_figures_is_an_error() {
         (&["skips"][..], "error: nothing was measured: skips: skip: "),
         (
             &["skips", "dies"],
-            "error: nothing was measured: none of 2 benchmarks has figures",
+            "error: nothing was measured: 2 benchmarks have no figures",
         ),
     ] {
         let output = lab

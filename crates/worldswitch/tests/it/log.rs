@@ -164,7 +164,7 @@ fn a_log_that_is_cut_short_says_what_was_never_reached() {
     assert_eq!(row(&result, "b").status, Status::Unreached);
     assert_eq!(row(&result, "c").status, Status::Unreached);
     assert_eq!(result.boots[0].launches[0].end, LaunchEnd::Eof);
-    assert!(stderr(&output).contains("announced 3 benchmarks, and records of 2 arrived"));
+    assert!(stderr(&output).contains("announced 3 benchmarks, but records of 2 arrived"));
 }
 
 #[test]

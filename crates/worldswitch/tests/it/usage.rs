@@ -29,7 +29,10 @@ fn wrong_usage_ends_with_2_and_says_what_is_wrong() {
         (&["run", "--ws", "1X"], "a number of bytes"),
         (&["run", "--quick", "--boots", "3"], "cannot be used with"),
         (&["run", "in", "--bench", "in"], "cannot be used with"),
-        (&["run", "-o", "-"], "a folder can't be standard output"),
+        (
+            &["run", "-o", "-"],
+            "- is standard output, and results need a folder",
+        ),
         (&["run", "-q", "-v"], "cannot be used with"),
         (
             &["run", "--json", "--export-csv", "-"],

@@ -335,7 +335,7 @@ fn io(
     let devices = io.devices.iter().map(|device| device.served);
     let mut served = devices.chain(network);
     let elvis = match resources.find(Shipped::Elvis) {
-        _ if !served.any(Served::is_elvis) => Err("no device is served by it".to_owned()),
+        _ if !served.any(Served::is_elvis) => Err("elvis serves no device".to_owned()),
         Err(why) => Err(why.to_string()),
         Ok(path) => {
             described.file("elvis", &path)?;

@@ -10,15 +10,15 @@ const HELP: &str = "\
 Each commit is built in a git worktree in the cache (your checkout is never touched), booted in the
 lab, and compared with GOOD. GOOD's band is the range of counts that layout alone causes. A commit
 is bad if the benchmark's count is outside this band, on the same side as BAD's. A commit that can't
-be built or booted is skipped. If BAD itself is inside the band, nothing is searched.
+be built or booted is skipped. If BAD itself is inside the band, there is nothing to search.
 
 The found commit and its parent are then built and booted once more, to show which functions changed
 (worldswitch explain --diff). If that fails, the outcome is the same.
 
-Without --build each commit is built with the lab's small configuration, lab/kernel.config; this
-needs the usual tools of a Linux build (flex, bison, bc, libelf-dev). With --build, sh runs COMMAND
+Without --build, each commit is built with the lab's small configuration, lab/kernel.config. Such a
+build needs the usual tools for Linux (flex, bison, bc, libelf-dev). With --build, sh runs COMMAND
 in the worktree instead, with these variables:
-  WORLDSWITCH_OUT      an empty folder: put bzImage and the *.ko files there
+  WORLDSWITCH_OUT      an empty folder, for bzImage and the *.ko files
   WORLDSWITCH_OBJECTS  a folder that is kept from commit to commit, for make O=
   WORLDSWITCH_CONFIG   the lab's small configuration, for make KCONFIG_ALLCONFIG=
   WORLDSWITCH_JOBS     the number of processors, for make -j
@@ -30,7 +30,7 @@ Examples:
                      --on lab:kvm-shadow --build ./my-build -o found
 
 Exit codes:
-  0  found
+  0  the commit was found
   1  an error, stopped, or BAD does not differ from GOOD
   2  wrong usage
   4  only skipped commits are left";
@@ -57,15 +57,14 @@ pub struct BisectArgs {
     /// The shell command that builds a commit. Default: a build with lab/kernel.config.
     #[arg(long, value_name = "COMMAND")]
     pub build: Option<String>,
-    /// Extra boots of each kernel that vary what should not matter (memory size, an empty loop before
-    /// each batch). The range of the figure over all boots is its band.
+    /// Extra boots of each kernel with another memory size and an empty loop before each batch. The range of the
+    /// figure over all boots is its band.
     #[arg(long, value_name = "N", default_value = "2", value_parser = clap::value_parser!(u32).range(1..=100))]
     pub perturb: u32,
     /// Compare kernels even if this condition differs; may be repeated.
     #[arg(long, value_name = "FIELD")]
     pub allow: Vec<String>,
-    /// Don't tell which functions the found commit changed, for which two kernels are built again and
-    /// booted.
+    /// Skip the comparison of functions (saves two kernel builds).
     #[arg(long)]
     pub no_explain: bool,
     /// Print JSON instead of the table.

@@ -27,7 +27,7 @@ Exit codes:
   0  no difference
   1  an error, or stopped by the user
   2  wrong usage
-  3  they differ";
+  3  the boots differ";
 
 /// How two boots are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -46,7 +46,7 @@ pub struct DivergeArgs {
     pub a: String,
     /// Another lab machine, or the same one.
     pub b: String,
-    /// The benchmark or workload that both run. Default: hypercall; on a whole Linux its first workload.
+    /// The benchmark or workload that both run. Default: hypercall; on a whole Linux, the first workload.
     #[arg(long, value_name = "BENCH", conflicts_with = "kernel")]
     pub bench: Option<String>,
     /// A kernel that both boot instead of the benchmark kernel, as in lab boot.
@@ -64,23 +64,23 @@ pub struct DivergeArgs {
         allow_hyphen_values = true
     )]
     pub append: String,
-    /// How to compare. Default: instructions if A and B are the same machine, else functions.
+    /// Method of comparison. Default: instructions if A and B are the same machine, else functions.
     #[arg(long, value_enum)]
     pub by: Option<By>,
     /// Compare the instructions of this CPU only. Default: all CPUs, in the order of their turns.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=63))]
     pub cpu: Option<u32>,
-    /// Rows shown of each boot: what it executes after the difference, or functions that only it executes.
+    /// Number of rows to show of each boot: functions after the difference, or functions that only this boot executes.
     #[arg(long, value_name = "N", default_value = "10", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub next: u32,
-    /// A machine that executes nothing for this time counts as ended. Time in which it waits for a host CPU
-    /// does not count.
+    /// End a machine that executes nothing for this time. Time in which the machine waits for a host CPU does not
+    /// count.
     #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = crate::cli::seconds)]
     pub timeout: Duration,
     /// Print JSON instead of the text.
     #[arg(long, help_heading = OUTPUT)]
     pub json: bool,
-    /// The QEMU program of B. Default: that of A.
+    /// The QEMU program of B. Default: the QEMU program of A.
     #[arg(long, value_name = "PATH", help_heading = MACHINES)]
     pub other_qemu: Option<PathBuf>,
     #[command(flatten, next_help_heading = MACHINES)]

@@ -19,11 +19,11 @@ pub use patch::PatchHypArgs;
 
 const FETCH_HELP: &str = "\
 A NAME is a recipe (kvm, lab:kvm@6.12) or a set of packages (qemu); worldswitch lab list shows both.
-apt downloads the packages as your user, into a separate folder: it installs nothing on this system
-and needs no root. They come from the Debian archive that this system's apt is configured for. If
-there is none, name one:
+apt downloads the packages as your user, into a separate folder. apt installs nothing on this system
+and needs no root. The packages come from the Debian archive that this system's apt is configured
+for. If there is no such archive, name one:
   worldswitch lab fetch --mirror URL --keyring /usr/share/keyrings/debian-archive-keyring.gpg
-Without apt: run worldswitch lab export on a system that has it, and worldswitch lab import here.";
+Without apt: run worldswitch lab export on a system with apt, then worldswitch lab import here.";
 
 const BOOT_HELP: &str = "\
 The kernel needs no changes: it runs under the machine's hypervisor, as the project's guest does.
@@ -40,14 +40,14 @@ Exit codes:
   2  wrong usage";
 
 const CHECK_HELP: &str = "\
-A budget names platforms and benchmarks, and how many instructions one operation may cost:
+A budget limits the instructions of one operation, by platform and benchmark:
   [budget.\"lab:kvm\"]
   hypercall = 3100
   in = 3500
 
-Only these benchmarks are run, two boots each; a figure counts only if both boots agree exactly.
-With --perturb a figure is over only if it is over in all boots: if its band reaches down to the
-budget, it is in doubt.
+Only these benchmarks run, in two boots. A figure counts only if both boots agree exactly. With
+--perturb, a figure is over only if all boots are over the budget. A figure whose band reaches down
+to the budget is in doubt.
 
 Examples:
   worldswitch lab check --budget kvm.toml --write --on lab:kvm --bench '^(hypercall|in)$'
@@ -59,17 +59,17 @@ A budget can name a kernel of your own: [budget.\"lab:kvm@./my-build\"].
 
 Exit codes, the first that applies:
   2  wrong usage, or an invalid budget
-  1  a broken lab: no figure of it can be trusted
+  1  a broken lab, whose figures cannot be trusted
   3  a figure is over its budget
   1  an error, or a platform that failed
   4  a figure is in doubt or not exact
-  0  all figures are within";
+  0  all figures are within the budget";
 
-/// Where recipes and packages are.
+/// Folders of recipes and packages.
 #[derive(Clone, Debug, Default, Args)]
 pub struct PlacesArgs {
-    /// A folder with your own recipes/NAME.toml and packages.toml, searched before the installed
-    /// one; may be repeated.
+    /// A folder with your own recipes/NAME.toml and packages.toml, searched before the installed folder. May be
+    /// repeated.
     #[arg(long, value_name = "DIR")]
     pub lab_dir: Vec<PathBuf>,
     /// The folder of fetched packages. Default: $XDG_CACHE_HOME/worldswitch, or
@@ -79,7 +79,7 @@ pub struct PlacesArgs {
 }
 
 impl PlacesArgs {
-    /// For whoever opens them.
+    /// Converts the options for the code that opens the folders.
     pub fn to_places(&self) -> Places {
         Places {
             lab_dir: self.lab_dir.clone(),
@@ -119,12 +119,12 @@ pub enum LabCommand {
     Boot(BootArgs),
     /// Rewrite an Arm hypervisor so that it runs as a guest hypervisor.
     Patch(PatchHypArgs),
-    /// Print the functions of a lab machine's kernel and modules with their addresses, as
-    /// /proc/kallsyms of that machine has them. Boots it once; later calls read the cache.
+    /// Print the functions of a lab machine's kernel and modules with their addresses, in the format of
+    /// /proc/kallsyms. The machine boots once; later calls read the cache.
     Symbols {
         /// The machine, such as kvm or lab:kvm@6.12.
         name: String,
-        /// The QEMU program. Default: the one from worldswitch lab fetch.
+        /// The QEMU program. Default: QEMU from worldswitch lab fetch.
         #[arg(long, value_name = "PATH")]
         qemu: Option<PathBuf>,
         #[command(flatten)]
@@ -139,13 +139,14 @@ pub enum LabCommand {
     Export {
         /// The file to write, such as lab.tar.gz. - is standard output.
         file: PathBuf,
-        /// Only these sets. Default: all that are fetched.
+        /// Sets to write. Default: all fetched sets.
         sets: Vec<String>,
         #[command(flatten)]
         places: PlacesArgs,
     },
-    /// Import packages from a file that export wrote, after checking all of it.
+    /// Import packages from a file of lab export, after a check of the whole file.
     Import {
+        /// The file that lab export wrote.
         file: PathBuf,
         #[command(flatten)]
         places: PlacesArgs,
@@ -157,15 +158,15 @@ pub enum LabCommand {
 pub struct BootArgs {
     /// The machine, such as kvm or lab:kvm-shadow@6.12.
     pub name: String,
-    /// The kernel. On x86: a Linux bzImage, an ELF file with a PVH entry, or a multiboot kernel. On
-    /// ARM: an arm64 Image, or a program without a header whose name ends in .flat. It may be compressed,
-    /// or in an EFI program (zboot, unified kernel image).
+    /// The kernel. On x86: a Linux bzImage, an ELF file with a PVH entry, or a multiboot kernel. On ARM: an arm64
+    /// Image, or a program without a header whose name ends in .flat. The kernel may be compressed, or in an EFI
+    /// program (zboot, unified kernel image).
     #[arg(long, value_name = "FILE")]
     pub kernel: PathBuf,
-    /// Its initramfs.
+    /// The initramfs of the kernel.
     #[arg(long, value_name = "FILE")]
     pub initrd: Option<PathBuf>,
-    /// Its command line.
+    /// The command line of the kernel.
     #[arg(
         long,
         value_name = "TEXT",
@@ -179,10 +180,10 @@ pub struct BootArgs {
     /// Stop the machine after this time.
     #[arg(long, value_name = "SECONDS", value_parser = crate::cli::seconds)]
     pub timeout: Option<Duration>,
-    /// The QEMU program. Default: the one from worldswitch lab fetch.
+    /// The QEMU program. Default: QEMU from worldswitch lab fetch.
     #[arg(long, value_name = "PATH")]
     pub qemu: Option<PathBuf>,
-    /// The KVM monitor (vmm). Default: the one that make build makes.
+    /// The KVM monitor (vmm). Default: the monitor that make build makes.
     #[arg(long, value_name = "FILE")]
     pub vmm: Option<PathBuf>,
     #[command(flatten)]
@@ -196,7 +197,7 @@ impl BootArgs {
             guest: None,
             qemu: self.qemu.clone(),
             vmm: self.vmm.clone(),
-            // Of a user's kernel one boot is wanted, and no state kept.
+            // A user's kernel boots once, so no state is saved.
             no_resume: true,
             lab: self.places.to_places(),
         }
@@ -209,23 +210,23 @@ pub struct CheckArgs {
     /// The budget, a TOML file.
     #[arg(long, value_name = "FILE")]
     pub budget: PathBuf,
-    /// Measure, and write the figures as a budget into a new file; - is standard output.
+    /// Measure, and write the figures to a new file as a budget; - is standard output.
     #[arg(long, requires = "on", conflicts_with = "json")]
     pub write: bool,
-    /// With --write: the platforms, separated by commas; may be repeated.
+    /// Platforms to measure for --write, separated by commas; may be repeated.
     #[arg(long, value_name = "PLATFORM,...", requires = "write", value_parser = crate::cli::platforms)]
     pub on: Vec<PlatformList>,
-    /// With --write: only benchmarks whose name matches this regular expression (any part of it).
+    /// Measure only benchmarks whose name matches this regular expression (any part of the name). Needs --write.
     #[arg(long, value_name = "REGEX", requires = "write", value_parser = regex::Regex::new)]
     pub bench: Option<regex::Regex>,
-    /// Extra boots that vary what should not matter (memory size, an empty loop before each batch).
-    /// The range of a figure over all boots is its band; --write takes its upper end.
+    /// Extra boots with another memory size and an empty loop before each batch. The range of a figure over all boots
+    /// is its band. --write takes the upper end of the band.
     #[arg(long, value_name = "N", default_value = "0", value_parser = clap::value_parser!(u32).range(0..=100))]
     pub perturb: u32,
     /// Print JSON instead of the table.
     #[arg(long, help_heading = OUTPUT)]
     pub json: bool,
-    /// Also write the table as Markdown, as a CI job's summary.
+    /// Write the table as Markdown to FILE, for a CI job's summary.
     #[arg(long, value_name = "FILE", conflicts_with = "write", help_heading = OUTPUT,
         value_parser = file(Form::Markdown))]
     pub export_markdown: Option<PathBuf>,
@@ -237,30 +238,31 @@ pub struct CheckArgs {
 
 #[derive(Debug, Args)]
 pub struct FetchArgs {
-    /// What to fetch. Default: what lab:native, lab:kvm and lab:kvm-shadow need.
+    /// Recipes and sets to fetch. Default: all packages of lab:native, lab:kvm and lab:kvm-shadow.
     #[arg(value_name = "NAME", conflicts_with = "all")]
     pub names: Vec<String>,
-    /// All sets, except those that must be named, such as unstable's kernel.
+    /// Fetch all sets, except those that must be named, such as the kernel of unstable.
     #[arg(long)]
     pub all: bool,
-    /// Also the debug information of their kernels and of Xen, which worldswitch explain then finds: some
-    /// 300 MB to fetch for each kernel.
+    /// Fetch the debug information of kernels and of Xen too, for worldswitch explain. Each kernel needs some 300 MB
+    /// more.
     #[arg(long, conflicts_with = "all", requires = "names")]
     pub debug: bool,
-    /// Where no archive has the pinned versions (lock.toml), take the newest ones and mark them as not pinned.
+    /// Take the newest versions where no archive has the pinned versions (lock.toml). Such packages are marked as not
+    /// pinned.
     #[arg(long)]
     pub newest: bool,
     /// Take the newest versions and pin them in lock.toml.
     #[arg(long, conflicts_with = "newest")]
     pub update_lock: bool,
-    /// A Debian archive; a local folder is file:/PATH. Default: the one of this system's apt.
+    /// A Debian archive. file:/PATH names a local folder. Default: the archive of this system's apt.
     #[arg(long, value_name = "URL")]
     pub mirror: Option<String>,
     /// The archive of pinned versions that Debian's archive has dropped. {date} stands for the date of the pins in
-    /// lock.toml. none: ask no such archive.
+    /// lock.toml. With none, no such archive is used.
     #[arg(long, value_name = "URL", default_value = old::DEBIAN)]
     pub old_archive: String,
-    /// The keyring of --mirror and of --old-archive. A local folder needs none.
+    /// The keyring of --mirror and of --old-archive. A local folder needs no keyring.
     #[arg(long, value_name = "FILE")]
     pub keyring: Option<PathBuf>,
     #[command(flatten)]

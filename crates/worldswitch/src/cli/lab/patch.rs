@@ -20,24 +20,23 @@ pub struct PatchHypArgs {
     /// The hypervisor's image: an ELF file with symbols, or any other file with --code.
     #[arg(value_name = "IN")]
     pub input: PathBuf,
-    /// The patched image. - is standard output, which then has nothing else.
+    /// The patched image to write. With -, write only the image to standard output.
     #[arg(short, long, value_name = "OUT")]
     pub output: PathBuf,
-    /// What hypervisor instructions are replaced with.
+    /// Replacement of hypervisor instructions.
     #[arg(long, value_name = "MECHANISM", value_parser = mechanism())]
     pub to: Target,
-    /// It is a VHE hypervisor: EL1 names are its own registers, EL12 and EL02 names are its VM's.
+    /// Patch a VHE hypervisor: EL1 names are its own registers, EL12 and EL02 names are registers of its VM.
     #[arg(long)]
     pub vhe: bool,
-    /// Every word in these bytes of the file is code, and no other; may be repeated. For files that
-    /// are not ELF.
+    /// Code in a file that is not ELF: every word in these bytes, and no other. May be repeated.
     #[arg(long, value_name = "START-END", value_parser = range)]
     pub code: Vec<Range>,
-    /// These bytes of the file are executable, zero and unused.
+    /// Bytes of the file for veneers: executable, zero and unused.
     #[arg(long, value_name = "START-END", value_parser = range)]
     pub veneers: Option<Range>,
-    /// The deferred pages, one per CPU, as offsets in the file: writable and unused; they may lie
-    /// beyond its end.
+    /// The deferred pages, one per CPU, as offsets in the file: writable and unused. The pages may lie beyond the end
+    /// of the file.
     #[arg(long, value_name = "START-END", value_parser = range)]
     pub pages: Option<Range>,
     /// Print the changes as JSON.

@@ -29,9 +29,9 @@ Platforms (worldswitch machines shows which are usable here):
   qemu-tcg         QEMU's TCG, in real time
   serial:DEVICE    a machine that you boot, read over a serial line
   log:FILE         a saved console
-Options of the QEMU platforms: +cpu=MODEL, +memory=MIB, as in qemu-tcg+cpu=EPYC+memory=256;
-kvm has +memory=MIB.
-After serial: and log: comes a path, taken literally; write a comma in it as '\\,'.
+Options of the QEMU platforms: +cpu=MODEL, +memory=MIB, as in qemu-tcg+cpu=EPYC+memory=256.
+Option of kvm: +memory=MIB.
+A path follows serial: and log: literally. Write a comma in the path as '\\,'.
 
 Examples:
   worldswitch run --on lab:native --boots 1
@@ -54,13 +54,13 @@ const GUEST: &str = "How the guest runs";
 /// Workloads with options and a table of their own.
 #[derive(Debug, Subcommand)]
 pub enum Work {
-    /// Applications, natively and in a VM.
+    /// Measure applications, natively and in a VM.
     Apps(Box<AppsArgs>),
-    /// Disks and networks: elvis and its peers on this host, or a VM's devices in the lab.
+    /// Measure disks and networks: elvis and other servers on this host, or a VM's devices in the lab.
     Io(Box<IoArgs>),
-    /// A host and its VM at work on the same or other CPUs.
+    /// Measure a host and its VM on the same CPUs and on different CPUs.
     Place(Box<PlaceArgs>),
-    /// Nested virtualization, beside the NEVE paper.
+    /// Measure nested virtualization, next to the NEVE paper's figures.
     Nested(Box<NestedArgs>),
 }
 
@@ -70,31 +70,31 @@ pub enum Work {
 pub struct RunArgs {
     #[command(subcommand)]
     pub work: Option<Work>,
-    /// Only these benchmarks (worldswitch benchmarks lists all). Default: all.
+    /// Run only these benchmarks (worldswitch benchmarks lists all). Default: all.
     #[arg(value_name = "BENCH", conflicts_with_all = ["bench", "suite"])]
     pub names: Vec<String>,
-    /// Platforms, separated by commas; may be repeated. Default: lab:native, kvm, qemu-kvm and
-    /// qemu-tcg, as far as usable here (KVM only with hardware virtualization).
+    /// Platforms, separated by commas; may be repeated. Default: all of lab:native, kvm, qemu-kvm and qemu-tcg that
+    /// are usable here (KVM only with hardware virtualization).
     #[arg(long, value_name = "PLATFORM,...", value_parser = platforms)]
     pub on: Vec<PlatformList>,
-    /// Only benchmarks whose name matches this regular expression (any part of it).
+    /// Run only benchmarks whose name matches this regular expression (any part of the name).
     #[arg(long, value_name = "REGEX", value_parser = regex::Regex::new)]
     pub bench: Option<regex::Regex>,
-    /// Show all benchmarks. By default the table of a whole suite has the dozen that matter.
+    /// Show all benchmarks. Default for a whole suite: only the dozen main benchmarks.
     #[arg(long)]
     pub all: bool,
-    /// A paper's benchmarks; the table has the paper's layout and its published figures.
+    /// Run a paper's benchmarks. The table has the paper's layout and the published figures.
     #[arg(long, value_name = "PAPER", conflicts_with = "bench")]
     pub suite: Option<Suite>,
-    /// Boots of each platform. Default where instructions are counted: 2. The second proves that the counts are exact;
-    /// it resumes the state of the first, unless --no-resume is given. Default where time is measured: 16. With so many
-    /// compare detects a change of 10 % in one benchmark. Default on a software KVM: 3; on a serial line: 1; of a log:
-    /// all that it contains.
+    /// Boots of each platform. Default where instructions are counted: 2. The second boot proves that the counts are
+    /// exact. It resumes the state of the first, unless --no-resume is given. Default where time is measured: 16. With
+    /// 16 boots, compare detects a change of 10 % in one benchmark. Default on a software KVM: 3. Default on a serial
+    /// line: 1. Default for a log: all boots in the log.
     #[arg(long, value_name = "N", help_heading = SIZE, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub boots: Option<u32>,
-    /// Where instructions are counted: extra boots with shifted code and more memory. The range of a
-    /// figure over all boots is its band. compare ignores changes inside the band, and gives no verdict
-    /// without such boots. Default: 1, none if --boots is given.
+    /// Extra boots with shifted code and more memory, where instructions are counted. The range of a figure over all
+    /// boots is its band. compare ignores changes inside the band, and gives no verdict without such boots. Default:
+    /// 1; none if --boots is given.
     #[arg(long, value_name = "N", help_heading = SIZE, value_parser = clap::value_parser!(u32).range(0..=100))]
     pub perturb: Option<u32>,
     /// Samples of each benchmark per boot. Default: the guest chooses.
@@ -104,7 +104,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "N", help_heading = SIZE,
         value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     pub iters: Option<u64>,
-    /// Run all benchmarks with this many vCPUs. Default: as few as each needs.
+    /// Run all benchmarks with N vCPUs. Default: as few as each benchmark needs.
     #[arg(long, value_name = "N", help_heading = GUEST, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub smp: Option<u32>,
     /// Page size of the measured memory.
@@ -113,61 +113,60 @@ pub struct RunArgs {
     /// Working set of the memory benchmarks, in bytes or with K, M or G.
     #[arg(long, value_name = "BYTES", help_heading = GUEST, value_parser = bytes)]
     pub ws: Option<u64>,
-    /// Passes of an empty loop before each timed batch: shows which figures depend on the phase of
-    /// timers.
+    /// Run N passes of an empty loop before each timed batch. Shows which figures depend on the phase of timers.
     #[arg(long, value_name = "N", help_heading = GUEST, value_parser = clap::value_parser!(u64).range(0..=1_000_000))]
     pub pad: Option<u64>,
-    /// How x86 guests access their local APIC. Default: x2apic where the CPU has it, else xapic.
+    /// Access of x86 guests to their local APIC. Default: x2apic if the CPU has it, else xapic.
     #[arg(long, value_name = "APIC", help_heading = GUEST, value_parser = apic())]
     pub apic: Option<Apic>,
-    /// Where time is measured: boot N has the seed SEED + N - 1. The seed sets the order of the
-    /// benchmarks, whether the operation's loop or the control loop is first, and where data lie.
-    /// 0: all boots are alike.
+    /// Seed of the boots, where time is measured: boot N has the seed SEED + N - 1. The seed sets the order of the
+    /// benchmarks, the order of operation loop and control loop, and the addresses of data. With 0, all boots are
+    /// alike.
     #[arg(long, value_name = "SEED", default_value_t = 1, help_heading = GUEST,
           value_parser = clap::value_parser!(u64).range(0..=u64::from(u32::MAX)))]
     pub seed: u64,
-    /// Also time each batch on the host: the guest sends a byte before and after it, and this
-    /// program reads the host's counter when the byte arrives. The table has both costs and their
-    /// difference. Only on qemu-tcg. Batches last more than 10 ms, so a boot takes longer.
+    /// Time each batch on the host too. The guest sends a byte before and after each batch. This program reads the
+    /// host's counter when the byte arrives. The table has both costs and their difference. Only on qemu-tcg. Batches
+    /// last more than 10 ms, so a boot takes longer.
     #[arg(long, help_heading = GUEST)]
     pub external: bool,
-    /// Choose boots and samples so that measuring ends in about a minute, and say what was left out. One
-    /// boot of each platform, and one perturbed boot where instructions are counted, are always made.
+    /// Choose boots and samples so that measuring ends in about a minute, and report omissions. Each platform boots at
+    /// least once. Where instructions are counted, one perturbed boot is always added.
     #[arg(long, help_heading = SIZE, conflicts_with_all = ["boots", "samples", "iters"])]
     pub quick: bool,
-    /// The platform that the others are compared with.
+    /// The platform that all others are compared with.
     #[arg(long, value_name = "PLATFORM", alias = "baseline", help_heading = OUTPUT)]
     pub base: Option<PlatformName>,
     /// Compare results even if this condition differs; may be repeated.
     #[arg(long, value_name = "FIELD", help_heading = OUTPUT)]
     pub allow: Vec<String>,
-    /// Time limit of one benchmark; then its machine is stopped. Time in which the machine waits
-    /// for a host CPU does not count. Default: 30; 600 for workloads of a whole Linux.
+    /// Time limit of one benchmark, after which the machine is stopped. Time in which the machine waits for a host CPU
+    /// does not count. Default: 30; 600 for workloads of a whole Linux.
     #[arg(long, value_name = "SECONDS", help_heading = SIZE, value_parser = seconds)]
     pub timeout: Option<Duration>,
     #[command(flatten, next_help_heading = MACHINES)]
     pub parts: PartsArgs,
-    /// Pin the threads of vCPU 0, 1, ... to these host CPUs, on every platform that measures time.
-    /// Default: isolated CPUs if there are enough; else, on a host with several kinds of cores, CPUs of
-    /// the fastest kind that has enough; else no pinning.
+    /// Pin the threads of vCPU 0, 1, ... to these host CPUs, on every platform that measures time. Default: isolated
+    /// CPUs if there are enough. Second choice, on a host with several kinds of cores: CPUs of the fastest kind with
+    /// enough CPUs. Otherwise threads are not pinned.
     #[arg(long, value_name = "CPU,...", help_heading = GUEST, value_parser = cpus)]
     pub pin: Option<Cpus>,
-    /// Also write an HTML page of the results: report.html in their folder.
+    /// Write an HTML page too: report.html in the folder of the results.
     #[arg(long, help_heading = OUTPUT)]
     pub report: bool,
     #[command(flatten, next_help_heading = OUTPUT)]
     pub output: OutputArgs,
     #[command(flatten, next_help_heading = OUTPUT)]
     pub exports: Exports,
-    /// Also write the table as CSV. FILE may be -, as above.
+    /// Write the table as CSV to FILE. With -, print CSV instead of the table.
     #[arg(long, value_name = "FILE", help_heading = OUTPUT, value_parser = file(Form::Csv))]
     pub export_csv: Option<PathBuf>,
-    /// Show the machines' command lines, times to the first record, and chosen iterations.
+    /// Show each machine's command line, time to the first record, and chosen iterations.
     #[arg(short, long, conflicts_with = "quiet", help_heading = super::help::GENERAL)]
     pub verbose: bool,
 }
 
-/// Where results go.
+/// Folder of the results.
 #[derive(Debug, Clone, Default, Args)]
 pub struct OutputArgs {
     /// Folder for the results, one file per platform. Default: ws-runs/TIME.
@@ -179,7 +178,7 @@ pub struct OutputArgs {
 }
 
 impl OutputArgs {
-    /// For whoever writes results.
+    /// Converts the options for the code that writes results.
     pub fn to_output(&self) -> Output {
         Output {
             folder: self.output.clone(),
@@ -189,7 +188,7 @@ impl OutputArgs {
 }
 
 impl RunArgs {
-    /// What is measured; a suite's benchmarks are not known here.
+    /// Returns the settings of the run, without a suite's benchmarks, which the caller adds.
     pub fn spec(&self) -> RunSpec {
         RunSpec {
             platforms: self.on.iter().flatten().cloned().collect(),

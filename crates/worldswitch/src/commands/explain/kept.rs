@@ -1,4 +1,4 @@
-//! Explanations as files, beside results: `report` shows those of its folders.
+//! Explanations as files in the folder of results, where `report` finds them.
 
 use anyhow::bail;
 use std::path::Path;
@@ -17,7 +17,7 @@ impl Keeper {
     /// Makes the folder, before anything is booted.
     ///
     /// # Errors
-    /// It can't be made, or has one of these explanations already and `force` is not set.
+    /// The folder can't be made, or it already has one of these explanations and `force` is not set.
     pub fn make<'a>(
         path: &Path,
         force: bool,
@@ -39,10 +39,7 @@ impl Keeper {
         }
     }
 
-    /// Writes one, and says where.
-    ///
-    /// # Errors
-    /// It can't be written.
+    /// Writes an explanation and prints its path.
     pub fn keep(&self, explained: &Explained, colours: Colours) -> anyhow::Result<()> {
         let name = ws_results::explanation_name(&explained.platform, &explained.benchmark);
         let path = self.folder.path().join(name);

@@ -1,5 +1,4 @@
-//! `worldswitch explain`: which functions an operation's instructions are in, and what another machine does
-//! more or less.
+//! `worldswitch explain`: the functions that execute an operation's instructions, and how another machine differs.
 
 mod kept;
 mod prices;
@@ -16,10 +15,11 @@ use ws_machines::name::PlatformName;
 use ws_recorder::{Explainer, debug};
 use ws_terminal::{Colours, output};
 
-/// Records one operation, or two of them, and explains what was recorded.
+/// Records one machine or two, and explains the recorded operation.
 ///
 /// # Errors
-/// Wrong usage, a benchmark that can't run there, no trace or no symbols, or a sum that does not come out.
+/// Wrong usage; a benchmark that can't run there; no trace or no symbols; functions whose sum is not the measured
+/// count.
 pub fn explain(args: &ExplainArgs, colours: Colours) -> anyhow::Result<Done> {
     let flamegraph = args.flamegraph.as_deref();
     let form = (args.json || args.folded).then_some(Path::new(STDOUT));

@@ -1,4 +1,4 @@
-//! What an operation's register accesses and traps would take in cycles, at given prices.
+//! Cycles that an operation's register accesses and traps would take, at given prices.
 
 use std::fs;
 use std::path::PathBuf;
@@ -7,10 +7,7 @@ use ws_explain::prices::Prices;
 use ws_explain::reckoning::{Published, Reckoning};
 use ws_terminal::Usage;
 
-/// The prices of these built-in names and files.
-///
-/// # Errors
-/// There is no such file, or it is wrong.
+/// Reads prices from built-in names and files.
 pub fn prices(given: &[PathBuf]) -> anyhow::Result<Option<Prices>> {
     let mut all: Option<Prices> = None;
     for path in given {
@@ -36,13 +33,11 @@ pub fn prices(given: &[PathBuf]) -> anyhow::Result<Option<Prices>> {
     Ok(all)
 }
 
-/// In cycles, with what Dall et al. measured of the same operation on the machine of the built-in prices beside it.
-///
-/// # Errors
-/// There are no prices for this architecture.
+/// Estimates an explanation in cycles. With the built-in prices, adds the cycles that Dall et al. measured for the
+/// same operation on that machine.
 pub fn reckon(explained: &Explained, prices: &Prices) -> anyhow::Result<Reckoning> {
     let reference = ws_report::reference::load()?;
-    // Theirs is a VM of one level.
+    // Dall et al. measured a VM of one level.
     let is_nested = explained.hypervisors > 1;
     let same = reference.of_table("dall-2015", "2").filter(|value| {
         !is_nested && value.benchmark == explained.benchmark && value.hardware == "m400"

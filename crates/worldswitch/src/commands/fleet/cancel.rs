@@ -12,22 +12,19 @@ use ws_terminal::{columns, output};
 /// The format version of `--json`.
 const SCHEMA: &str = "worldswitch-fleet-cancel/1";
 
-/// What was taken back.
+/// Jobs that were cancelled.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Cancelled {
     /// Always `worldswitch-fleet-cancel/1`.
     #[schemars(extend("const" = SCHEMA))]
     schema: &'static str,
-    /// The names of the jobs.
+    /// Names of the jobs.
     jobs: Vec<String>,
-    /// How many of their tasks were queued or running.
+    /// Number of their tasks that were queued or running.
     tasks: usize,
 }
 
 /// Ends all jobs of the campaign's folder that are queued or running.
-///
-/// # Errors
-/// Slurm can't be asked.
 pub fn cancel(args: &CampaignArgs) -> anyhow::Result<Done> {
     let (campaign, folder) = campaign(args)?;
     let mut submissions = folder.submissions()?;
@@ -45,7 +42,7 @@ pub fn cancel(args: &CampaignArgs) -> anyhow::Result<Done> {
         true => columns::json(&cancelled)?,
         false if jobs.is_empty() => "nothing is queued or running\n".to_owned(),
         false => format!(
-            "cancelled {} tasks of {}; what was measured stays, and submit goes on\n",
+            "cancelled {} tasks of {}; results stay, and submit continues\n",
             cancelled.tasks,
             jobs.join(", ")
         ),

@@ -14,10 +14,7 @@ use ws_results::ResultFile;
 use ws_runner::Folder;
 use ws_terminal::{Colours, output};
 
-/// Copies all results that count into a folder; what hosts measured in time into one of each host's own.
-///
-/// # Errors
-/// The folder can't be written, or a result can't be read.
+/// Copies all valid results into a folder. Results in time go into one subfolder for each host.
 pub fn collect(args: &CollectArgs, colours: Colours) -> anyhow::Result<Done> {
     let view = view(&args.campaign)?;
     view.settle()?;

@@ -23,9 +23,6 @@ use ws_runner::parts;
 use ws_terminal::{Colours, Stop, Usage, output};
 
 /// Runs a subcommand.
-///
-/// # Errors
-/// What went wrong and how to fix it.
 pub fn fleet(args: &FleetArgs, colours: Colours) -> anyhow::Result<Done> {
     match &args.what {
         FleetWhat::Plan(args) => plan(args),
@@ -58,14 +55,13 @@ fn must_take_posts(history: &str) -> Result<(), String> {
     match Address::has_password(history) {
         Ok(false) => Ok(()),
         Ok(true) => Err(
-            "the history's address is kept in the shared folder: put its password into ~/.pgpass"
-                .into(),
+            "the shared folder keeps the history's address: put the password into ~/.pgpass".into(),
         ),
         Err(error) => Err(error.to_string()),
     }
 }
 
-/// All that is known of a campaign.
+/// Reads the state of a campaign.
 fn view(args: &CampaignArgs) -> anyhow::Result<View> {
     let stop = Stop::listen()?;
     let (campaign, folder) = campaign(args)?;
@@ -103,12 +99,18 @@ mod tests {
             ("", "it needs history"),
             ("h.sqlite", "it needs history"),
             ("mysql://u@h/d", "it needs history"),
-            ("postgresql://u:p@h/d", "the history's address"),
+            (
+                "postgresql://u:p@h/d",
+                "the shared folder keeps the history's address",
+            ),
             (
                 "postgresql://u@h/d?port=1&password=p",
-                "the history's address",
+                "the shared folder keeps the history's address",
             ),
-            ("postgresql://u@h/d?pass%77ord=p", "the history's address"),
+            (
+                "postgresql://u@h/d?pass%77ord=p",
+                "the shared folder keeps the history's address",
+            ),
             (
                 "postgresql://u@h/d?port=x",
                 "the address of the database is wrong",

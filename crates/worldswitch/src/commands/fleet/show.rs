@@ -23,18 +23,18 @@ pub struct Fleet<'a> {
     /// Always `worldswitch-fleet/1`.
     #[schemars(extend("const" = SCHEMA))]
     schema: &'static str,
-    /// Its name.
+    /// Name of the campaign.
     campaign: &'a str,
     /// The folder that all nodes share.
     folder: String,
-    /// In the order in which they are submitted.
+    /// Cells, in the order of submission.
     cells: Vec<Listed<'a>>,
     /// The kernels that the campaign builds.
     kernels: Vec<BuiltKernel<'a>>,
     /// The nodes that have measured, by name.
     nodes: Vec<Node<'a>>,
     hours: Hours,
-    /// The jobs that this command gave to Slurm.
+    /// Jobs that this command queued on Slurm.
     submitted: Vec<Submitted>,
 }
 
@@ -42,43 +42,44 @@ pub struct Fleet<'a> {
 #[derive(Debug, Serialize, JsonSchema)]
 struct Listed<'a> {
     platform: &'a str,
-    /// The host that must measure it; null if any may.
+    /// Host that must measure the cell; null if any host may.
     host: Option<&'a str>,
-    /// Whether its rows are workloads of a whole Linux.
+    /// Whether the cell's rows are workloads of a whole Linux.
     apps: bool,
     benchmarks: &'a [String],
     boots: u32,
     perturb: u32,
-    /// Its name; null while its kernel is not built.
+    /// Name of the cell; null while its kernel is not built.
     cell: Option<String>,
-    /// `done`, `known` (the history has it), `running`, `waiting`, `to do`, `failed` (submit tries it again), `same` (another cell of the
-    /// campaign has the same bytes), `disputed` (nodes differ, and nobody can tell which is wrong), `untrusted` (only its
-    /// host may measure it, which is not trusted), `impossible` (its machine can't be made here).
+    /// State: `done`, `known` (the history has the result), `running`, `waiting`, `to do`, `failed` (submit tries
+    /// again), `same` (another cell of the campaign is identical), `disputed` (nodes disagree, and it is unknown which
+    /// is wrong), `untrusted` (only an untrusted host may measure the cell), `impossible` (the machine can't be made
+    /// here).
     state: &'static str,
-    /// The node that measures or measured it.
+    /// Node that measures or measured the cell.
     node: Option<&'a str>,
-    /// The run of the history that has it.
+    /// Run of the history that has the result.
     run: Option<i64>,
-    /// Why it is in this state.
+    /// Reason of the state.
     why: Option<&'a str>,
     /// Benchmarks without a figure that were not skipped.
     without_figure: &'a [String],
-    /// Hours of one processor: what it took, or what it is expected to take.
+    /// Hours of one processor that the cell took, or is expected to take.
     hours: f64,
-    /// Where `hours` comes from: `measured`, `like` (cells of the same machine), `guess`.
+    /// Source of `hours`: `measured`, `like` (cells of the same machine), `guess`.
     hours_from: &'static str,
 }
 
 /// A kernel that the campaign builds.
 #[derive(Debug, Serialize, JsonSchema)]
 struct BuiltKernel<'a> {
-    /// Its folder's name in `kernels`.
+    /// Name of the kernel's folder in `kernels`.
     name: &'a str,
     commit: &'a str,
     subject: &'a str,
     /// `built`, `to do` or `failed`.
     state: &'static str,
-    /// Why it can't be built.
+    /// Reason why the kernel can't be built.
     why: Option<String>,
 }
 
@@ -86,9 +87,9 @@ struct BuiltKernel<'a> {
 #[derive(Debug, Serialize, JsonSchema)]
 struct Node<'a> {
     name: &'a str,
-    /// Its runs of cells.
+    /// Number of cells that the node ran.
     runs: usize,
-    /// `trusted`, `odd` (wrong) or `disputed` (it or another one is).
+    /// Standing: `trusted`, `odd` (wrong) or `disputed` (this node or another one is wrong).
     standing: &'static str,
     why: Option<String>,
 }
@@ -96,31 +97,31 @@ struct Node<'a> {
 /// Hours of one processor.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Hours {
-    /// What this campaign has used.
+    /// Hours that this campaign has used.
     spent: f64,
-    /// What a submission would give to Slurm.
+    /// Hours of the cells that a submission would queue on Slurm.
     open: f64,
-    /// What the budget leaves out.
+    /// Hours of the cells that the budget leaves out.
     left_out: f64,
-    /// The budget; null without one.
+    /// Budget, in hours; null without a budget.
     limit: Option<f64>,
 }
 
-/// A job that was given to Slurm.
+/// A job that was queued on Slurm.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Submitted {
-    /// Its name.
+    /// Name of the job.
     job: String,
-    /// Slurm's number.
+    /// Slurm's number of the job.
     number: u64,
-    /// `cells` or `build`.
+    /// Work of the job: `cells` or `build`.
     work: &'static str,
-    /// How many tasks it has.
+    /// Number of tasks.
     tasks: usize,
 }
 
 impl Submitted {
-    /// A part that is job `number`.
+    /// Describes a part that is job `number`.
     pub fn of(part: &Part, number: u64) -> Self {
         let (work, tasks) = match part.work {
             Work::Tasks { count, .. } => ("cells", count),
@@ -135,10 +136,7 @@ impl Submitted {
     }
 }
 
-/// The campaign as JSON.
-///
-/// # Errors
-/// Only by a bug in this program.
+/// Formats the campaign as JSON.
 pub fn json(view: &View, submitted: &[Submitted]) -> serde_json::Result<String> {
     let (open, left) = view.open();
     let cells = view.expanded.tasks.iter().zip(&view.states);
@@ -243,7 +241,7 @@ fn nodes(view: &View) -> Vec<Node<'_>> {
     nodes.collect()
 }
 
-/// Why a node is not trusted, in words.
+/// Says why a node is not trusted.
 fn why(view: &View, node: &str, doubt: &Doubt) -> String {
     let mut tasks = view.expanded.tasks.iter();
     let task =
@@ -265,7 +263,7 @@ fn why(view: &View, node: &str, doubt: &Doubt) -> String {
     }
 }
 
-/// A few of these.
+/// Lists the first few names, and counts the others.
 fn listed(names: &[String]) -> String {
     const FEW: usize = 4;
     let few: Vec<&str> = names.iter().take(FEW).map(|name| &**name).collect();
@@ -275,14 +273,14 @@ fn listed(names: &[String]) -> String {
     }
 }
 
-/// Names the nodes that are not trusted, and says what to do.
+/// Prints the nodes that are not trusted, and the cure.
 pub fn doubts(view: &View, colours: Colours) {
     for (node, doubt) in &view.doubts {
         let cure = match doubt.standing {
             Standing::Odd => format!(
-                "What it measured is set apart, and submit uses other nodes; once it is repaired: submit --repaired {node}"
+                "Its results are set apart, and submit uses other nodes. After the repair: submit --repaired {node}"
             ),
-            Standing::Disputed => "What both measured is set apart; a third node decides: submit on one, or here with --local".to_owned(),
+            Standing::Disputed => "The results of both are set apart. A third node decides: submit on another node, or here with --local".to_owned(),
         };
         output::remark(
             &format!(
@@ -294,7 +292,7 @@ pub fn doubts(view: &View, colours: Colours) {
     }
 }
 
-/// How many cells are in which state, in one line.
+/// Counts the cells by state, in one line.
 pub fn totals(view: &View) -> String {
     let mut counts: Vec<(&str, usize)> = Vec::new();
     for state in &view.states {
@@ -314,13 +312,13 @@ pub fn totals(view: &View) -> String {
     format!("{cells}: {}", counts.join(", "))
 }
 
-/// The plan as text.
+/// Formats the plan as text.
 pub fn plan(view: &View) -> String {
     let (open, left) = view.open();
     let known = view.count(State::is_measured);
     let mut text = table(view);
     text += &format!(
-        "\n{} cells, {known} of them known. To submit: {}, {} of one processor",
+        "\n{} cells, {known} known. To submit: {}, {} of one processor",
         view.states.len(),
         open.len(),
         hours(view.hours(&open)),
@@ -330,8 +328,8 @@ pub fn plan(view: &View) -> String {
         known.is_some_and(|known| !view.estimates.hours(&known.task).1)
     });
     match guessed.count() {
-        0 => text += ", by cells like them.\n",
-        count => text += &format!(" ({count} of them by a guess).\n"),
+        0 => text += ", estimated from similar cells.\n",
+        count => text += &format!(" ({count} guessed).\n"),
     }
     let unbuilt = kernels(view)
         .into_iter()
@@ -339,7 +337,7 @@ pub fn plan(view: &View) -> String {
         .count();
     if unbuilt > 0 {
         text += &format!(
-            "{unbuilt} kernels are to be built; which of their cells are known, their digests say then.\n"
+            "{unbuilt} kernels are not built yet. Their digests will show which of their cells are known.\n"
         );
     }
     if let Some(limit) = view.campaign.budget.core_hours {
@@ -355,7 +353,7 @@ pub fn plan(view: &View) -> String {
     text + &details(view)
 }
 
-/// The state as text.
+/// Formats the state as text.
 pub fn status(view: &View) -> String {
     let mut text = format!("{}\n{}\n", table(view), totals(view));
     text += &format!("Used: {} of one processor.\n", hours(view.spent_hours));
@@ -377,7 +375,7 @@ pub fn status(view: &View) -> String {
     text + &details(view)
 }
 
-/// A line for each platform.
+/// Formats a line for each platform.
 fn table(view: &View) -> String {
     let mut lines: Vec<(String, [usize; 5], f64)> = Vec::new();
     for (known, state) in view.expanded.tasks.iter().zip(&view.states) {
@@ -427,7 +425,7 @@ fn table(view: &View) -> String {
     )
 }
 
-/// What has a reason: cells that failed, are disputed or impossible, and kernels that can't be built.
+/// Lists cells that failed, are disputed, untrusted or impossible, each with its reason.
 fn details(view: &View) -> String {
     let cells = view.expanded.tasks.iter().zip(&view.states);
     let cells = cells.filter(|(_, state)| {
@@ -440,7 +438,7 @@ fn details(view: &View) -> String {
         .map(|(known, state)| {
             let why = state
                 .why()
-                .unwrap_or("nodes differ, and a third one has not decided");
+                .unwrap_or("nodes differ, and a third node has not decided");
             [
                 known.task.platform.clone(),
                 known.task.what(),
@@ -461,7 +459,7 @@ fn details(view: &View) -> String {
     text
 }
 
-/// What was given to Slurm, as text.
+/// Formats the jobs that were queued on Slurm as text.
 pub fn submitted(view: &View, submission: &Submission, told: &[Submitted]) -> String {
     let jobs = told.iter().map(|one| {
         [
@@ -480,7 +478,7 @@ pub fn submitted(view: &View, submission: &Submission, told: &[Submitted]) -> St
     )
 }
 
-/// Hours of one processor, or minutes where these are few.
+/// Formats hours of one processor; minutes if less than an hour.
 fn hours(hours: f64) -> String {
     match hours {
         0.0 => "0 h".to_owned(),

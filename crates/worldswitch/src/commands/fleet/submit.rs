@@ -13,10 +13,7 @@ use ws_fleet::{carry, locked, queue, submit, work};
 use ws_runner::{Session, parts};
 use ws_terminal::{Colours, Stopped, output};
 
-/// Submits what is open, or measures it here.
-///
-/// # Errors
-/// The campaign is wrong, the folder can't be written, or Slurm refuses.
+/// Queues the open cells on Slurm, or measures them on this host.
 pub fn submit(args: &SubmitArgs, colours: Colours) -> anyhow::Result<Done> {
     let session = session(colours)?;
     let (campaign, folder) = campaign(&args.campaign)?;
@@ -28,6 +25,7 @@ pub fn submit(args: &SubmitArgs, colours: Colours) -> anyhow::Result<Done> {
     }
     folder.make()?;
     let others = "another worldswitch submits to this folder: waiting for it";
+    // The lock comes before the view: two submissions that read the same state would queue the same cells.
     let lock = locked(&session.stop, others, || folder.lock())?;
     submit::forget(&folder, &args.repaired)?;
     let view = View::of(
@@ -49,7 +47,7 @@ pub fn submit(args: &SubmitArgs, colours: Colours) -> anyhow::Result<Done> {
     if !left.is_empty() {
         output::remark(
             &format!(
-                "{} cells are left out: the budget is used up by those before them",
+                "{} cells are left out: earlier cells use up the budget",
                 left.len()
             ),
             colours,
@@ -66,6 +64,7 @@ pub fn submit(args: &SubmitArgs, colours: Colours) -> anyhow::Result<Done> {
     let submission = submit::keep(&view, &open, carried)?;
     match args.local {
         true => {
+            // Measuring takes hours, and others may submit meanwhile: the submission is already in the folder.
             drop(lock);
             local(args, &view, &submission, &session)
         }
@@ -81,7 +80,7 @@ fn nothing(args: &SubmitArgs, view: &View) -> anyhow::Result<Done> {
     Ok(Done::Whole)
 }
 
-/// Gives the submission to Slurm, and shows its jobs.
+/// Queues the submission on Slurm, and shows its jobs.
 fn jobs(args: &SubmitArgs, view: &View, submission: &Submission) -> anyhow::Result<Done> {
     let jobs = submit::jobs(view, submission, &args.campaign.parts.to_parts())?;
     let jobs = jobs.into_iter();
@@ -122,7 +121,7 @@ fn local(
         };
         match work::task(&worker, submission, planned) {
             Ok(Cell::Measured | Cell::KnownFrom(_)) => {}
-            Err(error) if error.is::<Stopped>() => bail!("stopped: submit again goes on"),
+            Err(error) if error.is::<Stopped>() => bail!("stopped: submit again to continue"),
             Err(error) => {
                 let what = format!("{} {}", planned.task.platform, planned.task.what());
                 output::error(&error.context(what), session.colours);
@@ -130,7 +129,7 @@ fn local(
             }
         }
     }
-    // What is known now.
+    // The state after these measurements.
     let after = super::view(&args.campaign)?;
     after.settle()?;
     show::doubts(&after, session.colours);

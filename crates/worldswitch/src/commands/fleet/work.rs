@@ -1,4 +1,4 @@
-//! What a job of Slurm does: one task of an array, or a build. It may be killed at any time, and begun again.
+//! Work of a Slurm job: one task of an array, or a build. Slurm may kill the job at any time and start it again.
 
 use crate::cli::fleet::WorkArgs;
 use crate::cli::session;
@@ -13,10 +13,7 @@ use ws_fleet::work::{builds, kept, node, task};
 use ws_runner::parts::{Parts, Places};
 use ws_terminal::Colours;
 
-/// Does what this job is for.
-///
-/// # Errors
-/// It can't be done; why a task failed is also kept in the folder.
+/// Runs this job.
 pub fn work(args: &WorkArgs, colours: Colours) -> anyhow::Result<Done> {
     let session = session(colours)?;
     let folder = Folder::at(&args.folder);
@@ -58,6 +55,7 @@ pub fn work(args: &WorkArgs, colours: Colours) -> anyhow::Result<Done> {
                 parts: &parts,
                 session: &session,
             };
+            // The folder keeps the reason of a failed import, as it does for a failed measurement.
             if let Some(carried) = &submission.carried {
                 let imported = carry::import(carried, &parts.lab);
                 kept(&worker, planned, imported)?;

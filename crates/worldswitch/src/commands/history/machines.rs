@@ -1,4 +1,4 @@
-//! `worldswitch history hosts` and `history report`: what many machines measured.
+//! `worldswitch history hosts` and `history report`: results of many hosts.
 
 use super::asked;
 use crate::shared::page::{Asked, told, write};
@@ -12,7 +12,7 @@ use ws_report::Hosts;
 use ws_results::ResultFile;
 use ws_terminal::{Colours, output};
 
-/// Shows the hosts that differ from their kind, or all.
+/// Shows the hosts that differ from hosts of their kind, or all hosts.
 pub(super) fn hosts(
     store: &mut Store,
     filter: Filter<'_>,
@@ -22,7 +22,7 @@ pub(super) fn hosts(
 ) -> anyhow::Result<()> {
     let (_, kinds) = newest(store, filter)?;
     if kinds.is_empty() {
-        bail!("no run{} says on which host it was measured", asked(filter));
+        bail!("no run{} names the host that measured", asked(filter));
     }
     let hosts = Hosts::of(kinds);
     output::data(&match as_json {
@@ -61,7 +61,7 @@ pub(super) fn report(
     Ok(())
 }
 
-/// The newest result of each platform and host, and what they say of the hosts.
+/// Reads the newest result of each platform and host, and judges the hosts by these.
 fn newest(
     store: &mut Store,
     filter: Filter<'_>,

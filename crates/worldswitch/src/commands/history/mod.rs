@@ -17,9 +17,6 @@ use ws_terminal::{Colours, output};
 use ws_text::terminal;
 
 /// Runs a subcommand.
-///
-/// # Errors
-/// There is no history, or no such run, or it can't be read or written.
 pub fn history(args: &HistoryArgs, colours: Colours) -> anyhow::Result<Done> {
     let place = &place(args)?;
     let open = || Store::open(place);
@@ -71,8 +68,8 @@ pub fn history(args: &HistoryArgs, colours: Colours) -> anyhow::Result<Done> {
         HistoryWhat::Migrate => {
             let (before, now) = Store::migrate(place)?;
             let what = match before == now {
-                true => format!("{place} is of version {now} already"),
-                false => format!("{place} was of version {before} and is of version {now} now"),
+                true => format!("{place} already has version {now}"),
+                false => format!("{place} was upgraded from version {before} to version {now}"),
             };
             output::remark(&what, colours);
         }
@@ -81,7 +78,7 @@ pub fn history(args: &HistoryArgs, colours: Colours) -> anyhow::Result<Done> {
     Ok(Done::Whole)
 }
 
-/// Where the history is: as the command line says, else the environment, else the user's own.
+/// Returns the history's address: from the command line, else from the environment, else the user's own file.
 fn place(args: &HistoryArgs) -> anyhow::Result<Place> {
     if let Some(url) = &args.db {
         return Ok(Place::Server(Box::new(Address::parse(url)?)));
@@ -102,7 +99,7 @@ fn filter<'a>(platform: &'a Option<String>, host: &'a Option<String>) -> Filter<
     }
 }
 
-/// ` of "lab:kvm" on "node1"`, as far as something was asked for.
+/// Formats the requested platform and host: ` of "lab:kvm" on "node1"`.
 fn asked(filter: Filter<'_>) -> String {
     let part = |word: &str, name: Option<&str>| {
         name.map_or(String::new(), |name| {
@@ -112,7 +109,7 @@ fn asked(filter: Filter<'_>) -> String {
     part("of", filter.platform) + &part("on", filter.host)
 }
 
-/// A platform, with its host if it says one.
+/// Formats a platform, with its host if the result names one.
 fn named(run: &Run) -> String {
     match run.host.as_str() {
         "" => terminal(&run.platform).into_owned(),
@@ -170,7 +167,7 @@ fn grant(
     Ok(())
 }
 
-/// Judges the newest run of each pinned platform against the pinned one. `asked`: which runs were asked for, in words.
+/// Judges the newest run of each pinned platform against the pinned run. `asked`: the requested runs, in words.
 fn check(
     pairs: &[Pair],
     asked: &str,
@@ -180,7 +177,7 @@ fn check(
 ) -> anyhow::Result<Outcome> {
     if pairs.is_empty() {
         bail!(
-            "no run{asked} is pinned, so there is nothing to judge against: history list shows the runs, history pin RUN pins one"
+            "no run{asked} is pinned, so check has no base: pin a run from history list with history pin RUN"
         );
     }
     let (mut judged, mut alone) = (Vec::new(), Vec::new());
@@ -256,26 +253,26 @@ pub struct History<'a> {
     /// Always `worldswitch-history/1`.
     #[schemars(extend("const" = HISTORY))]
     schema: &'static str,
-    /// The oldest first.
+    /// Runs, the oldest first.
     runs: Vec<ListedRun<'a>>,
 }
 
 /// A run.
 #[derive(Debug, Serialize, JsonSchema)]
 struct ListedRun<'a> {
-    /// Its number.
+    /// Number of the run.
     run: i64,
-    /// When it began, in UTC.
+    /// Time at which the run began, in UTC.
     created: &'a str,
     platform: &'a str,
-    /// The machine that measured; null if the result does not say.
+    /// Host that measured; null if the result does not name one.
     host: Option<&'a str>,
     kernel: Option<&'a str>,
-    /// The program that measured it.
+    /// Program that measured.
     tool: &'a str,
-    /// Its command line.
+    /// Command line of the program.
     command: &'a str,
-    /// `history check` compares newer runs with it.
+    /// Whether `history check` compares newer runs with this run.
     pinned: bool,
 }
 

@@ -28,15 +28,15 @@ pub struct Series<'a> {
     #[schemars(extend("const" = SERIES))]
     schema: &'static str,
     benchmark: &'a str,
-    /// One for each platform and unit; by date and on time also for each host.
+    /// Lines: one for each platform and unit. By date, lines in time are also separate for each host.
     lines: Vec<SeriesLine<'a>>,
 }
 
-/// One platform's values of the benchmark.
+/// Values of the benchmark on a platform.
 #[derive(Debug, Serialize, JsonSchema)]
 struct SeriesLine<'a> {
     platform: &'a str,
-    /// By date and on time the machine that measured; else null.
+    /// Host that measured, in a line by date and in time; else null.
     host: Option<&'a str>,
     unit: &'a str,
     values: Vec<SeriesValue<'a>>,
@@ -45,9 +45,9 @@ struct SeriesLine<'a> {
 /// A value.
 #[derive(Debug, Serialize, JsonSchema)]
 struct SeriesValue<'a> {
-    /// The date, or the kernel.
+    /// Date or kernel.
     at: &'a str,
-    /// Of one operation.
+    /// Cost of one operation.
     value: f64,
 }
 
@@ -71,25 +71,22 @@ impl<'a> Series<'a> {
     }
 }
 
-/// One platform's values of the benchmark, each with its label (date or kernel).
+/// Values of the benchmark on a platform, each with its label (date or kernel).
 struct Line {
     platform: String,
-    /// By date and on time the machine; else nothing.
+    /// Host, in a line by date and in time; else empty.
     host: String,
     unit: String,
     values: Vec<(String, f64)>,
 }
 
 /// Draws a benchmark over time or over kernels.
-///
-/// # Errors
-/// The history can't be read, or the plot not be written.
 pub(super) fn draw(store: &mut Store, args: &PlotArgs, colours: Colours) -> anyhow::Result<()> {
     let points = store.points(&args.bench, filter(&args.platform, &args.host))?;
     if points.is_empty() {
         let known = store.benchmarks()?;
         let instead = match (known.is_empty(), known.contains(&args.bench)) {
-            (true, _) => "it has none at all".to_owned(),
+            (true, _) => "the history has no figures".to_owned(),
             (false, true) => "history list shows its platforms".to_owned(),
             (false, false) => benchmarks::instead(&args.bench, &known),
         };
@@ -110,7 +107,7 @@ pub(super) fn draw(store: &mut Store, args: &PlotArgs, colours: Colours) -> anyh
                 .map(|line| format!("{} in {}", line.name(), line.unit))
                 .collect();
             bail!(Usage(format!(
-                "an SVG plot shows one platform in one unit, and the history has {}: choose one with --platform, and on time --host",
+                "an SVG plot shows one platform in one unit, and the history has {}: choose one with --platform, and in time also --host",
                 names.join(", ")
             )));
         };
@@ -142,7 +139,7 @@ pub(super) fn draw(store: &mut Store, args: &PlotArgs, colours: Colours) -> anyh
 }
 
 impl Line {
-    /// The platform, with its host if the line is of one.
+    /// Formats the platform, with the host if the line has one.
     fn name(&self) -> String {
         match self.host.as_str() {
             "" => self.platform.clone(),
@@ -151,8 +148,8 @@ impl Line {
     }
 }
 
-/// One line per platform and unit, by date and on time also per host. By kernel, the runs of one kernel become their
-/// median, and a machine with all its kernels is one line.
+/// Makes a line for each platform and unit; by date and in time, also for each host. By kernel, a value is the median
+/// of the kernel's runs, and a machine with all its kernels is one line.
 fn lines(points: &[Point], by: By) -> Vec<Line> {
     let mut lines: BTreeMap<_, Vec<(&Point, String)>> = BTreeMap::new();
     for point in points {

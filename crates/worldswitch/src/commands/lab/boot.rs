@@ -15,8 +15,7 @@ use ws_terminal::{Stop, Usage};
 /// Boots, and shows the console until the machine ends or the user stops it.
 ///
 /// # Errors
-/// The machine can't be made or started, the kernel did not power it off, or standard output can't be
-/// written.
+/// The machine can't be made or started, or the kernel did not power it off.
 pub fn boot(args: &BootArgs) -> anyhow::Result<Done> {
     let name = super::machine(&args.name)?;
     for file in std::iter::once(&args.kernel).chain(&args.initrd) {
@@ -69,9 +68,6 @@ pub fn boot(args: &BootArgs) -> anyhow::Result<Done> {
 
 /// Copies the machine's console to standard output until the machine ends. Returns how it ended, or
 /// `None` if the user stopped it.
-///
-/// # Errors
-/// It did not end in time, or its console can't be read or written.
 fn follow(
     machine: &mut dyn Machine,
     ending: &mut Ending,

@@ -15,9 +15,6 @@ use ws_terminal::columns::{self, columns};
 use ws_terminal::{Colours, Usage, output};
 
 /// Checks the budget, or writes one.
-///
-/// # Errors
-/// The budget is wrong, nothing could be measured, or something can't be written.
 pub fn check(args: &CheckArgs, colours: Colours) -> anyhow::Result<Done> {
     let markdown_to = args.export_markdown.as_deref();
     let json_to = args.json.then_some(Path::new("-"));
@@ -49,7 +46,7 @@ pub fn check(args: &CheckArgs, colours: Colours) -> anyhow::Result<Done> {
     Ok(done(&measured, outcome(&lines)))
 }
 
-/// How benchmarks are measured.
+/// Settings of the measurement.
 fn spec(args: &CheckArgs) -> RunSpec {
     RunSpec {
         perturb: Some(args.perturb),
@@ -65,7 +62,7 @@ fn read(path: &Path) -> anyhow::Result<Budget> {
         .map_err(|why| Usage(format!("{} is not a budget: {why}", path.display())).into())
 }
 
-/// How the command ends: what is over counts although something else could not be measured.
+/// Returns the command's outcome: a benchmark over its budget counts even if another could not be measured.
 fn done(measured: &Measured, outcome: Outcome) -> Done {
     match outcome {
         _ if measured.broken => Done::InPart,
@@ -75,7 +72,7 @@ fn done(measured: &Measured, outcome: Outcome) -> Done {
     }
 }
 
-/// Prints what the user should know of the results, and where they are.
+/// Prints remarks on the results, and their folder.
 fn tell(measured: &Measured, colours: Colours) {
     for remark in &measured.remarks {
         output::remark(remark, colours);
@@ -85,7 +82,7 @@ fn tell(measured: &Measured, colours: Colours) {
     }
 }
 
-/// How much of the budget is left, or by how much the figure is over.
+/// Says how much of the budget is left, or by how much the figure is over.
 fn left(line: &Line<'_>) -> String {
     let figure = match &line.figure {
         Ok(figure) => figure,
@@ -120,7 +117,7 @@ fn table(lines: &[Line<'_>]) -> String {
     columns(HEADS, lines.iter().map(cells)) + "\n"
 }
 
-/// A job's summary: how many benchmarks have which verdict, and the table.
+/// Formats a CI job's summary: the number of benchmarks by verdict, and the table.
 fn markdown(lines: &[Line<'_>], legend: &str) -> String {
     let counts = ["over", "in doubt", "no value", "within"].into_iter();
     let counts = counts.filter_map(|verdict| {
@@ -146,7 +143,7 @@ fn write(args: &CheckArgs, resources: &Resources, session: &Session) -> anyhow::
     let path = &args.budget;
     if path.exists() {
         bail!(Usage(format!(
-            "{} is there already: remove it, or name another file",
+            "{} exists already: remove it, or name another file",
             path.display()
         )));
     }

@@ -1,4 +1,4 @@
-//! Tests of what lab check says of its lines, and of how it ends.
+//! Tests of the lines of lab check, and of its outcome.
 
 use super::*;
 

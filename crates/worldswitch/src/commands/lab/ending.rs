@@ -1,4 +1,4 @@
-//! How a machine with the user's kernel ended: only a power-off is a success.
+//! The end of a machine with the user's kernel: only a power-off is a success.
 
 use ws_machines::machine::Witness;
 use ws_records::{Decoder, Expect, Item, Kind, Nonce, Record};
@@ -11,14 +11,14 @@ pub struct Ending {
     decoder: Decoder,
     /// The first `bye` of a monitor or hypervisor whose status is not `ok`: its reason and status.
     bad: Option<String>,
-    /// The witness was seen on the console.
+    /// Whether the console has shown the witness.
     is_seen: bool,
 }
 
 impl Ending {
-    /// For a machine with this witness, whose guest has this command line.
+    /// Makes a reader for a machine with this witness, whose guest has this command line.
     pub fn new(witness: Option<Witness>, command_line: &str) -> Self {
-        // As monitors do: the last valid nonce counts.
+        // The last valid nonce counts, as for monitors.
         let mut nonces = command_line.split(' ').filter_map(|word| {
             let nonce = word.strip_prefix("nonce=")?;
             nonce.parse().ok()
@@ -66,7 +66,7 @@ impl Ending {
         }
     }
 
-    /// After the end: what went wrong, if anything. `complaints`: the machine's standard error.
+    /// Returns what went wrong, if anything; called after the end. `complaints`: the machine's standard error.
     pub fn amiss(mut self, complaints: &str) -> Option<String> {
         let rest = self.decoder.finish();
         self.look(rest);

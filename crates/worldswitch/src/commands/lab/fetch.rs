@@ -14,9 +14,6 @@ use ws_terminal::Usage;
 const DEFAULT: [&str; 3] = ["native", "kvm", "kvm-shadow"];
 
 /// Fetches packages.
-///
-/// # Errors
-/// There is no such name, or a set could not be fetched.
 pub fn fetch(args: &FetchArgs, lab: &Lab, store: &Store) -> anyhow::Result<()> {
     let (archive, old) = archives(args)?;
     let request = Request {
@@ -66,7 +63,7 @@ fn sets(args: &FetchArgs, lab: &Lab) -> anyhow::Result<Vec<String>> {
     Ok(sets)
 }
 
-/// The archive that the user named, and that of old versions.
+/// Returns the archive that the user named, and the archive of old versions.
 fn archives(args: &FetchArgs) -> anyhow::Result<(Option<Archive>, Option<Archive>)> {
     let keyring = args.keyring.as_ref();
     let keyring = keyring.map(|path| std::path::absolute(path).unwrap_or_else(|_| path.clone()));

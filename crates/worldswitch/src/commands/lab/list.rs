@@ -12,10 +12,6 @@ use ws_terminal::columns::{self, columns};
 use ws_terminal::output;
 
 /// Lists recipes and sets.
-///
-/// # Errors
-/// A folder can't be read, or standard output can't be written. A recipe with an error is listed with
-/// that error.
 pub fn list(lab: &Lab, store: &Store, json: bool) -> anyhow::Result<()> {
     let names = lab.recipes()?;
     let recipes: Vec<Named> = names
@@ -53,16 +49,16 @@ pub struct Listed<'a> {
     cache: &'a Path,
 }
 
-/// A recipe, or what is wrong with it.
+/// A recipe, or its error.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 enum ListedRecipe<'a> {
     Good {
         name: &'a str,
         summary: &'a str,
-        /// Sets of packages that it needs.
+        /// Sets of packages that the machine needs.
         sets: Vec<&'a str>,
-        /// What may follow `@` in the platform's name.
+        /// Variants, which follow `@` in the platform's name.
         variants: Vec<String>,
     },
     Wrong {
@@ -76,19 +72,19 @@ enum ListedRecipe<'a> {
 struct ListedSet<'a> {
     name: &'a str,
     summary: &'a str,
-    /// `closure`, `files` and the like.
+    /// Kind of the set: `closure`, `files` and the like.
     kind: serde_json::Value,
     architecture: serde_json::Value,
-    /// Debian's.
+    /// Debian suite of the packages.
     suite: &'a str,
-    /// `lab fetch --all` leaves it out.
+    /// Whether `lab fetch --all` leaves the set out.
     on_request: bool,
-    /// `fetched`, `not fetched`, or what is wrong with it.
+    /// State: `fetched`, `not fetched`, or the error.
     state: &'static str,
-    /// How many, if it is fetched; then also:
+    /// Number of packages; null, as are size and digest, unless the set is fetched.
     packages: Option<usize>,
     bytes: Option<u64>,
-    /// Of all files.
+    /// Digest of all files.
     digest: Option<String>,
 }
 
@@ -166,7 +162,7 @@ fn variants(lab: &Lab, name: &str) -> Vec<String> {
     lab.variants(name).unwrap_or_default()
 }
 
-/// As in a platform's name: `@6.1 @6.12`.
+/// Formats variants as in a platform's name: `@6.1 @6.12`.
 fn at(variants: &[String]) -> String {
     let words: Vec<String> = variants
         .iter()
@@ -175,7 +171,7 @@ fn at(variants: &[String]) -> String {
     words.join(" ")
 }
 
-/// The state of a set in the store.
+/// State of a set in the store.
 pub struct State {
     pub word: &'static str,
     /// The set, if it is there.

@@ -27,9 +27,6 @@ use ws_runner::parts::{recipes, store};
 use ws_terminal::{Colours, Usage, output};
 
 /// Runs a subcommand.
-///
-/// # Errors
-/// What went wrong and how to fix it.
 pub fn lab(what: &LabCommand, colours: Colours) -> anyhow::Result<Done> {
     match what {
         LabCommand::Bisect(args) => return bisect::bisect(args, colours),
@@ -69,10 +66,10 @@ pub fn lab(what: &LabCommand, colours: Colours) -> anyhow::Result<Done> {
     Ok(Done::Whole)
 }
 
-/// The lab machine that a user names, with or without `lab:`.
+/// Parses the name of a lab machine, with or without `lab:`.
 ///
 /// # Errors
-/// It is no name, or that of another platform.
+/// The text is not a name, or it names another platform.
 fn machine(name: &str) -> anyhow::Result<PlatformName> {
     let text = match name.contains(':') {
         true => name.to_owned(),

@@ -12,13 +12,10 @@ use std::path::Path;
 use ws_patcher::{Access, Options, Outline, Report};
 use ws_terminal::{Usage, output};
 
-/// Ten times the size of a kernel.
+/// Limit of the image's size: ten kernels.
 const IMAGE_BYTES_MAX: u64 = 1 << 30;
 
-/// Patches the image and prints what was changed.
-///
-/// # Errors
-/// The image can't be read or written, or the patcher refuses it; then nothing is written.
+/// Patches the image and prints the changes.
 pub fn patch(args: &PatchHypArgs) -> anyhow::Result<()> {
     if args.json && args.output == Path::new(STDOUT) {
         bail!(Usage(
@@ -54,7 +51,7 @@ pub fn patch(args: &PatchHypArgs) -> anyhow::Result<()> {
     })
 }
 
-/// The report for people: by register, what its accesses become.
+/// Formats the report as text: by register, the replacement of its accesses.
 fn table(report: &Report) -> String {
     let mut text = String::new();
     // Writing to a string can't fail.
@@ -85,7 +82,9 @@ fn table(report: &Report) -> String {
         report.veneer_bytes,
         report.in_data,
     );
-    text.push_str("It runs only under these conditions, which the image does not show:\n");
+    text.push_str(
+        "The patched image runs only under these conditions, which the image does not show:\n",
+    );
     for need in &report.needs {
         let _ = writeln!(text, "- {need}");
     }

@@ -16,9 +16,6 @@ use ws_terminal::columns;
 use ws_terminal::output;
 
 /// Shows the recipe with this name.
-///
-/// # Errors
-/// There is none, it has an error, or standard output can't be written.
 pub fn show(lab: &Lab, store: &Store, name: &str, json: bool) -> anyhow::Result<()> {
     let (base, variant) = split(name);
     let recipe = lab.recipe(base, variant)?;
@@ -61,7 +58,7 @@ fn as_json(lab: &Lab, recipe: &Recipe, states: &[(&str, State)]) -> serde_json::
     }))
 }
 
-/// Prints each known fault, and whether the fetched emulator is cured of it.
+/// Prints each known fault, and whether the fetched emulator is free of it.
 fn tell_faults(text: &mut String, lab: &Lab, recipe: &Recipe, states: &[(&str, State)]) {
     let emulator = &recipe.emulator.package;
     let emulator = states.iter().find(|(set, _)| set == emulator);
@@ -188,7 +185,7 @@ fn tell_facts(text: &mut String, recipe: &Recipe) -> Result<(), Error> {
         let table = of.table.iter().map(|table| format!(", table {table}"));
         let table: String = table.collect();
         let words = format!(
-            "set beside {}{table}: {} on {}",
+            "compared with {}{table}: {} on {}",
             of.paper, of.setup, of.hardware
         );
         let why = match reference.has(of) {

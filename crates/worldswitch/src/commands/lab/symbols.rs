@@ -9,10 +9,7 @@ use ws_machines::platforms;
 use ws_runner::parts::{self, Parts, Places};
 use ws_terminal::{Stop, Usage, output};
 
-/// Prints them in the format of `/proc/kallsyms`.
-///
-/// # Errors
-/// The machine can't be made or booted, has no Linux, or does not print them.
+/// Prints the functions in the format of `/proc/kallsyms`.
 pub fn symbols(name: &str, qemu: Option<&PathBuf>, places: &Places) -> anyhow::Result<Done> {
     let name = super::machine(name)?;
     let resources = parts::resources(&Parts {
@@ -40,7 +37,7 @@ pub fn symbols(name: &str, qemu: Option<&PathBuf>, places: &Places) -> anyhow::R
     Ok(Done::Whole)
 }
 
-/// The text with whole addresses instead of distances.
+/// Replaces distances between addresses by addresses.
 fn absolute(text: &str) -> String {
     let mut address = 0u64;
     let mut all = String::new();

@@ -24,7 +24,7 @@ pub fn benchmarks(args: &RunArgs, colours: Colours) -> anyhow::Result<Done> {
     show(args, layout.as_ref(), measured, colours)
 }
 
-/// Where forms of the table go.
+/// Files of the exported tables.
 fn files(args: &RunArgs) -> [Option<&Path>; 3] {
     let [json, markdown] = args.exports.files();
     [json, markdown, args.export_csv.as_deref()]
@@ -52,7 +52,7 @@ fn show(
             .filter(|name| results.iter().any(|result| result.platform == *name)),
         allow: args.allow.clone(),
     };
-    // First, because it needs no disk space.
+    // Standard output first, because it needs no disk space.
     let on_stdout = on_stdout(files(args))?;
     let has_next = match view(args, &results) {
         View::Table => shown(args, layout, &results, &options, colours)?,
@@ -66,9 +66,9 @@ fn show(
         output::remark(remark, colours);
     }
     if measured.interrupted {
-        // It has no bound.
+        // This run has no time limit, so the user stopped it.
         let why = Why::Asked.words();
-        output::remark(&format!("{why}; the results until then are kept"), colours);
+        output::remark(&format!("{why}; the results so far are kept"), colours);
     }
     output::remark(&format!("results are in {}", folder.display()), colours);
     if args.report {
@@ -87,7 +87,7 @@ fn show(
     Ok(done)
 }
 
-/// The view of what was measured. What the user asks for may be of the table of benchmarks alone.
+/// Returns the view of the results. An option of the table of benchmarks chooses that table.
 fn view(args: &RunArgs, results: &[ResultFile]) -> View {
     let is_of_table = args.suite.is_some() || args.base.is_some() || args.export_csv.is_some();
     match is_of_table || args.all || !args.allow.is_empty() {
@@ -96,7 +96,7 @@ fn view(args: &RunArgs, results: &[ResultFile]) -> View {
     }
 }
 
-/// Shows the table of benchmarks. The table, if there is something to do next with it.
+/// Shows the table of benchmarks. Returns the table if next commands can be suggested.
 fn shown(
     args: &RunArgs,
     layout: Option<&Layout>,

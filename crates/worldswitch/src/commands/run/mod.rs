@@ -16,9 +16,6 @@ use crate::shared::Done;
 use ws_terminal::Colours;
 
 /// Measures, shows the table and keeps the results.
-///
-/// # Errors
-/// Wrong usage, nothing to run on, or results that can't be written.
 pub fn run(args: &RunArgs, colours: Colours) -> anyhow::Result<Done> {
     match &args.work {
         Some(Work::Apps(args)) => apps::apps(args, colours),

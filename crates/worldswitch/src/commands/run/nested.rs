@@ -15,13 +15,13 @@ use ws_runner::{Benchmarks, RunSpec, measure, whole};
 use ws_terminal::Colours;
 
 const MECHANISMS: [&str; 4] = ["nv", "pv", "neve", "nv2"];
-/// The paper's world switch, and the minimal one.
+/// Policies: the paper's world switch, and the minimal one.
 const POLICIES: [&str; 2] = ["+policy=kvm-4.10", ""];
-/// Both with the kernel and the CPU that support nesting.
+/// Linux KVM on the kernel and the CPU that support nesting: a VM, and a nested VM.
 const LINUX: [&str; 2] = ["lab:kvm-vhe@unstable+cpu=max", "lab:kvm-nested@unstable"];
-/// The IPI benchmarks take longer than the default limit under Linux KVM in Linux KVM.
+/// Time limit of a benchmark: under Linux KVM in Linux KVM, IPIs exceed the default limit.
 const BENCH_LIMIT: Duration = Duration::from_secs(120);
-/// Whole Linuxes: without a hypervisor, in a VM, and in nested VMs. All have the same CPU.
+/// Platforms with a whole Linux: without a hypervisor, in a VM, and in nested VMs. All have the same CPU.
 const LONG: [&str; 5] = [
     "lab:arm-linux+cpu=max",
     "lab:kvm-vhe-linux+cpu=max",
@@ -31,9 +31,6 @@ const LONG: [&str; 5] = [
 ];
 
 /// Measures and shows the results.
-///
-/// # Errors
-/// Nothing could be measured, or a table can't be written.
 pub fn nested(args: &NestedArgs, colours: Colours) -> anyhow::Result<Done> {
     on_stdout(args.usual.exports.files())?;
     let (results, done) = measured(args, colours)?;
@@ -52,7 +49,7 @@ pub fn nested(args: &NestedArgs, colours: Colours) -> anyhow::Result<Done> {
     let nested = Nested::of(&results, &reference::load()?);
     let mut lines = nested.benchmarks.iter().flat_map(|row| &row.lines);
     if done == Done::Whole && lines.all(|line| line.value.is_none()) {
-        bail!("no benchmark of the paper's tables was measured there");
+        bail!("no benchmark of the paper's tables was measured");
     }
     put(
         &args.usual.exports,
@@ -106,7 +103,7 @@ fn long(args: &NestedArgs, colours: Colours) -> anyhow::Result<(Vec<ResultFile>,
     Ok(told(measured, colours))
 }
 
-/// The default platforms: each VM before the nested VMs that are compared with it.
+/// Default platforms: each VM before the nested VMs that are compared with it.
 fn platforms(short: bool) -> Vec<String> {
     let policies = POLICIES.iter().take(if short { 1 } else { POLICIES.len() });
     let mut names = Vec::new();

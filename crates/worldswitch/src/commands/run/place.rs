@@ -16,20 +16,17 @@ use ws_runner::turns::Turns;
 use ws_runner::{Measured, Output, RunSpec, Session, whole};
 use ws_terminal::{Colours, Usage, output};
 
-/// Platforms with a VM on this host, and whether it is an emulator's.
+/// Platforms with a VM on this host, and whether the VM is emulated.
 const PLATFORMS: [(&str, bool); 2] = [("qemu-kvm", false), ("qemu-tcg", true)];
 
 /// Measures and shows the results.
-///
-/// # Errors
-/// Nothing could be measured, or a table can't be written.
 pub fn place(args: &PlaceArgs, colours: Colours) -> anyhow::Result<Done> {
     let (results, done) = measured(args, colours)?;
     views::show(View::Place, results, &Traffics::new(), &args.usual.exports)?;
     Ok(done)
 }
 
-/// The platform, and whether its VM is an emulator's.
+/// Returns the platform, and whether its VM is emulated.
 fn platform(args: &PlaceArgs) -> anyhow::Result<(&PlatformName, bool)> {
     if let [name] = &*args.on {
         let known = PLATFORMS.iter().find(|(known, _)| *known == name.base());
@@ -43,11 +40,11 @@ fn platform(args: &PlaceArgs) -> anyhow::Result<(&PlatformName, bool)> {
     ))
 }
 
-/// A matrix that by the times of a quiet host would take more than this part of the time is chosen by what
-/// the first rows take on this one.
+/// Divisor of the time limit. If the matrix would take more than this part of the limit on a quiet host, the first
+/// rows measure how slow this host is.
 const CERTAIN: u32 = 4;
 
-/// Measures until all is done, or the time is used up.
+/// Measures until all placements are done, or the time is used up.
 fn measured(args: &PlaceArgs, colours: Colours) -> anyhow::Result<(Vec<ResultFile>, Done)> {
     let begun = Instant::now();
     let (name, is_emulator) = platform(args)?;
@@ -81,17 +78,19 @@ fn measured(args: &PlaceArgs, colours: Colours) -> anyhow::Result<(Vec<ResultFil
         };
         whole::measure(&spec, |_| false, "placements", &session)
     };
+    // Estimates assume a quiet host. If they come close to the limit, the first rows measure how slow this host is,
+    // and the matrix is chosen again.
     let mut matrix = Matrix::choose(&cpus, asked, 1.0);
     let mut output = args.usual.output.to_output();
     if matrix.takes() * CERTAIN > asked.time {
         let rows = matrix.first_rows();
-        let text = format!("{} rows tell how long this host takes", rows.len());
+        let text = format!("measuring {} rows to estimate the time", rows.len());
         output::progress("place", &text);
         let first = run(&rows, Turns::default(), 1, &output)?;
         if !first.is_whole() {
             return Ok(done(first, &matrix, asked.boots, &session));
         }
-        // What follows replaces their results.
+        // The later results replace those of the first rows.
         output = Output {
             folder: Some(first.folder.path().to_owned()),
             force: true,
@@ -108,7 +107,7 @@ fn measured(args: &PlaceArgs, colours: Colours) -> anyhow::Result<(Vec<ResultFil
     Ok(done(all, &matrix, asked.boots, &session))
 }
 
-/// Prints problems, and what was left out of all that was planned.
+/// Prints problems, and the planned placements that were left out.
 fn done(
     measured: Measured,
     planned: &Matrix,

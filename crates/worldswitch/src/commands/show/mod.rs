@@ -1,4 +1,4 @@
-//! `worldswitch show`: results of an earlier run, or the cost model that fits them.
+//! `worldswitch show`: results of an earlier run, or their cost model.
 
 mod model;
 
@@ -12,9 +12,6 @@ use ws_results::ResultFile;
 use ws_terminal::{Colours, Usage, output};
 
 /// Prints a table, one result in detail, or a model.
-///
-/// # Errors
-/// There is no such result, it can't be read or has no row of the view, or something can't be written.
 pub fn show(args: &ShowArgs, colours: Colours) -> anyhow::Result<()> {
     if !args.model.native.is_empty() {
         return model::model(args, colours);
@@ -30,7 +27,7 @@ pub fn show(args: &ShowArgs, colours: Colours) -> anyhow::Result<()> {
     }
 }
 
-/// The view that the user names, or that of the results' workloads.
+/// Returns the view that the user names, else the view of the results' workloads.
 fn view(args: &ShowArgs, results: &[ResultFile]) -> Result<View, Usage> {
     let of_table = [
         ("--csv", args.csv),
@@ -42,7 +39,7 @@ fn view(args: &ShowArgs, results: &[ResultFile]) -> Result<View, Usage> {
     let of_table = of_table.iter().find(|(_, is_given)| *is_given);
     match (args.view, of_table) {
         (Some(view), Some((option, _))) if view != View::Table => Err(Usage(format!(
-            "{option} is of the table of benchmarks: leave out {option} or --view"
+            "{option} is only for the table of benchmarks: leave out {option} or --view"
         ))),
         (Some(view), _) => Ok(view),
         (None, Some(_)) => Ok(View::Table),

@@ -10,10 +10,6 @@ use ws_results::{Paging, ResultFile};
 use ws_terminal::{Colours, output};
 
 /// Fits and shows a model of each platform.
-///
-/// # Errors
-/// A result or the events can't be found or read, the results don't fit together, or something can't
-/// be written.
 pub fn model(args: &ShowArgs, colours: Colours) -> anyhow::Result<()> {
     let mut natives = ws_results::load_all(&args.model.native)?;
     let guests = ws_results::load_all(&args.paths)?;
@@ -34,7 +30,7 @@ pub fn model(args: &ShowArgs, colours: Colours) -> anyhow::Result<()> {
     let platforms = ws_results::platforms(&guests);
     if platforms.is_empty() {
         bail!(
-            "there is no result of a guest, only of {}",
+            "there is no result of a guest, only of {}: name a platform with a guest",
             args.model.native.join(", ")
         );
     }
@@ -75,7 +71,7 @@ pub fn model(args: &ShowArgs, colours: Colours) -> anyhow::Result<()> {
     }
 }
 
-/// The workload, if one was given.
+/// Reads the workload, if the user named one.
 fn workload(args: &ModelArgs) -> anyhow::Result<Option<Workload>> {
     if let Some(path) = &args.events {
         return Ok(Some(events::read(path)?));

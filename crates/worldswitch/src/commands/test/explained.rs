@@ -1,4 +1,4 @@
-//! Which functions are the cause of each change: both sides are recorded.
+//! Finds the functions that cause each change: both sides are recorded.
 
 use super::sides::Made;
 use crate::cli::TestArgs;

@@ -18,7 +18,7 @@ use ws_trial::Side;
 /// The machines of a test that names none.
 const MACHINES: &str = "lab:kvm-amd,lab:kvm-intel";
 
-/// What a side is.
+/// Kind of a side.
 enum Word {
     Results(Vec<ResultFile>),
     /// A folder or file with a kernel.
@@ -241,7 +241,7 @@ fn utf8(path: &Path) -> anyhow::Result<String> {
         .to_owned())
 }
 
-/// What a word is. A file or folder goes before a version, and a version before a commit.
+/// Finds the kind of a side. A file or folder goes before a version, and a version before a commit.
 fn word(
     name: &str,
     is_monitor: bool,
@@ -264,7 +264,7 @@ fn word(
         return match Kernel::at(path) {
             Ok(_) => Ok(Word::Kernel(path.to_owned())),
             Err(why) => Err(usage(format!(
-                "{name} has neither results of an earlier run nor a kernel ({why}); for a commit of this name say refs/heads/{name}"
+                "{name} has neither results of an earlier run nor a kernel ({why}); for a commit of this name write refs/heads/{name}"
             ))),
         };
     }
@@ -290,7 +290,9 @@ fn sound(name: &PlatformName, resources: &Resources) -> anyhow::Result<()> {
     }
     let recipe = resources.lab()?.recipe(&name.name, None)?;
     if recipe.kernel.is_none() {
-        return Err(usage(format!("--on {name}: this machine boots no Linux")));
+        return Err(usage(format!(
+            "--on {name}: this machine does not boot Linux"
+        )));
     }
     Ok(())
 }

@@ -63,31 +63,32 @@ pub(super) fn where_it_belongs(arg: Arg) -> Arg {
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new(LAB).args(CHOICE).multiple(true))]
 pub struct LabArgs {
-    /// Measure the devices of this VM in the lab instead of servers on this host: instructions and exits
-    /// of one request. Platforms, separated by commas; may be repeated.
+    /// Measure the devices of a VM in the lab instead of servers on this host: instructions and exits of one request.
+    /// Platforms, separated by commas; may be repeated.
     #[arg(long, value_name = "PLATFORM,...", value_parser = platforms)]
     pub on: Vec<PlatformList>,
-    /// Also show which functions execute the instructions of a request. Each chosen row is measured once
-    /// more. At most three rows (--device, --depth, --busy=no).
+    /// Show which functions execute the instructions of a request. Each chosen row is measured once more. Choose at
+    /// most three rows (--device, --depth, --busy=no).
     #[arg(long, requires = "on", conflicts_with = "list")]
     pub explain: bool,
     /// List the devices of the platforms of --on (default: lab:kvm-linux) instead of measuring.
     #[arg(long, hide = true,
         conflicts_with_all = ["depth", "busy", "boots", "perturb", "output", "export_json", "export_markdown"])]
     pub list: bool,
-    /// Only devices whose name matches this regular expression (any part of it).
+    /// Measure only devices whose name matches this regular expression (any part of the name).
     #[arg(long, value_name = "REGEX", value_parser = regex::Regex::new)]
     pub device: Option<regex::Regex>,
-    /// Only with a vCPU that never halts, or with one that sleeps while it waits. Default: both.
+    /// Measure only with a vCPU that never halts (yes), or only with a vCPU that sleeps while it waits (no). Default:
+    /// both.
     #[arg(long, value_name = "WHETHER", value_parser = yes_or_no(), require_equals = true, num_args = 0..=1,
         default_missing_value = "yes")]
     pub busy: Option<bool>,
-    /// Boots of each platform; the second proves that the counts are exact.
+    /// Boots of each platform. The second boot proves that the counts are exact.
     #[arg(long, value_name = "N", default_value_t = 2,
         value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub boots: u32,
-    /// Extra boots that vary what should not matter (instructions before each row, memory size). They
-    /// give the band.
+    /// Extra boots with more instructions before each row and another memory size. The range of a figure over all
+    /// boots is its band.
     #[arg(long, value_name = "N", default_value_t = 0,
         value_parser = clap::value_parser!(u32).range(0..=100))]
     pub perturb: u32,

@@ -27,8 +27,8 @@ pub fn experiment() -> impl TypedValueParser<Value = Experiment> {
         (
             Experiment::Stuck,
             &["stuck"],
-            "One device with 32 outstanding requests beside six with one, on an overloaded I/O core, with the rule about stuck \
-             queues on and off",
+            "One device with 32 outstanding requests next to six with one, on an overloaded I/O core, with the stuck-queue rule \
+             on and off",
         ),
         (
             Experiment::Shares,
@@ -38,31 +38,31 @@ pub fn experiment() -> impl TypedValueParser<Value = Experiment> {
         (
             Experiment::Integrity,
             &["integrity"],
-            "Fourteen devices, each driven by a process that compares what it reads with what it wrote",
+            "Fourteen devices, each driven by a process that compares the data read with the data written",
         ),
         (
             Experiment::Peers,
             &["peers"],
-            "elvis against a qemu-storage-daemon that polls. Disks: null, tmpfs, file. Devices: 1 and 4. Outstanding requests on \
+            "elvis compared with a qemu-storage-daemon that polls. Disks: null, tmpfs, file. Devices: 1 and 4. Outstanding requests on \
              each: 1, 8, 32. Replies: eventfd and poll. One client drives all devices of a load",
         ),
         (
             Experiment::Rr,
             &["rr"],
-            "Pairs of network devices, 1 and 4, of which the second sends each frame of 64 bytes back. A request is the way there \
-             and back",
+            "1 and 4 pairs of network devices. The second device of a pair returns each frame of 64 bytes. A request is a round \
+             trip",
         ),
         (
             Experiment::Stream,
             &["stream"],
-            "A pair of network devices, the first of which sends: frames of 64 and of 1514 bytes, and TCP segments of 64 KiB. A \
-             request is a frame",
+            "A pair of network devices. The first sends frames of 64 and of 1514 bytes, and TCP segments of 64 KiB. A request \
+             is a frame",
         ),
         (
             Experiment::MixedNet,
             &["mixed-net"],
-            "A tmpfs disk with 32 outstanding requests beside an echo of frames, on one I/O core, with the rule about stuck queues \
-             on and off",
+            "A tmpfs disk with 32 outstanding requests next to an echo of frames, on one I/O core, with the stuck-queue rule on \
+             and off",
         ),
     ])
 }
@@ -73,9 +73,9 @@ pub fn replies() -> impl TypedValueParser<Value = Replies> {
         (
             Replies::Eventfd,
             &["eventfd"],
-            "The server notifies them through an eventfd",
+            "The server notifies clients through an eventfd",
         ),
-        (Replies::Poll, &["poll"], "They poll memory all the time"),
+        (Replies::Poll, &["poll"], "Clients poll memory all the time"),
     ])
 }
 

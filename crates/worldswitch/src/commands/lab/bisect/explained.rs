@@ -1,4 +1,5 @@
-//! What the found commit changed: its kernel and its parent's are built once more, as only one is kept, and recorded.
+//! Explains the found commit. Builds and records its kernel and its parent's again, because the search keeps only one
+//! kernel.
 
 use super::look::machine;
 use super::say;
@@ -18,17 +19,17 @@ pub struct Explainers<'a> {
     pub args: &'a BisectArgs,
     pub tree: &'a Tree,
     pub builder: &'a Builder,
-    /// For build logs.
+    /// Folder of build logs.
     pub folder: &'a Path,
     pub session: &'a Session,
 }
 
 impl Explainers<'_> {
-    /// What the commit does more and less than its first parent.
+    /// Compares the functions that the commit and its first parent execute.
     ///
     /// # Errors
-    /// It has none, one of them can't be built or recorded, or the user stopped it. None of these changes which
-    /// commit was found.
+    /// The commit has no parent, a kernel can't be built or recorded, or the user stopped the command. The search's
+    /// result stands in each case.
     pub fn difference(&self, found: &Commit) -> anyhow::Result<Difference> {
         let parent = self.tree.commit(&format!("{}^", found.id))?;
         say(&format!(

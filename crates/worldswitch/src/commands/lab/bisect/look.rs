@@ -20,7 +20,7 @@ use ws_terminal::{Progress, Stopped, time};
 pub struct Measured {
     pub result: ResultFile,
     pub figure: Figure,
-    /// The commit that was booted: an earlier one if its kernel was byte for byte the same.
+    /// Commit that was booted: an earlier one if its kernel was byte for byte the same.
     pub booted: Commit,
 }
 
@@ -36,10 +36,10 @@ impl Measured {
     }
 }
 
-/// The measurement of a commit, or why there is none.
+/// Measurement of a commit, or the reason why it was skipped.
 pub type Look = Result<Measured, String>;
 
-/// The user's machine, with the kernel in the tree's `out`.
+/// Names the user's machine with the kernel in the tree's `out`.
 ///
 /// # Errors
 /// The cache's path can't be part of a platform's name.
@@ -59,7 +59,7 @@ pub struct Looker<'a> {
     args: &'a BisectArgs,
     tree: &'a Tree,
     builder: &'a Builder,
-    /// For results and logs.
+    /// Folder of results and logs.
     folder: &'a Path,
     session: &'a Session,
     platform: PlatformName,
@@ -69,9 +69,6 @@ pub struct Looker<'a> {
 
 impl<'a> Looker<'a> {
     /// A looker without measurements.
-    ///
-    /// # Errors
-    /// The cache's path can't be part of a platform's name.
     pub fn new(
         args: &'a BisectArgs,
         tree: &'a Tree,
@@ -90,10 +87,7 @@ impl<'a> Looker<'a> {
         })
     }
 
-    /// Builds `commit`, which is checked out, and boots it `boots` times beside its perturbed boots.
-    ///
-    /// # Errors
-    /// The user stopped it, the lab is broken, or something can't be written.
+    /// Builds `commit`, which is checked out, and boots it `boots` times, not counting perturbed boots.
     pub fn look(&mut self, commit: &Commit, boots: u32) -> anyhow::Result<Look> {
         let folder = self.folder.join(commit.short());
         std::fs::create_dir_all(&folder)

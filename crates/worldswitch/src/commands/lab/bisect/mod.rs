@@ -23,17 +23,17 @@ use ws_recorder::LEAST;
 use ws_runner::{benchmarks, parts};
 use ws_terminal::{Colours, Usage, output};
 
-/// Boots of the good and of the bad kernel, beside perturbed ones. Kernels between them are booted
-/// once: these boots have shown that counts repeat exactly.
+/// Boots of the good and of the bad kernel, not counting perturbed boots. Kernels between are booted once: the boots
+/// of these two prove that counts repeat exactly.
 const BOOTS_OF_A_SIDE: u32 = 2;
 
 /// The outcome of one commit.
 struct Point {
     commit: Commit,
     word: Word,
-    /// Its figure, if it was measured.
+    /// Figure of the commit, if it was measured.
     measured: Option<Measured>,
-    /// How it differs from the good one, or why it was skipped.
+    /// Difference from the good commit, or the reason why this one was skipped.
     why: String,
 }
 
@@ -43,7 +43,7 @@ enum End {
     OneOf(Vec<Commit>),
 }
 
-/// Searches for the commit.
+/// Searches for the commit that changed the figure.
 ///
 /// # Errors
 /// Wrong usage; the good or the bad commit can't be built or measured, or they do not differ; git
@@ -70,6 +70,7 @@ pub fn bisect(args: &BisectArgs, colours: Colours) -> anyhow::Result<Done> {
         bad.short(),
         distance.ilog2()
     ));
+    // Both ends first: a search between commits that do not differ would be hours of builds for nothing.
     let base = end(&mut looker, &tree, &good, "--good")?;
     let other = end(&mut looker, &tree, &bad, "--bad")?;
     let (way, finding) = way(args, (&good, &base), (&bad, &other))?;
@@ -103,14 +104,11 @@ pub fn bisect(args: &BisectArgs, colours: Colours) -> anyhow::Result<Done> {
     })
 }
 
-/// Prints the outcome, and what the found commit changed.
-///
-/// # Errors
-/// Standard output can't be written.
+/// Prints the outcome, and the functions that the found commit changed.
 fn print(explainers: &Explainers<'_>, end: &End, points: &[Point]) -> anyhow::Result<()> {
     let args = explainers.args;
     if !args.json {
-        // First, as explaining may take long.
+        // The outcome first: explaining may take long.
         output::data(&show::text(args, end, points))?;
     }
     let difference = match end {
@@ -123,7 +121,7 @@ fn print(explainers: &Explainers<'_>, end: &End, points: &[Point]) -> anyhow::Re
         (false, _) => String::new(),
     })?;
     if let Some(Err(why)) = &difference {
-        let text = format!("which functions changed is not explained: {why:#}");
+        let text = format!("can't explain which functions changed: {why:#}");
         output::remark(&text, explainers.session.colours);
     }
     Ok(())
@@ -139,10 +137,10 @@ fn point(commit: &Commit, word: Word, why: String, measured: Measured) -> Point 
     }
 }
 
-/// On which side of the good figure the bad one is, and how far away.
+/// Returns the side of the good figure on which the bad one is, and the difference in words.
 ///
 /// # Errors
-/// They do not differ, so there is nothing to search.
+/// Good and bad do not differ, so there is nothing to search.
 fn way(
     args: &BisectArgs,
     good: (&Commit, &Measured),
@@ -204,7 +202,9 @@ fn sound(args: &BisectArgs, resources: &Resources) -> anyhow::Result<()> {
     ws_machines::platforms::check(on, resources).map_err(|e| Usage(e.to_string()))?;
     let recipe = resources.lab()?.recipe(&on.name, None)?;
     if recipe.kernel.is_none() {
-        bail!(Usage(format!("--on {on}: that machine boots no Linux")));
+        bail!(Usage(format!(
+            "--on {on}: that machine does not boot Linux"
+        )));
     }
     let image = GuestImage::read(&resources.guest_for(recipe.architecture)?)?;
     let names: Vec<&str> = image.rows.iter().map(|row| row.name.as_str()).collect();
@@ -237,8 +237,8 @@ fn compare(args: &BisectArgs, base: &Measured, other: &Measured) -> anyhow::Resu
         .context("the benchmark is in neither result")
 }
 
-/// The verdict on a commit for git: it is bad if its figure is outside the good one's band, on the
-/// bad one's side (`way`).
+/// Returns git's verdict on a commit. A commit is bad if its figure is outside the good one's band, on the bad one's
+/// side (`way`).
 fn judge(args: &BisectArgs, base: &Measured, way: Verdict, commit: Commit, look: Look) -> Point {
     let skip = |commit, measured, why| Point {
         commit,

@@ -13,7 +13,7 @@ use ws_terminal::columns::{self, columns};
 /// The format version of [`json`].
 const SCHEMA: &str = "worldswitch-bisect/1";
 
-/// The figures by commit, ancestors first, and the first bad commit.
+/// Formats the figures by commit, ancestors first, and the first bad commit.
 pub fn text(args: &BisectArgs, end: &End, points: &[Point]) -> String {
     let measured = |point: &Point, of: fn(&Measured) -> String| {
         point.measured.as_ref().map_or_else(String::new, of)
@@ -33,7 +33,7 @@ pub fn text(args: &BisectArgs, end: &End, points: &[Point]) -> String {
         "",
         &args.bench,
         "band",
-        "against the good one",
+        "difference from good",
         "subject",
     ];
     let table = columns(heads, lines);
@@ -69,13 +69,13 @@ pub struct Bisected<'a> {
     unit: &'static str,
     /// The commit that changed the figure; null if too many were skipped.
     first_bad: Option<Named<'a>>,
-    /// Then it is one of these.
+    /// The possible commits, if too many were skipped.
     first_bad_is_one_of: Vec<Named<'a>>,
-    /// Those that were looked at, ancestors first.
+    /// Commits that were measured or skipped, ancestors first.
     commits: Vec<Looked<'a>>,
-    /// What the found commit does more and less than its parent.
+    /// Functions that the found commit executes more and less of than its parent.
     difference: Option<&'a Difference>,
-    /// Why that is not known.
+    /// Reason why `difference` is null.
     not_explained: Option<String>,
     /// The folder of results and logs.
     results: String,
@@ -88,20 +88,20 @@ struct Named<'a> {
     subject: &'a str,
 }
 
-/// A commit that was looked at.
+/// A commit that was measured or skipped.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Looked<'a> {
     commit: &'a str,
     subject: &'a str,
     /// `good`, `bad` or `skip`.
     verdict: &'static str,
-    /// How it differs from the good one, or why it was skipped.
+    /// Difference from the good commit, or the reason why this one was skipped.
     why: &'a str,
-    /// The mode, in instructions for one operation.
+    /// Mode, in instructions for one operation.
     measured: Option<f64>,
-    /// The least and the greatest over all boots.
+    /// Least and greatest figure over all boots.
     band: Option<[f64; 2]>,
-    /// The commit that was booted: an earlier one if its kernel was the same.
+    /// Commit that was booted: an earlier one if its kernel was the same.
     booted: Option<&'a str>,
 }
 
@@ -120,10 +120,7 @@ impl<'a> Looked<'a> {
     }
 }
 
-/// The same as JSON, with what the found commit changed.
-///
-/// # Errors
-/// None that is known.
+/// Formats the outcome as JSON, with the functions that the found commit changed.
 pub fn json(
     args: &BisectArgs,
     end: &End,

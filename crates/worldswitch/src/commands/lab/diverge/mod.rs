@@ -29,21 +29,18 @@ use ws_recorder::Texts;
 use ws_runner::{Session, parts};
 use ws_terminal::{Colours, Progress, Usage, output};
 
-/// Room for what is kept of both boots: up to a million different instructions of some 30 bytes.
+/// Disk space for the records of both boots: up to a million different instructions of some 30 bytes.
 const ROOM_BYTES: u64 = 256 << 20;
 
-/// One of the two machines that are compared.
+/// Machine of a comparison.
 pub struct Machined {
     pub name: PlatformName,
     pub resources: Resources,
-    /// What people are told: the name, and the emulator if the user named it.
+    /// Name in messages, with the emulator if the user named it.
     pub label: String,
 }
 
 /// Boots both machines, and prints where they differ.
-///
-/// # Errors
-/// Wrong usage, a machine that can't be made, booted or recorded, or its record is damaged.
 pub fn diverge(args: &DivergeArgs, colours: Colours) -> anyhow::Result<Done> {
     let machines = machines(args)?;
     let session = session(colours)?;
@@ -57,7 +54,7 @@ pub fn diverge(args: &DivergeArgs, colours: Colours) -> anyhow::Result<Done> {
         super::say("stopped");
         return Ok(Done::InPart);
     };
-    // Another machine differs in its firmware already, which finds other memory or files of other sizes.
+    // Two different machines differ as early as the firmware, which finds other memory or files of other sizes.
     let [a, b] = &machines;
     let by = args.by.unwrap_or(match a.name == b.name {
         true => By::Instructions,
@@ -101,7 +98,7 @@ pub fn diverge(args: &DivergeArgs, colours: Colours) -> anyhow::Result<Done> {
     }))
 }
 
-/// Both machines, with what they are made from.
+/// Returns both machines, with their files.
 fn machines(args: &DivergeArgs) -> anyhow::Result<[Machined; 2]> {
     let one = |name: &str, qemu: Option<&std::path::PathBuf>| -> anyhow::Result<Machined> {
         let name = super::machine(name)?;
@@ -131,7 +128,8 @@ fn machines(args: &DivergeArgs) -> anyhow::Result<[Machined; 2]> {
     ])
 }
 
-/// The functions of both. A machine that can't print them is compared all the same. Nothing if the user stopped it.
+/// Reads the functions of both kernels. A machine that can't print its functions is compared without names. Returns
+/// `None` if the user stopped the command.
 fn both_symbols(machines: &[Machined; 2], session: &Session) -> anyhow::Result<Option<[Texts; 2]>> {
     let of =
         |machine: &Machined| match ws_recorder::symbols(&machine.name, &machine.resources, session)
@@ -151,7 +149,7 @@ fn both_symbols(machines: &[Machined; 2], session: &Session) -> anyhow::Result<O
     Ok(of(b)?.map(|second| [first, second]))
 }
 
-/// What is told of both boots' records.
+/// Compares both boots' records.
 fn found(
     args: &DivergeArgs,
     by: By,
@@ -203,7 +201,7 @@ fn found(
     Ok(diverged)
 }
 
-/// The machine's software, with its functions; of a user's kernel those of its file, if it has any.
+/// Returns the machine's software with its functions. The functions of a user's kernel are those in its file.
 fn software(
     machined: &Machined,
     texts: &Texts,

@@ -1,4 +1,4 @@
-//! What both machines run: a kernel of the user's, or a benchmark, with the same words on every machine.
+//! The launch of both machines: the user's kernel or a benchmark, with the same command line.
 
 use crate::cli::lab::DivergeArgs;
 use anyhow::{Context, bail};
@@ -9,13 +9,10 @@ use ws_runner::plan::{self, Asked, Parameters};
 use ws_runner::{benchmarks, nonce};
 use ws_terminal::Usage;
 
-/// The benchmark that each image has.
+/// Default benchmark, which each guest image has.
 const USUAL: &str = "hypercall";
 
-/// The launch of a machine.
-///
-/// # Errors
-/// It has no such benchmark.
+/// Makes the launch request of a machine.
 pub fn order(
     args: &DivergeArgs,
     machine: &dyn Machine,
@@ -44,7 +41,7 @@ pub fn order(
     }
     let planned = plan::launches(&row, None, false);
     let planned = planned.first().context("there is no launch")?;
-    // The same for every machine: other digits are other instructions.
+    // The nonce is the same on both machines: other digits are other instructions.
     let nonce = nonce::fixed("lab diverge", 0, planned).to_string();
     let words = plan::command_line(planned, &Parameters::default(), Asked::by(facts), &nonce);
     Ok(request(

@@ -8,16 +8,16 @@ use ws_explain::boots::lockstep::{Answer, Message, Step, step};
 use ws_explain::render::number::grouped;
 use ws_terminal::{Progress, Stop};
 
-/// How both ended.
+/// End of both machines.
 pub enum Ended {
-    /// They differ, or both have ended.
+    /// Both machines wrote their records: they differ, or both have ended.
     Written {
-        /// What each executed.
+        /// Record of each machine.
         files: [PathBuf; 2],
-        /// It did not end by itself.
+        /// Whether each machine was ended because it executed nothing.
         have_idled: [bool; 2],
     },
-    /// The user stopped them.
+    /// The user stopped both.
     Stopped,
 }
 
@@ -28,10 +28,7 @@ pub struct Pair {
 }
 
 impl Pair {
-    /// Starts both. One that executes nothing for `limit` is taken as ended.
-    ///
-    /// # Errors
-    /// One can't be started.
+    /// Starts both machines. A machine that executes nothing for `limit` counts as ended.
     pub fn launch(sides: Vec<Side>, limit: Duration) -> anyhow::Result<Self> {
         let sides = <[Side; 2]>::try_from(sides).ok();
         let mut sides = sides.context("there are not two machines")?;
@@ -41,10 +38,7 @@ impl Pair {
         Ok(Self { sides, limit })
     }
 
-    /// Runs both, interval by interval, until they differ or have ended.
-    ///
-    /// # Errors
-    /// One failed.
+    /// Runs both machines, interval by interval, until they differ or have ended.
     pub fn in_step(mut self, stop: &Stop, progress: &Progress) -> anyhow::Result<Ended> {
         let ended = self.until_they_differ(stop, progress);
         self.sides.iter_mut().for_each(Side::stop);
@@ -96,10 +90,7 @@ impl Pair {
         Ok(self.written())
     }
 
-    /// Runs both to their ends, each by itself.
-    ///
-    /// # Errors
-    /// One failed.
+    /// Runs both machines to their ends, independently.
     pub fn apart(mut self, stop: &Stop, progress: &Progress) -> anyhow::Result<Ended> {
         let ended = self.until_both_end(stop, progress);
         self.sides.iter_mut().for_each(Side::stop);

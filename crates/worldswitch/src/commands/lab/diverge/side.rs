@@ -1,4 +1,4 @@
-//! One of the two machines: its process, and the socket on which it says what it has executed.
+//! A machine of a comparison: its process, and the socket on which its plugin reports executed instructions.
 
 use super::{Machined, order};
 use crate::cli::lab::DivergeArgs;
@@ -14,10 +14,10 @@ use ws_machines::recording::What;
 use ws_machines::resources::Resources;
 use ws_runner::parts;
 
-/// How long one look at a socket waits.
+/// Time limit of one read of a socket.
 const LOOK: Duration = Duration::from_millis(2);
 
-/// How much of a console's end is told of a machine that failed.
+/// Characters of the console's end that a failed machine's message quotes.
 const TAIL_CHARS: usize = 400;
 
 /// A machine.
@@ -27,23 +27,20 @@ pub struct Side {
     request: LaunchRequest,
     listener: UnixListener,
     socket: Option<UnixStream>,
-    /// What came of a message.
+    /// Bytes of an incomplete message.
     begun: Vec<u8>,
-    /// Since when it says nothing though nobody lets it wait, and how long it had waited for a host CPU then.
+    /// Since when the machine is silent though it need not wait for an answer, and its wait for a host CPU up to then.
     silent: Option<(Instant, Duration)>,
-    /// An answer was sent before the question.
+    /// Whether the answer was sent before the question.
     is_answered: bool,
-    /// It was ended, as it executed nothing.
+    /// Whether the machine was ended because it executed nothing.
     pub has_idled: bool,
     pub file: PathBuf,
     console: Vec<u8>,
 }
 
 impl Side {
-    /// Makes the machine, and the socket beside its file; nothing is started.
-    ///
-    /// # Errors
-    /// It can't be made or recorded, or the socket can't be made.
+    /// Makes the machine, and the socket next to its file. Starts nothing.
     pub fn of(machined: &Machined, args: &DivergeArgs, file: &Path) -> anyhow::Result<Self> {
         let peer = file.with_extension("socket");
         let listener = UnixListener::bind(&peer).with_context(|| {
@@ -80,20 +77,18 @@ impl Side {
         })
     }
 
-    /// Starts it.
-    ///
-    /// # Errors
-    /// It can't be started.
+    /// Starts the machine.
     pub fn launch(&mut self) -> anyhow::Result<()> {
         self.machine.prepare()?;
         self.machine.launch(&self.request)?;
         Ok(())
     }
 
-    /// What it says, if it does so at once. A machine that said nothing for `limit` is ended, and says that.
+    /// Returns the next message, if there is one already. Ends a machine that was silent for `limit`; its plugin then
+    /// sends an end message.
     ///
     /// # Errors
-    /// It ended without a word.
+    /// The machine ended without a record.
     pub fn look(&mut self, limit: Duration) -> anyhow::Result<Option<Message>> {
         if self.socket.is_none() && !self.accept()? {
             std::thread::sleep(LOOK);
@@ -108,7 +103,7 @@ impl Side {
         Ok(message)
     }
 
-    /// Whether it has said nothing for so long. Time in which it waits for a host CPU does not count.
+    /// Whether the machine was silent for `limit`. Time in which it waits for a host CPU does not count.
     fn is_silent_for(&mut self, limit: Duration) -> bool {
         let Some((since, before)) = self.silent else {
             self.silent = Some((Instant::now(), self.machine.waited()));
@@ -119,7 +114,7 @@ impl Side {
             && silence.saturating_sub(self.machine.waited().saturating_sub(before)) > limit
     }
 
-    /// Whether it is connected.
+    /// Accepts the connection, if the plugin has connected.
     fn accept(&mut self) -> anyhow::Result<bool> {
         match self.listener.accept() {
             Ok((socket, _)) => {
@@ -166,16 +161,13 @@ impl Side {
         let message = Message::read(&whole);
         message.map(Some).with_context(|| {
             format!(
-                "{}: its plugin is of another version than this program: run make build",
+                "{}: its plugin and this program have different versions: run make build",
                 self.label
             )
         })
     }
 
-    /// Answers what it said.
-    ///
-    /// # Errors
-    /// It has ended.
+    /// Answers the plugin's message.
     pub fn answer(&mut self, answer: Answer) -> anyhow::Result<()> {
         if std::mem::take(&mut self.is_answered) {
             return Ok(());
@@ -183,13 +175,13 @@ impl Side {
         let Some(socket) = &mut self.socket else {
             return Ok(());
         };
-        // Until now it waited for the other machine, and not the other way round.
+        // The machine was silent until now because it waited for the other one.
         self.silent = None;
         let sent = socket.write_all(&[answer.byte()]);
         sent.with_context(|| format!("{}: its emulator ended", self.label))
     }
 
-    /// Ends a machine that executes nothing. It then says that it ended, and must find its answer.
+    /// Ends a machine that executes nothing. The answer is sent first: the plugin reads it after its end message.
     fn end(&mut self) -> anyhow::Result<()> {
         self.answer(Answer::Write)?;
         self.is_answered = true;
@@ -198,13 +190,13 @@ impl Side {
         Ok(())
     }
 
-    /// Ends it, whatever it does: it waits for no answer any more.
+    /// Ends the machine in any state, even one that waits for an answer.
     pub fn stop(&mut self) {
         self.socket = None;
         self.machine.kill();
     }
 
-    /// Reads its console.
+    /// Reads the console. Returns how the machine ended, if it has.
     fn drain(&mut self) -> anyhow::Result<Option<String>> {
         loop {
             match self.machine.console(&mut self.console)? {
@@ -218,7 +210,7 @@ impl Side {
         }
     }
 
-    /// Fails if it has ended.
+    /// Fails if the machine has ended.
     fn must_run(&mut self) -> anyhow::Result<()> {
         match self.drain()? {
             Some(how) => {
@@ -229,7 +221,7 @@ impl Side {
         }
     }
 
-    /// What its emulator complained of, or the end of its console.
+    /// Quotes the emulator's complaints, or the end of the console.
     fn said(&mut self) -> String {
         let complaints = self.machine.complaints();
         let console = String::from_utf8_lossy(&self.console).into_owned();

@@ -17,9 +17,6 @@ use ws_terminal::columns::{self, columns};
 use ws_terminal::{Colours, output};
 
 /// Measures and shows the results.
-///
-/// # Errors
-/// Nothing could be measured, or a table can't be written.
 pub fn apps(args: &AppsArgs, colours: Colours) -> anyhow::Result<Done> {
     if args.list {
         return list(args);
@@ -68,9 +65,9 @@ pub struct Workloads {
 #[derive(Debug, Serialize, JsonSchema)]
 struct Listed {
     name: String,
-    /// What a unit of its work is.
+    /// Unit of work.
     unit: String,
-    /// Units of a run.
+    /// Units of work in a run.
     units: u64,
     summary: String,
 }

@@ -1,4 +1,4 @@
-//! `worldswitch run apps --explain`: which functions a workload's instructions are in, natively and in a VM.
+//! `worldswitch run apps --explain`: the functions that execute a workload's instructions, natively and in a VM.
 
 use crate::cli::{AppsArgs, session};
 use crate::shared::tables::titled;
@@ -15,20 +15,20 @@ use ws_runner::rows::RowsOf;
 use ws_runner::{Session, parts};
 use ws_terminal::{Colours, Usage, output};
 
-/// A recorded boot takes minutes, and the table is long.
+/// Limit of workloads: a recorded boot takes minutes, and the table is long.
 const WORKLOADS_AT_MOST: usize = 3;
 
-/// What is explained: a platform without a VM, one with, and workloads.
+/// Choice to explain: a platform without a VM, one with a VM, and workloads.
 pub struct Choice {
     natively: PlatformName,
     in_vm: PlatformName,
     workloads: Vec<Workload>,
 }
 
-/// What `--explain` is to explain.
+/// Reads the choice of `--explain`.
 ///
 /// # Errors
-/// Wrong usage: other platforms than one natively and one with a VM, or too many workloads.
+/// Wrong usage: the platforms are not one native and one with a VM, or there are too many workloads.
 pub fn choice(args: &AppsArgs) -> anyhow::Result<Choice> {
     let lab = parts::recipes(&args.usual.parts.lab.to_places())?;
     let workloads = workloads(args, &lab)?;
@@ -42,7 +42,7 @@ pub fn choice(args: &AppsArgs) -> anyhow::Result<Choice> {
         let recipe = lab.recipe(&name.name, None)?;
         if recipe.architecture != Architecture::X86_64 {
             bail!(Usage(format!(
-                "--explain can't record what {name} executes, only x86: choose --on lab:linux,lab:kvm-linux"
+                "--explain records only x86 machines, and {name} is not one: choose --on lab:linux,lab:kvm-linux"
             )));
         }
         if matches!(recipe.hypervisor, Hypervisor::Xen { .. }) {
@@ -58,8 +58,7 @@ pub fn choice(args: &AppsArgs) -> anyhow::Result<Choice> {
         }
         if (recipe.hypervisor == Hypervisor::Kvm) != has_vm {
             bail!(Usage(format!(
-                "--explain compares a machine without a VM with one that has one, in this order: {name} is none; \
-                 choose --on lab:linux,lab:kvm-linux"
+                "--explain compares a machine without a VM with one that has one, in this order: {name} does not fit; choose --on lab:linux,lab:kvm-linux"
             )));
         }
     }
@@ -97,11 +96,8 @@ fn workloads(args: &AppsArgs, lab: &Lab) -> anyhow::Result<Vec<Workload>> {
     Ok(workloads)
 }
 
-/// Boots each platform once more, recorded. `print`: also prints the functions. `predicted`: what the cost model says
-/// of the same workloads. Nothing if the user stopped it.
-///
-/// # Errors
-/// A workload was not measured or not recorded, or there are no symbols.
+/// Boots each platform once more, recorded. `print`: also prints the functions. `predicted`: the cost model's
+/// predictions for these workloads. Returns `None` if the user stopped the command.
 pub fn explained(
     args: &AppsArgs,
     choice: &Choice,
@@ -142,7 +138,8 @@ pub fn explained(
     Ok(Some(explained))
 }
 
-/// What one platform executes in each workload, in their order. Nothing if the user stopped it.
+/// Counts the functions that a platform executes in each workload, in order. Returns `None` if the user stopped the
+/// command.
 fn spreads(
     args: &AppsArgs,
     choice: &Choice,

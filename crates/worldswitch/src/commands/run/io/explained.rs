@@ -1,4 +1,4 @@
-//! `worldswitch run io --on lab:... --explain`: which functions the instructions of a request are in.
+//! `worldswitch run io --on lab:... --explain`: the functions that execute a request's instructions.
 
 use crate::cli::io::IoArgs;
 use crate::cli::session;
@@ -19,22 +19,22 @@ use ws_runner::rows::{Devices, RowsOf};
 use ws_runner::{parts, whole};
 use ws_terminal::{Colours, Usage, output};
 
-/// A recorded boot takes minutes, and a table has room for so many.
+/// Limit of rows: a recorded boot takes minutes, and the table has no room for more.
 const ROWS_AT_MOST: usize = 3;
 
-/// The agent's function that makes the measured requests: its two reads of the clock are the window.
+/// Agent's function that makes the measured requests. Its two reads of the clock are the window.
 const WINDOW: &str = "requests_make";
 
-/// What is explained: rows of platforms.
+/// Choice to explain: rows of platforms.
 pub struct Choice {
     rows: Vec<(PlatformName, IoRow)>,
     marks: RangeInclusive<u64>,
 }
 
-/// What `--explain` is to explain.
+/// Reads the choice of `--explain`.
 ///
 /// # Errors
-/// Wrong usage: a platform that can't be recorded, or too many rows; or the agent can't be read.
+/// Wrong usage: a platform that can't be recorded, or too many rows. Another error: the agent can't be read.
 pub fn choice(args: &IoArgs, devices: &Devices) -> anyhow::Result<Choice> {
     let lab = parts::recipes(&args.lab.parts.lab.to_places())?;
     let mut rows = Vec::new();
@@ -87,7 +87,7 @@ fn all_rows(of: &Io) -> Vec<IoRow> {
     rows
 }
 
-/// The addresses of the agent's code that makes the measured requests.
+/// Finds the addresses of the agent's code that makes the measured requests.
 fn window(args: &IoArgs) -> anyhow::Result<RangeInclusive<u64>> {
     let resources = parts::resources(&args.lab.parts.to_parts());
     let agent = resources.find(Shipped::Agent(Architecture::X86_64))?;
@@ -99,10 +99,8 @@ fn window(args: &IoArgs) -> anyhow::Result<RangeInclusive<u64>> {
         .with_context(|| format!("{file} has no function {WINDOW}: run make build"))
 }
 
-/// Boots the machine once more for each row, recorded. `print`: also prints the functions. Nothing if the user stopped it.
-///
-/// # Errors
-/// A row was not measured or not recorded, or there are no symbols.
+/// Boots the machine once more for each row, recorded. `print`: also prints the functions. Returns `None` if the user
+/// stopped the command.
 pub fn explained(
     args: &IoArgs,
     choice: &Choice,
@@ -149,7 +147,7 @@ pub fn explained(
 }
 
 impl Choice {
-    /// A row's name, with its platform if there are several.
+    /// Names a row, with its platform if there are several.
     fn name(&self, platform: &PlatformName, row: &IoRow) -> String {
         let has_others = self.rows.iter().any(|(other, _)| other != platform);
         match has_others {

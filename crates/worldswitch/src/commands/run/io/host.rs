@@ -41,7 +41,7 @@ const DPDK: &str = "dpdk";
 const TESTPMD: &str = "dpdk-testpmd";
 const DRIVER: &str = "/librte_net_vhost.so";
 
-/// DPDK's testpmd: the lab's, if it was fetched, else the one that is installed.
+/// Finds DPDK's testpmd: the lab's if it was fetched, else the installed one.
 fn testpmd() -> anyhow::Result<Option<Testpmd>> {
     if let Ok(set) = parts::store(&Places::default())?.find(DPDK) {
         let mut files = set.manifest().files.keys();
@@ -62,7 +62,7 @@ fn testpmd() -> anyhow::Result<Option<Testpmd>> {
 /// The lab's set of packages with qemu-storage-daemon.
 const STORAGE_DAEMON_SET: &str = "storage-daemon";
 
-/// qemu-storage-daemon: the lab's, if it was fetched, else the one that is installed.
+/// Finds qemu-storage-daemon: the lab's if it was fetched, else the installed one.
 fn storage_daemon() -> anyhow::Result<Vec<OsString>> {
     Ok(
         match parts::store(&Places::default())?.find(STORAGE_DAEMON_SET) {
@@ -72,10 +72,11 @@ fn storage_daemon() -> anyhow::Result<Vec<OsString>> {
     )
 }
 
-/// A folder for disks that are files of a block device, if a load has some: below the one that the user named.
+/// Makes a folder for disks that are files on a block device, if a load has such disks. The folder is below the one
+/// that the user named.
 ///
 /// # Errors
-/// It can't be made, its file system takes no O_DIRECT, or the user named one and no load has such disks.
+/// The folder can't be made, its file system rejects O_DIRECT, or the user named a folder and no load has such disks.
 fn folder_of_files(args: &IoArgs, parts: &[Part]) -> anyhow::Result<Option<tempfile::TempDir>> {
     let mut loads = parts.iter().flat_map(|part| &part.loads);
     if !loads.any(|load| load.disk == Disk::File) {
@@ -90,7 +91,7 @@ fn folder_of_files(args: &IoArgs, parts: &[Part]) -> anyhow::Result<Option<tempf
     let shown = parent.display();
     if parent.as_os_str().as_bytes().contains(&b',') {
         bail!(Usage(format!(
-            "{shown} has a comma, which servers take for the end of a disk's path: name another by --disk-folder"
+            "{shown} has a comma, which for servers ends a disk's path: name another folder with --disk-folder"
         )));
     }
     let folder = tempfile::Builder::new()
@@ -104,15 +105,12 @@ fn folder_of_files(args: &IoArgs, parts: &[Part]) -> anyhow::Result<Option<tempf
         .create_new(true)
         .custom_flags(OFlags::DIRECT.bits() as i32);
     options.open(folder.path().join("direct")).with_context(|| {
-        format!("{shown} is no folder for disks of the type file, as it takes no O_DIRECT: name one of a block device by --disk-folder")
+        format!("{shown} does not support O_DIRECT, which disks of the type file need: name a folder on a block device with --disk-folder")
     })?;
     Ok(Some(folder))
 }
 
-/// The CPU of I/O threads, and those of clients: of one kind, unless the user chose the first.
-///
-/// # Errors
-/// It can't be used, or no other is left for clients.
+/// Chooses the CPU of I/O threads and the CPUs of clients. All are of one kind, unless the user chose the I/O CPU.
 fn split(host: &Cpus, io_cpu: Option<u32>) -> anyhow::Result<(u32, Vec<u32>)> {
     let alike = host.alike(&host.allowed, 2);
     let Some(io_cpu) = io_cpu.or_else(|| alike.last().copied()) else {
@@ -160,7 +158,7 @@ fn setting(args: &IoArgs, parts: &[Part], folder: &Path, files: &Path) -> anyhow
     })
 }
 
-/// A folder for sockets and disks; on a tmpfs if a disk needs it.
+/// Makes a folder for sockets and disks; on a tmpfs if a disk needs it.
 fn working_folder(parts: &[Part]) -> anyhow::Result<tempfile::TempDir> {
     let mut folder = tempfile::Builder::new();
     folder.prefix("worldswitch-io-");
@@ -172,7 +170,7 @@ fn working_folder(parts: &[Part]) -> anyhow::Result<tempfile::TempDir> {
     Ok(folder.tempdir()?)
 }
 
-/// All servers of all parts, each once, with empty rows.
+/// Makes a run for each server of all parts, without rows.
 fn runs(parts: &[Part]) -> anyhow::Result<Vec<Run>> {
     let mut runs: Vec<Run> = Vec::new();
     for part in parts {
@@ -195,9 +193,6 @@ fn runs(parts: &[Part]) -> anyhow::Result<Vec<Run>> {
 }
 
 /// Measures, shows the table, keeps the results.
-///
-/// # Errors
-/// Wrong usage, nothing could be measured, or the results can't be written.
 pub fn host(args: &IoArgs, colours: Colours) -> anyhow::Result<Done> {
     let created = SystemTime::now();
     let json = args.lab.exports.json_to();
@@ -212,6 +207,7 @@ pub fn host(args: &IoArgs, colours: Colours) -> anyhow::Result<Done> {
     for server in parts.iter().flat_map(|part| &part.servers) {
         server.check()?;
     }
+    // All checks come before the folder is made: a wrong option must not leave an empty one behind.
     let folder = args.output.to_output().make(created)?;
     let names: Vec<String> = runs.iter().map(Run::platform).collect();
     folder.must_take(names.iter().map(|name| &**name))?;
@@ -220,7 +216,7 @@ pub fn host(args: &IoArgs, colours: Colours) -> anyhow::Result<Done> {
     let resources = parts::resources(&Parts::default());
     let doctor = doctor::warn(&resources, &[], colours);
     let rounds = args.rounds.unwrap_or(if args.quick { 2 } else { 5 });
-    // Each peer is there once, as `runs` has found.
+    // `runs` has checked that each peer is named once.
     let turns = Turns::of(args.peer.iter().filter(|_| args.stop_peers))?;
     measure_all(&setting, &parts, rounds, &mut runs, &turns, &stop);
     drop(turns);
@@ -273,7 +269,7 @@ fn measure_all(
     for round in 1..=rounds {
         for part in parts {
             for load in &part.loads {
-                // Every second round in reverse, so that no server is always first.
+                // Every second round reverses the order, so that no server is always first.
                 let mut order: Vec<&Server> = part.servers.iter().collect();
                 if round % 2 == 0 {
                     order.reverse();
@@ -326,6 +322,6 @@ mod tests {
         assert_eq!(cpus("0", Some(1)), (1, vec![0]));
         let why = |affinity, io_cpu| split(&host(affinity), io_cpu).unwrap_err().to_string();
         assert!(why("0-7", Some(99)).contains("there is no such CPU; use one of 0-7"));
-        assert!(why("0", None).contains("this program can use one CPU (0): its affinity mask"));
+        assert!(why("0", None).contains("this program can use one CPU (0): the affinity mask"));
     }
 }

@@ -16,10 +16,10 @@ use ws_runner::{RunSpec, parts, whole};
 use ws_terminal::columns::{columns, json};
 use ws_terminal::{Colours, output};
 
-/// The platform with devices that the lab has itself.
+/// Default platform: the lab's own with devices.
 const PLATFORM: &str = "lab:kvm-linux";
 
-/// What a platform does not have that is no VM with devices, and which to choose.
+/// End of the message on a platform without devices: what it lacks, and which platform to choose.
 pub const HAS_NO: &str =
     "VM with devices to measure: choose lab:kvm-linux or another recipe with a [vm.io]";
 
@@ -29,9 +29,6 @@ pub fn has_devices(recipe: &Recipe) -> bool {
 }
 
 /// Measures and shows the results.
-///
-/// # Errors
-/// Nothing could be measured, or a table can't be written.
 pub fn lab(args: &IoArgs, colours: Colours) -> anyhow::Result<Done> {
     let lab = &args.lab;
     if lab.list {
@@ -77,7 +74,7 @@ pub fn lab(args: &IoArgs, colours: Colours) -> anyhow::Result<Done> {
     Ok(done)
 }
 
-/// The devices of the recipes; it needs no packages.
+/// Lists the recipes' devices. Needs no packages.
 fn list(args: &IoArgs) -> anyhow::Result<Done> {
     let args = &args.lab;
     let names: Vec<PlatformName> = match args.on.is_empty() {
@@ -131,20 +128,20 @@ pub struct Devices {
     /// Always `worldswitch-devices/1`.
     #[schemars(extend("const" = DEVICES))]
     schema: &'static str,
-    /// In the order of their recipes.
+    /// Devices, in the order of their recipes.
     devices: Vec<Device>,
 }
 
 /// A device of a VM in the lab.
 #[derive(Debug, PartialEq, Serialize, JsonSchema)]
 struct Device {
-    /// Its name, for `--device`.
+    /// Name of the device, for `--device`.
     device: String,
-    /// `blk` or `net`.
+    /// Kind of the device: `blk` or `net`.
     kind: String,
-    /// Who serves it.
+    /// Back-end that serves the device.
     served: String,
-    /// Why it is measured.
+    /// Reason why the device is measured.
     why: String,
 }
 

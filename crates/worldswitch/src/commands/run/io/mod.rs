@@ -1,4 +1,4 @@
-//! `worldswitch run io`: what I/O costs, of servers on this host, or of a VM's devices in the lab.
+//! `worldswitch run io`: the cost of I/O, with servers on this host or with a VM's devices in the lab.
 
 mod explained;
 mod host;
@@ -15,9 +15,6 @@ use crate::shared::Done;
 use ws_terminal::Colours;
 
 /// Measures, shows the table, keeps the results.
-///
-/// # Errors
-/// As [`host::host`] and [`lab::lab`].
 pub fn io(args: &IoArgs, colours: Colours) -> anyhow::Result<Done> {
     match args.lab.is_chosen() {
         true => lab::lab(args, colours),

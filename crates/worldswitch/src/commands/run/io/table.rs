@@ -15,7 +15,7 @@ pub struct Servers {
     /// Always `worldswitch-io-servers/1`.
     #[schemars(extend("const" = SCHEMA))]
     schema: &'static str,
-    /// One for each load and server.
+    /// Rows: one for each load and server.
     rows: Vec<Line>,
 }
 
@@ -26,27 +26,27 @@ struct Line {
     server: String,
     /// Absent if nothing was measured, with the reason in `why`.
     requests_per_s: Option<Over>,
-    /// Requests a second of the load's first server over those of this one, each of the same round. Absent for the
+    /// Requests a second of the load's first server divided by those of this one, in the same round. Absent for the
     /// first.
     of_first: Option<Over>,
     latency_p50_ns: Option<f64>,
     latency_p99_ns: Option<f64>,
-    /// Of one request.
+    /// Kicks of one request.
     kicks: Option<f64>,
-    /// Of one request.
+    /// Calls of one request.
     calls: Option<f64>,
     /// The server's processor time for one request; absent if it is not known.
     server_cpu_ns: Option<f64>,
     /// Fairness among devices (Jain's index): 1 if all got the same.
     jain: Option<f64>,
-    /// Blocks that were compared with what was written, at least.
+    /// Blocks that were compared with the written data; a lower bound.
     compared: Option<f64>,
-    /// Of a stream of frames, without their headers of virtio.
+    /// Bytes a second of a stream of frames, without virtio headers.
     bytes_per_s: Option<f64>,
     why: Option<String>,
 }
 
-/// Over rounds.
+/// Statistics over rounds.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 struct Over {
     least: f64,
@@ -65,7 +65,7 @@ impl Over {
     }
 }
 
-/// The samples of one metric in each boot.
+/// Samples of one metric in each boot.
 fn boots<'a>(row: &'a Row, metric: &str) -> &'a [Samples] {
     let metric = row.metrics.iter().find(|other| other.name == metric);
     metric.map_or(&[], |metric| &metric.boots)
@@ -76,7 +76,7 @@ fn over(row: &Row, metric: &str, of: impl Fn(&Samples) -> f64) -> Option<Over> {
     Over::of(boots(row, metric).iter().map(of).collect())
 }
 
-/// Requests a second of the first server over those of this one. Time per request is their inverse.
+/// Requests a second of the first server divided by those of this one. Time per request is the inverse.
 fn of_first(first: &Row, row: &Row) -> Option<Over> {
     let pairs = boots(row, "cost").iter().filter_map(|its| {
         let firsts = boots(first, "cost")
@@ -103,7 +103,7 @@ fn jain(samples: &Samples) -> f64 {
 }
 
 impl Line {
-    /// `first` is the row of the load's first server, if that is another.
+    /// Makes a line. `first`: the row of the load's first server, if that is another server.
     fn of(server: &str, row: &Row, first: Option<&Row>) -> Self {
         let median = |metric: &str, of: fn(&Samples) -> f64| Some(over(row, metric, of)?.median);
         // Time per request is a ratio of sums; its inverse is throughput.
@@ -134,7 +134,7 @@ impl Line {
         }
     }
 
-    /// The columns after load and server.
+    /// Cells of the columns after load and server.
     fn cells(&self) -> String {
         let Some(rate) = self.requests_per_s else {
             let why = self.why.as_deref().unwrap_or_default();
@@ -166,7 +166,7 @@ impl Line {
 }
 
 impl Servers {
-    /// Of these results, by load.
+    /// Makes the table of these results, by load.
     pub fn of(results: &[ResultFile]) -> Self {
         let mut loads: Vec<&str> = Vec::new();
         for row in results.iter().flat_map(|result| &result.rows) {
@@ -191,7 +191,7 @@ impl Servers {
         }
     }
 
-    /// One line per load and server.
+    /// Formats a line for each load and server.
     pub fn to_terminal(&self) -> String {
         let mut text = String::new();
         // Writing to a string can't fail.
@@ -220,7 +220,7 @@ impl Servers {
     }
 }
 
-/// The remark on clients that shared CPUs; `None` if each had its own.
+/// Returns the remark on clients that shared CPUs; `None` if each had its own.
 pub fn crowded(results: &[ResultFile]) -> Option<String> {
     let Crowd { clients, cpus } = crowd(results)?;
     let those = if cpus.len() == 1 { "CPU" } else { "CPUs" };
