@@ -3,13 +3,13 @@
 
 use crate::components;
 use crate::place::Kind;
-use crate::render::number::{grouped, signed};
 use crate::spread::{Part, Spread};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use ws_text::number::{grouped, signed};
 
 /// Functions with a line of their own.
 const SHOWN: usize = 25;

@@ -3,12 +3,12 @@
 use crate::components;
 use crate::counts::{Counts, LEVELS};
 use crate::place::{Kind, is_kvm};
-use crate::render::number::{grouped, signed};
 use crate::symbols::Symbols;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
+use ws_text::number::{grouped, signed};
 
 /// Percentage by which sum and ticks may differ. The clock is also charged for the rest of blocks that an exception
 /// left.

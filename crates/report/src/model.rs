@@ -3,8 +3,7 @@
 
 use crate::lines::{Set, align, join};
 use crate::number;
-use crate::style::Style;
-use crate::text::terminal;
+use crate::text::{Style, terminal};
 use schemars::JsonSchema;
 use serde::Serialize;
 use ws_analysis::UnitKind;

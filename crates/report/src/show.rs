@@ -2,9 +2,8 @@
 //! costs.
 
 use crate::number::{self, percent};
-use crate::style::Style;
 use crate::table::{SOFTWARE_KVM, verdict_word};
-use crate::text::{console, pad_left, pad_right, terminal, width};
+use crate::text::{Style, console, pad_left, pad_right, terminal, width};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt::Write;

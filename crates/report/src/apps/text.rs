@@ -9,7 +9,7 @@ use super::{
 };
 use crate::number;
 use crate::requests::text::idle;
-use crate::sheet::{Set, Sheet, below_in_markdown, below_on_terminal};
+use crate::text::{Set, Sheet, below_in_markdown, below_on_terminal};
 use crate::unit_of_work::{base, cpus, dash, insns, insns_of, two};
 
 use Set::{Number, Text};

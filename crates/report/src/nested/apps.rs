@@ -5,7 +5,7 @@
 use crate::apps::{NestedRatio, is_timed, published};
 use crate::number;
 use crate::reference::Reference;
-use crate::sheet::{Set, Sheet, below_in_markdown, below_on_terminal};
+use crate::text::{Set, Sheet, below_in_markdown, below_on_terminal};
 use crate::unit_of_work::{Unit, cpus, dash, insns_of, two};
 use schemars::JsonSchema;
 use serde::Serialize;

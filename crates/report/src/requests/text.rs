@@ -3,7 +3,7 @@
 use super::{IoLine, MUCH_IDLE, PublishedRate, Requests};
 use crate::exit_columns;
 use crate::number;
-use crate::sheet::{Set, Sheet, below_in_markdown, below_on_terminal};
+use crate::text::{Set, Sheet, below_in_markdown, below_on_terminal};
 use crate::unit_of_work::{dash, insns, insns_of, two};
 
 const LEGEND: [&str; 5] = [

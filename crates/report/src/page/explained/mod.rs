@@ -8,7 +8,7 @@ use super::lead::{Lead, View};
 use super::words::plain;
 use maud::{Markup, html};
 use ws_explain::explained::Explained;
-use ws_explain::render::number::grouped;
+use ws_text::number::grouped;
 
 /// Functions with fewer instructions of their own are left out of the table, and counted.
 const LEAST: u64 = 10;

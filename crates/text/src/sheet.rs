@@ -1,11 +1,11 @@
 //! A table as plain text, for views whose cells are texts already: aligned columns for a terminal, or
 //! Markdown. Cells, reasons and legends may be anything; they are escaped here.
 
-use crate::text::{aligned, markdown, terminal};
+use crate::{aligned, markdown, terminal};
 
 /// Alignment of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Set {
+pub enum Set {
     /// Text, on the left.
     Text,
     /// Numbers, on the right.
@@ -14,14 +14,14 @@ pub(crate) enum Set {
 
 /// A table: its columns, and lines with a cell for each of them.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Sheet {
+pub struct Sheet {
     columns: Vec<(String, Set)>,
     lines: Vec<Vec<String>>,
 }
 
 impl Sheet {
     /// A table without lines.
-    pub(crate) fn new<'a>(columns: impl IntoIterator<Item = (&'a str, Set)>) -> Self {
+    pub fn new<'a>(columns: impl IntoIterator<Item = (&'a str, Set)>) -> Self {
         let columns = columns.into_iter();
         Self {
             columns: columns.map(|(head, set)| (head.to_owned(), set)).collect(),
@@ -30,27 +30,27 @@ impl Sheet {
     }
 
     /// Adds lines.
-    pub(crate) fn extend(&mut self, lines: impl IntoIterator<Item = Vec<String>>) {
+    pub fn extend(&mut self, lines: impl IntoIterator<Item = Vec<String>>) {
         self.lines.extend(lines);
     }
 
     /// The heads of the columns.
-    pub(crate) fn heads(&self) -> impl Iterator<Item = &str> {
+    pub fn heads(&self) -> impl Iterator<Item = &str> {
         self.columns.iter().map(|(head, _)| &**head)
     }
 
     /// Alignment of a column.
-    pub(crate) fn set(&self, column: usize) -> Set {
+    pub fn set(&self, column: usize) -> Set {
         self.columns.get(column).map_or(Set::Text, |(_, set)| *set)
     }
 
     /// The lines.
-    pub(crate) fn lines(&self) -> &[Vec<String>] {
+    pub fn lines(&self) -> &[Vec<String>] {
         &self.lines
     }
 
     /// Aligned lines, each after this indent and with a newline.
-    pub(crate) fn to_terminal(&self, indent: &str) -> String {
+    pub fn to_terminal(&self, indent: &str) -> String {
         let escaped = |text: &String| terminal(text).into_owned();
         let mut lines: Vec<Vec<String>> = vec![self.heads().map(str::to_owned).collect()];
         let cells = self.lines.iter();
@@ -61,7 +61,7 @@ impl Sheet {
     }
 
     /// Markdown; each line ends in a newline.
-    pub(crate) fn to_markdown(&self) -> String {
+    pub fn to_markdown(&self) -> String {
         let heads: Vec<&str> = self.heads().collect();
         let rules = self.columns.iter().map(|(_, set)| match set {
             Set::Text => "---",
@@ -78,13 +78,13 @@ impl Sheet {
 }
 
 /// Renders notes below tables for a terminal, a line each.
-pub(crate) fn below_on_terminal<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
+pub fn below_on_terminal<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
     let texts = texts.into_iter();
     texts.map(|text| format!("{}\n", terminal(text))).collect()
 }
 
 /// Renders notes below tables in Markdown, as a list.
-pub(crate) fn below_in_markdown<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
+pub fn below_in_markdown<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
     let texts = texts.into_iter();
     texts
         .map(|text| format!("- {}\n", markdown(text)))
