@@ -20,7 +20,6 @@ mod finding;
 mod grid;
 mod hosts;
 mod kind;
-mod lines;
 mod main_rows;
 mod markdown;
 mod model;

@@ -93,7 +93,8 @@ impl<'a> Page<'a> {
         self.line(&text);
     }
 
-    fn table(&mut self, sheet: &Sheet) {
+    fn table(&mut self, sheet: Sheet) {
+        let sheet = sheet.without_empty_columns();
         self.text.push_str(&sheet.to_coloured("  ", self.style));
     }
 
@@ -189,7 +190,7 @@ impl<'a> Page<'a> {
                 },
             ]
         }));
-        self.table(&sheet);
+        self.table(sheet);
     }
 
     fn separation(&mut self, model: &Model) {
@@ -291,7 +292,7 @@ impl<'a> Page<'a> {
                 },
             ]
         }));
-        self.table(&sheet);
+        self.table(sheet);
     }
 
     fn components(&mut self, prediction: &Prediction, model: &Model) {
@@ -330,7 +331,7 @@ impl<'a> Page<'a> {
             sheet.extend(whole.measured.map(|measured| line("  measured", measured)));
             sheet.extend(whole.eta.map(|eta| line("  eta", eta)));
         }
-        self.table(&sheet);
+        self.table(sheet);
     }
 }
 

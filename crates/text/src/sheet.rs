@@ -1,5 +1,5 @@
 //! A table as plain text, for views whose cells are texts already: aligned columns for a terminal, or
-//! Markdown. Heads, cells, reasons and legends may be anything; they are escaped here.
+//! Markdown. Cells, reasons and legends may be anything; they are escaped here.
 
 use crate::{Ink, Style, markdown, pad_left, pad_right, terminal, width};
 use std::collections::BTreeMap;
@@ -23,6 +23,8 @@ pub struct Sheet {
     lines: Vec<Vec<String>>,
     /// Coloured cells, by line and column.
     inks: BTreeMap<(usize, usize), Ink>,
+    /// Whether a terminal shows columns without any text.
+    has_empty: bool,
 }
 
 impl Sheet {
@@ -31,6 +33,7 @@ impl Sheet {
         let columns = columns.into_iter();
         Self {
             columns: columns.map(|(head, set)| (head.to_owned(), set)).collect(),
+            has_empty: true,
             ..Self::default()
         }
     }
@@ -38,6 +41,12 @@ impl Sheet {
     /// A list: a table without heads.
     pub fn list<const N: usize>(sets: [Set; N]) -> Self {
         Self::new(sets.map(|set| ("", set)))
+    }
+
+    /// Leaves out columns without any text, their heads included, on a terminal.
+    pub fn without_empty_columns(mut self) -> Self {
+        self.has_empty = false;
+        self
     }
 
     /// Adds lines.
@@ -65,8 +74,7 @@ impl Sheet {
         &self.lines
     }
 
-    /// Aligned lines, each after this indent and with a newline. A column without any text is left out, and so is the
-    /// line of heads if all are empty.
+    /// Aligned lines, each after this indent and with a newline. The line of heads is left out if all are empty.
     pub fn to_terminal(&self, indent: &str) -> String {
         self.to_coloured(indent, &Style::new(false))
     }
@@ -99,7 +107,7 @@ impl Sheet {
         out
     }
 
-    /// Returns each column that has any text, and its width.
+    /// Returns each column that is shown, and its width.
     fn widths(&self, lines: &[Vec<String>]) -> Vec<(usize, usize)> {
         let widest = |column| {
             let cells = lines
@@ -108,10 +116,12 @@ impl Sheet {
             (column, cells.map(width).max().unwrap_or(0))
         };
         let widths = (0..self.columns.len()).map(widest);
-        widths.filter(|(_, wide)| *wide > 0).collect()
+        widths
+            .filter(|(_, wide)| self.has_empty || *wide > 0)
+            .collect()
     }
 
-    /// Markdown; each line ends in a newline.
+    /// Markdown; each line ends in a newline. Heads keep their markup.
     pub fn to_markdown(&self) -> String {
         let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
         let rules = self.columns.iter().map(|(_, set)| match set {
@@ -119,7 +129,8 @@ impl Sheet {
             Set::Number => "---:",
         });
         let rules: Vec<&str> = rules.collect();
-        let mut out = line(self.heads().map(markdown).collect());
+        let heads = self.heads().map(|head| terminal(head).into_owned());
+        let mut out = line(heads.collect());
         out += &format!("|{}|\n", rules.join("|"));
         let lines = self.lines.iter();
         out.extend(lines.map(|cells| line(cells.iter().map(|cell| markdown(cell)).collect())));
@@ -179,6 +190,8 @@ mod tests {
             texts(&["bcd", "", "234"]),
             texts(&["e"]),
         ]);
+        assert_eq!(sheet.to_terminal(""), "a          1\nbcd      234\ne\n");
+        let sheet = sheet.without_empty_columns();
         assert_eq!(sheet.to_terminal(""), "a      1\nbcd  234\ne\n");
     }
 
