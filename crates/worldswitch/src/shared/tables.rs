@@ -4,7 +4,7 @@
 use std::path::Path;
 use ws_report::{MAIN, Table};
 use ws_terminal::{Colours, output};
-use ws_text::{aligned, wrapped};
+use ws_text::{Sheet, wrapped};
 
 /// The columns of a file or pipe: what fits into a mail and onto half a screen.
 const COLUMNS: usize = 100;
@@ -45,13 +45,12 @@ pub fn text(table: &Table, shown: Shown, colours: Colours) -> String {
     finding + &main.to_terminal_in_brief(colours.stdout, columns)
 }
 
-/// Prints a title and a table; the first columns, so many, are words.
+/// Prints a title and a table.
 ///
 /// # Errors
 /// Standard output can't be written.
-pub fn titled<L: AsRef<[String]>>(title: &str, table: &[L], words: usize) -> anyhow::Result<()> {
-    let table = aligned(table, |column| column < words).join("\n");
-    output::data(&format!("\n{title}\n{table}\n"))
+pub fn titled(title: &str, table: &Sheet) -> anyhow::Result<()> {
+    output::data(&format!("\n{title}\n{}", table.to_terminal("")))
 }
 
 /// Intel's machines, which are not among the default ones: a boot of Bochs takes half a minute.
