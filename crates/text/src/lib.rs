@@ -13,4 +13,4 @@ mod width;
 pub use escape::{console, html, markdown, spreadsheet, terminal};
 pub use sheet::{Set, Sheet, below_in_markdown, below_on_terminal};
 pub use style::{Ink, Style};
-pub use width::{aligned, pad_left, pad_right, width, wrapped};
+pub use width::{pad_left, pad_right, width, wrapped};
