@@ -4,7 +4,7 @@
 use std::path::Path;
 use ws_report::{MAIN, Table};
 use ws_terminal::{Colours, output};
-use ws_text::{Sheet, wrapped};
+use ws_text::{Set, Sheet, wrapped};
 
 /// The columns of a file or pipe: what fits into a mail and onto half a screen.
 const COLUMNS: usize = 100;
@@ -89,12 +89,11 @@ pub fn next(table: &Table, folder: &Path, colours: Colours) {
         let what = "the same on Intel's VMX, once \"lab fetch kvm-intel\" has run";
         lines.push((INTEL.to_owned(), what.to_owned()));
     }
-    let width = lines.iter().map(|(command, _)| command.len()).max();
-    let width = width.unwrap_or(0);
-    let lines = lines
-        .into_iter()
-        .map(|(command, what)| format!("\n{program} {command:width$}  # {what}"));
-    output::remark(&format!("next:{}", lines.collect::<String>()), colours);
+    let mut sheet = Sheet::list([Set::Text; 2]);
+    let lines = lines.into_iter();
+    sheet
+        .extend(lines.map(|(command, what)| [format!("{program} {command}"), format!("# {what}")]));
+    output::remark(&format!("next:\n{}", sheet.to_terminal("")), colours);
 }
 
 /// The machines of the lab whose hypervisors' instructions were counted.
