@@ -4,12 +4,14 @@
 //! contain terminal escapes, text-direction overrides or HTML. Code that prints such a string must
 //! first escape it with the function for its output format. [`Sheet`] escapes what it draws.
 
+mod block;
 mod escape;
 pub mod number;
 mod sheet;
 mod style;
 mod width;
 
+pub use block::Block;
 pub use escape::{console, html, markdown, spreadsheet, terminal};
 pub use sheet::{Set, Sheet, below_in_markdown, below_on_terminal};
 pub use style::{Ink, Style};
