@@ -1,4 +1,4 @@
-//! Text of guests and files, made safe to show; numbers, colours and tables as text.
+//! Makes text from guests and files safe to show; writes numbers, colours and tables as text.
 //!
 //! A guest chooses the strings in its records, and a result file may come from anybody: both may
 //! contain terminal escapes, text-direction overrides or HTML. Code that prints such a string must

@@ -23,8 +23,8 @@ pub struct Sheet {
     lines: Vec<Vec<String>>,
     /// Coloured cells, by line and column.
     inks: BTreeMap<(usize, usize), Ink>,
-    /// Whether a terminal shows columns without any text.
-    has_empty: bool,
+    /// Whether a terminal has no columns without any text.
+    drops_empty: bool,
 }
 
 impl Sheet {
@@ -33,7 +33,6 @@ impl Sheet {
         let columns = columns.into_iter();
         Self {
             columns: columns.map(|(head, set)| (head.to_owned(), set)).collect(),
-            has_empty: true,
             ..Self::default()
         }
     }
@@ -45,7 +44,7 @@ impl Sheet {
 
     /// Leaves out columns without any text, their heads included, on a terminal.
     pub fn without_empty_columns(mut self) -> Self {
-        self.has_empty = false;
+        self.drops_empty = true;
         self
     }
 
@@ -117,7 +116,7 @@ impl Sheet {
         };
         let widths = (0..self.columns.len()).map(widest);
         widths
-            .filter(|(_, wide)| self.has_empty || *wide > 0)
+            .filter(|(_, wide)| !self.drops_empty || *wide > 0)
             .collect()
     }
 
@@ -190,7 +189,7 @@ mod tests {
             texts(&["bcd", "", "234"]),
             texts(&["e"]),
         ]);
-        assert_eq!(sheet.to_terminal(""), "a          1\nbcd      234\ne\n");
+        assert_eq!(sheet.to_terminal(""), "a        1\nbcd    234\ne\n");
         let sheet = sheet.without_empty_columns();
         assert_eq!(sheet.to_terminal(""), "a      1\nbcd  234\ne\n");
     }

@@ -384,7 +384,7 @@ impl NestedBenchmark {
         };
         let columns = HEADS.iter().enumerate();
         let mut sheet = Sheet::new(columns.map(|(column, head)| (*head, set(column))));
-        sheet.extend(self.cells().into_iter().map(Vec::from));
+        sheet.extend(self.cells());
         sheet
     }
 }
