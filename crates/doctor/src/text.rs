@@ -2,7 +2,7 @@
 //! prints. All text from the host is escaped.
 
 use crate::finding::{Cure, Finding, Group, Here, Report, Severity};
-use ws_text::{pad_right, terminal, width};
+use ws_text::{Ink, Style, pad_right, terminal, width};
 
 /// Column at which text is wrapped. Commands are not wrapped, so that they can be copied.
 const COLUMNS: usize = 100;
@@ -13,6 +13,7 @@ const SHORT_MOST: usize = 3;
 /// The whole report.
 pub fn long(report: &Report, colour: bool) -> String {
     let host = &report.host;
+    let style = Style::new(colour);
     let mut text = format!(
         "{}, {} {}{}, Linux {}{}\n",
         or_unknown(&host.cpu, "unknown CPU"),
@@ -35,9 +36,9 @@ pub fn long(report: &Report, colour: bool) -> String {
     for finding in &report.findings {
         if group != Some(finding.group) {
             group = Some(finding.group);
-            text += &format!("\n{}\n", paint(group_name(finding.group), "1", colour));
+            text += &format!("\n{}\n", style.bold(group_name(finding.group)));
         }
-        add(&mut text, finding, title_columns, colour);
+        add(&mut text, finding, title_columns, &style);
     }
     text += &format!("\n{}\n", counts(report));
     text
@@ -50,21 +51,21 @@ fn or_unknown(text: &str, unknown: &str) -> String {
     }
 }
 
-fn add(text: &mut String, finding: &Finding, title_columns: usize, colour: bool) {
+fn add(text: &mut String, finding: &Finding, title_columns: usize, style: &Style) {
     let word = pad_right(finding.severity.name(), 7);
     let head = format!(
         "  {}  {}  ",
-        paint(&word, severity_colour(finding.severity), colour),
+        style.ink(ink(finding.severity), &word),
         pad_right(finding.title, title_columns)
     );
     let first = 2 + 7 + 2 + title_columns + 2;
     *text += &head;
-    *text += &wrapped(&terminal(&finding.found), first, first);
+    *text += &wrapped(&terminal(&finding.found), first);
     if finding.severity == Severity::Ok {
         return;
     }
     *text += INDENT;
-    *text += &wrapped(finding.why, INDENT.len(), INDENT.len());
+    *text += &wrapped(finding.why, INDENT.len());
     if let Some(cure) = &finding.cure {
         add_cure(text, cure);
     }
@@ -73,7 +74,7 @@ fn add(text: &mut String, finding: &Finding, title_columns: usize, colour: bool)
 fn add_cure(text: &mut String, cure: &Cure) {
     let indent = INDENT.len() + "cure: ".len();
     *text += &format!("{INDENT}cure: ");
-    *text += &wrapped(&terminal(&cure.advice), indent, indent);
+    *text += &wrapped(&terminal(&cure.advice), indent);
     if let Some(command) = &cure.command {
         *text += &format!("{INDENT}      {}\n", terminal(command));
     }
@@ -84,28 +85,13 @@ fn add_cure(text: &mut String, cure: &Cure) {
         (Here::No, Some(why)) => format!("not from here: {why}"),
     };
     *text += &format!("{INDENT}      ");
-    *text += &wrapped(&terminal(&where_to), indent, indent);
+    *text += &wrapped(&terminal(&where_to), indent);
 }
 
-/// Wraps `text` at blanks; its first line starts at column `first`, the others at `indent`.
-fn wrapped(text: &str, first: usize, indent: usize) -> String {
-    let mut out = String::new();
-    let mut column = first;
-    for word in text.split(' ') {
-        let wide = width(word);
-        if column > indent && column + 1 + wide > COLUMNS {
-            out += "\n";
-            out += &" ".repeat(indent);
-            column = indent;
-        } else if !out.is_empty() {
-            out.push(' ');
-            column += 1;
-        }
-        out += word;
-        column += wide;
-    }
-    out.push('\n');
-    out
+/// Wraps `text`, whose lines all start at column `indent`.
+fn wrapped(text: &str, indent: usize) -> String {
+    let lines = ws_text::wrapped(text, COLUMNS.saturating_sub(indent), "");
+    lines.join(&format!("\n{}", " ".repeat(indent))) + "\n"
 }
 
 fn counts(report: &Report) -> String {
@@ -148,13 +134,12 @@ pub fn short(report: &Report, kvm: bool) -> Vec<String> {
     lines
 }
 
-/// SGR codes (ECMA-48, section 8.3.117).
-fn severity_colour(severity: Severity) -> &'static str {
+fn ink(severity: Severity) -> Ink {
     match severity {
-        Severity::Ok => "32",
-        Severity::Note => "36",
-        Severity::Warning => "33",
-        Severity::Problem => "31",
+        Severity::Ok => Ink::Green,
+        Severity::Note => Ink::Cyan,
+        Severity::Warning => Ink::Yellow,
+        Severity::Problem => Ink::Red,
     }
 }
 
@@ -165,12 +150,5 @@ fn group_name(group: Group) -> &'static str {
         Group::Processor => "processor",
         Group::Host => "host",
         Group::Memory => "memory",
-    }
-}
-
-fn paint(text: &str, code: &str, colour: bool) -> String {
-    match colour {
-        true => format!("\x1b[{code}m{text}\x1b[0m"),
-        false => text.to_owned(),
     }
 }

@@ -5,11 +5,11 @@ use crate::debug::fold;
 use crate::explained::Explained;
 use crate::per_function::counts;
 use crate::place::{Function, Kind};
-use crate::render::number::{grouped, signed};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use ws_text::number::{grouped, signed};
 
 /// Kind of a function's change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]

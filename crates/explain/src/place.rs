@@ -6,7 +6,6 @@
 use crate::debug::Piece;
 use crate::flow::Flow;
 use crate::load::{self, Code};
-use crate::render::number::grouped;
 use crate::symbols::{Symbols, SymbolsError};
 use crate::trace::{Architecture, Insn, Trace};
 use crate::x86;
@@ -14,6 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::fmt;
+use ws_text::number::grouped;
 
 const PAGE_BYTES: u64 = 4096;
 

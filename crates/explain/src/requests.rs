@@ -3,13 +3,14 @@
 
 use crate::components;
 use crate::place::Kind;
-use crate::render::number::{grouped, signed};
 use crate::spread::{Part, Spread};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use ws_text::number::{grouped, signed};
+use ws_text::{Set, Sheet};
 
 /// Functions with a line of their own.
 const SHOWN: usize = 25;
@@ -123,9 +124,8 @@ impl RequestSpreads {
         cells
     }
 
-    /// Returns heads, lines, the sum of the lines that are not shown, and the sum of all. The first three cells of a
-    /// line are words.
-    fn table(&self, what: &str, lines: &[Line], shown: usize) -> Vec<Vec<String>> {
+    /// Tabulates lines, the sum of the lines that are not shown, and the sum of all.
+    fn table(&self, what: &str, lines: &[Line], shown: usize) -> Sheet {
         let sum = |lines: &[Line], name: String| -> Line {
             let mut sums = vec![0; self.rows.len()];
             for (_, line) in lines {
@@ -133,29 +133,30 @@ impl RequestSpreads {
             }
             ([name, String::new(), String::new()], sums)
         };
-        let mut heads: Vec<String> = [what, "kind", "where"].map(str::to_owned).to_vec();
-        heads.extend(self.rows.iter().map(|row| row.name.clone()));
-        heads.extend((self.rows.len() == 2).then(|| "difference".to_owned()));
+        let words = [what, "kind", "where"].map(|head| (head, Set::Text));
+        let numbers = self.rows.iter().map(|row| &*row.name);
+        let numbers = numbers.chain((self.rows.len() == 2).then_some("difference"));
+        let numbers = numbers.map(|head| (head, Set::Number));
+        let mut table = Sheet::new(words.into_iter().chain(numbers));
         let (shown, others) = lines.split_at(shown.min(lines.len()));
-        let mut table = vec![heads];
         table.extend(shown.iter().map(|line| self.cells(line)));
         if !others.is_empty() {
             let name = format!("{} others", others.len());
-            table.push(self.cells(&sum(others, name)));
+            table.extend([self.cells(&sum(others, name))]);
         }
-        table.push(self.cells(&sum(lines, "all".to_owned())));
+        table.extend([self.cells(&sum(lines, "all".to_owned()))]);
         table
     }
 
     /// Returns a title, and the table by function.
-    pub fn functions(&self) -> (String, Vec<Vec<String>>) {
+    pub fn functions(&self) -> (String, Sheet) {
         let lines = self.lines(|part| [part.label(), part.kind.to_string()]);
         let title = "instructions a request, by the functions that execute them";
         (title.to_owned(), self.table("function", &lines, SHOWN))
     }
 
     /// Returns a title, and the table by component.
-    pub fn components(&self) -> (String, Vec<Vec<String>>) {
+    pub fn components(&self) -> (String, Sheet) {
         let lines = self.lines(|part| [components::of(part).to_owned(), String::new()]);
         let title = "instructions a request, by component of their functions";
         (title.to_owned(), self.table("part", &lines, usize::MAX))
@@ -235,11 +236,11 @@ mod tests {
     fn two_rows_are_compared_a_request_the_largest_difference_first() {
         let (_, table) = two().functions();
         assert_eq!(
-            table[0],
+            table.heads().collect::<Vec<_>>(),
             ["function", "kind", "where", "vhost", "elvis", "difference"]
         );
         assert_eq!(
-            table[1],
+            table.lines()[0],
             [
                 "svm_vcpu_run [kvm_amd]",
                 "hypervisor",
@@ -249,12 +250,18 @@ mod tests {
                 "-80"
             ]
         );
-        assert_eq!(table[2], ["tcp_sendmsg", "kernel", "VM", "5", "5", "0"]);
-        assert_eq!(table[3], ["tcp_sendmsg", "kernel", "host", "10", "10", "0"]);
-        assert_eq!(table[4], ["all", "", "", "105", "25", "-80"]);
+        assert_eq!(
+            table.lines()[1],
+            ["tcp_sendmsg", "kernel", "VM", "5", "5", "0"]
+        );
+        assert_eq!(
+            table.lines()[2],
+            ["tcp_sendmsg", "kernel", "host", "10", "10", "0"]
+        );
+        assert_eq!(table.lines()[3], ["all", "", "", "105", "25", "-80"]);
         let (_, table) = two().components();
-        assert_eq!(table[1], ["KVM", "", "host", "90", "10", "-80"]);
-        assert_eq!(table.len(), 5);
+        assert_eq!(table.lines()[0], ["KVM", "", "host", "90", "10", "-80"]);
+        assert_eq!(table.lines().len(), 4);
     }
 
     #[test]
@@ -269,10 +276,13 @@ mod tests {
             .collect();
         let one = RequestSpreads::new(vec![row("io-a-d1", 1, &parts)]);
         let (_, table) = one.functions();
-        assert_eq!(table[0], ["function", "kind", "where", "io-a-d1"]);
-        assert_eq!(table[1][0], "f30");
-        assert_eq!(table[SHOWN + 1], ["5 others", "", "", "15"]);
-        assert_eq!(table[SHOWN + 2], ["all", "", "", "465"]);
+        assert_eq!(
+            table.heads().collect::<Vec<_>>(),
+            ["function", "kind", "where", "io-a-d1"]
+        );
+        assert_eq!(table.lines()[0][0], "f30");
+        assert_eq!(table.lines()[SHOWN], ["5 others", "", "", "15"]);
+        assert_eq!(table.lines()[SHOWN + 1], ["all", "", "", "465"]);
     }
 
     #[test]

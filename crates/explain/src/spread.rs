@@ -3,12 +3,13 @@
 use crate::components;
 use crate::counts::{Counts, LEVELS};
 use crate::place::{Kind, is_kvm};
-use crate::render::number::{grouped, signed};
 use crate::symbols::Symbols;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
+use ws_text::number::{grouped, signed};
+use ws_text::{Set, Sheet};
 
 /// Percentage by which sum and ticks may differ. The clock is also charged for the rest of blocks that an exception
 /// left.
@@ -334,20 +335,19 @@ impl Comparison<'_> {
 
     /// Returns a title, and the table by component. `exits_cost`: the prediction of the cost model for the exits of a
     /// unit. The difference that the model does not predict is its error, as a last line.
-    pub fn components_table(&self, exits_cost: Option<f64>) -> (String, Vec<[String; 6]>) {
+    pub fn components_table(&self, exits_cost: Option<f64>) -> (String, Sheet) {
         let (name, unit) = self.workload;
         let title = format!("{name}: instructions a {unit}, by component of their functions");
-        let heads = ["part", "", "natively", "host", "VM", "difference"];
         let components = self.components();
         let mut all = Line::default();
         components.iter().for_each(|(_, line)| all.add(line));
-        let mut table = vec![heads.map(str::to_owned)];
+        let mut table = sheet("part", "");
         table.extend(
             components
                 .iter()
                 .map(|(name, line)| self.cells((*name).to_owned(), "", line)),
         );
-        table.push(self.cells("all".to_owned(), "", &all));
+        table.extend([self.cells("all".to_owned(), "", &all)]);
         if let Some(cost) = exits_cost.map(|cost| cost.round() as i64) {
             let of = |name: &str, difference: i64| {
                 let mut cells = [const { String::new() }; 6];
@@ -356,8 +356,10 @@ impl Comparison<'_> {
                 cells
             };
             let rest = self.a_unit(all.difference()) - cost;
-            table.push(of("less the cost model's prediction for exits", -cost));
-            table.push(of("the model's error: the difference", rest));
+            table.extend([
+                of("less the cost model's prediction for exits", -cost),
+                of("the model's error: the difference", rest),
+            ]);
         }
         (title, table)
     }
@@ -381,11 +383,10 @@ impl Comparison<'_> {
         ]
     }
 
-    /// Returns the title, and rows of cells: heads, functions, the rest, the sum. The first two cells are words.
-    pub fn table(&self) -> (String, Vec<[String; 6]>) {
+    /// Returns a title, and the table by function, with the rest and the sum.
+    pub fn table(&self) -> (String, Sheet) {
         let (name, unit) = self.workload;
         let title = format!("{name}: instructions a {unit}, by the functions that execute them");
-        let heads = ["function", "kind", "natively", "host", "VM", "difference"];
         let lines = self.lines();
         let (shown, others) = lines.split_at(SHOWN.min(lines.len()));
         let sum = |lines: &[(&Part, Line)]| {
@@ -393,15 +394,17 @@ impl Comparison<'_> {
             lines.iter().for_each(|(_, line)| sum.add(line));
             sum
         };
-        let mut table = vec![heads.map(str::to_owned)];
+        let mut table = sheet("function", "kind");
         table.extend(
             shown
                 .iter()
                 .map(|(part, line)| self.cells(part.label(), &part.kind.to_string(), line)),
         );
         let rest = format!("{} others", others.len());
-        table.push(self.cells(rest, "", &sum(others)));
-        table.push(self.cells("all".to_owned(), "", &sum(&lines)));
+        table.extend([
+            self.cells(rest, "", &sum(others)),
+            self.cells("all".to_owned(), "", &sum(&lines)),
+        ]);
         (title, table)
     }
 
@@ -459,6 +462,13 @@ impl Comparison<'_> {
         }
         text
     }
+}
+
+/// The table's columns; the first two are words.
+fn sheet(what: &str, kind: &str) -> Sheet {
+    let words = [(what, Set::Text), (kind, Set::Text)].into_iter();
+    let numbers = ["natively", "host", "VM", "difference"];
+    Sheet::new(words.chain(numbers.map(|head| (head, Set::Number))))
 }
 
 #[cfg(test)]

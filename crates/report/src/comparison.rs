@@ -2,12 +2,10 @@
 
 use crate::grid::reference;
 use crate::hosts::on_terminal;
-use crate::lines::{Set, align, join};
 use crate::notes::Notes;
 use crate::number;
 use crate::over_hosts::{HostsOfSides, OverHosts, host_of, over_hosts};
-use crate::style::Style;
-use crate::text::terminal;
+use crate::text::{Ink, Set, Sheet, Style, terminal};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::borrow::Borrow;
@@ -66,15 +64,18 @@ pub fn comparison_schema() -> String {
 
 /// The heads of the table, and the alignment of their columns.
 const HEADS: [(&str, Set); 8] = [
-    ("benchmark", Set::Left),
-    ("base", Set::Right),
-    ("other", Set::Right),
-    ("ratio, added", Set::Right),
-    ("", Set::Left),
-    ("scatter", Set::Right),
-    ("verdict", Set::Left),
-    ("", Set::Left),
+    ("benchmark", Set::Text),
+    ("base", Set::Number),
+    ("other", Set::Number),
+    ("ratio, added", Set::Number),
+    ("", Set::Text),
+    ("scatter", Set::Number),
+    ("verdict", Set::Text),
+    ("", Set::Text),
 ];
+
+/// The column of verdicts.
+const VERDICT: usize = 6;
 
 /// The legend of tables over hosts.
 pub(crate) const OVER_HOSTS: &str = "median host, least, greatest: of the hosts' changes. A change is the other time / the base time, or the added instructions.";
@@ -265,51 +266,31 @@ fn block(one: &SuiteComparison, host: Option<&str>, all: bool, style: &Style) ->
 
 /// Renders rows for a terminal, between their heads and their notes.
 fn drawn(shown: &[&RowComparison], style: &Style) -> String {
-    let mut out = String::new();
     let timed = shown.iter().any(|row| row.time.is_some());
-    let heads = HEADS.iter().map(|(head, _)| *head);
-    let heads: Vec<String> = heads
-        .map(|head| {
-            if head == "scatter" && !timed {
-                ""
-            } else {
-                head
-            }
-            .to_owned()
-        })
-        .collect();
     let (notes, rows) = noted(shown);
-    let rows = rows
-        .iter()
-        .map(|row| row.iter().map(|cell| terminal(cell).into_owned()).collect());
-    let lines: Vec<Vec<String>> = [heads].into_iter().chain(rows).collect();
-    let sets: Vec<Set> = HEADS.iter().map(|(_, set)| *set).collect();
-    let verdicts = [None]
-        .into_iter()
-        .chain(shown.iter().map(|row| row.verdict));
-    for (number, (mut line, verdict)) in align(&sets, &lines).into_iter().zip(verdicts).enumerate()
-    {
-        // Empty columns were left out, so the verdict is found by its text.
-        let shown = verdict.map_or("", Verdict::word);
-        let cell = line
-            .iter_mut()
-            .find(|cell| !shown.is_empty() && cell.trim() == shown);
-        if let (Some(cell), Some(verdict)) = (cell, verdict) {
-            *cell = match verdict {
-                Verdict::Worse => style.red(cell),
-                Verdict::Better => style.green(cell),
-                Verdict::NoChange => style.dim(cell),
-                Verdict::Inconclusive => style.bold(cell),
-            };
+    let is_shown = |head| head != "scatter" || timed;
+    let mut sheet =
+        Sheet::new(HEADS.map(|(head, set)| (if is_shown(head) { head } else { "" }, set)));
+    sheet.extend(rows);
+    for (line, row) in shown.iter().enumerate() {
+        if let Some(verdict) = row.verdict {
+            sheet.ink(line, VERDICT, ink(verdict));
         }
-        let line = join(&line);
-        out += &if number == 0 { style.dim(&line) } else { line };
-        out.push('\n');
     }
+    let mut out = sheet.without_empty_columns().to_coloured("", style);
     for (index, note) in (0..).zip(&notes) {
         out += &style.dim(&format!("  {} {}\n", reference(index), terminal(note)));
     }
     out
+}
+
+fn ink(verdict: Verdict) -> Ink {
+    match verdict {
+        Verdict::Worse => Ink::Red,
+        Verdict::Better => Ink::Green,
+        Verdict::NoChange => Ink::Dim,
+        Verdict::Inconclusive => Ink::Bold,
+    }
 }
 
 /// Returns the remarks before the table: differences in the subject and conditions, caveats, and results over the whole

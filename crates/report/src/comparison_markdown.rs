@@ -4,7 +4,7 @@ use crate::Comparisons;
 use crate::comparison::{OVER_HOSTS, changed, legend, noted, remarks, tally};
 use crate::grid::reference;
 use crate::hosts::heading;
-use crate::text::markdown;
+use crate::text::{below_in_markdown, markdown};
 use ws_analysis::{RowComparison, SuiteComparison};
 
 impl Comparisons {
@@ -52,12 +52,8 @@ impl Comparisons {
     /// Renders all rows and the remarks of a comparison, folded under a summary.
     fn fold(&self, summary: &str, one: &SuiteComparison) -> String {
         let mut out = format!("<details><summary>{summary}</summary>\n\n");
-        for remark in remarks(one) {
-            out += &format!("- {}\n", markdown(&remark));
-        }
-        for line in legend(&self.comparisons) {
-            out += &format!("- {}\n", markdown(line));
-        }
+        out += &below_in_markdown(remarks(one).iter().map(String::as_str));
+        out += &below_in_markdown(legend(&self.comparisons));
         let rows: Vec<_> = one.rows.iter().collect();
         out + &format!("\n{}</details>\n\n", markdown_table(&rows))
     }

@@ -1,9 +1,7 @@
 //! Hosts among others of their kind, for a terminal, as JSON and for the page.
 
 use crate::number;
-use crate::sheet::{Set, Sheet};
-use crate::style::Style;
-use crate::text::terminal;
+use crate::text::{Set, Sheet, Style, terminal};
 use schemars::JsonSchema;
 use serde::Serialize;
 use ws_analysis::{Host, HostKind, HostUnlike, Standing};

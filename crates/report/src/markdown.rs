@@ -2,7 +2,7 @@
 
 use crate::grid::{Detail, EXTERNAL_HEADS, groups, legend, reference, texts};
 use crate::table::Table;
-use crate::text::markdown;
+use crate::text::{below_in_markdown, markdown};
 
 impl Table {
     /// A Markdown table with its legend and notes. Ends in a newline.
@@ -50,9 +50,7 @@ impl Table {
         if !legend.is_empty() || !self.notes.is_empty() {
             out.push('\n');
         }
-        for text in legend {
-            out.push_str(&format!("- {}\n", markdown(&text)));
-        }
+        out += &below_in_markdown(legend.iter().map(String::as_str));
         for (index, text) in self.notes.iter().enumerate() {
             out.push_str(&format!("- {} {}\n", note_mark(index), markdown(text)));
         }

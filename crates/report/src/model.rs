@@ -1,14 +1,14 @@
 //! Renders the cost model for a terminal and as JSON: the cost of each event, its dependence on count, and the total
 //! cost of a workload's events.
 
-use crate::lines::{Set, align, join};
 use crate::number;
-use crate::style::Style;
-use crate::text::terminal;
+use crate::text::{Set, Sheet, Style, terminal};
 use schemars::JsonSchema;
 use serde::Serialize;
 use ws_analysis::UnitKind;
 use ws_analysis::model::{Component, Model, OperatorKind, Prediction, RowCost, TermCost, Whole};
+
+use Set::{Number, Text};
 
 /// The schema of the JSON.
 pub const MODEL_SCHEMA: &str = "worldswitch-model/1";
@@ -93,17 +93,9 @@ impl<'a> Page<'a> {
         self.line(&text);
     }
 
-    /// Lines in columns; the first line is the head.
-    fn table(&mut self, sets: &[Set], lines: &[Vec<String>]) {
-        for (index, cells) in align(sets, lines).iter().enumerate() {
-            let line = join(cells);
-            let line = if index == 0 {
-                self.style.dim(&line)
-            } else {
-                line
-            };
-            self.line(&format!("  {line}"));
-        }
+    fn table(&mut self, sheet: Sheet) {
+        let sheet = sheet.without_empty_columns();
+        self.text.push_str(&sheet.to_coloured("  ", self.style));
     }
 
     fn model(&mut self, model: &Model) {
@@ -157,20 +149,19 @@ impl<'a> Page<'a> {
         let gnr = if ratios { "GNR" } else { "" };
         // Without several counts there is no operator; the reason is printed once, below.
         let counts = model.rows.iter().any(has_counts);
-        let heads = [
-            "benchmark",
-            "term",
-            "guest",
-            "native",
-            "added",
-            ranges(model),
-            gnr,
-            if ratios { ranges(model) } else { "" },
-            if counts { "operator" } else { "" },
-        ];
-        let mut lines = vec![heads.map(str::to_owned).to_vec()];
+        let mut sheet = Sheet::new([
+            ("benchmark", Text),
+            ("term", Text),
+            ("guest", Number),
+            ("native", Number),
+            ("added", Number),
+            (ranges(model), Text),
+            (gnr, Number),
+            (if ratios { ranges(model) } else { "" }, Text),
+            (if counts { "operator" } else { "" }, Text),
+        ]);
         let value = |v: f64| cost(v, &model.unit);
-        for row in &model.rows {
+        sheet.extend(model.rows.iter().map(|row| {
             let range = match row.added_low == row.added_high {
                 true => String::new(),
                 false => format!("[{}, {}]", value(row.added_low), value(row.added_high)),
@@ -180,8 +171,8 @@ impl<'a> Page<'a> {
                 (Some(low), Some(high)) => format!("[{low:.3}, {high:.3}]"),
                 _ => String::new(),
             };
-            lines.push(vec![
-                terminal(&row.benchmark).into_owned(),
+            [
+                row.benchmark.clone(),
                 row.term.map_or("-", |term| term.symbol()).into(),
                 value(row.guest),
                 if row.native_measured {
@@ -197,13 +188,9 @@ impl<'a> Page<'a> {
                     true => row.operator.kind.word().into(),
                     false => String::new(),
                 },
-            ]);
-        }
-        let (left, right) = (Set::Left, Set::Right);
-        self.table(
-            &[left, left, right, right, right, left, right, left, left],
-            &lines,
-        );
+            ]
+        }));
+        self.table(sheet);
     }
 
     fn separation(&mut self, model: &Model) {
@@ -281,19 +268,18 @@ impl<'a> Page<'a> {
         let value = |v: f64| cost(v, &model.unit);
         let counts = model.rows.iter().any(has_counts);
         let operator = if counts { "operator" } else { "" };
-        let heads = [
-            "event",
-            "term",
-            "times",
-            "each",
-            "total",
-            ranges(model),
-            operator,
-        ];
-        let mut lines = vec![heads.map(str::to_owned).to_vec()];
-        for event in &prediction.events {
-            lines.push(vec![
-                terminal(&event.benchmark).into_owned(),
+        let mut sheet = Sheet::new([
+            ("event", Text),
+            ("term", Text),
+            ("times", Number),
+            ("each", Number),
+            ("total", Number),
+            (ranges(model), Text),
+            (operator, Text),
+        ]);
+        sheet.extend(prediction.events.iter().map(|event| {
+            [
+                event.benchmark.clone(),
                 event.term.symbol().into(),
                 number::value(event.count, "count"),
                 value(event.each),
@@ -304,45 +290,48 @@ impl<'a> Page<'a> {
                     OperatorKind::NotDetermined => "taken for linear".into(),
                     other => other.word().into(),
                 },
-            ]);
-        }
-        let (left, right) = (Set::Left, Set::Right);
-        self.table(&[left, left, right, right, right, left, left], &lines);
+            ]
+        }));
+        self.table(sheet);
     }
 
     fn components(&mut self, prediction: &Prediction, model: &Model) {
         let value = |v: f64| cost(v, &model.unit);
-        let heads = ["component", "total", ranges(model), "share", ""];
-        let mut lines = vec![heads.map(str::to_owned).to_vec()];
-        for part in &prediction.components {
+        let mut sheet = Sheet::new([
+            ("component", Text),
+            ("total", Number),
+            (ranges(model), Text),
+            ("share", Number),
+            ("", Text),
+        ]);
+        sheet.extend(prediction.components.iter().map(|part| {
             let share = if prediction.total > 0.0 {
                 part.total / prediction.total
             } else {
                 0.0
             };
-            lines.push(vec![
+            [
                 part.component.symbol().into(),
                 value(part.total),
                 range(part.low, part.high, &value),
                 number::percent(share.max(0.0)),
                 "#".repeat((share.clamp(0.0, 1.0) * BAR_COLUMNS).round() as usize),
-            ]);
-        }
+            ]
+        }));
         let line = |name: &str, v: f64| vec![name.to_owned(), value(v)];
         let ranged = |name: &str, v: f64, low: f64, high: f64| {
             vec![name.to_owned(), value(v), range(low, high, &value)]
         };
         let (low, high) = (prediction.low, prediction.high);
-        lines.push(ranged("T_virt", prediction.total, low, high));
+        sheet.extend([ranged("T_virt", prediction.total, low, high)]);
         if let Some(whole) = &prediction.whole {
             let (low, high) = (whole.guest_low, whole.guest_high);
-            lines.push(line("T_direct", whole.direct));
-            lines.push(ranged("T_guest", whole.guest, low, high));
-            lines.extend(whole.measured.map(|measured| line("  measured", measured)));
-            lines.extend(whole.eta.map(|eta| line("  eta", eta)));
+            sheet.extend([line("T_direct", whole.direct)]);
+            sheet.extend([ranged("T_guest", whole.guest, low, high)]);
+            sheet.extend(whole.measured.map(|measured| line("  measured", measured)));
+            sheet.extend(whole.eta.map(|eta| line("  eta", eta)));
         }
-        let (left, right) = (Set::Left, Set::Right);
-        self.table(&[left, right, left, right, left], &lines);
+        self.table(sheet);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::hosts::names;
 use crate::number;
-use crate::sheet::{Set, Sheet};
+use crate::text::{Set, Sheet};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};

@@ -2,9 +2,8 @@
 //! costs.
 
 use crate::number::{self, percent};
-use crate::style::Style;
 use crate::table::{SOFTWARE_KVM, verdict_word};
-use crate::text::{console, pad_left, pad_right, terminal, width};
+use crate::text::{Set, Sheet, Style, console, pad_left, terminal, width};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -82,17 +81,10 @@ impl Page {
     }
 
     fn fields(&mut self, fields: &BTreeMap<String, Value>) {
-        let columns = fields
-            .keys()
-            .map(|key| width(&terminal(key)))
-            .max()
-            .unwrap_or(0);
-        for (key, value) in fields {
-            self.line(
-                1,
-                &format!("{}  {}", pad_right(&terminal(key), columns), plain(value)),
-            );
-        }
+        let mut sheet = Sheet::list([Set::Text; 2]);
+        let lines = fields.iter();
+        sheet.extend(lines.map(|(key, value)| [key.clone(), plain(value)]));
+        self.out.push_str(&sheet.to_terminal("  "));
         if fields.is_empty() {
             self.line(1, "none recorded");
         }

@@ -1,9 +1,8 @@
 //! Renders the table as aligned text.
 
 use crate::grid::{Detail, EXTERNAL_HEADS, Group, groups, legend, reference, shared, texts};
-use crate::style::Style;
 use crate::table::{Table, TableRow};
-use crate::text::{pad_left, pad_right, terminal, width, wrapped};
+use crate::text::{Style, pad_left, pad_right, terminal, width, wrapped};
 use ws_results::Status;
 
 /// The gap between two columns of one platform, and that between platforms.

@@ -1,7 +1,7 @@
 //! Output of lists: columns for people, JSON for programs.
 
 use serde::Serialize;
-use ws_text::{aligned, terminal};
+use ws_text::{Set, Sheet};
 
 /// Formats a value as indented JSON with a final newline.
 ///
@@ -11,12 +11,12 @@ pub fn json(value: &impl Serialize) -> serde_json::Result<String> {
     Ok(serde_json::to_string_pretty(value)? + "\n")
 }
 
-/// Formats lines of aligned columns under their heads. Control characters in cells are escaped.
+/// Formats lines of aligned columns of text under their heads.
 pub fn columns<const N: usize>(
     heads: [&str; N],
     lines: impl Iterator<Item = [String; N]>,
 ) -> String {
-    let mut all = vec![heads.map(str::to_owned)];
-    all.extend(lines.map(|line| line.map(|cell| terminal(&cell).into_owned())));
-    aligned(&all, |_| true).join("\n") + "\n"
+    let mut sheet = Sheet::new(heads.map(|head| (head, Set::Text)));
+    sheet.extend(lines);
+    sheet.to_terminal("")
 }

@@ -17,26 +17,6 @@ pub fn pad_left(text: &str, columns: usize) -> String {
     format!("{}{text}", " ".repeat(columns.saturating_sub(width(text))))
 }
 
-/// Aligns the lines of a table. Columns are two spaces apart and as wide as their widest cell. `is_left` selects the
-/// columns that are padded on the right, as text, rather than on the left, as numbers. Cells are not escaped. All lines
-/// must have the same number of cells.
-pub fn aligned<L: AsRef<[String]>>(lines: &[L], is_left: impl Fn(usize) -> bool) -> Vec<String> {
-    let columns = lines.first().map_or(0, |line| line.as_ref().len());
-    let cell = |line: &L, column: usize| line.as_ref().get(column).map_or(0, |text| width(text));
-    let widest = |column| lines.iter().map(|line| cell(line, column)).max();
-    let widths: Vec<usize> = (0..columns).filter_map(widest).collect();
-    let aligned = |line: &L| {
-        let cells = line.as_ref().iter().zip(&widths).enumerate();
-        let padded = cells.map(|(column, (text, width))| match is_left(column) {
-            true => pad_right(text, *width),
-            false => pad_left(text, *width),
-        });
-        let text = padded.collect::<Vec<_>>().join("  ");
-        text.trim_end().to_owned()
-    };
-    lines.iter().map(aligned).collect()
-}
-
 /// Wraps a text of words into lines of at most `columns`, except for a word that is longer. Later lines begin with
 /// `indent`. Width is that of [`width`].
 pub fn wrapped(text: &str, columns: usize, indent: &str) -> Vec<String> {

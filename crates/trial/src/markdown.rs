@@ -2,8 +2,8 @@
 
 use crate::trial::{Machine, Trial};
 use std::fmt::Write;
-use ws_explain::render::number::signed;
 use ws_text::markdown;
+use ws_text::number::signed;
 
 impl Trial {
     /// Returns the comment: sentence, table, functions, and the rest folded.

@@ -12,7 +12,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use sha2::{Digest, Sha256};
 use std::borrow::Cow;
 use ws_analysis::Verdict;
-use ws_explain::render::number::{grouped, signed};
+use ws_text::number::{grouped, signed};
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");

@@ -5,7 +5,7 @@ use crate::guilty::Guilty;
 use schemars::JsonSchema;
 use serde::Serialize;
 use ws_analysis::{RowComparison, Verdict};
-use ws_explain::render::number::{grouped, signed};
+use ws_text::number::{grouped, signed};
 
 /// A benchmark that changed, or about which there is no verdict.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]

@@ -3,8 +3,8 @@
 use crate::guilty::Guilty;
 use crate::trial::{Machine, Trial};
 use std::fmt::Write;
-use ws_explain::render::number::signed;
-use ws_text::{aligned, terminal, wrapped};
+use ws_text::number::signed;
+use ws_text::{Set, Sheet, terminal, wrapped};
 
 /// Columns of a terminal.
 const WIDTH: usize = 100;
@@ -39,27 +39,43 @@ impl Trial {
         for machine in &self.machines {
             let at = terminal(&machine.machine);
             let _ = write!(text, "\n  {at}, in instructions (worldswitch):\n");
-            let rows = machine.rows.iter().map(|row| {
+            let heads = [
+                ("", Set::Text),
+                ("before", Set::Number),
+                ("after", Set::Number),
+                ("", Set::Number),
+            ];
+            let mut sheet = Sheet::new(heads);
+            sheet.extend(machine.rows.iter().map(|row| {
                 [
                     name(&machine.machine, &row.benchmark),
                     row.before(),
                     row.after(),
                     row.percentage(),
                 ]
-            });
-            let head = ["", "before", "after", ""].map(str::to_owned);
-            let lines: Vec<[String; 4]> = std::iter::once(head).chain(rows).collect();
-            for line in aligned(&lines, |column| column == 0) {
-                let _ = writeln!(text, "    {}", terminal(&line));
-            }
+            }));
+            text += &sheet.to_terminal("    ");
             let _ = writeln!(text, "    no change: {}", machine.unchanged.len());
         }
         text
     }
 }
 
+/// The rows, and below each its functions.
 fn table(machine: &Machine) -> String {
-    let rows = machine.rows.iter().map(|row| {
+    if machine.rows.is_empty() {
+        return String::new();
+    }
+    let heads = [
+        ("benchmark", Set::Text),
+        ("before", Set::Number),
+        ("after", Set::Number),
+        ("change", Set::Number),
+        ("", Set::Number),
+        ("", Set::Text),
+    ];
+    let mut sheet = Sheet::new(heads);
+    sheet.extend(machine.rows.iter().map(|row| {
         [
             row.benchmark.clone(),
             row.before(),
@@ -68,16 +84,12 @@ fn table(machine: &Machine) -> String {
             row.percentage(),
             row.word().to_owned(),
         ]
-    });
-    let head = ["benchmark", "before", "after", "change", "", ""].map(str::to_owned);
-    let lines: Vec<[String; 6]> = std::iter::once(head).chain(rows).collect();
-    if lines.len() == 1 {
-        return String::new();
-    }
-    let lines = aligned(&lines, |column| column == 0 || column == 5);
-    let mut text = format!("  {}\n", lines[0]);
-    for (line, row) in lines[1..].iter().zip(&machine.rows) {
-        let _ = writeln!(text, "  {line}");
+    }));
+    let drawn = sheet.to_terminal("  ");
+    let mut lines = drawn.lines();
+    let mut text = format!("{}\n", lines.next().unwrap_or_default());
+    for (line, row) in lines.zip(&machine.rows) {
+        let _ = writeln!(text, "{line}");
         for guilty in &row.functions {
             let _ = writeln!(text, "      {}", function(guilty));
         }

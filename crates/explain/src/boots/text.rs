@@ -5,8 +5,8 @@ use super::diverged::Diverged;
 use super::functions::{Functions, Only};
 use super::placed::{At, Run};
 use crate::place::Function;
-use crate::render::number::grouped;
 use std::fmt::Write;
+use ws_text::number::grouped;
 
 const SIDES: [&str; 2] = ["A", "B"];
 

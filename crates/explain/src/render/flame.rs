@@ -2,9 +2,9 @@
 
 use crate::explained::Explained;
 use crate::place::Kind;
-use crate::render::number::grouped;
 use crate::tree::Node;
 use inferno::flamegraph::{self, Options, TextTruncateDirection};
+use ws_text::number::grouped;
 
 /// Suffix of the names of inlined functions, as other tools write them in stacks.
 const INLINED: &str = "_[i]";

@@ -1,7 +1,7 @@
 //! The additions that a view leaves out, as text.
 
 use crate::explained::Explained;
-use crate::render::number::grouped;
+use ws_text::number::grouped;
 
 impl Explained {
     /// Returns the number of instructions that the measurement would be shorter without the additions that this view

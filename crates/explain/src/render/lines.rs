@@ -5,8 +5,8 @@ use crate::debug::LineCount;
 use crate::explained::Explained;
 use crate::per_function::counts;
 use crate::place::Function;
-use crate::render::number::grouped;
 use std::fmt::Write;
+use ws_text::number::grouped;
 
 impl Explained {
     /// Names the code whose inlined functions are known, and the code whose are not; empty if none are.

@@ -4,7 +4,6 @@ mod flame;
 mod json;
 mod left_out;
 mod lines;
-pub mod number;
 mod reckoning;
 mod table;
 mod text;

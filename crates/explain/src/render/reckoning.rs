@@ -5,8 +5,8 @@ use crate::explained::Explained;
 use crate::prices::{Access, Cycles, Item, Other, Price};
 use crate::reckoning::{Reckoned, Reckoning};
 use crate::registers::Class;
-use crate::render::number::{grouped, percent};
 use std::fmt::Write;
+use ws_text::number::{grouped, share};
 
 /// A hypercall's instructions in KVM without VHE and in Xen: `run --suite dall2015` on the lab's default kernels
 /// (README.md).
@@ -32,7 +32,7 @@ impl Explained {
         let sum = range(reckoning.cycles);
         let sum = if is_whole { sum } else { format!("> {sum}") };
         let _ = writeln!(text, "{:20} {sum:>48}", "sum");
-        let share = percent(reckoning.unpriced as i64, reckoning.instructions as i64);
+        let share = share(reckoning.unpriced as i64, reckoning.instructions as i64);
         let _ = writeln!(
             text,
             "{} of {} instructions outside of the guest ({share}) have no price and are not in the sum.",

@@ -4,8 +4,8 @@ use crate::explained::{Explained, OtherPath};
 use crate::phases::Phase;
 use crate::place::{Function, Kind};
 use crate::registers::{Accesses, Class};
-use crate::render::number::{grouped, percent};
 use crate::traps::Trap;
+use ws_text::number::{grouped, share};
 
 /// Accesses to registers: a row for each class or register, a column for each phase.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -59,7 +59,7 @@ impl Explained {
         let whole = whole.sum();
         self.phases.iter().map(move |count| {
             let instructions = count.instructions as i64;
-            (count.phase, instructions, percent(instructions, whole))
+            (count.phase, instructions, share(instructions, whole))
         })
     }
 

@@ -2,12 +2,12 @@
 
 use crate::explained::Explained;
 use crate::place::{Function, Kind};
-use crate::render::number::{grouped, percent};
 use crate::render::table::{RegisterRow, RegisterTable};
 use crate::sum::Sum;
 use crate::traps::Trap;
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use ws_text::number::{grouped, share};
 
 /// Options of the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,7 +91,7 @@ impl Explained {
             left_out.is_some_and(|left_out| left_out.names.contains(name))
         };
         for added in self.added.iter().filter(|added| !is_left_out(&added.name)) {
-            let share = percent(added.instructions as i64, self.sum.measured);
+            let share = share(added.instructions as i64, self.sum.measured);
             let _ = writeln!(
                 text,
                 "The emulator adds {} of these ({share}). Without them the count would be {} ({}: {}).",

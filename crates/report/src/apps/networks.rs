@@ -4,7 +4,7 @@
 use super::{App, AppLine, Apps};
 use crate::exit_columns;
 use crate::requests::text::{idle, stated};
-use crate::sheet::{Set, Sheet};
+use crate::text::{Set, Sheet};
 use crate::unit_of_work::{dash, insns_of, option, two};
 
 pub(super) const TITLE: &str = "by who serves the network";

@@ -5,7 +5,7 @@ use super::text::REASONS;
 use super::traffic::{TrafficPrices, architectures, error_by_all_others};
 use super::{Apps, Predicted, named};
 use crate::page::words::plural;
-use crate::sheet::{Set, Sheet};
+use crate::text::{Set, Sheet};
 use crate::unit_of_work::{dash, insns, two};
 
 use Set::{Number, Text};

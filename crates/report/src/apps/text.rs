@@ -9,7 +9,7 @@ use super::{
 };
 use crate::number;
 use crate::requests::text::idle;
-use crate::sheet::{Set, Sheet, below_in_markdown, below_on_terminal};
+use crate::text::{Block, Set, Sheet};
 use crate::unit_of_work::{base, cpus, dash, insns, insns_of, two};
 
 use Set::{Number, Text};
@@ -280,13 +280,6 @@ impl TimedApp {
     }
 }
 
-/// A table with its title, if it has one, and the notes below it.
-pub(crate) struct Block {
-    pub(crate) title: Option<&'static str>,
-    pub(crate) sheet: Sheet,
-    pub(crate) below: Vec<String>,
-}
-
 impl Apps {
     fn reasons(&self) -> impl Iterator<Item = String> {
         self.workloads.iter().flat_map(|app| {
@@ -439,29 +432,11 @@ impl Apps {
 
     /// Aligned text. Ends in a newline.
     pub fn to_terminal(&self) -> String {
-        let mut out = String::new();
-        for block in self.blocks() {
-            if let Some(title) = block.title {
-                out += &format!("\n{title}\n\n");
-            }
-            out += &block.sheet.to_terminal("");
-            out.push('\n');
-            out += &below_on_terminal(block.below.iter().map(String::as_str));
-        }
-        out
+        self.blocks().iter().map(Block::to_terminal).collect()
     }
 
     /// Markdown tables. Ends in a newline.
     pub fn to_markdown(&self) -> String {
-        let mut out = String::new();
-        for block in self.blocks() {
-            if let Some(title) = block.title {
-                out += &format!("\n### {title}\n\n");
-            }
-            out += &block.sheet.to_markdown();
-            out.push('\n');
-            out += &below_in_markdown(block.below.iter().map(String::as_str));
-        }
-        out
+        self.blocks().iter().map(Block::to_markdown).collect()
     }
 }

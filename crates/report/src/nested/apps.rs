@@ -5,7 +5,7 @@
 use crate::apps::{NestedRatio, is_timed, published};
 use crate::number;
 use crate::reference::Reference;
-use crate::sheet::{Set, Sheet, below_in_markdown, below_on_terminal};
+use crate::text::{Block, Set, Sheet};
 use crate::unit_of_work::{Unit, cpus, dash, insns_of, two};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -132,22 +132,22 @@ impl NestedApps {
 
     /// Aligned text. Ends in a newline.
     pub fn to_terminal(&self) -> String {
-        let below = self.below();
-        let below = below.iter().map(String::as_str);
-        self.sheet().to_terminal("") + "\n" + &below_on_terminal(below)
+        self.block().to_terminal()
     }
 
     /// A Markdown table. Ends in a newline.
     pub fn to_markdown(&self) -> String {
-        let below = self.below();
-        let below = below.iter().map(String::as_str);
-        self.sheet().to_markdown() + "\n" + &below_in_markdown(below)
+        self.block().to_markdown()
     }
 
-    fn sheet(&self) -> Sheet {
+    fn block(&self) -> Block {
         let mut sheet = Sheet::new(COLUMNS);
         sheet.extend(self.workloads.iter().flat_map(NestedApp::cells));
-        sheet
+        Block {
+            title: None,
+            sheet,
+            below: self.below(),
+        }
     }
 
     /// Reasons, the legend and the time.

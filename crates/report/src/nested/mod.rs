@@ -7,8 +7,7 @@ mod finding;
 
 use crate::number;
 use crate::reference::{Reference, SuiteRow};
-use crate::sheet::{Set, Sheet, below_in_markdown, below_on_terminal};
-use crate::text::{markdown, terminal};
+use crate::text::{Set, Sheet, below_in_markdown, below_on_terminal, markdown, terminal};
 use crate::unit_of_work::dash;
 
 pub use apps::{NESTED_APPS_SCHEMA, NestedApp, NestedAppLine, NestedApps, Took};
@@ -385,7 +384,7 @@ impl NestedBenchmark {
         };
         let columns = HEADS.iter().enumerate();
         let mut sheet = Sheet::new(columns.map(|(column, head)| (*head, set(column))));
-        sheet.extend(self.cells().into_iter().map(Vec::from));
+        sheet.extend(self.cells());
         sheet
     }
 }

@@ -1,7 +1,7 @@
 //! A table whose cells are texts already, as on a terminal.
 
 use super::words::plain;
-use crate::sheet::{Set, Sheet};
+use crate::text::{Set, Sheet};
 use maud::{Markup, html};
 
 /// The table, in a region that scrolls.

@@ -2,8 +2,7 @@
 
 use super::{Kept, Placed, PlacedCell, Placement, is_emulator};
 use crate::number;
-use crate::sheet::{Set, Sheet, below_in_markdown, below_on_terminal};
-use crate::text::{markdown, terminal};
+use crate::text::{Set, Sheet, below_in_markdown, below_on_terminal, markdown, terminal};
 
 use Set::{Number, Text};
 

@@ -3,7 +3,7 @@
 use super::{IoLine, MUCH_IDLE, PublishedRate, Requests};
 use crate::exit_columns;
 use crate::number;
-use crate::sheet::{Set, Sheet, below_in_markdown, below_on_terminal};
+use crate::text::{Block, Set, Sheet};
 use crate::unit_of_work::{dash, insns, insns_of, two};
 
 const LEGEND: [&str; 5] = [
@@ -111,18 +111,22 @@ impl Requests {
         below
     }
 
+    fn block(&self) -> Block {
+        Block {
+            title: None,
+            sheet: self.sheet(),
+            below: self.below(),
+        }
+    }
+
     /// Aligned text. Ends in a newline.
     pub fn to_terminal(&self) -> String {
-        let below = self.below();
-        let below = below_on_terminal(below.iter().map(String::as_str));
-        format!("{}\n{below}", self.sheet().to_terminal(""))
+        self.block().to_terminal()
     }
 
     /// A Markdown table. Ends in a newline.
     pub fn to_markdown(&self) -> String {
-        let below = self.below();
-        let below = below_in_markdown(below.iter().map(String::as_str));
-        format!("{}\n{below}", self.sheet().to_markdown())
+        self.block().to_markdown()
     }
 }
 

@@ -9,7 +9,7 @@ use std::process::Command;
 use ws_report::reference::{self, Figure, Reference, Value};
 use ws_terminal::columns::{columns, json};
 use ws_terminal::{Colours, Usage, output};
-use ws_text::{aligned, terminal};
+use ws_text::{Set, Sheet, terminal};
 
 /// The format version of `--json`.
 const PAPERS: &str = "worldswitch-papers/1";
@@ -267,10 +267,10 @@ fn numbers(values: &[&Value]) -> String {
         }
         head
     };
-    let (mut rows, mut heads): (Vec<&str>, Vec<String>) = (Vec::new(), Vec::new());
+    let (mut rows, mut heads): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
     for value in values {
-        if !rows.contains(&value.row.as_str()) {
-            rows.push(&value.row);
+        if !rows.contains(&value.row) {
+            rows.push(value.row.clone());
         }
         if !heads.contains(&head(value)) {
             heads.push(head(value));
@@ -284,15 +284,8 @@ fn numbers(values: &[&Value]) -> String {
         let found = values.iter().find(|it| it.row == row && head(it) == column);
         found.map_or(String::new(), |value| value.printed.clone())
     };
-    let mut table = vec![vec![corner]];
-    table[0].extend(heads.iter().cloned());
-    table.extend(rows.iter().map(|row| {
-        let mut line = vec![(*row).to_owned()];
-        line.extend(heads.iter().map(|column| cell(row, column)));
-        line
-    }));
-    let text = |table: &[Vec<String>]| aligned(table, |column| column == 0).join("\n") + "\n";
-    let (upright, turned) = (text(&table), text(&turned(&table)));
+    let upright = numbers_by(&corner, &rows, &heads, cell);
+    let turned = numbers_by(&corner, &heads, &rows, |column, row| cell(row, column));
     let width = |text: &str| text.lines().map(|line| line.chars().count()).max();
     match width(&upright) > Some(WIDE) && width(&turned) < width(&upright) {
         true => turned,
@@ -300,11 +293,20 @@ fn numbers(values: &[&Value]) -> String {
     }
 }
 
-/// Turns rows into columns.
-fn turned(table: &[Vec<String>]) -> Vec<Vec<String>> {
-    let columns = table.first().map_or(0, Vec::len);
-    let line = |column: usize| table.iter().map(|row| row[column].clone()).collect();
-    (0..columns).map(line).collect()
+/// Returns a table with a line for each of `down`, and a column of numbers for each of `across`.
+fn numbers_by(
+    corner: &str,
+    down: &[String],
+    across: &[String],
+    cell: impl Fn(&str, &str) -> String,
+) -> String {
+    let numbers = across.iter().map(|head| (&**head, Set::Number));
+    let mut sheet = Sheet::new([(corner, Set::Text)].into_iter().chain(numbers));
+    sheet.extend(down.iter().map(|name| {
+        let cells = across.iter().map(|head| cell(name, head));
+        [name.clone()].into_iter().chain(cells).collect::<Vec<_>>()
+    }));
+    sheet.to_terminal("")
 }
 
 /// Runs a command of a figure, with this program's folder first in PATH. Its exit code is this command's.

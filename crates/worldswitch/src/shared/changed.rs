@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use ws_explain::diff::Difference;
 use ws_explain::explained::Explained;
-use ws_explain::render::number::signed;
 use ws_machines::name::PlatformName;
 use ws_machines::platforms;
 use ws_recorder::{Explainer, LEAST};
@@ -14,6 +13,7 @@ use ws_results::ResultFile;
 use ws_runner::Session;
 use ws_runner::parts::{self, Parts};
 use ws_terminal::output;
+use ws_text::number::signed;
 
 /// A benchmark that changed.
 pub struct Changed<'a> {

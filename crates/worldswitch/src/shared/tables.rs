@@ -3,7 +3,7 @@
 use std::path::Path;
 use ws_report::{MAIN, Table};
 use ws_terminal::{Colours, output};
-use ws_text::{aligned, wrapped};
+use ws_text::{Set, Sheet, wrapped};
 
 /// Width of a file or pipe, in columns, which fits into a mail and onto half a screen.
 const COLUMNS: usize = 100;
@@ -44,10 +44,9 @@ pub fn text(table: &Table, shown: Shown, colours: Colours) -> String {
     finding + &main.to_terminal_in_brief(colours.stdout, columns)
 }
 
-/// Prints a title and a table. The first `words` columns are text.
-pub fn titled<L: AsRef<[String]>>(title: &str, table: &[L], words: usize) -> anyhow::Result<()> {
-    let table = aligned(table, |column| column < words).join("\n");
-    output::data(&format!("\n{title}\n{table}\n"))
+/// Prints a title and a table.
+pub fn titled(title: &str, table: &Sheet) -> anyhow::Result<()> {
+    output::data(&format!("\n{title}\n{}", table.to_terminal("")))
 }
 
 /// Command for Intel's machines. These are not default platforms: a boot of Bochs takes half a minute.
@@ -86,12 +85,11 @@ pub fn next(table: &Table, folder: &Path, colours: Colours) {
         let what = "the same on Intel's VMX, once \"lab fetch kvm-intel\" has run";
         lines.push((INTEL.to_owned(), what.to_owned()));
     }
-    let width = lines.iter().map(|(command, _)| command.len()).max();
-    let width = width.unwrap_or(0);
-    let lines = lines
-        .into_iter()
-        .map(|(command, what)| format!("\n{program} {command:width$}  # {what}"));
-    output::remark(&format!("next:{}", lines.collect::<String>()), colours);
+    let mut sheet = Sheet::list([Set::Text; 2]);
+    let lines = lines.into_iter();
+    sheet
+        .extend(lines.map(|(command, what)| [format!("{program} {command}"), format!("# {what}")]));
+    output::remark(&format!("next:\n{}", sheet.to_terminal("")), colours);
 }
 
 /// Lists the lab machines with a hypervisor whose instructions were counted.

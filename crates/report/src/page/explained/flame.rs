@@ -7,7 +7,7 @@ use crate::page::words::plain;
 use maud::{Markup, html};
 use ws_explain::explained::Explained;
 use ws_explain::place::Kind;
-use ws_explain::render::number::grouped;
+use ws_text::number::grouped;
 
 /// Lengths in units of the drawing, which are pixels at the page's full width.
 const WIDTH: f64 = 1000.0;

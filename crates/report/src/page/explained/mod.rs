@@ -5,10 +5,13 @@ mod flame;
 mod tree;
 
 use super::lead::{Lead, View};
+use super::text_table::text_table;
 use super::words::plain;
+use crate::text::{Set, Sheet};
 use maud::{Markup, html};
+use std::iter::repeat;
 use ws_explain::explained::Explained;
-use ws_explain::render::number::grouped;
+use ws_text::number::grouped;
 
 /// Functions with fewer instructions of their own are left out of the table, and counted.
 const LEAST: u64 = 10;
@@ -171,21 +174,10 @@ fn table(
     heads: &[&str],
     lines: impl Iterator<Item = (String, Vec<String>)>,
 ) -> Markup {
-    let lines: Vec<_> = lines.collect();
-    html! {
-        @if !lines.is_empty() {
-            div.scroll tabindex="0" role="region" aria-label=(plain(caption)) {
-                table {
-                    caption { (plain(caption)) }
-                    thead { tr { @for head in heads { th scope="col" { (head) } } } }
-                    tbody { @for (name, cells) in &lines {
-                        tr {
-                            th scope="row" { (plain(name)) }
-                            @for cell in cells { td.value { (plain(cell)) } }
-                        }
-                    } }
-                }
-            }
-        }
-    }
+    let sets = [Set::Text].into_iter().chain(repeat(Set::Number));
+    let mut sheet = Sheet::new(heads.iter().copied().zip(sets));
+    sheet.extend(
+        lines.map(|(name, numbers)| -> Vec<String> { [name].into_iter().chain(numbers).collect() }),
+    );
+    html! { @if !sheet.lines().is_empty() { (text_table(caption, &sheet)) } }
 }

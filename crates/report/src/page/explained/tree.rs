@@ -4,8 +4,8 @@ use super::{LEAST, title};
 use crate::page::words::{plain, plural};
 use maud::{Markup, PreEscaped, html};
 use ws_explain::explained::Explained;
-use ws_explain::render::number::grouped;
 use ws_explain::tree::Node;
+use ws_text::number::grouped;
 
 /// Calls with a smaller share of the tree are folded at first.
 const OPEN: f64 = 0.05;

@@ -13,7 +13,7 @@ use ws_history::{Point, Store, line_of};
 use ws_runner::benchmarks;
 use ws_terminal::columns::json;
 use ws_terminal::{Colours, Usage, output};
-use ws_text::{pad_left, pad_right, terminal, width};
+use ws_text::{Set, Sheet, terminal};
 
 /// Length of the longest bar of a plot in the terminal, in columns.
 const BAR: f64 = 40.0;
@@ -205,31 +205,17 @@ fn bars(out: &mut String, line: &Line) {
         .iter()
         .map(|(_, value)| value.abs())
         .fold(0.0, f64::max);
-    let texts: Vec<String> = line
-        .values
-        .iter()
-        .map(|(_, v)| ws_report::value(*v, &line.unit))
-        .collect();
-    let names: Vec<String> = line
-        .values
-        .iter()
-        .map(|(name, _)| terminal(name).into_owned())
-        .collect();
-    let widest = |texts: &[String]| texts.iter().map(|text| width(text)).max().unwrap_or(0);
-    for ((name, text), (_, value)) in names.iter().zip(&texts).zip(&line.values) {
+    let mut sheet = Sheet::list([Set::Text, Set::Number, Set::Text]);
+    sheet.extend(line.values.iter().map(|(name, value)| {
         let share = if greatest > 0.0 {
             value.max(0.0) / greatest
         } else {
             0.0
         };
         let bar = "#".repeat((share * BAR).round() as usize);
-        let line = format!(
-            "  {}  {}  {bar}",
-            pad_right(name, widest(&names)),
-            pad_left(text, widest(&texts))
-        );
-        let _ = writeln!(out, "{}", line.trim_end());
-    }
+        [name.clone(), ws_report::value(*value, &line.unit), bar]
+    }));
+    out.push_str(&sheet.to_terminal("  "));
 }
 
 #[cfg(test)]

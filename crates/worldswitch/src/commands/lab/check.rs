@@ -11,8 +11,8 @@ use ws_budget::{Budget, Checked, Line, Measured, lines, outcome, parse, sound};
 use ws_machines::platforms;
 use ws_machines::resources::Resources;
 use ws_runner::{RunSpec, Session, parts};
-use ws_terminal::columns::{self, columns};
-use ws_terminal::{Colours, Usage, output};
+use ws_terminal::{Colours, Usage, columns, output};
+use ws_text::{Set, Sheet, below_in_markdown};
 
 /// Checks the budget, or writes one.
 pub fn check(args: &CheckArgs, colours: Colours) -> anyhow::Result<Done> {
@@ -98,9 +98,6 @@ fn left(line: &Line<'_>) -> String {
     }
 }
 
-/// The heads of the table, and a line's cells.
-const HEADS: [&str; 6] = ["platform", "benchmark", "budget", "measured", "band", ""];
-
 fn cells(line: &Line<'_>) -> [String; 6] {
     let figure = |of: fn(&Figure) -> String| line.figure.as_ref().map_or_else(|_| "-".into(), of);
     [
@@ -114,7 +111,21 @@ fn cells(line: &Line<'_>) -> [String; 6] {
 }
 
 fn table(lines: &[Line<'_>]) -> String {
-    columns(HEADS, lines.iter().map(cells)) + "\n"
+    sheet(lines, Set::Text).to_terminal("") + "\n"
+}
+
+/// The table; `figures` is the alignment of budget and measured.
+fn sheet(lines: &[Line<'_>], figures: Set) -> Sheet {
+    let mut sheet = Sheet::new([
+        ("platform", Set::Text),
+        ("benchmark", Set::Text),
+        ("budget", figures),
+        ("measured", figures),
+        ("band", Set::Text),
+        ("", Set::Text),
+    ]);
+    sheet.extend(lines.iter().map(cells));
+    sheet
 }
 
 /// Formats a CI job's summary: the number of benchmarks by verdict, and the table.
@@ -125,17 +136,9 @@ fn markdown(lines: &[Line<'_>], legend: &str) -> String {
         (count > 0).then(|| format!("{count} {verdict}"))
     });
     let counts = counts.collect::<Vec<_>>().join(", ");
-    let heads = HEADS.join(" | ");
-    let mut out = format!("### Budget: {counts}\n\n| {heads} |\n|---|---|---:|---:|---|---|\n");
-    for line in lines {
-        let cells = cells(line).map(|cell| ws_text::markdown(&cell));
-        out += &format!("| {} |\n", cells.join(" | "));
-    }
-    out.push('\n');
-    for line in legend.lines() {
-        out += &format!("- {}\n", ws_text::markdown(line));
-    }
-    out
+    let table = sheet(lines, Set::Number).to_markdown();
+    let legend = below_in_markdown(legend.lines());
+    format!("### Budget: {counts}\n\n{table}\n{legend}")
 }
 
 /// Measures, and writes a budget that the figures just meet.

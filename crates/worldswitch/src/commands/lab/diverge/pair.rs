@@ -5,8 +5,8 @@ use anyhow::{Context, bail};
 use std::path::PathBuf;
 use std::time::Duration;
 use ws_explain::boots::lockstep::{Answer, Message, Step, step};
-use ws_explain::render::number::grouped;
 use ws_terminal::{Progress, Stop};
+use ws_text::number::grouped;
 
 /// End of both machines.
 pub enum Ended {

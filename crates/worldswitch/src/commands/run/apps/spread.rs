@@ -129,7 +129,7 @@ pub fn explained(
             let exits_cost = of_it.and_then(|predicted| predicted.exits_cost);
             let tables = [comparison.table(), comparison.components_table(exits_cost)];
             for (title, table) in tables {
-                titled(&title, &table, 2)?;
+                titled(&title, &table)?;
             }
             output::data(&format!("\n{}", comparison.proof()))?;
         }

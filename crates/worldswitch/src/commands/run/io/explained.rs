@@ -139,7 +139,7 @@ pub fn explained(
     let spreads = RequestSpreads::new(rows);
     if print {
         for (title, table) in [spreads.functions(), spreads.components()] {
-            titled(&title, &table, 3)?;
+            titled(&title, &table)?;
         }
         output::data(&format!("\n{}", spreads.proof()))?;
     }
