@@ -191,5 +191,5 @@ sum() {
     [[ $output = *'name it with --elvis FILE'* ]]
     run ws run io --server spdk
     [ "$status" -eq 2 ]
-    [[ $output = *'none of elvis'* ]]
+    [[ $output = *'is not a server: choose elvis'* ]]
 }
