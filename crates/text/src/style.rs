@@ -35,10 +35,6 @@ impl Style {
         self.ink(Ink::Red, text)
     }
 
-    pub fn green(&self, text: &str) -> String {
-        self.ink(Ink::Green, text)
-    }
-
     /// Adds SGR codes (ECMA-48, section 8.3.117), except to blank text.
     pub fn ink(&self, ink: Ink, text: &str) -> String {
         let code = match ink {
