@@ -196,19 +196,23 @@ fn payload(
 ) -> Result<Payload, MachineError> {
     Ok(match &recipe.hypervisor {
         Hypervisor::None | Hypervisor::Kvm | Hypervisor::Xen { .. } if recipe.root.is_some() => {
-            whole::whole(recipe, resources, guest, described)?
+            let whole = whole::whole(recipe, resources, guest, described)?;
+            Payload::Whole(Box::new(whole))
         }
         Hypervisor::None => Payload::Guest,
-        Hypervisor::Kvm => linux::linux(recipe, resources, guest, described)?,
+        Hypervisor::Kvm => Payload::Linux(linux::linux(recipe, resources, guest, described)?),
         Hypervisor::Xen { .. } | Hypervisor::Neve(_) if resources.initrd.is_some() => {
             return Err(MachineError::Other(
                 "Xen and neve start the guest without an initramfs: choose a machine with KVM"
                     .into(),
             ));
         }
-        Hypervisor::Neve(hypervisor) => neve(hypervisor, resources, described)?,
+        Hypervisor::Neve(hypervisor) => Payload::Neve {
+            hypervisors: neve(hypervisor, resources, described)?,
+        },
         Hypervisor::Xen { .. } if xl::starts(recipe) => {
-            xl::dom0(recipe, resources, guest, described)?
+            let dom0 = xl::dom0(recipe, resources, guest, described)?;
+            Payload::Dom0(Box::new(dom0))
         }
         Hypervisor::Xen { source, parameters } => {
             let hypervisor = xen(source, resources, described)?;
@@ -270,12 +274,12 @@ fn bochs_of(
     Bochs::of(&set, &discs).map(Some)
 }
 
-/// neve, and the guest hypervisors above it.
+/// The images of neve, and of the guest hypervisors above it.
 fn neve(
     neve: &Neve,
     resources: &Resources,
     described: &mut Described,
-) -> Result<Payload, MachineError> {
+) -> Result<Vec<PathBuf>, MachineError> {
     let mut hypervisors = Vec::new();
     let build: Vec<String> = neve.images();
     for name in &build {
@@ -285,7 +289,7 @@ fn neve(
     }
     described.part("hypervisor_build", json!(build.join(" ")));
     described.part("hypervisor_policy", json!(neve.policy));
-    Ok(Payload::Neve { hypervisors })
+    Ok(hypervisors)
 }
 
 /// Xen's file.

@@ -89,7 +89,7 @@ pub fn arguments(
     }
     add(&["-cpu", &emulator.cpu.to_argument()]);
     add(&["-smp", &cpus(recipe, payload, launch).to_string()]);
-    if !is_whole(payload) {
+    if payload.whole().is_none() {
         add(&["-m", &launch.memory_mib.to_string()]);
     }
     add(&["-display", "none", "-monitor", "none", "-no-reboot"]);
@@ -230,10 +230,6 @@ fn cpus(recipe: &Recipe, payload: &Payload, launch: &Launch<'_>) -> u32 {
         Payload::Dom0(_) => launch.vcpus + recipe.emulator.cpus - 1,
         _ => launch.vcpus,
     }
-}
-
-fn is_whole(payload: &Payload) -> bool {
-    matches!(payload, Payload::Whole(_))
 }
 
 /// The base of the memory of QEMU's `virt`, and the memory of each hypervisor besides its guest's.

@@ -5,13 +5,12 @@ mod qemu;
 
 pub(super) use made::Made;
 
-use super::below::NEVE_DOORBELL;
 use super::bochs::{self, Bochs};
-use super::command;
 use super::disc::Boot;
 use super::facts;
-use super::payload::{LinuxMonitor, Payload};
+use super::payload::Payload;
 use super::resume::{Conductor, LaunchPoint, Saved, States};
+use super::whole::Whole;
 use crate::child::Child;
 use crate::debugger::Keeper;
 use crate::emulator::{self, Emulator};
@@ -27,24 +26,6 @@ use std::path::PathBuf;
 use std::time::Duration;
 use ws_lab::recipe::{Hypervisor, Monitor, Recipe};
 use ws_results::Identity;
-
-/// Under Xen the second serial port is Xen's console, so the guest prints to the third.
-const XEN_WORDS: &[&str] = &["print=0x3e8"];
-
-/// The test device of a VM of neve (neve/core/guest_tree.h).
-const NEVE_WORDS: &[&str] = &["in=0xa000000"];
-
-/// Time limit of a boot. A kernel and a hypervisor boot before the guest: about 6 s on an idle host. The limit must
-/// hold on a loaded host too.
-const BOOT_LIMIT: Duration = Duration::from_secs(180);
-
-/// Time limit of two nested kernels, which take ten times as long. 180 s were not enough on a host with a load of seven
-/// times its cores.
-const NESTED_BOOT_LIMIT: Duration = Duration::from_secs(900);
-
-/// Time limit of a whole Linux below whole Linuxes, or on Bochs: five minutes alone on a host, and one step as long as
-/// that.
-const NESTED_WHOLE_LIMIT: Duration = Duration::from_secs(3600);
 
 /// Requirement of rows of Hyper-V's interfaces, and the reason why a machine lacks it.
 const HYPERV: &str = "Hyper-V's interface";
@@ -109,69 +90,29 @@ impl Settings {
             Hypervisor::Xen { .. } => Engine::Xen,
             Hypervisor::Neve(_) => Engine::Neve,
         };
-        let whole = match payload {
-            Payload::Whole(whole) => Some(whole),
-            _ => None,
+        let (whole, properties) = (payload.whole(), payload.properties());
+        let of_monitor = match &recipe.monitor {
+            Monitor::Vmm { .. } => Some(vmm::doorbell(recipe.architecture)),
+            Monitor::None | Monitor::Qemu { .. } | Monitor::Xl { .. } => None,
+        };
+        let witness = match properties.witness {
+            Witness::Complaint(_) if self.bochs.is_some() => Witness::Complaint(bochs::POWERED_OFF),
+            witness => witness,
         };
         Description {
             // QEMU's CPUs take turns on one clock, so its counts are the guest's.
             counts_only_exits: self.bochs.is_some() && recipe.emulator.cpus > 1,
             architecture: recipe.architecture,
-            boot_limit: Some(self.boot_limit()),
+            boot_limit: Some(properties.boot_limit),
             memory_mib: Some(self.memory_mib),
             digest: Some(self.digest.clone()),
-            workloads: whole.map(|whole| whole.rows()),
+            workloads: whole.map(Whole::rows),
             // Workloads change the system for the next one; resuming makes launches cheap.
             launches_rows_apart: whole.is_some() && self.launch_point.is_some(),
-            doorbell: self.doorbell(),
-            words: match payload {
-                Payload::Guest
-                | Payload::Linux(_)
-                | Payload::Whole(_)
-                | Payload::Dom0(_)
-                | Payload::Dom0less { .. } => &[],
-                Payload::Xen { .. } => XEN_WORDS,
-                Payload::Neve { .. } => NEVE_WORDS,
-            },
-            witness: (!self.is_own).then(|| self.witness()),
+            doorbell: properties.doorbell.or(of_monitor),
+            words: properties.words,
+            witness: (!self.is_own).then_some(witness),
             ..Description::new(Control::Launched, Some("insns"), engine)
-        }
-    }
-
-    fn boot_limit(&self) -> Duration {
-        match &self.payload {
-            Payload::Whole(_) if self.bochs.is_some() => NESTED_WHOLE_LIMIT,
-            Payload::Whole(whole) if whole.below.is_some() => NESTED_WHOLE_LIMIT,
-            Payload::Linux(linux) if linux.nested.is_some() => NESTED_BOOT_LIMIT,
-            Payload::Whole(_) | Payload::Dom0(_) => NESTED_BOOT_LIMIT,
-            _ => BOOT_LIMIT,
-        }
-    }
-
-    fn doorbell(&self) -> Option<u64> {
-        if let Payload::Neve { .. } = self.payload {
-            return Some(NEVE_DOORBELL);
-        }
-        match &self.recipe.monitor {
-            Monitor::Vmm { .. } => Some(vmm::doorbell(self.recipe.architecture)),
-            Monitor::None | Monitor::Qemu { .. } | Monitor::Xl { .. } => None,
-        }
-    }
-
-    /// The proof that a user's kernel powered the machine off.
-    fn witness(&self) -> Witness {
-        match &self.payload {
-            Payload::Guest | Payload::Whole(_) if self.bochs.is_some() => {
-                Witness::Complaint(bochs::POWERED_OFF)
-            }
-            Payload::Guest | Payload::Whole(_) | Payload::Dom0(_) | Payload::Dom0less { .. } => {
-                Witness::Complaint(command::POWERED_OFF)
-            }
-            Payload::Xen { .. } | Payload::Neve { .. } => Witness::Bye,
-            Payload::Linux(linux) => match linux.monitor {
-                LinuxMonitor::Qemu(_) => Witness::Console(command::POWERED_OFF),
-                LinuxMonitor::Vmm { .. } => Witness::Bye,
-            },
         }
     }
 }
@@ -271,10 +212,7 @@ impl LabMachine {
             let launch = bochs::Launch {
                 memory_mib,
                 disc: &disc,
-                root: match &settings.payload {
-                    Payload::Whole(whole) => Some(&whole.root),
-                    _ => None,
-                },
+                root: settings.payload.whole().map(|whole| &*whole.root),
                 console,
                 is_recorded,
             };
@@ -292,18 +230,11 @@ impl LabMachine {
     ) -> Result<Vec<u8>, MachineError> {
         let settings = &self.settings;
         let (kernel, command_line) = (&*settings.guest, &*request.command_line);
-        if let Payload::Linux(linux) = &settings.payload {
+        if let Some(linux) = settings.payload.properties().linux {
             return bochs.discs.image(Boot::Linux {
-                kernel: &linux.kernel,
+                kernel: linux.kernel,
                 initramfs,
-                command_line: &linux.parameters,
-            });
-        }
-        if let Payload::Whole(whole) = &settings.payload {
-            return bochs.discs.image(Boot::Linux {
-                kernel: &whole.kernel,
-                initramfs,
-                command_line: &whole.parameters,
+                command_line: linux.parameters,
             });
         }
         if settings.is_own || kernel_file::kind(kernel)? != Kind::BzImage {
@@ -332,7 +263,7 @@ impl Machine for LabMachine {
         let recipe = &self.settings.recipe;
         let skip = recipe.skips.iter().find(|skip| skip.benchmark == row.name);
         let too_many = self.settings.bochs.is_some() && row.cpus > recipe.emulator.cpus;
-        let is_workload = matches!(self.settings.payload, Payload::Whole(_)) && row.host_cpus == 1;
+        let is_workload = self.settings.payload.whole().is_some() && row.host_cpus == 1;
         let offers = matches!(&recipe.monitor, Monitor::Vmm { words } if words.iter().any(|word| word.word == "hyperv"));
         let without = row.requires.contains(HYPERV) && !offers;
         skip.map(|skip| skip.why.clone())

@@ -1,12 +1,15 @@
 //! The payload of a lab machine: what its emulator boots.
 
-use super::below::BelowHypervisor;
+use super::below::{BelowHypervisor, NEVE_DOORBELL};
+use super::command;
 use super::resume::LaunchPoint;
 use super::whole::Whole;
 use super::xl::Dom0;
 use crate::initramfs::{self, Content, Entry};
-use crate::machine::MachineError;
-use std::path::PathBuf;
+use crate::machine::{MachineError, Witness};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use ws_lab::recipe::EmulatorKind;
 
 /// Paths in the initramfs of a machine whose `/init` is the monitor.
 pub const GUEST: &str = "guest.elf";
@@ -15,7 +18,26 @@ const INIT: &str = "init";
 /// The kernel of a nested machine.
 const KERNEL: &str = "vmlinuz";
 
-/// The payload, by the hypervisor and its first VM.
+/// Under Xen the second serial port is Xen's console, so the guest prints to the third.
+const XEN_WORDS: &[&str] = &["print=0x3e8"];
+
+/// The test device of a VM of neve (neve/core/guest_tree.h).
+const NEVE_WORDS: &[&str] = &["in=0xa000000"];
+
+/// Time limit of a boot. A kernel and a hypervisor boot before the guest: about 6 s on an idle host. The limit must
+/// hold on a loaded host too.
+const BOOT_LIMIT: Duration = Duration::from_secs(180);
+
+/// Time limit of two nested kernels, which take ten times as long. 180 s were not enough on a host with a load of seven
+/// times its cores.
+const NESTED_BOOT_LIMIT: Duration = Duration::from_secs(900);
+
+/// Time limit of a whole Linux below whole Linuxes, or on Bochs: five minutes alone on a host, and one step as long as
+/// that.
+const NESTED_WHOLE_LIMIT: Duration = Duration::from_secs(3600);
+
+/// The payload, by the hypervisor and its first VM. A new one needs a row in [`Payload::properties`], the emulator's
+/// words (`command`), and the file that is made for a launch (`machine/made`).
 #[derive(Clone, Debug)]
 pub enum Payload {
     /// The guest itself, without a hypervisor.
@@ -46,19 +68,110 @@ pub enum Payload {
     },
 }
 
+/// Properties in which payloads differ.
+#[derive(Clone, Copy, Debug)]
+pub struct Properties<'a> {
+    /// Xen's image.
+    pub xen: Option<&'a Path>,
+    /// The Linux that the emulator boots, or Xen as its dom0.
+    pub linux: Option<Booted<'a>>,
+    /// Words on the guest's command line in every launch.
+    pub words: &'static [&'static str],
+    /// The doorbell, where it is the hypervisor's and not the monitor's.
+    pub doorbell: Option<u64>,
+    pub boot_limit: Duration,
+    /// The proof that a user's kernel powered the machine off, on QEMU.
+    pub witness: Witness,
+}
+
+/// A Linux that is booted.
+#[derive(Clone, Copy, Debug)]
+pub struct Booted<'a> {
+    pub kernel: &'a Path,
+    /// The kernel's command line.
+    pub parameters: &'a str,
+    /// The files of its initramfs that are the same in every launch.
+    pub files: &'a [Entry],
+    /// The lines for its first process that are the same in every launch.
+    pub lines: &'a [String],
+}
+
 impl Payload {
-    /// The point where the machine stops once it has booted, so that it can be resumed there; none if it does not.
-    pub(super) fn launch_point(&self) -> Option<LaunchPoint> {
-        let below = |whole: &Whole| match whole.below.as_ref().map(|below| &below.hypervisor) {
-            Some(BelowHypervisor::Kvm(linux)) => first_process(&linux.files),
-            // neve is no process, so the lab writes to the first process of its VM.
-            Some(BelowHypervisor::Neve { .. }) | None => first_process(&whole.files),
+    /// The payload's properties: the table of all payloads.
+    pub fn properties(&self) -> Properties<'_> {
+        let guest = Properties {
+            xen: None,
+            linux: None,
+            words: &[],
+            doorbell: None,
+            boot_limit: BOOT_LIMIT,
+            witness: Witness::Complaint(command::POWERED_OFF),
         };
         match self {
-            Payload::Linux(linux) => first_process(&linux.files),
-            Payload::Whole(whole) => below(whole),
-            Payload::Dom0(dom0) => first_process(&dom0.linux.files),
+            Payload::Guest => guest,
+            Payload::Linux(linux) => Properties {
+                linux: Some(linux.booted()),
+                boot_limit: match linux.nested {
+                    Some(_) => NESTED_BOOT_LIMIT,
+                    None => BOOT_LIMIT,
+                },
+                witness: match linux.monitor {
+                    LinuxMonitor::Qemu(_) => Witness::Console(command::POWERED_OFF),
+                    LinuxMonitor::Vmm { .. } => Witness::Bye,
+                },
+                ..guest
+            },
+            Payload::Xen { hypervisor, .. } => Properties {
+                xen: Some(hypervisor),
+                words: XEN_WORDS,
+                witness: Witness::Bye,
+                ..guest
+            },
+            Payload::Dom0(dom0) => Properties {
+                xen: Some(&dom0.xen.hypervisor),
+                linux: Some(dom0.linux.booted()),
+                boot_limit: NESTED_BOOT_LIMIT,
+                ..guest
+            },
+            Payload::Neve { .. } => Properties {
+                words: NEVE_WORDS,
+                doorbell: Some(NEVE_DOORBELL),
+                witness: Witness::Bye,
+                ..guest
+            },
+            Payload::Whole(whole) => Properties {
+                xen: whole.xen.as_ref().map(|xen| &*xen.hypervisor),
+                linux: Some(whole.booted()),
+                boot_limit: match (&whole.below, whole.emulator) {
+                    (Some(_), _) | (_, EmulatorKind::Bochs) => NESTED_WHOLE_LIMIT,
+                    (None, EmulatorKind::Qemu) => NESTED_BOOT_LIMIT,
+                },
+                ..guest
+            },
+            Payload::Dom0less { hypervisor, .. } => Properties {
+                xen: Some(hypervisor),
+                ..guest
+            },
+        }
+    }
+
+    /// The whole Linux with programs, if that is the payload.
+    pub fn whole(&self) -> Option<&Whole> {
+        match self {
+            Payload::Whole(whole) => Some(whole),
             _ => None,
+        }
+    }
+
+    /// The point where the machine stops once it has booted, so that it can be resumed there; none if it does not.
+    pub(super) fn launch_point(&self) -> Option<LaunchPoint> {
+        let below = self.whole().and_then(|whole| whole.below.as_ref());
+        match below.map(|below| &below.hypervisor) {
+            Some(BelowHypervisor::Kvm(linux)) => first_process(&linux.files),
+            // neve is no process, so the lab writes to the first process of its VM.
+            Some(BelowHypervisor::Neve { .. }) | None => {
+                first_process(self.properties().linux?.files)
+            }
         }
     }
 }
@@ -124,6 +237,15 @@ impl LinuxMonitor {
 }
 
 impl Linux {
+    fn booted(&self) -> Booted<'_> {
+        Booted {
+            kernel: &self.kernel,
+            parameters: &self.parameters,
+            files: &self.files,
+            lines: &self.lines,
+        }
+    }
+
     /// The initramfs of one launch: all files, and the configuration, which is the lines of every
     /// launch, then `lines`.
     pub fn initramfs(&self, lines: &[String]) -> Result<Vec<u8>, MachineError> {

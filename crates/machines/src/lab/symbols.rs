@@ -12,7 +12,7 @@
 
 use super::described::Described;
 use super::machine::{LabMachine, Made, Settings};
-use super::payload::{self, Linux, LinuxMonitor, Payload};
+use super::payload::{self, Booted, Linux, LinuxMonitor};
 use super::xen_symbols::{self, XenSymbol, XenSymbolsError};
 use crate::initramfs::Entry;
 use crate::kept;
@@ -20,7 +20,7 @@ use crate::machine::{CONSOLE_LIMIT_BYTES, Console, LaunchRequest, Machine, Machi
 use crate::resources::Resources;
 use std::fmt::Write as _;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// The lines around the symbols, and the begin of a line by which `lab/init` says what failed (common/kallsyms.h,
@@ -145,32 +145,9 @@ fn refusal(console: &[u8]) -> Option<String> {
     lines.find_map(|line| line.strip_prefix(INIT_SAYS).map(str::to_owned))
 }
 
-/// The Linux whose symbols are wanted: kernel, parameters, files and lines of its initramfs.
-type Kernel<'a> = (&'a Path, &'a str, &'a [Entry], &'a [String]);
-
-fn kernel(payload: &Payload) -> Result<Kernel<'_>, SymbolsError> {
-    let linux = match payload {
-        Payload::Linux(linux) => linux,
-        Payload::Dom0(dom0) => &dom0.linux,
-        Payload::Whole(whole) if whole.xen.is_some() => return Err(SymbolsError::TwoKernels),
-        Payload::Whole(whole) => {
-            return Ok((
-                &whole.kernel,
-                &whole.parameters,
-                &whole.files,
-                &whole.modules,
-            ));
-        }
-        Payload::Guest | Payload::Xen { .. } | Payload::Neve { .. } | Payload::Dom0less { .. } => {
-            return Err(SymbolsError::NoLinux);
-        }
-    };
-    Ok((&linux.kernel, &linux.parameters, &linux.files, &linux.lines))
-}
-
 /// The initramfs: `init` as the first process, and the modules of the machine.
-fn initramfs(payload: &Payload, init: &[u8]) -> Result<Vec<u8>, SymbolsError> {
-    let (_, _, files, lines) = kernel(payload)?;
+fn initramfs(booted: &Booted<'_>, init: &[u8]) -> Result<Vec<u8>, SymbolsError> {
+    let Booted { files, lines, .. } = booted;
     // FILE [KEY=VALUE ...]
     let modules = lines
         .iter()
@@ -192,14 +169,17 @@ fn initramfs(payload: &Payload, init: &[u8]) -> Result<Vec<u8>, SymbolsError> {
 }
 
 /// SHA-256, in hexadecimal, of all that the symbols depend on.
-fn digest(settings: &Settings, initramfs: &[u8]) -> Result<String, SymbolsError> {
-    let (kernel, parameters, ..) = kernel(&settings.payload)?;
-    if !parameters.split(' ').any(|word| word == NO_KASLR) {
+fn digest(
+    settings: &Settings,
+    booted: &Booted<'_>,
+    initramfs: &[u8],
+) -> Result<String, SymbolsError> {
+    if !booted.parameters.split(' ').any(|word| word == NO_KASLR) {
         return Err(SymbolsError::Kaslr);
     }
     let mut described = Described::default();
-    described.file("kernel", kernel)?;
-    described.sum("parameters", parameters);
+    described.file("kernel", booted.kernel)?;
+    described.sum("parameters", booted.parameters);
     described.sum("initramfs", initramfs);
     described.sum("emulator", &settings.emulator.build);
     let emulator = serde_json::to_string(&settings.recipe.emulator);
@@ -215,30 +195,30 @@ pub fn symbols(
     resources: &Resources,
     stop: &dyn Fn() -> bool,
 ) -> Result<Symbols, SymbolsError> {
-    let xen = match &settings.payload {
-        Payload::Xen { hypervisor, .. } | Payload::Dom0less { hypervisor, .. } => Some(hypervisor),
-        Payload::Dom0(dom0) => Some(&dom0.xen.hypervisor),
-        _ => None,
-    };
-    let xen = match xen {
+    let properties = settings.payload.properties();
+    let xen = match properties.xen {
+        Some(_) if settings.payload.whole().is_some() => return Err(SymbolsError::TwoKernels),
         Some(path) => {
             let image = fs::read(path).map_err(|e| MachineError::io("read", path, e))?;
             Some(as_text(&xen_symbols::read(&image)?))
         }
         None => None,
     };
-    if let Payload::Xen { .. } | Payload::Dom0less { .. } = &settings.payload {
+    let Some(linux) = properties.linux else {
+        if xen.is_none() {
+            return Err(SymbolsError::NoLinux);
+        }
         return Ok(Symbols {
             xen,
             linux: None,
             not_kept: None,
         });
-    }
+    };
     let init = resources.init_for(settings.recipe.architecture)?;
     let init = fs::read(&init).map_err(|e| MachineError::io("read", &init, e))?;
-    let initramfs = initramfs(&settings.payload, &init)?;
+    let initramfs = initramfs(&linux, &init)?;
     let folder = resources.store()?.root().join("symbols");
-    let name = digest(&settings, &initramfs)?;
+    let name = digest(&settings, &linux, &initramfs)?;
     let path = folder.join(&name);
     // A text in the cache that is damaged is made anew.
     if let Some(text) = fs::read(&path).ok().and_then(|bytes| block(&bytes).ok()) {

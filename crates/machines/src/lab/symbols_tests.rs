@@ -2,8 +2,10 @@
 
 use super::*;
 use crate::emulator::Emulator;
+use crate::lab::payload::Payload;
 use crate::lab::whole::Whole;
 use proptest::prelude::*;
+use std::path::Path;
 use ws_lab::lab::Lab;
 
 const LINES: &str = "ffffffff81000000 T _stext\n40 t do_it\n3f000000 t svm_handle_exit [kvm_amd]\n";
@@ -81,9 +83,9 @@ fn the_reason_of_the_first_process_is_repeated() {
 }
 
 /// The initramfs as text.
-fn packed(payload: &Payload) -> Result<String, SymbolsError> {
-    let bytes = initramfs(payload, b"the first process")?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+fn packed(payload: &Payload) -> String {
+    let bytes = initramfs(&payload.properties().linux.unwrap(), b"the first process").unwrap();
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 #[test]
@@ -118,7 +120,7 @@ fn the_machine_boots_its_modules_and_nothing_else() {
         vm: None,
         below: None,
     }));
-    let packed = [linux, whole].map(|payload| packed(&payload).unwrap());
+    let packed = [linux, whole].map(|payload| packed(&payload));
     assert_eq!(packed[0], packed[1]);
     for part in [
         "the first process",
@@ -148,7 +150,11 @@ fn symbols_of_xen_are_as_a_linux_prints_its_own() {
 
 #[test]
 fn a_machine_without_linux_has_none() {
-    let error = packed(&Payload::Guest).unwrap_err().to_string();
+    let folder = tempfile::tempdir().unwrap();
+    let mut settings = fake(folder.path(), b"kernel", "exit 1");
+    settings.payload = Payload::Guest;
+    let error = symbols(settings, &resources(folder.path()), &|| false).unwrap_err();
+    let error = error.to_string();
     assert!(error.contains("neither a Linux"), "{error}");
 }
 

@@ -5,6 +5,7 @@ use super::below::{Below, Vm as Nested};
 use super::cpus::Cpus;
 use super::io::{ELVIS, Io, IoVm};
 use super::network::Network;
+use super::payload::Booted;
 use super::vm::{self, VmTree, Whole as Inner};
 use super::whole_memory::Root;
 use super::xl::{self, Domain, Xen};
@@ -131,6 +132,16 @@ pub struct Launched<'a> {
 }
 
 impl Whole {
+    /// The machine's own Linux.
+    pub fn booted(&self) -> Booted<'_> {
+        Booted {
+            kernel: &self.kernel,
+            parameters: &self.parameters,
+            files: &self.files,
+            lines: &self.modules,
+        }
+    }
+
     /// The block device with the root file system.
     pub fn root_device(&self) -> &'static str {
         match self.emulator {

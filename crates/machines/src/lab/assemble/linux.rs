@@ -5,7 +5,7 @@ use crate::emulator::Emulator;
 use crate::initramfs::{Content, Entry};
 use crate::kernel_file;
 use crate::lab::described::Described;
-use crate::lab::payload::{self, GUEST, INITRD, Linux, LinuxMonitor, Nested, Payload};
+use crate::lab::payload::{self, GUEST, INITRD, Linux, LinuxMonitor, Nested};
 use crate::machine::MachineError;
 use crate::resources::Resources;
 use crate::vmm;
@@ -83,7 +83,7 @@ pub(super) fn linux(
     resources: &Resources,
     guest: &Path,
     described: &mut Described,
-) -> Result<Payload, MachineError> {
+) -> Result<Linux, MachineError> {
     let kernel = recipe.kernel.as_ref().ok_or_else(|| {
         MachineError::Other(format!("lab:{}: its recipe has no kernel", recipe.name))
     })?;
@@ -125,14 +125,14 @@ pub(super) fn linux(
             })
         }
     };
-    Ok(Payload::Linux(Linux {
+    Ok(Linux {
         kernel: found.image,
         parameters,
         files,
         monitor,
         lines,
         nested,
-    }))
+    })
 }
 
 /// The lines that load modules in the VM of a nested machine. Options of kvm-amd and kvm-intel are for the outer kernel

@@ -6,7 +6,7 @@ use crate::lab::below::{Below, BelowHypervisor};
 use crate::lab::cpus::{Cpus, System};
 use crate::lab::described::Described;
 use crate::lab::io::{Elvis, Io};
-use crate::lab::payload::{self, Linux, LinuxMonitor, Payload};
+use crate::lab::payload::{self, Linux, LinuxMonitor};
 use crate::lab::whole::{Runs, Vm, Whole};
 use crate::lab::xl;
 use crate::machine::MachineError;
@@ -25,10 +25,9 @@ pub(super) fn whole(
     resources: &Resources,
     agent: &Path,
     described: &mut Described,
-) -> Result<Payload, MachineError> {
+) -> Result<Whole, MachineError> {
     let image = image(recipe, resources, described)?;
-    let whole = whole_of(recipe, resources, agent, image, described)?;
-    Ok(Payload::Whole(Box::new(whole)))
+    whole_of(recipe, resources, agent, image, described)
 }
 
 /// Finds or makes the image of the root file system. Returns its path and size.

@@ -5,7 +5,7 @@ use super::{found, read, words};
 use crate::initramfs::Entry;
 use crate::lab::described::Described;
 use crate::lab::multiboot;
-use crate::lab::payload::{self, LinuxMonitor, Payload};
+use crate::lab::payload::{self, LinuxMonitor};
 use crate::lab::xl::{self, Dom0, Xen};
 use crate::machine::MachineError;
 use crate::resources::Resources;
@@ -45,20 +45,18 @@ pub(super) fn dom0(
     resources: &Resources,
     guest: &Path,
     described: &mut Described,
-) -> Result<Payload, MachineError> {
+) -> Result<Dom0, MachineError> {
     let Hypervisor::Xen { source, parameters } = &recipe.hypervisor else {
         return Err(MachineError::Other("a dom0 needs Xen".into()));
     };
     let xen = xen(source, parameters, recipe, resources, described)?;
-    let Payload::Linux(linux) = linux(recipe, resources, guest, described)? else {
-        return Err(MachineError::Other("dom0 is no Linux".into()));
-    };
+    let linux = linux(recipe, resources, guest, described)?;
     let settings = recipe.vm.iter().flat_map(|vm| &vm.settings);
-    Ok(Payload::Dom0(Box::new(Dom0 {
+    Ok(Dom0 {
         xen,
         linux,
         settings: settings.map(|line| line.word.clone()).collect(),
-    })))
+    })
 }
 
 /// Finds the tool stack, which dom0 runs in place of a monitor, and adds its files to `files`. The launch has the words

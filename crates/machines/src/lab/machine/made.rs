@@ -28,7 +28,7 @@ impl LabMachine {
         request: &LaunchRequest,
         initramfs_bytes: u64,
     ) -> Result<Option<Vec<u8>>, MachineError> {
-        let Payload::Whole(whole) = &self.settings.payload else {
+        let Some(whole) = self.settings.payload.whole() else {
             return Ok(None);
         };
         // A hypervisor below makes the device tree of its VM itself.
@@ -51,33 +51,49 @@ impl LabMachine {
     /// Makes the files and lines of a launch. A machine that stops gets its lines at the stop, so that launches share
     /// its files and its saved state.
     pub(in crate::lab) fn made(&self, request: &LaunchRequest) -> Result<Made, MachineError> {
-        let (file, lines) = match (&self.settings.payload, self.settings.launch_point) {
-            (Payload::Linux(linux), Some(_)) => (
-                self.initramfs(linux, &[], request)?,
-                lines(&self.launch_lines(linux, request)),
-            ),
-            (Payload::Whole(whole), Some(_)) => {
+        let point = self.settings.launch_point;
+        let memory_mib = self.settings.guest_memory_mib(request);
+        let (file, lines) = match &self.settings.payload {
+            Payload::Guest | Payload::Xen { .. } | Payload::Neve { .. } => {
+                return Ok(Made::default());
+            }
+            Payload::Linux(linux) => {
+                let own = self.launch_lines(linux, request);
+                let now = if point.is_some() { &[][..] } else { &own };
+                (self.initramfs(linux, now, request)?, lines(&own))
+            }
+            Payload::Whole(whole) => {
                 let launched = self.launched(whole, request);
-                let files = whole.machine(launched)?;
+                let files = match point {
+                    Some(_) => whole.machine(launched)?,
+                    None => whole.files(launched)?,
+                };
                 let file = whole.initramfs(&files, launched.host_memory_mib)?;
                 (file, whole.asked(launched))
             }
-            (Payload::Dom0(dom0), Some(_)) => {
-                let memory_mib = self.settings.guest_memory_mib(request);
-                let file = dom0.initramfs(request.vcpus, memory_mib, None)?;
+            Payload::Dom0(dom0) => {
+                let now = point.is_none().then_some(&*request.command_line);
+                let file = dom0.initramfs(request.vcpus, memory_mib, now)?;
                 (file, lines(&xl::asked(&request.command_line)))
             }
-            _ => {
-                let file = self.file(request)?;
-                return Ok(Made {
-                    file,
-                    at_stop: None,
+            Payload::Dom0less { parameters, .. } => {
+                let guest = &self.settings.guest;
+                let image = std::fs::metadata(guest)
+                    .map_err(|e| MachineError::io("read the guest image", guest, e))?;
+                let tree = tree::tree(&Domain {
+                    cpus: request.vcpus,
+                    memory_mib,
+                    image_bytes: image.len(),
+                    command_line: &request.command_line,
+                    parameters,
                 });
+                let failed = |e| MachineError::Other(format!("can't make a device tree: {e}"));
+                (tree.map_err(failed)?, String::new())
             }
         };
         Ok(Made {
             file: Some(file),
-            at_stop: self.settings.launch_point.map(|point| (point, lines)),
+            at_stop: point.map(|point| (point, lines)),
         })
     }
 
@@ -93,41 +109,6 @@ impl LabMachine {
             host_memory_mib: self.settings.machine_memory_mib(request),
             executor: vm::LAB,
             root: whole.root_device(),
-        }
-    }
-
-    /// The file of a launch: an initramfs or a device tree.
-    fn file(&self, request: &LaunchRequest) -> Result<Option<Vec<u8>>, MachineError> {
-        match &self.settings.payload {
-            Payload::Guest | Payload::Xen { .. } | Payload::Neve { .. } => Ok(None),
-            Payload::Linux(linux) => {
-                let lines = self.launch_lines(linux, request);
-                self.initramfs(linux, &lines, request).map(Some)
-            }
-            Payload::Whole(whole) => {
-                let launched = self.launched(whole, request);
-                let files = whole.files(launched)?;
-                whole.initramfs(&files, launched.host_memory_mib).map(Some)
-            }
-            Payload::Dom0(dom0) => {
-                let memory_mib = self.settings.guest_memory_mib(request);
-                dom0.initramfs(request.vcpus, memory_mib, Some(&request.command_line))
-                    .map(Some)
-            }
-            Payload::Dom0less { parameters, .. } => {
-                let guest = &self.settings.guest;
-                let image = std::fs::metadata(guest)
-                    .map_err(|e| MachineError::io("read the guest image", guest, e))?;
-                let tree = tree::tree(&Domain {
-                    cpus: request.vcpus,
-                    memory_mib: self.settings.guest_memory_mib(request),
-                    image_bytes: image.len(),
-                    command_line: &request.command_line,
-                    parameters,
-                });
-                let failed = |e| MachineError::Other(format!("can't make a device tree: {e}"));
-                tree.map(Some).map_err(failed)
-            }
         }
     }
 
