@@ -14,6 +14,7 @@ use crate::initramfs::{self, Content, Entry};
 use crate::lab::{self, Applications, Executor, Launched};
 use crate::machine::{Console, Control, Description, Engine, LaunchRequest, Machine, MachineError};
 use crate::resources::Resources;
+use crate::shipped::Shipped;
 use crate::vmm::Kvm;
 use disks::Disks;
 pub use disks::{HOST_DISK, HOST_DISK_MIB, vm_disk_mib};
@@ -133,7 +134,7 @@ impl HostMachine {
                 ..Description::new(Control::Launched, Some("ns"), runs.engine())
             },
             runs,
-            enter: resources.enter()?,
+            enter: resources.find(Shipped::Enter)?,
             applications,
             memory_mib: memory_mib.unwrap_or(MEMORY_MIB),
             cpu: cpu.unwrap_or_else(|| default.to_owned()),

@@ -37,4 +37,5 @@ pub mod recording;
 pub mod resources;
 pub mod room;
 pub mod serial;
+pub mod shipped;
 pub mod vmm;

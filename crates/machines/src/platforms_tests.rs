@@ -2,10 +2,14 @@
 
 use super::*;
 use crate::resources::LabFiles;
+use crate::shipped::Shipped;
 use ws_lab::lab::Lab;
 use ws_lab::store::Store;
 
 /// The tree's own recipes, and an empty store.
+const GUEST: Shipped = Shipped::Guest(Architecture::X86_64);
+const MONITOR: Shipped = Shipped::Monitor(Architecture::X86_64);
+
 fn resources() -> Resources {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../lab");
     Resources {
@@ -91,8 +95,11 @@ fn only_what_this_host_can_hear_and_time_is_timed_from_outside() {
 fn what_is_missing_is_said_with_its_cure() {
     let resources = Resources {
         qemu: Some("/nonexistent/qemu".into()),
-        guest: Some(Ok("/nonexistent/guest.elf".into())),
-        vmm: Some(Err("it is not built: make build".into())),
+        shipped: [
+            (GUEST, Ok("/nonexistent/guest.elf".into())),
+            (MONITOR, Err("it is not built: make build".into())),
+        ]
+        .into(),
         ..resources()
     };
     let all = all(&resources).unwrap();
@@ -164,7 +171,8 @@ fn an_emulator_of_pinned_packages_is_not_started_to_list_it() {
     for pinned in [true, false] {
         let folder = tempfile::tempdir().unwrap();
         let mut resources = resources();
-        resources.guest = Some(Ok("/nonexistent/guest.elf".into()));
+        let guest = Ok("/nonexistent/guest.elf".into());
+        resources.shipped.insert(GUEST, guest);
         if let Some(Ok(files)) = &mut resources.lab {
             files.store = store_of_emulator(folder.path(), pinned);
         }

@@ -10,6 +10,7 @@ use ws_lab::store::Store;
 use ws_machines::image;
 use ws_machines::recording::{Recording, What};
 use ws_machines::resources::{LabFiles, Resources};
+use ws_machines::shipped::Shipped;
 use ws_terminal::Usage;
 
 /// The user's replacements for the files that machines are made from.
@@ -35,157 +36,19 @@ pub struct Places {
     pub workloads: BTreeMap<String, String>,
 }
 
-/// A file that comes with this program.
-#[derive(Clone, Copy, Debug)]
-struct Part {
-    name: &'static str,
-    /// Path in an installation.
-    path: &'static str,
-    /// Folder of the source tree that has this path; `""` is the tree's root.
-    tree: &'static str,
-    cure: &'static str,
-}
-
-const GUEST: Part = Part {
-    name: "guest image",
-    path: "guest/x86_64/guest.elf",
-    tree: "build",
-    cure: "run make build (or make -C guest), or name it with --guest FILE",
-};
-
-const ARM_GUEST: Part = Part {
-    name: "guest image for aarch64",
-    path: "guest/aarch64/guest.elf",
-    tree: "build",
-    cure: "run make build (or make -C guest ARCH=aarch64), or name it with --guest FILE",
-};
-
-const MONITOR: Part = Part {
-    name: "KVM monitor",
-    path: "vmm/x86_64/vmm",
-    tree: "build",
-    cure: "run make build (or make -C vmm), or name it with --vmm FILE",
-};
-
-const ARM_MONITOR: Part = Part {
-    name: "KVM monitor for aarch64",
-    path: "vmm/aarch64/vmm",
-    tree: "build",
-    cure: "run make build (or make -C vmm ARCH=aarch64), or name it with --vmm FILE",
-};
-
-const INIT: Part = Part {
-    name: "first process of lab machines",
-    path: "lab/x86_64/init",
-    tree: "build",
-    cure: "run make build (or make -C lab/init)",
-};
-
-const ARM_INIT: Part = Part {
-    name: "first process of lab machines for aarch64",
-    path: "lab/aarch64/init",
-    tree: "build",
-    cure: "run make build (or make -C lab/init ARCH=aarch64)",
-};
-
-const CPUS_AGENT: Part = Part {
-    name: "first process of lab machines of several CPUs with applications",
-    path: "lab/x86_64/agent-cpus",
-    tree: "build",
-    cure: "run make build (or make -C lab/agent)",
-};
-
-const ARM_CPUS_AGENT: Part = Part {
-    name: "first process of lab machines of several CPUs with applications for aarch64",
-    path: "lab/aarch64/agent-cpus",
-    tree: "build",
-    cure: "run make build (or make -C lab/agent ARCH=aarch64)",
-};
-
-const XEN_AGENT: Part = Part {
-    name: "first process of dom0 with applications",
-    path: "lab/x86_64/agent-xen",
-    tree: "build",
-    cure: "run make build (or make -C lab/agent)",
-};
-
-const ARM_XEN_AGENT: Part = Part {
-    name: "first process of dom0 with applications for aarch64",
-    path: "lab/aarch64/agent-xen",
-    tree: "build",
-    cure: "run make build (or make -C lab/agent ARCH=aarch64)",
-};
-
-const HOST_AGENT: Part = Part {
-    name: "agent that runs applications on this host",
-    path: "lab/x86_64/agent-host",
-    tree: "build",
-    cure: "run make build (or make -C lab/agent)",
-};
-
-const ENTER: Part = Part {
-    name: "program that starts it in namespaces",
-    path: "lab/x86_64/enter",
-    tree: "build",
-    cure: "run make build (or make -C lab/agent)",
-};
-
-const AGENT: Part = Part {
-    name: "first process of lab machines with applications",
-    path: "lab/x86_64/agent",
-    tree: "build",
-    cure: "run make build (or make -C lab/agent)",
-};
-
-const ARM_AGENT: Part = Part {
-    name: "first process of lab machines with applications for aarch64",
-    path: "lab/aarch64/agent",
-    tree: "build",
-    cure: "run make build (or make -C lab/agent ARCH=aarch64)",
-};
-
-const PLUGIN: Part = Part {
-    name: "plugin of QEMU that records what is executed",
-    path: "plugin/api-3.so",
-    tree: "build",
-    cure: "run make build (or make -C plugin)",
-};
-
-const TIMERS: Part = Part {
-    name: "library that sets the timers of a machine that resumes",
-    path: "plugin/timers.so",
-    tree: "build",
-    cure: "run make build (or make -C plugin)",
-};
-
-/// A file in the folder of lab recipes and sets of packages.
-const LAB: Part = Part {
-    name: "folder of lab recipes",
-    path: "lab/packages.toml",
-    tree: "",
-    cure: "it is in the source tree; if it is elsewhere, set WORLDSWITCH_DATA",
-};
-
 /// Finds the files that machines are made from. Those that the user named are taken first.
 pub fn resources(parts: &Parts) -> Resources {
+    let look = |file| match file {
+        Shipped::Guest(_) => part(file, &parts.guest),
+        Shipped::Monitor(_) => part(file, &parts.vmm),
+        Shipped::Elvis => elvis(),
+        _ => found(file),
+    };
     Resources {
         qemu: parts.qemu.clone(),
-        guest: Some(part(GUEST, &parts.guest)),
-        arm_guest: Some(part(ARM_GUEST, &parts.guest)),
-        vmm: Some(part(MONITOR, &parts.vmm)),
-        arm_vmm: Some(part(ARM_MONITOR, &parts.vmm)),
-        init: Some(found(INIT)),
-        arm_init: Some(found(ARM_INIT)),
-        agent: Some(found(AGENT)),
-        cpus_agent: Some(found(CPUS_AGENT)),
-        arm_cpus_agent: Some(found(ARM_CPUS_AGENT)),
-        xen_agent: Some(found(XEN_AGENT)),
-        arm_xen_agent: Some(found(ARM_XEN_AGENT)),
-        arm_agent: Some(found(ARM_AGENT)),
-        host_agent: Some(found(HOST_AGENT)),
-        enter: Some(found(ENTER)),
-        elvis: Some(elvis()),
-        timers: Some(found(TIMERS)),
+        shipped: Shipped::of_machines()
+            .map(|file| (file, look(file)))
+            .collect(),
         lab: Some(files(&parts.lab).map_err(|e| e.to_string())),
         boots_always: parts.no_resume,
         ..Resources::default()
@@ -194,7 +57,7 @@ pub fn resources(parts: &Parts) -> Resources {
 
 /// Prepares to record a machine's execution into `file`.
 pub fn recording(file: &Path, what: What) -> anyhow::Result<Recording> {
-    let plugin = found(PLUGIN).map_err(anyhow::Error::msg)?;
+    let plugin = found(Shipped::Plugin).map_err(anyhow::Error::msg)?;
     Ok(Recording {
         plugins: plugin.parent().unwrap_or(&plugin).to_owned(),
         file: file.to_owned(),
@@ -261,17 +124,18 @@ pub fn store(places: &Places) -> anyhow::Result<Store> {
 /// Finds a part for one architecture. The user's file is taken if it is for that architecture. Otherwise the part is
 /// the first of `$WORLDSWITCH_DATA/PATH`, PATH beside this program or in `../lib/worldswitch`, and `build/PATH` in the
 /// tree around this program and around the current folder. If `$WORLDSWITCH_DATA` is set, no other place is searched.
-fn part(part: Part, named: &Option<PathBuf>) -> Result<PathBuf, String> {
+fn part(file: Shipped, named: &Option<PathBuf>) -> Result<PathBuf, String> {
+    let is_arm = file.architecture() == Some(Architecture::Aarch64);
     match named {
-        Some(path) if image::is_aarch64(path) == part.path.contains("aarch64") => there(part, path),
-        _ => found(part),
+        Some(path) if image::is_aarch64(path) == is_arm => there(file, path),
+        _ => found(file),
     }
 }
 
 /// Finds the folder of the lab's recipes and sets, as the guest image is found. In the tree the folder is not below
 /// `build`.
 pub fn lab_folder() -> Result<PathBuf, String> {
-    let file = found(LAB)?;
+    let file = found(Shipped::Lab)?;
     Ok(file.parent().unwrap_or(&file).to_owned())
 }
 
@@ -287,11 +151,11 @@ pub fn kernel_config(places: &Places) -> anyhow::Result<PathBuf> {
 }
 
 /// Returns the user's path, if the file exists.
-fn there(part: Part, path: &Path) -> Result<PathBuf, String> {
+fn there(file: Shipped, path: &Path) -> Result<PathBuf, String> {
     if path.is_file() {
         Ok(path.to_owned())
     } else {
-        Err(format!("there is no {} {}", part.name, path.display()))
+        Err(format!("there is no {} {}", file.name(), path.display()))
     }
 }
 
@@ -301,8 +165,9 @@ fn elvis() -> Result<PathBuf, String> {
     let path = program.with_file_name("elvis");
     if !path.is_file() {
         Err(format!(
-            "there is no elvis at {}: run make build",
-            path.display()
+            "there is no elvis at {}: {}",
+            path.display(),
+            Shipped::Elvis.cure()
         ))
     } else if !image::is_elf(&path) || image::is_aarch64(&path) {
         Err(format!(
@@ -314,25 +179,26 @@ fn elvis() -> Result<PathBuf, String> {
     }
 }
 
-fn found(part: Part) -> Result<PathBuf, String> {
+fn found(file: Shipped) -> Result<PathBuf, String> {
     let data = env::var_os("WORLDSWITCH_DATA").map(PathBuf::from);
-    find(part, data, env::current_exe().ok(), env::current_dir().ok())
+    find(file, data, env::current_exe().ok(), env::current_dir().ok())
 }
 
 fn find(
-    part: Part,
+    file: Shipped,
     data: Option<PathBuf>,
     program: Option<PathBuf>,
     current: Option<PathBuf>,
 ) -> Result<PathBuf, String> {
+    let place = file.path();
     if let Some(data) = data {
-        let path = data.join(part.path);
+        let path = data.join(place);
         return if path.is_file() {
             Ok(path)
         } else {
             Err(format!(
                 "there is no {} {}, where WORLDSWITCH_DATA points: correct or unset WORLDSWITCH_DATA",
-                part.name,
+                file.name(),
                 path.display()
             ))
         };
@@ -340,15 +206,15 @@ fn find(
     let program_folder = program.as_deref().and_then(Path::parent);
     let installed = program_folder.into_iter().flat_map(|folder| {
         [
-            folder.join(part.path),
-            folder.join("../lib/worldswitch").join(part.path),
+            folder.join(&place),
+            folder.join("../lib/worldswitch").join(&place),
         ]
     });
     let upward = |start: Option<&Path>| -> Vec<PathBuf> {
         start.map_or(Vec::new(), |start| {
             start
                 .ancestors()
-                .map(|folder| folder.join(part.tree).join(part.path))
+                .map(|folder| folder.join(file.tree()).join(&place))
                 .collect()
         })
     };
@@ -359,9 +225,9 @@ fn find(
         .ok_or_else(|| {
             format!(
                 "there is no {} ({}): {}",
-                part.name,
-                Path::new(part.tree).join(part.path).display(),
-                part.cure
+                file.name(),
+                Path::new(file.tree()).join(&place).display(),
+                file.cure()
             )
         })
 }
@@ -370,6 +236,8 @@ fn find(
 mod tests {
     use super::*;
     use std::fs;
+
+    const GUEST: Shipped = Shipped::Guest(Architecture::X86_64);
 
     fn put(path: &Path) -> PathBuf {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -393,19 +261,19 @@ mod tests {
             )
         };
         assert!(found(None).unwrap_err().contains("make build"));
-        let around_here = put(&root.join("elsewhere/build").join(GUEST.path));
+        let around_here = put(&root.join("elsewhere/build").join(GUEST.path()));
         assert_eq!(found(None), Ok(around_here));
-        let in_tree = put(&root.join("tree/build").join(GUEST.path));
+        let in_tree = put(&root.join("tree/build").join(GUEST.path()));
         assert_eq!(found(None), Ok(in_tree));
-        let installed = root.join("tree/target/lib/worldswitch").join(GUEST.path);
+        let installed = root.join("tree/target/lib/worldswitch").join(GUEST.path());
         put(&installed);
         assert_eq!(
             found(None).unwrap().canonicalize().unwrap(),
             installed.canonicalize().unwrap()
         );
-        let beside = put(&root.join("tree/target/debug").join(GUEST.path));
+        let beside = put(&root.join("tree/target/debug").join(GUEST.path()));
         assert_eq!(found(None), Ok(beside));
-        let named = put(&root.join("data").join(GUEST.path));
+        let named = put(&root.join("data").join(GUEST.path()));
         assert_eq!(found(Some("data")), Ok(named));
         assert!(
             found(Some("wrong"))

@@ -9,6 +9,7 @@ use crate::initramfs;
 use crate::lab::{self, Applications, Executor, Launched};
 use crate::machine::{Console, Control, Description, Engine, LaunchRequest, Machine, MachineError};
 use crate::resources::Resources;
+use crate::shipped::Shipped;
 use crate::vmm::Kvm;
 use std::fs;
 use std::path::Path;
@@ -68,7 +69,7 @@ fn allows(said: &str) -> bool {
 
 /// Checks that the parts of a nested machine are there. An error names the missing part and the cure.
 pub fn missing(resources: &Resources) -> Result<(), MachineError> {
-    resources.host_agent()?;
+    resources.find(Shipped::HostAgent)?;
     lab::missing(&recipe(RECIPE, resources)?, resources)
 }
 

@@ -19,6 +19,7 @@ use crate::kernel_file;
 use crate::machine::MachineError;
 use crate::recording::{Recording, What};
 use crate::resources::Resources;
+use crate::shipped::Shipped;
 use serde_json::json;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -37,14 +38,14 @@ pub fn missing(recipe: &Recipe, resources: &Resources) -> Result<(), MachineErro
     emulator_missing(recipe, resources)?;
     if recipe.root.is_some() {
         agent(recipe, resources)?;
-        resources.agent_for(recipe.architecture)?;
+        resources.find(Shipped::Agent(recipe.architecture))?;
         return whole::missing_below(recipe, resources);
     }
     match recipe.monitor {
         Monitor::None => {}
-        Monitor::Xl { .. } => drop(resources.init_for(recipe.architecture)?),
-        Monitor::Vmm { .. } => drop(resources.monitor_for(recipe.architecture)?),
-        Monitor::Qemu { .. } => drop(resources.init_for(recipe.architecture)?),
+        Monitor::Xl { .. } => drop(resources.find(Shipped::Init(recipe.architecture))?),
+        Monitor::Vmm { .. } => drop(resources.find(Shipped::Monitor(recipe.architecture))?),
+        Monitor::Qemu { .. } => drop(resources.find(Shipped::Init(recipe.architecture))?),
     }
     if has_dom0(recipe) {
         resources.dom0()?;
@@ -73,11 +74,11 @@ fn has_dom0(recipe: &Recipe) -> bool {
 /// measured system of several CPUs it is another one.
 fn agent(recipe: &Recipe, resources: &Resources) -> Result<PathBuf, MachineError> {
     match recipe.monitor {
-        Monitor::Xl { .. } => resources.xen_agent_for(recipe.architecture),
+        Monitor::Xl { .. } => resources.find(Shipped::XenAgent(recipe.architecture)),
         _ if recipe.vm.is_none() && recipe.cpus.is_some() => {
-            resources.cpus_agent_for(recipe.architecture)
+            resources.find(Shipped::CpusAgent(recipe.architecture))
         }
-        _ => resources.agent_for(recipe.architecture),
+        _ => resources.find(Shipped::Agent(recipe.architecture)),
     }
 }
 
@@ -163,7 +164,7 @@ pub fn assemble(mut recipe: Recipe, resources: &Resources) -> Result<Settings, M
     };
     // On x86 QEMU saves the timers itself.
     let timers = match (&launch_point, &states, recipe.architecture) {
-        (Some(_), Some(_), Architecture::Aarch64) => Some(resources.timers()?),
+        (Some(_), Some(_), Architecture::Aarch64) => Some(resources.find(Shipped::Timers)?),
         _ => None,
     };
     if let Some(path) = &timers {

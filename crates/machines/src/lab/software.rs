@@ -2,6 +2,7 @@
 
 use crate::machine::MachineError;
 use crate::resources::Resources;
+use crate::shipped::Shipped;
 use std::path::PathBuf;
 use ws_lab::recipe::{Hypervisor, Monitor, Recipe};
 use ws_lab::sets::Architecture;
@@ -63,7 +64,7 @@ pub fn software(recipe: &Recipe, resources: &Resources) -> Result<Software, Mach
         Hypervisor::Kvm | Hypervisor::Xen { .. } => {}
     }
     if let Monitor::Vmm { .. } = recipe.monitor {
-        let path = resources.monitor_for(architecture)?;
+        let path = resources.find(Shipped::Monitor(architecture))?;
         programs.push(program("vmm", Part::Process, path));
     }
     Ok(Software {

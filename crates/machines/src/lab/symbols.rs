@@ -18,6 +18,7 @@ use crate::initramfs::Entry;
 use crate::kept;
 use crate::machine::{CONSOLE_LIMIT_BYTES, Console, LaunchRequest, Machine, MachineError};
 use crate::resources::Resources;
+use crate::shipped::Shipped;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
@@ -214,7 +215,7 @@ pub fn symbols(
             not_kept: None,
         });
     };
-    let init = resources.init_for(settings.recipe.architecture)?;
+    let init = resources.find(Shipped::Init(settings.recipe.architecture))?;
     let init = fs::read(&init).map_err(|e| MachineError::io("read", &init, e))?;
     let initramfs = initramfs(&linux, &init)?;
     let folder = resources.store()?.root().join("symbols");

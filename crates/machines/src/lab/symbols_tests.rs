@@ -4,9 +4,11 @@ use super::*;
 use crate::emulator::Emulator;
 use crate::lab::payload::Payload;
 use crate::lab::whole::Whole;
+use crate::shipped::Shipped;
 use proptest::prelude::*;
 use std::path::Path;
 use ws_lab::lab::Lab;
+use ws_lab::sets::Architecture;
 
 const LINES: &str = "ffffffff81000000 T _stext\n40 t do_it\n3f000000 t svm_handle_exit [kvm_amd]\n";
 
@@ -107,7 +109,7 @@ fn the_machine_boots_its_modules_and_nothing_else() {
     });
     let whole = Payload::Whole(Box::new(Whole {
         xen: None,
-        architecture: ws_lab::sets::Architecture::X86_64,
+        architecture: Architecture::X86_64,
         kernel: "/k/vmlinuz".into(),
         parameters: "quiet".into(),
         files,
@@ -200,7 +202,7 @@ fn resources(folder: &Path) -> Resources {
     let init = folder.join("init");
     fs::write(&init, "init").unwrap();
     Resources {
-        init: Some(Ok(init)),
+        shipped: [(Shipped::Init(Architecture::X86_64), Ok(init))].into(),
         lab: Some(Ok(crate::resources::LabFiles {
             lab: Lab::open(&[]).unwrap(),
             store: ws_lab::store::Store::at(folder.join("cache")),

@@ -6,6 +6,7 @@ use clap::Arg;
 use std::ffi::OsString;
 use std::io::stdout;
 use ws_lab::lab::{Lab, split};
+use ws_lab::sets::Architecture;
 use ws_machines::image::GuestImage;
 use ws_machines::platforms;
 use ws_runner::parts::{self, Parts};
@@ -125,9 +126,10 @@ fn machines(text: &str) -> Found {
 /// The benchmarks of the guest images.
 fn benchmarks(text: &str) -> Found {
     let resources = parts::resources(&Parts::default());
-    let images = [resources.guest, resources.arm_guest].into_iter().flatten();
+    let paths = [Architecture::X86_64, Architecture::Aarch64].map(|of| resources.guest_for(of));
+    let images = paths.into_iter().flatten();
     let mut all = Found::new();
-    for image in images.filter_map(|path| GuestImage::read(&path.ok()?).ok()) {
+    for image in images.filter_map(|path| GuestImage::read(&path).ok()) {
         for row in image.rows {
             if all.iter().all(|(name, _)| *name != row.name) {
                 all.push((row.name, terminal(&row.summary).into_owned()));

@@ -8,6 +8,7 @@ use crate::lab::described::Described;
 use crate::lab::payload::{self, GUEST, INITRD, Linux, LinuxMonitor, Nested};
 use crate::machine::MachineError;
 use crate::resources::Resources;
+use crate::shipped::Shipped;
 use crate::vmm;
 use serde_json::json;
 use sha2::{Digest, Sha256};
@@ -210,13 +211,13 @@ fn monitor(
 ) -> Result<LinuxMonitor, MachineError> {
     match &recipe.monitor {
         Monitor::Qemu { package, program } => {
-            let init = resources.init_for(recipe.architecture)?;
+            let init = resources.find(Shipped::Init(recipe.architecture))?;
             described.file("init", &init)?;
             files.push(payload::init(read(&init)?));
             qemu(package, program, resources, files, described)
         }
         Monitor::Vmm { .. } => {
-            let monitor = resources.monitor_for(recipe.architecture)?;
+            let monitor = resources.find(Shipped::Monitor(recipe.architecture))?;
             described.file("monitor", &monitor)?;
             let name = monitor_name(&monitor, recipe.architecture)?;
             described.part("monitor", json!(name));

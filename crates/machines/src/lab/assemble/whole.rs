@@ -11,6 +11,7 @@ use crate::lab::whole::{Runs, Vm, Whole};
 use crate::lab::xl;
 use crate::machine::MachineError;
 use crate::resources::Resources;
+use crate::shipped::Shipped;
 use serde_json::json;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -138,8 +139,8 @@ pub struct Applications {
 
 /// Checks that the parts for applications on this host are there. An error names the missing part and the cure.
 pub fn applications_missing(resources: &Resources) -> Result<(), MachineError> {
-    resources.host_agent()?;
-    resources.enter()?;
+    resources.find(Shipped::HostAgent)?;
+    resources.find(Shipped::Enter)?;
     let recipe = resources.lab()?.recipe("linux", None);
     fetched(&recipe.map_err(|e| said(&e))?, resources)
 }
@@ -169,8 +170,11 @@ fn fetched(recipe: &Recipe, resources: &Resources) -> Result<(), MachineError> {
 /// Finds the applications of a recipe for this host. Without a VM no image of the root file system is made.
 pub fn applications(recipe: &Recipe, resources: &Resources) -> Result<Applications, MachineError> {
     // The host's agent takes the place of the lab's, on the host and in its VM.
+    let agent = resources
+        .find(Shipped::HostAgent)
+        .map_err(|e| e.to_string());
     let resources = Resources {
-        agent: Some(resources.host_agent().map_err(|e| e.to_string())),
+        shipped: [(Shipped::Agent(recipe.architecture), agent)].into(),
         lab: resources.lab.clone(),
         ..Resources::default()
     };
@@ -179,7 +183,7 @@ pub fn applications(recipe: &Recipe, resources: &Resources) -> Result<Applicatio
     };
     fetched(recipe, &resources)?;
     let set = found(&resources, &root.package)?;
-    let agent = resources.agent_for(recipe.architecture)?;
+    let agent = resources.find(Shipped::Agent(recipe.architecture))?;
     let mut described = Described::default();
     let image = match recipe.vm {
         Some(_) => image(recipe, &resources, &mut described)?,
@@ -199,9 +203,9 @@ pub fn applications(recipe: &Recipe, resources: &Resources) -> Result<Applicatio
 pub(super) fn missing_below(recipe: &Recipe, resources: &Resources) -> Result<(), MachineError> {
     match recipe.below.as_ref().map(|below| &below.hypervisor) {
         None => Ok(()),
-        Some(recipe::BelowHypervisor::Kvm { .. }) => {
-            resources.monitor_for(recipe.architecture).map(drop)
-        }
+        Some(recipe::BelowHypervisor::Kvm { .. }) => resources
+            .find(Shipped::Monitor(recipe.architecture))
+            .map(drop),
         Some(recipe::BelowHypervisor::Neve { .. }) => resources.neve(NEVE).map(drop),
     }
 }
@@ -228,7 +232,7 @@ fn below(
             described.part("kernel_below_parameters", json!(parameters));
             let (mut files, mut modules) = (loaded.files, loaded.lines);
             check_number(&modules)?;
-            let monitor = resources.monitor_for(recipe.architecture)?;
+            let monitor = resources.find(Shipped::Monitor(recipe.architecture))?;
             described.file("monitor below", &monitor)?;
             files.push(payload::init(read(&monitor)?));
             modules.extend(lines.iter().map(|word| word.word.clone()));
@@ -277,7 +281,10 @@ fn vm(
         Monitor::Xl { package } => {
             let set = found(resources, package)?;
             // dom0's agent is another program, which is described as the machine's guest.
-            described.file("agent", &resources.agent_for(recipe.architecture)?)?;
+            described.file(
+                "agent",
+                &resources.find(Shipped::Agent(recipe.architecture))?,
+            )?;
             Runs::Xl {
                 files: xl::tools(&set, described)?,
                 settings,
@@ -304,7 +311,7 @@ fn vm(
     let parameters = words(&vm.parameters) + &loaded.parameters;
     described.part("inner_kernel_parameters", json!(parameters));
     let mut files = loaded.files;
-    let agent = resources.agent_for(recipe.architecture)?;
+    let agent = resources.find(Shipped::Agent(recipe.architecture))?;
     files.insert(0, payload::init(read(&agent)?));
     let io = (vm.io.as_ref()).map(|io| self::io(io, vm.network, resources, described));
     Ok(Some(Vm {
@@ -327,7 +334,7 @@ fn io(
 ) -> Result<Io, MachineError> {
     let devices = io.devices.iter().map(|device| device.served);
     let mut served = devices.chain(network);
-    let elvis = match resources.elvis() {
+    let elvis = match resources.find(Shipped::Elvis) {
         _ if !served.any(Served::is_elvis) => Err("no device is served by it".to_owned()),
         Err(why) => Err(why.to_string()),
         Ok(path) => {

@@ -9,6 +9,7 @@ use crate::lab::payload::{self, LinuxMonitor};
 use crate::lab::xl::{self, Dom0, Xen};
 use crate::machine::MachineError;
 use crate::resources::Resources;
+use crate::shipped::Shipped;
 use serde_json::json;
 use std::path::Path;
 use ws_lab::recipe::{Hypervisor, Monitor, Recipe, Source, Word};
@@ -68,7 +69,7 @@ pub(super) fn monitor(
     files: &mut Vec<Entry>,
     described: &mut Described,
 ) -> Result<LinuxMonitor, MachineError> {
-    let init = resources.init_for(recipe.architecture)?;
+    let init = resources.find(Shipped::Init(recipe.architecture))?;
     described.file("init", &init)?;
     files.push(payload::init(read(&init)?));
     files.extend(xl::tools(&found(resources, package)?, described)?);

@@ -12,6 +12,7 @@ use ws_explain::symbols::Symbols;
 use ws_lab::recipe::{EmulatorKind, Io};
 use ws_lab::sets::Architecture;
 use ws_machines::name::PlatformName;
+use ws_machines::shipped::Shipped;
 use ws_recorder::{Recorded, symbols_of_linux, ticks};
 use ws_results::IoRow;
 use ws_runner::rows::{Devices, RowsOf};
@@ -89,7 +90,7 @@ fn all_rows(of: &Io) -> Vec<IoRow> {
 /// The addresses of the agent's code that makes the measured requests.
 fn window(args: &IoArgs) -> anyhow::Result<RangeInclusive<u64>> {
     let resources = parts::resources(&args.lab.parts.to_parts());
-    let agent = resources.agent_for(Architecture::X86_64)?;
+    let agent = resources.find(Shipped::Agent(Architecture::X86_64))?;
     let file = agent.display();
     let bytes = fs::read(&agent).with_context(|| format!("can't read {file}"))?;
     let symbols = Symbols::of_elf(&bytes).with_context(|| file.to_string())?;
