@@ -1,7 +1,7 @@
 //! A discrete-event simulation of whole machines: guests' cores that pay for exits and interrupts, I/O cores, the wire,
 //! and sockets. `docs/elvis-model.md` has its parameters, its checks, and the figures that it gives.
 //!
-//! [`super::simulate`] has I/O cores only, and more kinds of load.
+//! [`super::simulate`] has I/O cores only, and more kinds of load: [its module](super) says why it is another model.
 
 pub mod claims;
 mod cores;
