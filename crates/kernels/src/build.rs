@@ -30,7 +30,11 @@ find "$WORLDSWITCH_OBJECTS/arch" "$WORLDSWITCH_OBJECTS/virt" -name 'kvm*.ko' -ex
 "#;
 
 /// Configuration that adds debug information. No instruction changes.
-pub(crate) const DEBUG_CONFIG: &str = "CONFIG_DEBUG_INFO_DWARF_TOOLCHAIN_DEFAULT=y\n";
+pub(crate) const DEBUG_CONFIG: &str = "\
+CONFIG_DEBUG_KERNEL=y
+# CONFIG_DEBUG_MISC is not set
+CONFIG_DEBUG_INFO_DWARF_TOOLCHAIN_DEFAULT=y
+";
 
 /// Environment of a reproducible build (Linux, Documentation/kbuild/reproducible-builds.rst): the same sources give the
 /// same bytes. So a commit that does not change the kernel needs no boot, and build dates do not change counts.

@@ -228,7 +228,7 @@ impl Commits {
             made.side.about = Some(commit.subject.clone());
         }
         made.variant = Some(utf8(&built.kernel)?);
-        made.debug = built.debug;
+        made.debug = built.debug.filter(|folder| has_debug(folder));
         Ok(())
     }
 }
@@ -300,7 +300,7 @@ fn sound(name: &PlatformName, resources: &Resources) -> anyhow::Result<()> {
 /// Bytes at the end of an ELF file in which the names of its sections stand, of a vmlinux.
 const NAMES_BYTES: u64 = 1 << 20;
 
-/// Whether a build tree has a vmlinux with debug information.
+/// Whether a folder, such as a build tree, has a vmlinux with debug information.
 fn has_debug(folder: &Path) -> bool {
     use std::io::{Read, Seek, SeekFrom};
     let read = || -> std::io::Result<Vec<u8>> {
