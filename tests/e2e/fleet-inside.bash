@@ -41,7 +41,7 @@ TOML
 fleet() {
     local what=$1
     shift
-    "$WORLDSWITCH" fleet "$what" campaign.toml "$@"
+    "$WORLDSWITCH" run fleet "$what" campaign.toml "$@"
 }
 
 # states [FILE]: how many cells are in which state.

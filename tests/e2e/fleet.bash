@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Parts of the tests of `worldswitch fleet` on a cluster of its own.
+# Parts of the tests of `worldswitch run fleet` on a cluster of its own.
 
 fleet_setup() {
     export FLEET=$BATS_TEST_TMPDIR/cluster

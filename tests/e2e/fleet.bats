@@ -1,4 +1,4 @@
-# worldswitch fleet on a real Slurm: a controller and three nodes on this host, which end with each test
+# worldswitch run fleet on a real Slurm: a controller and three nodes on this host, which end with each test
 # (tests/cluster). Cells are small: machines without a hypervisor, and few samples. make test-long has kernels, a
 # node that dies, and packages that are carried.
 # bats file_tags=live
@@ -173,25 +173,25 @@ SCRIPT
     use_cache "$BATS_TEST_TMPDIR/store"
     printf '%s\n' 'name = "x"' 'folder = "one"' 'machines = ["lab:native"]' 'benchmarks = ["in", "set-cr3"]' \
         'history = "h.sqlite"' 'boots = 1' 'perturb = 0' >campaign.toml
-    ws fleet submit campaign.toml --local
-    run ws fleet collect campaign.toml -o out
+    ws run fleet submit campaign.toml --local
+    run ws run fleet collect campaign.toml -o out
     [ "$status" -eq 0 ]
     [[ $output == *'1 results are new in the history'* ]]
     # Another folder, and fewer boots than the history has.
     sed -i 's/"one"/"two"/' campaign.toml
-    [ "$(ws fleet plan campaign.toml --json | jq -c '[.cells[] | [.state, .run]]')" = '[["known",1]]' ]
-    run ws fleet submit campaign.toml --local
+    [ "$(ws run fleet plan campaign.toml --json | jq -c '[.cells[] | [.state, .run]]')" = '[["known",1]]' ]
+    run ws run fleet submit campaign.toml --local
     [[ $output == *'nothing to submit: 1 cell: 1 known'* ]]
-    ws fleet collect campaign.toml -o again
+    ws run fleet collect campaign.toml -o again
     cmp out/lab-native.json again/lab-native.json
     # More boots, other samples, or another selection are not known.
     for change in 's/boots = 1/boots = 2/' 's/"in", //' 's/^boots/samples = 5\n&/'; do
         sed "$change" campaign.toml >other.toml
-        [ "$(ws fleet plan other.toml --json | jq -r '.cells[0].state')" = 'to do' ]
+        [ "$(ws run fleet plan other.toml --json | jq -r '.cells[0].state')" = 'to do' ]
     done
     # A file that is no history.
     echo x >h.sqlite
-    run ws fleet plan campaign.toml
+    run ws run fleet plan campaign.toml
     [ "$status" -eq 1 ]
     [[ $output == *"can't read known results from the campaign's history"* ]]
 }
@@ -271,20 +271,20 @@ SCRIPT
 
 @test "what is wrong in a campaign is said before anything is submitted" {
     cat >bad.toml <<<$'name = "x"\nfolder = "f"\nmachines = ["lab:native"]\nbenchmarks = ["im"]'
-    run ws fleet plan bad.toml
+    run ws run fleet plan bad.toml
     [ "$status" -eq 2 ]
     [[ $output == *'benchmarks: there is no benchmark im; did you mean in?'* ]]
     cat >bad.toml <<<$'name = "x"\nfolder = "f"\nmachines = ["lab:native"]\n[slurm]\ncpus = "two"'
-    run ws fleet submit bad.toml
+    run ws run fleet submit bad.toml
     [ "$status" -eq 2 ]
     [[ $output == *'bad.toml: slurm.cpus: '* ]]
     cat >bad.toml <<<$'name = "x"\nfolder = "f"\nmachines = ["qemu-tcg"]'
-    run ws fleet submit bad.toml
+    run ws run fleet submit bad.toml
     [ "$status" -eq 2 ]
     [[ $output == *'qemu-tcg: this platform measures time: name the nodes'* ]]
     # Where there is no Slurm.
     cat >good.toml <<<$'name = "x"\nfolder = "f"\nmachines = ["lab:native"]'
-    PATH=/nonexistent run "$WORLDSWITCH" fleet submit good.toml
+    PATH=/nonexistent run "$WORLDSWITCH" run fleet submit good.toml
     [ "$status" -eq 1 ]
     [[ $output == *'there is no sbatch here'*'--local'* ]]
 }

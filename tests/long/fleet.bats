@@ -1,4 +1,4 @@
-# `worldswitch fleet` on a real Slurm with three nodes: a campaign of 3 kernels x 2 machines x 12 benchmarks, of which one
+# `worldswitch run fleet` on a real Slurm with three nodes: a campaign of 3 kernels x 2 machines x 12 benchmarks, of which one
 # node dies half-way, then one counts otherwise (packages are carried to the nodes, and one kernel is built); hosts, with
 # their benchmarks and workloads in time; and a history that has a result of a node that is not trusted.
 
@@ -64,8 +64,8 @@ SCRIPT
     use_cache "$BATS_TEST_TMPDIR/store"
     printf '%s\n' 'name = "x"' 'folder = "shared"' 'machines = ["qemu-tcg"]' "hosts = [\"$(hostname)\"]" \
         'benchmarks = ["in", "cpuid"]' 'apps = ["tcp-rr"]' 'boots = 1' 'perturb = 0' >campaign.toml
-    ws fleet submit campaign.toml --local
-    ws fleet collect campaign.toml -o out
+    ws run fleet submit campaign.toml --local
+    ws run fleet collect campaign.toml -o out
     [ "$(jq -sc 'map([.platform, (.rows | map(.benchmark) | sort)]) | sort' out/"$(hostname)"/*.json)" = \
         '[["qemu-tcg",["cpuid","in"]],["qemu-tcg",["tcp-rr"]]]' ]
     # Each finds its own counterpart.
@@ -87,7 +87,7 @@ SCRIPT
         # The same cell of two other nodes.
         cell=$(ls shared/cells)
         sed 's/"shared"/"right"/; s/^history.*//; s/^carry = false/&\noptions = ["--exclude=n3"]/' campaign.toml >right.toml
-        "$WORLDSWITCH" fleet submit right.toml
+        "$WORLDSWITCH" run fleet submit right.toml
         settled
         for node in n1 n2; do
             cp -r right/cells/"$cell"/runs/* "shared/cells/$cell/runs/$node-x"

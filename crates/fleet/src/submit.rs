@@ -188,6 +188,7 @@ pub fn jobs<'a>(
     for part in &submission.parts {
         let mut command = vec![
             program.clone(),
+            "run".into(),
             "fleet".into(),
             "work".into(),
             "--folder".into(),

@@ -13,7 +13,7 @@ pub const OUTPUT: &str = "Results";
 
 /// The commands, by what they are for.
 const GROUPS: [(&str, &[&str]); 3] = [
-    ("Measure", &["run", "test", "paper", "fleet"]),
+    ("Measure", &["run", "test", "paper"]),
     (
         "Read results",
         &["show", "compare", "explain", "report", "history"],

@@ -1,7 +1,6 @@
 //! The command line: its definition and its help texts.
 
 mod explain;
-pub mod fleet;
 mod form;
 pub mod help;
 mod history;
@@ -15,7 +14,6 @@ mod test;
 mod values;
 
 use clap::{ArgAction, Args, Parser, Subcommand};
-use fleet::FleetArgs;
 use help::{GENERAL, MACHINES};
 use lab::{LabCommand, PlacesArgs};
 use std::ffi::OsString;
@@ -30,7 +28,7 @@ pub use history::{By, HistoryArgs, HistoryWhat, PlotArgs};
 pub use judge::{CompareArgs, Effect, JudgeArgs};
 pub use paper::PaperArgs;
 pub use results::{ModelArgs, ReportArgs, ShowArgs, Suite, View};
-pub use run::{AppsArgs, NestedArgs, OutputArgs, PlaceArgs, RunArgs, Work, io};
+pub use run::{AppsArgs, NestedArgs, OutputArgs, PlaceArgs, RunArgs, Work, fleet, io};
 pub use test::TestArgs;
 use values::When;
 pub use values::{PlatformList, folder, platforms, seconds};
@@ -93,8 +91,6 @@ pub enum Command {
     Test(Box<TestArgs>),
     /// List, show and measure the tables and figures of five papers.
     Paper(PaperArgs),
-    /// Measure a campaign on many hosts with Slurm, or on this host.
-    Fleet(Box<FleetArgs>),
     /// Show results of an earlier run, or their cost model.
     Show(Box<ShowArgs>),
     /// Compare results: better, worse, no change, inconclusive.

@@ -3,11 +3,12 @@
 use std::ffi::OsString;
 
 /// Commands that became subcommands, and their new names.
-const MOVED: [(&str, &[&str]); 6] = [
+const MOVED: [(&str, &[&str]); 7] = [
     ("io", &["run", "io"]),
     ("place", &["run", "place"]),
     ("apps", &["run", "apps"]),
     ("nested", &["run", "nested"]),
+    ("fleet", &["run", "fleet"]),
     ("bisect", &["lab", "bisect"]),
     ("patch-hyp", &["lab", "patch"]),
 ];
@@ -120,6 +121,7 @@ mod tests {
                 "ws --color=never nested --long",
                 "ws --color=never run nested --long",
             ),
+            ("ws fleet plan c.toml", "ws run fleet plan c.toml"),
             (
                 "ws bisect --kernel-tree l --good a --bad b --bench in",
                 "ws lab bisect --kernel-tree l --good a --bad b --bench in",

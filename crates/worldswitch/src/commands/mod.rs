@@ -5,7 +5,6 @@ mod compare;
 mod complete;
 mod doctor;
 mod explain;
-mod fleet;
 mod history;
 mod lab;
 mod machines;
@@ -29,7 +28,6 @@ pub fn command(command: &Command, colours: Colours) -> anyhow::Result<Done> {
         Command::Compare(args) => return compare::compare(args, colours).map(Done::Judged),
         Command::Explain(args) => return explain::explain(args, colours),
         Command::Test(args) => return test::test(args, colours),
-        Command::Fleet(args) => return fleet::fleet(args, colours),
         Command::Report(args) => return report::report(args, colours),
         Command::History(args) => return history::history(args, colours),
         Command::Paper(args) => return paper::paper(args, colours),

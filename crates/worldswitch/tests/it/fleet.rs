@@ -1,4 +1,4 @@
-//! `worldswitch fleet` on this host alone; `tests/e2e/fleet.bats` has a real Slurm.
+//! `worldswitch run fleet` on this host alone; `tests/e2e/fleet.bats` has a real Slurm.
 
 use crate::common::{Lab, expect_code, fake, stderr, text, valid, worldswitch};
 use std::process::Output;
@@ -14,7 +14,7 @@ perturb = 0
 history = "history.sqlite"
 "#;
 
-/// `worldswitch fleet WHAT campaign.toml` on a node of this name.
+/// `worldswitch run fleet WHAT campaign.toml` on a node of this name.
 fn fleet(lab: &Lab, node: &str, what: &str, more: &[&str]) -> Output {
     let mut command = worldswitch();
     command
@@ -23,7 +23,7 @@ fn fleet(lab: &Lab, node: &str, what: &str, more: &[&str]) -> Output {
         .env("FAKE_STATE", lab.path("state"))
         .env("FAKE_MODE", lab.mode)
         .env("XDG_CACHE_HOME", lab.path(&format!("cache-{node}")))
-        .args(["fleet", what, "campaign.toml", "--qemu"])
+        .args(["run", "fleet", what, "campaign.toml", "--qemu"])
         .arg(fake("fake-qemu"))
         .arg("--guest")
         .arg(lab.path("guest.elf"))

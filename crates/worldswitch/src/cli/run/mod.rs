@@ -1,6 +1,7 @@
 //! Options of `run`, some of which other commands share.
 
 mod apps;
+pub mod fleet;
 pub mod io;
 mod nested;
 mod place;
@@ -16,6 +17,7 @@ use ws_runner::plan::{Apic, Page, Parameters};
 use ws_runner::{Benchmarks, Output, RunSpec};
 
 pub use apps::AppsArgs;
+pub use fleet::FleetArgs;
 pub use io::IoArgs;
 pub use nested::NestedArgs;
 pub use place::PlaceArgs;
@@ -62,6 +64,8 @@ pub enum Work {
     Place(Box<PlaceArgs>),
     /// Measure nested virtualization, next to the NEVE paper's figures.
     Nested(Box<NestedArgs>),
+    /// Measure a campaign over many machines, by Slurm or here.
+    Fleet(Box<FleetArgs>),
 }
 
 #[derive(Debug, Args)]

@@ -2,12 +2,15 @@
 
 mod apps;
 mod benchmarks;
+mod fleet;
 mod io;
 mod nested;
 mod place;
 
 #[cfg(test)]
 pub use apps::Workloads;
+#[cfg(test)]
+pub use fleet::{Cancelled, Fleet};
 #[cfg(test)]
 pub use io::{Devices, Servers};
 
@@ -21,6 +24,7 @@ pub fn run(args: &RunArgs, colours: Colours) -> anyhow::Result<Done> {
         Some(Work::Apps(args)) => apps::apps(args, colours),
         Some(Work::Io(args)) => io::io(args, colours),
         Some(Work::Place(args)) => place::place(args, colours),
+        Some(Work::Fleet(args)) => fleet::fleet(args, colours),
         Some(Work::Nested(args)) => nested::nested(args, colours),
         None => benchmarks::benchmarks(args, colours),
     }

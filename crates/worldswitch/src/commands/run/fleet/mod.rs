@@ -1,4 +1,4 @@
-//! `worldswitch fleet`: a campaign over many machines, by Slurm or on this host.
+//! `worldswitch run fleet`: a campaign over many machines, by Slurm or on this host.
 
 mod cancel;
 mod collect;

@@ -1,4 +1,4 @@
-//! `worldswitch fleet cancel`.
+//! `worldswitch run fleet cancel`.
 
 use super::campaign;
 use crate::cli::fleet::CampaignArgs;

@@ -1,4 +1,4 @@
-//! `worldswitch fleet submit`.
+//! `worldswitch run fleet submit`.
 
 use super::{campaign, show};
 use crate::cli::fleet::SubmitArgs;

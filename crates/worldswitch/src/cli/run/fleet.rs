@@ -1,8 +1,8 @@
-//! Subcommands and options of `worldswitch fleet`.
+//! Subcommands and options of `worldswitch run fleet`.
 
 use super::PartsArgs;
-use super::help::{MACHINES, OUTPUT};
-use super::values::folder;
+use crate::cli::help::{MACHINES, OUTPUT};
+use crate::cli::values::folder;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
@@ -29,12 +29,12 @@ machine and the benchmarks identify a cell. A cell is measured once, even if sev
 the same cell.
 
 Examples:
-  worldswitch fleet plan week.toml            the missing cells, and the time that they need
-  worldswitch fleet submit week.toml          queue all missing cells on Slurm
-  worldswitch fleet submit week.toml --local  or measure the cells here, one after another
-  worldswitch fleet status week.toml
-  worldswitch fleet collect week.toml -o week
-  worldswitch fleet cancel week.toml          submit continues later
+  worldswitch run fleet plan week.toml            the missing cells, and the time that they need
+  worldswitch run fleet submit week.toml          queue all missing cells on Slurm
+  worldswitch run fleet submit week.toml --local  or measure the cells here, one after another
+  worldswitch run fleet status week.toml
+  worldswitch run fleet collect week.toml -o week
+  worldswitch run fleet cancel week.toml          submit continues later
 
 Exit codes:
   0  ok

@@ -1,4 +1,4 @@
-//! `worldswitch fleet collect`.
+//! `worldswitch run fleet collect`.
 
 use super::{show, view};
 use crate::cli::fleet::CollectArgs;
