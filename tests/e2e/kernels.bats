@@ -95,7 +95,7 @@ with() {
     mkdir host
     for kernel in ipxe.lkrn memdisk empty.elf; do
         cp "$kernel" host/vmlinuz
-        refused "kvm@$PWD/host" 'there is no Linux in it'
+        refused "kvm@$PWD/host" 'it contains no Linux'
     done
     [ ! -e started ]
 }

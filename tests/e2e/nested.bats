@@ -40,7 +40,7 @@ of() {
     [ "$(of hypercall "lab:neve-nested@nv$policy" .causes)" = \
         "$(of hypercall "lab:neve-nested@pv+cpu=cortex-a57$policy" .causes)" ]
     # Kept results give the same output in every format.
-    ws show "$OUT" --export-json again.json >again.txt
+    ws show "$OUT" --view nested --export-json again.json >again.txt
     jq -S '.benchmarks[].lines |= sort_by(.platform)' again.json >again-sorted.json
     jq -S '.benchmarks[].lines |= sort_by(.platform)' nested.json | cmp - again-sorted.json
     grep -q '^| lab:neve-nested@nv+policy=kvm-4.10 |.*| 127 | ARMv8.3 Nested VM | 422,720 | 155x | 126 |$' nested.md

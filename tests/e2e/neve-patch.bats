@@ -144,13 +144,13 @@ refuses() {
     text=$start-$((start + 16#$size))
     ws lab patch plain.img -o patched.img --to pv --code "$text" >/dev/null
     cmp patched.img "$(patched pv 0)"
-    refuses '--veneers and --pages say where' plain.img --to neve --code "$text"
+    refuses 'use --veneers and --pages' plain.img --to neve --code "$text"
 }
 
 @test "images that can't be patched safely are refused with what to do" {
     llvm-strip -o stripped.elf "$(plain 0)"
     refuses 'it was stripped. Give the file that the linker wrote' stripped.elf --to pv
-    refuses 'a name that only a VHE hypervisor uses: --vhe' "$(plain 1)" --to pv
+    refuses 'a name that only a VHE hypervisor uses: add --vhe for such a hypervisor' "$(plain 1)" --to pv
     refuses 'was it patched before, or built with PARAVIRT?' "$BATS_FILE_TMPDIR/pv-0.elf" --to pv
     refuses 'was it patched before' "$BATS_FILE_TMPDIR/neve-0.elf" --to neve
     refuses 'built with PARAVIRT?' "$(dirname "$(image pv 0)")/neve.elf" --to neve

@@ -152,12 +152,12 @@ rows() { sql "$SERVER" "$DATABASE" "SELECT count(*) FROM worldswitch.$1"; }
     refused 'reader may not do this' history list --db "$reader"
     refused 'role "nobody_here" does not exist' history grant read nobody_here --db "$DB"
     ws history add "$RESULTS/1.json" --store here.sqlite
-    refused 'is a file: who may read' history grant read x --store here.sqlite
+    refused 'is a file: grant access by its permissions' history grant read x --store here.sqlite
     [ "$(rows runs)" -eq 2 ]
 }
 
 @test "what keeps a user out is said, with the cure" {
-    refused "can't connect (Connection refused (os error 111)): does the server run there" \
+    refused "can't connect (Connection refused (os error 111)): check that the server runs there" \
         history list --db postgresql://owner@127.0.0.1:1/x
     refused "can't connect" history list --db "postgresql://owner@nowhere.invalid/x"
     refused 'there is no database nowhere: make it with createdb nowhere' history list --db "${DB%/*}/nowhere"

@@ -51,7 +51,7 @@ placing() {
     [ "$(of hackbench qemu-tcg-nested '.ratio > 1')" = true ]
     # KVM counted the nested VM's exits.
     [ "$(jq -r '[.rows[] | .host[0].kvm.exits > 0] | all' out/qemu-tcg-nested.json)" = true ]
-    grep -q 'qemu-tcg-nested is in its VM' table.txt
+    grep -q 'qemu-tcg-nested runs in its VM' table.txt
     ws report out -o page.html
     grep -q 'In nested VMs of this host, in real time (NEVE, Figure 2)' page.html
 }
