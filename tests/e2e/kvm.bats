@@ -88,7 +88,7 @@ row() { result "$1" ".rows[] | select(.benchmark == \"$2\") | $3"; }
         grep -qE '^  T_cons and T_two apart: not determined: .* -?[0-9.]+ \(-?[0-9.]+ to -?[0-9.]+\)' model.txt
     fi
     # One page size is not enough.
-    model 4k:kvm | grep -q 'T_cons and T_two apart: not determined: it takes .* two page sizes'
+    model 4k:kvm | grep -q 'T_cons and T_two apart: not determined: needs .* two page sizes'
 }
 
 @test "qemu-kvm on a software KVM: labelled, no hypercall" {

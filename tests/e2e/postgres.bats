@@ -264,7 +264,7 @@ rows() { sql "$SERVER" "$DATABASE" "SELECT count(*) FROM worldswitch.$1"; }
     refused 'certificate not valid for name "127.0.0.1"' history list --db "$tls?sslmode=verify-full&$ca"
     refused 'UnknownIssuer' history list --db "$tls?sslmode=verify-ca&sslrootcert=$SERVER/tls/other.crt"
     refused 'sslrootcert=system' history list --db "$tls?sslmode=verify-full&sslrootcert=/nowhere.crt"
-    refused 'sslmode is "allow", and can be' history list --db "$tls?sslmode=allow"
+    refused 'sslmode is "allow": use disable, prefer' history list --db "$tls?sslmode=allow"
 }
 
 # The last test: the server can do no more on that disk.

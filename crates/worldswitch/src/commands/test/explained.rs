@@ -93,7 +93,13 @@ fn of_row(
         bail!("a side was not recorded");
     };
     let difference = Difference::of(before, after)?;
-    let (functions, more_functions) = guilty(before, after, &difference, FUNCTIONS);
+    let (mut functions, more_functions) = guilty(before, after, &difference, FUNCTIONS);
+    // The folder of the worktree that commits are built in.
+    for file in functions.iter_mut().filter_map(|one| one.file.as_mut()) {
+        if let Some(below) = file.strip_prefix("tree/") {
+            *file = below.to_owned();
+        }
+    }
     Ok(Explanation {
         functions,
         more_functions,
