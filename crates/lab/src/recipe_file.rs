@@ -328,7 +328,7 @@ impl KernelPart {
         Self {
             package: self.package.or(parent.package),
             parameter: merge(self.parameter, parent.parameter, word_key),
-            module: merge(self.module, parent.module, |module| module.name.clone()),
+            module: merge(self.module, parent.module, module_key),
         }
     }
 }
@@ -413,6 +413,11 @@ impl MonitorPart {
 /// The key by which two words are the same: all up to '='.
 fn key(word: &str) -> String {
     word.split('=').next().unwrap_or_default().to_owned()
+}
+
+/// Returns the identity of a module: Linux takes '-' and '_' in its name for the same.
+fn module_key(module: &Module) -> String {
+    module.name.replace('_', "-")
 }
 
 fn word_key(word: &Word) -> String {

@@ -42,6 +42,10 @@ package = "linux-6.1"
 [[kernel.parameter]]
 word = "console=ttyS0"
 why = "heard"
+[[kernel.module]]
+name = "kvm-amd"
+options = "npt=1"
+why = "its part for SVM"
 "#;
 
 /// A folder of recipes: `base` and these.
@@ -99,6 +103,10 @@ fn what_has_the_same_first_word_takes_its_parents_place() {
         word = "console=ttyS1"
         why = "another"
         [[kernel.module]]
+        name = "kvm_amd"
+        options = "npt=0"
+        why = "as lsmod spells it"
+        [[kernel.module]]
         name = "kvm"
         why = "new"
         "#,
@@ -109,7 +117,12 @@ fn what_has_the_same_first_word_takes_its_parents_place() {
     let kernel = made.kernel.unwrap();
     assert_eq!(kernel.parameters.len(), 1);
     assert_eq!(kernel.parameters[0].word, "console=ttyS1");
-    assert_eq!(kernel.modules[0].options, "");
+    let modules: Vec<(&str, &str)> = kernel
+        .modules
+        .iter()
+        .map(|module| (&*module.name, &*module.options))
+        .collect();
+    assert_eq!(modules, [("kvm_amd", "npt=0"), ("kvm", "")]);
 }
 
 #[test]

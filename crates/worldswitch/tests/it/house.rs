@@ -513,7 +513,7 @@ fn the_types_of_a_records_way_are_where_the_page_says() {
 /// What a newcomer opens besides tests and docs.
 #[test]
 fn the_files_of_a_newcomers_tasks_exist() {
-    let rows = rows("## Three tasks");
+    let rows = rows("## Four tasks");
     assert!(!rows.is_empty());
     for row in &rows {
         let files: Vec<&str> = code(&row[1]).collect();
