@@ -36,15 +36,16 @@ setup() {
 # What is compared, in a boot and a perturbed one of each side.
 trial() { ws test "$@" --on lab:kvm-vhe --cache "$CACHE" --perturb 1 --bench '^(hypercall|cpuid)$'; }
 
+in_tree() { (cd tree && trial "$@"); }
+
 @test "two commits are built once, compared and explained, and versions and results give the same figures" {
     export LIMIT=400
-    cd tree
-    run -3 --separate-stderr trial linux-arm64-6.1 linux-arm64-6.12 --build "$BUILD" -o ../commits \
+    # From the kernel's tree.
+    run -3 --separate-stderr in_tree linux-arm64-6.1 linux-arm64-6.12 --build "$BUILD" -o ../commits \
         --export-json ../commits.json --comment ../comment.md
     [[ $output == 'linux-arm64-6.12 ('*': use linux-arm64-6.12) against linux-arm64-6.1 ('* ]]
     [[ ${output//$'\n'/ } == *': 1 of 1 figure cost more, the worst is hypercall on lab:kvm-vhe, +'* ]]
     [[ $stderr == *'linux-arm64-6.12: built in '* ]]
-    cd ..
     jq -e '.schema == "worldswitch-test/1" and .outcome == "regression" and .machines[0].machine == "lab:kvm-vhe"
         and (.machines[0].rows[0] | .benchmark == "hypercall" and .verdict == "worse" and .added == .head - .base
             and (.functions | length == 3) and all(.functions[]; .own != 0))' commits.json

@@ -5,8 +5,9 @@ load ../e2e/common
 
 setup() {
     common_setup
-    command -v flex bison bc >/dev/null && [ -e /usr/include/gelf.h ] ||
+    if ! command -v flex bison bc >/dev/null || [ ! -e /usr/include/gelf.h ]; then
         skip 'building a kernel needs flex, bison, bc and libelf-dev (tools/setup long)'
+    fi
     mkdir source
     (cd source && apt-get -q download linux-source-6.12) || skip 'this system has no package linux-source-6.12'
     dpkg-deb -x source/linux-source-6.12_*.deb source
