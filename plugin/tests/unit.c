@@ -803,8 +803,8 @@ int main(void)
 		cmocka_unit_test_teardown(other_cpus_can_be_left_out, stop),
 		cmocka_unit_test_teardown(outputs_are_known, stop),
 		cmocka_unit_test_teardown(what_came_after_the_last_output_is_taken_back, stop),
-		cmocka_unit_test_teardown(
-			without_an_output_in_the_interval_nothing_is_taken_back, stop),
+		cmocka_unit_test_teardown(without_an_output_in_the_interval_nothing_is_taken_back,
+					  stop),
 		cmocka_unit_test_teardown(the_file_of_a_stream_is_as_its_header_says, stop),
 		cmocka_unit_test(a_machine_does_as_it_is_answered),
 	};
