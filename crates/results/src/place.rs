@@ -118,7 +118,7 @@ pub enum Side {
 }
 
 impl Side {
-    /// Its word in names.
+    /// Word of the side in names.
     pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Host => "host",
@@ -192,7 +192,7 @@ pub struct PlaceRow {
     pub kind: PlaceKind,
     /// The side that is timed.
     pub side: Side,
-    /// Which sides work, and where.
+    /// Sides that work, with their CPUs.
     #[serde(flatten)]
     pub where_: Where,
 }

@@ -12,7 +12,7 @@ use ws_results::ResultFile;
 /// Name and version of the schema of [`Trial`] as JSON.
 pub const TRIAL_SCHEMA: &str = "worldswitch-test/1";
 
-/// One of the two sides.
+/// A side of the comparison.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Side {
     /// The side as the user named it.
@@ -60,7 +60,7 @@ pub struct Explanation {
     pub calls: Vec<Call>,
 }
 
-/// One machine with both sides.
+/// A machine with both sides.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Machine {
     /// Name of the machine, without a side.

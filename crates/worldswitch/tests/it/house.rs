@@ -524,3 +524,49 @@ fn the_files_of_a_newcomers_tasks_exist() {
         }
     }
 }
+
+/// A doc comment begins with a noun or a verb: a pronoun or an ellipsis has to be read twice.
+#[test]
+fn doc_comments_begin_with_a_noun_or_a_verb() {
+    const WORDS: [&str; 19] = [
+        "It", "Its", "Those", "That", "These", "They", "Where", "As", "Of", "What", "Whose",
+        "Which", "This", "And", "Also", "With", "Without", "One", "Ones",
+    ];
+    let doc = |line: &str| {
+        let line = line.trim_start();
+        let text = line
+            .strip_prefix("///")
+            .or_else(|| line.strip_prefix("//!"));
+        text.map(|text| text.trim_start().to_owned())
+    };
+    let is_wrong = |text: &str| {
+        let word = text.split(|letter: char| !letter.is_alphanumeric()).next();
+        word.is_some_and(|word| WORDS.contains(&word)) || text.starts_with("The same ")
+    };
+    let (mut all, mut wrong) = (0, Vec::new());
+    for file in ["crates", "elvis"].into_iter().flat_map(files) {
+        let is_test = file.components().any(|part| part.as_os_str() == "tests");
+        if is_test || file.extension().is_none_or(|kind| kind != "rs") {
+            continue;
+        }
+        let (text, mut before) = (read(&file), false);
+        for line in text.lines() {
+            let doc = doc(line);
+            if let (Some(text), false) = (&doc, before) {
+                all += 1;
+                if is_wrong(text) {
+                    wrong.push(format!("{}: {}", file.display(), line.trim()));
+                }
+            }
+            before = doc.is_some();
+        }
+    }
+    assert!(all > 5000, "{all} comments");
+    // Some sentences are best so.
+    assert!(
+        wrong.len() * 100 <= all,
+        "{} of {all}:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
+}
