@@ -85,7 +85,8 @@ teardown() { net_teardown; }
     more() { [ "$(total 'a|b' net.frames)" -gt $((frames + 1000)) ]; }
     eventually more
     echo "$frames frames, $kicks kicks, then $(total 'a|b' net.frames), $(total 'a|b' kicks)"
-    [ $((($(total 'a|b' kicks) - kicks) * 100)) -lt 1000 ]
+    # Without polling each frame has a kick. On a busy host elvis stops polling now and then, as frames are rarer.
+    [ $((($(total 'a|b' kicks) - kicks) * 10)) -lt 1000 ]
     # The counters of a end with its guest.
     [ "$(total 'a|b' net.malformed)" -eq 0 ]
     go_on a
