@@ -323,13 +323,13 @@ fn of_cell(db: &mut dyn Database, cell: &str) -> Result<Vec<Run>, Error> {
 }
 
 fn add(db: &mut dyn Database, result: &ResultFile, kept: &Kept) -> Result<Added, Error> {
-    let known = |db: &mut dyn Database| {
-        let sql = "SELECT id FROM runs WHERE digest = $1";
-        let mut rows = db.query(sql, &[kept.digest.as_str().into()])?;
-        rows.first_mut().map(Columns::int).transpose()
-    };
-    if let Some(id) = known(db)? {
-        return Ok(Added { id, new: false });
+    let sql = "SELECT id FROM runs WHERE digest = $1";
+    let mut rows = db.query(sql, &[kept.digest.as_str().into()])?;
+    if let Some(row) = rows.first_mut() {
+        return Ok(Added {
+            id: row.int()?,
+            new: false,
+        });
     }
     let sql = "INSERT INTO runs
              (created, platform, host, judged_on, kernel, tool, command, cell, digest, result)
@@ -349,11 +349,8 @@ fn add(db: &mut dyn Database, result: &ResultFile, kept: &Kept) -> Result<Added,
     ];
     let mut rows = db.query(sql, &values)?;
     let Some(row) = rows.first_mut() else {
-        // Another program added it meanwhile. If yet another one has removed it since, there is room again.
-        return match known(db)? {
-            Some(id) => Ok(Added { id, new: false }),
-            None => add(db, result, kept),
-        };
+        // Another program added it meanwhile, and may have removed it again.
+        return add(db, result, kept);
     };
     let id = row.int()?;
     let values = kept

@@ -1,7 +1,7 @@
 //! Kinds of workloads, each of which has a table of its own.
 
 use crate::{apps, requests};
-use ws_results::{ResultFile, Role, Row};
+use ws_results::{ResultFile, Row};
 
 /// A kind of workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ impl Kind {
     fn of_row(row: &Row) -> Self {
         if requests::is_request(row) {
             Kind::Request
-        } else if row.facts.placement.is_some() {
+        } else if row.facts().placement.is_some() {
             Kind::Placement
         } else if apps::is_workload(&row) {
             Kind::Application
@@ -37,7 +37,7 @@ impl Kind {
         let Some(kind) = rows.next().map(Self::of_row) else {
             return Kind::Benchmark;
         };
-        let is_nested = |result: &ResultFile| result.facts().role == Some(Role::NestedVm);
+        let is_nested = |result: &ResultFile| result.facts().is_nested();
         match kind {
             _ if rows.any(|row| Self::of_row(row) != kind) => Kind::Benchmark,
             Kind::Application if results.iter().any(is_nested) => Kind::NestedApplication,

@@ -294,7 +294,7 @@ pub struct Row {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work: Option<String>,
     /// Facts of the row, by which views find and relate rows. Absent in files of older versions, and of benchmarks of a
-    /// guest image.
+    /// guest image. [`Row::facts`] has them for both.
     #[serde(default, skip_serializing_if = "RowFacts::is_empty")]
     pub facts: RowFacts,
     /// The first outcome that is not `ok`, or `ok`.

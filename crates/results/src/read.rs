@@ -1,6 +1,6 @@
 //! Reads and checks a result file. It is untrusted input: damaged files are refused with the reason.
 
-use crate::{Perturbation, ResultFile, RowFacts, SCHEMA};
+use crate::{Perturbation, ResultFile, SCHEMA};
 use serde::Deserialize;
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -107,23 +107,13 @@ pub fn read_file(path: &Path) -> Result<ResultFile, ReadError> {
         Ok(Head { schema: None }) => return Err(ReadError::NoSchema { path: path() }),
         Err(cause) => return Err(field_error(path(), &bytes, cause)),
     }
-    let mut result: ResultFile = match serde_json::from_slice(&bytes) {
+    let result: ResultFile = match serde_json::from_slice(&bytes) {
         Ok(result) => result,
         Err(cause) => return Err(field_error(path(), &bytes, cause)),
     };
     match inconsistency(&result) {
         Some(what) => Err(ReadError::Inconsistent { path: path(), what }),
-        None => {
-            add_facts(&mut result);
-            Ok(result)
-        }
-    }
-}
-
-/// Adds the facts of their names to rows of older versions.
-fn add_facts(result: &mut ResultFile) {
-    for row in result.rows.iter_mut().filter(|row| row.facts.is_empty()) {
-        row.facts = RowFacts::named(row);
+        None => Ok(result),
     }
 }
 
@@ -206,8 +196,8 @@ fn inconsistency(result: &ResultFile) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Row;
     use crate::sample::sample;
+    use crate::{Row, RowFacts};
     use proptest::prelude::*;
     use serde_json::{Value, json};
 
@@ -250,16 +240,16 @@ mod tests {
     #[test]
     fn rows_without_facts_have_those_of_their_names() {
         let old = row_of(json!({"benchmark": "io-elvis-d8", "category": "io", "work": "request"}));
-        let io = old.facts.io.unwrap();
+        let io = old.facts().into_owned().io.unwrap();
         assert_eq!((&*io.device, io.depth, io.busy), ("elvis", 8, false));
         let old = row_of(
             json!({"benchmark": "place-cpu-guest-both-0to1-1", "category": "application", "work": "event"}),
         );
-        assert!(old.facts.placement.is_some() && old.facts.application.is_none());
+        assert!(old.facts().placement.is_some() && old.facts().application.is_none());
         let old =
             row_of(json!({"benchmark": "pipe-alone", "category": "application", "work": "byte"}));
-        assert!(old.facts.application.unwrap().primitive);
-        assert!(row_of(json!({})).facts.is_empty());
+        assert!(old.facts().into_owned().application.unwrap().primitive);
+        assert!(row_of(json!({})).facts().is_empty());
     }
 
     #[test]
@@ -270,12 +260,12 @@ mod tests {
             "facts": {"io": fields, "colour": "blue"}}),
         );
         assert_eq!(
-            serde_json::to_value(&new.facts).unwrap(),
+            serde_json::to_value(new.facts()).unwrap(),
             json!({"io": fields})
         );
         let workload = row_of(json!({"benchmark": "pipe", "category": "application",
             "facts": {"application": {}}}));
-        assert!(!workload.facts.application.unwrap().primitive);
+        assert!(!workload.facts().into_owned().application.unwrap().primitive);
     }
 
     #[test]

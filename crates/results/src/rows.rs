@@ -6,6 +6,7 @@ use crate::Row;
 use crate::place::PlaceRow;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 
 /// The category of workloads.
 pub const APPLICATION: &str = "application";
@@ -29,7 +30,7 @@ pub struct RowFacts {
 }
 
 impl RowFacts {
-    /// Parses the name of a row, for results of versions that wrote no facts. Only the reader of files calls it.
+    /// Parses the name of a row, for results of versions that wrote no facts. Only [`Row::facts`] calls it.
     pub fn named(row: &Row) -> Self {
         named::facts(row)
     }
@@ -37,6 +38,17 @@ impl RowFacts {
     /// Whether the row has no facts.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
+    }
+}
+
+impl Row {
+    /// Returns the facts of the row. A row of an older version has none in its file, and gets those of its name. What was
+    /// read stays as it is: a history knows a result by its bytes.
+    pub fn facts(&self) -> Cow<'_, RowFacts> {
+        match self.facts.is_empty() {
+            false => Cow::Borrowed(&self.facts),
+            true => Cow::Owned(RowFacts::named(self)),
+        }
     }
 }
 
@@ -88,13 +100,9 @@ pub struct Interrupts {
 }
 
 impl Interrupts {
-    /// Returns the workload's name.
+    /// Returns the name that the tree's workload of this work has, as in `reference/*.csv`.
     pub fn name(&self) -> String {
-        let on = match self.on {
-            Interrupted::One => "one",
-            Interrupted::Spread => "spread",
-        };
-        format!("{}-interrupts-{on}", self.of)
+        format!("{}{}", self.of, self.on.end())
     }
 }
 
@@ -102,10 +110,22 @@ impl Interrupts {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Interrupted {
-    /// One of them.
+    /// A single vCPU.
     One,
-    /// All of them.
+    /// Each vCPU.
     Spread,
+}
+
+impl Interrupted {
+    pub(crate) const ALL: [Self; 2] = [Self::One, Self::Spread];
+
+    /// End of the names of workloads.
+    pub(crate) fn end(self) -> &'static str {
+        match self {
+            Self::One => "-interrupts-one",
+            Self::Spread => "-interrupts-spread",
+        }
+    }
 }
 
 /// A row of a VM's device. Its name is `io-DEVICE-dDEPTH`, with `-busy` at the end if the vCPU never halts.

@@ -70,6 +70,33 @@ fn of(platform: Option<&str>) -> Filter<'_> {
     }
 }
 
+/// Results of versions that wrote no facts of rows are known by their bytes, and views find their rows.
+#[test]
+fn an_older_result_is_kept_once_and_its_rows_have_their_facts() {
+    each(|place| {
+        let mut older = result("lab:kvm-linux", "2026-01-02T00:00:00Z", 3022);
+        older.rows[0].benchmark = "place-cpu-guest-alone-0".into();
+        older.rows[0].category = "application".into();
+        older.rows.truncate(1);
+        older.rows[0].metrics.clear();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("older.json");
+        std::fs::write(&path, serde_json::to_string(&older).unwrap()).unwrap();
+        let read = ws_results::read_file(&path).unwrap();
+        let mut store = Store::create(place).unwrap();
+        let added = store.add(&older).unwrap();
+        assert_eq!(
+            store.add(&read).unwrap(),
+            Added {
+                id: added.id,
+                new: false
+            }
+        );
+        let kept = store.result(added.id).unwrap();
+        assert!(kept.rows[0].facts.is_empty() && kept.rows[0].facts().placement.is_some());
+    });
+}
+
 #[test]
 fn an_added_result_is_kept_whole_and_once() {
     each(kept_whole_and_once);

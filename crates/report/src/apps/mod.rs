@@ -146,7 +146,7 @@ fn named(workload: &str, unit: Option<&str>) -> String {
 
 /// Whether a row is a workload. Rows of placements are left out: they have a view of their own.
 pub(crate) fn is_workload(row: &&Row) -> bool {
-    row.category == APPLICATION && row.facts.placement.is_none()
+    row.category == APPLICATION && row.facts().placement.is_none()
 }
 
 impl Apps {
@@ -215,7 +215,7 @@ fn app(
     reference: &Reference,
 ) -> App {
     let row = measured.iter().find(|row| row.benchmark == name);
-    let application = row.and_then(|row| row.facts.application.as_ref());
+    let application = row.and_then(|row| row.facts().into_owned().application);
     App {
         workload: name.to_owned(),
         unit: row.and_then(|row| row.work.clone()),

@@ -108,11 +108,8 @@ fn spread(workload: &str, result: &ResultFile, reference: &Reference) -> Option<
         gain: None,
         published_overhead: overhead(workload, reference),
         published_gain: None,
-        interrupts: row
-            .facts
-            .application
-            .as_ref()
-            .and_then(|application| application.interrupts.clone()),
+        interrupts: (row.facts().into_owned().application)
+            .and_then(|application| application.interrupts),
     })
 }
 

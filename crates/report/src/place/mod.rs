@@ -130,10 +130,13 @@ impl Placement {
     pub fn of(results: &[ResultFile], reference: &Reference) -> Self {
         let paper = Paper::of(reference);
         let kinds = results.iter().flat_map(|result| {
-            let rows: Vec<(&PlaceRow, &Row)> = result
-                .rows
+            let placements = result.rows.iter();
+            let placements: Vec<(PlaceRow, &Row)> = placements
+                .filter_map(|row| Some((row.facts().into_owned().placement?, row)))
+                .collect();
+            let rows: Vec<(&PlaceRow, &Row)> = placements
                 .iter()
-                .filter_map(|row| Some((row.facts.placement.as_ref()?, row)))
+                .map(|(place, row)| (place, *row))
                 .collect();
             let kinds = PlaceKind::ALL.into_iter();
             kinds
@@ -149,7 +152,7 @@ impl Placement {
     /// Whether a result has rows of placements.
     pub fn concerns(results: &[ResultFile]) -> bool {
         let mut rows = results.iter().flat_map(|result| &result.rows);
-        rows.any(|row| row.facts.placement.is_some())
+        rows.any(|row| row.facts().placement.is_some())
     }
 
     /// Renders the data as JSON, with a newline at the end.

@@ -100,16 +100,18 @@ impl IoLine {
 
 /// Whether a row is of requests to a VM's device.
 pub(crate) fn is_request(row: &Row) -> bool {
-    row.facts.io.is_some()
+    row.facts().io.is_some()
 }
 
 impl Requests {
     /// Builds the view from results, in their order; other rows are left out.
     pub fn of(results: &[ResultFile], reference: &Reference) -> Self {
         let rows = results.iter().flat_map(|result| &result.rows);
-        let mut names: Vec<(&str, &IoRow)> = Vec::new();
+        let mut names: Vec<(&str, IoRow)> = Vec::new();
         for row in rows {
-            let Some(io) = &row.facts.io else { continue };
+            let Some(io) = row.facts().into_owned().io else {
+                continue;
+            };
             if !names.iter().any(|(name, _)| *name == row.benchmark) {
                 names.push((&row.benchmark, io));
             }

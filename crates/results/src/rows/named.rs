@@ -4,12 +4,6 @@ use super::{APPLICATION, Application, IO, Interrupted, Interrupts, IoRow, RowFac
 use crate::Row;
 use crate::place::{PREFIX, PlaceKind, PlaceRow, Places, Side, Spot, Where};
 
-/// Ends of names of workloads that are measured with interrupts on one vCPU, and on all of them.
-const INTERRUPTED: [(&str, Interrupted); 2] = [
-    ("-interrupts-one", Interrupted::One),
-    ("-interrupts-spread", Interrupted::Spread),
-];
-
 /// Beginnings of names of workloads that lmbench measures.
 const PRIMITIVES: [&str; 5] = ["context-switch-", "pipe", "fork-exit", "mmap", "page-fault"];
 
@@ -43,10 +37,10 @@ fn io(name: &str) -> Option<IoRow> {
 }
 
 fn application(name: &str) -> Application {
-    let interrupts = INTERRUPTED.iter().find_map(|(end, on)| {
+    let interrupts = Interrupted::ALL.into_iter().find_map(|on| {
         Some(Interrupts {
-            of: name.strip_suffix(end)?.to_owned(),
-            on: *on,
+            of: name.strip_suffix(on.end())?.to_owned(),
+            on,
         })
     });
     Application {
@@ -245,7 +239,12 @@ mod tests {
         ) {
             let places = Places { host, vm };
             for row in [PlaceRow::alone(kind, side, &places), PlaceRow::both(kind, side, &places)] {
-                prop_assert_eq!(of_application(&row.name()), row.into());
+                let facts = RowFacts::from(row.clone());
+                prop_assert_eq!(of_application(&row.name()), facts.clone());
+                // As files have them, of each kind and side.
+                let written = serde_json::to_value(&facts).unwrap();
+                prop_assert_eq!(&written["placement"]["kind"], kind.word());
+                prop_assert_eq!(serde_json::from_value::<RowFacts>(written).unwrap(), facts);
             }
         }
 

@@ -431,11 +431,8 @@ fn names_of_rows_are_taken_apart_in_one_place() {
         assert_eq!(found.filter(|_| !NAMES.contains(&path)), None, "{path}");
         assert!(found.is_some() || path != NAMES[1], "{path} no longer does");
     }
-    let reader = BTreeSet::from(["crates/results/src/read.rs".to_owned()]);
-    assert_eq!(
-        callers, reader,
-        "only the reader of files has facts by name"
-    );
+    let reader = BTreeSet::from(["crates/results/src/rows.rs".to_owned()]);
+    assert_eq!(callers, reader, "only Row::facts() has facts by name");
 }
 
 #[test]
