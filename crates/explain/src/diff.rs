@@ -294,7 +294,8 @@ impl Change {
         })
     }
 
-    fn word(self) -> &'static str {
+    /// Returns the kind of the change as a word.
+    pub fn word(self) -> &'static str {
         match self {
             Self::Gained => "gained",
             Self::Lost => "lost",

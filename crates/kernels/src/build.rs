@@ -15,11 +15,11 @@ use ws_terminal::{Progress, Stop, time};
 
 /// The default build command. Options that the configuration file does not name are off.
 const DEFAULT: &str = r#"set -e
-CC=gcc
-! command -v ccache >/dev/null || CC='ccache gcc'
-make -s O="$WORLDSWITCH_OBJECTS" CC="$CC" KCONFIG_ALLCONFIG="$WORLDSWITCH_CONFIG" allnoconfig
-make -s O="$WORLDSWITCH_OBJECTS" CC="$CC" -j"$WORLDSWITCH_JOBS" bzImage modules
-make -s O="$WORLDSWITCH_OBJECTS" CC="$CC" INSTALL_MOD_PATH="$WORLDSWITCH_OUT" INSTALL_MOD_STRIP=1 DEPMOD=true modules_install
+set --
+[ -n "$LLVM" ] || ! command -v ccache >/dev/null || set -- CC="ccache ${CROSS_COMPILE}gcc"
+make -s "$@" O="$WORLDSWITCH_OBJECTS" KCONFIG_ALLCONFIG="$WORLDSWITCH_CONFIG" allnoconfig
+make -s "$@" O="$WORLDSWITCH_OBJECTS" -j"$WORLDSWITCH_JOBS" bzImage modules
+make -s "$@" O="$WORLDSWITCH_OBJECTS" INSTALL_MOD_PATH="$WORLDSWITCH_OUT" INSTALL_MOD_STRIP=1 DEPMOD=true modules_install
 cp "$WORLDSWITCH_OBJECTS/arch/x86/boot/bzImage" "$WORLDSWITCH_OUT"
 "#;
 
@@ -29,10 +29,12 @@ cp "$WORLDSWITCH_OBJECTS/vmlinux" "$WORLDSWITCH_DEBUG"
 find "$WORLDSWITCH_OBJECTS/arch" "$WORLDSWITCH_OBJECTS/virt" -name 'kvm*.ko' -exec cp {} "$WORLDSWITCH_DEBUG" \;
 "#;
 
-/// Configuration that adds debug information. No instruction changes.
+/// Configuration that adds debug information. No instruction changes. CONFIG_DEBUG_INFO is an option of its own before
+/// Linux 5.18.
 pub(crate) const DEBUG_CONFIG: &str = "\
 CONFIG_DEBUG_KERNEL=y
 # CONFIG_DEBUG_MISC is not set
+CONFIG_DEBUG_INFO=y
 CONFIG_DEBUG_INFO_DWARF_TOOLCHAIN_DEFAULT=y
 ";
 
@@ -61,6 +63,15 @@ pub struct Builder {
 }
 
 impl Builder {
+    /// Returns the shell script that builds a kernel.
+    pub(crate) fn script(&self) -> String {
+        match (&self.command, &self.debug) {
+            (Some(command), _) => command.clone(),
+            (None, None) => DEFAULT.to_owned(),
+            (None, Some(_)) => format!("{DEFAULT}{DEBUG}"),
+        }
+    }
+
     /// Builds the kernel of `commit` into the tree's `out`, and writes the build's output to `log`. Returns the time
     /// that the build took, or (`Ok(Err)`) the reason why it failed.
     ///
@@ -81,16 +92,12 @@ impl Builder {
             .with_context(|| format!("can't empty {}", out.display()))?;
         let file = File::create(log).with_context(|| format!("can't write {}", log.display()))?;
         let mut command = Command::new("sh");
-        let text = match (&self.command, &self.debug) {
-            (Some(command), _) => command.clone(),
-            (None, None) => DEFAULT.to_owned(),
-            (None, Some(folder)) => {
-                command.env("WORLDSWITCH_DEBUG", folder);
-                format!("{DEFAULT}{DEBUG}")
-            }
-        };
+        if let Some(folder) = &self.debug {
+            command.env("WORLDSWITCH_DEBUG", folder);
+        }
+        let text = self.script();
         command
-            .args(["-c", &format!("exec 2>&1\n{text}")])
+            .args(["-c", &format!("exec 2>&1\ntrap 'exit 143' TERM\n{text}")])
             .current_dir(tree.path())
             .env("WORLDSWITCH_OUT", &out)
             .env("WORLDSWITCH_OBJECTS", tree.objects())

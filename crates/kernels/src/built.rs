@@ -10,13 +10,13 @@ use crate::build::{Builder, DEBUG_CONFIG};
 use crate::short_hash::short_hash;
 use crate::tree::{Commit, Tree};
 use anyhow::Context;
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use ws_terminal::{Progress, Stop};
 
-/// Number of kernels that are kept, the newest of a repository.
+/// Number of a repository's kernels that are kept: those that were used last.
 const KEPT: usize = 16;
 
 /// A built kernel.
@@ -31,34 +31,42 @@ pub struct Built {
 }
 
 /// Builds kernels of commits in a kept worktree.
-pub struct Kernels<'a> {
-    tree: &'a Tree,
+pub struct Kernels {
+    tree: Tree,
     builder: Builder,
     /// Identity of configuration, build command and compiler.
     how: String,
 }
 
-impl<'a> Kernels<'a> {
+impl Kernels {
     /// Kernels of this configuration (a file) and of the user's build command, or the default one.
     ///
     /// # Errors
     /// The configuration can't be read, or not be written into the cache.
-    pub fn new(tree: &'a Tree, config: &Path, command: Option<String>) -> anyhow::Result<Self> {
+    pub fn new(tree: Tree, config: &Path, command: Option<String>) -> anyhow::Result<Self> {
         let text = fs::read_to_string(config)
             .with_context(|| format!("can't read {}", config.display()))?;
         let text = text + DEBUG_CONFIG;
+        fs::create_dir_all(tree.built())
+            .with_context(|| format!("can't make {}", tree.built().display()))?;
         let path = tree.built().join("config");
         fs::write(&path, &text).with_context(|| format!("can't write {}", path.display()))?;
-        let parts = [&text, command.as_deref().unwrap_or_default(), &compiler()];
+        let builder = Builder {
+            command,
+            config: path,
+            debug: Some(tree.built().join("debug")),
+        };
+        let parts = [text, builder.script(), compiler()];
         Ok(Self {
-            tree,
             how: short_hash(parts.map(|part| format!("{part}\0")), 12),
-            builder: Builder {
-                command,
-                config: path,
-                debug: Some(tree.built().join("debug")),
-            },
+            builder,
+            tree,
         })
+    }
+
+    /// Finds the commit that the user names.
+    pub fn commit(&self, name: &str) -> anyhow::Result<Commit> {
+        self.tree.commit(name)
     }
 
     /// Builds the kernel of a commit, unless it was built before. Returns (`Ok(Err)`) the reason if its build failed.
@@ -82,13 +90,17 @@ impl<'a> Kernels<'a> {
             took,
         };
         if folder.is_dir() {
+            used(&folder).with_context(|| format!("can't use {}", folder.display()))?;
             return Ok(Ok(built(None)));
         }
         // Another commit's may be there, of a build that was stopped.
         let debug = self.tree.built().join("debug");
         let _ = fs::remove_dir_all(&debug);
         self.tree.check_out(commit)?;
-        let took = match self.builder.build(self.tree, commit, log, stop, progress)? {
+        let took = match self
+            .builder
+            .build(&self.tree, commit, log, stop, progress)?
+        {
             Ok(took) => took,
             Err(why) => return Ok(Err(why)),
         };
@@ -97,7 +109,7 @@ impl<'a> Kernels<'a> {
         Ok(Ok(built(Some(took))))
     }
 
-    /// Moves what was built to its place, which is there only if it is whole, and removes the oldest kernels.
+    /// Moves what was built to its place, which is there only if it is whole, and removes the kernels that were used least.
     fn keep(&self, folder: &Path, debug: &Path) -> std::io::Result<()> {
         let new = self.tree.built().join("new");
         let _ = fs::remove_dir_all(&new);
@@ -108,30 +120,64 @@ impl<'a> Kernels<'a> {
             fs::rename(debug, new.join("debug"))?;
         }
         fs::rename(new, folder)?;
-        let mut kept = Vec::new();
-        for entry in fs::read_dir(self.tree.built())? {
-            let entry = entry?;
-            if entry.path().join("kernel").is_dir() {
-                kept.push((entry.metadata()?.modified()?, entry.path()));
-            }
-        }
-        kept.sort();
-        let oldest = kept.len().saturating_sub(KEPT);
-        for (_, path) in kept.into_iter().take(oldest) {
-            fs::remove_dir_all(path)?;
-        }
-        Ok(())
+        used(folder)?;
+        evict(&self.tree.built(), KEPT)
     }
 }
 
-/// Version of the compiler: kernels of another one have other code.
+/// Notes that a kernel is used now.
+fn used(folder: &Path) -> std::io::Result<()> {
+    File::open(folder)?.set_modified(SystemTime::now())
+}
+
+/// Removes kernels but the `most` that were used last.
+fn evict(built: &Path, most: usize) -> std::io::Result<()> {
+    let mut kept = Vec::new();
+    for entry in fs::read_dir(built)? {
+        let entry = entry?;
+        if entry.path().join("kernel").is_dir() {
+            kept.push((entry.metadata()?.modified()?, entry.path()));
+        }
+    }
+    kept.sort();
+    let least = kept.len().saturating_sub(most);
+    for (_, path) in kept.into_iter().take(least) {
+        fs::remove_dir_all(path)?;
+    }
+    Ok(())
+}
+
+/// Version of the compiler: kernels of another one have other code. The environment may choose it.
 fn compiler() -> String {
-    let said = Command::new("gcc").arg("--version").output();
+    let said = Command::new("sh").args(["-c", VERSION]).output();
     said.map_or(String::new(), |said| {
-        String::from_utf8_lossy(&said.stdout)
-            .lines()
-            .next()
-            .unwrap_or_default()
-            .to_owned()
+        String::from_utf8_lossy(&said.stdout).into_owned()
     })
+}
+
+/// Prints the compiler that the kernel's makefiles take.
+const VERSION: &str = r#"echo "$LLVM $CROSS_COMPILE"; if [ -n "$LLVM" ]; then clang --version; else "${CROSS_COMPILE}gcc" --version; fi"#;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn the_kernels_that_were_used_last_are_kept() {
+        let built = tempfile::tempdir().unwrap();
+        let at = |name: &str| built.path().join(name);
+        for (age, name) in ["a", "b", "c", "d"].into_iter().enumerate() {
+            fs::create_dir_all(at(name).join("kernel")).unwrap();
+            let before = SystemTime::now() - Duration::from_secs(100 * (age as u64 + 1));
+            File::open(at(name)).unwrap().set_modified(before).unwrap();
+        }
+        // No kernels.
+        fs::create_dir(at("debug")).unwrap();
+        fs::write(at("config"), "").unwrap();
+        used(&at("d")).unwrap();
+        evict(built.path(), 2).unwrap();
+        let left = ["a", "b", "c", "d", "debug", "config"].map(|name| at(name).exists());
+        assert_eq!(left, [true, false, false, true, true, true]);
+    }
 }

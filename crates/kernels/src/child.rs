@@ -9,6 +9,8 @@ use std::time::Duration;
 use ws_machines::process::{Process, unnamed_file};
 use ws_terminal::{Stop, Stopped};
 
+/// Time for a program to undo what it has begun: git removes its locks, make a file that is half written.
+const END: Duration = Duration::from_secs(5);
 /// Polling interval of a running program.
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -50,7 +52,7 @@ pub fn run_into(
             break status;
         }
         if stop.is_some_and(Stop::requested) {
-            process.kill();
+            process.end(END);
             return Err(Stopped.into());
         }
         watch();

@@ -1,5 +1,5 @@
-//! A worktree of the user's kernel repository, in which git bisects. The user's own checkout, branches
-//! and bisection are never touched, because git keeps HEAD and `refs/bisect` per worktree.
+//! A worktree of the user's kernel repository, in which commits are built and git bisects. The user's own checkout,
+//! branches and bisection are never touched, because git keeps HEAD and `refs/bisect` per worktree.
 //!
 //! ```text
 //! CACHE/bisect/NAME.lock   held while this repository is bisected
@@ -7,6 +7,7 @@
 //!     tree/                the worktree
 //!     objects/             build files that are kept from commit to commit
 //!     out/                 the kernel of one commit
+//! CACHE/commits/NAME.lock  held while commits of this repository are built and kept
 //! CACHE/commits/NAME/      the same, but kept: the next build compiles only what changed
 //!     built/               kernels of commits ([`crate::built`])
 //! ```
@@ -33,6 +34,17 @@ const LOCAL: [&str; 8] = [
     "GIT_NAMESPACE",
     "GIT_PREFIX",
 ];
+
+/// Name of the worktree's folder, beside that of the build files.
+const TREE: &str = "tree";
+
+/// Returns a file's path in the source: debug information of a build has the worktree's folder before it.
+pub fn in_source(file: &str) -> &str {
+    let below = file
+        .strip_prefix(TREE)
+        .and_then(|file| file.strip_prefix('/'));
+    below.unwrap_or(file)
+}
 
 /// A commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -206,21 +218,41 @@ impl Tree {
             is_kept,
             _lock: lock,
         };
-        // The folder may be that of a bisection that was killed, or a worktree that git has forgotten.
-        let is_whole = || tree.ask(&tree.path(), ["rev-parse", "--git-dir"]).is_ok();
-        if !is_kept || (tree.path().exists() && !is_whole()) {
-            tree.remove();
+        match is_kept {
+            true => tree.mend(),
+            // The folder may be that of a bisection that was killed.
+            false => tree.remove(),
         }
-        for folder in [tree.objects(), tree.out(), tree.built()] {
+        for folder in [tree.objects(), tree.out()] {
             fs::create_dir_all(&folder)
                 .with_context(|| format!("can't make {}", folder.display()))?;
         }
         Ok(tree)
     }
 
+    /// Mends a kept tree. Git may have forgotten the worktree, as in a new clone; then it is made again, and built
+    /// kernels stay. A git that was killed leaves its lock.
+    fn mend(&self) {
+        let path = self.path();
+        // Without a file of its own git would look for a repository above.
+        let is_worktree = path.join(".git").is_file();
+        let words = [
+            "rev-parse",
+            "--path-format=absolute",
+            "--git-path",
+            "index.lock",
+        ];
+        let lock = is_worktree.then(|| self.ask(&path, words));
+        match lock {
+            // No other program of ours uses the worktree: its lock is held.
+            Some(Ok(lock)) => _ = fs::remove_file(lock.trim_end_matches('\n')),
+            Some(Err(_)) | None => _ = fs::remove_dir_all(path),
+        }
+    }
+
     /// The worktree itself.
     pub fn path(&self) -> PathBuf {
-        self.folder.join("tree")
+        self.folder.join(TREE)
     }
 
     /// Build files that are kept from commit to commit.

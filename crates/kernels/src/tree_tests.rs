@@ -214,3 +214,45 @@ fn a_worktree_is_removed_and_a_stale_one_is_replaced() {
         assert_eq!(worktrees(&tree), before);
     }
 }
+
+#[test]
+fn a_kept_worktree_stays_and_is_mended_and_what_was_built_stays_too() {
+    let repository = line(3);
+    let keep = || {
+        Tree::keep(
+            repository.folder.path(),
+            repository.cache.path(),
+            &Stop::default(),
+        )
+    };
+    let tree = keep().unwrap();
+    let (path, objects, built) = (tree.path(), tree.objects(), tree.built());
+    tree.check_out(&tree.commit("c1").unwrap()).unwrap();
+    fs::create_dir_all(built.join("a/kernel")).unwrap();
+    fs::write(objects.join("x.o"), "").unwrap();
+    assert!(keep().is_err(), "one at a time");
+    let checked_out = |name: &str| {
+        let tree = keep().unwrap();
+        tree.check_out(&tree.commit(name).unwrap()).unwrap();
+        let head = tree
+            .ask(&path, ["show", "--no-patch", "--format=%s"])
+            .unwrap();
+        assert_eq!(head.trim(), name);
+        assert!(built.join("a/kernel").is_dir() && objects.join("x.o").is_file());
+    };
+    drop(tree);
+    assert!(path.join(".git").is_file());
+    checked_out("c2");
+
+    // A git that was killed.
+    let git = repository.folder.path().join(".git");
+    let of_tree = fs::read_dir(git.join("worktrees")).unwrap().next().unwrap();
+    fs::write(of_tree.unwrap().path().join("index.lock"), "").unwrap();
+    checked_out("c1");
+    // A new clone at the same place knows no worktree.
+    fs::remove_dir_all(git.join("worktrees")).unwrap();
+    checked_out("c0");
+    // The folder is in another repository.
+    fs::remove_file(path.join(".git")).unwrap();
+    checked_out("c2");
+}

@@ -64,7 +64,7 @@ pub(crate) fn machine(result: &ResultFile) -> [Option<&str>; 2] {
 }
 
 /// Returns the architecture of the machine, as its guest said.
-pub(crate) fn architecture(result: &ResultFile) -> Option<&str> {
+pub fn architecture(result: &ResultFile) -> Option<&str> {
     condition(result, "arch")
 }
 

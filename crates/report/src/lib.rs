@@ -46,7 +46,7 @@ pub use apps::{
     APPS_SCHEMA, App, AppLine, Apps, NestedRatio, Part, Predicted, PricedExit, Spread, TimedPart,
     TimedTransaction, TrafficPrices, Traffics, Transaction,
 };
-pub use baselines::{baselines, has_baseline, is_baseline};
+pub use baselines::{architecture, baselines, has_baseline, is_baseline};
 pub use comparison::{COMPARISON_SCHEMA, ChangeExplained, Comparisons, comparison_schema};
 pub use finding::finding;
 pub use hosts::{HOSTS_SCHEMA, Hosts};

@@ -18,6 +18,9 @@ pub struct Call {
     pub own: [u64; 2],
     /// Instructions with all callees, without and with the change.
     pub total: [u64; 2],
+    /// Width of the call in a graph of both sides: its own instructions and the widths of its callees, each on the side
+    /// that has more.
+    pub width: u64,
     /// Calls of this one, in the order of time.
     pub children: Vec<Call>,
 }
@@ -79,24 +82,20 @@ fn call(
     let of =
         |part: fn(&ws_explain::tree::Node) -> u64| [0, 1].map(|side| node(side).map_or(0, part));
     let children = [0, 1].map(|side| node(side).map_or(&[][..], |node| &*node.children));
+    let children = merged(sides, children, deepest - 1);
+    let own = of(|node| node.own);
     Call {
         function,
         level,
         is_guest,
-        own: of(|node| node.own),
+        own,
         total: of(|node| node.total),
-        children: merged(sides, children, deepest - 1),
+        width: own[0].max(own[1]) + children.iter().map(|call| call.width).sum::<u64>(),
+        children,
     }
 }
 
 impl Call {
-    /// Width of the call in a graph of both sides: its own instructions and the widths of its callees, each on the side
-    /// that has more.
-    pub fn width(&self) -> u64 {
-        let own = self.own[0].max(self.own[1]);
-        own + self.children.iter().map(Call::width).sum::<u64>()
-    }
-
     /// Number of own instructions that the change adds.
     pub fn added(&self) -> i64 {
         self.own[1] as i64 - self.own[0] as i64

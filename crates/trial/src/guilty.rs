@@ -3,7 +3,6 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
-
 use ws_explain::diff::{Change, Difference, source_name};
 use ws_explain::explained::Explained;
 
@@ -32,17 +31,6 @@ impl Guilty {
         match (&self.file, self.line) {
             (Some(file), Some(line)) => Some(format!("{file}:{line}")),
             _ => None,
-        }
-    }
-
-    /// Kind of the change, as a word.
-    pub fn word(&self) -> &'static str {
-        match self.change {
-            Change::Gained => "new",
-            Change::Lost => "gone",
-            Change::Longer => "longer",
-            Change::Shorter => "shorter",
-            Change::Callees => "other callees",
         }
     }
 }

@@ -19,4 +19,4 @@ mod trial;
 pub use flame::{Call, calls};
 pub use guilty::{Guilty, guilty};
 pub use row::TrialRow;
-pub use trial::{Explanation, Machine, Side, TRIAL_SCHEMA, Trial};
+pub use trial::{Explanation, Machine, Pair, Side, TRIAL_SCHEMA, Trial};

@@ -6,12 +6,10 @@
 use crate::flame::Call;
 use crate::row::TrialRow;
 use crate::trial::{Machine, Trial};
-use base64::Engine;
-use base64::prelude::BASE64_STANDARD as BASE64;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
-use sha2::{Digest, Sha256};
 use std::borrow::Cow;
 use ws_analysis::Verdict;
+use ws_report::page::{fitted, head};
 use ws_text::number::{grouped, signed};
 
 const STYLE: &str = include_str!("page.css");
@@ -21,8 +19,6 @@ const SCRIPT: &str = include_str!("page.js");
 const WIDTH: f64 = 1000.0;
 /// Height of a call.
 const ROW: usize = 18;
-/// Width of a letter.
-const LETTER: f64 = 6.7;
 /// Least width of a call that is in the page, so that zooming shows more than the page does at first.
 const NARROWEST: f64 = 0.02;
 
@@ -34,21 +30,11 @@ fn plain(text: &str) -> Cow<'_, str> {
 impl Trial {
     /// Returns the page.
     pub fn to_html(&self) -> String {
-        let policy = format!(
-            "default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{}'; base-uri 'none'; form-action 'none'",
-            BASE64.encode(Sha256::digest(SCRIPT.as_bytes()))
-        );
+        let title = format!("{} against {}", self.head.name, self.base.name);
         let page = html! {
             (DOCTYPE)
             html lang="en" {
-                head {
-                    meta charset="utf-8";
-                    meta http-equiv="Content-Security-Policy" content=(policy);
-                    meta name="viewport" content="width=device-width, initial-scale=1";
-                    meta name="color-scheme" content="light dark";
-                    title { (plain(&self.head.name)) " against " (plain(&self.base.name)) }
-                    style { (PreEscaped(STYLE)) }
-                }
+                (head(&title, STYLE, SCRIPT))
                 body {
                     header { h1 { (plain(&self.sentence)) } }
                     main { @for machine in &self.machines { (section(machine)) } }
@@ -143,7 +129,7 @@ fn details(machine: &Machine, row: &TrialRow) -> Markup {
             ul.functions {
                 @for guilty in &row.functions {
                     li {
-                        code { (plain(&guilty.function)) } " " (signed(guilty.own)) ", " (guilty.word())
+                        code { (plain(&guilty.function)) } " " (signed(guilty.own)) ", " (guilty.change.word())
                         @if let Some(place) = guilty.place() { " (" code { (plain(&place)) } ")" }
                     }
                 }
@@ -164,13 +150,13 @@ struct Drawn<'a> {
 
 /// Returns the calls that are wide enough, callers before callees.
 fn drawn(calls: &[Call]) -> Vec<Drawn<'_>> {
-    let all: u64 = calls.iter().map(Call::width).sum();
+    let all: u64 = calls.iter().map(|call| call.width).sum();
     let scale = WIDTH / all.max(1) as f64;
     let mut drawn = Vec::new();
     let mut open = vec![(calls, 0.0, 0)];
     while let Some((siblings, mut x, depth)) = open.pop() {
         for call in siblings {
-            let width = call.width() as f64 * scale;
+            let width = call.width as f64 * scale;
             if width >= NARROWEST {
                 drawn.push(Drawn {
                     call,
@@ -244,13 +230,8 @@ fn draw(one: &Drawn<'_>, most: f64) -> Markup {
         call.function,
         signed(added)
     );
-    let letters = ((width - 6.0) / LETTER).max(0.0) as usize;
     let name = plain(&call.function);
-    let text = match name.chars().count() {
-        count if count <= letters => name.clone().into_owned(),
-        _ if letters < 4 => String::new(),
-        _ => name.chars().take(letters - 2).collect::<String>() + "..",
-    };
+    let text = fitted(&name, width);
     let y = depth * ROW;
     let (x, width) = (format!("{x:.3}"), format!("{width:.3}"));
     html! {

@@ -2,6 +2,7 @@
 
 use crate::guilty::Guilty;
 use crate::trial::{Machine, Trial};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use ws_text::number::signed;
 use ws_text::{Set, Sheet, terminal, wrapped};
@@ -32,9 +33,9 @@ impl Trial {
 }
 
 impl Trial {
-    /// Returns a text for a patch's cover letter: the rows that changed, in instructions. `name` gives a
-    /// benchmark's name on a machine.
-    pub fn cover_letter(&self, name: impl Fn(&str, &str) -> String) -> String {
+    /// Returns a text for a patch's cover letter: the rows that changed, in instructions. `names` has a
+    /// benchmark's names in kvm-unit-tests or another suite; where two of its programs have the row, x86's goes first.
+    pub fn cover_letter(&self, names: &BTreeMap<String, String>) -> String {
         let mut text = "\nFor a cover letter:\n".to_owned();
         for machine in &self.machines {
             let at = terminal(&machine.machine);
@@ -48,7 +49,7 @@ impl Trial {
             let mut sheet = Sheet::new(heads);
             sheet.extend(machine.rows.iter().map(|row| {
                 [
-                    name(&machine.machine, &row.benchmark),
+                    name(names, machine, &row.benchmark),
                     row.before(),
                     row.after(),
                     row.percentage(),
@@ -59,6 +60,15 @@ impl Trial {
         }
         text
     }
+}
+
+fn name(names: &BTreeMap<String, String>, machine: &Machine, benchmark: &str) -> String {
+    let names = names.get(benchmark).map_or(benchmark, String::as_str);
+    let name = match machine.architecture.as_deref() {
+        Some("aarch64") => names.rsplit(", ").next(),
+        _ => names.split(", ").next(),
+    };
+    name.unwrap_or(names).to_owned()
 }
 
 /// The rows, and below each its functions.
@@ -107,7 +117,7 @@ fn function(guilty: &Guilty) -> String {
         signed(guilty.own),
         guilty.function,
         place.unwrap_or_default(),
-        guilty.word()
+        guilty.change.word()
     );
     terminal(&text).into_owned()
 }

@@ -5,7 +5,6 @@ use crate::guilty::Guilty;
 use crate::row::TrialRow;
 use schemars::JsonSchema;
 use serde::Serialize;
-use std::collections::BTreeSet;
 use ws_analysis::{CompareOptions, Outcome, Refused, SuiteComparison, Verdict, compare_results};
 use ws_results::ResultFile;
 
@@ -60,14 +59,19 @@ pub struct Explanation {
     pub calls: Vec<Call>,
 }
 
+/// The results of a machine, without and with the change.
+pub type Pair<'a> = (String, [Option<&'a ResultFile>; 2]);
+
 /// A machine with both sides.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Machine {
     /// Name of the machine, without a side.
     pub machine: String,
-    /// Platform of the side without the change, as its result has it.
+    /// Architecture of the machine: `x86_64`, `aarch64`; null if nothing was compared.
+    pub architecture: Option<String>,
+    /// Platform of the side without the change, as its result has it; empty if nothing was compared.
     pub base: String,
-    /// Platform of the side with the change, as its result has it.
+    /// Platform of the side with the change, in the same way.
     pub head: String,
     /// Rows that changed or may have changed, the worst first.
     pub rows: Vec<TrialRow>,
@@ -80,27 +84,45 @@ pub struct Machine {
 }
 
 impl Trial {
-    /// Judges pairs of results, each without and with the change, by the name of their machine.
+    /// Judges pairs of results, each without and with the change, by the name of their machine. A machine without one of
+    /// them, or whose conditions differ, does not hide the verdicts on others.
     ///
     /// # Errors
-    /// The conditions of a pair differ.
+    /// The conditions differ on all machines.
     pub fn of(
         base: Side,
         head: Side,
-        pairs: &[(String, &ResultFile, &ResultFile)],
+        pairs: &[Pair<'_>],
         allow: &[String],
-        only: Option<&BTreeSet<String>>,
     ) -> Result<Self, Refused> {
-        let (mut machines, mut outcomes) = (Vec::new(), Vec::new());
-        for (machine, without, with) in pairs {
-            let options = CompareOptions {
-                allow: allow.to_vec(),
-                only: only.cloned(),
-                ..CompareOptions::default()
+        let options = CompareOptions {
+            allow: allow.to_vec(),
+            ..CompareOptions::default()
+        };
+        let (mut machines, mut outcomes, mut refused) = (Vec::new(), Vec::new(), Vec::new());
+        for (machine, sides) in pairs {
+            let (machine, outcome) = match sides {
+                [Some(without), Some(with)] => match compare_results(without, with, &options) {
+                    Ok(compared) => (Machine::of(machine, with, &compared), outcome(&compared)),
+                    Err(why) => {
+                        let machine = Machine::not_compared(machine, why.to_string());
+                        refused.push(why);
+                        (machine, Outcome::Refused)
+                    }
+                },
+                [without, _] => {
+                    let lacks = if without.is_none() { &base } else { &head };
+                    let why = format!("{} has no result there", lacks.name);
+                    (Machine::not_compared(machine, why), Outcome::Inconclusive)
+                }
             };
-            let compared = compare_results(without, with, &options)?;
-            outcomes.push(outcome(&compared));
-            machines.push(Machine::of(machine, &compared));
+            machines.push(machine);
+            outcomes.push(outcome);
+        }
+        if refused.len() == machines.len() {
+            if let Some(why) = refused.pop() {
+                return Err(why);
+            }
         }
         let mut trial = Self {
             schema: TRIAL_SCHEMA.to_owned(),
@@ -210,7 +232,16 @@ fn outcome(compared: &SuiteComparison) -> Outcome {
 }
 
 impl Machine {
-    fn of(machine: &str, compared: &SuiteComparison) -> Self {
+    /// Makes a machine of which nothing was compared.
+    fn not_compared(machine: &str, why: String) -> Self {
+        Self {
+            machine: machine.to_owned(),
+            not_compared: vec![why],
+            ..Self::default()
+        }
+    }
+
+    fn of(machine: &str, with: &ResultFile, compared: &SuiteComparison) -> Self {
         let mut rows: Vec<TrialRow> = compared.rows.iter().filter_map(TrialRow::of).collect();
         rows.sort_by(TrialRow::order);
         let is_shown = |name: &str| rows.iter().any(|row| row.benchmark == name);
@@ -230,6 +261,7 @@ impl Machine {
             .collect();
         Self {
             machine: machine.to_owned(),
+            architecture: ws_report::architecture(with).map(str::to_owned),
             base: compared.base.platform.clone(),
             head: compared.other.platform.clone(),
             rows,

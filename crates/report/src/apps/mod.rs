@@ -150,6 +150,11 @@ pub(crate) fn is_workload(row: &&Row) -> bool {
 }
 
 impl Apps {
+    /// Whether the results have no row of the view.
+    pub fn is_empty(&self) -> bool {
+        self.workloads.is_empty() && self.times.is_empty()
+    }
+
     /// Builds the view from results, the native ones first, the others in their order. Rows that are no workloads are
     /// left out. The cost model takes the traffic of workloads from `traffics`.
     pub fn of(results: &[ResultFile], reference: &Reference, traffics: &Traffics) -> Self {

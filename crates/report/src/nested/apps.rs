@@ -94,6 +94,11 @@ fn is_of_view(result: &ResultFile) -> bool {
 }
 
 impl NestedApps {
+    /// Whether the results have no row of the view.
+    pub fn is_empty(&self) -> bool {
+        self.workloads.is_empty()
+    }
+
     /// Builds the view from results of one architecture. Rows that are no workloads are left out.
     pub fn of(results: &[ResultFile], reference: &Reference) -> Self {
         let mut results: Vec<&ResultFile> = (results.iter())

@@ -108,6 +108,12 @@ pub struct Published {
 }
 
 impl Nested {
+    /// Whether the results have no row of the view.
+    pub fn is_empty(&self) -> bool {
+        let mut lines = self.benchmarks.iter().flat_map(|row| &row.lines);
+        lines.all(|line| line.value.is_none())
+    }
+
     /// Builds the view from results, in their order.
     pub fn of(results: &[ResultFile], reference: &Reference) -> Self {
         let rows = reference.suite(SUITE);

@@ -34,6 +34,7 @@ mod trends;
 mod verdicts;
 pub(crate) mod words;
 
+pub use explained::fitted;
 pub use io::{Crowd, crowd};
 pub use line::line;
 pub use simulated::Simulated;
@@ -145,7 +146,7 @@ pub fn render(report: &Report) -> Result<String, ReportError> {
     let page = html! {
         (DOCTYPE)
         html lang="en" {
-            (head(&format!("worldswitch: {}", some(platforms))))
+            (head(&format!("worldswitch: {}", some(platforms)), STYLE, SCRIPT))
             body {
                 (shapes())
                 (opening(report, lead.as_ref(), platforms, table, caveat))
@@ -244,10 +245,11 @@ fn day(created: &str) -> &str {
     created.split('T').next().unwrap_or(created)
 }
 
-fn head(title: &str) -> Markup {
+/// Renders the head of a page that makes no network requests, and runs only this script.
+pub fn head(title: &str, style: &str, script: &str) -> Markup {
     let policy = format!(
         "default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{}'; base-uri 'none'; form-action 'none'",
-        BASE64.encode(Sha256::digest(SCRIPT.as_bytes()))
+        BASE64.encode(Sha256::digest(script.as_bytes()))
     );
     html! {
         head {
@@ -256,7 +258,7 @@ fn head(title: &str) -> Markup {
             meta name="viewport" content="width=device-width, initial-scale=1";
             meta name="color-scheme" content="light dark";
             title { (plain(title)) }
-            style { (PreEscaped(STYLE)) }
+            style { (PreEscaped(style)) }
         }
     }
 }

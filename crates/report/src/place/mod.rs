@@ -126,6 +126,11 @@ pub struct Kept {
 }
 
 impl Placement {
+    /// Whether the results have no row of the view.
+    pub fn is_empty(&self) -> bool {
+        self.kinds.is_empty()
+    }
+
     /// Builds the view from results; rows that are no placements are left out.
     pub fn of(results: &[ResultFile], reference: &Reference) -> Self {
         let paper = Paper::of(reference);

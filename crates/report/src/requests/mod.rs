@@ -104,6 +104,11 @@ pub(crate) fn is_request(row: &Row) -> bool {
 }
 
 impl Requests {
+    /// Whether the results have no row of the view.
+    pub fn is_empty(&self) -> bool {
+        self.lines.is_empty()
+    }
+
     /// Builds the view from results, in their order; other rows are left out.
     pub fn of(results: &[ResultFile], reference: &Reference) -> Self {
         let rows = results.iter().flat_map(|result| &result.rows);

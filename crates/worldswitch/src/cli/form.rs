@@ -111,8 +111,8 @@ mod tests {
         for arg in command.get_arguments() {
             let long = arg.get_long().unwrap_or_default();
             let named = arg.get_value_names().is_some_and(|names| names == ["FILE"]);
-            let is_written =
-                ["output", "svg", "flamegraph"].contains(&long) || long.starts_with("export-");
+            let is_written = ["output", "svg", "flamegraph", "comment"].contains(&long)
+                || long.starts_with("export-");
             if named && is_written {
                 visit(words, arg, long);
             }

@@ -113,7 +113,7 @@ pub struct ShowArgs {
     #[arg(long, help_heading = OUTPUT, conflicts_with_all = ["json", "export_markdown", "native"])]
     pub markdown: bool,
     /// Print CSV instead of the table. Only for the table of benchmarks.
-    #[arg(long, help_heading = OUTPUT, conflicts_with_all = ["json", "markdown", "native"])]
+    #[arg(long, help_heading = OUTPUT, conflicts_with_all = ["json", "markdown", "native", "export_json", "export_markdown"])]
     pub csv: bool,
     #[command(flatten, next_help_heading = MACHINES)]
     pub places: PlacesArgs,

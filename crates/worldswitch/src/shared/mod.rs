@@ -5,6 +5,7 @@ pub mod events;
 pub mod figure;
 pub mod input;
 pub mod judged;
+pub mod kernels;
 pub mod page;
 pub mod pairs;
 pub mod suite;

@@ -99,7 +99,7 @@ impl Box<'_> {
         let colour = KINDS.iter().find(|(kind, _)| *kind == self.kind);
         let colour = colour.map_or("", |(_, colour)| colour);
         let y = self.depth * ROW;
-        let text = self.text();
+        let text = fitted(self.name, self.width);
         html! {
             g {
                 title { (plain(&self.detail)) }
@@ -110,14 +110,14 @@ impl Box<'_> {
             }
         }
     }
+}
 
-    /// Returns as much of the name as fits.
-    fn text(&self) -> String {
-        let letters = ((self.width - 6.0) / LETTER).max(0.0) as usize;
-        match self.name.chars().count() {
-            all if all <= letters => self.name.to_owned(),
-            _ if letters < 4 => String::new(),
-            _ => self.name.chars().take(letters - 2).collect::<String>() + "..",
-        }
+/// Returns as much of a call's name as fits into its width.
+pub fn fitted(name: &str, width: f64) -> String {
+    let letters = ((width - 6.0) / LETTER).max(0.0) as usize;
+    match name.chars().count() {
+        all if all <= letters => name.to_owned(),
+        _ if letters < 4 => String::new(),
+        _ => name.chars().take(letters - 2).collect::<String>() + "..",
     }
 }

@@ -3,7 +3,6 @@
 use crate::cli::{RunArgs, View, session};
 use crate::shared::suite::Layout;
 use crate::shared::tables::{self, Shown};
-use crate::shared::traffics::traffics;
 use crate::shared::{Done, export, on_stdout, page, told, views};
 use anyhow::bail;
 use std::path::Path;
@@ -57,8 +56,7 @@ fn show(
     let has_next = match view(args, &results) {
         View::Table => shown(args, layout, &results, &options, colours)?,
         view => {
-            let traffics = traffics(&args.parts.to_parts().lab)?;
-            views::show(view, results.clone(), &traffics, &args.exports)?;
+            views::show(view, &results, &args.parts.to_parts().lab, &args.exports)?;
             None
         }
     };

@@ -8,7 +8,7 @@ use crate::shared::{Done, on_stdout, put, views};
 use anyhow::bail;
 use std::time::Duration;
 use ws_machines::name::parse_list;
-use ws_report::{Nested, Traffics, reference};
+use ws_report::{Nested, reference};
 use ws_results::ResultFile;
 use ws_runner::rows::RowsOf;
 use ws_runner::{Benchmarks, RunSpec, measure, whole};
@@ -38,17 +38,12 @@ pub fn nested(args: &NestedArgs, colours: Colours) -> anyhow::Result<Done> {
         bail!("nothing was measured");
     }
     if args.long {
-        views::show(
-            View::NestedApps,
-            results,
-            &Traffics::new(),
-            &args.usual.exports,
-        )?;
+        let places = args.usual.parts.lab.to_places();
+        views::show(View::NestedApps, &results, &places, &args.usual.exports)?;
         return Ok(done);
     }
     let nested = Nested::of(&results, &reference::load()?);
-    let mut lines = nested.benchmarks.iter().flat_map(|row| &row.lines);
-    if done == Done::Whole && lines.all(|line| line.value.is_none()) {
+    if done == Done::Whole && nested.is_empty() {
         bail!("no benchmark of the paper's tables was measured");
     }
     put(

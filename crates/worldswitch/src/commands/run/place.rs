@@ -8,7 +8,6 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 use ws_machines::name::PlatformName;
 use ws_place::{Asked, Cpus, Matrix, facts, workloads};
-use ws_report::Traffics;
 use ws_results::place::{PlaceKind, PlaceRow};
 use ws_results::{ResultFile, Row, Status};
 use ws_runner::rows::RowsOf;
@@ -22,7 +21,8 @@ const PLATFORMS: [(&str, bool); 2] = [("qemu-kvm", false), ("qemu-tcg", true)];
 /// Measures and shows the results.
 pub fn place(args: &PlaceArgs, colours: Colours) -> anyhow::Result<Done> {
     let (results, done) = measured(args, colours)?;
-    views::show(View::Place, results, &Traffics::new(), &args.usual.exports)?;
+    let places = args.usual.parts.lab.to_places();
+    views::show(View::Place, &results, &places, &args.usual.exports)?;
     Ok(done)
 }
 

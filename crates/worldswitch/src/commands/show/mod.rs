@@ -5,7 +5,6 @@ mod model;
 use crate::cli::{ShowArgs, View};
 use crate::shared::suite::Layout;
 use crate::shared::tables::{self, Shown};
-use crate::shared::traffics::traffics;
 use crate::shared::{put, views};
 use std::path::Path;
 use ws_results::ResultFile;
@@ -21,8 +20,7 @@ pub fn show(args: &ShowArgs, colours: Colours) -> anyhow::Result<()> {
         View::Table => table(args, &results, colours),
         view => {
             results.extend(ws_results::load_all(&args.prices)?);
-            let traffics = traffics(&args.places.to_places())?;
-            views::show(view, results, &traffics, &args.forms())
+            views::show(view, &results, &args.places.to_places(), &args.forms())
         }
     }
 }
@@ -37,6 +35,13 @@ fn view(args: &ShowArgs, results: &[ResultFile]) -> Result<View, Usage> {
         ("--allow", !args.allow.is_empty()),
     ];
     let of_table = of_table.iter().find(|(_, is_given)| *is_given);
+    let is_of_others = args.view.is_some_and(|view| view != View::Apps);
+    if !args.prices.is_empty() && (is_of_others || of_table.is_some()) {
+        return Err(Usage(
+            "--prices is only for the table of applications: leave out --prices, or the options of another table"
+                .to_owned(),
+        ));
+    }
     match (args.view, of_table) {
         (Some(view), Some((option, _))) if view != View::Table => Err(Usage(format!(
             "{option} is only for the table of benchmarks: leave out {option} or --view"

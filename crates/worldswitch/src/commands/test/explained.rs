@@ -3,10 +3,10 @@
 use super::sides::Made;
 use crate::cli::TestArgs;
 use anyhow::{Context, bail};
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use ws_explain::diff::Difference;
 use ws_explain::explained::Explained;
+use ws_kernels::tree;
 use ws_machines::name::PlatformName;
 use ws_recorder::Explainer;
 use ws_runner::Session;
@@ -71,34 +71,24 @@ fn of_row(
     benchmark: &str,
     session: &Session,
 ) -> anyhow::Result<Explanation> {
-    let mut recorded: BTreeMap<usize, Explained> = BTreeMap::new();
-    for (side, platform) in platforms.iter().enumerate() {
+    let record = |side: usize| -> anyhow::Result<Explained> {
+        let platform = &platforms[side];
         let name: PlatformName = platform.parse().with_context(|| platform.clone())?;
-        let mut parts = args.parts.to_parts();
-        if let Some(monitor) = &made[side].monitor {
-            parts.vmm = Some(monitor.clone());
-        }
         let debug: Vec<PathBuf> = made[side].debug.iter().cloned().collect();
         let explainer = Explainer {
             benchmark,
-            parts: &parts,
+            parts: &made[side].parts(args),
             without: &[],
             debug: &debug,
             session,
         };
-        let explained = explainer.explain(&name)?.context("stopped")?;
-        recorded.insert(side, explained);
-    }
-    let (Some(before), Some(after)) = (recorded.get(&0), recorded.get(&1)) else {
-        bail!("a side was not recorded");
+        explainer.explain(&name)?.context("stopped")
     };
+    let (before, after) = (&record(0)?, &record(1)?);
     let difference = Difference::of(before, after)?;
     let (mut functions, more_functions) = guilty(before, after, &difference, FUNCTIONS);
-    // The folder of the worktree that commits are built in.
     for file in functions.iter_mut().filter_map(|one| one.file.as_mut()) {
-        if let Some(below) = file.strip_prefix("tree/") {
-            *file = below.to_owned();
-        }
+        *file = tree::in_source(file).to_owned();
     }
     Ok(Explanation {
         functions,

@@ -2,16 +2,17 @@
 
 use super::usage;
 use crate::cli::TestArgs;
+use crate::shared::kernels::booted;
 use anyhow::{Context, bail};
 use std::path::{Path, PathBuf};
 use ws_kernels::built::Kernels;
 use ws_kernels::tree::Tree;
 use ws_lab::kernel::Kernel;
-use ws_lab::sets::Architecture;
 use ws_machines::name::{PlatformName, parse_list};
 use ws_machines::resources::Resources;
 use ws_results::ResultFile;
-use ws_runner::{Output, Session, parts};
+use ws_runner::Session;
+use ws_runner::parts::{self, Parts};
 use ws_terminal::{Progress, output, time};
 use ws_trial::Side;
 
@@ -33,8 +34,6 @@ enum Word {
 pub struct Sides {
     /// Machines without a variant: a side is one.
     pub machines: Vec<PlatformName>,
-    /// The machines that are ARM's.
-    arm: Vec<String>,
     base: Word,
     head: Word,
 }
@@ -51,6 +50,15 @@ pub struct Made {
 }
 
 impl Made {
+    /// Parts of this side's machines.
+    pub fn parts(&self, args: &TestArgs) -> Parts {
+        let mut parts = args.parts.to_parts();
+        if let Some(monitor) = &self.monitor {
+            parts.vmm = Some(monitor.clone());
+        }
+        parts
+    }
+
     /// Names of this side of the machines.
     pub fn names(&self, machines: &[PlatformName]) -> Vec<PlatformName> {
         machines.iter().map(|machine| self.name(machine)).collect()
@@ -108,26 +116,14 @@ impl Sides {
         let is_booted = |word: &Word| !matches!(word, Word::Results(_));
         if is_booted(&base) || is_booted(&head) {
             for name in &machines {
-                sound(name, &resources)?;
+                booted(name, &resources)?;
             }
         }
-        let is_arm = |name: &&PlatformName| {
-            let recipe = resources.lab().ok()?.recipe(&name.name, None).ok()?;
-            Some(recipe.architecture == Architecture::Aarch64)
-        };
-        let is_arm = |name: &&PlatformName| is_arm(name) == Some(true);
-        let arm = machines.iter().filter(is_arm);
         Ok(Self {
-            arm: arm.map(ToString::to_string).collect(),
             machines,
             base,
             head,
         })
-    }
-
-    /// Whether a machine is ARM's.
-    pub fn is_arm(&self, machine: &str) -> bool {
-        self.arm.iter().any(|name| name == machine)
     }
 
     /// Builds what is to be built. The folder gets the logs of builds.
@@ -137,10 +133,10 @@ impl Sides {
     pub fn make(
         &self,
         args: &TestArgs,
-        folder: &Output,
+        folder: &Path,
         session: &Session,
     ) -> anyhow::Result<(Made, Made)> {
-        let mut commits = None;
+        let mut kernels = None;
         let mut make = |word: &Word, name: &str| -> anyhow::Result<Made> {
             let mut made = Made {
                 side: Side {
@@ -161,76 +157,67 @@ impl Sides {
                     made.variant = Some(utf8(path)?);
                 }
                 Word::Commit => {
-                    if commits.is_none() {
-                        commits = Some(Commits::open(args, session)?);
-                    }
-                    let Some(commits) = &commits else {
-                        unreachable!("it was opened just now")
+                    let kernels = match &mut kernels {
+                        Some(kernels) => kernels,
+                        kernels => kernels.insert(open(args, session)?),
                     };
-                    commits.make(name, &mut made, folder, session)?;
+                    build(kernels, name, &mut made, folder, session)?;
                 }
             }
             Ok(made)
         };
-        Ok((make(&self.base, &args.base)?, make(&self.head, &args.head)?))
-    }
-}
-
-/// A repository whose commits are built.
-struct Commits {
-    tree: Tree,
-    config: PathBuf,
-    command: Option<String>,
-}
-
-impl Commits {
-    fn open(args: &TestArgs, session: &Session) -> anyhow::Result<Self> {
-        let resources = parts::resources(&args.parts.to_parts());
-        Ok(Self {
-            tree: Tree::keep(&args.kernel_tree, resources.store()?.root(), &session.stop)?,
-            config: parts::kernel_config(&args.parts.lab.to_places())?,
-            command: args.build.clone(),
-        })
-    }
-
-    fn make(
-        &self,
-        name: &str,
-        made: &mut Made,
-        folder: &Output,
-        session: &Session,
-    ) -> anyhow::Result<()> {
-        let commit = self.tree.commit(name)?;
-        let kernels = Kernels::new(&self.tree, &self.config, self.command.clone())?;
-        let short = commit.short().to_owned();
-        let folder = folder.folder.as_deref().unwrap_or(Path::new("."));
-        std::fs::create_dir_all(folder)
-            .with_context(|| format!("can't make {}", folder.display()))?;
-        let log = folder.join(format!("build-{short}.log"));
-        output::progress(
-            "test",
-            &format!("{name}: building {short}: {}", commit.subject),
-        );
-        let built = kernels.build(&commit, &log, &session.stop, &Progress::new(false))?;
-        let built = match built {
-            Ok(built) => built,
-            Err(why) => bail!("{name}: {why} (the whole output is in {})", log.display()),
-        };
-        output::progress(
-            "test",
-            &match built.took {
-                Some(took) => format!("{name}: built in {}", time::short(took)),
-                None => format!("{name}: was built before"),
-            },
-        );
-        made.side.about = Some(format!("{short}: {}", commit.subject));
-        if short.starts_with(name) {
-            made.side.about = Some(commit.subject.clone());
+        let (base, head) = (make(&self.base, &args.base)?, make(&self.head, &args.head)?);
+        if base.variant.is_some() && base.variant == head.variant {
+            return Err(usage(format!(
+                "{} and {} are the same kernel",
+                args.base, args.head
+            )));
         }
-        made.variant = Some(utf8(&built.kernel)?);
-        made.debug = built.debug.filter(|folder| has_debug(folder));
-        Ok(())
+        Ok((base, head))
     }
+}
+
+/// Opens the repository whose commits are built.
+fn open(args: &TestArgs, session: &Session) -> anyhow::Result<Kernels> {
+    let resources = parts::resources(&args.parts.to_parts());
+    let tree = Tree::keep(&args.kernel_tree, resources.store()?.root(), &session.stop)?;
+    let config = parts::kernel_config(&args.parts.lab.to_places())?;
+    Kernels::new(tree, &config, args.build.clone())
+}
+
+/// Builds a commit. The folder gets the log.
+fn build(
+    kernels: &Kernels,
+    name: &str,
+    made: &mut Made,
+    folder: &Path,
+    session: &Session,
+) -> anyhow::Result<()> {
+    let commit = kernels.commit(name)?;
+    let short = commit.short();
+    let log = folder.join(format!("build-{short}.log"));
+    say(&format!("{name}: building {short}: {}", commit.subject));
+    let built = kernels.build(&commit, &log, &session.stop, &Progress::new(false))?;
+    let built = match built {
+        Ok(built) => built,
+        Err(why) => bail!("{name}: {why} (the whole output is in {})", log.display()),
+    };
+    say(&match built.took {
+        Some(took) => format!("{name}: built in {}", time::short(took)),
+        None => format!("{name}: was built before"),
+    });
+    made.side.about = Some(match short.starts_with(name) {
+        true => commit.subject.clone(),
+        false => format!("{short}: {}", commit.subject),
+    });
+    made.variant = Some(utf8(&built.kernel)?);
+    made.debug = built.debug.filter(|folder| has_debug(folder));
+    Ok(())
+}
+
+/// Prints progress.
+fn say(line: &str) {
+    output::progress("test", line);
 }
 
 fn utf8(path: &Path) -> anyhow::Result<String> {
@@ -274,27 +261,6 @@ fn word(
         true => Word::Version,
         false => Word::Commit,
     })
-}
-
-/// Checks that a machine has a kernel to be changed.
-fn sound(name: &PlatformName, resources: &Resources) -> anyhow::Result<()> {
-    if name.family.as_deref() != Some("lab") {
-        return Err(usage(format!(
-            "--on {name}: a change is tried in machines of the lab, such as lab:kvm"
-        )));
-    }
-    if name.variant.is_some() {
-        return Err(usage(format!(
-            "--on {name}: leave out '@' and the variant: BASE and HEAD are its kernels"
-        )));
-    }
-    let recipe = resources.lab()?.recipe(&name.name, None)?;
-    if recipe.kernel.is_none() {
-        return Err(usage(format!(
-            "--on {name}: this machine does not boot Linux"
-        )));
-    }
-    Ok(())
 }
 
 /// Bytes at the end of an ELF file in which the names of its sections stand, of a vmlinux.

@@ -10,6 +10,7 @@ pub use show::Bisected;
 use crate::cli::lab::BisectArgs;
 use crate::cli::session;
 use crate::shared::Done;
+use crate::shared::kernels::booted;
 use anyhow::{Context, bail};
 use explained::Explainers;
 use look::{Look, Looker, Measured};
@@ -21,7 +22,7 @@ use ws_machines::image::GuestImage;
 use ws_machines::resources::Resources;
 use ws_recorder::LEAST;
 use ws_runner::{benchmarks, parts};
-use ws_terminal::{Colours, Usage, output};
+use ws_terminal::{Colours, output};
 
 /// Boots of the good and of the bad kernel, not counting perturbed boots. Kernels between are booted once: the boots
 /// of these two prove that counts repeat exactly.
@@ -188,24 +189,7 @@ fn search(
 
 /// Checks the platform and the benchmark before anything is built.
 fn sound(args: &BisectArgs, resources: &Resources) -> anyhow::Result<()> {
-    let on = &args.on;
-    if on.family.as_deref() != Some("lab") {
-        bail!(Usage(format!(
-            "--on {on}: kernels are booted in a machine of the lab, such as lab:kvm"
-        )));
-    }
-    if on.variant.is_some() {
-        bail!(Usage(format!(
-            "--on {on}: leave out '@' and the variant: the kernel is that of each commit"
-        )));
-    }
-    ws_machines::platforms::check(on, resources).map_err(|e| Usage(e.to_string()))?;
-    let recipe = resources.lab()?.recipe(&on.name, None)?;
-    if recipe.kernel.is_none() {
-        bail!(Usage(format!(
-            "--on {on}: that machine does not boot Linux"
-        )));
-    }
+    let recipe = booted(&args.on, resources)?;
     let image = GuestImage::read(&resources.guest_for(recipe.architecture)?)?;
     let names: Vec<&str> = image.rows.iter().map(|row| row.name.as_str()).collect();
     Ok(benchmarks::check(&args.bench, &names)?)

@@ -57,7 +57,7 @@ pub fn lab(args: &IoArgs, colours: Colours) -> anyhow::Result<Done> {
     let measured = whole::measure(&spec, has_devices, HAS_NO, &session)?;
     let (results, mut done) = told(measured, colours);
     let mut requests = Requests::of(&results, &ws_report::reference::load()?);
-    if requests.lines.is_empty() {
+    if requests.is_empty() {
         bail!("no device was measured: worldswitch benchmarks --on lab:kvm-linux lists all");
     }
     if !on_stdout {
