@@ -141,23 +141,27 @@ static void write_stream(void)
  * A machine ends with the instruction that asks for its power-off. The CPU executes some more until QEMU's main loop
  * stops it, and the host decides how many. QEMU's programs export two ways to know (system/runstate.c): the request,
  * which the main loop clears as it takes it, and a call from the main loop just after that. If the CPU did not see the
- * request, it asked by its last output to a port: on ARM the CPU that asks (PSCI) executes no more.
+ * guest's own request, it asked by its last output to a port: on ARM the CPU that asks (PSCI) executes no more. Of any
+ * other end (a signal, a reset, a triple fault) all counts that was executed.
  */
 __attribute__((weak)) int qemu_shutdown_requested_get(void);
 
 struct qemu_notifier {
-	void (*notify)(struct qemu_notifier *notifier, void *unused);
+	void (*notify)(struct qemu_notifier *notifier, void *cause);
 	void *list[2];
 };
 __attribute__((weak)) void qemu_register_shutdown_notifier(struct qemu_notifier *notifier);
 
 static atomic_bool is_taken;
 
-static void take(struct qemu_notifier *notifier, void *unused)
+/* SHUTDOWN_CAUSE_GUEST_SHUTDOWN (qapi/run-state.json, ShutdownCause). */
+enum { CAUSE_GUEST_SHUTDOWN = 6 };
+
+static void take(struct qemu_notifier *notifier, void *cause)
 {
 	(void)notifier;
-	(void)unused;
-	atomic_store(&is_taken, true);
+	if (*(const int *)cause == CAUSE_GUEST_SHUTDOWN)
+		atomic_store(&is_taken, true);
 }
 
 static struct qemu_notifier taken = { .notify = take };
@@ -170,7 +174,7 @@ static void end_stream(void)
 	is_over = true;
 }
 
-/* The machine's end came before the CPU saw the request. */
+/* The main loop took the guest's request before the CPU saw it. */
 static void end_stream_late(void)
 {
 	stream_return(&stream);
@@ -334,8 +338,10 @@ static void translated(struct qemu_plugin_tb *block)
 static void write_out(void)
 {
 	if (is_stream) {
-		if (!is_over)
+		if (!is_over && atomic_load(&is_taken))
 			end_stream_late();
+		else if (!is_over)
+			end_stream();
 	} else if (counts_only ? !file_write_counts(&counts, target, out)
 			       : !file_write(&trace, target, out))
 		fprintf(stderr, "worldswitch's plugin can't write %s: %s\n", out, strerror(errno));

@@ -79,8 +79,8 @@ void stream_return(struct stream *stream)
 	if (!stream->has_output)
 		return;
 	stream->lost = (uint32_t)(stream->executed - to->executed);
-	stream->now = (stream->now + room - stream->lost) % room;
 	stream->executed = to->executed;
+	stream->now = (uint32_t)(stream->executed % room);
 	stream->left = to->left;
 	stream->hash = to->hash;
 	for (uint32_t i = 0; i < stream->trace->insn_count; i++)

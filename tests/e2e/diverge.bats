@@ -81,17 +81,28 @@ setup() {
 
 # bats test_tags=live
 @test "a machine that stands still is taken as ended; Ctrl-C ends both" {
-    # It halts for ever.
-    "$ROOT/tools/pinned/clang" --target=x86_64-linux-gnu -m32 -c -o still.o -x assembler - <<'END'
+    # It halts for ever, after so many instructions behind an output to a port that powers nothing off.
+    still() {
+        "$ROOT/tools/pinned/clang" --target=x86_64-linux-gnu -m32 -c -o "still-$1.o" -x assembler - <<END
 	.long 0x1badb002, 0, -0x1badb002
 	.globl _start
 _start:	cli
+	out %al, \$0x80
+	.fill $1, 1, 0x90
 	hlt
 END
-    "$ROOT/tools/pinned/ld.lld" -m elf_i386 -Ttext=0x100000 -o still still.o
-    run -0 ws lab diverge native native --kernel still --timeout 1
+        "$ROOT/tools/pinned/ld.lld" -m elf_i386 -Ttext=0x100000 -o "still-$1" "still-$1.o"
+    }
+    still 0
+    still 100
+    run -0 ws lab diverge native native --kernel still-0 --timeout 1
     [[ $output == *'both executed nothing for 1 s'*'No difference'* ]]
-    "$WORLDSWITCH" lab diverge native native --kernel "$PWD/still" --append "of $PWD" --timeout 100 2>said.txt 3>&- &
+    # Only a power-off takes back what came after an output.
+    for behind in 0 100; do
+        ws lab diverge native native --kernel "still-$behind" --timeout 1 --json | jq -c .executed >"$behind.txt"
+    done
+    jq -ne 'input as $less | input as $more | $more == ($less | map(. + 100))' 0.txt 100.txt
+    "$WORLDSWITCH" lab diverge native native --kernel "$PWD/still-0" --append "of $PWD" --timeout 100 2>said.txt 3>&- &
     # The emulator, and not the command with its --append.
     eventually is_running " -append of $PWD"
     kill -INT $!
