@@ -81,13 +81,13 @@ teardown() { net_teardown; }
     killed 2 "${devices[@]}" -- a
     is_packed a
     is_packed b
-    more() { [ "$(total 'a|b' net.frames)" -gt $((frames + 1000)) ]; }
+    more() { [ "$(total 'a|b' net.frames)" -gt $((frames_before + 1000)) ]; }
     # A thousand frames with fewer than ten kicks. On a busy host elvis may stop polling before it comes to that.
     polled() {
-        kicks=$(total 'a|b' kicks) frames=$(total 'a|b' net.frames)
+        kicks_before=$(total 'a|b' kicks) frames_before=$(total 'a|b' net.frames)
         eventually more
-        echo "$frames frames, $kicks kicks, then $(total 'a|b' net.frames), $(total 'a|b' kicks)"
-        [ $((($(total 'a|b' kicks) - kicks) * 100)) -lt 1000 ]
+        echo "$frames_before frames, $kicks_before kicks, then $(total 'a|b' net.frames), $(total 'a|b' kicks)"
+        [ $((($(total 'a|b' kicks) - kicks_before) * 100)) -lt 1000 ]
     }
     eventually polled
     # The counters of a end with its guest.
