@@ -37,7 +37,7 @@ static void switch_off_extensions(void)
 	}
 }
 
-/* A deferred page for each CPU. In an image without PARAVIRT=neve, space for patch-hyp. */
+/* A deferred page for each CPU. In an image without PARAVIRT=neve, space for lab patch. */
 static uint8_t deferred_pages[MAX_CPUS][PAGE_BYTES]
 	__attribute__((aligned(4096), used, section(".bss.deferred")));
 

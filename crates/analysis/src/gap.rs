@@ -75,7 +75,7 @@ impl SuiteComparison {
                 format!("{platform}: the base has figures of {names}, but this run has none")
             }
             GapKind::Unit => format!(
-                "{platform}: the base has another unit for {names}, and units are never converted"
+                "{platform}: the units of {names} differ from the base's or are unknown, and units are never converted"
             ),
             _ => format!(
                 "{platform}: the conditions of {names} differ: --allow FIELD compares them, --bench leaves them out"

@@ -182,7 +182,7 @@ fn missing(place: &Place, virtual_machine: bool) -> Finding {
         }
         (Arch::X86, None) => DEVICE.note("missing: no hardware virtualization", None),
         (_, None) => DEVICE.problem(
-            "there is none",
+            "missing",
             Some(match virtual_machine {
                 true => Cure::no(
                     "have nested virtualization enabled for this virtual machine",

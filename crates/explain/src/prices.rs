@@ -316,7 +316,7 @@ impl Fields<'_> {
     fn price(&self) -> Result<(Item, Access, Price), PriceError> {
         let class = self.text("class");
         let Some(item) = Item::named(class) else {
-            let why = format!("{class:?} is not a class of registers, gich or trap");
+            let why = format!("{class:?} is neither a class of registers, nor gich, nor trap");
             return Err(self.wrong("class", why));
         };
         let (name, known) = (self.text("access"), known_accesses(item));

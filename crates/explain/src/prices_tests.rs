@@ -81,7 +81,7 @@ fn bad_files_name_line_and_column() {
         ),
         (
             "class,access,cycles\n\ngic,read,1\n",
-            "line 3, column class: \"gic\" is not a class of registers, gich or trap",
+            "line 3, column class: \"gic\" is neither a class of registers, nor gich, nor trap",
         ),
         (
             "class,access,cycles\nvgic,enter,1\n",

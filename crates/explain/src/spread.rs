@@ -357,7 +357,7 @@ impl Comparison<'_> {
             };
             let rest = self.a_unit(all.difference()) - cost;
             table.extend([
-                of("less the cost model's prediction for exits", -cost),
+                of("minus the cost model's prediction for exits", -cost),
                 of("the model's error: the difference", rest),
             ]);
         }

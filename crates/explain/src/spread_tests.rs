@@ -124,7 +124,7 @@ fn the_difference_is_by_function_and_the_sum_is_whole() {
             "programs |  | 40 | 20 | 21 | +1",
             "network stack |  | 60 | 0 | 58 | -2",
             "all |  | 200 | 440 | 176 | +416",
-            "less the cost model's prediction for exits |  |  |  |  | -290",
+            "minus the cost model's prediction for exits |  |  |  |  | -290",
             "the model's error: the difference |  |  |  |  | +126",
         ]
     );

@@ -14,7 +14,7 @@ use anyhow::Context;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Context of an error of the history.
-const HISTORY: &str = "can't read known results from the campaign's history (leave history out of the file to go on without)";
+const HISTORY: &str = "can't read known results from the campaign's history. To go on without them, remove history from the campaign's file";
 
 /// A campaign, its cells and nodes.
 pub struct View {

@@ -139,7 +139,10 @@ impl Station {
                 bytes += more.1;
             }
             if bytes != HEADER as u32 + self.frame_bytes {
-                bail!("a frame of {} bytes arrived with {bytes}", self.frame_bytes);
+                bail!(
+                    "a frame of {} bytes arrived as {bytes} bytes, {HEADER} of them its header",
+                    self.frame_bytes
+                );
             }
             if number != PROBE {
                 return Ok(Some(number));

@@ -8,6 +8,7 @@ mod below;
 mod check;
 mod whole;
 
+use crate::kernel::module_key;
 use crate::lab::LabError;
 use crate::recipe::{
     Choice, Cpu, Emulator, EmulatorKind, Flag, Hypervisor, Kernel, MEMORY_MIB, Mechanism, Module,
@@ -328,7 +329,7 @@ impl KernelPart {
         Self {
             package: self.package.or(parent.package),
             parameter: merge(self.parameter, parent.parameter, word_key),
-            module: merge(self.module, parent.module, module_key),
+            module: merge(self.module, parent.module, key_of_module),
         }
     }
 }
@@ -415,9 +416,8 @@ fn key(word: &str) -> String {
     word.split('=').next().unwrap_or_default().to_owned()
 }
 
-/// Returns the identity of a module: Linux takes '-' and '_' in its name for the same.
-fn module_key(module: &Module) -> String {
-    module.name.replace('_', "-")
+fn key_of_module(module: &Module) -> String {
+    module_key(&module.name)
 }
 
 fn word_key(word: &Word) -> String {

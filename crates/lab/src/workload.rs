@@ -343,7 +343,7 @@ impl WorkloadFile {
             }
         }
         if let Some(file) = self.files.iter().find(|file| !is_file_name(file.get_ref())) {
-            let what = "files are names of 1 to 40 letters, digits and -_. of files in this folder";
+            let what = "files: name files in this folder, with 1 to 40 letters, digits and -_.";
             return Err((file.span(), what.into()));
         }
         let commands = [
@@ -463,7 +463,7 @@ mod tests {
             (
                 "run =",
                 "files = [\"../x.c\"]\nrun =",
-                "line 5: files are names",
+                "line 5: files: name files in",
             ),
             ("run =", "seconds = 5\nrun =", "line 5"),
             ("run =", "seconds = 5\nrun =", "seconds"),

@@ -104,7 +104,7 @@ fn is_nested_paging(recipe: &Recipe) -> bool {
     let mut modules = recipe.kernel.iter().flat_map(|kernel| &kernel.modules);
     modules.any(|module| {
         let is_off = module.options.split(' ').any(|option| option == "npt=0");
-        module.name.replace('_', "-") == "kvm-amd" && !is_off
+        module.is("kvm-amd") && !is_off
     })
 }
 

@@ -8,6 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use ws_explain::debug::{DebugError, Piece, Sites};
 use ws_explain::place::{Machine, Role};
+use ws_lab::kernel::module_key;
 use ws_terminal::{Colours, Usage, output};
 
 /// Suffix of a program's debug file, which the build writes beside the program.
@@ -90,8 +91,8 @@ pub fn read(
     match sources.given.iter().find(|source| !is_used(source)) {
         None => Ok(()),
         Some(unused) => bail!(Usage(format!(
-            "--debug {}: not of the executed software, which is {}: give a vmlinux, a module such as kvm.ko, a \
-             xen-syms, or a folder with them",
+            "--debug {}: not of the executed software ({}). Name its vmlinux, its xen-syms, a module of it \
+             such as kvm.ko, or a folder with them",
             unused.display(),
             listed(sites.pieces().iter().map(|piece| piece.name(machine)))
         ))),
@@ -127,7 +128,7 @@ fn is_of(path: &Path, piece: &Piece, role: Role) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let name = name.strip_suffix(DEBUG).unwrap_or(&name);
     match (&piece.module, name.strip_suffix(".ko")) {
-        (Some(module), Some(name)) => name.replace('-', "_") == *module,
+        (Some(module), Some(name)) => module_key(name) == *module,
         (None, None) => matches!(role, Role::Linux | Role::Hypervisor),
         _ => false,
     }

@@ -63,7 +63,7 @@ pub fn comparison_schema() -> String {
 }
 
 /// The heads of the table, and the alignment of their columns.
-const HEADS: [(&str, Set); 8] = [
+pub(crate) const HEADS: [(&str, Set); 8] = [
     ("benchmark", Set::Text),
     ("base", Set::Number),
     ("other", Set::Number),

@@ -1,10 +1,10 @@
 //! Comparisons as Markdown.
 
 use crate::Comparisons;
-use crate::comparison::{OVER_HOSTS, changed, legend, noted, remarks, tally};
+use crate::comparison::{HEADS, OVER_HOSTS, changed, legend, noted, remarks, tally};
 use crate::grid::reference;
 use crate::hosts::heading;
-use crate::text::{below_in_markdown, markdown};
+use crate::text::{Sheet, below_in_markdown, markdown};
 use ws_analysis::{RowComparison, SuiteComparison};
 
 impl Comparisons {
@@ -65,14 +65,9 @@ fn markdown_table(rows: &[&RowComparison]) -> String {
         return String::new();
     }
     let (notes, rows) = noted(rows);
-    let mut out = "| benchmark | base | other | ratio, added | | scatter | verdict | |\n\
-        |---|---:|---:|---:|---|---:|---|---|\n"
-        .to_owned();
-    for row in rows {
-        let cells = row.map(|cell| markdown(&cell));
-        out += &format!("| {} |\n", cells.join(" | "));
-    }
-    out.push('\n');
+    let mut sheet = Sheet::new(HEADS);
+    sheet.extend(rows);
+    let mut out = sheet.to_markdown() + "\n";
     for (index, note) in (0..).zip(&notes) {
         out += &format!("{} {}\n\n", markdown(&reference(index)), markdown(note));
     }

@@ -287,7 +287,7 @@ impl<'a> Page<'a> {
                 range(event.low, event.high, &value),
                 match event.operator {
                     _ if !counts => String::new(),
-                    OperatorKind::NotDetermined => "taken for linear".into(),
+                    OperatorKind::NotDetermined => "assumed linear".into(),
                     other => other.word().into(),
                 },
             ]

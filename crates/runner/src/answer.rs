@@ -48,7 +48,7 @@ impl Answer {
                 }
                 HYPERCALLS if known => {}
                 MONITOR if known && machine.doorbell.is_none() => {
-                    return Self::No("needs vmm's test device: use lab:kvm".to_owned());
+                    return Self::No("needs the test device of vmm: use a machine with that monitor, such as kvm or lab:kvm".to_owned());
                 }
                 MONITOR if known => {}
                 XEN if known && answered != Hypercall::Xen => {

@@ -94,7 +94,10 @@ impl Sheet {
                 let ink = number
                     .checked_sub(1)
                     .and_then(|line| self.inks.get(&(line, *column)));
-                ink.map_or_else(|| text.clone(), |ink| style.ink(*ink, &text))
+                match ink {
+                    Some(ink) => style.ink(*ink, &text),
+                    None => text,
+                }
             };
             let line = widths.iter().map(cell).collect::<Vec<_>>().join(GAP);
             let line = match number {
@@ -120,7 +123,7 @@ impl Sheet {
             .collect()
     }
 
-    /// Markdown; each line ends in a newline. Heads keep their markup.
+    /// Markdown; each line ends in a newline.
     pub fn to_markdown(&self) -> String {
         let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
         let rules = self.columns.iter().map(|(_, set)| match set {
@@ -128,8 +131,7 @@ impl Sheet {
             Set::Number => "---:",
         });
         let rules: Vec<&str> = rules.collect();
-        let heads = self.heads().map(|head| terminal(head).into_owned());
-        let mut out = line(heads.collect());
+        let mut out = line(self.heads().map(markdown).collect());
         out += &format!("|{}|\n", rules.join("|"));
         let lines = self.lines.iter();
         out.extend(lines.map(|cells| line(cells.iter().map(|cell| markdown(cell)).collect())));

@@ -121,7 +121,7 @@ fn of_times(
 ) -> Result<OperatorKind, String> {
     if let Some(few) = points.iter().find(|point| point.boots < BOOTS) {
         return Err(format!(
-            "needs {BOOTS} boots at each count, and {} iterations have {}",
+            "needs {BOOTS} boots at each number of iterations, but {} iterations have {}",
             few.iterations, few.boots
         ));
     }

@@ -90,6 +90,14 @@ impl Explained {
         }
     }
 
+    /// ` of N vCPUs, which take turns`; empty with one vCPU.
+    pub fn turns_text(&self) -> String {
+        match self.vcpus > 1 {
+            true => format!(" of {} vCPUs, which take turns", self.vcpus),
+            false => String::new(),
+        }
+    }
+
     /// Tells how many samples have no path, and why.
     pub fn partial_text(&self) -> Option<String> {
         (self.partial > 0).then(|| {

@@ -105,10 +105,7 @@ impl Explained {
     }
 
     fn tree_text(&self, least: u64) -> String {
-        let of_all = match self.vcpus > 1 {
-            true => format!(" of {} vCPUs, which take turns", self.vcpus),
-            false => String::new(),
-        };
+        let of_all = self.turns_text();
         let mut text = format!(
             "Call tree of the most common path{of_all} ({} of {} samples), in the order of time\n{:>9} {:>8} {:>6}\n",
             self.windows, self.samples, "total", "own", "calls"

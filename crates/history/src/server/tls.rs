@@ -100,14 +100,14 @@ impl Tls {
             (None, Some(home)) => home.join(".postgresql/root.crt"),
             (None, None) => {
                 return Err(Error::Address(
-                    "where HOME is not set, sslmode=verify-ca and verify-full need sslrootcert=FILE".into(),
+                    "sslmode=verify-ca and verify-full need sslrootcert=FILE, because HOME is not set".into(),
                 ));
             }
         };
         let wrong = |why: String| Error::File {
             path: path.clone(),
             why: format!(
-                "{why}; the file needs the certificates of the authorities that sign the server's certificate: name the file with sslrootcert=FILE, or use this system's with sslrootcert=system"
+                "{why}. The file needs the certificates of the authorities that sign the server's certificate. Name it with sslrootcert=FILE, or use this system's with sslrootcert=system"
             ),
         };
         let mut roots = RootCertStore::empty();

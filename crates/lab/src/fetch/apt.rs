@@ -5,6 +5,7 @@
 use super::sources::{Archive, Keys};
 use super::{FetchError, Tools};
 use crate::sets::{Architecture, Package, is_word};
+use sha2::{Digest, Sha256};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -26,8 +27,6 @@ pub(crate) struct Apt<'a> {
     architecture: Architecture,
     /// The lines of the archives in apt's sources.
     sources: RefCell<Vec<String>>,
-    /// The keys of archives that are written to files of their own.
-    keys: RefCell<Vec<String>>,
 }
 
 /// The characters that end a word in apt's sources.
@@ -61,7 +60,6 @@ impl<'a> Apt<'a> {
             suite: suite.to_owned(),
             architecture,
             sources: RefCell::default(),
-            keys: RefCell::default(),
         };
         for path in ["lists/partial", "cache/archives/partial"] {
             let path = folder.join(path);
@@ -83,7 +81,7 @@ impl<'a> Apt<'a> {
             None => String::new(),
             Some(Keys::File(path)) => format!(" signed-by={}", plain(path, BLANK)?),
             Some(Keys::Text(text)) => {
-                let path = self.write(&self.key_file(text), text)?;
+                let path = self.write(&key_file(text), text)?;
                 format!(" signed-by={}", plain(&path, BLANK)?)
             }
             Some(Keys::Trusted) => " trusted=yes".to_owned(),
@@ -112,17 +110,6 @@ impl<'a> Apt<'a> {
         read.map(drop)
     }
 
-    /// The name of a key's file: archives have several keys.
-    fn key_file(&self, text: &str) -> String {
-        let mut keys = self.keys.borrow_mut();
-        let known = keys.iter().position(|key| key == text);
-        let number = known.unwrap_or_else(|| {
-            keys.push(text.to_owned());
-            keys.len() - 1
-        });
-        format!("archive-{number}.asc")
-    }
-
     fn write(&self, name: &str, text: &str) -> Result<PathBuf, FetchError> {
         let path = self.folder.join(name);
         fs::write(&path, text).map_err(|e| FetchError::io("write", &path, e))?;
@@ -134,12 +121,7 @@ impl<'a> Apt<'a> {
         let mut command = Command::new(&self.tools.apt_config);
         let output = run(command.arg("dump"))?;
         let text = String::from_utf8_lossy(&output.stdout);
-        let lines = text.lines().filter(|line| {
-            // These settings would add lists, or accept archives without a good signature (`AllowWeakRepositories`).
-            let others = ["IndexTargets", "Languages", "Allow"];
-            line.strip_prefix("Acquire::")
-                .is_some_and(|name| !others.iter().any(|other| name.starts_with(other)))
-        });
+        let lines = text.lines().filter(|line| is_reach(line));
         Ok(lines.flat_map(|line| [line, "\n"]).collect())
     }
 
@@ -153,7 +135,12 @@ impl<'a> Apt<'a> {
             // No other user is needed: everything is written to the user's own folder.
             ("APT::Sandbox::User", "root".to_owned()),
             ("APT::Update::Error-Mode", "any".to_owned()),
+            (
+                "Acquire::AllowDowngradeToInsecureRepositories",
+                "false".to_owned(),
+            ),
             ("Acquire::AllowInsecureRepositories", "false".to_owned()),
+            ("Acquire::AllowWeakRepositories", "false".to_owned()),
             ("Acquire::Languages", "none".to_owned()),
             ("Dir::Cache", at("cache")),
             ("Dir::Cache::archives", at("cache/archives")),
@@ -252,6 +239,20 @@ impl<'a> Apt<'a> {
         files.sort();
         Ok(files)
     }
+}
+
+/// The name of a key's file, by its text: archives have several keys.
+fn key_file(text: &str) -> String {
+    format!("archive-{:x}.asc", Sha256::digest(text))
+}
+
+/// Whether a line of `apt-config dump` is a setting on how to reach an archive. apt reads names in any case.
+fn is_reach(line: &str) -> bool {
+    // These would add lists, or accept archives without a good signature (`AllowWeakRepositories`).
+    const OTHERS: [&str; 3] = ["indextargets", "languages", "allow"];
+    let line = line.to_ascii_lowercase();
+    let name = line.strip_prefix("acquire::");
+    name.is_some_and(|name| !OTHERS.iter().any(|other| name.starts_with(other)))
 }
 
 /// The suite with the dependencies of this one's packages, if this one has only some packages.
@@ -424,7 +425,6 @@ mod tests {
             suite: "trixie".to_owned(),
             architecture: Architecture::X86_64,
             sources: RefCell::default(),
-            keys: RefCell::default(),
         };
         let archive = |keys: &str| Archive {
             uri: "http://a/debian".to_owned(),
@@ -433,11 +433,29 @@ mod tests {
         let lines = ["one", "other", "one"].map(|keys| apt.line(&archive(keys), "").unwrap());
         assert_ne!(lines[0], lines[1]);
         assert_eq!(lines[0], lines[2]);
-        let read = |number| fs::read_to_string(folder.path().join(format!("archive-{number}.asc")));
-        assert_eq!(
-            (read(0).unwrap(), read(1).unwrap()),
-            ("one".into(), "other".into())
-        );
+        let read = |keys| fs::read_to_string(folder.path().join(key_file(keys))).unwrap();
+        assert_eq!([read("one"), read("other")], ["one", "other"]);
+    }
+
+    #[test]
+    fn of_this_systems_settings_only_those_on_reach_are_taken() {
+        for taken in [
+            "Acquire::http::Proxy \"http://proxy:1\";",
+            "acquire::https::CAInfo \"/a\";",
+            "Acquire::Retries \"3\";",
+        ] {
+            assert!(is_reach(taken), "{taken}");
+        }
+        for left in [
+            "APT::Architecture \"amd64\";",
+            "Acquire::Languages \"de\";",
+            "Acquire::IndexTargets \"\";",
+            "Acquire::AllowWeakRepositories \"1\";",
+            "acquire::allowinsecurerepositories \"1\";",
+            "ACQUIRE::allowDowngradeToInsecureRepositories \"1\";",
+        ] {
+            assert!(!is_reach(left), "{left}");
+        }
     }
 
     #[test]

@@ -15,7 +15,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 pub use image::BootImage;
-pub use modules::{Loadable, Step, is_of_modules};
+pub use modules::{Loadable, Step, is_of_modules, module_key};
 
 /// The release of a kernel that does not contain its release.
 const UNKNOWN: &str = "unknown";

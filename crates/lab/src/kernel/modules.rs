@@ -56,8 +56,8 @@ pub(super) struct Modules<'a> {
     built_in: BTreeSet<String>,
 }
 
-/// A module's name in its canonical form: '-' and '_' are the same.
-fn plain(name: &str) -> String {
+/// A module's name in the form in which Linux compares it: '-' and '_' are the same.
+pub fn module_key(name: &str) -> String {
     name.replace('-', "_")
 }
 
@@ -100,7 +100,7 @@ impl<'a> Modules<'a> {
                 Ok(_) if file == BUILT_IN => self.built_in(&entry.path()),
                 Ok(_) => {
                     if let Some(name) = stem(&file) {
-                        let place = self.files.entry(plain(name));
+                        let place = self.files.entry(module_key(name));
                         place.or_insert_with(|| entry.path());
                     }
                 }
@@ -119,7 +119,7 @@ impl<'a> Modules<'a> {
     fn built_in(&mut self, path: &Path) {
         let text = fs::read_to_string(path).unwrap_or_default();
         let names = text.lines().filter_map(|line| Path::new(line).file_name());
-        let names = names.filter_map(|name| stem(name.to_str()?).map(plain));
+        let names = names.filter_map(|name| stem(name.to_str()?).map(module_key));
         self.built_in.extend(names);
     }
 
@@ -152,7 +152,7 @@ impl<'a> Modules<'a> {
             if let Step::Load(module) = step {
                 let asked = wanted
                     .iter()
-                    .find(|name| plain(name) == plain(&module.name));
+                    .find(|name| module_key(name) == module_key(&module.name));
                 if let Some(asked) = asked {
                     (*asked).clone_into(&mut module.name);
                 }
@@ -173,11 +173,14 @@ struct Loading<'a> {
 impl Loading<'_> {
     /// Adds the steps for a module. `for_whom`: the modules that need it, beginning with the module that was asked for.
     fn module(&mut self, name: &str, for_whom: &mut Vec<String>) -> Result<(), KernelError> {
-        let plain_name = plain(name);
+        let plain_name = module_key(name);
         if self.done.contains(&plain_name) {
             return Ok(());
         }
-        if let Some(at) = for_whom.iter().position(|other| plain(other) == plain_name) {
+        if let Some(at) = for_whom
+            .iter()
+            .position(|other| module_key(other) == plain_name)
+        {
             let circle = for_whom.iter().skip(at).map(|name| &**name);
             return Err(KernelError::Circle(
                 circle.chain([name]).collect::<Vec<_>>().join(" -> "),

@@ -1,6 +1,7 @@
 //! Options of a machine's name whose effect its recipe defines, as `+apicv=0`.
 
 use super::{ApplyError, DeviceKind, Hypervisor, Module, Monitor, Published, Recipe, Served, Word};
+use crate::kernel::module_key;
 use serde::{Deserialize, Serialize};
 
 /// Numbers of CPUs of a measured system. Each vCPU is pinned, and so is the back-end of the VM's network: the host's
@@ -150,16 +151,20 @@ impl Recipe {
             replace(&mut kernel.parameters, word, |word| &word.word);
         }
         for change in modules {
-            for module in kernel.modules.iter_mut().filter(|m| m.name == change.name) {
+            for module in kernel.modules.iter_mut().filter(|m| m.is(&change.name)) {
                 module.set_options(&change.options);
             }
         }
     }
 
+    /// Whether the kernel loads the module.
+    fn loads(&self, module: &str) -> bool {
+        let mut modules = self.kernel.iter().flat_map(|kernel| &kernel.modules);
+        modules.any(|own| own.is(module))
+    }
+
     /// Fault of a choice, in words for the recipe's author; none if all are right.
     pub(crate) fn wrong_choice(&self) -> Option<String> {
-        let modules = self.kernel.iter().flat_map(|kernel| &kernel.modules);
-        let modules: Vec<&str> = modules.map(|module| &*module.name).collect();
         for choice in &self.choices {
             let name = format!("choice {}={}", choice.option, choice.value);
             let has_kernel_part = !(choice.parameter.is_empty() && choice.module.is_empty());
@@ -206,7 +211,7 @@ impl Recipe {
                     "{name}: this back-end has no network for workloads"
                 ));
             }
-            let unknown = |of: &&ModuleOptions| !modules.contains(&&*of.name);
+            let unknown = |of: &&ModuleOptions| !self.loads(&of.name);
             if let Some(of) = choice.module.iter().find(unknown) {
                 return Some(format!("{name}: the module \"{}\" is not loaded", of.name));
             }
@@ -216,6 +221,11 @@ impl Recipe {
 }
 
 impl Module {
+    /// Whether this is the module of that name.
+    pub fn is(&self, name: &str) -> bool {
+        module_key(&self.name) == module_key(name)
+    }
+
     /// Sets options, as `ept=0 pml=0`: an option of the same key is replaced, others are added.
     fn set_options(&mut self, options: &str) {
         let mut words: Vec<String> = self.options.split(' ').map(str::to_owned).collect();

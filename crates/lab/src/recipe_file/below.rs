@@ -1,6 +1,6 @@
 //! The part of a recipe's file about the hypervisor below a whole Linux.
 
-use super::{merge, module_key, word_key};
+use super::{key_of_module, merge, word_key};
 use crate::recipe::{Below, BelowHypervisor, Kernel, Mechanism, Module, Source, Word};
 use serde::Deserialize;
 
@@ -34,7 +34,7 @@ impl BelowPart {
             nest: self.nest.or(parent.nest),
             memory_beside_mib: self.memory_beside_mib.or(parent.memory_beside_mib),
             parameter: merge(self.parameter, parent.parameter, word_key),
-            module: merge(self.module, parent.module, module_key),
+            module: merge(self.module, parent.module, key_of_module),
             word: merge(self.word, parent.word, word_key),
         }
     }

@@ -1,6 +1,6 @@
 //! The parts of a recipe's file about whole Linuxes.
 
-use super::{merge, module_key, word_key};
+use super::{key_of_module, merge, word_key};
 use crate::recipe::{Hypervisor, Io, Module, Monitor, Recipe, Root, Vm, Word};
 use serde::Deserialize;
 
@@ -47,7 +47,7 @@ impl VmPart {
             package: self.package.or(parent.package),
             setting: merge(self.setting, parent.setting, word_key),
             parameter: merge(self.parameter, parent.parameter, word_key),
-            module: merge(self.module, parent.module, module_key),
+            module: merge(self.module, parent.module, key_of_module),
             io: self.io.or(parent.io),
         }
     }

@@ -83,7 +83,7 @@ impl NestedMachine {
                 .kernel
                 .iter_mut()
                 .flat_map(|kernel| &mut kernel.modules);
-            for module in modules.filter(|module| module.name == SVM) {
+            for module in modules.filter(|module| module.is(SVM)) {
                 VMX.clone_into(&mut module.name);
                 module.options.clear();
             }

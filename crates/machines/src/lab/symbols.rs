@@ -64,7 +64,7 @@ pub enum SymbolsError {
     #[error(transparent)]
     Xen(#[from] XenSymbolsError),
     #[error(
-        "the kernels of dom0 and of the VM are two builds at the same addresses, so an address does not identify a function: nothing can be explained here"
+        "dom0 and the VM have different kernels at the same addresses, so an address does not identify a function. This machine can't be explained"
     )]
     TwoKernels,
     #[error(

@@ -26,7 +26,7 @@ const COLUMNS: [(&str, Set); 9] = [
 
 const LEGEND: [&str; 5] = [
     "T_virt: the VM's instructions of a unit minus the native ones.",
-    "by exits: T_virt as predicted from exits (HyperBench, equations 3 to 6). Each exit has its cost in a microbenchmark of the same hypervisor. A kick, the guest's write that notifies a device, also has the cost of waking its thread. An exit without a benchmark is priced as a hypercall, the cheapest exit.",
+    "by exits: T_virt as predicted from exits (HyperBench, equations 3 to 6). An exit costs what its microbenchmark measured on the same hypervisor. A kick is the guest's write that notifies a device. Its cost includes that of waking the device's thread. An exit without a benchmark is priced as a hypercall, the cheapest exit.",
     "with traffic: by exits plus a price for each kick and each KiB of data, because packets pass vhost, a bridge and a second network stack. The prices are fitted to the other half of the workloads (every second one) on the same architecture. The fit minimizes the sum of relative errors, with no price below 0.",
     "error: predicted minus measured, relative to T_virt. The error is missing if T_virt is below 2 % of the native instructions, if the band of the ratio includes 1, or without a native measurement.",
     "most of the exits: exits of a unit by reason x instructions of such an exit in its benchmark.",

@@ -83,7 +83,7 @@ const PARTS_COLUMNS: [(&str, Set); 6] = [
 ];
 
 /// Legend of the parts of a transaction.
-const PARTS_OF: &str = "send to recv: the client, from the reply at the host's bridge to the next packet there. recv to send: the rest. In a VM, recv to VM recv is from the bridge to the guest's stack, VM recv to VM send is in the guest, and VM send to send is back to the bridge.";
+const PARTS_OF: &str = "send to recv: the client, from the reply at the host's bridge to the next packet there. recv to send: the rest. In a VM, the rest has three parts. recv to VM recv: from the bridge to the guest's stack. VM recv to VM send: in the guest. VM send to send: back to the bridge.";
 const PARTS_DALL: &str = "Dall: Table 6 of Dall et al. (2015), KVM on ARM (HP Moonshot m400), in us; its parts do not sum to its transactions (reference.md).";
 
 const PARTS_LEGEND: [&str; 3] = [
@@ -96,7 +96,7 @@ const VCPUS: &str = "instructions by vCPU";
 
 const VCPUS_LEGEND: [&str; 3] = [
     "vcpu0, vcpu1: instructions of that vCPU's thread for one unit, the guest's and KVM's. Other columns: the other threads.",
-    "bound: units in 1,000,000,000 instructions of the busiest vCPU, if this vCPU alone were the bottleneck. gain: relative to the bound with all interrupts on one vCPU.",
+    "bound: units in 1,000,000,000 instructions of the busiest vCPU, as if that vCPU alone set the rate. gain: relative to the bound with all interrupts on one vCPU.",
     "Dall: added time of a unit over native, from section 5 of Dall et al. (2015), KVM on ARM (HP Moonshot m400), four vCPUs: with all virtual interrupts on one vCPU, with interrupts spread over several, and the gain.",
 ];
 

@@ -4,6 +4,7 @@ use crate::page::section;
 use crate::support::render;
 use serde_json::{Value, json};
 use ws_explain::explained::Explained;
+use ws_explain::render::Shown;
 use ws_report::page::Report;
 
 /// An operation of two hypervisors, whose callee has `name`.
@@ -61,6 +62,16 @@ fn all_parts_are_shown() {
     // As many folds end as begin.
     let count = |what: &str| section.matches(what).count();
     assert_eq!(count("<details"), count("</details>"));
+}
+
+#[test]
+fn of_several_vcpus_text_and_page_say_that_they_take_turns() {
+    let mut one = explained("inner");
+    let said = "of 2 vCPUs, which take turns";
+    let texts = |one: &Explained| [one.to_text(Shown::default()), page(vec![one.clone()])];
+    assert!(texts(&one).iter().all(|text| !text.contains(said)));
+    one.vcpus = 2;
+    assert!(texts(&one).iter().all(|text| text.contains(said)));
 }
 
 #[test]

@@ -118,7 +118,7 @@ impl Marks {
             return External::none(
                 count,
                 format!(
-                    "received marks of {marked} samples for {count}, so they can't be assigned"
+                    "received marks of {marked} samples, but the guest has {count}, so marks and samples can't be paired"
                 ),
             );
         }

@@ -84,7 +84,9 @@ fn several_flaws_are_counted_by_their_kind() {
 #[test]
 fn marks_that_can_not_be_assigned_make_no_sample() {
     let none = |marked: usize| {
-        format!("received marks of {marked} samples for 2, so they can't be assigned")
+        format!(
+            "received marks of {marked} samples, but the guest has 2, so marks and samples can't be paired"
+        )
     };
     // A whole sample too few or too many, a duplicate mark, marks after a truncated launch.
     for (text, marked) in [

@@ -43,7 +43,7 @@ pub fn translated(words: Vec<OsString>) -> Translated {
         [] => return Translated { words, note: None },
     };
     let note = format!(
-        "`worldswitch {old}` is now `worldswitch {}`; the old form goes with the next release",
+        "`worldswitch {old}` is now `worldswitch {}`. The next release removes the old form",
         new.join(" ")
     );
     let new = new.into_iter().map(OsString::from);

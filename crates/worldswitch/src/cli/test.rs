@@ -14,9 +14,9 @@ BASE and HEAD are each, in this order of preference:
 With --monitor they are programs: the KVM monitors to compare.
 
 A commit is built with the lab's small configuration, in a worktree in the cache. Your checkout is
-never touched. The next build compiles only changed files, and built kernels are kept. Builds
-need the usual tools for Linux (gcc, make, flex, bison, bc, libelf-dev), and uses ccache
-where it is installed.
+never touched. The next build compiles only changed files, and the last kernels are kept. Builds
+need Linux's usual tools (gcc, make, flex, bison, bc, libelf-dev), and use ccache if it is
+installed.
 
 Examples:
   worldswitch test HEAD~ HEAD                   what the last commit costs, from a kernel's tree

@@ -13,7 +13,7 @@ use crate::vmm;
 use serde_json::json;
 use sha2::{Digest, Sha256};
 use std::path::Path;
-use ws_lab::kernel::{Kernel, Step};
+use ws_lab::kernel::{Kernel, Step, module_key};
 use ws_lab::manifest;
 use ws_lab::recipe::{Module, Monitor, Recipe, Source};
 use ws_lab::sets::Architecture;
@@ -39,7 +39,7 @@ pub(super) fn modules(
     let names: Vec<&str> = modules.iter().map(|module| &*module.name).collect();
     let steps = kernel.steps(&names, architecture).map_err(|e| said(&e))?;
     let options = |name: &str| {
-        let module = modules.iter().find(|module| module.name == name);
+        let module = modules.iter().find(|module| module.is(name));
         module.map_or("", |module| module.options.trim())
     };
     let mut loaded = Loaded {
@@ -70,7 +70,7 @@ pub(super) fn modules(
             Step::BuiltIn { name } => {
                 described.sum(&format!("{whose}{name}, built in"), options);
                 for option in options.split_whitespace() {
-                    loaded.parameters += &format!(" {}.{option}", name.replace('-', "_"));
+                    loaded.parameters += &format!(" {}.{option}", module_key(&name));
                 }
             }
         }

@@ -62,7 +62,7 @@ fn card(one: &Explained, led: bool) -> Markup {
         @for line in sentence.lines().skip(usize::from(led)) { p { (plain(line)) } }
         (flame::flame(one))
         details open {
-            summary { "call tree, in the order of time" }
+            summary { "call tree" (one.turns_text()) ", in the order of time" }
             (tree::tree(one))
         }
         details { summary { "functions" } (functions(one)) }

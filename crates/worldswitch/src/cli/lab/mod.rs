@@ -21,7 +21,7 @@ const FETCH_HELP: &str = "\
 A NAME is a recipe (kvm, lab:kvm@6.12) or a set of packages (qemu); worldswitch lab list shows both.
 apt downloads the packages as your user, into a separate folder. apt installs nothing on this system
 and needs no root. The packages come from the Debian archive that this system's apt is configured
-for. If there is no such archive, name one:
+for. Without such an archive, name one:
   worldswitch lab fetch --mirror URL --keyring /usr/share/keyrings/debian-archive-keyring.gpg
 Without apt: run worldswitch lab export on a system with apt, then worldswitch lab import here.";
 

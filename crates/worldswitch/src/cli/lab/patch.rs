@@ -20,13 +20,13 @@ pub struct PatchHypArgs {
     /// The hypervisor's image: an ELF file with symbols, or any other file with --code.
     #[arg(value_name = "IN")]
     pub input: PathBuf,
-    /// The patched image to write. With -, write only the image to standard output.
+    /// File for the patched image. With -, write only the image to standard output.
     #[arg(short, long, value_name = "OUT")]
     pub output: PathBuf,
     /// Replacement of hypervisor instructions.
     #[arg(long, value_name = "MECHANISM", value_parser = mechanism())]
     pub to: Target,
-    /// Patch a VHE hypervisor: EL1 names are its own registers, EL12 and EL02 names are registers of its VM.
+    /// Patch a VHE hypervisor. Its EL1 names are its own registers, its EL12 and EL02 names those of its VM.
     #[arg(long)]
     pub vhe: bool,
     /// Code in a file that is not ELF: every word in these bytes, and no other. May be repeated.

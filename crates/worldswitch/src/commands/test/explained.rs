@@ -37,13 +37,13 @@ pub fn explain(
     let all = rows.len();
     for (at, (machine, platforms, benchmark)) in rows.into_iter().enumerate() {
         let text = format!(
-            "{benchmark} on {machine} is recorded, to see which functions changed ({}/{all})",
+            "recording {benchmark} on {machine} to find the functions that changed ({}/{all})",
             at + 1
         );
         output::progress("test", &text);
         let explained = of_row(args, made, &platforms, &benchmark, session);
         if session.stop.requested() {
-            bail!("stopped while it was explained");
+            bail!("stopped before its functions were found");
         }
         trial.explain(
             &machine,
