@@ -58,7 +58,7 @@ help:
 	@echo 'make clean       remove build/ and $(TARGET)/'
 	@echo
 	@echo 'run, image and test install missing packages on Debian 12 and 13, and list them on other systems'
-	@echo '(tools/setup check run|image|test|long only lists them).'
+	@echo '(tools/setup check ci|run|image|test|long only lists them).'
 
 # Builds only what the table needs, to be fast: no elvis, and nothing for other machines unless ARGS has --on.
 run: export PACKAGES := --package worldswitch
