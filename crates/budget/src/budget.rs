@@ -94,14 +94,16 @@ fn line(text: &str, place: usize) -> usize {
     before.iter().filter(|byte| **byte == b'\n').count() + 1
 }
 
+/// The first line of a new budget.
+pub(crate) const HEAD: &str =
+    "# Instructions that one operation may cost: worldswitch lab check --budget FILE\n";
+
 /// A benchmark and its figure, or why it has none.
 pub type MeasuredRow = (String, Result<Figure, String>);
 
 /// Writes a budget file from the figures of each platform; a budget is the upper end of the band.
 pub fn write(measured: &[(String, Vec<MeasuredRow>)]) -> String {
-    let mut text = String::from(
-        "# Instructions that one operation may cost: worldswitch lab check --budget FILE\n",
-    );
+    let mut text = HEAD.to_owned();
     for (platform, rows) in measured {
         let platform = toml::Value::String(platform.clone());
         // Writing to a String can't fail.

@@ -4,6 +4,8 @@
 
 mod budget;
 mod check;
+mod update;
 
 pub use budget::{Budget, parse, write};
 pub use check::{Checked, Line, Measured, lines, outcome, sound};
+pub use update::{Figures, updated};

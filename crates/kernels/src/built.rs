@@ -56,7 +56,7 @@ impl Kernels {
             config: path,
             debug: Some(tree.built().join("debug")),
         };
-        let parts = [text, builder.script(), compiler()];
+        let parts = [options(&text), builder.script(), compiler()];
         Ok(Self {
             how: short_hash(parts.map(|part| format!("{part}\0")), 12),
             builder,
@@ -147,6 +147,13 @@ fn evict(built: &Path, most: usize) -> std::io::Result<()> {
     Ok(())
 }
 
+/// The lines of a configuration that name an option, also `# CONFIG_X is not set`. Other comments change no kernel.
+fn options(config: &str) -> String {
+    let lines = config.lines();
+    let lines = lines.filter(|line| line.trim_start_matches("# ").starts_with("CONFIG_"));
+    lines.flat_map(|line| [line, "\n"]).collect()
+}
+
 /// Version of the compiler: kernels of another one have other code. The environment may choose it.
 fn compiler() -> String {
     let said = Command::new("sh").args(["-c", VERSION]).output();
@@ -162,6 +169,15 @@ const VERSION: &str = r#"echo "$LLVM $CROSS_COMPILE"; if [ -n "$LLVM" ]; then cl
 mod tests {
     use super::*;
     use std::time::Duration;
+
+    #[test]
+    fn comments_of_a_configuration_are_no_part_of_its_identity() {
+        let one = "# All.\n\nCONFIG_A=y\n# CONFIG_B is not set\n";
+        let other = "CONFIG_A=y\n# Why.\n# CONFIG_B is not set\n";
+        assert_eq!(options(one), options(other));
+        assert_ne!(options(one), options(&one.replace("A=y", "A=m")));
+        assert_ne!(options(one), options(&one.replace("_B is", "_C is")));
+    }
 
     #[test]
     fn the_kernels_that_were_used_last_are_kept() {

@@ -33,6 +33,9 @@ pub struct Recipe {
     pub summary: String,
     /// Caveat that a reader of the machine's results must know; every table of the machine shows it.
     pub caveat: Option<String>,
+    /// Recipe of a machine with the same hypervisor, on which functions are recorded if they can't be on this one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub explained_on: Option<String>,
     /// The published numbers of similar machines, the best first. [`Recipe::published`] has those that apply.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub published: Vec<Published>,

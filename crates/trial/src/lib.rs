@@ -8,6 +8,7 @@
     allow(clippy::unwrap_used, clippy::expect_used, clippy::too_many_lines)
 )]
 
+mod budget;
 mod flame;
 mod guilty;
 mod markdown;
@@ -16,6 +17,7 @@ mod row;
 mod text;
 mod trial;
 
+pub use budget::{HeadFigure, Limits, OverBudget};
 pub use flame::{Call, calls};
 pub use guilty::{Guilty, guilty};
 pub use row::TrialRow;

@@ -6,17 +6,28 @@ use ws_text::markdown;
 use ws_text::number::signed;
 
 impl Trial {
-    /// Returns the comment: sentence, table, functions, and the rest folded.
-    pub fn to_markdown(&self) -> String {
+    /// Returns the comment: sentence, table, functions, and the rest folded. `budget` is the text of a budget that the
+    /// change just meets, to paste.
+    pub fn to_markdown(&self, budget: &str) -> String {
         let mut text = format!("**{}**\n", markdown(&self.sentence));
         for machine in self.machines.iter().filter(|one| !one.rows.is_empty()) {
             text += &table(machine);
+        }
+        for (at, over) in self.over_budget.iter().enumerate() {
+            let gap = if at == 0 { "\n" } else { "" };
+            let _ = writeln!(text, "{gap}- over the budget: {}", markdown(&over.text()));
         }
         let details: String = self.machines.iter().map(details).collect();
         if !details.is_empty() {
             let _ = write!(
                 text,
                 "\n<details><summary>What did not change</summary>\n{details}\n</details>\n"
+            );
+        }
+        if !budget.is_empty() {
+            let _ = write!(
+                text,
+                "\n<details><summary>A budget that this change just meets</summary>\n\n```toml\n{budget}```\n</details>\n"
             );
         }
         text

@@ -37,6 +37,7 @@ impl Trial {
                 (head(&title, STYLE, SCRIPT))
                 body {
                     header { h1 { (plain(&self.sentence)) } }
+                    @for over in &self.over_budget { p.worse { "Over the budget: " (plain(&over.text())) "." } }
                     main { @for machine in &self.machines { (section(machine)) } }
                     script { (PreEscaped(SCRIPT)) }
                 }

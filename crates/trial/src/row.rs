@@ -33,6 +33,9 @@ pub struct TrialRow {
     /// Calls of both sides, for the flame graph.
     #[serde(skip)]
     pub calls: Vec<Call>,
+    /// Machine on which the functions were recorded, if it is not the row's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recorded_on: Option<String>,
     /// Reason why the functions are not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unexplained: Option<String>,
@@ -63,6 +66,7 @@ impl TrialRow {
             functions: Vec::new(),
             more_functions: 0,
             calls: Vec::new(),
+            recorded_on: None,
             unexplained: None,
         })
     }
@@ -77,7 +81,7 @@ impl TrialRow {
 }
 
 /// Numbers without a fraction as counts have them, others with two digits.
-fn figure(value: f64) -> String {
+pub(crate) fn figure(value: f64) -> String {
     match value.fract() == 0.0 {
         true => grouped(value as i64),
         false => format!("{value:.2}"),
@@ -131,13 +135,17 @@ impl TrialRow {
         }
     }
 
-    /// Note below the functions: how many more there are, or why none are known.
+    /// Note below the functions: how many more there are and where they were recorded, or why none are known.
     pub(crate) fn rest(&self) -> Option<String> {
-        match (&self.unexplained, self.more_functions) {
-            (Some(why), _) => Some(format!("functions not known: {why}")),
+        let more = match (&self.unexplained, self.more_functions) {
+            (Some(why), _) => return Some(format!("functions not known: {why}")),
             (None, 0) => None,
             (None, 1) => Some("1 more function changed".to_owned()),
             (None, more) => Some(format!("{more} more functions changed")),
-        }
+        };
+        let place = self.recorded_on.as_ref();
+        let place = place.map(|machine| format!("recorded on {machine}"));
+        let parts: Vec<String> = more.into_iter().chain(place).collect();
+        (!parts.is_empty()).then(|| parts.join("; "))
     }
 }

@@ -28,6 +28,10 @@ impl Trial {
                 let _ = writeln!(text, "  {}", lines.join("\n"));
             }
         }
+        for (at, over) in self.over_budget.iter().enumerate() {
+            let head = if at == 0 { "\nOver the budget\n" } else { "" };
+            let _ = writeln!(text, "{head}  {}", terminal(&over.text()));
+        }
         text
     }
 }

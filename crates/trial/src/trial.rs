@@ -1,5 +1,6 @@
 //! A trial: two sides on each machine.
 
+use crate::budget::{HeadFigure, OverBudget, figures};
 use crate::flame::Call;
 use crate::guilty::Guilty;
 use crate::row::TrialRow;
@@ -46,6 +47,8 @@ pub struct Trial {
     pub head: Side,
     /// The machines, in the order of the user.
     pub machines: Vec<Machine>,
+    /// Figures with the change that are over a budget of the user.
+    pub over_budget: Vec<OverBudget>,
 }
 
 /// The functions of a row.
@@ -57,6 +60,8 @@ pub struct Explanation {
     pub more_functions: usize,
     /// Calls of both sides.
     pub calls: Vec<Call>,
+    /// Machine that was recorded in place of the row's, if the row's can't be.
+    pub recorded_on: Option<String>,
 }
 
 /// The results of a machine, without and with the change.
@@ -77,6 +82,8 @@ pub struct Machine {
     pub rows: Vec<TrialRow>,
     /// Names of the rows that did not change.
     pub unchanged: Vec<String>,
+    /// Exact figures with the change, of all benchmarks.
+    pub figures: Vec<HeadFigure>,
     /// Rows that were not compared, with the reason.
     pub not_compared: Vec<String>,
     /// Caveats for a reader of the figures.
@@ -131,6 +138,7 @@ impl Trial {
             base,
             head,
             machines,
+            over_budget: Vec::new(),
         };
         trial.sentence = trial.say();
         Ok(trial)
@@ -159,16 +167,19 @@ impl Trial {
                     row.functions = explanation.functions;
                     row.more_functions = explanation.more_functions;
                     row.calls = explanation.calls;
+                    row.recorded_on = explanation.recorded_on;
                 }
                 Err(why) => row.unexplained = Some(why),
             }
         }
     }
 
-    /// Whether something changed for certain.
+    /// Whether something changed for certain, or is over a budget.
     pub fn has_changes(&self) -> bool {
-        self.rows()
-            .any(|(_, row)| matches!(row.verdict, Verdict::Better | Verdict::Worse))
+        !self.over_budget.is_empty()
+            || self
+                .rows()
+                .any(|(_, row)| matches!(row.verdict, Verdict::Better | Verdict::Worse))
     }
 
     /// Returns the trial as JSON.
@@ -266,6 +277,7 @@ impl Machine {
             head: compared.other.platform.clone(),
             rows,
             unchanged,
+            figures: figures(with),
             not_compared,
             caveats: compared.caveats.clone(),
         }

@@ -9,7 +9,7 @@ use ws_explain::explained::Explained;
 use ws_kernels::tree;
 use ws_machines::name::PlatformName;
 use ws_recorder::Explainer;
-use ws_runner::Session;
+use ws_runner::{Session, parts};
 use ws_terminal::output;
 use ws_trial::{Explanation, Trial, calls, guilty};
 
@@ -41,17 +41,41 @@ pub fn explain(
             at + 1
         );
         output::progress("test", &text);
-        let explained = of_row(args, made, &platforms, &benchmark, session);
+        let mut explained = of_row(args, made, &platforms, &benchmark, session);
+        let mut names = (machine.clone(), platforms.clone());
+        if let (Err(_), Some(like)) = (&explained, like(&machine, &platforms, args)) {
+            explained = of_row(args, made, &like.1, &benchmark, session)
+                .and_then(|explanation| recorded(explanation, &like.0));
+            names = like;
+        }
         if session.stop.requested() {
             bail!("stopped before its functions were found");
         }
-        trial.explain(
-            &machine,
-            &benchmark,
-            explained.map_err(|why| named(&format!("{why:#}"), &machine, &platforms, made)),
-        );
+        let explained =
+            explained.map_err(|why| named(&format!("{why:#}"), &names.0, &names.1, made));
+        trial.explain(&machine, &benchmark, explained);
     }
     Ok(())
+}
+
+/// The machine on which functions of this one are recorded if they can't be here, and its platforms of both sides.
+fn like(machine: &str, platforms: &[String; 2], args: &TestArgs) -> Option<(String, [String; 2])> {
+    let lab = parts::resources(&args.parts.to_parts()).lab().ok()?;
+    let of = |name: &str| -> Option<String> {
+        let mut name: PlatformName = name.parse().ok()?;
+        name.name = lab.recipe(&name.name, None).ok()?.explained_on?;
+        Some(name.to_string())
+    };
+    Some((of(machine)?, [of(&platforms[0])?, of(&platforms[1])?]))
+}
+
+/// An explanation from another machine, which must have the change too.
+fn recorded(mut explanation: Explanation, machine: &str) -> anyhow::Result<Explanation> {
+    if explanation.functions.is_empty() {
+        bail!("{machine}, on which they are recorded, does not have this change");
+    }
+    explanation.recorded_on = Some(machine.to_owned());
+    Ok(explanation)
 }
 
 /// A reason in which the sides stand in the place of their platforms, which have the paths of kernels.
@@ -94,5 +118,6 @@ fn of_row(
         functions,
         more_functions,
         calls: calls(before, after),
+        recorded_on: None,
     })
 }
