@@ -6,6 +6,7 @@
 # shellcheck disable=SC2154
 
 load common
+load commits
 
 MACHINE=${BISECT_MACHINE:-lab:kvm-vhe} KERNELS=${BISECT_KERNELS:-linux-arm64}
 
@@ -16,18 +17,9 @@ teardown() {
 
 setup() {
     common_setup
-    # A cache of the test's own.
-    CACHE=$BATS_TEST_TMPDIR/cache
-    mkdir "$CACHE"
-    ln -s "$LAB_STORE/sets" "$CACHE/sets"
-    export GIT_AUTHOR_NAME=x GIT_AUTHOR_EMAIL=x@example.org GIT_COMMITTER_NAME=x \
-        GIT_COMMITTER_EMAIL=x@example.org GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null
-    # Expanded by the shell that runs the build.
-    # shellcheck disable=SC2016
-    BUILD='test -d "$LAB_STORE/sets/$(cat kernel)/root" || { echo "error: no $(cat kernel)"; exit 2; }
-        cp "$LAB_STORE/sets/$(cat kernel)"/root/boot/vmlinuz-* "$WORLDSWITCH_OUT/bzImage"
-        find "$LAB_STORE/sets/$(cat kernel)/root" -name "*.ko" -exec cp {} "$WORLDSWITCH_OUT" \;
-        echo changed >>log'
+    commits_setup
+    # It also changes a file of the commit.
+    BUILD+=$'\necho changed >>log'
 }
 
 # change KERNEL SUBJECT: makes a commit whose kernel is this set of packages.

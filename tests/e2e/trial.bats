@@ -6,6 +6,7 @@
 
 load common
 load browser
+load commits
 
 setup_file() { browser_start; }
 
@@ -13,16 +14,7 @@ teardown_file() { browser_stop; }
 
 setup() {
     common_setup
-    CACHE=$BATS_TEST_TMPDIR/cache
-    mkdir "$CACHE"
-    ln -s "$LAB_STORE/sets" "$CACHE/sets"
-    export GIT_AUTHOR_NAME=x GIT_AUTHOR_EMAIL=x@example.org GIT_COMMITTER_NAME=x \
-        GIT_COMMITTER_EMAIL=x@example.org GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null
-    # Expanded by the shell that runs the build.
-    # shellcheck disable=SC2016
-    BUILD='test -d "$LAB_STORE/sets/$(cat kernel)/root" || { echo "error: no $(cat kernel)"; exit 2; }
-        cp "$LAB_STORE/sets/$(cat kernel)"/root/boot/vmlinuz-* "$WORLDSWITCH_OUT/bzImage"
-        find "$LAB_STORE/sets/$(cat kernel)/root" -name "*.ko" -exec cp {} "$WORLDSWITCH_OUT" \;'
+    commits_setup
     git init -q -b main tree
     for kernel in linux-arm64-6.1 linux-arm64-6.12 none; do
         echo "$kernel" >tree/kernel

@@ -2,6 +2,7 @@
 # The function and the line of the branch are named. The build takes minutes.
 
 load ../e2e/common
+load ../e2e/commits
 
 setup() {
     common_setup
@@ -14,10 +15,9 @@ setup() {
     tar xf source/usr/src/linux-source-6.12.tar.xz
     mv linux-source-6.12 linux
     rm -r source
-    # Debian's .gitignore is of its packaging.
-    export GIT_AUTHOR_NAME=x GIT_AUTHOR_EMAIL=x@example.org GIT_COMMITTER_NAME=x \
-        GIT_COMMITTER_EMAIL=x@example.org GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null
+    git_setup
     git -C linux init -q -b main
+    # Debian's .gitignore is of its packaging.
     git -C linux add -Af
     git -C linux commit -qm "Debian's source"
     BRANCH='if (unlikely(READ_ONCE(vcpu->run->request_interrupt_window) == 77)) pr_warn_once("a window of 77\\n");'
