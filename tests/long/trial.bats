@@ -6,9 +6,11 @@ load ../e2e/commits
 
 setup() {
     common_setup
-    if ! command -v flex bison bc >/dev/null || [ ! -e /usr/include/gelf.h ]; then
-        skip 'building a kernel needs flex, bison, bc and libelf-dev (tools/setup long)'
-    fi
+    local tool
+    for tool in flex bison bc; do
+        command -v "$tool" >/dev/null || skip "building a kernel needs $tool (tools/setup long)"
+    done
+    [ -e /usr/include/gelf.h ] || skip 'building a kernel needs libelf-dev (tools/setup long)'
     mkdir source
     (cd source && apt-get -q download linux-source-6.12) || skip 'this system has no package linux-source-6.12'
     dpkg-deb -x source/linux-source-6.12_*.deb source
