@@ -69,6 +69,9 @@ in_tree() { (cd tree && trial "$@"); }
     run -2 ws test 6.1 6.12 --on lab:native
     [[ $output == *'--on lab:native: this machine does not boot Linux'* ]]
     run -2 ws test 6.1 6.12 --on kvm
+    [[ $output == *'--on kvm: kernels are booted in a machine of the lab'* ]]
+    run -2 ws test 6.1 6.12 --on lab:kvm-vh
+    [[ $output == *'there is no platform "lab:kvm-vh"; did you mean lab:kvm-vhe'* ]]
     run -2 ws test a b --monitor --on lab:kvm
     [[ $output == *'there is no program a'* ]]
     run -2 trial 6.1 HEAD
