@@ -120,7 +120,7 @@ is_clean() {
         "--good start --bad main --bench hyper|there is no benchmark hyper; did you mean hypercall?"
         "--good start --bad main --bench in --on kvm|machine of the lab"
         "--good start --bad main --bench in --on lab:native|does not boot Linux"
-        "--good start --bad main --bench in --on lab:kvm@6.1|the kernel is that of each commit"
+        "--good start --bad main --bench in --on lab:kvm@6.1|leave out '@' and the variant, which names a kernel"
         "--good --x --bad main --bench in|--good"
     )
     for case in "${cases[@]}"; do
