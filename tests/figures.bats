@@ -104,7 +104,7 @@ END
 }
 
 @test "a table that can't be compared is no pass" {
-    local change
+    local change command
     good
     figures
     for change in '9s/skip/5/' '6s/\[in\]/[inn]/' '7s/12,345,678/1, 2/' '/^| row/s/`kvm`.*/a | b | c |/' '/^|/d' \
@@ -120,8 +120,14 @@ END
     done
     echo 'Nothing of figures.' >page.md
     run -2 figures
-    page <<<'<!-- figures: rm -rf / -->'
-    run -2 figures
+    : >calls
+    for command in 'rm -rf /' 'worldswitch run io --on lab:kvm' 'worldswitch run nested --on lab:kvm' \
+        'worldswitch run place --on lab:kvm' 'worldswitch run fleet --on lab:kvm'; do
+        page <<<"<!-- figures: $command -->"
+        run -2 figures
+        [[ $output = *"only run and run apps can be measured, not $command"* ]]
+        [ ! -s calls ]
+    done
     good
     echo 'exit 1' >worldswitch
     run -2 figures
@@ -163,7 +169,7 @@ worldswitch compare x y
 
 <!-- figures -->
 Then `worldswitch run apps --on
-lab:c -o y`, not `worldswitch run nested`.
+lab:c -o y`, not `worldswitch run nested` or `worldswitch run fleet plan x.toml`.
 
   <!-- figures -->
 <!-- figures: worldswitch run --on lab:d -->

@@ -6,6 +6,7 @@
 # shellcheck disable=SC2154
 
 load common
+load commits
 
 MACHINE=${BISECT_MACHINE:-lab:kvm-vhe} KERNELS=${BISECT_KERNELS:-linux-arm64}
 
@@ -16,18 +17,9 @@ teardown() {
 
 setup() {
     common_setup
-    # A cache of the test's own.
-    CACHE=$BATS_TEST_TMPDIR/cache
-    mkdir "$CACHE"
-    ln -s "$LAB_STORE/sets" "$CACHE/sets"
-    export GIT_AUTHOR_NAME=x GIT_AUTHOR_EMAIL=x@example.org GIT_COMMITTER_NAME=x \
-        GIT_COMMITTER_EMAIL=x@example.org GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null
-    # Expanded by the shell that runs the build.
-    # shellcheck disable=SC2016
-    BUILD='test -d "$LAB_STORE/sets/$(cat kernel)/root" || { echo "error: no $(cat kernel)"; exit 2; }
-        cp "$LAB_STORE/sets/$(cat kernel)"/root/boot/vmlinuz-* "$WORLDSWITCH_OUT/bzImage"
-        find "$LAB_STORE/sets/$(cat kernel)/root" -name "*.ko" -exec cp {} "$WORLDSWITCH_OUT" \;
-        echo changed >>log'
+    commits_setup
+    # It also changes a file of the commit.
+    BUILD+=$'\necho changed >>log'
 }
 
 # change KERNEL SUBJECT: makes a commit whose kernel is this set of packages.
@@ -128,7 +120,7 @@ is_clean() {
         "--good start --bad main --bench hyper|there is no benchmark hyper; did you mean hypercall?"
         "--good start --bad main --bench in --on kvm|machine of the lab"
         "--good start --bad main --bench in --on lab:native|does not boot Linux"
-        "--good start --bad main --bench in --on lab:kvm@6.1|the kernel is that of each commit"
+        "--good start --bad main --bench in --on lab:kvm@6.1|leave out '@' and the variant, which names a kernel"
         "--good --x --bad main --bench in|--good"
     )
     for case in "${cases[@]}"; do

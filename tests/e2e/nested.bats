@@ -50,7 +50,9 @@ of() {
 
 @test "wrong arguments are wrong usage, and missing results an error" {
     run -2 ws run nested --short --on lab:neve
-    run -2 ws show somewhere --boots 3
+    # A view of nested results and the cost model are two tables.
+    run -2 ws show somewhere --view nested --native other
+    [[ $output == *"'--view <VIEW>' cannot be used with '--native <RUN>'"* ]]
     run -1 ws show nowhere
     [[ $output == *nowhere* ]]
 }

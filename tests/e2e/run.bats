@@ -272,7 +272,7 @@ no_machine() { ! machines; }
     [ ! -e "$OUT/lab-native.json" ]
 }
 
-@test "list: benchmarks from the image, platforms with what they lack" {
+@test "benchmarks: those of the image; machines: what each lacks" {
     ws benchmarks --on lab:native,qemu-tcg | grep -q '^set-page-table-2m .* yes$'
     ws benchmarks --on lab:native | grep -q '^hypercall .* no: no hypervisor below answers hypercalls$'
     ws benchmarks --on lab:native,lab:kvm | grep -q '^vm-switch .* only lab:kvm$'

@@ -6,6 +6,7 @@
 
 load common
 load browser
+load commits
 
 setup_file() { browser_start; }
 
@@ -13,16 +14,8 @@ teardown_file() { browser_stop; }
 
 setup() {
     common_setup
-    CACHE=$BATS_TEST_TMPDIR/cache
-    mkdir "$CACHE"
-    ln -s "$LAB_STORE/sets" "$CACHE/sets"
-    export GIT_AUTHOR_NAME=x GIT_AUTHOR_EMAIL=x@example.org GIT_COMMITTER_NAME=x \
-        GIT_COMMITTER_EMAIL=x@example.org GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null
-    # Expanded by the shell that runs the build.
-    # shellcheck disable=SC2016
-    BUILD='test -d "$LAB_STORE/sets/$(cat kernel)/root" || { echo "error: no $(cat kernel)"; exit 2; }
-        cp "$LAB_STORE/sets/$(cat kernel)"/root/boot/vmlinuz-* "$WORLDSWITCH_OUT/bzImage"
-        find "$LAB_STORE/sets/$(cat kernel)/root" -name "*.ko" -exec cp {} "$WORLDSWITCH_OUT" \;'
+    commits_setup
+    BENCH='^(hypercall|cpuid)$'
     git init -q -b main tree
     for kernel in linux-arm64-6.1 linux-arm64-6.12 none; do
         echo "$kernel" >tree/kernel
@@ -33,8 +26,8 @@ setup() {
     git -C tree checkout -q linux-arm64-6.12
 }
 
-# What is compared, in a boot and a perturbed one of each side.
-trial() { ws test "$@" --on lab:kvm-vhe --cache "$CACHE" --perturb 1 --bench '^(hypercall|cpuid)$'; }
+# $BENCH is compared, in a boot and a perturbed one of each side.
+trial() { ws test "$@" --on lab:kvm-vhe --cache "$CACHE" --perturb 1 --bench "$BENCH"; }
 
 in_tree() { (cd tree && trial "$@"); }
 
@@ -77,6 +70,9 @@ in_tree() { (cd tree && trial "$@"); }
     run -2 ws test 6.1 6.12 --on lab:native
     [[ $output == *'--on lab:native: this machine does not boot Linux'* ]]
     run -2 ws test 6.1 6.12 --on kvm
+    [[ $output == *'--on kvm: kernels are booted in a machine of the lab'* ]]
+    run -2 ws test 6.1 6.12 --on lab:kvm-vh
+    [[ $output == *'there is no platform "lab:kvm-vh"; did you mean lab:kvm-vhe'* ]]
     run -2 ws test a b --monitor --on lab:kvm
     [[ $output == *'there is no program a'* ]]
     run -2 trial 6.1 HEAD
@@ -88,10 +84,21 @@ SHOWN='[...document.querySelectorAll("svg.flame g:not([hidden])")].map((node) =>
     [node.dataset.n, Math.round(Number(node.querySelector("rect").getAttribute("width")))])
     .sort((a, b) => b[1] - a[1]).slice(0, 10).map((one) => one.join(" ")).join("\n")'
 
+# ordered EXPRESSION: the benchmarks in out.json by this expression of a row, the least first.
+ordered() { jq -r ".machines[0].rows | sort_by($1) | map(.benchmark) | join(\" \")" out.json; }
+
+# sorted COLUMN ORDER: clicks the column's head, after which aria-sort must name this order; prints the table's benchmarks.
+sorted() {
+    js "[...document.querySelectorAll('th button')].find((button) => button.textContent === '$1').id = '$1'; 0" >/dev/null
+    click "#$1"
+    [ "$(js "[...document.querySelectorAll('th[aria-sort]')].map((head) => head.textContent + ' ' + head.ariaSort).join()")" = "$1 $2" ] || return
+    js '[...document.querySelectorAll("tbody th")].map((head) => head.textContent).join(" ")'
+}
+
 # bats test_tags=live
 @test "its page is one file whose graph zooms and is searched, by pointer and by keys, and whose table sorts" {
     browser_needed
-    run -3 trial 6.1 6.12 -o out
+    BENCH='^(hypercall|vm-switch)$' run -3 trial 6.1 6.12 -o out --export-json out.json
     [[ $output == *'the page is out/test.html' ]]
     WIDTHS='420 1400' laid_out "$PWD/out/test.html"
     page_open "$PWD/out/test.html"
@@ -106,7 +113,7 @@ SHOWN='[...document.querySelectorAll("svg.flame g:not([hidden])")].map((node) =>
         && Number(node.dataset.w) < 900); one.id = "zoomed"; 0'
     name=$(js 'document.getElementById("zoomed").dataset.n')
     click '#zoomed'
-    js "$SHOWN" | grep -qx "$name 1000"
+    js "$SHOWN" | grep -qxF "$name 1000"
     [ "$(js 'document.querySelector(".reset").hidden')" = false ]
     key Escape 27
     [ "$(js "$SHOWN")" = "$(cat whole.txt)" ]
@@ -125,8 +132,16 @@ SHOWN='[...document.querySelectorAll("svg.flame g:not([hidden])")].map((node) =>
     [ "$count" -gt 1 ]
     [ "$(js 'document.querySelectorAll("svg.flame g.found").length')" -eq "$count" ]
     [ "$(js 'document.querySelector(".graph output").textContent')" = "$count calls" ]
-    click 'th button'
-    [ "$(js 'document.querySelector("th").getAttribute("aria-sort")')" = descending ]
+    # A first click puts the greatest number first. As text, 7.9 would be greater than 19.7.
+    [ "$(ordered .base)" = 'hypercall vm-switch' ]
+    [ "$(ordered .percent)" = 'vm-switch hypercall' ]
+    [ "$(sorted before descending)" = 'vm-switch hypercall' ]
+    [ "$(sorted before ascending)" = 'hypercall vm-switch' ]
+    [ "$(sorted percent descending)" = 'hypercall vm-switch' ]
+    [ "$(sorted percent ascending)" = 'vm-switch hypercall' ]
+    # Text begins with A.
+    [ "$(sorted benchmark ascending)" = 'hypercall vm-switch' ]
+    [ "$(sorted benchmark descending)" = 'vm-switch hypercall' ]
     # Both colours are in it, and what is red has more with the change.
     [ "$(js 'document.querySelectorAll("svg.flame g.more").length > 0 && document.querySelectorAll("svg.flame g.less").length > 0')" = true ]
     [ "$(complaints)" = '' ]

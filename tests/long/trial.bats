@@ -2,22 +2,24 @@
 # The function and the line of the branch are named. The build takes minutes.
 
 load ../e2e/common
+load ../e2e/commits
 
 setup() {
     common_setup
-    if ! command -v flex bison bc >/dev/null || [ ! -e /usr/include/gelf.h ]; then
-        skip 'building a kernel needs flex, bison, bc and libelf-dev (tools/setup long)'
-    fi
+    local tool
+    for tool in flex bison bc; do
+        command -v "$tool" >/dev/null || skip "building a kernel needs $tool (tools/setup long)"
+    done
+    [ -e /usr/include/gelf.h ] || skip 'building a kernel needs libelf-dev (tools/setup long)'
     mkdir source
     (cd source && apt-get -q download linux-source-6.12) || skip 'this system has no package linux-source-6.12'
     dpkg-deb -x source/linux-source-6.12_*.deb source
     tar xf source/usr/src/linux-source-6.12.tar.xz
     mv linux-source-6.12 linux
     rm -r source
-    # Debian's .gitignore is of its packaging.
-    export GIT_AUTHOR_NAME=x GIT_AUTHOR_EMAIL=x@example.org GIT_COMMITTER_NAME=x \
-        GIT_COMMITTER_EMAIL=x@example.org GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null
+    git_setup
     git -C linux init -q -b main
+    # Debian's .gitignore is of its packaging.
     git -C linux add -Af
     git -C linux commit -qm "Debian's source"
     BRANCH='if (unlikely(READ_ONCE(vcpu->run->request_interrupt_window) == 77)) pr_warn_once("a window of 77\\n");'
