@@ -62,6 +62,38 @@ impl Commit {
     }
 }
 
+/// Returns the patch of one file between two commits, without lines around a change. The file is named from the root of
+/// the repository; without such a file the patch is empty.
+///
+/// # Errors
+/// Git fails, or the user stopped it.
+pub fn patch(
+    repository: &Path,
+    commits: [&Commit; 2],
+    file: &str,
+    stop: &Stop,
+) -> anyhow::Result<String> {
+    let [base, head] = commits.map(|commit| &*commit.id);
+    let file = format!(":(top,literal){file}");
+    let words = [
+        "diff",
+        "--no-color",
+        "--no-ext-diff",
+        "--no-textconv",
+        "--unified=0",
+        "--inter-hunk-context=0",
+        base,
+        head,
+        "--",
+        &file,
+    ];
+    let ended = git(repository, words, Some(stop))?;
+    match ended.status.success() {
+        true => Ok(ended.stdout),
+        false => bail!(failure(&words, &ended)),
+    }
+}
+
 /// Lists the commits of `repository` from `first` to `last`, both included, ancestors first.
 ///
 /// # Errors

@@ -165,6 +165,31 @@ fn commits_are_in_topological_order_with_both_ends() {
 }
 
 #[test]
+fn the_patch_of_a_file_has_no_lines_around_a_change() {
+    let repository = Repository::new();
+    let write = |text: &str| {
+        fs::create_dir_all(repository.folder.path().join("below")).unwrap();
+        fs::write(repository.folder.path().join("below/x.c"), text).unwrap();
+        repository.git("add -A");
+    };
+    write("a\nb\nc\n");
+    repository.commit("one");
+    write("a\nb\nnew\nc\n");
+    repository.commit("other");
+    let tree = repository.tree();
+    let commits = ["one", "other"].map(|name| tree.commit(name).unwrap());
+    // The user may be in a folder of the repository.
+    let folder = repository.folder.path().join("below");
+    let of = |file| patch(&folder, [&commits[0], &commits[1]], file, &Stop::default()).unwrap();
+    assert!(
+        of("below/x.c").contains("\n@@ -2,0 +3 @@"),
+        "{}",
+        of("below/x.c")
+    );
+    assert_eq!(of("none.c"), "");
+}
+
+#[test]
 fn a_range_has_both_ends_and_one_line_of_history() {
     let repository = line(4);
     let tree = repository.tree();

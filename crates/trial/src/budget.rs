@@ -1,11 +1,11 @@
 //! A trial and a budget: how many instructions each benchmark may cost with the change.
 
+use crate::row::figure;
 use crate::trial::Trial;
 use schemars::JsonSchema;
 use serde::Serialize;
 use ws_analysis::{Figure, Outcome};
 use ws_results::ResultFile;
-use crate::row::figure;
 
 /// A benchmark's figure with the change.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]

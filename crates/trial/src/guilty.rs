@@ -1,8 +1,9 @@
 //! The functions that are the cause of a change, with their lines.
 
+use crate::hunks::Hunks;
 use schemars::JsonSchema;
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use ws_explain::diff::{Change, Difference, source_name};
 use ws_explain::explained::Explained;
 
@@ -20,7 +21,7 @@ pub struct Guilty {
     /// Source file, if there is debug information.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
-    /// Line of the file with the most instructions that only one side executes.
+    /// Line of the file with the most instructions that the patch changed, or that only one side executes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
 }
@@ -36,11 +37,13 @@ impl Guilty {
 }
 
 /// Returns at most `most` functions whose own instructions changed, the most first, and the number of the others.
+/// `hunks` has the changed lines of a file, if both sides are commits.
 pub fn guilty(
     before: &Explained,
     after: &Explained,
     difference: &Difference,
     most: usize,
+    hunks: &dyn Fn(&str) -> Hunks,
 ) -> (Vec<Guilty>, usize) {
     let changed: Vec<_> = difference
         .functions
@@ -50,11 +53,20 @@ pub fn guilty(
     let guilty = changed.iter().take(most).map(|changed| {
         let key = (&*changed.name, changed.level);
         let (old, new) = (lines(before, key), lines(after, key));
+        let files = new.iter().chain(&old).map(|((file, _), _)| &**file);
+        let files: BTreeSet<&str> = files.collect();
+        let patches: BTreeMap<&str, Hunks> =
+            files.into_iter().map(|file| (file, hunks(file))).collect();
+        let patched = || {
+            let new = in_patch(&new, |file, line| patches[file].is_new(line));
+            new.or_else(|| in_patch(&old, |file, line| patches[file].is_old(line)))
+        };
         // A function that is gone has lines on the first side only.
-        let at = match changed.own() > 0 {
+        let alone = || match changed.own() > 0 {
             true => only_in(&new, &old).or_else(|| only_in(&old, &new)),
             false => only_in(&old, &new).or_else(|| only_in(&new, &old)),
         };
+        let at = patched().or_else(alone);
         let (file, line) = at.unzip();
         Guilty {
             function: changed.name.clone(),
@@ -82,6 +94,15 @@ fn lines(explained: &Explained, (name, level): (&str, u8)) -> Lines {
         }
     }
     lines.into_iter().collect()
+}
+
+/// Returns the line with the most instructions among those that the patch changes, the first of as many.
+fn in_patch(lines: &Lines, is_changed: impl Fn(&str, u32) -> bool) -> Option<(String, u32)> {
+    let lines = lines.iter().rev();
+    let changed = lines.filter(|((file, line), _)| is_changed(file, *line));
+    changed
+        .max_by_key(|(_, insns)| *insns)
+        .map(|(at, _)| at.clone())
 }
 
 /// Returns the line with the most instructions that has no counterpart on the other side. Lines of one file and as many
@@ -146,6 +167,15 @@ mod tests {
         // Of several the one with the most instructions, the first of as many.
         assert_eq!(found(&[(1, 2), (2, 5), (3, 5)], &[]), Some(2));
         assert_eq!(found(&[], &[(1, 2)]), None);
+    }
+
+    #[test]
+    fn a_line_of_the_patch_goes_before_lines_that_the_compiler_moved() {
+        let hunks = Hunks::of("@@ -10,0 +11,2 @@\n");
+        let after = of(&[(10, 9), (11, 2), (12, 3), (40, 30)]);
+        let found = in_patch(&after, |_, line| hunks.is_new(line));
+        assert_eq!(found.map(|(_, line)| line), Some(12));
+        assert_eq!(in_patch(&after, |_, line| hunks.is_old(line)), None);
     }
 
     proptest! {

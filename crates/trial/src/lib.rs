@@ -11,6 +11,7 @@
 mod budget;
 mod flame;
 mod guilty;
+mod hunks;
 mod markdown;
 mod page;
 mod row;
@@ -20,5 +21,6 @@ mod trial;
 pub use budget::{HeadFigure, Limits, OverBudget};
 pub use flame::{Call, calls};
 pub use guilty::{Guilty, guilty};
+pub use hunks::Hunks;
 pub use row::TrialRow;
 pub use trial::{Explanation, Machine, Pair, Side, TRIAL_SCHEMA, Trial};

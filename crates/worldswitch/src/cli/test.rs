@@ -80,6 +80,13 @@ pub struct TestArgs {
     /// a build with lab/kernel.config.
     #[arg(long, value_name = "COMMAND", help_heading = KERNELS)]
     pub build: Option<String>,
+    /// Check HEAD against the budget in FILE too (worldswitch lab check --help). A figure over its budget is a
+    /// regression, even if HEAD did not add to it.
+    #[arg(long, value_name = "FILE")]
+    pub budget: Option<PathBuf>,
+    /// Write HEAD's figures into the budget. Its other lines stay. Without the file, make it.
+    #[arg(long, requires = "budget")]
+    pub write: bool,
     /// Write a comment for the patch as Markdown. If nothing changed, no file is written, and an existing file is
     /// removed.
     #[arg(long, value_name = "FILE", help_heading = OUTPUT, value_parser = file(Form::Markdown))]

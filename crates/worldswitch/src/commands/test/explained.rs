@@ -11,7 +11,7 @@ use ws_machines::name::PlatformName;
 use ws_recorder::Explainer;
 use ws_runner::{Session, parts};
 use ws_terminal::output;
-use ws_trial::{Explanation, Trial, calls, guilty};
+use ws_trial::{Explanation, Hunks, Trial, calls, guilty};
 
 /// Functions that are named below a row.
 const FUNCTIONS: usize = 3;
@@ -60,7 +60,8 @@ pub fn explain(
 
 /// The machine on which functions of this one are recorded if they can't be here, and its platforms of both sides.
 fn like(machine: &str, platforms: &[String; 2], args: &TestArgs) -> Option<(String, [String; 2])> {
-    let lab = parts::resources(&args.parts.to_parts()).lab().ok()?;
+    let resources = parts::resources(&args.parts.to_parts());
+    let lab = resources.lab().ok()?;
     let of = |name: &str| -> Option<String> {
         let mut name: PlatformName = name.parse().ok()?;
         name.name = lab.recipe(&name.name, None).ok()?.explained_on?;
@@ -106,14 +107,24 @@ fn of_row(
             debug: &debug,
             session,
         };
-        explainer.explain(&name)?.context("stopped")
+        let mut explained = explainer.explain(&name)?.context("stopped")?;
+        for line in &mut explained.lines {
+            line.file = tree::in_source(&line.file).to_owned();
+        }
+        Ok(explained)
     };
     let (before, after) = (&record(0)?, &record(1)?);
     let difference = Difference::of(before, after)?;
-    let (mut functions, more_functions) = guilty(before, after, &difference, FUNCTIONS);
-    for file in functions.iter_mut().filter_map(|one| one.file.as_mut()) {
-        *file = tree::in_source(file).to_owned();
-    }
+    // A machine that boots another kernel, or a folder, has no patch; lines are then compared without it.
+    let commits = [&made[0].commit, &made[1].commit].map(Option::as_ref);
+    let hunks = |file: &str| {
+        let [Some(base), Some(head)] = commits else {
+            return Hunks::default();
+        };
+        let patch = tree::patch(&args.kernel_tree, [base, head], file, &session.stop);
+        Hunks::of(&patch.unwrap_or_default())
+    };
+    let (functions, more_functions) = guilty(before, after, &difference, FUNCTIONS, &hunks);
     Ok(Explanation {
         functions,
         more_functions,

@@ -1,5 +1,6 @@
 //! `worldswitch test`: what a change costs, and the functions that are the cause.
 
+mod budget;
 mod explained;
 mod measured;
 mod sides;
@@ -8,6 +9,7 @@ use crate::cli::{STDOUT, TestArgs, session};
 use crate::shared::suite::Layout;
 use crate::shared::{Done, export, on_stdout, write};
 use anyhow::{Context, bail};
+use budget::{Budget, paste};
 use sides::{Made, Sides};
 use std::path::Path;
 use std::rc::Rc;
@@ -28,12 +30,16 @@ pub fn test(args: &TestArgs, colours: Colours) -> anyhow::Result<Done> {
     on_stdout(files(args))?;
     let session = session(colours)?;
     let sides = Sides::of(args)?;
+    let budget = Budget::of(args)?;
     let folder = Rc::new(args.output.to_output().make(SystemTime::now())?);
     folder.must_be_empty()?;
     let (base, head) = sides.make(args, folder.path(), &session)?;
     let (results, done) = measured::measured(args, &sides, [&base, &head], &folder, &session)?;
     let pairs = pairs(&sides.machines, [&base, &head], &results)?;
     let mut trial = Trial::of(base.side.clone(), head.side.clone(), &pairs, &args.allow)?;
+    if let Some(budget) = &budget {
+        budget.check(&mut trial);
+    }
     if !args.no_explain {
         explained::explain(&mut trial, args, [&base, &head], &session)?;
     }
@@ -41,6 +47,9 @@ pub fn test(args: &TestArgs, colours: Colours) -> anyhow::Result<Done> {
     let page = folder.path().join(PAGE);
     write(&page, trial.to_html().as_bytes())?;
     output::remark(&format!("the page is {}", page.display()), colours);
+    if let Some(budget) = &budget {
+        budget.keep_up(args, &trial, colours)?;
+    }
     Ok(match done {
         Done::Whole => Done::Judged(trial.outcome),
         done => done,
@@ -101,9 +110,13 @@ fn show(args: &TestArgs, trial: &Trial) -> anyhow::Result<()> {
         }
     }
     export(args.exports.json_to(), || Ok(trial.to_json()?))?;
-    export(args.exports.markdown_to(), || Ok(trial.to_markdown()))?;
+    export(args.exports.markdown_to(), || {
+        Ok(trial.to_markdown(&paste(trial)))
+    })?;
     match &args.comment {
-        Some(path) if trial.has_changes() => export(Some(path), || Ok(trial.to_markdown())),
+        Some(path) if trial.has_changes() => {
+            export(Some(path), || Ok(trial.to_markdown(&paste(trial))))
+        }
         // A comment of an earlier test would be taken for this one's.
         Some(path) if path != Path::new(STDOUT) && path.exists() => {
             std::fs::remove_file(path).with_context(|| format!("can't remove {}", path.display()))

@@ -6,7 +6,7 @@ use crate::shared::kernels::booted;
 use anyhow::{Context, bail};
 use std::path::{Path, PathBuf};
 use ws_kernels::built::Kernels;
-use ws_kernels::tree::Tree;
+use ws_kernels::tree::{Commit, Tree};
 use ws_lab::kernel::Kernel;
 use ws_machines::name::{PlatformName, parse_list};
 use ws_machines::resources::Resources;
@@ -47,6 +47,8 @@ pub struct Made {
     pub monitor: Option<PathBuf>,
     /// Folder with debug information.
     pub debug: Option<PathBuf>,
+    /// The commit of the kernel.
+    pub commit: Option<Commit>,
 }
 
 impl Made {
@@ -147,6 +149,7 @@ impl Sides {
                 results: None,
                 monitor: None,
                 debug: None,
+                commit: None,
             };
             match word {
                 Word::Results(results) => made.results = Some(results.clone()),
@@ -212,6 +215,7 @@ fn build(
     });
     made.variant = Some(utf8(&built.kernel)?);
     made.debug = built.debug.filter(|folder| has_debug(folder));
+    made.commit = Some(commit);
     Ok(())
 }
 
