@@ -20,7 +20,7 @@ use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use ws_terminal::{Stop, Stopped, Usage};
+use ws_terminal::{Stop, Stopped, Usage, output};
 
 /// Variables that a calling git hook or alias may have set, and that would lead git to another
 /// repository.
@@ -203,10 +203,10 @@ impl Tree {
         Self::open(repository, &cache.join("bisect"), false, stop)
     }
 
-    /// Opens the kept worktree of the repository at `repository`, and makes it the first time.
+    /// Opens the kept worktree of the repository at `repository`, and makes it the first time. Waits while another process uses it.
     ///
     /// # Errors
-    /// `repository` is not a repository, another process uses its worktree, or the cache can't be written.
+    /// `repository` is not a repository, or the cache can't be written.
     pub fn keep(repository: &Path, cache: &Path, stop: &Stop) -> anyhow::Result<Self> {
         Self::open(repository, &cache.join("commits"), true, stop)
     }
@@ -236,7 +236,20 @@ impl Tree {
                 true
             }
         });
-        if is_held {
+        if is_held && is_kept {
+            // Builds are short, and the other one's kernel may be this one's too.
+            let text = format!(
+                "another worldswitch builds commits of {}: waiting for it",
+                repository.display()
+            );
+            output::progress("build", &text);
+            while held() {
+                if stop.requested() {
+                    return Err(Stopped.into());
+                }
+                std::thread::sleep(std::time::Duration::from_millis(200));
+            }
+        } else if is_held {
             bail!(
                 "another worldswitch builds commits of {} (it holds {})",
                 repository.display(),
