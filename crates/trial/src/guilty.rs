@@ -1,5 +1,6 @@
 //! The functions that are the cause of a change, with their lines.
 
+use crate::flame::Call;
 use crate::hunks::Hunks;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -18,6 +19,9 @@ pub struct Guilty {
     pub change: Change,
     /// Instructions of its own that the function executes more.
     pub own: i64,
+    /// The function with the call of it that only one side has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub caller: Option<String>,
     /// Source file, if there is debug information.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
@@ -27,6 +31,13 @@ pub struct Guilty {
 }
 
 impl Guilty {
+    /// The change in words: `gained, called by vcpu_run`.
+    pub fn how(&self) -> String {
+        let caller = self.caller.as_ref();
+        let caller = caller.map(|caller| format!(", called by {caller}"));
+        self.change.word().to_owned() + &caller.unwrap_or_default()
+    }
+
     /// `arch/x86/kvm/x86.c:11234`, if it is known.
     pub fn place(&self) -> Option<String> {
         match (&self.file, self.line) {
@@ -37,12 +48,13 @@ impl Guilty {
 }
 
 /// Returns at most `most` functions whose own instructions changed, the most first, and the number of the others.
-/// `hunks` has the changed lines of a file, if both sides are commits.
+/// `calls` are both sides' calls, and `hunks` has the changed lines of a file, if both sides are commits.
 pub fn guilty(
     before: &Explained,
     after: &Explained,
     difference: &Difference,
     most: usize,
+    calls: &[Call],
     hunks: &dyn Fn(&str) -> Hunks,
 ) -> (Vec<Guilty>, usize) {
     let changed: Vec<_> = difference
@@ -52,19 +64,31 @@ pub fn guilty(
         .collect();
     let guilty = changed.iter().take(most).map(|changed| {
         let key = (&*changed.name, changed.level);
-        let (old, new) = (lines(before, key), lines(after, key));
-        let files = new.iter().chain(&old).map(|((file, _), _)| &**file);
+        let (old_lines, new_lines) = (lines(before, key), lines(after, key));
+        let caller = caller(calls, key);
+        // The line that has the new call.
+        let of_caller = |side: &Explained| {
+            let caller = caller.as_deref();
+            caller.map_or(Lines::new(), |name| lines(side, (name, changed.level)))
+        };
+        let (calling_old, calling_new) = (of_caller(before), of_caller(after));
+        let all = [&new_lines, &old_lines, &calling_new, &calling_old];
+        let files = all.into_iter().flatten().map(|((file, _), _)| &**file);
         let files: BTreeSet<&str> = files.collect();
         let patches: BTreeMap<&str, Hunks> =
             files.into_iter().map(|file| (file, hunks(file))).collect();
         let patched = || {
-            let new = in_patch(&new, |file, line| patches[file].is_new(line));
-            new.or_else(|| in_patch(&old, |file, line| patches[file].is_old(line)))
+            let new = |lines| in_patch(lines, |file, line| patches[file].is_new(line));
+            let old_line = |lines| in_patch(lines, |file, line| patches[file].is_old(line));
+            new(&new_lines)
+                .or_else(|| new(&calling_new))
+                .or_else(|| old_line(&old_lines))
+                .or_else(|| old_line(&calling_old))
         };
         // A function that is gone has lines on the first side only.
         let alone = || match changed.own() > 0 {
-            true => only_in(&new, &old).or_else(|| only_in(&old, &new)),
-            false => only_in(&old, &new).or_else(|| only_in(&new, &old)),
+            true => only_in(&new_lines, &old_lines).or_else(|| only_in(&old_lines, &new_lines)),
+            false => only_in(&old_lines, &new_lines).or_else(|| only_in(&new_lines, &old_lines)),
         };
         let at = patched().or_else(alone);
         let (file, line) = at.unzip();
@@ -73,6 +97,7 @@ pub fn guilty(
             level: changed.level,
             change: changed.change,
             own: changed.own(),
+            caller,
             file,
             line,
         }
@@ -80,6 +105,35 @@ pub fn guilty(
     let guilty: Vec<Guilty> = guilty.collect();
     let more = changed.len() - guilty.len();
     (guilty, more)
+}
+
+/// Returns the function that calls this one on one side only, or calls another one there that leads to it. Of several the
+/// one with the most instructions; none if both sides call the function alike.
+fn caller(calls: &[Call], (name, level): (&str, u8)) -> Option<String> {
+    let mut found: BTreeMap<&str, u64> = BTreeMap::new();
+    let mut alike = 0;
+    // Calls with the last function on the way that both sides have, and whether only one side has the call.
+    let mut open: Vec<(&Call, Option<&str>, bool)> =
+        calls.iter().map(|call| (call, None, false)).collect();
+    while let Some((call, above, is_below)) = open.pop() {
+        let is_alone = is_below || call.total.contains(&0);
+        if call.function == name && call.level == level {
+            let changed = call.added().unsigned_abs();
+            match above.filter(|_| is_alone) {
+                Some(above) => *found.entry(above).or_default() += changed,
+                None => alike += changed,
+            }
+        }
+        let above = if is_alone {
+            above
+        } else {
+            Some(&*call.function)
+        };
+        open.extend(call.children.iter().map(|child| (child, above, is_alone)));
+    }
+    let most = found.into_iter().max_by_key(|(_, changed)| *changed);
+    most.filter(|(_, changed)| *changed > alike)
+        .map(|(caller, _)| caller.to_owned())
 }
 
 /// Lines of a function in the order of file and number, with their instructions.
@@ -176,6 +230,44 @@ mod tests {
         let found = in_patch(&after, |_, line| hunks.is_new(line));
         assert_eq!(found.map(|(_, line)| line), Some(12));
         assert_eq!(in_patch(&after, |_, line| hunks.is_old(line)), None);
+    }
+
+    fn call(function: &str, own: [u64; 2], children: Vec<Call>) -> Call {
+        let below = |side: usize| children.iter().map(|call| call.total[side]).sum::<u64>();
+        Call {
+            function: function.to_owned(),
+            level: 0,
+            is_guest: false,
+            own,
+            total: [own[0] + below(0), own[1] + below(1)],
+            width: 0,
+            children,
+        }
+    }
+
+    #[test]
+    fn the_caller_is_the_last_function_on_both_sides() {
+        let lock = || call("_raw_spin_lock", [0, 9], vec![]);
+        let inlined = call("spin_lock", [0, 1], vec![lock()]);
+        let calls = [call(
+            "run",
+            [5, 5],
+            vec![call("sync", [7, 7], vec![inlined])],
+        )];
+        assert_eq!(
+            caller(&calls, ("_raw_spin_lock", 0)).as_deref(),
+            Some("sync")
+        );
+        assert_eq!(caller(&calls, ("spin_lock", 0)).as_deref(), Some("sync"));
+        assert_eq!(caller(&calls, ("sync", 0)), None);
+        // More of it is in calls that both sides have.
+        let calls = [call(
+            "run",
+            [5, 5],
+            vec![lock(), call("_raw_spin_lock", [9, 30], vec![])],
+        )];
+        assert_eq!(caller(&calls, ("_raw_spin_lock", 0)), None);
+        assert_eq!(caller(&[lock()], ("_raw_spin_lock", 0)), None);
     }
 
     proptest! {

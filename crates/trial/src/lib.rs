@@ -14,6 +14,7 @@ mod guilty;
 mod hunks;
 mod markdown;
 mod page;
+mod picture;
 mod row;
 mod text;
 mod trial;

@@ -23,7 +23,7 @@ const ROW: usize = 18;
 const NARROWEST: f64 = 0.02;
 
 /// A string of a result, with invisible characters made visible.
-fn plain(text: &str) -> Cow<'_, str> {
+pub(crate) fn plain(text: &str) -> Cow<'_, str> {
     ws_text::terminal(text)
 }
 
@@ -130,7 +130,7 @@ fn details(machine: &Machine, row: &TrialRow) -> Markup {
             ul.functions {
                 @for guilty in &row.functions {
                     li {
-                        code { (plain(&guilty.function)) } " " (signed(guilty.own)) ", " (guilty.change.word())
+                        code { (plain(&guilty.function)) } " " (signed(guilty.own)) ", " (plain(&guilty.how()))
                         @if let Some(place) = guilty.place() { " (" code { (plain(&place)) } ")" }
                     }
                 }

@@ -121,7 +121,7 @@ fn function(guilty: &Guilty) -> String {
         signed(guilty.own),
         guilty.function,
         place.unwrap_or_default(),
-        guilty.change.word()
+        guilty.how()
     );
     terminal(&text).into_owned()
 }

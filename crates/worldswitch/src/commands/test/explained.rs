@@ -124,11 +124,12 @@ fn of_row(
         let patch = tree::patch(&args.kernel_tree, [base, head], file, &session.stop);
         Hunks::of(&patch.unwrap_or_default())
     };
-    let (functions, more_functions) = guilty(before, after, &difference, FUNCTIONS, &hunks);
+    let calls = calls(before, after);
+    let (functions, more_functions) = guilty(before, after, &difference, FUNCTIONS, &calls, &hunks);
     Ok(Explanation {
         functions,
         more_functions,
-        calls: calls(before, after),
+        calls,
         recorded_on: None,
     })
 }

@@ -21,6 +21,8 @@ use ws_trial::{Pair, Trial};
 
 /// Name of the page in the results' folder.
 const PAGE: &str = "test.html";
+/// Name of the picture beside it, if something changed.
+const PICTURE: &str = "test.svg";
 
 /// Makes both sides, measures and compares them, and explains what changed.
 ///
@@ -46,6 +48,9 @@ pub fn test(args: &TestArgs, colours: Colours) -> anyhow::Result<Done> {
     show(args, &trial)?;
     let page = folder.path().join(PAGE);
     write(&page, trial.to_html().as_bytes())?;
+    if let Some(picture) = trial.to_svg() {
+        write(&folder.path().join(PICTURE), picture.as_bytes())?;
+    }
     output::remark(&format!("the page is {}", page.display()), colours);
     if let Some(budget) = &budget {
         budget.keep_up(args, &trial, colours)?;
