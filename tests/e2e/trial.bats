@@ -57,6 +57,24 @@ in_tree() { (cd tree && trial "$@"); }
     run -0 trial versions/lab-kvm-vhe@6.1.json versions/lab-kvm-vhe@6.1.json --comment comment.md
     [[ $output == *': 0 of 1 figure changed.'* ]]
     [ ! -e comment.md ]
+    # A budget: written, kept up, and checked even if nothing changed.
+    both=(versions/lab-kvm-vhe@6.1.json versions/lab-kvm-vhe@6.12.json)
+    run -3 trial "${both[@]}" --no-explain --budget kvm.toml --write -o written --comment comment.md
+    head=$(jq '.machines[0].figures[0].band[1] | floor' results.json)
+    grep -qx "hypercall = $head" kvm.toml
+    sed -n '/^```toml$/,/^```$/p' comment.md | grep -v '^```' | diff - kvm.toml
+    grep -q '<svg .*hypercall.*%' written/test.svg
+    sed -i "s/^hypercall = .*/cpuid = 1\nhypercall = 10 # agreed/" kvm.toml
+    run -3 trial versions/lab-kvm-vhe@6.1.json versions/lab-kvm-vhe@6.1.json --budget kvm.toml --json
+    jq -e '.over_budget | length == 1 and .[0].benchmark == "hypercall" and .[0].budget == 10' <<<"$output"
+    run -3 trial "${both[@]}" --no-explain --budget kvm.toml --write
+    grep -qx "hypercall = $head # agreed" kvm.toml
+    grep -qx 'cpuid = 1' kvm.toml
+    run -2 trial "${both[@]}" --budget none.toml
+    [[ $output == *none.toml* ]]
+    echo 'hypercall = 1' >wrong.toml
+    run -2 trial "${both[@]}" --budget wrong.toml --write
+    [[ $output == *'wrong.toml is not a budget'* ]]
 }
 
 @test "what can't be compared or built is said before anything boots" {
