@@ -3,7 +3,8 @@
 //!
 //! Counts repeat exactly, so no statistical test is needed. But code and data may move in memory, and that alone
 //! changes counts. Boots that were perturbed on purpose show how far each figure moves with the layout (its band). A
-//! shift counts only outside of both sides' bands.
+//! shift counts only outside of both sides' bands, or if each boot shifts by as much as the other side's boot of the same
+//! perturbation.
 
 use crate::boot::BootEstimate;
 use crate::statistics::lower_median;
@@ -58,7 +59,7 @@ enum Figure {
 enum Shift {
     /// None, or less than the minimum effect.
     Same,
-    /// The shift between the unperturbed boots; the bands do not overlap.
+    /// The shift between the unperturbed boots; the bands do not overlap, or all boots shift alike.
     Outside(f64),
     /// Some shift, but the bands overlap or are not known.
     Inside,
@@ -108,6 +109,29 @@ struct Seen {
     own: Band,
     /// The range over all boots.
     band: Band,
+    /// The figures of the perturbed boots. The n-th has the n-th perturbation, on any side.
+    perturbed: Vec<f64>,
+}
+
+/// Fewest perturbed boots for shifts to be compared by perturbation.
+const PAIRS: usize = 2;
+
+impl Seen {
+    /// Whether all boots shift by the same number to the other side, each pair with the same perturbation. Layout moves
+    /// each perturbed boot by another number.
+    fn shifts_alike(&self, other: &Self) -> bool {
+        let is_point = |seen: &Self| seen.own.low == seen.own.high;
+        let by = other.value - self.value;
+        is_point(self)
+            && is_point(other)
+            && self.perturbed.len() == other.perturbed.len()
+            && self.perturbed.len() >= PAIRS
+            && self
+                .perturbed
+                .iter()
+                .zip(&other.perturbed)
+                .all(|(base, other)| other - base == by)
+    }
 }
 
 impl Summary {
@@ -116,11 +140,13 @@ impl Summary {
             boots.iter().map(|boot| figure.of(boot)).collect()
         };
         let own = of(&self.boots)?;
-        let all = [own.clone(), of(&self.perturbed)?].concat();
+        let perturbed = of(&self.perturbed)?;
+        let all = [own.clone(), perturbed.clone()].concat();
         Some(Seen {
             value: lower_median(&own)?,
             own: band(&own)?,
             band: band(&all)?,
+            perturbed,
         })
     }
 
@@ -163,7 +189,7 @@ fn shift(base: &Seen, other: &Seen, banded: bool, min_effect: f64) -> Shift {
     }
     let above = other.band.low - base.band.high;
     let below = base.band.low - other.band.high;
-    if banded && above.max(below) >= min_effect {
+    if banded && (above.max(below) >= min_effect || base.shifts_alike(other)) {
         Shift::Outside(other.value - base.value)
     } else {
         Shift::Inside

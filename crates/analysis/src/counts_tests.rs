@@ -90,6 +90,28 @@ fn a_shift_inside_the_band_is_no_verdict() {
 }
 
 #[test]
+fn a_shift_inside_the_band_is_a_verdict_if_each_perturbed_boot_shifts_alike() {
+    let of = |own: u64, perturbed: &[u64]| {
+        let runs: Vec<Vec<u64>> = perturbed.iter().map(|cost| vec![*cost; 64]).collect();
+        let runs: Vec<&[u64]> = runs.iter().map(Vec::as_slice).collect();
+        side(&[&[own; 64], &[own; 64]], &runs)
+    };
+    let base = of(4370, &[4366, 4370]);
+    let (verdict, finding) = judged(&base, &of(4371, &[4367, 4371]));
+    assert_eq!((verdict, &*finding), (Verdict::Worse, "1 instruction more"));
+    assert_eq!(judged(&of(4371, &[4367, 4371]), &base).0, Verdict::Better);
+    // Layout moves boots by different numbers.
+    assert_eq!(
+        judged(&base, &of(4371, &[4366, 4371])).0,
+        Verdict::Inconclusive
+    );
+    assert_eq!(judged(&base, &of(4371, &[4367])).0, Verdict::Inconclusive);
+    // One pair beside the unperturbed one is too few.
+    let (base, other) = (of(4370, &[4366]), of(4371, &[4367]));
+    assert_eq!(judged(&base, &other).0, Verdict::Inconclusive);
+}
+
+#[test]
 fn a_shift_of_unknown_band_is_no_verdict_and_says_whose_it_is() {
     let sides = |perturbed: [bool; 2]| {
         let side = |cost: u64, perturbed| {
