@@ -27,7 +27,7 @@ impl Trial {
         if !budget.is_empty() {
             let _ = write!(
                 text,
-                "\n<details><summary>A budget that this change just meets</summary>\n\n```toml\n{budget}```\n</details>\n"
+                "\n<details><summary>To accept these figures, put them into your budget (worldswitch test --budget FILE)</summary>\n\n```toml\n{budget}```\n</details>\n"
             );
         }
         text
@@ -36,7 +36,7 @@ impl Trial {
 
 fn table(machine: &Machine) -> String {
     let mut text = format!(
-        "\n| {} | before | after | change | | functions |\n|---|--:|--:|--:|--:|---|\n",
+        "\n| {}, instructions | before | after | change | | functions |\n|---|--:|--:|--:|--:|---|\n",
         markdown(&machine.machine)
     );
     for row in &machine.rows {

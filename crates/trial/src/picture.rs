@@ -9,9 +9,9 @@ use ws_analysis::Verdict;
 /// Width of the picture, in units of its drawing.
 const WIDTH: f64 = 900.0;
 /// Place of zero, between the names and the right edge.
-const ZERO: f64 = 540.0;
+const ZERO: f64 = 530.0;
 /// Length of the longest bar. Its label has the rest of each side.
-const LONGEST: f64 = 260.0;
+const LONGEST: f64 = 240.0;
 /// Height of a line.
 const LINE: f64 = 24.0;
 /// Base line of a line's text.

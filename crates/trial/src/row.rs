@@ -144,7 +144,9 @@ impl TrialRow {
             (None, more) => Some(format!("{more} more functions changed")),
         };
         let place = self.recorded_on.as_ref();
-        let place = place.map(|machine| format!("recorded on {machine}"));
+        let place = place.map(|machine| {
+            format!("functions of {machine}, because this machine can't record them")
+        });
         let parts: Vec<String> = more.into_iter().chain(place).collect();
         (!parts.is_empty()).then(|| parts.join("; "))
     }

@@ -174,12 +174,10 @@ impl Trial {
         }
     }
 
-    /// Whether something changed for certain, or is over a budget.
-    pub fn has_changes(&self) -> bool {
-        !self.over_budget.is_empty()
-            || self
-                .rows()
-                .any(|(_, row)| matches!(row.verdict, Verdict::Better | Verdict::Worse))
+    /// Whether there is anything to say about the change: a figure that changed, is in doubt or over a budget, or that
+    /// was not compared.
+    pub fn has_findings(&self) -> bool {
+        self.outcome != Outcome::NoRegression || self.rows().next().is_some()
     }
 
     /// Returns the trial as JSON.

@@ -9,12 +9,12 @@ const HELP: &str = "\
 BASE and HEAD are each, in this order of preference:
   results           a folder, FOLDER:PLATFORM or a file of an earlier run
   a kernel          a build tree, a folder with a bzImage and its modules, or a kernel's file
-  a version         of a kernel that the lab has: 6.1, 6.12, unstable (worldswitch lab show kvm)
+  a version         of a kernel that the lab has: 6.1, 6.12, unstable (worldswitch lab list)
   a commit          of the repository of Linux in the current folder, or of --kernel-tree
 With --monitor they are programs: the KVM monitors to compare.
 
 A commit is built with the lab's small configuration, in a worktree in the cache. Your checkout is
-never touched. The next build compiles only changed files, and the last kernels are kept. Builds
+never touched. The next build compiles only changed files, and the last 16 kernels are kept. Builds
 need Linux's usual tools (gcc, make, flex, bison, bc, libelf-dev), and use ccache if it is
 installed.
 
@@ -32,7 +32,7 @@ Exit codes, the first that applies:
   2  wrong usage
   1  an error, or a machine that failed
   3  a regression
-  4  a figure is in doubt, or nothing was compared
+  4  a figure is in doubt (inside its band), or a machine was not compared
   0  nothing costs more";
 
 /// The heading of options that say how kernels are made.
@@ -60,8 +60,8 @@ pub struct TestArgs {
     /// Measure only benchmarks whose name matches this regular expression (any part of the name).
     #[arg(long, value_name = "REGEX", value_parser = regex::Regex::new)]
     pub bench: Option<regex::Regex>,
-    /// Extra boots of each side with shifted code and more memory. The range of a figure over all boots is its
-    /// band. A change inside the band is no change.
+    /// Extra boots of each side, with shifted code and more memory. The range of a figure over all boots is its
+    /// band. A change inside the band is in doubt, unless each pair of boots changed by the same number.
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub perturb: u32,
     /// Compare the sides even if this condition differs; may be repeated.
@@ -80,15 +80,16 @@ pub struct TestArgs {
     /// a build with lab/kernel.config.
     #[arg(long, value_name = "COMMAND", help_heading = KERNELS)]
     pub build: Option<String>,
-    /// Check HEAD against the budget in FILE too (worldswitch lab check --help). A figure over its budget is a
-    /// regression, even if HEAD did not add to it.
+    /// Check HEAD's figures against the budget in FILE too (worldswitch lab check --help). A figure over its budget
+    /// is a regression, even if HEAD did not add to it. A band that reaches down to the budget is in doubt. Only
+    /// measured benchmarks are checked.
     #[arg(long, value_name = "FILE")]
     pub budget: Option<PathBuf>,
-    /// Write HEAD's figures into the budget. Its other lines stay. Without the file, make it.
+    /// Write HEAD's figures, the highest of each band, into the budget's FILE, and check nothing. Other lines of FILE
+    /// stay. FILE is made if it does not exist.
     #[arg(long, requires = "budget")]
     pub write: bool,
-    /// Write a comment for the patch as Markdown. If nothing changed, no file is written, and an existing file is
-    /// removed.
+    /// Write a comment for the patch as Markdown to FILE. If no figure changed or is in doubt, remove FILE.
     #[arg(long, value_name = "FILE", help_heading = OUTPUT, value_parser = file(Form::Markdown))]
     pub comment: Option<PathBuf>,
     #[command(flatten, next_help_heading = OUTPUT)]

@@ -119,7 +119,7 @@ fn show(args: &TestArgs, trial: &Trial) -> anyhow::Result<()> {
         Ok(trial.to_markdown(&paste(trial)))
     })?;
     match &args.comment {
-        Some(path) if trial.has_changes() => {
+        Some(path) if trial.has_findings() => {
             export(Some(path), || Ok(trial.to_markdown(&paste(trial))))
         }
         // A comment of an earlier test would be taken for this one's.

@@ -209,10 +209,13 @@ fn build(
         Some(took) => format!("{name}: built in {}", time::short(took)),
         None => format!("{name}: was built before"),
     });
-    made.side.about = Some(match short.starts_with(name) {
+    made.side.about = Some(match commit.id.starts_with(name) {
         true => commit.subject.clone(),
         false => format!("{short}: {}", commit.subject),
     });
+    if commit.id == name {
+        short.clone_into(&mut made.side.name);
+    }
     made.variant = Some(utf8(&built.kernel)?);
     made.debug = built.debug.filter(|folder| has_debug(folder));
     made.commit = Some(commit);
