@@ -111,8 +111,18 @@ sum() { jq -r '.sum | "\(.attributed) \(.guest) \(.measured) \(.intercepted)"' "
             .map((line) => [...line.children].map((cell) => cell.textContent).join(" ")).join("\n"))[0]' >shown
         sed -n '/^ *total/,/^[0-9]* calls of fewer\|^$/{/^ *[0-9]/p}' text | sed 's/^ *//; s/  */ /g' | grep -v 'calls of' >told
         diff told shown
-        [ "$(js '[...document.querySelectorAll("#explained svg[role=img]")].every((svg) =>
+        [ "$(js '[...document.querySelectorAll("#explained svg.flame")].every((svg) =>
             svg.closest(".card").querySelector("table tbody tr"))')" = true ]
+        # Its graphs zoom and are searched.
+        js 'const one = [...document.querySelectorAll("svg.flame g")].find((node) => node.dataset.d === "1" && Number(node.dataset.w) > 100
+            && Number(node.dataset.w) < 900); one.id = "zoomed"; 0' >/dev/null
+        click '#zoomed'
+        [ "$(js 'document.querySelector("#zoomed rect").getAttribute("width")')" = 1000 ]
+        click .reset
+        [ "$(js 'Number(document.querySelector("#zoomed rect").getAttribute("width")) < 900')" = true ]
+        click .search
+        typed exit
+        [ "$(js 'document.querySelectorAll("svg.flame g.found").length > 0')" = true ]
         page_width 420
         [ "$(js 'document.documentElement.scrollWidth')" -le 420 ]
         page_width 1280

@@ -9,18 +9,11 @@ use crate::trial::{Machine, Trial};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use std::borrow::Cow;
 use ws_analysis::Verdict;
-use ws_report::page::{fitted, head};
+use ws_report::page::{GRAPH_SCRIPT, GRAPH_STYLE, GraphCall, graph, head, placed};
 use ws_text::number::{grouped, signed};
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
-
-/// Width of a flame graph, in units of its drawing.
-const WIDTH: f64 = 1000.0;
-/// Height of a call.
-const ROW: usize = 18;
-/// Least width of a call that is in the page, so that zooming shows more than the page does at first.
-const NARROWEST: f64 = 0.02;
 
 /// A string of a result, with invisible characters made visible.
 pub(crate) fn plain(text: &str) -> Cow<'_, str> {
@@ -31,15 +24,19 @@ impl Trial {
     /// Returns the page.
     pub fn to_html(&self) -> String {
         let title = format!("{} against {}", self.head.name, self.base.name);
+        let (style, script) = (
+            STYLE.to_owned() + GRAPH_STYLE,
+            SCRIPT.to_owned() + GRAPH_SCRIPT,
+        );
         let page = html! {
             (DOCTYPE)
             html lang="en" {
-                (head(&title, STYLE, SCRIPT))
+                (head(&title, &style, &script))
                 body {
                     header { h1 { (plain(&self.sentence)) } }
                     @for over in &self.over_budget { p.worse { "Over the budget: " (plain(&over.text())) "." } }
                     main { @for machine in &self.machines { (section(machine)) } }
-                    script { (PreEscaped(SCRIPT)) }
+                    script { (PreEscaped(&script)) }
                 }
             }
         };
@@ -137,87 +134,43 @@ fn details(machine: &Machine, row: &TrialRow) -> Markup {
             }
         }
         @if let Some(rest) = row.rest() { p.rest { (plain(&rest)) "." } }
-        @if !row.calls.is_empty() { (graph(machine, row)) }
+        @if !row.calls.is_empty() { (flame(machine, row)) }
     }
 }
 
-/// A call where it is drawn.
-struct Drawn<'a> {
-    call: &'a Call,
-    x: f64,
-    width: f64,
-    depth: usize,
-}
-
-/// Returns the calls that are wide enough, callers before callees.
-fn drawn(calls: &[Call]) -> Vec<Drawn<'_>> {
-    let all: u64 = calls.iter().map(|call| call.width).sum();
-    let scale = WIDTH / all.max(1) as f64;
-    let mut drawn = Vec::new();
-    let mut open = vec![(calls, 0.0, 0)];
-    while let Some((siblings, mut x, depth)) = open.pop() {
-        for call in siblings {
-            let width = call.width as f64 * scale;
-            if width >= NARROWEST {
-                drawn.push(Drawn {
-                    call,
-                    x,
-                    width,
-                    depth,
-                });
-                open.push((&call.children, x, depth + 1));
-            }
-            x += width;
-        }
-    }
-    drawn
-}
-
-/// The differential flame graph: callers above the functions that they call, left to right in the order of time.
-fn graph(machine: &Machine, row: &TrialRow) -> Markup {
-    let calls = drawn(&row.calls);
-    let rows = calls.iter().map(|one| one.depth + 1).max().unwrap_or(0);
-    let most = calls
-        .iter()
-        .map(|one| one.call.added().unsigned_abs())
-        .max();
-    let most = most.unwrap_or(0).max(1) as f64;
-    let name = format!("flame graph of {} on {}", row.benchmark, machine.machine);
-    html! {
-        div.graph {
-            div.tools hidden {
-                label { "Search " input.search type="search" placeholder="a function"; }
-                button.reset type="button" hidden { "Whole graph" }
-                output role="status" {}
-            }
-            div.scroll tabindex="0" role="region" aria-label=(plain(&name)) {
-                svg.flame viewBox={ "0 0 " (WIDTH) " " (rows * ROW) } role="group" aria-label=(plain(&name)) {
-                    @for one in &calls { (draw(one, most)) }
-                }
-            }
-            p.rest {
-                "Callers above the functions that they call, in the order of time. Width: instructions, of the side that has more. "
-                "Red: more instructions of its own with the change; blue: fewer. A click or Enter zooms, Esc shows all."
-            }
-        }
-    }
-}
-
-fn draw(one: &Drawn<'_>, most: f64) -> Markup {
-    let Drawn {
-        call,
-        x,
-        width,
-        depth,
-    } = *one;
-    let added = call.added();
-    let class = match added {
-        0 => "same",
-        added if added > 0 => "more",
-        _ => "less",
+/// The differential flame graph.
+fn flame(machine: &Machine, row: &TrialRow) -> Markup {
+    let calls = placed(
+        row.calls.iter().collect(),
+        |call| call.width as f64,
+        |call| call.children.iter().collect(),
+        |call, x, width, depth| drawn(call, (x, width, depth)),
+    );
+    let most = |calls: &[Call]| calls.iter().map(most_added).max().unwrap_or(0);
+    let most = most(&row.calls).max(1) as f64;
+    let strong = |call: GraphCall| GraphCall {
+        // A small change is seen too.
+        share: 0.35 + 0.65 * (call.share / most).sqrt(),
+        ..call
     };
-    // A small change is seen too.
-    let share = 0.35 + 0.65 * (added.unsigned_abs() as f64 / most).sqrt();
+    let calls: Vec<GraphCall> = calls.into_iter().map(strong).collect();
+    let legend = html! {
+        "Width: instructions, of the side that has more. "
+        "Red: more instructions of its own with the change; blue: fewer."
+    };
+    let name = format!("flame graph of {} on {}", row.benchmark, machine.machine);
+    graph(&name, &calls, &legend)
+}
+
+/// The greatest change of own instructions in a call and below it.
+fn most_added(call: &Call) -> u64 {
+    let below = call.children.iter().map(most_added).max().unwrap_or(0);
+    below.max(call.added().unsigned_abs())
+}
+
+/// A call where it is drawn; its share is the number of own instructions that changed.
+fn drawn(call: &Call, (x, width, depth): (f64, f64, usize)) -> GraphCall {
+    let added = call.added();
     let [own, total] = [call.own, call.total].map(|[before, after]| match before == after {
         true => grouped(after as i64),
         false => format!("{} to {}", grouped(before as i64), grouped(after as i64)),
@@ -226,21 +179,21 @@ fn draw(one: &Drawn<'_>, most: f64) -> Markup {
         true => "guest".to_owned(),
         false => format!("L{}", call.level),
     };
-    let detail = format!(
-        "{} ({place}): {total} instructions, {own} of its own ({})",
-        call.function,
-        signed(added)
-    );
-    let name = plain(&call.function);
-    let text = fitted(&name, width);
-    let y = depth * ROW;
-    let (x, width) = (format!("{x:.3}"), format!("{width:.3}"));
-    html! {
-        g.(class) style={ "--share: " (format!("{share:.2}")) } data-x=(x) data-w=(width) data-d=(depth) data-n=(name) role="img"
-            aria-label=(plain(&detail)) tabindex="-1" {
-            title { (plain(&detail)) }
-            rect x=(x) y=(y) width=(width) height=(ROW) {}
-            text x=(format!("{:.3}", one.x + 3.0)) y=(y + ROW - 5) { (text) }
-        }
+    GraphCall {
+        x,
+        width,
+        depth,
+        name: call.function.clone(),
+        detail: format!(
+            "{} ({place}): {total} instructions, {own} of its own ({})",
+            call.function,
+            signed(added)
+        ),
+        class: match added {
+            0 => "same",
+            added if added > 0 => "more",
+            _ => "less",
+        },
+        share: added.unsigned_abs() as f64,
     }
 }

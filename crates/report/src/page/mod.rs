@@ -11,6 +11,7 @@ mod chart;
 mod chart_svg;
 mod curves;
 mod explained;
+mod graph;
 mod heat;
 mod hosts;
 mod identity;
@@ -34,7 +35,7 @@ mod trends;
 mod verdicts;
 pub(crate) mod words;
 
-pub use explained::fitted;
+pub use graph::{GRAPH_SCRIPT, GRAPH_STYLE, GraphCall, graph, placed};
 pub use io::{Crowd, crowd};
 pub use line::line;
 pub use simulated::Simulated;
@@ -143,10 +144,14 @@ pub fn render(report: &Report) -> Result<String, ReportError> {
         normalized::placement(results, series),
         normalized::variants(reference, results, series),
     ];
+    let (style, script) = (
+        STYLE.to_owned() + GRAPH_STYLE,
+        SCRIPT.to_owned() + GRAPH_SCRIPT,
+    );
     let page = html! {
         (DOCTYPE)
         html lang="en" {
-            (head(&format!("worldswitch: {}", some(platforms)), STYLE, SCRIPT))
+            (head(&format!("worldswitch: {}", some(platforms)), &style, &script))
             body {
                 (shapes())
                 (opening(report, lead.as_ref(), platforms, table, caveat))
@@ -159,7 +164,7 @@ pub fn render(report: &Report) -> Result<String, ReportError> {
                     (identity::identity(results))
                 }
                 div #tip role="tooltip" hidden {}
-                script { (PreEscaped(SCRIPT)) }
+                script { (PreEscaped(&script)) }
             }
         }
     };

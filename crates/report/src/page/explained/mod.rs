@@ -4,8 +4,6 @@
 mod flame;
 mod tree;
 
-pub use flame::fitted;
-
 use super::lead::{Lead, View};
 use super::text_table::text_table;
 use super::words::plain;
