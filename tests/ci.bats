@@ -15,8 +15,8 @@ setup() {
     program source/tools/setup 'echo "setup $*" >>"$CALLS"'
     # The build has a worldswitch that notes its words, and writes a comment if it is told to.
     cat >source/Makefile <<'END'
-release:
-	echo release >>"$$CALLS"
+build:
+	echo build >>"$$CALLS"
 install:
 	mkdir -p "$(PREFIX)/bin" && cp worldswitch "$(PREFIX)/bin"
 END
@@ -70,13 +70,13 @@ github() {
     diff calls - <<END
 setup ci
 setup run
-release
+build
 lab fetch --newest lab:kvm lab:kvm-vhe
 test $base $head --kernel-tree linux --on lab:kvm,lab:kvm-vhe -o $RESULTS --force --comment $RESULTS.md --all
 END
     : >calls
     run -0 source/ci/test-change -C linux HEAD^ HEAD
-    run ! grep -q release calls
+    run ! grep -qx build calls
     # Another source is another key.
     before=$(source/ci/test-change keys)
     echo more >>source/tools/setup

@@ -64,12 +64,12 @@ in_tree() { (cd tree && trial "$@"); }
     grep -qx "hypercall = $head" kvm.toml
     sed -n '/^```toml$/,/^```$/p' comment.md | grep -v '^```' | diff - kvm.toml
     grep -q '<svg .*hypercall.*%' written/test.svg
-    sed -i "s/^hypercall = .*/cpuid = 1\nhypercall = 10 # agreed/" kvm.toml
-    run -3 trial versions/lab-kvm-vhe@6.1.json versions/lab-kvm-vhe@6.1.json --budget kvm.toml --json
+    sed -i "s/^hypercall = .*/vm-switch = 1\nhypercall = 10 # agreed/" kvm.toml
+    run -3 --separate-stderr trial versions/lab-kvm-vhe@6.1.json versions/lab-kvm-vhe@6.1.json --budget kvm.toml --json
     jq -e '.over_budget | length == 1 and .[0].benchmark == "hypercall" and .[0].budget == 10' <<<"$output"
     run -3 trial "${both[@]}" --no-explain --budget kvm.toml --write
     grep -qx "hypercall = $head # agreed" kvm.toml
-    grep -qx 'cpuid = 1' kvm.toml
+    grep -qx "vm-switch = 1" kvm.toml
     run -2 trial "${both[@]}" --budget none.toml
     [[ $output == *none.toml* ]]
     echo 'hypercall = 1' >wrong.toml
