@@ -232,11 +232,17 @@ impl Trial {
     }
 }
 
-/// The outcome of a machine. Without any verdict nothing was compared.
+/// The outcome of a machine. Without any verdict nothing was compared. A row whose usual cost is the same, and of which
+/// some operations differ inside the band, is no doubt: layout does that.
 fn outcome(compared: &SuiteComparison) -> Outcome {
-    match compared.rows.iter().any(|row| row.verdict.is_some()) {
-        true => compared.outcome(),
-        false => Outcome::Inconclusive,
+    if !compared.rows.iter().any(|row| row.verdict.is_some()) {
+        return Outcome::Inconclusive;
+    }
+    let mut rows = compared.rows.iter().filter_map(TrialRow::of);
+    let in_doubt = rows.any(|row| row.verdict == Verdict::Inconclusive);
+    match compared.outcome() {
+        Outcome::Inconclusive if !in_doubt && compared.gaps().is_empty() => Outcome::NoRegression,
+        outcome => outcome,
     }
 }
 
