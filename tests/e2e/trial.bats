@@ -71,7 +71,7 @@ in_tree() { (cd tree && trial "$@"); }
     grep -qx "hypercall = $head # agreed" kvm.toml
     grep -qx "vm-switch = 1" kvm.toml
     run -2 trial "${both[@]}" --budget none.toml
-    [[ $output == *none.toml* ]]
+    [[ $output == *'there is no budget none.toml: --write makes it'* ]]
     echo 'hypercall = 1' >wrong.toml
     run -2 trial "${both[@]}" --budget wrong.toml --write
     [[ $output == *'wrong.toml is not a budget'* ]]

@@ -2,7 +2,7 @@
 
 use crate::cli::TestArgs;
 use crate::shared::{input, write};
-use anyhow::anyhow;
+use anyhow::{anyhow, bail};
 use std::path::Path;
 use ws_runner::parts;
 use ws_terminal::{Colours, Usage, output};
@@ -27,6 +27,12 @@ impl<'a> Budget<'a> {
             return Ok(None);
         };
         let wrong = |why: String| Usage(format!("{} is not a budget: {why}", path.display()));
+        if !args.write && !path.exists() {
+            bail!(Usage(format!(
+                "there is no budget {}: --write makes it",
+                path.display()
+            )));
+        }
         let text = match args.write && !path.exists() {
             true => String::new(),
             false => input::read(path)?,
