@@ -2,7 +2,7 @@
 # lab's store, as in bisect.bats. A real kernel that is built is in tests/long/trial.bats.
 
 # `run --separate-stderr` sets $stderr, which shellcheck does not know.
-# shellcheck disable=SC2154
+# shellcheck disable=SC2154,SC2016
 
 load common
 load browser

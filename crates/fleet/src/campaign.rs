@@ -294,10 +294,7 @@ impl Campaign {
                 && !text.starts_with('-')
         };
         if !is_name(&self.name, 32) {
-            return Err(
-                "name: use 1 to 32 characters of a-z, 0-9 and '-', and no '-' at the beginning"
-                    .into(),
-            );
+            return Err("name: use a-z, 0-9 and '-' (not first), at most 32 characters".into());
         }
         if self.folder.as_os_str().is_empty() {
             return Err("folder: name a folder that all nodes share".into());

@@ -1,6 +1,7 @@
 //! Tests: bisections of small repositories that are made here.
 
 use super::*;
+use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 struct Repository {
@@ -243,19 +244,16 @@ fn a_worktree_is_removed_and_a_stale_one_is_replaced() {
 #[test]
 fn a_kept_worktree_stays_and_is_mended_and_what_was_built_stays_too() {
     let repository = line(3);
-    let keep = || {
-        Tree::keep(
-            repository.folder.path(),
-            repository.cache.path(),
-            &Stop::default(),
-        )
-    };
+    let keep_until =
+        |stop: &Stop| Tree::keep(repository.folder.path(), repository.cache.path(), stop);
+    let keep = || keep_until(&Stop::default());
     let tree = keep().unwrap();
     let (path, objects, built) = (tree.path(), tree.objects(), tree.built());
     tree.check_out(&tree.commit("c1").unwrap()).unwrap();
     fs::create_dir_all(built.join("a/kernel")).unwrap();
     fs::write(objects.join("x.o"), "").unwrap();
-    assert!(keep().is_err(), "one at a time");
+    let soon = Stop::default().until(Instant::now() + Duration::from_millis(1500));
+    assert!(keep_until(&soon).is_err(), "one at a time");
     let checked_out = |name: &str| {
         let tree = keep().unwrap();
         tree.check_out(&tree.commit(name).unwrap()).unwrap();

@@ -53,8 +53,8 @@ use ws_analysis::{HostKind, SuiteComparison, Trends};
 use ws_explain::explained::Explained;
 use ws_results::{ResultFile, Status};
 
-const STYLE: &str = include_str!("page.css");
-const SCRIPT: &str = include_str!("page.js");
+const STYLE: &str = concat!(include_str!("page.css"), include_str!("graph.css"));
+const SCRIPT: &str = concat!(include_str!("page.js"), include_str!("graph.js"));
 
 /// Limit of platforms that are named at the top.
 const NAMED: usize = 4;
@@ -144,14 +144,10 @@ pub fn render(report: &Report) -> Result<String, ReportError> {
         normalized::placement(results, series),
         normalized::variants(reference, results, series),
     ];
-    let (style, script) = (
-        STYLE.to_owned() + GRAPH_STYLE,
-        SCRIPT.to_owned() + GRAPH_SCRIPT,
-    );
     let page = html! {
         (DOCTYPE)
         html lang="en" {
-            (head(&format!("worldswitch: {}", some(platforms)), &style, &script))
+            (head(&format!("worldswitch: {}", some(platforms)), STYLE, SCRIPT))
             body {
                 (shapes())
                 (opening(report, lead.as_ref(), platforms, table, caveat))
@@ -164,7 +160,7 @@ pub fn render(report: &Report) -> Result<String, ReportError> {
                     (identity::identity(results))
                 }
                 div #tip role="tooltip" hidden {}
-                script { (PreEscaped(&script)) }
+                script { (PreEscaped(SCRIPT)) }
             }
         }
     };
