@@ -33,8 +33,7 @@ pub mod work;
 
 use folder::{FolderError, Lock};
 use sha2::{Digest, Sha256};
-use std::time::Duration;
-use ws_terminal::{Stop, Stopped, output};
+use ws_terminal::{Stop, output, taken};
 
 /// SHA-256 of the parts, in hexadecimal. Each part is preceded by its length, so that no two lists of parts
 /// give the same text.
@@ -51,35 +50,22 @@ pub(crate) fn sha256<T: AsRef<str>>(parts: impl IntoIterator<Item = T>) -> Strin
         .collect()
 }
 
-/// Polling interval of a lock.
-const LOOK: Duration = Duration::from_millis(200);
+/// Name of the progress of campaigns.
+const AREA: &str = "fleet";
 
 /// Takes a lock. While another process has it, this waits, and prints `waiting` once.
 ///
 /// # Errors
-/// [`Stopped`], if the program is stopped while it waits.
+/// [`ws_terminal::Stopped`], if the program is stopped while it waits.
 pub fn locked(
     stop: &Stop,
     waiting: &str,
     take: impl Fn() -> Result<Option<Lock>, FolderError>,
 ) -> anyhow::Result<Lock> {
-    let mut told = false;
-    loop {
-        if let Some(lock) = take()? {
-            return Ok(lock);
-        }
-        if stop.requested() {
-            return Err(Stopped.into());
-        }
-        if !told {
-            say(waiting);
-            told = true;
-        }
-        std::thread::sleep(LOOK);
-    }
+    taken(stop, AREA, waiting, take)
 }
 
 /// Prints progress.
 pub fn say(line: &str) {
-    output::progress("fleet", line);
+    output::progress(AREA, line);
 }

@@ -20,7 +20,7 @@ use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use ws_terminal::{Stop, Stopped, Usage, output};
+use ws_terminal::{Stop, Stopped, Usage, taken};
 
 /// Variables that a calling git hook or alias may have set, and that would lead git to another
 /// repository.
@@ -194,71 +194,81 @@ pub struct Tree {
     _lock: File,
 }
 
+/// Returns the folder of a repository's tree below `above`, which is made, and the file of its lock.
+fn place(repository: &Path, above: &Path, stop: &Stop) -> anyhow::Result<(PathBuf, PathBuf)> {
+    let asked = ["rev-parse", "--path-format=absolute", "--git-common-dir"];
+    let ended = git(repository, asked, Some(stop))?;
+    if !ended.status.success() {
+        bail!(Usage(format!(
+            "--kernel-tree {}: {}",
+            repository.display(),
+            ended.stderr.trim()
+        )));
+    }
+    // The common folder names the repository, so that its worktrees share one lock.
+    let common = ended.stdout.trim_end_matches('\n');
+    let name = short_hash([common], 16);
+    fs::create_dir_all(above).with_context(|| format!("can't make {}", above.display()))?;
+    Ok((above.join(&name), above.join(format!("{name}.lock"))))
+}
+
+/// Takes a lock; None if another process has it.
+fn locked(path: &Path) -> anyhow::Result<Option<File>> {
+    let lock = File::create(path).with_context(|| format!("can't make {}", path.display()))?;
+    // Retry for a second: a child that another of our threads is just starting inherits the
+    // previous lock's file until it calls exec.
+    let is_held = (0..20).all(|_| {
+        flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() && {
+            std::thread::sleep(std::time::Duration::from_millis(50));
+            true
+        }
+    });
+    Ok((!is_held).then_some(lock))
+}
+
+/// Tells that another process has the lock.
+fn others(repository: &Path) -> String {
+    format!(
+        "another worldswitch builds commits of {}",
+        repository.display()
+    )
+}
+
 impl Tree {
     /// Makes a worktree of the repository at `repository`, with nothing checked out yet.
     ///
     /// # Errors
     /// `repository` is not a repository, another process bisects it, or the cache can't be written.
     pub fn make(repository: &Path, cache: &Path, stop: &Stop) -> anyhow::Result<Self> {
-        Self::open(repository, &cache.join("bisect"), false, stop)
+        let (folder, path) = place(repository, &cache.join("bisect"), stop)?;
+        let lock = locked(&path)?;
+        let lock =
+            lock.with_context(|| format!("{} (it holds {})", others(repository), path.display()))?;
+        Self::open(repository, folder, lock, false, stop)
     }
 
-    /// Opens the kept worktree of the repository at `repository`, and makes it the first time. Waits while another process uses it.
+    /// Opens the kept worktree of the repository at `repository`, and makes it the first time. While another process uses
+    /// it, this waits: builds are short, and the other one's kernel may be this one's too.
     ///
     /// # Errors
-    /// `repository` is not a repository, or the cache can't be written.
+    /// `repository` is not a repository, the cache can't be written, or the user stopped it.
     pub fn keep(repository: &Path, cache: &Path, stop: &Stop) -> anyhow::Result<Self> {
-        Self::open(repository, &cache.join("commits"), true, stop)
+        let (folder, path) = place(repository, &cache.join("commits"), stop)?;
+        let waiting = format!("{}: waiting for it", others(repository));
+        let lock = taken(stop, "build", &waiting, || locked(&path))?;
+        Self::open(repository, folder, lock, true, stop)
     }
 
-    fn open(repository: &Path, above: &Path, is_kept: bool, stop: &Stop) -> anyhow::Result<Self> {
-        let asked = ["rev-parse", "--path-format=absolute", "--git-common-dir"];
-        let ended = git(repository, asked, Some(stop))?;
-        if !ended.status.success() {
-            bail!(Usage(format!(
-                "--kernel-tree {}: {}",
-                repository.display(),
-                ended.stderr.trim()
-            )));
-        }
-        // The common folder names the repository, so that its worktrees share one lock.
-        let common = ended.stdout.trim_end_matches('\n');
-        let name = short_hash([common], 16);
-        fs::create_dir_all(above).with_context(|| format!("can't make {}", above.display()))?;
-        let path = above.join(format!("{name}.lock"));
-        let lock = File::create(&path).with_context(|| format!("can't make {}", path.display()))?;
-        // Retry for a second: a child that another of our threads is just starting inherits the
-        // previous lock's file until it calls exec.
-        let held = || flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err();
-        let is_held = (0..20).all(|_| {
-            held() && {
-                std::thread::sleep(std::time::Duration::from_millis(50));
-                true
-            }
-        });
-        if is_held && is_kept {
-            // Builds are short, and the other one's kernel may be this one's too.
-            let text = format!(
-                "another worldswitch builds commits of {}: waiting for it",
-                repository.display()
-            );
-            output::progress("build", &text);
-            while held() {
-                if stop.requested() {
-                    return Err(Stopped.into());
-                }
-                std::thread::sleep(std::time::Duration::from_millis(200));
-            }
-        } else if is_held {
-            bail!(
-                "another worldswitch builds commits of {} (it holds {})",
-                repository.display(),
-                path.display()
-            );
-        }
+    fn open(
+        repository: &Path,
+        folder: PathBuf,
+        lock: File,
+        is_kept: bool,
+        stop: &Stop,
+    ) -> anyhow::Result<Self> {
         let tree = Self {
             repository: repository.to_owned(),
-            folder: above.join(name),
+            folder,
             stop: stop.clone(),
             is_kept,
             _lock: lock,

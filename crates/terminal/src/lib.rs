@@ -5,10 +5,12 @@ pub mod output;
 mod progress;
 mod stop;
 pub mod time;
+mod wait;
 
 pub use output::Colours;
 pub use progress::Progress;
 pub use stop::{Stop, Stopped, Why};
+pub use wait::taken;
 
 /// Wrong usage that the command line parser does not detect.
 #[derive(Debug, thiserror::Error)]
