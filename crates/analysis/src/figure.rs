@@ -1,6 +1,6 @@
 //! The figure of one benchmark in a lab result, and the figure's band.
 
-use crate::{Band, Summary};
+use crate::{Band, Outcome, Summary};
 use ws_results::{COST, ResultFile, Status};
 
 /// A benchmark's count on a lab machine.
@@ -35,5 +35,14 @@ impl Figure {
             insns: summary.value,
             band: (low, high),
         })
+    }
+
+    /// Judges the figure by a budget, in instructions: it is over the budget only if its whole band is.
+    pub fn against(&self, budget: f64) -> Outcome {
+        match budget {
+            budget if self.insns <= budget => Outcome::NoRegression,
+            budget if self.band.0 <= budget => Outcome::Inconclusive,
+            _ => Outcome::Regression,
+        }
     }
 }

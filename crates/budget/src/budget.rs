@@ -105,12 +105,11 @@ pub type MeasuredRow = (String, Result<Figure, String>);
 pub fn write(measured: &[(String, Vec<MeasuredRow>)]) -> String {
     let mut text = HEAD.to_owned();
     for (platform, rows) in measured {
-        let platform = toml::Value::String(platform.clone());
         // Writing to a String can't fail.
-        let _ = writeln!(text, "\n[budget.{platform}]");
+        let _ = writeln!(text, "{}", head_of(platform));
         for (benchmark, figure) in rows {
             let _ = match figure {
-                Ok(figure) => writeln!(text, "{benchmark} = {}", figure.band.1),
+                Ok(figure) => writeln!(text, "{}", line_of(benchmark, figure.band.1)),
                 Err(why) => {
                     let why = why.lines().next().unwrap_or_default();
                     writeln!(text, "# {benchmark}: {}", ws_text::terminal(why))
@@ -119,6 +118,16 @@ pub fn write(measured: &[(String, Vec<MeasuredRow>)]) -> String {
         }
     }
     text
+}
+
+/// The head of a platform's table, after an empty line.
+pub(crate) fn head_of(platform: &str) -> String {
+    format!("\n[budget.{}]", toml::Value::String(platform.to_owned()))
+}
+
+/// The line of a benchmark.
+pub(crate) fn line_of(benchmark: &str, insns: f64) -> String {
+    format!("{benchmark} = {insns}")
 }
 
 #[cfg(test)]

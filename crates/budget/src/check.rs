@@ -160,12 +160,8 @@ pub fn lines<'a>(budget: &'a Budget, results: &[ResultFile]) -> Vec<Line<'a>> {
 impl Line<'_> {
     /// Judges the figure: it is over the budget only if its whole band is.
     pub fn outcome(&self) -> Outcome {
-        match &self.figure {
-            Err(_) => Outcome::Inconclusive,
-            Ok(figure) if figure.insns <= self.budget => Outcome::NoRegression,
-            Ok(figure) if figure.band.0 <= self.budget => Outcome::Inconclusive,
-            Ok(_) => Outcome::Regression,
-        }
+        let figure = self.figure.as_ref();
+        figure.map_or(Outcome::Inconclusive, |figure| figure.against(self.budget))
     }
 
     /// Returns the outcome in a word.

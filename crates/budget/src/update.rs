@@ -1,6 +1,6 @@
 //! Keeps a budget file up: changes its figures, and leaves everything else as its author wrote it.
 
-use crate::budget::{Budget, HEAD, parse};
+use crate::budget::{HEAD, head_of, line_of, parse};
 use std::fmt::Write;
 use ws_machines::name::PlatformName;
 
@@ -13,23 +13,20 @@ pub type Figures = [(String, Vec<(String, f64)>)];
 /// # Errors
 /// The text is not a budget, or it has several figures on one line.
 pub fn updated(text: &str, figures: &Figures) -> Result<String, String> {
-    let known = match text.trim().is_empty() {
-        true => Budget {
-            platforms: Vec::new(),
-        },
-        false => parse(text)?,
+    let is_new = text.trim().is_empty();
+    let known = match is_new {
+        true => Vec::new(),
+        false => parse(text)?.platforms,
     };
-    let mut lines: Vec<String> = match text.trim().is_empty() {
-        true => vec![HEAD.trim_end().to_owned()],
-        false => text.lines().map(str::to_owned).collect(),
-    };
+    let text = if is_new { HEAD } else { text };
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     let mut end = Vec::new();
     for (name, rows) in figures.iter().filter(|(_, rows)| !rows.is_empty()) {
         let platform: PlatformName = name.parse().map_err(|e| format!("{name}: {e}"))?;
-        let own = known.platforms.iter().find(|one| one.platform == platform);
+        let own = known.iter().find(|one| one.platform == platform);
         let Some(own) = own else {
-            end.push(format!("\n[budget.{}]", toml::Value::String(name.clone())));
-            end.extend(rows.iter().map(|(row, insns)| line(row, *insns)));
+            end.push(head_of(name));
+            end.extend(rows.iter().map(|(row, insns)| line_of(row, *insns)));
             continue;
         };
         let last = own.rows.iter().map(|row| row.line).max();
@@ -39,7 +36,7 @@ pub fn updated(text: &str, figures: &Figures) -> Result<String, String> {
                 // Line numbers of the file stay right: the new line is a part of the last one.
                 None => {
                     let last = &mut lines[last.unwrap_or(own.line) - 1];
-                    let _ = write!(last, "\n{}", line(benchmark, *insns));
+                    let _ = write!(last, "\n{}", line_of(benchmark, *insns));
                 }
             }
         }
@@ -50,10 +47,6 @@ pub fn updated(text: &str, figures: &Figures) -> Result<String, String> {
         true => Ok(new),
         false => Err("its figures can't be changed: write each benchmark on a line of its own, below [budget.\"PLATFORM\"]".into()),
     }
-}
-
-fn line(benchmark: &str, insns: f64) -> String {
-    format!("{benchmark} = {insns}")
 }
 
 /// Replaces the figure of a line `BENCHMARK = FIGURE`, before its comment and lines that were added.

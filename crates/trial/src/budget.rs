@@ -1,7 +1,7 @@
 //! A trial and a budget: how many instructions each benchmark may cost with the change.
 
 use crate::row::figure;
-use crate::trial::Trial;
+use crate::trial::{Machine, Trial};
 use schemars::JsonSchema;
 use serde::Serialize;
 use ws_analysis::{Figure, Outcome};
@@ -16,6 +16,15 @@ pub struct HeadFigure {
     pub insns: f64,
     /// Least and most over all boots.
     pub band: [f64; 2],
+}
+
+impl HeadFigure {
+    fn figure(&self) -> Figure {
+        Figure {
+            insns: self.insns,
+            band: (self.band[0], self.band[1]),
+        }
+    }
 }
 
 /// Limits by machine and benchmark, in instructions.
@@ -70,22 +79,21 @@ impl Trial {
             let own = limits.iter().filter(|(name, _)| *name == machine.machine);
             for (benchmark, budget) in own.flat_map(|(_, rows)| rows) {
                 let mut figures = machine.figures.iter();
-                let over = figures.find(|one| one.benchmark == *benchmark && one.insns > *budget);
-                self.over_budget.extend(over.map(|figure| OverBudget {
-                    machine: machine.machine.clone(),
-                    benchmark: benchmark.clone(),
-                    budget: *budget,
-                    insns: figure.insns,
-                    in_doubt: figure.band[0] <= *budget,
-                }));
+                let Some(one) = figures.find(|one| one.benchmark == *benchmark) else {
+                    continue;
+                };
+                let outcome = one.figure().against(*budget);
+                self.outcome = self.outcome.max(outcome);
+                if outcome != Outcome::NoRegression {
+                    self.over_budget.push(OverBudget {
+                        machine: machine.machine.clone(),
+                        benchmark: benchmark.clone(),
+                        budget: *budget,
+                        insns: one.insns,
+                        in_doubt: outcome == Outcome::Inconclusive,
+                    });
+                }
             }
-        }
-        for over in &self.over_budget {
-            let outcome = match over.in_doubt {
-                true => Outcome::Inconclusive,
-                false => Outcome::Regression,
-            };
-            self.outcome = self.outcome.max(outcome);
         }
         let count = self.over_budget.iter().filter(|one| !one.in_doubt).count();
         match count {
@@ -98,7 +106,7 @@ impl Trial {
     /// Returns the budget that the figures with the change just meet.
     pub fn budget(&self) -> Limits {
         let machines = self.machines.iter();
-        let of = |machine: &crate::trial::Machine| {
+        let of = |machine: &Machine| {
             let rows = machine.figures.iter();
             let rows = rows.map(|one| (one.benchmark.clone(), one.band[1]));
             (machine.machine.clone(), rows.collect())

@@ -33,9 +33,15 @@ pub struct Guilty {
 impl Guilty {
     /// The change in words: `gained, called by vcpu_run`.
     pub fn how(&self) -> String {
-        let caller = self.caller.as_ref();
-        let caller = caller.map(|caller| format!(", called by {caller}"));
-        self.change.word().to_owned() + &caller.unwrap_or_default()
+        let word = self.change.word();
+        self.called()
+            .map_or_else(|| word.to_owned(), |called| format!("{word}, {called}"))
+    }
+
+    /// `called by vcpu_run`, if only one side has that call.
+    pub(crate) fn called(&self) -> Option<String> {
+        let caller = self.caller.as_ref()?;
+        Some(format!("called by {caller}"))
     }
 
     /// `arch/x86/kvm/x86.c:11234`, if it is known.

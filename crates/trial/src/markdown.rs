@@ -43,13 +43,12 @@ fn table(machine: &Machine) -> String {
         let functions = row.functions.iter().map(|guilty| {
             let place = guilty.place().map(|place| format!(" ({place})"));
             let place = place.unwrap_or_default();
-            let caller = guilty.caller.as_ref();
-            let caller = caller.map(|caller| format!(" called by {caller}"));
+            let called = guilty.called().map(|called| format!(" {called}"));
             format!(
                 "`{}` {}{}",
                 guilty.function.replace('`', "'"),
                 signed(guilty.own),
-                markdown(&(caller.unwrap_or_default() + &place))
+                markdown(&(called.unwrap_or_default() + &place))
             )
         });
         let rest = row.rest().map(|rest| markdown(&rest));

@@ -3,11 +3,11 @@
 use crate::cli::lab::CheckArgs;
 use crate::cli::session;
 use crate::shared::figure::{self, number};
-use crate::shared::{Done, export, input, on_stdout, write as write_file};
+use crate::shared::{Done, budget, export, on_stdout, write as write_file};
 use anyhow::bail;
 use std::path::Path;
 use ws_analysis::{Figure, Outcome};
-use ws_budget::{Budget, Checked, Line, Measured, lines, outcome, parse, sound};
+use ws_budget::{Checked, Line, Measured, lines, outcome};
 use ws_machines::platforms;
 use ws_machines::resources::Resources;
 use ws_runner::{RunSpec, Session, parts};
@@ -24,8 +24,7 @@ pub fn check(args: &CheckArgs, colours: Colours) -> anyhow::Result<Done> {
     if args.write {
         return write(args, &resources, &session);
     }
-    let budget = read(&args.budget)?;
-    sound(&budget, &resources).map_err(|why| Usage(format!("{}: {why}", args.budget.display())))?;
+    let budget = budget::read(&args.budget, &resources)?;
     let measured = Measured::of(&budget, &spec(args), &session)?;
     let lines = lines(&budget, &measured.results);
     let legend = figure::legend(measured.results.iter());
@@ -54,12 +53,6 @@ fn spec(args: &CheckArgs) -> RunSpec {
         output: args.output.to_output(),
         ..RunSpec::default()
     }
-}
-
-/// Reads a budget file.
-fn read(path: &Path) -> anyhow::Result<Budget> {
-    parse(&input::read(path)?)
-        .map_err(|why| Usage(format!("{} is not a budget: {why}", path.display())).into())
 }
 
 /// Returns the command's outcome: a benchmark over its budget counts even if another could not be measured.

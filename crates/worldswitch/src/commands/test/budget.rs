@@ -1,6 +1,7 @@
 //! The budget of a test: checked, or kept up.
 
 use crate::cli::TestArgs;
+use crate::shared::budget::{self, not_a_budget};
 use crate::shared::{input, write};
 use anyhow::{anyhow, bail};
 use std::path::Path;
@@ -11,7 +12,7 @@ use ws_trial::{Limits, Trial};
 /// The user's budget.
 pub struct Budget<'a> {
     path: &'a Path,
-    /// Text of the file; empty if it is to be written and does not exist.
+    /// Text of the file that is written; empty if it does not exist.
     text: String,
     /// Limits to check; none if the file is written.
     limits: Limits,
@@ -26,30 +27,31 @@ impl<'a> Budget<'a> {
         let Some(path) = args.budget.as_deref() else {
             return Ok(None);
         };
-        let wrong = |why: String| Usage(format!("{} is not a budget: {why}", path.display()));
-        if !args.write && !path.exists() {
-            bail!(Usage(format!(
+        let mut budget = Self {
+            path,
+            text: String::new(),
+            limits: Limits::new(),
+        };
+        match (args.write, path.exists()) {
+            (true, false) => {}
+            (true, true) => {
+                budget.text = input::read(path)?;
+                ws_budget::updated(&budget.text, &[]).map_err(|why| not_a_budget(path, &why))?;
+            }
+            (false, false) => bail!(Usage(format!(
                 "there is no budget {}: --write makes it",
                 path.display()
-            )));
+            ))),
+            (false, true) => {
+                let resources = parts::resources(&args.parts.to_parts());
+                let platforms = budget::read(path, &resources)?.platforms.into_iter();
+                budget.limits.extend(platforms.map(|one| {
+                    let rows = one.rows.into_iter().map(|row| (row.benchmark, row.insns));
+                    (one.platform.to_string(), rows.collect())
+                }));
+            }
         }
-        let text = match args.write && !path.exists() {
-            true => String::new(),
-            false => input::read(path)?,
-        };
-        let mut limits = Limits::new();
-        if args.write {
-            ws_budget::updated(&text, &[]).map_err(wrong)?;
-        } else {
-            let budget = ws_budget::parse(&text).map_err(wrong)?;
-            let resources = parts::resources(&args.parts.to_parts());
-            ws_budget::sound(&budget, &resources).map_err(wrong)?;
-            limits.extend(budget.platforms.into_iter().map(|one| {
-                let rows = one.rows.into_iter().map(|row| (row.benchmark, row.insns));
-                (one.platform.to_string(), rows.collect())
-            }));
-        }
-        Ok(Some(Self { path, text, limits }))
+        Ok(Some(budget))
     }
 
     /// Checks the figures with the change.
@@ -79,7 +81,9 @@ impl<'a> Budget<'a> {
 
 /// The text of a budget that the trial just meets.
 pub fn paste(trial: &Trial) -> String {
-    let has_figures = trial.budget().iter().any(|(_, rows)| !rows.is_empty());
-    let text = has_figures.then(|| ws_budget::updated("", &trial.budget()));
-    text.and_then(Result::ok).unwrap_or_default()
+    let budget = trial.budget();
+    match budget.iter().all(|(_, rows)| rows.is_empty()) {
+        true => String::new(),
+        false => ws_budget::updated("", &budget).unwrap_or_default(),
+    }
 }
