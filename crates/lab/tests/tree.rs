@@ -63,6 +63,22 @@ fn every_recipe_is_whole_and_its_sets_are_there() {
     }
 }
 
+#[test]
+fn a_machine_on_which_another_one_is_explained_exists_and_has_its_hypervisor() {
+    let lab = lab();
+    let mut seen = 0;
+    for name in lab.recipes().unwrap() {
+        let recipe = lab.recipe(&name, None).unwrap();
+        if let Some(other) = &recipe.explained_on {
+            seen += 1;
+            let other = lab.recipe(other, None).unwrap();
+            assert_eq!(other.hypervisor, recipe.hypervisor, "{name}");
+            assert_eq!(other.explained_on, None, "{name}");
+        }
+    }
+    assert!(seen > 0);
+}
+
 /// Timing decides whether a poll for a halted vCPU succeeds. Each level counts: the KVM of a machine, the one in its VM, and
 /// the one below its Linux.
 #[test]

@@ -7,7 +7,7 @@ use std::io::Write;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use ws_lab::recipe::Recipe;
+use ws_lab::recipe::{EmulatorKind, Recipe};
 
 /// The versions of QEMU's plugin interface for which there is a plugin, the likeliest first.
 const VERSIONS: [u32; 3] = [3, 7, 1];
@@ -72,7 +72,7 @@ impl Recording {
             "bochs" if version != DEBUGGER => Err(MachineError::Other(format!(
                 "Bochs {version} can't be recorded, because its clock is not exact: choose the machine without +bochs=, which uses Bochs {DEBUGGER}"
             ))),
-            "bochs" if is_nested_paging(recipe) => Err(MachineError::Other(format!(
+            "bochs" if hides_its_guest(recipe) => Err(MachineError::Other(format!(
                 "Bochs' debugger does not find the memory of a guest under SVM's nested page tables: choose shadow page tables (+npt=0 of lab:{}), or lab:kvm",
                 recipe.name
             ))),
@@ -97,6 +97,11 @@ impl Recording {
             self.plugins.display(),
         )))
     }
+}
+
+/// Whether no machine of the recipe can be recorded, because Bochs' debugger does not find the guest's memory.
+pub fn hides_its_guest(recipe: &Recipe) -> bool {
+    recipe.emulator.kind == EmulatorKind::Bochs && is_nested_paging(recipe)
 }
 
 /// Whether KVM uses SVM's nested paging, as it does unless it is told not to.

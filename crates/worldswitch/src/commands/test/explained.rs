@@ -8,10 +8,13 @@ use ws_explain::diff::Difference;
 use ws_explain::explained::Explained;
 use ws_kernels::tree;
 use ws_machines::name::PlatformName;
+use ws_machines::platforms;
+use ws_machines::recording::hides_its_guest;
+use ws_machines::resources::Resources;
 use ws_recorder::Explainer;
 use ws_runner::{Session, parts};
 use ws_terminal::output;
-use ws_trial::{Explanation, Hunks, Trial, calls, guilty};
+use ws_trial::{Explanation, Hunks, Machine, Trial, calls, guilty};
 
 /// Functions that are named below a row.
 const FUNCTIONS: usize = 3;
@@ -26,67 +29,92 @@ pub fn explain(
     made: [&Made; 2],
     session: &Session,
 ) -> anyhow::Result<()> {
-    let rows = trial.rows().map(|(machine, row)| {
-        (
-            machine.machine.clone(),
-            [machine.base.clone(), machine.head.clone()],
-            row.benchmark.clone(),
-        )
-    });
-    let rows: Vec<(String, [String; 2], String)> = rows.collect();
+    let resources = parts::resources(&args.parts.to_parts());
+    let mut rows = Vec::new();
+    for machine in &trial.machines {
+        let place = Place::of(machine, &resources);
+        let benchmarks = machine.rows.iter().map(|row| row.benchmark.clone());
+        rows.extend(
+            benchmarks.map(|benchmark| (machine.machine.clone(), place.clone(), benchmark)),
+        );
+    }
     let all = rows.len();
-    for (at, (machine, platforms, benchmark)) in rows.into_iter().enumerate() {
+    for (at, (machine, place, benchmark)) in rows.into_iter().enumerate() {
         let text = format!(
             "recording {benchmark} on {machine} to find the functions that changed ({}/{all})",
             at + 1
         );
         output::progress("test", &text);
-        let mut explained = of_row(args, made, &platforms, &benchmark, session);
-        let mut names = (machine.clone(), platforms.clone());
-        if let (Err(_), Some(like)) = (&explained, like(&machine, &platforms, args)) {
-            explained = of_row(args, made, &like.1, &benchmark, session)
-                .and_then(|explanation| recorded(explanation, &like.0));
-            names = like;
-        }
+        let explained = of_row(args, made, &place.platforms, &benchmark, session)
+            .and_then(|explanation| place.checked(explanation));
         if session.stop.requested() {
             bail!("stopped before its functions were found");
         }
-        let explained =
-            explained.map_err(|why| named(&format!("{why:#}"), &names.0, &names.1, made));
+        let explained = explained.map_err(|why| place.named(&format!("{why:#}"), made));
         trial.explain(&machine, &benchmark, explained);
     }
     Ok(())
 }
 
-/// The machine on which functions of this one are recorded if they can't be here, and its platforms of both sides.
-fn like(machine: &str, platforms: &[String; 2], args: &TestArgs) -> Option<(String, [String; 2])> {
-    let resources = parts::resources(&args.parts.to_parts());
-    let lab = resources.lab().ok()?;
-    let of = |name: &str| -> Option<String> {
-        let mut name: PlatformName = name.parse().ok()?;
-        name.name = lab.recipe(&name.name, None).ok()?.explained_on?;
-        Some(name.to_string())
-    };
-    Some((of(machine)?, [of(&platforms[0])?, of(&platforms[1])?]))
+/// Place where functions of a machine's rows are recorded.
+#[derive(Clone)]
+struct Place {
+    machine: String,
+    /// Platforms of both sides on it.
+    platforms: [String; 2],
+    /// Whether it stands in for a machine that can't be recorded.
+    stands_in: bool,
 }
 
-/// An explanation from another machine, which must have the change too.
-fn recorded(mut explanation: Explanation, machine: &str) -> anyhow::Result<Explanation> {
-    if explanation.functions.is_empty() {
-        bail!("{machine}, on which they are recorded, does not have this change");
+impl Place {
+    /// The machine itself, or the one that its recipe names if it can't be recorded.
+    fn of(machine: &Machine, resources: &Resources) -> Self {
+        let itself = Self {
+            machine: machine.machine.clone(),
+            platforms: [machine.base.clone(), machine.head.clone()],
+            stands_in: false,
+        };
+        itself.other(resources).unwrap_or(itself)
     }
-    explanation.recorded_on = Some(machine.to_owned());
-    Ok(explanation)
-}
 
-/// A reason in which the sides stand in the place of their platforms, which have the paths of kernels.
-fn named(why: &str, machine: &str, platforms: &[String; 2], made: [&Made; 2]) -> String {
-    let mut why = why.to_owned();
-    for (platform, made) in platforms.iter().zip(made) {
-        let name = format!("{machine} with {}", made.side.name);
-        why = why.replace(&**platform, &name);
+    /// The machine that stands in for this one; none if this one can be recorded, or is not known here.
+    fn other(&self, resources: &Resources) -> Option<Self> {
+        let platform = platforms::check(&self.machine.parse().ok()?, resources).ok()?;
+        let recipe = platform.recipe().filter(|recipe| hides_its_guest(recipe))?;
+        let other = recipe.explained_on.as_ref()?;
+        let of = |name: &str| -> Option<String> {
+            let mut name: PlatformName = name.parse().ok()?;
+            name.name.clone_from(other);
+            Some(name.to_string())
+        };
+        Some(Self {
+            machine: of(&self.machine)?,
+            platforms: [of(&self.platforms[0])?, of(&self.platforms[1])?],
+            stands_in: true,
+        })
     }
-    why
+
+    /// An explanation of this place. A machine that stands in must have the change too.
+    fn checked(&self, mut explanation: Explanation) -> anyhow::Result<Explanation> {
+        if self.stands_in && explanation.functions.is_empty() {
+            bail!(
+                "{}, on which they are recorded, does not have this change",
+                self.machine
+            );
+        }
+        explanation.recorded_on = self.stands_in.then(|| self.machine.clone());
+        Ok(explanation)
+    }
+
+    /// A reason in which the sides stand in the place of their platforms, which have the paths of kernels.
+    fn named(&self, why: &str, made: [&Made; 2]) -> String {
+        let mut why = why.to_owned();
+        for (platform, made) in self.platforms.iter().zip(made) {
+            let name = format!("{} with {}", self.machine, made.side.name);
+            why = why.replace(&**platform, &name);
+        }
+        why
+    }
 }
 
 fn of_row(

@@ -48,8 +48,10 @@ pub fn test(args: &TestArgs, colours: Colours) -> anyhow::Result<Done> {
     show(args, &trial)?;
     let page = folder.path().join(PAGE);
     write(&page, trial.to_html().as_bytes())?;
-    if let Some(picture) = trial.to_svg() {
-        write(&folder.path().join(PICTURE), picture.as_bytes())?;
+    let path = folder.path().join(PICTURE);
+    match trial.to_svg() {
+        Some(picture) => drop(write(&path, picture.as_bytes())?),
+        None => forget(&path)?,
     }
     output::remark(&format!("the page is {}", page.display()), colours);
     if let Some(budget) = &budget {
@@ -122,11 +124,18 @@ fn show(args: &TestArgs, trial: &Trial) -> anyhow::Result<()> {
         Some(path) if trial.has_findings() => {
             export(Some(path), || Ok(trial.to_markdown(&paste(trial))))
         }
-        // A comment of an earlier test would be taken for this one's.
-        Some(path) if path != Path::new(STDOUT) && path.exists() => {
+        Some(path) if path != Path::new(STDOUT) => forget(path),
+        _ => Ok(()),
+    }
+}
+
+/// Removes a file of an earlier test, which would be taken for this one's.
+fn forget(path: &Path) -> anyhow::Result<()> {
+    match path.exists() {
+        true => {
             std::fs::remove_file(path).with_context(|| format!("can't remove {}", path.display()))
         }
-        _ => Ok(()),
+        false => Ok(()),
     }
 }
 
