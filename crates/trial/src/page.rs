@@ -100,7 +100,8 @@ fn table(machine: &Machine) -> Markup {
     }
 }
 
-fn class(row: &TrialRow) -> &'static str {
+/// Class of a row's colour.
+pub(crate) fn class(row: &TrialRow) -> &'static str {
     match row.verdict {
         Verdict::Worse => "worse",
         Verdict::Better => "better",
@@ -146,8 +147,7 @@ fn flame(machine: &Machine, row: &TrialRow) -> Markup {
         |call| call.children.iter().collect(),
         |call, x, width, depth| drawn(call, (x, width, depth)),
     );
-    let most = |calls: &[Call]| calls.iter().map(most_added).max().unwrap_or(0);
-    let most = most(&row.calls).max(1) as f64;
+    let most = calls.iter().map(|call| call.share).fold(1.0, f64::max);
     let strong = |call: GraphCall| GraphCall {
         // A small change is seen too.
         share: 0.35 + 0.65 * (call.share / most).sqrt(),
@@ -160,12 +160,6 @@ fn flame(machine: &Machine, row: &TrialRow) -> Markup {
     };
     let name = format!("flame graph of {} on {}", row.benchmark, machine.machine);
     graph(&name, &calls, &legend)
-}
-
-/// The greatest change of own instructions in a call and below it.
-fn most_added(call: &Call) -> u64 {
-    let below = call.children.iter().map(most_added).max().unwrap_or(0);
-    below.max(call.added().unsigned_abs())
 }
 
 /// A call where it is drawn; its share is the number of own instructions that changed.

@@ -1,10 +1,10 @@
 //! A trial as a picture: a bar for each row that changed, around zero.
 
-use crate::page::plain;
+use crate::page::{class, plain};
 use crate::row::TrialRow;
 use crate::trial::{Machine, Trial};
 use maud::{Markup, PreEscaped, html};
-use ws_analysis::Verdict;
+use ws_report::page::COLOURS;
 
 /// Width of the picture, in units of its drawing.
 const WIDTH: f64 = 900.0;
@@ -17,8 +17,7 @@ const LINE: f64 = 24.0;
 /// Base line of a line's text.
 const TEXT: f64 = 17.0;
 
-const STYLE: &str = ":root{--fg:#1b1f24;--dim:#57606a;--bg:#fff;--line:#d8dee4;--good:#116329;--bad:#a40e26}\
-@media(prefers-color-scheme:dark){:root{--fg:#e6edf3;--dim:#9da7b3;--bg:#0d1117;--line:#30363d;--good:#7ee787;--bad:#ff9b93}}\
+const STYLE: &str = "\
 .back{fill:var(--bg)}line{stroke:var(--line)}text{font:13px system-ui,sans-serif;fill:var(--fg)}\
 .title{font-weight:600}.dim{fill:var(--dim)}.worse{fill:var(--bad)}.better{fill:var(--good)}.doubt{fill:var(--dim)}";
 
@@ -46,7 +45,7 @@ impl Trial {
         let svg = html! {
             svg xmlns="http://www.w3.org/2000/svg" viewBox={ "0 0 " (WIDTH) " " (height) } role="img" {
                 title { (plain(&title)) }
-                style { (PreEscaped(STYLE)) }
+                style { (PreEscaped(COLOURS)) (PreEscaped(STYLE)) }
                 rect.back width=(WIDTH) height=(height) {}
                 text.title x="16" y=(TEXT + 8.0) { (plain(&title)) }
                 @for block in &blocks { (block) }
@@ -74,15 +73,10 @@ fn bar(row: &TrialRow, y: f64, greatest: f64) -> Markup {
         true => (ZERO - length, ZERO - length - 6.0, "end"),
         false => (ZERO, ZERO + length + 6.0, "start"),
     };
-    let class = match row.verdict {
-        Verdict::Worse => "worse",
-        Verdict::Better => "better",
-        Verdict::Inconclusive | Verdict::NoChange => "doubt",
-    };
     let text = format!("{} ({})", row.percentage(), row.difference());
     html! {
         text x="32" y=(y + TEXT) { (plain(&row.benchmark)) }
-        rect class=(class) x=(format!("{x:.1}")) y=(y + 5.0) width=(format!("{length:.1}")) height=(LINE - 10.0) rx="2" {}
+        rect class=(class(row)) x=(format!("{x:.1}")) y=(y + 5.0) width=(format!("{length:.1}")) height=(LINE - 10.0) rx="2" {}
         text x=(format!("{label:.1}")) y=(y + TEXT) text-anchor=(anchor) { (text) }
     }
 }

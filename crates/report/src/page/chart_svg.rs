@@ -191,9 +191,11 @@ mod tests {
         let page = include_str!("page.css");
         for hue in 0..6 {
             let name = format!("--h{hue}: ");
-            let colours = page
+            let colours: Vec<&str> = page
                 .match_indices(&name)
-                .map(|(at, _)| &page[at + name.len()..][..7]);
+                .map(|(at, _)| &page[at + name.len()..][..7])
+                .collect();
+            assert_eq!(colours.len(), 2, "{hue} in light and dark");
             for colour in colours {
                 assert!(
                     STYLE.contains(&format!(".h{hue}{{--h:{colour}}}")),

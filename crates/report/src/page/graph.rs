@@ -6,7 +6,7 @@ use super::words::plain;
 use maud::{Markup, html};
 
 /// Width of a graph, in units of its drawing.
-pub const GRAPH_WIDTH: f64 = 1000.0;
+const WIDTH: f64 = 1000.0;
 /// Style of graphs, after a page's own.
 pub const GRAPH_STYLE: &str = include_str!("graph.css");
 /// Script of graphs, after a page's own.
@@ -49,7 +49,7 @@ pub fn placed<'a, T>(
     draw: impl Fn(&'a T, f64, f64, usize) -> GraphCall,
 ) -> Vec<GraphCall> {
     let all: f64 = roots.iter().map(|call| width(call)).sum();
-    let scale = GRAPH_WIDTH / all.max(1.0);
+    let scale = WIDTH / all.max(1.0);
     let mut calls = Vec::new();
     let mut open = vec![(roots, 0.0, 0)];
     while let Some((siblings, mut x, depth)) = open.pop() {
@@ -76,7 +76,7 @@ pub fn graph(name: &str, calls: &[GraphCall], legend: &Markup) -> Markup {
                 output role="status" {}
             }
             div.scroll tabindex="0" role="region" aria-label=(plain(name)) {
-                svg.flame viewBox={ "0 0 " (GRAPH_WIDTH) " " (rows * ROW) } role="group" aria-label=(plain(name)) {
+                svg.flame viewBox={ "0 0 " (WIDTH) " " (rows * ROW) } role="group" aria-label=(plain(name)) {
                     @for one in calls { (draw(one)) }
                 }
             }

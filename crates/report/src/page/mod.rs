@@ -53,6 +53,10 @@ use ws_analysis::{HostKind, SuiteComparison, Trends};
 use ws_explain::explained::Explained;
 use ws_results::{ResultFile, Status};
 
+/// Colours of all pages and pictures, light and dark.
+pub const COLOURS: &str = include_str!("colours.css");
+/// Style of all pages, before their own.
+const BASE: &str = include_str!("base.css");
 const STYLE: &str = concat!(include_str!("page.css"), include_str!("graph.css"));
 const SCRIPT: &str = concat!(include_str!("page.js"), include_str!("graph.js"));
 
@@ -246,7 +250,8 @@ fn day(created: &str) -> &str {
     created.split('T').next().unwrap_or(created)
 }
 
-/// Renders the head of a page that makes no network requests, and runs only this script.
+/// Renders the head of a page that makes no network requests, and runs only this script. The style is added to that of
+/// all pages.
 pub fn head(title: &str, style: &str, script: &str) -> Markup {
     let policy = format!(
         "default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{}'; base-uri 'none'; form-action 'none'",
@@ -259,7 +264,7 @@ pub fn head(title: &str, style: &str, script: &str) -> Markup {
             meta name="viewport" content="width=device-width, initial-scale=1";
             meta name="color-scheme" content="light dark";
             title { (plain(title)) }
-            style { (PreEscaped(style)) }
+            style { (PreEscaped(COLOURS)) (PreEscaped(BASE)) (PreEscaped(style)) }
         }
     }
 }

@@ -274,10 +274,14 @@ const SEEN: [[Light; 3]; 4] = [
 #[test]
 fn platforms_are_told_apart_with_each_kind_of_colour_blindness_in_light_and_dark() {
     const APART: f64 = 25.0;
-    let style = include_str!("../../src/page/page.css");
-    let schemes: Vec<&str> = style.split("color-scheme: light dark").collect();
-    let dark = style.split("prefers-color-scheme: dark").nth(1).unwrap();
-    for scheme in [schemes[1], dark] {
+    const DARK: &str = "@media (prefers-color-scheme: dark)";
+    let common = include_str!("../../src/page/colours.css");
+    let report = include_str!("../../src/page/page.css");
+    let [common, report] = [common, report].map(|style| style.split_once(DARK).unwrap());
+    for scheme in [
+        common.0.to_owned() + report.0,
+        common.1.to_owned() + report.1,
+    ] {
         let colour = |name: &str| {
             let from = scheme.split(&format!("--{name}: ")).nth(1).unwrap();
             light(&from[..from.find(';').unwrap()])
