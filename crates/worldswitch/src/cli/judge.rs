@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 const COMPARE_EXAMPLES: &str = "\
 Examples:
-  worldswitch compare before after            each platform of before with the same one of after
+  worldswitch compare before after            two runs, platform by platform
   worldswitch compare run:lab:kvm run:lab:kvm-shadow
                                               two platforms of one run
   worldswitch compare --explain run:lab:kvm run:lab:kvm@6.12

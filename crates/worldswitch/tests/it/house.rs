@@ -71,6 +71,7 @@ pub fn files(folder: &str) -> Vec<PathBuf> {
 fn folders() -> BTreeMap<String, String> {
     let mut list = BTreeMap::new();
     let tops = [
+        "ci",
         "common",
         "crates",
         "dom0",

@@ -15,9 +15,9 @@ be built or booted is skipped. If BAD itself is inside the band, there is nothin
 The found commit and its parent are then built and booted once more, to show which functions changed
 (worldswitch explain --diff). If that fails, the outcome is the same.
 
-Without --build, each commit is built with the lab's small configuration, lab/kernel.config. Such a
-build needs the usual tools for Linux (flex, bison, bc, libelf-dev). With --build COMMAND, sh runs COMMAND
-in the worktree instead. Its variables:
+Without --build, each commit is built with the lab's small configuration, lab/kernel.config. This
+needs flex, bison, bc and libelf-dev. With --build COMMAND, sh runs COMMAND
+in the worktree instead. COMMAND gets these variables:
   WORLDSWITCH_OUT      an empty folder, for bzImage and the *.ko files
   WORLDSWITCH_OBJECTS  a folder that is kept from commit to commit, for make O=
   WORLDSWITCH_CONFIG   the lab's small configuration, for make KCONFIG_ALLCONFIG=
@@ -54,7 +54,7 @@ pub struct BisectArgs {
     /// The lab machine that boots the kernels.
     #[arg(long, value_name = "PLATFORM", default_value = "lab:kvm")]
     pub on: PlatformName,
-    /// Shell command that builds a commit. Default: a build with lab/kernel.config.
+    /// Build each commit by this shell command. Default: a build with lab/kernel.config.
     #[arg(long, value_name = "COMMAND")]
     pub build: Option<String>,
     /// Extra boots of each kernel with another memory size and an empty loop before each batch. The range of the

@@ -26,7 +26,7 @@ pub struct PatchHypArgs {
     /// Replacement of hypervisor instructions.
     #[arg(long, value_name = "MECHANISM", value_parser = mechanism())]
     pub to: Target,
-    /// Patch a VHE hypervisor. Its EL1 names are its own registers, its EL12 and EL02 names those of its VM.
+    /// Patch a VHE hypervisor. Registers named EL1 are the hypervisor's; those named EL12 and EL02 are its VM's.
     #[arg(long)]
     pub vhe: bool,
     /// Code in a file that is not ELF: every word in these bytes, and no other. May be repeated.
