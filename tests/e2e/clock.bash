@@ -1,12 +1,13 @@
 # shellcheck shell=bash
 # Emulators with faults that the lab cures (lab/quirks.toml).
 
-# as_packaged FAULT: the lab's emulator for x86, of the version that lab/lock.toml pins, without the cure of this fault.
+# as_packaged FAULT: the lab's emulator, of the version that lab/lock.toml pins, without the cure of this fault.
 as_packaged() {
     local faulty cured program=$LAB_STORE/sets/qemu/root/usr/bin/qemu-system-x86_64 last=0 at i
+    [[ $1 != *-arm ]] || program=${program%x86_64}aarch64
     # shellcheck disable=SC2001
     bytes() { sed 's/../\\x&/g' <<<"$1"; }
-    IFS='|' read -r _ _ faulty cured < <(grep "^$1|qemu-system-x86 1:10.0.13" "$ROOT/crates/lab/src/quirks/builds.txt")
+    IFS='|' read -r _ _ faulty cured < <(grep "^$1|qemu-system-[^ ]* 1:10.0.13" "$ROOT/crates/lab/src/quirks/builds.txt")
     # What follows the last byte that the cure changes may be code from elsewhere.
     for ((i = 0; i < ${#cured}; i += 2)); do
         [ "${faulty:i:2}" = "${cured:i:2}" ] || last=$((i + 2))
@@ -37,4 +38,12 @@ offset() {
     readelf -lW "$1" | awk '$1 == "LOAD" { print $2, $3, $5 }' | while read -r offset from bytes; do
         (($2 < from || $2 >= from + bytes)) || echo $((offset + $2 - from))
     done
+}
+
+# state_clock FILE: the clock of a machine's saved state: the nanoseconds that were skipped, and the instructions. QEMU's
+# subsection (5) has the length of its name (12), the name, a version of four bytes, and both.
+state_clock() {
+    local at
+    at=$(LC_ALL=C grep -obUaP '\x05\x0ctimer/icount' "$1" | cut -d: -f1)
+    od -An -t d8 --endian=big -j $((at + 18)) -N 16 "$1"
 }

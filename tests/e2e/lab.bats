@@ -150,7 +150,7 @@ calls() { grep -c "$1" "$CALLS" || true; }
     [[ $output == *'without its fault svm-interrupt-twice'* ]]
     [[ $output == *'fault svm-interrupt-twice: '*'89 b3 .. .. ff ff becomes 66 0f 1f 44 00 00 in helper_vmrun'*'found in qemu-system-x86 '* ]]
     [ "$(ws lab show kvm --json | jq -r '.faults["svm-interrupt-twice"].cure | length')" -ge 1 ]
-    [ "$(ws lab show native --json | jq -c '.faults | keys')" = '["idle-clock-jump"]' ]
+    [ "$(ws lab show native --json | jq -c '.faults | keys')" = '["breakpoint-stops-one","idle-clock-jump"]' ]
     [ "$(ws lab show intel-native --json | jq -c .faults)" = '{}' ]
     mkdir -p mine/recipes
     printf 'extends = "kvm"\n[[emulator.free_of]]\nword = "other"\nwhy = "x"\n' >mine/recipes/mine.toml

@@ -84,7 +84,7 @@ stress() {
     [ "$differing" -eq 0 ] || [ -n "${STRESS_UNCURED-}" ]
 }
 
-# states MACHINE COMMAND...: compares the samples of two saved states. The first is of an undisturbed boot. The second is of
+# states MACHINE COMMAND...: compares the clocks and samples of two saved states. The first is of an undisturbed boot. The second is of
 # a boot with busy loops on the host, and with a cache that has a longer path.
 states() {
     local machine=$1 cache
@@ -97,6 +97,7 @@ states() {
         XDG_CACHE_HOME=$PWD/$cache ws "$@" --on "lab:$machine" --boots 1 -o "${cache%%/*}.out"
         [ "$(find "$cache" -name '*.state' | wc -l)" -ge 1 ]
         digits "${cache%%/*}.out" >"${cache%%/*}.txt"
+        find "$cache" -name '*.state' | sort | while read -r state; do state_clock "$state"; done >>"${cache%%/*}.txt"
         # For the second boot.
         [ -n "$loops" ] || for _ in 1 2; do
             timeout "$LIMIT" sh -c 'while :; do :; done' 3>&- &
