@@ -42,9 +42,9 @@ pub struct Cure {
     pub function: Option<String>,
     /// The faulty code, an instruction a line.
     pub code: Vec<Instruction>,
-    /// Code elsewhere in the file that has the addresses which the cure writes.
+    /// Pieces of code elsewhere in the file that have the addresses which the cure writes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub elsewhere: Vec<String>,
+    pub elsewhere: Vec<Vec<String>>,
 }
 
 /// An instruction as bytes (see [`pattern`]).
@@ -91,7 +91,7 @@ struct Forms {
     faulty: Pattern,
     /// The code as the cure leaves it.
     cured: Pattern,
-    elsewhere: Option<Pattern>,
+    elsewhere: Vec<Pattern>,
 }
 
 impl Cure {
@@ -127,15 +127,14 @@ impl Cure {
         if !cured.excludes(&faulty) {
             return Err("a cure changes no known byte of its code".into());
         }
-        let elsewhere = match &*self.elsewhere {
-            [] => None,
-            lines => {
-                let mut pattern = Pattern::default();
-                lines.iter().try_for_each(|line| pattern.push(line))?;
-                pattern.check()?;
-                Some(pattern)
-            }
+        let piece = |lines: &Vec<String>| {
+            let mut pattern = Pattern::default();
+            lines.iter().try_for_each(|line| pattern.push(line))?;
+            pattern.check()?;
+            Ok(pattern)
         };
+        let elsewhere = self.elsewhere.iter().map(piece);
+        let elsewhere = elsewhere.collect::<Result<Vec<Pattern>, String>>()?;
         let known: BTreeSet<&str> = faulty
             .names()
             .chain(elsewhere.iter().flat_map(Pattern::names))
@@ -168,17 +167,8 @@ fn examine(quirk: &Quirk, content: &[u8]) -> Finding {
     for cure in &quirk.cures {
         // The forms were checked when the file was parsed.
         let Ok(forms) = cure.forms() else { continue };
-        let known = match &forms.elsewhere {
-            None => Addresses::new(),
-            Some(pattern) => match &*places(
-                content,
-                &image::code(content, None),
-                pattern,
-                &Addresses::new(),
-            ) {
-                [one] => one.addresses.clone(),
-                _ => continue,
-            },
+        let Some(known) = addresses(content, &forms.elsewhere) else {
+            continue;
         };
         let code = image::code(content, cure.function.as_deref());
         let found = places(content, &code, &forms.faulty, &known);
@@ -192,6 +182,17 @@ fn examine(quirk: &Quirk, content: &[u8]) -> Finding {
         None if count == 0 => Finding::Unknown(format!("its code is not in {}", quirk.file)),
         _ => Finding::Unknown(format!("its code is in {} {count} times", quirk.file)),
     }
+}
+
+/// Returns the addresses that these pieces of code have; None if the file does not have each exactly once.
+fn addresses(content: &[u8], pieces: &[Pattern]) -> Option<Addresses> {
+    let code = image::code(content, None);
+    pieces.iter().try_fold(Addresses::new(), |known, piece| {
+        match &*places(content, &code, piece, &known) {
+            [one] => Some(one.addresses.clone()),
+            _ => None,
+        }
+    })
 }
 
 fn places(content: &[u8], code: &[Part], pattern: &Pattern, known: &Addresses) -> Vec<Match> {

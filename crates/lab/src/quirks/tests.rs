@@ -159,7 +159,7 @@ fn an_address_comes_from_code_elsewhere() {
     file[0x240..0x24d].copy_from_slice(&place);
     let quirks = quirks(
         "function = \"f\"\ncode = [[\"80 3d .. .. .. .. 00\", \"83 3d <other> 00\"], \"0f 84 05 06 07 08\"]\n\
-         elsewhere = [\"f0 48 83 0c 24 00\", \"48 8b 05 <other>\"]",
+         elsewhere = [[\"f0 48 83 0c 24 00\", \"48 8b 05 <other>\"]]",
     )
     .unwrap();
     let (new, names) = cured(&quirks, &file).unwrap();
@@ -241,7 +241,7 @@ fn what_is_wrong_is_named() {
             "no code says where <x> is",
         ),
         (
-            &format!("{CURE}\nelsewhere = [\"01 <x>\"]"),
+            &format!("{CURE}\nelsewhere = [[\"01 <x>\"]]"),
             "1 known bytes",
         ),
         (
