@@ -1,6 +1,6 @@
-# The lab's clock does not depend on when the host runs the threads of the emulator (lab/quirks.toml, idle-clock-jump): a
-# guest that halts sees the same clock while the emulator's main loop looks at it at the worst moment. Without the cure
-# it does not.
+# The lab's clock does not depend on when the host runs the threads of the emulator (lab/quirks.toml, idle-clock-jump and
+# breakpoint-stops-one): a guest that halts sees the same clock while the emulator's main loop looks at it at the worst
+# moment, and a breakpoint stops all CPUs at once. Without the cures they do not.
 
 # `run` sets $output and $status.
 # shellcheck disable=SC2030,SC2031,SC2154
@@ -20,6 +20,8 @@ setup_file() {
     "$pinned/ld.lld" -m elf_i386 -Ttext=0x100000 -o "$WORK/pauses" "$WORK/p.o"
     "$pinned/clang" --target=aarch64-linux-gnu -c -o "$WORK/a.o" "$halts"
     "$pinned/ld.lld" -Ttext=0x40200000 --image-base=0x40100000 -o "$WORK/aarch64" "$WORK/a.o"
+    "$pinned/clang" --target=aarch64-linux-gnu -c -o "$WORK/s.o" "$ROOT/tests/guests/stops.S"
+    "$pinned/ld.lld" -Ttext=0x40200000 --image-base=0x40100000 -o "$WORK/stops" "$WORK/s.o"
 }
 
 setup() {
@@ -107,6 +109,54 @@ once_of_five() {
             cmp cured.txt faulty.txt
         done
     fi
+}
+
+# count_at_stop PROGRAM: the count of the second CPU when the first one meets a breakpoint at `stop` (tests/guests/stops.S).
+# QEMU's debugger stub answers on its standard output.
+count_at_stop() {
+    local reply number
+    # ask WORDS: sends a packet of the remote protocol of gdb; the answer is $reply.
+    ask() {
+        local at char sum=0
+        for ((at = 0; at < ${#1}; at++)); do
+            printf -v char %d "'${1:at:1}"
+            sum=$(((sum + char) % 256))
+        done
+        printf '+$%s#%02x' "$1" "$sum" >&"${QEMU[1]}"
+        IFS= read -r -d '#' -t "$LIMIT" -u "${QEMU[0]}" reply
+        reply=${reply##*\$}
+    }
+    lab_emulator "$1" qemu
+    coproc QEMU { exec timeout "$LIMIT" ./qemu -machine "virt,gic-version=3" -cpu neoverse-n1 -smp 2 -m 64 -no-user-config \
+        -nodefaults -accel tcg,thread=single -icount shift=0,sleep=off -seed 1 -display none -monitor none -S -gdb stdio \
+        -kernel "$WORK/stops" 3>&-; }
+    ask "Z0,$(nm "$WORK/stops" | sed -n 's/^0*\(.*\) T stop$/\1/p'),4"
+    [ "$reply" = OK ]
+    ask c
+    [[ $reply == T05* ]]
+    ask Hg2
+    ask p0
+    kill "$QEMU_PID"
+    # The bytes of x0, the least first.
+    number=$(fold -w 2 <<<"$reply" | tac | tr -d '\n')
+    echo $((16#$number))
+}
+
+@test "a breakpoint stops all CPUs at once, and does not without the cure" {
+    local program=$LAB_STORE/sets/qemu/root/usr/bin/qemu-system-aarch64 count attempt
+    is_cured_or_said aarch64 breakpoint-stops-one-arm || return 0
+    count=$(count_at_stop "$program")
+    echo "count: $count" >&2
+    [ "$count" -gt 10000 ]
+    for attempt in 1 2 3 4 5; do
+        [ "$(count_at_stop "$program")" -eq "$count" ]
+    done
+    as_packaged breakpoint-stops-one-arm
+    # How far the second CPU comes depends on the host: sometimes nowhere.
+    for attempt in {1..30}; do
+        [ "$(count_at_stop "$PWD/as-packaged")" -eq "$count" ] || return 0
+    done
+    return 1
 }
 
 # diverges ARCH FAULT MACHINE KERNEL PLACE: `lab diverge` names the halt at PLACE if the emulator of B has the fault and its
