@@ -127,6 +127,27 @@ sum() { jq -r '.sum | "\(.attributed) \(.guest) \(.measured) \(.intercepted)"' "
         [ "$(js 'document.documentElement.scrollWidth')" -le 420 ]
         page_width 1280
     done
+    # What the emulator adds is hidden without a gap: here the callee with the most instructions is called that.
+    mkdir added
+    jq '(.tree.nodes | map(select(.parent != null)) | max_by(.total)) as $node | .tree.nodes[$node.parent].function as $caller
+        | .architecture = "x86_64" | .functions[$node.function].name = "kvm_emulate_instruction"
+        | .functions[$caller].name = "svm_skip_emulated_instruction"' run/explain-*nested*.json >added/explain-x.json
+    ws report added -o added.html
+    page_open "$PWD/added.html"
+    # Of the shown calls: the sum of the outermost, the widest's share of it, and whether one is an addition.
+    js_shown='(() => { const shown = [...document.querySelectorAll("svg.flame g:not([hidden])")].map((node) => [node, Number(node.querySelector("rect").getAttribute("width"))]);
+        const roots = shown.filter(([node]) => node.dataset.d === "0").map(([, width]) => width);
+        return `${Math.round(roots.reduce((sum, width) => sum + width, 0))} ${Math.round(Math.max(...roots))} ${shown.some(([node]) => node.hasAttribute("data-e"))}`; })()'
+    whole=$(js "$js_shown")
+    [[ $whole == '1000 '*' true' ]]
+    click .added
+    hidden=$(js "$js_shown")
+    [[ $hidden == '1000 '*' false' && ${hidden% false} != "${whole% true}" ]]
+    click .added
+    [ "$(js "$js_shown")" = "$whole" ]
+    # Graphs of machines without additions have no such box.
+    page_open "$PWD/page.html"
+    [ "$(js 'document.querySelectorAll(".added").length')" -eq 0 ]
     # A call is folded and unfolded without a script.
     click '#explained details[open] > summary.call'
     [ "$(js 'document.querySelector("#explained summary.call").parentElement.open')" = false ]

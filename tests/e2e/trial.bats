@@ -41,6 +41,7 @@ in_tree() { (cd tree && trial "$@"); }
     [[ $stderr == *'linux-arm64-6.12: built in '* ]]
     jq -e '.schema == "worldswitch-test/1" and .outcome == "regression" and .machines[0].machine == "lab:kvm-vhe"
         and (.machines[0].rows[0] | .benchmark == "hypercall" and .verdict == "worse" and .added == .head - .base
+            and .measures == "call into the hypervisor and back, without work there"
             and (.functions | length == 3) and all(.functions[]; .own != 0))' commits.json
     head -n 1 comment.md | grep -q '^\*\*linux-arm64-6.12 '
     grep -q '^| hypercall | .* WORSE | `' comment.md

@@ -275,6 +275,16 @@ impl Explained {
         self.sum.measured - named.sum::<i64>()
     }
 
+    /// Tells for each node of the tree whether it runs only because of something that the emulator lacks.
+    pub fn added_nodes(&self) -> Vec<bool> {
+        let mut all = [Architecture::X86_64, Architecture::Aarch64].into_iter();
+        let Some(of) = all.find(|of| of.name() == self.architecture) else {
+            return vec![false; self.tree.nodes.len()];
+        };
+        let lacks = left_out::lacks(of, None);
+        left_out::caused(&self.tree, &self.functions, &lacks)
+    }
+
     fn find_others(
         &self,
         run: &[u32],

@@ -14,6 +14,8 @@ pub struct Call {
     pub level: u8,
     /// Whether the guest itself executes it.
     pub is_guest: bool,
+    /// Whether it runs only because of something that the emulator lacks.
+    pub is_added: bool,
     /// Instructions of the function itself, without and with the change.
     pub own: [u64; 2],
     /// Instructions with all callees, without and with the change.
@@ -30,20 +32,29 @@ const DEEPEST: usize = 200;
 
 /// Returns the calls of both sides. A call of one side alone stands after the calls that were before it there.
 pub fn calls(before: &Explained, after: &Explained) -> Vec<Call> {
-    merged(
-        [before, after],
-        [&before.tree.roots, &after.tree.roots],
-        DEEPEST,
-    )
+    let sides = [before, after].map(|explained| Side {
+        added: explained.added_nodes(),
+        explained,
+    });
+    let roots = [&sides[0], &sides[1]].map(|side| &*side.explained.tree.roots);
+    merged([&sides[0], &sides[1]], roots, DEEPEST)
 }
 
-fn merged(sides: [&Explained; 2], nodes: [&[u32]; 2], deepest: usize) -> Vec<Call> {
+/// The operation on one side.
+struct Side<'a> {
+    explained: &'a Explained,
+    /// For each node whether it runs only because of something that the emulator lacks.
+    added: Vec<bool>,
+}
+
+fn merged(sides: [&Side; 2], nodes: [&[u32]; 2], deepest: usize) -> Vec<Call> {
     if deepest == 0 {
         return Vec::new();
     }
     let key = |side: usize, node: u32| {
-        let function = sides[side].tree.nodes[node as usize].function;
-        let function = &sides[side].functions[function as usize];
+        let explained = sides[side].explained;
+        let function = explained.tree.nodes[node as usize].function;
+        let function = &explained.functions[function as usize];
         (
             source_name(&function.name).to_owned(),
             function.level,
@@ -73,12 +84,15 @@ fn merged(sides: [&Explained; 2], nodes: [&[u32]; 2], deepest: usize) -> Vec<Cal
 }
 
 fn call(
-    sides: [&Explained; 2],
+    sides: [&Side; 2],
     (function, level, is_guest): (String, u8, bool),
     nodes: [Option<u32>; 2],
     deepest: usize,
 ) -> Call {
-    let node = |side: usize| nodes[side].map(|node| &sides[side].tree.nodes[node as usize]);
+    let node =
+        |side: usize| nodes[side].map(|node| &sides[side].explained.tree.nodes[node as usize]);
+    let is_added =
+        |side: usize| nodes[side].is_some_and(|node: u32| sides[side].added[node as usize]);
     let of =
         |part: fn(&ws_explain::tree::Node) -> u64| [0, 1].map(|side| node(side).map_or(0, part));
     let children = [0, 1].map(|side| node(side).map_or(&[][..], |node| &*node.children));
@@ -88,6 +102,7 @@ fn call(
         function,
         level,
         is_guest,
+        is_added: is_added(0) || is_added(1),
         own,
         total: of(|node| node.total),
         width: own[0].max(own[1]) + children.iter().map(|call| call.width).sum::<u64>(),

@@ -244,6 +244,7 @@ mod tests {
             function: function.to_owned(),
             level: 0,
             is_guest: false,
+            is_added: false,
             own,
             total: [own[0] + below(0), own[1] + below(1)],
             width: 0,

@@ -84,7 +84,9 @@ fn table(machine: &Machine) -> Markup {
                         @let share = row.percent.map_or(100.0, |percent| 100.0 * percent.abs() / greatest) / 2.0;
                         tr.(class(row)) {
                             th scope="row" data-v=(plain(&row.benchmark)) {
-                                a href={ "#" (anchor(machine, &row.benchmark)) } { (plain(&row.benchmark)) }
+                                a href={ "#" (anchor(machine, &row.benchmark)) } title=[row.measures.as_deref().map(plain)] {
+                                    (plain(&row.benchmark))
+                                }
                             }
                             td data-v=(row.percent.unwrap_or(f64::MAX)) { (row.percentage()) }
                             td.delta { span aria-hidden="true" { i style={ "width: " (format!("{share:.2}")) "%" (side(row)) } {} } }
@@ -123,6 +125,7 @@ fn details(machine: &Machine, row: &TrialRow) -> Markup {
         h3 id=(anchor(machine, &row.benchmark)) {
             (plain(&row.benchmark)) ": " (row.before()) " to " (row.after()) ", " span.(class(row)) { (row.change()) }
         }
+        @if let Some(measures) = &row.measures { p.rest { "Measures: " (plain(measures)) "." } }
         @if let Some(why) = row.why.as_ref().filter(|_| class(row) == "doubt") { p.rest { (plain(why)) "." } }
         @if !row.functions.is_empty() {
             ul.functions {
@@ -189,5 +192,6 @@ fn drawn(call: &Call, (x, width, depth): (f64, f64, usize)) -> GraphCall {
             _ => "less",
         },
         share: added.unsigned_abs() as f64,
+        is_added: call.is_added,
     }
 }

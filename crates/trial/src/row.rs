@@ -12,6 +12,8 @@ use ws_text::number::{grouped, signed};
 pub struct TrialRow {
     /// Name of the benchmark.
     pub benchmark: String,
+    /// The measured operation, in words; null if the benchmark is not known here.
+    pub measures: Option<String>,
     /// Unit of the figures.
     pub unit: String,
     /// Cost without the change.
@@ -56,6 +58,7 @@ impl TrialRow {
         };
         is_shown.then(|| Self {
             benchmark: row.benchmark.clone(),
+            measures: None,
             unit: row.unit.clone().unwrap_or_default(),
             base,
             head,

@@ -9,11 +9,28 @@
     const calls = all('g', svg).map((node) => ({
       node, rect: node.querySelector('rect'), text: node.querySelector('text'),
       x: Number(node.dataset.x), w: Number(node.dataset.w), depth: Number(node.dataset.d), name: node.dataset.n,
+      added: node.hasAttribute('data-e'), gone: false,
     }));
-    const [reset, search, said] = ['.reset', '.search', 'output'].map((what) => graph.querySelector(what));
+    const [reset, search, said, added] = ['.reset', '.search', 'output', '.added'].map((what) => graph.querySelector(what));
     graph.querySelector('.tools').hidden = false;
     let root = null;
 
+    // The calls that the emulator adds leave no gap: what is beside them fills the whole width.
+    const whole = calls.map(({ x, w }) => [x, w]);
+    const outermost = calls.filter((one) => one.added && !calls.some((other) => other.added && other.depth < one.depth
+      && other.x <= one.x + 1e-6 && one.x + one.w <= other.x + other.w + 1e-6)).map(({ x, w }) => [x, w]);
+    function leave(without) {
+      const gone = (from, to) => without ? outermost.reduce((sum, [x, w]) => sum + (x >= from - 1e-6 && x + w <= to + 1e-6 ? w : 0), 0) : 0;
+      const scale = width / (width - gone(0, width));
+      calls.forEach((one, index) => {
+        const [x, w] = whole[index];
+        one.gone = without && one.added;
+        one.x = (x - gone(0, x)) * scale;
+        one.w = one.gone ? 0 : (w - gone(x, x + w)) * scale;
+      });
+      zoom(root && root.gone ? null : root);
+      find();
+    }
     // What is inside of the call or around it is shown; what is around it fills the whole width.
     function zoom(call) {
       root = call;
@@ -23,7 +40,7 @@
         const x = around ? 0 : (one.x - from) * width / span;
         const w = around ? width : one.w * width / span;
         const shown = around || (one.x >= from - 1e-6 && one.x + one.w <= from + span + 1e-6 && (!call || one.depth >= call.depth));
-        one.node.toggleAttribute('hidden', !shown || w < 0.3);
+        one.node.toggleAttribute('hidden', !shown || one.gone || w < 0.3);
         one.rect.setAttribute('x', x);
         one.rect.setAttribute('width', w);
         one.text.setAttribute('x', x + 3);
@@ -36,7 +53,7 @@
       const wanted = search.value.trim().toLowerCase();
       let found = 0;
       for (const one of calls) {
-        const is = wanted !== '' && one.name.toLowerCase().includes(wanted);
+        const is = wanted !== '' && !one.gone && one.name.toLowerCase().includes(wanted);
         one.node.classList.toggle('found', is);
         if (is) found += 1;
       }
@@ -76,6 +93,7 @@
     if (calls.length > 0) calls[0].node.tabIndex = 0;
     reset.addEventListener('click', () => zoom(null));
     search.addEventListener('input', find);
+    if (added) added.addEventListener('change', () => leave(added.checked));
     search.addEventListener('keydown', (event) => { if (event.key === 'Escape') { search.value = ''; find(); } });
   }
 })();

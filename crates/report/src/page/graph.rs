@@ -38,17 +38,19 @@ pub struct GraphCall {
     pub class: &'static str,
     /// Strength of the colour, 0 to 1.
     pub share: f64,
+    /// Whether it runs only because of something that the emulator lacks. The page can hide these calls.
+    pub is_added: bool,
 }
 
 /// Places calls from left to right, callers before callees. Of a call, `width` gives its width in any unit and `below` its
 /// callees; `draw` makes it, from the call, its left end, width and depth. Calls that are too narrow or deep are left out.
-pub fn placed<'a, T>(
-    roots: Vec<&'a T>,
-    width: impl Fn(&T) -> f64,
-    below: impl Fn(&'a T) -> Vec<&'a T>,
-    draw: impl Fn(&'a T, f64, f64, usize) -> GraphCall,
+pub fn placed<T: Copy>(
+    roots: Vec<T>,
+    width: impl Fn(T) -> f64,
+    below: impl Fn(T) -> Vec<T>,
+    draw: impl Fn(T, f64, f64, usize) -> GraphCall,
 ) -> Vec<GraphCall> {
-    let all: f64 = roots.iter().map(|call| width(call)).sum();
+    let all: f64 = roots.iter().map(|call| width(*call)).sum();
     let scale = WIDTH / all.max(1.0);
     let mut calls = Vec::new();
     let mut open = vec![(roots, 0.0, 0)];
@@ -72,6 +74,9 @@ pub fn graph(name: &str, calls: &[GraphCall], legend: &Markup) -> Markup {
         div.graph {
             div.tools hidden {
                 label { "Search " input.search type="search" placeholder="a function"; }
+                @if calls.iter().any(|call| call.is_added) {
+                    label { input.added type="checkbox"; " Hide what the emulator adds" }
+                }
                 button.reset type="button" hidden { "Whole graph" }
                 output role="status" {}
             }
@@ -94,7 +99,7 @@ fn draw(one: &GraphCall) -> Markup {
     let y = one.depth * ROW;
     html! {
         g.(one.class) style=[(one.share < 1.0).then(|| format!("--share: {:.2}", one.share))] data-x=(x) data-w=(width)
-            data-d=(one.depth) data-n=(name) role="img" aria-label=(plain(&one.detail)) tabindex="-1" {
+            data-d=(one.depth) data-n=(name) data-e[one.is_added] role="img" aria-label=(plain(&one.detail)) tabindex="-1" {
             title { (plain(&one.detail)) }
             rect x=(x) y=(y) width=(width) height=(ROW) {}
             text x=(format!("{:.3}", one.x + 3.0)) y=(y + ROW - 5) { (fitted(&name, one.width)) }

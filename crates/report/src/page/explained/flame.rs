@@ -17,16 +17,20 @@ const KINDS: [(Kind, &str); 4] = [
 
 /// The flame graph.
 pub(super) fn flame(one: &Explained) -> Markup {
-    let nodes = |of: &[u32]| -> Vec<&Node> {
+    let added = one.added_nodes();
+    let nodes = |of: &[u32]| -> Vec<(&Node, bool)> {
         of.iter()
-            .map(|node| &one.tree.nodes[*node as usize])
+            .map(|node| (&one.tree.nodes[*node as usize], added[*node as usize]))
             .collect()
     };
     let calls = placed(
         nodes(&one.tree.roots),
-        |node| node.total as f64,
-        |node| nodes(&node.children),
-        |node, x, width, depth| call(one, node, (x, width, depth)),
+        |(node, _)| node.total as f64,
+        |(node, _)| nodes(&node.children),
+        |(node, is_added), x, width, depth| GraphCall {
+            is_added,
+            ..call(one, node, (x, width, depth))
+        },
     );
     let is_present = |kind: Kind| {
         let mut kinds = calls.iter();
@@ -57,5 +61,6 @@ fn call(one: &Explained, node: &Node, (x, width, depth): (f64, f64, usize)) -> G
         ),
         class: colour.map_or("", |(_, colour)| colour),
         share: 1.0,
+        is_added: false,
     }
 }

@@ -10,12 +10,18 @@ use crate::shared::suite::Layout;
 use crate::shared::{Done, export, on_stdout, write};
 use anyhow::{Context, bail};
 use budget::{Budget, paste};
+use serde::Deserialize;
+use serde::de::IntoDeserializer;
+use serde::de::value::Error as ValueError;
 use sides::{Made, Sides};
 use std::path::Path;
 use std::rc::Rc;
 use std::time::SystemTime;
+use ws_lab::sets::Architecture;
+use ws_machines::image::GuestImage;
 use ws_machines::name::PlatformName;
 use ws_results::ResultFile;
+use ws_runner::parts;
 use ws_terminal::{Colours, Usage, output};
 use ws_trial::{Pair, Trial};
 
@@ -39,6 +45,7 @@ pub fn test(args: &TestArgs, colours: Colours) -> anyhow::Result<Done> {
     let (results, done) = measured::measured(args, &sides, [&base, &head], &folder, &session)?;
     let pairs = pairs(&sides.machines, [&base, &head], &results)?;
     let mut trial = Trial::of(base.side.clone(), head.side.clone(), &pairs, &args.allow)?;
+    describe(&mut trial, args);
     if let Some(budget) = &budget {
         budget.check(&mut trial);
     }
@@ -107,6 +114,24 @@ fn of_machine<'a>(
 fn files(args: &TestArgs) -> [Option<&Path>; 3] {
     let [json, markdown] = args.exports.files();
     [json, markdown, args.comment.as_deref()]
+}
+
+/// Adds what the benchmarks measure, in the words of this host's guest images. Results may have other benchmarks.
+fn describe(trial: &mut Trial, args: &TestArgs) {
+    let resources = parts::resources(&args.parts.to_parts());
+    let image = |architecture: &str| {
+        let architecture = IntoDeserializer::<ValueError>::into_deserializer(architecture);
+        let architecture = Architecture::deserialize(architecture).ok()?;
+        GuestImage::read(&resources.guest_for(architecture).ok()?).ok()
+    };
+    for machine in &mut trial.machines {
+        let known = machine.architecture.as_deref().and_then(image);
+        let known = known.map(|image| image.rows).unwrap_or_default();
+        for row in &mut machine.rows {
+            let its = known.iter().find(|known| known.name == row.benchmark);
+            row.measures = its.map(|known| known.summary.clone());
+        }
+    }
 }
 
 fn show(args: &TestArgs, trial: &Trial) -> anyhow::Result<()> {
