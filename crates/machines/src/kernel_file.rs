@@ -60,7 +60,7 @@ pub fn bootable(
 
 /// The note on the parts of a unified kernel image that a machine does not use; none for other kernels.
 pub fn unused(image: &BootImage, path: &Path) -> Option<String> {
-    let (parts, path) = (image.unused.join(" and "), path.display());
+    let (parts, path) = (ws_text::and(&image.unused), path.display());
     (!parts.is_empty())
         .then(|| format!("only the kernel of the unified kernel image {path} is used, not {parts}"))
 }

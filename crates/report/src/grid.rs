@@ -252,7 +252,7 @@ pub(crate) fn legend(table: &Table, groups: &[Group]) -> Vec<String> {
     let exact = exact.filter(|group| is_exact(table, group.index));
     let exact: Vec<&str> = exact.map(|group| &*group.column.platform).collect();
     let exact = (!exact.is_empty()).then(|| {
-        let names = and(&exact);
+        let names = ws_text::and(&exact);
         format!("Exact: every boot of {names} gave exactly the same samples.")
     });
     legend.into_iter().map(str::to_owned).chain(exact).collect()
@@ -277,13 +277,4 @@ fn has_exact(table: &Table, column: usize) -> bool {
         .iter()
         .filter_map(|row| row.cells.get(column)?.as_ref());
     cells.any(|cell| cell.exact == Some(true) && cell.value.is_some())
-}
-
-/// "a", "a and b", "a, b and c".
-fn and(names: &[&str]) -> String {
-    match names {
-        [] => String::new(),
-        [one] => (*one).to_owned(),
-        [most @ .., last] => format!("{} and {last}", most.join(", ")),
-    }
 }

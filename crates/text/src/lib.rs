@@ -6,6 +6,7 @@
 
 mod block;
 mod escape;
+mod list;
 pub mod number;
 mod sheet;
 mod style;
@@ -13,6 +14,7 @@ mod width;
 
 pub use block::Block;
 pub use escape::{console, html, markdown, spreadsheet, terminal};
+pub use list::and;
 pub use sheet::{Set, Sheet, below_in_markdown, below_on_terminal};
 pub use style::{Ink, Style};
 pub use width::{pad_left, pad_right, width, wrapped};

@@ -37,9 +37,13 @@ pub fn module(machine: u16, entries: &[&str]) -> Vec<u8> {
     file
 }
 
-/// A module for x86_64 of this release that needs others.
+/// A module for x86_64 of this release that needs others. It has the parameters of KVM's modules.
 pub fn needing(depends: &str, release: &str) -> Vec<u8> {
     let depends = format!("depends={depends}");
     let magic = format!("vermagic={release} SMP preempt mod_unload ");
-    module(62, &["license=GPL", &depends, &magic])
+    let parameters = ["parmtype=npt:bool", "parmtype=halt_poll_ns:uint"];
+    module(
+        62,
+        &[&["license=GPL", &*depends, &magic], &parameters[..]].concat(),
+    )
 }

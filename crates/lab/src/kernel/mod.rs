@@ -64,6 +64,14 @@ pub enum KernelError {
     },
     #[error("can't load the module {}: {what}", path.display())]
     Module { path: PathBuf, what: String },
+    #[error(
+        "the module {module} has no parameter {name}: {known}. Change the module's options in the recipe"
+    )]
+    NoParameter {
+        module: String,
+        name: String,
+        known: String,
+    },
     #[error("modules need each other in a circle: {0}")]
     Circle(String),
 }

@@ -33,6 +33,33 @@ pub struct Loadable {
     pub name: String,
     /// The module's bytes, decompressed.
     pub bytes: Vec<u8>,
+    /// Names of the module's parameters, in the form in which Linux compares them.
+    parameters: BTreeSet<String>,
+}
+
+impl Loadable {
+    /// Checks options for the module, such as `npt=1 nested=1`. Linux ignores an option that it does not know, and the
+    /// machine would be another than its recipe says.
+    ///
+    /// # Errors
+    /// The module does not have one of these parameters.
+    pub fn check(&self, options: &str) -> Result<(), KernelError> {
+        let mut names = options
+            .split_whitespace()
+            .filter_map(|option| option.split('=').next());
+        let is_known = |name: &&str| self.parameters.contains(&module_key(name));
+        match names.find(|name| !is_known(name)) {
+            None => Ok(()),
+            Some(name) => Err(KernelError::NoParameter {
+                module: self.name.clone(),
+                name: name.to_owned(),
+                known: match &*Vec::from_iter(self.parameters.iter().map(|name| &**name)) {
+                    [] => "it has no parameters".to_owned(),
+                    names => format!("it has {}", names.join(", ")),
+                },
+            }),
+        }
+    }
 }
 
 /// Values of a module's section .modinfo, and its machine.
@@ -44,6 +71,8 @@ struct About {
     release: Option<String>,
     /// The machine of its ELF file.
     machine: u16,
+    /// Names of its parameters, in the form in which Linux compares them.
+    parameters: BTreeSet<String>,
 }
 
 /// The modules below a folder.
@@ -208,6 +237,7 @@ impl Loading<'_> {
                 Some(_) => file.unwrap_or(name).to_owned(),
             },
             bytes,
+            parameters: about.parameters,
         }));
         self.done.insert(plain_name);
         Ok(())
@@ -282,6 +312,11 @@ fn about(bytes: &[u8]) -> Result<About, object::Error> {
                 let names = names.split(',').map(str::trim);
                 let names = names.filter(|name| !name.is_empty());
                 about.depends.extend(names.map(str::to_owned));
+            }
+            // Each parameter has a type, and may have a description.
+            Some(("parmtype", parameter)) => {
+                let name = parameter.split(':').next().unwrap_or_default();
+                about.parameters.insert(module_key(name));
             }
             Some(("vermagic", text)) => {
                 about.release = text.split(' ').next().map(str::to_owned);

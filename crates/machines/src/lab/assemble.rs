@@ -331,7 +331,7 @@ pub(super) fn warn_of(recipe: &mut Recipe, is_cured: impl Fn(&str) -> bool, says
     }
     let warning = format!(
         "{says} {} (worldswitch lab show {})",
-        faults.join(" and "),
+        ws_text::and(&faults),
         recipe.name
     );
     add_caveat(recipe, warning);

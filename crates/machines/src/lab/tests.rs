@@ -400,11 +400,11 @@ fn an_emulator_that_may_have_a_fault_is_told_with_the_figures() {
         warn_of(&mut recipe, |_| cured, "it has");
         recipe.caveat.unwrap_or_default()
     };
-    let warning = "; it has breakpoint-stops-one, idle-clock-jump and svm-interrupt-twice (worldswitch lab show xen)";
+    let warning = "; it has idle-clock-jump, breakpoint-stops-one and svm-interrupt-twice (worldswitch lab show xen)";
     assert_eq!(caveat("xen", false), caveat("xen", true) + warning);
     assert!(caveat("kvm-shadow", false).ends_with("lab show kvm-shadow)"));
     assert!(caveat("arm-native", false).ends_with(
-        "it has breakpoint-stops-one-arm and idle-clock-jump-arm (worldswitch lab show arm-native)"
+        "it has idle-clock-jump-arm and breakpoint-stops-one-arm (worldswitch lab show arm-native)"
     ));
     assert_eq!(caveat("intel-native", false), caveat("intel-native", true));
 }

@@ -326,7 +326,7 @@ impl Apps {
         (!stated.is_empty()).then(|| {
             format!(
                 "NEVE: time in a nested VM / native time, from section 7.2 of Lim et al. (2017), for {}{measured}: {}.",
-                machines.join(" and "),
+                ws_text::and(&machines),
                 stated.join("; ")
             )
         })

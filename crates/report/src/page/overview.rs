@@ -99,7 +99,7 @@ fn against(table: &Table) -> Option<String> {
     }
     let with = format!(
         "Compared with {}, of the same run if there is one. ",
-        names.join(" and ")
+        ws_text::and(&names)
     );
     let columns = table.columns.iter();
     Some(

@@ -70,11 +70,7 @@ pub fn left_out(platforms: &[Boots<'_>], samples: Option<u64>) -> Option<String>
             let (like, others): (Vec<&Boots>, Vec<&Boots>) = rest.into_iter().partition(is_like);
             rest = others;
             let names: Vec<&str> = like.iter().map(|boots| boots.platform).collect();
-            let names = match names.split_last() {
-                Some((last, rest)) if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
-                _ => names.concat(),
-            };
-            parts.push(text(first, &names));
+            parts.push(text(first, &ws_text::and(&names)));
         }
     };
     part(

@@ -58,6 +58,7 @@ pub(super) fn modules(
         }
         match step {
             Step::Load(module) => {
+                module.check(options).map_err(|e| said(&e))?;
                 described.sum(
                     &format!("{whose}{}", module.name),
                     Sha256::digest(&module.bytes),

@@ -73,6 +73,21 @@ fn a_machine_loads_what_its_modules_need_and_gives_each_its_own_options() {
             "module=/kvm-amd.ko"
         ]
     );
+    // Linux would ignore an option that the module does not know.
+    let (kernel, _) = Kernel::at(folder.path()).unwrap();
+    let mut wrong = recipe("kvm-shadow", folder.path()).kernel.unwrap().modules;
+    wrong.last_mut().unwrap().options = "npt=0 nested-pages=0".into();
+    let refused = modules(
+        &kernel,
+        &wrong,
+        "",
+        Architecture::X86_64,
+        &mut Described::default(),
+    );
+    assert_eq!(
+        refused.err().unwrap().to_string(),
+        "the module kvm-amd has no parameter nested-pages: it has halt_poll_ns, npt. Change the module's options in the recipe"
+    );
     // A module that another one needs is part of the machine's digest.
     let other = fake_module::module(62, &["depends=", "vermagic=6.1.0-50-amd64 x", "version=2"]);
     fs::write(folder.path().join("ccp.ko"), other).unwrap();
