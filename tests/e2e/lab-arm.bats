@@ -126,6 +126,13 @@ between() {
     [ "$(insns "$OUT/lab-kvm-vhe@6.12" hypercall)" -ne "$(insns "$TABLE/lab-kvm-vhe" hypercall)" ]
 }
 
+@test "protected KVM: EL2 copies the vCPU at each exit" {
+    for row in hypercall cold-memory-access; do
+        ws explain --diff lab:kvm-nvhe@6.12 lab:kvm-protected --bench "$row" >"$row.txt"
+        grep -qE ' 0 > 3  memcpy: gained$' "$row.txt"
+    done
+}
+
 @test "under Xen: interrupts, the timer and events to another domain, each proved" {
     cat "$BATS_FILE_TMPDIR/others.txt"
     [ "$(jq -r '[.rows[] | .status, .outcomes[].check.verdict] | unique | join(" ")' "$XEN/lab-arm-xen.json")" = 'ok proved' ]

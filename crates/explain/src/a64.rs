@@ -78,7 +78,7 @@ pub fn is_clock(insn: &Insn) -> bool {
 /// Groups of instructions, by the exceptions that they can raise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Group {
-    /// Loads, stores, atomics: aborts.
+    /// Loads, stores, atomics, instructions that zero a block of memory: aborts.
     Memory {
         /// Whether the registers are for floating point and vectors: then also traps.
         is_vector: bool,
@@ -95,6 +95,10 @@ pub fn group(word: u32) -> Group {
         _ if word & 0x0a00_0000 == 0x0800_0000 => Group::Memory {
             is_vector: word & 1 << 26 != 0,
         },
+        // DC ZVA, GVA and GZVA store to memory. Other instructions on caches do not abort in the emulator.
+        _ if matches!(word & !0x1f, 0xd50b_7420 | 0xd50b_7460 | 0xd50b_7480) => {
+            Group::Memory { is_vector: false }
+        }
         _ if word >> 22 == 0x354 => Group::System,
         _ => Group::Other,
     }
@@ -229,6 +233,22 @@ mod tests {
             assert_eq!(flow_of(word), wanted, "{word:#x}");
         }
         assert_eq!(flow(&Insn::new(0, 0, &[0xd6, 0x5f])), Flow::Plain);
+    }
+
+    #[test]
+    fn groups_tell_what_may_abort() {
+        let memory = Group::Memory { is_vector: false };
+        let known = [
+            (0xf940_0041, memory),                            // ldr x1, [x2]
+            (0x3dc0_0040, Group::Memory { is_vector: true }), // ldr q0, [x2]
+            (0xd50b_7423, memory),                            // dc zva, x3
+            (0xd50b_7e23, Group::System),                     // dc civac, x3
+            (0xd538_1001, Group::System),                     // mrs x1, sctlr_el1
+            (0x9100_0400, Group::Other),                      // add x0, x0, #1
+        ];
+        for (word, wanted) in known {
+            assert_eq!(group(word), wanted, "{word:#x}");
+        }
     }
 
     #[test]

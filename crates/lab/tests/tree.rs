@@ -37,6 +37,7 @@ fn every_recipe_is_whole_and_its_sets_are_there() {
             "kvm-nested-linux",
             "kvm-nvhe",
             "kvm-nvhe-linux",
+            "kvm-protected",
             "kvm-shadow",
             "kvm-svm-nested",
             "kvm-svm-nested-linux",

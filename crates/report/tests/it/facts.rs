@@ -39,11 +39,12 @@ const BOCHS: [&str; 8] = [
     "kvm-intel-linux",
     "amd-native",
 ];
-const ARM: [&str; 20] = [
+const ARM: [&str; 21] = [
     "arm-native",
     "arm-native@el2",
     "kvm-vhe",
     "kvm-nvhe",
+    "kvm-protected",
     "kvm-vel2",
     "kvm-nested",
     "arm-xen",
