@@ -197,6 +197,16 @@ fn units(table: &Table) -> Vec<&'static str> {
              This is path length, not time: a trap itself costs nothing.",
         );
     }
+    let mut architectures = table
+        .columns
+        .iter()
+        .filter_map(|column| column.architecture.as_ref());
+    let first = architectures.next();
+    if unit("insns") && architectures.any(|other| Some(other) != first) {
+        legend.push(
+            "architectures: instructions of x86_64 and aarch64 differ. Compare only figures of the same architecture.",
+        );
+    }
     if unit("tsc_ticks") || unit("cntvct_ticks") {
         legend.push(
             "ticks: of the guest's clock for one operation (the median). A tick is not a cycle.",

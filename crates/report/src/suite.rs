@@ -123,6 +123,7 @@ impl<'a> Published<'a> {
                 boots: 0,
                 notes: vec![note],
                 facts: Facts::default(),
+                architecture: None,
             }
         };
         self.columns.iter().map(column).collect()

@@ -1,6 +1,6 @@
 //! The table as data: benchmarks by platforms. The renderers only format it.
 
-use crate::baselines::baselines;
+use crate::baselines::{architecture, baselines};
 use crate::notes::Notes;
 use crate::outside::{IdleSpread, Outside};
 use schemars::JsonSchema;
@@ -74,6 +74,9 @@ pub struct Column {
     /// Facts of the machine.
     #[serde(skip)]
     pub facts: Facts,
+    /// Architecture of the guest, as the guest named it; None of a published column.
+    #[serde(skip)]
+    pub architecture: Option<String>,
 }
 
 /// A benchmark.
@@ -236,6 +239,7 @@ fn column(
             .map(|text| notes.add(text.into()))
             .collect(),
         facts: result.facts().into_owned(),
+        architecture: architecture(result).map(str::to_owned),
     }
 }
 

@@ -125,7 +125,7 @@ fn details(machine: &Machine, row: &TrialRow) -> Markup {
         h3 id=(anchor(machine, &row.benchmark)) {
             (plain(&row.benchmark)) ": " (row.before()) " to " (row.after()) ", " span.(class(row)) { (row.change()) }
         }
-        @if let Some(measures) = &row.measures { p.rest { "Measures: " (plain(measures)) "." } }
+        @if let Some(measures) = &row.measures { p.rest { "Operation: " (plain(measures)) "." } }
         @if let Some(why) = row.why.as_ref().filter(|_| class(row) == "doubt") { p.rest { (plain(why)) "." } }
         @if !row.functions.is_empty() {
             ul.functions {

@@ -65,7 +65,7 @@ pub enum KernelError {
     #[error("can't load the module {}: {what}", path.display())]
     Module { path: PathBuf, what: String },
     #[error(
-        "the module {module} has no parameter {name}: {known}. Change the module's options in the recipe"
+        "the module {module} has no parameter {name}{known}. Change the options in the recipe, or use another kernel or +option"
     )]
     NoParameter {
         module: String,

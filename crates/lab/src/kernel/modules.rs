@@ -54,8 +54,8 @@ impl Loadable {
                 module: self.name.clone(),
                 name: name.to_owned(),
                 known: match &*Vec::from_iter(self.parameters.iter().map(|name| &**name)) {
-                    [] => "it has no parameters".to_owned(),
-                    names => format!("it has {}", names.join(", ")),
+                    [] => String::new(),
+                    names => format!(". Its parameters: {}", names.join(", ")),
                 },
             }),
         }

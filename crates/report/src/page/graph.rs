@@ -75,7 +75,7 @@ pub fn graph(name: &str, calls: &[GraphCall], legend: &Markup) -> Markup {
             div.tools hidden {
                 label { "Search " input.search type="search" placeholder="a function"; }
                 @if calls.iter().any(|call| call.is_added) {
-                    label { input.added type="checkbox"; " Hide what the emulator adds" }
+                    label { input.added type="checkbox"; " Hide calls that run only because the emulator lacks a feature" }
                 }
                 button.reset type="button" hidden { "Whole graph" }
                 output role="status" {}

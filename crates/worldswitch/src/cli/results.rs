@@ -37,20 +37,33 @@ A file for --events:
 /// The heading of the cost model's options.
 const MODEL: &str = "Cost model";
 
-/// A paper whose benchmarks and table layout can be chosen.
+/// A paper or list whose benchmarks and table layout can be chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Suite {
     /// Dall et al. 2015, Table 2: seven microbenchmarks of KVM and Xen on ARM and x86.
     Dall2015,
-    /// HyperBench 2019, Table 3: sixteen benchmarks, natively and in virtual machines.
+    /// HyperBench 2019, Table 3: sixteen benchmarks, on bare metal and in VMs.
     Hyperbench,
-    /// NEVE 2017, Tables 1 and 6: four microbenchmarks in virtual machines and nested ones.
+    /// NEVE 2017, Tables 1 and 6: four microbenchmarks in VMs and nested VMs.
     Neve2017,
-    /// kvm-unit-tests: the rows of x86/vmexit.c and arm/micro-bench.c, under their names.
+    /// kvm-unit-tests: the rows of x86/vmexit.c and arm/micro-bench.c, under the names there.
     Kut,
+    /// Six operations of KVM on AMD, Intel and ARM.
+    EveryKvm,
 }
 
 impl Suite {
+    /// Platforms that the suite is measured on if the user names none; None: those of any run.
+    pub fn platforms(self) -> Option<&'static str> {
+        match self {
+            Self::EveryKvm => Some(
+                "lab:native,lab:kvm@unstable,lab:kvm-amd@unstable,lab:kvm-intel@unstable+bochs=3.0,lab:arm-native,lab:kvm-vhe@unstable,\
+                 lab:kvm-nvhe@unstable,lab:kvm-protected@unstable,lab:kvm-nested",
+            ),
+            Self::Dall2015 | Self::Hyperbench | Self::Neve2017 | Self::Kut => None,
+        }
+    }
+
     /// Name of the suite in `reference/suites.csv`.
     pub fn name(self) -> &'static str {
         match self {
@@ -58,6 +71,7 @@ impl Suite {
             Self::Hyperbench => "hyperbench",
             Self::Neve2017 => "neve2017",
             Self::Kut => "kut",
+            Self::EveryKvm => "every-kvm",
         }
     }
 }
@@ -93,7 +107,7 @@ pub struct ShowArgs {
     #[arg(long)]
     pub all: bool,
     /// Use a paper's table layout, with the published figures.
-    #[arg(long, value_name = "PAPER")]
+    #[arg(long, value_name = "SUITE")]
     pub suite: Option<Suite>,
     /// The platform that all others are compared with.
     #[arg(long, value_name = "PLATFORM", alias = "baseline")]

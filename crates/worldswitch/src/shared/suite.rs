@@ -51,14 +51,23 @@ impl Layout {
 mod tests {
     use super::*;
     use clap::ValueEnum;
+    use ws_machines::name::parse_list;
+    use ws_machines::platforms::check;
+    use ws_runner::parts::{self, Parts};
 
     #[test]
     fn every_suite_has_benchmarks_and_chooses_them_alone() {
+        let resources = parts::resources(&Parts::default());
         for suite in Suite::value_variants() {
             let layout = Layout::of(*suite).unwrap();
             let benchmarks = layout.benchmarks().unwrap();
             assert!(benchmarks.is_match("hypercall"), "{suite:?}");
             assert!(!benchmarks.is_match("hypercall-x") && !benchmarks.is_match("sgdt-x"));
+            if let Some(platforms) = suite.platforms() {
+                for platform in parse_list(platforms).unwrap() {
+                    assert!(check(&platform, &resources).is_ok(), "{platform}");
+                }
+            }
             let typed = suite.to_possible_value().unwrap();
             assert_eq!(typed.get_name(), suite.name());
         }

@@ -86,7 +86,8 @@ fn a_machine_loads_what_its_modules_need_and_gives_each_its_own_options() {
     );
     assert_eq!(
         refused.err().unwrap().to_string(),
-        "the module kvm-amd has no parameter nested-pages: it has halt_poll_ns, npt. Change the module's options in the recipe"
+        "the module kvm-amd has no parameter nested-pages. Its parameters: halt_poll_ns, npt. Change the options in the recipe, \
+         or use another kernel or +option"
     );
     // A module that another one needs is part of the machine's digest.
     let other = fake_module::module(62, &["depends=", "vermagic=6.1.0-50-amd64 x", "version=2"]);

@@ -84,11 +84,12 @@ pub struct RunArgs {
     /// Run only benchmarks whose name matches this regular expression (any part of the name).
     #[arg(long, value_name = "REGEX", value_parser = regex::Regex::new)]
     pub bench: Option<regex::Regex>,
-    /// Show all benchmarks. Default for a whole suite: only the dozen main benchmarks.
+    /// Show all benchmarks. Default if all were run: only the dozen main benchmarks.
     #[arg(long)]
     pub all: bool,
-    /// Run a paper's benchmarks. The table has the paper's layout and the published figures.
-    #[arg(long, value_name = "PAPER", conflicts_with = "bench")]
+    /// Run the benchmarks of a suite. The table has the suite's layout, and a paper's published figures. every-kvm without
+    /// --on runs on KVM for AMD, Intel and ARM.
+    #[arg(long, value_name = "SUITE", conflicts_with = "bench")]
     pub suite: Option<Suite>,
     /// Boots of each platform. Default where instructions are counted: 2. The second boot proves that the counts are
     /// exact. It resumes the state of the first, unless --no-resume is given. Default where time is measured: 16. With

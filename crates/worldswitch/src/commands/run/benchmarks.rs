@@ -1,11 +1,12 @@
 //! `worldswitch run` without options of one workload: benchmarks, and any workload by its name.
 
-use crate::cli::{RunArgs, View, session};
+use crate::cli::{RunArgs, Suite, View, session};
 use crate::shared::suite::Layout;
 use crate::shared::tables::{self, Shown};
 use crate::shared::{Done, export, on_stdout, page, told, views};
 use anyhow::bail;
 use std::path::Path;
+use ws_machines::name::parse_list;
 use ws_report::{Options, Table};
 use ws_results::ResultFile;
 use ws_runner::{Benchmarks, Measured, measure};
@@ -17,6 +18,12 @@ pub fn benchmarks(args: &RunArgs, colours: Colours) -> anyhow::Result<Done> {
     let mut spec = args.spec();
     if let Some(layout) = &layout {
         spec.benchmarks = Benchmarks::Matching(layout.benchmarks()?);
+    }
+    if let (Some(platforms), true) = (
+        args.suite.and_then(Suite::platforms),
+        spec.platforms.is_empty(),
+    ) {
+        spec.platforms = parse_list(platforms)?;
     }
     let measured = measure(&spec, None, &session(colours)?)?;
     measured.tell_problems(colours);
