@@ -221,6 +221,11 @@ QEMU
     run ws show dall --suite neve2017
     [ "$status" -eq 0 ]
     [[ $output == *'Virtual EOI'*'irq-completion'* ]]
+    # Machines of two architectures, with those of `run` replaced.
+    run ws run --suite every-kvm --boots 1 --on lab:native,lab:arm-native -o every
+    [ "$status" -eq 0 ]
+    grep -Eq '^Interprocessor interrupt +ipi-running .* 46 +81$' <<<"$output"
+    [[ $output == *'instructions of x86_64 and aarch64 differ'* ]]
     run ws run --suite dall2016
     [ "$status" -eq 2 ]
     [[ $output == *dall2015* ]]

@@ -103,10 +103,10 @@ pub struct ShowArgs {
     /// The table to show. Default: the table for the results' workloads.
     #[arg(long, value_enum)]
     pub view: Option<View>,
-    /// Show all benchmarks. Default for a whole suite: only the dozen main benchmarks.
+    /// Show all benchmarks. Default if all were run: only the dozen main benchmarks.
     #[arg(long)]
     pub all: bool,
-    /// Use a paper's table layout, with the published figures.
+    /// Use a suite's table layout, with a paper's published figures.
     #[arg(long, value_name = "SUITE")]
     pub suite: Option<Suite>,
     /// The platform that all others are compared with.
