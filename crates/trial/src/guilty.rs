@@ -242,6 +242,7 @@ mod tests {
         let below = |side: usize| children.iter().map(|call| call.total[side]).sum::<u64>();
         Call {
             function: function.to_owned(),
+            replaces: None,
             level: 0,
             is_guest: false,
             is_added: false,

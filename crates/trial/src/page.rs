@@ -172,6 +172,10 @@ fn drawn(call: &Call, (x, width, depth): (f64, f64, usize)) -> GraphCall {
         true => grouped(after as i64),
         false => format!("{} to {}", grouped(before as i64), grouped(after as i64)),
     });
+    let replaces = match &call.replaces {
+        Some(old) => format!(", before: {old}"),
+        None => String::new(),
+    };
     let place = match call.is_guest {
         true => "guest".to_owned(),
         false => format!("L{}", call.level),
@@ -182,7 +186,7 @@ fn drawn(call: &Call, (x, width, depth): (f64, f64, usize)) -> GraphCall {
         depth,
         name: call.function.clone(),
         detail: format!(
-            "{} ({place}): {total} instructions, {own} of its own ({})",
+            "{} ({place}{replaces}): {total} instructions, {own} of its own ({})",
             call.function,
             signed(added)
         ),
