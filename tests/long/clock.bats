@@ -84,8 +84,8 @@ stress() {
     [ "$differing" -eq 0 ] || [ -n "${STRESS_UNCURED-}" ]
 }
 
-# states MACHINE COMMAND...: compares the clocks and samples of two saved states. The first is of an undisturbed boot. The second is of
-# a boot with busy loops on the host, and with a cache that has a longer path.
+# states MACHINE COMMAND...: compares the clocks and samples of two saved states. The first is of an undisturbed boot. The
+# second is of a boot with busy loops on the host, and with a cache that has a longer path.
 states() {
     local machine=$1 cache
     loops=
@@ -131,6 +131,7 @@ rows='^(in|print|hypercall|self-ipi-halted|timer.*|tsc-deadline.*|event-send)$'
 @test "lab:arm-xen-linux" { stress arm-xen-linux "${naps[@]}"; }
 @test "lab:kvm-vfio-linux: the card" { stress kvm-vfio-linux+net=assigned apps --workload '^tcp-rr$'; }
 @test "states of lab:kvm with two CPUs" { states kvm run --bench '^ipi-'; }
+@test "states of lab:kvm@6.12 with two CPUs" { states kvm@6.12 run --bench '^ipi-'; }
 @test "states of lab:kvm-vhe with two CPUs" { states kvm-vhe run --bench '^ipi-'; }
 @test "states of lab:qemu-kvm with two CPUs" { states qemu-kvm run --bench '^ipi-'; }
 @test "states of lab:xen-hvm with two CPUs" { states xen-hvm run --bench '^ipi-'; }
