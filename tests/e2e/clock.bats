@@ -156,7 +156,7 @@ count_at_stop() {
     for attempt in {1..30}; do
         [ "$(count_at_stop "$PWD/as-packaged")" -eq "$count" ] || return 0
     done
-    return 1
+    false
 }
 
 # diverges ARCH FAULT MACHINE KERNEL PLACE: `lab diverge` names the halt at PLACE if the emulator of B has the fault and its

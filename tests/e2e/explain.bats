@@ -137,7 +137,8 @@ sum() { jq -r '.sum | "\(.attributed) \(.guest) \(.measured) \(.intercepted)"' "
     # Of the shown calls: the sum of the outermost, the widest's share of it, and whether one is an addition.
     js_shown='(() => { const shown = [...document.querySelectorAll("svg.flame g:not([hidden])")].map((node) => [node, Number(node.querySelector("rect").getAttribute("width"))]);
         const roots = shown.filter(([node]) => node.dataset.d === "0").map(([, width]) => width);
-        return `${Math.round(roots.reduce((sum, width) => sum + width, 0))} ${Math.round(Math.max(...roots))} ${shown.some(([node]) => node.hasAttribute("data-e"))}`; })()'
+        return [roots.reduce((sum, width) => sum + width, 0), Math.max(...roots)].map(Math.round).join(" ")
+            + " " + shown.some(([node]) => node.hasAttribute("data-e")); })()'
     whole=$(js "$js_shown")
     [[ $whole == '1000 '*' true' ]]
     click .added
