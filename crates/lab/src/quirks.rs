@@ -17,8 +17,7 @@ use std::io;
 use std::path::Path;
 
 /// A fault of one file.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Quirk {
     /// The fault, in one line.
     pub summary: String,
@@ -27,8 +26,64 @@ pub struct Quirk {
     /// The file's path in its set, as `usr/bin/x`.
     pub file: String,
     /// Cures, one for each form of the faulty code that compilers made.
-    #[serde(default, rename = "cure")]
+    #[serde(rename = "cure")]
     pub cures: Vec<Cure>,
+}
+
+/// A fault as `quirks.toml` has it.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    summary: String,
+    #[serde(default)]
+    reason: String,
+    file: String,
+    #[serde(default, rename = "cure")]
+    cures: Vec<Cure>,
+    /// The fault of another file that has the same reason and cure.
+    extends: Option<String>,
+    /// Builds of this file in which the cure was found, of a fault that extends another.
+    #[serde(default)]
+    builds: Vec<String>,
+}
+
+impl Written {
+    fn quirk(&self, all: &BTreeMap<String, Self>) -> Result<Quirk, String> {
+        let (reason, cures) = match &self.extends {
+            None if !self.builds.is_empty() => {
+                return Err("builds are part of a cure, unless it extends another fault".into());
+            }
+            None => (&self.reason, self.cures.clone()),
+            Some(_) if !self.reason.is_empty() || !self.cures.is_empty() => {
+                return Err(
+                    "it extends another fault, and so has that one's reason and cure".into(),
+                );
+            }
+            Some(name) => {
+                let other = all.get(name).filter(|other| other.extends.is_none());
+                let Some((other, [cure])) = other.map(|other| (other, &*other.cures)) else {
+                    return Err(format!(
+                        "it extends \"{}\", which is no fault of this file with one cure",
+                        name.escape_debug()
+                    ));
+                };
+                let builds = self.builds.clone();
+                (
+                    &other.reason,
+                    vec![Cure {
+                        builds,
+                        ..cure.clone()
+                    }],
+                )
+            }
+        };
+        Ok(Quirk {
+            summary: self.summary.clone(),
+            reason: reason.clone(),
+            file: self.file.clone(),
+            cures,
+        })
+    }
 }
 
 /// The cure of one form of the faulty code.
@@ -61,14 +116,18 @@ pub type Quirks = BTreeMap<String, Quirk>;
 
 /// Parses `quirks.toml`.
 pub(crate) fn parse(text: &str, path: &Path) -> Result<Quirks, LabError> {
-    let quirks: Quirks = toml::from_str(text).map_err(|e| LabError::toml(path, &e))?;
-    for (name, quirk) in &quirks {
-        check(quirk).map_err(|what| LabError::Toml {
+    let entries: BTreeMap<String, Written> =
+        toml::from_str(text).map_err(|e| LabError::toml(path, &e))?;
+    let quirk = |(name, entry): (&String, &Written)| {
+        let quirk = entry.quirk(&entries);
+        let quirk = quirk.and_then(|quirk| check(&quirk).map(|()| quirk));
+        let wrong = |what| LabError::Toml {
             path: path.to_owned(),
             text: format!("quirk \"{}\": {what}", name.escape_debug()),
-        })?;
-    }
-    Ok(quirks)
+        };
+        Ok((name.clone(), quirk.map_err(wrong)?))
+    };
+    entries.iter().map(quirk).collect()
 }
 
 fn check(quirk: &Quirk) -> Result<(), String> {

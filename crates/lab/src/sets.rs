@@ -19,6 +19,14 @@ pub enum Architecture {
 }
 
 impl Architecture {
+    /// Linux's name of the architecture.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::X86_64 => "x86_64",
+            Self::Aarch64 => "aarch64",
+        }
+    }
+
     /// Debian's name of the architecture.
     pub fn debian(self) -> &'static str {
         match self {

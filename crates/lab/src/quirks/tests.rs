@@ -262,6 +262,50 @@ fn what_is_wrong_is_named() {
     assert!(quirks(CURE).is_ok());
 }
 
+#[test]
+fn a_fault_of_another_file_may_have_the_same_reason_and_cure() {
+    let own = format!(
+        "[q]\nsummary = \"s\"\nreason = \"r\"\nfile = \"x\"\n[[q.cure]]\nbuilds = [\"x 1\"]\n{CURE}\n"
+    );
+    let read = |other: &str| {
+        let text = format!("{own}[o]\nsummary = \"t\"\nfile = \"y\"\n{other}");
+        parse(&text, Path::new("x")).map_err(|e| e.to_string())
+    };
+    let quirks = read("extends = \"q\"\nbuilds = [\"y 2\"]").unwrap();
+    let (q, o) = (&quirks["q"], &quirks["o"]);
+    assert_eq!((&*o.summary, &*o.file, &o.reason), ("t", "y", &q.reason));
+    assert_eq!(o.cures[0].builds, ["y 2"]);
+    assert_eq!(o.cures[0].code, q.cures[0].code);
+    for (wrong, said) in [
+        ("", "it gives no reason"),
+        (
+            "reason = \"r\"\nbuilds = [\"y 2\"]",
+            "builds are part of a cure",
+        ),
+        ("extends = \"q\"", "names no builds"),
+        (
+            "extends = \"q\"\nreason = \"r\"",
+            "has that one's reason and cure",
+        ),
+        (
+            "extends = \"p\"\nbuilds = [\"y 2\"]",
+            "it extends \"p\", which is no fault",
+        ),
+        (
+            "extends = \"o\"\nbuilds = [\"y 2\"]",
+            "it extends \"o\", which is no fault",
+        ),
+    ] {
+        let error = read(wrong).unwrap_err();
+        assert!(error.contains(said), "{error}, not {said}");
+    }
+    let several = own.replace("[[q.cure]]", "[[q.cure]]\nbuilds = [\"x 0\"]\ncode = [\"01 02 03 04 05 06 07\", [\"08\", \"09\"]]\n[[q.cure]]");
+    let text =
+        format!("{several}[o]\nsummary = \"t\"\nfile = \"y\"\nextends = \"q\"\nbuilds = [\"y 2\"]");
+    let error = parse(&text, Path::new("x")).unwrap_err();
+    assert!(error.to_string().contains("with one cure"), "{error}");
+}
+
 /// Code of Debian's builds, with a few bytes before and after, and what the cures make of it: those of QEMU
 /// 10.0.13 and Bochs 3.0 are the bytes that were tried in machines; code from elsewhere is moved behind the rest.
 #[test]

@@ -115,10 +115,7 @@ fn guest(recipe: &Recipe, resources: &Resources) -> Result<PathBuf, MachineError
             "{} is missing, the image of {} that boots: make -C guest ARCH={} makes both",
             path.display(),
             named.display(),
-            match recipe.architecture {
-                Architecture::X86_64 => "x86_64",
-                Architecture::Aarch64 => "aarch64",
-            }
+            recipe.architecture.name()
         ))),
     }
 }
