@@ -39,10 +39,12 @@ impl Figure {
 
     /// Judges the figure by a budget, in instructions: it is over the budget only if its whole band is.
     pub fn against(&self, budget: f64) -> Outcome {
-        match budget {
-            budget if self.insns <= budget => Outcome::NoRegression,
-            budget if self.band.0 <= budget => Outcome::Inconclusive,
-            _ => Outcome::Regression,
+        if self.insns <= budget {
+            Outcome::NoRegression
+        } else if self.band.0 <= budget {
+            Outcome::Inconclusive
+        } else {
+            Outcome::Regression
         }
     }
 }

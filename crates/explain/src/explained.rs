@@ -277,12 +277,9 @@ impl Explained {
 
     /// Tells for each node of the tree whether it runs only because of something that the emulator lacks.
     pub fn added_nodes(&self) -> Vec<bool> {
-        let mut all = [Architecture::X86_64, Architecture::Aarch64].into_iter();
-        let Some(of) = all.find(|of| of.name() == self.architecture) else {
-            return vec![false; self.tree.nodes.len()];
-        };
-        let lacks = left_out::lacks(of, None);
-        left_out::caused(&self.tree, &self.functions, &lacks)
+        let architecture = Architecture::of_name(&self.architecture);
+        let lacks = architecture.map(|architecture| left_out::lacks(architecture, None));
+        left_out::caused(&self.tree, &self.functions, &lacks.unwrap_or_default())
     }
 
     fn find_others(

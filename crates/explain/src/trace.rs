@@ -68,6 +68,13 @@ impl Architecture {
             Self::Aarch64 => "aarch64",
         }
     }
+
+    /// Returns the architecture of this name.
+    pub fn of_name(name: &str) -> Option<Self> {
+        [Self::X86_64, Self::Aarch64]
+            .into_iter()
+            .find(|one| one.name() == name)
+    }
 }
 
 /// Recorder of a trace. It determines the rules of the emulator's clock.
@@ -253,10 +260,9 @@ impl<'a> Reader<'a> {
                 });
             }
         }
-        let architecture = match &*self.line("the target's name")? {
-            "x86_64" => Architecture::X86_64,
-            "aarch64" => Architecture::Aarch64,
-            other => return Err(TraceError::Target(other.to_owned())),
+        let target = self.line("the target's name")?;
+        let Some(architecture) = Architecture::of_name(&target) else {
+            return Err(TraceError::Target(target));
         };
         let failed = self.line("the reason why it is not whole")?;
         if !failed.is_empty() {

@@ -163,18 +163,15 @@ mod tests {
         let functions = calls.iter().map(
             |(name, ..)| json!({"name": name, "image": "kvm", "level": 0, "kind": "hypervisor"}),
         );
-        let total = |at: usize| {
-            let mut total = vec![0; calls.len()];
-            for (call, (_, caller, own)) in calls.iter().enumerate().rev() {
-                total[call] += own;
-                if let Some(caller) = *caller {
-                    total[caller] += total[call];
-                }
+        let mut totals = vec![0; calls.len()];
+        for (call, (_, caller, own)) in calls.iter().enumerate().rev() {
+            totals[call] += own;
+            if let Some(caller) = *caller {
+                totals[caller] += totals[call];
             }
-            total[at]
-        };
+        }
         let nodes = calls.iter().enumerate().map(|(at, (_, parent, own))| {
-            json!({"function": at, "parent": parent, "calls": 1, "own": own, "total": total(at)})
+            json!({"function": at, "parent": parent, "calls": 1, "own": own, "total": totals[at]})
         });
         let all: u64 = calls.iter().map(|(_, _, own)| own).sum();
         let text = json!({

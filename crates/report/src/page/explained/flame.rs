@@ -27,10 +27,7 @@ pub(super) fn flame(one: &Explained) -> Markup {
         nodes(&one.tree.roots),
         |(node, _)| node.total as f64,
         |(node, _)| nodes(&node.children),
-        |(node, is_added), x, width, depth| GraphCall {
-            is_added,
-            ..call(one, node, (x, width, depth))
-        },
+        |of, x, width, depth| call(one, of, (x, width, depth)),
     );
     let is_present = |kind: Kind| {
         let mut kinds = calls.iter();
@@ -45,7 +42,12 @@ pub(super) fn flame(one: &Explained) -> Markup {
     }
 }
 
-fn call(one: &Explained, node: &Node, (x, width, depth): (f64, f64, usize)) -> GraphCall {
+/// A node where it is drawn, and whether the emulator adds it.
+fn call(
+    one: &Explained,
+    (node, is_added): (&Node, bool),
+    (x, width, depth): (f64, f64, usize),
+) -> GraphCall {
     let function = &one.functions[node.function as usize];
     let [total, own] = [node.total, node.own].map(|number| grouped(number as i64));
     let colour = KINDS.iter().find(|(kind, _)| *kind == function.kind);
@@ -61,6 +63,6 @@ fn call(one: &Explained, node: &Node, (x, width, depth): (f64, f64, usize)) -> G
         ),
         class: colour.map_or("", |(_, colour)| colour),
         share: 1.0,
-        is_added: false,
+        is_added,
     }
 }

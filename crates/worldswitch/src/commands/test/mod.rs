@@ -10,9 +10,6 @@ use crate::shared::suite::Layout;
 use crate::shared::{Done, export, on_stdout, write};
 use anyhow::{Context, bail};
 use budget::{Budget, paste};
-use serde::Deserialize;
-use serde::de::IntoDeserializer;
-use serde::de::value::Error as ValueError;
 use sides::{Made, Sides};
 use std::path::Path;
 use std::rc::Rc;
@@ -23,7 +20,7 @@ use ws_machines::name::PlatformName;
 use ws_results::ResultFile;
 use ws_runner::parts;
 use ws_terminal::{Colours, Usage, output};
-use ws_trial::{Pair, Trial};
+use ws_trial::{Machine, Pair, Trial};
 
 /// Name of the page in the results' folder.
 const PAGE: &str = "test.html";
@@ -119,16 +116,20 @@ fn files(args: &TestArgs) -> [Option<&Path>; 3] {
 /// Adds what the benchmarks measure, in the words of this host's guest images. Results may have other benchmarks.
 fn describe(trial: &mut Trial, args: &TestArgs) {
     let resources = parts::resources(&args.parts.to_parts());
-    let image = |architecture: &str| {
-        let architecture = IntoDeserializer::<ValueError>::into_deserializer(architecture);
-        let architecture = Architecture::deserialize(architecture).ok()?;
-        GuestImage::read(&resources.guest_for(architecture).ok()?).ok()
-    };
-    for machine in &mut trial.machines {
-        let known = machine.architecture.as_deref().and_then(image);
-        let known = known.map(|image| image.rows).unwrap_or_default();
-        for row in &mut machine.rows {
-            let its = known.iter().find(|known| known.name == row.benchmark);
+    for architecture in [Architecture::X86_64, Architecture::Aarch64] {
+        let is_its =
+            |machine: &&mut Machine| machine.architecture.as_deref() == Some(architecture.name());
+        let machines = trial.machines.iter_mut().filter(is_its);
+        let mut rows = machines.flat_map(|machine| &mut machine.rows).peekable();
+        if rows.peek().is_none() {
+            continue;
+        }
+        let image = resources.guest_for(architecture).ok();
+        let Some(image) = image.and_then(|path| GuestImage::read(&path).ok()) else {
+            continue;
+        };
+        for row in rows {
+            let its = image.rows.iter().find(|known| known.name == row.benchmark);
             row.measures = its.map(|known| known.summary.clone());
         }
     }
