@@ -9,14 +9,13 @@ const HELP: &str = "\
 BASE and HEAD are each, in this order of preference:
   results           a folder, FOLDER:PLATFORM or a file of an earlier run
   a kernel          a build tree, a folder with a bzImage and its modules, or a kernel's file
-  a version         6.1, 6.12, unstable: a kernel of the lab (worldswitch lab list)
+  a version         of the lab's kernels, as 6.1, 6.12, unstable (worldswitch lab list)
   a commit          of the repository of Linux in the current folder, or of --kernel-tree
 With --monitor they are programs: the KVM monitors to compare.
 
-A commit is built with the lab's small configuration, in a worktree in the cache. The build
-leaves your checkout alone. The next build compiles only changed files, and the last 16 kernels
-are kept. Builds need gcc, make, flex, bison, bc and libelf-dev, and use ccache if it is
-installed.
+Commits are built with the lab's small configuration, in a worktree in the cache. Your checkout
+stays as it is. The next build compiles only changed files. The cache keeps 16 kernels. Builds
+need gcc, make, flex, bison, bc and libelf-dev. They use ccache if it is installed.
 
 Examples:
   worldswitch test HEAD~ HEAD                   what the last commit costs, from a kernel's tree

@@ -87,8 +87,8 @@ pub struct RunArgs {
     /// Show all benchmarks. Default if all were run: only the dozen main benchmarks.
     #[arg(long)]
     pub all: bool,
-    /// Run the benchmarks of a suite. The table has the suite's layout, and a paper's published figures. every-kvm without
-    /// --on runs on KVM for AMD, Intel and ARM.
+    /// Run the benchmarks of a suite, and show its table. A paper's table has the published figures too. Without --on,
+    /// every-kvm runs on KVM for AMD, Intel and ARM.
     #[arg(long, value_name = "SUITE", conflicts_with = "bench")]
     pub suite: Option<Suite>,
     /// Boots of each platform. Default where instructions are counted: 2. The second boot proves that the counts are
