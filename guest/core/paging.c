@@ -28,7 +28,7 @@ bool install_pte(uint64_t va, uint64_t pa, uint64_t page_bytes)
 				return false;
 			*entry = entry_of_table((uint64_t)page);
 		}
-		table = (uint64_t *)(*entry & ENTRY_ADDRESS);
+		table = (uint64_t *)entry_address(*entry);
 	}
 	*page_slot(table, va, last) = entry_of_page(pa, last);
 	paging_changed();
@@ -46,7 +46,7 @@ uint64_t *page_walk(uint64_t va, unsigned *shift)
 			return NULL;
 		if (entry_is_page(*entry, *shift))
 			return entry;
-		table = (uint64_t *)(*entry & ENTRY_ADDRESS);
+		table = (uint64_t *)entry_address(*entry);
 	}
 }
 
@@ -58,7 +58,7 @@ bool translate(uint64_t va, uint64_t *pa, uint64_t *page_bytes)
 	if (!entry)
 		return false;
 	*page_bytes = 1ull << shift;
-	*pa = (*entry & ENTRY_ADDRESS & ~(*page_bytes - 1)) | (va & (*page_bytes - 1));
+	*pa = (entry_address(*entry) & ~(*page_bytes - 1)) | (va & (*page_bytes - 1));
 	return true;
 }
 

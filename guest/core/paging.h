@@ -2,7 +2,8 @@
  * The guest's own page tables, shared by core/ and arch/: four levels of 512 entries of 8 bytes, pages of 4
  * KiB, 2 MiB and 1 GiB. arch/'s page_entry.h defines the entries:
  *
- *   ENTRY_VALID, ENTRY_ACCESSED, ENTRY_ADDRESS    bits of an entry, the last a mask
+ *   ENTRY_VALID, ENTRY_ACCESSED                   bits of an entry
+ *   entry_address(entry)                          of the table or page that it names
  *   entry_of_table(table), entry_of_page(pa, shift)
  *   entry_is_page(entry, shift)                   is this valid entry a page, not a table?
  *

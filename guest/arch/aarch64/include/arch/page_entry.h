@@ -14,6 +14,11 @@
 #define ENTRY_NO_EXEC  (3ull << 53)
 #define ENTRY_ADDRESS  0x0000fffffffff000ull
 
+static inline uint64_t entry_address(uint64_t entry)
+{
+	return entry & ENTRY_ADDRESS;
+}
+
 static inline uint64_t entry_of_table(uint64_t table)
 {
 	return table | ENTRY_TABLE | ENTRY_VALID;

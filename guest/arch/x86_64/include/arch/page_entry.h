@@ -13,6 +13,11 @@
 #define ENTRY_LARGE    (1ull << 7)
 #define ENTRY_ADDRESS  0x000ffffffffff000ull
 
+static inline uint64_t entry_address(uint64_t entry)
+{
+	return entry & ENTRY_ADDRESS;
+}
+
 static inline uint64_t entry_of_table(uint64_t table)
 {
 	return table | ENTRY_VALID | ENTRY_WRITABLE | ENTRY_USER;
