@@ -1,5 +1,5 @@
 /*
- * Fuzzes the device tree reader (libFuzzer, under ASan and UBSan; make -C common fuzz). The input is a
+ * Fuzzes the device tree readers (libFuzzer, under ASan and UBSan; make -C common fuzz). The input is a
  * tree; if its first byte is odd, it is a list of changes to a valid tree: three bytes each, offset and
  * value.
  */
@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "common/fdt.h"
+#include "common/harts.h"
 #include "common/tree.h"
 #include "tree_maker.h"
 
@@ -18,6 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void read_exactly(const uint8_t *bytes, size_t size)
 {
 	static struct tree tree;
+	static struct harts harts;
 	uint8_t *copy = malloc(size ? size : 1);
 	const char *wrong;
 
@@ -31,6 +33,10 @@ static void read_exactly(const uint8_t *bytes, size_t size)
 	assert(!tree.bootargs[MAX_CMDLINE_BYTES - 1] && !tree.hypervisor[15]);
 	for (unsigned i = 0; i < tree.ram_count; i++)
 		assert(tree.ram[i].start < tree.ram[i].end);
+	harts_read(&harts, copy, (uint32_t)size);
+	assert(harts.count <= MAX_CPUS);
+	assert(!harts.aplic || harts.imsic);
+	assert(!harts.imsic || harts.imsic_stride >= 4096);
 	free(copy);
 }
 

@@ -4,7 +4,7 @@
 
 #include "guest/core/guest_arch.h"
 #include "common/tree.h"
-#include "guest/arch/riscv64/harts.h"
+#include "common/harts.h"
 
 const struct tree *machine_tree(void);
 const struct harts *machine_harts(void);

@@ -1,7 +1,7 @@
-/* What the guest needs to know of a RISC-V machine, besides common/tree.h: its harts, which are its CPUs, and
+/* What a guest needs to know of a RISC-V machine, besides common/tree.h: its harts, which are its CPUs, and
  * their interrupt controllers. */
-#ifndef HARTS_H
-#define HARTS_H
+#ifndef COMMON_HARTS_H
+#define COMMON_HARTS_H
 
 #include <stdbool.h>
 #include <stdint.h>

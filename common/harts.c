@@ -5,7 +5,7 @@
  * One walk. A node is handled when it ends, as in common/tree.c. Its registers are taken to have two cells for an
  * address, and no bus to have another address space: so it is on all machines with these controllers.
  */
-#include "guest/arch/riscv64/harts.h"
+#include "common/harts.h"
 
 #include "common/fdt.h"
 #include "common/text.h"
