@@ -19,9 +19,13 @@ size_t kallsyms_most(const char *text)
 	return lines;
 }
 
-/* Names that begin so are no functions: ARM's marks of code and data in modules. */
+/* No functions: marks of code and data in modules; on RISC-V also labels that assemblers keep for the linker (".L0 "). */
 static bool is_mark(const char *name)
 {
+#ifdef __riscv
+	if (name[0] == '.' && name[1] == 'L')
+		return true;
+#endif
 	return name[0] == '$';
 }
 

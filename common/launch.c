@@ -18,6 +18,8 @@ __asm__(".globl launch_point\n.set launch_point, 0x5a5a5000");
 
 #ifdef __x86_64__
 static const unsigned char return_to_caller[] = { 0xc3 };
+#elif defined(__riscv)
+static const unsigned char return_to_caller[] = { 0x67, 0x80, 0x00, 0x00 };
 #else
 static const unsigned char return_to_caller[] = { 0xc0, 0x03, 0x5f, 0xd6 };
 #endif

@@ -22,6 +22,6 @@ STRIP := --strip-debug
 # The compiler and its arguments ($(1)): objects depend on them too. Written only if changed.
 define write_flags
 @mkdir -p $(@D)
-@{ echo '$(1)'; $(if $(PINNED),$(PINNED)run,$(COMPILER) --version); } >$@.new
+@{ echo '$(1)'; $(if $(PINNED),$(PINNED)run $(ARCH),$(COMPILER) --version); } >$@.new
 @cmp -s $@.new $@ && rm $@.new || mv $@.new $@
 endef

@@ -76,6 +76,9 @@ static const char *const reasons[MAX_REASONS] = { [KVM_EXIT_IO] = "io",
 						  [KVM_EXIT_INTR] = "intr",
 						  [KVM_EXIT_SHUTDOWN] = "shutdown",
 						  [KVM_EXIT_FAIL_ENTRY] = "fail_entry",
+#ifdef __riscv
+						  [KVM_EXIT_RISCV_SBI] = "sbi",
+#endif
 						  [KVM_EXIT_INTERNAL_ERROR] = "internal_error" };
 
 static void name_of(const void *stats, unsigned counter, struct text *out)

@@ -18,7 +18,11 @@ static const struct key {
 	size_t offset;
 	uint64_t least, most;
 } keys[] = {
+#ifdef __riscv
+	{ "kernel", "FILE", "guest: RISC-V Image", TEXT_OF(kernel) },
+#else
 	{ "kernel", "FILE", "guest: PVH or multiboot ELF, bzImage, arm64 Image", TEXT_OF(kernel) },
+#endif
 	{ "initrd", "FILE", "its initial RAM disk", TEXT_OF(initrd) },
 	{ "append", "TEXT", "its command line", TEXT_OF(append) },
 	{ "cpus", "N", "vCPUs, 1 to 64 (1)", NUMBER, AT(vcpus), 1, MAX_VCPUS },

@@ -23,7 +23,7 @@ bool arch_load(const uint8_t *file, size_t bytes, const struct memory *memory,
 bool arch_boot(struct vm *vm, const struct kernel *kernel, const struct region *initrd,
 	       const char *command_line);
 /* Loads position-independent code into a machine without a kernel, and sets vCPU 0 to start it: on x86 in
- * flat 32-bit protected mode at 0x1000; on aarch64 at 1 GiB, with the GIC version in x0. */
+ * flat 32-bit protected mode at 0x1000; on aarch64 at 1 GiB, with the GIC version in x0; on riscv64 at 2 GiB. */
 bool arch_boot_program(struct vm *vm, const void *program, size_t bytes);
 /* Loads a small program that does `exits` writes to a port between two rings of `doorbell`, then rings a
  * third time; sets vCPU 0 to start it. */

@@ -1,0 +1,78 @@
+/* The interrupt controller in KVM: an IMSIC for each vCPU, and an APLIC that makes messages of the serial port's
+ * line (RISC-V Advanced Interrupt Architecture 1.0). Only hosts with Ssaia have it; where the host's IMSICs have guest
+ * files, KVM uses them. */
+#include <arch/kvm.h>
+
+#include <sys/ioctl.h>
+
+#define MOST_SOURCES 96
+
+static bool set(int device, uint32_t group, uint64_t attribute, void *value)
+{
+	struct kvm_device_attr attr = { .group = group,
+					.attr = attribute,
+					.addr = (uint64_t)value };
+
+	return ioctl(device, KVM_SET_DEVICE_ATTR, &attr) == 0;
+}
+
+static bool set_number(int device, uint64_t number, uint32_t value)
+{
+	return set(device, KVM_DEV_RISCV_AIA_GRP_CONFIG, number, &value);
+}
+
+static bool set_address(int device, uint64_t what, uint64_t address)
+{
+	return set(device, KVM_DEV_RISCV_AIA_GRP_ADDR, what, &address);
+}
+
+/* KVM finds a vCPU by bits of its IMSIC's address. */
+static uint32_t hart_bits(unsigned cpus)
+{
+	uint32_t bits = 0;
+
+	while (1u << bits < cpus)
+		bits++;
+	return bits;
+}
+
+static bool set_up(const struct vm *vm, int device, struct machine_tree *tree)
+{
+	struct kvm_device_attr ids = { .group = KVM_DEV_RISCV_AIA_GRP_CONFIG,
+				       .attr = KVM_DEV_RISCV_AIA_CONFIG_IDS,
+				       .addr = (uint64_t)&tree->ids };
+
+	/* As many as the host's IMSICs have. There can't be more sources. */
+	if (ioctl(device, KVM_GET_DEVICE_ATTR, &ids) < 0)
+		return false;
+	tree->sources = tree->ids < MOST_SOURCES ? tree->ids : MOST_SOURCES;
+	if (!set_number(device, KVM_DEV_RISCV_AIA_CONFIG_SRCS, tree->sources) ||
+	    !set_number(device, KVM_DEV_RISCV_AIA_CONFIG_HART_BITS, hart_bits(vm->vcpu_count)) ||
+	    !set_address(device, KVM_DEV_RISCV_AIA_ADDR_APLIC, APLIC))
+		return false;
+	for (unsigned i = 0; i < vm->vcpu_count; i++)
+		if (!set_address(device, KVM_DEV_RISCV_AIA_ADDR_IMSIC((uint64_t)i),
+				 IMSIC + (uint64_t)i * KVM_DEV_RISCV_IMSIC_SIZE))
+			return false;
+	return set(device, KVM_DEV_RISCV_AIA_GRP_CTRL, KVM_DEV_RISCV_AIA_CTRL_INIT, NULL);
+}
+
+static void uart0_interrupt(void *context, bool level)
+{
+	struct kvm_irq_level line = { .irq = UART0_SOURCE, .level = level };
+
+	if (ioctl(((struct vm *)context)->fd, KVM_IRQ_LINE, &line) < 0)
+		vm_end(context, END_KVM, "can't raise the first serial port's interrupt: %m");
+}
+
+bool aia_create(struct vm *vm, struct machine_tree *tree)
+{
+	struct kvm_create_device device = { .type = KVM_DEV_TYPE_RISCV_AIA };
+
+	if (ioctl(vm->fd, KVM_CREATE_DEVICE, &device) < 0)
+		return true;
+	if (!set_up(vm, (int)device.fd, tree))
+		return fail("KVM can't create the interrupt controller, an AIA: %m");
+	vm->serial[0].interrupt = uart0_interrupt;
+	return true;
+}

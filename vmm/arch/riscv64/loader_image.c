@@ -1,0 +1,70 @@
+/* Loads Linux's RISC-V Image (Documentation/arch/riscv/boot-image-header.rst): a header and a position-independent
+ * kernel. Used only before the guest runs. */
+#include <string.h>
+
+#include <arch/board.h>
+
+#define MAGIC	  0x05435352u /* "RSC\x05" */
+#define FLAG_BIG  1
+#define MAX_BYTES (1ull << 30)
+
+struct header {
+	uint32_t code[2];
+	uint64_t text_offset, image_bytes, flags;
+	uint32_t version, reserved[3];
+	char old_magic[8];
+	uint32_t magic, pe;
+};
+_Static_assert(sizeof(struct header) == 64, "the header");
+
+/* The ELF note of our own guest, directly after the header. */
+struct note {
+	uint32_t name_bytes, bytes, type;
+	char name[12];
+};
+
+static bool is_ours(const uint8_t *file, size_t bytes)
+{
+	struct note note;
+
+	if (bytes < sizeof(struct header) + sizeof(note))
+		return false;
+	memcpy(&note, file + sizeof(struct header), sizeof(note));
+	return note.name_bytes == sizeof(note.name) &&
+	       memcmp(note.name, "worldswitch", sizeof(note.name)) == 0;
+}
+
+static bool header_read(const uint8_t *file, size_t bytes, struct header *header)
+{
+	if (bytes < sizeof(*header))
+		return fail("it is no RISC-V Image: it has only %zu bytes", bytes);
+	memcpy(header, file, sizeof(*header));
+	if (header->magic != MAGIC)
+		return fail("it is no RISC-V Image (uncompressed, as arch/riscv/boot/Image)");
+	if (header->flags & FLAG_BIG)
+		return fail("the kernel is big-endian");
+	if (header->text_offset % IMAGE_BOUNDARY || header->text_offset > MAX_BYTES ||
+	    !header->image_bytes || header->image_bytes > MAX_BYTES || bytes > MAX_BYTES)
+		return fail("the kernel's header asks for what cannot be right");
+	return true;
+}
+
+bool image_load(const uint8_t *file, size_t bytes, const struct memory *memory,
+		struct kernel *kernel)
+{
+	struct header header;
+	uint64_t entry, needed;
+
+	if (!header_read(file, bytes, &header))
+		return false;
+	entry = RAM + header.text_offset;
+	needed = header.image_bytes < bytes ? bytes : header.image_bytes;
+	if (!memory_at(memory, entry, needed))
+		return fail("its %lu KiB do not fit into the guest's memory: raise memory=",
+			    needed >> 10);
+	memcpy(memory_at(memory, entry, bytes), file, bytes);
+	*kernel = (struct kernel){ .entry = entry,
+				   .end = entry + needed,
+				   .worldswitch = is_ours(file, bytes) };
+	return true;
+}

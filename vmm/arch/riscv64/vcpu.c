@@ -1,0 +1,76 @@
+/* Sets up a RISC-V vCPU and handles its exits (see vmm_arch.h). */
+#include <sys/ioctl.h>
+
+#include "vmm/vmm_arch.h"
+#include <arch/kvm.h>
+
+/* KVM has set it up already, and stopped all vCPUs but the first, for the guest to start by SBI calls. It passes on
+ * calls of the debug console only if told to; before Linux 6.6 it can't. */
+bool arch_vcpu_init(struct vcpu *vcpu)
+{
+	uint64_t on = 1;
+	struct kvm_one_reg console = { .addr = (uint64_t)&on };
+
+	console.id = KVM_REG_RISCV | KVM_REG_SIZE_U64 | KVM_REG_RISCV_SBI_EXT |
+		     KVM_REG_RISCV_SBI_SINGLE | KVM_RISCV_SBI_EXT_DBCN;
+	(void)ioctl(vcpu->fd, KVM_SET_ONE_REG, &console);
+	return true;
+}
+
+/* Ends the machine; the message gives the guest's registers. */
+static void give_up(struct vcpu *vcpu, const char *why, unsigned long number)
+{
+	vm_end(vcpu->vm, END_KVM,
+	       "%s on vCPU %u at pc 0x%lx, scause 0x%lx, stval 0x%lx (exit reason %u, 0x%lx)", why,
+	       vcpu->number, register_get(vcpu, REGISTER(CORE, regs.pc)),
+	       register_get(vcpu, REGISTER(CSR, scause)), register_get(vcpu, REGISTER(CSR, stval)),
+	       vcpu->run->exit_reason, number);
+}
+
+static void system_event(struct vcpu *vcpu)
+{
+	switch (vcpu->run->system_event.type) {
+	case KVM_SYSTEM_EVENT_SHUTDOWN:
+		vm_end(vcpu->vm, END_OFF, "the guest powered off");
+		return;
+	case KVM_SYSTEM_EVENT_RESET:
+		vm_end(vcpu->vm, END_RESET, "the guest asked for a reset");
+		return;
+	default:
+		give_up(vcpu, "an unknown system event", vcpu->run->system_event.type);
+	}
+}
+
+void arch_exit(struct vcpu *vcpu)
+{
+	struct kvm_run *run = vcpu->run;
+
+	switch (run->exit_reason) {
+	case KVM_EXIT_MMIO:
+		devices_access(&vcpu->vm->devices, SPACE_MMIO, run->mmio.phys_addr,
+			       run->mmio.is_write, run->mmio.data,
+			       run->mmio.len <= 8 ? run->mmio.len : 8);
+		return;
+	case KVM_EXIT_RISCV_SBI:
+		sbi_exit(vcpu);
+		return;
+	case KVM_EXIT_INTR:
+		return;
+	case KVM_EXIT_SYSTEM_EVENT:
+		system_event(vcpu);
+		return;
+	case KVM_EXIT_RISCV_CSR:
+		give_up(vcpu, "an access to a register that KVM does not emulate",
+			run->riscv_csr.csr_num);
+		return;
+	case KVM_EXIT_INTERNAL_ERROR:
+		give_up(vcpu, "KVM internal error", run->internal.suberror);
+		return;
+	case KVM_EXIT_FAIL_ENTRY:
+		give_up(vcpu, "the processor refused to enter",
+			run->fail_entry.hardware_entry_failure_reason);
+		return;
+	default:
+		give_up(vcpu, "an unknown exit", 0);
+	}
+}
