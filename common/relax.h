@@ -7,7 +7,10 @@ static inline void relax(void)
 #ifdef __x86_64__
 	__asm__ volatile("pause" : : : "memory");
 #elif defined(__riscv)
-	__asm__ volatile(".4byte 0x0100000f" : : : "memory"); /* PAUSE; older assemblers lack the name */
+	__asm__ volatile(".4byte 0x0100000f"
+			 :
+			 :
+			 : "memory"); /* PAUSE; older assemblers lack the name */
 #else
 	__asm__ volatile("yield" : : : "memory");
 #endif

@@ -159,7 +159,7 @@ static void enter(struct vcpu *vcpu)
 	saw_on(vcpu, sched_getcpu());
 	if (why) {
 		vcpu->interrupted++;
-		if (why != EINTR && why != EAGAIN)
+		if (why != EINTR && why != EAGAIN && !arch_run_failed(vcpu, why))
 			vm_end(vcpu->vm, END_KVM, "KVM_RUN: %s", strerror(why));
 		return;
 	}

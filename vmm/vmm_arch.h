@@ -23,7 +23,8 @@ bool arch_load(const uint8_t *file, size_t bytes, const struct memory *memory,
 bool arch_boot(struct vm *vm, const struct kernel *kernel, const struct region *initrd,
 	       const char *command_line);
 /* Loads position-independent code into a machine without a kernel, and sets vCPU 0 to start it: on x86 in
- * flat 32-bit protected mode at 0x1000; on aarch64 at 1 GiB, with the GIC version in x0; on riscv64 at 2 GiB. */
+ * flat 32-bit protected mode at 0x1000; on aarch64 at 1 GiB, with the GIC version in x0; on riscv64 at 2 GiB,
+ * without an interrupt controller. */
 bool arch_boot_program(struct vm *vm, const void *program, size_t bytes);
 /* Loads a small program that does `exits` writes to a port between two rings of `doorbell`, then rings a
  * third time; sets vCPU 0 to start it. */
@@ -32,3 +33,14 @@ bool arch_boot_probe(struct vm *vm, uint8_t doorbell, uint16_t exits);
 bool arch_vcpu_init(struct vcpu *vcpu);
 /* Handles the exit with which KVM_RUN returned; calls vm_end() if it cannot. */
 void arch_exit(struct vcpu *vcpu);
+/* Ends the machine if KVM_RUN's error is the guest's fault. Only on RISC-V: elsewhere KVM returns an exit. */
+#ifdef __riscv
+bool arch_run_failed(struct vcpu *vcpu, int error);
+#else
+static inline bool arch_run_failed(struct vcpu *vcpu, int error)
+{
+	(void)vcpu;
+	(void)error;
+	return false;
+}
+#endif

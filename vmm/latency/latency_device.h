@@ -44,8 +44,8 @@ void other_stop(struct latency *latency);
 uint64_t latency_now(void);
 /* Makes the guest's counter equal to latency_now(). Called by the vCPU's own thread, or before it runs. */
 bool latency_one_clock(struct vcpu *vcpu);
-/* Must the counters be equal? Kicks that are only counted get no stamps: they work where KVM can't make the counters
- * equal. Elsewhere it does so for all commands. */
+/* Must the counters be equal? Kicks that are only counted get no stamps: on RISC-V, where KVM can't make the
+ * counters equal, they are what works. Elsewhere all commands make them equal. */
 static inline bool latency_needs_clock(enum latency_command command)
 {
 #ifdef __riscv

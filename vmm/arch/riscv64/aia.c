@@ -1,6 +1,6 @@
-/* The interrupt controller in KVM: an IMSIC for each vCPU, and an APLIC that makes messages of the serial port's
- * line (RISC-V Advanced Interrupt Architecture 1.0). Only hosts with Ssaia have it; where the host's IMSICs have guest
- * files, KVM uses them. */
+/* The interrupt controller in KVM (RISC-V Advanced Interrupt Architecture 1.0): an IMSIC for each vCPU, and
+ * an APLIC that makes messages of the serial port's line. Only hosts with Ssaia have it. Where their IMSICs
+ * have guest files, KVM uses these. */
 #include <arch/kvm.h>
 
 #include <sys/ioctl.h>

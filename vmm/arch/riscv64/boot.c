@@ -1,5 +1,6 @@
-/* Boots a kernel (see vmm_arch.h) as Linux wants it (Documentation/arch/riscv/boot.rst), with a device tree that
- * describes the machine. Also creates the interrupt controller, because KVM requires the vCPUs first. */
+/* Boots a kernel (see vmm_arch.h) by Linux's RISC-V boot protocol (Documentation/arch/riscv/boot.rst), with
+ * a device tree that describes the machine. Also creates the interrupt controller, because KVM requires the
+ * vCPUs first. */
 #include <string.h>
 
 #include "vmm/vmm_arch.h"

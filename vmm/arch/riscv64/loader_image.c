@@ -1,5 +1,5 @@
-/* Loads Linux's RISC-V Image (Documentation/arch/riscv/boot-image-header.rst): a header and a position-independent
- * kernel. Used only before the guest runs. */
+/* Loads Linux's RISC-V Image (Documentation/arch/riscv/boot-image-header.rst), a header and a kernel. Used
+ * only before the guest runs. */
 #include <string.h>
 
 #include <arch/board.h>

@@ -1,5 +1,5 @@
-/* Memory and serial ports of the RISC-V machine (see vmm_arch.h). boot.c creates the interrupt controller, after the
- * vCPUs. */
+/* Memory and serial ports of the RISC-V machine (see vmm_arch.h). boot.c creates the interrupt controller,
+ * after the vCPUs. */
 #include <arch/board.h>
 
 #include "vmm/vmm_arch.h"

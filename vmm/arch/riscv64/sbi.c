@@ -1,5 +1,5 @@
-/* Calls of the SBI (RISC-V SBI specification 2.0) that KVM passes on to user space: those of consoles, and of the
- * extensions that are free for experiments and for firmware. KVM answers the rest itself. */
+/* Calls of the SBI (RISC-V SBI specification 2.0) that KVM passes on to user space: those of consoles, and of
+ * the extensions that are free for experiments and for vendors. KVM answers the rest itself. */
 #include <arch/kvm.h>
 
 #define LEGACY_PUTCHAR 0x01

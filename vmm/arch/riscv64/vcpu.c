@@ -1,19 +1,14 @@
 /* Sets up a RISC-V vCPU and handles its exits (see vmm_arch.h). */
-#include <sys/ioctl.h>
+#include <errno.h>
 
 #include "vmm/vmm_arch.h"
 #include <arch/kvm.h>
 
-/* KVM has set it up already, and stopped all vCPUs but the first, for the guest to start by SBI calls. It passes on
- * calls of the debug console only if told to; before Linux 6.6 it can't. */
+/* KVM has set it up already, and stopped all vCPUs but the first, for the guest to start by SBI calls. It
+ * passes on calls of the debug console only if told to; before Linux 6.6 it can't. */
 bool arch_vcpu_init(struct vcpu *vcpu)
 {
-	uint64_t on = 1;
-	struct kvm_one_reg console = { .addr = (uint64_t)&on };
-
-	console.id = KVM_REG_RISCV | KVM_REG_SIZE_U64 | KVM_REG_RISCV_SBI_EXT |
-		     KVM_REG_RISCV_SBI_SINGLE | KVM_RISCV_SBI_EXT_DBCN;
-	(void)ioctl(vcpu->fd, KVM_SET_ONE_REG, &console);
+	(void)register_try(vcpu, SBI_EXTENSION(KVM_RISCV_SBI_EXT_DBCN), 1);
 	return true;
 }
 
@@ -25,6 +20,14 @@ static void give_up(struct vcpu *vcpu, const char *why, unsigned long number)
 	       vcpu->number, register_get(vcpu, REGISTER(CORE, regs.pc)),
 	       register_get(vcpu, REGISTER(CSR, scause)), register_get(vcpu, REGISTER(CSR, stval)),
 	       vcpu->run->exit_reason, number);
+}
+
+bool arch_run_failed(struct vcpu *vcpu, int error)
+{
+	if (error != EOPNOTSUPP)
+		return false;
+	give_up(vcpu, "a jump out of memory, or an access to a device that KVM can't decode", 0);
+	return true;
 }
 
 static void system_event(struct vcpu *vcpu)

@@ -1,6 +1,6 @@
-/* I/O latency on RISC-V; see ../latency_device.h. KVM can set a guest's clock only to a number, and time passes
- * between reading the host's clock and that: the two are never known to be equal. So only commands that take no
- * stamps work. */
+/* I/O latency on RISC-V; see ../latency_device.h. KVM sets a guest's clock to a number, not to an offset from
+ * the host's. Time passes before it does, so the two are never known to be equal, and only commands that
+ * take no stamps work. */
 #include "vmm/latency/latency_device.h"
 
 uint64_t latency_now(void)

@@ -37,8 +37,8 @@ struct hart {
 
 #define ISA_BYTES 1024
 
-/* Both write the extensions: as "rv64imac_zicsr_sstc", and each with its own NUL. Return the bytes with the last
- * NUL. */
+/* Both write the extensions: as "rv64imac_sstc_zicsr", and each with its own NUL. They return the bytes with
+ * the last NUL. */
 uint32_t isa_string(const struct hart *hart, char to[ISA_BYTES]);
 uint32_t isa_list(const struct hart *hart, char to[ISA_BYTES]);
 
@@ -58,10 +58,8 @@ size_t tree_write(uint8_t *to, size_t most, const struct machine_tree *machine);
 
 /* ---- Loader (loader_image.c; pure) ---- */
 
-/* The kernel's memory is aligned to this. */
-#define IMAGE_BOUNDARY 0x200000ull
+#define IMAGE_BOUNDARY 0x200000ull /* the kernel's memory is aligned to this */
 
-/* Loads Linux's RISC-V Image (Documentation/arch/riscv/boot-image-header.rst) to where its header says; like
- * elf_load(). */
+/* Loads Linux's RISC-V Image to where its header says; like elf_load(). */
 bool image_load(const uint8_t *file, size_t bytes, const struct memory *memory,
 		struct kernel *kernel);
