@@ -7,10 +7,8 @@ static inline void relax(void)
 #ifdef __x86_64__
 	__asm__ volatile("pause" : : : "memory");
 #elif defined(__riscv)
-	__asm__ volatile(".4byte 0x0100000f"
-			 :
-			 :
-			 : "memory"); /* PAUSE; older assemblers lack the name */
+	/* PAUSE, whose name older assemblers lack. */
+	__asm__ volatile(".4byte 0x0100000f" : : : "memory");
 #else
 	__asm__ volatile("yield" : : : "memory");
 #endif

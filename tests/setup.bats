@@ -38,7 +38,7 @@ run_setup() { PATH=$bin run "$setup_script" "$@"; }
 # What builds a kernel, at every level.
 kernel='make gcc libc6-dev binutils ca-certificates git flex bison bc libelf-dev'
 everything="$kernel qemu-system-x86
-    clang lld llvm qemu-system-arm gcc-aarch64-linux-gnu libc6-dev-arm64-cross bats jq procps iproute2 shellcheck
+    clang lld llvm qemu-system-arm gcc-aarch64-linux-gnu gcc-riscv64-linux-gnu libc6-dev-arm64-cross bats jq procps iproute2 shellcheck
 clang-format libcmocka-dev libclang-rt-dev grub-common grub-pc-bin
     grub-efi-amd64-bin ovmf xorriso mtools chromium
 cpio e2fsprogs"

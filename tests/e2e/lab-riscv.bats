@@ -1,0 +1,85 @@
+# The RISC-V machines of the lab: counts are exact and in their usual ranges, KVM counts as many exits as operations, and
+# what the machine has decides which rows there are.
+
+# `run` sets $output and $status.
+# shellcheck disable=SC2154
+
+load common
+
+ROWS='^(read-counter|pushf-popf|write-vector-base|set-cr3|tlb-invalidate|hypercall.*|set-timer|interrupt-controller-trap|timer-10ms|ipi-running|hot-memory-access|cold-memory-access|in|out|out-eventfd)$'
+
+setup_file() {
+    export TABLE=$BATS_FILE_TMPDIR/table
+    ws run --on lab:riscv-native,lab:kvm-riscv --boots 2 --bench "$ROWS" -o "$TABLE" >"$TABLE.txt"
+    ws run --on lab:kvm-riscv+aia=1,lab:kvm-riscv+sstc=0 --boots 1 --bench '^(hypercall|set-timer|interrupt-controller-trap)$' \
+        -o "$TABLE" >>"$TABLE.txt"
+}
+
+setup() { common_setup; }
+
+# between PLATFORM BENCHMARK LEAST MOST: checks a count of the table.
+between() {
+    local found
+    found=$(insns "$TABLE/$1" "$2")
+    echo "$1 $2: $found, wanted $3 to $4"
+    [ "$found" -ge "$3" ] && [ "$found" -le "$4" ]
+}
+
+@test "every row is measured, exact over two boots, and nothing failed" {
+    cat "$TABLE.txt"
+    # Without a hypervisor there is no hypercall, and nobody behind the doorbell.
+    [ "$(jq '[.rows[] | select(.status == "ok" and .exact)] | length' "$TABLE/lab-riscv-native.json")" -eq 12 ]
+    # Without AIA the VM has no interrupt controller.
+    [ "$(jq '[.rows[] | select(.status == "ok" and .exact)] | length' "$TABLE/lab-kvm-riscv.json")" -eq 15 ]
+    [ "$(jq -s '[.[].rows[].outcomes[].check?.verdict? | select(. == "failed")] | length' "$TABLE"/*.json)" -eq 0 ]
+}
+
+@test "an operation without an exit is its own instructions" {
+    for platform in lab-riscv-native lab-kvm-riscv; do
+        between "$platform" pushf-popf 2 2
+        for row in write-vector-base set-cr3 tlb-invalidate hot-memory-access; do
+            between "$platform" "$row" 1 1
+        done
+        # With Sstc the deadline is a register.
+        between "$platform" timer-10ms 14 14
+    done
+    for row in read-counter interrupt-controller-trap cold-memory-access in out; do
+        between lab-riscv-native "$row" 1 1
+    done
+}
+
+@test "counts are in their ranges: a call of KVM, of user space, of the firmware below; with AIA and without Sstc" {
+    between lab-riscv-native set-timer 300 400
+    between lab-kvm-riscv hypercall 850 1000
+    between lab-kvm-riscv hypercall-user 2700 3600
+    between lab-kvm-riscv set-timer 900 1100
+    between lab-kvm-riscv read-counter 950 1150
+    between lab-kvm-riscv in 3000 3800
+    between lab-kvm-riscv out-eventfd 1200 1500
+    between lab-kvm-riscv cold-memory-access 5800 7000
+    # KVM switches the guest's IMSIC too.
+    between lab-kvm-riscv+aia=1 hypercall 1050 1250
+    between lab-kvm-riscv+aia=1 interrupt-controller-trap 1350 1650
+    # KVM sets a timer of the host, and that calls the firmware.
+    between lab-kvm-riscv+sstc=0 set-timer 1450 1900
+}
+
+@test "KVM counted as many exits as operations" {
+    for row in hypercall{,-pending,-user} in out out-eventfd cold-memory-access; do
+        echo "$row"
+        [ "$(jq -r ".rows[] | select(.benchmark == \"$row\").outcomes[0].check.verdict" "$TABLE/lab-kvm-riscv.json")" = proved ]
+    done
+}
+
+@test "explain's sum is exact, for a call of KVM and for one of user space" {
+    local row attributed guest measured intercepted
+    for row in hypercall in; do
+        ws explain "$row" --on lab:kvm-riscv --json >"$row.json"
+        read -r attributed guest measured intercepted \
+            < <(jq -r '.sum | "\(.attributed) \(.guest) \(.measured) \(.intercepted)"' "$row.json")
+        echo "$row: $attributed + $guest, measured $measured, not charged $intercepted"
+        [ "$measured" -eq "$(insns "$TABLE/lab-kvm-riscv" "$row")" ]
+        [ $((attributed + guest)) -eq $((measured + intercepted)) ]
+        grep -q kvm_riscv_vcpu_exit "$row.json"
+    done
+}
