@@ -31,14 +31,18 @@ BUNDLE  := build/bundle/worldswitch-$(VERSION)-x86_64
 # The first build takes a minute and shows its progress; later ones print only errors.
 QUIET := $(if $(wildcard $(COMMAND)),--quiet)
 
-# The lab's own compiler: build/clang-19 links to its packages, unpacked in the user's cache (docs/lab.md).
-# CC=clang or CC=gcc uses this host's compiler; for aarch64 it needs a C library (tools/setup test).
+# The lab's own compiler: build/clang-19 links to its packages, unpacked in the user's cache (docs/lab.md);
+# build/clang-19-riscv64 to a C library for riscv64. CC=clang or CC=gcc uses this host's compiler; for aarch64 and
+# riscv64 it needs a C library (tools/setup test).
 CACHE   := $(or $(filter /%,$(XDG_CACHE_HOME)),$(HOME)/.cache)/worldswitch/sets
 CHOSEN  := $(if $(filter command,$(origin CC)),$(CC))
 JOBS     = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
 
-# After the lab's compiler was fetched.
-link-clang = mkdir -p build && ln -sfn $(CACHE)/clang-19/root build/clang-19 && touch build/clang-19.fetched
+# After a set of the lab's compiler ($(1)) was fetched.
+link-set = mkdir -p build && ln -sfn $(CACHE)/$(1)/root build/$(1) && touch build/$(1).fetched
+
+# if-library ARCH: the start of a command that is run where the compiler has a C library for ARCH.
+if-library = $(if $(CHOSEN),[ ! -e /usr/$(1)-linux-gnu/lib/libc.a ] ||)
 
 .PHONY: help run check test test-long build x86 image command release install uninstall bundle clean FORCE
 
@@ -66,7 +70,7 @@ run:
 	@tools/setup run
 	@$(MAKE) command
 	@$(COMMAND) lab fetch --newest native kvm kvm-shadow $(if $(CHOSEN),,clang-19)
-	@$(if $(CHOSEN),,$(link-clang))
+	@$(if $(CHOSEN),,$(call link-set,clang-19))
 	@$(MAKE) $(if $(findstring --on,$(ARGS)),build,x86)
 	@$(COMMAND) run --quick --report $(ARGS)
 
@@ -84,14 +88,17 @@ image:
 	@tools/boot-image build/worldswitch.iso build/guest/x86_64/guest.mb2 table=1 stay=600 $(foreach word,$(WORDS),'$(word)')
 	@echo 'build/worldswitch.iso: for CD, USB or as a disk, by BIOS and UEFI (docs/image.md)'
 
-build: command x86
+build: command x86 $(if $(CHOSEN),,build/clang-19-riscv64.fetched)
 	@$(MAKE) -s $(JOBS) -C guest ARCH=aarch64 >&2
+	@$(MAKE) -s $(JOBS) -C guest ARCH=riscv64 >&2
 	@$(MAKE) -s -C lab/init >&2
 	@$(MAKE) -s $(JOBS) -C lab/agent >&2
-	@$(if $(CHOSEN),[ ! -e /usr/aarch64-linux-gnu/lib/libc.a ] ||) $(MAKE) -s $(JOBS) -C lab/agent ARCH=aarch64 >&2
+	@$(call if-library,aarch64) $(MAKE) -s $(JOBS) -C lab/agent ARCH=aarch64 >&2
 	@$(MAKE) -s -C plugin >&2
-	@$(if $(CHOSEN),[ ! -e /usr/aarch64-linux-gnu/lib/libc.a ] ||) $(MAKE) -s $(JOBS) -C vmm ARCH=aarch64 >&2
-	@$(if $(CHOSEN),[ ! -e /usr/aarch64-linux-gnu/lib/libc.a ] ||) $(MAKE) -s -C lab/init ARCH=aarch64 >&2
+	@$(call if-library,aarch64) $(MAKE) -s $(JOBS) -C vmm ARCH=aarch64 >&2
+	@$(call if-library,riscv64) $(MAKE) -s $(JOBS) -C vmm ARCH=riscv64 >&2
+	@$(call if-library,aarch64) $(MAKE) -s -C lab/init ARCH=aarch64 >&2
+	@$(call if-library,riscv64) $(MAKE) -s -C lab/init ARCH=riscv64 >&2
 	@$(MAKE) -s $(JOBS) -C neve variants >&2
 
 command:
@@ -102,10 +109,11 @@ release: build
 	@cargo build --release --locked --bin worldswitch --bin elvis $(if $(wildcard $(BUILT)/worldswitch),--quiet) >&2
 
 # Fetched again if the pinned versions changed, or the cache is gone.
-build/clang-19.fetched: lab/packages.toml lab/lock.toml $(if $(wildcard build/clang-19/usr/bin),,FORCE) | command
-	@$(COMMAND) lab fetch --newest clang-19 || { echo \
+build/clang-19.fetched build/clang-19-riscv64.fetched: build/%.fetched: lab/packages.toml lab/lock.toml | command
+	@$(COMMAND) lab fetch --newest $* || { echo \
 		'make: fetching the compiler for lab machines failed. To use this host'\''s clang (instruction counts will differ): make $(or $(MAKECMDGOALS),build) CC=clang' >&2; exit 1; }
-	@$(link-clang)
+	@$(call link-set,$*)
+$(foreach set,clang-19 clang-19-riscv64,$(if $(wildcard build/$(set)/usr),,build/$(set).fetched)): FORCE
 
 FORCE:
 

@@ -141,8 +141,8 @@ static void write_stream(void)
  * A machine ends with the instruction that asks for its power-off. The CPU executes some more until QEMU's main loop
  * stops it, and the host decides how many. QEMU's programs export two ways to know (system/runstate.c): the request,
  * which the main loop clears as it takes it, and a call from the main loop just after that. If the CPU did not see the
- * guest's own request, it asked by its last output to a port: on ARM the CPU that asks (PSCI) executes no more. Of any
- * other end (a signal, a reset, a triple fault) all counts that was executed.
+ * guest's own request, it asked by its last output (enum outputs): on ARM the CPU that asks (PSCI) executes no more. Of
+ * any other end (a signal, a reset, a triple fault) all counts that was executed.
  */
 __attribute__((weak)) int qemu_shutdown_requested_get(void);
 
@@ -446,7 +446,11 @@ int qemu_plugin_install(qemu_plugin_id id, const struct qemu_info *info, int cou
 		return 1;
 	}
 	trace.marks = marks;
-	/* On ARM the bytes say it. */
+	if (strcmp(target, "x86_64") == 0)
+		trace.outputs = OUTPUTS_PORTS;
+	else if (strcmp(target, "riscv64") == 0)
+		trace.outputs = OUTPUTS_WORDS;
+	/* On ARM and RISC-V the bytes say it. */
 	trace.sees_accesses = PLUGIN_API >= 3 && strcmp(target, "x86_64") == 0;
 	subscribe(id);
 	return 0;

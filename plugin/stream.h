@@ -40,7 +40,7 @@ struct stream {
 	struct place {
 		uint32_t left;
 		uint64_t executed, hash;
-	} output;	 /* just after the last output to a port of any CPU */
+	} output;	 /* just after the last output of any CPU */
 	bool has_output; /* in this interval */
 	uint32_t lost;	 /* the oldest items, in whose room stood what was taken back */
 	bool has_halted; /* since the clock was last looked at */
@@ -55,7 +55,7 @@ void stream_skip(struct stream *stream, uint64_t all_ns);
 /* An instruction is executed. True: the interval is full, and `hash` is that of it; stream_next() begins another one. */
 bool stream_execute(struct stream *stream, unsigned cpu, const struct insn *insn);
 void stream_next(struct stream *stream);
-/* What came after the last output to a port in this interval was not executed. Without one nothing changes. */
+/* What came after the last output in this interval was not executed. Without one nothing changes. */
 void stream_return(struct stream *stream);
 /* How many items are kept, and one of them; the oldest has number 0. */
 uint64_t stream_kept(const struct stream *stream);

@@ -9,12 +9,14 @@
 /* The no-operation around what the guest measures (guest/arch/.../timed_call.S). */
 static const uint8_t mark_x86_64[] = { 0x66, 0x87, 0xdb };	  /* xchg %bx, %bx */
 static const uint8_t mark_aarch64[] = { 0xfb, 0x03, 0x1b, 0xaa }; /* mov x27, x27 */
+static const uint8_t mark_riscv64[] = { 0x93, 0x8f, 0x0f, 0x00 }; /* mv t6, t6 */
 static const uint8_t rdtsc[] = { 0x0f, 0x31 };
 static const uint8_t vmrun[] = { 0x0f, 0x01, 0xd8 };
 static const uint8_t hlt[] = { 0xf4 };
 static const uint8_t mwait[] = { 0x0f, 0x01, 0xc9 };
 static const uint8_t wfi[] = { 0x7f, 0x20, 0x03, 0xd5 };
 static const uint8_t wfe[] = { 0x5f, 0x20, 0x03, 0xd5 };
+static const uint8_t wfi_riscv64[] = { 0x73, 0x00, 0x50, 0x10 };
 
 #define IS(bytes, size, known) ((size) == sizeof(known) && memcmp(bytes, known, sizeof(known)) == 0)
 
@@ -22,17 +24,18 @@ static bool is_mark(const struct marks *marks, uint64_t address, const uint8_t *
 {
 	if (marks->last)
 		return address >= marks->first && address <= marks->last && IS(bytes, size, rdtsc);
-	return IS(bytes, size, mark_x86_64) || IS(bytes, size, mark_aarch64);
+	return IS(bytes, size, mark_x86_64) || IS(bytes, size, mark_aarch64) ||
+	       IS(bytes, size, mark_riscv64);
 }
 
 static bool is_halt(const uint8_t *bytes, size_t size)
 {
 	return IS(bytes, size, hlt) || IS(bytes, size, mwait) || IS(bytes, size, wfi) ||
-	       IS(bytes, size, wfe);
+	       IS(bytes, size, wfe) || IS(bytes, size, wfi_riscv64);
 }
 
 /* OUT, by an immediate port or by DX, of a byte, or of more with or without the prefix of 16 bits. */
-static bool is_output(const uint8_t *bytes, size_t size)
+static bool is_port_output(const uint8_t *bytes, size_t size)
 {
 	if (size > 1 && bytes[0] == 0x66) {
 		bytes++;
@@ -40,6 +43,27 @@ static bool is_output(const uint8_t *bytes, size_t size)
 	}
 	return (size == 1 && (bytes[0] == 0xee || bytes[0] == 0xef)) ||
 	       (size == 2 && (bytes[0] == 0xe6 || bytes[0] == 0xe7));
+}
+
+/* SW, C.SW. */
+static bool is_word_store(const uint8_t *bytes, size_t size)
+{
+	if (size == 2)
+		return (bytes[0] & 0x03) == 0x00 && bytes[1] >> 5 == 6;
+	return size == 4 && (bytes[0] & 0x7f) == 0x23 && (bytes[1] & 0x70) == 0x20;
+}
+
+static bool is_output(enum outputs outputs, const uint8_t *bytes, size_t size)
+{
+	switch (outputs) {
+	case OUTPUTS_PORTS:
+		return is_port_output(bytes, size);
+	case OUTPUTS_WORDS:
+		return is_word_store(bytes, size);
+	case OUTPUTS_NONE:
+		break;
+	}
+	return false;
 }
 
 static uint64_t identity(uint64_t address, const uint8_t *bytes, size_t size)
@@ -98,7 +122,7 @@ struct insn *trace_insn(struct trace *trace, uint64_t address, uint64_t location
 	insn->is_mark = is_mark(&trace->marks, address, bytes, size);
 	insn->is_vmrun = IS(bytes, size, vmrun);
 	insn->is_halt = is_halt(bytes, size);
-	insn->is_output = is_output(bytes, size);
+	insn->is_output = is_output(trace->outputs, bytes, size);
 	insn->identity = identity(address, bytes, size);
 	insn->index = trace->insn_count;
 	insn->next = *head;

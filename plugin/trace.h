@@ -19,7 +19,7 @@ struct insn {
 	uint8_t size, bytes[MAX_INSN_BYTES];
 	bool is_mark, is_vmrun;
 	bool is_halt;	/* the CPU waits in it: HLT, MWAIT, WFI, WFE */
-	bool is_output; /* to a port of x86, which may power the machine off */
+	bool is_output; /* may power the machine off */
 	uint64_t
 		identity; /* a hash of address and bytes: the same in each process of an emulator */
 	uint32_t index;
@@ -75,6 +75,13 @@ struct marks {
 	uint64_t first, last;
 };
 
+/* The instructions that may power a machine off. */
+enum outputs {
+	OUTPUTS_NONE,  /* ARM: a call of the firmware, after which nothing is executed */
+	OUTPUTS_PORTS, /* x86: OUT */
+	OUTPUTS_WORDS, /* RISC-V: a store of a word to a device; what the firmware does after it stores none */
+};
+
 /* Zeroed but for the limits, it is ready. */
 struct trace {
 	struct limits limits;
@@ -88,7 +95,8 @@ struct trace {
 	struct access *now_accesses;
 	uint32_t now_access_count;
 	struct vm vm;
-	bool sees_accesses;	 /* trace_operand() and trace_access() are called */
+	bool sees_accesses; /* trace_operand() and trace_access() are called */
+	enum outputs outputs;
 	const struct step *last; /* of the open window */
 	bool is_open;
 	const struct insn *opener; /* the mark that opens windows */

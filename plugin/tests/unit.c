@@ -24,6 +24,7 @@ static struct stream stream;
 static void start(struct limits limits)
 {
 	assert_true(trace_start(&trace, &limits));
+	trace.outputs = OUTPUTS_PORTS;
 }
 
 static void start_large(void)
@@ -111,12 +112,14 @@ static void an_instruction_is_its_place_and_its_bytes(void **state)
 	assert_int_equal(trace.insn_count, 4);
 }
 
-static void both_architectures_have_a_mark(void **state)
+static void each_architecture_has_a_mark(void **state)
 {
 	(void)state;
 	start_large();
 	assert_true(mark_insn(1)->is_mark);
 	assert_true(trace_insn(&trace, 2, 2, (const uint8_t *)"\xfb\x03\x1b\xaa", 4)->is_mark);
+	assert_true(trace_insn(&trace, 4, 4, (const uint8_t *)"\x93\x8f\x0f\x00", 4)->is_mark);
+	assert_false(trace_insn(&trace, 5, 5, (const uint8_t *)"\xfe\x8f", 2)->is_mark);
 	assert_false(plain_insn(3)->is_mark);
 }
 
@@ -548,6 +551,7 @@ static void the_clock_s_skip_is_the_next_instruction_s(void **state)
 	struct insn *wfi = trace_insn(&trace, 3, 3, (const uint8_t *)"\x7f\x20\x03\xd5", 4);
 
 	assert_true(wfi->is_halt);
+	assert_true(trace_insn(&trace, 4, 4, (const uint8_t *)"\x73\x00\x50\x10", 4)->is_halt);
 	assert_false(a->is_halt);
 	stream_execute(&stream, 0, a);
 	assert_false(stream.has_halted);
@@ -614,6 +618,15 @@ static void outputs_are_known(void **state)
 	assert_false(trace_insn(&trace, 5, 5, (const uint8_t *)"\xed", 1)->is_output);
 	assert_false(trace_insn(&trace, 6, 6, (const uint8_t *)"\x89\xee", 2)->is_output);
 	assert_false(trace_insn(&trace, 7, 7, (const uint8_t *)"\xef\x03\x1b\xaa", 4)->is_output);
+	/* RISC-V: c.sdsp s9, 64(sp); sd, sw and c.sw of a2; c.lw. */
+	trace.outputs = OUTPUTS_WORDS;
+	assert_false(trace_insn(&trace, 8, 8, (const uint8_t *)"\xe6\xe0", 2)->is_output);
+	assert_false(trace_insn(&trace, 9, 9, (const uint8_t *)"\x23\xb0\xc5\x00", 4)->is_output);
+	assert_true(trace_insn(&trace, 10, 10, (const uint8_t *)"\x23\xa0\xc5\x00", 4)->is_output);
+	assert_true(trace_insn(&trace, 11, 11, (const uint8_t *)"\x90\xc1", 2)->is_output);
+	assert_false(trace_insn(&trace, 12, 12, (const uint8_t *)"\x90\x41", 2)->is_output);
+	trace.outputs = OUTPUTS_NONE;
+	assert_false(trace_insn(&trace, 13, 13, (const uint8_t *)"\xee", 1)->is_output);
 }
 
 /* Executes `last`, then so many other instructions, and takes these back: nothing of them is left. */
@@ -780,7 +793,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(an_instruction_is_its_place_and_its_bytes, stop),
-		cmocka_unit_test_teardown(both_architectures_have_a_mark, stop),
+		cmocka_unit_test_teardown(each_architecture_has_a_mark, stop),
 		cmocka_unit_test_teardown(equal_windows_share_a_path, stop),
 		cmocka_unit_test_teardown(a_window_that_is_begun_anew_is_dropped, stop),
 		cmocka_unit_test_teardown(a_block_that_is_left_early_is_a_cut, stop),

@@ -5,7 +5,7 @@
 pub enum UnitKind {
     /// Events counted without noise (`insns`, `count`): modes and differences.
     Count,
-    /// Time (`tsc_ticks`, `cntvct_ticks`, `ns`): medians and ratios; more is worse.
+    /// Time (`tsc_ticks`, `cntvct_ticks`, `time_ticks`, `ns`): medians and ratios; more is worse.
     Time,
     /// Work per time (`per_s`, `bytes_per_s`): medians and ratios; more is better.
     Rate,
@@ -18,7 +18,7 @@ impl UnitKind {
     pub fn of(unit: &str) -> Self {
         match unit {
             "insns" | "count" => UnitKind::Count,
-            "tsc_ticks" | "cntvct_ticks" | "ns" => UnitKind::Time,
+            "tsc_ticks" | "cntvct_ticks" | "time_ticks" | "ns" => UnitKind::Time,
             "per_s" | "bytes_per_s" => UnitKind::Rate,
             _ => UnitKind::Unknown,
         }

@@ -30,11 +30,7 @@ pub(crate) fn part(name: &str, module: Option<&str>, kind: Kind) -> Part {
 
 /// Writes the file of a whole trace.
 pub(crate) fn encode(trace: &Trace) -> Vec<u8> {
-    let target = match trace.architecture {
-        Architecture::X86_64 => "x86_64",
-        Architecture::Aarch64 => "aarch64",
-    };
-    write(trace, "3", target, "", 0)
+    write(trace, "3", trace.architecture.name(), "", 0)
 }
 
 /// Writes the file of a trace with this head.

@@ -1,7 +1,7 @@
 //! Decodes how an instruction hands over control, from its bytes.
 
 use crate::trace::{Architecture, Insn};
-use crate::{a64, x86};
+use crate::{a64, rv64, x86};
 
 /// Place of the next instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,9 +16,9 @@ pub enum Flow {
     Jump(Option<u64>),
     /// A return to a caller.
     Return,
-    /// A call of a higher privilege level: SYSCALL, SVC, HVC.
+    /// A call of a higher privilege level: SYSCALL, SVC, HVC, ECALL.
     SystemCall,
-    /// The way back from an exception or a system call; on ARM also the way into a guest.
+    /// The way back from an exception or a system call; on ARM and RISC-V also the way into a guest.
     ExceptionReturn,
     /// VMRUN, VMLAUNCH, VMRESUME: the next instruction of this level is the one directly after it.
     EnterGuest,
@@ -30,6 +30,18 @@ impl Flow {
         match architecture {
             Architecture::X86_64 => x86::flow(insn),
             Architecture::Aarch64 => a64::flow(insn),
+            Architecture::Riscv64 => rv64::flow(insn),
+        }
+    }
+
+    /// Decodes all instructions of a trace. On RISC-V two instructions together may say a target.
+    pub fn all(architecture: Architecture, insns: &[Insn]) -> Vec<Self> {
+        match architecture {
+            Architecture::Riscv64 => rv64::flows(insns),
+            _ => insns
+                .iter()
+                .map(|insn| Self::of(architecture, insn))
+                .collect(),
         }
     }
 

@@ -31,6 +31,9 @@ pub mod reckoning;
 pub mod registers;
 pub mod render;
 pub mod requests;
+#[cfg(test)]
+mod riscv_tests;
+mod rv64;
 pub mod spread;
 pub mod sum;
 pub mod symbols;

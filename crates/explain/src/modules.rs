@@ -65,10 +65,12 @@ fn distances(symbols: &Symbols, trace: &Trace) -> (BTreeMap<String, i64>, Vec<St
 
 /// Returns the targets of calls whose bytes say it.
 fn targets(trace: &Trace) -> BTreeSet<u64> {
+    let flows = Flow::all(trace.architecture, &trace.insns);
     let calls = trace
         .insns
         .iter()
-        .filter_map(|insn| match Flow::of(trace.architecture, insn) {
+        .zip(flows)
+        .filter_map(|(insn, flow)| match flow {
             Flow::Call(Some(target)) if target.abs_diff(insn.next()) > FILL_BYTES => Some(target),
             _ => None,
         });

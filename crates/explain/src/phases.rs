@@ -63,11 +63,12 @@ enum Mark {
 }
 
 /// Functions that begin a phase, by hypervisor; x86 first.
-const MARKS: [(&str, Mark); 15] = [
-    // Linux KVM: arch/x86/kvm/{svm/svm,vmx/vmx}.c, arch/arm64/kvm/handle_exit.c.
+const MARKS: [(&str, Mark); 16] = [
+    // Linux KVM: arch/x86/kvm/{svm/svm,vmx/vmx}.c, arch/arm64/kvm/handle_exit.c, arch/riscv/kvm/vcpu_exit.c.
     ("svm_handle_exit", Mark::Handler),
     ("vmx_handle_exit", Mark::Handler),
     ("handle_exit", Mark::Handler),
+    ("kvm_riscv_vcpu_exit", Mark::Handler),
     // arch/arm64/kvm/hyp/include/hyp/switch.h: gives the guest its floating-point registers; no other handler runs.
     ("kvm_hyp_handle_fpsimd", Mark::Handler),
     ("kvm_arch_vcpu_ioctl_run", Mark::Loop),

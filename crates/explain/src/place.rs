@@ -13,6 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::fmt;
+use std::ops::Range;
 use ws_text::number::grouped;
 
 const PAGE_BYTES: u64 = 4096;
@@ -31,6 +32,8 @@ pub enum Kind {
     Kernel,
     /// A process: the monitor.
     User,
+    /// RISC-V: the software of machine mode, which serves a kernel's SBI calls.
+    Firmware,
 }
 
 impl fmt::Display for Kind {
@@ -40,6 +43,7 @@ impl fmt::Display for Kind {
             Self::Hypervisor => "hypervisor",
             Self::Kernel => "kernel",
             Self::User => "user space",
+            Self::Firmware => "firmware",
         })
     }
 }
@@ -170,6 +174,12 @@ fn is_false(value: &bool) -> bool {
 /// End of the addresses at which a kernel may run before it has set up its page tables.
 const PHYSICAL_END: u64 = 1 << 40;
 
+/// RISC-V: physical addresses of QEMU's code of the reset, and of OpenSBI, which has the memory before the kernel. No
+/// process has pages there.
+const FIRMWARE: [Range<u64>; 2] = [0x1000..0x2000, 0x8000_0000..0x8020_0000];
+/// Name of the firmware's code, which has no symbols.
+const FIRMWARE_NAME: &str = "OpenSBI";
+
 /// Place of an executed instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
@@ -203,6 +213,7 @@ struct Found<'a> {
     address: u64,
     /// Whether the instruction runs elsewhere than where its image is linked, as KVM's code at EL2 without VHE does.
     is_alias: bool,
+    is_firmware: bool,
     /// Location less address, if that tells levels apart.
     distance: Option<u64>,
 }
@@ -229,7 +240,7 @@ impl<'a> Places<'a> {
         look: impl Fn(&Insn) -> Option<Found<'a>>,
         order: Option<&[u32]>,
     ) -> Self {
-        let found = |insn| look(insn).unwrap_or_else(|| Found::nowhere(insn));
+        let found = |insn| look(insn).unwrap_or_else(|| Found::nowhere(insn, trace.architecture));
         let mut places = Self {
             machine,
             insns: trace.insns.iter().map(found).collect(),
@@ -250,7 +261,7 @@ impl<'a> Places<'a> {
             places.enters = trace.insns.iter().map(enters).collect();
         }
         // A loader of x86 unpacks a kernel to the addresses at which the loader itself ran.
-        let may_alias = order.is_none() || trace.architecture == Architecture::Aarch64;
+        let may_alias = order.is_none() || trace.architecture != Architecture::X86_64;
         if let Some(host) = places.host.filter(|_| may_alias) {
             for (found, insn) in places.insns.iter_mut().zip(&trace.insns) {
                 if found.symbol.is_none() {
@@ -327,7 +338,7 @@ impl<'a> Places<'a> {
         let entered = |before: u32| self.enters.get(before as usize) == Some(&true);
         match found.distance {
             _ if found.is_guest() => last,
-            _ if found.is_alias => 0,
+            _ if found.is_alias || found.is_firmware => 0,
             Some(distance) if Some(distance) == self.host || last < 2 => 0,
             Some(_) => 1,
             None if was_guest || self.exit == Some(insn) => 0,
@@ -348,12 +359,15 @@ impl<'a> Places<'a> {
 
 impl Found<'_> {
     /// An instruction in no image.
-    fn nowhere(insn: &Insn) -> Self {
+    fn nowhere(insn: &Insn, architecture: Architecture) -> Self {
+        let mut firmware = FIRMWARE.iter();
         Self {
             image: None,
             symbol: None,
             address: insn.address,
             is_alias: false,
+            is_firmware: architecture == Architecture::Riscv64
+                && firmware.any(|range| range.contains(&insn.address)),
             distance: None,
         }
     }
@@ -372,8 +386,9 @@ impl Found<'_> {
             Some(Role::Program) => Kind::User,
             Some(Role::Linux) if self.is_alias && self.address < PHYSICAL_END => Kind::Kernel,
             Some(Role::Linux) if self.is_alias || is_kvm(module.as_deref()) => Kind::Hypervisor,
-            // Both architectures' kernels are in the upper half of the addresses.
+            // All architectures' kernels are in the upper half of the addresses.
             Some(Role::Linux) => Kind::Kernel,
+            None if self.is_firmware => Kind::Firmware,
             None if self.address >> 63 == 1 => Kind::Kernel,
             None => Kind::User,
         };
@@ -381,6 +396,7 @@ impl Found<'_> {
         Function {
             name: match symbol {
                 Some(symbol) => symbol.name.clone(),
+                None if self.is_firmware => FIRMWARE_NAME.to_owned(),
                 None => format!("unknown code at {page:#x}"),
             },
             module,
@@ -418,6 +434,7 @@ fn find<'a>(machine: &'a Machine, insn: &Insn, is_sure: bool) -> Option<Found<'a
             image: Some(image),
             symbol: Some(symbol),
             is_alias: false,
+            is_firmware: false,
             address: insn.address,
             distance: tells.then(|| insn.location.wrapping_sub(insn.address)),
         })
@@ -436,6 +453,7 @@ fn find_alias<'a>(machine: &'a Machine, insn: &Insn, host: u64) -> Option<Found<
                 image: Some(image),
                 symbol: Some(image.symbols.find(address)?),
                 is_alias: true,
+                is_firmware: false,
                 address: insn.address,
                 distance: None,
             })

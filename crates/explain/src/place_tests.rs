@@ -226,3 +226,29 @@ fn of_a_boot_code_runs_at_its_physical_address_before_page_tables() {
     let loader = said_of_boot(&machine, &trace, &[0, 2, 1]);
     assert_eq!(loader[0], "L0 user space unknown code at 0x40100000");
 }
+
+#[test]
+fn on_riscv_the_firmware_has_the_memory_before_the_kernel() {
+    let machine = machine(1);
+    let mut trace = trace(&[
+        (0x1000, 1),
+        (0x8000_0490, 2),
+        (TEXT, 0x1000),
+        (0x8020_0000, 3),
+        (0x1_0000, 4),
+    ]);
+    let firmware = ["L0 firmware OpenSBI"; 2];
+    let others = [
+        "L0 kernel kernel_entry",
+        "L0 user space unknown code at 0x80200000",
+        "L0 user space unknown code at 0x10000",
+    ];
+    let order = [0, 1, 2, 3, 4];
+    trace.architecture = Architecture::Riscv64;
+    let said = said_of_boot(&machine, &trace, &order);
+    assert_eq!(said[..2], firmware);
+    assert_eq!(said[2..], others);
+    trace.architecture = Architecture::Aarch64;
+    let said = said_of_boot(&machine, &trace, &order);
+    assert_eq!(said[0], "L0 user space unknown code at 0x1000");
+}

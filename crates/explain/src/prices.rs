@@ -44,12 +44,17 @@ impl Item {
         Self::deserialize(text).ok()
     }
 
-    /// Returns the architecture of the item, if only one has it.
-    pub fn architecture(self) -> Option<Architecture> {
+    /// Returns the architectures that have the item.
+    pub fn architectures(self) -> &'static [Architecture] {
+        use Architecture::{Aarch64, Riscv64, X86_64};
         match self {
-            Self::Class(Class::FloatingPoint | Class::Debug | Class::Pmu | Class::Other) => None,
-            Self::Class(class) if class >= Class::Virtualization => Some(Architecture::X86_64),
-            _ => Some(Architecture::Aarch64),
+            Self::Class(Class::FloatingPoint | Class::Debug | Class::Pmu | Class::Other) => {
+                &[X86_64, Aarch64, Riscv64]
+            }
+            Self::Class(Class::General | Class::Timer) => &[Aarch64, Riscv64],
+            Self::Class(class) if class >= Class::Supervisor => &[Riscv64],
+            Self::Class(class) if class >= Class::Virtualization => &[X86_64],
+            _ => &[Aarch64],
         }
     }
 }

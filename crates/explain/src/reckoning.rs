@@ -59,8 +59,8 @@ pub struct Reckoning {
 pub struct OtherArchitecture {
     /// Names of the prices.
     pub prices: String,
-    /// Architecture of the prices.
-    pub theirs: &'static str,
+    /// Architectures that have all registers of the prices.
+    pub theirs: String,
     /// Architecture of the operation.
     pub ours: String,
 }
@@ -75,12 +75,19 @@ impl Reckoning {
         prices: &Prices,
         published: Vec<Published>,
     ) -> Result<Self, OtherArchitecture> {
-        let theirs = prices.of.keys().filter_map(|(item, _)| item.architecture());
-        let mut theirs = theirs.map(Architecture::name);
-        if let Some(theirs) = theirs.find(|name| *name != explained.architecture) {
+        let has_all = |of: &Architecture| {
+            let mut items = prices.of.keys();
+            items.all(|(item, _)| item.architectures().contains(of))
+        };
+        let theirs = Architecture::ALL.into_iter().filter(has_all);
+        let theirs: Vec<&str> = theirs.map(Architecture::name).collect();
+        if !theirs.contains(&&*explained.architecture) {
             return Err(OtherArchitecture {
                 prices: prices.names.join(", "),
-                theirs,
+                theirs: match theirs[..] {
+                    [] => "several architectures".to_owned(),
+                    _ => theirs.join(" or "),
+                },
                 ours: explained.architecture.clone(),
             });
         }

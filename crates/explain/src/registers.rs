@@ -1,21 +1,23 @@
 //! Accesses to registers, by class and phase: the state that a world switch saves and restores.
 //!
 //! On Arm the classes are those of Dall et al. (2016), Table 3, and later additions. On x86 a VM's registers are the
-//! fields of its VMCB, which is memory: the trace has the accessed fields, and the numbers of MSRs.
+//! fields of its VMCB, which is memory: the trace has the accessed fields, and the numbers of MSRs. On RISC-V the CSRs
+//! are grouped by the mode that their numbers name.
 
 use crate::a64::{self, Encoding};
 use crate::flow::Flow;
 use crate::hidden;
 use crate::phases::Phase;
 use crate::trace::{Accessed, Architecture, Insn, What};
-use crate::x86;
+use crate::{rv64, x86};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::LazyLock;
 
-/// A class of registers. The first seven are the rows of Table 3; those from `Virtualization` on are x86's alone.
+/// A class of registers. The first seven are the rows of Table 3; those from `Virtualization` on are x86's alone, and
+/// those from `Supervisor` on RISC-V's.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
@@ -71,6 +73,16 @@ pub enum Class {
     VmcsGuest,
     /// The host's state in the VMCS.
     VmcsHost,
+    /// RISC-V: CSRs of supervisor mode.
+    Supervisor,
+    /// RISC-V: CSRs of virtual supervisor mode: the VM's own.
+    VirtualSupervisor,
+    /// RISC-V: CSRs of the hypervisor extension.
+    HypervisorExtension,
+    /// RISC-V: CSRs of the advanced interrupt architecture.
+    Aia,
+    /// RISC-V: CSRs of machine mode.
+    Machine,
 }
 
 impl fmt::Display for Class {
@@ -101,6 +113,11 @@ impl fmt::Display for Class {
             Self::VmcsExit => "VMCS exit",
             Self::VmcsGuest => "VMCS guest",
             Self::VmcsHost => "VMCS host",
+            Self::Supervisor => "supervisor",
+            Self::VirtualSupervisor => "virtual supervisor",
+            Self::HypervisorExtension => "hypervisor",
+            Self::Aia => "AIA",
+            Self::Machine => "machine",
         })
     }
 }
@@ -146,6 +163,7 @@ fn accesses(
                 .collect()
         }
         Architecture::X86_64 => on_x86(insn, accessed),
+        Architecture::Riscv64 => on_riscv(insn, function).into_iter().collect(),
     }
 }
 
@@ -308,6 +326,66 @@ pub(crate) fn name(encoding: Encoding) -> String {
     };
     let known = NAMES.get(&encoding).map(|name| (*name).to_owned());
     numbered.or(known).unwrap_or_else(|| encoding.to_string())
+}
+
+fn on_riscv(insn: &Insn, function: &str) -> Option<Access> {
+    if let Some(rv64::Access { csr, reads, writes }) = rv64::access(insn) {
+        return Some(Access {
+            class: class_of_csr(csr.0),
+            name: csr.to_string(),
+            count: Accesses {
+                reads: reads.into(),
+                writes: writes.into(),
+            },
+        });
+    }
+    let moved = rv64::moved(insn)?;
+    let class = match moved.is_vector {
+        true => Class::FloatingPoint,
+        // Linux: arch/riscv/kvm/vcpu_switch.S.
+        false
+            if matches!(
+                function,
+                "__kvm_riscv_switch_to" | "__kvm_riscv_nacl_switch_to"
+            ) =>
+        {
+            Class::General
+        }
+        false => return None,
+    };
+    Some(Access {
+        class,
+        name: if moved.is_vector {
+            "f0-f31, v0-v31"
+        } else {
+            "x1-x31"
+        }
+        .to_owned(),
+        count: one(moved.is_load, moved.registers),
+    })
+}
+
+/// Returns the class of a CSR. Bits 8 and 9 of its number are its mode (volume II, "CSR Address Mapping Conventions").
+fn class_of_csr(number: u16) -> Class {
+    match number {
+        // fcsr and its fields; vcsr and its fields, vstart, vl, vtype, vlenb.
+        0x001..=0x003 | 0x008..=0x00f | 0xc20..=0xc22 => Class::FloatingPoint,
+        // stimecmp, vstimecmp, htimedelta, time.
+        0x14d | 0x24d | 0x605 | 0xc01 => Class::Timer,
+        0x320..=0x33f | 0xb00..=0xb1f | 0xc00..=0xc1f | 0xda0 => Class::Pmu,
+        // scontext, hcontext; triggers.
+        0x5a8 | 0x6a8 | 0x7a0..=0x7bf => Class::Debug,
+        // siselect to stopei, stopi, and the same of the other modes; hgeie, hvien, hvictl, hviprio; hgeip; mvien, mvip.
+        0x150..=0x15c | 0xdb0 | 0x250..=0x25c | 0xeb0 | 0x350..=0x35c | 0xfb0 => Class::Aia,
+        0x607..=0x609 | 0x646 | 0x647 | 0xe12 | 0x308 | 0x309 => Class::Aia,
+        0x200..=0x2ff => Class::VirtualSupervisor,
+        _ => match number >> 8 & 3 {
+            0 => Class::Other,
+            1 => Class::Supervisor,
+            2 => Class::HypervisorExtension,
+            _ => Class::Machine,
+        },
+    }
 }
 
 fn on_x86(insn: &Insn, accessed: &[Accessed]) -> Vec<Access> {

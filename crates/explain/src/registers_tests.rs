@@ -70,6 +70,45 @@ fn general_registers_count_where_worlds_are_switched() {
 }
 
 #[test]
+fn riscvs_registers_have_their_class_and_name() {
+    let riscv =
+        |word: u32, function| accessed(Architecture::Riscv64, &word.to_le_bytes(), function);
+    let csrr = |number: u32| number << 20 | 0x2573;
+    let known = [
+        (0x100, Class::Supervisor, "sstatus"),
+        (0x14d, Class::Timer, "stimecmp"),
+        (0x151, Class::Aia, "sireg"),
+        (0x200, Class::VirtualSupervisor, "vsstatus"),
+        (0x24d, Class::Timer, "vstimecmp"),
+        (0x280, Class::VirtualSupervisor, "vsatp"),
+        (0x300, Class::Machine, "mstatus"),
+        (0x600, Class::HypervisorExtension, "hstatus"),
+        (0x607, Class::Aia, "hgeie"),
+        (0x680, Class::HypervisorExtension, "hgatp"),
+        (0x003, Class::FloatingPoint, "fcsr"),
+        (0xc01, Class::Timer, "time"),
+        (0xc02, Class::Pmu, "instret"),
+        (0xc22, Class::FloatingPoint, "vlenb"),
+        (0xdb0, Class::Aia, "stopi"),
+        (0x7a1, Class::Debug, "tdata1"),
+        (0x015, Class::Other, "seed"),
+        (0x5c0, Class::Supervisor, "CSR 0x5c0"),
+    ];
+    for (number, class, name) in known {
+        let wanted = Some((class, name.to_owned(), 1, 0));
+        assert_eq!(riscv(csrr(number), "f"), wanted, "{number:#x}");
+    }
+    let swapped = Some((Class::Supervisor, "sscratch".to_owned(), 1, 1));
+    assert_eq!(riscv(0x1405_1573, "f"), swapped, "csrrw a0, sscratch, a0");
+    let saved = Some((Class::General, "x1-x31".to_owned(), 1, 0));
+    let store = 0x00a5_3023;
+    assert_eq!(riscv(store, "__kvm_riscv_switch_to"), saved);
+    assert_eq!(riscv(store, "handle_exception"), None);
+    let vector = Some((Class::FloatingPoint, "f0-f31, v0-v31".to_owned(), 0, 8));
+    assert_eq!(riscv(0xe285_0007, "f"), vector, "vl8r.v v0, (a0)");
+}
+
+#[test]
 fn returns_from_traps_are_those_of_hypervisors() {
     let returns = |word: u32, function| {
         let insn = Insn::new(0, 0, &word.to_le_bytes());

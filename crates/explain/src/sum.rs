@@ -4,17 +4,18 @@
 //! the control loop. The other is instructions that the emulator's clock does not charge: those that did not complete,
 //! because they were intercepted or raised an exception. QEMU charges a block's instructions when it begins. A fault or
 //! intercept gives back the instructions left undone, including the one that raised it, which the plugin has seen. A
-//! call of a higher privilege level (SVC, HVC, SYSCALL) completes. For the clock an access to a system register that
-//! traps completes too; there even the rest of the block stays charged, though nobody executes it.
+//! call of a higher privilege level (SVC, HVC, SYSCALL, ECALL) completes. For the clock an access to a system register
+//! of ARM that traps completes too; there even the rest of the block stays charged, though nobody executes it. So does the
+//! rest of the block after a WFI of RISC-V in which a processor halts.
 //!
 //! Bochs charges each instruction that begins, even if it does not complete, and the debugger's trace has the time at
 //! each. So the instructions that are charged and not executed are known. No instruction is executed and not charged.
 
-use crate::a64;
 use crate::place::{Function, Kind, Place};
 use crate::trace::{Architecture, Insn, Path, Recorder, Trace};
-use crate::tree::{Walk, arm_vector, is_x86_vector};
+use crate::tree::{RISCV_HANDLER, Walk, arm_vector, is_x86_vector};
 use crate::x86;
+use crate::{a64, rv64};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -169,6 +170,14 @@ fn uncharged(
 ) -> Uncharged {
     let function = |at: usize| &functions[places[at].function as usize];
     let mut uncharged = Uncharged::default();
+    // KVM traps each WFI of a guest.
+    let is_halt = |at: usize| {
+        trace.architecture == Architecture::Riscv64
+            && function(at).level == 0
+            && rv64::is_wfi(&trace.insns[path.insns[at] as usize])
+    };
+    let halts = path.cuts.iter().filter(|cut| is_halt(cut.at));
+    uncharged.certain -= halts.map(|cut| cut.rest as i64).sum::<i64>();
     for interruption in &walk.interruptions {
         let insn = |at: usize| &trace.insns[path.insns[at] as usize];
         let (before, entry) = (interruption.before, interruption.before + 1);
@@ -178,6 +187,12 @@ fn uncharged(
         let charge = match trace.architecture {
             Architecture::Aarch64 => on_arm(insn(before), insn(entry), rest),
             Architecture::X86_64 => on_x86(insn(before), &function(entry).name, after),
+            Architecture::Riscv64 if is_halt(before) => Charge::Full,
+            Architecture::Riscv64 => {
+                let end = interruption.after.unwrap_or(path.insns.len());
+                let names = (entry..end).map(|at| &*function(at).name);
+                on_riscv(insn(before), rest, after, event_on_riscv(names))
+            }
         };
         match charge {
             Charge::Full => {}
@@ -214,6 +229,56 @@ fn on_arm(before: &Insn, entry: &Insn, rest: i64) -> Charge {
         a64::Group::System => Charge::WithRest,
         // The next instruction's fetch may have failed: that instruction was not executed.
         a64::Group::Other => Charge::Full,
+    }
+}
+
+/// Event that interrupted an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Event {
+    /// The hypervisor trapped the instruction and emulated it.
+    Emulation,
+    /// The instruction, or the fetch of the next one, raised an exception of the host.
+    Exception,
+    /// An interrupt of the host came after the instruction.
+    Interrupt,
+}
+
+/// Tells the event by the functions that then ran, if they tell it. All traps have one entry, so the entry does not.
+fn event_on_riscv<'a>(names: impl Iterator<Item = &'a str>) -> Option<Event> {
+    let mut names = names.peekable();
+    if names.peek() == Some(&RISCV_HANDLER) {
+        return match names.find(|name| *name != RISCV_HANDLER)? {
+            "do_irq" => Some(Event::Interrupt),
+            _ => Some(Event::Exception),
+        };
+    }
+    // Linux: arch/riscv/kvm/vcpu_insn.c.
+    const EMULATION: [&str; 3] = [
+        "kvm_riscv_vcpu_virtual_insn",
+        "kvm_riscv_vcpu_mmio_load",
+        "kvm_riscv_vcpu_mmio_store",
+    ];
+    names
+        .any(|name| EMULATION.contains(&name))
+        .then_some(Event::Emulation)
+}
+
+fn on_riscv(before: &Insn, rest: i64, after: Option<&Insn>, event: Option<Event>) -> Charge {
+    let is_at = |address: u64| after.is_some_and(|after| after.address == address);
+    match rv64::group(before) {
+        rv64::Group::Call => Charge::Full,
+        // Interrupts come between blocks only.
+        _ if rest > 0 => Charge::None,
+        // The next instruction's fetch may have failed: that instruction was not executed.
+        rv64::Group::Other => Charge::Full,
+        rv64::Group::Memory | rv64::Group::System => match event {
+            _ if is_at(before.address) => Charge::None,
+            Some(Event::Emulation) => Charge::None,
+            Some(Event::Interrupt) => Charge::Full,
+            Some(Event::Exception) if is_at(before.next()) => Charge::Full,
+            Some(Event::Exception) => Charge::None,
+            None => Charge::Unknown,
+        },
     }
 }
 

@@ -109,3 +109,46 @@ fn on_arm_the_vector_says_what_is_charged() {
     assert_eq!(charge(read, 0x8400, 5), Charge::WithRest);
     assert_eq!(charge(hvc, 0x8400, 0), Charge::Full);
 }
+
+#[test]
+fn on_riscv_the_instruction_and_what_ran_then_say_what_is_charged() {
+    let (load, csr, ecall, add) = (0x0005_3503, 0xc010_2573, 0x0000_0073, 0x00b5_0533);
+    let charge = |word: u32, rest, behind: Option<u64>, names: &[&str]| {
+        let insn = |offset| Insn::new(0x1000 + offset, 0, &word.to_le_bytes());
+        let event = event_on_riscv(names.iter().copied());
+        on_riscv(&insn(0), rest, behind.map(insn).as_ref(), event)
+    };
+    let host = |of| ["handle_exception", "handle_exception", of];
+    let exit = |of| ["__kvm_riscv_switch_to", "kvm_riscv_vcpu_exit", of];
+    let emulated = exit("kvm_riscv_vcpu_mmio_load");
+    let trapped = exit("kvm_riscv_vcpu_virtual_insn");
+    let unknown = exit("do_irq");
+    type Case<'a> = (u32, i64, Option<u64>, &'a [&'a str], Charge);
+    let known: [Case<'_>; 14] = [
+        (
+            ecall,
+            0,
+            Some(4),
+            &exit("kvm_riscv_vcpu_sbi_ecall"),
+            Charge::Full,
+        ),
+        (add, 0, Some(4), &unknown, Charge::Full),
+        (load, 3, Some(4), &unknown, Charge::None),
+        (load, 0, Some(0), &unknown, Charge::None),
+        (load, 0, Some(4), &emulated, Charge::None),
+        (load, 0, Some(4), &unknown, Charge::Unknown),
+        (load, 0, None, &[], Charge::Unknown),
+        (csr, 0, Some(4), &trapped, Charge::None),
+        (csr, 0, Some(4), &unknown, Charge::Unknown),
+        (csr, 0, Some(4), &host("do_irq"), Charge::Full),
+        (load, 0, Some(4), &host("do_irq"), Charge::Full),
+        (load, 0, Some(0), &host("do_page_fault"), Charge::None),
+        // The fetch of the next instruction failed; an access of the kernel to a process failed.
+        (load, 0, Some(4), &host("do_page_fault"), Charge::Full),
+        (load, 0, Some(0x40), &host("do_page_fault"), Charge::None),
+    ];
+    for (word, rest, behind, names, wanted) in known {
+        let found = charge(word, rest, behind, names);
+        assert_eq!(found, wanted, "{word:#x} {rest} {behind:?} {names:?}");
+    }
+}

@@ -30,7 +30,9 @@ pub enum TraceError {
         read: &'static str,
     },
     /// The emulator's target is unknown.
-    #[error("the trace is of a machine of type {0:?}; known are \"x86_64\" and \"aarch64\"")]
+    #[error(
+        "the trace is of a machine of type {0:?}; known are \"x86_64\", \"aarch64\" and \"riscv64\""
+    )]
     Target(String),
     /// The plugin ran out of memory or of another resource.
     #[error("the recording is incomplete, {0}: record fewer benchmarks in one run")]
@@ -58,22 +60,26 @@ pub enum Architecture {
     X86_64,
     /// A64.
     Aarch64,
+    /// RV64 with the hypervisor extension.
+    Riscv64,
 }
 
 impl Architecture {
+    /// All processors.
+    pub const ALL: [Self; 3] = [Self::X86_64, Self::Aarch64, Self::Riscv64];
+
     /// Returns the name that the kernel and the emulator use.
     pub fn name(self) -> &'static str {
         match self {
             Self::X86_64 => "x86_64",
             Self::Aarch64 => "aarch64",
+            Self::Riscv64 => "riscv64",
         }
     }
 
     /// Returns the architecture of this name.
     pub fn of_name(name: &str) -> Option<Self> {
-        [Self::X86_64, Self::Aarch64]
-            .into_iter()
-            .find(|one| one.name() == name)
+        Self::ALL.into_iter().find(|one| one.name() == name)
     }
 }
 

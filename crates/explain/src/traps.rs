@@ -5,7 +5,7 @@ use crate::place::{Function, Place};
 use crate::registers;
 use crate::trace::{Architecture, Insn, Path, Trace};
 use crate::tree::{Walk, arm_vector};
-use crate::{a64, x86};
+use crate::{a64, rv64, x86};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -77,6 +77,7 @@ fn cause(architecture: Architecture, before: &Insn, entry: &Insn) -> String {
     match architecture {
         Architecture::X86_64 => x86::trap_name(before).to_owned(),
         Architecture::Aarch64 => on_arm(before, entry),
+        Architecture::Riscv64 => rv64::trap_name(before),
     }
 }
 

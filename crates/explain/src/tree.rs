@@ -176,6 +176,8 @@ impl Walker<'_> {
         }
         let function = self.places[at].function;
         let node = if self.functions[function as usize].kind == Kind::Guest {
+            // Without a hypervisor the firmware has the guest's level, and has returned.
+            self.stacks[level].frames.clear();
             self.child(None, function, at)
         } else {
             self.follow(level, at);
@@ -202,6 +204,9 @@ impl Walker<'_> {
         let came_down = self.level(at - 1) > level;
         match (came_down, flow) {
             (true, Flow::EnterGuest) if from.next() == to => self.jump(level, at),
+            (true, _) if self.trace.architecture == Architecture::Riscv64 => {
+                self.exit_on_riscv(level, at);
+            }
             (true, _) => self.push(level, at, Back::Exit),
             // A trap of this level was handled below it, and the level goes on.
             (false, _) if from.address == to => {}
@@ -212,12 +217,38 @@ impl Walker<'_> {
         }
     }
 
+    /// Follows the exit of a guest. KVM points stvec at the instruction after its SRET, in the same function.
+    fn exit_on_riscv(&mut self, level: usize, at: usize) {
+        // The firmware may have taken an interrupt of the guest and returned to the guest, unseen by KVM.
+        while self.stacks[level]
+            .frames
+            .last()
+            .is_some_and(|top| self.is_firmware(self.function(top)))
+        {
+            self.stacks[level].frames.pop();
+        }
+        match self.stacks[level].frames.is_empty() {
+            true => self.root(level, at),
+            false if self.is_top(level, at) => {}
+            false => self.push(level, at, Back::Exit),
+        }
+    }
+
+    fn is_firmware(&self, function: u32) -> bool {
+        self.functions[function as usize].kind == Kind::Firmware
+    }
+
     /// Moves from one instruction of a level to its next one.
     fn transfer(&mut self, level: usize, last: usize, at: usize) {
         let (from, to) = (*self.insn(last), self.insn(at).address);
         let flow = self.flow(last);
-        let is_free = matches!(flow, Flow::Call(None) | Flow::Jump(None) | Flow::Return);
-        if !flow.leads(&from, to) || is_free && self.is_vector(at) {
+        let is_free = match flow {
+            Flow::Call(None) | Flow::Jump(None) | Flow::Return => true,
+            // An interrupt that was pending when its mask ended.
+            Flow::ExceptionReturn => self.trace.architecture == Architecture::Riscv64,
+            _ => false,
+        };
+        if !flow.leads(&from, to) || is_free && self.is_vector(last, at) {
             let before = last;
             self.interruptions.push(Interruption {
                 before,
@@ -364,12 +395,18 @@ impl Walker<'_> {
         node
     }
 
-    /// Whether an instruction is the first of an exception's handler.
-    fn is_vector(&self, at: usize) -> bool {
+    /// Whether an instruction is the first of an exception's handler; `last` is the level's instruction before it.
+    fn is_vector(&self, last: usize, at: usize) -> bool {
         let name = &self.functions[self.places[at].function as usize].name;
         match self.trace.architecture {
             Architecture::X86_64 => self.places[at].is_start && is_x86_vector(name),
             Architecture::Aarch64 => arm_vector(self.insn(at)).is_some() && name.contains("vector"),
+            // Linux: arch/riscv/kernel/entry.S.
+            Architecture::Riscv64 => {
+                let is_trap = self.places[at].is_start && name == RISCV_HANDLER;
+                let is_firmware = |at: usize| self.is_firmware(self.places[at].function);
+                is_trap || is_firmware(at) && !is_firmware(last)
+            }
         }
     }
 }
@@ -385,6 +422,9 @@ pub fn is_x86_vector(name: &str) -> bool {
         || name == "irq_entries_start"
         || name == "asm_spurious_interrupt"
 }
+
+/// Linux' entry of all traps on RISC-V: exceptions, interrupts, system calls.
+pub const RISCV_HANDLER: &str = "handle_exception";
 
 /// Returns the offset in a vector table, if an instruction is at the beginning of a vector: 16 vectors of 128 bytes
 /// (DDI 0487, D1.3.1).

@@ -6,7 +6,7 @@ use crate::place::{Function, Kind, Place, Places};
 use crate::sum::{self, Count, Measured, Sum, SumError};
 use crate::trace::{Accessed, Architecture, Trace};
 use crate::tree::{self, Walk};
-use crate::{a64, x86};
+use crate::{a64, rv64, x86};
 use std::collections::{BTreeSet, HashMap};
 
 /// Suffixes of the names of the loops that a guest times.
@@ -28,11 +28,7 @@ pub struct Followed {
 
 /// Follows all paths of a trace.
 pub fn follow(trace: &Trace, places: &mut Places<'_>) -> Vec<Followed> {
-    let flows: Vec<Flow> = trace
-        .insns
-        .iter()
-        .map(|insn| Flow::of(trace.architecture, insn))
-        .collect();
+    let flows = Flow::all(trace.architecture, &trace.insns);
     let found: Vec<Vec<Place>> = trace
         .paths
         .iter()
@@ -165,6 +161,7 @@ fn reads_clock(trace: &Trace, path: &Followed, functions: &[Function]) -> bool {
         let is_clock = match trace.architecture {
             Architecture::X86_64 => x86::is_clock(insn),
             Architecture::Aarch64 => a64::is_clock(insn),
+            Architecture::Riscv64 => rv64::is_clock(insn),
         };
         is_clock && functions[place.function as usize].name == path.timed
     })

@@ -21,6 +21,10 @@ pub(crate) fn place(architecture: Architecture) -> Place {
             loader: "usr/lib/ld-linux-aarch64.so.1",
             libraries: "usr/lib/aarch64-linux-gnu",
         },
+        Architecture::Riscv64 => Place {
+            loader: "usr/lib/ld-linux-riscv64-lp64d.so.1",
+            libraries: "usr/lib/riscv64-linux-gnu",
+        },
     }
 }
 

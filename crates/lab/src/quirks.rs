@@ -97,6 +97,9 @@ pub struct Cure {
     pub function: Option<String>,
     /// The faulty code, an instruction a line.
     pub code: Vec<Instruction>,
+    /// Further pieces of faulty code, of a fault that is in several places: all are cured, or none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub also: Vec<Vec<Instruction>>,
     /// Pieces of code elsewhere in the file that have the addresses which the cure writes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub elsewhere: Vec<Vec<String>>,
@@ -147,24 +150,51 @@ fn check(quirk: &Quirk) -> Result<(), String> {
 
 /// A cure's patterns.
 struct Forms {
+    pieces: Vec<Piece>,
+    elsewhere: Vec<Pattern>,
+}
+
+/// A piece of code that a cure changes.
+struct Piece {
     faulty: Pattern,
     /// The code as the cure leaves it.
     cured: Pattern,
-    elsewhere: Vec<Pattern>,
 }
 
 impl Cure {
     /// The instructions that the cure replaces, each with its replacement.
     pub fn changes(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.code.iter().filter_map(|line| match line {
+        let lines = self.code.iter().chain(self.also.iter().flatten());
+        lines.filter_map(|line| match line {
             Instruction::Stays(_) => None,
             Instruction::Becomes([before, after]) => Some((&**before, &**after)),
         })
     }
 
     fn forms(&self) -> Result<Forms, String> {
+        let piece = |lines: &Vec<String>| {
+            let mut pattern = Pattern::default();
+            lines.iter().try_for_each(|line| pattern.push(line))?;
+            pattern.check()?;
+            Ok(pattern)
+        };
+        let elsewhere = self.elsewhere.iter().map(piece);
+        let elsewhere = elsewhere.collect::<Result<Vec<Pattern>, String>>()?;
+        let pieces = std::iter::once(&self.code).chain(&self.also);
+        let pieces = pieces.map(|code| Piece::of(code, &elsewhere));
+        Ok(Forms {
+            pieces: pieces.collect::<Result<_, _>>()?,
+            elsewhere,
+        })
+    }
+}
+
+impl Piece {
+    /// Makes the patterns of a piece of code. Addresses that it does not have itself are those of the pieces
+    /// `elsewhere`.
+    fn of(code: &[Instruction], elsewhere: &[Pattern]) -> Result<Self, String> {
         let (mut faulty, mut change) = (Pattern::default(), Pattern::default());
-        for line in &self.code {
+        for line in code {
             let (before, after) = match line {
                 Instruction::Stays(text) => (text, None),
                 Instruction::Becomes([before, after]) => (before, Some(after)),
@@ -186,43 +216,31 @@ impl Cure {
         if !cured.excludes(&faulty) {
             return Err("a cure changes no known byte of its code".into());
         }
-        let piece = |lines: &Vec<String>| {
-            let mut pattern = Pattern::default();
-            lines.iter().try_for_each(|line| pattern.push(line))?;
-            pattern.check()?;
-            Ok(pattern)
-        };
-        let elsewhere = self.elsewhere.iter().map(piece);
-        let elsewhere = elsewhere.collect::<Result<Vec<Pattern>, String>>()?;
         let known: BTreeSet<&str> = faulty
             .names()
             .chain(elsewhere.iter().flat_map(Pattern::names))
             .collect();
         match change.names().find(|name| !known.contains(name)) {
             Some(name) => Err(format!("no code says where <{name}> is")),
-            None => Ok(Forms {
-                faulty,
-                cured,
-                elsewhere,
-            }),
+            None => Ok(Self { faulty, cured }),
         }
     }
 }
 
 /// Result of the search for a fault in a file.
 enum Finding {
-    /// The file has the faulty code, at the place where the pattern is to be written.
-    Faulty(Pattern, Match),
+    /// The file has the faulty code, at the places where the patterns are to be written.
+    Faulty(Vec<(Pattern, Match)>),
     /// The file has the code as a cure leaves it.
     Cured,
     /// The file's state is not known, for this reason.
     Unknown(String),
 }
 
-/// Looks for a fault's code in a file. All cures together must find one place: otherwise another place may be matched
-/// by chance.
+/// Looks for a fault's code in a file. All cures together must find one place, or one for each piece of a cure:
+/// otherwise another place may be matched by chance.
 fn examine(quirk: &Quirk, content: &[u8]) -> Finding {
-    let (mut faulty, mut cured) = (Vec::new(), 0);
+    let (mut faulty, mut count, mut pieces) = (Vec::new(), 0, 0);
     for cure in &quirk.cures {
         // The forms were checked when the file was parsed.
         let Ok(forms) = cure.forms() else { continue };
@@ -230,17 +248,35 @@ fn examine(quirk: &Quirk, content: &[u8]) -> Finding {
             continue;
         };
         let code = image::code(content, cure.function.as_deref());
-        let found = places(content, &code, &forms.faulty, &known);
-        faulty.extend(found.into_iter().map(|found| (forms.cured.clone(), found)));
-        cured += places(content, &code, &forms.cured, &known).len();
+        let mut found: Vec<(Pattern, Match)> = Vec::new();
+        let mut counts = Vec::new();
+        for piece in &forms.pieces {
+            let places = |pattern| places(content, &code, pattern, &known);
+            let (old, new) = (places(&piece.faulty), places(&piece.cured));
+            counts.push(old.len() + new.len());
+            found.extend(old.into_iter().map(|place| (piece.cured.clone(), place)));
+        }
+        // Without one of its pieces, code that looks like the others is other code.
+        if !counts.contains(&0) {
+            count += counts.iter().max().unwrap_or(&0);
+            pieces += counts.len();
+            faulty.extend(found);
+        }
     }
-    let count = faulty.len() + cured;
-    match faulty.pop() {
-        Some((cured, place)) if count == 1 => Finding::Faulty(cured, place),
-        None if count == 1 => Finding::Cured,
-        None if count == 0 => Finding::Unknown(format!("its code is not in {}", quirk.file)),
-        _ => Finding::Unknown(format!("its code is in {} {count} times", quirk.file)),
+    let file = &quirk.file;
+    match (count, faulty.len()) {
+        (0, _) => Finding::Unknown(format!("its code is not in {file}")),
+        (1, 0) => Finding::Cured,
+        (1, many) if many == pieces => Finding::Faulty(faulty),
+        (1, _) => Finding::Unknown(format!("only a part of its code in {file} is cured")),
+        _ => Finding::Unknown(format!("its code is in {file} {count} times")),
     }
+}
+
+/// Writes the cured code to its places. Returns none if one can't be written.
+fn write(content: &mut [u8], cured: &[(Pattern, Match)]) -> Option<()> {
+    let mut pieces = cured.iter();
+    pieces.try_for_each(|(pattern, place)| pattern.write(content, place))
 }
 
 /// Returns the addresses that these pieces of code have; None if the file does not have each exactly once.
@@ -327,7 +363,7 @@ pub(crate) fn apply(
         for (name, quirk) in quirks {
             // Each fault is looked for in the old file, so that the order of cures does not matter.
             let is_free = match examine(quirk, &old) {
-                Finding::Faulty(cured, at) => cured.write(&mut new, &at).is_some(),
+                Finding::Faulty(cured) => write(&mut new, &cured).is_some(),
                 Finding::Cured => true,
                 Finding::Unknown(_) => false,
             };

@@ -318,6 +318,7 @@ impl EmulatorPart {
                 model: self.cpu.model.ok_or("emulator.cpu.model")?,
                 properties: self.cpu.property,
                 own: self.cpu.own,
+                chosen: Vec::new(),
             },
             cpus: self.cpus.unwrap_or(1),
             memory_mib,

@@ -569,6 +569,37 @@ fn a_choice_may_add_words_to_a_vm() {
 }
 
 #[test]
+fn a_choice_may_set_the_machine_and_properties_of_its_cpu() {
+    let choice = |more: &str| {
+        recipe(&format!(
+            "extends = \"base\"\nsummary = \"x\"\n[[choice]]\noption = \"a\"\nvalue = \"1\"\nwhy = \"y\"\n{more}\n"
+        ))
+    };
+    let more = "machine = \"q35,smm=off\"\ncpu_property = [\"-rdrand\", \"pdpe1gb=on\"]";
+    let plain = choice(more).unwrap();
+    let made = plain.clone().with_option("a", "1").unwrap();
+    assert_eq!(made.emulator.machine, "q35,smm=off");
+    assert_eq!(made.emulator.cpu.to_argument(), "max,-rdrand,pdpe1gb=on");
+    assert_eq!(made.emulator.cpu.shared(), "max,-rdrand");
+    assert_eq!(plain.emulator.cpu.to_argument(), "max,-rdrand");
+    for (more, said) in [
+        ("machine = \"a b\"", "is not a word"),
+        ("cpu_property = [\"\"]", "is not a word"),
+        ("cpu_property = [\"a=1,b=2\"]", "a word for each property"),
+    ] {
+        let error = choice(more).unwrap_err();
+        assert!(error.contains(said), "{error}");
+    }
+}
+
+#[test]
+fn no_whole_linux_is_offered_on_riscv64() {
+    let root = "extends = \"base\"\nsummary = \"x\"\narchitecture = \"riscv64\"\nroot.package = \"apps\"\nroot.mkfs = \"erofs\"\n";
+    let error = recipe(root).unwrap_err();
+    assert!(error.contains("not offered on riscv64"), "{error}");
+}
+
+#[test]
 fn a_choice_may_say_who_serves_the_network() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../lab");
     let lab = crate::lab::Lab::open(&[folder.into()]).unwrap();

@@ -16,14 +16,19 @@ pub enum Architecture {
     #[serde(rename = "x86_64")]
     X86_64,
     Aarch64,
+    Riscv64,
 }
 
 impl Architecture {
+    /// All architectures, the usual host's first.
+    pub const ALL: [Self; 3] = [Self::X86_64, Self::Aarch64, Self::Riscv64];
+
     /// Linux's name of the architecture.
     pub fn name(self) -> &'static str {
         match self {
             Self::X86_64 => "x86_64",
             Self::Aarch64 => "aarch64",
+            Self::Riscv64 => "riscv64",
         }
     }
 
@@ -32,6 +37,7 @@ impl Architecture {
         match self {
             Self::X86_64 => "amd64",
             Self::Aarch64 => "arm64",
+            Self::Riscv64 => "riscv64",
         }
     }
 }
@@ -82,6 +88,17 @@ impl SetKind {
     fn keep(self, architecture: Architecture) -> &'static [&'static str] {
         match (self, architecture) {
             (Self::Program | Self::Root, _) => &[],
+            // There the image is not compressed, and named for that.
+            (Self::Kernel, Architecture::Riscv64) => &[
+                "boot/vmlinux-*",
+                "boot/vmlinuz-*",
+                "boot/config-*",
+                "usr/lib/modules/*/vmlinux",
+                "usr/lib/modules/*/vmlinuz",
+                "usr/lib/modules/*/config",
+                "usr/lib/modules/*/kernel/arch/*/kvm/*",
+                "usr/lib/modules/*/kernel/virt/*",
+            ],
             (Self::Kernel, _) => &[
                 "boot/vmlinuz-*",
                 "boot/config-*",
@@ -99,6 +116,7 @@ impl SetKind {
             ],
             (Self::Xen, Architecture::X86_64) => &["boot/xen-*.gz"],
             (Self::Xen, Architecture::Aarch64) => &["boot/xen-*-arm64"],
+            (Self::Xen, Architecture::Riscv64) => &["boot/xen-*-riscv64"],
         }
     }
 
@@ -111,7 +129,7 @@ impl SetKind {
         }
     }
 
-    /// Whether sets of the kind name programs.
+    /// Whether sets of the kind can name programs.
     fn has_programs(self) -> bool {
         matches!(self, Self::Program | Self::Root)
     }
@@ -133,7 +151,8 @@ pub struct Set {
     #[serde(default)]
     pub take: Vec<String>,
     /// For kinds `program` and `root`: the programs of /usr/bin to keep, with all libraries that
-    /// they need. In a `root`, a program elsewhere is a path, as `usr/sbin/x`.
+    /// they need. In a `root`, a program elsewhere is a path, as `usr/sbin/x`. A `program` without any has files that
+    /// programs of another set read (`keep`).
     #[serde(default)]
     pub programs: Vec<String>,
     /// The files to keep besides those of the kind, as patterns of paths in the packages ('*' is
@@ -237,8 +256,9 @@ fn check(name: &str, set: &Set) -> Result<(), String> {
     if set.packages.is_empty() {
         return Err("packages is empty".into());
     }
-    if set.kind.has_programs() == set.programs.is_empty() {
-        return Err("programs is for kind = \"program\" and kind = \"root\", which need it".into());
+    let has_only_files = set.kind == SetKind::Program && !set.keep.is_empty();
+    if set.kind.has_programs() == set.programs.is_empty() && !has_only_files {
+        return Err("programs is for kind = \"program\" and kind = \"root\", which need it (a \"program\" may have keep instead)".into());
     }
     let is_path = |program: &String| {
         let is_clean = files::clean(program).as_ref() == Some(program);
@@ -507,6 +527,16 @@ mod tests {
             sets.map_err(|e| e.to_string())
         };
         assert!(set("packages = [\"a\"]").is_ok());
+        let program = |more: &str| {
+            let text = format!(
+                "[s]\nsummary = \"x\"\nkind = \"program\"\narchitecture = \"x86_64\"\nsuite = \"sid\"\npackages = [\"a\"]\n{more}\n"
+            );
+            parse_sets(&text, Path::new("packages.toml"))
+        };
+        assert!(program("programs = [\"x\"]").is_ok());
+        assert!(program("keep = [\"usr/lib/libc.a\"]").is_ok());
+        let error = program("").unwrap_err().to_string();
+        assert!(error.contains("may have keep instead"), "{error}");
         for (more, said) in [
             ("packages = []", "packages is empty"),
             ("packages = [\"-o\"]", "not a valid Debian name"),

@@ -4,7 +4,7 @@
 
 use std::path::Path;
 use ws_lab::lab::Lab;
-use ws_lab::recipe::{BelowHypervisor, Hypervisor, Module, Monitor, Source, Word};
+use ws_lab::recipe::{BelowHypervisor, Hypervisor, Module, Monitor, Recipe, Source, Word};
 use ws_lab::workload::Place;
 
 fn lab() -> Lab {
@@ -38,6 +38,7 @@ fn every_recipe_is_whole_and_its_sets_are_there() {
             "kvm-nvhe",
             "kvm-nvhe-linux",
             "kvm-protected",
+            "kvm-riscv",
             "kvm-shadow",
             "kvm-svm-nested",
             "kvm-svm-nested-linux",
@@ -51,6 +52,7 @@ fn every_recipe_is_whole_and_its_sets_are_there() {
             "neve-linux",
             "neve-nested",
             "qemu-kvm",
+            "riscv-native",
             "xen",
             "xen-hvm",
             "xen-linux"
@@ -290,6 +292,7 @@ fn an_architecture_s_kernels_are_its_own() {
         lab.variants("kvm").unwrap(),
         ["6.1", "6.12", "backports", "unstable"]
     );
+    assert_eq!(lab.variants("kvm-riscv").unwrap(), ["6.12", "unstable"]);
     assert_eq!(lab.variants("arm-xen").unwrap(), ["4.20"]);
     let vhe = lab.recipe("kvm-vhe", Some("6.12")).unwrap();
     let source = Source::Package("linux-arm64-6.12".into());
@@ -299,6 +302,36 @@ fn an_architecture_s_kernels_are_its_own() {
         error.contains("no set of packages linux-arm64-5.0"),
         "{error}"
     );
+}
+
+#[test]
+fn a_riscv_machine_chooses_its_interrupt_controller_and_its_timer() {
+    let with = |name: &str, options: &[&str]| {
+        let of = |recipe: Recipe, option: &&str| recipe.with_option(option, "1").unwrap();
+        let mut recipe = lab().recipe(name, None).unwrap();
+        if options.contains(&"sstc") {
+            recipe = recipe.with_option("sstc", "0").unwrap();
+        }
+        let options = options.iter().filter(|option| **option != "sstc");
+        options.fold(recipe, of)
+    };
+    for name in ["riscv-native", "kvm-riscv"] {
+        let usual = with(name, &[]);
+        let cpu = |recipe: &Recipe| recipe.emulator.cpu.to_argument();
+        assert_eq!(cpu(&usual), "rv64,h=true,sstc=true");
+        let both = with(name, &["aia", "sstc"]);
+        let said = "rv64,h=true,sstc=off,smaia=true,ssaia=true";
+        assert_eq!(cpu(&both), said);
+        assert_eq!(both.emulator.machine, "virt,aia=aplic-imsic,aia-guests=1");
+        assert_eq!(both.emulator.model(), "virt");
+        // They are compared with each other.
+        assert_eq!(both.emulator.cpu.shared(), usual.emulator.cpu.shared());
+        assert_ne!(both.digest(), usual.digest());
+        // Another model keeps what an option of the name says.
+        let other = both.with_option("cpu", "max").unwrap();
+        let said = "max,h=true,sstc=off,smaia=true,ssaia=true";
+        assert_eq!(cpu(&other), said);
+    }
 }
 
 #[test]

@@ -12,6 +12,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use ws_lab::sets::Architecture;
 use ws_results::RowFacts;
 
 const ROW_BYTES: u64 = 128;
@@ -40,6 +41,9 @@ const HYPERCALLS: [[u8; 3]; 2] = [[0x0f, 0x01, 0xc1], [0x0f, 0x01, 0xd9]];
 /// under it (Arm DDI 0487, C6.2, HVC and SMC).
 const A64_CALL_MASK: u32 = 0xffe0_001f;
 const A64_CALLS: [u32; 2] = [0xd400_0002, 0xd400_0003];
+
+/// `ecall`, of the hypervisor by a kernel or of the firmware by a hypervisor (RISC-V unprivileged ISA, 2.8).
+const RISCV_CALL: u32 = 0x0000_0073;
 
 /// A guest image and its benchmarks.
 #[derive(Clone, Debug)]
@@ -129,17 +133,27 @@ pub fn is_elf(path: &Path) -> bool {
     start(path).starts_with(&object::elf::ELFMAG)
 }
 
-/// Whether the file at `path` is for aarch64: an ELF file with that machine type, or an arm64 Image
-/// (Linux, Documentation/arch/arm64/booting.rst). False if it can't be read.
-pub fn is_aarch64(path: &Path) -> bool {
+/// The architecture of the file at `path`: by an ELF file's machine type, or by the magic number of an arm64 or RISC-V
+/// Image (Linux, Documentation/arch/arm64/booting.rst and arch/riscv/boot-image-header.rst). Any other file, and one
+/// that can't be read, counts as x86_64.
+pub fn architecture(path: &Path) -> Architecture {
     const MACHINE: usize = 18;
     const MAGIC: usize = 56;
     let start = start(path);
     let has = |at: usize, bytes: &[u8]| start.get(at..at + bytes.len()) == Some(bytes);
-    if start.starts_with(&object::elf::ELFMAG) {
-        has(MACHINE, &object::elf::EM_AARCH64.to_le_bytes())
+    let (arm, riscv) = if start.starts_with(&object::elf::ELFMAG) {
+        let machine = |number: u16| has(MACHINE, &number.to_le_bytes());
+        (
+            machine(object::elf::EM_AARCH64),
+            machine(object::elf::EM_RISCV),
+        )
     } else {
-        has(MAGIC, b"ARM\x64")
+        (has(MAGIC, b"ARM\x64"), has(MAGIC, b"RSC\x05"))
+    };
+    match (arm, riscv) {
+        (true, _) => Architecture::Aarch64,
+        (_, true) => Architecture::Riscv64,
+        (false, false) => Architecture::X86_64,
     }
 }
 
@@ -259,6 +273,26 @@ fn holds_a64_hypercall(code: &[u8]) -> bool {
     })
 }
 
+/// Whether RISC-V `code` contains a hypercall instruction. Instructions have two or four bytes: the two lowest bits of
+/// the first half say which.
+fn holds_riscv_hypercall(code: &[u8]) -> bool {
+    let mut rest = code;
+    while let [first, _, after @ ..] = rest {
+        if first & 3 != 3 {
+            rest = after;
+            continue;
+        }
+        let Some((word, after)) = rest.split_first_chunk() else {
+            return false;
+        };
+        if u32::from_le_bytes(*word) == RISCV_CALL {
+            return true;
+        }
+        rest = after;
+    }
+    false
+}
+
 /// Checks a word that is used in a command line's `bench=`, where other characters have a meaning.
 fn plain(text: String) -> Result<String, String> {
     let good = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'_';
@@ -307,6 +341,7 @@ impl<'data> Image<'data> {
             function_bytes,
             holds_hypercall: match elf.architecture() {
                 object::Architecture::Aarch64 => holds_a64_hypercall,
+                object::Architecture::Riscv64 => holds_riscv_hypercall,
                 _ => holds_hypercall,
             },
         }

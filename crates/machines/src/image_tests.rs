@@ -103,6 +103,42 @@ fn the_calls_of_a64_are_found_whatever_their_immediate() {
 }
 
 #[test]
+fn the_call_of_riscv_is_found_between_instructions_of_two_and_four_bytes() {
+    let ecall = [0x73, 0, 0, 0];
+    let (nop, short_nop) = ([0x13, 0, 0, 0], [1, 0]);
+    let code = [&nop[..], &short_nop, &ecall, &nop].concat();
+    assert!(holds_riscv_hypercall(&code));
+    // The second half of an instruction, an ebreak, and a beginning.
+    let half = [&[0x37, 0x05, 0x73, 0], &[0u8, 0][..], &nop].concat();
+    assert!(!holds_riscv_hypercall(&half));
+    assert!(!holds_riscv_hypercall(&[0x73, 0, 0x10, 0]));
+    assert!(!holds_riscv_hypercall(&ecall[..3]));
+    assert!(!holds_riscv_hypercall(b""));
+}
+
+#[test]
+fn a_file_s_architecture_is_known_by_its_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x");
+    let of = |parts: &[(usize, &[u8])]| {
+        let mut bytes = vec![0u8; 64];
+        for (at, part) in parts {
+            bytes[*at..at + part.len()].copy_from_slice(part);
+        }
+        std::fs::write(&path, bytes).unwrap();
+        architecture(&path)
+    };
+    let elf: (usize, &[u8]) = (0, b"\x7fELF");
+    assert_eq!(of(&[elf, (18, &[62, 0])]), Architecture::X86_64);
+    assert_eq!(of(&[elf, (18, &[183, 0])]), Architecture::Aarch64);
+    assert_eq!(of(&[elf, (18, &[243, 0])]), Architecture::Riscv64);
+    assert_eq!(of(&[(56, b"ARM\x64")]), Architecture::Aarch64);
+    assert_eq!(of(&[(0, b"MZ"), (56, b"RSC\x05")]), Architecture::Riscv64);
+    assert_eq!(of(&[elf, (56, b"RSC\x05")]), Architecture::X86_64);
+    assert_eq!(architecture(folder.path()), Architecture::X86_64);
+}
+
+#[test]
 fn a_changed_instruction_moves_only_its_own_rows_digest() {
     let before = parse(&image()).unwrap();
     let mut changed = image();

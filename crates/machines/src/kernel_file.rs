@@ -14,7 +14,7 @@ use std::io::Read;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use ws_lab::kernel::BootImage;
-use ws_lab::kernel::format::{self, ArmImage, BzImage, Elf, Multiboot};
+use ws_lab::kernel::format::{self, ArmImage, BzImage, Elf, Multiboot, RiscvImage};
 use ws_lab::recipe::{EmulatorKind, Hypervisor, Monitor, Recipe};
 use ws_lab::sets::Architecture;
 
@@ -77,8 +77,7 @@ pub fn unused_of(path: &Path) -> Result<Option<String>, MachineError> {
 /// Reads a kernel that a machine of this recipe is to boot as its guest. A kernel that passes may still be faulty.
 pub fn guest(recipe: &Recipe, path: &Path) -> Result<BootImage, MachineError> {
     let image = BootImage::read(path).map_err(|e| MachineError::Other(e.to_string()))?;
-    let refused = refused(recipe, image.kind).map(str::to_owned);
-    match refused.or_else(|| not_loaded(recipe, &image)) {
+    match refused(recipe, image.kind).or_else(|| not_loaded(recipe, &image)) {
         None => Ok(image),
         Some(cure) => Err(MachineError::Other(format!(
             "lab:{} can't boot {}, which is {}: {cure}",
@@ -99,9 +98,35 @@ fn what(image: &BootImage) -> String {
     }
 }
 
+/// A processor of the architecture, in words.
+fn processor(architecture: Architecture) -> &'static str {
+    match architecture {
+        Architecture::X86_64 => "an x86",
+        Architecture::Aarch64 => "an ARM",
+        Architecture::Riscv64 => "a RISC-V",
+    }
+}
+
+/// Machines of the architecture: one without a hypervisor, and one with KVM.
+fn machines(architecture: Architecture) -> [&'static str; 2] {
+    match architecture {
+        Architecture::X86_64 => ["lab:native", "lab:kvm"],
+        Architecture::Aarch64 => ["lab:arm-native", "lab:kvm-vhe"],
+        Architecture::Riscv64 => ["lab:riscv-native", "lab:kvm-riscv"],
+    }
+}
+
 /// Reason why machines of the recipe boot no kernels of this kind as their guest, and the cure.
-fn refused(recipe: &Recipe, kind: Kind) -> Option<&'static str> {
-    Some(match (recipe.architecture, &recipe.hypervisor, kind) {
+fn refused(recipe: &Recipe, kind: Kind) -> Option<String> {
+    let its = recipe.architecture;
+    if let Some(other) = kind.architecture().filter(|other| *other != its) {
+        let (wanted, [native, kvm]) = (processor(other), machines(other));
+        return Some(format!(
+            "its processor is {}: use {wanted} machine such as {native} or {kvm}",
+            processor(its)
+        ));
+    }
+    let why = match (its, &recipe.hypervisor, kind) {
         (Architecture::X86_64, Hypervisor::Xen { .. }, Kind::Elf) => return None,
         (Architecture::X86_64, Hypervisor::Xen { .. }, Kind::BzImage | Kind::Multiboot) => {
             "its dom0 only starts ELF files with a PVH entry: use lab:native or lab:kvm for this one"
@@ -113,17 +138,13 @@ fn refused(recipe: &Recipe, kind: Kind) -> Option<&'static str> {
         }
         (Architecture::X86_64, _, Kind::Elf | Kind::BzImage | Kind::Multiboot)
         | (Architecture::Aarch64, _, Kind::Image)
-        | (Architecture::Aarch64, Hypervisor::None | Hypervisor::Kvm, Kind::Flat) => {
-            return None;
-        }
-        (Architecture::X86_64, _, Kind::Unknown | Kind::Efi) => {
-            "this machine boots a Linux bzImage, an ELF file with a PVH entry, a multiboot kernel, or an EFI program with a Linux in it (a unified kernel image)"
-        }
-        (Architecture::X86_64, _, Kind::ArmElf | Kind::Image | Kind::Flat) => {
+        | (Architecture::Aarch64, Hypervisor::None | Hypervisor::Kvm, Kind::Flat)
+        | (Architecture::Riscv64, _, Kind::RiscvImage) => return None,
+        (Architecture::X86_64, _, Kind::Flat) => {
             "its processor is an x86: use an ARM machine such as lab:arm-native or lab:kvm-vhe"
         }
-        (Architecture::Aarch64, _, Kind::Elf | Kind::BzImage | Kind::Multiboot) => {
-            "its processor is an ARM: use an x86 machine such as lab:native or lab:kvm"
+        (Architecture::X86_64, ..) => {
+            "this machine boots a Linux bzImage, an ELF file with a PVH entry, a multiboot kernel, or an EFI program with a Linux in it (a unified kernel image)"
         }
         (Architecture::Aarch64, _, Kind::ArmElf) => {
             "this machine boots an arm64 Image, or the ELF file of a Linux, which contains one"
@@ -131,10 +152,17 @@ fn refused(recipe: &Recipe, kind: Kind) -> Option<&'static str> {
         (Architecture::Aarch64, _, Kind::Flat) => {
             "this machine boots an arm64 Image: use lab:arm-native or a machine with KVM for programs without a header"
         }
-        (Architecture::Aarch64, _, Kind::Unknown | Kind::Efi) => {
+        (Architecture::Aarch64, ..) => {
             "this machine boots an arm64 Image, also a compressed one or in an EFI program (zboot, unified kernel image), or a program without a header whose name ends in .flat, as in kvm-unit-tests"
         }
-    })
+        (Architecture::Riscv64, _, Kind::RiscvElf) => {
+            "this machine boots a RISC-V Image, or the ELF file of a Linux, which contains one"
+        }
+        (Architecture::Riscv64, ..) => {
+            "this machine boots a RISC-V Image, also a compressed one or in an EFI program (zboot, unified kernel image)"
+        }
+    };
+    Some(why.to_owned())
 }
 
 /// Reason why the guest's loader in machines of the recipe would refuse the kernel, and the cure.
@@ -149,6 +177,7 @@ fn not_loaded(recipe: &Recipe, image: &BootImage) -> Option<String> {
         }
         Kind::Multiboot if by_vmm => multiboot(&image.bytes, memory_bytes),
         Kind::Image => arm_image(&image.bytes, memory_bytes),
+        Kind::RiscvImage => riscv_image(&image.bytes, memory_bytes),
         _ => None,
     }
 }
@@ -222,6 +251,22 @@ fn arm_image(bytes: &[u8], memory_bytes: u64) -> Option<String> {
     none_fits(std::iter::once(memory), memory_bytes)
 }
 
+fn riscv_image(bytes: &[u8], memory_bytes: u64) -> Option<String> {
+    const BOUNDARY: u64 = 2 << 20;
+    let header = RiscvImage::of(bytes)?;
+    if header.is_big_endian() {
+        return Some("it is big-endian, and Linux for RISC-V is not".into());
+    }
+    let memory = header.memory();
+    if memory.is_empty() || memory.start % BOUNDARY != 0 {
+        return Some(
+            "its header has an offset or a size that is not in any Linux: copy the file again"
+                .into(),
+        );
+    }
+    none_fits(std::iter::once(memory), memory_bytes)
+}
+
 /// Reason why a kernel that needs these addresses can't be loaded, if the guest has no memory at one of them.
 fn none_fits(needed: impl IntoIterator<Item = Range<u64>>, memory_bytes: u64) -> Option<String> {
     /// Addresses of a PC's devices and its firmware.
@@ -245,28 +290,7 @@ fn none_fits(needed: impl IntoIterator<Item = Range<u64>>, memory_bytes: u64) ->
 
 /// Checks that a machine of this recipe can boot the kernel as its own Linux.
 pub fn host(recipe: &Recipe, image: &BootImage, path: &Path) -> Result<(), MachineError> {
-    let why = match (recipe.architecture, image.kind) {
-        (Architecture::X86_64, Kind::BzImage) => {
-            let header = BzImage::of(&image.bytes);
-            match header {
-                Some(header) if !header.is_linux() => Some(NO_LINUX),
-                Some(header) if !header.is_64_bit() => Some(NOT_64_BIT),
-                _ => None,
-            }
-        }
-        (Architecture::X86_64, Kind::Elf) => elf_host(recipe, image),
-        (Architecture::Aarch64, Kind::Image) => image.release().is_none().then_some(NO_LINUX),
-        (Architecture::X86_64, Kind::ArmElf | Kind::Image) => {
-            Some("the machine's processor is an x86: use an ARM machine such as lab:kvm-vhe")
-        }
-        (Architecture::Aarch64, Kind::BzImage | Kind::Elf | Kind::Multiboot) => {
-            Some("the machine's processor is an ARM: use an x86 machine such as lab:kvm")
-        }
-        (_, Kind::Unknown | Kind::Efi | Kind::Flat | Kind::Multiboot | Kind::ArmElf) => {
-            Some(NO_LINUX)
-        }
-    };
-    match why {
+    match not_host(recipe, image) {
         None => Ok(()),
         Some(why) => Err(MachineError::Other(format!(
             "can't boot {}, which is {}: {why}",
@@ -274,6 +298,30 @@ pub fn host(recipe: &Recipe, image: &BootImage, path: &Path) -> Result<(), Machi
             what(image)
         ))),
     }
+}
+
+/// Reason why a machine of this recipe can't boot the kernel as its own Linux, and the cure.
+fn not_host(recipe: &Recipe, image: &BootImage) -> Option<String> {
+    let its = recipe.architecture;
+    if let Some(other) = image.kind.architecture().filter(|other| *other != its) {
+        let (wanted, [_, kvm]) = (processor(other), machines(other));
+        return Some(format!(
+            "the machine's processor is {}: use {wanted} machine such as {kvm}",
+            processor(its)
+        ));
+    }
+    let why = match image.kind {
+        Kind::BzImage => match BzImage::of(&image.bytes) {
+            Some(header) if !header.is_linux() => Some(NO_LINUX),
+            Some(header) if !header.is_64_bit() => Some(NOT_64_BIT),
+            _ => None,
+        },
+        Kind::Elf => elf_host(recipe, image),
+        Kind::Image | Kind::RiscvImage => image.release().is_none().then_some(NO_LINUX),
+        Kind::Multiboot | Kind::ArmElf | Kind::RiscvElf => Some(NO_LINUX),
+        Kind::Unknown | Kind::Efi | Kind::Flat => Some(NO_LINUX),
+    };
+    why.map(str::to_owned)
 }
 
 const NO_LINUX: &str = "it contains no Linux, and this machine needs a Linux as its own kernel";

@@ -41,6 +41,13 @@ fn image(offset: u64, mib: u64, flags: u64, linux: bool) -> Vec<u8> {
     file(&[(8, fields.as_flattened()), (56, b"ARM\x64"), (1000, banner)])
 }
 
+/// A RISC-V Image: its offset in MiB, and the rest as of [`image`].
+fn riscv_image(offset_mib: u64, mib: u64, flags: u64, linux: bool) -> Vec<u8> {
+    let mut bytes = image(offset_mib << 20, mib, flags, linux);
+    bytes[56..60].copy_from_slice(b"RSC\x05");
+    bytes
+}
+
 const PVH: &[u8] = b"\x04\0\0\0\x04\0\0\0\x12\0\0\0Xen\0\x00\x10\0\0";
 const MULTIBOOT: &[u8] = b"\x02\xb0\xad\x1b\x03\0\0\0\xfb\x4f\x52\xe4";
 
@@ -112,6 +119,12 @@ fn kernels() -> Vec<(&'static str, Vec<u8>)> {
         ("u-boot-Image", image(0, 32, 10, false)),
         ("selftest.flat", file(&[])),
         ("uboot-arm.elf", elf(183, 0, b"", b"")),
+        ("Image-riscv", riscv_image(2, 32, 0, true)),
+        ("Image-riscv-huge", riscv_image(2, 600, 0, true)),
+        ("Image-riscv-odd", riscv_image(1, 32, 0, true)),
+        ("Image-riscv-big-endian", riscv_image(2, 32, 1, true)),
+        ("u-boot-Image-riscv", riscv_image(2, 32, 0, false)),
+        ("opensbi.elf", elf(243, 0, b"", b"")),
     ]
 }
 
@@ -175,6 +188,8 @@ fn a_machine_takes_guests_that_what_starts_them_can_load() {
         ("kvm-vhe", "Image u-boot-Image selftest.flat"),
         ("arm-xen", "Image u-boot-Image"),
         ("neve", "Image u-boot-Image"),
+        ("riscv-native", "Image-riscv u-boot-Image-riscv"),
+        ("kvm-riscv", "Image-riscv u-boot-Image-riscv"),
     ] {
         assert_eq!(taken(as_guest(machine)), expected, "{machine}");
     }
@@ -187,19 +202,26 @@ fn a_machine_s_own_kernel_is_a_linux_that_can_run_its_monitor() {
         ("qemu-kvm", "vmlinuz vmlinuz-huge zImage vmlinux"),
         ("kvm-intel", "vmlinuz vmlinuz-huge zImage"),
         ("kvm-vhe", "Image Image-big-endian Image-huge Image-odd"),
+        (
+            "kvm-riscv",
+            "Image-riscv Image-riscv-huge Image-riscv-odd Image-riscv-big-endian",
+        ),
     ] {
+        let is_x86 = !["kvm-vhe", "kvm-riscv"].contains(&machine);
         let said = as_host(machine);
         for (name, why) in &said {
             let why = why.as_deref().unwrap_or_default();
             let cure = match *name {
                 _ if why.is_empty() => continue,
-                "memtest" | "ipxe.lkrn" | "memdisk" if machine != "kvm-vhe" => "no Linux",
+                "memtest" | "ipxe.lkrn" | "memdisk" if is_x86 => "no Linux",
                 "u-boot-Image" | "uboot-arm.elf" if machine == "kvm-vhe" => "no Linux",
-                "vmlinuz-32" if machine != "kvm-vhe" => "CONFIG_64BIT",
+                "u-boot-Image-riscv" | "opensbi.elf" if machine == "kvm-riscv" => "no Linux",
+                "vmlinuz-32" if is_x86 => "CONFIG_64BIT",
                 "vmlinux" if machine == "kvm-intel" => "from a CD",
                 "vmlinux-no-pvh" if machine == "kvm" => "CONFIG_PVH",
                 "Image" if machine != "kvm-vhe" => "use an ARM machine such as",
-                "vmlinuz" if machine == "kvm-vhe" => "use an x86 machine such as",
+                "vmlinuz" if !is_x86 => "use an x86 machine such as",
+                "Image-riscv" => "use a RISC-V machine such as lab:kvm-riscv",
                 _ => ": ",
             };
             assert!(why.contains(cure), "{machine} {name}: {why}, not {cure}");
@@ -259,6 +281,35 @@ fn what_only_the_loader_would_refuse_is_said_with_the_cure() {
         let why = why.1.as_deref().unwrap_or_default();
         assert!(why.contains(cure), "{name}: {why}, not {cure}");
     }
+}
+
+#[test]
+fn what_a_riscv_machine_does_not_load_is_said_with_the_cure() {
+    let riscv = as_guest("kvm-riscv");
+    for (name, cure) in [
+        ("Image-riscv-big-endian", "it is big-endian"),
+        ("Image-riscv-huge", "memory up to 602 MiB"),
+        ("Image-riscv-odd", "an offset or a size that is not in any"),
+        ("opensbi.elf", "the ELF file of a Linux"),
+        (
+            "vmlinuz",
+            "its processor is a RISC-V: use an x86 machine such as lab:native or lab:kvm",
+        ),
+        (
+            "Image",
+            "use an ARM machine such as lab:arm-native or lab:kvm-vhe",
+        ),
+        ("selftest.flat", "this machine boots a RISC-V Image"),
+        ("hostname", "this machine boots a RISC-V Image"),
+    ] {
+        let why = riscv.iter().find(|(file, _)| *file == name).unwrap();
+        let why = why.1.as_deref().unwrap_or_default();
+        assert!(why.contains(cure), "{name}: {why}, not {cure}");
+    }
+    let x86 = as_guest("native");
+    let why = x86.iter().find(|(file, _)| *file == "Image-riscv").unwrap();
+    let why = why.1.as_deref().unwrap_or_default();
+    assert!(why.contains("its processor is an x86: use a RISC-V machine such as lab:riscv-native or lab:kvm-riscv"), "{why}");
 }
 
 #[test]

@@ -23,8 +23,10 @@ pub enum Shipped {
     Enter,
     /// elvis, the project's own back-end, for x86_64. It is beside this program.
     Elvis,
-    /// The library that sets the timers of a lab machine that resumes (`plugin/timers.c`).
+    /// The library that sets the timers of a lab machine that resumes: of an ARM machine (`plugin/timers.c`), and of a
+    /// RISC-V machine (`plugin/timers_riscv64.c`). An x86 machine needs none.
     Timers,
+    RiscvTimers,
     /// The plugin of QEMU, of which the others are in the same folder.
     Plugin,
     /// A file in the folder of lab recipes and sets of packages.
@@ -39,14 +41,29 @@ impl Shipped {
                 Self::Guest(architecture),
                 Self::Monitor(architecture),
                 Self::Init(architecture),
+            ]
+        };
+        let agents = |architecture| {
+            [
                 Self::Agent(architecture),
                 Self::CpusAgent(architecture),
                 Self::XenAgent(architecture),
             ]
         };
-        let each = [Architecture::X86_64, Architecture::Aarch64];
-        let others = [Self::HostAgent, Self::Enter, Self::Elvis, Self::Timers];
-        each.into_iter().flat_map(of).chain(others)
+        // No machine for riscv64 boots a whole Linux.
+        let with_agents = [Architecture::X86_64, Architecture::Aarch64];
+        let others = [
+            Self::HostAgent,
+            Self::Enter,
+            Self::Elvis,
+            Self::Timers,
+            Self::RiscvTimers,
+        ];
+        Architecture::ALL
+            .into_iter()
+            .flat_map(of)
+            .chain(with_agents.into_iter().flat_map(agents))
+            .chain(others)
     }
 
     /// The file's name, its path in an installation, and the folder whose Makefile makes it.
@@ -86,6 +103,11 @@ impl Shipped {
                 "plugin/timers.so",
                 "plugin",
             ],
+            Self::RiscvTimers => [
+                "library that sets the timers of a RISC-V machine that resumes",
+                "plugin/timers_riscv64.so",
+                "plugin",
+            ],
             Self::Plugin => [
                 "plugin of QEMU that records what is executed",
                 "plugin/api-3.so",
@@ -108,19 +130,16 @@ impl Shipped {
     pub fn name(self) -> String {
         let [name, ..] = self.row();
         match self.architecture() {
-            Some(Architecture::Aarch64) => format!("{name} for aarch64"),
             Some(Architecture::X86_64) | None => name.to_owned(),
+            Some(other) => format!("{name} for {}", other.name()),
         }
     }
 
     /// The file's path in an installation.
     pub fn path(self) -> String {
         let [_, path, _] = self.row();
-        let word = match self.architecture() {
-            Some(Architecture::Aarch64) => "aarch64",
-            Some(Architecture::X86_64) | None => "x86_64",
-        };
-        path.replace("ARCH", word)
+        let of = self.architecture().unwrap_or(Architecture::X86_64);
+        path.replace("ARCH", of.name())
     }
 
     /// The folder of the source tree that has this path; `""` is the tree's root.
@@ -135,8 +154,8 @@ impl Shipped {
     pub fn cure(self) -> String {
         let [_, _, folder] = self.row();
         let word = match self.architecture() {
-            Some(Architecture::Aarch64) => " ARCH=aarch64",
-            Some(Architecture::X86_64) | None => "",
+            Some(Architecture::X86_64) | None => String::new(),
+            Some(other) => format!(" ARCH={}", other.name()),
         };
         let make = format!("run make build (or make -C {folder}{word})");
         match self {
@@ -167,6 +186,10 @@ mod tests {
             agent.cure(),
             "run make build (or make -C lab/agent ARCH=aarch64)"
         );
+        let monitor = Shipped::Monitor(Architecture::Riscv64);
+        assert_eq!(monitor.name(), "KVM monitor for riscv64");
+        assert_eq!(monitor.path(), "vmm/riscv64/vmm");
+        assert!(monitor.cure().contains("make -C vmm ARCH=riscv64"));
         let guest = Shipped::Guest(Architecture::X86_64);
         assert_eq!(guest.path(), "guest/x86_64/guest.elf");
         assert_eq!(

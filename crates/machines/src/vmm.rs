@@ -30,11 +30,15 @@ const DOORBELL: u64 = 0x510;
 /// The doorbell on aarch64, as an address.
 const DOORBELL_ARM: u64 = 0x0910_0000;
 
+/// The doorbell on riscv64, as an address: on QEMU's machine `virt` nothing is there.
+const DOORBELL_RISCV: u64 = 0x0910_0000;
+
 /// The doorbell of a guest of this architecture.
 pub fn doorbell(architecture: Architecture) -> u64 {
     match architecture {
         Architecture::X86_64 => DOORBELL,
         Architecture::Aarch64 => DOORBELL_ARM,
+        Architecture::Riscv64 => DOORBELL_RISCV,
     }
 }
 

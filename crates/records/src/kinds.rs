@@ -60,7 +60,7 @@ pub struct Hello {
     pub protocol: u32,
     /// Architecture, such as `x86_64`.
     pub arch: String,
-    /// The unit of all ticks in this launch: `insns`, `tsc_ticks`, `cntvct_ticks`.
+    /// The unit of all ticks in this launch: `insns`, `tsc_ticks`, `cntvct_ticks`, `time_ticks`.
     pub unit: String,
     /// Running virtual CPUs.
     pub cpus: u32,
@@ -68,9 +68,9 @@ pub struct Hello {
     pub guest: Option<String>,
     /// The compiler that built the guest.
     pub compiler: Option<String>,
-    /// The boot protocol: `pvh`, `multiboot`, `multiboot2`, `arm64-image`.
+    /// The boot protocol: `pvh`, `multiboot`, `multiboot2`, `arm64-image`, `riscv-image`.
     pub boot: Option<String>,
-    /// The interrupt controller: `xapic`, `x2apic`, `gicv2`, `gicv3`, `gicv3-its`, `none`.
+    /// The interrupt controller: `xapic`, `x2apic`, `gicv2`, `gicv3`, `gicv3-its`, `plic`, `aia`, `none`.
     pub apic: Option<String>,
     /// Exception level on aarch64: `el1`, `el2`, `el2-vhe`.
     pub exception_level: Option<String>,
@@ -80,7 +80,7 @@ pub struct Hello {
     pub cpu: Option<String>,
     /// The hypervisor's CPUID signature; empty if CPUID reports none.
     pub hypervisor: Option<String>,
-    /// The clock: `tsc`, `cntvct`.
+    /// The clock: `tsc`, `cntvct`, `time`.
     pub clock: Option<String>,
     /// Frequency of the clock, if the guest could determine it.
     pub clock_hz: Option<u64>,

@@ -85,7 +85,7 @@ fn unit(cell: &Cell) -> &str {
     match cell.unit.as_deref() {
         Some("insns") if cell.value == Some(1.0) => "instruction",
         Some("insns") => "instructions",
-        Some("tsc_ticks" | "cntvct_ticks") => "ticks",
+        Some("tsc_ticks" | "cntvct_ticks" | "time_ticks") => "ticks",
         Some(unit) => unit,
         None => "",
     }

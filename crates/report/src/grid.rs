@@ -3,6 +3,7 @@
 
 use crate::number;
 use crate::table::{Cell, Column, Table, TableRow};
+use std::borrow::Cow;
 use ws_results::{Status, Verdict};
 
 /// The heads of the external timing.
@@ -187,34 +188,42 @@ pub(crate) fn reference(note: usize) -> String {
 }
 
 /// Returns the legend of the units in a table.
-fn units(table: &Table) -> Vec<&'static str> {
+fn units(table: &Table) -> Vec<Cow<'static, str>> {
     let cells = || table.rows.iter().flat_map(|row| row.cells.iter().flatten());
     let unit = |wanted: &str| cells().any(|cell| cell.unit.as_deref() == Some(wanted));
     let mut legend = Vec::new();
     if unit("insns") {
         legend.push(
             "insns: executed instructions for one operation (the mode). \
-             This is path length, not time: a trap itself costs nothing.",
+             This is path length, not time: a trap itself costs nothing."
+                .into(),
         );
     }
-    let mut architectures = table
-        .columns
-        .iter()
-        .filter_map(|column| column.architecture.as_ref());
-    let first = architectures.next();
-    if unit("insns") && architectures.any(|other| Some(other) != first) {
-        legend.push(
-            "architectures: instructions of x86_64 and aarch64 differ. Compare only figures of the same architecture.",
-        );
+    let has = |name: &&str| {
+        let mut columns = table.columns.iter();
+        columns.any(|column| column.architecture.as_deref() == Some(name))
+    };
+    let architectures = ["x86_64", "aarch64", "riscv64"].into_iter().filter(has);
+    let architectures: Vec<&str> = architectures.collect();
+    if unit("insns") && architectures.len() > 1 {
+        legend.push(Cow::Owned(format!(
+            "architectures: instructions of {} differ. Compare only figures of the same architecture.",
+            ws_text::and(&architectures)
+        )));
     }
-    if unit("tsc_ticks") || unit("cntvct_ticks") {
+    if ["tsc_ticks", "cntvct_ticks", "time_ticks"]
+        .into_iter()
+        .any(unit)
+    {
         legend.push(
-            "ticks: of the guest's clock for one operation (the median). A tick is not a cycle.",
+            "ticks: of the guest's clock for one operation (the median). A tick is not a cycle."
+                .into(),
         );
     }
     if unit("cycles") {
         legend.push(
-            "cycles: as printed in the paper, on the paper's machine. Cycles are neither instructions nor ticks.",
+            "cycles: as printed in the paper, on the paper's machine. Cycles are neither instructions nor ticks."
+                .into(),
         );
     }
     legend
@@ -224,7 +233,8 @@ fn units(table: &Table) -> Vec<&'static str> {
 pub(crate) fn legend(table: &Table, groups: &[Group]) -> Vec<String> {
     let cells = || table.rows.iter().flat_map(|row| row.cells.iter().flatten());
     let measured = |test: fn(&Cell) -> bool| cells().any(|cell| cell.value.is_some() && test(cell));
-    let mut legend = units(table);
+    let units = units(table);
+    let mut legend = Vec::new();
     if groups.iter().any(|group| group.spread) {
         legend.push("spread: (max - min) / median across boots.");
     }
@@ -265,7 +275,9 @@ pub(crate) fn legend(table: &Table, groups: &[Group]) -> Vec<String> {
         let names = ws_text::and(&exact);
         format!("Exact: every boot of {names} gave exactly the same samples.")
     });
-    legend.into_iter().map(str::to_owned).chain(exact).collect()
+    let legend = legend.into_iter().map(Cow::Borrowed);
+    let all = units.into_iter().chain(legend).map(Cow::into_owned);
+    all.chain(exact).collect()
 }
 
 /// Whether all boots of a column gave the same samples, of every row that has several.

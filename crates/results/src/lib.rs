@@ -452,7 +452,7 @@ pub struct Metric {
     /// `cost_external`: the same batches, timed by the host; `exits`, with unit `count`: as counted by KVM; `returns`:
     /// as counted by its monitor.
     pub name: String,
-    /// Unit of the samples: `insns`, `tsc_ticks`, `cntvct_ticks`, `ns`, `count`, `per_s`, `bytes_per_s`.
+    /// Unit of the samples: `insns`, `tsc_ticks`, `cntvct_ticks`, `time_ticks`, `ns`, `count`, `per_s`, `bytes_per_s`.
     pub unit: String,
     /// Raw samples, one entry for each boot that has any.
     pub boots: Vec<Samples>,

@@ -78,6 +78,7 @@ fn check_apic(machines: &[(String, Box<dyn Machine>)]) -> Result<(), Usage> {
         let facts = machine.description();
         let why = match (facts.architecture, &facts.workloads) {
             (Architecture::Aarch64, _) => "is an ARM machine",
+            (Architecture::Riscv64, _) => "is a RISC-V machine",
             (Architecture::X86_64, Some(_)) => "measures workloads of a Linux",
             (Architecture::X86_64, None) => continue,
         };

@@ -70,16 +70,14 @@ pub fn recording(file: &Path, what: What) -> anyhow::Result<Recording> {
 pub fn check_named(parts: &Parts, architectures: &[Architecture]) -> Result<(), Usage> {
     for (option, named) in [("--guest", &parts.guest), ("--vmm", &parts.vmm)] {
         let Some(path) = named else { continue };
-        let its = match image::is_aarch64(path) {
-            true => Architecture::Aarch64,
-            false => Architecture::X86_64,
-        };
+        let its = image::architecture(path);
         if !architectures.contains(&its) {
             let what = match (path.is_file(), image::is_elf(path), its) {
                 (false, ..) => "is not a file",
                 (true, false, _) => "is not an ELF file",
                 (true, true, Architecture::X86_64) => "is for x86_64",
                 (true, true, Architecture::Aarch64) => "is for aarch64",
+                (true, true, Architecture::Riscv64) => "is for riscv64",
             };
             return Err(Usage(format!(
                 "{option} {} {what}, and no selected machine uses it: select one that does, or leave {option} out",
@@ -125,9 +123,9 @@ pub fn store(places: &Places) -> anyhow::Result<Store> {
 /// the first of `$WORLDSWITCH_DATA/PATH`, PATH beside this program or in `../lib/worldswitch`, and `build/PATH` in the
 /// tree around this program and around the current folder. If `$WORLDSWITCH_DATA` is set, no other place is searched.
 fn part(file: Shipped, named: &Option<PathBuf>) -> Result<PathBuf, String> {
-    let is_arm = file.architecture() == Some(Architecture::Aarch64);
+    let its = file.architecture().unwrap_or(Architecture::X86_64);
     match named {
-        Some(path) if image::is_aarch64(path) == is_arm => there(file, path),
+        Some(path) if image::architecture(path) == its => there(file, path),
         _ => found(file),
     }
 }
@@ -169,7 +167,7 @@ fn elvis() -> Result<PathBuf, String> {
             path.display(),
             Shipped::Elvis.cure()
         ))
-    } else if !image::is_elf(&path) || image::is_aarch64(&path) {
+    } else if !image::is_elf(&path) || image::architecture(&path) != Architecture::X86_64 {
         Err(format!(
             "{} is not for x86_64, which the lab's machine is",
             path.display()

@@ -140,7 +140,7 @@ impl<'a> Placed<'a> {
 /// Corrects a level on x86, where the recording says whether an instruction was executed in a VM, by VMRUN. Code there
 /// that is in no known image is the VM's.
 fn correct(function: &mut Function, architecture: Architecture, is_in_vm: bool) {
-    if architecture == Architecture::Aarch64 {
+    if architecture != Architecture::X86_64 {
         return;
     }
     match is_in_vm {

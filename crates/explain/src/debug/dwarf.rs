@@ -1,9 +1,9 @@
 //! Looks addresses up in an ELF file's DWARF. Only the units that have one of the addresses are read.
 
-use super::{DebugError, Elf, Site, fit::Bases};
+use super::{DebugError, Elf, Site, fit::Bases, relocation};
 use addr2line::Context;
 use addr2line::gimli::{DwarfSections, EndianSlice, LittleEndian, SectionId};
-use object::{Object, ObjectKind, ObjectSection, ObjectSymbol, RelocationKind, RelocationTarget};
+use object::{Object, ObjectKind, ObjectSection, ObjectSymbol, RelocationTarget};
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
@@ -127,7 +127,8 @@ fn section<'a>(elf: &Elf<'a>, bases: &Bases, id: SectionId) -> Result<Cow<'a, [u
     if elf.kind() != ObjectKind::Relocatable {
         return Ok(data);
     }
-    // Only a module gets here. It is linked when it is loaded, so its debug information is relocated now.
+    // Only a module gets here.
+    let machine = elf.elf_header().e_machine.get(object::LittleEndian);
     for (offset, relocation) in section.relocations() {
         let value = match relocation.target() {
             RelocationTarget::Symbol(index) => {
@@ -140,19 +141,13 @@ fn section<'a>(elf: &Elf<'a>, bases: &Bases, id: SectionId) -> Result<Cow<'a, [u
             _ => 0,
         };
         let value = value.wrapping_add_signed(relocation.addend());
-        let size = usize::from(relocation.size() / 8);
-        let at = usize::try_from(offset).unwrap_or(usize::MAX);
-        let place = at
-            .checked_add(size)
-            .and_then(|end| data.to_mut().get_mut(at..end));
-        let (Some(place), RelocationKind::Absolute, 4 | 8) = (place, relocation.kind(), size)
-        else {
+        let applied = relocation::apply(data.to_mut(), offset, &relocation, value, machine);
+        if applied.is_none() {
             let name = id.name();
             return Err(damaged(format!(
                 "{name} has a relocation at {offset:#x} that is not known"
             )));
-        };
-        place.copy_from_slice(&value.to_le_bytes()[..size]);
+        }
     }
     Ok(data)
 }

@@ -4,6 +4,7 @@
 mod dwarf;
 mod fit;
 mod inlined;
+mod relocation;
 
 use crate::load::Code;
 use crate::place::{Machine, Places};

@@ -234,12 +234,15 @@ fn a_kernel_s_functions_must_be_where_the_machine_says() {
     assert!(text.contains("it is not a module"), "{text}");
 }
 
-/// A made-up module: tests/module.c by `gcc -O2 -g1 -c` (12.2), and the same by `objcopy --compress-debug-sections`.
-const MODULES: [&str; 3] = [
+/// A made-up module: tests/module.c by `gcc -O2 -g1 -c` (12.2), the same by `objcopy --compress-debug-sections`, and by
+/// `riscv64-linux-gnu-gcc` with the same options.
+const MODULES: [&str; 4] = [
     include_str!("tests/module.hex"),
     include_str!("tests/zlib.hex"),
     include_str!("tests/zstd.hex"),
+    include_str!("tests/riscv64.hex"),
 ];
+const X86_MODULES: usize = 3;
 
 fn module(index: usize) -> Vec<u8> {
     let digits: Vec<u8> = MODULES[index]
@@ -257,8 +260,6 @@ const OTHER: u64 = HANDLE + 0x8000;
 
 /// What a module's file says of its instructions, where the machine has these symbols.
 fn placed(file: &[u8], list: &str) -> Result<HashMap<u64, Site>, DebugError> {
-    let elf = Elf::parse(file).map_err(|error| DebugError::Elf(error.to_string()))?;
-    let bases = fit::module(&elf, &Symbols::of_kernel(list).unwrap(), "kvm")?;
     let addresses = [
         HANDLE,
         HANDLE + 9,
@@ -267,6 +268,16 @@ fn placed(file: &[u8], list: &str) -> Result<HashMap<u64, Site>, DebugError> {
         OTHER,
         OTHER + 7,
     ];
+    placed_at(file, list, addresses)
+}
+
+fn placed_at(
+    file: &[u8],
+    list: &str,
+    addresses: [u64; 6],
+) -> Result<HashMap<u64, Site>, DebugError> {
+    let elf = Elf::parse(file).map_err(|error| DebugError::Elf(error.to_string()))?;
+    let bases = fit::module(&elf, &Symbols::of_kernel(list).unwrap(), "kvm")?;
     dwarf::sites(&elf, &bases, &addresses.into())
 }
 
@@ -276,7 +287,7 @@ fn a_module_s_places_are_where_its_sections_were_loaded_compressed_or_not() {
         inlined: names.iter().map(|name| Rc::from(*name)).collect(),
         line: Some((Rc::from("module.c"), line)),
     };
-    for index in 0..MODULES.len() {
+    for index in 0..X86_MODULES {
         let sites = placed(&module(index), LOADED).unwrap();
         assert_eq!(sites[&HANDLE], site(&[], 13));
         assert_eq!(sites[&(HANDLE + 9)], site(&["middle", "leaf"], 4));
@@ -284,6 +295,26 @@ fn a_module_s_places_are_where_its_sections_were_loaded_compressed_or_not() {
         assert_eq!(sites[&(HANDLE + 0x12)], site(&[], 14));
         assert_eq!(sites[&OTHER], site(&["leaf"], 4));
     }
+}
+
+#[test]
+fn a_module_of_riscv_has_its_distances_made_of_two_relocations() {
+    let site = |names: &[&str], line| Site {
+        inlined: names.iter().map(|name| Rc::from(*name)).collect(),
+        line: Some((Rc::from("module.c"), line)),
+    };
+    let loaded = LOADED.replace("\n20 T", "\n1a T").replace("7fe0", "7fe6");
+    let known = [
+        (HANDLE, site(&[], 13)),
+        (HANDLE + 4, site(&["middle", "leaf"], 4)),
+        (HANDLE + 8, site(&["middle"], 8)),
+        (HANDLE + 0x12, site(&["middle"], 9)),
+        (HANDLE + 0x16, site(&[], 14)),
+        (OTHER + 8, site(&["leaf"], 4)),
+    ];
+    let addresses = known.clone().map(|(address, _)| address);
+    let sites = placed_at(&module(X86_MODULES), &loaded, addresses).unwrap();
+    assert_eq!(sites, HashMap::from(known));
 }
 
 #[test]

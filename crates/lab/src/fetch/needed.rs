@@ -37,7 +37,9 @@ pub(crate) fn closure(set: &Set, root: &Path, files: &Files) -> io::Result<BTree
         .iter()
         .map(|name| (format!("usr/bin/{name}"), "the set".to_owned()))
         .collect();
-    ahead.push((place.loader.to_owned(), "every program".to_owned()));
+    if !set.programs.is_empty() {
+        ahead.push((place.loader.to_owned(), "every program".to_owned()));
+    }
     // The set names the libraries that a program loads itself.
     let is_asked = |path: &str| set.patterns().any(|pattern| matches(pattern, path));
     let loaded = files

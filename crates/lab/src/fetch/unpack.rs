@@ -313,6 +313,20 @@ mod tests {
     }
 
     #[test]
+    fn files_for_programs_of_another_set_need_no_loader() {
+        let mut set = set(SetKind::Program, &["usr/lib/*.a"]);
+        let packages = [archive(&[
+            ("./usr/lib/libc.a", FILE, b"!<arch>"),
+            ("./usr/lib/x86_64-linux-gnu/libc.so.6", FILE, b"x"),
+            ("./usr/bin/x", FILE, b"x"),
+        ])];
+        let (files, _) = unpack(&set, &packages).unwrap();
+        assert_eq!(files, ["usr/lib/libc.a"]);
+        set.programs = vec!["x".into()];
+        assert!(unpack(&set, &packages).is_err());
+    }
+
+    #[test]
     fn modules_are_decompressed() {
         let set = set(SetKind::Kernel, &["*"]);
         let mut gz = GzEncoder::new(Vec::new(), Compression::fast());

@@ -1,9 +1,10 @@
 //! The kind of a kernel by its bytes, and the values of its header. Total: any bytes get an answer.
 
 use super::decompress::Packing;
+use crate::sets::Architecture;
 use object::Endianness;
 use object::elf::{
-    ELFMAG, EM_386, EM_AARCH64, EM_X86_64, FileHeader32, FileHeader64, PT_LOAD, PT_NOTE,
+    ELFMAG, EM_386, EM_AARCH64, EM_RISCV, EM_X86_64, FileHeader32, FileHeader64, PT_LOAD, PT_NOTE,
 };
 use object::read::elf::{FileHeader, ProgramHeader};
 use std::fmt;
@@ -25,6 +26,8 @@ const SETUP_MAGIC: (usize, &[u8]) = (0x202, b"HdrS");
 /// The offset and value of an arm64 Image's magic number (Linux,
 /// Documentation/arch/arm64/booting.rst).
 const IMAGE_MAGIC: (usize, &[u8]) = (56, b"ARM\x64");
+/// The offset and value of a RISC-V Image's magic number (Linux, Documentation/arch/riscv/boot-image-header.rst).
+const RISCV_IMAGE_MAGIC: (usize, &[u8]) = (56, b"RSC\x05");
 /// The offset of e_machine in an ELF file (System V ABI, chapter 4).
 const ELF_MACHINE: usize = 18;
 /// XEN_ELFNOTE_PHYS32_ENTRY (xen/include/public/elfnote.h).
@@ -42,6 +45,10 @@ pub enum Kind {
     ArmElf,
     /// An arm64 Image.
     Image,
+    /// An ELF file for RISC-V.
+    RiscvElf,
+    /// A RISC-V Image.
+    RiscvImage,
     /// A program for aarch64 without any header: known only by the ending of its name, as kvm-unit-tests' programs.
     Flat,
     /// A program for EFI firmware without a Linux in it.
@@ -57,10 +64,25 @@ impl fmt::Display for Kind {
             Kind::Multiboot => "a multiboot kernel for x86",
             Kind::ArmElf => "an ELF file for aarch64",
             Kind::Image => "an arm64 Image",
-            Kind::Flat => "a program for aarch64 without an Image header",
+            Kind::RiscvElf => "an ELF file for RISC-V",
+            Kind::RiscvImage => "a RISC-V Image",
+            Kind::Flat => "a program without an Image header",
             Kind::Efi => "a program for EFI firmware",
             Kind::Unknown => "an unknown kind of file",
         })
+    }
+}
+
+impl Kind {
+    /// The architecture of the kernel; none if the kind does not tell. A program for aarch64 without any header is known
+    /// only by its name.
+    pub fn architecture(self) -> Option<Architecture> {
+        match self {
+            Kind::Elf | Kind::BzImage | Kind::Multiboot => Some(Architecture::X86_64),
+            Kind::ArmElf | Kind::Image => Some(Architecture::Aarch64),
+            Kind::RiscvElf | Kind::RiscvImage => Some(Architecture::Riscv64),
+            Kind::Flat | Kind::Efi | Kind::Unknown => None,
+        }
     }
 }
 
@@ -72,12 +94,14 @@ pub fn kind(bytes: &[u8]) -> Kind {
         return match () {
             () if machine(EM_X86_64) || machine(EM_386) => Kind::Elf,
             () if machine(EM_AARCH64) => Kind::ArmElf,
+            () if machine(EM_RISCV) => Kind::RiscvElf,
             () => Kind::Unknown,
         };
     }
     match () {
         () if has(BOOT_FLAG) && has(SETUP_MAGIC) => Kind::BzImage,
         () if has(IMAGE_MAGIC) => Kind::Image,
+        () if has(RISCV_IMAGE_MAGIC) => Kind::RiscvImage,
         () if Multiboot::of(bytes).is_some() => Kind::Multiboot,
         () if is_efi(bytes) => Kind::Efi,
         () => Kind::Unknown,
@@ -206,6 +230,30 @@ impl<'a> ArmImage<'a> {
     }
 }
 
+/// The header of a RISC-V Image.
+#[derive(Clone, Copy, Debug)]
+pub struct RiscvImage<'a>(&'a [u8]);
+
+impl<'a> RiscvImage<'a> {
+    /// The header of a file of [`Kind::RiscvImage`].
+    pub fn of(file: &'a [u8]) -> Option<Self> {
+        (kind(file) == Kind::RiscvImage).then_some(Self(file))
+    }
+
+    pub fn is_big_endian(self) -> bool {
+        double(self.0, 24) & 1 != 0
+    }
+
+    /// The addresses of the Image's memory, relative to the beginning of the RAM; empty if the header has no size.
+    pub fn memory(self) -> Range<u64> {
+        let (start, bytes) = (double(self.0, 8), double(self.0, 16));
+        match bytes {
+            0 => start..start,
+            bytes => start..start.saturating_add(bytes.max(self.0.len() as u64)),
+        }
+    }
+}
+
 /// Finds the version in the banner that every Linux prints first, in a kernel that is not compressed. Its form is that
 /// of [`BzImage::version`].
 pub fn banner(kernel: &[u8]) -> Option<String> {
@@ -244,7 +292,7 @@ pub struct Segment {
 }
 
 impl Elf {
-    /// Reads a file of [`Kind::Elf`] or [`Kind::ArmElf`].
+    /// Reads a file of [`Kind::Elf`], [`Kind::ArmElf`] or [`Kind::RiscvElf`].
     pub fn of(file: &[u8]) -> Result<Self, object::Error> {
         match file.get(4) {
             Some(&object::elf::ELFCLASS32) => read::<FileHeader32<Endianness>>(file),

@@ -19,12 +19,15 @@ fn kernels_are_known_by_what_is_in_them() {
         (elf(&[62, 0]), Kind::Elf),
         (elf(&[3, 0]), Kind::Elf),
         (elf(&[183, 0]), Kind::ArmElf),
+        (elf(&[243, 0]), Kind::RiscvElf),
         (elf(&[43, 0]), Kind::Unknown),
         (file(&[BOOT_FLAG, SETUP_MAGIC]), Kind::BzImage),
         (file(&[(0, b"MZ"), BOOT_FLAG, SETUP_MAGIC]), Kind::BzImage),
         (file(&[BOOT_FLAG]), Kind::Unknown),
         (file(&[IMAGE_MAGIC]), Kind::Image),
         (file(&[(0, b"MZ"), IMAGE_MAGIC]), Kind::Image),
+        (file(&[RISCV_IMAGE_MAGIC]), Kind::RiscvImage),
+        (file(&[(0, b"MZ"), RISCV_IMAGE_MAGIC]), Kind::RiscvImage),
         (file(&[(8176, HEADER)]), Kind::Multiboot),
         (file(&[(8184, HEADER)]), Kind::Unknown),
         (file(&[(101, HEADER)]), Kind::Unknown),
@@ -149,6 +152,23 @@ fn an_arm_image_says_what_memory_it_needs() {
         0x8_0000..0x8_0000 + 9000 + (2 << 20)
     );
     assert_eq!(header(&image(1, u64::MAX, 0)).0.end, u64::MAX);
+}
+
+#[test]
+fn a_riscv_image_says_what_memory_it_needs() {
+    let header = |offset: u64, bytes: u64, flags: u64| {
+        let fields = [offset, bytes, flags].map(u64::to_le_bytes);
+        let bytes = file(&[(8, fields.as_flattened()), RISCV_IMAGE_MAGIC]);
+        let header = RiscvImage::of(&bytes).unwrap();
+        (header.memory(), header.is_big_endian())
+    };
+    const OFFSET: u64 = 0x20_0000;
+    assert_eq!(header(OFFSET, 0x10_0000, 0), (OFFSET..0x30_0000, false));
+    assert_eq!(header(0, 1, 1), (0..9000, true));
+    assert_eq!(header(OFFSET, 0, 0).0, OFFSET..OFFSET);
+    assert_eq!(header(OFFSET, u64::MAX, 0).0.end, u64::MAX);
+    assert!(ArmImage::of(&file(&[RISCV_IMAGE_MAGIC])).is_none());
+    assert!(RiscvImage::of(&file(&[IMAGE_MAGIC])).is_none());
 }
 
 /// An ELF file for a machine: segments (type, physical address, content).

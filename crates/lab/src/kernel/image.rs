@@ -1,5 +1,5 @@
 //! A kernel as loaders take it, unpacked from the files of distributions: compressed files, EFI zboot and unified
-//! kernel images, and arm64's ELF file.
+//! kernel images, and the ELF files of arm64 and RISC-V.
 
 use super::KernelError;
 use super::decompress::{Packing, unpacked_by};
@@ -74,8 +74,10 @@ impl BootImage {
     fn inner(&mut self) -> Result<Option<(&'static str, Vec<u8>)>, String> {
         let bytes = &*self.bytes;
         match self.kind {
-            Kind::BzImage | Kind::Image | Kind::Elf | Kind::Flat | Kind::Multiboot => Ok(None),
-            Kind::ArmElf => Ok(arm_image(bytes).map(|image| ("ELF", image))),
+            Kind::BzImage | Kind::Elf | Kind::Flat | Kind::Multiboot => Ok(None),
+            Kind::Image | Kind::RiscvImage => Ok(None),
+            Kind::ArmElf => Ok(flat_image(bytes, Kind::Image).map(|image| ("ELF", image))),
+            Kind::RiscvElf => Ok(flat_image(bytes, Kind::RiscvImage).map(|image| ("ELF", image))),
             Kind::Efi if is_zboot(bytes) => zboot(bytes).map(|inner| Some(("zboot", inner))),
             Kind::Efi => self.unified(),
             Kind::Unknown => {
@@ -121,7 +123,7 @@ impl BootImage {
                 let header = BzImage::of(&self.bytes).filter(|header| header.is_linux());
                 header?.version().map(str::to_owned)
             }
-            Kind::Elf | Kind::Image => banner(&self.bytes),
+            Kind::Elf | Kind::Image | Kind::RiscvImage => banner(&self.bytes),
             _ => None,
         }
     }
@@ -133,10 +135,10 @@ impl BootImage {
     }
 }
 
-/// The arm64 Image of a kernel's ELF file; none if the file is another program.
-fn arm_image(bytes: &[u8]) -> Option<Vec<u8>> {
+/// The Image of a kernel's ELF file; none if the file is another program.
+fn flat_image(bytes: &[u8], wanted: Kind) -> Option<Vec<u8>> {
     let image = Elf::of(bytes).ok()?.flat(bytes)?;
-    (kind(&image) == Kind::Image).then_some(image)
+    (kind(&image) == wanted).then_some(image)
 }
 
 /// Whether an EFI program is a kernel that decompresses itself (Linux,

@@ -16,6 +16,15 @@ fn arm() -> Vec<u8> {
     bytes
 }
 
+/// A RISC-V Image with a banner.
+fn riscv() -> Vec<u8> {
+    let mut bytes = arm();
+    bytes[8..16].copy_from_slice(&0x20_0000u64.to_le_bytes());
+    bytes[56..60].copy_from_slice(b"RSC\x05");
+    bytes[1000..1026].copy_from_slice(b"Linux version 7.3.4-riscv ");
+    bytes
+}
+
 fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut gz = GzEncoder::new(Vec::new(), Compression::fast());
     gz.write_all(bytes).unwrap();
@@ -103,6 +112,8 @@ fn files() -> Vec<(Vec<u8>, &'static str, Kind, Option<&'static str>)> {
         &[(1, 0x100_0000, b"Linux version 6.9.1 x"), (4, 0, PVH)],
     );
     let arm_elf = elf(183, &[(1, 0x8_0000, &arm)]);
+    let (riscv, of_riscv) = (riscv(), Some("7.3.4-riscv"));
+    let riscv_elf = elf(243, &[(1, 0x20_0000, &riscv)]);
     let unified = pe(&[(".osrel", b"x"), (".linux", &x86), (".initrd", b"files")]);
     let both = pe(&[(".linux", &zboot_of("gzip", &gzip(&arm)))]);
     vec![
@@ -125,6 +136,16 @@ fn files() -> Vec<(Vec<u8>, &'static str, Kind, Option<&'static str>)> {
         ),
         (unified, "unified", Kind::BzImage, of_x86),
         (both, "unified zboot", Kind::Image, of_arm),
+        (riscv.clone(), "", Kind::RiscvImage, of_riscv),
+        (gzip(&riscv), "compressed", Kind::RiscvImage, of_riscv),
+        (riscv_elf, "ELF", Kind::RiscvImage, of_riscv),
+        (
+            zboot_of("gzip", &gzip(&riscv)),
+            "zboot",
+            Kind::RiscvImage,
+            of_riscv,
+        ),
+        (elf(243, &[(1, 0, b"OpenSBI")]), "", Kind::RiscvElf, None),
         (pe(&[(".text", b"shell")]), "", Kind::Efi, None),
         (elf(183, &[(1, 0, b"U-Boot")]), "", Kind::ArmElf, None),
         (b"a text".to_vec(), "", Kind::Unknown, None),

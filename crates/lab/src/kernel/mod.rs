@@ -28,7 +28,7 @@ pub enum KernelError {
     #[error("can't boot {}: {what}", path.display())]
     NoKernel { path: PathBuf, what: String },
     #[error(
-        "there is no kernel in {}: it should contain bzImage, vmlinuz, boot/vmlinuz-VERSION or arch/x86/boot/bzImage; for ARM Image, Image.gz, vmlinuz.efi or arch/arm64/boot/Image", folder.display()
+        "there is no kernel in {}: it should contain bzImage, vmlinuz, boot/vmlinuz-VERSION or arch/x86/boot/bzImage; for ARM and RISC-V Image, Image.gz, vmlinuz.efi, boot/vmlinux-VERSION, arch/arm64/boot/Image or arch/riscv/boot/Image", folder.display()
     )]
     Nothing { folder: PathBuf },
     #[error(
@@ -106,7 +106,7 @@ enum Place {
 
 /// Paths of the image in a user's folder: copied there, in a build tree, or a link to the current one. The first one
 /// that exists is taken.
-const IMAGES: [&str; 18] = [
+const IMAGES: [&str; 23] = [
     "bzImage",
     "Image",
     "vmlinuz",
@@ -120,6 +120,11 @@ const IMAGES: [&str; 18] = [
     "arch/arm64/boot/Image.gz",
     "arch/arm64/boot/Image.xz",
     "arch/arm64/boot/Image.zst",
+    "arch/riscv/boot/Image",
+    "arch/riscv/boot/vmlinuz.efi",
+    "arch/riscv/boot/Image.gz",
+    "arch/riscv/boot/Image.xz",
+    "arch/riscv/boot/Image.zst",
     "boot/vmlinuz",
     "boot/Image",
     "linux.efi",
@@ -143,21 +148,25 @@ const MODULES: [&str; 2] = ["lib/modules", "usr/lib/modules"];
 impl Kernel {
     /// Finds the kernel in unpacked packages, below their `root`.
     pub(crate) fn in_packages(root: &Path) -> Option<Self> {
-        let installed = starting_with(&root.join("boot"), "vmlinuz-");
-        let (image, release) = match installed.into_iter().next() {
-            Some(image) => {
-                let name = image.file_name()?.to_str()?.strip_prefix("vmlinuz-")?;
-                let release = name.to_owned();
-                (image, release)
-            }
-            // From Linux 6.19 on, Debian puts the kernel into the folder of the modules.
-            None => {
-                let folders = starting_with(&root.join("usr/lib/modules"), "");
-                let folder = folders.into_iter().next()?;
-                let release = folder.file_name()?.to_str()?.to_owned();
-                (folder.join("vmlinuz"), release)
-            }
+        let named = |start: &str| {
+            let image = starting_with(&root.join("boot"), start)
+                .into_iter()
+                .next()?;
+            let release = image.file_name()?.to_str()?.strip_prefix(start)?.to_owned();
+            Some((image, release))
         };
+        // From Linux 6.19 on, Debian puts the kernel into the folder of the modules.
+        let beside_modules = || {
+            let folders = starting_with(&root.join("usr/lib/modules"), "");
+            let folder = folders.into_iter().next()?;
+            let release = folder.file_name()?.to_str()?.to_owned();
+            let images = ["vmlinuz", "vmlinux"].map(|name| folder.join(name));
+            let image = images.into_iter().find(|image| image.is_file())?;
+            Some((image, release))
+        };
+        // The kernels of most architectures are compressed (vmlinuz), that of riscv64 is not.
+        let found = named("vmlinuz-").or_else(|| named("vmlinux-"));
+        let (image, release) = found.or_else(beside_modules)?;
         if !image.is_file() {
             return None;
         }

@@ -174,6 +174,11 @@ fn packages_have_it_in_boot_or_among_the_modules() {
     put(&root.join("usr/lib/modules/7.2-cloud/vmlinuz"), b"");
     let kernel = Kernel::in_packages(root).unwrap();
     assert_eq!(kernel.release, "7.2-cloud");
+    // RISC-V's kernel is not compressed, and its name tells.
+    put(&root.join("boot/vmlinux-6.12-riscv64"), b"");
+    let kernel = Kernel::in_packages(root).unwrap();
+    assert_eq!(kernel.image, root.join("boot/vmlinux-6.12-riscv64"));
+    assert_eq!(kernel.release, "6.12-riscv64");
     put(&root.join("boot/vmlinuz-6.1-cloud"), b"");
     let kernel = Kernel::in_packages(root).unwrap();
     assert_eq!(kernel.image, root.join("boot/vmlinuz-6.1-cloud"));

@@ -181,6 +181,31 @@ fn an_address_comes_from_code_elsewhere() {
 }
 
 #[test]
+fn a_fault_in_several_places_is_cured_in_all_of_them() {
+    let also = "also = [[\"21 22 23 24 25 26 27\", [\"28\", \"29\"]]]";
+    let quirks = quirks(&format!("{}\n{also}", CURE.replace("09", "09 0b"))).unwrap();
+    let second = [0x21, 0x22, 0x23, 0x24, 0x25, 0x26, 0x27, 0x28];
+    let mut cured_second = second;
+    cured_second[7] = 0x29;
+    let both = [&second[..], &[30], &FAULTY].concat();
+    let wanted = [&cured_second[..], &[30], &CURED].concat();
+    for content in [both, wanted.clone()] {
+        let names = vec!["q".to_owned()];
+        assert_eq!(cured(&quirks, &content).unwrap(), (wanted.clone(), names));
+    }
+    // One place is missing, there twice, or cured already.
+    for content in [
+        FAULTY.to_vec(),
+        [&second[..], &FAULTY, &second].concat(),
+        [&cured_second[..], &FAULTY].concat(),
+        [&second[..], &CURED].concat(),
+    ] {
+        assert_eq!(cured(&quirks, &content).unwrap(), (content, vec![]));
+    }
+    assert_eq!(quirks["q"].cures[0].changes().count(), 2);
+}
+
+#[test]
 fn a_set_in_the_store_is_judged_by_its_bytes() {
     let health = |content: &[u8], recorded: &[&str], trust| {
         let root = tempfile::tempdir().unwrap();
@@ -330,10 +355,10 @@ fn the_cures_of_the_lab_know_the_code_of_these_builds() {
         builds.entry(name.into()).or_default().push(build.into());
         let quirk = &quirks[name];
         let mut code = bytes(faulty);
-        let Finding::Faulty(cured, place) = examine(quirk, &code) else {
+        let Finding::Faulty(cured) = examine(quirk, &code) else {
             panic!("{name} of {build} is not found");
         };
-        cured.write(&mut code, &place).unwrap();
+        write(&mut code, &cured).unwrap();
         assert_eq!(code, bytes(wanted), "{name} of {build}");
         assert!(matches!(examine(quirk, &code), Finding::Cured));
     }

@@ -24,6 +24,12 @@ pub struct Choice {
     /// Another model of CPU.
     #[serde(default)]
     pub cpu: Option<String>,
+    /// Properties of the CPU, which replace those of the same key. Machines that differ in them are compared.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cpu_property: Vec<String>,
+    /// Another machine model with its properties, as `virt,aia=aplic`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<String>,
     /// Kernel parameters, which replace those of the same key.
     #[serde(default)]
     pub parameter: Vec<String>,
@@ -103,6 +109,14 @@ impl Recipe {
         if let Some(cpu) = choice.cpu {
             self.emulator.cpu.replace_model(cpu);
         }
+        if let Some(machine) = choice.machine {
+            self.emulator.machine = machine;
+        }
+        for word in choice.cpu_property {
+            let why = choice.why.clone();
+            let chosen = &mut self.emulator.cpu.chosen;
+            replace(chosen, Word { word, why }, |word| &word.word);
+        }
         if let Some(caveat) = choice.caveat {
             self.caveat = Some(caveat);
         }
@@ -173,6 +187,19 @@ impl Recipe {
             }
             if choice.why.trim().is_empty() {
                 return Some(format!("{name} gives no reason (why)"));
+            }
+            let words = choice.cpu_property.iter().chain(&choice.machine);
+            let is_word = |word: &String| {
+                !word.is_empty() && !word.chars().any(|c| c.is_control() || c == ' ')
+            };
+            if let Some(wrong) = words.into_iter().find(|word| !is_word(word)) {
+                return Some(format!(
+                    "{name}: \"{}\" is not a word",
+                    wrong.escape_debug()
+                ));
+            }
+            if choice.cpu_property.iter().any(|word| word.contains(',')) {
+                return Some(format!("{name}: cpu_property has a word for each property"));
             }
             if has_kernel_part && self.kernel.is_none() {
                 return Some(format!("{name} needs a [kernel]"));

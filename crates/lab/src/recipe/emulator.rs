@@ -79,12 +79,18 @@ pub struct Cpu {
     /// Properties of this model alone.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub own: Vec<Word>,
+    /// Properties that options of the machine's name set, in place of those of the same key.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub chosen: Vec<Word>,
 }
 
 impl Cpu {
-    /// Properties of every model, then those of this model.
+    /// Properties of every model, then those of this model, then those that options set.
     pub fn all_properties(&self) -> impl Iterator<Item = &Word> {
-        self.properties.iter().chain(&self.own)
+        let key = |word: &Word| word.word.split('=').next().map(str::to_owned);
+        let stays = move |word: &&Word| self.chosen.iter().all(|other| key(other) != key(word));
+        let of_recipe = self.properties.iter().chain(&self.own);
+        of_recipe.filter(stays).chain(&self.chosen)
     }
 
     /// Sets another model, without this model's own properties.
@@ -100,8 +106,8 @@ impl Cpu {
         self.with(self.all_properties())
     }
 
-    /// The argument of QEMU's `-cpu` without this model's own properties, for comparisons: those belong to the recipe,
-    /// as its machine does.
+    /// The argument of QEMU's `-cpu` without this model's own properties and those that options set, for comparisons:
+    /// those belong to the recipe, as its machine does.
     pub fn shared(&self) -> String {
         self.with(self.properties.iter())
     }

@@ -2,6 +2,7 @@
 
 use super::{key_of_module, merge, word_key};
 use crate::recipe::{Hypervisor, Io, Module, Monitor, Recipe, Root, Vm, Word};
+use crate::sets::Architecture;
 use serde::Deserialize;
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -70,6 +71,10 @@ impl VmPart {
 
 /// Checks a machine with a root file system.
 pub(super) fn check(recipe: &Recipe) -> Result<(), String> {
+    // There is neither an agent nor a root file system for it.
+    if recipe.root.is_some() && recipe.architecture == Architecture::Riscv64 {
+        return Err("a machine with a [root] has architecture = \"x86_64\" or \"aarch64\": whole Linux systems are not offered on riscv64".into());
+    }
     let Some(root) = &recipe.root else {
         let under_xl = matches!(recipe.monitor, Monitor::Xl { .. });
         return match (&recipe.vm, &recipe.below) {

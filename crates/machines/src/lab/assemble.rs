@@ -83,7 +83,7 @@ fn agent(recipe: &Recipe, resources: &Resources) -> Result<PathBuf, MachineError
 }
 
 /// The file to boot: a user's kernel, or the guest image. On x86_64 that is the ELF file itself, or its multiboot
-/// image; on aarch64 the arm64 Image. Images lie next to the ELF file, of the same link.
+/// image; on aarch64 and riscv64 the Image. Images lie next to the ELF file, of the same link.
 fn guest(recipe: &Recipe, resources: &Resources) -> Result<PathBuf, MachineError> {
     if recipe.root.is_some() {
         return match &resources.kernel {
@@ -106,7 +106,7 @@ fn guest(recipe: &Recipe, resources: &Resources) -> Result<PathBuf, MachineError
         // These machines boot by multiboot: from a CD, or by the firmware of an HVM guest.
         Architecture::X86_64 if is_bare(recipe) || xl::starts(recipe) => "mb",
         Architecture::X86_64 => return Ok(named),
-        Architecture::Aarch64 => "img",
+        Architecture::Aarch64 | Architecture::Riscv64 => "img",
     };
     let path = named.with_extension(booted);
     match path.is_file() {
@@ -160,10 +160,14 @@ pub fn assemble(mut recipe: Recipe, resources: &Resources) -> Result<Settings, M
         }
     };
     // On x86 QEMU saves the timers itself.
-    let timers = match (&launch_point, &states, recipe.architecture) {
-        (Some(_), Some(_), Architecture::Aarch64) => Some(resources.find(Shipped::Timers)?),
-        _ => None,
+    let library = match recipe.architecture {
+        Architecture::X86_64 => None,
+        Architecture::Aarch64 => Some(Shipped::Timers),
+        Architecture::Riscv64 => Some(Shipped::RiscvTimers),
     };
+    let resumes = launch_point.is_some() && states.is_some();
+    let library = library.filter(|_| resumes);
+    let timers = library.map(|file| resources.find(file)).transpose()?;
     if let Some(path) = &timers {
         described.file("timers", path)?;
     }

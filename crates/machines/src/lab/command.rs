@@ -180,7 +180,7 @@ fn whole(whole: &Whole, launch: &Launch<'_>) -> Result<Vec<String>, MachineError
             Architecture::X86_64 => {
                 multiboot::words(&xen.parameters, [&whole.parameters, ""]).to_vec()
             }
-            Architecture::Aarch64 => dom0_modules(whole, xen, launch)?,
+            Architecture::Aarch64 | Architecture::Riscv64 => dom0_modules(whole, xen, launch)?,
         });
         return Ok(words);
     }

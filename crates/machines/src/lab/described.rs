@@ -49,6 +49,8 @@ impl Described {
                 "xen-utils-4",
                 "qemu-system-x86",
                 "qemu-system-arm",
+                "qemu-system-riscv",
+                "opensbi",
             ]
             .iter()
             .any(|start| package.name.starts_with(start))

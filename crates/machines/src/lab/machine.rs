@@ -345,6 +345,9 @@ impl Machine for LabMachine {
         if recipe.model() != recipe.machine {
             subject("emulator_machine_properties", recipe.machine.clone().into());
         }
+        if !recipe.cpu.chosen.is_empty() {
+            subject("emulator_cpu_properties", recipe.cpu.to_argument().into());
+        }
         if let Some(caveat) = &settings.recipe.caveat {
             subject("caveat", caveat.clone().into());
         }

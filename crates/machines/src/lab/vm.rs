@@ -191,6 +191,7 @@ const SECOND_MAC: &str = "52:54:00:00:00:03";
 fn machine(vm: &Whole<'_>, root: &Root) -> Vec<String> {
     let machine = match (vm.architecture, vm.is_shared()) {
         (Architecture::Aarch64, _) => "virt,gic-version=3,dtb-randomness=off",
+        (Architecture::Riscv64, _) => "virt",
         (Architecture::X86_64, false) => "pc,nvdimm=on",
         (Architecture::X86_64, true) => "pc,nvdimm=on,memory-backend=ram",
     };
@@ -213,7 +214,9 @@ impl VmTree {
     pub fn of(vm: &Whole<'_>) -> Option<Self> {
         let (address, bytes) = match vm.architecture {
             Architecture::X86_64 => return None,
-            Architecture::Aarch64 => (virt::MEMORY + (vm.memory_mib << 20), vm.root_bytes),
+            Architecture::Aarch64 | Architecture::Riscv64 => {
+                (virt::MEMORY + (vm.memory_mib << 20), vm.root_bytes)
+            }
         };
         let root = Root::of(vm.architecture, vm.memory_mib, vm.root, vm.root_bytes);
         let words = machine(vm, &root).join(" ");

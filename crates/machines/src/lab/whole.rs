@@ -43,6 +43,7 @@ fn domain_line(architecture: Architecture) -> String {
     let port = match architecture {
         Architecture::X86_64 => "ttyS1",
         Architecture::Aarch64 => "ttyAMA1",
+        Architecture::Riscv64 => "ttyS1",
     };
     format!("setup=ln -sf hvc0 /dev/{port}")
 }

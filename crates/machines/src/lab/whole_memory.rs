@@ -43,7 +43,7 @@ impl Root {
                 "-device".into(),
                 "nvdimm,memdev=root,unarmed=on".into(),
             ],
-            Architecture::Aarch64 => vec![
+            Architecture::Aarch64 | Architecture::Riscv64 => vec![
                 "-m".into(),
                 format!("{}M", mib + (bytes >> 20)),
                 "-object".into(),
@@ -63,7 +63,9 @@ impl Root {
     pub fn parameters(&self) -> String {
         match self.architecture {
             Architecture::X86_64 => String::new(),
-            Architecture::Aarch64 => format!(" mem={}M numa=off", self.memory_mib),
+            Architecture::Aarch64 | Architecture::Riscv64 => {
+                format!(" mem={}M numa=off", self.memory_mib)
+            }
         }
     }
 }

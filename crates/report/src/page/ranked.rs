@@ -359,7 +359,7 @@ fn remark(row: &RowComparison) -> Option<(&'static str, String)> {
 fn words(unit: &str) -> &str {
     match unit {
         "insns" => "instructions",
-        "tsc_ticks" | "cntvct_ticks" => "ticks of the guest's clock",
+        "tsc_ticks" | "cntvct_ticks" | "time_ticks" => "ticks of the guest's clock",
         unit => unit,
     }
 }

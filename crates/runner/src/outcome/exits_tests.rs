@@ -237,7 +237,7 @@ fn counts_become_a_view_and_samples() {
 
 #[test]
 fn every_row_of_the_table_is_named_once() {
-    for rules in [&RULES[..], &ARM_RULES] {
+    for rules in [&RULES[..], &ARM_RULES, &RISCV_RULES] {
         for (index, (name, _)) in rules.iter().enumerate() {
             assert!(
                 !rules[..index].iter().any(|(other, _)| other == name),
@@ -249,8 +249,10 @@ fn every_row_of_the_table_is_named_once() {
 
 #[test]
 fn each_architecture_is_judged_by_its_own_counters() {
-    let counts =
-        json!({"returns": {"mmio": 1000}, "kvm": {"exits": 1000, "mmio_exit_kernel": 1000}});
+    let counts = json!({
+        "returns": {"mmio": 1000, "sbi": 1000},
+        "kvm": {"exits": 1000, "mmio_exit_kernel": 1000, "csr_exit_kernel": 1000},
+    });
     let verdict = |bench, architecture| {
         let mut report = row(bench, Unproven, Some(exits(counts.clone())));
         judge(&mut report, HardwareKvm, architecture, &[]);
@@ -258,6 +260,21 @@ fn each_architecture_is_judged_by_its_own_counters() {
     };
     for bench in ["hypercall", "interrupt-controller-trap", "in", "out"] {
         assert_eq!(verdict(bench, Architecture::Aarch64), Proved, "{bench}");
+    }
+    for bench in [
+        "hypercall",
+        "hypercall-user",
+        "read-counter",
+        "set-timer",
+        "remote-fence-halted",
+        "interrupt-controller-trap",
+        "in",
+        "out",
+    ] {
+        assert_eq!(verdict(bench, Architecture::Riscv64), Proved, "{bench}");
+    }
+    for bench in ["set-cr3", "tlb-invalidate"] {
+        assert_eq!(verdict(bench, Architecture::Riscv64), Unproven, "{bench}");
     }
     assert_eq!(
         verdict("in", Architecture::X86_64),

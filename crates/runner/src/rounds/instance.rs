@@ -9,7 +9,7 @@ use ws_results::{EXITS_UNIT, Launch, LaunchEnd};
 use ws_terminal::Progress;
 
 /// Units in which a guest may count.
-const UNITS: [&str; 4] = ["insns", "tsc_ticks", "cntvct_ticks", "ns"];
+const UNITS: [&str; 5] = ["insns", "tsc_ticks", "cntvct_ticks", "time_ticks", "ns"];
 
 /// Machine of a platform.
 pub struct Instance {

@@ -48,7 +48,7 @@ pub enum Suite {
     Neve2017,
     /// kvm-unit-tests: the rows of x86/vmexit.c and arm/micro-bench.c, under the names there.
     Kut,
-    /// Six operations of KVM on AMD, Intel and ARM.
+    /// Six operations of KVM on AMD, Intel, ARM and RISC-V.
     EveryKvm,
 }
 
@@ -58,7 +58,8 @@ impl Suite {
         match self {
             Self::EveryKvm => Some(
                 "lab:native,lab:kvm@unstable,lab:kvm-amd@unstable,lab:kvm-intel@unstable+bochs=3.0,lab:arm-native,lab:kvm-vhe@unstable,\
-                 lab:kvm-nvhe@unstable,lab:kvm-protected@unstable,lab:kvm-nested",
+                 lab:kvm-nvhe@unstable,lab:kvm-protected@unstable,lab:kvm-nested,lab:riscv-native,lab:kvm-riscv@unstable,\
+                 lab:kvm-riscv@unstable+aia=1",
             ),
             Self::Dall2015 | Self::Hyperbench | Self::Neve2017 | Self::Kut => None,
         }

@@ -123,7 +123,7 @@ fn machines(text: &str) -> Found {
 /// The benchmarks of the guest images.
 fn benchmarks(text: &str) -> Found {
     let resources = parts::resources(&Parts::default());
-    let paths = [Architecture::X86_64, Architecture::Aarch64].map(|of| resources.guest_for(of));
+    let paths = Architecture::ALL.map(|of| resources.guest_for(of));
     let images = paths.into_iter().flatten();
     let mut all = Found::new();
     for image in images.filter_map(|path| GuestImage::read(&path).ok()) {

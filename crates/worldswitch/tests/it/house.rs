@@ -180,7 +180,7 @@ fn resolve(file: &Path, program: &str, included: &str) -> Option<PathBuf> {
     let mut tries = vec![beside, included.into(), program.join(included)];
     for program in [program.to_str().unwrap(), "guest"] {
         tries.push(Path::new(program).join("include").join(included));
-        for name in ["x86_64", "aarch64"] {
+        for name in ["x86_64", "aarch64", "riscv64"] {
             tries.push(Path::new(&arch(program, name)).join(included));
         }
     }

@@ -241,10 +241,13 @@ fn monitor(
 fn monitor_name(monitor: &Path, architecture: Architecture) -> Result<String, MachineError> {
     match architecture {
         Architecture::X86_64 => vmm::version(monitor),
-        Architecture::Aarch64 => {
+        Architecture::Aarch64 | Architecture::Riscv64 => {
             let digest = Sha256::digest(read(monitor)?);
             let start: String = digest.iter().take(6).map(|b| format!("{b:02x}")).collect();
-            Ok(format!("vmm for aarch64, SHA-256 {start}..."))
+            Ok(format!(
+                "vmm for {}, SHA-256 {start}...",
+                architecture.name()
+            ))
         }
     }
 }

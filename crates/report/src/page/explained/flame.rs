@@ -8,11 +8,12 @@ use ws_explain::place::Kind;
 use ws_explain::tree::Node;
 use ws_text::number::grouped;
 
-const KINDS: [(Kind, &str); 4] = [
+const KINDS: [(Kind, &str); 5] = [
     (Kind::Guest, "c0"),
     (Kind::Hypervisor, "c5"),
     (Kind::Kernel, "c3"),
     (Kind::User, "c1"),
+    (Kind::Firmware, "c2"),
 ];
 
 /// The flame graph.

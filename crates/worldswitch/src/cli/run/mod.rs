@@ -88,7 +88,7 @@ pub struct RunArgs {
     #[arg(long)]
     pub all: bool,
     /// Run the benchmarks of a suite, and show its table. A paper's table has the published figures too. Without --on,
-    /// every-kvm runs on KVM for AMD, Intel and ARM.
+    /// every-kvm runs on KVM for AMD, Intel, ARM and RISC-V.
     #[arg(long, value_name = "SUITE", conflicts_with = "bench")]
     pub suite: Option<Suite>,
     /// Boots of each platform. Default where instructions are counted: 2. The second boot proves that the counts are

@@ -116,7 +116,7 @@ fn files(args: &TestArgs) -> [Option<&Path>; 3] {
 /// Adds what the benchmarks measure, in the words of this host's guest images. Results may have other benchmarks.
 fn describe(trial: &mut Trial, args: &TestArgs) {
     let resources = parts::resources(&args.parts.to_parts());
-    for architecture in [Architecture::X86_64, Architecture::Aarch64] {
+    for architecture in Architecture::ALL {
         let is_its =
             |machine: &&mut Machine| machine.architecture.as_deref() == Some(architecture.name());
         let machines = trial.machines.iter_mut().filter(is_its);
