@@ -114,7 +114,7 @@ pub struct Explained {
     pub platform: String,
     /// The benchmark's name.
     pub benchmark: String,
-    /// `x86_64`, `aarch64`.
+    /// `x86_64`, `aarch64`, `riscv64`.
     pub architecture: String,
     /// Levels of hypervisors.
     pub hypervisors: u8,

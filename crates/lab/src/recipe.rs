@@ -64,6 +64,9 @@ pub struct Recipe {
     /// Benchmarks that the machine can't run right.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub skips: Vec<Skip>,
+    /// The file name of the guest's image, if a choice says so. By default the architecture decides.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub guest_image: Option<String>,
 }
 
 /// A benchmark that a machine can't run right.

@@ -262,6 +262,7 @@ impl RecipeFile {
                 .map_err(|what| fail(what.to_owned()))?,
             options: self.options.unwrap_or_default(),
             skips: self.skip,
+            guest_image: None,
         };
         check::check(&recipe).map_err(fail)?;
         Ok(recipe)

@@ -1,6 +1,8 @@
 //! Options of a machine's name whose effect its recipe defines, as `+apicv=0`.
 
-use super::{ApplyError, DeviceKind, Hypervisor, Module, Monitor, Published, Recipe, Served, Word};
+use super::{
+    ApplyError, DeviceKind, Emulator, Hypervisor, Module, Monitor, Published, Recipe, Served, Skip, Word,
+};
 use crate::kernel::module_key;
 use serde::{Deserialize, Serialize};
 
@@ -42,6 +44,12 @@ pub struct Choice {
     /// Words of vmm's configuration.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub monitor: Vec<String>,
+    /// Another image of the guest, as a file name. It is in the folder of the guest's ELF file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guest: Option<String>,
+    /// Benchmarks that the machine then can't run right.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub skip: Vec<Skip>,
     /// Settings of the VM (`vm.setting`), which replace those of the same key.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub setting: Vec<String>,
@@ -103,20 +111,9 @@ impl Recipe {
             });
         }
         self.cpus = choice.cpus.or(self.cpus);
-        if let Some(package) = choice.package {
-            self.emulator.package = package;
-        }
-        if let Some(cpu) = choice.cpu {
-            self.emulator.cpu.replace_model(cpu);
-        }
-        if let Some(machine) = choice.machine {
-            self.emulator.machine = machine;
-        }
-        for word in choice.cpu_property {
-            let why = choice.why.clone();
-            let chosen = &mut self.emulator.cpu.chosen;
-            replace(chosen, Word { word, why }, |word| &word.word);
-        }
+        self.emulator.apply(&choice);
+        self.guest_image = choice.guest.or(self.guest_image);
+        self.skips.extend(choice.skip);
         if let Some(caveat) = choice.caveat {
             self.caveat = Some(caveat);
         }
@@ -188,24 +185,20 @@ impl Recipe {
             if choice.why.trim().is_empty() {
                 return Some(format!("{name} gives no reason (why)"));
             }
-            let words = choice.cpu_property.iter().chain(&choice.machine);
-            let is_word = |word: &String| {
-                !word.is_empty() && !word.chars().any(|c| c.is_control() || c == ' ')
-            };
-            if let Some(wrong) = words.into_iter().find(|word| !is_word(word)) {
-                return Some(format!(
-                    "{name}: \"{}\" is not a word",
-                    wrong.escape_debug()
-                ));
-            }
-            if choice.cpu_property.iter().any(|word| word.contains(',')) {
-                return Some(format!("{name}: cpu_property has a word for each property"));
+            if let Some(wrong) = choice.wrong_emulator() {
+                return Some(format!("{name}: {wrong}"));
             }
             if has_kernel_part && self.kernel.is_none() {
                 return Some(format!("{name} needs a [kernel]"));
             }
             if !choice.monitor.is_empty() && !matches!(self.monitor, Monitor::Vmm { .. }) {
                 return Some(format!("{name} needs our own monitor"));
+            }
+            if choice.guest.iter().any(|name| !is_file_name(name)) {
+                return Some(format!("{name}: guest is not the name of a file"));
+            }
+            if choice.skip.iter().any(|skip| skip.why.trim().is_empty()) {
+                return Some(format!("{name}: a skip gives no reason (why)"));
             }
             if !choice.hypervisor.is_empty() && !matches!(self.hypervisor, Hypervisor::Xen { .. }) {
                 return Some(format!("{name}: hypervisor needs a recipe with Xen"));
@@ -247,6 +240,40 @@ impl Recipe {
     }
 }
 
+impl Choice {
+    /// Fault of the changes to the emulator, in words; none if they are right.
+    fn wrong_emulator(&self) -> Option<String> {
+        let mut words = self.cpu_property.iter().chain(&self.machine);
+        let is_word =
+            |word: &String| !word.is_empty() && !word.chars().any(|c| c.is_control() || c == ' ');
+        if let Some(wrong) = words.find(|word| !is_word(word)) {
+            return Some(format!("\"{}\" is not a word", wrong.escape_debug()));
+        }
+        let mut properties = self.cpu_property.iter();
+        let has_several = properties.any(|word| word.contains(','));
+        has_several.then(|| "cpu_property has a word for each property".to_owned())
+    }
+}
+
+impl Emulator {
+    /// Applies a choice's changes to the emulator.
+    fn apply(&mut self, choice: &Choice) {
+        if let Some(package) = &choice.package {
+            self.package.clone_from(package);
+        }
+        if let Some(cpu) = &choice.cpu {
+            self.cpu.replace_model(cpu.clone());
+        }
+        if let Some(machine) = &choice.machine {
+            self.machine.clone_from(machine);
+        }
+        for word in &choice.cpu_property {
+            let (word, why) = (word.clone(), choice.why.clone());
+            replace(&mut self.cpu.chosen, Word { word, why }, |word| &word.word);
+        }
+    }
+}
+
 impl Module {
     /// Whether this is the module of that name.
     pub fn is(&self, name: &str) -> bool {
@@ -273,6 +300,11 @@ fn replace<T>(words: &mut Vec<T>, word: T, text: impl Fn(&T) -> &str) {
         Some(other) => *other = word,
         None => words.push(word),
     }
+}
+
+/// Whether the text names a file of a folder: not a path, and not hidden.
+fn is_file_name(name: &str) -> bool {
+    !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\\', '\0'])
 }
 
 /// The key that a word sets: all up to '='.

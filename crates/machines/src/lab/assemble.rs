@@ -108,7 +108,10 @@ fn guest(recipe: &Recipe, resources: &Resources) -> Result<PathBuf, MachineError
         Architecture::X86_64 => return Ok(named),
         Architecture::Aarch64 | Architecture::Riscv64 => "img",
     };
-    let path = named.with_extension(booted);
+    let path = match &recipe.guest_image {
+        Some(name) => named.with_file_name(name),
+        None => named.with_extension(booted),
+    };
     match path.is_file() {
         true => Ok(path),
         false => Err(MachineError::Other(format!(
