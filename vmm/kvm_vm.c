@@ -19,6 +19,8 @@
 #define JOIN_SLEEP_US  10000
 #define KICK_SIGNAL    SIGUSR1 /* gets a vCPU thread out of the guest */
 #define STAT_PROCESSOR 39      /* proc(5), /proc/pid/stat */
+/* KVM_VM_TYPE_ARM_PROTECTED: since Linux 7.1, older headers lack it. */
+#define TYPE_PROTECTED (1ul << 31)
 
 static bool give_region(const struct vm *vm, unsigned number, const struct region *region)
 {
@@ -67,8 +69,12 @@ bool vm_create(struct vm *vm, const struct kvm *kvm, const struct config *config
 		     &vm->ending);
 	vm->console.drain = config->drain;
 	do
-		vm->fd = ioctl(kvm->fd, KVM_CREATE_VM, 0);
+		vm->fd =
+			ioctl(kvm->fd, KVM_CREATE_VM, config_protects(config) ? TYPE_PROTECTED : 0);
 	while (vm->fd < 0 && errno == EINTR);
+	if (vm->fd < 0 && errno == EINVAL && config_protects(config))
+		return fail("this kernel can't create a protected VM: boot Linux 7.1 or newer with "
+			    "kvm-arm.mode=protected, or leave out the option protected");
 	vm->end_event = eventfd(0, EFD_CLOEXEC);
 	if (vm->fd < 0 || vm->end_event < 0)
 		return fail("can't create a virtual machine: %m");

@@ -41,6 +41,10 @@ static const struct key {
 	{ "timeout", "SECONDS", "time limit (0: none)", NUMBER, AT(timeout_s), 0, 1000000 },
 	{ "insist", NULL, "run any kernel on a software KVM", FLAG, AT(insist), 0, 1 },
 	{ "el2", NULL, "aarch64: start the guest at a virtual EL2", FLAG, AT(el2), 0, 1 },
+#ifdef ARCH_PROTECTED
+	{ "protected", NULL, "a protected VM; needs Linux 7.1 with kvm-arm.mode=protected", FLAG,
+	  AT(protect), 0, 1 },
+#endif
 	{ "hyperv", NULL, "x86_64: offer KVM's Hyper-V enlightenments to the guest", FLAG,
 	  AT(hyperv), 0, 1 },
 	{ "flat", NULL, "aarch64: kernel without a header, loaded at 512 KiB", FLAG, AT(flat), 0,

@@ -32,7 +32,21 @@ struct config {
 	uint64_t below;	      /* doorbell of the monitor below, an I/O port; 0: none; x86_64 only */
 	char modules[MAX_MODULES][MAX_PATH_BYTES];
 	unsigned module_count;
+#ifdef ARCH_PROTECTED
+	uint64_t protect; /* a protected VM of pKVM */
+#endif
 };
+
+/* Is the VM a protected one, whose memory the host can't read? A constant where there is none. */
+static inline bool config_protects(const struct config *config)
+{
+#ifdef ARCH_PROTECTED
+	return config->protect;
+#else
+	(void)config;
+	return false;
+#endif
+}
 
 void config_defaults(struct config *config);
 /* `--key=value`, `--key value`, and `--flag`. */

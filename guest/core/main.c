@@ -4,6 +4,7 @@
 #include "guest/core/harness.h"
 #include "guest/core/record_line.h"
 #include "guest/core/regex.h"
+#include "guest/core/share.h"
 #include "guest/core/show.h"
 
 #ifndef GUEST_VERSION
@@ -203,6 +204,7 @@ _Noreturn void guest_main(void)
 	unsigned wanted;
 
 	arch_init();
+	share_image();
 	text_start(&unknown, unknown_buffer, sizeof(unknown_buffer));
 	arch_cmdline_limits(&limits);
 	cmdline_defaults(&params, &limits);

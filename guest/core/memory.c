@@ -3,6 +3,7 @@
  * from it. Order of use: main, paging, rows.
  */
 #include "guest/core/guest_arch.h"
+#include "guest/core/share.h"
 
 #define LOWEST	       MIB /* the first MiB is for firmware and for starting CPUs */
 #define MAX_HEAP_BYTES (64 * MIB)
@@ -69,6 +70,7 @@ void *heap_alloc_page(uint64_t page_bytes)
 	if (!size_of(&heap) || start >= heap.end || heap.end - start < page_bytes)
 		return NULL;
 	heap.start = start + page_bytes;
+	share_pages(start, heap.start);
 	for (uint64_t i = 0; i < page_bytes / sizeof(*words); i++)
 		words[i] = 0;
 	return words;

@@ -57,6 +57,8 @@ static bool create(struct latency *latency)
 						    .userspace_addr = (uint64_t)latency->page };
 	pthread_t thread;
 
+	if (config_protects(latency->vm->config))
+		return fail("a protected VM can't share a page with a second VM");
 	config_defaults(&other.config);
 	other.config.memory_mib = OTHER_MIB;
 	other.config.pin[0] = sched_getcpu();

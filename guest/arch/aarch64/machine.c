@@ -14,13 +14,6 @@ const struct tree *machine_tree(void)
 	return &tree;
 }
 
-#define CALL_BELOW(instruction)                                                                   \
-	__asm__ volatile(instruction                                                              \
-			 : "+r"(x0), "+r"(x1), "+r"(x2), "+r"(x3)                                 \
-			 :                                                                        \
-			 : "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12", "x13", "x14", \
-			   "x15", "x16", "x17", "memory")
-
 static int64_t call_below(enum psci_conduit conduit, uint64_t function, uint64_t a, uint64_t b,
 			  uint64_t c)
 {

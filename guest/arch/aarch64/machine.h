@@ -28,6 +28,15 @@ const char *gic_name(void);
 /* PSCI's CPU_ON (Arm DEN 0022), by the tree's conduit. Returns PSCI's status, negative for an error. */
 int64_t psci_cpu_on(uint64_t id, uint64_t entry, uint64_t context);
 
+/* A call by the SMC calling convention (Arm DEN 0028), `instruction` "hvc #0" or "smc #0": function and arguments in the
+ * register variables x0 to x3, which then have the results. */
+#define CALL_BELOW(instruction)                                                                   \
+	__asm__ volatile(instruction                                                              \
+			 : "+r"(x0), "+r"(x1), "+r"(x2), "+r"(x3)                                 \
+			 :                                                                        \
+			 : "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12", "x13", "x14", \
+			   "x15", "x16", "x17", "memory")
+
 /* Halts this CPU forever. */
 _Noreturn void stand_still(void);
 

@@ -2,8 +2,11 @@
  * controller, after the vCPUs. */
 #include <arch/board.h>
 
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "vmm/vmm_arch.h"
 #include "common/pl011.h"
@@ -25,10 +28,34 @@ uint64_t arch_pmem_address(const struct memory *memory)
 	return (RAM + memory->bytes + PMEM_BOUNDARY - 1) & ~(PMEM_BOUNDARY - 1);
 }
 
+static struct vm *protected_vm; /* at most one in a process */
+
+/* The host gets SIGSEGV for a page of a protected VM that the guest does not share. Such a page in a command or a ring
+ * ends the guest, not the monitor. */
+static void on_fault(int number, siginfo_t *info, void *context)
+{
+	const struct memory *memory = &protected_vm->memory;
+
+	(void)context;
+	if ((uint64_t)info->si_addr - (uint64_t)memory->base >= memory->bytes) {
+		signal(number, SIG_DFL); /* our own bug: on return it happens again */
+		return;
+	}
+	vm_end(protected_vm, END_KVM,
+	       "the guest does not share a page that this monitor reads or writes: it needs "
+	       "guest-protected.img, or another kernel that shares its pages");
+	/* Only this thread, which can't go on. It may keep the devices' lock: the machine has ended. */
+	syscall(SYS_exit, 0);
+}
+
 bool arch_machine_init(struct vm *vm)
 {
-	(void)vm;
-	return true;
+	struct sigaction action = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO };
+
+	if (!config_protects(vm->config))
+		return true;
+	protected_vm = vm;
+	return sigaction(SIGSEGV, &action, NULL) == 0 || fail("can't catch SIGSEGV: %m");
 }
 
 struct uart {
