@@ -63,14 +63,15 @@ static bool create_vcpu(struct vcpu *vcpu, struct vm *vm, unsigned number)
 
 bool vm_create(struct vm *vm, const struct kvm *kvm, const struct config *config, int console_fd)
 {
+	unsigned long type = config_protects(config) ? TYPE_PROTECTED : 0;
+
 	*vm = (struct vm){ .kvm = kvm, .config = config };
 	pthread_mutex_init(&vm->devices.lock, NULL);
 	console_init(&vm->console, console_fd, config->console_max_bytes, config->source,
 		     &vm->ending);
 	vm->console.drain = config->drain;
 	do
-		vm->fd =
-			ioctl(kvm->fd, KVM_CREATE_VM, config_protects(config) ? TYPE_PROTECTED : 0);
+		vm->fd = ioctl(kvm->fd, KVM_CREATE_VM, type);
 	while (vm->fd < 0 && errno == EINTR);
 	if (vm->fd < 0 && errno == EINVAL && config_protects(config))
 		return fail("this kernel can't create a protected VM: boot Linux 7.1 or newer with "

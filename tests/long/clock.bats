@@ -123,6 +123,8 @@ rows='^(in|print|hypercall|self-ipi-halted|timer.*|tsc-deadline.*|event-send)$'
 @test "lab:arm-xen" { stress arm-xen run --bench "$rows"; }
 @test "lab:kvm-nested" { stress kvm-nested run --bench '^(in|hypercall)$'; }
 @test "lab:neve-nested" { stress neve-nested run --bench '^(in|hypercall)$'; }
+@test "lab:riscv-native" { stress riscv-native run --bench "$rows"; }
+@test "lab:kvm-riscv" { stress kvm-riscv run --bench "$rows"; }
 @test "lab:linux" { stress linux "${naps[@]}"; }
 @test "lab:arm-linux" { stress arm-linux "${naps[@]}"; }
 @test "lab:kvm-linux" { stress kvm-linux "${naps[@]}"; }
@@ -136,6 +138,8 @@ rows='^(in|print|hypercall|self-ipi-halted|timer.*|tsc-deadline.*|event-send)$'
 @test "states of lab:qemu-kvm with two CPUs" { states qemu-kvm run --bench '^ipi-'; }
 @test "states of lab:xen-hvm with two CPUs" { states xen-hvm run --bench '^ipi-'; }
 @test "states of lab:xen-hvm@apart with three CPUs" { states xen-hvm@apart run --bench '^ipi-'; }
+@test "states of lab:kvm-riscv with two CPUs" { states kvm-riscv run --bench '^ipi-'; }
+@test "states of lab:kvm-riscv+sstc=0 with two CPUs" { states kvm-riscv+sstc=0 run --bench '^ipi-'; }
 @test "states of lab:kvm-linux" { states kvm-linux apps --workload '^tcp-rr$'; }
 @test "states of lab:xen-linux" { states xen-linux apps --workload '^tcp-rr$'; }
 @test "states of lab:arm-xen-linux" { states arm-xen-linux apps --workload '^tcp-rr$'; }

@@ -113,6 +113,20 @@ has() { grep -qE "^$1 [tTwW] $2\$" kvm.txt; }
     [ "$(jq -c '[.phases[].phase]' auto.json)" = '["exit","handling","entry"]' ]
 }
 
+@test "RISC-V: calls and accesses of user space, AIA, several vCPUs, and another kernel" {
+    local row machine
+    fetch_packages kvm-riscv linux-riscv64-unstable
+    for machine in kvm-riscv kvm-riscv+aia=1 kvm-riscv@unstable; do
+        for row in in hypercall-user cold-memory-access ipi-halted; do
+            ws explain "$row" --on "lab:$machine" --json >explained.json
+            read -r attributed guest measured intercepted < <(sum explained.json)
+            echo "$machine $row: $attributed + $guest, measured $measured, not charged $intercepted"
+            [ $((attributed + guest)) -eq $((measured + intercepted)) ]
+        done
+    done
+    jq -r '[.functions[].name] | join(" ")' explained.json | grep -q kvm_riscv
+}
+
 @test "ARM: with and without VHE, and the difference adds up" {
     fetch_packages kvm-vhe kvm-nvhe
     ws run --on lab:kvm-vhe,lab:kvm-nvhe --bench '^hypercall$' --boots 1 -o measured

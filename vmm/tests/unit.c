@@ -882,7 +882,7 @@ static void config_refuses_what_it_can_not_use(void **state)
 		"--pin=,0",	 "--pin=0-1",	    "--pin=4096",      "--initrd",
 		"--insist=on",	 "--kernel",	    "kernel",	       "--",
 		"--hyperv=1",	 "--huge-pages=2m", "--console-max=0", "-kernel=x",
-		"--timeout=-1"
+		"--timeout=-1",	 "--protected"
 	};
 	char many[256] = "--pin=0";
 

@@ -9,6 +9,7 @@
 
 #include <arch/board.h>
 #include "common/tree.h"
+#include "vmm/options.h"
 
 #include <cmocka.h> /* last: fail() is a macro there */
 
@@ -221,6 +222,28 @@ static void a_flat_program_is_loaded_where_qemu_does_if_asked_for(void **state)
 	assert_non_null(strstr(error_text, "flat"));
 }
 
+/* ---- configuration ------------------------------------------------------------------------- */
+
+static bool takes(struct config *config, const char *lines)
+{
+	config_defaults(config);
+	return config_text(config, lines, strlen(lines)) && config_check(config);
+}
+
+static void a_vm_is_protected_if_asked_for(void **state)
+{
+	static struct config config;
+
+	(void)state;
+	assert_true(takes(&config, "kernel=/guest.img\n"));
+	assert_false(config_protects(&config));
+	assert_true(takes(&config, "kernel=/guest.img\nprotected\nflat\n"));
+	assert_true(config_protects(&config));
+	assert_true(config.flat);
+	assert_false(takes(&config, "kernel=/guest.img\nprotected=1\n"));
+	assert_string_equal(error_text, "line 2: protected takes no value");
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -231,6 +254,7 @@ int main(void)
 		cmocka_unit_test(an_image_is_loaded_where_it_wants),
 		cmocka_unit_test(what_is_no_image_is_refused),
 		cmocka_unit_test(a_flat_program_is_loaded_where_qemu_does_if_asked_for),
+		cmocka_unit_test(a_vm_is_protected_if_asked_for),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

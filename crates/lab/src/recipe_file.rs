@@ -241,15 +241,7 @@ impl RecipeFile {
             },
             hypervisor: self.hypervisor.complete().map_err(fail)?,
             monitor: self.monitor.complete().map_err(fail)?,
-            nested: match self.nested {
-                None => None,
-                Some(nested) => Some(Nested {
-                    memory_beside_mib: nested
-                        .memory_beside_mib
-                        .ok_or(lacks("nested.memory_beside_mib"))?,
-                    parameters: nested.parameter,
-                }),
-            },
+            nested: (self.nested.map(NestedPart::complete).transpose()).map_err(lacks)?,
             root: root.map_err(lacks)?,
             // Devices need several CPUs, and a hypervisor below gives its Linux one only.
             vm: self.vm.map(|vm| match self.below {
@@ -266,6 +258,16 @@ impl RecipeFile {
         };
         check::check(&recipe).map_err(fail)?;
         Ok(recipe)
+    }
+}
+
+impl NestedPart {
+    /// Makes the finished part. The error is the key that is missing.
+    fn complete(self) -> Result<Nested, &'static str> {
+        Ok(Nested {
+            memory_beside_mib: self.memory_beside_mib.ok_or("nested.memory_beside_mib")?,
+            parameters: self.parameter,
+        })
     }
 }
 

@@ -1,7 +1,8 @@
 //! Options of a machine's name whose effect its recipe defines, as `+apicv=0`.
 
 use super::{
-    ApplyError, DeviceKind, Emulator, Hypervisor, Module, Monitor, Published, Recipe, Served, Skip, Word,
+    ApplyError, DeviceKind, Emulator, Hypervisor, Module, Monitor, Published, Recipe, Served, Skip,
+    Word,
 };
 use crate::kernel::module_key;
 use serde::{Deserialize, Serialize};
@@ -185,7 +186,7 @@ impl Recipe {
             if choice.why.trim().is_empty() {
                 return Some(format!("{name} gives no reason (why)"));
             }
-            if let Some(wrong) = choice.wrong_emulator() {
+            if let Some(wrong) = choice.wrong() {
                 return Some(format!("{name}: {wrong}"));
             }
             if has_kernel_part && self.kernel.is_none() {
@@ -193,12 +194,6 @@ impl Recipe {
             }
             if !choice.monitor.is_empty() && !matches!(self.monitor, Monitor::Vmm { .. }) {
                 return Some(format!("{name} needs our own monitor"));
-            }
-            if choice.guest.iter().any(|name| !is_file_name(name)) {
-                return Some(format!("{name}: guest is not the name of a file"));
-            }
-            if choice.skip.iter().any(|skip| skip.why.trim().is_empty()) {
-                return Some(format!("{name}: a skip gives no reason (why)"));
             }
             if !choice.hypervisor.is_empty() && !matches!(self.hypervisor, Hypervisor::Xen { .. }) {
                 return Some(format!("{name}: hypervisor needs a recipe with Xen"));
@@ -241,17 +236,27 @@ impl Recipe {
 }
 
 impl Choice {
-    /// Fault of the changes to the emulator, in words; none if they are right.
-    fn wrong_emulator(&self) -> Option<String> {
+    /// Fault of the choice in itself, in words; none if it is right with any recipe.
+    fn wrong(&self) -> Option<String> {
         let mut words = self.cpu_property.iter().chain(&self.machine);
         let is_word =
             |word: &String| !word.is_empty() && !word.chars().any(|c| c.is_control() || c == ' ');
         if let Some(wrong) = words.find(|word| !is_word(word)) {
             return Some(format!("\"{}\" is not a word", wrong.escape_debug()));
         }
-        let mut properties = self.cpu_property.iter();
-        let has_several = properties.any(|word| word.contains(','));
-        has_several.then(|| "cpu_property has a word for each property".to_owned())
+        let wrong = match () {
+            () if self.cpu_property.iter().any(|word| word.contains(',')) => {
+                "cpu_property has a word for each property"
+            }
+            () if self.guest.iter().any(|name| !is_file_name(name)) => {
+                "guest is not the name of a file"
+            }
+            () if self.skip.iter().any(|skip| skip.why.trim().is_empty()) => {
+                "a skip gives no reason (why)"
+            }
+            () => return None,
+        };
+        Some(wrong.to_owned())
     }
 }
 
