@@ -9,13 +9,13 @@ QEMU_ARM=${QEMU_ARM:-qemu-system-aarch64}
 setup() { common_setup; }
 
 # arm MACHINE CPU CPUS WORDS [ARGUMENT...]: boots a machine, which must end by itself within a minute. The
-# console is in console.txt.
+# console is in console.txt. IMAGE: another image than guest.img.
 arm() {
     local machine=$1 cpu=$2 cpus=$3 words=$4
     shift 4
     timeout 60 "$QEMU_ARM" -machine "virt,$machine" -accel tcg -cpu "$cpu" -smp "$cpus" \
         -m "${MEMORY:-512}" -nodefaults -display none -monitor none -no-reboot \
-        -serial file:console.txt -kernel "$GUEST_ARM/guest.img" -append "$words" "$@"
+        -serial file:console.txt -kernel "$GUEST_ARM/${IMAGE:-guest.img}" -append "$words" "$@"
 }
 
 # boots MACHINE CPU CPUS WANTED: boots all rows; hello must name this interrupt controller and exception
@@ -50,6 +50,12 @@ boots() {
     boots gic-version=2 max 4 'gicv2 el1'
     boots gic-version=3 cortex-a57 4 'gicv3-its el1'
     boots gic-version=3,its=off max 1 'gicv3 el1'
+}
+
+# bats test_tags=live
+@test "guest-protected.img goes on where no KVM offers to share pages" {
+    IMAGE=guest-protected.img boots gic-version=3 cortex-a57 1 'gicv3-its el1'
+    IMAGE=guest-protected.img boots virtualization=on,gic-version=3 cortex-a57 1 'gicv3-its el2'
 }
 
 # bats test_tags=live

@@ -57,7 +57,7 @@ void share_pages(uint64_t start, uint64_t end)
 }
 
 /* KVM has MEM_SHARE only in protected VMs: elsewhere the guest goes on, as the host can read all of its memory. In a
- * protected VM a refusal is the end, because the first ring would kill the monitor. */
+ * protected VM a refusal is the end, because the monitor could not read the first ring's note. */
 void share_image(void)
 {
 	extern char image_start[], image_end[];
