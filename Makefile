@@ -133,7 +133,7 @@ define copy-parts
 umask 022 && shopt -s nullglob && mkdir -p $(1) && \
 	cp --parents -t $(1) lab/{*.toml,kernel.config,recipes/*.toml,workloads/*.{toml,c}} && \
 	(cd build && cp --parents -t $(abspath $(1)) plugin/*.so neve/*/neve.{elf,img} \
-		{guest/*/{guest.elf,guest.img,guest-protected.img,guest.mb,dom0.elf},vmm/*/vmm,lab/*/{init,agent,agent-cpus,agent-xen},lab/x86_64/{agent-host,enter}}) && \
+		{guest/*/{guest.elf,guest.img,guest-protected.{elf,img},guest.mb,dom0.elf},vmm/*/vmm,lab/*/{init,agent,agent-cpus,agent-xen},lab/x86_64/{agent-host,enter}}) && \
 	chmod -R u=rwX,go=rX $(1) && chmod a-x $(1)/{guest,neve}/*/*.{img,mb}
 endef
 

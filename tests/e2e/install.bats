@@ -16,7 +16,7 @@ setup() { common_setup; }
     rm ./*.json
     [ "$(bin/elvis --version)" = "elvis $(bin/worldswitch --version | cut -d ' ' -f 2)" ]
     # Each kind of part; tests of the parts themselves use the tree's.
-    for part in guest/{x86_64/{guest.elf,guest.mb,dom0.elf},aarch64/guest.{elf,img}} {vmm,lab}/{x86_64,aarch64}/{vmm,init} \
+    for part in guest/{x86_64/{guest.elf,guest.mb,dom0.elf},aarch64/guest{,-protected}.{elf,img},riscv64/guest.{elf,img}} {vmm,lab}/{x86_64,aarch64,riscv64}/{vmm,init} \
         lab/{x86_64/agent,x86_64/agent-cpus,x86_64/agent-xen,x86_64/agent-host,x86_64/enter,aarch64/agent,aarch64/agent-cpus,aarch64/agent-xen,lock.toml,kernel.config,recipes/kvm.toml,workloads/apache.toml} plugin/api-3.so \
         neve/aarch64-neve-vhe/neve.{elf,img}; do
         case $part in vmm/*/init | lab/*/vmm) continue ;; esac

@@ -229,3 +229,21 @@ SET
         [ $(($(flat $row-one-more) - $(flat $row))) -eq 1 ]
     done
 }
+
+@test "a protected VM: its hypercall costs a little more, its first touch much, and what can't be is a skip" {
+    fetch_packages kvm-protected linux-arm64-unstable
+    ws run --on lab:kvm-protected@unstable,lab:kvm-protected@unstable+vm=protected --boots 2 -o out \
+        --bench '^(hypercall|in|lpi|cold-memory-access|read-id-register|vm-switch)$'
+    local protected=out/lab-kvm-protected@unstable+vm=protected other=out/lab-kvm-protected@unstable
+    [ "$(insns $protected hypercall)" -gt "$(insns $other hypercall)" ]
+    [ "$(insns $protected hypercall)" -lt $(($(insns $other hypercall) + 100)) ]
+    [ "$(insns $protected cold-memory-access)" -gt $(($(insns $other cold-memory-access) + 3000)) ]
+    [ "$(jq -r '[.rows[] | select(.status == "skip").benchmark] | join(" ")' $protected.json)" = 'read-id-register vm-switch' ]
+    [ "$(jq '[.rows[] | select(.status == "ok" and .exact)] | length' $protected.json)" -eq 4 ]
+    ws explain hypercall --on lab:kvm-protected@unstable+vm=protected --json >explained.json
+    grep -q kvm_handle_pvm_hvc64 explained.json
+    # A kernel before 7.1: the cure is in the error.
+    run ws run hypercall --on lab:kvm-protected+vm=protected --boots 1
+    [ "$status" -ne 0 ]
+    [[ $output == *'boot Linux 7.1 or newer with kvm-arm.mode=protected'* ]]
+}
