@@ -42,7 +42,7 @@ static const struct key {
 	{ "insist", NULL, "run any kernel on a software KVM", FLAG, AT(insist), 0, 1 },
 	{ "el2", NULL, "aarch64: start the guest at a virtual EL2", FLAG, AT(el2), 0, 1 },
 #ifdef ARCH_PROTECTED
-	{ "protected", NULL, "a protected VM; needs Linux 7.1 with kvm-arm.mode=protected", FLAG,
+	{ "protected", NULL, "aarch64: a protected VM; needs Linux 7.1 or newer and kvm-arm.mode=protected", FLAG,
 	  AT(protect), 0, 1 },
 #endif
 	{ "hyperv", NULL, "x86_64: offer KVM's Hyper-V enlightenments to the guest", FLAG,

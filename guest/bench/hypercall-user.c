@@ -17,7 +17,7 @@ static const char *needs(const struct params *params)
 	(void)params;
 	operand = user_call_operand();
 	if (!try_call(one, &operand, &fault) || operand.last != operand.wanted)
-		return "it needs our own monitor (vmm), which answers this call";
+		return "it needs our own monitor (vmm), which answers this call: use lab:kvm-riscv";
 	return NULL;
 }
 

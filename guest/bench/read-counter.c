@@ -15,7 +15,8 @@ static const char *needs(const struct params *params)
 	struct fault fault;
 
 	(void)params;
-	return try_call(one, &operand, &fault) ? NULL : "the counter of cycles can't be read here";
+	return try_call(one, &operand, &fault) ? NULL
+					       : "reading the cycle counter raised an exception";
 }
 
 static bool init(struct bench_run *run)
@@ -33,5 +34,5 @@ static enum check check(struct bench_run *run)
 }
 
 EXIT_ROW(read_counter, "read-counter", "unprivileged",
-	 "read the counter of cycles (unprivileged, sensitive)", "", needs, init, check,
-	 read_counter, 0);
+	 "read the cycle counter (unprivileged, sensitive)", "", needs, init, check, read_counter,
+	 0);

@@ -11,8 +11,8 @@ static struct hypercall_operand operand, control_operand;
 static const char *needs(const struct params *params)
 {
 	if (params->unit == UNIT_INSNS && params->hypercall == HYPERCALL_NONE)
-		return "without a hypervisor the firmware spins until the other CPU's turn comes: "
-		       "the figure would be a turn's length";
+		return "without a hypervisor the firmware spins until the other CPU's turn: use "
+		       "lab:kvm-riscv";
 	return NULL;
 }
 
@@ -23,7 +23,7 @@ static bool prepare(struct bench_run *run, enum cpu_rest rest)
 	if (!ipi_row_init(run, filled, rest))
 		return false;
 	hypercall_run(1, &operand);
-	run->reason = "the firmware refuses this call";
+	run->reason = "SBI refused the remote fence";
 	operand.wanted = operand.last;
 	operand.wrong = 0;
 	control_operand = operand;

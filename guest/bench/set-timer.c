@@ -9,7 +9,7 @@ static bool init(struct bench_run *run)
 {
 	operand = set_timer_operand();
 	hypercall_run(1, &operand);
-	run->reason = "the firmware has no call for the timer";
+	run->reason = "SBI has no timer call here";
 	operand.wanted = operand.last;
 	operand.wrong = 0;
 	control_operand = operand;

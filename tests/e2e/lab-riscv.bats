@@ -57,7 +57,7 @@ between() {
     between lab-kvm-riscv in 3000 3800
     between lab-kvm-riscv out-eventfd 1200 1500
     between lab-kvm-riscv cold-memory-access 5800 7000
-    # KVM switches the guest's IMSIC too.
+    # KVM updates the guest's IMSIC at each entry.
     between lab-kvm-riscv+aia=1 hypercall 1050 1250
     between lab-kvm-riscv+aia=1 interrupt-controller-trap 1350 1650
     # KVM sets a timer of the host, and that calls the firmware.

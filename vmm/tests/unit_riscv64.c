@@ -295,7 +295,7 @@ static void what_is_no_image_is_refused(void **state)
 		assert_false(load(&image, size));
 	image.magic++;
 	assert_false(load(&image, sizeof(image)));
-	assert_non_null(strstr(error_text, "no RISC-V Image"));
+	assert_non_null(strstr(error_text, "not a RISC-V Image"));
 	image = good();
 	image.flags |= 1;
 	assert_false(load(&image, sizeof(image)));

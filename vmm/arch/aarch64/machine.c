@@ -42,8 +42,8 @@ static void on_fault(int number, siginfo_t *info, void *context)
 		return;
 	}
 	vm_end(protected_vm, END_KVM,
-	       "the guest does not share a page that this monitor reads or writes: it needs "
-	       "guest-protected.img, or another kernel that shares its pages");
+	       "the guest does not share a page that this monitor reads or writes: boot "
+	       "guest-protected.img, or a kernel that shares its pages");
 	/* Only this thread, which can't go on. It may keep the devices' lock: the machine has ended. */
 	syscall(SYS_exit, 0);
 }

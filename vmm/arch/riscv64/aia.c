@@ -72,7 +72,7 @@ bool aia_create(struct vm *vm, struct machine_tree *tree)
 	if (ioctl(vm->fd, KVM_CREATE_DEVICE, &device) < 0)
 		return true;
 	if (!set_up(vm, (int)device.fd, tree))
-		return fail("KVM can't create the interrupt controller, an AIA: %m");
+		return fail("KVM can't set up the AIA interrupt controller: %m");
 	vm->serial[0].interrupt = uart0_interrupt;
 	return true;
 }

@@ -41,7 +41,8 @@ bool arch_boot(struct vm *vm, const struct kernel *kernel, const struct region *
 	if (!aia_create(vm, &tree))
 		return false;
 	if (!tree_write(to, TREE_BYTES, &tree))
-		return fail("the device tree has more than %u KiB", TREE_BYTES >> 10);
+		return fail("the device tree has more than %u KiB: use fewer vCPUs",
+			    TREE_BYTES >> 10);
 	return enter_at(vm, kernel->entry, at);
 }
 

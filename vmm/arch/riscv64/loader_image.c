@@ -37,15 +37,15 @@ static bool is_ours(const uint8_t *file, size_t bytes)
 static bool header_read(const uint8_t *file, size_t bytes, struct header *header)
 {
 	if (bytes < sizeof(*header))
-		return fail("it is no RISC-V Image: it has only %zu bytes", bytes);
+		return fail("not a RISC-V Image: the file has only %zu bytes", bytes);
 	memcpy(header, file, sizeof(*header));
 	if (header->magic != MAGIC)
-		return fail("it is no RISC-V Image (uncompressed, as arch/riscv/boot/Image)");
+		return fail("not a RISC-V Image (uncompressed, as arch/riscv/boot/Image)");
 	if (header->flags & FLAG_BIG)
 		return fail("the kernel is big-endian");
 	if (header->text_offset % IMAGE_BOUNDARY || header->text_offset > MAX_BYTES ||
 	    !header->image_bytes || header->image_bytes > MAX_BYTES || bytes > MAX_BYTES)
-		return fail("the kernel's header asks for what cannot be right");
+		return fail("the Image header has an impossible offset or size");
 	return true;
 }
 
@@ -60,8 +60,9 @@ bool image_load(const uint8_t *file, size_t bytes, const struct memory *memory,
 	entry = RAM + header.text_offset;
 	needed = header.image_bytes < bytes ? bytes : header.image_bytes;
 	if (!memory_at(memory, entry, needed))
-		return fail("its %lu KiB do not fit into the guest's memory: raise memory=",
-			    needed >> 10);
+		return fail(
+			"the kernel's %lu KiB do not fit into the guest's memory: raise memory=",
+			needed >> 10);
 	memcpy(memory_at(memory, entry, bytes), file, bytes);
 	*kernel = (struct kernel){ .entry = entry,
 				   .end = entry + needed,
