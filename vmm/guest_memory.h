@@ -39,6 +39,10 @@ struct kernel {
 	bool multiboot;	     /* boots by multiboot */
 	bool flat;	     /* set by the caller: the file has no header */
 	bool worldswitch;    /* has the note of our own guest */
+#ifdef ARCH_XEN
+	const char *xen;       /* set by the caller: the path of Xen's Image; "": no Xen */
+	uint64_t domain_bytes; /* of the image of Xen's domains; 0: no Xen */
+#endif
 };
 
 /* Copies the PT_LOAD segments of an ELF file to their physical addresses, which must be memory and not

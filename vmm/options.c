@@ -41,6 +41,11 @@ static const struct key {
 	{ "timeout", "SECONDS", "time limit (0: none)", NUMBER, AT(timeout_s), 0, 1000000 },
 	{ "insist", NULL, "run any kernel on a software KVM", FLAG, AT(insist), 0, 1 },
 	{ "el2", NULL, "aarch64: start the guest at a virtual EL2", FLAG, AT(el2), 0, 1 },
+#ifdef ARCH_XEN
+	{ "el2-no-vhe", NULL, "a virtual EL2 without VHE", FLAG, AT(el2), 0, EL2_NO_VHE },
+	{ "xen", "FILE", "Xen's arm64 Image: the guest is its first domain", TEXT_OF(xen) },
+	{ "xen-append", "TEXT", "Xen's command line", TEXT_OF(xen_append) },
+#endif
 #ifdef ARCH_PROTECTED
 	{ "protected", NULL, "aarch64: a protected VM; needs Linux 7.1 or newer and kvm-arm.mode=protected", FLAG,
 	  AT(protect), 0, 1 },
@@ -182,6 +187,22 @@ void config_defaults(struct config *config)
 		config->pin[i] = PIN_NONE;
 }
 
+#ifdef ARCH_XEN
+static bool check_xen(const struct config *config)
+{
+	if (!config->xen[0])
+		return !config->xen_append[0] || fail("xen-append= needs xen=");
+	return (!config->initrd[0] && !config->pmem[0] && !config->flat && !config->protect) ||
+	       fail("xen= excludes initrd=, pmem=, flat and protected");
+}
+#else
+static bool check_xen(const struct config *config)
+{
+	(void)config;
+	return true;
+}
+#endif
+
 bool config_check(const struct config *config)
 {
 	if (config->action == ACTION_RUN && !config->kernel[0])
@@ -199,7 +220,7 @@ bool config_check(const struct config *config)
 	for (uint64_t i = config->vcpus; i < MAX_VCPUS; i++)
 		if (config->pin[i] != PIN_NONE)
 			return fail("pin= names more CPUs than there are vCPUs");
-	return true;
+	return check_xen(config);
 }
 
 void config_help(void)

@@ -24,7 +24,7 @@ struct config {
 	char source[MAX_SOURCE_BYTES];				  /* of its records */
 	uint64_t memory_mib, console_max_bytes, vcpus, timeout_s; /* timeout 0: none */
 	int pin[MAX_VCPUS];   /* the host CPU of each vCPU, or PIN_NONE */
-	uint64_t insist, el2; /* el2: start the guest at a virtual EL2; aarch64 only */
+	uint64_t insist, el2; /* el2: start the guest at a virtual EL2 (enum el2); aarch64 only */
 	uint64_t drain;	      /* wait after each line until a serial console has sent it */
 	uint64_t huge_pages;  /* back its memory with pages of 2 MiB */
 	uint64_t hyperv;      /* offer Hyper-V's enlightenments; x86_64 only */
@@ -35,7 +35,14 @@ struct config {
 #ifdef ARCH_PROTECTED
 	uint64_t protect; /* a protected VM of pKVM */
 #endif
+#ifdef ARCH_XEN
+	char xen[MAX_PATH_BYTES];	   /* Xen's Image; "": none */
+	char xen_append[MAX_APPEND_BYTES]; /* Xen's command line */
+#endif
 };
+
+/* Values of el2: with VHE, HCR_EL2.E2H is always 1; without VHE always 0. */
+enum el2 { EL2_NONE, EL2_VHE, EL2_NO_VHE };
 
 /* Is the VM a protected one, whose memory the host can't read? A constant where there is none. */
 static inline bool config_protects(const struct config *config)

@@ -60,7 +60,11 @@ static bool load_initrd(const struct memory *memory, const char *path, const str
 static bool load(struct vm *vm, struct config *config)
 {
 	struct region initrd = { 0 };
-	struct kernel kernel = { .flat = config->flat };
+	struct kernel kernel = { .flat = config->flat,
+#ifdef ARCH_XEN
+				 .xen = config->xen
+#endif
+	};
 	size_t bytes;
 	uint8_t *file = file_read(config->kernel, vm->memory.bytes, &bytes);
 	bool done = false;

@@ -38,7 +38,7 @@ digits() {
 # emulator_of MACHINE: the program of its emulator.
 emulator_of() {
     case $1 in
-    arm-* | neve* | kvm-vhe* | kvm-nvhe* | kvm-nested*) echo qemu-system-aarch64 ;;
+    arm-* | neve* | kvm-vhe* | kvm-nvhe* | kvm-nested* | xen-nested) echo qemu-system-aarch64 ;;
     *) echo qemu-system-x86_64 ;;
     esac
 }

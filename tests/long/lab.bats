@@ -140,6 +140,20 @@ samples() {
     [ "$(insns "$OUT/lab-kvm-vel2" hypercall)" -gt "$(insns "$OUT/lab-kvm-vhe@unstable+cpu=max" hypercall)" ]
 }
 
+@test "Xen as a guest hypervisor of KVM: exact, the same with and without resuming" {
+    fetch_packages xen-nested arm-xen
+    local bench='^(hypercall|interrupt-controller-trap|irq-completion|in|event-channel)$'
+    ws run --on lab:xen-nested --boots 2 --bench "$bench" -o "$OUT"
+    [ "$(result lab-xen-nested '[.rows[] | select(.status == "ok" and .exact)] | length')" -eq 5 ]
+    [ "$(result lab-xen-nested '.identity.facts | [.role, .hypervisor] | join(" ")')" = 'nested-vm xen' ]
+    samples "$OUT/lab-xen-nested" >resumed
+    ws run --no-resume --on lab:xen-nested,lab:arm-xen --boots 1 --bench "$bench" -o booted
+    samples booted/lab-xen-nested | jq -c '.[2].run' >b
+    jq -c 'select(.[2].boot == 1)[2].run' resumed | cmp - b
+    [ "$(insns "$OUT/lab-xen-nested" irq-completion)" -eq 3 ]
+    [ "$(insns "$OUT/lab-xen-nested" hypercall)" -gt $((20 * $(insns booted/lab-arm-xen hypercall))) ]
+}
+
 # boots_to TEXT ARGUMENT...: boots a kernel in lab:kvm until its console has the text; teardown ends the
 # machine.
 boots_to() {

@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <arch/board.h>
 #include "common/tree.h"
@@ -120,6 +122,78 @@ static void a_tree_that_does_not_fit_is_none(void **state)
 	assert_int_equal(tree_write(bytes, size, &machine), size);
 }
 
+/* ---- Xen and its domains --------------------------------------------------------------------- */
+
+static const struct domains domains = { .bytes = 0xf000,
+					.parameters = "console=dtuart",
+					.answers = true };
+
+static bool has_text(size_t size, const char *text)
+{
+	return memmem(bytes, size, text, strlen(text) + 1);
+}
+
+static void xen_finds_its_domains(void **state)
+{
+	static const uint32_t first[] = { 0, 0x4c000000, 0, 0xf000 };
+	static const uint32_t second[] = { 0, 0x4d000000, 0, 0xf000 };
+	static const uint32_t memory_kib[] = { 0, ((5 << 10) - 448) << 10 };
+	/* Each end of a channel names its own port and the other end. */
+	static const uint32_t channels[][2] = {
+		{ 10, 0x20a }, { 10, 0x10a }, { 11, 0x10b }, { 31, 0x21f }, { 63, 0x13f }
+	};
+	struct machine_tree xen = machine;
+	size_t size;
+
+	(void)state;
+	xen.el2 = true;
+	xen.initrd_bytes = 0;
+	xen.domains = &domains;
+	size = tree_write(bytes, sizeof(bytes), &xen);
+	assert_int_not_equal(size, 0);
+	assert_null(tree_read(&tree, bytes, (uint32_t)size));
+	assert_int_equal(tree.psci, PSCI_SMC);
+	assert_int_equal(tree.cpu_count, 20);
+	assert_true(has_text(size, "console=dtuart"));
+	assert_true(has_text(size, "/uart@9000000"));
+	assert_true(has_text(size, "bench=idle nonce=7 channel=10"));
+	assert_true(has_text(size, "hypercall=xen channel=10 answer=1"));
+	assert_true(has_words(size, first, 4));
+	assert_true(has_words(size, second, 4));
+	assert_true(has_words(size, memory_kib, 2));
+	for (size_t i = 0; i < sizeof(channels) / sizeof(channels[0]); i++)
+		assert_true(has_words(size, channels[i], 2));
+	assert_false(has_words(size, (const uint32_t[]){ 12, 0x20c }, 2));
+}
+
+static void a_kernel_of_others_is_the_only_domain(void **state)
+{
+	const struct domains one = { .bytes = 0xf000, .parameters = "" };
+	struct machine_tree xen = machine;
+	size_t size;
+
+	(void)state;
+	xen.domains = &one;
+	size = tree_write(bytes, sizeof(bytes), &xen);
+	assert_true(has_text(size, "bench=idle nonce=7"));
+	assert_true(has_text(size, "domU1"));
+	assert_false(has_text(size, "domU2"));
+	assert_false(has_words(size, (const uint32_t[]){ 10, 0x20a }, 2));
+}
+
+static void a_tree_of_xen_that_does_not_fit_is_none(void **state)
+{
+	struct machine_tree xen = machine;
+	size_t size;
+
+	(void)state;
+	xen.domains = &domains;
+	size = tree_write(bytes, sizeof(bytes), &xen);
+	for (size_t most = 0; most < size; most += 97)
+		assert_int_equal(tree_write(bytes, most, &xen), 0);
+	assert_int_equal(tree_write(bytes, size, &xen), size);
+}
+
 /* ---- arm64 Image ---------------------------------------------------------------------------- */
 
 static uint8_t ram[0x300000];
@@ -174,6 +248,78 @@ static void an_image_is_loaded_where_it_wants(void **state)
 	assert_true(load(&image, sizeof(image)));
 	assert_true(kernel.entry == RAM + 0x80000 &&
 		    kernel.end == kernel.entry + sizeof(image) + 0x200000);
+}
+
+/* Only the header's sizes matter: memory up to the images of the domains is mapped, but not touched. */
+#define XEN_RAM (640ull << 20)
+
+static const char *write_xen(const void *image, size_t size)
+{
+	static char path[] = "/tmp/vmm-unit-xen-XXXXXX";
+	int fd;
+
+	strcpy(path + sizeof(path) - 7, "XXXXXX");
+	fd = mkstemp(path);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, image, size), size);
+	close(fd);
+	return path;
+}
+
+static bool load_xen(const struct image *guest, const struct image *xen, const struct memory *to)
+{
+	const char *path = write_xen(xen, sizeof(*xen));
+	bool done;
+
+	kernel = (struct kernel){ .xen = path };
+	done = xen_load((const uint8_t *)guest, sizeof(*guest), to, &kernel);
+	unlink(path);
+	return done;
+}
+
+static void xen_and_the_images_of_its_domains_are_loaded(void **state)
+{
+	struct memory large = { .regions = { { .guest = RAM, .bytes = XEN_RAM } },
+				.count = 1,
+				.bytes = XEN_RAM };
+	struct image guest = good(), xen = good();
+	uint8_t *base;
+
+	(void)state;
+	assert_true(memory_map(&large, false));
+	base = large.regions[0].host;
+	xen.text_offset = 0;
+	xen.name[0] = 'X';
+	assert_true(load_xen(&guest, &xen, &large));
+	assert_true(kernel.entry == RAM && kernel.end == RAM + 0x20000);
+	assert_true(kernel.worldswitch && kernel.domain_bytes == sizeof(guest));
+	assert_memory_equal(base, &xen, sizeof(xen));
+	assert_memory_equal(base + (192 << 20), &guest, sizeof(guest));
+	assert_memory_equal(base + (208 << 20), &guest, sizeof(guest));
+	guest.name[0] = 'W';
+	assert_true(load_xen(&guest, &xen, &large) && !kernel.worldswitch);
+
+	guest.magic++;
+	assert_false(load_xen(&guest, &xen, &large));
+	assert_null(strstr(error_text, "xen="));
+	guest.magic--;
+	xen.magic++;
+	assert_false(load_xen(&guest, &xen, &large));
+	assert_non_null(strstr(error_text, "xen=/tmp/vmm-unit-xen-"));
+	assert_non_null(strstr(error_text, "no arm64 Image"));
+	xen.magic--;
+	xen.image_bytes = 192 << 20;
+	assert_false(load_xen(&guest, &xen, &large));
+	assert_non_null(strstr(error_text, "no room"));
+	xen.image_bytes = 0x20000;
+	large.bytes = 600ull << 20;
+	assert_false(load_xen(&guest, &xen, &large));
+	assert_string_equal(error_text, "Xen and its domains need at least memory=608");
+	kernel = (struct kernel){ .xen = "/nowhere" };
+	large.bytes = XEN_RAM;
+	assert_false(xen_load((const uint8_t *)&guest, sizeof(guest), &large, &kernel));
+	assert_non_null(strstr(error_text, "xen=/nowhere: "));
+	munmap(large.base, XEN_RAM);
 }
 
 static void what_is_no_image_is_refused(void **state)
@@ -244,6 +390,27 @@ static void a_vm_is_protected_if_asked_for(void **state)
 	assert_string_equal(error_text, "line 2: protected takes no value");
 }
 
+static void xen_is_at_a_virtual_el2_without_vhe(void **state)
+{
+	static struct config config;
+
+	(void)state;
+	assert_true(takes(&config, "kernel=/guest.img\n"));
+	assert_int_equal(config_el2(&config), EL2_NONE);
+	assert_true(takes(&config, "kernel=/guest.img\nel2\n"));
+	assert_int_equal(config_el2(&config), EL2_VHE);
+	assert_true(takes(&config, "kernel=/guest.img\nel2-no-vhe\n"));
+	assert_int_equal(config_el2(&config), EL2_NO_VHE);
+	assert_true(takes(&config, "kernel=/guest.img\nel2\nxen=/xen.img\nxen-append=a=b c\n"));
+	assert_int_equal(config_el2(&config), EL2_NO_VHE);
+	assert_string_equal(config.xen_append, "a=b c");
+	assert_false(takes(&config, "kernel=/guest.img\nxen-append=a\n"));
+	assert_string_equal(error_text, "xen-append= needs xen=");
+	assert_false(takes(&config, "kernel=/guest.img\nxen=/xen.img\ninitrd=/initrd\n"));
+	assert_string_equal(error_text, "xen= excludes initrd=, pmem=, flat and protected");
+	assert_false(takes(&config, "kernel=/guest.img\nxen=/xen.img\nprotected\n"));
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -251,10 +418,15 @@ int main(void)
 		cmocka_unit_test(persistent_memory_is_told_if_there_is_some),
 		cmocka_unit_test(version_2_and_virtual_el2_are_told),
 		cmocka_unit_test(a_tree_that_does_not_fit_is_none),
+		cmocka_unit_test(xen_finds_its_domains),
+		cmocka_unit_test(a_kernel_of_others_is_the_only_domain),
+		cmocka_unit_test(a_tree_of_xen_that_does_not_fit_is_none),
 		cmocka_unit_test(an_image_is_loaded_where_it_wants),
+		cmocka_unit_test(xen_and_the_images_of_its_domains_are_loaded),
 		cmocka_unit_test(what_is_no_image_is_refused),
 		cmocka_unit_test(a_flat_program_is_loaded_where_qemu_does_if_asked_for),
 		cmocka_unit_test(a_vm_is_protected_if_asked_for),
+		cmocka_unit_test(xen_is_at_a_virtual_el2_without_vhe),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

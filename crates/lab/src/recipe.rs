@@ -87,12 +87,16 @@ pub struct Word {
     pub why: String,
 }
 
-/// A Linux that runs in place of the guest, with KVM and vmm, which run the guest. It has the machine's kernel.
+/// A hypervisor that runs in place of the guest, and runs the guest: a Linux with KVM and vmm, which has the machine's
+/// kernel, or Xen.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Nested {
-    /// Memory of this Linux besides the guest's, in MiB.
+    /// Xen's set of packages; none if the hypervisor is a Linux.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub xen: Option<String>,
+    /// Memory of this hypervisor besides the guest's, in MiB.
     pub memory_beside_mib: u64,
-    /// Command line of its kernel.
+    /// Command line of its kernel, or of Xen.
     pub parameters: Vec<Word>,
 }
 
@@ -259,7 +263,15 @@ impl Recipe {
         if let Some(set) = self.below.as_ref().and_then(Below::set) {
             add(set);
         }
+        if let Some(set) = self.nested_xen() {
+            add(set);
+        }
         sets
+    }
+
+    /// Xen's set of packages, if a Xen in the machine's VM runs the guest.
+    pub fn nested_xen(&self) -> Option<&str> {
+        self.nested.as_ref()?.xen.as_deref()
     }
 
     /// The part that `@` may replace: the kernel, or in a machine without a kernel the hypervisor.

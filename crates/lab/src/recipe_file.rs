@@ -134,6 +134,7 @@ struct MonitorPart {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct NestedPart {
+    xen: Option<String>,
     memory_beside_mib: Option<u64>,
     #[serde(default)]
     parameter: Vec<Word>,
@@ -179,6 +180,7 @@ impl RecipeFile {
             monitor: self.monitor.over(parent.monitor),
             nested: match (self.nested, parent.nested) {
                 (Some(mine), Some(parents)) => Some(NestedPart {
+                    xen: mine.xen.or(parents.xen),
                     memory_beside_mib: mine.memory_beside_mib.or(parents.memory_beside_mib),
                     parameter: merge(mine.parameter, parents.parameter, word_key),
                 }),
@@ -265,6 +267,7 @@ impl NestedPart {
     /// Makes the finished part. The error is the key that is missing.
     fn complete(self) -> Result<Nested, &'static str> {
         Ok(Nested {
+            xen: self.xen,
             memory_beside_mib: self.memory_beside_mib.ok_or("nested.memory_beside_mib")?,
             parameters: self.parameter,
         })

@@ -349,6 +349,13 @@ fn words_of_the_monitor_and_an_inner_linux_are_for_our_own_monitor() {
     }
     let lacks = recipe("extends = \"kernel\"\nsummary = \"x\"\n[nested]\n").unwrap_err();
     assert!(lacks.contains("nested.memory_beside_mib"), "{lacks}");
+    // vmm starts Xen on ARM only.
+    let xen = format!("extends = \"kernel\"\nsummary = \"x\"\n{nested}").replace(
+        "memory_beside_mib",
+        "xen = \"xen-arm64-4.20\"\nmemory_beside_mib",
+    );
+    let error = recipe(&xen).unwrap_err();
+    assert!(error.contains("nested.xen is for"), "{error}");
 }
 
 #[test]

@@ -55,7 +55,8 @@ fn every_recipe_is_whole_and_its_sets_are_there() {
             "riscv-native",
             "xen",
             "xen-hvm",
-            "xen-linux"
+            "xen-linux",
+            "xen-nested"
         ]
     );
     for name in names {
@@ -110,7 +111,8 @@ fn no_kvm_polls_for_a_halted_vcpu() {
             check(&name, &kernel.modules, &kernel.parameters);
         }
         // The inner kernel loads the outer kernel's modules.
-        if let (Some(nested), Some(kernel)) = (&recipe.nested, kernel) {
+        let inner_linux = recipe.nested.as_ref().filter(|nested| nested.xen.is_none());
+        if let (Some(nested), Some(kernel)) = (inner_linux, kernel) {
             check(&name, &kernel.modules, &nested.parameters);
         }
         let below = recipe.below.as_ref().map(|below| &below.hypervisor);
@@ -368,4 +370,22 @@ fn nested_virtualization_needs_a_new_qemu() {
         assert_eq!(since.is_met_by(version), enough, "{version}");
     }
     assert!(nested.nested.is_some());
+}
+
+#[test]
+fn a_nested_xen_is_of_its_own_packages() {
+    let lab = lab();
+    let recipe = lab.recipe("xen-nested", None).unwrap();
+    assert_eq!(recipe.hypervisor, Hypervisor::Kvm);
+    assert_eq!(recipe.nested_xen(), Some("xen-arm64-4.20"));
+    let sets = ["qemu", "linux-arm64-unstable", "xen-arm64-4.20"];
+    assert_eq!(recipe.sets(), sets);
+    // Xen has the command line of lab:arm-xen.
+    let Hypervisor::Xen { parameters, .. } = lab.recipe("arm-xen", None).unwrap().hypervisor else {
+        panic!("no Xen");
+    };
+    let words = |words: Vec<Word>| words.into_iter().map(|w| w.word).collect::<Vec<_>>();
+    let nested = recipe.nested.unwrap();
+    assert_eq!(words(nested.parameters), words(parameters));
+    assert_eq!(lab.recipe("kvm-nested", None).unwrap().nested_xen(), None);
 }

@@ -138,8 +138,12 @@ fn refused(recipe: &Recipe, kind: Kind) -> Option<String> {
         }
         (Architecture::X86_64, _, Kind::Elf | Kind::BzImage | Kind::Multiboot)
         | (Architecture::Aarch64, _, Kind::Image)
-        | (Architecture::Aarch64, Hypervisor::None | Hypervisor::Kvm, Kind::Flat)
         | (Architecture::Riscv64, _, Kind::RiscvImage) => return None,
+        (Architecture::Aarch64, Hypervisor::None | Hypervisor::Kvm, Kind::Flat)
+            if recipe.nested_xen().is_none() =>
+        {
+            return None;
+        }
         (Architecture::X86_64, _, Kind::Flat) => {
             "its processor is an x86: use an ARM machine such as lab:arm-native or lab:kvm-vhe"
         }

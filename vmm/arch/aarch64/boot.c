@@ -17,7 +17,8 @@
 bool arch_load(const uint8_t *file, size_t bytes, const struct memory *memory,
 	       struct kernel *kernel)
 {
-	return image_load(file, bytes, memory, kernel);
+	return kernel->xen[0] ? xen_load(file, bytes, memory, kernel)
+			      : image_load(file, bytes, memory, kernel);
 }
 
 static bool set(int device, uint32_t group, uint64_t attribute, void *value)
@@ -88,13 +89,17 @@ static bool enter_at(const struct vm *vm, uint64_t entry, uint64_t first)
 bool arch_boot(struct vm *vm, const struct kernel *kernel, const struct region *initrd,
 	       const char *command_line)
 {
+	const struct domains domains = { .bytes = kernel->domain_bytes,
+					 .parameters = vm->config->xen_append,
+					 .answers = kernel->worldswitch };
 	struct machine_tree tree = { .cpus = vm->vcpu_count,
-				     .el2 = vm->config->el2,
+				     .el2 = config_el2(vm->config) != EL2_NONE,
 				     .memory_bytes = vm->memory.bytes,
 				     .initrd = initrd->guest,
 				     .initrd_bytes = initrd->bytes,
 				     .pmem = vm->memory.pmem.guest,
 				     .pmem_bytes = vm->memory.pmem.bytes,
+				     .domains = domains.bytes ? &domains : NULL,
 				     .command_line = command_line };
 	uint64_t at = (kernel->end + ARM64_IMAGE_BOUNDARY - 1) & ~(ARM64_IMAGE_BOUNDARY - 1);
 	uint8_t *to = memory_at(&vm->memory, at, TREE_BYTES);

@@ -8,7 +8,7 @@ static void add_chosen(struct tree_writer *tree, const struct machine_tree *mach
 
 	tree_node(tree, "chosen");
 	tree_text(tree, "bootargs", machine->command_line);
-	tree_text(tree, "stdout-path", "/uart@9000000");
+	tree_text(tree, "stdout-path", UART0_PATH);
 	if (machine->initrd_bytes) {
 		TREE_CELLS(tree, "linux,initrd-start", TREE_WIDE(machine->initrd));
 		TREE_CELLS(tree, "linux,initrd-end", TREE_WIDE(end));
@@ -42,7 +42,10 @@ size_t tree_write(uint8_t *to, size_t most, const struct machine_tree *machine)
 	tree_node(tree, "");
 	tree_text(tree, "compatible", "linux,dummy-virt");
 	virt_tree_root(tree);
-	add_chosen(tree, machine);
+	if (machine->domains)
+		xen_tree(tree, machine);
+	else
+		add_chosen(tree, machine);
 	virt_tree_memory(tree, RAM, machine->memory_bytes);
 	if (machine->pmem_bytes)
 		virt_tree_pmem(tree, machine->pmem, machine->pmem_bytes);

@@ -2,28 +2,46 @@
 #include <sys/ioctl.h>
 
 #include "vmm/vmm_arch.h"
+#include <arch/board.h>
 
-/* A bit of kvm_vcpu_init.features; Linux 6.16, older headers lack it. */
-#define HAS_EL2	       7
+/* Bits of kvm_vcpu_init.features; Linux 6.16, older headers lack them. */
+#define HAS_EL2		    7
+#define HAS_EL2_E2H0	    8
 /* For KVM_CHECK_EXTENSION; the same. */
-#define CAPABILITY_EL2 240
+#define CAPABILITY_EL2	    240
+#define CAPABILITY_EL2_E2H0 241
+
+/* Does KVM offer such a virtual EL2? */
+static bool offers(const struct kvm *kvm, enum el2 el2)
+{
+	if (el2 != EL2_NONE && kvm_capability(kvm, CAPABILITY_EL2) <= 0)
+		return fail("this KVM offers no virtual EL2: it needs a processor with "
+			    "FEAT_NV2, Linux "
+			    "6.16 or newer, and kvm-arm.mode=nested on its command line");
+	if (el2 == EL2_NO_VHE && kvm_capability(kvm, CAPABILITY_EL2_E2H0) <= 0)
+		return fail("this KVM offers a virtual EL2 with VHE only: without VHE, as for Xen, "
+			    "it needs a processor that implements HCR_EL2.NV1 "
+			    "(ID_AA64MMFR4_EL1.E2H0 is 0)");
+	return true;
+}
 
 bool arch_vcpu_init(struct vcpu *vcpu)
 {
 	const struct vm *vm = vcpu->vm;
+	enum el2 el2 = config_el2(vm->config);
 	struct kvm_vcpu_init init;
 
-	if (vm->config->el2 && kvm_capability(vm->kvm, CAPABILITY_EL2) <= 0)
-		return fail("this KVM offers no virtual EL2: it needs a processor with "
-			    "FEAT_NV2, Linux "
-			    "6.16 or newer, and kvm-arm.mode=nested on its command line");
+	if (!offers(vm->kvm, el2))
+		return false;
 	if (ioctl(vm->fd, KVM_ARM_PREFERRED_TARGET, &init) < 0)
 		return fail("KVM reports no preferred CPU type: %m");
 	init.features[0] |= 1u << KVM_ARM_VCPU_PSCI_0_2;
 	if (vcpu->number)
 		init.features[0] |= 1u << KVM_ARM_VCPU_POWER_OFF;
-	if (vm->config->el2)
+	if (el2 != EL2_NONE)
 		init.features[0] |= 1u << HAS_EL2;
+	if (el2 == EL2_NO_VHE)
+		init.features[0] |= 1u << HAS_EL2_E2H0;
 	return ioctl(vcpu->fd, KVM_ARM_VCPU_INIT, &init) == 0 ||
 	       fail("KVM can't set up vCPU %u: %m", vcpu->number);
 }

@@ -1,6 +1,7 @@
 //! Checks of recipes beyond their types.
 
 use crate::recipe::{Below, BelowHypervisor, EmulatorKind, Hypervisor, Monitor, Recipe};
+use crate::sets::Architecture;
 
 /// Checks the rules of a recipe that its types do not enforce.
 pub(super) fn check(recipe: &Recipe) -> Result<(), String> {
@@ -70,6 +71,9 @@ fn check_words(recipe: &Recipe) -> Result<(), String> {
     };
     if recipe.nested.is_some() && own.is_none() {
         return Err("[nested] is for monitor.kind = \"vmm\"".into());
+    }
+    if recipe.nested_xen().is_some() && recipe.architecture != Architecture::Aarch64 {
+        return Err("nested.xen is for architecture = \"aarch64\"".into());
     }
     let parameters = match &recipe.hypervisor {
         Hypervisor::Xen { parameters, .. } => &**parameters,

@@ -207,10 +207,7 @@ fn payload(
         Hypervisor::None => Payload::Guest,
         Hypervisor::Kvm => Payload::Linux(linux::linux(recipe, resources, guest, described)?),
         Hypervisor::Xen { .. } | Hypervisor::Neve(_) if resources.initrd.is_some() => {
-            return Err(MachineError::Other(
-                "Xen and neve start the guest without an initramfs: choose a machine with KVM"
-                    .into(),
-            ));
+            return Err(no_initrd());
         }
         Hypervisor::Neve(hypervisor) => Payload::Neve {
             hypervisors: neve(hypervisor, resources, described)?,
@@ -242,6 +239,13 @@ fn payload(
             }
         }
     })
+}
+
+/// The error of an initramfs for a guest that Xen or neve starts.
+fn no_initrd() -> MachineError {
+    MachineError::Other(
+        "Xen and neve start the guest without an initramfs: choose a machine with KVM".into(),
+    )
 }
 
 fn describe_emulator(

@@ -9,6 +9,7 @@ use ws_results::{Facts, Paging, Published, Role, System};
 /// The facts of a recipe's machine, with its variant and options. Results carry them.
 pub fn facts(recipe: &Recipe) -> Facts {
     let published = recipe.published().cloned();
+    let is_xen = recipe.nested_xen().is_some();
     Facts {
         role: Some(role(recipe)),
         system: Some(match recipe.root {
@@ -17,12 +18,15 @@ pub fn facts(recipe: &Recipe) -> Facts {
         }),
         hypervisor: match recipe.hypervisor {
             Hypervisor::None => None,
+            Hypervisor::Kvm if is_xen => Some("xen".into()),
             Hypervisor::Kvm => Some("kvm".into()),
             Hypervisor::Xen { .. } => Some("xen".into()),
             Hypervisor::Neve(_) => Some("neve".into()),
         },
         monitor: match recipe.monitor {
             Monitor::None => None,
+            // The monitor has started Xen, which starts the guest by itself.
+            Monitor::Vmm { .. } if is_xen => None,
             Monitor::Vmm { .. } => Some("vmm".into()),
             Monitor::Qemu { .. } => Some("qemu".into()),
             Monitor::Xl { .. } => Some("xl".into()),
@@ -94,6 +98,7 @@ fn vhe(recipe: &Recipe) -> Option<bool> {
     match &recipe.hypervisor {
         // The host's neve below guest hypervisors is always built without.
         Hypervisor::Neve(neve) => Some(neve.vhe && neve.nest.is_none()),
+        Hypervisor::Kvm if recipe.nested_xen().is_some() => None,
         Hypervisor::Kvm if recipe.architecture == Architecture::Aarch64 => {
             let mut parameters = recipe.kernel.iter().flat_map(|kernel| &kernel.parameters);
             let splits = ["kvm-arm.mode=nvhe", "kvm-arm.mode=protected"];
@@ -168,6 +173,20 @@ mod tests {
             recipe.kernel.as_mut().unwrap().modules[2].options = "ept=0".into();
         });
         assert_eq!(shadow.paging, Some(Paging::Shadow));
+    }
+
+    #[test]
+    fn a_nested_vm_of_xen_is_xen_s() {
+        let nested = of(&lab(), "xen-nested");
+        let alone = of(&lab(), "arm-xen");
+        assert_eq!(nested.role, Some(Role::NestedVm));
+        assert_eq!(
+            nested,
+            Facts {
+                role: nested.role,
+                ..alone
+            }
+        );
     }
 
     /// An older result has the facts of its platform's name. They are those of the recipe, as no machine has changed since.

@@ -86,12 +86,16 @@ impl Settings {
         let (recipe, payload) = (&self.recipe, &self.payload);
         let engine = match recipe.hypervisor {
             Hypervisor::None => Engine::Emulator,
+            // The guest's hypervisor is the inner one.
+            Hypervisor::Kvm if recipe.nested_xen().is_some() => Engine::Xen,
             Hypervisor::Kvm => Engine::HardwareKvm,
             Hypervisor::Xen { .. } => Engine::Xen,
             Hypervisor::Neve(_) => Engine::Neve,
         };
         let (whole, properties) = (payload.whole(), payload.properties());
         let of_monitor = match &recipe.monitor {
+            // Xen does not give its domain the doorbell.
+            Monitor::Vmm { .. } if recipe.nested_xen().is_some() => None,
             Monitor::Vmm { .. } => Some(vmm::doorbell(recipe.architecture)),
             Monitor::None | Monitor::Qemu { .. } | Monitor::Xl { .. } => None,
         };

@@ -17,6 +17,8 @@ pub const INITRD: &str = "initrd";
 const INIT: &str = "init";
 /// The kernel of a nested machine.
 const KERNEL: &str = "vmlinuz";
+/// Xen's Image of a nested machine.
+pub const XEN: &str = "xen.img";
 
 /// Under Xen the second serial port is Xen's console, so the guest prints to the third.
 const XEN_WORDS: &[&str] = &["print=0x3e8"];
@@ -28,7 +30,7 @@ const NEVE_WORDS: &[&str] = &["in=0xa000000"];
 /// hold on a loaded host too.
 const BOOT_LIMIT: Duration = Duration::from_secs(180);
 
-/// Time limit of two nested kernels, which take ten times as long. 180 s were not enough on a host with a load of seven
+/// Time limit of two nested hypervisors, which take ten times as long. 180 s were not enough on a host with a load of seven
 /// times its cores.
 const NESTED_BOOT_LIMIT: Duration = Duration::from_secs(900);
 
@@ -110,6 +112,7 @@ impl Payload {
         match self {
             Payload::Guest => guest,
             Payload::Linux(linux) => Properties {
+                xen: linux.nested_xen().map(|xen| &*xen.hypervisor),
                 linux: Some(linux.booted()),
                 boot_limit: match linux.nested {
                     Some(_) => NESTED_BOOT_LIMIT,
@@ -197,13 +200,29 @@ pub struct Linux {
     pub monitor: LinuxMonitor,
     /// The lines of the monitor's configuration in every launch: those that load the modules, and the recipe's own.
     pub lines: Vec<String>,
-    /// A Linux between this one and the guest.
+    /// A hypervisor between this Linux and the guest.
     pub nested: Option<Nested>,
 }
 
-/// A Linux in a nested machine, which runs the guest: the same kernel with the same monitor.
+/// A hypervisor in a nested machine, which runs the guest.
 #[derive(Clone, Debug)]
-pub struct Nested {
+pub enum Nested {
+    Linux(NestedLinux),
+    /// Xen, whose Image is among the machine's files, and whose domains are the monitor's to describe.
+    Xen(NestedXen),
+}
+
+/// Xen without a dom0 in a nested machine.
+#[derive(Clone, Debug)]
+pub struct NestedXen {
+    pub hypervisor: PathBuf,
+    /// Memory of Xen and its second domain.
+    pub memory_beside_mib: u64,
+}
+
+/// A Linux in a nested machine: the same kernel with the same monitor.
+#[derive(Clone, Debug)]
+pub struct NestedLinux {
     /// The bytes of the kernel's image.
     pub kernel: Vec<u8>,
     /// The kernel's command line, from which the outer monitor takes its doorbell.
@@ -237,6 +256,14 @@ impl LinuxMonitor {
 }
 
 impl Linux {
+    /// Xen, if it is between this Linux and the guest.
+    pub(super) fn nested_xen(&self) -> Option<&NestedXen> {
+        match &self.nested {
+            Some(Nested::Xen(xen)) => Some(xen),
+            Some(Nested::Linux(_)) | None => None,
+        }
+    }
+
     fn booted(&self) -> Booted<'_> {
         Booted {
             kernel: &self.kernel,
@@ -256,7 +283,7 @@ impl Linux {
     /// monitor; `cpus` and `memory_mib` are of its VM.
     pub fn nested_initramfs(
         &self,
-        inner: &Nested,
+        inner: &NestedLinux,
         lines: &[String],
         cpus: u32,
         memory_mib: u64,

@@ -194,8 +194,8 @@ fn on_arm_xen_gets_dom0_s_modules_in_memory_by_their_own_names() {
     assert!(multiboot::files(&payload, files).is_empty());
 }
 
-fn inner_linux() -> payload::Nested {
-    payload::Nested {
+fn inner_linux() -> payload::NestedLinux {
+    payload::NestedLinux {
         kernel: b"inner kernel".to_vec(),
         parameters: "console=ttyAMA0".into(),
         files: vec![payload::init(b"monitor".to_vec())],
@@ -242,7 +242,7 @@ fn a_nested_machine_that_stops_is_the_same_in_each_launch() {
     let Payload::Linux(mut linux) = linux() else {
         panic!("no Linux");
     };
-    linux.nested = Some(inner_linux());
+    linux.nested = Some(payload::Nested::Linux(inner_linux()));
     let mut settings = settings("kvm-svm-nested", Payload::Linux(linux));
     let whole = |settings: &Settings, words: &str| {
         let machine = LabMachine::new(settings.clone());
@@ -262,6 +262,44 @@ fn a_nested_machine_that_stops_is_the_same_in_each_launch() {
         lines.contains("kernel=/guest.elf\nappend=nonce=2\n"),
         "{lines}"
     );
+}
+
+fn nested_xen() -> Payload {
+    let Payload::Linux(mut linux) = linux() else {
+        panic!("no Linux");
+    };
+    linux.nested = Some(payload::Nested::Xen(payload::NestedXen {
+        hypervisor: "/x/xen.img".into(),
+        memory_beside_mib: 448,
+    }));
+    Payload::Linux(linux)
+}
+
+#[test]
+fn the_vm_of_a_nested_xen_has_memory_for_it_beside_the_guest_s() {
+    let mut settings = settings("xen-nested", nested_xen());
+    let made = |settings: &Settings| {
+        let machine = LabMachine::new(settings.clone());
+        machine.made(&request("nonce=1 hypercall=xen")).unwrap()
+    };
+    let guest_mib = settings.memory_mib;
+    let lines = format!(
+        "kernel=/guest.elf\nappend=nonce=1 hypercall=xen\nmemory={}\ncpus=1\n",
+        guest_mib + 448
+    );
+    let file = made(&settings).file.unwrap();
+    assert!(String::from_utf8_lossy(&file).contains(&lines));
+    settings.launch_point = Some(LaunchPoint {
+        stop: 1,
+        lines: 2,
+        room: 3,
+    });
+    assert_eq!(made(&settings).at_stop.unwrap().1, lines);
+    // Hypercalls are Xen's, and the monitor's doorbell can't be reached.
+    let machine = LabMachine::new(settings);
+    let description = machine.description();
+    assert_eq!(description.engine, Engine::Xen);
+    assert_eq!((description.doorbell, description.words.len()), (None, 0));
 }
 
 #[test]

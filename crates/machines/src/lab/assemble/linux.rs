@@ -1,11 +1,13 @@
 //! Finds the parts of a Linux that a machine boots: its kernel, its modules, and its monitor.
 
-use super::{found, read, said, words, xl};
+use super::{found, no_initrd, read, said, words, xen, xl};
 use crate::emulator::Emulator;
 use crate::initramfs::{Content, Entry};
 use crate::kernel_file;
 use crate::lab::described::Described;
-use crate::lab::payload::{self, GUEST, INITRD, Linux, LinuxMonitor, Nested};
+use crate::lab::payload::{
+    self, GUEST, INITRD, Linux, LinuxMonitor, Nested, NestedLinux, NestedXen, XEN,
+};
 use crate::machine::MachineError;
 use crate::resources::Resources;
 use crate::shipped::Shipped;
@@ -15,7 +17,7 @@ use sha2::{Digest, Sha256};
 use std::path::Path;
 use ws_lab::kernel::{Kernel, Step, module_key};
 use ws_lab::manifest;
-use ws_lab::recipe::{Module, Monitor, Recipe, Source};
+use ws_lab::recipe::{self, Module, Monitor, Recipe, Source};
 use ws_lab::sets::Architecture;
 
 /// A kernel's modules in a machine.
@@ -111,6 +113,11 @@ pub(super) fn linux(
     let monitor = monitor(recipe, resources, &mut files, described)?;
     let nested = match &recipe.nested {
         None => None,
+        Some(inner) if inner.xen.is_some() => {
+            let xen = nested_xen(recipe, inner, resources, &mut files, described)?;
+            lines.extend(xen_lines(inner));
+            Some(Nested::Xen(xen))
+        }
         Some(inner) => {
             let parameters = words(&inner.parameters) + &of_kvm(&loaded.parameters);
             described.part("inner_kernel_parameters", json!(parameters));
@@ -118,13 +125,13 @@ pub(super) fn linux(
             let mut lines = of_inner(&of_modules);
             described.part("inner_modules", json!(lines));
             lines.push(format!("below={doorbell:#x}"));
-            Some(Nested {
+            Some(Nested::Linux(NestedLinux {
                 kernel: read(&found.image)?,
                 parameters: format!("{parameters} doorbell={doorbell:#x}"),
                 files: files.clone(),
                 lines,
                 memory_beside_mib: inner.memory_beside_mib,
-            })
+            }))
         }
     };
     Ok(Linux {
@@ -135,6 +142,33 @@ pub(super) fn linux(
         lines,
         nested,
     })
+}
+
+/// Finds Xen, which runs the guest in this Linux' VM, and adds its Image to `files`.
+fn nested_xen(
+    recipe: &Recipe,
+    inner: &recipe::Nested,
+    resources: &Resources,
+    files: &mut Vec<Entry>,
+    described: &mut Described,
+) -> Result<NestedXen, MachineError> {
+    if resources.initrd.is_some() {
+        return Err(no_initrd());
+    }
+    let set = recipe.nested_xen().unwrap_or_default().to_owned();
+    let hypervisor = xen(&Source::Package(set), resources, described)?;
+    described.part("hypervisor_parameters", json!(words(&inner.parameters)));
+    files.push(Entry::file(XEN, read(&hypervisor)?));
+    Ok(NestedXen {
+        hypervisor,
+        memory_beside_mib: inner.memory_beside_mib,
+    })
+}
+
+/// The monitor's lines that start Xen in place of the guest.
+fn xen_lines(inner: &recipe::Nested) -> [String; 2] {
+    let parameters = words(&inner.parameters);
+    [format!("xen=/{XEN}"), format!("xen-append={parameters}")]
 }
 
 /// The lines that load modules in the VM of a nested machine. Options of kvm-amd and kvm-intel are for the outer kernel

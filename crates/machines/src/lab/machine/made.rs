@@ -3,7 +3,7 @@
 use super::LabMachine;
 use crate::lab::command::{self, Inner};
 use crate::lab::dom0_tree::{self, Modules};
-use crate::lab::payload::{GUEST, INITRD, Linux, LinuxMonitor, Payload};
+use crate::lab::payload::{GUEST, INITRD, Linux, LinuxMonitor, Nested, Payload};
 use crate::lab::resume::LaunchPoint;
 use crate::lab::tree::{self, Domain};
 use crate::lab::virt;
@@ -119,7 +119,7 @@ impl LabMachine {
         lines: &[String],
         request: &LaunchRequest,
     ) -> Result<Vec<u8>, MachineError> {
-        let Some(inner) = &linux.nested else {
+        let Some(Nested::Linux(inner)) = &linux.nested else {
             return linux.initramfs(lines);
         };
         let memory_mib = self.settings.guest_memory_mib(request) + inner.memory_beside_mib;
@@ -131,10 +131,12 @@ impl LabMachine {
         if let LinuxMonitor::Qemu(words) = &linux.monitor {
             return self.words_of_inner(words, request);
         }
+        let guest_mib = self.settings.guest_memory_mib(request);
+        let beside_mib = linux.nested_xen().map_or(0, |xen| xen.memory_beside_mib);
         let mut lines = vec![
             format!("kernel=/{GUEST}"),
             format!("append={}", request.command_line),
-            format!("memory={}", self.settings.guest_memory_mib(request)),
+            format!("memory={}", guest_mib + beside_mib),
             format!("cpus={}", request.vcpus),
         ];
         if self.settings.initrd.is_some() {

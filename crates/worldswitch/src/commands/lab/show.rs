@@ -140,9 +140,13 @@ fn described(recipe: &Recipe) -> Result<String, Error> {
     tell_monitor(&mut text, &recipe.monitor);
     tell_domain(&mut text, recipe);
     if let Some(nested) = &recipe.nested {
+        let what = match &nested.xen {
+            None => "the same kernel with the same monitor".to_owned(),
+            Some(set) => format!("Xen of the packages {set}"),
+        };
         head(
             &mut text,
-            "in it, instead of the guest: the same kernel with the same monitor, which runs the guest",
+            &format!("in it, instead of the guest: {what}, which runs the guest"),
         );
         for parameter in &nested.parameters {
             line(&mut text, &parameter.word, &parameter.why);

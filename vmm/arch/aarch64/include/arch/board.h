@@ -3,6 +3,8 @@
 
 #include "vmm/device_table.h"
 #include "vmm/guest_memory.h"
+#include "vmm/options.h"
+#include "common/tree_writer.h"
 
 /* The same as QEMU's `virt`, for no particular reason. */
 #define GIC_DISTRIBUTOR		0x08000000ull
@@ -25,6 +27,9 @@
 
 #define TREE_BYTES 0x10000u
 
+/* Path in the device tree of the first serial port. */
+#define UART0_PATH "/uart@9000000"
+
 /* ---- The device tree (tree.c) ---- */
 struct machine_tree {
 	unsigned cpus, gic_version;
@@ -32,6 +37,7 @@ struct machine_tree {
 	uint64_t memory_bytes;
 	uint64_t initrd, initrd_bytes; /* 0 bytes: none */
 	uint64_t pmem, pmem_bytes;     /* the same */
+	const struct domains *domains; /* Xen's; NULL: no Xen */
 	const char *command_line;
 };
 /* Writes the tree. Returns its bytes; 0: more than `most`. */
@@ -42,3 +48,21 @@ size_t tree_write(uint8_t *to, size_t most, const struct machine_tree *machine);
  * elf_load(). */
 bool image_load(const uint8_t *file, size_t bytes, const struct memory *memory,
 		struct kernel *kernel);
+
+/* ---- Xen as a guest hypervisor (xen.c) ---- */
+/* Domains that Xen starts by itself: the guest's, and for our own guest a second one that answers its events. */
+struct domains {
+	uint64_t bytes;		/* of the image of both */
+	const char *parameters; /* Xen's command line */
+	bool answers;		/* is there a second domain? */
+};
+/* The virtual EL2 of the vCPUs. Xen does not run with VHE. */
+static inline enum el2 config_el2(const struct config *config)
+{
+	return config->xen[0] ? EL2_NO_VHE : (enum el2)config->el2;
+}
+/* Loads Xen, and the file as the image of its domains; like image_load(). */
+bool xen_load(const uint8_t *file, size_t bytes, const struct memory *memory,
+	      struct kernel *kernel);
+/* Writes the nodes /aliases and /chosen for Xen. */
+void xen_tree(struct tree_writer *tree, const struct machine_tree *machine);
