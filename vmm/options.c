@@ -47,7 +47,8 @@ static const struct key {
 	{ "xen-append", "TEXT", "Xen's command line", TEXT_OF(xen_append) },
 #endif
 #ifdef ARCH_PROTECTED
-	{ "protected", NULL, "aarch64: a protected VM; needs Linux 7.1 or newer and kvm-arm.mode=protected", FLAG,
+	{ "protected", NULL,
+	  "aarch64: a protected VM; needs Linux 7.1 or newer and kvm-arm.mode=protected", FLAG,
 	  AT(protect), 0, 1 },
 #endif
 	{ "hyperv", NULL, "x86_64: offer KVM's Hyper-V enlightenments to the guest", FLAG,
