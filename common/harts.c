@@ -20,7 +20,7 @@ struct bytes {
 
 struct node {
 	struct bytes compatible, reg, isa, isa_extensions, device_type, clock, interrupts, parent,
-		guest_bits, phandle;
+		guest_bits, phandle, status;
 };
 
 /* A value that is a list of 32-bit cells: cell `index`; 0 if it has fewer. */
@@ -57,10 +57,15 @@ static bool names_extension(struct bytes isa, const char *word)
 
 static void take_cpu(struct harts *harts, const struct node *node)
 {
-	uint32_t cells = node->reg.length / 4;
+	uint32_t cells = node->reg.length / 4, page = harts->all;
 
 	if (!node->reg.at || !cells || cells > 2 || harts->count == MAX_CPUS)
 		return;
+	harts->all++;
+	/* A hart of the firmware's own, or one without an MMU. */
+	if (node->status.at && !says(node->status, "okay") && !says(node->status, "ok"))
+		return;
+	harts->pages[harts->count] = page;
 	harts->ids[harts->count++] = fdt_cells(node->reg.at, cells);
 	if (names_extension(node->isa, "sstc") || says(node->isa_extensions, "sstc"))
 		harts->has_sstc = true;
@@ -105,11 +110,12 @@ static void take_property(struct node *node, const struct fdt_walk *walk)
 		"msi-parent",
 		"riscv,guest-index-bits",
 		"phandle",
+		"status",
 	};
 	struct bytes *const values[] = {
 		&node->compatible,  &node->reg,	    &node->isa,	       &node->isa_extensions,
 		&node->device_type, &node->clock,   &node->interrupts, &node->parent,
-		&node->guest_bits,  &node->phandle,
+		&node->guest_bits,  &node->phandle, &node->status,
 	};
 
 	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++)
@@ -124,7 +130,7 @@ static void walk_once(struct harts *harts, const struct fdt *fdt, uint32_t *imsi
 	struct fdt_walk walk = { 0 };
 	enum fdt_event event;
 
-	harts->count = 0;
+	harts->count = harts->all = 0;
 	while ((event = fdt_next(fdt, &walk)) < FDT_END) {
 		/* At FDT_NODE_END the walk's depth is already the parent's. */
 		uint32_t depth = walk.depth + (event == FDT_NODE_END);

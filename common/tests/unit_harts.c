@@ -27,10 +27,16 @@ static struct harts read_copy(uint32_t size)
 	return harts;
 }
 
+/* The first is the firmware's own, without an MMU. */
 static void add_cpus(const char *isa_property, const char *isa, uint32_t bytes)
 {
 	begin_node(&maker, "cpus");
 	CELLS(&maker, "timebase-frequency", 10000000);
+	begin_node(&maker, "cpu@0");
+	add_text(&maker, "device_type", "cpu");
+	CELLS(&maker, "reg", 0);
+	add_text(&maker, "status", "disabled");
+	end_node(&maker);
 	for (uint32_t i = 0; i < 2; i++) {
 		begin_node(&maker, i ? "cpu@4" : "cpu@3");
 		add_text(&maker, "device_type", "cpu");
@@ -86,6 +92,8 @@ static void aia_is_read(void **state)
 	assert_int_equal(harts.count, 2);
 	assert_int_equal(harts.ids[0], 3);
 	assert_int_equal(harts.ids[1], 4);
+	assert_int_equal(harts.pages[0], 1);
+	assert_int_equal(harts.pages[1], 2);
 	assert_int_equal(harts.clock_hz, 10000000);
 	assert_true(harts.has_sstc);
 	assert_int_equal(harts.plic, 0);

@@ -38,7 +38,7 @@ digits() {
 # emulator_of MACHINE: the program of its emulator.
 emulator_of() {
     case $1 in
-    arm-* | neve* | kvm-vhe* | kvm-nvhe* | kvm-nested* | xen-nested) echo qemu-system-aarch64 ;;
+    arm-* | neve* | kvm-vhe* | kvm-nvhe* | kvm-nested*) echo qemu-system-aarch64 ;;
     *) echo qemu-system-x86_64 ;;
     esac
 }
@@ -58,6 +58,7 @@ stress() {
     fetch_packages "${machine%%+*}"
     busy_loop
     if [ -n "${STRESS_UNCURED-}" ]; then
+        [[ $machine != *riscv* ]] || skip "the uncured emulator is only made of x86's and ARM's"
         uncured "$LAB_STORE/sets/qemu/root/usr/bin/$(emulator_of "$machine")"
         lab_emulator "$PWD/uncured" emulator
         more=(--qemu "$PWD/emulator")

@@ -129,22 +129,27 @@ static uint64_t cell(const char *path, const char *name, uint32_t index)
 	return fdt_cells(found.value + 4 * index, 1);
 }
 
+static const char *text_of(const char *node, const char *name)
+{
+	return (const char *)property(node, name).value;
+}
+
 static void harts_are_as_kvm_says(void **state)
 {
 	struct machine_tree other = machine;
 
 	(void)state;
 	read_back(&machine);
-	assert_string_equal(property("/cpus/cpu@13", "riscv,isa").value, "rv64imac_sstc_zicsr");
-	assert_string_equal(property("/cpus/cpu@13", "riscv,isa-base").value, "rv64i");
-	assert_string_equal(property("/cpus/cpu@13", "mmu-type").value, "riscv,sv48");
+	assert_string_equal(text_of("/cpus/cpu@13", "riscv,isa"), "rv64imac_sstc_zicsr");
+	assert_string_equal(text_of("/cpus/cpu@13", "riscv,isa-base"), "rv64i");
+	assert_string_equal(text_of("/cpus/cpu@13", "mmu-type"), "riscv,sv48");
 	assert_int_equal(cell("/cpus/cpu@13", "riscv,cboz-block-size", 0), 64);
 	other.hart.satp_mode = 10;
 	read_back(&other);
-	assert_string_equal(property("/cpus/cpu@0", "mmu-type").value, "riscv,sv57");
+	assert_string_equal(text_of("/cpus/cpu@0", "mmu-type"), "riscv,sv57");
 	other.hart.satp_mode = 0; /* KVM does not say */
 	read_back(&other);
-	assert_string_equal(property("/cpus/cpu@0", "mmu-type").value, "riscv,sv39");
+	assert_string_equal(text_of("/cpus/cpu@0", "mmu-type"), "riscv,sv39");
 }
 
 /* An IMSIC raises interrupt 9 of its hart. The APLIC writes to the IMSICs, and has the serial port's line. */

@@ -273,10 +273,13 @@ fn examine(quirk: &Quirk, content: &[u8]) -> Finding {
     }
 }
 
-/// Writes the cured code to its places. Returns none if one can't be written.
-fn write(content: &mut [u8], cured: &[(Pattern, Match)]) -> Option<()> {
+/// Writes the cured code to its places. Returns none if one can't be written: then no place has changed.
+fn write(content: &mut Vec<u8>, cured: &[(Pattern, Match)]) -> Option<()> {
+    let mut new = content.clone();
     let mut pieces = cured.iter();
-    pieces.try_for_each(|(pattern, place)| pattern.write(content, place))
+    pieces.try_for_each(|(pattern, place)| pattern.write(&mut new, place))?;
+    *content = new;
+    Some(())
 }
 
 /// Returns the addresses that these pieces of code have; None if the file does not have each exactly once.

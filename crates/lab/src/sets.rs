@@ -88,7 +88,7 @@ impl SetKind {
     fn keep(self, architecture: Architecture) -> &'static [&'static str] {
         match (self, architecture) {
             (Self::Program | Self::Root, _) => &[],
-            // There the image is not compressed, and named for that.
+            // Debian 13 names riscv64's Image boot/vmlinux-RELEASE; newer packages have modules/RELEASE/vmlinuz.
             (Self::Kernel, Architecture::Riscv64) => &[
                 "boot/vmlinux-*",
                 "boot/vmlinuz-*",

@@ -149,6 +149,8 @@ pub struct Description {
     /// SHA-256, in hexadecimal, of everything that the machine is made of, where its results depend on nothing else.
     /// Machines with the same digest and the same launch give the same results.
     pub digest: Option<String>,
+    /// The file name of the guest's image, where the machine has another one than its architecture's.
+    pub guest_image: Option<String>,
     /// The workloads of a machine whose guest is a whole Linux, as benchmarks. None for other
     /// machines: their benchmarks are those of the guest image.
     pub workloads: Option<Vec<BenchmarkRow>>,
@@ -179,6 +181,7 @@ impl Description {
             boot_limit: None,
             memory_mib: None,
             digest: None,
+            guest_image: None,
             workloads: None,
             launches_rows_apart: false,
             doorbell: None,

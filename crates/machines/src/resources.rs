@@ -119,6 +119,19 @@ impl Resources {
         self.find(Shipped::Guest(architecture))
     }
 
+    /// The ELF file of the guest image for an architecture, or of the image of this name beside it.
+    pub fn guest_elf(
+        &self,
+        architecture: Architecture,
+        image: Option<&str>,
+    ) -> Result<PathBuf, MachineError> {
+        let guest = self.guest_for(architecture)?;
+        Ok(match image {
+            Some(image) => guest.with_file_name(image).with_extension("elf"),
+            None => guest,
+        })
+    }
+
     /// The QEMU that the user named, or the one in the search path.
     pub fn emulator(&self) -> Result<Emulator, MachineError> {
         Emulator::find(self.qemu.as_deref())

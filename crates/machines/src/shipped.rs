@@ -23,9 +23,9 @@ pub enum Shipped {
     Enter,
     /// elvis, the project's own back-end, for x86_64. It is beside this program.
     Elvis,
-    /// The library that sets the timers of a lab machine that resumes: of an ARM machine (`plugin/timers.c`), and of a
-    /// RISC-V machine (`plugin/timers_riscv64.c`). An x86 machine needs none.
+    /// The library that sets the timers of an ARM machine that resumes (`plugin/timers.c`). An x86 machine needs none.
     Timers,
+    /// The same of a RISC-V machine (`plugin/timers_riscv64.c`).
     RiscvTimers,
     /// The plugin of QEMU, of which the others are in the same folder.
     Plugin,

@@ -123,14 +123,15 @@ fn boots(machine: &Description) -> Option<u32> {
 /// A whole Linux with a VM has more benchmarks than one without.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Source {
-    Image(Architecture),
+    /// The guest image of an architecture, or another one by its file name.
+    Image(Architecture, Option<String>),
     Machine(String),
 }
 
 fn source_of(name: &str, machine: &Description) -> Source {
     match machine.workloads {
         Some(_) => Source::Machine(name.to_owned()),
-        None => Source::Image(machine.architecture),
+        None => Source::Image(machine.architecture, machine.guest_image.clone()),
     }
 }
 
@@ -152,7 +153,7 @@ fn select(
         }
         let (rows, image_sha256) = match &machine.workloads {
             Some(rows) => (with_facts(rows.clone(), &spec.facts), None),
-            None => match image(spec, resources, machine.architecture, machines)? {
+            None => match image(spec, resources, machine, machines)? {
                 Some(image) => (image.rows, Some(image.sha256)),
                 None => continue,
             },
@@ -217,20 +218,21 @@ fn must_choose(
     })
 }
 
-/// Reads the guest image of an architecture; None if there is none and no machine needs it.
+/// Reads the guest image of a machine; None if there is none and no machine needs it.
 fn image(
     spec: &RunSpec,
     resources: &Resources,
-    architecture: Architecture,
+    of: &Description,
     machines: &[(String, Box<dyn Machine>)],
 ) -> anyhow::Result<Option<GuestImage>> {
+    let wanted = Source::Image(of.architecture, of.guest_image.clone());
     let booted = machines.iter().any(|(name, machine)| {
         let machine = machine.description();
-        let of_image = source_of(name, machine) == Source::Image(architecture);
+        let of_image = source_of(name, machine) == wanted;
         of_image && machine.control == Control::Launched
     });
     // A log can be read without an image. To boot, or if the user names one, it must be valid.
-    Ok(match resources.guest_for(architecture) {
+    Ok(match resources.guest_elf(of.architecture, of.guest_image.as_deref()) {
         Ok(path) if booted || spec.parts.guest.is_some() => Some(GuestImage::read(&path)?),
         Ok(path) => GuestImage::read(&path).ok(),
         Err(why) if spec.parts.guest.is_some() => return Err(why.into()),

@@ -67,12 +67,16 @@ impl Trial {
 }
 
 fn name(names: &BTreeMap<String, String>, machine: &Machine, benchmark: &str) -> String {
-    let names = names.get(benchmark).map_or(benchmark, String::as_str);
+    let Some(names) = names.get(benchmark) else {
+        return benchmark.to_owned();
+    };
+    // The list has names of x86 and ARM.
     let name = match machine.architecture.as_deref() {
         Some("aarch64") => names.rsplit(", ").next(),
-        _ => names.split(", ").next(),
+        Some("x86_64") | None => names.split(", ").next(),
+        Some(_) => None,
     };
-    name.unwrap_or(names).to_owned()
+    name.unwrap_or(benchmark).to_owned()
 }
 
 /// The rows, and below each its functions.

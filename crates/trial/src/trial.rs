@@ -72,7 +72,7 @@ pub type Pair<'a> = (String, [Option<&'a ResultFile>; 2]);
 pub struct Machine {
     /// Name of the machine, without a side.
     pub machine: String,
-    /// Architecture of the machine: `x86_64`, `aarch64`; null if nothing was compared.
+    /// Architecture of the machine: `x86_64`, `aarch64`, `riscv64`; null if nothing was compared.
     pub architecture: Option<String>,
     /// Platform of the side without the change, as its result has it; empty if nothing was compared.
     pub base: String,

@@ -67,7 +67,8 @@ software:
 	count ipi_received
 	j leave
 
-/* Latency rows: stamps, counts, and checks whether WFI was one or two instructions before. */
+/* Latency rows: stamps, counts, and checks whether WFI was two instructions before. Between the two is what unmasks
+ * interrupts. */
 timer:
 	li t0, SIE_TIMER
 	csrc sie, t0
@@ -81,11 +82,8 @@ stamp:
 	sd t0, HANDLED_STAMP(t1)
 	csrr t0, sepc
 	li t2, WFI_CODE
-	lwu t3, -4(t0)
-	beq t3, t2, 1f
 	lwu t3, -8(t0)
 	bne t3, t2, 2f
-1:
 	ld t0, 16(t1)			/* found_halted */
 	addi t0, t0, 1
 	sd t0, 16(t1)

@@ -28,7 +28,8 @@ const char *controller_name(void)
 
 static void write_imsic(uint64_t number, uint64_t value)
 {
-	__asm__ volatile("csrw 0x150, %0\n\tcsrw 0x151, %1" : : "r"(number), "r"(value) : "memory");
+	WRITE_CSR(CSR_SISELECT, number);
+	WRITE_CSR(CSR_SIREG, value);
 }
 
 void interrupts_enable(void)
@@ -91,7 +92,8 @@ bool latency_interrupt_fill(struct latency_page *page)
 
 	for (unsigned i = 0; harts->imsic && i < harts->count; i++)
 		if (harts->ids[i] == cpus[0].id) {
-			page->interrupt_address = harts->imsic + i * harts->imsic_stride;
+			page->interrupt_address =
+				harts->imsic + harts->pages[i] * harts->imsic_stride;
 			page->interrupt_data = IMSIC_LATENCY;
 			return true;
 		}

@@ -3,7 +3,7 @@
 #include <arch/cpu.h>
 #include "latency.h"
 
-/* In assembly: a compiler may compress or join accesses. */
+/* In assembly: a compiler may join accesses. */
 uint8_t in8(uint64_t port)
 {
 	uint64_t value;

@@ -56,7 +56,7 @@ bool setup_mmu(void)
 	/* A CPU without Sv48 ignores the write to satp, and runs on without paging. */
 	if (READ_CSR(satp) != boot_satp) {
 		console_printf("worldswitch cannot run here: this CPU has no Sv48\n");
-		return false;
+		power_off(HYPERCALL_NONE);
 	}
 	keeps_accessed = hardware_sets_accessed();
 	return true;

@@ -44,7 +44,8 @@ static void on_fault(int number, siginfo_t *info, void *context)
 	vm_end(protected_vm, END_KVM,
 	       "the guest does not share a page that this monitor reads or writes: boot "
 	       "guest-protected.img, or a kernel that shares its pages");
-	/* Only this thread, which can't go on. It may keep the devices' lock: the machine has ended. */
+	/* Only this thread, which can't go on. If it has the devices' lock, another vCPU may wait for the lock until the
+	 * monitor's own end, and the record `bye` is then lost. */
 	syscall(SYS_exit, 0);
 }
 

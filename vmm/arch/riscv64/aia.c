@@ -3,6 +3,7 @@
  * have guest files, KVM uses these. */
 #include <arch/kvm.h>
 
+#include <errno.h>
 #include <sys/ioctl.h>
 
 #define MOST_SOURCES 96
@@ -69,8 +70,9 @@ bool aia_create(struct vm *vm, struct machine_tree *tree)
 {
 	struct kvm_create_device device = { .type = KVM_DEV_TYPE_RISCV_AIA };
 
+	/* ENODEV: this host has no AIA, and so the VM has no interrupt controller. */
 	if (ioctl(vm->fd, KVM_CREATE_DEVICE, &device) < 0)
-		return true;
+		return errno == ENODEV || fail("KVM can't create the AIA interrupt controller: %m");
 	if (!set_up(vm, (int)device.fd, tree))
 		return fail("KVM can't set up the AIA interrupt controller: %m");
 	vm->serial[0].interrupt = uart0_interrupt;

@@ -2,6 +2,8 @@
  * the extensions that are free for experiments and for vendors. KVM answers the rest itself. */
 #include <arch/kvm.h>
 
+#include "common/record.h"
+
 #define LEGACY_PUTCHAR 0x01
 #define LEGACY_GETCHAR 0x02
 #define CONSOLE	       0x4442434e /* "DBCN" */
@@ -15,13 +17,16 @@ enum { CONSOLE_WRITE, CONSOLE_READ, CONSOLE_WRITE_BYTE };
 #define NOT_SUPPORTED (-2)
 #define INVALID	      (-3)
 
-static long write_text(struct vm *vm, uint64_t at, uint64_t bytes)
+/* Writes the text's beginning, at most as long as a record, so that a guest can't keep its vCPU's thread for long: the
+ * call returns how many bytes were written (DBCN). */
+static long write_text(struct vm *vm, uint64_t at, uint64_t bytes, unsigned long *written)
 {
 	const uint8_t *text = memory_at(&vm->memory, at, bytes);
 
-	if (!text)
+	if (!text && bytes)
 		return INVALID;
-	for (uint64_t i = 0; i < bytes; i++)
+	*written = bytes < MAX_RECORD_BYTES ? bytes : MAX_RECORD_BYTES;
+	for (uint64_t i = 0; i < *written; i++)
 		vm_console(vm, text[i]);
 	return SUCCESS;
 }
@@ -35,8 +40,7 @@ static long console(struct vm *vm, unsigned long function, const unsigned long *
 	switch (function) {
 	case CONSOLE_WRITE:
 		if (!error)
-			error = write_text(vm, args[1], args[0]);
-		*value = error ? 0 : args[0];
+			error = write_text(vm, args[1], args[0], value);
 		return error;
 	case CONSOLE_READ: /* nothing is received */
 		return error;
@@ -67,9 +71,11 @@ void sbi_exit(struct vcpu *vcpu)
 	case LEGACY_PUTCHAR:
 		vm_console(vcpu->vm, (uint8_t)args[0]);
 		error = SUCCESS;
+		value = args[1]; /* legacy calls change a0 only */
 		break;
 	case LEGACY_GETCHAR:
 		error = FAILED;
+		value = args[1];
 		break;
 	}
 	vcpu->run->riscv_sbi.ret[0] = (unsigned long)error;

@@ -5,7 +5,7 @@
 #include <arch/kvm.h>
 
 /* KVM has set it up already, and stopped all vCPUs but the first, for the guest to start by SBI calls. It
- * passes on calls of the debug console only if told to; before Linux 6.6 it can't. */
+ * passes on calls of the debug console only if told to; before Linux 6.7 it can't. */
 bool arch_vcpu_init(struct vcpu *vcpu)
 {
 	(void)register_try(vcpu, SBI_EXTENSION(KVM_RISCV_SBI_EXT_DBCN), 1);

@@ -212,6 +212,7 @@ impl<'a> ArmImage<'a> {
         (kind(file) == Kind::Image).then_some(Self(file))
     }
 
+    /// Whether the kernel is for a big-endian machine (bit 0 of the flags).
     pub fn is_big_endian(self) -> bool {
         double(self.0, 24) & 1 != 0
     }

@@ -164,7 +164,7 @@ impl Kernel {
             let image = images.into_iter().find(|image| image.is_file())?;
             Some((image, release))
         };
-        // The kernels of most architectures are compressed (vmlinuz), that of riscv64 is not.
+        // Debian 13 names riscv64's Image vmlinux-RELEASE.
         let found = named("vmlinuz-").or_else(|| named("vmlinux-"));
         let (image, release) = found.or_else(beside_modules)?;
         if !image.is_file() {

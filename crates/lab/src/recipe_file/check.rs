@@ -6,6 +6,11 @@ use crate::sets::Architecture;
 /// Checks the rules of a recipe that its types do not enforce.
 pub(super) fn check(recipe: &Recipe) -> Result<(), String> {
     let kernel = recipe.kernel.as_ref();
+    if recipe.architecture == Architecture::Riscv64
+        && !matches!(recipe.hypervisor, Hypervisor::None | Hypervisor::Kvm)
+    {
+        return Err("architecture = \"riscv64\" has no Xen and no neve: use hypervisor.kind = \"kvm\", or leave [hypervisor] out".into());
+    }
     match &recipe.hypervisor {
         Hypervisor::Kvm if kernel.is_none() => {
             return Err("hypervisor.kind = \"kvm\" needs a [kernel]".into());

@@ -110,6 +110,7 @@ impl Settings {
             boot_limit: Some(properties.boot_limit),
             memory_mib: Some(self.memory_mib),
             digest: Some(self.digest.clone()),
+            guest_image: recipe.guest_image.clone(),
             workloads: whole.map(Whole::rows),
             // Workloads change the system for the next one; resuming makes launches cheap.
             launches_rows_apart: whole.is_some() && self.launch_point.is_some(),

@@ -207,6 +207,7 @@ pub struct Linux {
 /// A hypervisor in a nested machine, which runs the guest.
 #[derive(Clone, Debug)]
 pub enum Nested {
+    /// Linux with KVM and vmm.
     Linux(NestedLinux),
     /// Xen, whose Image is among the machine's files, and whose domains are the monitor's to describe.
     Xen(NestedXen),
@@ -215,6 +216,7 @@ pub enum Nested {
 /// Xen without a dom0 in a nested machine.
 #[derive(Clone, Debug)]
 pub struct NestedXen {
+    /// Xen's Image.
     pub hypervisor: PathBuf,
     /// Memory of Xen and its second domain.
     pub memory_beside_mib: u64,

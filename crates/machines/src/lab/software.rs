@@ -39,11 +39,7 @@ pub struct Software {
 pub fn software(recipe: &Recipe, resources: &Resources) -> Result<Software, MachineError> {
     let architecture = recipe.architecture;
     let program = |name, part, path| Program { name, part, path };
-    let guest = resources.guest_for(architecture)?;
-    let guest = match &recipe.guest_image {
-        Some(image) => guest.with_file_name(image).with_extension("elf"),
-        None => guest,
-    };
+    let guest = resources.guest_elf(architecture, recipe.guest_image.as_deref())?;
     let mut programs = vec![program("guest", Part::Guest, guest)];
     let mut hypervisors = 1 + u8::from(recipe.nested.is_some());
     match &recipe.hypervisor {

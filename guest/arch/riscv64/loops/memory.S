@@ -84,7 +84,8 @@
 	slli a4, a4, 12
 .endm
 
-/* Writes the entry into the table at a4; the fence makes it visible to the walker. Labels 8, 9. */
+/* Writes the entry into the table at a4. The fence orders the entry before later stores; without SFENCE.VMA the walker
+ * may see it late. Labels 8, 9. */
 .macro set_pt_leaf shift
 	li a6, 0xff8
 	srli a5, a2, \shift - 3

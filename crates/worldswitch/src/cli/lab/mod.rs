@@ -159,8 +159,8 @@ pub struct BootArgs {
     /// The machine, such as kvm or lab:kvm-shadow@6.12.
     pub name: String,
     /// The kernel. On x86: a Linux bzImage, an ELF file with a PVH entry, or a multiboot kernel. On ARM: an arm64
-    /// Image, or a program without a header whose name ends in .flat. The kernel may be compressed, or in an EFI
-    /// program (zboot, unified kernel image).
+    /// Image, or a program without a header whose name ends in .flat. On RISC-V: an Image. The kernel may be compressed,
+    /// or in an EFI program (zboot, unified kernel image).
     #[arg(long, value_name = "FILE")]
     pub kernel: PathBuf,
     /// The initramfs of the kernel.

@@ -63,7 +63,8 @@
 
 #include <stdint.h>
 
-#define CSR_NAME(name) #name
+#define CSR_TEXT(name) #name
+#define CSR_NAME(name) CSR_TEXT(name)
 #define READ_CSR(name)                                                                    \
 	({                                                                                \
 		uint64_t value_;                                                          \

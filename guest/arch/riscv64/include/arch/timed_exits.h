@@ -17,7 +17,7 @@ TIMED_OFFSET(timer_operand, ticks, TIMER_TICKS);
 TIMED_OFFSET(timer_operand, handled, TIMER_HANDLED);
 TIMED_OFFSET(timer_operand, early, TIMER_EARLY);
 TIMED_OFFSET(timer_operand, sstc, TIMER_SSTC);
-/* Enables the timer interrupt; timer_stop() disables it. NULL, or why it is not possible. */
+/* Always NULL. The loop enables the interrupt; timer_stop() disables it. */
 const char *timer_operand_fill(struct timer_operand *operand);
 void timer_stop(void);
 
