@@ -125,6 +125,15 @@ has() { grep -qE "^$1 [tTwW] $2\$" kvm.txt; }
             jq -r '[.functions[].name] | join(" ")' explained.json | grep -q kvm_riscv
         done
     done
+    # ECALL itself is charged: nothing is left over.
+    ws explain hypercall --on lab:kvm-riscv --json >explained.json
+    read -r attributed guest measured intercepted < <(sum explained.json)
+    [ "$intercepted" -eq 0 ] && [ $((attributed + guest)) -eq "$measured" ]
+    # Without Sstc KVM sets a timer of the host, and that calls the firmware.
+    ws run --on lab:kvm-riscv,lab:kvm-riscv+sstc=0 --boots 1 --bench '^(set-timer|timer-10ms)$' -o timers
+    [ "$(insns timers/lab-kvm-riscv+sstc=0 set-timer)" -gt $(($(insns timers/lab-kvm-riscv set-timer) + 400)) ]
+    [ "$(insns timers/lab-kvm-riscv timer-10ms)" -lt 20 ]
+    [ "$(insns timers/lab-kvm-riscv+sstc=0 timer-10ms)" -gt 2000 ]
 }
 
 @test "ARM: with and without VHE, and the difference adds up" {

@@ -232,10 +232,12 @@ fn image(
         of_image && machine.control == Control::Launched
     });
     // A log can be read without an image. To boot, or if the user names one, it must be valid.
-    Ok(match resources.guest_elf(of.architecture, of.guest_image.as_deref()) {
-        Ok(path) if booted || spec.parts.guest.is_some() => Some(GuestImage::read(&path)?),
-        Ok(path) => GuestImage::read(&path).ok(),
-        Err(why) if spec.parts.guest.is_some() => return Err(why.into()),
-        Err(_) => None,
-    })
+    Ok(
+        match resources.guest_elf(of.architecture, of.guest_image.as_deref()) {
+            Ok(path) if booted || spec.parts.guest.is_some() => Some(GuestImage::read(&path)?),
+            Ok(path) => GuestImage::read(&path).ok(),
+            Err(why) if spec.parts.guest.is_some() => return Err(why.into()),
+            Err(_) => None,
+        },
+    )
 }
