@@ -25,7 +25,7 @@ pub enum Shipped {
     Elvis,
     /// The library that sets the timers of an ARM machine that resumes (`plugin/timers.c`). An x86 machine needs none.
     Timers,
-    /// The same of a RISC-V machine (`plugin/timers_riscv64.c`).
+    /// The library that sets the timers of a RISC-V machine that resumes (`plugin/timers_riscv64.c`).
     RiscvTimers,
     /// The plugin of QEMU, of which the others are in the same folder.
     Plugin,
