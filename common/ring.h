@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Writes the physical address of a note to it: to an I/O port, on aarch64 to an address. There is one in a process.
+/* Writes the physical address of a note to it: to an I/O port, on aarch64 and riscv64 to an address. There is one in a process.
  * NULL, or what failed, with errno. */
 const char *ring_below(uint64_t where, uint64_t note);
 

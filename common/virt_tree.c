@@ -2,24 +2,13 @@
 #include "common/virt_tree.h"
 
 #include "common/pl011_registers.h"
-#include "common/text.h"
+#include "common/tree_node_at.h"
 
 #define CLOCK_HZ 24000000
 
 /* An interrupt is three cells: kind, number, trigger. */
 #define SHARED(intid)  0, (intid)-32, 4 /* level-triggered */
 #define PRIVATE(intid) 1, (intid)-16, 4
-
-/* A node with a unit address. */
-static void node_at(struct tree_writer *tree, const char *name, uint64_t address)
-{
-	char buffer[40];
-	struct text text;
-
-	text_start(&text, buffer, sizeof(buffer));
-	text_printf(&text, "%s@%lx", name, address);
-	tree_node(tree, buffer);
-}
 
 void virt_tree_root(struct tree_writer *tree)
 {

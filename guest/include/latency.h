@@ -16,6 +16,7 @@ struct latency_handled {
 };
 TIMED_OFFSET(latency_handled, count, HANDLED_COUNT);
 TIMED_OFFSET(latency_handled, stamp, HANDLED_STAMP);
+TIMED_OFFSET(latency_handled, found_halted, HANDLED_FOUND_HALTED);
 TIMED_OFFSET(latency_page, stamps, LATENCY_PAGE_STAMPS);
 TIMED_OFFSET(latency_page, stamp, LATENCY_PAGE_STAMP);
 extern struct latency_handled latency_handled;

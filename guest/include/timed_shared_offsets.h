@@ -37,10 +37,11 @@
 #define LATENCY_OPERAND_SETTLE	48
 
 /* struct latency_page (common/latency_page.h) and struct latency_handled (latency.h) */
-#define LATENCY_PAGE_STAMPS 0
-#define LATENCY_PAGE_STAMP  8
-#define HANDLED_COUNT	    0
-#define HANDLED_STAMP	    8
+#define LATENCY_PAGE_STAMPS  0
+#define LATENCY_PAGE_STAMP   8
+#define HANDLED_COUNT	     0
+#define HANDLED_STAMP	     8
+#define HANDLED_FOUND_HALTED 16
 
 /* struct event_channel_operand and struct event_latency_operand (event_channel.h) */
 #define EVENT_CALL    0

@@ -44,17 +44,6 @@ void other_stop(struct latency *latency);
 uint64_t latency_now(void);
 /* Makes the guest's counter equal to latency_now(). Called by the vCPU's own thread, or before it runs. */
 bool latency_one_clock(struct vcpu *vcpu);
-/* Must the counters be equal? Kicks that are only counted get no stamps: on RISC-V, where KVM can't make the
- * counters equal, they are what works. Elsewhere all commands make them equal. */
-static inline bool latency_needs_clock(enum latency_command command)
-{
-#ifdef __riscv
-	return command < LATENCY_NOBODY || command > LATENCY_NOBODY_ANY_LENGTH;
-#else
-	(void)command;
-	return true;
-#endif
-}
 /* Finds the line for the interrupt at `address` with `data` (struct latency_page). */
 bool latency_route(struct vm *vm, uint64_t address, uint64_t data, uint32_t *line);
 

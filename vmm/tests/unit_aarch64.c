@@ -10,15 +10,13 @@
 #include <unistd.h>
 
 #include <arch/board.h>
-#include "common/tree.h"
 #include "vmm/options.h"
 
-#include <cmocka.h> /* last: fail() is a macro there */
+#include <cmocka.h> /* last but one: fail() is a macro there */
+#define RAM_BYTES 0x300000
+#include "virt_machine.h"
 
 /* ---- device tree ---------------------------------------------------------------------------- */
-
-static uint8_t bytes[TREE_BYTES];
-static struct tree tree;
 
 static const struct machine_tree machine = { .cpus = 20,
 					     .gic_version = 3,
@@ -28,18 +26,10 @@ static const struct machine_tree machine = { .cpus = 20,
 					     .initrd_bytes = 0x1234,
 					     .command_line = "bench=idle nonce=7" };
 
-static void read_back(const struct machine_tree *of)
-{
-	size_t size = tree_write(bytes, sizeof(bytes), of);
-
-	assert_int_not_equal(size, 0);
-	assert_null(tree_read(&tree, bytes, (uint32_t)size));
-}
-
 static void the_guest_finds_what_the_monitor_has(void **state)
 {
 	(void)state;
-	read_back(&machine);
+	tree_read_back(&machine);
 	assert_string_equal(tree.bootargs, "bench=idle nonce=7");
 	assert_int_equal(tree.ram_count, 1);
 	assert_true(tree.ram[0].start == RAM && tree.ram[0].end == RAM + (5ull << 30));
@@ -87,7 +77,7 @@ static void persistent_memory_is_told_if_there_is_some(void **state)
 	assert_true(has_words(size, reg, 4));
 	assert_non_null(memmem(bytes, size, "pmem-region", sizeof("pmem-region")));
 	/* It is no memory. */
-	read_back(&other);
+	tree_read_back(&other);
 	assert_int_equal(tree.ram_count, 1);
 }
 
@@ -100,7 +90,7 @@ static void version_2_and_virtual_el2_are_told(void **state)
 					    .command_line = "" };
 
 	(void)state;
-	read_back(&other);
+	tree_read_back(&other);
 	assert_int_equal(tree.gic_version, 2);
 	assert_true(tree.gic_cpu_interface == GIC_CPU_INTERFACE);
 	assert_true(tree.its == 0);
@@ -110,16 +100,8 @@ static void version_2_and_virtual_el2_are_told(void **state)
 
 static void a_tree_that_does_not_fit_is_none(void **state)
 {
-	size_t size = tree_write(bytes, sizeof(bytes), &machine);
-
 	(void)state;
-	for (size_t most = 0; most < size; most++) {
-		uint8_t *exact = malloc(most + 1);
-
-		assert_int_equal(tree_write(exact, most, &machine), 0);
-		free(exact);
-	}
-	assert_int_equal(tree_write(bytes, size, &machine), size);
+	tree_fits_or_is_none(&machine);
 }
 
 /* ---- Xen and its domains --------------------------------------------------------------------- */
@@ -196,14 +178,6 @@ static void a_tree_of_xen_that_does_not_fit_is_none(void **state)
 
 /* ---- arm64 Image ---------------------------------------------------------------------------- */
 
-static uint8_t ram[0x300000];
-static const struct memory memory = {
-	.regions = { { .guest = RAM, .bytes = sizeof(ram), .host = ram } },
-	.count = 1,
-	.bytes = sizeof(ram),
-};
-static struct kernel kernel;
-
 struct image {
 	uint32_t code[2];
 	uint64_t text_offset, image_bytes, flags, reserved[3];
@@ -219,17 +193,6 @@ static struct image good(void)
 			       .magic = 0x644d5241,
 			       .note = { 12, 0, 1 },
 			       .name = "worldswitch" };
-}
-
-static bool load(const struct image *image, size_t size)
-{
-	uint8_t *exact = malloc(size + 1);
-	bool done;
-
-	memcpy(exact, image, size);
-	done = image_load(exact, size, &memory, &kernel);
-	free(exact);
-	return done;
 }
 
 static void an_image_is_loaded_where_it_wants(void **state)

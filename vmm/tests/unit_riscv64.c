@@ -10,9 +10,10 @@
 #include <arch/board.h>
 #include "common/fdt.h"
 #include "common/harts.h"
-#include "common/tree.h"
 
-#include <cmocka.h> /* last: fail() is a macro there */
+#include <cmocka.h> /* last but one: fail() is a macro there */
+#define RAM_BYTES 0x400000
+#include "virt_machine.h"
 
 /* KVM's numbers (enum KVM_RISCV_ISA_EXT_ID). */
 #define SSTC	       8
@@ -61,8 +62,6 @@ static void all_extensions_fit(void **state)
 
 /* ---- device tree ---------------------------------------------------------------------------- */
 
-static uint8_t bytes[TREE_BYTES];
-static struct tree tree;
 static struct harts harts;
 
 static const struct machine_tree machine = { .cpus = 20,
@@ -76,11 +75,7 @@ static const struct machine_tree machine = { .cpus = 20,
 
 static void read_back(const struct machine_tree *of)
 {
-	size_t size = tree_write(bytes, sizeof(bytes), of);
-
-	assert_int_not_equal(size, 0);
-	assert_null(tree_read(&tree, bytes, (uint32_t)size));
-	harts_read(&harts, bytes, (uint32_t)size);
+	harts_read(&harts, bytes, tree_read_back(of));
 }
 
 static void the_guest_finds_what_the_monitor_has(void **state)
@@ -218,29 +213,13 @@ static void the_largest_machine_fits(void **state)
 static void a_tree_that_does_not_fit_is_none(void **state)
 {
 	struct machine_tree small = machine;
-	size_t size;
 
 	(void)state;
 	small.cpus = 2;
-	size = tree_write(bytes, sizeof(bytes), &small);
-	for (size_t most = 0; most < size; most++) {
-		uint8_t *exact = malloc(most + 1);
-
-		assert_int_equal(tree_write(exact, most, &small), 0);
-		free(exact);
-	}
-	assert_int_equal(tree_write(bytes, size, &small), size);
+	tree_fits_or_is_none(&small);
 }
 
 /* ---- RISC-V Image --------------------------------------------------------------------------- */
-
-static uint8_t ram[0x400000];
-static const struct memory memory = {
-	.regions = { { .guest = RAM, .bytes = sizeof(ram), .host = ram } },
-	.count = 1,
-	.bytes = sizeof(ram),
-};
-static struct kernel kernel;
 
 struct image {
 	uint32_t code[2];
@@ -260,17 +239,6 @@ static struct image good(void)
 			       .magic = 0x05435352,
 			       .note = { 12, 0, 1 },
 			       .name = "worldswitch" };
-}
-
-static bool load(const struct image *image, size_t size)
-{
-	uint8_t *exact = malloc(size + 1);
-	bool done;
-
-	memcpy(exact, image, size);
-	done = image_load(exact, size, &memory, &kernel);
-	free(exact);
-	return done;
 }
 
 static void an_image_is_loaded_where_it_wants(void **state)

@@ -1,48 +1,11 @@
-/* Reads the device tree passed by the boot protocol, and determines which memory is free. */
+/* Reads what the boot protocol passed. */
 #include <arch/cpu.h>
-#include "common/fdt.h"
-#include "common/memory_ranges.h"
 #include "guest/arch/aarch64/machine.h"
-
-#define TREE_ALIGNMENT 8
-
-extern char image_start[], image_end[];
 
 /* Address of the device tree, from boot.S. */
 uint64_t boot_tree;
 uint64_t cpu_level;
 
-struct boot_info boot_info;
-
-static void add_ram(uint64_t start, uint64_t end)
-{
-	if (boot_info.ram_count < MAX_RANGES && start < end)
-		boot_info.ram[boot_info.ram_count++] =
-			(struct memory_range){ .start = start, .end = end };
-}
-
-static void take_away(uint64_t start, uint64_t end)
-{
-	ranges_take_away(boot_info.ram, &boot_info.ram_count, start, end);
-}
-
-const char *boot_read(struct tree *tree)
-{
-	const char *wrong;
-
-	boot_info.protocol = "arm64-image";
-	boot_info.mapped_end = 512 * GIB;
-	if (!boot_tree || boot_tree % TREE_ALIGNMENT)
-		return "the boot protocol gave no device tree";
-	wrong = tree_read(tree, (const void *)boot_tree, FDT_MAX_BYTES);
-	for (unsigned i = 0; i < MAX_CMDLINE_BYTES; i++)
-		boot_info.cmdline[i] = tree->bootargs[i];
-	for (unsigned i = 0; i < tree->ram_count; i++)
-		add_ram(tree->ram[i].start, tree->ram[i].end);
-	take_away((uint64_t)image_start, (uint64_t)image_end);
-	/* Not needed after this, but no benchmark may use it as untouched memory. */
-	take_away(boot_tree, boot_tree + FDT_MAX_BYTES);
-	for (unsigned i = 0; i < tree->reserved_count; i++)
-		take_away(tree->reserved[i].start, tree->reserved[i].end);
-	return wrong;
-}
+#define BOOT_PROTOCOL "arm64-image"
+#define MEMORY_TAKEN  (uint64_t) image_start
+#include "guest/platform/tree_boot.h"

@@ -4,6 +4,7 @@
  */
 #include <arch/cpu.h>
 #include <arch/exceptions.h>
+#include <arch/timed_offsets.h>
 
 	.macro own register, name
 	adrp \register, cpu_level
@@ -163,9 +164,9 @@ interrupt_entry:
 	cmp w0, w3
 	ccmp w2, w3, #4, ne
 	b.ne 3f
-	ldr x0, [x1, #16]
+	ldr x0, [x1, #HANDLED_FOUND_HALTED]
 	add x0, x0, #1
-	str x0, [x1, #16]
+	str x0, [x1, #HANDLED_FOUND_HALTED]
 3:	ldr x0, [x1]
 	add x0, x0, #1
 	str x0, [x1]

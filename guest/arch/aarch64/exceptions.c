@@ -1,9 +1,9 @@
 /* Passes exceptions to the innermost try_call(), else to core/. The entry points are in assembly. */
 #include <arch/exceptions.h>
-#include "guest/core/guest_arch.h"
 #include <arch/cpu.h>
 #include "guest/arch/aarch64/machine.h"
 #include "guest/core/smp.h"
+#include "guest/core/try_frame.h"
 
 #define ESR_CLASS_SHIFT 26
 /* Vectors in fault records: the exception class of a synchronous one (0 to 63), then the others. */
@@ -11,18 +11,8 @@
 /* Gives up after so many exceptions while reporting one. */
 #define MAX_NESTED	3
 
-/* exceptions.S uses the first word. */
-struct try_frame {
-	uint64_t sp;
-	struct try_frame *outer;
-	struct fault *fault;
-};
-
-bool try_enter(void (*fn)(void *), void *arg, struct try_frame *frame);
-_Noreturn void try_leave(struct try_frame *frame);
 _Noreturn void exception_taken(uint64_t kind);
 
-static struct try_frame *innermost; /* of the first CPU: only that one runs benchmarks */
 static unsigned nested;
 
 /* DDI 0487, ESR_EL1.EC. */
@@ -43,17 +33,6 @@ static const char *const class_names[64] = {
 	[0x26] = "sp-alignment",
 	[0x3c] = "brk",
 };
-
-bool try_call(void (*fn)(void *), void *arg, struct fault *fault)
-{
-	struct try_frame frame = { .outer = innermost, .fault = fault };
-	bool returned;
-
-	innermost = &frame;
-	returned = try_enter(fn, arg, &frame);
-	innermost = frame.outer;
-	return returned;
-}
 
 static struct fault describe(uint64_t kind)
 {

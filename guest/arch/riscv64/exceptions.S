@@ -84,9 +84,9 @@ stamp:
 	li t2, WFI_CODE
 	lwu t3, -8(t0)
 	bne t3, t2, 2f
-	ld t0, 16(t1)			/* found_halted */
+	ld t0, HANDLED_FOUND_HALTED(t1)
 	addi t0, t0, 1
-	sd t0, 16(t1)
+	sd t0, HANDLED_FOUND_HALTED(t1)
 2:
 	ld t0, HANDLED_COUNT(t1)
 	addi t0, t0, 1

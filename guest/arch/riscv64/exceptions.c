@@ -1,8 +1,8 @@
 /* Passes exceptions to the innermost try_call(), else to core/. The entry point is in assembly. */
-#include "guest/core/guest_arch.h"
 #include <arch/cpu.h>
 #include "guest/arch/riscv64/machine.h"
 #include "guest/core/smp.h"
+#include "guest/core/try_frame.h"
 
 /* Vectors in fault records: the cause of an exception (0 to 63), then those of interrupts. */
 #define VECTOR_INTERRUPTS 64
@@ -10,18 +10,8 @@
 /* Gives up after so many exceptions while reporting one. */
 #define MAX_NESTED	  3
 
-/* exceptions.S uses the first word. */
-struct try_frame {
-	uint64_t sp;
-	struct try_frame *outer;
-	struct fault *fault;
-};
-
-bool try_enter(void (*fn)(void *), void *arg, struct try_frame *frame);
-_Noreturn void try_leave(struct try_frame *frame);
 _Noreturn void exception_taken(void);
 
-static struct try_frame *innermost; /* of the first CPU: only that one runs benchmarks */
 static unsigned nested;
 
 /* Privileged Architecture, scause. */
@@ -40,17 +30,6 @@ static const char *const cause_names[] = {
 	[13] = "load-page",
 	[15] = "store-page",
 };
-
-bool try_call(void (*fn)(void *), void *arg, struct fault *fault)
-{
-	struct try_frame frame = { .outer = innermost, .fault = fault };
-	bool returned;
-
-	innermost = &frame;
-	returned = try_enter(fn, arg, &frame);
-	innermost = frame.outer;
-	return returned;
-}
 
 static struct fault describe(void)
 {

@@ -1,4 +1,5 @@
 /* The machine as a whole: initialization, identification, SBI calls, power-off. */
+#include "common/fdt.h"
 #include "guest/arch/riscv64/machine.h"
 #include <arch/cpu.h>
 #include <arch/timed_exits.h>
@@ -37,13 +38,14 @@ struct sbi_result sbi_call(uint64_t extension, uint64_t function, uint64_t a, ui
 
 void arch_init(void)
 {
-	const char *wrong = boot_read(&tree, &harts);
+	const char *wrong = boot_read(&tree);
 
 	console_init(&tree);
 	if (wrong) {
 		console_printf("worldswitch cannot run here: %s\n", wrong);
 		power_off(HYPERCALL_NONE);
 	}
+	harts_read(&harts, (const void *)boot_tree, FDT_MAX_BYTES);
 }
 
 void arch_enable_interrupts(const struct params *params)

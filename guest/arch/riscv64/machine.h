@@ -9,8 +9,11 @@
 const struct tree *machine_tree(void);
 const struct harts *machine_harts(void);
 
-/* Fills boot_info, *tree and *harts from the boot protocol's information. Returns NULL, or what is wrong. */
-const char *boot_read(struct tree *tree, struct harts *harts);
+/* From boot.S: the address of the device tree, and the first hart's number. */
+extern uint64_t boot_tree, boot_hart;
+
+/* Fills boot_info and *tree from the boot protocol's information. Returns NULL, or what is wrong. */
+const char *boot_read(struct tree *tree);
 
 /* Creates the initial page tables. Returns the value for satp; boot.S calls it with paging off. */
 uint64_t boot_map(void);

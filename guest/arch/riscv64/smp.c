@@ -9,8 +9,6 @@ _Noreturn void cpu_rest_loop(void);
 _Noreturn void cpu_started(void);
 void other_entry(void);
 
-extern uint64_t boot_hart;
-
 _Noreturn void cpu_started(void)
 {
 	struct cpu *self = cpu_self();

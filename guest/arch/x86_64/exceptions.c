@@ -1,7 +1,7 @@
 /* Passes exceptions to the innermost try_call(), else to core/. The entry points are in assembly. */
-#include "guest/core/guest_arch.h"
 #include <arch/cpu.h>
 #include "guest/core/smp.h"
+#include "guest/core/try_frame.h"
 #include <arch/tables.h>
 
 #define PAGE_FAULT 14
@@ -11,18 +11,7 @@ struct exception_frame {
 	uint64_t vector, error, ip, cs, flags, sp, ss;
 };
 
-/* exceptions.S uses the first word. */
-struct try_frame {
-	uint64_t sp;
-	struct try_frame *outer;
-	struct fault *fault;
-};
-
-bool try_enter(void (*fn)(void *), void *arg, struct try_frame *frame);
-_Noreturn void try_leave(struct try_frame *frame);
 _Noreturn void exception_taken(const struct exception_frame *frame);
-
-static struct try_frame *innermost; /* of the first CPU: only that one runs benchmarks */
 
 static const char *exception_name(uint64_t vector)
 {
@@ -33,17 +22,6 @@ static const char *exception_name(uint64_t vector)
 	};
 
 	return vector < 32 ? names[vector] : "?";
-}
-
-bool try_call(void (*fn)(void *), void *arg, struct fault *fault)
-{
-	struct try_frame frame = { .outer = innermost, .fault = fault };
-	bool returned;
-
-	innermost = &frame;
-	returned = try_enter(fn, arg, &frame);
-	innermost = frame.outer;
-	return returned;
 }
 
 _Noreturn void exception_taken(const struct exception_frame *frame)

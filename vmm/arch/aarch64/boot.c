@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
+#include "vmm/device_set.h"
 #include "vmm/vmm_arch.h"
 #include "common/arm64_image.h"
 #include "common/virt_tree.h"
@@ -21,18 +22,9 @@ bool arch_load(const uint8_t *file, size_t bytes, const struct memory *memory,
 			      : image_load(file, bytes, memory, kernel);
 }
 
-static bool set(int device, uint32_t group, uint64_t attribute, void *value)
-{
-	struct kvm_device_attr attr = { .group = group,
-					.attr = attribute,
-					.addr = (uint64_t)value };
-
-	return ioctl(device, KVM_SET_DEVICE_ATTR, &attr) == 0;
-}
-
 static bool set_address(int device, uint64_t type, uint64_t address)
 {
-	return set(device, KVM_DEV_ARM_VGIC_GRP_ADDR, type, &address);
+	return device_set(device, KVM_DEV_ARM_VGIC_GRP_ADDR, type, &address);
 }
 
 static int create_device(const struct vm *vm, uint32_t type)
@@ -60,14 +52,15 @@ static bool create_gic(const struct vm *vm, struct machine_tree *tree)
 		placed = set_address(gic, KVM_VGIC_V2_ADDR_TYPE_DIST, GIC_DISTRIBUTOR) &&
 			 set_address(gic, KVM_VGIC_V2_ADDR_TYPE_CPU, GIC_CPU_INTERFACE);
 	}
-	if (!placed || !set(gic, KVM_DEV_ARM_VGIC_GRP_NR_IRQS, 0, &interrupts) ||
-	    (tree->el2 && !set(gic, GROUP_MAINTENANCE, 0, &maintenance)) ||
-	    !set(gic, KVM_DEV_ARM_VGIC_GRP_CTRL, KVM_DEV_ARM_VGIC_CTRL_INIT, NULL))
+	if (!placed || !device_set(gic, KVM_DEV_ARM_VGIC_GRP_NR_IRQS, 0, &interrupts) ||
+	    (tree->el2 && !device_set(gic, GROUP_MAINTENANCE, 0, &maintenance)) ||
+	    !device_set(gic, KVM_DEV_ARM_VGIC_GRP_CTRL, KVM_DEV_ARM_VGIC_CTRL_INIT, NULL))
 		return fail("KVM can't create the interrupt controller, a GICv%u: %m",
 			    tree->gic_version);
 	its = tree->gic_version == 3 ? create_device(vm, KVM_DEV_TYPE_ARM_VGIC_ITS) : -1;
-	tree->has_its = its >= 0 && set_address(its, KVM_VGIC_ITS_ADDR_TYPE, GIC_ITS) &&
-			set(its, KVM_DEV_ARM_VGIC_GRP_CTRL, KVM_DEV_ARM_VGIC_CTRL_INIT, NULL);
+	tree->has_its =
+		its >= 0 && set_address(its, KVM_VGIC_ITS_ADDR_TYPE, GIC_ITS) &&
+		device_set(its, KVM_DEV_ARM_VGIC_GRP_CTRL, KVM_DEV_ARM_VGIC_CTRL_INIT, NULL);
 	return true;
 }
 

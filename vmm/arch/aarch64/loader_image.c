@@ -3,15 +3,10 @@
 #include <string.h>
 
 #include "common/arm64_image.h"
+#include "vmm/guest_note.h"
 #include <arch/board.h>
 
 #define FLAT_ROOM (128ull << 20)
-
-/* The ELF note of our own guest, directly after the Image header. */
-struct note {
-	uint32_t name_bytes, bytes, type;
-	char name[12];
-};
 
 /* Like QEMU's loading of unknown files (hw/arm/boot.c): the file at 512 KiB. How much memory the program
  * needs is unknown, so nothing else is put below 128 MiB, or half of a smaller memory. */
@@ -33,7 +28,6 @@ bool image_load(const uint8_t *file, size_t bytes, const struct memory *memory,
 		struct kernel *kernel)
 {
 	struct arm64_image image;
-	struct note note = { 0 };
 	uint64_t entry;
 	const char *wrong;
 
@@ -51,9 +45,6 @@ bool image_load(const uint8_t *file, size_t bytes, const struct memory *memory,
 			    image.memory_bytes >> 10);
 	memcpy(memory_at(memory, entry, bytes), file, bytes);
 	*kernel = (struct kernel){ .entry = entry, .end = entry + image.memory_bytes };
-	if (bytes >= sizeof(struct arm64_image_header) + sizeof(note))
-		memcpy(&note, file + sizeof(struct arm64_image_header), sizeof(note));
-	kernel->worldswitch = note.name_bytes == sizeof(note.name) &&
-			      memcmp(note.name, "worldswitch", sizeof(note.name)) == 0;
+	kernel->worldswitch = guest_note_is(file, bytes, sizeof(struct arm64_image_header));
 	return true;
 }

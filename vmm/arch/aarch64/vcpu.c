@@ -1,7 +1,7 @@
 /* Sets up an Arm vCPU and handles its exits (see vmm_arch.h). */
 #include <sys/ioctl.h>
 
-#include "vmm/vmm_arch.h"
+#include "vmm/system_event.h"
 #include <arch/board.h>
 
 /* Bits of kvm_vcpu_init.features; Linux 6.16, older headers lack them. */
@@ -56,27 +56,12 @@ static uint64_t core_register(const struct vcpu *vcpu, size_t offset)
 	return value;
 }
 
-/* Ends the machine; the message gives the guest's registers. */
 static void give_up(struct vcpu *vcpu, const char *why, unsigned long number)
 {
 	vm_end(vcpu->vm, END_KVM, "%s on vCPU %u at pc 0x%lx, pstate 0x%lx (exit reason %u, 0x%lx)",
 	       why, vcpu->number, core_register(vcpu, offsetof(struct kvm_regs, regs.pc)),
 	       core_register(vcpu, offsetof(struct kvm_regs, regs.pstate)), vcpu->run->exit_reason,
 	       number);
-}
-
-static void system_event(struct vcpu *vcpu)
-{
-	switch (vcpu->run->system_event.type) {
-	case KVM_SYSTEM_EVENT_SHUTDOWN:
-		vm_end(vcpu->vm, END_OFF, "the guest powered off");
-		return;
-	case KVM_SYSTEM_EVENT_RESET:
-		vm_end(vcpu->vm, END_RESET, "the guest asked for a reset");
-		return;
-	default:
-		give_up(vcpu, "an unknown system event", vcpu->run->system_event.type);
-	}
 }
 
 void arch_exit(struct vcpu *vcpu)

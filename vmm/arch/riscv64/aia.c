@@ -1,6 +1,7 @@
 /* The interrupt controller in KVM (RISC-V Advanced Interrupt Architecture 1.0): an IMSIC for each vCPU, and
  * an APLIC that makes messages of the serial port's line. Only hosts with Ssaia have it. Where their IMSICs
  * have guest files, KVM uses these. */
+#include "vmm/device_set.h"
 #include <arch/kvm.h>
 
 #include <errno.h>
@@ -8,23 +9,14 @@
 
 #define MOST_SOURCES 96
 
-static bool set(int device, uint32_t group, uint64_t attribute, void *value)
-{
-	struct kvm_device_attr attr = { .group = group,
-					.attr = attribute,
-					.addr = (uint64_t)value };
-
-	return ioctl(device, KVM_SET_DEVICE_ATTR, &attr) == 0;
-}
-
 static bool set_number(int device, uint64_t number, uint32_t value)
 {
-	return set(device, KVM_DEV_RISCV_AIA_GRP_CONFIG, number, &value);
+	return device_set(device, KVM_DEV_RISCV_AIA_GRP_CONFIG, number, &value);
 }
 
 static bool set_address(int device, uint64_t what, uint64_t address)
 {
-	return set(device, KVM_DEV_RISCV_AIA_GRP_ADDR, what, &address);
+	return device_set(device, KVM_DEV_RISCV_AIA_GRP_ADDR, what, &address);
 }
 
 /* KVM finds a vCPU by bits of its IMSIC's address. */
@@ -55,7 +47,7 @@ static bool set_up(const struct vm *vm, int device, struct machine_tree *tree)
 		if (!set_address(device, KVM_DEV_RISCV_AIA_ADDR_IMSIC((uint64_t)i),
 				 IMSIC + (uint64_t)i * KVM_DEV_RISCV_IMSIC_SIZE))
 			return false;
-	return set(device, KVM_DEV_RISCV_AIA_GRP_CTRL, KVM_DEV_RISCV_AIA_CTRL_INIT, NULL);
+	return device_set(device, KVM_DEV_RISCV_AIA_GRP_CTRL, KVM_DEV_RISCV_AIA_CTRL_INIT, NULL);
 }
 
 static void uart0_interrupt(void *context, bool level)

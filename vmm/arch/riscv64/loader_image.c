@@ -2,6 +2,7 @@
  * only before the guest runs. */
 #include <string.h>
 
+#include "vmm/guest_note.h"
 #include <arch/board.h>
 
 #define MAGIC	  0x05435352u /* "RSC\x05" */
@@ -16,23 +17,6 @@ struct header {
 	uint32_t magic, pe;
 };
 _Static_assert(sizeof(struct header) == 64, "the header");
-
-/* The ELF note of our own guest, directly after the header. */
-struct note {
-	uint32_t name_bytes, bytes, type;
-	char name[12];
-};
-
-static bool is_ours(const uint8_t *file, size_t bytes)
-{
-	struct note note;
-
-	if (bytes < sizeof(struct header) + sizeof(note))
-		return false;
-	memcpy(&note, file + sizeof(struct header), sizeof(note));
-	return note.name_bytes == sizeof(note.name) &&
-	       memcmp(note.name, "worldswitch", sizeof(note.name)) == 0;
-}
 
 static bool header_read(const uint8_t *file, size_t bytes, struct header *header)
 {
@@ -66,6 +50,6 @@ bool image_load(const uint8_t *file, size_t bytes, const struct memory *memory,
 	memcpy(memory_at(memory, entry, bytes), file, bytes);
 	*kernel = (struct kernel){ .entry = entry,
 				   .end = entry + needed,
-				   .worldswitch = is_ours(file, bytes) };
+				   .worldswitch = guest_note_is(file, bytes, sizeof(header)) };
 	return true;
 }

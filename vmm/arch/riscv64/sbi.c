@@ -3,12 +3,11 @@
 #include <arch/kvm.h>
 
 #include "common/record.h"
+#include "common/sbi_call.h"
 
 #define LEGACY_PUTCHAR 0x01
 #define LEGACY_GETCHAR 0x02
 #define CONSOLE	       0x4442434e /* "DBCN" */
-/* Ours: a call that only user space answers, for the guest's row hypercall-user. */
-#define WORLDSWITCH    0x08777377
 
 enum { CONSOLE_WRITE, CONSOLE_READ, CONSOLE_WRITE_BYTE };
 
@@ -59,8 +58,8 @@ void sbi_exit(struct vcpu *vcpu)
 	long error = NOT_SUPPORTED;
 
 	switch (vcpu->run->riscv_sbi.extension_id) {
-	case WORLDSWITCH:
-		if (function == 0) {
+	case SBI_VMM:
+		if (function == SBI_VMM_ADD_1) {
 			error = SUCCESS;
 			value = args[0] + 1;
 		}

@@ -1,43 +1,18 @@
 /* Writes the machine's device tree (bindings: Linux, Documentation/devicetree/bindings). Pure. */
-#include "common/text.h"
+#include "common/tree_node_at.h"
 #include "common/virt_tree.h"
-#include <arch/board.h>
+#include "vmm/options.h"
+#include "vmm/tree_chosen.h"
 
 #define APLIC_BYTES 0x4000
 #define IMSIC_BYTES 0x1000 /* per vCPU */
 #define CLOCK_HZ    3686400
 
-#define MOST_CPUS	    64
 #define EXTERNAL	    9 /* the interrupt of a vCPU that an IMSIC raises */
 #define LEVEL_HIGH	    4
 #define PHANDLE_APLIC	    1
 #define PHANDLE_IMSIC	    2
 #define PHANDLE_CPU(number) (3 + (number))
-
-/* A node with a unit address. */
-static void node_at(struct tree_writer *tree, const char *name, uint64_t address)
-{
-	char buffer[40];
-	struct text text;
-
-	text_start(&text, buffer, sizeof(buffer));
-	text_printf(&text, "%s@%lx", name, address);
-	tree_node(tree, buffer);
-}
-
-static void add_chosen(struct tree_writer *tree, const struct machine_tree *machine)
-{
-	uint64_t end = machine->initrd + machine->initrd_bytes;
-
-	tree_node(tree, "chosen");
-	tree_text(tree, "bootargs", machine->command_line);
-	tree_text(tree, "stdout-path", "/serial@10000000");
-	if (machine->initrd_bytes) {
-		TREE_CELLS(tree, "linux,initrd-start", TREE_WIDE(machine->initrd));
-		TREE_CELLS(tree, "linux,initrd-end", TREE_WIDE(end));
-	}
-	tree_node_end(tree);
-}
 
 static const char *mmu_type(uint64_t satp_mode)
 {
@@ -96,8 +71,8 @@ static void add_cpus(struct tree_writer *tree, const struct machine_tree *machin
 
 static void add_imsics(struct tree_writer *tree, const struct machine_tree *machine)
 {
-	uint32_t cells[2 * MOST_CPUS],
-		count = machine->cpus < MOST_CPUS ? machine->cpus : MOST_CPUS;
+	uint32_t cells[2 * MAX_VCPUS],
+		count = machine->cpus < MAX_VCPUS ? machine->cpus : MAX_VCPUS;
 
 	for (uint32_t i = 0; i < count; i++) {
 		cells[2 * i] = PHANDLE_CPU(i);

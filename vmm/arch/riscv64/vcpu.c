@@ -1,7 +1,7 @@
 /* Sets up a RISC-V vCPU and handles its exits (see vmm_arch.h). */
 #include <errno.h>
 
-#include "vmm/vmm_arch.h"
+#include "vmm/system_event.h"
 #include <arch/kvm.h>
 
 /* KVM has set it up already, and stopped all vCPUs but the first, for the guest to start by SBI calls. It
@@ -12,7 +12,6 @@ bool arch_vcpu_init(struct vcpu *vcpu)
 	return true;
 }
 
-/* Ends the machine; the message gives the guest's registers. */
 static void give_up(struct vcpu *vcpu, const char *why, unsigned long number)
 {
 	vm_end(vcpu->vm, END_KVM,
@@ -28,20 +27,6 @@ bool arch_run_failed(struct vcpu *vcpu, int error)
 		return false;
 	give_up(vcpu, "a jump out of memory, or an access to a device that KVM can't decode", 0);
 	return true;
-}
-
-static void system_event(struct vcpu *vcpu)
-{
-	switch (vcpu->run->system_event.type) {
-	case KVM_SYSTEM_EVENT_SHUTDOWN:
-		vm_end(vcpu->vm, END_OFF, "the guest powered off");
-		return;
-	case KVM_SYSTEM_EVENT_RESET:
-		vm_end(vcpu->vm, END_RESET, "the guest asked for a reset");
-		return;
-	default:
-		give_up(vcpu, "an unknown system event", vcpu->run->system_event.type);
-	}
 }
 
 void arch_exit(struct vcpu *vcpu)

@@ -89,16 +89,7 @@ TIMED_OFFSET(hypercall_operand, number, HYPERCALL_NUMBER);
 
 /* A port is the address of a device register. */
 typedef uint64_t io_port;
-struct port_operand {
-	io_port port;
-	uint32_t value;	    /* written, or last read */
-	const char *string; /* of print */
-	uint64_t bytes;
-};
-TIMED_OFFSET(port_operand, port, PORT_PORT);
-TIMED_OFFSET(port_operand, value, PORT_VALUE);
-TIMED_OFFSET(port_operand, string, PORT_STRING);
-TIMED_OFFSET(port_operand, bytes, PORT_BYTES);
+#include "port_operand.h"
 #define BEFORE_PORT   "ldr x2, [x1]\n\tldr w3, [x1, #8]"
 #define OP_PORT_IN    "ldrb w3, [x2]"
 #define OP_PORT_OUT   "strb w3, [x2]"

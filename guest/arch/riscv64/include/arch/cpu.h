@@ -3,6 +3,8 @@
 #ifndef CPU_H
 #define CPU_H
 
+#include "common/sbi_call.h"
+
 /* ---- Also for assembly -------------------------------------------------------------------- */
 
 #define SSTATUS_SIE (1 << 1)
@@ -51,9 +53,6 @@
 #define SBI_RESET		0x53525354
 #define SBI_RESET_SYSTEM	0
 #define SBI_LEGACY_SHUTDOWN	8
-/* A call that our own monitor answers in user space: KVM passes on the experimental space. */
-#define SBI_VMM			0x08777377
-#define SBI_VMM_ADD_1		0
 
 /* The hint PAUSE (Zihintpause), by encoding. */
 #define PAUSE_CODE 0x0100000f

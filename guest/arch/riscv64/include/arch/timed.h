@@ -80,16 +80,7 @@ TIMED_OFFSET(hypercall_operand, last, CALL_LAST);
 
 /* A port is the address of a device register. */
 typedef uint64_t io_port;
-struct port_operand {
-	io_port port;
-	uint32_t value;	    /* written, or last read */
-	const char *string; /* of print */
-	uint64_t bytes;
-};
-TIMED_OFFSET(port_operand, port, PORT_PORT);
-TIMED_OFFSET(port_operand, value, PORT_VALUE);
-TIMED_OFFSET(port_operand, string, PORT_STRING);
-TIMED_OFFSET(port_operand, bytes, PORT_BYTES);
+#include "port_operand.h"
 #define BEFORE_PORT   "ld a2, 0(a1)\n\tlw a3, 8(a1)"
 #define OP_PORT_IN    "lbu a3, 0(a2)"
 #define OP_PORT_OUT   "sb a3, 0(a2)"

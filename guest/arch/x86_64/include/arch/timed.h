@@ -80,15 +80,7 @@ TIMED_OFFSET(hypercall_operand, last, HYPERCALL_LAST);
 
 /* Port I/O. */
 typedef uint32_t io_port;
-struct port_operand {
-	io_port port;
-	uint32_t value;	    /* written, or last read */
-	const char *string; /* of print */
-	uint64_t bytes;
-};
-TIMED_OFFSET(port_operand, port, PORT_PORT);
-TIMED_OFFSET(port_operand, string, PORT_STRING);
-TIMED_OFFSET(port_operand, bytes, PORT_BYTES);
+#include "port_operand.h"
 #define BEFORE_PORT   "mov (%rsi), %edx\n\tmov 4(%rsi), %eax"
 #define OP_PORT_IN    "in %dx, %al"
 #define OP_PORT_OUT   "out %al, %dx"

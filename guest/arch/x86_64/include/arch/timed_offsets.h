@@ -21,6 +21,7 @@
 #define HYPERCALL_LAST	 32
 
 #define PORT_PORT   0
+#define PORT_VALUE  4
 #define PORT_STRING 8
 #define PORT_BYTES  16
 

@@ -5,11 +5,12 @@
 #include "vmm/guest_memory.h"
 
 /* The same as QEMU's `virt`, except for the second serial port, which that lacks. */
-#define APLIC 0x0d000000ull
-#define UART0 0x10000000ull
-#define UART1 0x10010000ull
-#define IMSIC 0x28000000ull /* 4 KiB per vCPU */
-#define RAM   0x80000000ull
+#define APLIC	   0x0d000000ull
+#define UART0_PATH "/serial@10000000"
+#define UART0	   0x10000000ull
+#define UART1	   0x10010000ull
+#define IMSIC	   0x28000000ull /* 4 KiB per vCPU */
+#define RAM	   0x80000000ull
 
 /* Linux maps persistent memory in such pieces (SUBSECTION_SHIFT). */
 #define PMEM_BOUNDARY 0x200000ull

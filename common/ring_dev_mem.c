@@ -26,7 +26,11 @@ const char *ring_below(uint64_t where, uint64_t note)
 		bell = (volatile uint64_t *)(page + inside);
 	}
 	/* The note is written before its address is. */
+#ifdef __riscv
+	__asm__ volatile("fence" : : : "memory");
+#else
 	__asm__ volatile("dsb sy" : : : "memory");
+#endif
 	*bell = note;
 	return NULL;
 }

@@ -1,0 +1,9 @@
+/* The SBI call that only our own monitor answers, in user space: of the space for experiments, which KVM passes on
+ * (RISC-V SBI specification 2.0, chapter 4). Also for assembly. */
+#ifndef COMMON_SBI_CALL_H
+#define COMMON_SBI_CALL_H
+
+#define SBI_VMM	      0x08777377
+#define SBI_VMM_ADD_1 0 /* returns its first argument, and one more */
+
+#endif
