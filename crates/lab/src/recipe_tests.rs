@@ -590,8 +590,8 @@ fn a_choice_may_set_the_machine_and_properties_of_its_cpu() {
     assert_eq!(made.emulator.cpu.shared(), "max,-rdrand");
     assert_eq!(plain.emulator.cpu.to_argument(), "max,-rdrand");
     for (more, said) in [
-        ("machine = \"a b\"", "is not a word"),
-        ("cpu_property = [\"\"]", "is not a word"),
+        ("machine = \"a b\"", "\"a b\" of machine is not a word"),
+        ("cpu_property = [\"\"]", "of cpu_property is not a word"),
         ("cpu_property = [\"a=1,b=2\"]", "a word for each property"),
     ] {
         let error = choice(more).unwrap_err();

@@ -12,6 +12,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use ws_lab::kernel::format;
 use ws_lab::sets::Architecture;
 use ws_results::RowFacts;
 
@@ -137,24 +138,9 @@ pub fn is_elf(path: &Path) -> bool {
 /// Image (Linux, Documentation/arch/arm64/booting.rst and arch/riscv/boot-image-header.rst). Any other file, and one
 /// that can't be read, counts as x86_64.
 pub fn architecture(path: &Path) -> Architecture {
-    const MACHINE: usize = 18;
-    const MAGIC: usize = 56;
-    let start = start(path);
-    let has = |at: usize, bytes: &[u8]| start.get(at..at + bytes.len()) == Some(bytes);
-    let (arm, riscv) = if start.starts_with(&object::elf::ELFMAG) {
-        let machine = |number: u16| has(MACHINE, &number.to_le_bytes());
-        (
-            machine(object::elf::EM_AARCH64),
-            machine(object::elf::EM_RISCV),
-        )
-    } else {
-        (has(MAGIC, b"ARM\x64"), has(MAGIC, b"RSC\x05"))
-    };
-    match (arm, riscv) {
-        (true, _) => Architecture::Aarch64,
-        (_, true) => Architecture::Riscv64,
-        (false, false) => Architecture::X86_64,
-    }
+    format::kind(&start(path))
+        .architecture()
+        .unwrap_or(Architecture::X86_64)
 }
 
 /// The first 64 bytes of a file, or fewer if it is shorter.

@@ -4,6 +4,7 @@
 use crate::number;
 use crate::table::{Cell, Column, Table, TableRow};
 use std::borrow::Cow;
+use ws_explain::trace::Architecture;
 use ws_results::{Status, Verdict};
 
 /// The heads of the external timing.
@@ -203,7 +204,7 @@ fn units(table: &Table) -> Vec<Cow<'static, str>> {
         let mut columns = table.columns.iter();
         columns.any(|column| column.architecture.as_deref() == Some(name))
     };
-    let architectures = ["x86_64", "aarch64", "riscv64"].into_iter().filter(has);
+    let architectures = Architecture::ALL.iter().map(|one| one.name()).filter(has);
     let architectures: Vec<&str> = architectures.collect();
     if unit("insns") && architectures.len() > 1 {
         legend.push(Cow::Owned(format!(

@@ -238,11 +238,13 @@ impl Recipe {
 impl Choice {
     /// Fault of the choice in itself, in words; none if it is right with any recipe.
     fn wrong(&self) -> Option<String> {
-        let mut words = self.cpu_property.iter().chain(&self.machine);
-        let is_word =
-            |word: &String| !word.is_empty() && !word.chars().any(|c| c.is_control() || c == ' ');
-        if let Some(wrong) = words.find(|word| !is_word(word)) {
-            return Some(format!("\"{}\" is not a word", wrong.escape_debug()));
+        let properties = self.cpu_property.iter().map(|word| ("cpu_property", word));
+        let machine = self.machine.iter().map(|word| ("machine", word));
+        for (key, word) in properties.chain(machine) {
+            if word.is_empty() || word.chars().any(|c| c.is_control() || c == ' ') {
+                let word = word.escape_debug();
+                return Some(format!("\"{word}\" of {key} is not a word"));
+            }
         }
         let wrong = match () {
             () if self.cpu_property.iter().any(|word| word.contains(',')) => {

@@ -1,7 +1,7 @@
 //! Compares a monitor's counts with the events that a benchmark must have caused: an unproven check becomes proved, and
 //! one that the host contradicts fails.
 //!
-//! Pure. The rules are in the tables [`RULES`], [`ARM_RULES`] and [`RISCV_RULES`].
+//! Pure. The rules are in the tables [`RULES`], [`ARM_RULES`], [`RISCV_RULES`] and [`MMIO_RULES`].
 
 use crate::outcome::row::RowReport;
 use std::collections::BTreeMap;
@@ -93,7 +93,7 @@ enum Finding {
 
 /// Rules that differ on aarch64. Sources: Linux, arch/arm64/include/asm/kvm_arm.h (HCR_GUEST_FLAGS) and
 /// arch/arm64/kvm/guest.c (kvm_vcpu_stats_desc); docs/benchmarks/aarch64.md.
-const ARM_RULES: [(&str, Rule); 9] = [
+const ARM_RULES: [(&str, Rule); 6] = [
     // HVC always exits, and so does SMC at a virtual EL2; KVM has no counter for them.
     ("hypercall", Rule::Kvm("exits")),
     ("hypercall-pending", Rule::Kvm("exits")),
@@ -102,17 +102,13 @@ const ARM_RULES: [(&str, Rule); 9] = [
     ("interrupt-controller-trap", Rule::Kvm("mmio_exit_kernel")),
     // HCR_EL2.TID3, which KVM always sets.
     ("read-id-register", Rule::Kvm("exits")),
-    // A register of the monitor's device.
-    ("in", Rule::Returns("mmio", 1)),
     ("in-fp", Rule::Returns("mmio", 1)),
-    ("out", Rule::Returns("mmio", 1)),
-    ("print", Rule::Returns("mmio", PRINT_BYTES)),
 ];
 
 /// Rules that differ on riscv64. Sources: Linux, arch/riscv/kvm/vcpu.c (kvm_vcpu_stats_desc; hcounteren lets a guest read
 /// only `time`), vcpu_exit.c and vcpu_insn.c. KVM never sets hstatus.VTVM, with which a guest's accesses to `satp` and its
 /// SFENCE.VMA exit.
-const RISCV_RULES: [(&str, Rule); 14] = [
+const RISCV_RULES: [(&str, Rule); 11] = [
     // ECALL always exits. KVM's own counter of calls has only those that it passes on to the monitor.
     ("hypercall", Rule::Kvm("exits")),
     ("hypercall-pending", Rule::Kvm("exits")),
@@ -126,19 +122,22 @@ const RISCV_RULES: [(&str, Rule); 14] = [
     ("set-cr3", Rule::Never),
     ("tlb-invalidate", Rule::Never),
     ("write-vector-base", Rule::Never),
-    // A register of the monitor's device.
+];
+
+/// Rules of an architecture without ports: a register of the monitor's device.
+const MMIO_RULES: [(&str, Rule); 3] = [
     ("in", Rule::Returns("mmio", 1)),
     ("out", Rule::Returns("mmio", 1)),
     ("print", Rule::Returns("mmio", PRINT_BYTES)),
 ];
 
 fn rule(bench: &str, architecture: Architecture) -> Rule {
-    let own: &[_] = match architecture {
-        Architecture::X86_64 => &[],
-        Architecture::Aarch64 => &ARM_RULES,
-        Architecture::Riscv64 => &RISCV_RULES,
+    let (own, access): (&[_], &[_]) = match architecture {
+        Architecture::X86_64 => (&[], &[]),
+        Architecture::Aarch64 => (&ARM_RULES, &MMIO_RULES),
+        Architecture::Riscv64 => (&RISCV_RULES, &MMIO_RULES),
     };
-    let found = own.iter().chain(&RULES).find(|(name, _)| *name == bench);
+    let found = (own.iter().chain(access).chain(&RULES)).find(|(name, _)| *name == bench);
     found.map_or(Rule::Depends, |(_, rule)| *rule)
 }
 
