@@ -1,8 +1,8 @@
-/* Writes "chosen" into a device tree: the command line, the console and the initrd. */
+/* Writes "chosen" into a device tree: the command line, the console and the initrd. For the tree.c of an architecture, after
+ * its <arch/board.h>. */
 #pragma once
 
 #include "common/tree_writer.h"
-#include <arch/board.h>
 
 static void add_chosen(struct tree_writer *tree, const struct machine_tree *machine)
 {

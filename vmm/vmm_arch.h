@@ -33,7 +33,7 @@ bool arch_boot_probe(struct vm *vm, uint8_t doorbell, uint16_t exits);
 bool arch_vcpu_init(struct vcpu *vcpu);
 /* Handles the exit with which KVM_RUN returned; calls vm_end() if it cannot. */
 void arch_exit(struct vcpu *vcpu);
-/* Ends the machine if KVM_RUN's error is the guest's fault. Only on RISC-V: elsewhere KVM returns an exit. */
+/* Ends the machine if KVM_RUN's error is the guest's fault. Only RISC-V gives such an error its own message. */
 #ifdef __riscv
 bool arch_run_failed(struct vcpu *vcpu, int error);
 #else

@@ -36,7 +36,7 @@ static struct results call(uint64_t function, uint64_t page)
 }
 
 /* Without KVM the numbers may belong to other calls. */
-static void find_out(void *unused)
+static void find_share_call(void *unused)
 {
 	struct results uid = call(CALL_UID, 0);
 
@@ -65,7 +65,7 @@ void share_image(void)
 	uint64_t bytes;
 
 	/* Calls that are not PSCI's may raise an exception in an emulator without EL2. */
-	if (machine_tree()->psci != PSCI_HVC || !try_call(find_out, NULL, &fault) || !shares)
+	if (machine_tree()->psci != PSCI_HVC || !try_call(find_share_call, NULL, &fault) || !shares)
 		return;
 	bytes = call(HYP_MEMINFO, 0).x0;
 	if (bytes != SHARE_PAGE) {

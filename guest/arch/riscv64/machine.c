@@ -80,7 +80,7 @@ void machine_facts(struct machine_facts *facts, bool measure)
 	static const char *const hypervisors[] = {
 		[IMPLEMENTATION_XVISOR] = "Xvisor", [IMPLEMENTATION_KVM] = "KVM"
 	};
-	uint64_t below = base(SBI_BASE_IMPL_ID);
+	uint64_t id = base(SBI_BASE_IMPL_ID);
 	struct text cpu;
 
 	(void)measure;
@@ -94,9 +94,9 @@ void machine_facts(struct machine_facts *facts, bool measure)
 	text_start(&cpu, facts->cpu, sizeof(facts->cpu));
 	text_printf(&cpu, "mvendorid %lx marchid %lx mimpid %lx", base(SBI_BASE_VENDOR),
 		    base(SBI_BASE_ARCH), base(SBI_BASE_IMPLEMENTATION));
-	if (below < sizeof(hypervisors) / sizeof(hypervisors[0]) && hypervisors[below])
-		for (unsigned i = 0; hypervisors[below][i]; i++)
-			facts->hypervisor[i] = hypervisors[below][i];
+	if (id < sizeof(hypervisors) / sizeof(hypervisors[0]) && hypervisors[id])
+		for (unsigned i = 0; hypervisors[id][i]; i++)
+			facts->hypervisor[i] = hypervisors[id][i];
 }
 
 struct register_operand cpu_vector_base(void)

@@ -1,5 +1,7 @@
 /* Writes the machine's device tree (common/virt_tree.h). Pure. */
 #include "common/virt_tree.h"
+#include <arch/board.h>
+
 #include "vmm/tree_chosen.h"
 
 static void add_gic(struct tree_writer *tree, const struct machine_tree *machine)

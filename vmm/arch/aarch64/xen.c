@@ -73,8 +73,8 @@ bool xen_load(const uint8_t *file, size_t bytes, const struct memory *memory, st
 	return true;
 }
 
-/* The phandle of a domain's end of a channel. */
-static uint32_t end_of(unsigned number, uint32_t port)
+/* Of the end that is in that domain. */
+static uint32_t channel_phandle(unsigned number, uint32_t port)
 {
 	return number * 0x100 + port;
 }
@@ -89,8 +89,8 @@ static void add_channels(struct tree_writer *tree, unsigned number, uint32_t fir
 		text_printf(&text, "evtchn@%x", port);
 		tree_node(tree, name);
 		tree_text(tree, "compatible", "xen,evtchn-v1");
-		TREE_CELLS(tree, "xen,evtchn", port, end_of(3 - number, port));
-		TREE_CELLS(tree, "phandle", end_of(number, port));
+		TREE_CELLS(tree, "xen,evtchn", port, channel_phandle(3 - number, port));
+		TREE_CELLS(tree, "phandle", channel_phandle(number, port));
 		tree_node_end(tree);
 	}
 }

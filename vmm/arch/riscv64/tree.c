@@ -2,6 +2,8 @@
 #include "common/tree_node_at.h"
 #include "common/virt_tree.h"
 #include "vmm/options.h"
+#include <arch/board.h>
+
 #include "vmm/tree_chosen.h"
 
 #define APLIC_BYTES 0x4000
