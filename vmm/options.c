@@ -51,6 +51,10 @@ static const struct key {
 	  "aarch64: a protected VM; needs Linux 7.1 or newer and kvm-arm.mode=protected", FLAG,
 	  AT(protect), 0, 1 },
 #endif
+#ifdef ARCH_ASSIGNED
+	{ "assign", "DEVICE", "aarch64: a PCI device of the host, by VFIO, as 0000:00:01.0",
+	  TEXT_OF(assign) },
+#endif
 	{ "hyperv", NULL, "x86_64: offer KVM's Hyper-V enlightenments to the guest", FLAG,
 	  AT(hyperv), 0, 1 },
 	{ "flat", NULL, "aarch64: kernel without a header, loaded at 512 KiB", FLAG, AT(flat), 0,

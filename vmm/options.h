@@ -35,6 +35,9 @@ struct config {
 #ifdef ARCH_PROTECTED
 	uint64_t protect; /* a protected VM of pKVM */
 #endif
+#ifdef ARCH_ASSIGNED
+	char assign[MAX_PATH_BYTES]; /* address of a PCI device of the host; "": none */
+#endif
 #ifdef ARCH_XEN
 	char xen[MAX_PATH_BYTES];	   /* Xen's Image; "": none */
 	char xen_append[MAX_APPEND_BYTES]; /* Xen's command line */

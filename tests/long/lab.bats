@@ -244,6 +244,33 @@ SET
     done
 }
 
+@test "a card that the VM has for itself: its interrupt is an exit, with a GICv4 it is none" {
+    fetch_packages kvm-assigned
+    ws run --on lab:arm-native,lab:kvm-vhe,lab:kvm-assigned,lab:kvm-assigned+gicv4=1 --boots 2 -o out \
+        --bench '^lpi(-assigned)?$'
+    local card=out/lab-kvm-assigned posted=out/lab-kvm-assigned+gicv4=1
+    # 64 exits are the card's; the host's timer ticks in between.
+    exits() { jq '.rows[] | select(.benchmark == "lpi-assigned").metrics[] | select(.name == "exits").boots[0].run[0]' "$1.json"; }
+    [ "$(exits $card)" -ge 64 ]
+    [ "$(exits $posted)" -lt 10 ]
+    [ "$(insns $posted lpi-assigned)" -eq "$(insns out/lab-arm-native lpi)" ]
+    [ "$(insns $card lpi-assigned)" -gt 1000 ]
+    [ "$(jq '[.rows[] | select(.status == "ok" and .exact)] | length' $card.json)" -eq 2 ]
+    [ "$(jq '[.rows[] | select(.status == "ok" and .exact)] | length' $posted.json)" -eq 2 ]
+    jq -e '.rows[] | select(.benchmark == "lpi-assigned") | .status == "skip" and (.reason | contains("assign="))' out/lab-kvm-vhe.json
+    # What is wrong with a device is in the error.
+    mkdir -p recipes
+    refused() { # refused ADDRESS MESSAGE
+        printf 'extends = "kvm-assigned"\nsummary = "another device"\n[monitor]\nkind = "vmm"\n[[monitor.word]]\nword = "assign=%s"\nwhy = "to try it"\n' "$1" \
+            >recipes/refused.toml
+        run ws run hypercall --lab-dir . --on lab:refused --boots 1
+        [ "$status" -ne 0 ]
+        [[ $output == *"$2"* ]]
+    }
+    refused 0000:00:09.0 'there is no such PCI device'
+    refused 0000:00:00.0 'no registers of whole pages'
+}
+
 @test "a protected VM: its hypercall costs a little more, its first touch much, and what can't be is a skip" {
     fetch_packages kvm-protected linux-arm64-unstable
     ws run --on lab:kvm-protected@unstable,lab:kvm-protected@unstable+vm=protected --boots 2 -o out \

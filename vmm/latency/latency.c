@@ -159,6 +159,8 @@ static void end(struct latency *latency)
 	}
 	if (latency->command == LATENCY_SWITCH)
 		other_stop(latency);
+	if (is_assigned(latency->command))
+		assigned_stop();
 	if (counts_itself(latency->command) && eventfd_read(latency->kick, &kicks) == 0)
 		latency->page->stamps += kicks;
 	if (latency->kick >= 0) {
@@ -183,6 +185,8 @@ static bool begin(struct latency *latency, uint64_t address, uint64_t data)
 
 	if (command == LATENCY_STOP)
 		return true;
+	if (is_assigned(command))
+		return assigned_start(latency->page);
 	if (command > LATENCY_SWITCH)
 		return fail("this device knows no command %u", command);
 	if (gettid() != vm->vcpus[0].task)

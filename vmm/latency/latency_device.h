@@ -38,6 +38,35 @@ void latency_relax(void);
 bool other_start(struct latency *latency);
 void other_stop(struct latency *latency);
 
+/* ---- A device of the host that the VM has (arch/aarch64/assigned.c) ---------------------------- */
+
+#ifdef ARCH_ASSIGNED
+/* Delivers its interrupt to the guest, until assigned_stop(); says in the page where the device is. */
+bool assigned_start(struct latency_page *page);
+void assigned_stop(void);
+
+static inline bool is_assigned(enum latency_command command)
+{
+	return command == LATENCY_ASSIGNED;
+}
+#else
+static inline bool assigned_start(struct latency_page *page)
+{
+	(void)page;
+	return false;
+}
+
+static inline void assigned_stop(void)
+{
+}
+
+static inline bool is_assigned(enum latency_command command)
+{
+	(void)command;
+	return false;
+}
+#endif
+
 /* ---- Per architecture: ARCH/latency.c ---------------------------------------------------------- */
 
 /* The counter that the guest also reads. */

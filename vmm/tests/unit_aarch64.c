@@ -353,6 +353,19 @@ static void a_vm_is_protected_if_asked_for(void **state)
 	assert_string_equal(error_text, "line 2: protected takes no value");
 }
 
+static void a_device_of_the_host_is_named_by_its_address(void **state)
+{
+	static struct config config;
+
+	(void)state;
+	assert_true(takes(&config, "kernel=/guest.img\n"));
+	assert_string_equal(config.assign, "");
+	assert_true(takes(&config, "kernel=/guest.img\nassign=0000:00:01.0\n"));
+	assert_string_equal(config.assign, "0000:00:01.0");
+	assert_false(takes(&config, "kernel=/guest.img\nassign\n"));
+	assert_non_null(strstr(error_text, "assign needs a value"));
+}
+
 static void xen_is_at_a_virtual_el2_without_vhe(void **state)
 {
 	static struct config config;
@@ -389,6 +402,7 @@ int main(void)
 		cmocka_unit_test(what_is_no_image_is_refused),
 		cmocka_unit_test(a_flat_program_is_loaded_where_qemu_does_if_asked_for),
 		cmocka_unit_test(a_vm_is_protected_if_asked_for),
+		cmocka_unit_test(a_device_of_the_host_is_named_by_its_address),
 		cmocka_unit_test(xen_is_at_a_virtual_el2_without_vhe),
 	};
 

@@ -27,6 +27,7 @@ fn every_recipe_is_whole_and_its_sets_are_there() {
             "intel-native",
             "kvm",
             "kvm-amd",
+            "kvm-assigned",
             "kvm-intel",
             "kvm-intel-linux",
             "kvm-intel-nested",

@@ -110,5 +110,6 @@ bool arch_add_devices(struct vm *vm)
 	if (!uarts)
 		return fail("no memory for serial ports");
 	uarts[0] = (struct uart){ .port = { .send = uart0_send, .context = vm }, .vm = vm };
-	return devices_add(&vm->devices, &rows[0]) && devices_add(&vm->devices, &rows[1]);
+	return devices_add(&vm->devices, &rows[0]) && devices_add(&vm->devices, &rows[1]) &&
+	       assigned_add(vm);
 }

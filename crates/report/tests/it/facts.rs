@@ -39,12 +39,13 @@ const BOCHS: [&str; 8] = [
     "kvm-intel-linux",
     "amd-native",
 ];
-const ARM: [&str; 21] = [
+const ARM: [&str; 22] = [
     "arm-native",
     "arm-native@el2",
     "kvm-vhe",
     "kvm-nvhe",
     "kvm-protected",
+    "kvm-assigned",
     "kvm-vel2",
     "kvm-nested",
     "arm-xen",

@@ -1,6 +1,6 @@
 /*
  * Timed loops of interrupts and their controller, the GIC: ipi, interrupt-controller-trap, irq-completion,
- * lpi, timer. Contract, operands: arch/timed.h, arch/timed_exits.h.
+ * lpi, card_lpi, timer. Contract, operands: arch/timed.h, arch/timed_exits.h.
  */
 #include <arch/cpu.h>
 #include <arch/timed_macros.S>
@@ -203,6 +203,49 @@
 	EACH_NEXT
 .endm
 	TIMED_EACH_PAIR lpi, lpi
+
+/*
+ * uint64_t card_lpi_run(uint64_t iterations, struct card_operand *operand);   also _control
+ *
+ * Makes a network card interrupt, waits a bounded time for the handler, which counts, and lets the card rest.
+ *
+ *   in        x0 = iterations, x1 = operand
+ *   out       x0 = ticks
+ *   registers x15 = sum, x14 = start, x2 = clear, x3 = set, x4 = handled, x5 = its count before,
+ *             x6 = its count now, x7 = looks left, x8 = 1, x9 = ticks of rest, x10 = start of the rest,
+ *             x11 = now
+ *   clobbers  x16, flags
+ */
+.macro card_lpi
+	EACH_BEGIN
+1:
+	ldp x2, x3, [x1, #CARD_CLEAR]		/* clear, set */
+	ldp x4, x9, [x1, #CARD_HANDLED]		/* handled, ticks of rest */
+	mov x8, #1
+	ldr x5, [x4, #HANDLED_COUNT]
+	mov x7, #MOST_LPI_LOOKS
+	msr daifclr, #2
+	EACH_START
+	str w8, [x3]
+2:
+	ldr x6, [x4, #HANDLED_COUNT]
+	cmp x6, x5
+	b.ne 3f
+	subs x7, x7, #1
+	b.ne 2b
+3:
+	EACH_STOP
+	msr daifset, #2
+	str w8, [x2]
+	TIMED_NOW x10
+4:
+	TIMED_NOW x11
+	sub x11, x11, x10
+	cmp x11, x9
+	b.lo 4b
+	EACH_NEXT
+.endm
+	TIMED_EACH_PAIR card_lpi, card_lpi
 
 /*
  * uint64_t timer_run(uint64_t iterations, struct timer_operand *operand);   also _control

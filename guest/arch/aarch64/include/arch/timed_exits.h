@@ -20,6 +20,21 @@ _Static_assert(LPI_COMMAND_BYTES == ITS_COMMAND && LPI_RING_BYTES == ITS_RING,
 /* Call it once. NULL, or why there are no LPIs. */
 const char *lpi_operand_fill(struct lpi_operand *operand);
 
+/* Makes a network card interrupt by its own registers, and waits a bounded time for the handler, which counts. A write of 1
+ * to `set` is the interrupt, and a write of 1 to `clear` takes it back. Then the card rests: it sends no interrupt in a while
+ * after the last one. */
+struct card_operand {
+	uint64_t clear, set;
+	struct latency_handled *handled;
+	uint64_t rest_ticks;
+};
+TIMED_OFFSET(card_operand, clear, CARD_CLEAR);
+TIMED_OFFSET(card_operand, set, CARD_SET);
+TIMED_OFFSET(card_operand, handled, CARD_HANDLED);
+TIMED_OFFSET(card_operand, rest_ticks, CARD_REST_TICKS);
+/* `pci_id`: vendor, and device above. NULL, or why this card can't be told to interrupt. */
+const char *card_operand_fill(struct card_operand *operand, uint64_t registers, uint64_t pci_id);
+
 /* A deadline `ticks` ahead; gives up 32 times as many ticks later (a busy host may be late). The handler
  * stamps and disables the timer. */
 struct timer_operand {

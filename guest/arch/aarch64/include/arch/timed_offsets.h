@@ -50,6 +50,11 @@
 #define LPI_COMMAND_BYTES 32
 #define LPI_RING_BYTES	  4096
 
+#define CARD_CLEAR	0
+#define CARD_SET	8
+#define CARD_HANDLED	16
+#define CARD_REST_TICKS 24
+
 #define TIMER_TICKS   0
 #define TIMER_HANDLED 8
 #define TIMER_EARLY   16

@@ -17,6 +17,8 @@
 #define GIC_REDISTRIBUTOR_BYTES 0x20000
 #define UART0			0x09000000ull
 #define UART1			0x09010000ull
+#define ASSIGNED		0x10000000ull /* registers of a PCI device of the host */
+#define ASSIGNED_BYTES		0x10000000ull
 #define RAM			0x40000000ull
 
 /* Linux maps persistent memory in such pieces (SUBSECTION_SHIFT). */
@@ -48,6 +50,11 @@ size_t tree_write(uint8_t *to, size_t most, const struct machine_tree *machine);
  * elf_load(). */
 bool image_load(const uint8_t *file, size_t bytes, const struct memory *memory,
 		struct kernel *kernel);
+
+/* ---- A PCI device of the host (assigned.c) ---- */
+struct vm;
+/* Adds the device of the option assign, if there is one. */
+bool assigned_add(struct vm *vm);
 
 /* ---- Xen as a guest hypervisor (xen.c) ---- */
 /* Domains that Xen starts by itself: the guest's, and for our own guest a second one that answers its events. */
