@@ -3,6 +3,7 @@
  * KiB and of 2 MiB. One operation is one entry.
  */
 #include "bench.h"
+#include <arch/page_entry.h>
 
 TIMED_DECLARE(set_page_table_4k);
 TIMED_DECLARE(set_page_table_2m);
@@ -25,8 +26,8 @@ static bool prepare(struct bench_run *run, uint64_t page_bytes, uint64_t span)
 		return false;
 	}
 	/* The window has room for only so many entries of 2 MiB. */
-	if (most > 512 * GIB / page_bytes / batches)
-		most = 512 * GIB / page_bytes / batches;
+	if (most > WINDOW_BYTES / page_bytes / batches)
+		most = WINDOW_BYTES / page_bytes / batches;
 	if (run->max_iterations > most)
 		run->max_iterations = most;
 	operand = (struct set_pt_operand){

@@ -4,8 +4,6 @@
 #include <arch/page_entry.h>
 #include <arch/timed.h>
 
-#define WINDOW_SLOT 128 /* of the top-level table: 64 TiB, below x86's non-canonical hole */
-
 uint64_t *page_root;
 
 static unsigned shift_of(uint64_t page_bytes)
@@ -18,7 +16,10 @@ bool install_pte(uint64_t va, uint64_t pa, uint64_t page_bytes)
 	unsigned last = shift_of(page_bytes);
 	uint64_t *table = page_root;
 
-	for (unsigned shift = 39; shift > last; shift -= 9) {
+	/* Three levels have no room for the largest working set. */
+	if (TOP_SHIFT == 30 && va - WINDOW_BASE >= WINDOW_BYTES)
+		return false;
+	for (unsigned shift = TOP_SHIFT; shift > last; shift -= 9) {
 		uint64_t *entry = page_slot(table, va, shift);
 
 		if (!(*entry & ENTRY_VALID)) {
@@ -39,7 +40,7 @@ uint64_t *page_walk(uint64_t va, unsigned *shift)
 {
 	uint64_t *table = page_root;
 
-	for (*shift = 39;; *shift -= 9) {
+	for (*shift = TOP_SHIFT;; *shift -= 9) {
 		uint64_t *entry = page_slot(table, va, *shift);
 
 		if (!(*entry & ENTRY_VALID))
@@ -72,12 +73,13 @@ bool page_accessed(uint64_t va)
 
 uint64_t window_base(void)
 {
-	return (uint64_t)WINDOW_SLOT << 39;
+	return WINDOW_BASE;
 }
 
 void window_clear(void)
 {
-	page_root[WINDOW_SLOT] = 0;
+	for (uint64_t at = 0; at < WINDOW_BYTES; at += 1ull << TOP_SHIFT)
+		*page_slot(page_root, WINDOW_BASE + at, TOP_SHIFT) = 0;
 	mem_tlb_flush();
 }
 

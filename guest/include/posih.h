@@ -87,7 +87,7 @@ uint64_t untouched_pages(uint64_t page_bytes);
 /* Does this CPU support pages of that size (4 KiB, 2 MiB, 1 GiB)? */
 bool page_size_supported(uint64_t page_bytes);
 
-/* A range of virtual addresses, 512 GiB long, that belongs to one benchmark at a time. */
+/* A range of virtual addresses that belongs to one benchmark at a time: WINDOW_BYTES of arch/'s page_entry.h. */
 uint64_t window_base(void);
 
 /* Unmaps everything in the window. */

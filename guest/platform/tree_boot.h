@@ -1,6 +1,6 @@
 /* What a device tree tells at the start, and which memory is free. For the one file of each architecture with device trees
- * that defines boot_tree, the tree's address; BOOT_PROTOCOL; and MEMORY_TAKEN, from where to the image's end no memory is
- * free. */
+ * that defines boot_tree, the tree's address; BOOT_PROTOCOL; MEMORY_TAKEN, from where to the image's end no memory is free;
+ * and MAPPED_END, the end of what is mapped 1:1. */
 #ifndef TREE_BOOT_H
 #define TREE_BOOT_H
 
@@ -32,7 +32,7 @@ const char *boot_read(struct tree *tree)
 	const char *wrong;
 
 	boot_info.protocol = BOOT_PROTOCOL;
-	boot_info.mapped_end = 512 * GIB;
+	boot_info.mapped_end = MAPPED_END;
 	if (!boot_tree || boot_tree % TREE_ALIGNMENT)
 		return "the boot protocol gave no device tree";
 	wrong = tree_read(tree, (const void *)boot_tree, FDT_MAX_BYTES);

@@ -7,6 +7,8 @@
 
 const struct tree *machine_tree(void);
 
+#define MAPPED_END (512 * GIB) /* one top-level entry; memory beyond is not mapped */
+
 /* Fills boot_info and *tree from the boot protocol's information. Returns NULL, or what is wrong. */
 const char *boot_read(struct tree *tree);
 

@@ -29,7 +29,6 @@
 #define SCTLR_EL1_RES1 (1ull << 11 | 1 << 20 | 1 << 22 | 1 << 23 | 1 << 28 | 1 << 29)
 #define SCTLR_EL2_RES1 (0x30c50830ull)
 
-#define MAPPED_END (512 * GIB) /* one top-level entry; memory beyond is not mapped */
 #define POOL_PAGES 16
 
 extern char image_start[], image_end[];

@@ -62,9 +62,7 @@ first_entry:
 	sd a0, 0(t0)
 	la t0, boot_tree
 	sd a1, 0(t0)
-	call boot_map			/* uint64_t boot_map(void): satp */
-	csrw satp, a0
-	sfence.vma
+	call boot_map			/* turns paging on */
 	call guest_main			/* does not return */
 
 	.globl other_entry

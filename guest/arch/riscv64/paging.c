@@ -1,6 +1,6 @@
 /*
- * Page tables (core/paging.c; Privileged Architecture, Sv48): 512 GiB are mapped 1:1 from the start. What is
- * memory and what is a device, is an attribute of the address (PMA), not of the mapping.
+ * Page tables (core/paging.c; Privileged Architecture, Sv48 and Sv39): MAPPED_END bytes are mapped 1:1 from the
+ * start. What is memory and what is a device, is an attribute of the address (PMA), not of the mapping.
  */
 #include "guest/core/guest_arch.h"
 #include <arch/cpu.h>
@@ -15,21 +15,47 @@
 static uint64_t first_tables[2][512] __attribute__((aligned(4096)));
 static bool keeps_accessed; /* the hardware sets ENTRY_ACCESSED */
 
-uint64_t boot_satp; /* boot.S loads it on every CPU */
+uint64_t boot_satp; /* boot.S loads it on every other CPU */
+unsigned page_top_shift;
 
 static uint64_t satp_of(uint64_t root)
 {
-	return (uint64_t)SATP_SV48 << SATP_MODE_SHIFT | root >> 12;
+	uint64_t mode = TOP_SHIFT == TOP_SHIFT_SV48 ? SATP_SV48 : SATP_SV39;
+
+	return mode << SATP_MODE_SHIFT | root >> 12;
 }
 
-uint64_t boot_map(void)
+/* A CPU ignores a write to satp with a mode that it lacks, and runs on without paging. */
+static bool is_paging(void)
 {
-	page_root = first_tables[0];
-	page_root[0] = entry_of_table((uint64_t)first_tables[1]);
+	return READ_CSR(satp) == boot_satp;
+}
+
+static void turn_on(uint64_t *root, unsigned top_shift)
+{
+	page_root = root;
+	page_top_shift = top_shift;
+	boot_satp = satp_of((uint64_t)root);
+	mem_tlb_flush(); /* the walker must see the tables */
+	WRITE_CSR(satp, boot_satp);
+}
+
+void boot_map(void)
+{
+	uint64_t *top = first_tables[0], *gib_entries = first_tables[1];
+
+	top[0] = entry_of_table((uint64_t)gib_entries);
 	for (uint64_t i = 0; i < 512; i++)
-		first_tables[1][i] = i * GIB >> ENTRY_SHIFT | ENTRY_ALL;
-	boot_satp = satp_of((uint64_t)page_root);
-	return boot_satp;
+		gib_entries[i] = i * GIB >> ENTRY_SHIFT | ENTRY_ALL;
+	turn_on(top, TOP_SHIFT_SV48);
+	if (is_paging())
+		return;
+	for (unsigned i = 256; i < 511; i++)
+		gib_entries[i] = 0;
+	/* The loop of set-page-table walks four levels. Bits 39 to 47 of an address in the window are ones: the first
+	 * step leads back to this table. */
+	gib_entries[511] = entry_of_table((uint64_t)gib_entries);
+	turn_on(gib_entries, TOP_SHIFT_SV39);
 }
 
 static void read_one(void *at)
@@ -53,9 +79,8 @@ static bool hardware_sets_accessed(void)
 
 bool setup_mmu(void)
 {
-	/* A CPU without Sv48 ignores the write to satp, and runs on without paging. */
-	if (READ_CSR(satp) != boot_satp) {
-		console_printf("worldswitch cannot run here: this CPU has no Sv48\n");
+	if (!is_paging()) {
+		console_printf("worldswitch cannot run here: this CPU has no Sv48 and no Sv39\n");
 		power_off(HYPERCALL_NONE);
 	}
 	keeps_accessed = hardware_sets_accessed();

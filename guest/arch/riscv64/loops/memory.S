@@ -53,8 +53,8 @@
  *   registers a0 = root, a2 = va, a3 = pa, a4 = table, a5 = slot, a6 and a7 = scratch, t0 = page bytes
  *   clobbers  t6
  *
- * Entries (Privileged Architecture, Sv48): valid; a page is also readable, writable, executable, accessed and
- * dirty.
+ * Entries (Privileged Architecture, Sv48 and Sv39): valid; a page is also readable, writable, executable, accessed
+ * and dirty. With Sv39 the root stands for the level above it too (paging.c), so the loop is the same.
  */
 #define PTE_VALID 1
 #define PTE_PAGE  0xcf

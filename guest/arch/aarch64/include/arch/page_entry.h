@@ -14,6 +14,10 @@
 #define ENTRY_NO_EXEC  (3ull << 53)
 #define ENTRY_ADDRESS  0x0000fffffffff000ull
 
+#define TOP_SHIFT    39
+#define WINDOW_BASE  (128ull << TOP_SHIFT)
+#define WINDOW_BYTES (1ull << TOP_SHIFT)
+
 static inline uint64_t entry_address(uint64_t entry)
 {
 	return entry & ENTRY_ADDRESS;

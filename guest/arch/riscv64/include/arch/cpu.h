@@ -18,6 +18,7 @@
 #define SIE_TIMER      (1 << CAUSE_TIMER)
 #define SIE_EXTERNAL   (1 << CAUSE_EXTERNAL)
 
+#define SATP_SV39	8
 #define SATP_SV48	9
 #define SATP_MODE_SHIFT 60
 

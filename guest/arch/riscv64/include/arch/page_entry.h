@@ -1,4 +1,4 @@
-/* This architecture's page-table entries (Privileged Architecture, Sv48); core/paging.h explains the names. */
+/* This architecture's page-table entries (Privileged Architecture, Sv48 and Sv39); core/paging.h explains the names. */
 #ifndef PAGE_ENTRY_H
 #define PAGE_ENTRY_H
 
@@ -13,6 +13,17 @@
 #define ENTRY_DIRTY    (1ull << 7)
 #define ENTRY_NUMBER   0x003ffffffffffc00ull /* of the physical page */
 #define ENTRY_SHIFT    2		     /* from an address to the page's number in its place */
+
+#define TOP_SHIFT_SV48 39
+#define TOP_SHIFT_SV39 30
+
+/* Sv48's, or Sv39's if the CPU has no Sv48: boot_map() chooses. */
+extern unsigned page_top_shift;
+
+#define TOP_SHIFT    page_top_shift
+/* The upper half of the addresses, which are sign-extended, without the last entry (paging.c). */
+#define WINDOW_BASE  (-(256ull << TOP_SHIFT))
+#define WINDOW_BYTES (255ull << TOP_SHIFT)
 
 static inline uint64_t entry_address(uint64_t entry)
 {

@@ -13,6 +13,10 @@
 #define ENTRY_LARGE    (1ull << 7)
 #define ENTRY_ADDRESS  0x000ffffffffff000ull
 
+#define TOP_SHIFT    39
+#define WINDOW_BASE  (128ull << TOP_SHIFT) /* below the non-canonical hole */
+#define WINDOW_BYTES (1ull << TOP_SHIFT)
+
 static inline uint64_t entry_address(uint64_t entry)
 {
 	return entry & ENTRY_ADDRESS;
