@@ -67,3 +67,12 @@ between() {
         [ "$(jq -r ".rows[] | select(.benchmark == \"$row\").outcomes[0].check.verdict" "$TABLE/lab-kvm-riscv.json")" = proved ]
     done
 }
+
+@test "on a processor without Sv48 the guest pages by Sv39: its rows are the same, also with two CPUs" {
+    ws run --on lab:riscv-native+mmu=sv39 --boots 1 --bench '^(set-cr3|ipi-running|cold-memory-access|set-page-table-.*)$' -o sv39
+    [ "$(jq -r '[.rows[] | select(.status == "ok") | .benchmark + " " + .outcomes[0].check.verdict] | sort | join(", ")' sv39/*.json)" = \
+        'cold-memory-access unproven, ipi-running proved, set-cr3 proved, set-page-table-2m proved, set-page-table-4k proved' ]
+    [ "$(insns sv39/lab-riscv-native+mmu=sv39 set-page-table-4k)" -eq 41 ]
+    # The first of 64 adds two tables, with Sv48 three.
+    [ "$(jq '[.rows[] | select(.benchmark == "set-page-table-4k").metrics[0].boots[0] | .run[0] - .control[0]] | first' sv39/*.json)" -eq 61 ]
+}

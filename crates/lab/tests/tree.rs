@@ -308,7 +308,7 @@ fn an_architecture_s_kernels_are_its_own() {
 }
 
 #[test]
-fn a_riscv_machine_chooses_its_interrupt_controller_and_its_timer() {
+fn a_riscv_machine_chooses_its_interrupt_controller_its_timer_and_its_paging() {
     let with = |name: &str, options: &[&str]| {
         let of = |recipe: Recipe, option: &&str| recipe.with_option(option, "1").unwrap();
         let mut recipe = lab().recipe(name, None).unwrap();
@@ -330,6 +330,8 @@ fn a_riscv_machine_chooses_its_interrupt_controller_and_its_timer() {
         // They are compared with each other.
         assert_eq!(both.emulator.cpu.shared(), usual.emulator.cpu.shared());
         assert_ne!(both.digest(), usual.digest());
+        let sv39 = with(name, &[]).with_option("mmu", "sv39").unwrap();
+        assert_eq!(cpu(&sv39), "rv64,h=true,sstc=true,sv48=off");
         // Another model keeps what an option of the name says.
         let other = both.with_option("cpu", "max").unwrap();
         let said = "max,h=true,sstc=off,smaia=true,ssaia=true";
