@@ -43,6 +43,8 @@ calls() { grep -c "$1" "$CALLS" || true; }
     [[ $output == *'cpu: model=corei7_skylake_x'*'ips=1000000000'*'one instruction'* ]]
     [[ $output == *'options of its name: cpu, memory, bochs, mitigations, apicv'*'+apicv=0 '*'posted interrupts'* ]]
     [ "$(ws lab show kvm --json | jq .digest)" != "$(ws lab show kvm-shadow --json | jq .digest)" ]
+    # With options, as in --on.
+    ws lab show kvm-vhe@6.12+gicv4=1 | grep -q 'gic-version=4'
 }
 
 @test "an error in a recipe or a name is reported, with the known names" {

@@ -46,6 +46,8 @@ pub enum NameError {
     NoPath(String, String),
     #[error("platform \"{0}\": '@' must be followed by a variant")]
     NoVariant(String),
+    #[error("platform \"{0}\": '@' and the variant come before the options: {1}@{3}+{2}")]
+    VariantLast(String, String, String, String),
     #[error("platform \"{0}\": an option is written +key=value")]
     Option(String),
     #[error("platform \"{0}\": option \"{1}\" is given twice")]
@@ -107,6 +109,17 @@ impl FromStr for PlatformName {
         };
         let name = word(text, "the name", name)?;
         let mut options = BTreeMap::new();
+        if let (None, Some((options, variant))) = (
+            &variant,
+            options_text.and_then(|options| options.rsplit_once('@')),
+        ) {
+            return Err(NameError::VariantLast(
+                text.into(),
+                base.into(),
+                options.into(),
+                variant.into(),
+            ));
+        }
         for piece in options_text.into_iter().flat_map(|text| text.split('+')) {
             let (key, value) = piece
                 .split_once('=')
@@ -219,6 +232,18 @@ mod tests {
     }
 
     #[test]
+    fn a_variant_behind_the_options_is_an_error_with_the_right_order() {
+        let error = "lab:kvm+cpu=max+memory=256@6.12".parse::<PlatformName>();
+        let text = error.unwrap_err().to_string();
+        assert!(
+            text.ends_with(": lab:kvm@6.12+cpu=max+memory=256"),
+            "{text}"
+        );
+        // With a variant before the options '@' is part of a value.
+        assert!("lab:kvm@6.12+cpu=a@b".parse::<PlatformName>().is_ok());
+    }
+
+    #[test]
     fn options_are_sorted() {
         assert_eq!(
             parse("lab:neve-nested@nv2+vhe=1+policy=lean+depth=3").to_string(),
@@ -307,8 +332,9 @@ mod tests {
                 let escaped = spelled.replace('\\', r"\\").replace(',', r"\,");
                 prop_assert_eq!(parse_list(&escaped), Ok(vec![name]));
             } else {
-                // The only way to break this grammar is an option given twice.
-                prop_assert!(text.matches('+').count() > 1, "{}", text);
+                // The only ways to break this grammar: an option given twice, and a variant behind the options.
+                let is_last = text.find('+') < text.find('@');
+                prop_assert!(text.matches('+').count() > 1 || is_last, "{}", text);
             }
         }
 

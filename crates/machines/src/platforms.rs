@@ -13,6 +13,7 @@ use crate::resources::Resources;
 use crate::serial::SerialLine;
 use crate::vmm::{self, Vmm};
 pub use of_host::of_host;
+use ws_lab::lab::Lab;
 use ws_lab::recipe::{Monitor, Recipe};
 use ws_lab::sets::Architecture;
 
@@ -254,13 +255,22 @@ fn lab_machine(name: &PlatformName, resources: &Resources) -> Result<Platform, U
     if !recipes.contains(&name.name) {
         return Err(unknown(name, resources));
     }
+    Ok(of_recipe(recipe(lab, name)?))
+}
+
+/// The recipe of a lab machine's name, with its variant and options.
+///
+/// # Errors
+/// There is no such recipe, variant or option, or the recipe is wrong.
+pub fn recipe(lab: &Lab, name: &PlatformName) -> Result<Recipe, UnknownPlatform> {
+    let wrong = |e: &dyn std::error::Error| UnknownPlatform::Lab(e.to_string());
     let mut recipe = lab
         .recipe(&name.name, name.variant.as_deref())
         .map_err(|e| wrong(&e))?;
     for (option, value) in &name.options {
         recipe = recipe.with_option(option, value).map_err(|e| wrong(&e))?;
     }
-    Ok(of_recipe(recipe))
+    Ok(recipe)
 }
 
 fn unknown(name: &PlatformName, resources: &Resources) -> UnknownPlatform {

@@ -18,7 +18,7 @@ pub use diverge::{By, DivergeArgs};
 pub use patch::PatchHypArgs;
 
 const FETCH_HELP: &str = "\
-A NAME is a recipe (kvm, lab:kvm@6.12) or a set of packages (qemu); worldswitch lab list shows both.
+A NAME is a machine (kvm, lab:kvm@6.12) or a set of packages (qemu); worldswitch lab list shows both.
 apt downloads the packages as your user, into a separate folder. apt installs nothing on this system
 and needs no root. The packages come from the Debian archive that this system's apt is configured
 for. Without such an archive, name one:
@@ -101,7 +101,7 @@ pub enum LabCommand {
     },
     /// Show a resolved recipe: the machine's parts, and the reason for each flag.
     Show {
-        /// A recipe, such as kvm or lab:kvm@6.12.
+        /// A machine, such as kvm or lab:kvm-vhe@6.12+gicv4=1.
         name: String,
         /// Print JSON.
         #[arg(long)]

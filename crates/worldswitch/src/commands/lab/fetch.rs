@@ -8,6 +8,7 @@ use ws_lab::fetch::sources::{Archive, Keys, debian_archive};
 use ws_lab::fetch::{self, Request, Tools};
 use ws_lab::lab::Lab;
 use ws_lab::store::Store;
+use ws_machines::platforms;
 use ws_terminal::Usage;
 
 /// The recipes whose packages are fetched by default: those of `make run`.
@@ -44,7 +45,13 @@ fn sets(args: &FetchArgs, lab: &Lab) -> anyhow::Result<Vec<String>> {
     };
     let mut sets = Vec::new();
     for name in names {
-        let mut own = lab.sets_of(name)?;
+        let mut own = match name.contains('+') {
+            true => {
+                let recipe = platforms::recipe(lab, &super::machine(name)?)?;
+                recipe.sets().into_iter().map(str::to_owned).collect()
+            }
+            false => lab.sets_of(name)?,
+        };
         if args.debug {
             let debug: Vec<String> = own.iter().filter_map(|set| lab.debug_set(set)).collect();
             if debug.is_empty() {

@@ -4,12 +4,13 @@ use super::list::{self, State};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use ws_lab::lab::{Lab, split};
+use ws_lab::lab::Lab;
 use ws_lab::quirks::Quirk;
 use ws_lab::recipe::{Emulator, EmulatorKind, Hypervisor, Monitor, Recipe, Source};
 use ws_lab::sets::Package;
 use ws_lab::store::{Store, Unpacked};
 use ws_machines::lab::facts;
+use ws_machines::platforms;
 use ws_report::reference::{Error, load};
 use ws_results::{Paging, Role};
 use ws_terminal::columns;
@@ -17,8 +18,7 @@ use ws_terminal::output;
 
 /// Shows the recipe with this name.
 pub fn show(lab: &Lab, store: &Store, name: &str, json: bool) -> anyhow::Result<()> {
-    let (base, variant) = split(name);
-    let recipe = lab.recipe(base, variant)?;
+    let recipe = platforms::recipe(lab, &super::machine(name)?)?;
     let states: Vec<(&str, State)> = recipe
         .sets()
         .into_iter()
