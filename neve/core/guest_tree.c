@@ -57,9 +57,14 @@ static void put_chosen(struct tree_writer *tree, const struct guest_machine *mac
 	const char *rest = machine->bootargs + own;
 
 	tree_node(tree, "chosen");
+	/* For the modules, whose addresses have the root's format. */
+	TREE_CELLS(tree, "#address-cells", 2);
+	TREE_CELLS(tree, "#size-cells", 2);
 	put_words(tree, machine->bootargs, own);
 	tree_text(tree, "stdout-path", "/serial@9000000");
-	if (machine->ramdisks[0].start) { /* for Linux, also as a guest hypervisor */
+	/* For Linux, also as a guest hypervisor. With words for a guest it is the guest's kernel, which Xen would take for
+	 * its guest's initial RAM disk. */
+	if (machine->ramdisks[0].start && !*rest) {
 		TREE_CELLS(tree, "linux,initrd-start", TREE_WIDE(machine->ramdisks[0].start));
 		TREE_CELLS(tree, "linux,initrd-end", TREE_WIDE(machine->ramdisks[0].end));
 	}

@@ -88,8 +88,9 @@
 #define PMUSERENR_CR (1ull << 2)
 #define PMUSERENR_ER (1ull << 3)
 
-#define CNT_CTL_ENABLE 1u
-#define CNT_CTL_IMASK  2u
+#define CNT_CTL_ENABLE	1u
+#define CNT_CTL_IMASK	2u
+#define CNT_CTL_ISTATUS 4u /* the timer has expired */
 
 /* ---- Exceptions ------------------------------------------------------------------------------- */
 
@@ -105,8 +106,14 @@
 #define EC_SYSREG	0x18
 #define EC_ERET		0x1a
 #define EC_INSN_ABORT	0x20 /* from a lower level */
+#define EC_PC_ALIGNMENT 0x22
 #define EC_DATA_ABORT	0x24
 #define EC_OWN_ABORT	0x25 /* from EL2 itself; from EL1, for the page of VNCR_EL2 */
+#define EC_WATCHPOINT	0x34 /* from a lower level */
+
+/* Of EC_ERET. */
+#define ERET_KEY_B	   (1u << 0)
+#define ERET_AUTHENTICATES (1u << 1) /* ERETAA, ERETAB */
 
 #define HVC_IMMEDIATE 0xffff /* of EC_HVC and EC_SMC */
 
@@ -141,6 +148,7 @@
 
 #define PAR_F	 (1ull << 0) /* the translation failed */
 #define PAR_FST	 1	     /* fault status code */
+#define PAR_S	 (1ull << 9) /* it was stage 2 that failed */
 #define PAR_RES1 (1ull << 11)
 
 /* PSTATE and SPSR. */
@@ -219,6 +227,7 @@
 #define TCR_TBI0	 37 /* the top byte is ignored */
 #define TCR_HA		 39 /* hardware sets the access flag (HD, next bit: dirty state) */
 #define TCR_HPD0	 41 /* no hierarchical permissions */
+#define TCR_TBID0	 51 /* ... but not of an instruction's address */
 #define TCR_DS		 59 /* 52-bit addresses */
 /* TCR_EL2 without HCR_EL2.E2H, and VTCR_EL2. */
 #define TCR_EL2_PS_SHIFT 16
@@ -279,6 +288,8 @@
 #define ISAR1_LS64     60
 #define ISAR2_WFXT     0
 #define ISAR2_RPRES    4
+#define ISAR1_APA      4
+#define ISAR1_API      8
 #define ISAR2_GPA3     8
 #define ISAR2_APA3     12
 #define ISAR2_BC       20

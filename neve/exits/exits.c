@@ -18,14 +18,17 @@
 
 /* ---- Exceptions ------------------------------------------------------------------------------ */
 
+/* The classes of exceptions for which FAR_EL2 is valid: a bit for each. */
+#define HAVE_ADDRESS                                                            \
+	(1ull << EC_DATA_ABORT | 1ull << EC_INSN_ABORT | 1ull << EC_OWN_ABORT | \
+	 1ull << EC_PC_ALIGNMENT | 1ull << EC_WATCHPOINT)
+
 void vcpu_see_exit(struct vcpu *vcpu)
 {
 	struct exit *exit = &vcpu->arch.exit;
-	uint64_t class;
 
 	exit->esr = READ(ESR_EL2);
-	class = exit->esr >> ESR_CLASS_SHIFT;
-	if (class != EC_DATA_ABORT && class != EC_INSN_ABORT && class != EC_OWN_ABORT)
+	if (!(HAVE_ADDRESS >> (exit->esr >> ESR_CLASS_SHIFT & ESR_CLASS_MASK) & 1))
 		return;
 	exit->far = READ(FAR_EL2);
 	exit->hpfar = READ(HPFAR_EL2);
@@ -44,6 +47,18 @@ void vcpu_see_exit(struct vcpu *vcpu)
 
 /* ---- Exceptions for the guest --------------------------------------------------------------- */
 
+/* PSTATE as SPSR has it after an exception. Virtual EL2 is the hardware's EL1, and is told EL2, as by FEAT_NV; only
+ * where we see all writes to SPSR_EL2 do we let it read EL1's register otherwise (nested_tracks()). */
+static uint64_t seen_pstate(const struct vcpu *vcpu)
+{
+	uint64_t pstate = vcpu->arch.context.pstate;
+
+	if (is_nested(vcpu) && vcpu->arch.nested.in_el2 && !nested_tracks(vcpu) &&
+	    (pstate & PSTATE_LEVEL) == LEVEL_EL1)
+		pstate ^= LEVEL_EL1 | LEVEL_EL2;
+	return pstate;
+}
+
 void vcpu_inject(struct vcpu *vcpu, uint64_t esr)
 {
 	struct context *context = &vcpu->arch.context;
@@ -58,7 +73,7 @@ void vcpu_inject(struct vcpu *vcpu, uint64_t esr)
 		       "vCPU %u: its exception vector, 0x%lx, takes an exception itself, without end",
 		       vcpu->number, to.pc);
 	WRITE_EL1(vcpu, ELR_EL1, context->pc);
-	WRITE_EL1(vcpu, SPSR_EL1, context->pstate);
+	WRITE_EL1(vcpu, SPSR_EL1, seen_pstate(vcpu));
 	WRITE_EL1(vcpu, ESR_EL1, esr);
 	context->pc = to.pc;
 	context->pstate = to.pstate;

@@ -34,6 +34,30 @@ void gic_read_lists(struct vcpu *vcpu)
 		lists->lr[i] = lists->lr[i] ? ich_read_lr(i) : 0;
 }
 
+/* Is the line of that physical timer high? */
+static bool timer_is_high(unsigned physical)
+{
+	uint64_t control = physical == PPI_TIMER_VIRTUAL	      ? READ(CNTV_CTL_EL0)
+			   : physical == PPI_TIMER_PHYSICAL	      ? READ(CNTP_CTL_EL0)
+			   : physical == PPI_TIMER_HYPERVISOR_VIRTUAL ? READ(CNTHV_CTL_EL2)
+								      : READ(CNTHP_CTL_EL2);
+
+	return (control & (CNT_CTL_ENABLE | CNT_CTL_IMASK | CNT_CTL_ISTATUS)) ==
+	       (CNT_CTL_ENABLE | CNT_CTL_ISTATUS);
+}
+
+/* A timer's interrupt is level-triggered: it is not pending any more if the guest has switched the timer off before it
+ * took the interrupt. After vgic_save(). */
+static void drop_lowered(struct vcpu *vcpu)
+{
+	struct vgic_irq *own = vcpu->vm->arch.vgic.cpus[vcpu->number].own;
+
+	for (unsigned intid = PPI_TIMER_HYPERVISOR; intid <= PPI_TIMER_PHYSICAL; intid++)
+		if (own[intid].physical && !own[intid].active &&
+		    !timer_is_high(own[intid].physical))
+			own[intid].latch = false;
+}
+
 void gic_deactivate(uint64_t intid)
 {
 	WRITE_REGISTER(ICC_DIR_EL1, intid);
@@ -50,6 +74,7 @@ static void refill(struct vcpu *vcpu)
 	/* Take back the list registers. */
 	gic_read_lists(vcpu);
 	vgic_save(&vcpu->vm->arch.vgic, vcpu->number, lists);
+	drop_lowered(vcpu);
 	if (is_nested(vcpu))
 		nested_gic_set_maintenance_line(vcpu);
 
@@ -222,6 +247,7 @@ static void controller_row(struct vcpu *vcpu, struct access *access,
 	if (access->write || vgic_says_state(access->offset)) {
 		gic_read_lists(vcpu);
 		vgic_save(vgic, vcpu->number, &vcpu->arch.lists);
+		drop_lowered(vcpu);
 		vcpu->attention = true;
 	}
 	mask = registers(vgic, vcpu->number, access);

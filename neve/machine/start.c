@@ -35,8 +35,8 @@ static void read_tree(uint64_t at)
 		tree_wrong = tree_read(&tree, (const void *)at, FDT_MAX_BYTES);
 	/* Ignore RAM that our tables cannot map. */
 	for (unsigned i = 0; i < tree.ram_count; i++)
-		if (tree.ram[i].end >> TABLE_INPUT_BITS)
-			tree.ram[i].end = 1ull << TABLE_INPUT_BITS;
+		if (tree.ram[i].end >> STAGE1_INPUT_BITS)
+			tree.ram[i].end = 1ull << STAGE1_INPUT_BITS;
 }
 
 /* Runs with the MMU off. */

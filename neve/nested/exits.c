@@ -30,9 +30,9 @@ static void abort_of_l2(struct vcpu *vcpu, uint64_t esr, bool data)
 	lock_take(&vm->lock);
 	leaf = guest_walk(nested->shadow->vttbr, nested->shadow->vtcr, ipa, access,
 			  nested_read_entry, vm);
-	if (!leaf.status && ipa >> TABLE_INPUT_BITS)
-		leaf.status = STATUS_ADDRESS_SIZE;
-	memory = !leaf.status && arch_guest_memory(vm, leaf.output, &bytes) &&
+	if (ipa >> TABLE_INPUT_BITS) /* beyond what L1's CPU can translate for it */
+		leaf = (struct guest_leaf){ .faults = true, .status = STATUS_TRANSLATION };
+	memory = !leaf.faults && arch_guest_memory(vm, leaf.output, &bytes) &&
 		 table_walk(&vm->arch.stage2, leaf.output, &own);
 	if (memory)
 		shadow_map(nested->shadow, ipa, &leaf, &own);
@@ -41,7 +41,7 @@ static void abort_of_l2(struct vcpu *vcpu, uint64_t esr, bool data)
 	if (memory) {
 		vcpu_count(vcpu, CAUSE_SHADOW_FAULT);
 		__asm__ volatile("dsb ishst" : : : "memory");
-	} else if (leaf.status) {
+	} else if (leaf.faults) {
 		vcpu_count(vcpu, CAUSE_STAGE2_FAULT);
 		nested_exit_to_l1(vcpu, VECTOR_LOWER, (esr & ~(uint64_t)ABORT_STATUS) | leaf.status,
 				  hpfar);
@@ -76,10 +76,10 @@ static void page_fault(struct vcpu *vcpu, uint64_t esr)
 {
 	struct exit *exit = &vcpu->arch.exit;
 	uint64_t address = nested_page_address(vcpu), page;
-	unsigned status = nested_find_page(vcpu, address, &page);
+	unsigned status;
 
 	vcpu_count(vcpu, CAUSE_PAGE_FAULT);
-	if (!status) {
+	if (nested_find_page(vcpu, address, &page, &status)) {
 		WRITE(VNCR_EL2, page);
 		return;
 	}
@@ -129,7 +129,7 @@ bool nested_synchronous(struct vcpu *vcpu, uint64_t esr)
 	switch (esr >> ESR_CLASS_SHIFT) {
 	case EC_ERET:
 		vcpu_count(vcpu, CAUSE_ERET);
-		nested_eret(vcpu);
+		nested_eret(vcpu, esr);
 		return true;
 	case EC_HVC:
 		if (immediate & CALL_MARK && nested_call(vcpu, immediate))

@@ -172,7 +172,22 @@ static void invalidate(struct vcpu *vcpu, unsigned op1, unsigned m, unsigned op2
 #define SYS_OP0	  1
 #define TLBI_CRN  8
 #define AT_CRN	  7
-#define AT_STAGE1 8 /* CRm; one more with PAN */
+#define AT_CRM	  8 /* one more with PAN */
+#define AT_WRITES 1 /* of op2 */
+#define AT_STAGE2 4 /* of op2, with op1 4 */
+
+/* AT. Returns false for an instruction that is none that we know. */
+static bool translate(struct vcpu *vcpu, unsigned op1, unsigned m, unsigned op2, unsigned rt)
+{
+	enum at_stages stages = op1 == 0 ? AT_STAGE_1 : op2 & AT_STAGE2 ? AT_STAGES_1_2 : AT_EL2;
+	bool known = op1 == 0 ? (m & ~1u) == AT_CRM
+			      : op1 == 4 && m == AT_CRM && (op2 & AT_STAGE2 || op2 <= AT_WRITES);
+
+	if (known)
+		nested_translate(vcpu, stages, rt == XZR ? 0 : vcpu->arch.context.x[rt],
+				 op2 & AT_WRITES);
+	return known;
+}
 
 bool nested_register(struct vcpu *vcpu, uint64_t esr)
 {
@@ -189,9 +204,7 @@ bool nested_register(struct vcpu *vcpu, uint64_t esr)
 		access_debug(vcpu, encoding, rt, esr & ISS_READ);
 	else if (instruction == TLBI_CRN)
 		invalidate(vcpu, op1, m, op2, rt);
-	else if (instruction == AT_CRN && op1 == 0 && (m & ~1u) == AT_STAGE1)
-		nested_translate(vcpu, rt == XZR ? 0 : vcpu->arch.context.x[rt], op2 & 1);
-	else
+	else if (instruction != AT_CRN || !translate(vcpu, op1, m, op2, rt))
 		return false;
 	vcpu->arch.context.pc += 4;
 	return true;
@@ -205,7 +218,7 @@ bool nested_call(struct vcpu *vcpu, unsigned immediate)
 		return false;
 	if (immediate == CALL_ERET) {
 		vcpu_count(vcpu, CAUSE_ERET);
-		nested_eret(vcpu);
+		nested_eret(vcpu, 0);
 	} else if (number >= CALL_TLBI) {
 		invalidate(vcpu, (number >> 6 & 1) * 4, number >> 3 & 7, number & 7, rt);
 	} else if (number < REGISTER_COUNT && is_nest((enum register_number)number)) {

@@ -7,7 +7,7 @@
 #include "cpu/accessors.h"
 #include "vm/vcpu.h"
 
-#define PAGE_NOWHERE ((1ull << TABLE_INPUT_BITS) - PAGE_BYTES) /* we never map anything there */
+#define PAGE_NOWHERE ((1ull << STAGE1_INPUT_BITS) - PAGE_BYTES) /* we never map anything there */
 #define TAG_BITS     8
 #define TLBI_IPA     0xfffffffffull /* in a TLBI's operand: the address from bit 12 on */
 #define TLBI_IPA_UP  12
@@ -126,7 +126,7 @@ static bool read_vms_entry(void *context, uint64_t ipa, uint64_t *entry)
 	if (SLOT(nested, HCR_EL2) & HCR_VM)
 		leaf = guest_walk(SLOT(nested, VTTBR_EL2), SLOT(nested, VTCR_EL2), ipa, GUEST_READS,
 				  nested_read_entry, vcpu->vm);
-	return !leaf.status && nested_read_entry(vcpu->vm, leaf.output, entry);
+	return !leaf.faults && nested_read_entry(vcpu->vm, leaf.output, entry);
 }
 
 /* Walks the tables of virtual EL2 (`own`) or of L2's EL1, while neither is in the hardware. The caller
@@ -146,17 +146,37 @@ static struct guest_leaf walk_stage1(struct vcpu *vcpu, bool own, uint64_t addre
 	return guest_walk_stage1(el1, SLOT(nested, TCR_EL1), address, access, read_vms_entry, vcpu);
 }
 
-void nested_translate(struct vcpu *vcpu, uint64_t address, bool write)
+/* Translates by stage 2 what stage 1 gave, if L2 has one. `stage2`: it faulted, not stage 1. */
+static struct guest_leaf walk_stage2(struct vcpu *vcpu, const struct guest_leaf *stage1,
+				     enum guest_access access, bool *stage2)
+{
+	const struct nested *nested = &vcpu->arch.nested;
+	struct guest_leaf leaf;
+
+	if (stage1->faults || !(SLOT(nested, HCR_EL2) & HCR_VM))
+		return *stage1;
+	leaf = guest_walk(SLOT(nested, VTTBR_EL2), SLOT(nested, VTCR_EL2), stage1->output, access,
+			  nested_read_entry, vcpu->vm);
+	*stage2 = leaf.faults;
+	return leaf;
+}
+
+void nested_translate(struct vcpu *vcpu, enum at_stages stages, uint64_t address, bool write)
 {
 	uint64_t untagged = (uint64_t)((int64_t)(address << TAG_BITS) >> TAG_BITS);
+	enum guest_access access = write ? GUEST_WRITES : GUEST_READS;
+	bool own = stages == AT_EL2 || is_host(vcpu), stage2 = false;
 	struct guest_leaf leaf;
 
 	vcpu_count(vcpu, CAUSE_AT);
 	nested_save_l1(vcpu);
 	lock_take(&vcpu->vm->lock);
-	leaf = walk_stage1(vcpu, is_host(vcpu), untagged, write ? GUEST_WRITES : GUEST_READS);
+	leaf = walk_stage1(vcpu, own, untagged, access);
+	if (stages == AT_STAGES_1_2 && !own)
+		leaf = walk_stage2(vcpu, &leaf, access, &stage2);
 	lock_release(&vcpu->vm->lock);
-	WRITE(PAR_EL1, PAR_RES1 | (leaf.status ? (uint64_t)leaf.status << PAR_FST | PAR_F
+	WRITE(PAR_EL1, PAR_RES1 | (leaf.faults ? (uint64_t)leaf.status << PAR_FST | PAR_F |
+							 (stage2 ? PAR_S : 0)
 					       : leaf.output & ~(PAGE_BYTES - 1)));
 }
 
@@ -169,19 +189,17 @@ uint64_t nested_page_address(const struct vcpu *vcpu)
 	return value >> VNCR_SIGN_SHIFT & 1 ? value | ~0ull << VNCR_SIGN_SHIFT : value;
 }
 
-unsigned nested_find_page(struct vcpu *vcpu, uint64_t address, uint64_t *page)
+bool nested_find_page(struct vcpu *vcpu, uint64_t address, uint64_t *page, unsigned *status)
 {
 	struct guest_leaf leaf;
 	uint64_t bytes;
 
 	lock_take(&vcpu->vm->lock);
 	leaf = walk_stage1(vcpu, true, address, GUEST_WRITES);
-	if (!leaf.status) {
-		*page = (uint64_t)arch_guest_memory(vcpu->vm, leaf.output, &bytes);
-		leaf.status = *page ? 0 : STATUS_EXTERNAL;
-	}
+	*page = leaf.faults ? 0 : (uint64_t)arch_guest_memory(vcpu->vm, leaf.output, &bytes);
 	lock_release(&vcpu->vm->lock);
-	return leaf.status;
+	*status = leaf.faults ? leaf.status : STATUS_EXTERNAL;
+	return *page;
 }
 
 /* At EL2 all memory is mapped 1:1, so the hardware's VNCR_EL2 gets the physical address. A missing page
@@ -189,9 +207,10 @@ unsigned nested_find_page(struct vcpu *vcpu, uint64_t address, uint64_t *page)
 void nested_map_page(struct vcpu *vcpu)
 {
 	uint64_t page;
+	unsigned status;
 
 	__atomic_store_n(&vcpu->arch.nested.lends_page, true, __ATOMIC_SEQ_CST);
-	if (nested_find_page(vcpu, nested_page_address(vcpu), &page))
+	if (!nested_find_page(vcpu, nested_page_address(vcpu), &page, &status))
 		page = PAGE_NOWHERE;
 	WRITE(VNCR_EL2, page);
 }

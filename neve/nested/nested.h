@@ -95,9 +95,9 @@ uint64_t nested_vttbr(const struct vm *vm, unsigned vmid);
 /* Finds the shadow of L1's VTTBR_EL2. It is in use by this vCPU from then on. */
 struct shadow *nested_find_shadow(struct vcpu *vcpu, uint64_t vttbr);
 
-/* Translates L1's VNCR_EL2, an address of virtual EL2, by L1's stage 1 and our stage 2. Returns 0, or the
- * status code of the fault that L2 gets when it accesses the page. */
-unsigned nested_find_page(struct vcpu *vcpu, uint64_t address, uint64_t *page);
+/* Translates L1's VNCR_EL2, an address of virtual EL2, by L1's stage 1 and our stage 2. Returns false if there
+ * is no page: `*status` is the code of the fault that L2 gets when it accesses the page. */
+bool nested_find_page(struct vcpu *vcpu, uint64_t address, uint64_t *page, unsigned *status);
 uint64_t nested_page_address(const struct vcpu *vcpu);
 
 /* Gives that page to L2, a hypervisor too, as its deferred page: on entry, and when the page may have
@@ -105,8 +105,10 @@ uint64_t nested_page_address(const struct vcpu *vcpu);
 void nested_map_page(struct vcpu *vcpu);
 void nested_renew_page(struct vcpu *vcpu);
 
-/* L1's AT of stage 1: puts into PAR_EL1 what L2's tables say, or L1's own tables if it is a host. */
-void nested_translate(struct vcpu *vcpu, uint64_t address, bool write);
+/* L1's AT: puts into PAR_EL1 what the tables say: those of EL2; of L2's EL1, or of EL2 if that is a host; these
+ * and L2's stage 2. */
+enum at_stages { AT_EL2, AT_STAGE_1, AT_STAGES_1_2 };
+void nested_translate(struct vcpu *vcpu, enum at_stages stages, uint64_t address, bool write);
 
 /* Saves those of virtual EL2's registers that are in the hardware. */
 void nested_save_l1(struct vcpu *vcpu);
@@ -121,8 +123,8 @@ bool nested_register(struct vcpu *vcpu, uint64_t esr);
 /* ... the same for an HVC whose immediate has CALL_MARK. Returns false if it is no such call. */
 bool nested_call(struct vcpu *vcpu, unsigned immediate);
 
-/* L1's ERET. */
-void nested_eret(struct vcpu *vcpu);
+/* L1's ERET, ERETAA or ERETAB, by the syndrome of EC_ERET. */
+void nested_eret(struct vcpu *vcpu, uint64_t esr);
 
 /* Must we track the last writes to SPSR_EL2, to detect an exception that virtual EL2 took from itself? */
 bool nested_tracks(const struct vcpu *vcpu);

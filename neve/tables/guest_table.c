@@ -62,6 +62,12 @@ static bool read_format1(uint64_t tcr, bool upper, struct format *format)
 	return true;
 }
 
+static struct guest_leaf fault(unsigned status)
+{
+	return (struct guest_leaf){ .faults = true, .status = status };
+}
+
+/* The leaf's status: 0 if it allows the access. */
 static unsigned permission(const struct format *format, uint64_t leaf, enum guest_access access,
 			   unsigned level)
 {
@@ -73,11 +79,6 @@ static unsigned permission(const struct format *format, uint64_t leaf, enum gues
 	if (!(leaf & LEAF_ACCESSED))
 		return STATUS_ACCESS_FLAG | level;
 	return allowed ? 0 : STATUS_PERMISSION | level;
-}
-
-static struct guest_leaf fault(unsigned status)
-{
-	return (struct guest_leaf){ .status = status };
 }
 
 static struct guest_leaf walk(const struct format *format, uint64_t table, uint64_t at,
@@ -102,11 +103,15 @@ static struct guest_leaf walk(const struct format *format, uint64_t table, uint6
 		if ((value & ENTRY_ADDRESS) >> format->output_bits)
 			return fault(STATUS_ADDRESS_SIZE | level);
 		if (last || !(value & ENTRY_TABLE)) {
+			unsigned status = permission(format, value | read_only, access, level);
+
 			/* Blocks can be 1 GiB, 2, 32 and 512 MiB. */
 			if (!last && (level == 0 || (level == 1 && format->granule != 12)))
 				return fault(STATUS_TRANSLATION | level);
+
 			return (struct guest_leaf){
-				.status = permission(format, value | read_only, access, level),
+				.faults = status,
+				.status = status,
 				.output = (value & ENTRY_ADDRESS & ~inside) | (at & inside),
 				.bytes = inside + 1,
 				.attributes = value & ATTRIBUTES,

@@ -14,7 +14,8 @@ typedef bool guest_entry(void *context, uint64_t ipa, uint64_t *entry);
 enum guest_access { GUEST_READS, GUEST_WRITES, GUEST_FETCHES };
 
 struct guest_leaf {
-	unsigned status; /* 0: it is mapped, else the status code of the fault */
+	bool faults;	 /* it is not mapped, or not for this access */
+	unsigned status; /* the fault's status code, which may be 0 (address size, level 0) */
 	uint64_t output; /* of that byte */
 	uint64_t bytes;	 /* of the page or block */
 	uint64_t attributes;

@@ -21,10 +21,10 @@ void shadows_init(struct shadows *shadows, uint64_t pages, uint64_t each, uint64
 	for (unsigned i = 0; i < SHADOWS; i++) {
 		struct shadow *shadow = &shadows->all[i];
 
-		shadow->first_page = pages + i * each * PAGE_BYTES;
-		shadow->pool.next = shadow->first_page;
-		shadow->pool.end = shadow->first_page + each * PAGE_BYTES;
+		shadow->pool.next = pages + i * each * PAGE_BYTES;
+		shadow->pool.end = shadow->pool.next + each * PAGE_BYTES;
 		table_init(&shadow->table, &shadow->pool);
+		shadow->first_page = shadow->pool.next;
 		shadow->hardware = (uint64_t)(uintptr_t)shadow->table.root |
 				   (first_vmid + i) << VTTBR_VMID_SHIFT;
 	}
@@ -32,14 +32,13 @@ void shadows_init(struct shadows *shadows, uint64_t pages, uint64_t each, uint64
 
 void shadow_clear(struct shadow *shadow)
 {
-	for (unsigned i = 0; i < TABLE_ENTRIES; i++)
+	for (unsigned i = 0; i < TABLE_ROOTS * TABLE_ENTRIES; i++)
 		__atomic_store_n(&shadow->table.root[i], 0, __ATOMIC_RELAXED);
 	shadow_flush(shadow->hardware);
 	/* The lower tables are not walked any more. */
-	for (uint64_t page = shadow->first_page + PAGE_BYTES; page < shadow->pool.next;
-	     page += PAGE_BYTES)
+	for (uint64_t page = shadow->first_page; page < shadow->pool.next; page += PAGE_BYTES)
 		__builtin_memset((void *)(uintptr_t)page, 0, PAGE_BYTES);
-	shadow->pool.next = shadow->first_page + PAGE_BYTES;
+	shadow->pool.next = shadow->first_page;
 	shadow->pool.returned = 0;
 	shadow->largest = 0;
 }

@@ -18,8 +18,8 @@ struct shadow {
 	uint64_t hardware;    /* VTTBR_EL2 while it is in use */
 	struct table table;
 	struct table_pool pool;
-	uint64_t first_page;
-	uint64_t largest; /* largest of the guest hypervisor's leaves in it, in bytes */
+	uint64_t first_page; /* behind the root */
+	uint64_t largest;    /* largest of the guest hypervisor's leaves in it, in bytes */
 };
 
 /* The pages for each shadow of a guest hypervisor with that memory: when they are used up, it is cleared,

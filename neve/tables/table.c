@@ -26,13 +26,21 @@ static uint64_t *new_table(struct table_pool *pool)
 
 bool table_init(struct table *table, struct table_pool *pool)
 {
-	*table = (struct table){ .root = new_table(pool), .pool = pool };
-	return table->root;
+	const uint64_t bytes = TABLE_ROOTS * PAGE_BYTES;
+	uint64_t root = (pool->next + bytes - 1) & ~(bytes - 1);
+
+	if (root > pool->end || pool->end - root < bytes)
+		return false;
+	pool->next = root + bytes;
+	*table = (struct table){ .root = (uint64_t *)(uintptr_t)root, .pool = pool };
+	return true;
 }
 
 static uint64_t *slot(uint64_t *entries, uint64_t from, unsigned shift)
 {
-	return &entries[from >> shift & (TABLE_ENTRIES - 1)];
+	unsigned count = shift == TOP_SHIFT ? TABLE_ROOTS * TABLE_ENTRIES : TABLE_ENTRIES;
+
+	return &entries[from >> shift & (count - 1)];
 }
 
 static uint64_t *below(uint64_t entry)
@@ -173,7 +181,8 @@ bool table_walk(const struct table *table, uint64_t from, struct table_leaf *lea
 
 uint64_t table_pages_needed(uint64_t bytes, uint64_t leaf_bytes)
 {
-	uint64_t pages = 1 + bytes / LARGE_BYTES + 2; /* the range may begin inside a GiB */
+	/* The root may have to skip a page; the range may begin inside a GiB. */
+	uint64_t pages = TABLE_ROOTS + 1 + bytes / LARGE_BYTES + 2;
 
 	if (leaf_bytes < BLOCK_BYTES)
 		pages += bytes / BLOCK_BYTES + 2;

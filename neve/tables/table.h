@@ -1,7 +1,8 @@
 /*
  * Translation tables of VMSAv8-64 with 4 KiB granules (DDI 0487, D8.3). The hypervisor's own stage 1 and
- * the VMs' stage 2 are built by the same code; only the attributes of leaves differ. The root is one table
- * of level 1: 39 bits of input address. Pure.
+ * the VMs' stage 2 are built by the same code; only the attributes of leaves differ. The root is two tables
+ * of level 1, one behind the other (concatenated, D8.2.3): 40 bits of input address, as many as a guest
+ * hypervisor's CPU has for its VM. Stage 1 knows no such roots, and walks only the first. Pure.
  */
 #ifndef TABLE_H
 #define TABLE_H
@@ -9,11 +10,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define PAGE_BYTES	 0x1000ull
-#define BLOCK_BYTES	 0x200000ull   /* a leaf of level 2 */
-#define LARGE_BYTES	 0x40000000ull /* a leaf of level 1 */
-#define TABLE_ENTRIES	 512
-#define TABLE_INPUT_BITS 39
+#define PAGE_BYTES	  0x1000ull
+#define BLOCK_BYTES	  0x200000ull	/* a leaf of level 2 */
+#define LARGE_BYTES	  0x40000000ull /* a leaf of level 1 */
+#define TABLE_ENTRIES	  512
+#define TABLE_ROOTS	  2
+#define TABLE_INPUT_BITS  40
+#define STAGE1_INPUT_BITS 39
 
 /* Zeroed pages for tables. Their physical addresses are the addresses by which we write them. */
 struct table_pool {
@@ -27,7 +30,8 @@ struct table {
 	struct table_pool *pool;
 };
 
-/* Makes an empty table. Returns false if the pool has no page. */
+/* Makes an empty table; its root begins at a multiple of its size. Returns false if the pool has not enough
+ * pages. */
 bool table_init(struct table *table, struct table_pool *pool);
 
 /*

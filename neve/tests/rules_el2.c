@@ -1,7 +1,8 @@
 /*
  * A guest hypervisor that checks whether virtual EL2 keeps the architecture's rules: which
  * pointer-authentication keys are written, whether virtual interrupts of HCR_EL2 arrive, what the GIC says
- * about its list registers. It also runs at EL2, where it expects the same. Built by neve/Makefile (rules),
+ * about its list registers, what an exception of its own looks like, what a VM's debug registers do, what its
+ * second stage and AT translate. It also runs at EL2, where it expects the same. Built by neve/Makefile (rules),
  * run by tests/e2e/neve-nested.bats; prints "rules: all well", or what failed.
  */
 #define RUNS_VM
@@ -19,13 +20,19 @@
 #define CALL_END    0x20
 #define CALL_VECTOR 0x40
 
-/* The VM's programs: write its key; sign with it; exit at once; unmask interrupts and wait. */
+/* The VM's programs: write its key; sign with it; exit at once; write MDSCR_EL1; load a word; unmask
+ * interrupts and wait. */
 __asm__(".pushsection .text\n"
 	"vm_keys: msr s3_0_c2_c1_0, x0\n isb\n hvc #0x20\n"
 	"vm_signs: msr sctlr_el1, x0\n isb\n .inst 0xdac10022\n hvc #0x20\n" /* pacia x2, x1 */
 	"vm_masked: hvc #0x20\n"
+	"vm_debugs: msr mdscr_el1, x0\n isb\n hvc #0x20\n"
+	"vm_loads: ldr x1, [x0]\n hvc #0x20\n"
 	"vm_waits: msr vbar_el1, x0\n isb\n msr daifclr, #7\n isb\n"
 	"mov x1, #1000\n 1: subs x1, x1, #1\n b.ne 1b\n hvc #0x20\n"
+	"own_eretaa: mov x11, sp\n adr x10, 1f\n .inst 0xdac1016a\n" /* pacia x10, x11 */
+	"msr s3_4_c4_c0_1, x10\n mov x12, #0x3c9\n msr s3_4_c4_c0_0, x12\n isb\n"
+	".inst 0xd69f0bff\n 1: ret\n"
 	".balign 2048\n"
 	"vm_vectors:\n"
 	".set number, 0x40\n"
@@ -35,6 +42,8 @@ __asm__(".pushsection .text\n"
 extern char vm_keys[] __attribute__((visibility("hidden")));
 extern char vm_signs[] __attribute__((visibility("hidden")));
 extern char vm_masked[] __attribute__((visibility("hidden")));
+extern char vm_debugs[] __attribute__((visibility("hidden")));
+extern char vm_loads[] __attribute__((visibility("hidden")));
 extern char vm_waits[] __attribute__((visibility("hidden")));
 extern char vm_vectors[] __attribute__((visibility("hidden")));
 
@@ -66,8 +75,21 @@ static void expect(const char *what, uint64_t found, uint64_t wanted)
 	say("\n");
 }
 
+/* Exceptions of its own that own_hvc() takes. */
+static volatile struct {
+	bool wanted;
+	uint64_t esr, elr, spsr;
+} own;
+
 _Noreturn void own_fault(void)
 {
+	if (own.wanted) {
+		own.wanted = false;
+		own.esr = READ(ESR_EL2);
+		own.elr = READ(ELR_EL2);
+		own.spsr = READ(SPSR_EL2);
+		return_from_own();
+	}
 	say("rules: a fault of its own, ESR_EL2 ");
 	say_hex(READ(ESR_EL2));
 	say("\n");
@@ -111,6 +133,8 @@ static void keys(void)
 	expect("... and one for EL1 and EL2", READ_REGISTER(KEY_LOW), VMS_KEY);
 }
 
+void own_eretaa(void);
+
 /* EL2 signs if SCTLR_EL2 allows it; without VHE, by that format. */
 static void own_signature(void)
 {
@@ -123,6 +147,9 @@ static void own_signature(void)
 	instruction_barrier();
 	__asm__ volatile(".inst 0xdac10022" : "+r"(x2) : "r"(x1));
 	expect("EL2 signs", x2 != 0x40000000, true);
+#if !PARAVIRT
+	own_eretaa(); /* returns: to its own code, by a signed address */
+#endif
 	WRITE(SCTLR_EL2, 0x30c50830);
 	instruction_barrier();
 }
@@ -191,6 +218,142 @@ static void lists(void)
 	expect("EISR at last", READ(ICH_EISR_EL2), 0);
 }
 
+/* ---- An exception of its own ---------------------------------------------------------------- */
+
+#define MODE	  0xf
+#define MODE_EL2H 9
+
+static void own_exception(void)
+{
+	own.wanted = true;
+	own_hvc(); /* returns: the exception's return goes to EL2, not to the VM */
+	expect("its own call arrives", own.wanted, false);
+	expect("... as a call", own.esr >> ESR_CLASS_SHIFT, EC_HVC);
+	expect("... from EL2h", own.spsr & MODE, MODE_EL2H);
+}
+
+/* ---- The timer's interrupt -------------------------------------------------------------------- */
+
+#define TIMER_PPI    26 /* of EL2's physical timer */
+#define GICR_PENDING (GICR + 0x10200)
+
+/* EL2's physical timer: with VHE by EL1's name. */
+static void set_timer(uint64_t control)
+{
+#if VHE
+	WRITE_REGISTER(cntp_cval_el0, 0);
+	WRITE_REGISTER(cntp_ctl_el0, control);
+#else
+	WRITE(CNTHP_CVAL_EL2, 0);
+	WRITE(CNTHP_CTL_EL2, control);
+#endif
+	instruction_barrier();
+}
+
+static uint32_t timer_pending(void)
+{
+	return *(volatile uint32_t *)GICR_PENDING >> TIMER_PPI & 1;
+}
+
+static void timer_line(void)
+{
+	set_timer(CNT_CTL_ENABLE);
+	expect("a timer that has expired is pending", timer_pending(), 1);
+	set_timer(0);
+	expect("... and is not when it is off", timer_pending(), 0);
+	set_timer(CNT_CTL_ENABLE);
+	expect("... and is when it is on again", timer_pending(), 1);
+	set_timer(CNT_CTL_ENABLE | CNT_CTL_IMASK);
+	expect("... and is not when it is masked", timer_pending(), 0);
+	set_timer(0);
+}
+
+/* ---- Debug registers ------------------------------------------------------------------------- */
+
+#define MDSCR_ALL  0xa001 /* MDE, KDE, SS */
+#define MDSCR_MDE  (1u << 15)
+#define MDCR_TO_US (1u << 8) /* TDE */
+#define WATCH_ALL  0x1fff    /* 8 bytes, loads and stores, EL1 and EL0, enabled */
+
+static void debug(void)
+{
+	static volatile uint64_t watched;
+
+	WRITE_REGISTER(oslar_el1, 0);
+	WRITE(MDSCR_EL1, 0);
+	expect("the VM writes MDSCR_EL1", call_of(vm_debugs, 0, MDSCR_ALL), CALL_END);
+	expect("... which is then its value", READ(MDSCR_EL1), MDSCR_ALL);
+	WRITE(MDSCR_EL1, 0);
+	instruction_barrier();
+	/* A step of the hypervisor would be a fault of its own. */
+	__asm__ volatile("msr daifclr, #8\n nop\n nop\n msr daifset, #8" : : : "memory");
+
+	WRITE_REGISTER(dbgwvr0_el1, (uint64_t)&watched);
+	WRITE_REGISTER(dbgwcr0_el1, WATCH_ALL);
+	WRITE(MDSCR_EL1, MDSCR_MDE);
+	WRITE(MDCR_EL2, MDCR_TO_US);
+	expect("a watchpoint of the VM", class_of(vm_loads, 0, (uint64_t)&watched), EC_WATCHPOINT);
+	expect("... has its address", READ(FAR_EL2), (uint64_t)&watched);
+	WRITE_REGISTER(dbgwcr0_el1, 0);
+	WRITE(MDSCR_EL1, 0);
+	WRITE(MDCR_EL2, 0);
+}
+
+/* ---- Stage 2, and AT -------------------------------------------------------------------------- */
+
+#define GIB	     0x40000000ull
+#define FAR_IPA	     (512 * GIB) /* in the second of two concatenated tables */
+#define BLOCK	     (1 | LEAF_MEMORY | LEAF_READ | LEAF_WRITE | LEAF_SHARED | LEAF_ACCESSED)
+#define VTCR_40_BITS (VTCR_RES1 | (64 - 40) | 1 << VTCR_SL0_SHIFT | 2 << TCR_EL2_PS_SHIFT)
+#define PAGE_OF(par) ((par)&0xfffffffff000)
+
+static uint64_t stage2[1024] __attribute__((aligned(8192)));
+
+#if !PARAVIRT
+#define TRANSLATE(instruction, address)                                            \
+	({                                                                         \
+		__asm__ volatile("at " instruction ", %0\n isb" : : "r"(address)); \
+		READ_REGISTER(par_el1);                                            \
+	})
+
+static void translations(uint64_t here)
+{
+	uint64_t par;
+
+	expect("AT of EL2", PAGE_OF(TRANSLATE("s1e2r", here)), here & ~0xfffull);
+	expect("AT of stages 1 and 2", PAGE_OF(TRANSLATE("s12e1r", FAR_IPA + 0x1000)),
+	       (here & ~(GIB - 1)) + 0x1000);
+	par = TRANSLATE("s12e1w", FAR_IPA + GIB);
+	expect("... where nothing is mapped", par & (PAR_F | PAR_S), PAR_F | PAR_S);
+	expect("... with the status", par >> PAR_FST & 0x3f, STATUS_TRANSLATION | 1);
+}
+#endif
+
+static void second_stage(void)
+{
+	uint64_t here = (uint64_t)stage2, base = here & ~(GIB - 1);
+
+	stage2[here / GIB] = base | BLOCK;
+	stage2[FAR_IPA / GIB] = base | BLOCK;
+	WRITE(VTCR_EL2, VTCR_40_BITS);
+	WRITE(VTTBR_EL2, here | 5ull << VTTBR_VMID_SHIFT);
+	data_barrier();
+	expect("a VM with 40 bits runs", call_of(vm_masked, HCR_VM, 0), CALL_END);
+	expect("... loads at 512 GiB", call_of(vm_loads, HCR_VM, FAR_IPA + (here & (GIB - 1))),
+	       CALL_END);
+	expect("... faults at 513 GiB", class_of(vm_loads, HCR_VM, FAR_IPA + GIB), EC_DATA_ABORT);
+	expect("... at level 1", READ(ESR_EL2) & ABORT_STATUS, STATUS_TRANSLATION | 1);
+	expect("... with the address", READ(HPFAR_EL2) << HPFAR_UP, FAR_IPA + GIB);
+	expect("... faults at 1 TiB", class_of(vm_loads, HCR_VM, 2 * FAR_IPA), EC_DATA_ABORT);
+	expect("... at level 0", READ(ESR_EL2) & ABORT_STATUS, STATUS_TRANSLATION);
+#if !PARAVIRT
+	WRITE(HCR_EL2, HCR_RW | HCR_VM);
+	instruction_barrier();
+	translations(here);
+#endif
+	WRITE(HCR_EL2, HCR_RW);
+}
+
 void first_cpu(void)
 {
 #if PARAVIRT == PARAVIRT_neve
@@ -203,6 +366,10 @@ void first_cpu(void)
 	keys();
 	own_signature();
 	virtual_interrupts();
+	own_exception();
+	timer_line();
+	debug();
+	second_stage();
 	say(all_well ? "rules: all well\n" : "rules: not all well\n");
 	power_off();
 }

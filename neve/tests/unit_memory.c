@@ -96,6 +96,18 @@ static void what_cannot_be_mapped_is_refused(void **state)
 	assert_false(table_walk(&table, UINT64_MAX, &leaf));
 }
 
+static void the_second_table_of_the_root_is_behind_the_first(void **state)
+{
+	const uint64_t half = 1ull << STAGE1_INPUT_BITS;
+
+	(void)state;
+	assert_int_equal((uintptr_t)table.root % (TABLE_ROOTS * PAGE_BYTES), 0);
+	assert_true(table_map(&table, half, GIB, GIB, ATTRIBUTES, LARGE_BYTES));
+	expect(half + 12345, GIB + 12345, LARGE_BYTES);
+	assert_true(table.root[TABLE_ENTRIES] & 1);
+	assert_int_equal(table.root[0], 0);
+}
+
 static void the_promised_pages_are_enough(void **state)
 {
 	const uint64_t bytes = 8 * MIB, start = GIB - 4 * MIB;
@@ -202,6 +214,8 @@ int main(void)
 						tear_down),
 		cmocka_unit_test_setup_teardown(what_cannot_be_mapped_is_refused, set_up,
 						tear_down),
+		cmocka_unit_test_setup_teardown(the_second_table_of_the_root_is_behind_the_first,
+						set_up, tear_down),
 		cmocka_unit_test_setup_teardown(the_promised_pages_are_enough, set_up, tear_down),
 		cmocka_unit_test(taking_memory_away_splits_ranges),
 		cmocka_unit_test(memory_is_taken_once_and_aligned),

@@ -260,6 +260,9 @@ static void faults_of_a_walk_are_told_with_their_level(void **state)
 	assert_int_equal(walk(vtcr, 0, GUEST_READS).status, STATUS_WALK_ABORT | 2);
 	memory[0x1000 / 8] = 0x40000000000 | LEAF; /* beyond 40 bits */
 	assert_int_equal(walk(vtcr, 0, GUEST_READS).status, STATUS_ADDRESS_SIZE | 1);
+	/* At level 0 the status is 0, and a fault all the same. */
+	assert_int_equal(walk(VTCR(48, 2, 0), 0, GUEST_READS).status, STATUS_ADDRESS_SIZE);
+	assert_true(walk(VTCR(48, 2, 0), 0, GUEST_READS).faults);
 	memory[0x1000 / 8] = 0x40000000 | (LEAF & ~LEAF_ACCESSED);
 	assert_int_equal(walk(vtcr, 0, GUEST_READS).status, STATUS_ACCESS_FLAG | 1);
 	assert_int_equal(walk(VTCR(20, 1, 0), 0, GUEST_READS).status, STATUS_TRANSLATION);
@@ -332,9 +335,10 @@ static int free_shadows(void **state)
 	return 0;
 }
 
-static const struct guest_leaf small = { 0, 0x45678123, 0x1000, LEAF & ~1ull };
-static const struct guest_leaf block = { 0, 0x45678123, 0x200000, LEAF & ~1ull & ~LEAF_WRITE };
-static const struct guest_leaf huge = { 0, 0x45678123, 0x40000000, LEAF & ~1ull };
+static const struct guest_leaf small = { false, 0, 0x45678123, 0x1000, LEAF & ~1ull };
+static const struct guest_leaf block = { false, 0, 0x45678123, 0x200000,
+					 LEAF & ~1ull & ~LEAF_WRITE };
+static const struct guest_leaf huge = { false, 0, 0x45678123, 0x40000000, LEAF & ~1ull };
 
 #define SOFTWARE (3ull << 55) /* bits of a leaf that the hardware ignores */
 

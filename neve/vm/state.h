@@ -53,7 +53,7 @@ struct nested {
 /* Syndrome of a synchronous exit, read once. */
 struct exit {
 	uint64_t esr;
-	uint64_t far, hpfar; /* of aborts */
+	uint64_t far, hpfar; /* of aborts; the first also of watchpoints and misaligned PCs */
 };
 
 /* Saved registers of the guest or of the host half, like Linux' struct kvm_cpu_context. */

@@ -1,5 +1,5 @@
-# Linux as a guest hypervisor at virtual EL2 of neve: Debian's kernel, its KVM with VHE and without,
-# worldswitch's monitor as its only program, and the guest as its VM. On the lab's QEMU, which has FEAT_NV2.
+# Linux and Xen as guest hypervisors at virtual EL2 of neve: Debian's kernel, its KVM with VHE and without,
+# worldswitch's monitor as its only program, and the guest as its VM; Xen with the same kernel as dom0. On the lab's QEMU, which has FEAT_NV2.
 
 load common
 load neve
@@ -8,7 +8,7 @@ setup_file() {
     make -s -C "$ROOT/neve" >&2
     make -s -C "$ROOT/vmm" ARCH=aarch64 >&2
     guest_with read-write aarch64 "$ROOT/tests/guests/read-write.c"
-    lab_qemu linux-arm64-6.1 linux-arm64-6.12
+    lab_qemu linux-arm64-6.1 linux-arm64-6.12 xen-arm64-4.20
 }
 
 setup() {
@@ -89,4 +89,20 @@ counts() { as_kept "exits of $1" "$(exits "$1")" "$2" are_pinned clang-19 qemu l
     counts hypercall '{"hvc":64,"el2_eret":64,"el2_read_MDSCR_EL1":128,"el2_write_MDSCR_EL1":128,'\
 '"el2_read_HCR_EL2":128,"el2_write_HCR_EL2":128,"el2_read_TPIDR_EL2":1216,"el2_read_ESR_EL2":64}'
     [ "$(instructions hypercall)" -le 24689 ]
+}
+
+@test "Xen boots at virtual EL2 with a Linux as dom0" {
+    local sets
+    sets=$(ws lab list --json | jq -r .cache)/sets
+    for mechanism in nv2 nv; do
+        LIMIT=200 machine max,pauth-impdef=on 1 "nest=$mechanism memory=512" "${LAB[@]}" \
+            -device "$(vm "$sets/xen-arm64-4.20/root/boot/xen.img" 0x50000000 \
+                'console=dtuart dtuart=/serial@9000000 dom0_mem=256M bootscrub=0 -- console=hvc0 nokaslr panic=-1 init=/none')" \
+            -device "guest-loader,addr=0x54000000,initrd=$(echo "$sets"/linux-arm64-6.12/root/boot/vmlinuz-*)"
+        grep 'Xen version 4.20' console.txt
+        # dom0's kernel has come to its end: it looks for a root file system.
+        grep -F 'VFS: Unable to mount root fs' console.txt
+        run ! grep -E '[(]XEN[)] .*(Fatal|BUG|Panic)|Internal error' console.txt
+        [ "$(own bye | jq -r '"\(.status): \(.why)"')" = 'reset: the guest asked for a reset' ]
+    done
 }
