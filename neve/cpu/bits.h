@@ -150,6 +150,7 @@
 #define PAR_FST	 1	     /* fault status code */
 #define PAR_S	 (1ull << 9) /* it was stage 2 that failed */
 #define PAR_RES1 (1ull << 11)
+#define PAR_PAGE 0x0000fffffffff000ull
 
 /* PSTATE and SPSR. */
 #define PSTATE_MODE	0xfull

@@ -9,13 +9,30 @@
 #include "gic/gic.h"
 #include "vm/vcpu.h"
 
+/* The address of a stage-2 abort. After a permission fault that is no table walk HPFAR_EL2 is not valid (DDI 0487,
+ * HPFAR_EL2), and stage 1, which is still in the hardware, is asked instead. Returns false if stage 1 does not
+ * translate any more: the nested VM tries again. */
+static bool find_ipa(const struct exit *exit, uint64_t esr, uint64_t *ipa)
+{
+	uint64_t own, par;
+
+	*ipa = exit_ipa(exit);
+	if (esr & ABORT_STAGE1_WALK || (esr & ABORT_STATUS & ~STATUS_LEVEL) != STATUS_PERMISSION)
+		return true;
+	own = READ(PAR_EL1);
+	__asm__ volatile("at s1e1r, %0\n\tisb" : : "r"(exit->far) : "memory");
+	par = READ(PAR_EL1);
+	WRITE(PAR_EL1, own);
+	*ipa = (par & PAR_PAGE) | (exit->far & (PAGE_BYTES - 1));
+	return !(par & PAR_F);
+}
+
 /* A stage-2 abort is ours if L1's own tables allow the access: the page is not in the shadow yet, or is
  * one of our devices. If not, L1 gets the fault of its own tables. */
 static void abort_of_l2(struct vcpu *vcpu, uint64_t esr, bool data)
 {
 	struct nested *nested = &vcpu->arch.nested;
-	uint64_t hpfar = vcpu->arch.exit.hpfar, bytes;
-	uint64_t ipa = exit_ipa(&vcpu->arch.exit);
+	uint64_t bytes, ipa;
 	bool walk = esr & ABORT_STAGE1_WALK;
 	enum guest_access access = walk		       ? GUEST_READS
 				   : !data	       ? GUEST_FETCHES
@@ -25,6 +42,9 @@ static void abort_of_l2(struct vcpu *vcpu, uint64_t esr, bool data)
 	struct guest_leaf leaf;
 	struct table_leaf own;
 	bool memory;
+
+	if (!find_ipa(&vcpu->arch.exit, esr, &ipa))
+		return;
 
 	/* L1's stage 2, then ours. */
 	lock_take(&vm->lock);
@@ -44,7 +64,7 @@ static void abort_of_l2(struct vcpu *vcpu, uint64_t esr, bool data)
 	} else if (leaf.faults) {
 		vcpu_count(vcpu, CAUSE_STAGE2_FAULT);
 		nested_exit_to_l1(vcpu, VECTOR_LOWER, (esr & ~(uint64_t)ABORT_STATUS) | leaf.status,
-				  hpfar);
+				  ipa >> HPFAR_UP & HPFAR_FIPA);
 	} else if (!data || walk || !vcpu_device_access(vcpu, esr, leaf.output)) {
 		vcpu_count(vcpu, CAUSE_NOWHERE);
 		vcpu_external_abort(vcpu, esr);

@@ -28,6 +28,7 @@ __asm__(".pushsection .text\n"
 	"vm_masked: hvc #0x20\n"
 	"vm_debugs: msr mdscr_el1, x0\n isb\n hvc #0x20\n"
 	"vm_loads: ldr x1, [x0]\n hvc #0x20\n"
+	"vm_stores: str x1, [x0]\n hvc #0x20\n"
 	"vm_waits: msr vbar_el1, x0\n isb\n msr daifclr, #7\n isb\n"
 	"mov x1, #1000\n 1: subs x1, x1, #1\n b.ne 1b\n hvc #0x20\n"
 	"own_eretaa: mov x11, sp\n adr x10, 1f\n .inst 0xdac1016a\n" /* pacia x10, x11 */
@@ -44,6 +45,7 @@ extern char vm_signs[] __attribute__((visibility("hidden")));
 extern char vm_masked[] __attribute__((visibility("hidden")));
 extern char vm_debugs[] __attribute__((visibility("hidden")));
 extern char vm_loads[] __attribute__((visibility("hidden")));
+extern char vm_stores[] __attribute__((visibility("hidden")));
 extern char vm_waits[] __attribute__((visibility("hidden")));
 extern char vm_vectors[] __attribute__((visibility("hidden")));
 
@@ -301,11 +303,11 @@ static void debug(void)
 
 /* ---- Stage 2, and AT -------------------------------------------------------------------------- */
 
-#define GIB	     0x40000000ull
-#define FAR_IPA	     (512 * GIB) /* in the second of two concatenated tables */
-#define BLOCK	     (1 | LEAF_MEMORY | LEAF_READ | LEAF_WRITE | LEAF_SHARED | LEAF_ACCESSED)
-#define VTCR_40_BITS (VTCR_RES1 | (64 - 40) | 1 << VTCR_SL0_SHIFT | 2 << TCR_EL2_PS_SHIFT)
-#define PAGE_OF(par) ((par)&0xfffffffff000)
+#define GIB	      0x40000000ull
+#define FAR_IPA	      (512 * GIB) /* in the second of two concatenated tables */
+#define BLOCK	      (1 | LEAF_MEMORY | LEAF_READ | LEAF_WRITE | LEAF_SHARED | LEAF_ACCESSED)
+#define VTCR_40_BITS  (VTCR_RES1 | (64 - 40) | 1 << VTCR_SL0_SHIFT | 2 << TCR_EL2_PS_SHIFT)
+#define READ_ONLY_IPA (3 * GIB)
 
 static uint64_t stage2[1024] __attribute__((aligned(8192)));
 
@@ -320,8 +322,8 @@ static void translations(uint64_t here)
 {
 	uint64_t par;
 
-	expect("AT of EL2", PAGE_OF(TRANSLATE("s1e2r", here)), here & ~0xfffull);
-	expect("AT of stages 1 and 2", PAGE_OF(TRANSLATE("s12e1r", FAR_IPA + 0x1000)),
+	expect("AT of EL2", TRANSLATE("s1e2r", here) & PAR_PAGE, here & ~0xfffull);
+	expect("AT of stages 1 and 2", TRANSLATE("s12e1r", FAR_IPA + 0x1000) & PAR_PAGE,
 	       (here & ~(GIB - 1)) + 0x1000);
 	par = TRANSLATE("s12e1w", FAR_IPA + GIB);
 	expect("... where nothing is mapped", par & (PAR_F | PAR_S), PAR_F | PAR_S);
@@ -335,6 +337,7 @@ static void second_stage(void)
 
 	stage2[here / GIB] = base | BLOCK;
 	stage2[FAR_IPA / GIB] = base | BLOCK;
+	stage2[READ_ONLY_IPA / GIB] = base | (BLOCK & ~LEAF_WRITE);
 	WRITE(VTCR_EL2, VTCR_40_BITS);
 	WRITE(VTTBR_EL2, here | 5ull << VTTBR_VMID_SHIFT);
 	data_barrier();
@@ -344,6 +347,10 @@ static void second_stage(void)
 	expect("... faults at 513 GiB", class_of(vm_loads, HCR_VM, FAR_IPA + GIB), EC_DATA_ABORT);
 	expect("... at level 1", READ(ESR_EL2) & ABORT_STATUS, STATUS_TRANSLATION | 1);
 	expect("... with the address", READ(HPFAR_EL2) << HPFAR_UP, FAR_IPA + GIB);
+	expect("... stores where it may not", class_of(vm_stores, HCR_VM, READ_ONLY_IPA + 0x123008),
+	       EC_DATA_ABORT);
+	expect("... which permission forbids", READ(ESR_EL2) & ABORT_STATUS, STATUS_PERMISSION | 1);
+	expect("... with the address", READ(HPFAR_EL2) << HPFAR_UP, READ_ONLY_IPA + 0x123000);
 	expect("... faults at 1 TiB", class_of(vm_loads, HCR_VM, 2 * FAR_IPA), EC_DATA_ABORT);
 	expect("... at level 0", READ(ESR_EL2) & ABORT_STATUS, STATUS_TRANSLATION);
 #if !PARAVIRT
