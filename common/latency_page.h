@@ -27,8 +27,8 @@ enum latency_command {
 	LATENCY_IN_THREAD,	   /* a kick makes a thread stamp and interrupt at once */
 	LATENCY_IN_THREAD_LATE,	   /* ... after the guest has halted */
 	LATENCY_IN_USERSPACE, /* a kick is an exit to user space, which stamps and interrupts */
-	LATENCY_SWITCH, /* a kick interrupts another VM, which stamps and interrupts this one */
-	LATENCY_ASSIGNED, /* the host's device that the VM has interrupts by event 0 of device 0 of the ITS */
+	LATENCY_SWITCH,	  /* a kick interrupts another VM, which stamps and interrupts this one */
+	LATENCY_ASSIGNED, /* the VM's PCI device of the host raises event 0 of device 0 of the ITS */
 };
 
 struct latency_page {
@@ -38,8 +38,8 @@ struct latency_page {
 	volatile uint64_t asked;  /* LATENCY_CLOCK */
 	uint32_t magic, command;
 	/* The guest's interrupt: an MSI's address and data (x86), or 0 and the number of a shared interrupt
-	 * (Arm). LATENCY_ASSIGNED: set by the monitor, where the device's registers are, and its PCI vendor and
-	 * device (the latter above). */
+	 * (Arm). LATENCY_ASSIGNED: the monitor sets them, to the address of the device's registers, and to its PCI
+	 * vendor with its PCI device in the upper half. */
 	uint64_t interrupt_address, interrupt_data;
 	uint64_t memory_kick; /* set by the monitor: a second kick address; 0: none */
 	uint32_t answered;    /* set to 1 by the monitor */

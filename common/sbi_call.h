@@ -1,5 +1,5 @@
-/* The SBI call that only our own monitor answers, in user space: of the space for experiments, which KVM passes on
- * (RISC-V SBI specification 2.0, chapter 4). Also for assembly. */
+/* The SBI call that our own monitor answers in user space. Its extension is in the experimental space, which KVM passes on
+ * (RISC-V SBI specification 2.0, "Experimental SBI Extension Space"). Also for assembly. */
 #ifndef COMMON_SBI_CALL_H
 #define COMMON_SBI_CALL_H
 

@@ -52,7 +52,8 @@ static const struct key {
 	  AT(protect), 0, 1 },
 #endif
 #ifdef ARCH_ASSIGNED
-	{ "assign", "DEVICE", "aarch64: a PCI device of the host, by VFIO, as 0000:00:01.0",
+	{ "assign", "DEVICE",
+	  "aarch64: give the guest this PCI device of the host (VFIO), as 0000:00:01.0",
 	  TEXT_OF(assign) },
 #endif
 	{ "hyperv", NULL, "x86_64: offer KVM's Hyper-V enlightenments to the guest", FLAG,
@@ -192,6 +193,17 @@ void config_defaults(struct config *config)
 		config->pin[i] = PIN_NONE;
 }
 
+static bool check_assign(const struct config *config)
+{
+#ifdef ARCH_ASSIGNED
+	return !config->assign[0] || (!config->protect && !config->xen[0]) ||
+	       fail("assign= excludes protected and xen=");
+#else
+	(void)config;
+	return true;
+#endif
+}
+
 #ifdef ARCH_XEN
 static bool check_xen(const struct config *config)
 {
@@ -225,7 +237,7 @@ bool config_check(const struct config *config)
 	for (uint64_t i = config->vcpus; i < MAX_VCPUS; i++)
 		if (config->pin[i] != PIN_NONE)
 			return fail("pin= names more CPUs than there are vCPUs");
-	return check_xen(config);
+	return check_assign(config) && check_xen(config);
 }
 
 void config_help(void)

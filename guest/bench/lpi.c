@@ -1,5 +1,5 @@
 /* An LPI: from a device's event, which an ITS translates to an interrupt of this CPU, until the handler has
- * run. Triggered by an ITS command (INT), like kvm-unit-tests' micro-bench; or by a device of the host that the VM has. */
+ * run. Triggered by an ITS command (INT), like kvm-unit-tests' micro-bench; or by a PCI device of the host (VFIO). */
 #include "exit_row.h"
 #include "latency_row.h"
 #include <arch/timed_exits.h>
@@ -45,7 +45,7 @@ static bool init_assigned(struct bench_run *run)
 }
 
 BENCHMARK_ROW(assigned, "lpi-assigned", "exception",
-	      "interrupt by a card that the VM has (VFIO), until its handler has run",
-	      "our own monitor with assign=", latency_needs, init_assigned, check, card_lpi,
-	      .cleanup = latency_stop, .cpus = 1, .min_iterations = 1, .max_iterations = 1000,
-	      .parameters = SELF_TIMED);
+	      "interrupt of a network card by VFIO, until its handler has run",
+	      "our own monitor, an ITS, an Intel 82574 (assign=)", latency_needs, init_assigned,
+	      check, card_lpi, .cleanup = latency_stop, .cpus = 1, .min_iterations = 1,
+	      .max_iterations = 1000, .parameters = SELF_TIMED);

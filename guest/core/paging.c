@@ -16,7 +16,7 @@ bool install_pte(uint64_t va, uint64_t pa, uint64_t page_bytes)
 	unsigned last = shift_of(page_bytes);
 	uint64_t *table = page_root;
 
-	/* Three levels have no room for the largest working set. */
+	/* Only the window is mapped. With three levels the largest working set does not fit in it. */
 	if (TOP_SHIFT == 30 && va - WINDOW_BASE >= WINDOW_BYTES)
 		return false;
 	for (unsigned shift = TOP_SHIFT; shift > last; shift -= 9) {

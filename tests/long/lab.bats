@@ -268,7 +268,7 @@ SET
         [[ $output == *"$2"* ]]
     }
     refused 0000:00:09.0 'there is no such PCI device'
-    refused 0000:00:00.0 'no registers of whole pages'
+    refused 0000:00:00.0 'BAR 0 of the device'
 }
 
 @test "a protected VM: its hypercall costs a little more, its first touch much, and what can't be is a skip" {

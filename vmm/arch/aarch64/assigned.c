@@ -1,5 +1,5 @@
-/* Gives the guest a PCI device of the host, by VFIO (Linux, Documentation/driver-api/vfio.rst): the device's registers, which
- * lie in the guest's address space, access to the guest's memory, and an interrupt. */
+/* Gives the guest a PCI device of the host, by VFIO (Linux, Documentation/driver-api/vfio.rst). The guest gets BAR 0 and the
+ * interrupt. The device gets access to the guest's memory. */
 #include <arch/board.h>
 
 #include <fcntl.h>
@@ -22,7 +22,7 @@
 
 #define GITS_TRANSLATER 0x10040 /* from the ITS on; a device writes the number of its event there */
 
-#define SHARED_INTERRUPTS 32		    /* boot.c, INTERRUPTS: without the private ones */
+#define SHARED_INTERRUPTS (INTERRUPTS - 32) /* without the private ones */
 #define MSI_LINE	  SHARED_INTERRUPTS /* of KVM's table, after the shared interrupts' */
 
 /* The device. There is at most one. */
@@ -43,26 +43,44 @@ static bool write_text(const char *path, const char *text)
 	return done;
 }
 
-/* A device with another driver is refused: this host may be using it. */
+/* The name of the driver that has the device; "": none. */
+static const char *driver_of(const char *address)
+{
+	static char driver[PATH_MAX];
+	char path[PATH_MAX];
+	const char *name;
+	ssize_t bytes;
+
+	snprintf(path, sizeof(path), PCI_DEVICES "%s/driver", address);
+	bytes = readlink(path, driver, sizeof(driver) - 1);
+	driver[bytes > 0 ? bytes : 0] = 0;
+	name = strrchr(driver, '/');
+	return name ? name + 1 : driver;
+}
+
+/* A device with another driver is refused: this host may be using it. The kernel's probe succeeds also when no driver takes
+ * the device. */
 static bool bind_driver(const char *address)
 {
-	char path[PATH_MAX], driver[PATH_MAX] = "";
-	const char *name;
+	char path[PATH_MAX];
+	const char *driver;
 
 	snprintf(path, sizeof(path), PCI_DEVICES "%s", address);
-	if (strchr(address, '/') || access(path, F_OK) < 0)
-		return fail("assign=%s: there is no such PCI device: ls " PCI_DEVICES, address);
-	snprintf(path, sizeof(path), PCI_DEVICES "%s/driver", address);
-	if (readlink(path, driver, sizeof(driver) - 1) > 0) {
-		name = strrchr(driver, '/');
-		return (name && strcmp(name, "/vfio-pci") == 0) ||
-		       fail("assign=%s: this host's driver %s has the device: unbind it first",
-			    address, name ? name + 1 : driver);
-	}
+	if (strchr(address, '/') || address[0] == '.' || access(path, F_OK) < 0)
+		return fail("assign=%s: there is no such PCI device: give a name of " PCI_DEVICES
+			    ", as 0000:00:01.0",
+			    address);
+	driver = driver_of(address);
+	if (driver[0])
+		return strcmp(driver, "vfio-pci") == 0 ||
+		       fail("assign=%s: the driver %s of this host has the device: unbind the "
+			    "device first (docs/vmm.md)",
+			    address, driver);
 	snprintf(path, sizeof(path), PCI_DEVICES "%s/driver_override", address);
-	return (write_text(path, "vfio-pci") && write_text(PCI_PROBE, address)) ||
-	       fail("assign=%s: can't bind the device to vfio-pci: load the modules vfio-pci and "
-		    "vfio_iommu_type1: %m",
+	return (write_text(path, "vfio-pci") && write_text(PCI_PROBE, address) &&
+		driver_of(address)[0]) ||
+	       fail("assign=%s: vfio-pci does not take the device: load the module vfio-pci, and "
+		    "boot with an IOMMU (dmesg has the cause)",
 		    address);
 }
 
@@ -94,33 +112,38 @@ static bool map_memory(int container, const struct memory *memory)
 		};
 
 		if (ioctl(container, VFIO_IOMMU_MAP_DMA, &map) < 0)
-			return fail("VFIO can't give a device the guest's memory: %m");
+			return fail("assign=: VFIO can't map the guest's memory for the device: "
+				    "raise the limit of locked memory (ulimit -l), or lower "
+				    "memory=: %m");
 	}
 	return true;
 }
 
+/* Container and group stay open until vmm's end: closing them takes the device away. */
 static bool open_device(const char *address, const struct memory *memory)
 {
 	struct vfio_group_status status = { .argsz = sizeof(status) };
 	int container = open(VFIO_CONTAINER, O_RDWR | O_CLOEXEC), group = open_group(address);
 
 	if (container < 0 || group < 0)
-		return fail("assign=%s: can't open the device's IOMMU group: the host needs an "
-			    "IOMMU, and this user access to /dev/vfio: %m",
+		return fail("assign=%s: can't open the device's IOMMU group: give this user access "
+			    "to /dev/vfio: %m",
 			    address);
 	if (ioctl(group, VFIO_GROUP_GET_STATUS, &status) < 0 ||
 	    !(status.flags & VFIO_GROUP_FLAGS_VIABLE))
-		return fail("assign=%s: another device of its IOMMU group has a driver of this "
-			    "host: unbind it first",
+		return fail("assign=%s: a driver of this host has another device of the IOMMU "
+			    "group: unbind that device first",
 			    address);
 	if (ioctl(group, VFIO_GROUP_SET_CONTAINER, &container) < 0 ||
 	    ioctl(container, VFIO_SET_IOMMU, VFIO_TYPE1v2_IOMMU) < 0)
-		return fail("assign=%s: VFIO can't use the host's IOMMU: %m", address);
+		return fail("assign=%s: VFIO can't use the host's IOMMU: load the module "
+			    "vfio_iommu_type1: %m",
+			    address);
 	if (!map_memory(container, memory))
 		return false;
 	assigned.device = ioctl(group, VFIO_GROUP_GET_DEVICE_FD, address);
 	return assigned.device >= 0 ||
-	       fail("assign=%s: VFIO does not give the device: %m", address);
+	       fail("assign=%s: VFIO can't open the device: see dmesg: %m", address);
 }
 
 static bool region_info(unsigned number, struct vfio_region_info *info)
@@ -146,8 +169,15 @@ static bool configure(void)
 		      (off_t)(space.offset + PCI_COMMAND)) == sizeof(command);
 }
 
-/* The guest's accesses to the registers, those of base address 0, go to the device: they are no exits. */
-static bool map_registers(const struct vm *vm, const char *address)
+/* For addresses of BAR 0 that another device has too. No access gets here: the guest's go to the device. */
+static void no_access(void *context, struct access *access)
+{
+	(void)context;
+	(void)access;
+}
+
+/* The guest's accesses to BAR 0 go to the device without an exit. */
+static bool map_registers(struct vm *vm, const char *address)
 {
 	struct kvm_userspace_memory_region slot = { .slot = vm->memory.count + 1,
 						    .guest_phys_addr = ASSIGNED };
@@ -156,15 +186,19 @@ static bool map_registers(const struct vm *vm, const char *address)
 
 	if (!region_info(VFIO_PCI_BAR0_REGION_INDEX, &registers) || !registers.size ||
 	    !(registers.flags & VFIO_REGION_INFO_FLAG_MMAP) || registers.size > ASSIGNED_BYTES)
-		return fail("assign=%s: the device has no registers of whole pages, at most %llu "
-			    "MiB, at its base address 0",
-			    address, ASSIGNED_BYTES >> 20);
+		return fail(
+			"assign=%s: BAR 0 of the device can't be mapped (whole pages of memory, "
+			"at most %llu MiB): choose another device",
+			address, ASSIGNED_BYTES >> 20);
 	at = mmap(NULL, registers.size, PROT_READ | PROT_WRITE, MAP_SHARED, assigned.device,
 		  (off_t)registers.offset);
 	slot.memory_size = registers.size;
 	slot.userspace_addr = (uint64_t)at;
+	if (!devices_add(&vm->devices, &(struct device){ "assign=", SPACE_MMIO, ASSIGNED,
+							 registers.size, no_access, NULL }))
+		return false;
 	return (at != MAP_FAILED && ioctl(vm->fd, KVM_SET_USER_MEMORY_REGION, &slot) == 0) ||
-	       fail("assign=%s: can't map the device's registers: %m", address);
+	       fail("assign=%s: can't map BAR 0 of the device: see dmesg: %m", address);
 }
 
 bool assigned_add(struct vm *vm)
@@ -175,12 +209,12 @@ bool assigned_add(struct vm *vm)
 		return true;
 	assigned.vm = vm;
 	return bind_driver(address) && open_device(address, &vm->memory) &&
-	       (configure() || fail("assign=%s: can't configure the device: %m", address)) &&
+	       (configure() ||
+		fail("assign=%s: can't configure the device: see dmesg: %m", address)) &&
 	       map_registers(vm, address);
 }
 
-/* Event 0 of device 0 of the guest's ITS: KVM knows no other meaning of the device's MSI. The table is replaced as a whole,
- * so it also has the shared interrupts, which KVM's own table begins with. */
+/* The device's MSI becomes event 0 of device 0 of the guest's ITS. The table is replaced as a whole, so it also has the shared interrupts, which KVM's own table begins with. */
 static bool route_msi(const struct vm *vm)
 {
 	static struct kvm_irq_routing *table;
@@ -224,12 +258,14 @@ static bool signal_interrupt(int event)
 bool assigned_start(struct latency_page *page)
 {
 	if (!assigned.vm)
-		return fail("the VM has no device of the host: vmm's option assign= gives it one");
+		return fail("this VM has no PCI device of the host: use lab:kvm-assigned, or vmm's "
+			    "option assign=");
 	assigned.interrupt = eventfd(0, EFD_CLOEXEC);
 	if (assigned.interrupt < 0 || !route_msi(assigned.vm) ||
 	    !latency_raise(assigned.vm, MSI_LINE, assigned.interrupt, true) ||
 	    !signal_interrupt(assigned.interrupt))
-		return fail("can't deliver the device's interrupt as an MSI: %m");
+		return fail("the device gives no MSI that KVM can deliver: choose a device with "
+			    "MSI: %m");
 	page->interrupt_address = ASSIGNED;
 	page->interrupt_data = assigned.pci_id;
 	return true;

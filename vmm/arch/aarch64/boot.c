@@ -11,7 +11,6 @@
 #include "common/virt_tree.h"
 #include <arch/board.h>
 
-#define INTERRUPTS	  64 /* INTIDs, including the private ones */
 /* Since Linux 6.14; older headers lack it. */
 #define GROUP_MAINTENANCE 9
 

@@ -17,12 +17,12 @@ TIMED_OFFSET(lpi_operand, ring.offset, LPI_OFFSET);
 TIMED_OFFSET(lpi_operand, handled, LPI_HANDLED);
 _Static_assert(LPI_COMMAND_BYTES == ITS_COMMAND && LPI_RING_BYTES == ITS_RING,
 	       "assembly uses them");
-/* Call it once. NULL, or why there are no LPIs. */
+/* NULL, or why there are no LPIs. A second call gives the same ring, with the first offset. */
 const char *lpi_operand_fill(struct lpi_operand *operand);
 
 /* Makes a network card interrupt by its own registers, and waits a bounded time for the handler, which counts. A write of 1
- * to `set` is the interrupt, and a write of 1 to `clear` takes it back. Then the card rests: it sends no interrupt in a while
- * after the last one. */
+ * to `set` is the interrupt, and a write of 1 to `clear` takes it back. Then the loop waits rest_ticks, as the card delays an
+ * interrupt that follows another too soon. */
 struct card_operand {
 	uint64_t clear, set;
 	struct latency_handled *handled;

@@ -24,6 +24,8 @@
 /* Linux maps persistent memory in such pieces (SUBSECTION_SHIFT). */
 #define PMEM_BOUNDARY 0x200000ull
 
+#define INTERRUPTS 64 /* INTIDs, including the private ones */
+
 #define UART0_INTID 33
 #define UART1_INTID 34
 
