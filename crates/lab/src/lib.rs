@@ -12,6 +12,7 @@
     allow(clippy::unwrap_used, clippy::expect_used, clippy::too_many_lines)
 )]
 
+pub mod architecture;
 pub mod carry;
 pub mod fetch;
 mod files;

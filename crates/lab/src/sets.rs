@@ -9,38 +9,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use toml::value::Datetime;
 
-/// The architecture of a lab machine or of a set's packages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Architecture {
-    #[serde(rename = "x86_64")]
-    X86_64,
-    Aarch64,
-    Riscv64,
-}
-
-impl Architecture {
-    /// All architectures, the usual host's first.
-    pub const ALL: [Self; 3] = [Self::X86_64, Self::Aarch64, Self::Riscv64];
-
-    /// Linux's name of the architecture.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::X86_64 => "x86_64",
-            Self::Aarch64 => "aarch64",
-            Self::Riscv64 => "riscv64",
-        }
-    }
-
-    /// Debian's name of the architecture.
-    pub fn debian(self) -> &'static str {
-        match self {
-            Self::X86_64 => "amd64",
-            Self::Aarch64 => "arm64",
-            Self::Riscv64 => "riscv64",
-        }
-    }
-}
+pub use crate::architecture::Architecture;
 
 /// Kind of a set, which decides the checks after unpacking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -82,41 +51,31 @@ const MODULES: [&str; 18] = [
     "usr/lib/modules/*/kernel/net/llc/llc.ko*",
 ];
 
+/// The modules of KVM.
+const KVM: [&str; 2] = [
+    "usr/lib/modules/*/kernel/arch/*/kvm/*",
+    "usr/lib/modules/*/kernel/virt/*",
+];
+
+/// The files of debug information.
+const DEBUG: [&str; 5] = [
+    "usr/lib/debug/boot/vmlinux-*",
+    "usr/lib/debug/boot/xen-syms-*",
+    "usr/lib/debug/*lib/modules/*/vmlinux",
+    "usr/lib/debug/*lib/modules/*/kernel/arch/*/kvm/*",
+    "usr/lib/debug/*lib/modules/*/kernel/virt/*",
+];
+
 impl SetKind {
     /// The files that every set of the kind keeps, as patterns of [`Set::keep`]. Only KVM's modules and
     /// [`Self::modules`] are kept of a kernel: a lab machine loads no others.
-    fn keep(self, architecture: Architecture) -> &'static [&'static str] {
-        match (self, architecture) {
-            (Self::Program | Self::Root, _) => &[],
-            // Debian 13 names riscv64's Image boot/vmlinux-RELEASE; newer packages have modules/RELEASE/vmlinuz.
-            (Self::Kernel, Architecture::Riscv64) => &[
-                "boot/vmlinux-*",
-                "boot/vmlinuz-*",
-                "boot/config-*",
-                "usr/lib/modules/*/vmlinux",
-                "usr/lib/modules/*/vmlinuz",
-                "usr/lib/modules/*/config",
-                "usr/lib/modules/*/kernel/arch/*/kvm/*",
-                "usr/lib/modules/*/kernel/virt/*",
-            ],
-            (Self::Kernel, _) => &[
-                "boot/vmlinuz-*",
-                "boot/config-*",
-                "usr/lib/modules/*/vmlinuz",
-                "usr/lib/modules/*/config",
-                "usr/lib/modules/*/kernel/arch/*/kvm/*",
-                "usr/lib/modules/*/kernel/virt/*",
-            ],
-            (Self::Debug, _) => &[
-                "usr/lib/debug/boot/vmlinux-*",
-                "usr/lib/debug/boot/xen-syms-*",
-                "usr/lib/debug/*lib/modules/*/vmlinux",
-                "usr/lib/debug/*lib/modules/*/kernel/arch/*/kvm/*",
-                "usr/lib/debug/*lib/modules/*/kernel/virt/*",
-            ],
-            (Self::Xen, Architecture::X86_64) => &["boot/xen-*.gz"],
-            (Self::Xen, Architecture::Aarch64) => &["boot/xen-*-arm64"],
-            (Self::Xen, Architecture::Riscv64) => &["boot/xen-*-riscv64"],
+    fn keep(self, architecture: Architecture) -> [&'static [&'static str]; 2] {
+        let facts = architecture.facts();
+        match self {
+            Self::Program | Self::Root => [&[], &[]],
+            Self::Kernel => [facts.kernel_files, &KVM],
+            Self::Debug => [&DEBUG, &[]],
+            Self::Xen => [std::slice::from_ref(&facts.xen_file), &[]],
         }
     }
 
@@ -168,7 +127,7 @@ impl Set {
     /// The patterns of all files that the set keeps, besides programs and libraries.
     pub(crate) fn patterns(&self) -> impl Iterator<Item = &str> {
         let own = self.keep.iter().map(|pattern| &**pattern);
-        let of_kind = self.kind.keep(self.architecture).iter();
+        let of_kind = self.kind.keep(self.architecture).into_iter().flatten();
         own.chain(of_kind.chain(self.kind.modules()).copied())
     }
 

@@ -70,7 +70,7 @@ impl<'a> Apt<'a> {
         apt.write("sources.list", &line)?;
         apt.sources.borrow_mut().push(line);
         apt.write("status", "")?;
-        let settings = apt.reach()? + &apt.settings(architecture.debian());
+        let settings = apt.reach()? + &apt.settings(architecture.facts().debian);
         apt.write("apt.conf", &settings)?;
         Ok(apt)
     }
@@ -87,7 +87,7 @@ impl<'a> Apt<'a> {
             Some(Keys::Trusted) => " trusted=yes".to_owned(),
         };
         let uri = plain(Path::new(&archive.uri), BLANK)?;
-        let arch = self.architecture.debian();
+        let arch = self.architecture.facts().debian;
         let suites = std::iter::once(&*self.suite).chain(base_of(&self.suite));
         let line = |suite| format!("deb [arch={arch}{options}{keys}] {uri} {suite} main\n");
         Ok(suites.map(line).collect())

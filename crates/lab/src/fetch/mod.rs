@@ -341,7 +341,7 @@ impl<'a> Fetching<'a> {
             "{name}: reading the list of packages of {}",
             set.suite
         ));
-        let folder = format!("apt-{}-{}", set.suite, set.architecture.debian());
+        let folder = format!("apt-{}-{}", set.suite, set.architecture.facts().debian);
         let folder = self.workshop.join(folder);
         let apt = Apt::new(self.tools, &folder, &archive, &set.suite, set.architecture)?;
         apt.update()?;

@@ -5,7 +5,6 @@
 use super::unpack::matches;
 use crate::files::{self, Files};
 use crate::manifest::Entry;
-use crate::program;
 use crate::sets::Set;
 use object::Endianness;
 use object::elf::{DT_NEEDED, DT_RPATH, DT_RUNPATH, FileHeader64};
@@ -18,10 +17,10 @@ use std::path::Path;
 /// Whether a file is a program of the set, the loader, or a library that a program might need. Libraries in subfolders
 /// count too, as links may lead there (DPDK's drivers).
 pub(crate) fn may_be(set: &Set, path: &str) -> bool {
-    let place = program::place(set.architecture);
-    let library = path.strip_prefix(place.libraries);
+    let facts = set.architecture.facts();
+    let library = path.strip_prefix(facts.libraries);
     let library = library.and_then(|rest| rest.strip_prefix('/'));
-    path == place.loader
+    path == facts.loader
         || library.is_some_and(|name| name.contains(".so"))
         || path
             .strip_prefix("usr/bin/")
@@ -30,7 +29,7 @@ pub(crate) fn may_be(set: &Set, path: &str) -> bool {
 
 /// Finds the set's programs, their loader, and all libraries that they need, with the links that lead there.
 pub(crate) fn closure(set: &Set, root: &Path, files: &Files) -> io::Result<BTreeSet<String>> {
-    let place = program::place(set.architecture);
+    let facts = set.architecture.facts();
     let mut needed = BTreeSet::new();
     let mut ahead: Vec<(String, String)> = set
         .programs
@@ -38,7 +37,7 @@ pub(crate) fn closure(set: &Set, root: &Path, files: &Files) -> io::Result<BTree
         .map(|name| (format!("usr/bin/{name}"), "the set".to_owned()))
         .collect();
     if !set.programs.is_empty() {
-        ahead.push((place.loader.to_owned(), "every program".to_owned()));
+        ahead.push((facts.loader.to_owned(), "every program".to_owned()));
     }
     // The set names the libraries that a program loads itself.
     let is_asked = |path: &str| set.patterns().any(|pattern| matches(pattern, path));
@@ -59,7 +58,7 @@ pub(crate) fn closure(set: &Set, root: &Path, files: &Files) -> io::Result<BTree
                 let names = names(&root.join(&path)).map_err(|e| other(&format!("{path}: {e}")))?;
                 let libraries = names.into_iter();
                 ahead.extend(
-                    libraries.map(|name| (format!("{}/{name}", place.libraries), path.clone())),
+                    libraries.map(|name| (format!("{}/{name}", facts.libraries), path.clone())),
                 );
             }
             None => return Err(other(&format!("{by} needs {path}, which no package has"))),

@@ -5,7 +5,6 @@ use super::needed::{Dynamic, dynamic, other};
 use super::unpack::{below_usr, matches};
 use crate::files::{self, Files};
 use crate::manifest::Entry;
-use crate::program;
 use crate::sets::Set;
 use std::collections::BTreeSet;
 use std::fs;
@@ -35,7 +34,7 @@ pub(crate) fn closure(set: &Set, root: &Path, files: &Files) -> io::Result<BTree
     let mut closure = Closure {
         files,
         root,
-        libraries: program::place(set.architecture).libraries,
+        libraries: set.architecture.facts().libraries,
         kept: BTreeSet::new(),
         ahead: Vec::new(),
         elsewhere: Vec::new(),
@@ -44,7 +43,7 @@ pub(crate) fn closure(set: &Set, root: &Path, files: &Files) -> io::Result<BTree
     for path in set.program_paths() {
         closure.want(&path, "the set")?;
     }
-    let loader = program::place(set.architecture).loader;
+    let loader = set.architecture.facts().loader;
     closure.want(loader, "every program")?;
     for path in files.keys().filter(|path| is_asked(path)) {
         closure.reach(path);

@@ -104,9 +104,9 @@ enum Place {
     Others(PathBuf, Vec<String>),
 }
 
-/// Paths of the image in a user's folder: copied there, in a build tree, or a link to the current one. The first one
-/// that exists is taken.
-const IMAGES: [&str; 23] = [
+/// Paths of a copied image in a user's folder. The first one that exists is taken: of these, then of those in a build
+/// tree (`build_images`), then of [`OTHERS`].
+const COPIED: [&str; 7] = [
     "bzImage",
     "Image",
     "vmlinuz",
@@ -114,17 +114,9 @@ const IMAGES: [&str; 23] = [
     "Image.gz",
     "Image.xz",
     "Image.zst",
-    "arch/x86/boot/bzImage",
-    "arch/arm64/boot/Image",
-    "arch/arm64/boot/vmlinuz.efi",
-    "arch/arm64/boot/Image.gz",
-    "arch/arm64/boot/Image.xz",
-    "arch/arm64/boot/Image.zst",
-    "arch/riscv/boot/Image",
-    "arch/riscv/boot/vmlinuz.efi",
-    "arch/riscv/boot/Image.gz",
-    "arch/riscv/boot/Image.xz",
-    "arch/riscv/boot/Image.zst",
+];
+/// Paths of links to the current image, and of ELF files.
+const OTHERS: [&str; 5] = [
     "boot/vmlinuz",
     "boot/Image",
     "linux.efi",
@@ -164,7 +156,7 @@ impl Kernel {
             let image = images.into_iter().find(|image| image.is_file())?;
             Some((image, release))
         };
-        // Debian 13 names riscv64's Image vmlinux-RELEASE.
+        // Debian 13 names a RISC-V Image vmlinux-RELEASE.
         let found = named("vmlinuz-").or_else(|| named("vmlinux-"));
         let (image, release) = found.or_else(beside_modules)?;
         if !image.is_file() {
@@ -222,8 +214,11 @@ impl Kernel {
 
 /// Finds the only kernel in a user's folder.
 fn image_in(folder: &Path) -> Result<PathBuf, KernelError> {
-    let known = IMAGES.iter().map(|path| folder.join(path));
-    if let Some(image) = known.into_iter().find(|path| path.is_file()) {
+    let built = Architecture::ALL.into_iter();
+    let built = built.flat_map(|one| one.facts().build_images);
+    let known = COPIED.iter().chain(built).chain(&OTHERS);
+    let mut known = known.map(|path| folder.join(path));
+    if let Some(image) = known.find(|path| path.is_file()) {
         return Ok(image);
     }
     // Kernels are collected by release: the same kernel may be in /boot and in the folder of its modules.

@@ -4,7 +4,7 @@ use super::decompress::Packing;
 use super::{KernelError, UNKNOWN};
 use crate::sets::Architecture;
 use object::Endianness;
-use object::elf::{EM_AARCH64, EM_RISCV, EM_X86_64, FileHeader64};
+use object::elf::FileHeader64;
 use object::read::elf::{FileHeader, SectionHeader};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -166,11 +166,7 @@ impl<'a> Modules<'a> {
     ) -> Result<Vec<Step>, KernelError> {
         let mut loading = Loading {
             modules: self,
-            machine: match architecture {
-                Architecture::X86_64 => EM_X86_64,
-                Architecture::Aarch64 => EM_AARCH64,
-                Architecture::Riscv64 => EM_RISCV,
-            },
+            machine: architecture.facts().elf_machine,
             done: BTreeSet::new(),
             steps: Vec::new(),
         };

@@ -6,10 +6,12 @@ use crate::sets::Architecture;
 /// Checks the rules of a recipe that its types do not enforce.
 pub(super) fn check(recipe: &Recipe) -> Result<(), String> {
     let kernel = recipe.kernel.as_ref();
-    if recipe.architecture == Architecture::Riscv64
-        && !matches!(recipe.hypervisor, Hypervisor::None | Hypervisor::Kvm)
-    {
-        return Err("architecture = \"riscv64\" has no Xen and no neve: use hypervisor.kind = \"kvm\", or leave [hypervisor] out".into());
+    let facts = recipe.architecture.facts();
+    if facts.has_only_kvm && !matches!(recipe.hypervisor, Hypervisor::None | Hypervisor::Kvm) {
+        return Err(format!(
+            "architecture = \"{}\" has no Xen and no neve: use hypervisor.kind = \"kvm\", or leave [hypervisor] out",
+            facts.name
+        ));
     }
     match &recipe.hypervisor {
         Hypervisor::Kvm if kernel.is_none() => {

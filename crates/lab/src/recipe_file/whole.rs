@@ -71,9 +71,13 @@ impl VmPart {
 
 /// Checks a machine with a root file system.
 pub(super) fn check(recipe: &Recipe) -> Result<(), String> {
-    // There is neither an agent nor a root file system for it.
-    if recipe.root.is_some() && recipe.architecture == Architecture::Riscv64 {
-        return Err("a machine with a [root] has architecture = \"x86_64\" or \"aarch64\": whole Linux systems are not offered on riscv64".into());
+    if recipe.root.is_some() && !recipe.architecture.facts().has_whole_linux {
+        let offered = Architecture::with_whole_linux().map(|one| format!("\"{}\"", one.name()));
+        return Err(format!(
+            "a machine with a [root] has architecture = {}: whole Linux systems are not offered on {}",
+            offered.collect::<Vec<_>>().join(" or "),
+            recipe.architecture.name()
+        ));
     }
     let Some(root) = &recipe.root else {
         let under_xl = matches!(recipe.monitor, Monitor::Xl { .. });
