@@ -134,9 +134,8 @@ pub fn is_elf(path: &Path) -> bool {
     start(path).starts_with(&object::elf::ELFMAG)
 }
 
-/// The architecture of the file at `path`: by an ELF file's machine type, or by the magic number of an arm64 or RISC-V
-/// Image (Linux, Documentation/arch/arm64/booting.rst and arch/riscv/boot-image-header.rst). Any other file, and one
-/// that can't be read, counts as x86_64.
+/// The architecture of the file at `path`: by an ELF file's machine type, or by an Image's magic number. Any other file,
+/// and one that can't be read, counts as x86_64.
 pub fn architecture(path: &Path) -> Architecture {
     format::kind(&start(path))
         .architecture()

@@ -14,7 +14,7 @@ use std::io::Read;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use ws_lab::kernel::BootImage;
-use ws_lab::kernel::format::{self, ArmImage, BzImage, Elf, Multiboot, RiscvImage};
+use ws_lab::kernel::format::{self, BzImage, Elf, Image, Multiboot};
 use ws_lab::recipe::{EmulatorKind, Hypervisor, Monitor, Recipe};
 use ws_lab::sets::Architecture;
 
@@ -98,34 +98,18 @@ fn what(image: &BootImage) -> String {
     }
 }
 
-/// A processor of the architecture, in words.
-fn processor(architecture: Architecture) -> &'static str {
-    match architecture {
-        Architecture::X86_64 => "an x86",
-        Architecture::Aarch64 => "an ARM",
-        Architecture::Riscv64 => "a RISC-V",
-    }
-}
-
-/// Machines of the architecture: one without a hypervisor, and one with KVM.
-fn machines(architecture: Architecture) -> [&'static str; 2] {
-    match architecture {
-        Architecture::X86_64 => ["lab:native", "lab:kvm"],
-        Architecture::Aarch64 => ["lab:arm-native", "lab:kvm-vhe"],
-        Architecture::Riscv64 => ["lab:riscv-native", "lab:kvm-riscv"],
-    }
-}
-
 /// Reason why machines of the recipe boot no kernels of this kind as their guest, and the cure.
 fn refused(recipe: &Recipe, kind: Kind) -> Option<String> {
     let its = recipe.architecture;
     if let Some(other) = kind.architecture().filter(|other| *other != its) {
-        let (wanted, [native, kvm]) = (processor(other), machines(other));
+        let (its, wanted) = (its.facts(), other.facts());
+        let [native, kvm] = wanted.examples;
         return Some(format!(
-            "its processor is {}: use {wanted} machine such as {native} or {kvm}",
-            processor(its)
+            "its processor is {}: use {} machine such as {native} or {kvm}",
+            its.processor, wanted.processor
         ));
     }
+    let linux = its.facts().linux;
     let why = match (its, &recipe.hypervisor, kind) {
         (Architecture::X86_64, Hypervisor::Xen { .. }, Kind::Elf) => return None,
         (Architecture::X86_64, Hypervisor::Xen { .. }, Kind::BzImage | Kind::Multiboot) => {
@@ -137,8 +121,7 @@ fn refused(recipe: &Recipe, kind: Kind) -> Option<String> {
             "from its CD this machine boots a Linux bzImage or a multiboot kernel that is not an ELF file: use lab:native or lab:kvm-intel for this one"
         }
         (Architecture::X86_64, _, Kind::Elf | Kind::BzImage | Kind::Multiboot)
-        | (Architecture::Aarch64, _, Kind::Image)
-        | (Architecture::Riscv64, _, Kind::RiscvImage) => return None,
+        | (_, _, Kind::Image(_)) => return None,
         (Architecture::Aarch64, Hypervisor::None | Hypervisor::Kvm, Kind::Flat)
             if recipe.nested_xen().is_none() =>
         {
@@ -150,20 +133,21 @@ fn refused(recipe: &Recipe, kind: Kind) -> Option<String> {
         (Architecture::X86_64, ..) => {
             "this machine boots a Linux bzImage, an ELF file with a PVH entry, a multiboot kernel, or an EFI program with a Linux in it (a unified kernel image)"
         }
-        (Architecture::Aarch64, _, Kind::ArmElf) => {
-            "this machine boots an arm64 Image, or the ELF file of a Linux, which contains one"
-        }
         (Architecture::Aarch64, _, Kind::Flat) => {
             "this machine boots an arm64 Image: use lab:arm-native or a machine with KVM for programs without a header"
+        }
+        (_, _, Kind::ImageElf(_)) => {
+            return Some(format!(
+                "this machine boots {linux}, or the ELF file of a Linux, which contains one"
+            ));
         }
         (Architecture::Aarch64, ..) => {
             "this machine boots an arm64 Image, also a compressed one or in an EFI program (zboot, unified kernel image), or a program without a header whose name ends in .flat, as in kvm-unit-tests"
         }
-        (Architecture::Riscv64, _, Kind::RiscvElf) => {
-            "this machine boots a RISC-V Image, or the ELF file of a Linux, which contains one"
-        }
-        (Architecture::Riscv64, ..) => {
-            "this machine boots a RISC-V Image, also a compressed one or in an EFI program (zboot, unified kernel image)"
+        _ => {
+            return Some(format!(
+                "this machine boots {linux}, also a compressed one or in an EFI program (zboot, unified kernel image)"
+            ));
         }
     };
     Some(why.to_owned())
@@ -180,8 +164,8 @@ fn not_loaded(recipe: &Recipe, image: &BootImage) -> Option<String> {
             elf(&image.bytes, only_pvh, by_vmm, memory_bytes)
         }
         Kind::Multiboot if by_vmm => multiboot(&image.bytes, memory_bytes),
-        Kind::Image => arm_image(&image.bytes, memory_bytes),
-        Kind::RiscvImage => riscv_image(&image.bytes, memory_bytes),
+        Kind::Image(Architecture::Aarch64) => arm_image(&image.bytes, memory_bytes),
+        Kind::Image(of) => other_image(of, &image.bytes, memory_bytes),
         _ => None,
     }
 }
@@ -242,7 +226,7 @@ fn multiboot(bytes: &[u8], memory_bytes: u64) -> Option<String> {
 
 fn arm_image(bytes: &[u8], memory_bytes: u64) -> Option<String> {
     const BOUNDARY: u64 = 2 << 20;
-    let header = ArmImage::of(bytes)?;
+    let header = Image::of(bytes)?;
     if header.is_big_endian() {
         return Some("it is big-endian: build one without CONFIG_CPU_BIG_ENDIAN".into());
     }
@@ -255,11 +239,13 @@ fn arm_image(bytes: &[u8], memory_bytes: u64) -> Option<String> {
     none_fits(std::iter::once(memory), memory_bytes)
 }
 
-fn riscv_image(bytes: &[u8], memory_bytes: u64) -> Option<String> {
+/// Checks an Image as [`arm_image`] does, for another architecture than ARM.
+fn other_image(of: Architecture, bytes: &[u8], memory_bytes: u64) -> Option<String> {
     const BOUNDARY: u64 = 2 << 20;
-    let header = RiscvImage::of(bytes)?;
+    let header = Image::of(bytes)?;
     if header.is_big_endian() {
-        return Some("it is big-endian, and Linux for RISC-V is not".into());
+        let name = of.facts().isa;
+        return Some(format!("it is big-endian, and Linux for {name} is not"));
     }
     let memory = header.memory();
     if memory.is_empty() || memory.start % BOUNDARY != 0 {
@@ -308,10 +294,11 @@ pub fn host(recipe: &Recipe, image: &BootImage, path: &Path) -> Result<(), Machi
 fn not_host(recipe: &Recipe, image: &BootImage) -> Option<String> {
     let its = recipe.architecture;
     if let Some(other) = image.kind.architecture().filter(|other| *other != its) {
-        let (wanted, [_, kvm]) = (processor(other), machines(other));
+        let (its, wanted) = (its.facts(), other.facts());
+        let [_, kvm] = wanted.examples;
         return Some(format!(
-            "the machine's processor is {}: use {wanted} machine such as {kvm}",
-            processor(its)
+            "the machine's processor is {}: use {} machine such as {kvm}",
+            its.processor, wanted.processor
         ));
     }
     let why = match image.kind {
@@ -321,8 +308,8 @@ fn not_host(recipe: &Recipe, image: &BootImage) -> Option<String> {
             _ => None,
         },
         Kind::Elf => elf_host(recipe, image),
-        Kind::Image | Kind::RiscvImage => image.release().is_none().then_some(NO_LINUX),
-        Kind::Multiboot | Kind::ArmElf | Kind::RiscvElf => Some(NO_LINUX),
+        Kind::Image(_) => image.release().is_none().then_some(NO_LINUX),
+        Kind::Multiboot | Kind::ImageElf(_) => Some(NO_LINUX),
         Kind::Unknown | Kind::Efi | Kind::Flat => Some(NO_LINUX),
     };
     why.map(str::to_owned)

@@ -321,7 +321,10 @@ fn a_file_s_kind_is_known_by_its_start_or_by_its_name() {
         kind(&path).unwrap()
     };
     assert_eq!(kind_of("a.flat", b"code"), Kind::Flat);
-    assert_eq!(kind_of("header.flat", &image(0, 1, 0, false)), Kind::Image);
+    assert_eq!(
+        kind_of("header.flat", &image(0, 1, 0, false)),
+        Kind::Image(Architecture::Aarch64)
+    );
     assert_eq!(
         kind_of("late", &[&[0; 8190], MULTIBOOT].concat()),
         Kind::Unknown

@@ -3,9 +3,7 @@
 use super::decompress::Packing;
 use crate::sets::Architecture;
 use object::Endianness;
-use object::elf::{
-    ELFMAG, EM_386, EM_AARCH64, EM_RISCV, EM_X86_64, FileHeader32, FileHeader64, PT_LOAD, PT_NOTE,
-};
+use object::elf::{ELFMAG, EM_386, FileHeader32, FileHeader64, PT_LOAD, PT_NOTE};
 use object::read::elf::{FileHeader, ProgramHeader};
 use std::fmt;
 use std::io::BufRead;
@@ -23,11 +21,9 @@ const MULTIBOOT_GIVES_PLACES: u32 = 1 << 16;
 /// Documentation/arch/x86/boot.rst).
 const BOOT_FLAG: (usize, &[u8]) = (0x1fe, &[0x55, 0xaa]);
 const SETUP_MAGIC: (usize, &[u8]) = (0x202, b"HdrS");
-/// The offset and value of an arm64 Image's magic number (Linux,
-/// Documentation/arch/arm64/booting.rst).
-const IMAGE_MAGIC: (usize, &[u8]) = (56, b"ARM\x64");
-/// The offset and value of a RISC-V Image's magic number (Linux, Documentation/arch/riscv/boot-image-header.rst).
-const RISCV_IMAGE_MAGIC: (usize, &[u8]) = (56, b"RSC\x05");
+/// The offset of an Image's magic number (Linux, Documentation/arch/arm64/booting.rst and
+/// arch/riscv/boot-image-header.rst).
+const IMAGE_MAGIC: usize = 56;
 /// The offset of e_machine in an ELF file (System V ABI, chapter 4).
 const ELF_MACHINE: usize = 18;
 /// XEN_ELFNOTE_PHYS32_ENTRY (xen/include/public/elfnote.h).
@@ -41,14 +37,10 @@ pub enum Kind {
     BzImage,
     /// A multiboot kernel that is not an ELF file.
     Multiboot,
-    /// An ELF file for aarch64.
-    ArmElf,
-    /// An arm64 Image.
-    Image,
-    /// An ELF file for RISC-V.
-    RiscvElf,
-    /// A RISC-V Image.
-    RiscvImage,
+    /// An ELF file for an architecture whose Linux is an Image.
+    ImageElf(Architecture),
+    /// An Image.
+    Image(Architecture),
     /// A program for aarch64 without any header: known only by the ending of its name, as kvm-unit-tests' programs.
     Flat,
     /// A program for EFI firmware without a Linux in it.
@@ -62,10 +54,8 @@ impl fmt::Display for Kind {
             Kind::Elf => "an ELF file for x86",
             Kind::BzImage => "a Linux bzImage for x86",
             Kind::Multiboot => "a multiboot kernel for x86",
-            Kind::ArmElf => "an ELF file for aarch64",
-            Kind::Image => "an arm64 Image",
-            Kind::RiscvElf => "an ELF file for RISC-V",
-            Kind::RiscvImage => "a RISC-V Image",
+            Kind::ImageElf(of) => return write!(f, "an ELF file for {}", of.facts().isa),
+            Kind::Image(of) => of.facts().linux,
             Kind::Flat => "a program without an Image header",
             Kind::Efi => "a program for EFI firmware",
             Kind::Unknown => "an unknown kind of file",
@@ -79,8 +69,7 @@ impl Kind {
     pub fn architecture(self) -> Option<Architecture> {
         match self {
             Kind::Elf | Kind::BzImage | Kind::Multiboot => Some(Architecture::X86_64),
-            Kind::ArmElf | Kind::Image => Some(Architecture::Aarch64),
-            Kind::RiscvElf | Kind::RiscvImage => Some(Architecture::Riscv64),
+            Kind::ImageElf(of) | Kind::Image(of) => Some(of),
             Kind::Flat | Kind::Efi | Kind::Unknown => None,
         }
     }
@@ -89,22 +78,26 @@ impl Kind {
 /// Finds the kind of a kernel by a file's bytes, of which the first 8 KiB are enough.
 pub fn kind(bytes: &[u8]) -> Kind {
     let has = |(at, magic): (usize, &[u8])| bytes.get(at..at + magic.len()) == Some(magic);
+    let mut all = Architecture::ALL.into_iter();
     if bytes.starts_with(&ELFMAG) {
-        let machine = |number: u16| has((ELF_MACHINE, &number.to_le_bytes()));
-        return match () {
-            () if machine(EM_X86_64) || machine(EM_386) => Kind::Elf,
-            () if machine(EM_AARCH64) => Kind::ArmElf,
-            () if machine(EM_RISCV) => Kind::RiscvElf,
-            () => Kind::Unknown,
+        let machine = half(bytes, ELF_MACHINE);
+        return match all.find(|one| one.facts().elf_machine == machine) {
+            Some(of) if of.facts().image_magic.is_some() => Kind::ImageElf(of),
+            Some(_) => Kind::Elf,
+            None if machine == EM_386 => Kind::Elf,
+            None => Kind::Unknown,
         };
     }
-    match () {
-        () if has(BOOT_FLAG) && has(SETUP_MAGIC) => Kind::BzImage,
-        () if has(IMAGE_MAGIC) => Kind::Image,
-        () if has(RISCV_IMAGE_MAGIC) => Kind::RiscvImage,
-        () if Multiboot::of(bytes).is_some() => Kind::Multiboot,
-        () if is_efi(bytes) => Kind::Efi,
-        () => Kind::Unknown,
+    let has_magic = |one: &Architecture| {
+        let magic = one.facts().image_magic;
+        magic.is_some_and(|magic| has((IMAGE_MAGIC, magic)))
+    };
+    match all.find(has_magic) {
+        _ if has(BOOT_FLAG) && has(SETUP_MAGIC) => Kind::BzImage,
+        Some(of) => Kind::Image(of),
+        None if Multiboot::of(bytes).is_some() => Kind::Multiboot,
+        None if is_efi(bytes) => Kind::Efi,
+        None => Kind::Unknown,
     }
 }
 
@@ -202,56 +195,40 @@ impl<'a> BzImage<'a> {
     }
 }
 
-/// The header of an arm64 Image.
+/// The header of an Image.
 #[derive(Clone, Copy, Debug)]
-pub struct ArmImage<'a>(&'a [u8]);
+pub struct Image<'a> {
+    architecture: Architecture,
+    file: &'a [u8],
+}
 
-impl<'a> ArmImage<'a> {
+impl<'a> Image<'a> {
     /// The header of a file of [`Kind::Image`].
     pub fn of(file: &'a [u8]) -> Option<Self> {
-        (kind(file) == Kind::Image).then_some(Self(file))
+        match kind(file) {
+            Kind::Image(architecture) => Some(Self { architecture, file }),
+            _ => None,
+        }
     }
 
     /// Whether the kernel is for a big-endian machine (bit 0 of the flags).
     pub fn is_big_endian(self) -> bool {
-        double(self.0, 24) & 1 != 0
+        double(self.file, 24) & 1 != 0
     }
 
-    /// The addresses of the Image's memory, relative to a 2 MiB boundary.
+    /// The addresses of the Image's memory, relative to a 2 MiB boundary or to the beginning of the RAM. The range is
+    /// empty if the header lacks a size that it should have.
     pub fn memory(self) -> Range<u64> {
         const OLD_OFFSET: u64 = 0x8_0000;
         const OLD_BYTES: u64 = 2 << 20;
-        let file = self.0.len() as u64;
-        let (start, bytes) = match double(self.0, 16) {
-            // Images before Linux 3.17 have no size.
-            0 => (OLD_OFFSET, file + OLD_BYTES),
-            bytes => (double(self.0, 8), bytes),
+        let file = self.file.len() as u64;
+        let (start, bytes) = match (double(self.file, 8), double(self.file, 16)) {
+            // arm64 Images before Linux 3.17 have no size.
+            (_, 0) if self.architecture == Architecture::Aarch64 => (OLD_OFFSET, file + OLD_BYTES),
+            (start, 0) => return start..start,
+            (start, bytes) => (start, bytes.max(file)),
         };
-        start..start.saturating_add(bytes.max(file))
-    }
-}
-
-/// The header of a RISC-V Image.
-#[derive(Clone, Copy, Debug)]
-pub struct RiscvImage<'a>(&'a [u8]);
-
-impl<'a> RiscvImage<'a> {
-    /// The header of a file of [`Kind::RiscvImage`].
-    pub fn of(file: &'a [u8]) -> Option<Self> {
-        (kind(file) == Kind::RiscvImage).then_some(Self(file))
-    }
-
-    pub fn is_big_endian(self) -> bool {
-        double(self.0, 24) & 1 != 0
-    }
-
-    /// The addresses of the Image's memory, relative to the beginning of the RAM; empty if the header has no size.
-    pub fn memory(self) -> Range<u64> {
-        let (start, bytes) = (double(self.0, 8), double(self.0, 16));
-        match bytes {
-            0 => start..start,
-            bytes => start..start.saturating_add(bytes.max(self.0.len() as u64)),
-        }
+        start..start.saturating_add(bytes)
     }
 }
 
@@ -293,7 +270,7 @@ pub struct Segment {
 }
 
 impl Elf {
-    /// Reads a file of [`Kind::Elf`], [`Kind::ArmElf`] or [`Kind::RiscvElf`].
+    /// Reads a file of [`Kind::Elf`] or [`Kind::ImageElf`].
     pub fn of(file: &[u8]) -> Result<Self, object::Error> {
         match file.get(4) {
             Some(&object::elf::ELFCLASS32) => read::<FileHeader32<Endianness>>(file),

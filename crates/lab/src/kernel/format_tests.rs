@@ -1,4 +1,5 @@
 use super::*;
+use object::elf::{EM_AARCH64, EM_X86_64};
 use proptest::prelude::*;
 
 /// A file in which each part's bytes are at its offset.
@@ -10,24 +11,27 @@ fn file(parts: &[(usize, &[u8])]) -> Vec<u8> {
     bytes
 }
 
+const ARM_MAGIC: (usize, &[u8]) = (56, b"ARM\x64");
+const RISCV_MAGIC: (usize, &[u8]) = (56, b"RSC\x05");
 const HEADER: &[u8] = b"\x02\xb0\xad\x1b\x03\0\0\0\xfb\x4f\x52\xe4";
 
 #[test]
 fn kernels_are_known_by_what_is_in_them() {
     let elf = |machine: &[u8]| file(&[(0, b"\x7fELF"), (18, machine)]);
+    let (arm, riscv) = (Architecture::Aarch64, Architecture::Riscv64);
     for (bytes, expected) in [
         (elf(&[62, 0]), Kind::Elf),
         (elf(&[3, 0]), Kind::Elf),
-        (elf(&[183, 0]), Kind::ArmElf),
-        (elf(&[243, 0]), Kind::RiscvElf),
+        (elf(&[183, 0]), Kind::ImageElf(arm)),
+        (elf(&[243, 0]), Kind::ImageElf(riscv)),
         (elf(&[43, 0]), Kind::Unknown),
         (file(&[BOOT_FLAG, SETUP_MAGIC]), Kind::BzImage),
         (file(&[(0, b"MZ"), BOOT_FLAG, SETUP_MAGIC]), Kind::BzImage),
         (file(&[BOOT_FLAG]), Kind::Unknown),
-        (file(&[IMAGE_MAGIC]), Kind::Image),
-        (file(&[(0, b"MZ"), IMAGE_MAGIC]), Kind::Image),
-        (file(&[RISCV_IMAGE_MAGIC]), Kind::RiscvImage),
-        (file(&[(0, b"MZ"), RISCV_IMAGE_MAGIC]), Kind::RiscvImage),
+        (file(&[ARM_MAGIC]), Kind::Image(arm)),
+        (file(&[(0, b"MZ"), ARM_MAGIC]), Kind::Image(arm)),
+        (file(&[RISCV_MAGIC]), Kind::Image(riscv)),
+        (file(&[(0, b"MZ"), RISCV_MAGIC]), Kind::Image(riscv)),
         (file(&[(8176, HEADER)]), Kind::Multiboot),
         (file(&[(8184, HEADER)]), Kind::Unknown),
         (file(&[(101, HEADER)]), Kind::Unknown),
@@ -137,10 +141,10 @@ fn a_banner_says_the_release() {
 fn an_arm_image_says_what_memory_it_needs() {
     let image = |offset: u64, bytes: u64, flags: u64| {
         let fields = [offset, bytes, flags].map(u64::to_le_bytes);
-        file(&[(8, fields.as_flattened()), IMAGE_MAGIC])
+        file(&[(8, fields.as_flattened()), ARM_MAGIC])
     };
     let header = |bytes: &[u8]| {
-        let header = ArmImage::of(bytes).unwrap();
+        let header = Image::of(bytes).unwrap();
         (header.memory(), header.is_big_endian())
     };
     assert_eq!(header(&image(0, 0x20_0000, 10)), (0..0x20_0000, false));
@@ -158,8 +162,8 @@ fn an_arm_image_says_what_memory_it_needs() {
 fn a_riscv_image_says_what_memory_it_needs() {
     let header = |offset: u64, bytes: u64, flags: u64| {
         let fields = [offset, bytes, flags].map(u64::to_le_bytes);
-        let bytes = file(&[(8, fields.as_flattened()), RISCV_IMAGE_MAGIC]);
-        let header = RiscvImage::of(&bytes).unwrap();
+        let bytes = file(&[(8, fields.as_flattened()), RISCV_MAGIC]);
+        let header = Image::of(&bytes).unwrap();
         (header.memory(), header.is_big_endian())
     };
     const OFFSET: u64 = 0x20_0000;
@@ -167,8 +171,7 @@ fn a_riscv_image_says_what_memory_it_needs() {
     assert_eq!(header(0, 1, 1), (0..9000, true));
     assert_eq!(header(OFFSET, 0, 0).0, OFFSET..OFFSET);
     assert_eq!(header(OFFSET, u64::MAX, 0).0.end, u64::MAX);
-    assert!(ArmImage::of(&file(&[RISCV_IMAGE_MAGIC])).is_none());
-    assert!(RiscvImage::of(&file(&[IMAGE_MAGIC])).is_none());
+    assert!(Image::of(&file(&[BOOT_FLAG, SETUP_MAGIC])).is_none());
 }
 
 /// An ELF file for a machine: segments (type, physical address, content).
@@ -242,7 +245,7 @@ proptest! {
         let mut bytes = [
             fake_bzimage("6.1"),
             elf(EM_X86_64, &[(1, 0x100_0000, b"code"), (4, 0, PVH), (1, 0x200_0000, b"data")]),
-            file(&[(8, &[7; 24]), IMAGE_MAGIC]),
+            file(&[(8, &[7; 24]), ARM_MAGIC]),
             file(&[(600, HEADER)]),
         ][which].clone();
         for (place, byte) in bytes.iter_mut().skip(at).zip(with) {
@@ -259,7 +262,7 @@ proptest! {
             let _ = (header.protocol(), header.is_linux(), header.is_64_bit(), header.version());
             let _ = (header.kernel(), header.memory(), header.loads_high());
         }
-        if let Some(header) = ArmImage::of(&bytes) {
+        if let Some(header) = Image::of(&bytes) {
             let _ = (header.memory(), header.is_big_endian());
         }
     }

@@ -1,5 +1,5 @@
 //! A kernel as loaders take it, unpacked from the files of distributions: compressed files, EFI zboot and unified
-//! kernel images, and the ELF files of arm64 and RISC-V.
+//! kernel images, and the ELF files of architectures whose Linux is an Image.
 
 use super::KernelError;
 use super::decompress::{Packing, unpacked_by};
@@ -74,10 +74,10 @@ impl BootImage {
     fn inner(&mut self) -> Result<Option<(&'static str, Vec<u8>)>, String> {
         let bytes = &*self.bytes;
         match self.kind {
-            Kind::BzImage | Kind::Elf | Kind::Flat | Kind::Multiboot => Ok(None),
-            Kind::Image | Kind::RiscvImage => Ok(None),
-            Kind::ArmElf => Ok(flat_image(bytes, Kind::Image).map(|image| ("ELF", image))),
-            Kind::RiscvElf => Ok(flat_image(bytes, Kind::RiscvImage).map(|image| ("ELF", image))),
+            Kind::BzImage | Kind::Elf | Kind::Flat | Kind::Image(_) | Kind::Multiboot => Ok(None),
+            Kind::ImageElf(of) => {
+                Ok(flat_image(bytes, Kind::Image(of)).map(|image| ("ELF", image)))
+            }
             Kind::Efi if is_zboot(bytes) => zboot(bytes).map(|inner| Some(("zboot", inner))),
             Kind::Efi => self.unified(),
             Kind::Unknown => {
@@ -123,7 +123,7 @@ impl BootImage {
                 let header = BzImage::of(&self.bytes).filter(|header| header.is_linux());
                 header?.version().map(str::to_owned)
             }
-            Kind::Elf | Kind::Image | Kind::RiscvImage => banner(&self.bytes),
+            Kind::Elf | Kind::Image(_) => banner(&self.bytes),
             _ => None,
         }
     }

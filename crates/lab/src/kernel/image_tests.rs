@@ -1,10 +1,16 @@
 use super::super::format::fake_bzimage;
 use super::super::format::tests::{PVH, elf};
 use super::*;
+use crate::sets::Architecture::{Aarch64, Riscv64};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use proptest::prelude::*;
 use std::io::Write;
+
+const ARM: Kind = Kind::Image(Aarch64);
+const ARM_ELF: Kind = Kind::ImageElf(Aarch64);
+const RISCV: Kind = Kind::Image(Riscv64);
+const RISCV_ELF: Kind = Kind::ImageElf(Riscv64);
 
 /// An arm64 Image with a banner.
 fn arm() -> Vec<u8> {
@@ -120,34 +126,24 @@ fn files() -> Vec<(Vec<u8>, &'static str, Kind, Option<&'static str>)> {
         (x86.clone(), "", Kind::BzImage, of_x86),
         (vmlinux.clone(), "", Kind::Elf, Some("6.9.1")),
         (gzip(&vmlinux), "compressed", Kind::Elf, Some("6.9.1")),
-        (arm.clone(), "", Kind::Image, of_arm),
-        (gzip(&arm), "compressed", Kind::Image, of_arm),
-        (xz(&arm), "compressed", Kind::Image, of_arm),
-        (zstd(&arm), "compressed", Kind::Image, of_arm),
-        (arm_elf.clone(), "ELF", Kind::Image, of_arm),
-        (gzip(&arm_elf), "compressed ELF", Kind::Image, of_arm),
-        (zboot_of("gzip", &gzip(&arm)), "zboot", Kind::Image, of_arm),
-        (zboot_of("xzkern", &xz(&arm)), "zboot", Kind::Image, of_arm),
-        (
-            zboot_of("zstd22", &zstd(&arm)),
-            "zboot",
-            Kind::Image,
-            of_arm,
-        ),
+        (arm.clone(), "", ARM, of_arm),
+        (gzip(&arm), "compressed", ARM, of_arm),
+        (xz(&arm), "compressed", ARM, of_arm),
+        (zstd(&arm), "compressed", ARM, of_arm),
+        (arm_elf.clone(), "ELF", ARM, of_arm),
+        (gzip(&arm_elf), "compressed ELF", ARM, of_arm),
+        (zboot_of("gzip", &gzip(&arm)), "zboot", ARM, of_arm),
+        (zboot_of("xzkern", &xz(&arm)), "zboot", ARM, of_arm),
+        (zboot_of("zstd22", &zstd(&arm)), "zboot", ARM, of_arm),
         (unified, "unified", Kind::BzImage, of_x86),
-        (both, "unified zboot", Kind::Image, of_arm),
-        (riscv.clone(), "", Kind::RiscvImage, of_riscv),
-        (gzip(&riscv), "compressed", Kind::RiscvImage, of_riscv),
-        (riscv_elf, "ELF", Kind::RiscvImage, of_riscv),
-        (
-            zboot_of("gzip", &gzip(&riscv)),
-            "zboot",
-            Kind::RiscvImage,
-            of_riscv,
-        ),
-        (elf(243, &[(1, 0, b"OpenSBI")]), "", Kind::RiscvElf, None),
+        (both, "unified zboot", ARM, of_arm),
+        (riscv.clone(), "", RISCV, of_riscv),
+        (gzip(&riscv), "compressed", RISCV, of_riscv),
+        (riscv_elf, "ELF", RISCV, of_riscv),
+        (zboot_of("gzip", &gzip(&riscv)), "zboot", RISCV, of_riscv),
+        (elf(243, &[(1, 0, b"OpenSBI")]), "", RISCV_ELF, None),
         (pe(&[(".text", b"shell")]), "", Kind::Efi, None),
-        (elf(183, &[(1, 0, b"U-Boot")]), "", Kind::ArmElf, None),
+        (elf(183, &[(1, 0, b"U-Boot")]), "", ARM_ELF, None),
         (b"a text".to_vec(), "", Kind::Unknown, None),
         (Vec::new(), "", Kind::Unknown, None),
     ]
