@@ -1,6 +1,6 @@
 //! The files that come with this program: their names, their places, and how each is made.
 
-use ws_lab::sets::Architecture;
+use ws_lab::architecture::{Architecture, Timers};
 
 /// A file that comes with this program, of an architecture where there is one of each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -23,10 +23,8 @@ pub enum Shipped {
     Enter,
     /// elvis, the project's own back-end, for x86_64. It is beside this program.
     Elvis,
-    /// The library that sets the timers of an ARM machine that resumes (`plugin/timers.c`). An x86 machine needs none.
-    Timers,
-    /// The library that sets the timers of a RISC-V machine that resumes (`plugin/timers_riscv64.c`).
-    RiscvTimers,
+    /// A library that sets the timers of a machine that resumes.
+    Timers(Timers),
     /// The plugin of QEMU, of which the others are in the same folder.
     Plugin,
     /// A file in the folder of lab recipes and sets of packages.
@@ -50,20 +48,12 @@ impl Shipped {
                 Self::XenAgent(architecture),
             ]
         };
-        // No machine for riscv64 boots a whole Linux.
-        let with_agents = [Architecture::X86_64, Architecture::Aarch64];
-        let others = [
-            Self::HostAgent,
-            Self::Enter,
-            Self::Elvis,
-            Self::Timers,
-            Self::RiscvTimers,
-        ];
-        Architecture::ALL
-            .into_iter()
-            .flat_map(of)
-            .chain(with_agents.into_iter().flat_map(agents))
-            .chain(others)
+        let all = Architecture::ALL.into_iter();
+        let timers = all.clone().filter_map(|one| one.facts().timers);
+        all.flat_map(of)
+            .chain(Architecture::with_whole_linux().flat_map(agents))
+            .chain([Self::HostAgent, Self::Enter, Self::Elvis])
+            .chain(timers.map(Self::Timers))
     }
 
     /// The file's name, its path in an installation, and the folder whose Makefile makes it.
@@ -98,16 +88,7 @@ impl Shipped {
                 "lab/agent",
             ],
             Self::Elvis => ["elvis", "elvis", ""],
-            Self::Timers => [
-                "library that sets the timers of a machine that resumes",
-                "plugin/timers.so",
-                "plugin",
-            ],
-            Self::RiscvTimers => [
-                "library that sets the timers of a RISC-V machine that resumes",
-                "plugin/timers_riscv64.so",
-                "plugin",
-            ],
+            Self::Timers(library) => [library.name, library.path, "plugin"],
             Self::Plugin => [
                 "plugin of QEMU that records what is executed",
                 "plugin/api-3.so",

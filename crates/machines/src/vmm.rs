@@ -23,25 +23,6 @@ const MEMORY_MIB: u64 = 512;
 /// The time limit of a probe. The probe itself stops after 10 s; this limit is for a monitor that hangs.
 const PROBE_LIMIT: Duration = Duration::from_secs(20);
 
-/// The port to which the guest writes to tell the monitor that a benchmark's samples begin or end;
-/// none of the monitor's devices uses it.
-const DOORBELL: u64 = 0x510;
-
-/// The doorbell on aarch64, as an address.
-const DOORBELL_ARM: u64 = 0x0910_0000;
-
-/// The doorbell on riscv64, as an address: on QEMU's machine `virt` nothing is there.
-const DOORBELL_RISCV: u64 = 0x0910_0000;
-
-/// The doorbell of a guest of this architecture.
-pub fn doorbell(architecture: Architecture) -> u64 {
-    match architecture {
-        Architecture::X86_64 => DOORBELL,
-        Architecture::Aarch64 => DOORBELL_ARM,
-        Architecture::Riscv64 => DOORBELL_RISCV,
-    }
-}
-
 /// The most modules that the monitor loads (vmm/options.h).
 pub const MODULES_MAX: usize = 8;
 
@@ -256,7 +237,7 @@ impl Vmm {
         let description = Description {
             sizes: kvm.sizes(),
             boot_limit: kvm.boot_limit(),
-            doorbell: Some(DOORBELL),
+            doorbell: Some(Architecture::X86_64.facts().doorbell),
             pins: settings.pins.clone(),
             ..Description::new(Control::Launched, Some("tsc_ticks"), kvm.engine)
         };

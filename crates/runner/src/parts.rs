@@ -73,11 +73,9 @@ pub fn check_named(parts: &Parts, architectures: &[Architecture]) -> Result<(), 
         let its = image::architecture(path);
         if !architectures.contains(&its) {
             let what = match (path.is_file(), image::is_elf(path), its) {
-                (false, ..) => "is not a file",
-                (true, false, _) => "is not an ELF file",
-                (true, true, Architecture::X86_64) => "is for x86_64",
-                (true, true, Architecture::Aarch64) => "is for aarch64",
-                (true, true, Architecture::Riscv64) => "is for riscv64",
+                (false, ..) => "is not a file".to_owned(),
+                (true, false, _) => "is not an ELF file".to_owned(),
+                (true, true, its) => format!("is for {}", its.name()),
             };
             return Err(Usage(format!(
                 "{option} {} {what}, and no selected machine uses it: select one that does, or leave {option} out",

@@ -23,8 +23,8 @@ use crate::shipped::Shipped;
 use serde_json::json;
 use std::fs;
 use std::path::{Path, PathBuf};
+use ws_lab::architecture::{Architecture, Board};
 use ws_lab::recipe::{EmulatorKind, Hypervisor, Monitor, Neve, Recipe, Source, Word};
-use ws_lab::sets::Architecture;
 use ws_lab::store::Unpacked;
 
 /// Checks that the parts of a machine of this recipe are there. An error names the missing part and the cure.
@@ -82,8 +82,8 @@ fn agent(recipe: &Recipe, resources: &Resources) -> Result<PathBuf, MachineError
     }
 }
 
-/// The file to boot: a user's kernel, or the guest image. On x86_64 that is the ELF file itself, or its multiboot
-/// image; on aarch64 and riscv64 the Image. Images lie next to the ELF file, of the same link.
+/// The file to boot: a user's kernel, or the guest image. On a PC that is the ELF file itself, or its multiboot image;
+/// on `virt` the Image. Images lie next to the ELF file, of the same link.
 fn guest(recipe: &Recipe, resources: &Resources) -> Result<PathBuf, MachineError> {
     if recipe.root.is_some() {
         return match &resources.kernel {
@@ -102,15 +102,15 @@ fn guest(recipe: &Recipe, resources: &Resources) -> Result<PathBuf, MachineError
     if !image::is_elf(&named) {
         return Ok(named);
     }
-    let booted = match recipe.architecture {
-        // These machines boot by multiboot: from a CD, or by the firmware of an HVM guest.
-        Architecture::X86_64 if is_bare(recipe) || xl::starts(recipe) => "mb",
-        Architecture::X86_64 => return Ok(named),
-        Architecture::Aarch64 | Architecture::Riscv64 => "img",
-    };
+    // Some machines boot by multiboot: from a CD, or by the firmware of an HVM guest.
+    let by_multiboot = is_bare(recipe) || xl::starts(recipe);
+    let facts = recipe.architecture.facts();
+    if facts.board == Board::Pc && !by_multiboot {
+        return Ok(named);
+    }
     let path = match &recipe.guest_image {
         Some(name) => named.with_file_name(name),
-        None => named.with_extension(booted),
+        None => named.with_extension(facts.guest_extension),
     };
     match path.is_file() {
         true => Ok(path),
@@ -118,7 +118,7 @@ fn guest(recipe: &Recipe, resources: &Resources) -> Result<PathBuf, MachineError
             "{} is missing, the image of {} that boots: make -C guest ARCH={} makes both",
             path.display(),
             named.display(),
-            recipe.architecture.name()
+            facts.name
         ))),
     }
 }
@@ -162,15 +162,10 @@ pub fn assemble(mut recipe: Recipe, resources: &Resources) -> Result<Settings, M
             Some(States::at(folder, !resources.boots_always))
         }
     };
-    // On x86 QEMU saves the timers itself.
-    let library = match recipe.architecture {
-        Architecture::X86_64 => None,
-        Architecture::Aarch64 => Some(Shipped::Timers),
-        Architecture::Riscv64 => Some(Shipped::RiscvTimers),
-    };
     let resumes = launch_point.is_some() && states.is_some();
-    let library = library.filter(|_| resumes);
-    let timers = library.map(|file| resources.find(file)).transpose()?;
+    let library = recipe.architecture.facts().timers.filter(|_| resumes);
+    let timers = library.map(|library| resources.find(Shipped::Timers(library)));
+    let timers = timers.transpose()?;
     if let Some(path) = &timers {
         described.file("timers", path)?;
     }

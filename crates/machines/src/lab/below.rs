@@ -5,7 +5,6 @@ use super::payload::{Linux, with_config};
 use super::virt;
 use crate::initramfs::Entry;
 use crate::machine::MachineError;
-use crate::vmm;
 use std::fs;
 use std::path::{Path, PathBuf};
 use ws_lab::sets::Architecture;
@@ -55,7 +54,7 @@ impl Below {
     pub fn doorbell(&self, architecture: Architecture) -> u64 {
         match self.hypervisor {
             BelowHypervisor::Neve { .. } => NEVE_DOORBELL,
-            BelowHypervisor::Kvm(_) => vmm::doorbell(architecture),
+            BelowHypervisor::Kvm(_) => architecture.facts().doorbell,
         }
     }
 

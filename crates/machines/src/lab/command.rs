@@ -9,8 +9,8 @@ use super::whole_memory::Root;
 use super::xl::Xen;
 use crate::machine::MachineError;
 use std::path::PathBuf;
+use ws_lab::architecture::Board;
 use ws_lab::recipe::{Hypervisor, Neve, Recipe};
-use ws_lab::sets::Architecture;
 
 /// Arguments with which QEMU traces who requested the machine's shutdown, and the line that proves a power-off. With
 /// `-no-reboot` QEMU exits with status 0 after a triple fault as well. A reset requests no shutdown, and 6 is the
@@ -176,11 +176,9 @@ fn whole(whole: &Whole, launch: &Launch<'_>) -> Result<Vec<String>, MachineError
     if let Some(xen) = &whole.xen {
         // Xen's own output goes to standard error.
         words.extend(["-serial", "file:/dev/stderr"].map(str::to_owned));
-        words.extend(match whole.architecture {
-            Architecture::X86_64 => {
-                multiboot::words(&xen.parameters, [&whole.parameters, ""]).to_vec()
-            }
-            Architecture::Aarch64 | Architecture::Riscv64 => dom0_modules(whole, xen, launch)?,
+        words.extend(match whole.architecture.facts().board {
+            Board::Pc => multiboot::words(&xen.parameters, [&whole.parameters, ""]).to_vec(),
+            Board::Virt => dom0_modules(whole, xen, launch)?,
         });
         return Ok(words);
     }

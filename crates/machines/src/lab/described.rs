@@ -5,7 +5,17 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::fs;
 use std::path::Path;
+use ws_lab::architecture::Architecture;
 use ws_lab::store::Unpacked;
+
+/// The packages of a set that an identity names besides those of emulators, by the beginnings of their names.
+const MAIN: [&str; 5] = [
+    "bochs",
+    "linux-binary",
+    "linux-image",
+    "xen-hypervisor",
+    "xen-utils-4",
+];
 
 /// The parts of a machine, in readable form and as one digest.
 #[derive(Default)]
@@ -40,20 +50,10 @@ impl Described {
         self.unpinned |= !set.pinned();
         // The identity names only the main packages; the digest covers the libraries, and the lock
         // file lists them.
+        let of_emulators = Architecture::ALL.map(|one| one.facts().emulator_packages);
         let main = set.packages().iter().filter(|package| {
-            [
-                "bochs",
-                "linux-binary",
-                "linux-image",
-                "xen-hypervisor",
-                "xen-utils-4",
-                "qemu-system-x86",
-                "qemu-system-arm",
-                "qemu-system-riscv",
-                "opensbi",
-            ]
-            .iter()
-            .any(|start| package.name.starts_with(start))
+            let mut starts = MAIN.iter().chain(of_emulators.into_iter().flatten());
+            starts.any(|start| package.name.starts_with(start))
         });
         self.packages
             .extend(main.map(|package| json!(format!("{} {}", package.name, package.version))));

@@ -21,7 +21,6 @@ use crate::machine::{
     MachineError, Witness,
 };
 use crate::recording::Recorder;
-use crate::vmm;
 use std::path::PathBuf;
 use std::time::Duration;
 use ws_lab::recipe::{Hypervisor, Monitor, Recipe};
@@ -96,7 +95,7 @@ impl Settings {
         let of_monitor = match &recipe.monitor {
             // Xen does not give its domain the doorbell.
             Monitor::Vmm { .. } if recipe.nested_xen().is_some() => None,
-            Monitor::Vmm { .. } => Some(vmm::doorbell(recipe.architecture)),
+            Monitor::Vmm { .. } => Some(recipe.architecture.facts().doorbell),
             Monitor::None | Monitor::Qemu { .. } | Monitor::Xl { .. } => None,
         };
         let witness = match properties.witness {

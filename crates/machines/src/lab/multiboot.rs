@@ -7,7 +7,7 @@ use super::described::Described;
 use super::payload::Payload;
 use std::os::fd::RawFd;
 use std::path::Path;
-use ws_lab::sets::Architecture;
+use ws_lab::architecture::Board;
 
 /// Descriptors of the hypervisor and of its two modules.
 pub const NUMBERS: [RawFd; 3] = [200, 201, 202];
@@ -68,8 +68,8 @@ pub fn files<'a>(payload: &'a Payload, files: Files<'a>) -> Vec<&'a Path> {
             hypervisor, dom0, ..
         } => vec![hypervisor, dom0, files.guest],
         Payload::Dom0(dom0) => vec![&dom0.xen.hypervisor, &dom0.linux.kernel, files.made],
-        Payload::Whole(whole) => match (&whole.xen, whole.architecture) {
-            (Some(xen), Architecture::X86_64) => {
+        Payload::Whole(whole) => match (&whole.xen, whole.architecture.facts().board) {
+            (Some(xen), Board::Pc) => {
                 vec![&xen.hypervisor, &whole.kernel, files.made]
             }
             _ => Vec::new(),

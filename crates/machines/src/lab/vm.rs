@@ -4,8 +4,8 @@ use super::io::{IoVm, Placed, VM_CARD};
 use super::network::{self, Network};
 use super::virt;
 use super::whole_memory::Root;
+use ws_lab::architecture::{Architecture, Board};
 use ws_lab::recipe::{DeviceKind, Served};
-use ws_lab::sets::Architecture;
 
 /// The engine that executes a VM's instructions, and the kind of its devices and clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,7 +100,8 @@ pub fn vm(vm: &Whole<'_>) -> Vec<String> {
     add(lines(vm));
     arguments.extend(card(vm).words(""));
     let mut add = |words: &[&str]| arguments.extend(words.iter().map(|w| (*w).to_owned()));
-    if vm.architecture == Architecture::Aarch64 {
+    let board = vm.architecture.facts().board;
+    if board == Board::Virt {
         // The agent knows vCPUs by their threads' names: KVM does not show them on ARM.
         add(&["-dtb", VM_TREE, "-name", "vm,debug-threads=on"]);
     }
@@ -137,7 +138,7 @@ pub fn vm(vm: &Whole<'_>) -> Vec<String> {
         // Back-ends by vhost-user map the memory.
         add(&["-object", &memory]);
     }
-    if vm.has_placed_threads && vm.architecture == Architecture::X86_64 {
+    if vm.has_placed_threads && board == Board::Pc {
         // The agent knows threads by their names.
         add(&["-name", "vm,debug-threads=on"]);
     }
@@ -189,34 +190,32 @@ const SECOND_MAC: &str = "52:54:00:00:00:03";
 
 /// The arguments on which the VM's device tree depends.
 fn machine(vm: &Whole<'_>, root: &Root) -> Vec<String> {
-    let machine = match (vm.architecture, vm.is_shared()) {
-        (Architecture::Aarch64, _) => "virt,gic-version=3,dtb-randomness=off",
-        (Architecture::Riscv64, _) => "virt",
-        (Architecture::X86_64, false) => "pc,nvdimm=on",
-        (Architecture::X86_64, true) => "pc,nvdimm=on,memory-backend=ram",
+    let facts = vm.architecture.facts();
+    let memory = match (facts.board, vm.is_shared()) {
+        (Board::Pc, true) => ",memory-backend=ram",
+        _ => "",
     };
+    let machine = [facts.vm_machine, memory].concat();
     let cpus = vm.vcpus.to_string();
-    let words = ["-no-user-config", "-nodefaults", "-machine", machine]
+    let words = ["-no-user-config", "-nodefaults", "-machine", &machine]
         .into_iter()
         .chain(["-accel", vm.executor.accelerator, "-cpu", vm.executor.cpu])
         .chain(["-smp", &cpus, "-display", "none"]);
     words.map(str::to_owned).chain(root.words()).collect()
 }
 
-/// The path of an ARM VM's device tree, which the agent makes: QEMU's own, with the root file system in it.
+/// The path of the device tree of a VM on `virt`, which the agent makes: QEMU's own, with the root file system in it.
 const VM_TREE: &str = "/run/vm.dtb";
 
-/// The command that makes the device tree of an ARM VM.
+/// The command that makes the device tree of a VM on `virt`.
 pub struct VmTree(String);
 
 impl VmTree {
-    /// Makes the command; none on x86, where ACPI describes the NVDIMM.
+    /// Makes the command; none on a PC, where ACPI describes the NVDIMM.
     pub fn of(vm: &Whole<'_>) -> Option<Self> {
-        let (address, bytes) = match vm.architecture {
-            Architecture::X86_64 => return None,
-            Architecture::Aarch64 | Architecture::Riscv64 => {
-                (virt::MEMORY + (vm.memory_mib << 20), vm.root_bytes)
-            }
+        let (address, bytes) = match vm.architecture.facts().board {
+            Board::Pc => return None,
+            Board::Virt => (virt::MEMORY + (vm.memory_mib << 20), vm.root_bytes),
         };
         let root = Root::of(vm.architecture, vm.memory_mib, vm.root, vm.root_bytes);
         let words = machine(vm, &root).join(" ");

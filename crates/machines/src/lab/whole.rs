@@ -40,11 +40,7 @@ const DOMAIN_ROOT: &str = "/dev/xvda";
 /// The line that makes the domain's console the agents' port. Under Xen it takes the place of the second serial port,
 /// which a PVH guest does not have.
 fn domain_line(architecture: Architecture) -> String {
-    let port = match architecture {
-        Architecture::X86_64 => "ttyS1",
-        Architecture::Aarch64 => "ttyAMA1",
-        Architecture::Riscv64 => "ttyS1",
-    };
+    let port = architecture.facts().second_serial_port;
     format!("setup=ln -sf hvc0 /dev/{port}")
 }
 

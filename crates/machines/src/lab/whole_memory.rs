@@ -1,7 +1,7 @@
 //! The memory of a machine of a whole Linux, or of its VM, and the root file system in it. The root is a file or a
 //! block device that nobody writes.
 
-use ws_lab::sets::Architecture;
+use ws_lab::architecture::{Architecture, Board};
 
 /// Room for an NVDIMM in the machine's address space.
 const NVDIMM_MIB: u64 = 8192;
@@ -26,7 +26,7 @@ impl Root {
         }
     }
 
-    /// QEMU's arguments. On x86 the root is an NVDIMM. `virt` takes no NVDIMM without firmware. There the root is the
+    /// QEMU's arguments. On a PC the root is an NVDIMM. `virt` takes no NVDIMM without firmware. There the root is the
     /// second half of the memory, which a device tree calls persistent ([`super::virt::with_root`]).
     pub fn words(&self) -> Vec<String> {
         let (mib, path, bytes) = (self.memory_mib, &self.path, self.bytes);
@@ -34,8 +34,8 @@ impl Root {
         let file = format!(
             "memory-backend-file,id=root,mem-path={path},share=on,readonly=on,size={bytes}"
         );
-        match self.architecture {
-            Architecture::X86_64 => vec![
+        match self.architecture.facts().board {
+            Board::Pc => vec![
                 "-m".into(),
                 format!("{mib}M,slots=1,maxmem={}M", mib + NVDIMM_MIB),
                 "-object".into(),
@@ -43,7 +43,7 @@ impl Root {
                 "-device".into(),
                 "nvdimm,memdev=root,unarmed=on".into(),
             ],
-            Architecture::Aarch64 | Architecture::Riscv64 => vec![
+            Board::Virt => vec![
                 "-m".into(),
                 format!("{}M", mib + (bytes >> 20)),
                 "-object".into(),
@@ -61,9 +61,9 @@ impl Root {
     /// Words of Linux' command line for the memory, with a blank before them. On `virt` they exclude the root, which
     /// QEMU's memory nodes contain.
     pub fn parameters(&self) -> String {
-        match self.architecture {
-            Architecture::X86_64 => String::new(),
-            Architecture::Aarch64 | Architecture::Riscv64 => {
+        match self.architecture.facts().board {
+            Board::Pc => String::new(),
+            Board::Virt => {
                 format!(" mem={}M numa=off", self.memory_mib)
             }
         }

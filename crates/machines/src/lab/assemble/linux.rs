@@ -121,7 +121,7 @@ pub(super) fn linux(
         Some(inner) => {
             let parameters = words(&inner.parameters) + &of_kvm(&loaded.parameters);
             described.part("inner_kernel_parameters", json!(parameters));
-            let doorbell = vmm::doorbell(architecture);
+            let doorbell = architecture.facts().doorbell;
             let mut lines = of_inner(&of_modules);
             described.part("inner_modules", json!(lines));
             lines.push(format!("below={doorbell:#x}"));
@@ -275,7 +275,7 @@ fn monitor(
 fn monitor_name(monitor: &Path, architecture: Architecture) -> Result<String, MachineError> {
     match architecture {
         Architecture::X86_64 => vmm::version(monitor),
-        Architecture::Aarch64 | Architecture::Riscv64 => {
+        _ => {
             let digest = Sha256::digest(read(monitor)?);
             let start: String = digest.iter().take(6).map(|b| format!("{b:02x}")).collect();
             Ok(format!(

@@ -12,8 +12,8 @@ use crate::resources::Resources;
 use crate::shipped::Shipped;
 use serde_json::json;
 use std::path::Path;
+use ws_lab::architecture::Board;
 use ws_lab::recipe::{Hypervisor, Monitor, Recipe, Source, Word};
-use ws_lab::sets::Architecture;
 
 /// Whether Xen's own tool stack starts the guest.
 pub(super) fn starts(recipe: &Recipe) -> bool {
@@ -30,8 +30,8 @@ pub(super) fn xen(
 ) -> Result<Xen, MachineError> {
     let parameters = words(parameters);
     described.part("hypervisor_parameters", json!(parameters));
-    // On ARM Xen gets its modules by the launch's device tree.
-    if recipe.architecture == Architecture::X86_64 {
+    // On `virt` Xen gets its modules by the launch's device tree.
+    if recipe.architecture.facts().board == Board::Pc {
         multiboot::describe(described);
     }
     Ok(Xen {

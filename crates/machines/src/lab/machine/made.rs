@@ -10,7 +10,7 @@ use crate::lab::virt;
 use crate::lab::whole::{Launched, Whole};
 use crate::lab::{vm, xl};
 use crate::machine::{LaunchRequest, MachineError};
-use ws_lab::sets::Architecture;
+use ws_lab::architecture::Board;
 
 /// The files and lines that are made anew for a launch.
 #[derive(Debug, Default)]
@@ -22,7 +22,7 @@ pub(in crate::lab) struct Made {
 }
 
 impl LabMachine {
-    /// The device tree of an ARM machine whose guest is a whole Linux, with an initramfs of these bytes.
+    /// The device tree of a machine whose guest is a whole Linux, with an initramfs of these bytes.
     pub(super) fn tree(
         &self,
         request: &LaunchRequest,
@@ -32,7 +32,7 @@ impl LabMachine {
             return Ok(None);
         };
         // A hypervisor below makes the device tree of its VM itself.
-        if whole.architecture == Architecture::X86_64 || whole.below.is_some() {
+        if whole.architecture.facts().board == Board::Pc || whole.below.is_some() {
             return Ok(None);
         }
         let address = virt::MEMORY + (self.settings.machine_memory_mib(request) << 20);
