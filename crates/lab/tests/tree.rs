@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::too_many_lines)]
 
 use std::path::Path;
+use ws_lab::architecture::{Architecture, Board};
 use ws_lab::lab::Lab;
 use ws_lab::recipe::{BelowHypervisor, Hypervisor, Module, Monitor, Recipe, Source, Word};
 use ws_lab::workload::Place;
@@ -282,6 +283,45 @@ fn a_variant_is_another_version_of_the_same_set_or_a_folder() {
     );
     let error = lab.recipe("native", Some("6.1")).unwrap_err().to_string();
     assert!(error.contains("has no variants"), "{error}");
+}
+
+#[test]
+fn the_facts_of_an_architecture_are_whole_and_its_own() {
+    let (lab, all) = (lab(), Architecture::ALL);
+    for one in all {
+        let facts = one.facts();
+        assert_eq!(serde_json::to_value(one).unwrap(), facts.name);
+        assert!(["a ", "an "].iter().any(|a| facts.processor.starts_with(a)));
+        for (example, hypervisor) in facts
+            .examples
+            .iter()
+            .zip([Hypervisor::None, Hypervisor::Kvm])
+        {
+            let recipe = lab
+                .recipe(example.strip_prefix("lab:").unwrap(), None)
+                .unwrap();
+            assert_eq!((recipe.architecture, recipe.hypervisor), (one, hypervisor));
+        }
+        // A board that a device tree describes has neither ports nor a loader of other formats.
+        let is_virt = facts.board == Board::Virt;
+        assert_eq!(facts.doorbell > 0xffff, is_virt, "{}", facts.name);
+        assert_eq!(facts.image_magic.is_some(), is_virt, "{}", facts.name);
+        for other in all.into_iter().filter(|other| *other != one) {
+            let other = other.facts();
+            assert_ne!(facts.name, other.name);
+            assert_ne!(facts.debian, other.debian);
+            assert_ne!(facts.elf_machine, other.elf_machine);
+            assert_ne!(facts.image_magic, other.image_magic);
+            assert_ne!(
+                (facts.loader, facts.libraries),
+                (other.loader, other.libraries)
+            );
+            assert_ne!(
+                (facts.linux, facts.build_images),
+                (other.linux, other.build_images)
+            );
+        }
+    }
 }
 
 #[test]
