@@ -1,5 +1,7 @@
 //! The kinds of units, and the computations that each allows.
 
+use ws_results::CLOCK_UNITS;
+
 /// Kind of a unit; it determines the estimate and the comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnitKind {
@@ -18,8 +20,9 @@ impl UnitKind {
     pub fn of(unit: &str) -> Self {
         match unit {
             "insns" | "count" => UnitKind::Count,
-            "tsc_ticks" | "cntvct_ticks" | "time_ticks" | "ns" => UnitKind::Time,
+            "ns" => UnitKind::Time,
             "per_s" | "bytes_per_s" => UnitKind::Rate,
+            unit if CLOCK_UNITS.contains(&unit) => UnitKind::Time,
             _ => UnitKind::Unknown,
         }
     }

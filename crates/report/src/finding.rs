@@ -5,6 +5,7 @@ use crate::number;
 use crate::relative;
 use crate::table::{Cell, Table};
 use crate::text::terminal;
+use ws_results::CLOCK_UNITS;
 
 /// Fraction by which a platform must differ from the first one to be named.
 const DIFFERS: f64 = 0.05;
@@ -85,7 +86,7 @@ fn unit(cell: &Cell) -> &str {
     match cell.unit.as_deref() {
         Some("insns") if cell.value == Some(1.0) => "instruction",
         Some("insns") => "instructions",
-        Some("tsc_ticks" | "cntvct_ticks" | "time_ticks") => "ticks",
+        Some(unit) if CLOCK_UNITS.contains(&unit) => "ticks",
         Some(unit) => unit,
         None => "",
     }

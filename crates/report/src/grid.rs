@@ -5,7 +5,7 @@ use crate::number;
 use crate::table::{Cell, Column, Table, TableRow};
 use std::borrow::Cow;
 use ws_explain::trace::Architecture;
-use ws_results::{Status, Verdict};
+use ws_results::{CLOCK_UNITS, Status, Verdict};
 
 /// The heads of the external timing.
 pub(crate) const EXTERNAL_HEADS: [&str; 3] = ["external", "differs", "noise"];
@@ -212,10 +212,7 @@ fn units(table: &Table) -> Vec<Cow<'static, str>> {
             ws_text::and(&architectures)
         )));
     }
-    if ["tsc_ticks", "cntvct_ticks", "time_ticks"]
-        .into_iter()
-        .any(unit)
-    {
+    if CLOCK_UNITS.into_iter().any(unit) {
         legend.push(
             "ticks: of the guest's clock for one operation (the median). A tick is not a cycle."
                 .into(),

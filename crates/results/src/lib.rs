@@ -160,6 +160,8 @@ impl Row {
 pub const COST: &str = "cost";
 /// The unit of that metric where it is a number of exits.
 pub const EXITS_UNIT: &str = "count";
+/// The units of guests' clocks, one an architecture.
+pub const CLOCK_UNITS: [&str; 3] = ["tsc_ticks", "cntvct_ticks", "time_ticks"];
 /// The metric of the batches of [`COST`], timed by the host.
 pub const COST_EXTERNAL: &str = "cost_external";
 

@@ -11,6 +11,7 @@ use crate::number;
 use crate::table::{Cell, Table, TableRow};
 use maud::{Markup, html};
 use ws_analysis::{RowComparison, SuiteComparison, Verdict};
+use ws_results::CLOCK_UNITS;
 
 /// Most platforms, lanes and bars that fit on the first screen.
 const PLATFORMS: usize = 6;
@@ -359,7 +360,7 @@ fn remark(row: &RowComparison) -> Option<(&'static str, String)> {
 fn words(unit: &str) -> &str {
     match unit {
         "insns" => "instructions",
-        "tsc_ticks" | "cntvct_ticks" | "time_ticks" => "ticks of the guest's clock",
+        unit if CLOCK_UNITS.contains(&unit) => "ticks of the guest's clock",
         unit => unit,
     }
 }

@@ -5,11 +5,11 @@ use crate::launch::state::LaunchReport;
 use crate::rounds::plan::Apic;
 use ws_machines::machine::Machine;
 use ws_records::Hello;
-use ws_results::{EXITS_UNIT, Launch, LaunchEnd};
+use ws_results::{CLOCK_UNITS, EXITS_UNIT, Launch, LaunchEnd};
 use ws_terminal::Progress;
 
-/// Units in which a guest may count.
-const UNITS: [&str; 5] = ["insns", "tsc_ticks", "cntvct_ticks", "time_ticks", "ns"];
+/// Units in which a guest may count, besides [`CLOCK_UNITS`].
+const UNITS: [&str; 2] = ["insns", "ns"];
 
 /// Machine of a platform.
 pub struct Instance {
@@ -110,7 +110,7 @@ impl Instance {
             return Ok(());
         };
         let unit = hello.unit.as_str();
-        if !UNITS.contains(&unit) {
+        if !UNITS.iter().chain(&CLOCK_UNITS).any(|known| *known == unit) {
             return Err(format!(
                 "the guest counts in \"{unit}\", a unit that this program does not know"
             ));
