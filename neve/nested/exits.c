@@ -10,21 +10,16 @@
 #include "vm/vcpu.h"
 
 /* The address of a stage-2 abort. After a permission fault that is no table walk HPFAR_EL2 is not valid (DDI 0487,
- * HPFAR_EL2), and stage 1, which is still in the hardware, is asked instead. Returns false if stage 1 does not
- * translate any more: the nested VM tries again. */
-static bool find_ipa(const struct exit *exit, uint64_t esr, uint64_t *ipa)
+ * HPFAR_EL2), and the nested VM's stage 1 is walked instead. Returns false if that does not translate any more: the
+ * nested VM tries again. */
+static bool find_ipa(struct vcpu *vcpu, uint64_t esr, uint64_t *ipa)
 {
-	uint64_t own, par;
+	const struct exit *exit = &vcpu->arch.exit;
 
 	*ipa = exit_ipa(exit);
 	if (esr & ABORT_STAGE1_WALK || (esr & ABORT_STATUS & ~STATUS_LEVEL) != STATUS_PERMISSION)
 		return true;
-	own = READ(PAR_EL1);
-	__asm__ volatile("at s1e1r, %0\n\tisb" : : "r"(exit->far) : "memory");
-	par = READ(PAR_EL1);
-	WRITE(PAR_EL1, own);
-	*ipa = (par & PAR_PAGE) | (exit->far & (PAGE_BYTES - 1));
-	return !(par & PAR_F);
+	return nested_walk_vm(vcpu, exit->far, ipa);
 }
 
 /* A stage-2 abort is ours if L1's own tables allow the access: the page is not in the shadow yet, or is
@@ -43,7 +38,7 @@ static void abort_of_l2(struct vcpu *vcpu, uint64_t esr, bool data)
 	struct table_leaf own;
 	bool memory;
 
-	if (!find_ipa(&vcpu->arch.exit, esr, &ipa))
+	if (!find_ipa(vcpu, esr, &ipa))
 		return;
 
 	/* L1's stage 2, then ours. */

@@ -146,6 +146,22 @@ static struct guest_leaf walk_stage1(struct vcpu *vcpu, bool own, uint64_t addre
 	return guest_walk_stage1(el1, SLOT(nested, TCR_EL1), address, access, read_vms_entry, vcpu);
 }
 
+bool nested_walk_vm(struct vcpu *vcpu, uint64_t address, uint64_t *ipa)
+{
+	const uint64_t tables[] = { READ(TTBR0_EL1), READ(TTBR1_EL1) };
+	uint64_t untagged = (uint64_t)((int64_t)(address << TAG_BITS) >> TAG_BITS);
+	struct guest_leaf leaf = { .output = address };
+
+	if (READ(SCTLR_EL1) & SCTLR_M) {
+		lock_take(&vcpu->vm->lock);
+		leaf = guest_walk_stage1(tables, READ(TCR_EL1), untagged, GUEST_READS,
+					 read_vms_entry, vcpu);
+		lock_release(&vcpu->vm->lock);
+	}
+	*ipa = leaf.output;
+	return !leaf.faults;
+}
+
 /* Translates by stage 2 what stage 1 gave, if L2 has one. `stage2`: it faulted, not stage 1. */
 static struct guest_leaf walk_stage2(struct vcpu *vcpu, const struct guest_leaf *stage1,
 				     enum guest_access access, bool *stage2)

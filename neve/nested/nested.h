@@ -105,6 +105,9 @@ uint64_t nested_page_address(const struct vcpu *vcpu);
 void nested_map_page(struct vcpu *vcpu);
 void nested_renew_page(struct vcpu *vcpu);
 
+/* Translates an address of L2, which runs, by its stage 1. Returns false if that faults. */
+bool nested_walk_vm(struct vcpu *vcpu, uint64_t address, uint64_t *ipa);
+
 /* L1's AT: puts into PAR_EL1 what the tables say: those of EL2; of L2's EL1, or of EL2 if that is a host; these
  * and L2's stage 2. */
 enum at_stages { AT_EL2, AT_STAGE_1, AT_STAGES_1_2 };

@@ -310,6 +310,50 @@ static void a_hypervisors_ramdisks_are_its_modules(void **state)
 
 /* ---- System registers ----------------------------------------------------------------------- */
 
+/* The row of virtual EL2's register for a name of EL1: SCTLR_EL1, SCTLR_EL2; NULL if there is none. */
+static const struct register_row *own_register(const char *name)
+{
+	size_t stem = strlen(name) - 1;
+
+	for (unsigned i = 0; i < REGISTER_COUNT; i++)
+		if (strncmp(register_rows[i].name, name, stem) == 0 &&
+		    strcmp(register_rows[i].name + stem, "2") == 0)
+			return &register_rows[i];
+	return NULL;
+}
+
+/* Both worlds, L1's and L2's, run with the hardware's EL1 registers. So each register of L2 has L1's own value while L1
+ * runs, and none is left to L2. */
+static void each_register_of_a_nested_vm_has_an_owner_while_its_hypervisor_runs(void **state)
+{
+	unsigned debug = 0;
+
+	(void)state;
+	for (unsigned i = 0; i < REGISTER_COUNT; i++) {
+		const struct register_row *row = &register_rows[i], *own = own_register(row->name);
+
+		if (row->nest == NEST_DEBUG)
+			debug++; /* load_l1() clears it, nested_eret() loads L1's: tests/rules_el2.c */
+		/* CPACR_EL1 has CPTR_EL2's value (nested_cpacr()), SP_EL1 has sp_el2. */
+		if (row->nest != NEST_VM || i == REG_CPACR_EL1 || i == REG_SP_EL1)
+			continue;
+		assert_non_null(own);
+		assert_true(own->nest == NEST_REDIRECT || own->nest == NEST_REDIRECT_VHE ||
+			    own->nest == NEST_TRANSLATED);
+	}
+	assert_int_equal(debug, 1);
+	assert_int_equal(register_rows[REG_MDSCR_EL1].nest, NEST_DEBUG);
+}
+
+/* With FEAT_NV2 L1's accesses to such a register go to its page: the hardware has what L2, or we, left there. */
+static void what_is_in_the_deferred_page_is_not_shared_by_both_worlds(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < REGISTER_COUNT; i++)
+		if (register_rows[i].page)
+			assert_int_not_equal(register_rows[i].nest, NEST_DIRECT);
+}
+
 static void each_row_is_found_by_its_own_encoding(void **state)
 {
 	(void)state;
@@ -371,6 +415,9 @@ int main(void)
 		cmocka_unit_test(a_tree_that_does_not_fit_is_none),
 		cmocka_unit_test(cpus_go_on_and_off),
 		cmocka_unit_test(versions_and_features_are_told),
+		cmocka_unit_test(
+			each_register_of_a_nested_vm_has_an_owner_while_its_hypervisor_runs),
+		cmocka_unit_test(what_is_in_the_deferred_page_is_not_shared_by_both_worlds),
 		cmocka_unit_test(each_row_is_found_by_its_own_encoding),
 		cmocka_unit_test(a_vm_is_not_told_of_what_it_does_not_have),
 		cmocka_unit_test(an_access_must_lie_in_one_device),

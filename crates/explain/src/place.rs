@@ -11,7 +11,7 @@ use crate::trace::{Architecture, Insn, Trace};
 use crate::x86;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::ops::Range;
 use ws_text::number::grouped;
@@ -222,7 +222,10 @@ impl<'a> Places<'a> {
     /// Looks up all instructions of a trace.
     pub fn of(trace: &Trace, machine: &'a Machine) -> Self {
         // Code that was patched where it runs is still its function's.
-        let look = |insn: &Insn| find(machine, insn, true).or_else(|| find(machine, insn, false));
+        let look = |insn: &Insn| {
+            let found = |is_sure| find(machine.images.iter(), insn, is_sure);
+            found(true).or_else(|| found(false))
+        };
         Self::found(trace, machine, look, None)
     }
 
@@ -230,7 +233,7 @@ impl<'a> Places<'a> {
     /// kernel or hypervisor is the first one that runs. Firmware and loaders run at addresses of later code, so code
     /// must have the bytes of its file.
     pub fn of_boot(trace: &Trace, machine: &'a Machine, order: &[u32]) -> Self {
-        let look = |insn: &Insn| find(machine, insn, true);
+        let look = |insn: &Insn| find(machine.images.iter(), insn, true);
         Self::found(trace, machine, look, Some(order))
     }
 
@@ -250,6 +253,7 @@ impl<'a> Places<'a> {
             functions: Vec::new(),
             numbers: HashMap::new(),
         };
+        places.take_from_guest(trace);
         let mut firsts = order.into_iter().flatten();
         let first = firsts.find_map(|insn| places.insns[*insn as usize].distance);
         let mut paths = trace.paths.iter();
@@ -270,6 +274,33 @@ impl<'a> Places<'a> {
             }
         }
         places
+    }
+
+    /// Gives back what is a hypervisor's. By chance a guest's image may have the same bytes at the same address in its
+    /// own address space; but the guest does not lie where other code of the hypervisor does.
+    fn take_from_guest(&mut self, trace: &Trace) {
+        let others = || {
+            self.machine
+                .images
+                .iter()
+                .filter(|image| image.role != Role::Guest)
+        };
+        let told: HashSet<u64> = self
+            .insns
+            .iter()
+            .filter_map(|found| found.distance)
+            .collect();
+        let taken: Vec<(usize, Found<'a>)> = trace
+            .insns
+            .iter()
+            .enumerate()
+            .filter(|(at, _)| self.insns[*at].is_guest())
+            .filter_map(|(at, insn)| Some((at, find(others(), insn, true)?)))
+            .filter(|(_, other)| other.distance.is_some_and(|there| told.contains(&there)))
+            .collect();
+        for (at, other) in taken {
+            self.insns[at] = other;
+        }
     }
 
     /// Returns the instructions after a guest's exit, which are L0's.
@@ -416,8 +447,12 @@ pub(crate) fn is_kvm(module: Option<&str>) -> bool {
 
 /// Finds the first image that has code at an instruction's address. If `is_sure`, an image whose code is known must
 /// have these bytes.
-fn find<'a>(machine: &'a Machine, insn: &Insn, is_sure: bool) -> Option<Found<'a>> {
-    machine.images.iter().find_map(|image| {
+fn find<'a>(
+    mut images: impl Iterator<Item = &'a Image>,
+    insn: &Insn,
+    is_sure: bool,
+) -> Option<Found<'a>> {
+    images.find_map(|image| {
         let address = insn.address.wrapping_sub(image.bias);
         let is_other = |code: &Code| !code.has(address, insn.bytes());
         if is_sure && image.code.as_ref().is_some_and(is_other) {

@@ -125,6 +125,29 @@ fn levels_are_told_apart_by_where_their_kernel_lies() {
 
 /// Modules do not say by their location which level they are of: entries and exits do.
 #[test]
+fn code_of_a_hypervisor_that_a_guest_has_too_is_told_by_where_it_lies() {
+    let mut machine = machine(1);
+    machine.images.push(Image {
+        name: "neve".into(),
+        role: Role::Hypervisor,
+        symbols: Symbols::of_kernel("f0000 T leave\n10000 T vectors\n").unwrap(),
+        bias: 0,
+        code: None,
+    });
+    machine.images.swap_remove(1); // Linux
+    machine.images[0].symbols = Symbols::of_kernel("100000 T timed_call\n100 T end\n").unwrap();
+    // The first is the guest's; the others are neve's, whose memory begins at 0x900000.
+    let path = [
+        (0x10_0010, 0x71_0010),
+        (0xf_0010, 0x9f_0010),
+        (0x10_0010, 0xa0_0010),
+    ];
+    let said = said(&machine, &path);
+    assert_eq!(said[0], "L1 guest timed_call+");
+    assert_eq!(said[2], "L0 hypervisor vectors+");
+}
+
+#[test]
 fn exits_and_entries_tell_the_levels_of_modules() {
     const VMRESUME: [u8; 3] = [0x0f, 0x01, 0xc3];
     const NOP: [u8; 1] = [0x90];
