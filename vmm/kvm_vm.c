@@ -70,6 +70,9 @@ bool vm_create(struct vm *vm, const struct kvm *kvm, const struct config *config
 	console_init(&vm->console, console_fd, config->console_max_bytes, config->source,
 		     &vm->ending);
 	vm->console.drain = config->drain;
+#ifdef ARCH_TEXT_BELOW
+	vm->console.below = isatty(console_fd) ? config->below : 0; /* a file gets its text */
+#endif
 	do
 		vm->fd = ioctl(kvm->fd, KVM_CREATE_VM, type);
 	while (vm->fd < 0 && errno == EINTR);

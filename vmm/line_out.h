@@ -15,6 +15,10 @@ struct console {
 	uint64_t written, most;	     /* bytes; nothing is written beyond `most` */
 	char line[MAX_RECORD_BYTES]; /* the guest's unfinished line */
 	size_t used;
+#ifdef ARCH_TEXT_BELOW
+	uint64_t
+		below; /* doorbell of the monitor below, which takes the bytes instead of `fd`; 0: none */
+#endif
 	bool drain;		  /* after each line, wait until a serial console has sent it */
 	bool mid_line;		  /* the last byte written was no newline */
 	enum console_state state; /* the first one that is not OK stays */
