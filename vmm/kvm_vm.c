@@ -71,7 +71,8 @@ bool vm_create(struct vm *vm, const struct kvm *kvm, const struct config *config
 		     &vm->ending);
 	vm->console.drain = config->drain;
 #ifdef ARCH_TEXT_BELOW
-	vm->console.below = isatty(console_fd) ? config->below : 0; /* a file gets its text */
+	/* The first process's console is the machine's, which the monitor below shows too. */
+	vm->console.below = getpid() == 1 && isatty(console_fd) ? config->below : 0;
 #endif
 	do
 		vm->fd = ioctl(kvm->fd, KVM_CREATE_VM, type);

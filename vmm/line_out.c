@@ -45,7 +45,7 @@ static bool can_write(const struct console *console, int wait_ms)
 
 /* Gives bytes to the monitor below: an exit for all of them, where this machine's serial port takes one for each. Returns
  * how many it took; 0: none, so they go to the port. */
-static size_t give_below(uint64_t doorbell, const char *bytes, size_t count)
+static size_t give_below(uint64_t doorbell, int fd, const char *bytes, size_t count)
 {
 	static _Alignas(PIECE) char piece[PIECE];   /* a page */
 	static _Alignas(128) struct bell_note note; /* within a page */
@@ -59,6 +59,7 @@ static size_t give_below(uint64_t doorbell, const char *bytes, size_t count)
 	if (!physical_address(piece, &text) || !physical_address(&note, &at))
 		return 0;
 	note.index = text;
+	(void)tcdrain(fd); /* what is in the port's buffer comes first */
 	if (ring_below(doorbell, at))
 		return 0;
 	return *(volatile uint32_t *)&note.kind == BELL_TAKEN ? count : 0;
@@ -66,7 +67,7 @@ static size_t give_below(uint64_t doorbell, const char *bytes, size_t count)
 
 static ssize_t put_out(const struct console *console, const char *bytes, size_t count)
 {
-	size_t given = give_below(console->below, bytes, count);
+	size_t given = give_below(console->below, console->fd, bytes, count);
 
 	return given ? (ssize_t)given : write(console->fd, bytes, count);
 }

@@ -197,7 +197,7 @@ static bool check_assign(const struct config *config)
 {
 #ifdef ARCH_ASSIGNED
 	return !config->assign[0] || (!config->protect && !config->xen[0]) ||
-	       fail("assign= excludes protected and xen=");
+	       fail("assign= excludes protected and xen=: leave one out");
 #else
 	(void)config;
 	return true;

@@ -47,11 +47,14 @@ static bool timer_is_high(unsigned physical)
 }
 
 /* A timer's interrupt is level-triggered: it is not pending any more if the guest has switched the timer off before it
- * took the interrupt. After vgic_save(). */
+ * took the interrupt. After vgic_save(). kvm410's world switch has switched the hardware's timer off at that time, as Linux
+ * 4.10 did, which does not look at the line either. */
 static void drop_lowered(struct vcpu *vcpu)
 {
 	struct vgic_irq *own = vcpu->vm->arch.vgic.cpus[vcpu->number].own;
 
+	if (is_kvm410(vcpu))
+		return;
 	for (unsigned intid = PPI_TIMER_HYPERVISOR; intid <= PPI_TIMER_PHYSICAL; intid++)
 		if (own[intid].physical && !own[intid].active &&
 		    !timer_is_high(own[intid].physical))

@@ -10,16 +10,15 @@
 #include "vm/vcpu.h"
 
 /* The address of a stage-2 abort. After a permission fault that is no table walk HPFAR_EL2 is not valid (DDI 0487,
- * HPFAR_EL2), and the nested VM's stage 1 is walked instead. Returns false if that does not translate any more: the
- * nested VM tries again. */
-static bool find_ipa(struct vcpu *vcpu, uint64_t esr, uint64_t *ipa)
+ * HPFAR_EL2), and the nested VM's stage 1 is walked instead, if it still translates the address. */
+static uint64_t find_ipa(struct vcpu *vcpu, uint64_t esr)
 {
 	const struct exit *exit = &vcpu->arch.exit;
+	bool valid = esr & ABORT_STAGE1_WALK ||
+		     (esr & ABORT_STATUS & ~STATUS_LEVEL) != STATUS_PERMISSION;
+	uint64_t ipa;
 
-	*ipa = exit_ipa(exit);
-	if (esr & ABORT_STAGE1_WALK || (esr & ABORT_STATUS & ~STATUS_LEVEL) != STATUS_PERMISSION)
-		return true;
-	return nested_walk_vm(vcpu, exit->far, ipa);
+	return !valid && nested_walk_vm(vcpu, exit->far, &ipa) ? ipa : exit_ipa(exit);
 }
 
 /* A stage-2 abort is ours if L1's own tables allow the access: the page is not in the shadow yet, or is
@@ -27,7 +26,7 @@ static bool find_ipa(struct vcpu *vcpu, uint64_t esr, uint64_t *ipa)
 static void abort_of_l2(struct vcpu *vcpu, uint64_t esr, bool data)
 {
 	struct nested *nested = &vcpu->arch.nested;
-	uint64_t bytes, ipa;
+	uint64_t ipa = find_ipa(vcpu, esr), bytes;
 	bool walk = esr & ABORT_STAGE1_WALK;
 	enum guest_access access = walk		       ? GUEST_READS
 				   : !data	       ? GUEST_FETCHES
@@ -37,9 +36,6 @@ static void abort_of_l2(struct vcpu *vcpu, uint64_t esr, bool data)
 	struct guest_leaf leaf;
 	struct table_leaf own;
 	bool memory;
-
-	if (!find_ipa(vcpu, esr, &ipa))
-		return;
 
 	/* L1's stage 2, then ours. */
 	lock_take(&vm->lock);

@@ -55,6 +55,15 @@ uint64_t nested_cpacr(const struct vcpu *vcpu)
 	return value & CPTR_TFP ? 0 : CPACR_FPEN;
 }
 
+/* EL2 takes debug exceptions of its own and of its programs only if it is a host, or if MDCR_EL2.TDE sends them there
+ * (DDI 0487, D2.3). Otherwise what its VM set may not debug it. */
+uint64_t nested_mdscr(const struct vcpu *vcpu)
+{
+	bool own = is_host(vcpu) || SLOT(&vcpu->arch.nested, MDCR_EL2) & MDCR_TDE;
+
+	return own ? SLOT(&vcpu->arch.nested, MDSCR_EL1) : 0;
+}
+
 /* Does the nested VM's floating point trap to its hypervisor? */
 static bool traps_fp(const struct vcpu *vcpu)
 {
@@ -175,10 +184,7 @@ static void load_l1(struct vcpu *vcpu)
 	WRITE(VTTBR_EL2, nested_vttbr(vcpu->vm, 0));
 	nested_trap_l1(vcpu);
 
-	/* With FEAT_NV2 L1 writes MDSCR_EL1 in its page: what L2 set may not debug its hypervisor. L1's own value is
-	 * loaded when it returns to its own code (nested_eret()). */
-	if (mechanism(vcpu) == MECHANISM_NV2)
-		WRITE(MDSCR_EL1, 0);
+	WRITE(MDSCR_EL1, nested_mdscr(vcpu));
 
 	/* With FEAT_NV2: L1's deferred page again, if L2 had one. */
 	if (nested->lends_page) {
@@ -375,8 +381,7 @@ void nested_eret(struct vcpu *vcpu, uint64_t esr)
 	}
 
 	if (returns_to_itself(vcpu, pc, spsr)) {
-		if (mechanism(vcpu) == MECHANISM_NV2)
-			WRITE(MDSCR_EL1, SLOT(&vcpu->arch.nested, MDSCR_EL1));
+		WRITE(MDSCR_EL1, nested_mdscr(vcpu));
 		context->pstate = (spsr & SPSR_KEPT) | (level ? LEVEL_EL1 | (spsr & PSTATE_SP) : 0);
 		context->pc = pc;
 		return;

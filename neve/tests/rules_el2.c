@@ -285,6 +285,8 @@ static void debug(void)
 	WRITE(MDSCR_EL1, 0);
 	expect("the VM writes MDSCR_EL1", call_of(vm_debugs, 0, MDSCR_ALL), CALL_END);
 	expect("... which is then its value", READ(MDSCR_EL1), MDSCR_ALL);
+	own_exception();
+	__asm__ volatile("msr daifclr, #8\n nop\n nop\n msr daifset, #8" : : : "memory");
 	WRITE(MDSCR_EL1, 0);
 	instruction_barrier();
 	/* A step of the hypervisor would be a fault of its own. */

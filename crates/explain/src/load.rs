@@ -50,6 +50,13 @@ impl Code {
         Ok(Self { sections })
     }
 
+    #[cfg(test)]
+    pub(crate) fn of_bytes(address: u64, bytes: Vec<u8>) -> Self {
+        Self {
+            sections: vec![(address, bytes)],
+        }
+    }
+
     /// Whether the code has these bytes at this address.
     pub fn has(&self, address: u64, bytes: &[u8]) -> bool {
         self.sections.iter().any(|(start, code)| {

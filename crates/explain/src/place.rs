@@ -276,26 +276,21 @@ impl<'a> Places<'a> {
         places
     }
 
-    /// Gives back what is a hypervisor's. By chance a guest's image may have the same bytes at the same address in its
-    /// own address space; but the guest does not lie where other code of the hypervisor does.
+    /// Gives a hypervisor the instructions that only seem to be the guest's. A guest's image may by chance have the same
+    /// bytes at the same address. But the guest's memory is not where the hypervisor's other code is.
     fn take_from_guest(&mut self, trace: &Trace) {
-        let others = || {
-            self.machine
-                .images
-                .iter()
-                .filter(|image| image.role != Role::Guest)
-        };
-        let told: HashSet<u64> = self
-            .insns
-            .iter()
-            .filter_map(|found| found.distance)
+        let machine = self.machine;
+        let is_known = |image: &&Image| image.role != Role::Guest && image.code.is_some();
+        let known = |insn| find(machine.images.iter().filter(is_known), insn, true);
+        let both = || self.insns.iter().zip(&trace.insns);
+        let told: HashSet<u64> = both()
+            .filter(|(found, _)| !found.is_guest())
+            .filter_map(|(_, insn)| known(insn)?.distance)
             .collect();
-        let taken: Vec<(usize, Found<'a>)> = trace
-            .insns
-            .iter()
+        let taken: Vec<(usize, Found<'a>)> = both()
             .enumerate()
-            .filter(|(at, _)| self.insns[*at].is_guest())
-            .filter_map(|(at, insn)| Some((at, find(others(), insn, true)?)))
+            .filter(|(_, (found, _))| found.is_guest())
+            .filter_map(|(at, (_, insn))| Some((at, known(insn)?)))
             .filter(|(_, other)| other.distance.is_some_and(|there| told.contains(&there)))
             .collect();
         for (at, other) in taken {

@@ -123,7 +123,6 @@ fn levels_are_told_apart_by_where_their_kernel_lies() {
     assert_eq!(said(&machine(2), &path), wanted);
 }
 
-/// Modules do not say by their location which level they are of: entries and exits do.
 #[test]
 fn code_of_a_hypervisor_that_a_guest_has_too_is_told_by_where_it_lies() {
     let mut machine = machine(1);
@@ -132,7 +131,7 @@ fn code_of_a_hypervisor_that_a_guest_has_too_is_told_by_where_it_lies() {
         role: Role::Hypervisor,
         symbols: Symbols::of_kernel("f0000 T leave\n10000 T vectors\n").unwrap(),
         bias: 0,
-        code: None,
+        code: Some(Code::of_bytes(0xf_0000, vec![0x90; 0x2_0000])),
     });
     machine.images.swap_remove(1); // Linux
     machine.images[0].symbols = Symbols::of_kernel("100000 T timed_call\n100 T end\n").unwrap();
@@ -147,6 +146,7 @@ fn code_of_a_hypervisor_that_a_guest_has_too_is_told_by_where_it_lies() {
     assert_eq!(said[2], "L0 hypervisor vectors+");
 }
 
+/// Modules do not say by their location which level they are of: entries and exits do.
 #[test]
 fn exits_and_entries_tell_the_levels_of_modules() {
     const VMRESUME: [u8; 3] = [0x0f, 0x01, 0xc3];

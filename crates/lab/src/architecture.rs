@@ -1,5 +1,6 @@
-//! Architectures, and the facts of each on which machines and packages depend. Elsewhere are only an architecture's
-//! instructions (`ws-explain`, `ws_machines::image`), the exits of its KVM (`ws_runner`), and what no other one has.
+//! Architectures, and the facts of each on which machines and packages depend. Other files have only three things: an
+//! architecture's instructions (`ws-explain`, `ws_machines::image`), the exits of its KVM (`ws_runner`), and what one
+//! architecture alone has.
 
 use object::elf::{EM_AARCH64, EM_RISCV, EM_X86_64};
 use serde::{Deserialize, Serialize};
@@ -26,7 +27,7 @@ pub enum Board {
 /// A library that sets the timers of a machine that resumes (`plugin/`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Timers {
-    /// The name in messages.
+    /// The library's name in messages.
     pub name: &'static str,
     /// The path in an installation.
     pub path: &'static str,

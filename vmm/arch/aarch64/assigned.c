@@ -77,8 +77,10 @@ static bool bind_driver(const char *address)
 			    "device first (docs/vmm.md)",
 			    address, driver);
 	snprintf(path, sizeof(path), PCI_DEVICES "%s/driver_override", address);
-	return (write_text(path, "vfio-pci") && write_text(PCI_PROBE, address) &&
-		driver_of(address)[0]) ||
+	if (!write_text(path, "vfio-pci") || !write_text(PCI_PROBE, address))
+		return fail("assign=%s: can't bind the device to vfio-pci: run vmm as root: %m",
+			    address);
+	return driver_of(address)[0] ||
 	       fail("assign=%s: vfio-pci does not take the device: load the module vfio-pci, and "
 		    "boot with an IOMMU (dmesg has the cause)",
 		    address);
@@ -126,8 +128,8 @@ static bool open_device(const char *address, const struct memory *memory)
 	int container = open(VFIO_CONTAINER, O_RDWR | O_CLOEXEC), group = open_group(address);
 
 	if (container < 0 || group < 0)
-		return fail("assign=%s: can't open the device's IOMMU group: give this user access "
-			    "to /dev/vfio: %m",
+		return fail("assign=%s: can't open the device's IOMMU group: boot with an IOMMU, "
+			    "and give this user access to /dev/vfio: %m",
 			    address);
 	if (ioctl(group, VFIO_GROUP_GET_STATUS, &status) < 0 ||
 	    !(status.flags & VFIO_GROUP_FLAGS_VIABLE))
@@ -260,8 +262,10 @@ bool assigned_start(struct latency_page *page)
 	if (!assigned.vm)
 		return fail("this VM has no PCI device of the host: use lab:kvm-assigned, or vmm's "
 			    "option assign=");
+	if (!route_msi(assigned.vm))
+		return fail("KVM can't route the device's MSI: the VM needs an ITS (GICv3): %m");
 	assigned.interrupt = eventfd(0, EFD_CLOEXEC);
-	if (assigned.interrupt < 0 || !route_msi(assigned.vm) ||
+	if (assigned.interrupt < 0 ||
 	    !latency_raise(assigned.vm, MSI_LINE, assigned.interrupt, true) ||
 	    !signal_interrupt(assigned.interrupt))
 		return fail("the device gives no MSI that KVM can deliver: choose a device with "
