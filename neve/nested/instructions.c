@@ -116,7 +116,7 @@ static void write_one(struct vcpu *vcpu, enum register_number number, uint64_t v
 	if (number == REG_CPTR_EL2)
 		WRITE(CPACR_EL1, nested_cpacr(vcpu));
 	if (number == REG_MDSCR_EL1)
-		WRITE(MDSCR_EL1, nested_mdscr(vcpu));
+		nested_set_mdscr(vcpu);
 	if (number >= REG_ICH_HCR_EL2 && number <= REG_ICH_LR15_EL2)
 		nested_ich_copy_status(vcpu, number);
 	if (vhe)

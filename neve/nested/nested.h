@@ -139,8 +139,8 @@ void nested_trap_l1(struct vcpu *vcpu);
 uint64_t nested_sctlr(const struct vcpu *vcpu);
 uint64_t nested_tcr(const struct vcpu *vcpu);
 uint64_t nested_cpacr(const struct vcpu *vcpu);
-/* The hardware's MDSCR_EL1 while L1 runs. */
-uint64_t nested_mdscr(const struct vcpu *vcpu);
+/* Sets the hardware's MDSCR_EL1 while L1 runs. */
+void nested_set_mdscr(struct vcpu *vcpu);
 
 /* L1's TLBI. `concerns`: bits of tlbi_concerns(); `value`: its operand. */
 void nested_invalidate(struct vcpu *vcpu, unsigned concerns, uint64_t value);

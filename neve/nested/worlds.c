@@ -57,11 +57,16 @@ uint64_t nested_cpacr(const struct vcpu *vcpu)
 
 /* EL2 takes debug exceptions of its own and of its programs only if it is a host, or if MDCR_EL2.TDE sends them there
  * (DDI 0487, D2.3). Otherwise what its VM set may not debug it. */
-uint64_t nested_mdscr(const struct vcpu *vcpu)
+void nested_set_mdscr(struct vcpu *vcpu)
 {
-	bool own = is_host(vcpu) || SLOT(&vcpu->arch.nested, MDCR_EL2) & MDCR_TDE;
+	struct nested *nested = &vcpu->arch.nested;
+	bool own = is_host(vcpu) || SLOT(nested, MDCR_EL2) & MDCR_TDE;
+	uint64_t value = own ? SLOT(nested, MDSCR_EL1) : 0;
 
-	return own ? SLOT(&vcpu->arch.nested, MDSCR_EL1) : 0;
+	if (value == nested->mdscr) /* below another hypervisor the write may trap */
+		return;
+	WRITE(MDSCR_EL1, value);
+	nested->mdscr = value;
 }
 
 /* Does the nested VM's floating point trap to its hypervisor? */
@@ -184,7 +189,7 @@ static void load_l1(struct vcpu *vcpu)
 	WRITE(VTTBR_EL2, nested_vttbr(vcpu->vm, 0));
 	nested_trap_l1(vcpu);
 
-	WRITE(MDSCR_EL1, nested_mdscr(vcpu));
+	nested_set_mdscr(vcpu);
 
 	/* With FEAT_NV2: L1's deferred page again, if L2 had one. */
 	if (nested->lends_page) {
@@ -211,6 +216,7 @@ static void save_l2(struct vcpu *vcpu)
 		SLOT(nested, name) = READ(name);
 	REGISTERS(ROW)
 #undef ROW
+	nested->mdscr = SLOT(nested, MDSCR_EL1);
 	if (is_vhe(vcpu))
 		SLOT(nested, CNTKCTL_EL1) = READ(CNTKCTL_EL1);
 
@@ -381,7 +387,7 @@ void nested_eret(struct vcpu *vcpu, uint64_t esr)
 	}
 
 	if (returns_to_itself(vcpu, pc, spsr)) {
-		WRITE(MDSCR_EL1, nested_mdscr(vcpu));
+		nested_set_mdscr(vcpu);
 		context->pstate = (spsr & SPSR_KEPT) | (level ? LEVEL_EL1 | (spsr & PSTATE_SP) : 0);
 		context->pc = pc;
 		return;
@@ -455,6 +461,7 @@ void nested_reset(struct vcpu *vcpu)
 	__builtin_memset((void *)nested->own_page, 0, PAGE_BYTES);
 	nested->page = (uint64_t *)nested->own_page;
 	nested->lent = nested->maintenance = nested->lends_page = false;
+	nested->mdscr = 0;
 	nested->others_on = true; /* their state at reset is unknown */
 	SLOT(nested, SCTLR_EL2) = is_vhe(vcpu) ? SCTLR_EL1_RES1 : SCTLR_EL2_RES1;
 	SLOT(nested, SCTLR_EL1) = SCTLR_EL1_RES1;

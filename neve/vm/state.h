@@ -32,6 +32,8 @@ struct nested {
 	 * (nested_tracks()). */
 	uint64_t set_elr, set_spsr;
 
+	uint64_t mdscr; /* the hardware's MDSCR_EL1 while the guest hypervisor runs */
+
 	struct shadow *shadow; /* in use */
 
 	/* The hardware's deferred page is the nested VM's. page_stale: a TLBI affected it, so it must be
