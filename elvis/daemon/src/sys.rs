@@ -194,6 +194,26 @@ impl Vectors {
     }
 }
 
+/// Reads a frame and its header into private memory. Returns bytes or a negative errno.
+#[must_use]
+pub fn read_private(fd: BorrowedFd, memory: &mut [u8]) -> i32 {
+    raw(rustix::io::read(fd, memory))
+}
+
+/// Writes a frame and its header from private memory. Returns bytes or a negative errno.
+#[must_use]
+pub fn write_private(fd: BorrowedFd, memory: &[u8]) -> i32 {
+    raw(rustix::io::write(fd, memory))
+}
+
+/// Returns bytes, or a negative errno.
+fn raw(done: rustix::io::Result<usize>) -> i32 {
+    match done {
+        Ok(bytes) => i32::try_from(bytes).unwrap_or(i32::MAX),
+        Err(error) => -error.raw_os_error(),
+    }
+}
+
 /// Reads a frame: its header, then as much as fits into the pieces, then the rest into `tail`. Returns bytes or a
 /// negative errno, E2BIG if there are too many pieces.
 #[must_use]
@@ -237,10 +257,6 @@ pub fn write_frame<'a>(
     }
     if !fit {
         return -libc::E2BIG;
-    }
-    if let (1, [only]) = (vectors.count, private) {
-        // SAFETY: the kernel only reads a borrowed slice.
-        return result(unsafe { libc::write(fd.as_raw_fd(), only.as_ptr().cast(), only.len()) });
     }
     // SAFETY: the first `count` parts are valid; the kernel only reads borrowed slices, and pieces, whose memory it
     // may access.

@@ -68,6 +68,9 @@ impl List {
         if self.tail == member {
             return;
         }
+        if self.head == member {
+            return self.put_first_last(member);
+        }
         self.remove(member);
         self.make_room(member);
         self.links[member as usize] = Link {
@@ -81,6 +84,16 @@ impl List {
         }
         self.tail = member;
         self.len += 1;
+    }
+
+    /// Moves the first of several members to the end, as each visit does.
+    fn put_first_last(&mut self, member: u32) {
+        let (next, last) = (self.links[member as usize].after, self.tail);
+        self.links[next as usize].before = NONE;
+        self.links[last as usize].after = member;
+        let link = &mut self.links[member as usize];
+        (link.before, link.after) = (last, NONE);
+        (self.head, self.tail) = (next, member);
     }
 
     /// Removes a member; does nothing if it is not in the list.

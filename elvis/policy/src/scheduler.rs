@@ -167,16 +167,27 @@ impl Scheduler {
         Step::Visit(QueueId(queue))
     }
 
+    /// Returns the number of visits after which every queue that is polled or may have requests was visited, if none of
+    /// them found any.
+    #[must_use]
+    pub fn listed(&self) -> u32 {
+        self.work.len() + self.poll.len()
+    }
+
+    /// Notes that events were looked for during a visit.
+    pub fn looked_for_events(&mut self, now_ns: u64) {
+        self.last_events_ns = now_ns;
+    }
+
     /// Decides whether to serve a queue after this look at it.
     pub fn begin(&mut self, id: QueueId, look: Look, now_ns: u64) -> Begin {
         self.note(id.0, look, now_ns);
         self.take_turn(id);
-        let run_ns = self.run_ns(now_ns);
+        if look.pending == 0 {
+            return self.found_empty(id, now_ns);
+        }
         let scan = scan_len(&self.work, &self.poll);
         self.work.remove(id.0);
-        if look.pending == 0 {
-            return self.found_empty(id, run_ns, now_ns);
-        }
         let Some((queue, device)) = Self::of(&mut self.queues, &mut self.devices, id) else {
             return Begin::Empty;
         };
@@ -243,8 +254,10 @@ impl Scheduler {
     }
 
     /// Handles a visit that found no request in the queue.
-    fn found_empty(&mut self, id: QueueId, run_ns: u64, now_ns: u64) -> Begin {
-        let Some((queue, _)) = Self::of(&mut self.queues, &mut self.devices, id) else {
+    fn found_empty(&mut self, id: QueueId, now_ns: u64) -> Begin {
+        let run_ns = self.run_ns(now_ns);
+        self.work.remove(id.0);
+        let Some(Some(queue)) = self.queues.get_mut(id.0 as usize) else {
             return Begin::Empty;
         };
         queue.counters.empty_polls += 1;
@@ -297,10 +310,24 @@ impl Scheduler {
         self.charge_for(visit, 0, bytes);
     }
 
+    /// Notes that the visit did work of another queue of the device: a request with this much data.
+    pub fn charge_other(&mut self, visit: &mut Visit, id: QueueId, bytes: u64) {
+        self.take(visit, 1, bytes);
+        if let Some(Some(queue)) = self.queues.get_mut(id.0 as usize) {
+            queue.counters.requests += 1;
+            queue.counters.bytes += bytes;
+        }
+    }
+
     fn charge_for(&mut self, visit: &mut Visit, requests: u64, bytes: u64) {
-        visit.spent = visit.spent.saturating_add(self.params.units(bytes));
         visit.requests += requests;
         visit.bytes += bytes;
+        self.take(visit, requests, bytes);
+    }
+
+    /// Takes work from the visit's budget and the device's limits.
+    fn take(&mut self, visit: &mut Visit, requests: u64, bytes: u64) {
+        visit.spent = visit.spent.saturating_add(self.params.units(bytes));
         if self.params.stuck_rule {
             let aside = visit.aside[usize::from(self.is_short(visit))];
             visit.peeks_owed = match self.poll.len() > aside {

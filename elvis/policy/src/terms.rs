@@ -94,9 +94,9 @@ impl Visit {
         self.stopped_ns += ns;
     }
 
-    /// Units of work done so far.
+    /// Requests served so far.
     #[must_use]
-    pub fn spent(&self) -> u32 {
-        self.spent
+    pub fn requests(&self) -> u64 {
+        self.requests
     }
 }

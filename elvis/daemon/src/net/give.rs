@@ -76,6 +76,8 @@ pub struct Room {
     used: Vec<(u16, u32)>,
     /// Memory for a frame; empty until a network device is served.
     pub scratch: Vec<u8>,
+    /// Memory for the start of a frame.
+    pub first: Vec<u8>,
 }
 
 impl Default for Room {
@@ -84,6 +86,7 @@ impl Default for Room {
             spare: Vec::new(),
             used: Vec::with_capacity(MOST_BUFFERS),
             scratch: Vec::new(),
+            first: Vec::new(),
         }
     }
 }
@@ -213,6 +216,13 @@ fn put(
     header: &Header,
     parts: Parts,
 ) -> Result<Given, RingError> {
+    if parts.rest.is_none() {
+        let write = |chain: &Chain, at: u64, from: usize, bytes: usize| {
+            let part = parts.start.get(from..from + bytes);
+            part.is_some_and(|part| chain.write(at, part))
+        };
+        return fill(ring, features, room, header, parts.bytes(), write);
+    }
     let write = |chain: &Chain, at: u64, from: usize, bytes: usize| {
         let (split, end) = (parts.start.len(), from + bytes);
         let first = &parts.start[from.min(split)..end.min(split)];
@@ -239,17 +249,54 @@ fn fill(
     write: impl Fn(&Chain, u64, usize, usize) -> bool,
 ) -> Result<Given, RingError> {
     let mut first = room.spare.pop().unwrap_or_default();
-    room.used.clear();
-    let done = fill_from(
-        ring,
-        features,
-        room,
-        (&mut first, header),
-        (0, bytes),
-        write,
-    );
+    let done = match take(ring, &mut first) {
+        Ok(true) => {
+            let whole = header_bytes(features) + bytes;
+            if whole as u64 <= first.writable_bytes() {
+                Ok(fill_one(ring, features, &first, header, bytes, write))
+            } else {
+                room.used.clear();
+                let ends = (0, bytes);
+                fill_from(ring, features, room, (&mut first, header), ends, write)
+            }
+        }
+        Ok(false) => Ok(Given::Starved),
+        Err(error) => Err(error),
+    };
     room.spare.push(first);
     done
+}
+
+/// Takes the next buffer. False if there is none.
+fn take(ring: &mut Ring, chain: &mut Chain) -> Result<bool, RingError> {
+    // Buffers that came after the last look count too.
+    Ok(ring.take(chain)? || (ring.look()?.pending > 0 && ring.take(chain)?))
+}
+
+/// Fills the buffer that was taken last with a whole frame, as most buffers are filled.
+fn fill_one(
+    ring: &mut Ring,
+    features: u64,
+    chain: &Chain,
+    header: &Header,
+    bytes: usize,
+    write: impl Fn(&Chain, u64, usize, usize) -> bool,
+) -> Given {
+    let before = header_bytes(features);
+    let fits = write(chain, before as u64, 0, bytes) && chain.write(0, &header.bytes(1)[..before]);
+    if !fits {
+        ring.untake(chain.head());
+        return Given::TooLong;
+    }
+    let written = before + bytes;
+    if let Some(log) = ring.log() {
+        chain.mark(log, written as u64);
+    }
+    ring.put(chain.head(), u32::try_from(written).unwrap_or(u32::MAX));
+    Given::Done {
+        buffers: 1,
+        lost: 0,
+    }
 }
 
 /// Puts a frame into the ring. Its first `done` bytes are already in the buffer `first`, taken last from the ring,
@@ -286,7 +333,7 @@ pub fn spill(
     fill_from(ring, features, room, (first, header), bytes, write)
 }
 
-/// Fills buffers from `done` bytes of the frame on. If `done` is not 0, `first` is the buffer that has the bytes
+/// Fills buffers from `done` bytes of the frame on. `first` was taken from the ring. If `done` is not 0, it has the bytes
 /// before.
 fn fill_from(
     ring: &mut Ring,
@@ -338,7 +385,7 @@ struct Filling<'a> {
 impl Filling<'_> {
     fn run(
         &mut self,
-        first: &mut Chain,
+        first: &Chain,
         next: &mut Chain,
         write: impl Fn(&Chain, u64, usize, usize) -> bool,
     ) -> Result<Given, RingError> {
@@ -346,16 +393,12 @@ impl Filling<'_> {
         let merges = self.features & feature::MRG_RXBUF != 0;
         while self.used.is_empty() || self.done < self.bytes {
             let (chain, at) = if self.used.is_empty() {
-                (&mut *first, before)
+                (&*first, before)
+            } else if take(self.ring, next)? {
+                (&*next, 0)
             } else {
-                (&mut *next, 0)
-            };
-            // Buffers that came after the last look count too.
-            if !self.ring.take(chain)?
-                && (self.ring.look()?.pending == 0 || !self.ring.take(chain)?)
-            {
                 return Ok(Given::Starved);
-            }
+            };
             let room = usize::try_from(chain.writable_bytes()).unwrap_or(usize::MAX);
             let part = room.saturating_sub(at).min(self.bytes - self.done);
             let written = u32::try_from(at + part).unwrap_or(u32::MAX);

@@ -1,7 +1,7 @@
 //! An interface of the host: a tap device, or a network interface by a packet socket. Both carry each frame
 //! behind a header (`struct virtio_net_hdr`), so offloads are passed on.
 
-use super::header::{BYTES, Header, NONE, START, UDP};
+use super::header::{BYTES, Header, NONE, UDP};
 use super::offload::Segments;
 use super::{ETHERNET, LONGEST, Parts, feature, vlan};
 use crate::sys;
@@ -227,30 +227,21 @@ impl Link {
         !self.tap
     }
 
-    /// Sends a frame: `start`, at most [`START`] bytes, then the rest of the chain after its first `skip` bytes.
-    /// `scratch` is used if the chain has too many parts.
+    /// Sends a frame: its header and its start, then the rest of the chain after its first `skip` bytes. `scratch` is
+    /// used if the chain has too many parts.
     pub fn send(
         &self,
         pair: usize,
-        header: &Header,
-        start: &[u8],
+        first: &[u8],
         rest: Option<(&Chain, u64)>,
         scratch: &mut [u8],
     ) -> io::Result<()> {
         let Some(fd) = self.fd(pair) else {
             return Err(io::ErrorKind::NotFound.into());
         };
-        // Header and start in one part: most frames take one plain write.
-        let mut first = [0; BYTES + START];
-        let (head, after) = first.split_at_mut(BYTES);
-        head.copy_from_slice(&header.bytes(0)[..BYTES]);
-        let Some(to) = after.get_mut(..start.len()) else {
-            return Err(io::ErrorKind::InvalidInput.into());
-        };
-        to.copy_from_slice(start);
-        let first = &first[..BYTES + start.len()];
         let written = match rest {
-            None => sys::write_frame(fd, &[first], []),
+            // Most frames take one plain write.
+            None => sys::write_private(fd, first),
             Some((chain, skip)) if chain.readable().len() < sys::PIECES => {
                 let pieces = chain.readable_pieces(skip, chain.readable_bytes());
                 sys::write_frame(fd, &[first], pieces)
@@ -338,21 +329,33 @@ impl Link {
     pub fn receive(
         &self,
         pair: usize,
-        into: Option<(&Chain, u64)>,
+        (chain, skip): (&Chain, u64),
         tail: &mut [u8],
     ) -> io::Result<Option<(Header, usize)>> {
         let Some(fd) = self.fd(pair) else {
             return Ok(None);
         };
         let mut header = [0; BYTES];
-        let read = match into {
-            None => sys::read_frame(fd, &mut header, [], tail),
-            Some((chain, skip)) => {
-                let pieces = chain.writable_pieces(skip, LONGEST as u64);
-                sys::read_frame(fd, &mut header, pieces, tail)
-            }
-        };
+        let pieces = chain.writable_pieces(skip, LONGEST as u64);
+        let read = sys::read_frame(fd, &mut header, pieces, tail);
         received(read, &header)
+    }
+
+    /// Receives a frame into private memory, after [`BYTES`] bytes for its header. Returns the header and the length of
+    /// the frame. None: there is no frame.
+    pub fn receive_private(
+        &self,
+        pair: usize,
+        memory: &mut [u8],
+    ) -> io::Result<Option<(Header, usize)>> {
+        let Some(fd) = self.fd(pair) else {
+            return Ok(None);
+        };
+        let read = sys::read_private(fd, memory);
+        match memory.first_chunk() {
+            Some(header) => received(read, header),
+            None => Ok(None),
+        }
     }
 }
 

@@ -6,6 +6,7 @@
 use super::answers::Answers;
 use super::network::Flood;
 use crate::net::give::{Given, Parts, Room, give, header_bytes, spill};
+use crate::net::header::BYTES;
 use crate::net::switch::{Place, PortQueue, Ports};
 use crate::net::{Header, LONGEST, Link, Port, feature};
 use crate::server::kind::{Backing, Kind, Net};
@@ -20,6 +21,10 @@ use std::sync::Arc;
 /// all buffers of its driver.
 const STARVE_NS: u64 = 100_000_000;
 
+/// Longest frame that costs less if it is read into private memory and copied than if it is read into the driver's
+/// buffers, in bytes. A read into several parts takes the kernel longer.
+const SHORT: usize = 2048;
+
 /// State that an I/O thread has of a network device's queue.
 pub(super) struct Frames {
     pub(super) receives: bool,
@@ -33,7 +38,7 @@ pub(super) struct Frames {
     start_s: u32,
     /// Whether the interface may have frames.
     pub(super) ready: bool,
-    /// Answers to look for at the interface, as the driver sent some frames.
+    /// Whether to look for answers at the interface when the driver has sent frames.
     pub(super) answers: Answers,
     /// Slot of the pair's other queue, when it was last looked for.
     pub(super) other: usize,
@@ -43,9 +48,12 @@ pub(super) struct Frames {
     arrived: u16,
     /// Frame that the queue sends to one receiver after another.
     pub(super) flood: Option<Box<Flood>>,
-    /// Frame from the interface that waits for buffers: its header, and its length in `memory`.
+    /// Frame from the interface that waits for buffers: its header, and its length in `memory`, where it is after
+    /// [`BYTES`] bytes.
     held: Option<(Header, usize)>,
     memory: Vec<u8>,
+    /// Whether the last frame from the interface was short.
+    short: bool,
     /// Index of the driver, and time, at which there were too few buffers for the next frame.
     starved: Option<(u16, u64)>,
 }
@@ -82,9 +90,10 @@ impl Frames {
             flood: None,
             held: None,
             memory: match (receives, &port) {
-                (true, None) => vec![0; LONGEST],
+                (true, None) => vec![0; BYTES + LONGEST],
                 _ => Vec::new(),
             },
+            short: false,
             port,
             starved: None,
         }
@@ -129,7 +138,7 @@ impl Frames {
     pub(super) fn waiting(&self) -> usize {
         match self.inbox() {
             Some(inbox) => inbox.waiting(),
-            None => usize::from(self.ready || self.answers.wanted() || self.held.is_some()),
+            None => usize::from(self.ready || self.held.is_some()),
         }
     }
 
@@ -246,31 +255,17 @@ impl Frames {
         features: u64,
         room: &mut Room,
     ) -> Result<Received, RingError> {
-        if self.ready || self.held.is_some() {
-            return self.receive_now(link, ring, features, room);
-        }
-        // Looks only for as many frames as are expected: of any other one there will be an event.
-        if !self.answers.look() {
+        if !self.ready && self.held.is_none() {
             return Ok(Received::Nothing);
         }
-        let received = self.receive_now(link, ring, features, room)?;
-        self.answers.found(matches!(received, Received::Frame(..)));
-        Ok(received)
-    }
-
-    fn receive_now(
-        &mut self,
-        link: &Link,
-        ring: &mut Ring,
-        features: u64,
-        room: &mut Room,
-    ) -> Result<Received, RingError> {
         // A frame that found too few buffers is held, and goes first: frames stay in order.
         if self.held.is_none() {
-            if let Some(received) = self.read_into_buffers(link, ring, features, room)? {
-                return Ok(received);
+            if !self.short {
+                if let Some(received) = self.read_into_buffers(link, ring, features, room)? {
+                    return Ok(received);
+                }
             }
-            match link.receive(self.pair.into(), None, &mut self.memory) {
+            match link.receive_private(self.pair.into(), &mut self.memory) {
                 Ok(Some(held)) => self.held = Some(held),
                 other => return Ok(self.none(other.is_err())),
             }
@@ -284,8 +279,9 @@ impl Frames {
             features,
             room,
             &header,
-            Parts::private(&self.memory[..bytes]),
+            Parts::private(&self.memory[BYTES..BYTES + bytes]),
         )?;
+        self.short = bytes <= SHORT;
         if given != Given::Starved {
             self.held = None;
         }
@@ -295,7 +291,6 @@ impl Frames {
     /// Notes that the interface has no frame: the next event says when it has.
     fn none(&mut self, failed: bool) -> Received {
         self.ready = false;
-        self.answers.none();
         match failed {
             true => Received::Failed,
             false => Received::Nothing,
@@ -329,17 +324,14 @@ impl Frames {
         let enough = most > (LONGEST + before) as u64 && each > before as u64;
         let mut scratch = std::mem::take(&mut room.scratch);
         let read = match enough && first.writable().len() < sys::PIECES {
-            true => link.receive(
-                self.pair.into(),
-                Some((&first, before as u64)),
-                &mut scratch,
-            ),
+            true => link.receive(self.pair.into(), (&first, before as u64), &mut scratch),
             false => Ok(None),
         };
         let each = usize::try_from(each).unwrap_or(usize::MAX) - before.min(each as usize);
         let received = match read {
             Ok(Some((header, bytes))) => {
                 self.arrived = self.arrived.wrapping_add(1);
+                self.short = bytes <= SHORT;
                 let inside = bytes.min(each);
                 let tail = &scratch[..bytes - inside];
                 let spilt = spill(ring, features, room, (&mut first, &header), inside, tail);

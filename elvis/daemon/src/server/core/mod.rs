@@ -28,6 +28,7 @@ use rustix::event::{Timespec, epoll};
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::{HashMap, VecDeque};
 use std::io;
+use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, Sender};
@@ -41,11 +42,8 @@ const WAKE: u64 = u64::MAX;
 const ENGINE: u64 = u64::MAX - 1;
 /// Flag beside a slot: frames may have come to a receive queue.
 const FRAMES: u64 = 1 << 32;
-/// Room for an event.
-const NO_EVENT: epoll::Event = epoll::Event {
-    flags: epoll::EventFlags::empty(),
-    data: epoll::EventData::new_u64(0),
-};
+/// Most events of one call.
+const EVENTS: usize = 64;
 /// Visits in vain between two reads of the clock.
 const CLOCK_EVERY: u32 = 8;
 /// Time after which requests that the kernel did not take are tried again, in ns.
@@ -137,8 +135,6 @@ pub(super) struct Core {
     /// Time at the last look on the clock of all I/O threads, and at the start of this one.
     now_ns: u64,
     started_ns: u64,
-    /// Time at which kicks were last looked for.
-    kicks_ns: u64,
     stops: Stops,
     cpus: Vec<usize>,
     serving_ns: u64,
@@ -188,7 +184,6 @@ impl Core {
             faults: sigbus::faults(),
             now_ns: now_ns(),
             started_ns: now_ns(),
-            kicks_ns: 0,
             stops: Stops::new(),
             cpus: spec.cpus.clone(),
             serving_ns: 0,
@@ -202,21 +197,19 @@ impl Core {
     }
 
     pub(super) fn run(&mut self) {
-        let mut in_vain = 0u32;
-        // The first queue of a round of visits that were all in vain.
-        let mut first = None;
+        // Visits in vain since the last other one, and in a round of all queues.
+        let (mut in_vain, mut round) = (0u32, 0u32);
         while !self.stopping || self.in_flight > 0 {
             match self.scheduler.next(self.now_ns) {
                 Step::Visit(id) => {
                     if self.visit(id) {
-                        in_vain = 0;
-                        first = None;
+                        (in_vain, round) = (0, 0);
                     } else {
-                        match first {
+                        round += 1;
+                        if round >= self.scheduler.listed() {
                             // No queue has work: leave the core to its other thread.
-                            Some(first) if first == id => std::hint::spin_loop(),
-                            Some(_) => {}
-                            None => first = Some(id),
+                            round = 0;
+                            std::hint::spin_loop();
                         }
                         in_vain += 1;
                         if in_vain % CLOCK_EVERY == 0 {
@@ -230,7 +223,6 @@ impl Core {
                     self.reap();
                 }
                 Step::Events => {
-                    first = None;
                     // No part of a request is done here. It may take so long that events are due again, and no visit
                     // would come.
                     self.events(Some(0));
@@ -264,19 +256,18 @@ impl Core {
 
     /// Handles events; waits for one for this long, or without limit (None).
     fn events(&mut self, wait_ns: Option<u64>) {
-        let mut events = [NO_EVENT; 64];
+        let mut room = [const { MaybeUninit::uninit() }; EVENTS];
         let wait = wait_ns.map(|ns| Timespec {
             tv_sec: i64::try_from(ns / 1_000_000_000).unwrap_or(i64::MAX),
             tv_nsec: (ns % 1_000_000_000) as _,
         });
         let before_ns = self.now_ns;
-        let found = epoll::wait(&self.epoll, &mut events[..], wait.as_ref()).unwrap_or(0);
+        let found = epoll::wait(&self.epoll, &mut room[..], wait.as_ref());
         self.clock();
-        self.kicks_ns = self.now_ns;
         if wait_ns != Some(0) {
             self.asleep_ns += self.now_ns.saturating_sub(before_ns);
         }
-        for event in &events[..found] {
+        for event in found.iter().flat_map(|(events, _)| events.iter()) {
             match event.data.u64() {
                 WAKE => self.take_orders(),
                 ENGINE => {}
@@ -288,18 +279,21 @@ impl Core {
 
     /// Looks for notifications during a visit. Orders and results of the engine wait: their events stay.
     fn look_for_kicks(&mut self) {
-        self.kicks_ns = self.now_ns;
-        let mut events = [NO_EVENT; 64];
+        let mut room = [const { MaybeUninit::uninit() }; EVENTS];
         let wait = Timespec {
             tv_sec: 0,
             tv_nsec: 0,
         };
-        let found = epoll::wait(&self.epoll, &mut events[..], Some(&wait)).unwrap_or(0);
-        for event in &events[..found] {
+        let found = epoll::wait(&self.epoll, &mut room[..], Some(&wait));
+        let mut waits = false;
+        for event in found.iter().flat_map(|(events, _)| events.iter()) {
             match event.data.u64() {
-                WAKE | ENGINE => {}
+                WAKE | ENGINE => waits = true,
                 slot => self.notified(slot),
             }
+        }
+        if !waits {
+            self.scheduler.looked_for_events(self.now_ns);
         }
     }
 

@@ -14,19 +14,22 @@ use crate::net::{ETHERNET, Header, Mac, Port, feature, vlan};
 use crate::server::kind::{Backing, Kind, Net};
 use crate::server::queue::Queue;
 use crate::server::stats::FrameCounts;
-use elvis_policy::QueueId;
+use elvis_policy::{QueueId, Visit};
 use elvis_ring::Chain;
 use std::ops::Range;
 use std::sync::Arc;
 
+/// Answers of a visit between two reads of the clock.
+const CLOCK_ANSWERS: u64 = 8;
 /// Bytes of an Ethernet header with a VLAN tag, which are not in an MTU.
 const TAGGED: usize = ETHERNET + 4;
 
 /// Start of a frame that a driver transmits, read once.
 struct Sent {
     header: Header,
-    start: [u8; START],
-    /// Valid bytes of `start`.
+    /// The checked header as an interface takes it, then the start of the frame.
+    first: Vec<u8>,
+    /// Bytes of the start.
     read: usize,
     /// Bytes of the frame.
     bytes: usize,
@@ -35,17 +38,26 @@ struct Sent {
 }
 
 impl Sent {
-    /// Reads and checks a frame.
-    fn read(queue: &Queue, net: &Net, chain: &Chain) -> Result<Self, Malformed> {
+    /// Reads and checks a frame. Takes `memory` for its start, if the frame is valid.
+    fn read(
+        queue: &Queue,
+        net: &Net,
+        chain: &Chain,
+        memory: &mut Vec<u8>,
+    ) -> Result<Self, Malformed> {
         let before = header_bytes(queue.features) as u64;
         let bytes = chain.readable_bytes().checked_sub(before);
         let bytes = bytes.and_then(|bytes| usize::try_from(bytes).ok());
         let bytes = bytes.ok_or(Malformed::Length)?;
-        let (mut header, mut start, read) = ([0; BYTES], [0; START], bytes.min(START));
-        if !chain.read(0, &mut header) || !chain.read(before, &mut start[..read]) {
+        let read = bytes.min(START);
+        memory.resize(BYTES + START, 0);
+        let (head, start) = memory.split_at_mut(BYTES);
+        let (mut header, start) = ([0; BYTES], &mut start[..read]);
+        if !chain.read(0, &mut header) || !chain.read(before, start) {
             return Err(Malformed::Length);
         }
-        let header = Header::parse(&header).check(&start[..read], bytes, queue.features)?;
+        let header = Header::parse(&header).check(start, bytes, queue.features)?;
+        head.copy_from_slice(&header.bytes(0)[..BYTES]);
         let mtu = net.mtu().filter(|_| queue.features & feature::MTU != 0);
         let long = mtu.is_some_and(|mtu| bytes > usize::from(mtu) + TAGGED);
         if long && header.gso() == NONE {
@@ -53,7 +65,7 @@ impl Sent {
         }
         Ok(Self {
             header,
-            start,
+            first: std::mem::take(memory),
             read,
             bytes,
             skip: before + read as u64,
@@ -63,15 +75,20 @@ impl Sent {
     fn parts<'a>(&'a self, chain: &'a Chain) -> Parts<'a> {
         let rest_bytes = self.bytes - self.read;
         Parts {
-            start: &self.start[..self.read],
+            start: self.start(),
             rest: (rest_bytes > 0).then_some((chain, self.skip)),
             rest_bytes,
         }
     }
 
+    /// Returns the start of the frame.
+    fn start(&self) -> &[u8] {
+        &self.first[BYTES..BYTES + self.read]
+    }
+
     /// Returns the addresses of receiver and sender.
     fn addresses(&self) -> (Mac, Mac) {
-        let mac = |at| std::array::from_fn(|byte| self.start[at + byte]);
+        let mac = |at| std::array::from_fn(|byte| self.first[BYTES + at + byte]);
         (mac(0), mac(6))
     }
 }
@@ -117,59 +134,62 @@ impl Core {
         let Some(Some(slot)) = self.slots.get_mut(at) else {
             return (0, 0);
         };
-        let Some(mut frames) = slot.frames.take() else {
+        let (Kind::Net(net), Some(frames)) = (&slot.queue.shared.kind, &mut slot.frames) else {
             return (0, 0);
         };
-        let Kind::Net(net) = &slot.queue.shared.kind else {
+        let Ok(sent) = Sent::read(&slot.queue, net, &chain, &mut self.room.first) else {
+            counts(&mut slot.queue).malformed += 1;
+            self.sent(at, chain, 0);
             return (0, 0);
-        };
-        let sent = match Sent::read(&slot.queue, net, &chain) {
-            Ok(sent) => sent,
-            Err(_) => {
-                counts(&mut slot.queue).malformed += 1;
-                slot.frames = Some(frames);
-                self.sent(at, chain, 0);
-                return (0, 0);
-            }
         };
         let bytes = sent.bytes as u64;
-        let Backing::Link(link) = &net.backing else {
-            let Some((port, ports, left)) = route(slot, &mut frames, &sent, self.now_ns) else {
-                slot.frames = Some(frames);
-                self.sent(at, chain, bytes);
-                return (bytes, 0);
-            };
-            let mut flood = Flood {
-                chain,
-                sent,
-                pair: frames.pair,
-                port,
-                ports,
-                left,
-            };
-            slot.frames = Some(frames);
-            let (receivers, last) = self.forward(&mut flood);
-            if let Some(Some(Slot {
-                frames: Some(frames),
-                ..
-            })) = self.slots.get_mut(at)
-            {
-                frames.receiver = last;
-            }
-            if flood.left.is_empty() {
-                self.sent(at, flood.chain, bytes);
-            } else {
-                self.floods_on(at, Box::new(flood));
-            }
-            return (bytes, receivers.saturating_sub(1));
+        if let Backing::Link(link) = &net.backing {
+            let rest = (sent.bytes > sent.read).then_some((&chain, sent.skip));
+            let first = &sent.first[..BYTES + sent.read];
+            let done = link.send(frames.pair.into(), first, rest, &mut self.room.scratch);
+            counts(&mut slot.queue).unsent += u64::from(done.is_err());
+            self.room.first = sent.first;
+            self.sent(at, chain, bytes);
+            return (bytes, 0);
+        }
+        let counts = slot.queue.counted.frames.get_or_insert_default();
+        let Some((port, ports, left)) = route(counts, frames, &sent, self.now_ns) else {
+            self.room.first = sent.first;
+            self.sent(at, chain, bytes);
+            return (bytes, 0);
         };
-        let (pair, rest) = (frames.pair.into(), sent.parts(&chain).rest);
-        let (start, scratch) = (&sent.start[..sent.read], &mut self.room.scratch);
-        let done = link.send(pair, &sent.header, start, rest, scratch);
-        counts(&mut slot.queue).unsent += u64::from(done.is_err());
-        slot.frames = Some(frames);
-        self.sent(at, chain, bytes);
-        (bytes, 0)
+        let mut flood = Flood {
+            chain,
+            sent,
+            pair: frames.pair,
+            port,
+            ports,
+            left,
+        };
+        let (receivers, last) = self.forward(&mut flood);
+        if let Some(Some(Slot {
+            frames: Some(frames),
+            ..
+        })) = self.slots.get_mut(at)
+        {
+            frames.receiver = last;
+        }
+        self.flooded(at, flood);
+        (bytes, receivers.saturating_sub(1))
+    }
+
+    /// Ends the sending of a frame to its receivers, or keeps it if some are left.
+    fn flooded(&mut self, at: usize, flood: Flood) {
+        if flood.left.is_empty() {
+            self.room.first = flood.sent.first;
+            self.sent(at, flood.chain, flood.sent.bytes as u64);
+        } else if let Some(Some(Slot {
+            frames: Some(frames),
+            ..
+        })) = self.slots.get_mut(at)
+        {
+            frames.flood = Some(Box::new(flood));
+        }
     }
 
     /// Counts a sent frame, and puts its buffers back into the ring.
@@ -191,23 +211,8 @@ impl Core {
         let mut flood = frames.flood.take()?;
         let (receivers, _) = self.forward(&mut flood);
         let bytes = flood.sent.bytes as u64;
-        if flood.left.is_empty() {
-            self.sent(at, flood.chain, bytes);
-        } else {
-            self.floods_on(at, flood);
-        }
+        self.flooded(at, *flood);
         Some((bytes, receivers))
-    }
-
-    /// Keeps a frame that has receivers left.
-    fn floods_on(&mut self, at: usize, flood: Box<Flood>) {
-        if let Some(Some(Slot {
-            frames: Some(frames),
-            ..
-        })) = self.slots.get_mut(at)
-        {
-            frames.flood = Some(flood);
-        }
     }
 
     /// Gives a frame to its next receivers. Returns their number, and the slot of the last one's queue if that is of
@@ -225,14 +230,51 @@ impl Core {
         (receivers, last)
     }
 
-    /// Notes that a driver sent frames. An interface may have as many answers at once, such as those of the host's own
-    /// kernel. Returns the queue to visit for them.
-    pub(super) fn expect_answers(&mut self, at: usize, answers: u32) -> Option<QueueId> {
+    /// Gives a driver the answers to the frames that a visit sent to an interface, if the interface has them already, as
+    /// it has those of the host's own kernel. They are part of the visit. An event tells of all other frames.
+    pub(super) fn answers(&mut self, at: usize, visit: &mut Visit) {
+        let sent = visit.requests();
+        let Some((other, id)) = self.answered_at(at).filter(|_| sent > 0) else {
+            return;
+        };
+        let (mut found, mut looked) = (0, false);
+        while found < sent && self.scheduler.go_on(visit, self.now_ns) {
+            looked = true;
+            let Some(bytes) = self.receive_answer(other) else {
+                break;
+            };
+            found += 1;
+            self.scheduler.charge_other(visit, id, bytes);
+            if found % CLOCK_ANSWERS == 0 {
+                self.clock();
+            }
+        }
+        let Some(Some(slot)) = self.slots.get_mut(other) else {
+            return;
+        };
+        if let Some(frames) = &mut slot.frames {
+            if looked {
+                frames.answers.found(found > 0);
+            }
+            // Frames that are left have an event.
+            frames.ready = false;
+            if frames.waiting() > 0 {
+                self.scheduler.woken(id, self.now_ns);
+            }
+        }
+        if slot.unpublished > 0 {
+            self.touched.push(other);
+        }
+    }
+
+    /// Returns the receive queue of the pair whose other queue sends to an interface, and makes it ready for answers.
+    /// None: no answers are to be looked for.
+    fn answered_at(&mut self, at: usize) -> Option<(usize, QueueId)> {
         let slot = self.slots.get(at)?.as_ref()?;
         let (Kind::Net(net), Some(frames)) = (&slot.queue.shared.kind, &slot.frames) else {
             return None;
         };
-        if answers == 0 || frames.receives || !matches!(net.backing, Backing::Link(_)) {
+        if frames.receives || !matches!(net.backing, Backing::Link(_)) {
             return None;
         }
         let (device, index) = (slot.queue.shared.number, slot.queue.index - 1);
@@ -244,8 +286,30 @@ impl Core {
             frames.other = other;
         }
         let slot = self.slots.get_mut(other)?.as_mut()?;
-        let expects = slot.frames.as_mut()?.answers.expect(answers);
-        slot.id.filter(|_| expects)
+        let frames = slot.frames.as_mut()?;
+        // Frames of which an event has told are for a visit of their own.
+        if frames.waiting() > 0 || slot.unpublished > 0 || !frames.answers.due() {
+            return None;
+        }
+        frames.ready = true;
+        slot.id.map(|id| (other, id))
+    }
+
+    /// Gives a driver the next answer. Returns its length; None if there is none, or no buffer.
+    fn receive_answer(&mut self, other: usize) -> Option<u64> {
+        let slot = self.slots.get_mut(other)?.as_mut()?;
+        let room = match slot.queue.ring.known() {
+            0 => slot.queue.ring.look().map(|look| look.pending),
+            known => Ok(known),
+        };
+        match room {
+            Ok(0) => None,
+            Ok(_) => self.receive(other),
+            Err(error) => {
+                self.fail(other, &error.to_string());
+                None
+            }
+        }
     }
 
     /// Gives a frame to a port of a switch. Returns the slot of its queue if that is of this thread.
@@ -360,7 +424,6 @@ impl Core {
             Ok(done) => {
                 let (given, bytes) = done?;
                 received(slot, given, bytes);
-                self.at_once += 1;
                 Some(bytes as u64)
             }
             Err(error) => {
@@ -390,7 +453,7 @@ impl Core {
 /// Returns the sender's port, and the numbers of the ports that may get its frame. None: no port, as the device may not
 /// send from this address.
 fn route(
-    slot: &mut Slot,
+    counts: &mut FrameCounts,
     frames: &mut Frames,
     sent: &Sent,
     now_ns: u64,
@@ -399,15 +462,15 @@ fn route(
     let ((to, from), now_s) = (sent.addresses(), frames.now_s(now_ns));
     let (table, single) = (port.table(), from[0] & 1 == 0);
     // A device in a VLAN has no tags of its own.
-    let untagged = port.vlan() == 0 || !vlan::is_tagged(&sent.start[..sent.read]);
+    let untagged = port.vlan() == 0 || !vlan::is_tagged(sent.start());
     let own = single && untagged && port.may_send(from);
     if !own || table.learn(from, port.number(), now_s) == Learned::Foreign {
-        counts(&mut slot.queue).foreign += 1;
+        counts.foreign += 1;
         return None;
     }
     let ports = frames.ports(&port);
     let (flooded, left) = Port::receivers(table, &ports, to, now_s);
-    counts(&mut slot.queue).flooded += u64::from(flooded);
+    counts.flooded += u64::from(flooded);
     Some((port, ports, left))
 }
 

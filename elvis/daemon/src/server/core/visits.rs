@@ -1,6 +1,5 @@
 //! Visits: serves one queue as the policy decides.
 
-use super::frames::Frames;
 use super::requests::{Hands, Owner, Time};
 use super::{Core, Slot};
 use elvis_policy::{Begin, DeviceId, Look, QueueId, Scheduler, Then, Visit};
@@ -54,10 +53,7 @@ impl Core {
                 false
             }
             Begin::Serve(visit) => {
-                let spent = self.serve(at, visit);
-                if let Some(other) = self.expect_answers(at, spent) {
-                    self.visit(other);
-                }
+                self.serve(at, visit);
                 true
             }
         }
@@ -119,8 +115,8 @@ impl Core {
         }
     }
 
-    /// Serves a queue until its visit is over. Returns the units of work done.
-    fn serve(&mut self, at: usize, mut visit: Visit) -> u32 {
+    /// Serves a queue until its visit is over.
+    fn serve(&mut self, at: usize, mut visit: Visit) {
         if let Some(Some(slot)) = self.slots.get_mut(at) {
             slot.queue.ring.disarm();
             if let Some(frames) = &slot.frames {
@@ -143,6 +139,7 @@ impl Core {
                 }
             }
         }
+        self.answers(at, &mut visit);
         // An error means that the kernel is short of memory; the next call starts the rest.
         let _ = self.engine.start();
         self.clock();
@@ -155,7 +152,6 @@ impl Core {
                 .latency
                 .record(latency_ns, std::mem::take(&mut self.at_once));
         }
-        let spent = visit.spent();
         let passed_ns = self.now_ns.saturating_sub(from_ns);
         let stopped_ns = self.stops.within(passed_ns);
         visit.stopped(stopped_ns);
@@ -177,7 +173,6 @@ impl Core {
         {
             self.arm(at);
         }
-        spent
     }
 
     /// Serves requests of a disk's queue. The layout of its ring is chosen here, once for all of them. True: the visit
@@ -217,10 +212,13 @@ impl Core {
             if !self.frame(at, visit)? {
                 break;
             }
-            let sole = |slot: &Slot| slot.sent_all();
-            if std::mem::take(&mut first) && self.slots[at].as_ref().is_some_and(sole) {
-                // Most visits have one frame, and end now. Its receiver learns of it before anything else is done.
-                self.settle_touched(Time::OfVisit);
+            let sole = std::mem::take(&mut first);
+            if self.slots[at].as_ref().is_some_and(Slot::is_last) {
+                // The visit ends now: nobody waits for long. Most visits have one frame. Its receiver learns of it
+                // before anything else is done.
+                if sole {
+                    self.settle_touched(Time::OfVisit);
+                }
                 continue;
             }
             let (scheduler, slot_of, slots, hands) = self.parts();
@@ -237,14 +235,12 @@ impl Core {
     /// Returns the times at which a visit that starts or goes on now looks for kicks.
     fn kicks(&self) -> Kicks {
         let params = self.scheduler.params();
-        let wanted = params.stuck_rule && self.slots.len() > 1;
+        let alone = self.slots.len() <= 1;
         Kicks {
             steps: 0,
-            alone: self.slots.len() <= 1,
-            due_ns: wanted.then(|| {
-                self.kicks_ns
-                    .saturating_add(params.events_ns.saturating_mul(2))
-            }),
+            alone,
+            after_ns: (params.stuck_rule && !alone).then(|| params.events_ns.saturating_mul(2)),
+            from_ns: None,
         }
     }
 
@@ -256,6 +252,7 @@ impl Core {
         if slot.frames.as_ref().is_some_and(|frames| frames.receives) {
             let received = self.receive(at);
             if let Some(bytes) = received {
+                self.at_once += 1;
                 self.scheduler.charge(visit, bytes);
             }
             return Ok(received.is_some());
@@ -288,10 +285,15 @@ impl Core {
 }
 
 impl Slot {
-    /// Whether the queue has sent all frames of which it knows.
-    fn sent_all(&self) -> bool {
-        let sends = |frames: &Frames| !frames.receives && frames.flood.is_none();
-        self.frames.as_deref().is_some_and(sends) && self.queue.ring.known() == 0
+    /// Whether no frame is known that waits for this queue's visit.
+    fn is_last(&self) -> bool {
+        let Some(frames) = self.frames.as_deref() else {
+            return false;
+        };
+        match frames.receives {
+            true => frames.waiting() == 0,
+            false => frames.flood.is_none() && self.queue.ring.known() == 0,
+        }
     }
 
     /// Looks at the queue's ring.
@@ -319,7 +321,10 @@ struct Kicks {
     steps: u32,
     /// Whether no other queue waits for the visit's end.
     alone: bool,
-    due_ns: Option<u64>,
+    /// Time after which kicks are looked for, in ns; None: never.
+    after_ns: Option<u64>,
+    /// The first time on the visit's clock. The thread may not have run for long before.
+    from_ns: Option<u64>,
 }
 
 impl Kicks {
@@ -332,7 +337,8 @@ impl Kicks {
         if !clocked {
             *now_ns = super::now_ns();
         }
-        self.due_ns.is_some_and(|due_ns| *now_ns >= due_ns)
+        let passed_ns = now_ns.saturating_sub(*self.from_ns.get_or_insert(*now_ns));
+        self.after_ns.is_some_and(|after_ns| passed_ns >= after_ns)
     }
 }
 

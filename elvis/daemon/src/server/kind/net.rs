@@ -1,5 +1,6 @@
 //! A network device: its backing, which carries its frames, and the features for its driver.
 
+use crate::net::header::BYTES;
 use crate::net::switch::{Joined, PortSpec};
 use crate::net::{Link, LinkSpec, Mac, Switches, feature};
 use elvis_policy::RateLimit;
@@ -191,7 +192,9 @@ impl Net {
         if mac[0] & 1 != 0 || self.mac.is_some_and(|its| its != mac) {
             return false;
         }
-        let mut frame = [0; 60];
+        // The frame, after an empty header.
+        let mut first = [0; BYTES + 60];
+        let frame = &mut first[BYTES..];
         frame[..6].fill(0xff);
         frame[6..12].copy_from_slice(&mac);
         // RARP; Ethernet and IPv4 addresses of 6 and 4 bytes; request reverse.
@@ -199,13 +202,11 @@ impl Net {
         frame[22..28].copy_from_slice(&mac);
         frame[32..38].copy_from_slice(&mac);
         match &self.backing {
-            Backing::Link(link) => link
-                .send(0, &crate::net::Header::default(), &frame, None, &mut [])
-                .is_ok(),
+            Backing::Link(link) => link.send(0, &first, None, &mut []).is_ok(),
             Backing::Port(joined) => {
                 let (port, switch) = (&joined.0, joined.0.switch());
                 port.table().learn(mac, port.number(), switch.now_s());
-                port.broadcast(&frame);
+                port.broadcast(frame);
                 true
             }
         }
