@@ -16,8 +16,8 @@ struct console {
 	char line[MAX_RECORD_BYTES]; /* the guest's unfinished line */
 	size_t used;
 #ifdef ARCH_TEXT_BELOW
-	uint64_t
-		below; /* doorbell of the monitor below, which takes the bytes instead of `fd`; 0: none */
+	/* Doorbell of the monitor below, which takes the bytes instead of `fd`; 0: none. */
+	uint64_t below;
 #endif
 	bool drain;		  /* after each line, wait until a serial console has sent it */
 	bool mid_line;		  /* the last byte written was no newline */

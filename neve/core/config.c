@@ -3,6 +3,7 @@
 
 #include "common/fdt.h"
 #include "common/word.h"
+#include "core/memory.h"
 
 #define DEFAULT_MIB  256
 #define MAX_MIB	     (64 * 1024)
@@ -95,6 +96,13 @@ static bool take_modules(struct config *config, const struct fdt *fdt, struct te
 		struct vm_config *vm = &config->vms[config->vm_count];
 		struct fdt_walk bootargs;
 
+		if (i && ranges_overlap(&module[-1].range, &module->range)) {
+			text_printf(wrong,
+				    "the modules at 0x%lx and 0x%lx overlap: load one of them at "
+				    "another address",
+				    module[-1].range.start, module->range.start);
+			return false;
+		}
 		if (!module->kernel) {
 			unsigned n = 0;
 

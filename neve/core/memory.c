@@ -8,6 +8,11 @@ bool memory_take_away(struct memory *memory, uint64_t start, uint64_t end)
 	return ranges_take_away(memory->free, &memory->count, start, end);
 }
 
+bool ranges_overlap(const struct memory_range *a, const struct memory_range *b)
+{
+	return a->start < b->end && b->start < a->end;
+}
+
 uint64_t memory_take(struct memory *memory, uint64_t bytes, uint64_t alignment)
 {
 	for (unsigned i = 0; i < memory->count; i++) {

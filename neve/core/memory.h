@@ -20,6 +20,8 @@ extern struct memory machine_memory;
  * ranges. */
 bool memory_take_away(struct memory *memory, uint64_t start, uint64_t end);
 
+bool ranges_overlap(const struct memory_range *a, const struct memory_range *b);
+
 /* Takes `bytes` of free memory, aligned to `alignment` (a power of two). Returns 0 if no range is large
  * enough. */
 uint64_t memory_take(struct memory *memory, uint64_t bytes, uint64_t alignment);

@@ -213,6 +213,10 @@
 	(SCTLR_SA0 | SCTLR_CP15BEN | SCTLR_EOS | SCTLR_nTWI | SCTLR_nTWE | SCTLR_EIS | \
 	 SCTLR_SPAN | SCTLR_nTLSMD | SCTLR_LSMAOE)
 
+/* Of an address: the tables of TTBR1. */
+#define VA_UPPER    (1ull << 55)
+#define MAX_VA_BITS 48 /* without 52-bit addresses */
+
 /* TCR_EL1, TCR_EL2 and VTCR_EL2: the lower half is the same in all three. */
 #define TCR_TXSZ	 0x3full      /* 64 minus bits of input address; T1SZ is at TCR_T1 */
 #define TCR_IRGN0_WB	 (1ull << 8)  /* walks: inner write-back */
@@ -286,11 +290,11 @@
 #define DFR0_CTX_CMPS 28
 
 #define ISAR0_TLB      56
+#define ISAR1_APA      4
+#define ISAR1_API      8
 #define ISAR1_LS64     60
 #define ISAR2_WFXT     0
 #define ISAR2_RPRES    4
-#define ISAR1_APA      4
-#define ISAR1_API      8
 #define ISAR2_GPA3     8
 #define ISAR2_APA3     12
 #define ISAR2_BC       20

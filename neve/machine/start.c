@@ -1,6 +1,8 @@
 /* Boot of the first CPU, start of the others, and power-off on an Arm machine. */
 #include "machine/machine.h"
 
+#include "common/device_io.h"
+#include "common/pl011_registers.h"
 #include "common/psci_functions.h"
 #include "common/relax.h"
 #include "core/arch.h"
@@ -26,13 +28,36 @@ static struct tree tree;
 static const char *tree_wrong;
 static uint64_t tree_at;
 
-static void read_tree(uint64_t at)
+/* The machine `virt` of QEMU, and VMs of neve, have a port here. */
+#define VIRT_UART 0x09000000ull
+
+static bool is_pl011(uint64_t base)
+{
+	/* Of the eight registers; 2 and 3 have the revision. */
+	static const uint8_t numbers[] = { 0, 1, 4, 5, 6, 7 };
+	static const uint8_t identity[] = { 0x11, 0x10, 0x0d, 0xf0, 0x05, 0xb1 };
+
+	for (unsigned i = 0; i < sizeof(numbers); i++)
+		if (mmio_read32(base + PL011_IDENTITY + numbers[i] * 4) != identity[i])
+			return false;
+	return true;
+}
+
+/* Reads the device tree. Something may have been loaded over it: then the error can be reported only where we know a port,
+ * and how this machine is powered off. Any other machine stops silently, also by the fault of a read of no device. */
+static void read_tree(uint64_t at, enum psci_conduit psci_of_virt)
 {
 	tree_at = at;
 	if (!at || at % TREE_ALIGNMENT)
 		tree_wrong = "the boot protocol gave no device tree";
 	else
 		tree_wrong = tree_read(&tree, (const void *)at, FDT_MAX_BYTES);
+	if (tree_wrong && !tree.uart_count && is_pl011(VIRT_UART)) {
+		tree.uarts[0] = (struct uart){ .kind = UART_PL011, .base = VIRT_UART };
+		tree.uart_count = 1;
+		tree.console = 0;
+		tree.psci = psci_of_virt;
+	}
 	/* Ignore RAM that our tables cannot map. */
 	for (unsigned i = 0; i < tree.ram_count; i++)
 		if (tree.ram[i].end >> STAGE1_INPUT_BITS)
@@ -42,7 +67,7 @@ static void read_tree(uint64_t at)
 /* Runs with the MMU off. */
 void first_steps(uint64_t at)
 {
-	read_tree(at);
+	read_tree(at, PSCI_SMC);
 	map_ourselves(&tree);
 }
 
@@ -54,7 +79,7 @@ _Noreturn void second_steps(void)
 /* Reports that we were not started at EL2. Runs with the MMU off. */
 _Noreturn void wrong_level(uint64_t at)
 {
-	read_tree(at);
+	read_tree(at, PSCI_HVC);
 	console_use(tree.uart_count ? &tree.uarts[tree.console] : NULL);
 	console_printf("neve cannot run here: it was not started at EL2 (QEMU: -machine "
 		       "virt,virtualization=on)\n");

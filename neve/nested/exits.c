@@ -39,10 +39,11 @@ static void abort_of_l2(struct vcpu *vcpu, uint64_t esr, bool data)
 
 	/* L1's stage 2, then ours. */
 	lock_take(&vm->lock);
-	leaf = guest_walk(nested->shadow->vttbr, nested->shadow->vtcr, ipa, access,
-			  nested_read_entry, vm);
 	if (ipa >> TABLE_INPUT_BITS) /* beyond what L1's CPU can translate for it */
 		leaf = (struct guest_leaf){ .faults = true, .status = STATUS_TRANSLATION };
+	else
+		leaf = guest_walk(nested->shadow->vttbr, nested->shadow->vtcr, ipa, access,
+				  nested_read_entry, vm);
 	memory = !leaf.faults && arch_guest_memory(vm, leaf.output, &bytes) &&
 		 table_walk(&vm->arch.stage2, leaf.output, &own);
 	if (memory)

@@ -113,83 +113,94 @@ bool nested_read_entry(void *context, uint64_t ipa, uint64_t *entry)
 	return true;
 }
 
-/* ---- Stage 1 -------------------------------------------------------------------------------- */
+/* ---- Walks of what the hardware would walk --------------------------------------------------- */
 
-/* Reads an entry of the nested VM's stage-1 tables, through its stage 2 if it has one. `context` is the
- * vCPU. */
+/* Translates an address by the nested VM's stage 2, if it has one. */
+static struct guest_leaf walk_stage2(struct vcpu *vcpu, uint64_t ipa, enum guest_access access)
+{
+	const struct nested *nested = &vcpu->arch.nested;
+
+	if (!(SLOT(nested, HCR_EL2) & HCR_VM))
+		return (struct guest_leaf){ .output = ipa };
+	return guest_walk(SLOT(nested, VTTBR_EL2), SLOT(nested, VTCR_EL2), ipa, access,
+			  nested_read_entry, vcpu->vm);
+}
+
+/* Reads an entry of the nested VM's stage-1 tables. `context` is the vCPU. */
 static bool read_vms_entry(void *context, uint64_t ipa, uint64_t *entry)
 {
 	struct vcpu *vcpu = context;
-	const struct nested *nested = &vcpu->arch.nested;
-	struct guest_leaf leaf = { .output = ipa };
+	struct guest_leaf leaf = walk_stage2(vcpu, ipa, GUEST_READS);
 
-	if (SLOT(nested, HCR_EL2) & HCR_VM)
-		leaf = guest_walk(SLOT(nested, VTTBR_EL2), SLOT(nested, VTCR_EL2), ipa, GUEST_READS,
-				  nested_read_entry, vcpu->vm);
 	return !leaf.faults && nested_read_entry(vcpu->vm, leaf.output, entry);
 }
 
-/* Walks the tables of virtual EL2 (`own`) or of L2's EL1, while neither is in the hardware. The caller
- * holds the VM's lock. */
-static struct guest_leaf walk_stage1(struct vcpu *vcpu, bool own, uint64_t address,
-				     enum guest_access access)
-{
-	const struct nested *nested = &vcpu->arch.nested;
-	const uint64_t el2[] = { SLOT(nested, TTBR0_EL2), SLOT(nested, TTBR1_EL2) };
-	const uint64_t el1[] = { SLOT(nested, TTBR0_EL1), SLOT(nested, TTBR1_EL1) };
+/* Registers of stage 1. */
+struct stage1 {
+	uint64_t sctlr, tcr, ttbr[2];
+};
 
-	if (!((own ? SLOT(nested, SCTLR_EL2) : SLOT(nested, SCTLR_EL1)) & SCTLR_M))
+static uint64_t untag(uint64_t address)
+{
+	return (uint64_t)((int64_t)(address << TAG_BITS) >> TAG_BITS);
+}
+
+/* Walks the tables of virtual EL2 (`own`) or of L2's EL1. The caller holds the VM's lock. */
+static struct guest_leaf walk_stage1(struct vcpu *vcpu, const struct stage1 *by, bool own,
+				     uint64_t address, enum guest_access access)
+{
+	if (!(by->sctlr & SCTLR_M))
 		return (struct guest_leaf){ .output = address };
 	if (own)
-		return guest_walk_stage1(el2, nested_tcr(vcpu), address, access, nested_read_entry,
+		return guest_walk_stage1(by->ttbr, by->tcr, address, access, nested_read_entry,
 					 vcpu->vm);
-	return guest_walk_stage1(el1, SLOT(nested, TCR_EL1), address, access, read_vms_entry, vcpu);
+	return guest_walk_stage1(by->ttbr, by->tcr, address, access, read_vms_entry, vcpu);
+}
+
+/* The registers of virtual EL2 (`own`) or of L2's EL1, while neither is in the hardware. */
+static struct stage1 saved_stage1(const struct vcpu *vcpu, bool own)
+{
+	const struct nested *nested = &vcpu->arch.nested;
+
+	if (own)
+		return (struct stage1){ SLOT(nested, SCTLR_EL2),
+					nested_tcr(vcpu),
+					{ SLOT(nested, TTBR0_EL2), SLOT(nested, TTBR1_EL2) } };
+	return (struct stage1){ SLOT(nested, SCTLR_EL1),
+				SLOT(nested, TCR_EL1),
+				{ SLOT(nested, TTBR0_EL1), SLOT(nested, TTBR1_EL1) } };
 }
 
 bool nested_walk_vm(struct vcpu *vcpu, uint64_t address, uint64_t *ipa)
 {
-	const uint64_t tables[] = { READ(TTBR0_EL1), READ(TTBR1_EL1) };
-	uint64_t untagged = (uint64_t)((int64_t)(address << TAG_BITS) >> TAG_BITS);
-	struct guest_leaf leaf = { .output = address };
+	const struct stage1 by = { READ(SCTLR_EL1),
+				   READ(TCR_EL1),
+				   { READ(TTBR0_EL1), READ(TTBR1_EL1) } };
+	struct guest_leaf leaf;
 
-	if (READ(SCTLR_EL1) & SCTLR_M) {
-		lock_take(&vcpu->vm->lock);
-		leaf = guest_walk_stage1(tables, READ(TCR_EL1), untagged, GUEST_READS,
-					 read_vms_entry, vcpu);
-		lock_release(&vcpu->vm->lock);
-	}
+	lock_take(&vcpu->vm->lock);
+	leaf = walk_stage1(vcpu, &by, false, untag(address), GUEST_READS);
+	lock_release(&vcpu->vm->lock);
 	*ipa = leaf.output;
 	return !leaf.faults;
 }
 
-/* Translates by stage 2 what stage 1 gave, if L2 has one. `stage2`: it faulted, not stage 1. */
-static struct guest_leaf walk_stage2(struct vcpu *vcpu, const struct guest_leaf *stage1,
-				     enum guest_access access, bool *stage2)
-{
-	const struct nested *nested = &vcpu->arch.nested;
-	struct guest_leaf leaf;
-
-	if (stage1->faults || !(SLOT(nested, HCR_EL2) & HCR_VM))
-		return *stage1;
-	leaf = guest_walk(SLOT(nested, VTTBR_EL2), SLOT(nested, VTCR_EL2), stage1->output, access,
-			  nested_read_entry, vcpu->vm);
-	*stage2 = leaf.faults;
-	return leaf;
-}
-
 void nested_translate(struct vcpu *vcpu, enum at_stages stages, uint64_t address, bool write)
 {
-	uint64_t untagged = (uint64_t)((int64_t)(address << TAG_BITS) >> TAG_BITS);
 	enum guest_access access = write ? GUEST_WRITES : GUEST_READS;
 	bool own = stages == AT_EL2 || is_host(vcpu), stage2 = false;
 	struct guest_leaf leaf;
+	struct stage1 by;
 
 	vcpu_count(vcpu, CAUSE_AT);
 	nested_save_l1(vcpu);
+	by = saved_stage1(vcpu, own);
 	lock_take(&vcpu->vm->lock);
-	leaf = walk_stage1(vcpu, own, untagged, access);
-	if (stages == AT_STAGES_1_2 && !own)
-		leaf = walk_stage2(vcpu, &leaf, access, &stage2);
+	leaf = walk_stage1(vcpu, &by, own, untag(address), access);
+	if (stages == AT_STAGES_1_2 && !own && !leaf.faults) {
+		leaf = walk_stage2(vcpu, leaf.output, access);
+		stage2 = leaf.faults;
+	}
 	lock_release(&vcpu->vm->lock);
 	WRITE(PAR_EL1, PAR_RES1 | (leaf.faults ? (uint64_t)leaf.status << PAR_FST | PAR_F |
 							 (stage2 ? PAR_S : 0)
@@ -207,11 +218,12 @@ uint64_t nested_page_address(const struct vcpu *vcpu)
 
 bool nested_find_page(struct vcpu *vcpu, uint64_t address, uint64_t *page, unsigned *status)
 {
+	const struct stage1 by = saved_stage1(vcpu, true);
 	struct guest_leaf leaf;
 	uint64_t bytes;
 
 	lock_take(&vcpu->vm->lock);
-	leaf = walk_stage1(vcpu, true, address, GUEST_WRITES);
+	leaf = walk_stage1(vcpu, &by, true, address, GUEST_WRITES);
 	*page = leaf.faults ? 0 : (uint64_t)arch_guest_memory(vcpu->vm, leaf.output, &bytes);
 	lock_release(&vcpu->vm->lock);
 	*status = leaf.faults ? leaf.status : STATUS_EXTERNAL;

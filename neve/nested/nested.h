@@ -10,6 +10,7 @@
  *   gic_switch.c    switches the CPU's virtual GIC interface between L1 and L2
  *   virtual_ich.c   L1's ICH registers
  *   timers.c        the timers of L1 and L2
+ *   pauth.c         signed addresses of L1's exception returns
  */
 #ifndef NESTED_H
 #define NESTED_H
@@ -125,6 +126,10 @@ bool nested_register(struct vcpu *vcpu, uint64_t esr);
 
 /* ... the same for an HVC whose immediate has CALL_MARK. Returns false if it is no such call. */
 bool nested_call(struct vcpu *vcpu, unsigned immediate);
+
+/* The address in one that L1 signed, by L1's translation regime, which is in the hardware. With a wrong signature it is an
+ * address that L1 can't fetch from. */
+uint64_t nested_authenticate(const struct vcpu *vcpu, uint64_t from, bool key_b);
 
 /* L1's ERET, ERETAA or ERETAB, by the syndrome of EC_ERET. */
 void nested_eret(struct vcpu *vcpu, uint64_t esr);

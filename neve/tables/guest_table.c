@@ -4,11 +4,8 @@
 #define ATTRIBUTES \
 	(LEAF_MEMORY | LEAF_READ | LEAF_WRITE | LEAF_SHARED | LEAF_ACCESSED | LEAF_NO_EXECUTE)
 
-#define VA_UPPER (1ull << 55) /* of an address: the tables of TTBR1 */
-
 #define LAST_LEVEL	  3
 #define MAX_CONCATENATION 4 /* log2 of the number of tables */
-#define MAX_BITS	  48
 
 struct format {
 	unsigned granule; /* log2 of its bytes */
@@ -40,7 +37,7 @@ static bool read_format(uint64_t vtcr, struct format *format)
 	if (format->granule != 12 && !format->level)
 		return false; /* 52-bit addresses */
 	top = shift_of(format, format->level);
-	return format->bits <= MAX_BITS && format->bits > top &&
+	return format->bits <= MAX_VA_BITS && format->bits > top &&
 	       format->bits <= top + format->granule - 3 + MAX_CONCATENATION;
 }
 
@@ -55,7 +52,7 @@ static bool read_format1(uint64_t tcr, bool upper, struct format *format)
 				: granules[tcr >> TCR_TG0_SHIFT & 3];
 	format->bits = 64 - (unsigned)(tcr >> (upper ? TCR_T1 : 0) & TCR_TXSZ);
 	format->output_bits = outputs[tcr >> TCR_IPS_SHIFT & 7];
-	if (!format->granule || format->bits > MAX_BITS || format->bits <= format->granule)
+	if (!format->granule || format->bits > MAX_VA_BITS || format->bits <= format->granule)
 		return false;
 	step = format->granule - 3;
 	format->level = LAST_LEVEL - (format->bits - format->granule - 1) / step;

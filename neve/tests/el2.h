@@ -93,19 +93,19 @@ static inline _Noreturn void power_off(void)
  * defines own_fault(), which handles our own exceptions. own_hvc() takes one, and returns when own_fault()
  * calls return_from_own(). */
 #ifdef RUNS_VM
+/* The registers that a function keeps, on the stack, whose pointer an exception's handler finds in TPIDR_EL0. */
+#define SAVE_REGISTERS                                                                    \
+	"stp x29, x30, [sp, #-96]!\n stp x19, x20, [sp, #16]\n stp x21, x22, [sp, #32]\n" \
+	"stp x23, x24, [sp, #48]\n stp x25, x26, [sp, #64]\n stp x27, x28, [sp, #80]\n"   \
+	"mov x9, sp\n msr tpidr_el0, x9\n isb\n"
+#define RESTORE_REGISTERS                                                               \
+	"ldp x19, x20, [sp, #16]\n ldp x21, x22, [sp, #32]\n ldp x23, x24, [sp, #48]\n" \
+	"ldp x25, x26, [sp, #64]\n ldp x27, x28, [sp, #80]\n ldp x29, x30, [sp], #96\n ret\n"
+
 __asm__(".pushsection .text\n"
-	"enter_vm: stp x29, x30, [sp, #-96]!\n stp x19, x20, [sp, #16]\n stp x21, x22, [sp, #32]\n"
-	"stp x23, x24, [sp, #48]\n stp x25, x26, [sp, #64]\n stp x27, x28, [sp, #80]\n"
-	"mov x9, sp\n msr tpidr_el0, x9\n isb\n" EXCEPTION_RETURN "\n"
-	"left: mrs x9, tpidr_el0\n mov sp, x9\n cmp x0, #8\n b.lo own_fault\n"
-	"ldp x19, x20, [sp, #16]\n ldp x21, x22, [sp, #32]\n ldp x23, x24, [sp, #48]\n"
-	"ldp x25, x26, [sp, #64]\n ldp x27, x28, [sp, #80]\n ldp x29, x30, [sp], #96\n ret\n"
-	"own_hvc: stp x29, x30, [sp, #-96]!\n stp x19, x20, [sp, #16]\n stp x21, x22, [sp, #32]\n"
-	"stp x23, x24, [sp, #48]\n stp x25, x26, [sp, #64]\n stp x27, x28, [sp, #80]\n"
-	"mov x9, sp\n msr tpidr_el0, x9\n isb\n hvc #1\n"
-	"ldp x19, x20, [sp, #16]\n ldp x21, x22, [sp, #32]\n ldp x23, x24, [sp, #48]\n"
-	"ldp x25, x26, [sp, #64]\n ldp x27, x28, [sp, #80]\n ldp x29, x30, [sp], #96\n ret\n"
-	".popsection\n");
+	"enter_vm: " SAVE_REGISTERS EXCEPTION_RETURN "\n"
+	"left: mrs x9, tpidr_el0\n mov sp, x9\n cmp x0, #8\n b.lo own_fault\n" RESTORE_REGISTERS
+	"own_hvc: " SAVE_REGISTERS "hvc #1\n" RESTORE_REGISTERS ".popsection\n");
 uint64_t enter_vm(uint64_t x0);
 void own_hvc(void);
 

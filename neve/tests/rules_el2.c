@@ -277,6 +277,12 @@ static void timer_line(void)
 #define MDCR_TO_US (1u << 8) /* TDE */
 #define WATCH_ALL  0x1fff    /* 8 bytes, loads and stores, EL1 and EL0, enabled */
 
+/* A step of the hypervisor would be a fault of its own. */
+static void allow_debug(void)
+{
+	__asm__ volatile("msr daifclr, #8\n nop\n nop\n msr daifset, #8" : : : "memory");
+}
+
 static void debug(void)
 {
 	static volatile uint64_t watched;
@@ -286,11 +292,10 @@ static void debug(void)
 	expect("the VM writes MDSCR_EL1", call_of(vm_debugs, 0, MDSCR_ALL), CALL_END);
 	expect("... which is then its value", READ(MDSCR_EL1), MDSCR_ALL);
 	own_exception();
-	__asm__ volatile("msr daifclr, #8\n nop\n nop\n msr daifset, #8" : : : "memory");
+	allow_debug();
 	WRITE(MDSCR_EL1, 0);
 	instruction_barrier();
-	/* A step of the hypervisor would be a fault of its own. */
-	__asm__ volatile("msr daifclr, #8\n nop\n nop\n msr daifset, #8" : : : "memory");
+	allow_debug();
 
 	WRITE_REGISTER(dbgwvr0_el1, (uint64_t)&watched);
 	WRITE_REGISTER(dbgwcr0_el1, WATCH_ALL);

@@ -83,6 +83,19 @@ static void five_kernels(void)
 		add_module("module@1", true, i << 24, "");
 }
 
+/* In one byte. */
+static void overlapping_modules(void)
+{
+	add_module("module@50000fff", false, 0x50000fff, NULL);
+	add_module("module@50000000", true, 0x50000000, "");
+}
+
+static void adjacent_modules(void)
+{
+	add_module("module@50001000", false, 0x50001000, NULL);
+	add_module("module@50000000", true, 0x50000000, "");
+}
+
 static void too_many_modules(void)
 {
 	for (uint32_t i = 1; i <= MAX_MODULES + 1; i++)
@@ -159,6 +172,9 @@ static void modules_that_cannot_be_run_are_explained(void **state)
 	assert_non_null(strstr(wrong, "more than 4 kernels"));
 	assert_false(read_with(too_many_modules, ""));
 	assert_non_null(strstr(wrong, "more than 8"));
+	assert_false(read_with(overlapping_modules, ""));
+	assert_non_null(strstr(wrong, "the modules at 0x50000000 and 0x50000fff overlap"));
+	assert_true(read_with(adjacent_modules, ""));
 }
 
 static void a_machine_without_modules_runs_nothing(void **state)

@@ -31,6 +31,46 @@ static bool in_ram(const struct tree *tree, const struct memory_range *range)
 	return found;
 }
 
+/* A loader may put a module where no memory is, or over something. */
+static void check_module(const struct tree *tree, const struct memory_range *tree_range,
+			 const struct memory_range *module)
+{
+	const struct memory_range image = { (uint64_t)image_start, (uint64_t)image_end };
+	const char *wrong = NULL;
+	char why_bytes[128];
+	struct text why;
+
+	if (!in_ram(tree, module))
+		wrong = "is not in the machine's memory";
+	else if (ranges_overlap(module, &image))
+		wrong = "overlaps neve's image";
+	else if (ranges_overlap(module, tree_range))
+		wrong = "overlaps the device tree";
+	if (!wrong)
+		return;
+	text_start(&why, why_bytes, sizeof(why_bytes));
+	text_printf(&why, "the module at 0x%lx %s: load it at another address", module->start,
+		    wrong);
+	give_up("cannot run", why_bytes);
+}
+
+static void check_modules(const struct tree *tree, uint64_t tree_at)
+{
+	struct memory_range tree_range = { tree_at, tree_at };
+	struct fdt fdt;
+
+	/* No error: it was read before. */
+	(void)fdt_open(&fdt, (const void *)tree_at, FDT_MAX_BYTES);
+	tree_range.end += fdt.size;
+	for (unsigned i = 0; i < config.vm_count; i++) {
+		const struct vm_config *vm = &config.vms[i];
+
+		check_module(tree, &tree_range, &vm->kernel);
+		for (unsigned j = 0; j < MAX_RAMDISKS && vm->ramdisks[j].start; j++)
+			check_module(tree, &tree_range, &vm->ramdisks[j]);
+	}
+}
+
 /* All RAM is free except the image, the device tree, the modules, and the ranges that the tree reserves. */
 static void find_memory(const struct tree *tree, uint64_t tree_at)
 {
@@ -120,11 +160,15 @@ _Noreturn void neve_main(const struct tree *tree, uint64_t tree_at, const char *
 
 	console_use(tree->uart_count ? &tree->uarts[tree->console] : NULL);
 	text_start(&why, why_bytes, sizeof(why_bytes));
-	if (wrong)
-		give_up("cannot run here", wrong);
+	if (wrong) {
+		text_printf(&why, "the device tree at 0x%lx cannot be used: %s. ", tree_at, wrong);
+		text_printf(&why, "If a module overlaps it, load the module at another address");
+		give_up("cannot run here", tree_at ? why_bytes : wrong);
+	}
 	if (!config_read(&config, tree->bootargs, (const void *)tree_at, FDT_MAX_BYTES, &why))
 		give_up("cannot run", why_bytes);
 	record_use_level((unsigned)config.level);
+	check_modules(tree, tree_at);
 	find_memory(tree, tree_at);
 	list_cpus(tree, own_id);
 	wrong = arch_interrupts_init(tree);

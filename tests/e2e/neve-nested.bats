@@ -128,13 +128,14 @@ END
     grep -E 'hypercall +[0-9]' table.txt
 }
 
+# returns LEVEL: traps per hypercall that this level's hypervisor took.
+returns() {
+    sed -n "s/^@ws1 [0-9a-f]* $1 [0-9a-f]* [0-9]* [0-9]* //p" console.txt |
+        jq 'select(.kind == "exits").returns | add / 16'
+}
+
 @test "three levels, with each mechanism: traps by level" {
     local words='stage2=4k doorbell=0xa000008' nest
-    # returns LEVEL: traps per hypercall that this level's hypervisor took.
-    returns() {
-        sed -n "s/^@ws1 [0-9a-f]* $1 [0-9a-f]* [0-9]* [0-9]* //p" console.txt |
-            jq 'select(.kind == "exits").returns | add / 16'
-    }
     while read -r mechanism vhe host first; do
         # shellcheck disable=SC2030
         CPU=''
@@ -163,6 +164,21 @@ neve 1 41 2
 nv2 0 12 2
 nv2 1 16 2
 END
+}
+
+@test "four levels: traps by level" {
+    local nest='nest=nv2 stage2=4k' words='stage2=4k doorbell=0xa000008' image
+    choose nv2
+    image=$(image nv2 0)
+    # shellcheck disable=SC2031
+    machine "$CPU" 1 "$nest memory=900" "${LAB[@]}" -m 2048 \
+        -device "$(vm "$image" 0x50000000 \
+            "$nest memory=450 level=1 $words -- $nest memory=200 level=2 $words -- memory=64 level=3 $words -- unit=insns samples=16 hypercall=kvm doorbell=0xa000008 bench=^hypercall\$")" \
+        -device "guest-loader,addr=0x51000000,initrd=$image" -device "guest-loader,addr=0x52000000,initrd=$image" \
+        -device "guest-loader,addr=0x53000000,initrd=$GUEST_ARM"
+    well
+    echo "instructions: $(records result | jq -c '[.run, .control] | transpose | map(.[0] - .[1]) | group_by(.) | max_by(length)[0]')"
+    [ "$(returns neve) $(returns l1) $(returns l2) $(returns l3)" = '40 12 2 1' ]
 }
 
 # bats test_tags=live

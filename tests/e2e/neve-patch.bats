@@ -72,7 +72,7 @@ refuses() {
                 [ "$(wc -l <macros.txt)" = 2 ]
                 boots "$(patched $mechanism $vhe)" $mechanism $vhe 1 policy=$policy 'bench=^(hypercall|in)$'
                 counted | cmp - macros.txt
-                echo "$policy vhe=$vhe $mechanism: hypercall $(instructions hypercall), by macros $macros, of 64"
+                echo "$policy vhe=$vhe $mechanism: patched $(($(instructions hypercall) / 64)), by macros $((macros / 64)) instructions a hypercall"
                 # A call replaces one instruction by one; a veneer has five instructions, a macro one or two.
                 [ $((100 * $(instructions hypercall))) -lt $((macros * $([ $mechanism = pv ] && echo 101 || echo 110))) ]
             done

@@ -186,3 +186,35 @@ hostile-bell proved" ]
     MACHINE=virt,virtualization=on,gic-version=2 machine max 1 '' -device "$(vm "$GUEST_ARM" 0x50000000 '')"
     grep -q '^neve cannot run here: .*GICv3.*gic-version=3' console.txt
 }
+
+# QEMU's device tree is at 0x48000000, neve at 0x40200000. RAM ends at 0x80000000.
+# bats test_tags=live
+@test "a module over the device tree or neve, or outside of memory, is reported, and the machine ends" {
+    # Which of both QEMU writes last depends on its version.
+    for qemu in "$QEMU_ARM" "$BATS_FILE_TMPDIR/qemu"; do
+        for at in 0x48000000 0x47ff0000 0x48000100; do
+            QEMU_ARM=$qemu machine max 1 '' -device "$(vm "$GUEST_ARM" $at '')"
+            grep -qE "^neve cannot run( here: the device tree at 0x48000000 .*\. If a module overlaps it, load the module|: \
+the module at $at overlaps the device tree: load it) at another address\$" console.txt
+        done
+    done
+    # Without any tree.
+    timeout 60 "$QEMU_ARM" -machine virt,virtualization=on,gic-version=3 -cpu max -nodefaults -display none -no-reboot \
+        -serial file:console.txt -device "loader,file=$NEVE,addr=0x40200000,force-raw=on" \
+        -device loader,addr=0x40200000,cpu-num=0
+    [ "$(cat console.txt)" = 'neve cannot run here: the boot protocol gave no device tree' ]
+    while read -r at why; do
+        machine max 1 '' -device "$(vm "$GUEST_ARM" "$at" '')"
+        [ "$(cat console.txt)" = "neve cannot run: the module at $at $why: load it at another address" ]
+    done <<'END'
+0x480f0000 overlaps the device tree
+0x40280000 overlaps neve's image
+0x7fff0000 is not in the machine's memory
+0x90000000 is not in the machine's memory
+END
+    machine max 1 '' -device "$(vm "$GUEST_ARM" 0x50000000 '')" -device "guest-loader,addr=0x90000000,initrd=$GUEST_ARM"
+    grep -q '^neve cannot run: the module at 0x90000000 is not in ' console.txt
+    # Not at EL2, where the machine is powered off by HVC.
+    MACHINE=virt,gic-version=3 machine max 1 '' -device "$(vm "$GUEST_ARM" 0x48000000 '')"
+    grep -q '^neve cannot run here: .*EL2.*virtualization=on' console.txt
+}

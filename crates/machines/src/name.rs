@@ -46,8 +46,8 @@ pub enum NameError {
     NoPath(String, String),
     #[error("platform \"{0}\": '@' must be followed by a variant")]
     NoVariant(String),
-    #[error("platform \"{0}\": '@' and the variant come before the options: {1}@{3}+{2}")]
-    VariantLast(String, String, String, String),
+    #[error("platform \"{0}\": '@' and the variant come before the options: {1}")]
+    VariantLast(String, String),
     #[error("platform \"{0}\": an option is written +key=value")]
     Option(String),
     #[error("platform \"{0}\": option \"{1}\" is given twice")]
@@ -109,16 +109,10 @@ impl FromStr for PlatformName {
         };
         let name = word(text, "the name", name)?;
         let mut options = BTreeMap::new();
-        if let (None, Some((options, variant))) = (
-            &variant,
-            options_text.and_then(|options| options.rsplit_once('@')),
-        ) {
-            return Err(NameError::VariantLast(
-                text.into(),
-                base.into(),
-                options.into(),
-                variant.into(),
-            ));
+        let last = options_text.and_then(|options| options.rsplit_once('@'));
+        if let (None, Some((options, variant))) = (&variant, last) {
+            let right = format!("{base}@{variant}+{options}");
+            return Err(NameError::VariantLast(text.into(), right));
         }
         for piece in options_text.into_iter().flat_map(|text| text.split('+')) {
             let (key, value) = piece

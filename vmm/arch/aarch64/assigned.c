@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "common/gic_registers.h"
 #include "vmm/latency/latency_device.h"
 
 #define PCI_DEVICES    "/sys/bus/pci/devices/"
@@ -22,7 +23,7 @@
 
 #define GITS_TRANSLATER 0x10040 /* from the ITS on; a device writes the number of its event there */
 
-#define SHARED_INTERRUPTS (INTERRUPTS - 32) /* without the private ones */
+#define SHARED_INTERRUPTS (INTERRUPTS - GIC_FIRST_SHARED)
 #define MSI_LINE	  SHARED_INTERRUPTS /* of KVM's table, after the shared interrupts' */
 
 /* The device. There is at most one. */
@@ -43,19 +44,19 @@ static bool write_text(const char *path, const char *text)
 	return done;
 }
 
-/* The name of the driver that has the device; "": none. */
-static const char *driver_of(const char *address)
+/* The last part of the path to which a link of the device leads: its driver or IOMMU group. "": there is no such link. */
+static const char *linked(const char *address, const char *link)
 {
-	static char driver[PATH_MAX];
+	static char target[PATH_MAX];
 	char path[PATH_MAX];
 	const char *name;
 	ssize_t bytes;
 
-	snprintf(path, sizeof(path), PCI_DEVICES "%s/driver", address);
-	bytes = readlink(path, driver, sizeof(driver) - 1);
-	driver[bytes > 0 ? bytes : 0] = 0;
-	name = strrchr(driver, '/');
-	return name ? name + 1 : driver;
+	snprintf(path, sizeof(path), PCI_DEVICES "%s/%s", address, link);
+	bytes = readlink(path, target, sizeof(target) - 1);
+	target[bytes > 0 ? bytes : 0] = 0;
+	name = strrchr(target, '/');
+	return name ? name + 1 : target;
 }
 
 /* A device with another driver is refused: this host may be using it. The kernel's probe succeeds also when no driver takes
@@ -70,7 +71,7 @@ static bool bind_driver(const char *address)
 		return fail("assign=%s: there is no such PCI device: give a name of " PCI_DEVICES
 			    ", as 0000:00:01.0",
 			    address);
-	driver = driver_of(address);
+	driver = linked(address, "driver");
 	if (driver[0])
 		return strcmp(driver, "vfio-pci") == 0 ||
 		       fail("assign=%s: the driver %s of this host has the device: unbind the "
@@ -80,7 +81,7 @@ static bool bind_driver(const char *address)
 	if (!write_text(path, "vfio-pci") || !write_text(PCI_PROBE, address))
 		return fail("assign=%s: can't bind the device to vfio-pci: run vmm as root: %m",
 			    address);
-	return driver_of(address)[0] ||
+	return linked(address, "driver")[0] ||
 	       fail("assign=%s: vfio-pci does not take the device: load the module vfio-pci, and "
 		    "boot with an IOMMU (dmesg has the cause)",
 		    address);
@@ -89,15 +90,11 @@ static bool bind_driver(const char *address)
 /* The file of the device's IOMMU group. */
 static int open_group(const char *address)
 {
-	char path[PATH_MAX], group[PATH_MAX] = "";
-	const char *number;
+	const char *number = linked(address, "iommu_group");
+	char path[64];
 
-	snprintf(path, sizeof(path), PCI_DEVICES "%s/iommu_group", address);
-	if (readlink(path, group, sizeof(group) - 1) < 0)
-		return -1;
-	number = strrchr(group, '/');
-	snprintf(path, sizeof(path), "/dev/vfio/%.32s", number ? number + 1 : group);
-	return open(path, O_RDWR | O_CLOEXEC);
+	snprintf(path, sizeof(path), "/dev/vfio/%.32s", number);
+	return number[0] ? open(path, O_RDWR | O_CLOEXEC) : -1;
 }
 
 /* The device may access all of the guest's memory, at the guest's own addresses. */
@@ -216,7 +213,8 @@ bool assigned_add(struct vm *vm)
 	       map_registers(vm, address);
 }
 
-/* The device's MSI becomes event 0 of device 0 of the guest's ITS. The table is replaced as a whole, so it also has the shared interrupts, which KVM's own table begins with. */
+/* The device's MSI becomes event 0 of device 0 of the guest's ITS. The table is replaced as a whole, so it also has the
+ * shared interrupts, which KVM's own table begins with. */
 static bool route_msi(const struct vm *vm)
 {
 	static struct kvm_irq_routing *table;

@@ -178,19 +178,14 @@
  */
 #define MOST_LPI_LOOKS 0x4000000
 
-.macro lpi
-	EACH_BEGIN
-1:
-	ldp x2, x3, [x1, #LPI_WRITTEN]		/* written, offset */
-	add x3, x3, #LPI_COMMAND_BYTES
-	and x3, x3, #(LPI_RING_BYTES - 1)
-	str x3, [x1, #LPI_OFFSET]
-	ldr x4, [x1, #LPI_HANDLED]
+/* Stores `value` to `address`, which makes an interrupt, and waits a bounded time for the handler, which counts. x4:
+ * handled; clobbers x5, its count before; x6, its count now; x7, looks left. */
+.macro TIME_INTERRUPT value, address
 	ldr x5, [x4, #HANDLED_COUNT]
 	mov x7, #MOST_LPI_LOOKS
 	msr daifclr, #2
 	EACH_START
-	str x3, [x2]
+	str \value, [\address]
 2:
 	ldr x6, [x4, #HANDLED_COUNT]
 	cmp x6, x5
@@ -200,6 +195,17 @@
 3:
 	EACH_STOP
 	msr daifset, #2
+.endm
+
+.macro lpi
+	EACH_BEGIN
+1:
+	ldp x2, x3, [x1, #LPI_WRITTEN]		/* written, offset */
+	add x3, x3, #LPI_COMMAND_BYTES
+	and x3, x3, #(LPI_RING_BYTES - 1)
+	str x3, [x1, #LPI_OFFSET]
+	ldr x4, [x1, #LPI_HANDLED]
+	TIME_INTERRUPT x3, x2
 	EACH_NEXT
 .endm
 	TIMED_EACH_PAIR lpi, lpi
@@ -222,20 +228,7 @@
 	ldp x2, x3, [x1, #CARD_CLEAR]		/* clear, set */
 	ldp x4, x9, [x1, #CARD_HANDLED]		/* handled, ticks of rest */
 	mov x8, #1
-	ldr x5, [x4, #HANDLED_COUNT]
-	mov x7, #MOST_LPI_LOOKS
-	msr daifclr, #2
-	EACH_START
-	str w8, [x3]
-2:
-	ldr x6, [x4, #HANDLED_COUNT]
-	cmp x6, x5
-	b.ne 3f
-	subs x7, x7, #1
-	b.ne 2b
-3:
-	EACH_STOP
-	msr daifset, #2
+	TIME_INTERRUPT w8, x3
 	str w8, [x2]
 	TIMED_NOW x10
 4:
