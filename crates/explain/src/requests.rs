@@ -236,7 +236,7 @@ mod tests {
     fn two_rows_are_compared_a_request_the_largest_difference_first() {
         let (_, table) = two().functions();
         assert_eq!(
-            table.heads().collect::<Vec<_>>(),
+            table.heads(),
             ["function", "kind", "where", "vhost", "elvis", "difference"]
         );
         assert_eq!(
@@ -277,7 +277,7 @@ mod tests {
         let one = RequestSpreads::new(vec![row("io-a-d1", 1, &parts)]);
         let (_, table) = one.functions();
         assert_eq!(
-            table.heads().collect::<Vec<_>>(),
+            table.heads(),
             ["function", "kind", "where", "io-a-d1"]
         );
         assert_eq!(table.lines()[0][0], "f30");
