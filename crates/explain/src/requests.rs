@@ -276,10 +276,7 @@ mod tests {
             .collect();
         let one = RequestSpreads::new(vec![row("io-a-d1", 1, &parts)]);
         let (_, table) = one.functions();
-        assert_eq!(
-            table.heads(),
-            ["function", "kind", "where", "io-a-d1"]
-        );
+        assert_eq!(table.heads(), ["function", "kind", "where", "io-a-d1"]);
         assert_eq!(table.lines()[0][0], "f30");
         assert_eq!(table.lines()[SHOWN], ["5 others", "", "", "15"]);
         assert_eq!(table.lines()[SHOWN + 1], ["all", "", "", "465"]);

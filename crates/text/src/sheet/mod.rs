@@ -23,7 +23,7 @@ pub struct Sheet {
     prepared: BTreeMap<(usize, usize), String>,
     /// Whether a terminal has no columns without any text.
     drops_empty: bool,
-    /// Columns of a terminal at which the last cell of a line is wrapped.
+    /// Columns of a terminal at which texts of the last column are wrapped.
     wrap: Option<usize>,
 }
 
@@ -64,7 +64,7 @@ impl Sheet {
         self
     }
 
-    /// Wraps the last cell of each line so that a terminal's lines have at most `columns`.
+    /// Wraps the texts of the last column so that a terminal's lines have at most `columns`. Spanning texts stay.
     pub fn wrapped(mut self, columns: usize) -> Self {
         self.wrap = Some(columns);
         self

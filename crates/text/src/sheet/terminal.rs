@@ -126,27 +126,30 @@ impl<'a> Layout<'a> {
         is_shown.then(|| widest.max(self.sheet.columns[column].wide))
     }
 
-    /// Breaks the last text of each line, so that lines have at most `most` columns.
+    /// Breaks the texts of the last column, so that lines have at most `most` columns.
     fn wrap(&mut self, most: usize) {
-        let mut lines = Vec::new();
-        for line in std::mem::take(&mut self.lines) {
-            let columns: Vec<usize> = (0..line.texts.len()).collect();
-            let Some((last, before)) = line.texts.split_last() else {
-                continue;
+        let last = self.sheet.columns.len().saturating_sub(1);
+        let before: Vec<usize> = (0..last).collect();
+        let gap = self.sheet.columns.last().map_or(0, |column| column.gap);
+        let start = width(self.indent) + self.width(&before) + gap;
+        let lines = std::mem::take(&mut self.lines).into_iter();
+        let lines = lines.flat_map(|line| {
+            let text = line.texts.get(last).filter(|_| !line.spans);
+            let Some(text) = text else {
+                return vec![line];
             };
-            let gap = self.cells(&columns).last().map_or(0, |(_, gap, _)| gap);
-            let start = width(self.indent) + self.width(&columns[..before.len()]) + gap;
-            let mut texts = before.to_vec();
-            for part in wrapped(last, most.saturating_sub(start), "") {
+            let parts = wrapped(text, most.saturating_sub(start), "").into_iter();
+            let lines = parts.enumerate().map(|(number, part)| {
+                let mut texts = match number {
+                    0 => line.texts[..last].to_vec(),
+                    _ => vec![String::new(); last],
+                };
                 texts.push(part);
-                let blank = vec![String::new(); before.len()];
-                lines.push(Shown {
-                    texts: std::mem::replace(&mut texts, blank),
-                    ..line
-                });
-            }
-        }
-        self.lines = lines;
+                Shown { texts, ..line }
+            });
+            lines.collect()
+        });
+        self.lines = lines.collect();
     }
 
     /// Returns those of the columns that are shown, each with the gap before it and its width.

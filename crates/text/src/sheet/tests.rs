@@ -89,7 +89,7 @@ fn the_last_text_is_wrapped_where_it_begins() {
     sheet.ink(0, 1, Ink::Red);
     assert_eq!(
         sheet.to_terminal(" "),
-        " abc  de fgh\n      ij\n some words\n more\n"
+        " abc  de fgh\n      ij\n some words more\n"
     );
     assert!(
         sheet
