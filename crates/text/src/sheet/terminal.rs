@@ -179,10 +179,11 @@ impl<'a> Layout<'a> {
             out += format!("{}{line}", self.indent).trim_end();
             out.push('\n');
         };
-        if !self.sheet.groups.is_empty() {
+        let has_groups = !self.sheet.groups.is_empty();
+        if has_groups {
             put(self.titles(columns, style));
         }
-        if self.heads.iter().any(|head| !head.is_empty()) {
+        if has_groups || self.heads.iter().any(|head| !head.is_empty()) {
             put(self.line(columns, &self.heads, false, style, |_| Some(Ink::Dim)));
         }
         for line in &self.lines {
