@@ -107,6 +107,7 @@ impl Page {
         }
     }
 
+    /// Writes a launch: its end, faults on the line, and the last console text if it did not end well.
     fn launch(&mut self, name: &str, launch: &Launch) {
         let first = match launch.first_record_ms {
             Some(ms) => format!("first record after {}", milliseconds(ms)),
@@ -261,6 +262,7 @@ impl Page {
         }
     }
 
+    /// Writes the figure of a metric and its boots. Boots that agree are one line.
     fn summary(&mut self, name: &str, summary: &Summary) {
         let unit = terminal(&summary.unit).into_owned();
         let value = number::value(summary.value, &summary.unit);

@@ -11,6 +11,7 @@ use ws_text::{Column, Sheet};
 
 const SIDES: [&str; 2] = ["A", "B"];
 
+/// Describes the comparison. Of functions that only one boot executes, at most `most` are listed.
 pub fn text(diverged: &Diverged, most: usize) -> String {
     let mut text = String::new();
     for (side, name) in SIDES.iter().zip(&diverged.boots) {
@@ -172,6 +173,7 @@ fn place(function: &Function, offset: u64) -> String {
     }
 }
 
+/// Lists the functions that only one boot executes, in the order of their first execution.
 fn by_function(text: &mut String, diverged: &Diverged, functions: &Functions, most: usize) {
     let [a, b] = &functions.boots;
     let _ = writeln!(

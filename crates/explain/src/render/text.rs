@@ -107,6 +107,7 @@ impl Explained {
         text
     }
 
+    /// Draws the call tree in the order of time. Calls of fewer than `least` instructions are only counted.
     fn tree_text(&self, least: u64) -> String {
         let mut text = format!(
             "Call tree of the most common path{} ({} of {} samples), in the order of time\n",
