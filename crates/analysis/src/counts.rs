@@ -83,6 +83,7 @@ pub fn judge_counts(base: &Summary, other: &Summary, min_effect: f64) -> Option<
         .collect::<Option<_>>()?;
     let ((base_mode, other_mode), (base_mean, other_mean)) =
         (sides(Figure::Mode)?, sides(Figure::Mean)?);
+    // The same samples need no band. Any other shift counts only outside of both bands.
     let identical = base.is_same(other);
     let (verdict, finding) = if identical {
         (Verdict::NoChange, "exactly the same".to_owned())

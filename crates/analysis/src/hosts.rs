@@ -119,12 +119,14 @@ fn kind(result: &ResultFile) -> String {
     text
 }
 
+/// Judges hosts of one kind: counts against those of most hosts, times against the host in the middle.
 fn judge_kind(results: &[&ResultFile], thresholds: &Thresholds) -> HostKind {
     let exact = results.first().is_some_and(|result| is_exact(result));
     let middle = (!exact && results.len() >= FEWEST).then(|| middle(results));
     let middle = middle.flatten();
     let common = common(results);
     let most = most(if exact { results } else { &[] });
+    // Each host but the middle one is compared once: the correction is Bonferroni's.
     let thresholds = Thresholds {
         significance: thresholds.significance / (results.len().max(2) - 1) as f64,
         ..*thresholds

@@ -217,6 +217,7 @@ impl<'a> Pair<'a> {
         }
     }
 
+    /// Returns the comparison of the row; `time` is the verdict on a row of times.
     pub fn row(&self, time: Option<TimeVerdict>, thresholds: &Thresholds) -> RowComparison {
         let some = self.base.as_ref().or(self.other.as_ref());
         let value = |side: &Option<Side>| Some(side.as_ref()?.summary.as_ref()?.value);
@@ -242,6 +243,8 @@ impl<'a> Pair<'a> {
             counts: None,
             why: None,
         };
+        // The order matters: unlike conditions allow no verdict, then a row without figures has none, then a row that
+        // costs nothing on one side has no ratio.
         if row.refused {
             let fields: Vec<String> = self.refused.iter().map(Unlike::describe).collect();
             row.why = Some(format!("different {}", fields.join(", ")));

@@ -116,6 +116,7 @@ pub fn trends(
         .collect()
 }
 
+/// Finds trends of one machine and unit on hosts of one kind; none if they have one kernel.
 fn of_group(
     points: &[&TrendPoint],
     kernels: &[String],
@@ -155,6 +156,7 @@ fn of_group(
     };
     let index = |point: &TrendPoint| used.binary_search(place.get(&*point.kernel)?).ok();
     for (benchmark, seen) in rows(points, index, scale) {
+        // The logarithm of a time of zero is not finite.
         if seen.iter().any(|one| !one.value.is_finite()) {
             found.near_zero += 1;
             continue;

@@ -85,6 +85,7 @@ fn hardware_flag(place: &Place) -> Option<&'static str> {
     }
 }
 
+/// Checks for VMX or SVM. Other architectures have no flag for it: only the device shows it there.
 fn hardware(place: &Place, virtual_machine: bool, device: bool) -> Finding {
     if let Some(name) = hardware_flag(place) {
         return HARDWARE.ok(name);
@@ -160,6 +161,7 @@ fn permission(sys: &dyn Sys, place: &Place, virtual_machine: bool, node: Option<
     DEVICE.problem(found, Some(cure))
 }
 
+/// Explains a missing /dev/kvm. A container hides the device whatever the CPU has, so it is checked first.
 fn missing(place: &Place, virtual_machine: bool) -> Finding {
     if place.container {
         return DEVICE.problem(

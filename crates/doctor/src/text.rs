@@ -2,11 +2,12 @@
 //! prints. All text from the host is escaped.
 
 use crate::finding::{Cure, Finding, Group, Here, Report, Severity};
-use ws_text::{Ink, Style, pad_right, terminal, width};
+use ws_text::{Column, Ink, Sheet, Style, terminal, wrapped};
 
-/// Column at which text is wrapped. Commands are not wrapped, so that they can be copied.
+/// Column at which text is wrapped.
 const COLUMNS: usize = 100;
-const INDENT: &str = "           ";
+/// Columns before a finding's title: its severity, and gaps.
+const INDENT: usize = 11;
 /// Limit of findings in the short form.
 const SHORT_MOST: usize = 3;
 
@@ -30,16 +31,25 @@ pub fn long(report: &Report, colour: bool) -> String {
             ""
         },
     );
-    let titles = report.findings.iter().map(|finding| width(finding.title));
-    let title_columns = titles.max().unwrap_or_default();
+    let mut sheet = Sheet::new([
+        // Names of groups begin here, before the findings' severities.
+        Column::text(""),
+        Column::text("").wide(7),
+        Column::text(""),
+        Column::text(""),
+    ])
+    .wrapped(COLUMNS);
     let mut group = None;
     for finding in &report.findings {
         if group != Some(finding.group) {
             group = Some(finding.group);
-            text += &format!("\n{}\n", style.bold(group_name(finding.group)));
+            sheet.span([String::new()]);
+            sheet.ink(sheet.len(), 0, Ink::Bold);
+            sheet.span([group_name(finding.group).to_owned()]);
         }
-        add(&mut text, finding, title_columns, &style);
+        add(&mut sheet, finding);
     }
+    text += &sheet.to_coloured("", &style);
     text += &format!("\n{}\n", counts(report));
     text
 }
@@ -51,47 +61,45 @@ fn or_unknown(text: &str, unknown: &str) -> String {
     }
 }
 
-fn add(text: &mut String, finding: &Finding, title_columns: usize, style: &Style) {
-    let word = pad_right(finding.severity.name(), 7);
-    let head = format!(
-        "  {}  {}  ",
-        style.ink(ink(finding.severity), &word),
-        pad_right(finding.title, title_columns)
-    );
-    let first = 2 + 7 + 2 + title_columns + 2;
-    *text += &head;
-    *text += &wrapped(&terminal(&finding.found), first);
+fn add(sheet: &mut Sheet, finding: &Finding) {
+    sheet.ink(sheet.len(), 1, ink(finding.severity));
+    sheet.extend([[
+        String::new(),
+        finding.severity.name().to_owned(),
+        finding.title.to_owned(),
+        finding.found.clone(),
+    ]]);
     if finding.severity == Severity::Ok {
         return;
     }
-    *text += INDENT;
-    *text += &wrapped(finding.why, INDENT.len());
+    below(sheet, wrapped(finding.why, COLUMNS - INDENT, ""));
     if let Some(cure) = &finding.cure {
-        add_cure(text, cure);
+        add_cure(sheet, cure);
     }
 }
 
-fn add_cure(text: &mut String, cure: &Cure) {
-    let indent = INDENT.len() + "cure: ".len();
-    *text += &format!("{INDENT}cure: ");
-    *text += &wrapped(&terminal(&cure.advice), indent);
-    if let Some(command) = &cure.command {
-        *text += &format!("{INDENT}      {}\n", terminal(command));
-    }
-    let where_to = match (cure.here, &cure.obstacle) {
+fn add_cure(sheet: &mut Sheet, cure: &Cure) {
+    let hanging = " ".repeat("cure: ".len());
+    let advice = format!("cure: {}", terminal(&cure.advice));
+    below(sheet, wrapped(&advice, COLUMNS - INDENT, &hanging));
+    // A command is not wrapped, so that it can be copied.
+    let command = cure.command.iter();
+    below(sheet, command.map(|command| format!("{hanging}{command}")));
+    let place = match (cure.here, &cure.obstacle) {
         (Here::Yes, _) => return,
         (Here::Root, _) => "needs root".to_owned(),
         (Here::No, None) => "not from here".to_owned(),
         (Here::No, Some(why)) => format!("not from here: {why}"),
     };
-    *text += &format!("{INDENT}      ");
-    *text += &wrapped(&terminal(&where_to), indent);
+    let place = format!("{hanging}{}", terminal(&place));
+    below(sheet, wrapped(&place, COLUMNS - INDENT, &hanging));
 }
 
-/// Wraps `text`, whose lines all start at column `indent`.
-fn wrapped(text: &str, indent: usize) -> String {
-    let lines = ws_text::wrapped(text, COLUMNS.saturating_sub(indent), "");
-    lines.join(&format!("\n{}", " ".repeat(indent))) + "\n"
+/// Adds lines below a finding, from the column of its title on.
+fn below(sheet: &mut Sheet, lines: impl IntoIterator<Item = String>) {
+    for line in lines {
+        sheet.span([String::new(), String::new(), line]);
+    }
 }
 
 fn counts(report: &Report) -> String {

@@ -8,8 +8,8 @@ use crate::place::{Function, Kind};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::fmt::Write;
 use ws_text::number::{grouped, signed};
+use ws_text::{Column, Sheet};
 
 /// Kind of a function's change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
@@ -68,7 +68,8 @@ impl Changed {
         self.after.total as i64 - self.before.total as i64
     }
 
-    fn line(&self) -> String {
+    /// The cells of a table: own instructions, with callees, calls, and the function with its change.
+    fn cells(&self) -> [String; 4] {
         let [before, after] = [self.before, self.after].map(|part| match part.calls {
             0 if part.inlined > 0 => "inlined".to_owned(),
             calls => grouped(calls as i64),
@@ -77,12 +78,8 @@ impl Changed {
             true => after,
             false => format!("{before} > {after}"),
         };
-        let (own, total) = (signed(self.own()), signed(self.total()));
-        let Self { name, change, .. } = self;
-        format!(
-            "{own:>9} {total:>9} {calls:>15}  {name}: {}\n",
-            change.word()
-        )
+        let what = format!("{}: {}", self.name, self.change.word());
+        [signed(self.own()), signed(self.total()), calls, what]
     }
 }
 
@@ -228,21 +225,20 @@ impl Difference {
     /// Returns the difference as text; functions whose own instructions changed by less than `least` are summed up.
     pub fn to_text(&self, least: u64) -> String {
         let is_shown = |changed: &&Changed| changed.own().unsigned_abs() >= least.max(1);
-        let mut text = format!(
-            "{}\n{:>9} {:>9} {:>15}  function, and how\n",
-            self.sentence(),
-            "own",
-            "total",
-            "calls"
-        );
-        for changed in self.functions.iter().filter(is_shown) {
-            text += &changed.line();
-        }
+        let mut sheet = Sheet::new([
+            Column::number("own").wide(9),
+            Column::number("total").wide(9).after(1),
+            Column::number("calls").wide(15).after(1),
+            Column::text("function, and how"),
+        ]);
+        let shown = self.functions.iter().filter(is_shown);
+        sheet.extend(shown.map(Changed::cells));
         let rest = self.functions.iter().filter(|changed| !is_shown(changed));
         let rest: Vec<i64> = rest.map(Changed::own).filter(|own| *own != 0).collect();
         let smaller = format!("{} functions that changed by less than {least}", rest.len());
         let mut put = |own: i64, what: &str| {
-            let _ = writeln!(text, "{:>9} {:>9} {:>15}  {what}", signed(own), "", "");
+            let none = String::new();
+            sheet.extend([[signed(own), none.clone(), none, what.to_owned()]]);
         };
         let others = [
             (rest.iter().sum(), &*smaller),
@@ -272,7 +268,7 @@ impl Difference {
             );
         }
         put(self.sum(), "in all, as measured");
-        text
+        format!("{}\n{}", self.sentence(), sheet.to_terminal(""))
     }
 
     /// Returns the difference as JSON.

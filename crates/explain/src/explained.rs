@@ -438,6 +438,8 @@ struct Counted {
     returns: u64,
 }
 
+/// Counts accesses to registers by class and phase, and the host's returns from traps. User space is left
+/// out.
 fn count_registers(
     trace: &Trace,
     path: &Followed,

@@ -149,7 +149,7 @@ fn fields_of_the_vmcb_are_registers_of_a_phase() {
         ..crate::render::Shown::default()
     });
     assert!(
-        text.contains("\nVMCB control area   EXITCODE              1/0                -\n"),
+        text.contains("\nVMCB control area      EXITCODE              1/0                -\n"),
         "{text}"
     );
     assert_eq!(explained.accessing[&Class::VmcbControl].reads, 1);

@@ -318,6 +318,7 @@ impl Fields<'_> {
         })
     }
 
+    /// Parses a line: class, access and cycles (`to`: a range), for one access or as many as `accesses` says.
     fn price(&self) -> Result<(Item, Access, Price), PriceError> {
         let class = self.text("class");
         let Some(item) = Item::named(class) else {

@@ -236,7 +236,7 @@ mod tests {
     fn two_rows_are_compared_a_request_the_largest_difference_first() {
         let (_, table) = two().functions();
         assert_eq!(
-            table.heads().collect::<Vec<_>>(),
+            table.heads(),
             ["function", "kind", "where", "vhost", "elvis", "difference"]
         );
         assert_eq!(
@@ -276,10 +276,7 @@ mod tests {
             .collect();
         let one = RequestSpreads::new(vec![row("io-a-d1", 1, &parts)]);
         let (_, table) = one.functions();
-        assert_eq!(
-            table.heads().collect::<Vec<_>>(),
-            ["function", "kind", "where", "io-a-d1"]
-        );
+        assert_eq!(table.heads(), ["function", "kind", "where", "io-a-d1"]);
         assert_eq!(table.lines()[0][0], "f30");
         assert_eq!(table.lines()[SHOWN], ["5 others", "", "", "15"]);
         assert_eq!(table.lines()[SHOWN + 1], ["all", "", "", "465"]);

@@ -109,6 +109,7 @@ pub fn walk(
         path,
         places,
         functions,
+        // A level is a byte.
         stacks: vec![Stack::default(); 256],
         tree: Tree::default(),
         children: HashMap::new(),

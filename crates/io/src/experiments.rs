@@ -185,6 +185,7 @@ impl Asked {
         Ok(())
     }
 
+    /// Returns the loads of an experiment, and its servers (docs/elvis-results.md has the reasons).
     fn part(&self, experiment: Experiment) -> Result<Part, Usage> {
         self.check(experiment)?;
         let numbers = |full: &[u16], quick: &[u16]| {

@@ -33,6 +33,7 @@ pub(crate) fn image(place: &Place, number: usize) -> io::Result<Option<PathBuf>>
     Ok(Some(path))
 }
 
+/// The command of elvis: a device at each socket. Parameters of the policy have no options, so they are in a file.
 pub(crate) fn elvis(
     place: &Place,
     mode: &str,
@@ -99,6 +100,7 @@ pub(crate) fn testpmd(place: &Place, sockets: &[PathBuf]) -> io::Result<Command>
 /// Longest polling of qemu-storage-daemon's I/O thread before it sleeps, in ns: longer than any pause of a busy client.
 const POLL_MAX_NS: u64 = 1_000_000;
 
+/// The command of qemu-storage-daemon: an export at each socket. With `polls`, one polling I/O thread serves all.
 pub(crate) fn storage_daemon(
     place: &Place,
     polls: bool,

@@ -67,6 +67,7 @@ impl Run {
                 perturbed: None,
             });
         }
+        // A round that failed is a launch too: the file shows that it was tried.
         let mut at = 0;
         if let Some(boot) = self.boots.last_mut() {
             at = u32::try_from(boot.launches.len()).unwrap_or(u32::MAX);

@@ -54,6 +54,7 @@ pub fn pack(entries: &[Entry]) -> Result<Vec<u8>, MachineError> {
     Ok(bytes)
 }
 
+/// Writes the archive. Folders come before their files: the kernel creates no folder by itself.
 fn write(to: &mut impl Write, entries: &[Entry]) -> io::Result<()> {
     let mut inode = 0u32;
     let mut add = |to: &mut dyn Write, path: &str, mode: u32, bytes: &[u8]| {

@@ -149,6 +149,8 @@ fn whole_words(what: &'static str, range: Range, unit: u64) -> Result<(), ImageE
     Err(ImageError::Range { what, range, why })
 }
 
+/// Makes an image of the ranges that the user names, whose addresses are offsets in the file. Ranges may not
+/// overlap: veneers would overwrite code.
 fn raw(bytes: &[u8], outline: &Outline) -> Result<Image, ImageError> {
     let file = Range {
         start: 0,
@@ -209,6 +211,7 @@ fn damaged(error: impl ToString) -> ImageError {
 
 type Elf<'a> = ElfFile64<'a, LittleEndian>;
 
+/// Finds the code of an ELF file by its mapping symbols: data between code must stay as it is.
 fn elf(bytes: &[u8]) -> Result<Image, ImageError> {
     let elf = Elf::parse(bytes).map_err(|e| ImageError::NotElf(e.to_string()))?;
     if elf.architecture() != Architecture::Aarch64 {

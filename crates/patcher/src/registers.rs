@@ -81,6 +81,7 @@ impl Registers {
         Self::parse(SOURCE)
     }
 
+    /// Parses neve's table. A register's number is the place of its row, as in neve.
     fn parse(source: &'static str) -> Result<Self, TableError> {
         let behind = number_in(source, "#define REGISTER_OFFSET(", "(page) :")?;
         let table = source

@@ -192,6 +192,7 @@ struct Cast<'a> {
 }
 
 impl<'a> Cast<'a> {
+    /// Chooses the CPUs of each program of a row. A side that does not work has all CPUs.
     fn of(row: &'a PlaceRow, is_emulator: bool, all: &'a str) -> Self {
         let [host, guest] = [Side::Host, Side::Guest].map(|side| work(row.kind, side, is_emulator));
         let cast = Self {

@@ -285,6 +285,7 @@ pub fn machine(
         let elf = fs::read(&program.path).with_context(|| path.to_string())?;
         let placed = Image::of_elf(program.name, role, &elf, trace);
         images.extend(placed.with_context(|| path.to_string())?);
+        // A program may be several images, each of which has an entry.
         files.resize(images.len(), Some(program.path.clone()));
     }
     let machine = Machine {

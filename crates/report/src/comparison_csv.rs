@@ -1,60 +1,58 @@
 //! Comparisons as CSV.
 
 use crate::Comparisons;
-use crate::text::spreadsheet;
+use crate::text::{Set, Sheet};
 use ws_analysis::{RowComparison, SuiteComparison, Verdict};
 
-/// The heads of the CSV.
-pub(crate) const CSV: [&str; 23] = [
-    "base_platform",
-    "other_platform",
-    "benchmark",
-    "category",
-    "unit",
-    "base",
-    "other",
-    "base_boots",
-    "other_boots",
-    "verdict",
-    "ratio",
-    "ratio_low",
-    "ratio_high",
-    "scatter",
-    "rank_sum_p",
-    "more_boots",
-    "added",
-    "added_mean",
-    "band_low",
-    "band_high",
-    "why",
-    "base_host",
-    "other_host",
+use Set::{Number, Text};
+
+/// The columns of the CSV.
+pub(crate) const COLUMNS: [(&str, Set); 23] = [
+    ("base_platform", Text),
+    ("other_platform", Text),
+    ("benchmark", Text),
+    ("category", Text),
+    ("unit", Text),
+    ("base", Number),
+    ("other", Number),
+    ("base_boots", Number),
+    ("other_boots", Number),
+    ("verdict", Text),
+    ("ratio", Number),
+    ("ratio_low", Number),
+    ("ratio_high", Number),
+    ("scatter", Number),
+    ("rank_sum_p", Number),
+    ("more_boots", Number),
+    ("added", Number),
+    ("added_mean", Number),
+    ("band_low", Number),
+    ("band_high", Number),
+    ("why", Text),
+    ("base_host", Text),
+    ("other_host", Text),
 ];
 
 impl Comparisons {
     /// Renders a header and a line for each benchmark (RFC 4180, but with `\n`). Numbers are in full precision.
-    pub fn to_csv(&self) -> Result<String, csv::Error> {
-        let mut csv = csv::Writer::from_writer(Vec::new());
-        csv.write_record(CSV)?;
+    pub fn to_csv(&self) -> String {
+        let mut sheet = Sheet::new(COLUMNS);
         for one in &self.comparisons {
-            for row in &one.rows {
-                csv.write_record(csv_line(one, row))?;
-            }
+            sheet.extend(one.rows.iter().map(|row| csv_line(one, row)));
         }
-        let bytes = csv.into_inner().map_err(|error| error.into_error())?;
-        Ok(String::from_utf8_lossy(&bytes).into_owned())
+        sheet.to_csv()
     }
 }
 
-fn csv_line(one: &SuiteComparison, row: &RowComparison) -> [String; CSV.len()] {
+fn csv_line(one: &SuiteComparison, row: &RowComparison) -> [String; COLUMNS.len()] {
     let number = |number: Option<f64>| number.map_or(String::new(), |n| n.to_string());
     let (time, counts) = (row.time.as_ref(), row.counts.as_ref());
     [
-        spreadsheet(&one.base.platform),
-        spreadsheet(&one.other.platform),
-        spreadsheet(&row.benchmark),
-        spreadsheet(&row.category),
-        spreadsheet(row.unit.as_deref().unwrap_or("")),
+        one.base.platform.clone(),
+        one.other.platform.clone(),
+        row.benchmark.clone(),
+        row.category.clone(),
+        row.unit.clone().unwrap_or_default(),
         number(row.base),
         number(row.other),
         row.boots[0].to_string(),
@@ -71,8 +69,8 @@ fn csv_line(one: &SuiteComparison, row: &RowComparison) -> [String; CSV.len()] {
         number(counts.map(|counts| counts.added_mean)),
         number(counts.map(|counts| counts.band_base.low.min(counts.band_other.low))),
         number(counts.map(|counts| counts.band_base.high.max(counts.band_other.high))),
-        spreadsheet(row.why.as_deref().unwrap_or("")),
-        spreadsheet(one.base.host.as_deref().unwrap_or("")),
-        spreadsheet(one.other.host.as_deref().unwrap_or("")),
+        row.why.clone().unwrap_or_default(),
+        one.base.host.clone().unwrap_or_default(),
+        one.other.host.clone().unwrap_or_default(),
     ]
 }

@@ -1,57 +1,51 @@
 //! The table for other programs: CSV in long form, and JSON, with numbers in full precision.
 
 use crate::table::{Cell, Table, TableRow, verdict_word};
-use crate::text::spreadsheet;
+use crate::text::{Set, Sheet};
 
-/// The number of columns in the CSV.
-const COLUMNS: usize = 23;
+use Set::{Number, Text};
 
 /// The columns of the CSV.
-const HEAD: [&str; COLUMNS] = [
-    "benchmark",
-    "category",
-    "platform",
-    "created",
-    "status",
-    "unit",
-    "value",
-    "min",
-    "max",
-    "boots",
-    "samples",
-    "spread",
-    "exact",
-    "check",
-    "external",
-    "difference",
-    "noise",
-    "external_samples",
-    "external_missing",
-    "baseline",
-    "added",
-    "slowdown",
-    "notes",
+const COLUMNS: [(&str, Set); 23] = [
+    ("benchmark", Text),
+    ("category", Text),
+    ("platform", Text),
+    ("created", Text),
+    ("status", Text),
+    ("unit", Text),
+    ("value", Number),
+    ("min", Number),
+    ("max", Number),
+    ("boots", Number),
+    ("samples", Number),
+    ("spread", Number),
+    ("exact", Text),
+    ("check", Text),
+    ("external", Number),
+    ("difference", Number),
+    ("noise", Number),
+    ("external_samples", Number),
+    ("external_missing", Number),
+    ("baseline", Text),
+    ("added", Number),
+    ("slowdown", Number),
+    ("notes", Text),
 ];
 
 impl Table {
     /// Renders a header and a line for each benchmark and each platform that has it (RFC 4180, but with `\n`). Cells
     /// that a spreadsheet would take for formulas get a leading apostrophe.
-    pub fn to_csv(&self) -> Result<String, csv::Error> {
-        let mut csv = csv::Writer::from_writer(Vec::new());
-        csv.write_record(HEAD)?;
+    pub fn to_csv(&self) -> String {
+        let mut sheet = Sheet::new(COLUMNS);
         for row in &self.rows {
-            for (index, cell) in row.cells.iter().enumerate() {
-                if let Some(cell) = cell {
-                    csv.write_record(self.csv_line(row, index, cell))?;
-                }
-            }
+            let cells = row.cells.iter().enumerate();
+            let cells = cells.filter_map(|(index, cell)| Some((index, cell.as_ref()?)));
+            sheet.extend(cells.map(|(index, cell)| self.csv_line(row, index, cell)));
         }
-        let bytes = csv.into_inner().map_err(|error| error.into_error())?;
-        // All cells are valid UTF-8, so nothing is lost.
-        Ok(String::from_utf8_lossy(&bytes).into_owned())
+        sheet.to_csv()
     }
 
-    fn csv_line(&self, row: &TableRow, index: usize, cell: &Cell) -> [String; COLUMNS] {
+    fn csv_line(&self, row: &TableRow, index: usize, cell: &Cell) -> [String; COLUMNS.len()] {
         let number = |number: Option<f64>| number.map_or(String::new(), |n| n.to_string());
         let column = &self.columns[index];
         let outside = cell.external.as_ref();
@@ -63,12 +57,12 @@ impl Table {
             .chain(&cell.not_compared);
         let notes: Vec<&str> = notes.map(|&note| self.notes[note].as_str()).collect();
         [
-            spreadsheet(&row.benchmark),
-            spreadsheet(&row.category),
-            spreadsheet(&column.platform),
-            spreadsheet(&column.created),
+            row.benchmark.clone(),
+            row.category.clone(),
+            column.platform.clone(),
+            column.created.clone(),
             cell.status.word().into(),
-            spreadsheet(cell.unit.as_deref().unwrap_or("")),
+            cell.unit.clone().unwrap_or_default(),
             number(cell.value),
             number(cell.min),
             number(cell.max),
@@ -82,10 +76,12 @@ impl Table {
             number(outside.and_then(|outside| outside.noise)),
             outside.map_or(String::new(), |outside| outside.samples.to_string()),
             outside.map_or(String::new(), |outside| outside.missing.to_string()),
-            spreadsheet(baseline.map_or("", |baseline| &self.columns[baseline].platform)),
+            baseline.map_or(String::new(), |baseline| {
+                self.columns[baseline].platform.clone()
+            }),
             number(cell.added),
             number(cell.slowdown),
-            spreadsheet(&notes.join("; ")),
+            notes.join("; "),
         ]
     }
 

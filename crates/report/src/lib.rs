@@ -21,7 +21,6 @@ mod grid;
 mod hosts;
 mod kind;
 mod main_rows;
-mod markdown;
 mod model;
 mod nested;
 mod notes;

@@ -2,7 +2,7 @@
 //! cost of a workload's events.
 
 use crate::number;
-use crate::text::{Set, Sheet, Style, terminal};
+use crate::text::{Column, Set, Sheet, Style, terminal};
 use schemars::JsonSchema;
 use serde::Serialize;
 use ws_analysis::UnitKind;
@@ -132,13 +132,12 @@ impl<'a> Page<'a> {
                 })
                 .collect();
             self.line(&format!("  {} = {}", component.symbol(), sum.join(" + ")));
-            for term in terms {
-                self.line(&format!(
-                    "    {:<9} {}",
-                    term.term.symbol(),
-                    term_text(term, &model.unit)
-                ));
-            }
+            let mut sheet = Sheet::new([Column::text("").wide(9), Column::text("").after(1)]);
+            sheet.extend(terms.iter().map(|term| {
+                let symbol = term.term.symbol().to_owned();
+                [symbol, term_text(term, &model.unit)]
+            }));
+            self.text += &sheet.to_terminal("    ");
         }
         self.separation(model);
         self.operators(model);
@@ -236,18 +235,25 @@ impl<'a> Page<'a> {
                 .map_or(String::new(), |why| format!(": {why}"));
             let kind = row.operator.kind.word();
             self.line(&format!("  {}: {kind}{why}", terminal(&row.benchmark)));
-            for point in &row.operator.points {
-                let Some(share) = point.normalized else {
-                    continue;
-                };
-                let bar = "#".repeat((share.clamp(0.0, 2.0) * BAR_COLUMNS / 2.0).round() as usize);
-                let range = match (point.low, point.high) {
-                    (Some(low), Some(high)) => format!("[{low:.3}, {high:.3}]"),
-                    _ => String::new(),
-                };
-                let count = number::value(point.iterations as f64, "count");
-                self.line(&format!("    {count:>13} {share:>6.3} {range:<16} {bar}"));
-            }
+            let mut sheet = Sheet::new([
+                Column::number("").wide(13),
+                Column::number("").wide(6).after(1),
+                Column::text("").wide(16).after(1),
+                Column::text("").after(1),
+            ]);
+            sheet.extend(row.operator.points.iter().filter_map(|point| {
+                let share = point.normalized?;
+                let bar = (share.clamp(0.0, 2.0) * BAR_COLUMNS / 2.0).round() as usize;
+                let range = point.low.zip(point.high);
+                let range = range.map(|(low, high)| format!("[{low:.3}, {high:.3}]"));
+                Some([
+                    number::value(point.iterations as f64, "count"),
+                    format!("{share:.3}"),
+                    range.unwrap_or_default(),
+                    "#".repeat(bar),
+                ])
+            }));
+            self.text += &sheet.to_terminal("    ");
         }
     }
 

@@ -3,7 +3,7 @@
 
 use crate::number::{self, percent};
 use crate::table::{SOFTWARE_KVM, verdict_word};
-use crate::text::{Set, Sheet, Style, console, pad_left, terminal, width};
+use crate::text::{Column, Set, Sheet, Style, console, terminal};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -107,6 +107,7 @@ impl Page {
         }
     }
 
+    /// Writes a launch: its end, faults on the line, and the last console text if it did not end well.
     fn launch(&mut self, name: &str, launch: &Launch) {
         let first = match launch.first_record_ms {
             Some(ms) => format!("first record after {}", milliseconds(ms)),
@@ -261,6 +262,7 @@ impl Page {
         }
     }
 
+    /// Writes the figure of a metric and its boots. Boots that agree are one line.
     fn summary(&mut self, name: &str, summary: &Summary) {
         let unit = terminal(&summary.unit).into_owned();
         let value = number::value(summary.value, &summary.unit);
@@ -372,18 +374,18 @@ impl Page {
         bars.truncate(MAX_BARS);
         let longest = bars.first().map_or(1, |&(_, count)| count);
         bars.sort();
-        let costs: Vec<String> = bars.iter().map(|(cost, _)| cost.to_string()).collect();
-        let cost_columns = costs.iter().map(|cost| width(cost)).max().unwrap_or(0);
-        let count_columns = longest.to_string().len();
-        for (cost, (_, count)) in costs.iter().zip(&bars) {
+        let mut sheet = Sheet::new([
+            Column::number(""),
+            Column::text("").after(1),
+            Column::number("").after(1),
+            Column::text("").after(1),
+        ]);
+        sheet.extend(bars.iter().map(|(cost, count)| {
             let columns = (count * BAR_COLUMNS).div_ceil(longest);
             let bar = "#".repeat(usize::try_from(columns).unwrap_or(0));
-            let count = pad_left(&count.to_string(), count_columns);
-            self.line(
-                4,
-                &format!("{} x {count} {bar}", pad_left(cost, cost_columns)),
-            );
-        }
+            [cost.to_string(), "x".to_owned(), count.to_string(), bar]
+        }));
+        self.out += &sheet.to_terminal(&"  ".repeat(4));
         if left_out > 0 {
             let costs = histogram.bars.len() - MAX_BARS;
             self.line(

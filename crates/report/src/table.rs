@@ -211,6 +211,7 @@ pub fn table(results: &[ResultFile], options: &Options) -> Result<Table, TableEr
 /// Summaries by benchmark.
 type Costs<'a> = BTreeMap<&'a str, Summary>;
 
+/// Makes the column of a platform, with the notes on all its cells.
 fn column(
     result: &ResultFile,
     costs: &Costs,
@@ -262,6 +263,7 @@ fn benchmarks(results: &[ResultFile]) -> Vec<(String, String)> {
     all
 }
 
+/// Makes a cell. A row that failed in some boots has a value, and the reason as a note.
 fn cell(side: &Side, idle: Option<IdleSpread>, notes: &mut Notes) -> Cell {
     let Side { row, summary, .. } = side;
     let mut cell = Cell {

@@ -1,13 +1,19 @@
-//! Renders the table as aligned text.
+//! Renders the table as aligned text and as Markdown.
 
 use crate::grid::{Detail, EXTERNAL_HEADS, Group, groups, legend, reference, shared, texts};
 use crate::table::{Table, TableRow};
-use crate::text::{Style, pad_left, pad_right, terminal, width, wrapped};
+use crate::text::{Column, Ink, Sheet, Style, below_in_markdown, terminal, wrapped};
 use ws_results::Status;
 
-/// The gap between two columns of one platform, and that between platforms.
-const GAP: &str = "  ";
-const GROUP_GAP: &str = "    ";
+/// Least number of rows that no platform can have at which a line names them, without their reasons.
+const ABSENT: usize = 3;
+
+/// The form of a table.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Terminal,
+    Markdown,
+}
 
 impl Table {
     /// Renders aligned text with its legend and notes. Lines have at most `columns` where one platform fits into them:
@@ -25,27 +31,73 @@ impl Table {
     fn drawn(&self, colour: bool, columns: usize, detail: Detail) -> String {
         let style = Style::new(colour);
         let (there, absent) = self.absent();
-        let mut lines = Lines::default();
-        let margin = Margin::of(&there);
         let groups = groups(&there, detail);
-        let blocks = groups.iter().map(|group| Block::new(&there, group, detail));
-        let blocks: Vec<Block> = blocks.collect();
-        let room = columns.saturating_sub(margin.width());
-        for (index, blocks) in side_by_side(&blocks, room).into_iter().enumerate() {
-            if index > 0 {
-                lines.0.push('\n');
-            }
-            lines.blocks(&margin, blocks, &style);
-        }
-        let below = below(&there, &absent, legend(&there, &groups));
+        let mut out = there
+            .sheet(&groups, detail, Form::Terminal)
+            .to_fitted(columns, &style);
+        let below = below(&there, &absent, &groups);
         if !below.is_empty() {
-            lines.0.push('\n');
+            out.push('\n');
         }
-        for line in below.iter().flat_map(|text| wrapped(text, columns, "  ")) {
-            lines.0.push_str(&style.dim(&line));
-            lines.0.push('\n');
+        for line in below
+            .iter()
+            .flat_map(|text| wrapped(&terminal(text), columns, "  "))
+        {
+            out += &format!("{}\n", style.dim(&line));
         }
-        lines.0
+        out
+    }
+
+    /// A Markdown table with its legend and notes. Ends in a newline.
+    pub fn to_markdown(&self) -> String {
+        let groups = groups(self, Detail::Full);
+        let out = self
+            .sheet(&groups, Detail::Full, Form::Markdown)
+            .to_markdown();
+        let below = below(self, &[], &groups);
+        let gap = if below.is_empty() { "" } else { "\n" };
+        out + gap + &below_in_markdown(below.iter().map(String::as_str))
+    }
+
+    /// Returns the table of these platforms. On a terminal, notes that several values of a row have stand beside the
+    /// row's name.
+    fn sheet(&self, groups: &[Group], detail: Detail, form: Form) -> Sheet {
+        let margin = [Column::text("category").once(), Column::text("benchmark")];
+        let mut sheet = Sheet::new(margin).without_empty_columns();
+        for group in groups {
+            let mut remark: Vec<String> = group.notes.iter().map(|note| reference(*note)).collect();
+            if group.baseline && detail == Detail::Full {
+                remark.insert(0, "(baseline)".to_owned());
+            }
+            let platform = &group.column.platform;
+            sheet.group(platform, &remark.join(" "), columns(group));
+        }
+        for (line, row) in self.rows.iter().enumerate() {
+            let elsewhere = match form {
+                Form::Terminal => shared(row),
+                Form::Markdown => Vec::new(),
+            };
+            let notes = elsewhere
+                .iter()
+                .map(|note| format!(" {}", reference(*note)));
+            let benchmark = row.benchmark.clone() + &notes.collect::<String>();
+            let mut cells = vec![row.category.clone(), benchmark];
+            sheet.ink(line, 0, Ink::Dim);
+            for group in groups {
+                let first = cells.len();
+                let cell = row.cells.get(group.index).and_then(Option::as_ref);
+                let texts = texts(cell, group, &elsewhere);
+                cells.extend([texts.value, texts.marks]);
+                cells.extend(group.spread.then_some(texts.spread));
+                cells.extend(texts.external.into_iter().filter(|_| group.external));
+                cells.extend(group.comparison.map(|_| texts.comparison));
+                for column in (first..cells.len()).filter(|_| texts.bad) {
+                    sheet.ink(line, column, Ink::Red);
+                }
+            }
+            sheet.extend([cells]);
+        }
+        sheet
     }
 
     /// Returns the rows that some platform has or should have, and the names of the others if they are many.
@@ -63,207 +115,31 @@ impl Table {
     }
 }
 
+/// Returns a platform's columns: value, its marks, spread, the host's times (3), comparison.
+fn columns(group: &Group) -> Vec<Column> {
+    let unit = group.column.unit.as_deref().unwrap_or("");
+    // Marks follow their value directly.
+    let marks = Column::text("").after(1).joined();
+    let external = EXTERNAL_HEADS.iter().filter(|_| group.external);
+    let more = group.spread.then_some("spread").into_iter();
+    let more = more.chain(external.copied()).chain(group.comparison);
+    let more = more.map(Column::number);
+    [Column::number(unit), marks]
+        .into_iter()
+        .chain(more)
+        .collect()
+}
+
 /// Returns the texts below a table: its legend, the rows that it leaves out, its notes.
-fn below(table: &Table, absent: &[&str], legend: Vec<String>) -> Vec<String> {
-    let mut legend: Vec<String> = legend.iter().map(|line| terminal(line).into()).collect();
+fn below(table: &Table, absent: &[&str], groups: &[Group]) -> Vec<String> {
+    let mut below = legend(table, groups);
     if !absent.is_empty() {
-        let names: Vec<_> = absent.iter().map(|name| terminal(name)).collect();
-        legend.push(format!(
+        below.push(format!(
             "Not on these platforms: {} (why: worldswitch benchmarks --on PLATFORM).",
-            names.join(", ")
+            absent.join(", ")
         ));
     }
     let notes = (0..).zip(&table.notes);
-    legend.extend(notes.map(|(index, note)| format!("{} {}", reference(index), terminal(note))));
-    legend
-}
-
-/// Least number of rows that no platform can have at which a line names them, without their reasons.
-const ABSENT: usize = 3;
-
-/// Groups of blocks that fit side by side into `room`, at least one block each.
-fn side_by_side(blocks: &[Block], room: usize) -> Vec<&[Block]> {
-    let mut groups = Vec::new();
-    let mut rest = blocks;
-    while !rest.is_empty() {
-        let mut used = 0;
-        let fit = rest.iter().take_while(|block| {
-            used += GROUP_GAP.len() + block.width();
-            used <= room
-        });
-        let (group, others) = rest.split_at(fit.count().max(1));
-        groups.push(group);
-        rest = others;
-    }
-    groups
-}
-
-/// Texts at the left of the blocks: each row's category, if the row before has another, and benchmark.
-struct Margin {
-    rows: Vec<[String; 2]>,
-    widths: [usize; 2],
-}
-
-impl Margin {
-    fn of(table: &Table) -> Self {
-        let rows = table.rows.iter().scan(None, |last, row| {
-            let repeated = last.replace(&row.category) == Some(&row.category);
-            let category = if repeated {
-                String::new()
-            } else {
-                terminal(&row.category).into()
-            };
-            let notes = shared(row).into_iter();
-            let notes = notes.map(|note| format!(" {}", reference(note)));
-            let benchmark = terminal(&row.benchmark).into_owned() + &notes.collect::<String>();
-            Some([category, benchmark])
-        });
-        let rows: Vec<[String; 2]> = rows.collect();
-        let widths = [0, 1].map(|i| rows.iter().map(|row| width(&row[i])).max().unwrap_or(0));
-        Self { rows, widths }
-    }
-
-    /// The gap after the category; none where no row has one.
-    fn gap(&self) -> &'static str {
-        if self.widths[0] == 0 { "" } else { GAP }
-    }
-
-    fn width(&self) -> usize {
-        self.widths[0] + self.gap().len() + self.widths[1]
-    }
-}
-
-/// Collects lines without trailing blanks.
-#[derive(Default)]
-struct Lines(String);
-
-impl Lines {
-    /// The heads and rows of blocks that stand side by side.
-    fn blocks(&mut self, margin: &Margin, blocks: &[Block], style: &Style) {
-        let empty = " ".repeat(margin.width());
-        let heads = blocks
-            .iter()
-            .map(|block| style.bold(&pad_left(&block.platform, block.width())));
-        self.push(&empty, heads);
-        let heads = blocks
-            .iter()
-            .map(|block| style.dim(&block.line(&block.heads)));
-        self.push(&empty, heads);
-        for (index, [category, benchmark]) in margin.rows.iter().enumerate() {
-            let category = style.dim(&pad_right(category, margin.widths[0]));
-            let benchmark = pad_right(benchmark, margin.widths[1]);
-            let start = format!("{category}{}{benchmark}", margin.gap());
-            let cells = blocks.iter().map(|block| {
-                let text = block.line(&block.rows[index].0);
-                if block.rows[index].1 {
-                    style.red(&text)
-                } else {
-                    text
-                }
-            });
-            self.push(&start, cells);
-        }
-    }
-
-    fn push(&mut self, start: &str, cells: impl Iterator<Item = String>) {
-        let mut line = start.to_owned();
-        for cell in cells {
-            line.push_str(GROUP_GAP);
-            line.push_str(&cell);
-        }
-        self.0.push_str(line.trim_end());
-        self.0.push('\n');
-    }
-}
-
-/// The most columns that a platform can have.
-const COLUMNS: usize = 7;
-
-/// A platform's columns as text: value, marks, spread, the host's times (3), comparison.
-struct Block {
-    platform: String,
-    heads: [String; COLUMNS],
-    /// The texts of each row, and whether it failed.
-    rows: Vec<([String; COLUMNS], bool)>,
-    widths: [usize; COLUMNS],
-    /// Whether each column is shown.
-    drawn: [bool; COLUMNS],
-}
-
-/// A cell's texts by column, and whether the row failed.
-fn cells(row: &TableRow, group: &Group) -> ([String; COLUMNS], bool) {
-    let cell = row.cells.get(group.index).and_then(Option::as_ref);
-    let texts = texts(cell, group, &shared(row));
-    let value = terminal(&texts.value).into_owned();
-    let [external, differs, noise] = texts.external;
-    let (marks, spread, comparison) = (texts.marks, texts.spread, texts.comparison);
-    let cells = [value, marks, spread, external, differs, noise, comparison];
-    (cells, texts.bad)
-}
-
-impl Block {
-    fn new(table: &Table, group: &Group, detail: Detail) -> Self {
-        let mut platform = terminal(&group.column.platform).into_owned();
-        if group.baseline && detail == Detail::Full {
-            platform.push_str(" (baseline)");
-        }
-        for &note in &group.notes {
-            platform.push_str(&format!(" {}", reference(note)));
-        }
-        let heads = [
-            terminal(group.column.unit.as_deref().unwrap_or("")).into_owned(),
-            String::new(),
-            "spread".into(),
-            EXTERNAL_HEADS[0].into(),
-            EXTERNAL_HEADS[1].into(),
-            EXTERNAL_HEADS[2].into(),
-            group.comparison.unwrap_or("").into(),
-        ];
-        let rows: Vec<_> = table.rows.iter().map(|row| cells(row, group)).collect();
-        let drawn = [
-            true,
-            rows.iter().any(|(t, _)| !t[1].is_empty()),
-            group.spread,
-            group.external,
-            group.external,
-            group.external,
-            group.comparison.is_some(),
-        ];
-        let mut widths = [0; COLUMNS];
-        for texts in rows.iter().map(|(texts, _)| texts).chain([&heads]) {
-            for (widest, text) in widths.iter_mut().zip(texts) {
-                *widest = width(text).max(*widest);
-            }
-        }
-        let mut block = Block {
-            platform,
-            heads,
-            rows,
-            widths,
-            drawn,
-        };
-        // A name wider than its columns widens the first column.
-        block.widths[0] += width(&block.platform).saturating_sub(block.width());
-        block
-    }
-
-    /// The width of the whole block.
-    fn width(&self) -> usize {
-        width(&self.line(&Default::default()))
-    }
-
-    fn line(&self, texts: &[String; COLUMNS]) -> String {
-        let mut line = pad_left(&texts[0], self.widths[0]);
-        for i in (1..COLUMNS).filter(|&i| self.drawn[i]) {
-            // Marks belong to the value and follow it directly.
-            let (gap, pad): (_, fn(&str, usize) -> String) = if i == 1 {
-                (" ", pad_right)
-            } else {
-                (GAP, pad_left)
-            };
-            line.push_str(gap);
-            line.push_str(&pad(&texts[i], self.widths[i]));
-        }
-        line
-    }
+    below.extend(notes.map(|(index, note)| format!("{} {note}", reference(index))));
+    below
 }

@@ -180,6 +180,8 @@ fn found(file: Shipped) -> Result<PathBuf, String> {
     find(file, data, env::current_exe().ok(), env::current_dir().ok())
 }
 
+/// Finds a shipped file. `WORLDSWITCH_DATA` alone counts if it is set. Otherwise an installation goes before a tree,
+/// and the program's tree before the current folder's.
 fn find(
     file: Shipped,
     data: Option<PathBuf>,

@@ -15,6 +15,6 @@ mod width;
 pub use block::Block;
 pub use escape::{console, html, markdown, spreadsheet, terminal};
 pub use list::and;
-pub use sheet::{Set, Sheet, below_in_markdown, below_on_terminal};
+pub use sheet::{Column, Set, Sheet, below_in_markdown, below_on_terminal};
 pub use style::{Ink, Style};
 pub use width::{pad_left, pad_right, width, wrapped};

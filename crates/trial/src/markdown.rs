@@ -1,9 +1,13 @@
 //! A trial as Markdown: a comment on a patch.
 
+use crate::guilty::Guilty;
 use crate::trial::{Machine, Trial};
 use std::fmt::Write;
-use ws_text::markdown;
 use ws_text::number::signed;
+use ws_text::{Column, Sheet, markdown};
+
+/// The table's column of functions.
+const FUNCTIONS: usize = 6;
 
 impl Trial {
     /// Returns the comment: sentence, table, functions, and the rest folded. `budget` is the text of a budget that the
@@ -35,37 +39,36 @@ impl Trial {
 }
 
 fn table(machine: &Machine) -> String {
-    let mut text = format!(
-        "\n| {}, instructions | before | after | change | | functions |\n|---|--:|--:|--:|--:|---|\n",
-        markdown(&machine.machine)
-    );
-    for row in &machine.rows {
-        let functions = row.functions.iter().map(|guilty| {
-            let place = guilty.place().map(|place| format!(" ({place})"));
-            let place = place.unwrap_or_default();
-            let called = guilty.called().map(|called| format!(" {called}"));
-            format!(
-                "`{}` {}{}",
-                guilty.function.replace('`', "'"),
-                signed(guilty.own),
-                markdown(&(called.unwrap_or_default() + &place))
-            )
-        });
+    let name = format!("{}, instructions", machine.machine);
+    let mut sheet = Sheet::new([
+        Column::text(name),
+        Column::number("before"),
+        Column::number("after"),
+        Column::number("change"),
+        Column::number(""),
+        Column::text("").joined(),
+        Column::text("functions"),
+    ]);
+    for (line, row) in machine.rows.iter().enumerate() {
+        sheet.extend([row.cells()]);
+        let functions = row.functions.iter().map(function);
         let rest = row.rest().map(|rest| markdown(&rest));
         let functions: Vec<String> = functions.chain(rest).collect();
-        let _ = writeln!(
-            text,
-            "| {} | {} | {} | {} | {} {} | {} |",
-            markdown(&row.benchmark),
-            row.before(),
-            row.after(),
-            row.difference(),
-            row.percentage(),
-            row.word(),
-            functions.join("<br>")
-        );
+        sheet.prepare(line, FUNCTIONS, functions.join("<br>"));
     }
-    text
+    format!("\n{}", sheet.to_markdown())
+}
+
+/// Returns a function with its name as code.
+fn function(guilty: &Guilty) -> String {
+    let called = guilty.called().map(|called| format!(" {called}"));
+    let place = guilty.place().map(|place| format!(" ({place})"));
+    format!(
+        "`{}` {}{}",
+        guilty.function.replace('`', "'"),
+        signed(guilty.own),
+        markdown(&(called.unwrap_or_default() + &place.unwrap_or_default()))
+    )
 }
 
 fn details(machine: &Machine) -> String {

@@ -92,6 +92,18 @@ pub(crate) fn figure(value: f64) -> String {
 }
 
 impl TrialRow {
+    /// The cells of a table: benchmark, cost without and with the change, the difference, also in percent, the verdict.
+    pub(crate) fn cells(&self) -> [String; 6] {
+        [
+            self.benchmark.clone(),
+            self.before(),
+            self.after(),
+            self.difference(),
+            self.percentage(),
+            self.word().to_owned(),
+        ]
+    }
+
     /// Cost without the change.
     pub(crate) fn before(&self) -> String {
         figure(self.base)

@@ -1,11 +1,11 @@
 //! A trial as text.
 
-use crate::guilty::Guilty;
+use crate::row::TrialRow;
 use crate::trial::{Machine, Trial};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use ws_text::number::signed;
-use ws_text::{Set, Sheet, terminal, wrapped};
+use ws_text::{Column, Set, Sheet, terminal, wrapped};
 
 /// Columns of a terminal.
 const WIDTH: usize = 100;
@@ -93,39 +93,31 @@ fn table(machine: &Machine) -> String {
         ("", Set::Text),
     ];
     let mut sheet = Sheet::new(heads);
-    sheet.extend(machine.rows.iter().map(|row| {
-        [
-            row.benchmark.clone(),
-            row.before(),
-            row.after(),
-            row.difference(),
-            row.percentage(),
-            row.word().to_owned(),
-        ]
-    }));
-    let drawn = sheet.to_terminal("  ");
-    let mut lines = drawn.lines();
-    let mut text = format!("{}\n", lines.next().unwrap_or_default());
-    for (line, row) in lines.zip(&machine.rows) {
-        let _ = writeln!(text, "{line}");
-        for guilty in &row.functions {
-            let _ = writeln!(text, "      {}", function(guilty));
-        }
-        if let Some(rest) = row.rest() {
-            let _ = writeln!(text, "      {}", terminal(&rest));
+    for row in &machine.rows {
+        sheet.extend([row.cells()]);
+        let functions = functions(row).to_terminal("    ");
+        for line in functions.lines() {
+            sheet.span([line.to_owned()]);
         }
     }
-    text
+    sheet.to_terminal("  ")
 }
 
-fn function(guilty: &Guilty) -> String {
-    let place = guilty.place().map(|place| format!(" ({place})"));
-    let text = format!(
-        "{:>7}  {}{}: {}",
-        signed(guilty.own),
-        guilty.function,
-        place.unwrap_or_default(),
-        guilty.how()
-    );
-    terminal(&text).into_owned()
+/// Returns a row's functions, and the note on them.
+fn functions(row: &TrialRow) -> Sheet {
+    let mut sheet = Sheet::new([Column::number("").wide(7), Column::text("")]);
+    sheet.extend(row.functions.iter().map(|guilty| {
+        let place = guilty.place().map(|place| format!(" ({place})"));
+        let place = place.unwrap_or_default();
+        let what = format!("{}{place}: {}", guilty.function, guilty.how());
+        [signed(guilty.own), what]
+    }));
+    if let Some(rest) = row.rest() {
+        sheet.span([rest]);
+    }
+    sheet
 }
+
+#[cfg(test)]
+#[path = "text_tests.rs"]
+mod tests;

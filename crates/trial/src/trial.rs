@@ -185,6 +185,7 @@ impl Trial {
         serde_json::to_string_pretty(self)
     }
 
+    /// Returns the finding in one sentence: how many figures changed, with the worst one.
     fn say(&self) -> String {
         let count = |verdict| {
             let rows = self.rows();

@@ -244,6 +244,7 @@ fn of_queues(stats: &Stats) -> Vec<MetricFamily> {
     families
 }
 
+/// Returns the metrics of network devices, by queue.
 fn of_frames(stats: &Stats) -> Vec<MetricFamily> {
     let each = |of: &dyn Fn(&FrameCounts) -> u64, reason: Option<&str>| -> Vec<Metric> {
         let mut metrics = Vec::new();

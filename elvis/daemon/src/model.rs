@@ -7,6 +7,7 @@ use elvis_policy::simulation::machine::lab::{COUNTED, Counted, DISKS, Request};
 use elvis_policy::simulation::machine::{Parameter, lab, paper};
 use serde::{Deserialize, Serialize};
 use std::fmt::Write;
+use ws_text::{Column, Sheet};
 
 /// Statements of the paper's text, as docs/reference.md describes them.
 const STATED: &str = include_str!("../../../reference/elvis-2013.csv");
@@ -161,24 +162,7 @@ impl Figures {
                 "\nFigure {}: {}, {} (simulated), by {}",
                 figure.figure, figure.title, figure.unit, figure.steps
             );
-            let _ = write!(text, "{:>4}", "");
-            for curve in &figure.curves {
-                let _ = write!(text, "  {:>26}", curve.name);
-            }
-            text.push('\n');
-            let steps = figure.curves.first().map_or(0, |curve| curve.points.len());
-            for step in 0..steps {
-                for (number, curve) in figure.curves.iter().enumerate() {
-                    let Some((at, value)) = curve.points.get(step) else {
-                        continue;
-                    };
-                    if number == 0 {
-                        let _ = write!(text, "{at:>4}");
-                    }
-                    let _ = write!(text, "  {:>26}", shown(*value));
-                }
-                text.push('\n');
-            }
+            text += &points(figure).to_terminal("");
         }
         text.push('\n');
         for it in &self.statements {
@@ -200,6 +184,27 @@ impl Figures {
         }
         text
     }
+}
+
+/// Returns a figure's curves, a column each.
+fn points(figure: &Figure) -> Sheet {
+    let curves = figure.curves.iter();
+    let columns = curves.map(|curve| Column::number(&*curve.name).wide(26));
+    let mut sheet = Sheet::new([Column::number("").wide(4)].into_iter().chain(columns));
+    let first = figure.curves.first();
+    let steps = first.into_iter().flat_map(|curve| &curve.points);
+    sheet.extend(steps.enumerate().map(|(step, (at, _))| {
+        let curves = figure.curves.iter();
+        let values = curves.map(|curve| {
+            let point = curve.points.get(step);
+            point.map_or(String::new(), |(_, value)| shown(*value))
+        });
+        [at.to_string()]
+            .into_iter()
+            .chain(values)
+            .collect::<Vec<_>>()
+    }));
+    sheet
 }
 
 fn shown(value: f64) -> String {
@@ -266,30 +271,42 @@ fn devices_by(simulated: impl Fn(u32) -> f64) -> Vec<OfDevices> {
 /// Returns the comparison by devices as text.
 #[must_use]
 pub fn devices_text(all: &[OfDevices]) -> String {
-    let mut text = format!(
-        "\n{:<8} {:>9} {:>10}\n",
-        "devices", "measured", "requests/s"
-    );
-    for it in all {
+    let mut sheet = Sheet::new([
+        Column::text("devices").wide(8),
+        Column::number("measured").wide(9).after(1),
+        Column::number("requests/s").wide(10).after(1),
+        Column::number("").wide(8).after(1),
+        Column::text(""),
+    ]);
+    sheet.extend(all.iter().map(|it| {
         let off = 100.0 * (it.simulated / it.measured - 1.0);
-        let fitted = if it.fitted { "  fitted" } else { "" };
-        let _ = writeln!(
-            text,
-            "{:<8} {:>9.0} {:>10.0} {off:>+6.1} %{fitted}",
-            it.devices, it.measured, it.simulated
-        );
-    }
-    text
+        [
+            it.devices.to_string(),
+            format!("{:.0}", it.measured),
+            format!("{:.0}", it.simulated),
+            format!("{off:+.1} %"),
+            if it.fitted { "fitted" } else { "" }.to_owned(),
+        ]
+    }));
+    format!("\n{}", sheet.to_terminal(""))
 }
 
 /// Returns the comparison with the lab as text.
 #[must_use]
 pub fn lab_text(all: &[Checked]) -> String {
-    let mut text = format!(
-        "{:<15} {:>5}  {:>9} {:>9} {:>8}  {:>8} {:>8} {:>8}\n",
-        "disk", "depth", "counted", "insns", "", "counted", "exits", ""
-    );
-    for it in all {
+    let number = |head, wide| Column::number(head).wide(wide).after(1);
+    let mut sheet = Sheet::new([
+        Column::text("disk").wide(15),
+        number("depth", 5),
+        Column::number("counted").wide(9),
+        number("insns", 9),
+        number("", 8),
+        Column::number("counted").wide(8),
+        number("exits", 8),
+        number("", 8),
+        Column::text(""),
+    ]);
+    sheet.extend(all.iter().map(|it| {
         let off = |value: f64, counted: f64| format!("{:+.1} %", 100.0 * (value / counted - 1.0));
         let (counted, simulated) = (&it.counted, &it.simulated);
         let verdict = match (it.fitted, it.agrees) {
@@ -297,20 +314,19 @@ pub fn lab_text(all: &[Checked]) -> String {
             (false, true) => "",
             (false, false) => "off by more than 15 %",
         };
-        let _ = writeln!(
-            text,
-            "{:<15} {:>5}  {:>9.0} {:>9.0} {:>8}  {:>8.3} {:>8.3} {:>8}  {verdict}",
-            counted.disk,
-            counted.depth,
-            counted.insns,
-            simulated.insns,
+        [
+            counted.disk.to_owned(),
+            counted.depth.to_string(),
+            format!("{:.0}", counted.insns),
+            format!("{:.0}", simulated.insns),
             off(simulated.insns, counted.insns),
-            counted.exits,
-            simulated.exits,
+            format!("{:.3}", counted.exits),
+            format!("{:.3}", simulated.exits),
             off(simulated.exits, counted.exits),
-        );
-    }
-    text
+            verdict.to_owned(),
+        ]
+    }));
+    sheet.to_terminal("")
 }
 
 /// Returns all parameters: of the paper's machine, of its loads, and of the lab.
@@ -331,17 +347,20 @@ pub fn parameters_text() -> String {
     let mut text = String::new();
     for (what, parameters) in parameters() {
         let _ = writeln!(text, "{what}:");
-        for it in parameters {
+        let mut sheet = Sheet::new([
+            Column::text("").wide(18),
+            Column::number("").wide(9).after(1),
+            Column::text("").wide(13).after(1),
+            Column::text("").after(1),
+        ]);
+        sheet.extend(parameters.iter().map(|it| {
             let value = match it.value {
                 u64::MAX => "no limit".to_owned(),
                 value => value.to_string(),
             };
-            let _ = writeln!(
-                text,
-                "  {:<18} {value:>9} {:<13} {}",
-                it.name, it.unit, it.source
-            );
-        }
+            [it.name.into(), value, it.unit.into(), it.source.into()]
+        }));
+        text += &sheet.to_terminal("  ");
     }
     text
 }

@@ -4,7 +4,7 @@ use elvis_policy::simulation::{Arrival, Costs, Group, Mode, Outcome, Scenario};
 use elvis_policy::{Params, PlacementParams, RateLimit};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use std::fmt::Write;
+use ws_text::{Column, Sheet};
 
 /// Reads a group of devices from `KEY=VALUE,...`: `devices`; `depth` and `think_us` (closed loop) or
 /// `per_s` (open loop), with `on_us` and `off_us` (bursts) or `most_per_s` and `period_ms` (rate rises
@@ -125,40 +125,43 @@ pub fn play(scenario: &Scenario, modes: &[Mode]) -> Result<Vec<Outcome>, String>
 /// Returns the outcomes as a table.
 #[must_use]
 pub fn table(outcomes: &[Outcome]) -> String {
-    let mut text = String::new();
-    let us = |ns: u64| ns as f64 / 1e3;
-    // Writing to a string can't fail.
-    let _ = writeln!(
-        text,
-        "{:<18} {:<24} {:>7} {:>11} {:>9} {:>9} {:>9} {:>6} {:>9}",
-        "mode", "devices", "number", "requests/s", "p50 us", "p99 us", "p99.9 us", "Jain", "kicks"
-    );
+    let us = |ns: u64| format!("{:.1}", ns as f64 / 1e3);
+    let number = |head, wide| Column::number(head).wide(wide).after(1);
+    let mut sheet = Sheet::new([
+        Column::text("mode").wide(18),
+        Column::text("devices").wide(24).after(1),
+        number("number", 7),
+        number("requests/s", 11),
+        number("p50 us", 9),
+        number("p99 us", 9),
+        number("p99.9 us", 9),
+        number("Jain", 6),
+        number("kicks", 9),
+    ]);
     for outcome in outcomes {
         for (row, group) in outcome.groups.iter().enumerate() {
             let (mode, kicks) = match row {
                 0 => (outcome.mode.name(), outcome.kicks.to_string()),
                 _ => ("", String::new()),
             };
-            let name: String = group.name.chars().take(24).collect();
-            let _ = writeln!(
-                text,
-                "{mode:<18} {name:<24} {:>7} {:>11.0} {:>9.1} {:>9.1} {:>9.1} {:>6.3} {kicks:>9}",
-                group.devices,
-                group.per_s,
+            sheet.extend([[
+                mode.to_owned(),
+                group.name.chars().take(24).collect(),
+                group.devices.to_string(),
+                format!("{:.0}", group.per_s),
                 us(group.p50_ns),
                 us(group.p99_ns),
                 us(group.p999_ns),
-                group.jain,
-            );
+                format!("{:.3}", group.jain),
+                kicks,
+            ]]);
         }
         let cores = outcome.cores;
         let all = cores.serving_ns + cores.polling_ns + cores.overhead_ns + cores.asleep_ns;
         let share = |ns: u64| 100.0 * ns as f64 / all.max(1) as f64;
-        let _ = writeln!(
-            text,
-            "{:<18} core time: {:.1} % serving, {:.1} % polling in vain, {:.1} % switching and \
+        let times = format!(
+            "core time: {:.1} % serving, {:.1} % polling in vain, {:.1} % switching and \
              waking, {:.1} % asleep; {} calls, {} stuck exits; Jain of all {:.3}",
-            "",
             share(cores.serving_ns),
             share(cores.polling_ns),
             share(cores.overhead_ns),
@@ -167,20 +170,21 @@ pub fn table(outcomes: &[Outcome]) -> String {
             outcome.stuck_exits,
             outcome.jain,
         );
+        sheet.span([String::new(), times]);
         if let Some(placement) = &outcome.placement {
             let cores = &placement.open_cores;
             let least = cores.iter().min().copied().unwrap_or(0);
             let most = cores.iter().max().copied().unwrap_or(0);
             let mean = cores.iter().sum::<usize>() as f64 / cores.len().max(1) as f64;
-            let _ = writeln!(
-                text,
-                "{:<18} placement: {least} to {most} cores in use, {mean:.1} on average; {} opened, {} \
+            let text = format!(
+                "placement: {least} to {most} cores in use, {mean:.1} on average; {} opened, {} \
                  released; {} moves",
-                "", placement.opened, placement.released, placement.moves,
+                placement.opened, placement.released, placement.moves,
             );
+            sheet.span([String::new(), text]);
         }
     }
-    text
+    sheet.to_terminal("")
 }
 
 #[cfg(test)]

@@ -2,9 +2,10 @@
 
 use serde_json::Value;
 use std::fmt::Write;
+use ws_text::{Column, Sheet};
 
-/// Writes the line of one queue, from its values in two outputs of `stats`.
-fn queue_line(text: &mut String, device: &str, now: &Value, before: Option<&Value>, seconds: f64) {
+/// Returns the cells of one queue, from its values in two outputs of `stats`.
+fn cells(device: &str, now: &Value, before: Option<&Value>, seconds: f64) -> [String; 9] {
     let count = |key: &str| {
         let at = |queue: &Value| queue[key].as_u64().unwrap_or(0);
         // Counters continue when a queue is set up again. A new device with the old name starts at 0,
@@ -13,24 +14,24 @@ fn queue_line(text: &mut String, device: &str, now: &Value, before: Option<&Valu
     };
     let requests = count("requests");
     let of_requests = |key| count(key) / requests.max(1.0);
-    let us = |key: &str| now[key].as_f64().unwrap_or(0.0) / 1e3;
+    let us = |key: &str| format!("{:.1}", now[key].as_f64().unwrap_or(0.0) / 1e3);
+    let mib = (count("read_bytes") + count("written_bytes")) / f64::from(1 << 20);
     let state = match (&now["fault"], now["polled"].as_bool()) {
         (Value::String(_), _) => "faulty",
         (_, Some(true)) => "polled",
         _ => "kicked",
     };
-    // Writing to a string can't fail.
-    let _ = writeln!(
-        text,
-        "{device:<24} {:>5} {state:<7} {:>11.0} {:>8.1} {:>9.4} {:>9.4} {:>9.1} {:>9.1}",
-        now["queue"].as_u64().unwrap_or(0),
-        requests / seconds,
-        (count("read_bytes") + count("written_bytes")) / seconds / f64::from(1 << 20),
-        of_requests("kicks"),
-        of_requests("calls"),
+    [
+        device.to_owned(),
+        now["queue"].as_u64().unwrap_or(0).to_string(),
+        state.to_owned(),
+        format!("{:.0}", requests / seconds),
+        format!("{:.1}", mib / seconds),
+        format!("{:.4}", of_requests("kicks")),
+        format!("{:.4}", of_requests("calls")),
         us("latency_p50_ns"),
         us("latency_p99_ns"),
-    );
+    ]
 }
 
 /// Writes a line for each uplink.
@@ -45,6 +46,7 @@ fn uplink_lines(text: &mut String, now: &Value, before: &Value, seconds: f64) {
                 .sum();
             count as f64 / seconds
         };
+        // Writing to a string can't fail.
         let _ = writeln!(
             text,
             "uplink {uplink}: {:.0} frames/s sent, {:.0} received, {:.0} dropped",
@@ -58,31 +60,30 @@ fn uplink_lines(text: &mut String, now: &Value, before: &Value, seconds: f64) {
 /// Returns the table of changes between two looks, `seconds` apart.
 #[must_use]
 pub fn table(now: &Value, before: &Value, seconds: f64) -> String {
-    let mut text = String::new();
     let empty = Vec::new();
-    let _ = writeln!(
-        text,
-        "{:<24} {:>5} {:<7} {:>11} {:>8} {:>9} {:>9} {:>9} {:>9}",
-        "device",
-        "queue",
-        "state",
-        "requests/s",
-        "MiB/s",
-        "kicks/req",
-        "calls/req",
-        "p50 us",
-        "p99 us"
-    );
+    let number = |head, wide| Column::number(head).wide(wide).after(1);
+    let mut sheet = Sheet::new([
+        Column::text("device").wide(24),
+        number("queue", 5),
+        Column::text("state").wide(7).after(1),
+        number("requests/s", 11),
+        number("MiB/s", 8),
+        number("kicks/req", 9),
+        number("calls/req", 9),
+        number("p50 us", 9),
+        number("p99 us", 9),
+    ]);
     for (device, queues) in now["devices"].as_object().into_iter().flatten() {
         let old = before["devices"][device].as_array().unwrap_or(&empty);
         for queue in queues.as_array().unwrap_or(&empty) {
             let old = old.iter().find(|old| old["queue"] == queue["queue"]);
-            queue_line(&mut text, device, queue, old, seconds);
+            sheet.extend([cells(device, queue, old, seconds)]);
         }
         if queues.as_array().is_none_or(Vec::is_empty) {
-            let _ = writeln!(text, "{device:<24}     - not running");
+            sheet.span([device.clone(), "-".to_owned(), "not running".to_owned()]);
         }
     }
+    let mut text = sheet.to_terminal("");
     uplink_lines(&mut text, now, before, seconds);
     let old = before["cores"].as_array().unwrap_or(&empty);
     for (number, core) in now["cores"].as_array().unwrap_or(&empty).iter().enumerate() {

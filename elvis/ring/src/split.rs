@@ -56,6 +56,7 @@ pub struct Split {
 }
 
 impl Split {
+    /// Makes a ring of these areas, to continue at the available entry `next`. The used index is read from the ring.
     pub(crate) fn new(
         size: u32,
         at: &RingAddresses,

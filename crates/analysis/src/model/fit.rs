@@ -319,6 +319,8 @@ impl<'a> Pair<'a> {
         guest - native
     }
 
+    /// Returns the costs of a row: on counts with the range over boots, on times with an interval over resampled boots.
+    /// Boots agree on counts, so resampling would show nothing.
     fn cost(
         &self,
         kind: UnitKind,

@@ -132,6 +132,7 @@ pub fn predict(
             .iter()
             .filter(|event| event.term.component() == component);
         let total = of_it.map(|event| event.total).sum();
+        // A component has a range of its own: on time, ends of intervals do not add up.
         let (low, high) = workload.range(&|event| event.term.component() == component, total);
         ComponentTotal {
             component,

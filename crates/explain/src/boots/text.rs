@@ -7,9 +7,11 @@ use super::placed::{At, Run};
 use crate::place::Function;
 use std::fmt::Write;
 use ws_text::number::grouped;
+use ws_text::{Column, Sheet};
 
 const SIDES: [&str; 2] = ["A", "B"];
 
+/// Describes the comparison. Of functions that only one boot executes, at most `most` are listed.
 pub fn text(diverged: &Diverged, most: usize) -> String {
     let mut text = String::new();
     for (side, name) in SIDES.iter().zip(&diverged.boots) {
@@ -105,20 +107,31 @@ fn runs(text: &mut String, title: &str, runs: &[Run], with_cpu: bool) {
         return;
     }
     let _ = writeln!(text, "\n{title}");
-    for run in runs {
+    let mut sheet = Sheet::new([
+        Column::number("").wide(12),
+        Column::text(""),
+        Column::text("").wide(10).after(1),
+        Column::text(""),
+    ]);
+    sheet.extend(runs.iter().map(|run| {
+        let At {
+            cpu,
+            function,
+            offset,
+            ..
+        } = &run.at;
         let cpu = match with_cpu {
-            true => format!("CPU {} ", run.at.cpu),
+            true => format!("CPU {cpu} "),
             false => String::new(),
         };
-        let _ = writeln!(
-            text,
-            "{:>12}  {cpu}L{} {:<10}  {}",
+        [
             number(run.instructions),
-            run.at.function.level,
-            kind(&run.at.function),
-            place(&run.at.function, run.at.offset),
-        );
-    }
+            format!("{cpu}L{}", function.level),
+            kind(function),
+            place(function, *offset),
+        ]
+    }));
+    *text += &sheet.to_terminal("");
 }
 
 /// Whether any instruction around the difference was executed on another CPU than the first.
@@ -160,6 +173,7 @@ fn place(function: &Function, offset: u64) -> String {
     }
 }
 
+/// Lists the functions that only one boot executes, in the order of their first execution.
 fn by_function(text: &mut String, diverged: &Diverged, functions: &Functions, most: usize) {
     let [a, b] = &functions.boots;
     let _ = writeln!(
@@ -185,13 +199,20 @@ fn by_function(text: &mut String, diverged: &Diverged, functions: &Functions, mo
             "\nFunctions that only {own} executes: {}. The first ones, with the instructions executed before each:",
             number(boot.only.len() as u64)
         );
-        for only in boot.only.iter().take(most) {
-            let _ = writeln!(text, "{}", one(only, other));
-        }
+        let mut sheet = Sheet::new([
+            Column::number("").wide(14),
+            Column::text(""),
+            Column::text("").wide(10).after(1),
+            Column::text(""),
+        ]);
+        let first = boot.only.iter().take(most);
+        sheet.extend(first.map(|only| cells(only, other)));
+        *text += &sheet.to_terminal("");
     }
 }
 
-fn one(only: &Only, other: &str) -> String {
+/// The cells of a function that only one boot executes.
+fn cells(only: &Only, other: &str) -> [String; 4] {
     let function = &only.function;
     let has = match (only.other_level, only.is_in_other) {
         (Some(level), _) => format!("{other} executes it at L{level} only"),
@@ -200,13 +221,12 @@ fn one(only: &Only, other: &str) -> String {
     };
     let after = only.after.as_ref();
     let after = after.map_or(String::new(), |after| format!(", after {after}"));
-    format!(
-        "{:>14}  L{} {:<10}  {}{after} ({has})",
+    [
         number(only.executed_before),
-        function.level,
+        format!("L{}", function.level),
         kind(function),
-        place(function, 0),
-    )
+        format!("{}{after} ({has})", place(function, 0)),
+    ]
 }
 
 fn number(number: u64) -> String {

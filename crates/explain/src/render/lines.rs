@@ -1,11 +1,11 @@
 //! Debug information as text: the code whose inlined functions are known, and lines of the source.
 
 use super::Shown;
+use super::text::counted;
 use crate::debug::LineCount;
 use crate::explained::Explained;
 use crate::per_function::counts;
 use crate::place::Function;
-use std::fmt::Write;
 use ws_text::number::grouped;
 
 impl Explained {
@@ -34,7 +34,7 @@ impl Explained {
             return String::new();
         }
         let least = shown.least;
-        let mut text = format!("Lines of the source, of at least {least} instructions\n");
+        let mut sheet = counted(2);
         for count in counts(&self.tree) {
             let is_shown =
                 |line: &&LineCount| line.function == count.function && line.instructions >= least;
@@ -44,12 +44,13 @@ impl Explained {
             }
             lines.sort_by_key(|line| std::cmp::Reverse(line.instructions));
             let label = self.label(&self.functions[count.function as usize]);
-            let _ = writeln!(text, "{:>9}  {label}", grouped(count.own as i64));
-            for line in lines {
-                let own = grouped(line.instructions as i64);
-                let _ = writeln!(text, "{own:>9}    {}:{}", line.file, line.line);
-            }
+            sheet.extend([[grouped(count.own as i64), label]]);
+            sheet.extend(lines.iter().map(|line| {
+                let at = format!("  {}:{}", line.file, line.line);
+                [grouped(line.instructions as i64), at]
+            }));
         }
-        text
+        let title = format!("Lines of the source, of at least {least} instructions\n");
+        title + &sheet.to_terminal("")
     }
 }

@@ -7,6 +7,7 @@ use crate::reckoning::{Reckoned, Reckoning};
 use crate::registers::Class;
 use std::fmt::Write;
 use ws_text::number::{grouped, share};
+use ws_text::{Column, Sheet};
 
 /// A hypercall's instructions in KVM without VHE and in Xen: `run --suite dall2015` on the lab's default kernels
 /// (README.md).
@@ -21,17 +22,29 @@ impl Explained {
         };
         let names = reckoning.prices.join(", ");
         let mut text = format!(
-            "Estimated in cycles: counts of this run times the prices of {names}; not measured\n{:20} {:>7} {:>9} {:>7} {:>9} {:>12}\n",
-            "", "read", "each", "written", "each", "cycles"
+            "Estimated in cycles: counts of this run times the prices of {names}; not measured\n"
         );
-        for pair in reckoning.lines.chunks(2) {
-            let [first, second] = pair else { continue };
-            put_line(&mut text, first, second);
-        }
+        let number = |head, wide| Column::number(head).wide(wide).after(1);
+        let mut sheet = Sheet::new([
+            Column::text("").wide(20),
+            number("read", 7),
+            number("each", 9),
+            number("written", 7),
+            number("each", 9),
+            number("cycles", 12),
+        ]);
+        let pairs = reckoning.lines.chunks(2);
+        sheet.extend(pairs.filter_map(|pair| match pair {
+            [first, second] => Some(cells(first, second)),
+            _ => None,
+        }));
         let is_whole = reckoning.lines.iter().all(|line| line.count.is_some());
         let sum = range(reckoning.cycles);
         let sum = if is_whole { sum } else { format!("> {sum}") };
-        let _ = writeln!(text, "{:20} {sum:>48}", "sum");
+        let mut last = [const { String::new() }; 6];
+        (last[0], last[5]) = ("sum".to_owned(), sum);
+        sheet.extend([last]);
+        text += &sheet.to_terminal("");
         let share = share(reckoning.unpriced as i64, reckoning.instructions as i64);
         let _ = writeln!(
             text,
@@ -47,7 +60,7 @@ impl Explained {
     }
 }
 
-fn put_line(text: &mut String, first: &Reckoned, second: &Reckoned) {
+fn cells(first: &Reckoned, second: &Reckoned) -> [String; 6] {
     let each = |line: &Reckoned| line.price.map_or_else(|| "-".to_owned(), each);
     let mut cycles = Cycles::default();
     for line in [first, second] {
@@ -65,15 +78,14 @@ fn put_line(text: &mut String, first: &Reckoned, second: &Reckoned) {
         _ if !has_price(first) || !has_price(second) => format!("> {}", range(cycles)),
         _ => range(cycles),
     };
-    let _ = writeln!(
-        text,
-        "{:20} {:>7} {:>9} {:>7} {:>9} {cycles:>12}",
+    [
         first.item.to_string(),
         count(first),
         each(first),
         count(second),
         each(second),
-    );
+        cycles,
+    ]
 }
 
 fn each(price: Price) -> String {

@@ -1,13 +1,16 @@
 //! An explained operation as text: one sentence, the call tree, other paths, phases, registers, the sum.
 
 use crate::explained::Explained;
+use crate::phases::Phase;
 use crate::place::{Function, Kind};
-use crate::render::table::{RegisterRow, RegisterTable};
+use crate::registers::Accesses;
+use crate::render::table::RegisterTable;
 use crate::sum::Sum;
 use crate::traps::Trap;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use ws_text::number::{grouped, share};
+use ws_text::{Column, Sheet};
 
 /// Options of the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,12 +107,20 @@ impl Explained {
         text
     }
 
+    /// Draws the call tree in the order of time. Calls of fewer than `least` instructions are only counted.
     fn tree_text(&self, least: u64) -> String {
-        let of_all = self.turns_text();
         let mut text = format!(
-            "Call tree of the most common path{of_all} ({} of {} samples), in the order of time\n{:>9} {:>8} {:>6}\n",
-            self.windows, self.samples, "total", "own", "calls"
+            "Call tree of the most common path{} ({} of {} samples), in the order of time\n",
+            self.turns_text(),
+            self.windows,
+            self.samples
         );
+        let mut sheet = Sheet::new([
+            Column::number("total").wide(9),
+            Column::number("own").wide(8).after(1),
+            Column::number("calls").wide(6).after(1),
+            Column::text(""),
+        ]);
         let mut open: Vec<(u32, usize)> = Vec::new();
         let mut left_out = Vec::new();
         let mut put = |open: &mut Vec<(u32, usize)>, nodes: &[u32], depth: usize| {
@@ -125,17 +136,15 @@ impl Explained {
         while let Some((index, depth)) = open.pop() {
             let node = &self.tree.nodes[index as usize];
             let function = &self.functions[node.function as usize];
-            let _ = writeln!(
-                text,
-                "{:>9} {:>8} {:>6}  {}{}",
+            sheet.extend([[
                 grouped(node.total as i64),
                 grouped(node.own as i64),
                 function.calls(node.calls),
-                "  ".repeat(depth),
-                self.label(function),
-            );
+                "  ".repeat(depth) + &self.label(function),
+            ]]);
             put(&mut open, &node.children, depth + 1);
         }
+        text += &sheet.to_terminal("");
         if !left_out.is_empty() {
             let sum = left_out.iter().sum::<u64>();
             let _ = writeln!(
@@ -149,88 +158,58 @@ impl Explained {
     }
 
     fn others_text(&self) -> String {
-        let mut text = String::new();
-        for other in &self.others {
-            let _ = writeln!(
-                text,
-                "{:>9} instructions in {}",
-                grouped(other.sum.measured),
-                self.other_text(other)
-            );
-        }
-        if let Some(partial) = self.partial_text() {
-            let _ = writeln!(text, "          {partial}");
-        }
-        match text.is_empty() {
-            true => text,
-            false => format!("Other paths\n{text}"),
-        }
+        let mut sheet = counted(1);
+        sheet.extend(self.others.iter().map(|other| {
+            let what = format!("instructions in {}", self.other_text(other));
+            [grouped(other.sum.measured), what]
+        }));
+        let partial = self.partial_text();
+        sheet.extend(partial.map(|partial| [String::new(), partial]));
+        titled("Other paths\n", &sheet)
     }
 
     fn phases_text(&self) -> String {
-        if self.phases.is_empty() {
-            return String::new();
-        }
-        let mut text = String::from("Phases\n");
-        for (phase, instructions, share) in self.phase_shares() {
-            let _ = writeln!(text, "{:>9}  {phase} ({share})", grouped(instructions));
-        }
-        text
+        let mut sheet = counted(2);
+        sheet.extend(self.phase_shares().map(|(phase, instructions, share)| {
+            [grouped(instructions), format!("{phase} ({share})")]
+        }));
+        titled("Phases\n", &sheet)
     }
 
     fn traps_text(&self) -> String {
         let traps = self.telling_traps();
-        if traps.is_empty() {
-            return String::new();
-        }
         let count: u64 = traps.iter().map(|trap| trap.count).sum();
-        let mut text = format!("Traps: {}\n", grouped(count as i64));
-        for trap in traps {
+        let mut sheet = counted(2);
+        sheet.extend(traps.iter().map(|trap| {
             let Trap {
-                from,
-                to,
-                cause,
-                count,
-                instructions,
+                from, to, cause, ..
             } = trap;
-            let (count, instructions) = (grouped(*count as i64), grouped(*instructions as i64));
-            let _ = writeln!(
-                text,
-                "{instructions:>9}  {count} x L{from} to L{to}: {cause}"
-            );
-        }
-        text
+            let count = grouped(trap.count as i64);
+            let what = format!("{count} x L{from} to L{to}: {cause}");
+            [grouped(trap.instructions as i64), what]
+        }));
+        titled(&format!("Traps: {}\n", grouped(count as i64)), &sheet)
     }
 
     fn registers_text(&self, by_name: bool) -> String {
-        const HEAD: &str = "Registers read/written";
         let RegisterTable { phases, rows } = self.register_table(by_name);
         if rows.is_empty() {
             return String::new();
         }
-        let name = |row: &RegisterRow| {
-            let class = row.class.to_string();
-            let register = row.register.as_deref().unwrap_or_default();
-            format!("{class:20}{register}").trim_end().to_owned()
-        };
-        let lengths = rows.iter().map(|row| name(row).len());
-        let width = lengths.max().unwrap_or(0).max(HEAD.len());
-        let mut text = format!("{HEAD:width$}");
-        for phase in &phases {
-            let _ = write!(text, " {:>16}", phase.to_string());
-        }
-        text.push('\n');
-        for row in &rows {
-            let _ = write!(text, "{:width$}", name(row));
-            for accesses in &row.accesses {
-                let _ = write!(text, " {:>16}", accesses.text());
-            }
-            text.push('\n');
-        }
-        if let Some(why) = self.unnamed() {
-            let _ = writeln!(text, "{why}");
-        }
-        text
+        let names = [
+            Column::text("Registers read/written"),
+            Column::text("").after(1),
+        ];
+        let phases = phases.iter().map(Phase::to_string);
+        let phases = phases.map(|phase| Column::number(phase).wide(16).after(1));
+        let mut sheet = Sheet::new(names.into_iter().chain(phases)).without_empty_columns();
+        sheet.extend(rows.into_iter().map(|row| {
+            let names = [row.class.to_string(), row.register.unwrap_or_default()];
+            let accesses = row.accesses.into_iter().map(Accesses::text);
+            names.into_iter().chain(accesses).collect::<Vec<_>>()
+        }));
+        let why = self.unnamed().map(|why| format!("{why}\n"));
+        sheet.to_terminal("") + &why.unwrap_or_default()
     }
 
     /// Tells how the parts add up to the measurement, in one line.
@@ -258,6 +237,19 @@ impl Explained {
             grouped(guest),
             grouped(measured),
         ) + &self.left_out_sum()
+    }
+}
+
+/// Returns an empty list of numbers of instructions and, after a gap, a text.
+pub(super) fn counted(gap: usize) -> Sheet {
+    Sheet::new([Column::number("").wide(9), Column::text("").after(gap)])
+}
+
+/// Returns a list below its title; empty without lines.
+fn titled(title: &str, list: &Sheet) -> String {
+    match list.is_empty() {
+        true => String::new(),
+        false => title.to_owned() + &list.to_terminal(""),
     }
 }
 

@@ -46,8 +46,8 @@ Phases
        48  handling (65 %)
         4  entry (5 %)
 
-Registers read/written               entry
-SVM, VMX            VMRUN              0/1
+Registers read/written                  entry
+SVM, VMX               VMRUN              0/1
 
 Sum: 74 attributed + 0 of the guest's own = 73 measured + 1 intercepted, which the clock does not charge
 ";

@@ -106,6 +106,7 @@ fn summary(workload: &str, result: &ResultFile) -> Option<Summary> {
     Summary::cost(result.row(workload)?, &result.perturbed())
 }
 
+/// Makes the line of a machine. Only a native time above zero gives a ratio.
 fn line(
     workload: &str,
     result: &ResultFile,

@@ -241,6 +241,7 @@ fn extremes(cells: &[PlacedCell]) -> Option<(Kept, Kept)> {
     (worst.sum_span()[1] < best.sum_span()[0]).then(|| (worst.clone(), best.clone()))
 }
 
+/// Collects the rows of a kind of work into cells, one a pair of places; none if the result has no pair.
 fn placed(
     kind: PlaceKind,
     rows: &[(&PlaceRow, &Row)],

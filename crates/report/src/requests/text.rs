@@ -65,6 +65,7 @@ pub(crate) fn stated(published: &[PublishedRate]) -> Option<String> {
 }
 
 impl Requests {
+    /// Returns the table of devices, a line each.
     pub(crate) fn sheet(&self) -> Sheet {
         use Set::{Number, Text};
         let mut lines = self.lines.iter();

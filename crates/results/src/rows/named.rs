@@ -49,6 +49,7 @@ fn application(name: &str) -> Application {
     }
 }
 
+/// Parses the name of a placement: `place-KIND-SIDE-alone-CPUS` or `place-KIND-SIDE-both-HOST-VM`.
 fn placement(name: &str) -> Option<PlaceRow> {
     let rest = name.strip_prefix(PREFIX)?;
     let of_kind = |kind: PlaceKind| {

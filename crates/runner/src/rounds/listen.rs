@@ -51,6 +51,7 @@ impl Job {
                 return;
             }
         };
+        // Boots that were complete before Ctrl-C count.
         self.cut = common.stop.requested();
         if heard.is_empty() && !self.cut {
             self.failed = Some(
@@ -59,6 +60,7 @@ impl Job {
             );
         }
         let selection = Arc::clone(&self.selection);
+        // First the rows: a boot that was cut short does not name those that it did not reach.
         self.know_rows_of_image(common, &selection, &heard);
         for (index, (report, launch)) in heard.into_iter().enumerate() {
             if let Err(why) = self.instance.heed_hello(&report, None) {

@@ -43,6 +43,7 @@ pub fn changed(
     for row in rows {
         let difference = match difference(row, parts, session, &mut known) {
             Ok(Some(difference)) => Ok(difference),
+            // The user stopped: the output has what is known so far.
             Ok(None) => break,
             Err(why) => Err(format!("{why:#}")),
         };

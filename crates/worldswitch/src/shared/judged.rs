@@ -67,7 +67,7 @@ pub fn judge(
     if !comparisons.over_hosts.is_empty() {
         comparisons.hosts = Some(sides(pairs, thresholds));
     }
-    export(args.export_csv.as_deref(), || Ok(comparisons.to_csv()?))?;
+    export(args.export_csv.as_deref(), || Ok(comparisons.to_csv()))?;
     export(markdown, || Ok(comparisons.to_markdown()))?;
     if !on_stdout {
         output::data(&comparisons.to_terminal(colours.stdout, args.all))?;

@@ -106,6 +106,7 @@ impl RawDevice {
         })
     }
 
+    /// Checks the options of a network device. Each option of another kind of device is an error, with its place.
     fn net(&self, net: &Spanned<String>) -> Result<NetSpec, Wrong> {
         let others = [
             (span(&self.readonly), "readonly"),
@@ -168,6 +169,7 @@ impl RawDevice {
         Err((span, "name", why))
     }
 
+    /// Parses an image: `ram:SIZE`, `null:SIZE` or a file.
     fn source(&self, given: &Spanned<String>) -> Result<Source, Wrong> {
         let image = given.get_ref().as_str();
         let sized = |text: &str| size::parse(text).map_err(|why| (given.span(), "image", why));

@@ -169,6 +169,7 @@ fn in_software(
     };
     let (mut all, mut lost) = (0, 0);
     while let Some((headers, data)) = segments.split() {
+        // Once a segment is in the ring the frame can't be given again: segments without room are lost.
         if lost > 0 {
             lost += 1;
             continue;

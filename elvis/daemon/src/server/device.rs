@@ -105,6 +105,7 @@ impl Device {
         let listener = listen(&spec.socket).map_err(|error| {
             io::Error::new(error.kind(), format!("{}: {error}", spec.socket.display()))
         })?;
+        // From here on a failure removes the socket: nobody would answer there.
         let mut made = Socket(Some(spec.socket.clone()));
         let rings = kind.in_order().then(|| ring_file(&spec, &kind, state));
         let shared = Arc::new(Shared {

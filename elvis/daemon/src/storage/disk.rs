@@ -181,6 +181,7 @@ impl Disk {
         })
     }
 
+    /// Opens a file or block device. A file is locked before its size is read: another process could change it.
     fn file(
         path: &Path,
         readonly: bool,

@@ -119,7 +119,7 @@ fn shown(
         output::data(&tables::text(&table, shown, colours))?;
     }
     export(args.exports.json_to(), || Ok(table.to_json()?))?;
-    export(args.export_csv.as_deref(), || Ok(table.to_csv()?))?;
+    export(args.export_csv.as_deref(), || Ok(table.to_csv()))?;
     export(args.exports.markdown_to(), || Ok(table.to_markdown()))?;
     Ok(Some(table).filter(|table| table.main_rows().is_some()))
 }

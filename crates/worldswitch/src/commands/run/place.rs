@@ -115,6 +115,7 @@ fn done(
     session: &Session,
 ) -> (Vec<ResultFile>, Done) {
     if !measured.interrupted {
+        // The plan has named what it leaves out, and all of the plan was measured.
         return told(measured, session.colours);
     }
     let rows = measured.results.iter().flat_map(|result| &result.rows);

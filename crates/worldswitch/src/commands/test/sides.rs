@@ -138,6 +138,7 @@ impl Sides {
         folder: &Path,
         session: &Session,
     ) -> anyhow::Result<(Made, Made)> {
+        // One worktree builds both sides. The first commit opens it.
         let mut kernels = None;
         let mut make = |word: &Word, name: &str| -> anyhow::Result<Made> {
             let mut made = Made {

@@ -143,6 +143,7 @@ pub(super) struct Core {
 }
 
 impl Core {
+    /// Makes the state of an I/O thread. The calling thread is that one: it is bound to its CPUs first.
     pub(super) fn new(
         spec: &IoThreadSpec,
         orders: Receiver<Order>,

@@ -137,6 +137,7 @@ impl<'a> World<'a> {
         world
     }
 
+    /// Adds the host's I/O threads: none, one a guest, or one a core for all guests that are served there.
     fn add_servers(&mut self) {
         let setup = self.setup;
         self.server_of = vec![None; setup.guests.len()];
