@@ -130,29 +130,43 @@ static void put_counted_insns(FILE *file, const struct counts *counts, uint32_t 
 	}
 }
 
+static void put_counted_window(FILE *file, const struct counts *counts,
+			       const struct counted_window *window, const uint32_t *numbers)
+{
+	uint32_t before = 0;
+
+	put_number(file, window->count);
+	for (size_t k = window->begin; k < window->begin + window->count; k++) {
+		const struct counted *row = &counts->rows[k];
+
+		put_number(file, numbers[row->insn] - before);
+		before = numbers[row->insn];
+		for (unsigned level = 0; level < LEVELS; level++)
+			put_number(file, row->times[level]);
+	}
+	put_number(file, window->halted_ns);
+	put_number(file, window->exit_count);
+	for (size_t k = window->exits_begin; k < window->exits_begin + window->exit_count; k++) {
+		const struct counted_exit *row = &counts->exits[k];
+
+		put_number(file, row->level);
+		put_number(file, row->reason);
+		put_number(file, row->times);
+	}
+}
+
 static void put_counts(FILE *file, const struct counts *counts, const char *target,
 		       uint32_t *numbers)
 {
 	const struct trace *trace = counts->trace;
 
-	fprintf(file, "worldswitch-counts 1\n%s\n%s\n", target, trace->failed ? trace->failed : "");
+	fprintf(file, "worldswitch-counts 2\n%s\n%s\n", target, trace->failed ? trace->failed : "");
 	put_number(file, trace->dropped);
+	put_number(file, counts->has_clock);
 	put_counted_insns(file, counts, numbers);
 	put_number(file, counts->window_count);
-	for (uint32_t i = 0; i < counts->window_count; i++) {
-		const struct counted_window *window = &counts->windows[i];
-		uint32_t before = 0;
-
-		put_number(file, window->count);
-		for (size_t k = window->begin; k < window->begin + window->count; k++) {
-			const struct counted *row = &counts->rows[k];
-
-			put_number(file, numbers[row->insn] - before);
-			before = numbers[row->insn];
-			for (unsigned level = 0; level < LEVELS; level++)
-				put_number(file, row->times[level]);
-		}
-	}
+	for (uint32_t i = 0; i < counts->window_count; i++)
+		put_counted_window(file, counts, &counts->windows[i], numbers);
 	fputs("end\n", file);
 }
 

@@ -215,7 +215,11 @@ mod tests {
         MeasuredRow {
             name: name.to_owned(),
             requests,
-            spread: Spread { parts, ticks },
+            spread: Spread {
+                parts,
+                ticks,
+                ..Spread::default()
+            },
         }
     }
 

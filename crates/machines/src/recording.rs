@@ -35,6 +35,8 @@ pub enum What {
     Counts {
         /// The addresses of a program whose reads of the clock are the marks, instead of the guest's.
         marks: Option<RangeInclusive<u64>>,
+        /// The VM of an ARM machine that is part of its own software: Xen's dom0.
+        own_vmid: Option<u16>,
     },
     /// The whole boot, in step with another machine.
     Boot {
@@ -118,11 +120,12 @@ fn words(plugin: &Path, file: &Path, what: &What) -> Vec<String> {
     let path = |path: &Path| path.to_string_lossy().replace(',', ",,");
     let what = match what {
         What::Paths => String::new(),
-        What::Counts { marks } => {
+        What::Counts { marks, own_vmid } => {
             let marks = marks.as_ref().map_or(String::new(), |marks| {
                 format!(",marks={:#x}-{:#x}", marks.start(), marks.end())
             });
-            format!(",counts=on{marks}")
+            let own = own_vmid.map_or(String::new(), |vmid| format!(",own-vmid={vmid}"));
+            format!(",counts=on{marks}{own}")
         }
         What::Boot { peer, cpu } => {
             let cpu = cpu.map_or(String::new(), |cpu| format!(",cpu={cpu}"));
@@ -179,10 +182,10 @@ mod tests {
             ["-plugin", "file=/a,,b/api-3.so,out=/c,,d"]
         );
         let words = |what| words(Path::new("/a"), Path::new("/b"), &what)[1].clone();
-        let counts = |marks| words(What::Counts { marks });
-        assert_eq!(counts(None), "file=/a,out=/b,counts=on");
-        let said = "file=/a,out=/b,counts=on,marks=0x1000-0x10ff";
-        assert_eq!(counts(Some(0x1000..=0x10ff)), said);
+        let counts = |marks, own_vmid| words(What::Counts { marks, own_vmid });
+        assert_eq!(counts(None, None), "file=/a,out=/b,counts=on");
+        let said = "file=/a,out=/b,counts=on,marks=0x1000-0x10ff,own-vmid=1";
+        assert_eq!(counts(Some(0x1000..=0x10ff), Some(1)), said);
         let boot = |cpu| What::Boot {
             peer: "/p,q".into(),
             cpu,
@@ -218,9 +221,11 @@ mod tests {
         let several = recording(What::Paths).recorder(&several, &bochs("3.0"));
         let several = several.unwrap_err().to_string();
         assert!(several.contains("several CPUs"), "{several}");
-        let counts = recorder("2.7", What::Counts { marks: None })
-            .unwrap_err()
-            .to_string();
+        let counts = What::Counts {
+            marks: None,
+            own_vmid: None,
+        };
+        let counts = recorder("2.7", counts).unwrap_err().to_string();
         assert!(counts.contains("of QEMU"), "{counts}");
         let boot = What::Boot {
             peer: "/peer".into(),
