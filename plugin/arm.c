@@ -48,10 +48,15 @@ static unsigned el(uint64_t state)
 	return (unsigned)(state >> EL_SHIFT & EL_MASK);
 }
 
+bool arm_is_el2(uint64_t cpsr)
+{
+	return el(cpsr) == 2;
+}
+
 bool arm_enter(struct arm *arm, const struct arm_registers *registers, uint64_t own_vmid,
 	       unsigned *level)
 {
-	if (el(registers->cpsr) != 2 || el(registers->spsr_el2) >= 2)
+	if (!arm_is_el2(registers->cpsr) || el(registers->spsr_el2) >= 2)
 		return false;
 	arm->in_vm = registers->hcr_el2 & HCR_VM;
 	arm->vectors = registers->vbar_el2 + LOWER_OFFSET;

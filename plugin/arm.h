@@ -31,6 +31,8 @@ bool arm_is_eret(const uint8_t *bytes, unsigned size);
 bool arm_is_clock_read(const uint8_t *bytes, unsigned size);
 /* May it be in vectors for exceptions of lower levels, at the beginning of one? */
 bool arm_may_be_vector(uint64_t address);
+/* Does CPSR say that EL2 executes? */
+bool arm_is_el2(uint64_t cpsr);
 /* ERET is executed with these registers. True: `*level` is the level that it enters. */
 bool arm_enter(struct arm *arm, const struct arm_registers *registers, uint64_t own_vmid,
 	       unsigned *level);

@@ -20,6 +20,8 @@ static void open_window(struct counts *counts)
 	trace->is_open = true;
 	memset(counts->now, 0, trace->insn_count * sizeof(*counts->now));
 	memset(counts->exits_now, 0, sizeof(counts->exits_now));
+	memset(counts->ways_now, 0, sizeof(counts->ways_now));
+	counts->has_passed = false;
 	counts->opened_ns = counts->all_ns;
 }
 
@@ -74,17 +76,38 @@ static bool keep_exits(struct counts *counts, unsigned level, unsigned reason)
 	return true;
 }
 
+static bool keep_way(struct counts *counts, unsigned from, unsigned to)
+{
+	struct counted_way *ways;
+
+	if (!counts->ways_now[from][to].times)
+		return true;
+	ways = with_room(counts->ways, counts->way_count, &counts->way_room, sizeof(*ways));
+	if (!ways)
+		return false;
+	counts->ways = ways;
+	ways[counts->way_count++] =
+		(struct counted_way){ .from = (uint8_t)from,
+				      .to = (uint8_t)to,
+				      .times = counts->ways_now[from][to].times,
+				      .ticks = counts->ways_now[from][to].ticks };
+	return true;
+}
+
 /* False: there is no memory. */
 static bool keep_window(struct counts *counts)
 {
-	for (uint32_t i = 0; i < counts->trace->insn_count; i++)
-		if (!keep_insn(counts, i))
-			return false;
+	bool kept = true;
+
+	for (uint32_t i = 0; kept && i < counts->trace->insn_count; i++)
+		kept = keep_insn(counts, i);
 	for (unsigned level = 0; level < LEVELS; level++)
-		for (unsigned reason = 0; reason < ARM_EXITS; reason++)
-			if (!keep_exits(counts, level, reason))
-				return false;
-	return true;
+		for (unsigned reason = 0; kept && reason < ARM_EXITS; reason++)
+			kept = keep_exits(counts, level, reason);
+	for (unsigned from = 0; from < MAX_POINTS; from++)
+		for (unsigned to = 0; kept && to < MAX_POINTS; to++)
+			kept = keep_way(counts, from, to);
+	return kept;
 }
 
 static void close_window(struct counts *counts)
@@ -92,6 +115,7 @@ static void close_window(struct counts *counts)
 	struct trace *trace = counts->trace;
 	struct counted_window window = { .begin = counts->row_count,
 					 .exits_begin = counts->exit_count,
+					 .ways_begin = counts->way_count,
 					 .halted_ns = counts->all_ns - counts->opened_ns };
 
 	trace->is_open = false;
@@ -105,6 +129,7 @@ static void close_window(struct counts *counts)
 	}
 	window.count = counts->row_count - window.begin;
 	window.exit_count = counts->exit_count - window.exits_begin;
+	window.way_count = counts->way_count - window.ways_begin;
 	counts->windows[counts->window_count++] = window;
 }
 
@@ -114,6 +139,7 @@ void counts_execute(struct counts *counts, unsigned cpu, const struct insn *insn
 	struct vm *vm = &counts->vms[cpu % MAX_CPUS];
 	bool closes = false;
 
+	counts->executed++;
 	if (cpu >= MAX_CPUS)
 		trace->failed = "the machine has more CPUs than it tells apart";
 	vm_leave(vm, insn);
@@ -152,4 +178,31 @@ void counts_leave(struct counts *counts, unsigned cpu, const struct insn *insn, 
 	if (counts->trace->is_open)
 		counts->exits_now[vm->level][reason]++;
 	vm->level = 0;
+}
+
+bool counts_is_point(const struct counts *counts, const struct insn *insn)
+{
+	for (unsigned i = 0; i < counts->point_count; i++)
+		if (counts->points[i].address == insn->address)
+			return true;
+	return false;
+}
+
+void counts_pass(struct counts *counts, unsigned cpu, const struct insn *insn)
+{
+	unsigned level = counts->vms[cpu % MAX_CPUS].level, point = 0;
+	uint64_t now = counts->executed + counts->all_ns;
+
+	while (point < counts->point_count && (counts->points[point].address != insn->address ||
+					       counts->points[point].level != level))
+		point++;
+	if (!counts->trace->is_open || point == counts->point_count)
+		return;
+	if (counts->has_passed) {
+		counts->ways_now[counts->last][point].times++;
+		counts->ways_now[counts->last][point].ticks += now - counts->passed_at;
+	}
+	counts->has_passed = true;
+	counts->last = point;
+	counts->passed_at = now;
 }

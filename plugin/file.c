@@ -122,12 +122,9 @@ static void put_counted_insns(FILE *file, const struct counts *counts, uint32_t 
 		if (numbers[i])
 			numbers[i] = ++used;
 	put_number(file, used);
-	for (uint32_t i = 0; i < trace->insn_count; i++) {
-		if (!numbers[i])
-			continue;
-		put_u64(file, trace->insns[i]->address);
-		put_u64(file, trace->insns[i]->location);
-	}
+	for (uint32_t i = 0; i < trace->insn_count; i++)
+		if (numbers[i])
+			put_insn(file, trace->insns[i]);
 }
 
 static void put_counted_window(FILE *file, const struct counts *counts,
@@ -152,6 +149,15 @@ static void put_counted_window(FILE *file, const struct counts *counts,
 		put_number(file, row->level);
 		put_number(file, row->reason);
 		put_number(file, row->times);
+	}
+	put_number(file, window->way_count);
+	for (size_t k = window->ways_begin; k < window->ways_begin + window->way_count; k++) {
+		const struct counted_way *row = &counts->ways[k];
+
+		put_number(file, row->from);
+		put_number(file, row->to);
+		put_number(file, row->times);
+		put_number(file, row->ticks);
 	}
 }
 

@@ -2,7 +2,8 @@
  * A plugin of QEMU's TCG that records what a machine executes between the marks of its guest (trace.h), and
  * writes it to a file at the machine's end (file.h): as paths, or with counts=on as counts (counts.h). The file is
  * out=FILE. With marks=FIRST-LAST, two addresses, the marks are the reads of the clock there. With own-vmid=N an ARM
- * machine's VM with that number is part of its own software, as Xen's dom0 is. With stream=on it is all that
+ * machine's VM with that number is part of its own software, as Xen's dom0 is. Each point=LEVEL-ADDRESS is a point of
+ * counts. With stream=on it is all that
  * the machine executes (stream.h), of one CPU with cpu=N, until the end or, with peer=SOCKET, until it differs from another
  * machine (peer.h). It only looks: what the machine does, and how many instructions that takes, is the same with and
  * without it.
@@ -47,6 +48,8 @@ static struct stream stream;
 static struct peer peer = { .socket = -1 };
 static bool counts_only, is_stream, is_compared, is_over, is_arm;
 static uint64_t own_vmid = UINT64_MAX;
+static struct point points[MAX_POINTS];
+static unsigned point_count;
 static char target[32];
 static const char *out;
 static struct marks marks;
@@ -133,6 +136,14 @@ static void counted(unsigned cpu, void *data)
 	if (insn->is_mark && counts.has_clock)
 		counts_skip(&counts, skipped_ns());
 	counts_execute(&counts, executing(cpu), insn);
+}
+
+static void counted_point(unsigned cpu, void *data)
+{
+	if (counts.has_clock)
+		counts_skip(&counts, skipped_ns());
+	counts_pass(&counts, executing(cpu), data);
+	counted(cpu, data);
 }
 
 static void write_stream(void)
@@ -278,16 +289,18 @@ static void accessed(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t address,
 			     qemu_plugin_mem_is_store(info));
 }
 
-/* ERET. */
+/* ERET. A machine without EL2 does not have its registers. */
 static void counted_eret(unsigned cpu, void *data)
 {
 	static struct qemu_plugin_register *cpsr, *spsr, *hcr, *vttbr, *vbar;
-	const struct arm_registers registers = { .cpsr = read_register("cpsr", &cpsr),
-						 .spsr_el2 = read_register("SPSR_EL2", &spsr),
-						 .hcr_el2 = read_register("HCR_EL2", &hcr),
-						 .vttbr_el2 = read_register("VTTBR_EL2", &vttbr),
-						 .vbar_el2 = read_register("VBAR_EL2", &vbar) };
+	struct arm_registers registers = { .cpsr = read_register("cpsr", &cpsr) };
 
+	if (arm_is_el2(registers.cpsr)) {
+		registers.spsr_el2 = read_register("SPSR_EL2", &spsr);
+		registers.hcr_el2 = read_register("HCR_EL2", &hcr);
+		registers.vttbr_el2 = read_register("VTTBR_EL2", &vttbr);
+		registers.vbar_el2 = read_register("VBAR_EL2", &vbar);
+	}
 	counted(cpu, data);
 	counts_enter(&counts, executing(cpu), &registers);
 }
@@ -306,15 +319,17 @@ static void counted_vector(unsigned cpu, void *data)
 /* Asks for an instruction's execution, to be counted; on ARM also for registers that tell levels. */
 static void ask_count(struct qemu_plugin_insn *insn, struct insn *record)
 {
-	qemu_executed *call = counted;
+	qemu_executed *call = counts_is_point(&counts, record) ? counted_point : counted;
 
 	if (is_arm && record->is_eret)
 		call = counted_eret;
 	else if (is_arm && arm_may_be_vector(record->address))
 		call = counted_vector;
-	qemu_plugin_register_vcpu_insn_exec_cb(
-		insn, call, call == counted ? QEMU_PLUGIN_CB_NO_REGS : QEMU_PLUGIN_CB_R_REGS,
-		record);
+	qemu_plugin_register_vcpu_insn_exec_cb(insn, call,
+					       call == counted || call == counted_point
+						       ? QEMU_PLUGIN_CB_NO_REGS
+						       : QEMU_PLUGIN_CB_R_REGS,
+					       record);
 }
 
 /* Asks for an instruction's execution, and on x86 for what it accesses. */
@@ -337,7 +352,9 @@ static void ask_count(struct qemu_plugin_insn *insn, struct insn *record)
 	if (is_arm)
 		trace.failed =
 			"only QEMU 9.1 or newer shows the registers that tell ARM's VMs apart";
-	qemu_plugin_register_vcpu_insn_exec_cb(insn, counted, QEMU_PLUGIN_CB_NO_REGS, record);
+	qemu_plugin_register_vcpu_insn_exec_cb(
+		insn, counts_is_point(&counts, record) ? counted_point : counted,
+		QEMU_PLUGIN_CB_NO_REGS, record);
 }
 
 static void ask(struct qemu_plugin_insn *insn, struct step *step)
@@ -441,6 +458,8 @@ static bool start(int only_cpu, const char *with)
 		return false;
 	if (counts_only) {
 		counts.own_vmid = own_vmid;
+		counts.point_count = point_count;
+		memcpy(counts.points, points, sizeof(points));
 		counts.has_clock = start_looker();
 	}
 	if (!is_stream)
@@ -470,6 +489,22 @@ static bool read_marks(const char *text)
 	return *end == '\0' && marks.first <= marks.last;
 }
 
+/* LEVEL-ADDRESS. */
+static bool read_point(const char *text)
+{
+	struct point point;
+	char *end;
+
+	if (point_count == MAX_POINTS)
+		return false;
+	point.level = (unsigned)strtoul(text, &end, 0);
+	if (*end != '-' || point.level >= LEVELS)
+		return false;
+	point.address = strtoull(end + 1, &end, 0);
+	points[point_count++] = point;
+	return *end == '\0';
+}
+
 int qemu_plugin_install(qemu_plugin_id id, const struct qemu_info *info, int count, char **words)
 {
 	const char *with = NULL;
@@ -484,6 +519,11 @@ int qemu_plugin_install(qemu_plugin_id id, const struct qemu_info *info, int cou
 			only_cpu = atoi(words[i] + 4);
 		if (strncmp(words[i], "marks=", 6) == 0 && !read_marks(words[i] + 6)) {
 			fprintf(stderr, "worldswitch's plugin needs marks=FIRST-LAST\n");
+			return 1;
+		}
+		if (strncmp(words[i], "point=", 6) == 0 && !read_point(words[i] + 6)) {
+			fprintf(stderr, "worldswitch's plugin takes %d words point=LEVEL-ADDRESS\n",
+				MAX_POINTS);
 			return 1;
 		}
 		if (strncmp(words[i], "own-vmid=", 9) == 0)

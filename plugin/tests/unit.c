@@ -62,6 +62,7 @@ static int stop(void **state)
 	free(counts.now);
 	free(counts.rows);
 	free(counts.exits);
+	free(counts.ways);
 	free(counts.windows);
 	free(stream.kept);
 	free(stream.firsts);
@@ -472,7 +473,9 @@ static void on_arm_eret_of_el2_with_stage_2_enters_a_vm(void **state)
 	registers.spsr_el2 = 0x3c9;
 	assert_false(arm_enter(&arm, &registers, 1, &level));
 	registers = to_vm(2);
+	assert_true(arm_is_el2(registers.cpsr));
 	registers.cpsr = 0x3c5;
+	assert_false(arm_is_el2(registers.cpsr));
 	assert_false(arm_enter(&arm, &registers, 1, &level));
 	assert_int_equal(level, 9);
 
@@ -577,17 +580,60 @@ static void on_arm_exits_are_counted_by_level_and_reason(void **state)
 	assert_int_equal(counts.windows[1].halted_ns, 0);
 }
 
+static void ways_between_points_take_instructions_and_idle_time(void **state)
+{
+	(void)state;
+	start_large();
+	assert_true(counts_start(&counts, &trace));
+	struct insn *begin = mark_insn(1), *end = mark_insn(9), *a = plain_insn(2),
+		    *here = plain_insn(3), *there = plain_insn(4);
+
+	counts.points[0] = (struct point){ .address = 3 };
+	counts.points[1] = (struct point){ .address = 4, .level = 1 };
+	counts.point_count = 2;
+	assert_true(counts_is_point(&counts, here) && counts_is_point(&counts, there));
+	assert_false(counts_is_point(&counts, a));
+	/* Outside of a window. */
+	counts_pass(&counts, 0, here);
+	COUNT(here, begin);
+	counts_pass(&counts, 0, here);
+	COUNT(here, a);
+	/* Not at this level. */
+	counts_pass(&counts, 0, there);
+	COUNT(there, a);
+	counts_skip(&counts, 100);
+	counts.vms[1].level = 1;
+	counts_pass(&counts, 1, there);
+	counts_execute(&counts, 1, there);
+	counts_pass(&counts, 0, here);
+	COUNT(here, a);
+	counts_pass(&counts, 1, there);
+	COUNT(end);
+	assert_int_equal(counts.windows[0].way_count, 2);
+	assert_int_equal(counts.ways[0].from, 0);
+	assert_int_equal(counts.ways[0].to, 1);
+	assert_int_equal(counts.ways[0].times, 2);
+	assert_int_equal(counts.ways[0].ticks, 104 + 2);
+	assert_int_equal(counts.ways[1].from, 1);
+	assert_int_equal(counts.ways[1].to, 0);
+	assert_int_equal(counts.ways[1].ticks, 1);
+	COUNT(begin);
+	counts_pass(&counts, 0, here);
+	COUNT(end);
+	assert_int_equal(counts.windows[1].way_count, 0);
+}
+
 static void the_file_of_counts_is_as_its_header_says(void **state)
 {
-	static const char wanted[] =
-		"worldswitch-counts 2\nx86_64\nit is small\n"
-		"\0\x01\x03"
-		"\x05\0\0\0\0\0\0\0\x05\0\0\0\0\0\0\0"
-		"\x03\0\0\0\0\0\0\0\x03\x10\0\0\0\0\0\0"
-		"\x09\0\0\0\0\0\0\0\x09\0\0\0\0\0\0\0"
-		"\x02"
-		"\x03\x01\x01\0\x01\x82\x01\0\x01\x01\0\x81\x01\x01\x01\x40\x01"
-		"\x02\x01\x01\0\x02\x01\0\0\0end\n";
+	static const char wanted[] = "worldswitch-counts 2\nx86_64\nit is small\n"
+				     "\0\x01\x03"
+				     "\x05\0\0\0\0\0\0\0\x05\0\0\0\0\0\0\0\x03\x66\x87\xdb"
+				     "\x03\0\0\0\0\0\0\0\x03\x10\0\0\0\0\0\0\x01\x90"
+				     "\x09\0\0\0\0\0\0\0\x09\0\0\0\0\0\0\0\x03\x66\x87\xdb"
+				     "\x02"
+				     "\x03\x01\x01\0\x01\x82\x01\0\x01\x01\0"
+				     "\x81\x01\x01\x01\x40\x01\x01\x02\x03\x05\x07"
+				     "\x02\x01\x01\0\x02\x01\0\0\0\0end\n";
 	char name[] = "/tmp/worldswitch-plugin-XXXXXX", got[sizeof(wanted)];
 	int fd = mkstemp(name);
 	FILE *file;
@@ -601,6 +647,8 @@ static void the_file_of_counts_is_as_its_header_says(void **state)
 	counts.has_clock = true;
 	COUNT(other, begin, a);
 	counts.exits_now[1][ARM_EXIT_IRQ] = 1;
+	counts.ways_now[2][3].times = 5;
+	counts.ways_now[2][3].ticks = 7;
 	for (unsigned i = 1; i < 130; i++)
 		counts_execute(&counts, 0, a);
 	counts_skip(&counts, 129);
@@ -944,6 +992,8 @@ int main(void)
 		cmocka_unit_test_teardown(on_arm_eret_of_el2_with_stage_2_enters_a_vm, stop),
 		cmocka_unit_test_teardown(on_arm_vectors_for_lower_levels_leave_a_vm, stop),
 		cmocka_unit_test_teardown(on_arm_exits_are_counted_by_level_and_reason, stop),
+		cmocka_unit_test_teardown(ways_between_points_take_instructions_and_idle_time,
+					  stop),
 		cmocka_unit_test_teardown(the_file_of_counts_is_as_its_header_says, stop),
 		cmocka_unit_test_teardown(an_interval_s_hash_is_of_all_that_was_executed, stop),
 		cmocka_unit_test_teardown(the_last_intervals_are_kept, stop),

@@ -1,7 +1,7 @@
 //! Reads the plugin's counts (plugin/file.h): how often each instruction was executed between the marks of a guest, for
 //! windows that are too long for paths. The file is untrusted, as a trace is.
 
-use crate::trace::{Architecture, Reader, TraceError, damaged};
+use crate::trace::{Architecture, Insn, Reader, TraceError, damaged};
 use std::fmt;
 
 const MAGIC: &str = "worldswitch-counts ";
@@ -9,15 +9,6 @@ const VERSION: &str = "2";
 
 /// Number of levels: the machine's own software, and that of its VMs.
 pub const LEVELS: usize = 2;
-
-/// Place of a counted instruction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Executed {
-    /// Virtual address of the instruction.
-    pub address: u64,
-    /// Address of its first byte in the emulator's memory.
-    pub location: u64,
-}
 
 /// Executions of an instruction in a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,6 +58,17 @@ pub struct Exits {
     pub times: u64,
 }
 
+/// Ways from a point of the code to the next one that is passed (plugin/counts.h).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Way {
+    /// Indices of the points.
+    pub from: u64,
+    pub to: u64,
+    pub times: u64,
+    /// Instructions and idle time of all times together.
+    pub ticks: u64,
+}
+
 /// Counts of a window.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Window {
@@ -76,6 +78,7 @@ pub struct Window {
     pub halted_ns: Option<u64>,
     /// Exits of VMs, on ARM.
     pub exits: Vec<Exits>,
+    pub ways: Vec<Way>,
 }
 
 /// The counts of all windows, whole and checked.
@@ -84,7 +87,7 @@ pub struct Counts {
     /// The emulated processor.
     pub architecture: Architecture,
     /// All different instructions.
-    pub insns: Vec<Executed>,
+    pub insns: Vec<Insn>,
     /// The windows in the order of time.
     pub windows: Vec<Window>,
 }
@@ -93,17 +96,12 @@ impl Counts {
     /// Reads a whole file. A file is refused if it is damaged, cut or of another version, or if the plugin could not
     /// count everything.
     pub fn read(bytes: &[u8]) -> Result<Self, TraceError> {
-        const INSNS: &str = "its instructions";
         let mut reader = Reader { bytes };
         let architecture = reader.head(MAGIC, VERSION)?;
         let has_clock = reader.number("its head")? != 0;
-        let insns = reader.count(INSNS)?.map(|_| {
-            Ok(Executed {
-                address: reader.word(INSNS)?,
-                location: reader.word(INSNS)?,
-            })
-        });
-        let insns: Vec<Executed> = insns.collect::<Result<_, TraceError>>()?;
+        let insns = reader.count("its instructions")?;
+        let insns = insns.map(|_| reader.insn());
+        let insns: Vec<Insn> = insns.collect::<Result<_, TraceError>>()?;
         let windows = reader.count("its windows")?;
         let windows = windows.map(|_| window(&mut reader, insns.len(), has_clock));
         let windows = windows.collect::<Result<_, _>>()?;
@@ -147,10 +145,20 @@ fn window(reader: &mut Reader<'_>, insns: usize, has_clock: bool) -> Result<Wind
     let halted_ns = reader.number(WINDOWS)?;
     let exits = reader.count(WINDOWS)?.map(|_| exits(reader));
     let exits = exits.collect::<Result<_, _>>()?;
+    let ways = reader.count(WINDOWS)?.map(|_| {
+        Ok(Way {
+            from: reader.number(WINDOWS)?,
+            to: reader.number(WINDOWS)?,
+            times: reader.number(WINDOWS)?,
+            ticks: reader.number(WINDOWS)?,
+        })
+    });
+    let ways = ways.collect::<Result<_, TraceError>>()?;
     Ok(Window {
         counts,
         halted_ns: has_clock.then_some(halted_ns),
         exits,
+        ways,
     })
 }
 
@@ -180,19 +188,24 @@ mod tests {
     fn file(failed: &str) -> Vec<u8> {
         let head = format!("worldswitch-counts 2\nx86_64\n{failed}\n\0\x01\x03");
         let mut file = head.into_bytes();
-        for (address, location) in [(5u64, 5u64), (3, 0x1003), (9, 9)] {
+        let mark = b"\x66\x87\xdb";
+        let insns: [(u64, u64, &[u8]); 3] = [(5, 5, mark), (3, 0x1003, b"\x90"), (9, 9, mark)];
+        for (address, location, bytes) in insns {
             file.extend(address.to_le_bytes());
             file.extend(location.to_le_bytes());
+            file.push(bytes.len() as u8);
+            file.extend(bytes);
         }
-        file.extend(b"\x02\x03\x01\x01\0\x01\x82\x01\0\x01\x01\0\x81\x01\x01\x01\x40\x01");
-        file.extend(b"\x02\x01\x01\0\x02\0\x01\0\0end\n");
+        file.extend(b"\x02\x03\x01\x01\0\x01\x82\x01\0\x01\x01\0");
+        file.extend(b"\x81\x01\x01\x01\x40\x01\x01\x02\x03\x05\x07");
+        file.extend(b"\x02\x01\x01\0\x02\0\x01\0\0\0end\n");
         file
     }
 
     #[test]
     fn counts_are_read_as_the_plugin_writes_them() {
         let counts = Counts::read(&file("")).unwrap();
-        assert_eq!(counts.insns[1].location, 0x1003);
+        assert_eq!(counts.insns[1], Insn::new(3, 0x1003, b"\x90"));
         let of = |insn, times| Count { insn, times };
         let [first, second] = &counts.windows[..] else {
             panic!("{:?}", counts.windows)
@@ -208,6 +221,13 @@ mod tests {
             times: 1,
         };
         assert_eq!((first.halted_ns, &*first.exits), (Some(129), &[exits][..]));
+        let way = Way {
+            from: 2,
+            to: 3,
+            times: 5,
+            ticks: 7,
+        };
+        assert_eq!(first.ways, [way]);
         assert_eq!((second.halted_ns, second.exits.len()), (Some(0), 0));
         assert_eq!([0, 1, 2].map(|window| counts.sum(window)), [132, 2, 0]);
     }
@@ -252,7 +272,7 @@ mod tests {
             assert!(says(&whole[..length]).contains("ends in"), "{length}");
         }
         let mut damaged = whole;
-        let windows = damaged.len() - 31;
+        let windows = damaged.len() - 37;
         assert_eq!(damaged[windows..windows + 2], [2, 3]);
         damaged[windows + 2] = 9;
         assert!(says(&damaged).contains("instruction 9 of 3"));

@@ -1,9 +1,11 @@
 //! The functions that execute the work of a workload, natively and with a VM, and those that do more with a VM.
 
 use crate::components;
-use crate::counts::{Counts, Executed, Exits, LEVELS, Reason, Window};
+use crate::counts::{Counts, Exits, LEVELS, Reason, Way, Window};
+use crate::modules;
 use crate::place::{Kind, is_kvm};
 use crate::symbols::Symbols;
+use crate::trace::Insn;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -76,8 +78,9 @@ impl Part {
     }
 }
 
-/// Executed instructions by function and level.
-pub type Parts = BTreeMap<Part, [u64; LEVELS]>;
+/// Executed instructions by function and level. A negative number: the function executed more in the shorter run, which is
+/// taken off.
+pub type Parts = BTreeMap<Part, [i64; LEVELS]>;
 
 /// Functions of the software that a machine and its VM execute.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -98,6 +101,8 @@ pub struct Spread {
     pub halted: Option<u64>,
     /// Exits by the VM's level and their reason, on ARM.
     pub exits: BTreeMap<(usize, Reason), u64>,
+    /// How often each way between two points was taken, and the ticks of all times together.
+    pub ways: BTreeMap<(u64, u64), [u64; 2]>,
 }
 
 /// A measured run of one row: a workload, or requests.
@@ -120,6 +125,7 @@ impl Spread {
     /// No window has about the measured instructions, or levels can't be told apart.
     pub fn of(counts: &Counts, software: &Software, run: &Run<'_>) -> Result<Self, SpreadError> {
         let own = check_levels(counts, &software.linux)?;
+        let software = &settled(counts, software);
         let first = usize::from(run.has_shorter);
         // Of a window, less the shorter run before it.
         let less = |at: usize, of: &dyn Fn(usize) -> u64| {
@@ -146,20 +152,24 @@ impl Spread {
         let parts = |at: usize| parts(&counts.windows[at], counts, software, own);
         let mut parts_of_run = parts(at);
         let mut exits = exits(&counts.windows[at].exits);
+        let mut ways = ways(&counts.windows[at].ways);
         if run.has_shorter {
-            take(&mut parts_of_run, &parts(at - 1));
-            take_exits(&mut exits, &counts.windows[at - 1].exits);
+            let shorter = &counts.windows[at - 1];
+            take(&mut parts_of_run, parts(at - 1));
+            take_exits(&mut exits, &shorter.exits);
+            take_ways(&mut ways, &shorter.ways);
         }
         Ok(Self {
             parts: parts_of_run,
             ticks: ticks(at),
             halted: halted_of(at).map(|_| less(at, &|at| halted_of(at).unwrap_or(0))),
             exits,
+            ways,
         })
     }
 
     /// Instructions of all parts.
-    pub fn counted(&self) -> u64 {
+    pub fn counted(&self) -> i64 {
         self.parts.values().flatten().sum()
     }
 }
@@ -176,7 +186,7 @@ fn check_levels(counts: &Counts, linux: &Symbols) -> Result<Option<u64>, SpreadE
     let mut own = None;
     for level in 0..LEVELS {
         for count in counts.windows.iter().flat_map(|window| &window.counts) {
-            let insn = counts.insns[count.insn];
+            let insn = &counts.insns[count.insn];
             if count.times[level] == 0 || !core.contains(&insn.address) {
                 continue;
             }
@@ -188,6 +198,38 @@ fn check_levels(counts: &Counts, linux: &Symbols) -> Result<Option<u64>, SpreadE
         }
     }
     Ok(own)
+}
+
+/// Returns the software with modules where the machine's own kernel calls them. They may be elsewhere than when the
+/// machine printed its symbols. A module whose place is not sure has no functions.
+fn settled(counts: &Counts, software: &Software) -> Software {
+    let mut own = vec![false; counts.insns.len()];
+    for count in counts.windows.iter().flat_map(|window| &window.counts) {
+        own[count.insn] |= count.times[0] > 0;
+    }
+    let insns = counts.insns.iter().zip(own);
+    let insns: Vec<Insn> = insns
+        .filter_map(|(insn, own)| own.then_some(*insn))
+        .collect();
+    let mut software = software.clone();
+    modules::settle_insns(&mut software.linux, counts.architecture, &insns);
+    software
+}
+
+fn ways(of: &[Way]) -> BTreeMap<(u64, u64), [u64; 2]> {
+    let ways = of.iter();
+    ways.map(|way| ((way.from, way.to), [way.times, way.ticks]))
+        .collect()
+}
+
+fn take_ways(of: &mut BTreeMap<(u64, u64), [u64; 2]>, shorter: &[Way]) {
+    for (way, [times, ticks]) in ways(shorter) {
+        let longer = of.entry(way).or_default();
+        *longer = [
+            longer[0].saturating_sub(times),
+            longer[1].saturating_sub(ticks),
+        ];
+    }
 }
 
 fn exits(of: &[Exits]) -> BTreeMap<(usize, Reason), u64> {
@@ -207,26 +249,25 @@ fn take_exits(of: &mut BTreeMap<(usize, Reason), u64>, shorter: &[Exits]) {
     of.retain(|_, times| *times > 0);
 }
 
-/// Takes off the parts of a shorter run. A few functions, such as a timer's, may execute more in the shorter run. They
-/// then count 0, and the sum is too large by the rest.
-fn take(parts: &mut Parts, shorter: &Parts) {
-    for (part, times) in parts.iter_mut() {
-        let less = shorter.get(part).copied().unwrap_or_default();
-        for (time, less) in times.iter_mut().zip(less) {
-            *time = time.saturating_sub(less);
+/// Takes off the parts of a shorter run.
+fn take(parts: &mut Parts, shorter: Parts) {
+    for (part, times) in shorter {
+        let longer = parts.entry(part).or_default();
+        for (longer, times) in longer.iter_mut().zip(times) {
+            *longer -= times;
         }
     }
-    parts.retain(|_, times| times.iter().any(|time| *time > 0));
+    parts.retain(|_, times| times.iter().any(|time| *time != 0));
 }
 
 fn parts(window: &Window, counts: &Counts, software: &Software, own: Option<u64>) -> Parts {
     let mut parts = Parts::new();
     for count in &window.counts {
-        let insn = counts.insns[count.insn];
+        let insn = &counts.insns[count.insn];
         for (level, times) in count.times.into_iter().enumerate() {
             if times > 0 {
                 let part = part(insn, level, software, own);
-                parts.entry(part).or_default()[level] += times;
+                parts.entry(part).or_default()[level] += times as i64;
             }
         }
     }
@@ -234,7 +275,7 @@ fn parts(window: &Window, counts: &Counts, software: &Software, own: Option<u64>
 }
 
 /// Returns the part that has an instruction.
-fn part(insn: Executed, level: usize, software: &Software, own: Option<u64>) -> Part {
+fn part(insn: &Insn, level: usize, software: &Software, own: Option<u64>) -> Part {
     let own = own.filter(|_| level == 0);
     if let Some(part) = hypervisor(insn, level, software, own) {
         return part;
@@ -269,7 +310,7 @@ fn part(insn: Executed, level: usize, software: &Software, own: Option<u64>) -> 
 
 /// Returns the part of a hypervisor with an address space of its own, in the lower half of addresses: Xen on ARM; or KVM's
 /// code at EL2 without VHE, which is in the kernel's image.
-fn hypervisor(insn: Executed, level: usize, software: &Software, own: Option<u64>) -> Option<Part> {
+fn hypervisor(insn: &Insn, level: usize, software: &Software, own: Option<u64>) -> Option<Part> {
     if level > 0 {
         return None;
     }
@@ -346,11 +387,11 @@ pub struct ExitExplained {
 pub struct ComponentExplained {
     pub component: &'static str,
     /// Instructions on the machine without a VM.
-    pub natively: u64,
+    pub natively: i64,
     /// Instructions that the host executes, with a VM.
-    pub host: u64,
+    pub host: i64,
     /// Instructions that the VM executes.
-    pub vm: u64,
+    pub vm: i64,
 }
 
 /// A recorded run.
@@ -358,7 +399,7 @@ pub struct ComponentExplained {
 pub struct Recorded {
     pub platform: String,
     /// Instructions of all functions.
-    pub counted: u64,
+    pub counted: i64,
     /// Instructions by the clock, without idle time.
     pub by_clock: u64,
     /// Ticks of the clock in which all CPUs halted; null if they are not known.
@@ -375,23 +416,23 @@ pub struct FunctionExplained {
     /// Component that the function is part of.
     pub component: &'static str,
     /// Instructions on the machine without a VM.
-    pub natively: u64,
+    pub natively: i64,
     /// Instructions that the host executes, with a VM; with Xen, those of Xen and dom0.
-    pub host: u64,
+    pub host: i64,
     /// Instructions that the VM executes.
-    pub vm: u64,
+    pub vm: i64,
 }
 
 /// Instructions natively, and by level with the VM.
 #[derive(Clone, Copy, Default)]
 struct Line {
-    natively: u64,
-    in_vm: [u64; LEVELS],
+    natively: i64,
+    in_vm: [i64; LEVELS],
 }
 
 impl Line {
     fn difference(&self) -> i64 {
-        self.in_vm.iter().sum::<u64>() as i64 - self.natively as i64
+        self.in_vm.iter().sum::<i64>() - self.natively
     }
 
     fn add(&mut self, other: &Self) {
@@ -469,7 +510,7 @@ impl Comparison<'_> {
 
     /// The cells of a line.
     fn cells(&self, name: String, kind: &str, line: &Line) -> [String; 6] {
-        let number = |number: u64| grouped(self.a_unit(number as i64));
+        let number = |number: i64| grouped(self.a_unit(number));
         let [host, vm] = line.in_vm;
         let difference = signed(self.a_unit(line.difference()));
         [
@@ -600,7 +641,7 @@ impl Comparison<'_> {
             let _ = write!(
                 text,
                 "{name}: {} instructions counted, {} by the clock",
-                grouped(sum as i64),
+                grouped(sum),
                 grouped(spread.ticks as i64)
             );
             let halted = spread.halted.map(|halted| grouped(halted as i64));

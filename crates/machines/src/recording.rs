@@ -37,6 +37,8 @@ pub enum What {
         marks: Option<RangeInclusive<u64>>,
         /// The VM of an ARM machine that is part of its own software: Xen's dom0.
         own_vmid: Option<u16>,
+        /// Places in the code, each with its level, between which the clock is read.
+        points: Vec<(u8, u64)>,
     },
     /// The whole boot, in step with another machine.
     Boot {
@@ -120,12 +122,20 @@ fn words(plugin: &Path, file: &Path, what: &What) -> Vec<String> {
     let path = |path: &Path| path.to_string_lossy().replace(',', ",,");
     let what = match what {
         What::Paths => String::new(),
-        What::Counts { marks, own_vmid } => {
+        What::Counts {
+            marks,
+            own_vmid,
+            points,
+        } => {
             let marks = marks.as_ref().map_or(String::new(), |marks| {
                 format!(",marks={:#x}-{:#x}", marks.start(), marks.end())
             });
             let own = own_vmid.map_or(String::new(), |vmid| format!(",own-vmid={vmid}"));
-            format!(",counts=on{marks}{own}")
+            let points = points
+                .iter()
+                .map(|(level, address)| format!(",point={level}-{address:#x}"));
+            let points: String = points.collect();
+            format!(",counts=on{marks}{own}{points}")
         }
         What::Boot { peer, cpu } => {
             let cpu = cpu.map_or(String::new(), |cpu| format!(",cpu={cpu}"));
@@ -182,10 +192,19 @@ mod tests {
             ["-plugin", "file=/a,,b/api-3.so,out=/c,,d"]
         );
         let words = |what| words(Path::new("/a"), Path::new("/b"), &what)[1].clone();
-        let counts = |marks, own_vmid| words(What::Counts { marks, own_vmid });
-        assert_eq!(counts(None, None), "file=/a,out=/b,counts=on");
-        let said = "file=/a,out=/b,counts=on,marks=0x1000-0x10ff,own-vmid=1";
-        assert_eq!(counts(Some(0x1000..=0x10ff), Some(1)), said);
+        let mut counts = What::Counts {
+            marks: None,
+            own_vmid: None,
+            points: Vec::new(),
+        };
+        assert_eq!(words(counts), "file=/a,out=/b,counts=on");
+        counts = What::Counts {
+            marks: Some(0x1000..=0x10ff),
+            own_vmid: Some(1),
+            points: vec![(0, 0x20), (1, 0x30)],
+        };
+        let said = "marks=0x1000-0x10ff,own-vmid=1,point=0-0x20,point=1-0x30";
+        assert_eq!(words(counts), format!("file=/a,out=/b,counts=on,{said}"));
         let boot = |cpu| What::Boot {
             peer: "/p,q".into(),
             cpu,
@@ -224,6 +243,7 @@ mod tests {
         let counts = What::Counts {
             marks: None,
             own_vmid: None,
+            points: Vec::new(),
         };
         let counts = recorder("2.7", counts).unwrap_err().to_string();
         assert!(counts.contains("of QEMU"), "{counts}");

@@ -6,6 +6,7 @@ use std::fs;
 use std::ops::RangeInclusive;
 use ws_explain::counts::Counts;
 use ws_explain::spread::Software;
+use ws_explain::steps::Point;
 use ws_explain::symbols::Symbols;
 use ws_machines::name::PlatformName;
 use ws_machines::recording::What;
@@ -23,6 +24,8 @@ pub struct Recorded<'a> {
     pub marks: Option<RangeInclusive<u64>>,
     /// Whether the machine's own software is a VM of Xen, dom0, on ARM.
     pub has_dom0: bool,
+    /// Places in the code between which the clock is read.
+    pub points: Vec<Point>,
 }
 
 /// VMID of dom0, the first domain that Xen makes.
@@ -62,6 +65,11 @@ impl Recorded<'_> {
         let what = What::Counts {
             marks: self.marks.clone(),
             own_vmid: self.has_dom0.then_some(DOM0_VMID),
+            points: self
+                .points
+                .iter()
+                .map(|point| (point.level, point.address))
+                .collect(),
         };
         let spec = RunSpec {
             benchmarks: Benchmarks::Matching(benchmarks::only(&[self.row])?),

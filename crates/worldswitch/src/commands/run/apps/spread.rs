@@ -5,7 +5,8 @@ use crate::shared::tables::titled;
 use anyhow::{Context, bail};
 use std::fs;
 use std::ops::RangeInclusive;
-use ws_explain::spread::{Comparison, Run, Spread, WorkloadExplained};
+use ws_explain::spread::{Comparison, Run, Software, Spread, WorkloadExplained};
+use ws_explain::steps::{self, Point};
 use ws_explain::symbols::Symbols;
 use ws_lab::lab::Lab;
 use ws_lab::recipe::{EmulatorKind, Hypervisor, Recipe};
@@ -15,7 +16,8 @@ use ws_machines::name::PlatformName;
 use ws_machines::shipped::Shipped;
 use ws_machines::{lab, platforms};
 use ws_recorder::{Recorded, functions, ticks};
-use ws_report::Predicted;
+use ws_report::Apps;
+use ws_report::reference::Reference;
 use ws_runner::Session;
 use ws_runner::parts::{self, Parts};
 use ws_runner::rows::RowsOf;
@@ -130,13 +132,20 @@ fn workloads(args: &AppsArgs, lab: &Lab) -> anyhow::Result<Vec<Workload>> {
     Ok(workloads)
 }
 
-/// Boots each platform once more, recorded. `print`: also prints the functions. `predicted`: the cost model's
-/// predictions for these workloads. Returns `None` if the user stopped the command.
+/// What is shown besides the measured figures.
+pub struct Shown<'a> {
+    /// Whether tables are printed.
+    pub print: bool,
+    pub reference: &'a Reference,
+}
+
+/// Boots each platform once more, recorded. Prints functions and exits, and the parts of transactions, which it also adds
+/// to `apps`. Returns `None` if the user stopped the command.
 pub fn explained(
     args: &AppsArgs,
     choice: &Choice,
-    print: bool,
-    predicted: &[Predicted],
+    apps: &mut Apps,
+    shown: &Shown<'_>,
     colours: Colours,
 ) -> anyhow::Result<Option<Vec<WorkloadExplained>>> {
     let session = session(colours)?;
@@ -157,8 +166,8 @@ pub fn explained(
             natively: (&names[0], natively),
             in_vm: (&names[1], in_vm),
         };
-        if print {
-            let mut of_it = predicted.iter();
+        if shown.print {
+            let mut of_it = apps.predicted.iter();
             let of_it = of_it.find(|of| of.workload == workload.name && of.platform == names[1]);
             let exits_cost = of_it.and_then(|predicted| predicted.exits_cost);
             let tables = [comparison.table(), comparison.components_table(exits_cost)];
@@ -168,8 +177,38 @@ pub fn explained(
             output::data(&format!("\n{}", comparison.proof()))?;
         }
         explained.push(comparison.explained());
+        for (name, spread) in names.iter().zip([natively, in_vm]) {
+            take_apart(apps, workload, name, spread, shown.reference, colours);
+        }
+    }
+    if let Some(parts) = apps.recorded_to_terminal().filter(|_| shown.print) {
+        output::data(&parts)?;
     }
     Ok(Some(explained))
+}
+
+/// Adds the parts of a workload's transaction, if they were recorded.
+fn take_apart(
+    apps: &mut Apps,
+    workload: &Workload,
+    platform: &str,
+    spread: &Spread,
+    reference: &Reference,
+    colours: Colours,
+) {
+    if spread.ways.is_empty() {
+        return;
+    }
+    match steps::steps(spread, workload.units - workload.shorter()) {
+        Ok(steps) => apps.take_apart(&workload.name, platform, &steps, reference),
+        Err(why) => {
+            let name = &workload.name;
+            output::remark(
+                &format!("{name} on {platform} is not taken apart: {why}"),
+                colours,
+            );
+        }
+    }
 }
 
 /// Counts the functions that a platform executes in each workload, in order. Returns `None` if the user stopped the
@@ -193,6 +232,7 @@ fn spreads(
             rows: RowsOf::Applications,
             marks: window(recipe, workload, parts)?,
             has_dom0: matches!(recipe.hypervisor, Hypervisor::Xen { .. }),
+            points: points(recipe, workload, &software)?,
         };
         let Some((counts, samples)) = recorded.counts(parts, session)? else {
             return Ok(None);
@@ -236,4 +276,13 @@ fn window(
     let code = symbols.code_of(WINDOW);
     let code = code.with_context(|| format!("{file} has no function {WINDOW}: run make build"))?;
     Ok(Some(code))
+}
+
+/// Finds the functions that a transaction's packets pass. On x86 the agents of host and VM trace packets, and the clocks of
+/// both are known.
+fn points(recipe: &Recipe, workload: &Workload, software: &Software) -> anyhow::Result<Vec<Point>> {
+    if recipe.architecture == Architecture::X86_64 || !workload.steps {
+        return Ok(Vec::new());
+    }
+    Ok(steps::points(&software.linux, recipe.vm.is_some())?)
 }

@@ -121,6 +121,7 @@ pub fn explained(
             rows: RowsOf::Devices(Devices::default()),
             marks: Some(choice.marks.clone()),
             has_dom0: false,
+            points: Vec::new(),
         };
         let Some((counts, samples)) = recorded.counts(parts, &session)? else {
             return Ok(None);
