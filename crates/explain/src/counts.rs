@@ -26,9 +26,17 @@ pub struct Reason(pub u8);
 /// Number of reasons: exception classes, and three kinds of interrupts.
 const REASONS: u64 = 67;
 
+impl Reason {
+    /// An access to memory.
+    pub const ABORT: Self = Self(0x24);
+}
+
 impl fmt::Display for Reason {
     /// Writes the name that exits by reason have in results (common/reasons_aarch64.c).
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if *self == Self::ABORT {
+            return f.pad("dabt");
+        }
         let name = match self.0 {
             0x01 => "wfx",
             0x07 => "fp",
@@ -38,7 +46,6 @@ impl fmt::Display for Reason {
             0x19 => "sve",
             0x1a => "eret",
             0x20 => "iabt",
-            0x24 => "dabt",
             0x30 => "debug",
             0x3c => "brk",
             64 | 65 => "interrupt",

@@ -168,6 +168,15 @@ impl Spread {
         })
     }
 
+    /// Accesses to memory that left a VM on ARM. They are counted, but the clock does not charge them.
+    pub fn aborted(&self) -> u64 {
+        let exits = self.exits.iter();
+        exits
+            .filter(|((_, reason), _)| *reason == Reason::ABORT)
+            .map(|(_, times)| times)
+            .sum()
+    }
+
     /// Instructions of all parts.
     pub fn counted(&self) -> i64 {
         self.parts.values().flatten().sum()
@@ -402,6 +411,8 @@ pub struct Recorded {
     pub counted: i64,
     /// Instructions by the clock, without idle time.
     pub by_clock: u64,
+    /// Accesses to memory that left a VM on ARM: they are in `counted`, and not in `by_clock`.
+    pub trapped_accesses: u64,
     /// Ticks of the clock in which all CPUs halted; null if they are not known.
     pub halted: Option<u64>,
 }
@@ -554,6 +565,7 @@ impl Comparison<'_> {
             platform: platform.to_owned(),
             counted: spread.counted(),
             by_clock: spread.ticks,
+            trapped_accesses: spread.aborted(),
             halted: spread.halted,
         };
         let functions = self.lines().into_iter().map(|(part, line)| {
@@ -644,6 +656,13 @@ impl Comparison<'_> {
                 grouped(sum),
                 grouped(spread.ticks as i64)
             );
+            if spread.aborted() > 0 {
+                let aborted = grouped(spread.aborted() as i64);
+                let _ = write!(
+                    text,
+                    "; accesses that trapped, which the clock does not charge: {aborted}"
+                );
+            }
             let halted = spread.halted.map(|halted| grouped(halted as i64));
             let _ = match halted {
                 Some(halted) => writeln!(text, "; idle for {halted} ticks"),
